@@ -1,0 +1,151 @@
+# Everything a fresh clone needs: make grade, make lab, make test, make bench. Each is a line or two over the CLI;
+# what they have in common is that they first make .venv, when it is missing or pyproject.toml has changed.
+#
+#   PYTHON=python3.12   another interpreter for .venv (3.11 to 3.13)
+#   CHAPTER=01          another chapter for `make grade`
+#   ARGS="--no-browser" passed on to the command
+
+PYTHON ?= python3
+CHAPTER ?= 01_gpu_architecture
+ARGS ?=
+
+VENV := .venv
+READY := $(VENV)/.ready
+BIN := $(CURDIR)/$(VENV)/bin
+
+# Declares pytorch-lightning<2 but works with 2.6 (gpulab.bolts), so it is installed after the rest and without its pins.
+BOLTS := lightning-bolts==0.7.0
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.DELETE_ON_ERROR:
+.PHONY: help grade lab bench test clean
+.PHONY: lint types tests build-check release-check verify notebooks sample-class
+
+# Not only for our own commands: nbgrader looks for alembic on PATH.
+export PATH := $(BIN):$(PATH)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+help:
+	@echo "make grade   grade a bundled class of chapter $(CHAPTER), show the table and write the report"
+	@echo "make lab     open JupyterLab on the chapters in notebooks/"
+	@echo "make test    everything that CI checks"
+	@echo "make bench   seconds and memory a submission, beside nbgrader autograde"
+	@echo "make clean   remove .venv and what tools cached; never work/, where grades lie"
+
+# ---------------------------------------------------------------------------------------------------- commands
+
+grade: $(READY)
+	@grader sample $(CHAPTER)
+	@grader autograde $(CHAPTER) $(ARGS)
+
+# Submitting copies into an exchange folder; a chapter is put there once, so that Nbgrader > Assignment List offers it.
+lab: export JUPYTER_CONFIG_PATH := $(CURDIR)/jupyter
+lab: $(READY)
+	@for folder in notebooks/*/; do \
+	  chapter=$$(basename "$$folder"); \
+	  if [ -z "$${GPULAB_EXCHANGE:-}" ] && [ ! -d "work/exchange/gpulab/outbound/$$chapter" ]; then \
+	    nbgrader release_assignment "$$chapter" --log-level=ERROR; \
+	  fi; \
+	done
+	@jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) $(ARGS)
+
+bench: $(READY)
+	@grader bench $(CHAPTER) $(ARGS)
+
+clean:
+	@rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache
+
+# ------------------------------------------------------------------------------------------------------- tests
+
+# The order is from cheap to dear: what fails first should fail soon.
+test: lint types tests build-check release-check verify notebooks sample-class
+	@printf '\nAll of make test passed:\n'
+	@for part in notebooks tests; do printf '%-10s %s\n' $$part "$$(tail -n 1 work/test/$$part.log)"; done
+
+step = @printf '\n==> %s\n' '$(1)'
+
+lint: $(READY)
+	$(call step,1/8 ruff: style)
+	@ruff check .
+	@ruff format --check .
+
+types: $(READY)
+	$(call step,2/8 mypy: types)
+	@mypy
+
+tests: $(READY)
+	$(call step,3/8 pytest: the two packages)
+	@mkdir -p work/test
+	@pytest tests $(ARGS) | tee work/test/tests.log
+
+build-check: $(READY)
+	$(call step,4/8 grader build --check: built notebooks agree with their sources)
+	@grader build --check
+
+release-check: $(READY)
+	$(call step,5/8 grader release --check: what students get is what we would release and holds no answer)
+	@grader release --check
+
+verify: $(READY)
+	$(call step,6/8 grader verify: right answers pass and wrong and hostile ones do not)
+	@grader verify
+
+notebooks: $(READY)
+	$(call step,7/8 nbval: every chapter runs and says what it said)
+	@mkdir -p work/test
+	@pytest --nbval-lax solutions -p no:cacheprovider | tee work/test/notebooks.log
+
+# In a copy of the course: grades that are there already must neither be touched nor spare us the work.
+TRIAL := work/test/course
+sample-class: $(READY)
+	$(call step,8/8 the sample class is graded from end to end)
+	@rm -rf $(TRIAL) && mkdir -p $(TRIAL)
+	@cp -r answers data nbgrader_config.py notebooks solutions $(TRIAL)
+	@cd $(TRIAL) && grader sample $(CHAPTER)
+	@cd $(TRIAL) && grader autograde $(CHAPTER)
+	@cd $(TRIAL)/work && ls gradebook.db reports/$(CHAPTER)/grades.csv reports/$(CHAPTER)/report.html >/dev/null
+
+# ------------------------------------------------------------------------------------------------ installation
+
+define CHECK_PYTHON
+import importlib.util, pathlib, shutil, sys
+def stop(what, remedy):
+    sys.exit(f"{sys.executable}: {what}. {remedy}")
+version = ".".join(map(str, sys.version_info[:3]))
+if not (3, 11) <= sys.version_info[:2] <= (3, 13):
+    found = [name for name in ("python3.13", "python3.12", "python3.11") if shutil.which(name)]
+    name = found[0] if found else "python3.12"
+    stop(f"this is Python {version}, the course needs 3.11, 3.12 or 3.13",
+         f"{'Use' if found else 'Install one and use'} it: make PYTHON={name} ...")
+if not importlib.util.find_spec("ensurepip"):
+    stop("it cannot make virtual environments", f"On Debian: apt install python3.{sys.version_info[1]}-venv")
+free_gb = shutil.disk_usage(".").free / 1e9
+if free_gb < 9 and not pathlib.Path("$(VENV)").exists():
+    stop(f"{free_gb:.1f} GB left on this disk, PyTorch with its CUDA libraries needs 9 to install", "Make room first.")
+endef
+export CHECK_PYTHON
+
+# Of what pip says, the packages that one waits for; what it says on stderr passes.
+define BIG_ONES
+/(Downloading|Using cached) .*\([0-9.]*[0-9][0-9][0-9](\.[0-9])? MB\)/ {
+  file = $$2 == "cached" ? $$3 : $$2; sub(/.*\//, "", file); split(file, part, "-")
+  size = $$0; sub(/.*\(/, "", size); sub(/\).*/, "", size)
+  print "  " part[1] " " part[2] ", " size; fflush()
+}
+/^Installing collected/ { print "  unpacking"; fflush() }
+endef
+export BIG_ONES
+
+$(READY): pyproject.toml Makefile
+	@$(PYTHON) -c "$$CHECK_PYTHON"
+	@if [ -e $@ ]; then echo "Bringing $(VENV) up to date: pyproject.toml has changed"; \
+	else echo "Installing into $(VENV): PyTorch with CUDA and JupyterLab, about 6 GB, 2 to 4 minutes on a fast line"; fi
+	@[ -x $(VENV)/bin/pip ] || $(PYTHON) -m venv $(VENV)
+	@$(VENV)/bin/python -m pip install --quiet "pip>=23.2"
+	@$(VENV)/bin/python -m pip install --progress-bar off --editable ".[dev]" | awk "$$BIG_ONES"
+	@$(VENV)/bin/python -m pip install --quiet --no-deps "$(BOLTS)"
+	@touch $@
+	@echo "Installed: $$($(VENV)/bin/python --version), $$($(VENV)/bin/python -m pip list | awk '$$1 ~ /^(torch|jupyterlab|nbgrader)$$/ { printf "%s%s %s", sep, $$1, $$2; sep = ", " }')"

@@ -1,0 +1,119 @@
+# %% right: reference
+WORKERS = {
+    "augment": "processes",
+    "chat": "coroutines",
+    "checksums": "threads",
+    "primes": "processes",
+    "cameras": "threads",
+    "sensors": "coroutines",
+    "products": "threads",
+    "plugins": "processes",
+}
+
+# %% right: built by kind
+WORKERS = {task: "processes" for task in ("augment", "primes", "plugins")}
+WORKERS.update(dict.fromkeys(["checksums", "cameras", "products"], "threads"))
+WORKERS |= {"chat": "coroutines", "sensors": "coroutines"}
+
+# %% wrong: threads for CPU-bound Python — says "the GIL lets one thread at a time run it" — earns 1.5
+WORKERS = {
+    "augment": "threads",
+    "chat": "coroutines",
+    "checksums": "threads",
+    "primes": "threads",
+    "cameras": "threads",
+    "sensors": "coroutines",
+    "products": "threads",
+    "plugins": "processes",
+}
+
+# %% wrong: coroutines for everything that waits or computes — says "cannot be awaited" — earns 0.5
+WORKERS = dict.fromkeys(
+    ["augment", "chat", "checksums", "primes", "cameras", "sensors", "products", "plugins"], "coroutines"
+)
+
+# %% wrong: processes for everything — says "has its own memory" — earns 0.75
+WORKERS = dict.fromkeys(
+    ["augment", "chat", "checksums", "primes", "cameras", "sensors", "products", "plugins"], "processes"
+)
+
+# %% wrong: threads for everything — says "stack" — earns 0.75
+WORKERS = dict.fromkeys(
+    ["augment", "chat", "checksums", "primes", "cameras", "sensors", "products", "plugins"], "threads"
+)
+
+# %% wrong: half of it left out — says "no answer" — earns 1
+WORKERS = {"augment": "processes", "chat": "coroutines", "checksums": "threads", "primes": "processes"}
+
+# %% wrong: singular — says "none of the 8 is right"
+WORKERS = {
+    "augment": "process",
+    "chat": "coroutine",
+    "checksums": "thread",
+    "primes": "process",
+    "cameras": "thread",
+    "sensors": "coroutine",
+    "products": "thread",
+    "plugins": "process",
+}
+
+# %% wrong: capitals — says "Capitals and spaces matter" — earns 1.75
+WORKERS = {
+    "augment": "Processes",
+    "chat": "coroutines",
+    "checksums": "threads",
+    "primes": "processes",
+    "cameras": "threads",
+    "sensors": "coroutines",
+    "products": "threads",
+    "plugins": "processes",
+}
+
+# %% wrong: a list instead of a dict — says "expected 'a dict'"
+WORKERS = ["processes", "coroutines", "threads", "processes", "threads", "coroutines", "threads", "processes"]
+
+# %% wrong: empty — says "none of the 8 is right"
+WORKERS = {}
+
+# %% wrong: the question kept as the value — says "none of the 8 is right"
+WORKERS = dict.fromkeys(
+    ["augment", "chat", "checksums", "primes", "cameras", "sensors", "products", "plugins"],
+    "processes, threads or coroutines",
+)
+
+# %% hostile: values that are equal to everything — earns 0
+class Anything(str):
+    def __eq__(self, other):
+        return True
+
+    def __hash__(self):
+        return hash("processes")
+
+
+WORKERS = dict.fromkeys(
+    ["augment", "chat", "checksums", "primes", "cameras", "sensors", "products", "plugins"], Anything("x")
+)
+
+# %% hostile: a dict that agrees with whoever asks — earns 0
+class Agreeable(dict):
+    def get(self, key, default=None):
+        return {"chat": "coroutines", "sensors": "coroutines"}.get(key, "processes")
+
+    def __getitem__(self, key):
+        return self.get(key)
+
+    def __contains__(self, key):
+        return True
+
+    def __eq__(self, other):
+        return True
+
+
+WORKERS = Agreeable()
+
+# %% hostile: check.share replaced by one that gives all points — earns 0
+import gpulab.check
+
+gpulab.check.share = lambda *arguments, **options: 2.0
+gpulab.check.equal = lambda *arguments, **options: None
+WORKERS = {}

@@ -1,0 +1,66 @@
+# %% right: reference
+def attainable_tflops(intensity, peak_tflops, bandwidth_gbs):
+    return min(peak_tflops, intensity * bandwidth_gbs / 1000)
+
+# %% right: by the ridge
+def attainable_tflops(intensity, peak_tflops, bandwidth_gbs):
+    ridge = peak_tflops * 1e12 / (bandwidth_gbs * 1e9)
+    if intensity >= ridge:
+        return peak_tflops
+    return peak_tflops * intensity / ridge
+
+# %% right: NumPy, from the slower of two times
+import numpy as np
+
+
+def attainable_tflops(intensity, peak_tflops, bandwidth_gbs):
+    flops = 1e12
+    seconds = np.maximum(flops / (peak_tflops * 1e12), flops / intensity / (bandwidth_gbs * 1e9))
+    return flops / seconds / 1e12
+
+# %% wrong: unit slip of 1000 — says "1000"
+def attainable_tflops(intensity, peak_tflops, bandwidth_gbs):
+    return min(peak_tflops, intensity * bandwidth_gbs)
+
+# %% wrong: max for min — says "the lower one stops"
+def attainable_tflops(intensity, peak_tflops, bandwidth_gbs):
+    return max(peak_tflops, intensity * bandwidth_gbs / 1000)
+
+# %% wrong: everything in GFLOPS — says "1000"
+def attainable_tflops(intensity, peak_tflops, bandwidth_gbs):
+    return min(peak_tflops * 1000, intensity * bandwidth_gbs)
+
+# %% wrong: only the memory's roof — says "the peak is a roof, too"
+def attainable_tflops(intensity, peak_tflops, bandwidth_gbs):
+    return intensity * bandwidth_gbs / 1000
+
+# %% wrong: only the peak — says "the lower one stops"
+def attainable_tflops(intensity, peak_tflops, bandwidth_gbs):
+    return peak_tflops
+
+# %% wrong: prints instead of returning — says "None"
+def attainable_tflops(intensity, peak_tflops, bandwidth_gbs):
+    print(min(peak_tflops, intensity * bandwidth_gbs / 1000))
+
+# %% wrong: a text with the unit — says "str"
+def attainable_tflops(intensity, peak_tflops, bandwidth_gbs):
+    return f"{min(peak_tflops, intensity * bandwidth_gbs / 1000)} TFLOPS"
+
+# %% wrong: divides by the bandwidth — says "expected"
+def attainable_tflops(intensity, peak_tflops, bandwidth_gbs):
+    return min(peak_tflops, intensity / bandwidth_gbs)
+
+# %% hostile: a float that is close to everything — earns 0
+class Close(float):
+    def __eq__(self, other):
+        return True
+
+    def __sub__(self, other):
+        return 0.0
+
+    __rsub__ = __sub__
+    __hash__ = float.__hash__
+
+
+def attainable_tflops(intensity, peak_tflops, bandwidth_gbs):
+    return Close(1.0)

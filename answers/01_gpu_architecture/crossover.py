@@ -1,0 +1,113 @@
+# %% right: reference
+def crossover(sizes, cpu_seconds, gpu_seconds):
+    answer = None
+    for size, cpu, gpu in sorted(zip(sizes, cpu_seconds, gpu_seconds), reverse=True):
+        if gpu >= cpu:
+            break
+        answer = size
+    return answer
+
+# %% right: the smallest size above the last loss
+def crossover(sizes, cpu_seconds, gpu_seconds):
+    losses = [size for size, cpu, gpu in zip(sizes, cpu_seconds, gpu_seconds) if not gpu < cpu]
+    last_loss = max(losses, default=float("-inf"))
+    return min((size for size in sizes if size > last_loss), default=None)
+
+# %% right: NumPy
+import numpy as np
+
+
+def crossover(sizes, cpu_seconds, gpu_seconds):
+    sizes, cpu, gpu = np.array(sizes), np.array(cpu_seconds), np.array(gpu_seconds)
+    order = np.argsort(sizes)
+    wins = (gpu < cpu)[order]
+    from_here_on = np.logical_and.accumulate(wins[::-1])[::-1]
+    return sizes[order][from_here_on.argmax()] if from_here_on.any() else None
+
+# %% right: recursive, by definition
+def crossover(sizes, cpu_seconds, gpu_seconds):
+    rows = sorted(zip(sizes, cpu_seconds, gpu_seconds))
+
+    def search(start):
+        if start == len(rows):
+            return None
+        if all(gpu < cpu for _, cpu, gpu in rows[start:]):
+            return rows[start][0]
+        return search(start + 1)
+
+    return search(0)
+
+# %% wrong: first win only — says "first win"
+def crossover(sizes, cpu_seconds, gpu_seconds):
+    for size, cpu, gpu in sorted(zip(sizes, cpu_seconds, gpu_seconds)):
+        if gpu < cpu:
+            return size
+    return None
+
+# %% wrong: unsorted input — says "sort"
+def crossover(sizes, cpu_seconds, gpu_seconds):
+    answer = None
+    for size, cpu, gpu in reversed(list(zip(sizes, cpu_seconds, gpu_seconds))):
+        if gpu >= cpu:
+            break
+        answer = size
+    return answer
+
+# %% wrong: first win in the list — says "first win"
+def crossover(sizes, cpu_seconds, gpu_seconds):
+    for size, cpu, gpu in zip(sizes, cpu_seconds, gpu_seconds):
+        if gpu < cpu:
+            return size
+    return None
+
+# %% wrong: sorts the sizes but not their times — says "sort the rows"
+def crossover(sizes, cpu_seconds, gpu_seconds):
+    answer = None
+    for size, cpu, gpu in reversed(list(zip(sorted(sizes), cpu_seconds, gpu_seconds))):
+        if gpu >= cpu:
+            break
+        answer = size
+    return answer
+
+# %% wrong: a tie counts as a win — says "tie"
+def crossover(sizes, cpu_seconds, gpu_seconds):
+    answer = None
+    for size, cpu, gpu in sorted(zip(sizes, cpu_seconds, gpu_seconds), reverse=True):
+        if gpu > cpu:
+            break
+        answer = size
+    return answer
+
+# %% wrong: the place in the list — says "expected 100"
+def crossover(sizes, cpu_seconds, gpu_seconds):
+    answer = None
+    rows = sorted(zip(sizes, cpu_seconds, gpu_seconds))
+    for place in range(len(rows) - 1, -1, -1):
+        if rows[place][2] >= rows[place][1]:
+            break
+        answer = place
+    return answer
+
+# %% wrong: −1 for none — says "expected None"
+def crossover(sizes, cpu_seconds, gpu_seconds):
+    answer = -1
+    for size, cpu, gpu in sorted(zip(sizes, cpu_seconds, gpu_seconds), reverse=True):
+        if gpu >= cpu:
+            break
+        answer = size
+    return answer
+
+# %% wrong: the last loss — says "expected 100"
+def crossover(sizes, cpu_seconds, gpu_seconds):
+    return max((size for size, cpu, gpu in zip(sizes, cpu_seconds, gpu_seconds) if gpu >= cpu), default=None)
+
+# %% wrong: prints the size — says "returned None"
+def crossover(sizes, cpu_seconds, gpu_seconds):
+    for size, cpu, gpu in sorted(zip(sizes, cpu_seconds, gpu_seconds)):
+        if gpu < cpu:
+            print(size)
+
+# %% hostile: loops for ever when it is called — earns 0
+def crossover(sizes, cpu_seconds, gpu_seconds):
+    while True:
+        pass

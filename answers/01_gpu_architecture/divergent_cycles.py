@@ -1,0 +1,131 @@
+# %% right: reference
+def divergent_cycles(branch_of_thread, cycles_of_branch, warp_size=32):
+    total = 0
+    for start in range(0, len(branch_of_thread), warp_size):
+        branches = set(branch_of_thread[start : start + warp_size])
+        total += sum(cycles_of_branch[branch] for branch in branches)
+    return total
+
+# %% right: recursive
+def divergent_cycles(branch_of_thread, cycles_of_branch, warp_size=32):
+    if not branch_of_thread:
+        return 0
+    first = sum(cycles_of_branch[branch] for branch in dict.fromkeys(branch_of_thread[:warp_size]))
+    return first + divergent_cycles(branch_of_thread[warp_size:], cycles_of_branch, warp_size)
+
+# %% right: pairs of (warp, branch), NumPy
+import numpy as np
+
+
+def divergent_cycles(branch_of_thread, cycles_of_branch, warp_size=32):
+    branches = np.asarray(branch_of_thread, dtype=int)
+    pairs = np.unique(np.stack([np.arange(branches.size) // warp_size, branches]), axis=1)
+    return np.sum([cycles_of_branch[branch] for branch in pairs[1].tolist()], dtype=np.int64)
+
+# %% wrong: pays per thread — says "not once for each thread"
+def divergent_cycles(branch_of_thread, cycles_of_branch, warp_size=32):
+    return sum(cycles_of_branch[branch] for branch in branch_of_thread)
+
+# %% wrong: takes the longest branch only — says "not only the longest"
+def divergent_cycles(branch_of_thread, cycles_of_branch, warp_size=32):
+    total = 0
+    for start in range(0, len(branch_of_thread), warp_size):
+        total += max(cycles_of_branch[branch] for branch in branch_of_thread[start : start + warp_size])
+    return total
+
+# %% wrong: ignores the last, short warp — says "last warp is short"
+def divergent_cycles(branch_of_thread, cycles_of_branch, warp_size=32):
+    total = 0
+    for warp in range(len(branch_of_thread) // warp_size):
+        total += sum(cycles_of_branch[b] for b in set(branch_of_thread[warp * warp_size : (warp + 1) * warp_size]))
+    return total
+
+# %% wrong: every warp pays for every branch that there is — says "no lane of a warp takes"
+def divergent_cycles(branch_of_thread, cycles_of_branch, warp_size=32):
+    return -(-len(branch_of_thread) // warp_size) * sum(cycles_of_branch.values())
+
+# %% wrong: all threads as one warp — says "cut the threads into warps"
+def divergent_cycles(branch_of_thread, cycles_of_branch, warp_size=32):
+    return sum(cycles_of_branch[branch] for branch in set(branch_of_thread))
+
+# %% wrong: warps of 32 whatever is asked — says "warp_size: here it is not 32"
+def divergent_cycles(branch_of_thread, cycles_of_branch, warp_size=32):
+    warps = [branch_of_thread[start : start + 32] for start in range(0, len(branch_of_thread), 32)]
+    return sum(cycles_of_branch[branch] for warp in warps for branch in set(warp))
+
+# %% wrong: deals threads out to warps like cards — says "you returned"
+def divergent_cycles(branch_of_thread, cycles_of_branch, warp_size=32):
+    warps = max(1, -(-len(branch_of_thread) // warp_size))
+    return sum(cycles_of_branch[b] for warp in range(warps) for b in set(branch_of_thread[warp::warps]))
+
+# %% wrong: a float — says "expected an int"
+def divergent_cycles(branch_of_thread, cycles_of_branch, warp_size=32):
+    total = 0.0
+    for start in range(0, len(branch_of_thread), warp_size):
+        total += sum(cycles_of_branch[branch] for branch in set(branch_of_thread[start : start + warp_size]))
+    return total
+
+# %% wrong: one list entry a warp instead of the sum — says "a list"
+def divergent_cycles(branch_of_thread, cycles_of_branch, warp_size=32):
+    warps = [set(branch_of_thread[at : at + warp_size]) for at in range(0, len(branch_of_thread), warp_size)]
+    return [sum(cycles_of_branch[branch] for branch in warp) for warp in warps]
+
+# %% wrong: returns inside the loop — says "you returned"
+def divergent_cycles(branch_of_thread, cycles_of_branch, warp_size=32):
+    total = 0
+    for start in range(0, len(branch_of_thread), warp_size):
+        total += sum(cycles_of_branch[branch] for branch in set(branch_of_thread[start : start + warp_size]))
+        return total
+
+# %% wrong: counts branches, not cycles — says "you returned"
+def divergent_cycles(branch_of_thread, cycles_of_branch, warp_size=32):
+    return sum(len(set(branch_of_thread[at : at + warp_size])) for at in range(0, len(branch_of_thread), warp_size))
+
+# %% wrong: eats its argument — says "changed an argument"
+def divergent_cycles(branch_of_thread, cycles_of_branch, warp_size=32):
+    total = 0
+    while branch_of_thread:
+        total += sum(cycles_of_branch[branch] for branch in set(branch_of_thread[:warp_size]))
+        del branch_of_thread[:warp_size]
+    return total
+
+# %% wrong: prints instead of returning — says "is there a return statement"
+def divergent_cycles(branch_of_thread, cycles_of_branch, warp_size=32):
+    total = 0
+    for start in range(0, len(branch_of_thread), warp_size):
+        total += sum(cycles_of_branch[branch] for branch in set(branch_of_thread[start : start + warp_size]))
+    print(total)
+
+# %% hostile: an int equal to everything — earns 0
+class Anything(int):
+    def __eq__(self, other):
+        return True
+
+    __hash__ = int.__hash__
+
+
+def divergent_cycles(branch_of_thread, cycles_of_branch, warp_size=32):
+    return Anything(0)
+
+# %% hostile: never comes back — earns 0
+def divergent_cycles(branch_of_thread, cycles_of_branch, warp_size=32):
+    while True:
+        pass
+
+# %% hostile: reads the tests from the folder it runs in — earns 0
+import glob
+import re
+
+stolen = ""
+for path in glob.glob("**/*.ipynb", recursive=True) + glob.glob("**/*.md", recursive=True):
+    try:
+        stolen += open(path).read()
+    except OSError:
+        pass
+helper = re.search(r"def by_hand\(branches, costs, size\):\n    return .*", stolen)
+if helper:
+    exec(helper.group(0))
+
+
+def divergent_cycles(branch_of_thread, cycles_of_branch, warp_size=32):
+    return by_hand(branch_of_thread, cycles_of_branch, warp_size)  # NameError where nothing could be stolen

@@ -1,0 +1,61 @@
+# %% right: reference
+def matmul_intensity(m, n, k, bytes_per_element):
+    return 2 * m * n * k / (bytes_per_element * (m * k + k * n + m * n))
+
+# %% right: exact fractions
+from fractions import Fraction
+
+
+def matmul_intensity(m, n, k, bytes_per_element):
+    return float(Fraction(2, bytes_per_element) / (Fraction(1, n) + Fraction(1, m) + Fraction(1, k)))
+
+# %% right: NumPy shapes
+import numpy as np
+
+
+def matmul_intensity(m, n, k, bytes_per_element):
+    moved = sum(np.prod(shape, dtype=np.float64) for shape in [(m, k), (k, n), (m, n)]) * bytes_per_element
+    return 2.0 * m * n * k / moved
+
+# %% wrong: forgets the output — says "output"
+def matmul_intensity(m, n, k, bytes_per_element):
+    return 2 * m * n * k / (bytes_per_element * (m * k + k * n))
+
+# %% wrong: one FLOP per FMA — says "2 FLOPs"
+def matmul_intensity(m, n, k, bytes_per_element):
+    return m * n * k / (bytes_per_element * (m * k + k * n + m * n))
+
+# %% wrong: one FLOP per FMA and no output — says "2 FLOPs"
+def matmul_intensity(m, n, k, bytes_per_element):
+    return m * n * k / (bytes_per_element * (m * k + k * n))
+
+# %% wrong: elements for bytes — says "several bytes"
+def matmul_intensity(m, n, k, bytes_per_element):
+    return 2 * m * n * k / (m * k + k * n + m * n)
+
+# %% wrong: operands fetched for every multiplication — says "moves once"
+def matmul_intensity(m, n, k, bytes_per_element):
+    return 2 * m * n * k / (bytes_per_element * (2 * m * n * k + m * n))
+
+# %% wrong: bytes per FLOP — says "upside down"
+def matmul_intensity(m, n, k, bytes_per_element):
+    return bytes_per_element * (m * k + k * n + m * n) / (2 * m * n * k)
+
+# %% wrong: the wrong inner dimension — says "expected"
+def matmul_intensity(m, n, k, bytes_per_element):
+    return 2 * m * n * k / (bytes_per_element * (m * n + n * k + n * m))
+
+# %% wrong: rounded down to an int — says "expected"
+def matmul_intensity(m, n, k, bytes_per_element):
+    return 2 * m * n * k // (bytes_per_element * (m * k + k * n + m * n))
+
+# %% wrong: no return — says "None"
+def matmul_intensity(m, n, k, bytes_per_element):
+    2 * m * n * k / (bytes_per_element * (m * k + k * n + m * n))
+
+# %% hostile: leaves the process with a good exit code — earns 0
+import os
+
+
+def matmul_intensity(m, n, k, bytes_per_element):
+    os._exit(0)

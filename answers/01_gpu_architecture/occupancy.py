@@ -1,0 +1,257 @@
+# %% right: reference
+def occupancy(block, sm):
+    def round_up(amount, unit):
+        return -(-amount // unit) * unit
+
+    warps = -(-block["threads"] // sm["warp_size"])
+    registers = warps * round_up(block["registers_per_thread"] * sm["warp_size"], sm["register_unit"])
+    shared_bytes = round_up(block["shared_bytes"], sm["shared_unit"])
+    blocks = min(sm["max_blocks"], sm["max_warps"] // warps, sm["registers"] // registers)
+    if shared_bytes:
+        blocks = min(blocks, sm["shared_bytes"] // shared_bytes)
+    return blocks * warps / sm["max_warps"]
+
+# %% right: adds blocks until the SM is full
+import math
+
+
+def occupancy(block, sm):
+    warps = math.ceil(block["threads"] / sm["warp_size"])
+    units = math.ceil(block["registers_per_thread"] * sm["warp_size"] / sm["register_unit"])
+    need = [warps, 1, warps * units * sm["register_unit"], math.ceil(block["shared_bytes"] / sm["shared_unit"]) * sm["shared_unit"]]
+    left = [sm["max_warps"], sm["max_blocks"], sm["registers"], sm["shared_bytes"]]
+    active = 0
+    while all(some <= rest for some, rest in zip(need, left)):
+        left = [rest - some for some, rest in zip(need, left)]
+        active += warps
+    return active / sm["max_warps"]
+
+# %% right: with NumPy, all limits in one array
+import numpy as np
+
+
+def occupancy(block, sm):
+    warps = (block["threads"] + sm["warp_size"] - 1) // sm["warp_size"]
+    unit, shared_unit = sm["register_unit"], sm["shared_unit"]
+    registers = np.ceil(np.float64(block["registers_per_thread"] * sm["warp_size"]) / unit) * unit * warps
+    shared = max(1, np.ceil(block["shared_bytes"] / shared_unit) * shared_unit)
+    have = np.array([sm["max_warps"], sm["max_blocks"], sm["registers"], max(sm["shared_bytes"], sm["max_blocks"]) if shared == 1 else sm["shared_bytes"]])
+    return np.floor(have / np.array([warps, 1, registers, shared])).min() * warps / sm["max_warps"]
+
+# %% wrong: no rounding to warps — says "whole warps"
+def occupancy(block, sm):
+    def round_up(amount, unit):
+        return -(-amount // unit) * unit
+
+    warps = block["threads"] / sm["warp_size"]
+    registers = warps * round_up(block["registers_per_thread"] * sm["warp_size"], sm["register_unit"])
+    shared_bytes = round_up(block["shared_bytes"], sm["shared_unit"])
+    blocks = min(sm["max_blocks"], sm["max_warps"] // warps, sm["registers"] // registers)
+    if shared_bytes:
+        blocks = min(blocks, sm["shared_bytes"] // shared_bytes)
+    return blocks * warps / sm["max_warps"]
+
+# %% wrong: rounds warps down — says "whole warps"
+def occupancy(block, sm):
+    def round_up(amount, unit):
+        return -(-amount // unit) * unit
+
+    warps = max(1, block["threads"] // sm["warp_size"])
+    registers = warps * round_up(block["registers_per_thread"] * sm["warp_size"], sm["register_unit"])
+    shared_bytes = round_up(block["shared_bytes"], sm["shared_unit"])
+    blocks = min(sm["max_blocks"], sm["max_warps"] // warps, sm["registers"] // registers)
+    if shared_bytes:
+        blocks = min(blocks, sm["shared_bytes"] // shared_bytes)
+    return blocks * warps / sm["max_warps"]
+
+# %% wrong: counts threads at the end, not warps — says "whole warps"
+def occupancy(block, sm):
+    def round_up(amount, unit):
+        return -(-amount // unit) * unit
+
+    warps = -(-block["threads"] // sm["warp_size"])
+    registers = warps * round_up(block["registers_per_thread"] * sm["warp_size"], sm["register_unit"])
+    shared_bytes = round_up(block["shared_bytes"], sm["shared_unit"])
+    blocks = min(sm["max_blocks"], sm["max_warps"] // warps, sm["registers"] // registers)
+    if shared_bytes:
+        blocks = min(blocks, sm["shared_bytes"] // shared_bytes)
+    return blocks * block["threads"] / (sm["max_warps"] * sm["warp_size"])
+
+# %% wrong: registers ignored — says "Registers are a limit too"
+def occupancy(block, sm):
+    warps = -(-block["threads"] // sm["warp_size"])
+    shared_bytes = -(-block["shared_bytes"] // sm["shared_unit"]) * sm["shared_unit"]
+    blocks = min(sm["max_blocks"], sm["max_warps"] // warps)
+    if shared_bytes:
+        blocks = min(blocks, sm["shared_bytes"] // shared_bytes)
+    return blocks * warps / sm["max_warps"]
+
+# %% wrong: block limit ignored — says "max_blocks blocks, no more"
+def occupancy(block, sm):
+    def round_up(amount, unit):
+        return -(-amount // unit) * unit
+
+    warps = -(-block["threads"] // sm["warp_size"])
+    registers = warps * round_up(block["registers_per_thread"] * sm["warp_size"], sm["register_unit"])
+    shared_bytes = round_up(block["shared_bytes"], sm["shared_unit"])
+    blocks = min(sm["max_warps"] // warps, sm["registers"] // registers)
+    if shared_bytes:
+        blocks = min(blocks, sm["shared_bytes"] // shared_bytes)
+    return blocks * warps / sm["max_warps"]
+
+# %% wrong: allocation units ignored — says "allocation units"
+def occupancy(block, sm):
+    warps = -(-block["threads"] // sm["warp_size"])
+    registers = warps * block["registers_per_thread"] * sm["warp_size"]
+    blocks = min(sm["max_blocks"], sm["max_warps"] // warps, sm["registers"] // registers)
+    if block["shared_bytes"]:
+        blocks = min(blocks, sm["shared_bytes"] // block["shared_bytes"])
+    return blocks * warps / sm["max_warps"]
+
+# %% wrong: register unit ignored — says "allocation units"
+def occupancy(block, sm):
+    warps = -(-block["threads"] // sm["warp_size"])
+    registers = warps * block["registers_per_thread"] * sm["warp_size"]
+    shared_bytes = -(-block["shared_bytes"] // sm["shared_unit"]) * sm["shared_unit"]
+    blocks = min(sm["max_blocks"], sm["max_warps"] // warps, sm["registers"] // registers)
+    if shared_bytes:
+        blocks = min(blocks, sm["shared_bytes"] // shared_bytes)
+    return blocks * warps / sm["max_warps"]
+
+# %% wrong: shared unit ignored — says "allocation units"
+def occupancy(block, sm):
+    warps = -(-block["threads"] // sm["warp_size"])
+    registers = warps * -(-block["registers_per_thread"] * sm["warp_size"] // sm["register_unit"]) * sm["register_unit"]
+    blocks = min(sm["max_blocks"], sm["max_warps"] // warps, sm["registers"] // registers)
+    if block["shared_bytes"]:
+        blocks = min(blocks, sm["shared_bytes"] // block["shared_bytes"])
+    return blocks * warps / sm["max_warps"]
+
+# %% wrong: registers rounded for the block, not for the warp — says "handed out per warp"
+def occupancy(block, sm):
+    def round_up(amount, unit):
+        return -(-amount // unit) * unit
+
+    warps = -(-block["threads"] // sm["warp_size"])
+    registers = round_up(warps * block["registers_per_thread"] * sm["warp_size"], sm["register_unit"])
+    shared_bytes = round_up(block["shared_bytes"], sm["shared_unit"])
+    blocks = min(sm["max_blocks"], sm["max_warps"] // warps, sm["registers"] // registers)
+    if shared_bytes:
+        blocks = min(blocks, sm["shared_bytes"] // shared_bytes)
+    return blocks * warps / sm["max_warps"]
+
+# %% wrong: shared memory ignored — says "Shared memory is a limit too"
+def occupancy(block, sm):
+    def round_up(amount, unit):
+        return -(-amount // unit) * unit
+
+    warps = -(-block["threads"] // sm["warp_size"])
+    registers = warps * round_up(block["registers_per_thread"] * sm["warp_size"], sm["register_unit"])
+    return min(sm["max_blocks"], sm["max_warps"] // warps, sm["registers"] // registers) * warps / sm["max_warps"]
+
+# %% wrong: places for warps ignored, so occupancy exceeds 1 — says "max_warps warps, no more"
+def occupancy(block, sm):
+    def round_up(amount, unit):
+        return -(-amount // unit) * unit
+
+    warps = -(-block["threads"] // sm["warp_size"])
+    registers = warps * round_up(block["registers_per_thread"] * sm["warp_size"], sm["register_unit"])
+    shared_bytes = round_up(block["shared_bytes"], sm["shared_unit"])
+    blocks = min(sm["max_blocks"], sm["registers"] // registers)
+    if shared_bytes:
+        blocks = min(blocks, sm["shared_bytes"] // shared_bytes)
+    return blocks * warps / sm["max_warps"]
+
+# %% wrong: one block always fits — says "Not one block fits"
+def occupancy(block, sm):
+    def round_up(amount, unit):
+        return -(-amount // unit) * unit
+
+    warps = -(-block["threads"] // sm["warp_size"])
+    registers = warps * round_up(block["registers_per_thread"] * sm["warp_size"], sm["register_unit"])
+    shared_bytes = round_up(block["shared_bytes"], sm["shared_unit"])
+    blocks = min(sm["max_blocks"], sm["max_warps"] // warps, sm["registers"] // registers)
+    if shared_bytes:
+        blocks = min(blocks, sm["shared_bytes"] // shared_bytes)
+    return max(1, blocks) * warps / sm["max_warps"]
+
+# %% wrong: 32 threads make a warp everywhere — says "sm['warp_size']"
+def occupancy(block, sm):
+    def round_up(amount, unit):
+        return -(-amount // unit) * unit
+
+    warps = -(-block["threads"] // 32)
+    registers = warps * round_up(block["registers_per_thread"] * 32, sm["register_unit"])
+    shared_bytes = round_up(block["shared_bytes"], sm["shared_unit"])
+    blocks = min(sm["max_blocks"], sm["max_warps"] // warps, sm["registers"] // registers)
+    if shared_bytes:
+        blocks = min(blocks, sm["shared_bytes"] // shared_bytes)
+    return blocks * warps / sm["max_warps"]
+
+# %% wrong: a share of warps by registers only for a block without shared memory divides by zero — says "ZeroDivisionError"
+def occupancy(block, sm):
+    warps = -(-block["threads"] // sm["warp_size"])
+    shared_bytes = -(-block["shared_bytes"] // sm["shared_unit"]) * sm["shared_unit"]
+    return min(sm["max_blocks"], sm["max_warps"] // warps, sm["shared_bytes"] // shared_bytes) * warps / sm["max_warps"]
+
+# %% wrong: percent — says "you returned 100"
+def occupancy(block, sm):
+    def round_up(amount, unit):
+        return -(-amount // unit) * unit
+
+    warps = -(-block["threads"] // sm["warp_size"])
+    registers = warps * round_up(block["registers_per_thread"] * sm["warp_size"], sm["register_unit"])
+    shared_bytes = round_up(block["shared_bytes"], sm["shared_unit"])
+    blocks = min(sm["max_blocks"], sm["max_warps"] // warps, sm["registers"] // registers)
+    if shared_bytes:
+        blocks = min(blocks, sm["shared_bytes"] // shared_bytes)
+    return 100 * blocks * warps / sm["max_warps"]
+
+# %% wrong: blocks that fit, not warps — says "you returned 8"
+def occupancy(block, sm):
+    warps = -(-block["threads"] // sm["warp_size"])
+    registers = warps * -(-block["registers_per_thread"] * sm["warp_size"] // sm["register_unit"]) * sm["register_unit"]
+    return min(sm["max_blocks"], sm["max_warps"] // warps, sm["registers"] // registers)
+
+# %% wrong: forgets to return — says "is there a return statement"
+def occupancy(block, sm):
+    warps = -(-block["threads"] // sm["warp_size"])
+    blocks = min(sm["max_blocks"], sm["max_warps"] // warps)
+    share = blocks * warps / sm["max_warps"]
+
+# %% hostile: an object equal to everything — earns 0
+class Anything:
+    def __eq__(self, other):
+        return True
+
+    __le__ = __ge__ = __lt__ = __gt__ = __eq__
+    __sub__ = __rsub__ = __abs__ = __mul__ = __rmul__ = __add__ = __radd__ = lambda self, *other: self
+    __hash__ = None
+
+    def __float__(self):
+        return 1.0
+
+    def __bool__(self):
+        return True
+
+
+def occupancy(block, sm):
+    return Anything()
+
+# %% hostile: raises SystemExit as if all were well — earns 0
+def occupancy(block, sm):
+    raise SystemExit(0)
+
+# %% hostile: looks for the expected values in its caller — earns 0
+def occupancy(block, sm):
+    import sys
+
+    frame = sys._getframe(1)
+    while frame is not None:
+        for scope in (frame.f_locals, frame.f_globals):
+            if "by_hand" in scope:
+                return scope["by_hand"](block, sm)
+            if isinstance(scope.get("right"), float):
+                return scope["right"]
+        frame = frame.f_back
+    return 1.0

@@ -1,0 +1,94 @@
+# %% right: reference
+def offload_pays(bytes_in, bytes_out, flops, link_gbs, cpu_gflops, gpu_gflops, launch_us):
+    travel = (bytes_in + bytes_out) / (link_gbs * 1e9)
+    return travel + launch_us * 1e-6 + flops / (gpu_gflops * 1e9) < flops / (cpu_gflops * 1e9)
+
+# %% right: in microseconds, NumPy's bool
+import numpy as np
+
+
+def offload_pays(bytes_in, bytes_out, flops, link_gbs, cpu_gflops, gpu_gflops, launch_us):
+    stations = np.array([bytes_in / link_gbs / 1e3, launch_us, flops / gpu_gflops / 1e3, bytes_out / link_gbs / 1e3])
+    return stations.sum() < flops / cpu_gflops / 1e3
+
+# %% right: in nanoseconds, station after station
+def offload_pays(bytes_in, bytes_out, flops, link_gbs, cpu_gflops, gpu_gflops, launch_us):
+    left = flops / cpu_gflops
+    for station in (bytes_in / link_gbs, launch_us * 1000, flops / gpu_gflops, bytes_out / link_gbs):
+        left -= station
+    if left > 0:
+        return True
+    return False
+
+# %% wrong: forgets the way back — says "way back"
+def offload_pays(bytes_in, bytes_out, flops, link_gbs, cpu_gflops, gpu_gflops, launch_us):
+    return bytes_in / (link_gbs * 1e9) + launch_us * 1e-6 + flops / (gpu_gflops * 1e9) < flops / (cpu_gflops * 1e9)
+
+# %% wrong: forgets latency — says "latency"
+def offload_pays(bytes_in, bytes_out, flops, link_gbs, cpu_gflops, gpu_gflops, launch_us):
+    return (bytes_in + bytes_out) / (link_gbs * 1e9) + flops / (gpu_gflops * 1e9) < flops / (cpu_gflops * 1e9)
+
+# %% wrong: forgets the way in — says "copy in"
+def offload_pays(bytes_in, bytes_out, flops, link_gbs, cpu_gflops, gpu_gflops, launch_us):
+    return bytes_out / (link_gbs * 1e9) + launch_us * 1e-6 + flops / (gpu_gflops * 1e9) < flops / (cpu_gflops * 1e9)
+
+# %% wrong: the GPU computes in no time — says "its compute is missing"
+def offload_pays(bytes_in, bytes_out, flops, link_gbs, cpu_gflops, gpu_gflops, launch_us):
+    return (bytes_in + bytes_out) / (link_gbs * 1e9) + launch_us * 1e-6 < flops / (cpu_gflops * 1e9)
+
+# %% wrong: the longest station for the sum — says "one after the other"
+def offload_pays(bytes_in, bytes_out, flops, link_gbs, cpu_gflops, gpu_gflops, launch_us):
+    link = link_gbs * 1e9
+    return max(bytes_in / link, launch_us * 1e-6, flops / (gpu_gflops * 1e9), bytes_out / link) < flops / (cpu_gflops * 1e9)
+
+# %% wrong: both directions at once — says "both copies count"
+def offload_pays(bytes_in, bytes_out, flops, link_gbs, cpu_gflops, gpu_gflops, launch_us):
+    travel = max(bytes_in, bytes_out) / (link_gbs * 1e9)
+    return travel + launch_us * 1e-6 + flops / (gpu_gflops * 1e9) < flops / (cpu_gflops * 1e9)
+
+# %% wrong: microseconds taken for milliseconds — says "units"
+def offload_pays(bytes_in, bytes_out, flops, link_gbs, cpu_gflops, gpu_gflops, launch_us):
+    travel = (bytes_in + bytes_out) / (link_gbs * 1e9)
+    return travel + launch_us * 1e-3 + flops / (gpu_gflops * 1e9) < flops / (cpu_gflops * 1e9)
+
+# %% wrong: no units at all — says "units"
+def offload_pays(bytes_in, bytes_out, flops, link_gbs, cpu_gflops, gpu_gflops, launch_us):
+    return bytes_in / link_gbs + launch_us + flops / gpu_gflops + bytes_out / link_gbs < flops / cpu_gflops / 1e9
+
+# %% wrong: a tie counts as a win — says "ties are no"
+def offload_pays(bytes_in, bytes_out, flops, link_gbs, cpu_gflops, gpu_gflops, launch_us):
+    travel = (bytes_in + bytes_out) / (link_gbs * 1e9)
+    return travel + launch_us * 1e-6 + flops / (gpu_gflops * 1e9) <= flops / (cpu_gflops * 1e9)
+
+# %% wrong: a word for a bool — says "str"
+def offload_pays(bytes_in, bytes_out, flops, link_gbs, cpu_gflops, gpu_gflops, launch_us):
+    travel = (bytes_in + bytes_out) / (link_gbs * 1e9)
+    pays = travel + launch_us * 1e-6 + flops / (gpu_gflops * 1e9) < flops / (cpu_gflops * 1e9)
+    return "yes" if pays else "no"
+
+# %% wrong: 1 and 0 for True and False — says "expected True"
+def offload_pays(bytes_in, bytes_out, flops, link_gbs, cpu_gflops, gpu_gflops, launch_us):
+    travel = (bytes_in + bytes_out) / (link_gbs * 1e9)
+    return int(travel + launch_us * 1e-6 + flops / (gpu_gflops * 1e9) < flops / (cpu_gflops * 1e9))
+
+# %% wrong: always — says "copy out"
+def offload_pays(bytes_in, bytes_out, flops, link_gbs, cpu_gflops, gpu_gflops, launch_us):
+    return True
+
+# %% wrong: returns None — says "None"
+def offload_pays(bytes_in, bytes_out, flops, link_gbs, cpu_gflops, gpu_gflops, launch_us):
+    pays = (bytes_in + bytes_out) / link_gbs / 1e9 + launch_us / 1e6 + flops / gpu_gflops / 1e9 < flops / cpu_gflops / 1e9
+
+# %% hostile: an object equal to everything — earns 0
+class Anything:
+    def __eq__(self, other):
+        return True
+
+    def __bool__(self):
+        return True
+
+    __hash__ = object.__hash__
+
+
+def offload_pays(bytes_in, bytes_out, flops, link_gbs, cpu_gflops, gpu_gflops, launch_us):
+    return Anything()

@@ -1,0 +1,115 @@
+# %% right: reference
+def peak_rates(gpu):
+    flops_per_second = gpu["sm_count"] * gpu["fp32_lanes_per_sm"] * 2 * gpu["boost_mhz"] * 1e6
+    bytes_per_second = gpu["memory_bus_bits"] / 8 * gpu["memory_gbps_per_pin"] * 1e9
+    return {"fp32_tflops": flops_per_second / 1e12, "bandwidth_gbs": bytes_per_second / 1e9}
+
+# %% right: in one line, NumPy scalars
+import numpy as np
+
+
+def peak_rates(gpu):
+    counts = np.array([gpu["sm_count"], gpu["fp32_lanes_per_sm"], gpu["boost_mhz"], 2e-6])
+    return dict(
+        bandwidth_gbs=np.float32(gpu["memory_bus_bits"] * gpu["memory_gbps_per_pin"] / 8),
+        fp32_tflops=counts.prod(),
+    )
+
+# %% right: rounded as a datasheet rounds
+def peak_rates(gpu):
+    tflops = 2 * gpu["sm_count"] * gpu["fp32_lanes_per_sm"] * gpu["boost_mhz"] / 1_000_000
+    return {"fp32_tflops": round(tflops, 1), "bandwidth_gbs": round(gpu["memory_bus_bits"] // 8 * gpu["memory_gbps_per_pin"])}
+
+# %% wrong: no factor 2 for a multiply-add — says "two operations"
+def peak_rates(gpu):
+    tflops = gpu["sm_count"] * gpu["fp32_lanes_per_sm"] * gpu["boost_mhz"] * 1e6 / 1e12
+    return {"fp32_tflops": tflops, "bandwidth_gbs": gpu["memory_bus_bits"] * gpu["memory_gbps_per_pin"] / 8}
+
+# %% wrong: bits for bytes — says "divide by 8"
+def peak_rates(gpu):
+    tflops = gpu["sm_count"] * gpu["fp32_lanes_per_sm"] * 2 * gpu["boost_mhz"] * 1e6 / 1e12
+    return {"fp32_tflops": tflops, "bandwidth_gbs": gpu["memory_bus_bits"] * gpu["memory_gbps_per_pin"]}
+
+# %% wrong: MHz for Hz — says "boost_mhz is in MHz"
+def peak_rates(gpu):
+    tflops = gpu["sm_count"] * gpu["fp32_lanes_per_sm"] * 2 * gpu["boost_mhz"] / 1e12
+    return {"fp32_tflops": tflops, "bandwidth_gbs": gpu["memory_bus_bits"] * gpu["memory_gbps_per_pin"] / 8}
+
+# %% wrong: MHz taken for GHz — says "boost_mhz is in MHz"
+def peak_rates(gpu):
+    tflops = gpu["sm_count"] * gpu["fp32_lanes_per_sm"] * 2 * gpu["boost_mhz"] * 1e9 / 1e12
+    return {"fp32_tflops": tflops, "bandwidth_gbs": gpu["memory_bus_bits"] * gpu["memory_gbps_per_pin"] / 8}
+
+# %% wrong: GFLOPS instead of TFLOPS — says "a tera is a million millions"
+def peak_rates(gpu):
+    gflops = gpu["sm_count"] * gpu["fp32_lanes_per_sm"] * 2 * gpu["boost_mhz"] * 1e6 / 1e9
+    return {"fp32_tflops": gflops, "bandwidth_gbs": gpu["memory_bus_bits"] * gpu["memory_gbps_per_pin"] / 8}
+
+# %% wrong: no factor 2 and bits for bytes — says "divide by 8"
+def peak_rates(gpu):
+    tflops = gpu["sm_count"] * gpu["fp32_lanes_per_sm"] * gpu["boost_mhz"] * 1e6 / 1e12
+    return {"fp32_tflops": tflops, "bandwidth_gbs": gpu["memory_bus_bits"] * gpu["memory_gbps_per_pin"]}
+
+# %% wrong: no factor 2 and MHz for Hz — says "two operations"
+def peak_rates(gpu):
+    tflops = gpu["sm_count"] * gpu["fp32_lanes_per_sm"] * gpu["boost_mhz"] / 1e12
+    return {"fp32_tflops": tflops, "bandwidth_gbs": gpu["memory_bus_bits"] * gpu["memory_gbps_per_pin"] / 8}
+
+# %% wrong: bytes per second — says "GB/s is asked for"
+def peak_rates(gpu):
+    tflops = gpu["sm_count"] * gpu["fp32_lanes_per_sm"] * 2 * gpu["boost_mhz"] * 1e6 / 1e12
+    return {"fp32_tflops": tflops, "bandwidth_gbs": gpu["memory_bus_bits"] * gpu["memory_gbps_per_pin"] / 8 * 1e9}
+
+# %% wrong: binary giga — says "you returned"
+def peak_rates(gpu):
+    tflops = gpu["sm_count"] * gpu["fp32_lanes_per_sm"] * 2 * gpu["boost_mhz"] * 1e6 / 1e12
+    return {"fp32_tflops": tflops, "bandwidth_gbs": gpu["memory_bus_bits"] * gpu["memory_gbps_per_pin"] * 1e9 / 8 / 2**30}
+
+# %% wrong: looks it up, so a made-up GPU has none — says "KeyError"
+def peak_rates(gpu):
+    return {"fp32_tflops": gpu["fp32_tflops"], "bandwidth_gbs": gpu["bandwidth_gbs"]}
+
+# %% wrong: a tuple — says "expected a dict"
+def peak_rates(gpu):
+    tflops = gpu["sm_count"] * gpu["fp32_lanes_per_sm"] * 2 * gpu["boost_mhz"] / 1e6
+    return tflops, gpu["memory_bus_bits"] * gpu["memory_gbps_per_pin"] / 8
+
+# %% wrong: keys of its own — says "Missing keys"
+def peak_rates(gpu):
+    tflops = gpu["sm_count"] * gpu["fp32_lanes_per_sm"] * 2 * gpu["boost_mhz"] / 1e6
+    return {"tflops": tflops, "gbs": gpu["memory_bus_bits"] * gpu["memory_gbps_per_pin"] / 8}
+
+# %% wrong: prints instead of returning — says "is there a return statement"
+def peak_rates(gpu):
+    tflops = gpu["sm_count"] * gpu["fp32_lanes_per_sm"] * 2 * gpu["boost_mhz"] / 1e6
+    print({"fp32_tflops": tflops, "bandwidth_gbs": gpu["memory_bus_bits"] * gpu["memory_gbps_per_pin"] / 8})
+
+# %% wrong: text with units — says "a str"
+def peak_rates(gpu):
+    tflops = gpu["sm_count"] * gpu["fp32_lanes_per_sm"] * 2 * gpu["boost_mhz"] / 1e6
+    return f"{tflops:.1f} TFLOPS, {gpu['memory_bus_bits'] * gpu['memory_gbps_per_pin'] / 8:.0f} GB/s"
+
+# %% wrong: the toy's numbers, always — says "you returned"
+def peak_rates(gpu):
+    return {"fp32_tflops": 2.0, "bandwidth_gbs": 200.0}
+
+# %% hostile: numbers that are close to everything — earns 0
+class Near(float):
+    def __sub__(self, other):
+        return 0.0
+
+    __rsub__ = __eq__ = __le__ = __ge__ = __lt__ = __gt__ = lambda self, other: True
+    __hash__ = float.__hash__
+
+    def __abs__(self):
+        return 0.0
+
+
+def peak_rates(gpu):
+    return {"fp32_tflops": Near(1.0), "bandwidth_gbs": Near(1.0)}
+
+# %% hostile: leaves the process — earns 0
+def peak_rates(gpu):
+    import os
+
+    os._exit(0)

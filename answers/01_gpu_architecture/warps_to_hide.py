@@ -1,0 +1,102 @@
+# %% right: reference
+import math
+
+
+def warps_to_hide(latency_ns, bandwidth_gbs, bytes_per_request, sm_count):
+    return math.ceil(latency_ns * bandwidth_gbs / (bytes_per_request * sm_count))
+
+# %% right: in seconds and bytes
+import math
+
+
+def warps_to_hide(latency_ns, bandwidth_gbs, bytes_per_request, sm_count):
+    in_flight = latency_ns * 1e-9 * bandwidth_gbs * 1e9
+    requests = in_flight / bytes_per_request
+    return math.ceil(requests / sm_count)
+
+# %% right: counts up
+def warps_to_hide(latency_ns, bandwidth_gbs, bytes_per_request, sm_count):
+    warps = 0
+    while warps * bytes_per_request * sm_count < latency_ns * bandwidth_gbs:
+        warps += 1
+    return warps
+
+# %% right: negative floor division, exact
+from fractions import Fraction
+
+
+def warps_to_hide(latency_ns, bandwidth_gbs, bytes_per_request, sm_count):
+    return -int(-(Fraction(latency_ns) * Fraction(bandwidth_gbs)) // (bytes_per_request * sm_count))
+
+# %% wrong: not divided by SMs — says "SMs share"
+import math
+
+
+def warps_to_hide(latency_ns, bandwidth_gbs, bytes_per_request, sm_count):
+    return math.ceil(latency_ns * bandwidth_gbs / bytes_per_request)
+
+# %% wrong: floor for ceiling — says "round up"
+def warps_to_hide(latency_ns, bandwidth_gbs, bytes_per_request, sm_count):
+    return int(latency_ns * bandwidth_gbs / (bytes_per_request * sm_count))
+
+# %% wrong: floor division of whole numbers only — says "round up"
+def warps_to_hide(latency_ns, bandwidth_gbs, bytes_per_request, sm_count):
+    return int(latency_ns * bandwidth_gbs // (bytes_per_request * sm_count))
+
+# %% wrong: to the nearest — says "round up"
+def warps_to_hide(latency_ns, bandwidth_gbs, bytes_per_request, sm_count):
+    return round(latency_ns * bandwidth_gbs / (bytes_per_request * sm_count))
+
+# %% wrong: floor plus one — says "stays as it is"
+def warps_to_hide(latency_ns, bandwidth_gbs, bytes_per_request, sm_count):
+    return int(latency_ns * bandwidth_gbs / (bytes_per_request * sm_count)) + 1
+
+# %% wrong: bytes taken for requests — says "bytes_per_request"
+import math
+
+
+def warps_to_hide(latency_ns, bandwidth_gbs, bytes_per_request, sm_count):
+    return math.ceil(latency_ns * bandwidth_gbs / sm_count)
+
+# %% wrong: divides by the 32 lanes as well — says "one request"
+import math
+
+
+def warps_to_hide(latency_ns, bandwidth_gbs, bytes_per_request, sm_count):
+    return math.ceil(latency_ns * bandwidth_gbs / (bytes_per_request * sm_count * 32))
+
+# %% wrong: each lane its own request — says "one request"
+import math
+
+
+def warps_to_hide(latency_ns, bandwidth_gbs, bytes_per_request, sm_count):
+    return math.ceil(latency_ns * bandwidth_gbs / (bytes_per_request / 32 * sm_count))
+
+# %% wrong: not rounded at all — says "expected 38"
+def warps_to_hide(latency_ns, bandwidth_gbs, bytes_per_request, sm_count):
+    return latency_ns * bandwidth_gbs / (bytes_per_request * sm_count)
+
+# %% wrong: never more than fit — says "expected"
+import math
+
+
+def warps_to_hide(latency_ns, bandwidth_gbs, bytes_per_request, sm_count):
+    return min(64, math.ceil(latency_ns * bandwidth_gbs / (bytes_per_request * sm_count)))
+
+# %% wrong: returns None — says "None"
+def warps_to_hide(latency_ns, bandwidth_gbs, bytes_per_request, sm_count):
+    warps = -(-latency_ns * bandwidth_gbs // (bytes_per_request * sm_count))
+
+# %% hostile: patches the module that checks — earns 0
+import gpulab.check
+
+
+def _pass(*args, **kwargs):
+    return None
+
+
+gpulab.check.equal = gpulab.check.close = gpulab.check.within = _pass
+
+
+def warps_to_hide(latency_ns, bandwidth_gbs, bytes_per_request, sm_count):
+    return 1

@@ -1,0 +1,62 @@
+"""What the course's notebooks import: measuring, drawing, predicting, checking.
+
+Light on purpose: importing it loads neither torch nor matplotlib, because the processes that run test cells import it
+thousands of times in a batch. What needs them (`plot`, `timing`, `machine`) is loaded when it is first used.
+
+Three names are both a module and what is in it. `gpulab.device` and `gpulab.predict` are the callables; import other
+names of those modules with `from gpulab.device import …`. `gpulab.seed` lives in `gpulab.seeding`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from gpulab import check
+from gpulab.device import NeedsGPU, device, device_array, empty, needs_gpu, synchronize, to_numpy
+from gpulab.predict import predict
+from gpulab.seeding import seed
+from gpulab.tables import table
+
+if TYPE_CHECKING:
+    import gpulab.bolts as bolts
+    import gpulab.machine as machine
+    import gpulab.plot as plot
+    import gpulab.timing as timing
+    from gpulab.timing import measure, race
+
+__all__ = [
+    "NeedsGPU",
+    "bolts",
+    "check",
+    "device",
+    "device_array",
+    "empty",
+    "machine",
+    "measure",
+    "needs_gpu",
+    "plot",
+    "predict",
+    "race",
+    "seed",
+    "synchronize",
+    "table",
+    "timing",
+    "to_numpy",
+]
+
+_MODULES = frozenset({"bolts", "machine", "plot", "timing"})
+_OF_TIMING = frozenset({"measure", "race"})
+
+
+def __getattr__(name: str) -> Any:
+    """The heavier half of the package, on first use."""
+    if name in _MODULES:
+        return importlib.import_module(f"gpulab.{name}")
+    if name in _OF_TIMING:
+        return getattr(importlib.import_module("gpulab.timing"), name)
+    raise AttributeError(f"module 'gpulab' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

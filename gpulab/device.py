@@ -1,0 +1,147 @@
+"""Where the course's code runs: the first CUDA device, or the CPU where there is none.
+
+Arrays on the device are torch CUDA tensors, or NumPy arrays without a GPU. torch is imported when a function needs it,
+not before. Timing is `timing`'s business, the device's speed `machine`'s.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import platform
+import re
+import sys
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+    import torch
+    from numpy.typing import NDArray
+
+
+class NeedsGPU(Exception):
+    """This cell can only be decided on a GPU: its points are pending, neither earned nor lost."""
+
+
+def device() -> torch.device:
+    """The device that measurements run on: `cuda` where torch sees a GPU, else `cpu`."""
+    import torch
+
+    return torch.device("cuda" if has_gpu() else "cpu")
+
+
+def has_gpu() -> bool:
+    """Whether torch sees a CUDA device here."""
+    import torch
+
+    with warnings.catch_warnings():
+        # An outdated or half-installed driver makes torch warn; for us it is simply no GPU. The doctor says more.
+        warnings.simplefilter("ignore")
+        return bool(torch.cuda.is_available())
+
+
+def device_name(on: str | None = None) -> str:
+    """What a figure measured on the device is labelled with: `NVIDIA H200`, or the CPU's model and usable cores.
+
+    Args:
+        on: `"cuda"` or `"cpu"`; the course's device when left out.
+    """
+    if (on or device().type) == "cuda":
+        import torch
+
+        return str(torch.cuda.get_device_name())
+    return _cpu_name()
+
+
+@functools.cache
+def _cpu_name() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        lines = []
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    # "Intel(R) Xeon(R) CPU @ 2.20GHz": marks and the nominal clock say nothing about a measurement.
+    model = re.sub(r"\((R|TM|r|tm)\)|\bCPU\b|@.*|\bProcessor\b", " ", models[0] if models else platform.processor())
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return f"{' '.join(model.split()) or platform.machine() or 'CPU'}, {cores} core{'s' if cores > 1 else ''}"
+
+
+def needs_gpu(points: str = "") -> None:
+    """Stops a test cell where there is no GPU, so that its points stay pending.
+
+    Args:
+        points: what is pending, such as `"3 points"`; only for the message.
+
+    Raises:
+        NeedsGPU: there is no CUDA device.
+    """
+    if not has_gpu():
+        pending = f"{points} are" if points else "these points are"
+        raise NeedsGPU(f"No GPU here: {pending} pending, not lost. Nothing in your answer is wrong because of this.")
+
+
+def synchronize() -> None:
+    """Waits until the GPU has finished all work given to it so far; does nothing without one."""
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available():
+        torch.cuda.synchronize()
+
+
+def device_array(array: Any) -> Any:
+    """A copy of `array` (any shape) in device memory, with the same element type.
+
+    Returns:
+        A contiguous torch CUDA tensor on a GPU, a NumPy array without one.
+    """
+    import numpy as np
+
+    host = np.array(to_numpy(array), order="C")
+    if not has_gpu():
+        return host
+    import torch
+
+    return torch.from_numpy(host).to(device())
+
+
+def empty(shape: int | tuple[int, ...], dtype: Any = "float32") -> Any:
+    """Device memory that nothing has been written to.
+
+    Args:
+        shape: extents.
+        dtype: NumPy's element type or its name.
+
+    Returns:
+        A torch CUDA tensor on a GPU; without one a NumPy array filled with rubbish (NaN, or the type's lowest number),
+        so that reading what was never written shows.
+    """
+    import numpy as np
+
+    kind = np.dtype(dtype)
+    if has_gpu():
+        import torch
+
+        return torch.empty(shape, dtype=torch.from_numpy(np.empty(0, kind)).dtype, device=device())
+    if kind.kind in "fc":
+        return np.full(shape, np.nan, kind)
+    if kind.kind in "iu":
+        information = np.iinfo(kind)
+        return np.full(shape, information.min or information.max, kind)
+    return np.ones(shape, kind)
+
+
+def to_numpy(array: Any) -> NDArray[np.generic]:
+    """A copy of a device array, tensor or sequence as a NumPy array in host memory; waits for the device."""
+    import numpy as np
+
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(array, torch.Tensor):
+        tensor = array.detach().cpu().resolve_conj()
+        # NumPy has no bfloat16 and no float8: float32 holds both exactly.
+        narrow = tensor.is_floating_point() and tensor.dtype not in (torch.float16, torch.float32, torch.float64)
+        result: NDArray[np.generic] = np.array((tensor.float() if narrow else tensor).numpy())
+        return result
+    if hasattr(array, "copy_to_host"):  # Numba's device arrays
+        return np.asarray(array.copy_to_host())
+    return np.array(array)

@@ -1,0 +1,241 @@
+"""What this machine can do at best: copy and multiply rates, transfer rates, launch latency.
+
+Measured once and kept in a file, so that a notebook can draw a roofline without waiting. Ceilings recorded on a named
+GPU can be read as well, for comparison where there is none. How a single function is timed is `timing`'s business.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import hashlib
+import json
+import os
+import platform
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gpulab.device import device, device_name
+from gpulab.tables import data_folder
+from gpulab.timing import Timing, measure
+
+VERSION = 1
+"""Raised when a figure changes its meaning: files of another version are measured again."""
+
+COPY_BYTES = {"cpu": 1 << 27, "cuda": 1 << 30}
+"""Source of a copy: several times the last cache, so that memory is measured and not the cache."""
+
+MATRIX_SIZE = {"cpu": 1024, "cuda": 8192}
+TRANSFER_BYTES = 1 << 28
+
+
+@dataclass(frozen=True)
+class Ceilings:
+    """The best rates of one machine, each the median of several warm runs."""
+
+    device: str
+    """`NVIDIA H200`, or the CPU's model and usable cores."""
+    kind: str
+    """`cuda` or `cpu`."""
+    date: str
+    """The day of the measurement, ISO 8601."""
+    versions: Mapping[str, str]
+    """`python`, `torch`, and on a GPU `cuda`."""
+    copy_gbs: float
+    """Bytes read + bytes written per second of a copy within the device's memory, in GB/s."""
+    matmul_gflops: Mapping[str, float] = field(default_factory=dict)
+    """Type → GFLOP/s of a square matrix product of random numbers; 2 FLOP for each multiply-add."""
+    launch_us: float | None = None
+    """From launching the smallest kernel to knowing that it is over; None without a GPU."""
+    h2d_gbs: float | None = None
+    """Pinned host memory to the device, GB/s; None without a GPU."""
+    d2h_gbs: float | None = None
+    """The way back, GB/s; None without a GPU."""
+
+    def __str__(self) -> str:
+        rates = ", ".join(f"{kind} {rate:,.0f} GFLOP/s" for kind, rate in self.matmul_gflops.items())
+        lines = [f"{self.device} ({self.date}, torch {self.versions.get('torch', 'unknown')})"]
+        lines += [f"  copy {self.copy_gbs:,.1f} GB/s (read + written)", f"  matrix product {rates}"]
+        if self.launch_us is not None:
+            lines.append(f"  kernel launch {self.launch_us:.1f} µs")
+        if self.h2d_gbs is not None and self.d2h_gbs is not None:
+            lines.append(f"  host to device {self.h2d_gbs:.1f} GB/s, back {self.d2h_gbs:.1f} GB/s (pinned)")
+        return "\n".join(lines)
+
+
+def name() -> str:
+    """The device that this machine measures on: `NVIDIA H200`, or the CPU's model and usable cores."""
+    return device_name()
+
+
+def ceilings(fresh: bool = False) -> Ceilings:
+    """This machine's ceilings, from the file they were kept in or, the first time, measured (under 3 s).
+
+    Args:
+        fresh: measure again, whatever is kept.
+    """
+    path = _kept_in()
+    if not fresh:
+        with contextlib.suppress(OSError, ValueError):
+            return _from_json(path.read_text(encoding="utf-8"))
+    found = _measure_all()
+    # A home that cannot be written to only costs the time of the next measurement.
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".machine-")
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(to_json(found))
+        Path(temporary).replace(path)
+    return found
+
+
+def recorded(gpu: str) -> Ceilings | None:
+    """The ceilings recorded on a named GPU, `data/machines/<gpu>.json`; None when nobody has recorded them yet.
+
+    Raises:
+        ValueError: the file is there and is not a recording.
+    """
+    try:
+        path = data_folder() / "machines" / f"{gpu.lower()}.json"
+        text = path.read_text(encoding="utf-8")
+    except (LookupError, OSError):
+        return None
+    try:
+        return _from_json(text)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}. Record it again on that GPU.") from None
+
+
+def copy_bandwidth(nbytes: int, on: str | None = None) -> float:
+    """GB/s (1e9 bytes, read + written) of a warm copy within the device's memory; the median of several runs.
+
+    Both buffers are allocated and touched before the clock starts; the GPU is synchronised.
+
+    Args:
+        nbytes: size of the source.
+        on: `"cpu"` or `"cuda"`; the course's device when left out.
+
+    Raises:
+        ValueError: `nbytes` is not positive.
+    """
+    import torch
+
+    if nbytes < 1:
+        raise ValueError(f"nbytes = {nbytes}: at least one byte is needed")
+    where = torch.device(on or device().type)
+    source = torch.randint(256, (nbytes,), dtype=torch.uint8, device=where)
+    target = torch.ones_like(source)
+    timing = measure(target.copy_, source, runs=15, on=where.type, at_most_s=1.0)
+    return 2 * nbytes / (timing.median_ms * 1e6)
+
+
+def to_json(found: Ceilings) -> str:
+    """The ceilings as the text that `recorded` reads."""
+    return json.dumps({"version": VERSION, **asdict(found)}, indent=1, sort_keys=True) + "\n"
+
+
+def _from_json(text: str) -> Ceilings:
+    try:
+        stored = json.loads(text)
+        if stored.pop("version") != VERSION:
+            raise ValueError(f"not of version {VERSION}")
+        return Ceilings(**stored)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"not a file of ceilings ({error!r})") from None
+
+
+def _kept_in() -> Path:
+    import torch
+
+    home = os.environ.get("GPULAB_HOME")
+    folder = Path(home) if home else Path(os.path.expanduser("~")) / ".cache" / "gpulab"  # noqa: PTH111 - Path.home() raises without a home
+    # The thread count belongs to it: a process held to one thread copies and multiplies more slowly.
+    machine = f"{device_name()} torch {torch.__version__} {torch.get_num_threads()} threads"
+    return folder / f"machine-{hashlib.sha256(machine.encode()).hexdigest()[:12]}.json"
+
+
+def _measure_all() -> Ceilings:
+    import torch
+
+    where = device()
+    versions = {"python": platform.python_version(), "torch": str(torch.__version__)}
+    if where.type == "cuda":
+        versions["cuda"] = str(torch.version.cuda)
+    return Ceilings(
+        device=device_name(),
+        kind=where.type,
+        date=datetime.datetime.now(tz=datetime.UTC).date().isoformat(),
+        versions=versions,
+        copy_gbs=copy_bandwidth(COPY_BYTES[where.type]),
+        matmul_gflops={kind: _matmul_gflops(kind, where) for kind in _matmul_types(where)},
+        launch_us=_launch_us() if where.type == "cuda" else None,
+        h2d_gbs=_transfer_gbs("h2d") if where.type == "cuda" else None,
+        d2h_gbs=_transfer_gbs("d2h") if where.type == "cuda" else None,
+    )
+
+
+def _matmul_types(where: Any) -> list[str]:
+    """The types that the device has units for; half precision on a CPU is emulated and says nothing."""
+    import torch
+
+    if where.type == "cpu":
+        return ["float32", "float64"]
+    newer = ["tfloat32", "bfloat16"] if torch.cuda.get_device_capability() >= (8, 0) else []
+    return ["float32", "float64", *newer, "float16"]
+
+
+def _matmul_gflops(kind: str, where: Any) -> float:
+    import torch
+
+    size = MATRIX_SIZE[where.type] // (2 if kind == "float64" else 1)
+    dtype = getattr(torch, "float32" if kind == "tfloat32" else kind)
+    # Random numbers: multiplying zeros draws less power and runs faster than real work does.
+    left, right = (torch.randn(size, size, device=where).to(dtype) for _ in range(2))
+    product = torch.empty(size, size, device=where, dtype=dtype)
+    with _tf32(kind == "tfloat32"):
+        timing = measure(lambda: torch.mm(left, right, out=product), runs=10, on=where.type, at_most_s=0.5)
+    return 2 * size**3 / (timing.median_ms * 1e6)
+
+
+@contextlib.contextmanager
+def _tf32(allowed: bool) -> Any:
+    """Lets float32 products run as TF32, or not, and puts the setting back."""
+    import torch
+
+    settings: Any = torch.backends.cuda.matmul
+    before = settings.fp32_precision
+    settings.fp32_precision = "tf32" if allowed else "ieee"
+    try:
+        yield
+    finally:
+        settings.fp32_precision = before
+
+
+def _launch_us() -> float:
+    import torch
+
+    tiny = torch.zeros(1, device="cuda")
+
+    def launch_and_wait() -> None:
+        tiny.add_(1)
+        torch.cuda.synchronize()
+
+    # By the processor's clock: the time between two events leaves out the way to the GPU and back.
+    return measure(launch_and_wait, runs=30, on="cpu").median_ms * 1e3
+
+
+def _transfer_gbs(direction: str) -> float:
+    import torch
+
+    host = torch.randint(256, (TRANSFER_BYTES,), dtype=torch.uint8).pin_memory()
+    there = host.to("cuda")
+    copy: Callable[[], Any] = (
+        (lambda: there.copy_(host, non_blocking=True))
+        if direction == "h2d"
+        else (lambda: host.copy_(there, non_blocking=True))
+    )
+    timing: Timing = measure(copy, runs=10, on="cuda", at_most_s=1.0)
+    return TRANSFER_BYTES / (timing.median_ms * 1e6)

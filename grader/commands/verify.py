@@ -1,0 +1,47 @@
+"""`grader verify`: the gate, over the answer bank."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from grader.commands.console import chapters_of, complain, progress_bar, say
+from grader.course import Course
+
+
+@click.command("verify")
+@click.argument("chapters", nargs=-1)
+@click.option("--answers", type=click.Path(path_type=Path, file_okay=False), help="Another answer bank.")
+@click.option("--jobs", type=click.IntRange(1), default=2, show_default=True, help="Answers judged at a time.")
+@click.option("--seed", type=click.IntRange(0), help="Draw the hidden inputs of an earlier run again.")
+def command(chapters: tuple[str, ...], answers: Path | None, jobs: int, seed: int | None) -> None:
+    """Check that CHAPTERS (default: all) grade right: right answers pass, blank, wrong and hostile ones do not.
+
+    \b
+    Examples:
+      grader verify 01_gpu_architecture
+      grader verify --answers ~/private/answers
+    """
+    from grader import verify
+
+    course = Course.find()
+    chosen = chapters_of(course, chapters)
+    with progress_bar() as progress:
+        task = progress.add_task("Verifying", total=None)
+
+        def advance(done: int, total: int, text: str) -> None:
+            progress.update(task, completed=done, total=total, description=f"Verifying {text}")
+
+        reports = verify.verify(course, chosen, answers=answers, jobs=jobs, seed=seed, on_progress=advance)
+    for report in reports:
+        for finding in report.findings:
+            complain(str(finding))
+        for left in report.unchecked:
+            say(f"{report.chapter}: not checked here: {left}", style="yellow")
+        outcome = f"{len(report.findings)} findings" if report.findings else "every one gets what it must"
+        style = "bold red" if report.findings else "green"
+        say(f"{report.chapter}: {report.checked} answers checked, {len(report.unchecked)} not; {outcome}.", style=style)
+    if any(report.findings for report in reports):
+        sys.exit(1)

@@ -1,0 +1,229 @@
+"""Examines the machine: what grading and the chapters need, what is there, and what to do about the rest.
+
+Returns rows; `commands.doctor` prints them. Changes nothing: what it writes, it removes.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader import hardware
+from grader.course import Course
+
+LOW_DISK_BYTES = 2_000_000_000
+"""A class of 200 needs about 0.2 GB under work/; an environment with torch about 6 GB."""
+SUPPORTED = ((3, 11), (3, 13))
+"""Oldest and newest Python, as in pyproject.toml."""
+KERNEL_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class Row:
+    """One thing looked at."""
+
+    what: str
+    found: str
+    state: str = "good"
+    """`good`; `fair`: works, with something missing; `bad`: grading will not work."""
+    remedy: str = ""
+
+
+def examine(course: Course | None) -> list[Row]:
+    """One or more rows for everything that matters; a look that itself fails gives a red row, never an exception.
+
+    Args:
+        course: the course to look at; None when there is none here.
+    """
+    looks: list[Callable[[], Iterator[Row]]] = [
+        _python,
+        _system,
+        _gpus,
+        _torch,
+        _nvrtc,
+        _nvcc,
+        _kernel,
+        _sandbox,
+        lambda: _folders(course),
+        lambda: _gradebook(course),
+    ]
+    rows: list[Row] = []
+    for look in looks:
+        try:
+            rows += look()
+        except Exception as error:  # the doctor must not fall ill
+            name = getattr(look, "__name__", "look").strip("_<>")
+            text = f"{type(error).__name__}: {error}".splitlines()[0]
+            rows.append(Row(name, text, "bad", "This look failed itself: please report it."))
+    return rows
+
+
+def _python() -> Iterator[Row]:
+    version = ".".join(map(str, sys.version_info[:3]))
+    if SUPPORTED[0] <= sys.version_info[:2] <= SUPPORTED[1]:
+        yield Row("Python", f"{version} ({sys.executable})")
+    else:
+        oldest, newest = (".".join(map(str, one)) for one in SUPPORTED)
+        yield Row("Python", version, "bad", f"Make the environment with Python {oldest} to {newest}.")
+
+
+def _system() -> Iterator[Row]:
+    cores = len(os.sched_getaffinity(0))
+    memory_gb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
+    found = f"{platform.system()} {platform.release()}, {cores} cores, {memory_gb:.0f} GB"
+    if memory_gb < 3:
+        yield Row("system", found, "fair", 'Grade one at a time: "grader autograde … --slots 1".')
+    else:
+        yield Row("system", found)
+
+
+def _gpus() -> Iterator[Row]:
+    found = hardware.gpus()
+    if not found:
+        why = "hidden by CUDA_VISIBLE_DEVICES" if hardware.hidden() else "no NVIDIA driver answers"
+        yield Row("GPU", f"none: {why}", "fair", "Fine: rows that need a GPU stay pending and cost no points.")
+        return
+    yield Row("driver", found[0].driver)
+    for number, gpu in enumerate(found):
+        clock = f", SM clock {gpu.sm_clock_mhz} of {gpu.largest_sm_clock_mhz} MHz" if gpu.largest_sm_clock_mhz else ""
+        yield Row(f"GPU {number}", f"{gpu.name}, {gpu.memory_mb / 1e3:.0f} GB{clock}")
+
+
+def _torch() -> Iterator[Row]:
+    try:
+        import torch
+    except ImportError as error:
+        yield Row("torch", f"not there ({error})", "bad", 'Run "pip install -e .", or "make lab", which does.')
+        return
+    build = f"{torch.__version__}, CUDA runtime {torch.version.cuda}"
+    if torch.cuda.is_available():
+        yield Row("torch", f"{build}, sees {torch.cuda.device_count()} GPU(s)")
+    elif hardware.gpus():
+        remedy = "The driver shows a GPU that torch cannot use: its CUDA build may be newer than the driver."
+        yield Row("torch", f"{build}, no CUDA", "bad", f"{remedy} Update the driver or install an older torch.")
+    else:
+        yield Row("torch", f"{build}, on the CPU")
+
+
+def _nvrtc() -> Iterator[Row]:
+    """Compiles CUDA C++ at run time; needs no driver."""
+    try:
+        from cuda.bindings import nvrtc
+    except ImportError:
+        yield Row("NVRTC", "not there", "fair", 'Needed by CUDA C++ exercises only: "pip install cuda-bindings".')
+        return
+    try:
+        error, major, minor = nvrtc.nvrtcVersion()
+    except Exception as problem:  # cuda-pathfinder raises its own kinds when the library is not found
+        text = str(problem).splitlines()[0][:80] if str(problem) else type(problem).__name__
+        yield Row("NVRTC", f"cannot be loaded ({text})", "fair", 'CUDA C++ exercises: "pip install nvidia-cuda-nvrtc".')
+        return
+    good = int(error) == 0
+    yield Row("NVRTC", f"{major}.{minor}" if good else f"error {int(error)}", "good" if good else "fair")
+
+
+def _nvcc() -> Iterator[Row]:
+    path = shutil.which("nvcc")
+    if path is None:
+        yield Row("nvcc", "not there", "fair", "Fine: nothing is graded with it; NVRTC compiles CUDA C++.")
+        return
+    try:
+        text = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=20, check=True).stdout
+    except (OSError, subprocess.SubprocessError) as error:
+        yield Row("nvcc", f"{path} does not run ({type(error).__name__})", "fair", "Install the CUDA toolkit again.")
+        return
+    release = next((line.strip() for line in text.splitlines() if "release" in line), "version unknown")
+    yield Row("nvcc", f"{release} ({path})")
+
+
+def _kernel() -> Iterator[Row]:
+    """Starts a notebook kernel and lets it add two numbers."""
+    from jupyter_client.kernelspec import NoSuchKernel
+    from jupyter_client.manager import KernelManager
+
+    started = time.monotonic()
+    manager = KernelManager(kernel_name="python3")
+    try:
+        manager.start_kernel(stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    except (NoSuchKernel, OSError) as error:
+        yield Row("kernel", f"does not start ({error})", "bad", 'Run "python -m ipykernel install --sys-prefix".')
+        return
+    client = manager.client()
+    try:
+        client.start_channels()
+        client.wait_for_ready(timeout=KERNEL_SECONDS)
+        reply = client.execute_interactive("1 + 1", timeout=KERNEL_SECONDS, output_hook=lambda message: None)
+        status = reply["content"]["status"]
+    except (RuntimeError, TimeoutError) as error:
+        yield Row("kernel", f"does not answer ({error})", "bad", 'Try "jupyter kernelspec list" and "jupyter lab".')
+        return
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
+    seconds = time.monotonic() - started
+    yield Row("kernel", f"python3 answers {status} after {seconds:.1f} s", "good" if status == "ok" else "bad")
+
+
+def _sandbox() -> Iterator[Row]:
+    from grader import processes
+
+    tier = processes.isolation()
+    if tier == "none":
+        remedy = "Students' code runs as you, in processes of its own: grade on a machine that holds nothing private."
+        yield Row("sandbox", "none", "fair", remedy)
+    else:
+        yield Row("sandbox", tier)
+
+
+def _folders(course: Course | None) -> Iterator[Row]:
+    if course is None:
+        yield Row("course", "none here", "bad", "Change into the folder that holds nbgrader_config.py.")
+        return
+    yield Row("course", f"{course.root}, {len(course.chapters())} chapter(s)")
+    for what, folder in (("work/", course.work), ("scratch", Path(tempfile.gettempdir()))):
+        place = next(path for path in (folder, *folder.parents) if path.exists())
+        free = shutil.disk_usage(place).free
+        found = f"{free / 1e9:.1f} GB free at {place}"
+        if not os.access(place, os.W_OK | os.X_OK):
+            yield Row(what, f"{place} is not writable", "bad", f'Run "chmod u+wx {place}", or ask its owner.')
+        elif free < LOW_DISK_BYTES // 20:
+            yield Row(what, found, "bad", "Free some space there before you grade.")
+        elif free < LOW_DISK_BYTES:
+            yield Row(what, found, "fair", "Free some space there soon.")
+        else:
+            yield Row(what, found)
+
+
+def _gradebook(course: Course | None) -> Iterator[Row]:
+    if course is None:
+        return
+    path = course.gradebook
+    if not path.exists():
+        yield Row("gradebook", "not there yet", "good", 'Made by "grader autograde".')
+        return
+    try:
+        connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=2)
+        try:
+            students = connection.execute("SELECT count(*) FROM student").fetchone()[0]
+            intact = connection.execute("PRAGMA quick_check").fetchone()[0]
+        finally:
+            connection.close()
+    except sqlite3.Error as error:
+        remedy = "Close formgrader if it is locked; else move it to a safe place and grade the class again."
+        yield Row("gradebook", f"{path} cannot be read ({error})", "bad", remedy)
+        return
+    if intact != "ok":
+        yield Row("gradebook", f"{path} is damaged ({intact})", "bad", "Restore a copy, or grade the class again.")
+    elif not os.access(path, os.W_OK):
+        yield Row("gradebook", f"{path} is not writable", "bad", f'Run "chmod u+w {path}".')
+    else:
+        yield Row("gradebook", f"{path}, {students} student(s)")

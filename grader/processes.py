@@ -1,0 +1,290 @@
+"""Starts the student's and the judge's processes, ends them with all that they started, and adds up what they used.
+
+Processes are forked from a warm parent (`warm`), one for this Python process, started with the first of them.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import itertools
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from grader import warm
+from grader.limits import Limits
+from grader.sandbox import Tier, cgroups
+from grader.sandbox.probe import best_tier
+from grader.wire import Channel
+
+PACKAGES = Path(__file__).resolve().parents[1]
+"""The folder that `grader` and `gpulab` are imported from."""
+
+
+class StartError(RuntimeError):
+    """A process of ours could not be started: a fault of the harness or the machine, never of a submission."""
+
+
+@dataclass
+class Cost:
+    """CPU seconds, and the most memory of a single process in MB (1e6 bytes), beyond what is shared where known."""
+
+    cpu_seconds: float = 0.0
+    peak_memory_mb: float = 0.0
+
+    def add(self, cpu_seconds: float, peak_memory_mb: float) -> None:
+        """Books what one process used."""
+        self.cpu_seconds += cpu_seconds
+        self.peak_memory_mb = max(self.peak_memory_mb, peak_memory_mb)
+
+
+class Parent:
+    """The driver's side of a warm parent. Threads may share it."""
+
+    def __init__(self, modules: tuple[str, ...] = warm.MODULES, tier: Tier | None = None) -> None:
+        self.tier = best_tier() if tier is None else tier
+        self._lock = threading.Lock()
+        self._numbers = itertools.count(os.getpid() * 64)  # drivers side by side should not pick the same users
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        paths = [str(PACKAGES), *filter(None, [os.environ.get("PYTHONPATH")])]
+        kept = {name: os.environ[name] for name in warm.OWN_VARIABLES if name in os.environ}
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "grader.warm", str(theirs.fileno()), *modules],
+            cwd="/",
+            env={**kept, **warm.ENVIRONMENT, "PYTHONPATH": os.pathsep.join(paths)},
+            stdin=subprocess.DEVNULL,
+            pass_fds=[theirs.fileno()],
+            start_new_session=True,  # Ctrl-C in the terminal is for the driver to handle
+        )
+        theirs.close()
+        self._control = ours
+        self.threads = int(self._answer()["threads"])
+
+    def ask(self, request: dict[str, Any], descriptors: list[int] | None = None) -> dict[str, Any]:
+        """The answer to one request.
+
+        Raises:
+            StartError: the parent is gone, or the process could not be made.
+        """
+        with self._lock:
+            try:
+                socket.send_fds(self._control, [json.dumps(request).encode()], descriptors or [])
+            except OSError as error:
+                raise StartError(f"the warm parent is gone ({error})") from None
+            answer = self._answer()
+        if "error" in answer:
+            if "pid" in answer:
+                self.ask({"op": "end", "pid": answer["pid"], "inner": answer["pid"], "grace_seconds": 1.0})
+            raise StartError(str(answer["error"]))
+        return answer
+
+    def _answer(self) -> dict[str, Any]:
+        data = self._control.recv(warm.MAX_MESSAGE)
+        if not data:
+            raise StartError("the warm parent ended")
+        answer: dict[str, Any] = json.loads(data)
+        return answer
+
+    def number(self) -> int:
+        """A number that no other living process of this driver has."""
+        return next(self._numbers)
+
+    def alive(self) -> bool:
+        """Whether it still runs."""
+        return self._process.poll() is None
+
+    def close(self) -> None:
+        """Ends it and every process that it started."""
+        self._control.close()
+        try:
+            self._process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+class Child:
+    """A running process of ours, with its socket."""
+
+    def __init__(self, parent: Parent, answer: dict[str, Any], channel: Channel, cost: Cost) -> None:
+        self._parent, self.channel, self._cost = parent, channel, cost
+        self._pid, self._inner = int(answer["pid"]), int(answer["inner"])
+        self._ended = False
+
+    def end(self, at_once: bool = False) -> None:
+        """Hangs up, kills what does not end by itself, and books what it used. Once; later calls do nothing.
+
+        Args:
+            at_once: kill it without waiting: it hangs, or another process holds its socket open.
+        """
+        if not self._ended:
+            self._ended = True
+            self._end(0.0 if at_once else warm.GRACE_SECONDS)
+
+    def _end(self, grace_seconds: float) -> None:
+        self.channel.close()
+        request = {"op": "end", "pid": self._pid, "inner": self._inner, "grace_seconds": grace_seconds}
+        with contextlib.suppress(StartError):  # a parent that is gone has taken its children along
+            self._book(self._parent.ask(request))
+
+    def _book(self, used: dict[str, Any]) -> None:
+        self._cost.add(used["cpu_seconds"], used["peak_memory_mb"])
+
+
+class StudentProcess(Child):
+    """A process that runs student code: confined, in a scratch folder of its own."""
+
+    def __init__(self, parent: Parent, cost: Cost, limits: Limits) -> None:
+        number = parent.number()
+        self._folder = Path(tempfile.mkdtemp(prefix="gpulab-student-"))
+        work = self._folder / "work"
+        work.mkdir()
+        self._folder.chmod(0o711)
+        request = {
+            "op": "student",
+            "tier": int(parent.tier),
+            "folder": str(self._folder),
+            "work": str(work),
+            "number": number,
+        }
+        settings = warm.confinement(request)
+        if settings.uid is not None:
+            os.chown(work, settings.uid, settings.uid)
+        self._group = cgroups.create(f"{os.getpid()}-{number}", limits.memory_bytes, limits.processes)
+        ours, theirs = socket.socketpair()
+        reading, writing = os.pipe()
+        try:
+            if self._group is not None:
+                request["group"] = [str(folder) for folder in set(self._group.folders.values())]
+            answer = parent.ask(request, [theirs.fileno(), writing])
+        except StartError:
+            ours.close()
+            os.close(reading)
+            self._clean()
+            raise
+        finally:
+            theirs.close()
+            os.close(writing)
+        self.raw_output = _Drain(reading, limits.output_bytes)
+        super().__init__(parent, answer, Channel(ours), cost)
+
+    def out_of_memory(self) -> bool:
+        """Whether it, or a process that it started, was killed for using too much memory."""
+        return self._group is not None and self._group.out_of_memory()
+
+    def _end(self, grace_seconds: float) -> None:
+        super()._end(grace_seconds)
+        self.raw_output.close()
+        self._clean()
+
+    def _clean(self) -> None:
+        if self._group is not None:
+            self._group.remove()
+        _remove(self._folder)
+
+    def _book(self, used: dict[str, Any]) -> None:
+        # A killed namespace takes its processes' own accounts along; the group's survive.
+        cpu = self._group.cpu_seconds() if self._group else None
+        memory = self._group.peak_memory_mb() if self._group else None
+        self._cost.add(
+            used["cpu_seconds"] if cpu is None else cpu, used["peak_memory_mb"] if memory is None else memory
+        )
+
+
+class JudgeProcess(Child):
+    """A process that runs test cells."""
+
+    def __init__(self, parent: Parent, cost: Cost) -> None:
+        ours, theirs = socket.socketpair()
+        try:
+            answer = parent.ask({"op": "judge"}, [theirs.fileno()])
+        finally:
+            theirs.close()
+        self._control = ours
+        super().__init__(parent, answer, Channel(ours), cost)
+
+    def link(self, student: StudentProcess) -> None:
+        """Gives the judge a hold of the student's socket; it and the driver take turns."""
+        self.channel.send({"op": "link"}, seconds=10)
+        socket.send_fds(self._control, [b"x"], [student.channel.fileno()])
+
+
+def _remove(folder: Path) -> None:
+    """Removes a folder whatever a student has made of it: nested deeper than Python can follow, or closed to us."""
+    try:
+        shutil.rmtree(folder)
+    except (OSError, RecursionError):
+        for command in (["chmod", "-R", "u+rwX"], ["rm", "-rf"]):
+            subprocess.run([*command, "--", str(folder)], stderr=subprocess.DEVNULL, check=False)
+
+
+class _Drain:
+    """Reads a pipe to its end in a thread, so that its writer never blocks, and keeps the beginning."""
+
+    def __init__(self, descriptor: int, keep_bytes: int) -> None:
+        self._descriptor, self._keep = descriptor, keep_bytes
+        self._data = bytearray()
+        self._lock = threading.Lock()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while chunk := os.read(self._descriptor, 65_536):
+            with self._lock:
+                self._data += chunk[: max(0, self._keep - len(self._data))]
+
+    def take(self) -> str:
+        """What has come since the last call."""
+        with self._lock:
+            text, self._data = self._data.decode("utf-8", "replace"), bytearray()
+        return text
+
+    def close(self) -> None:
+        """Stops reading. A process that outlived its group may still hold the other end; it is not waited for."""
+        self._thread.join(timeout=1.0)
+        if not self._thread.is_alive():
+            os.close(self._descriptor)
+
+
+_shared: Parent | None = None
+_shared_lock = threading.Lock()
+
+
+def shared_parent() -> Parent:
+    """The warm parent of this Python process, started when there is none, or none any more."""
+    global _shared
+    with _shared_lock:
+        if _shared is None or not _shared.alive():
+            cgroups.sweep()
+            _shared = Parent()
+            atexit.register(_shared.close)
+        return _shared
+
+
+def isolation() -> str:
+    """The sandbox tier that student processes run in on this machine."""
+    return str(best_tier())
+
+
+@cache
+def device_name() -> str:
+    """The first GPU that the driver shows, or `cpu`."""
+    import pynvml
+
+    try:
+        pynvml.nvmlInit()
+        name = pynvml.nvmlDeviceGetName(pynvml.nvmlDeviceGetHandleByIndex(0))
+        pynvml.nvmlShutdown()
+    except pynvml.NVMLError:
+        return "cpu"
+    return str(name)

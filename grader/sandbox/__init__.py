@@ -1,0 +1,9 @@
+"""Confines the process that runs student code: in tiers, the strongest that the machine allows.
+
+`tiers` orders the steps, `probe` finds out which tier a machine allows; `kernel`, `root`, `seccomp`, `landlock` and
+`cgroups` know one mechanism each.
+"""
+
+from grader.sandbox.tiers import Confinement, Tier, confine, enter
+
+__all__ = ["Confinement", "Tier", "confine", "enter"]

@@ -1,0 +1,125 @@
+"""A control group for each submission: its memory and processes bounded, its CPU time and peak memory counted.
+
+Version 1 hierarchies and version 2 are both spoken. Where neither can be written (an ordinary user without
+delegation, most containers), there is none, and the caller makes do without.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+MOUNT = Path("/sys/fs/cgroup")
+PREFIX = "gpulab-"
+
+
+@dataclass(frozen=True)
+class Group:
+    """The folders of one group: one for each version 1 hierarchy, or a single one for version 2."""
+
+    folders: dict[str, Path]
+
+    def add(self, pid: int) -> None:
+        """Moves a process into the group."""
+        for folder in set(self.folders.values()):
+            (folder / "cgroup.procs").write_text(str(pid))
+
+    def cpu_seconds(self) -> float | None:
+        """CPU time of everything that ever ran in the group."""
+        with contextlib.suppress(OSError, ValueError, KeyError):
+            if "cpuacct" in self.folders:
+                return int((self.folders["cpuacct"] / "cpuacct.usage").read_text()) / 1e9
+            stat = dict(line.split() for line in (self.folders["cpu"] / "cpu.stat").read_text().splitlines())
+            return int(stat["usage_usec"]) / 1e6
+        return None
+
+    def peak_memory_mb(self) -> float | None:
+        """Most memory that the group was charged with at any time, MB = 1e6 bytes: its own pages, not shared ones."""
+        for name in ("memory.max_usage_in_bytes", "memory.peak"):
+            with contextlib.suppress(OSError, ValueError, KeyError):
+                return int((self.folders["memory"] / name).read_text()) / 1e6
+        return None
+
+    def out_of_memory(self) -> bool:
+        """Whether the kernel killed a process of the group for want of memory."""
+        for name in ("memory.oom_control", "memory.events"):
+            with contextlib.suppress(OSError, KeyError):
+                for line in (self.folders["memory"] / name).read_text().splitlines():
+                    key, _, value = line.partition(" ")
+                    if key == "oom_kill" and int(value) > 0:
+                        return True
+        return False
+
+    def remove(self) -> None:
+        """Kills what is still in the group and removes it."""
+        for folder in set(self.folders.values()):
+            for _ in range(100):
+                try:
+                    folder.rmdir()
+                    break
+                except FileNotFoundError:
+                    break
+                except OSError:
+                    with contextlib.suppress(OSError, ValueError):
+                        for pid in (folder / "cgroup.procs").read_text().split():
+                            os.kill(int(pid), signal.SIGKILL)
+                    time.sleep(0.01)
+
+
+def parents() -> dict[str, Path] | None:
+    """Where groups can be made: controller → folder; None where they cannot."""
+    version1 = {name: MOUNT / name for name in ("memory", "pids", "cpuacct")}
+    if all(os.access(folder / "cgroup.procs", os.W_OK) for folder in version1.values()):
+        return version1
+    folder = _version2()
+    return {"memory": folder, "pids": folder, "cpu": folder} if folder else None
+
+
+def _version2() -> Path | None:
+    """A version 2 folder whose children get memory and pids controllers; None where there is none of ours."""
+    with contextlib.suppress(OSError, StopIteration):
+        line = next(line for line in Path("/proc/self/cgroup").read_text().splitlines() if line.startswith("0::"))
+        for folder in (MOUNT / line[3:].lstrip("/"), MOUNT):
+            enabled = (folder / "cgroup.subtree_control").read_text().split()
+            if {"memory", "pids"} <= set(enabled) and os.access(folder, os.W_OK):
+                return folder
+    return None
+
+
+def create(name: str, memory_bytes: int, processes: int) -> Group | None:
+    """A new group with these limits; None where groups cannot be made."""
+    where = parents()
+    if where is None:
+        return None
+    folders = {controller: folder / f"{PREFIX}{name}" for controller, folder in where.items()}
+    group = Group(folders)
+    try:
+        for folder in set(folders.values()):
+            folder.mkdir(exist_ok=True)
+        settings = {
+            "memory.limit_in_bytes": memory_bytes,
+            "memory.memsw.limit_in_bytes": memory_bytes,
+            "memory.max": memory_bytes,
+            "memory.swap.max": 0,
+            "pids.max": processes,
+        }
+        for setting, value in settings.items():
+            path = folders[setting.partition(".")[0]] / setting
+            if path.exists():
+                path.write_text(str(value))
+    except OSError:
+        group.remove()
+        return None
+    return group
+
+
+def sweep() -> None:
+    """Removes empty groups that an earlier driver left behind when it was killed."""
+    for folder in set((parents() or {}).values()):
+        for left in folder.glob(f"{PREFIX}*"):
+            with contextlib.suppress(OSError):
+                left.rmdir()

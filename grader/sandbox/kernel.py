@@ -1,0 +1,206 @@
+"""The system calls that confining a process takes, with their errors raised; nothing here decides when to use them.
+
+Everything acts on the calling process, which must have a single thread. Linux only; figures from the kernel's headers.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import os
+import platform
+import socket
+import struct
+from pathlib import Path
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+NEW_MOUNTS, NEW_HOSTNAME, NEW_IPC = 0x20000, 0x4000000, 0x8000000
+NEW_USERS, NEW_PIDS, NEW_NETWORK = 0x10000000, 0x20000000, 0x40000000
+
+READ_ONLY, NO_SETUID, NO_DEVICES, NO_EXECUTE = 1, 2, 4, 8
+BIND, RECURSIVE, PRIVATE = 4096, 16384, 1 << 18
+
+_DETACH = 2
+_AT_FDCWD, _AT_RECURSIVE = -100, 0x8000
+_PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
+_MOUNT_SETATTR = 442
+_CAPABILITY_VERSION_3 = 0x20080522
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_CAPBSET_DROP = 1, 4, 22, 24
+_PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 36, 38
+
+
+def checked(result: int, what: str) -> int:
+    """The result of a C call.
+
+    Raises:
+        OSError: it is negative; with errno's number and `what` in the text.
+    """
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+    return result
+
+
+def syscall(number: int, *arguments: object, what: str) -> int:
+    """A system call by number.
+
+    Raises:
+        OSError: it failed.
+    """
+    return checked(_libc.syscall(ctypes.c_long(number), *arguments), what)
+
+
+def prctl(option: int, argument: int = 0) -> int:
+    """`prctl(option, argument, 0, 0, 0)`.
+
+    Raises:
+        OSError: it failed.
+    """
+    zero = ctypes.c_ulong(0)
+    return checked(_libc.prctl(option, ctypes.c_ulong(argument), zero, zero, zero), f"prctl {option}")
+
+
+def unshare(flags: int) -> None:
+    """Leaves the namespaces that `flags` names for new ones.
+
+    Raises:
+        OSError: the kernel or a container's policy refuses.
+    """
+    checked(_libc.unshare(flags), "unshare")
+
+
+def mount(source: str, target: str, kind: str | None = None, flags: int = 0, data: str | None = None) -> None:
+    """`mount(2)`.
+
+    Raises:
+        OSError: it failed.
+    """
+
+    def text(value: str | None) -> bytes | None:
+        return None if value is None else value.encode()
+
+    result = _libc.mount(text(source), text(target), text(kind), ctypes.c_ulong(flags), text(data))
+    checked(result, f"mount {source} on {target}")
+
+
+class _MountAttributes(ctypes.Structure):
+    _fields_ = (
+        ("set", ctypes.c_uint64),
+        ("clear", ctypes.c_uint64),
+        ("propagation", ctypes.c_uint64),
+        ("userns", ctypes.c_uint64),
+    )
+
+
+def set_mount_flags(path: str, flags: int, recursive: bool = True) -> None:
+    """Sets mount flags on a mount, and on those beneath it.
+
+    Raises:
+        OSError: it failed, as on kernels before 5.12.
+    """
+    attributes = _MountAttributes(flags, 0, 0, 0)
+    where = _AT_RECURSIVE if recursive else 0
+    syscall(
+        _MOUNT_SETATTR,
+        _AT_FDCWD,
+        path.encode(),
+        where,
+        ctypes.byref(attributes),
+        ctypes.c_size_t(ctypes.sizeof(attributes)),
+        what=f"mount_setattr {path}",
+    )
+
+
+def bind(source: str, target: str, read_only: bool) -> None:
+    """Makes `source` visible at `target`, which is created, without setuid programs.
+
+    Raises:
+        OSError: it failed.
+    """
+    if Path(source).is_dir():
+        Path(target).mkdir(parents=True, exist_ok=True)
+    else:
+        Path(target).parent.mkdir(parents=True, exist_ok=True)
+        Path(target).touch()
+    mount(source, target, flags=BIND | RECURSIVE)
+    set_mount_flags(target, (READ_ONLY if read_only else 0) | NO_SETUID)
+
+
+def enter_root(root: str) -> None:
+    """Makes `root`, a mount point, the root folder, and lets go of the old one.
+
+    Raises:
+        OSError: it failed.
+    """
+    os.chdir(root)
+    syscall(_PIVOT_ROOT[platform.machine()], b".", b".", what="pivot_root")
+    checked(_libc.umount2(b".", _DETACH), "umount2")
+    os.chdir("/")
+
+
+def loopback_up() -> None:
+    """Switches the loopback device on: a new network namespace has it, but down.
+
+    Raises:
+        OSError: it failed.
+    """
+    set_flags, up_and_running = 0x8914, 0x1 | 0x40
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+        fcntl.ioctl(control, set_flags, struct.pack("16sH14s", b"lo", up_and_running, b""))
+
+
+class _CapabilityHeader(ctypes.Structure):
+    _fields_ = (("version", ctypes.c_uint32), ("pid", ctypes.c_int))
+
+
+def drop_capabilities() -> None:
+    """Gives up every capability, for this process and all that it will ever start.
+
+    Raises:
+        OSError: it failed.
+    """
+    for number in range(64):
+        try:
+            prctl(_PR_CAPBSET_DROP, number)
+        except OSError:  # past the last one that this kernel knows, or none of ours to drop
+            break
+    header = _CapabilityHeader(_CAPABILITY_VERSION_3, 0)
+    nothing = (ctypes.c_uint32 * 6)()
+    checked(_libc.capset(ctypes.byref(header), nothing), "capset")
+
+
+def no_new_privileges() -> None:
+    """Makes setuid programs powerless for this process and its children; cannot be undone."""
+    prctl(_PR_SET_NO_NEW_PRIVS, 1)
+
+
+def die_with_parent(number: int = 9) -> None:
+    """Has the kernel kill this process, or signal it otherwise, when its parent ends. Changing the user undoes it."""
+    prctl(_PR_SET_PDEATHSIG, number)
+
+
+def adopt_orphans() -> None:
+    """Makes this process the parent of its descendants whose own parents end."""
+    prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def close_to_debuggers(closed: bool = True) -> None:
+    """Keeps other processes of the same user from reading this one's memory; `False` lets them again."""
+    prctl(_PR_SET_DUMPABLE, 0 if closed else 1)
+
+
+def install_filter(program: bytes) -> None:
+    """Installs a seccomp filter; no new privileges must be set.
+
+    Raises:
+        OSError: it failed.
+    """
+
+    class Filter(ctypes.Structure):
+        _fields_ = (("length", ctypes.c_ushort), ("program", ctypes.c_void_p))
+
+    buffer = ctypes.create_string_buffer(program, len(program))
+    description = Filter(len(program) // 8, ctypes.cast(buffer, ctypes.c_void_p))
+    mode_filter = ctypes.c_ulong(2)
+    checked(_libc.prctl(_PR_SET_SECCOMP, mode_filter, ctypes.byref(description), 0, 0), "seccomp")

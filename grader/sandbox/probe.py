@@ -1,0 +1,92 @@
+"""Which tiers of confinement this machine allows: found by trying each in a process that ends at once.
+
+Runs in an interpreter of its own (`python -m grader.sandbox.probe`): trying means forking, which a driver with threads
+must not do.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from grader.sandbox import root, tiers
+from grader.sandbox.tiers import Confinement, Tier
+
+
+@functools.cache
+def refusals() -> dict[Tier, str]:
+    """The tiers that cannot be had here, each with the kernel's reason."""
+    packages = str(Path(__file__).resolve().parents[2])
+    paths = os.pathsep.join(filter(None, [packages, os.environ.get("PYTHONPATH")]))
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "grader.sandbox.probe"],
+        env={**os.environ, "PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    if done.returncode:
+        return dict.fromkeys((Tier.FILES, Tier.NAMESPACES), done.stderr.strip()[-300:] or "the probe failed")
+    return {Tier(int(number)): reason for number, reason in json.loads(done.stdout).items()}
+
+
+def best_tier() -> Tier:
+    """The strongest tier that works here."""
+    return max(tier for tier in Tier if tier not in refusals())
+
+
+def why_not(tier: Tier) -> str | None:
+    """Why a tier cannot be had in this process, which must have a single thread; None when it can."""
+    with tempfile.TemporaryDirectory(prefix="gpulab-probe-") as folder:
+        work = Path(folder) / "work"
+        work.mkdir()
+        Path(folder).chmod(0o711)
+        settings = Confinement(tier, root.Box(folder, str(work), root.interpreter_folders(Path(folder))))
+        if settings.uid is not None:
+            os.chown(work, settings.uid, settings.uid)
+        return _in_child(lambda: _try(settings))
+
+
+def _try(settings: Confinement) -> None:
+    tiers.confine(settings)
+    if settings.tier < Tier.NAMESPACES:
+        tiers.enter(settings)
+        return
+    failure = _in_child(lambda: tiers.enter(settings))
+    if failure:
+        raise OSError(0, failure)
+
+
+def _in_child(action: Callable[[], None]) -> str | None:
+    """What went wrong when a forked child did this; None when nothing did."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            action()
+            code = 0
+        except OSError as error:
+            os.write(writing, str(error).encode()[:500])
+        finally:
+            os._exit(code)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        text = pipe.read().decode("utf-8", "replace")
+    _, status = os.waitpid(child, 0)
+    code = os.waitstatus_to_exitcode(status)
+    if code == 0:
+        return None
+    return text or (f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit status {code}")
+
+
+if __name__ == "__main__":
+    print(json.dumps({int(tier): reason for tier in Tier if (reason := why_not(tier)) and tier is not Tier.LIMITS}))

@@ -1,0 +1,87 @@
+"""The file system that student code sees: an allow-list of read-only folders, and a little space of its own."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.sandbox import kernel
+
+SYSTEM = (
+    "/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d",
+    "/etc/alternatives", "/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/localtime", "/etc/fonts", "/etc/ssl",
+    "/sys/devices/system",
+)  # fmt: skip
+"""Read-only; what Python, a C compiler and a CUDA library need to start, and nothing that is anybody's."""
+DEVICES = ("null", "zero", "full", "random", "urandom")
+HOME = "/home/student"
+HOST_NAME = "student"
+
+
+@dataclass(frozen=True)
+class Box:
+    """What is in the file system of one student process."""
+
+    folder: str
+    """A folder outside, ours, that the new root is built in."""
+    work: str
+    """A folder outside that is the student's home where nothing can be mounted."""
+    read_only: tuple[str, ...]
+    """Further folders outside that are visible at their own paths."""
+    scratch_mb: int = 512
+    """Size of `/tmp`, and again of `/dev/shm` and of the home: all in memory, so that none of it can fill a disk."""
+
+
+def interpreter_folders(hidden: Path) -> tuple[str, ...]:
+    """The folders that this Python and its packages lie in, without those inside one another.
+
+    Args:
+        hidden: a folder whose own entries on `sys.path` stay out: the course, with its answers.
+    """
+    found = {str(Path(prefix).resolve()) for prefix in (sys.prefix, sys.base_prefix, sys.exec_prefix)}
+    for entry in map(Path, filter(None, sys.path)):
+        inside, around = entry.is_relative_to(hidden), hidden.is_relative_to(entry)
+        if entry.is_dir() and not inside and not around:
+            found.add(str(entry.resolve()))
+    outer = [one for one in found if not any(one != other and one.startswith(f"{other}/") for other in found)]
+    return tuple(sorted(path for path in outer if not path.startswith("/usr")))
+
+
+def gpu_files() -> tuple[str, ...]:
+    """Device files of NVIDIA's driver, and the folders of `/sys` that it is asked about."""
+    devices = [str(path) for path in sorted(Path("/dev").glob("nvidia*"))]
+    return (*devices, "/sys/bus/pci", "/sys/devices", "/sys/module/nvidia") if devices else ()
+
+
+def build(box: Box) -> str:
+    """Builds the new root in a fresh mount namespace, and returns its folder; `kernel.enter_root` makes it the root.
+
+    Raises:
+        OSError: a mount is refused.
+    """
+    root = Path(box.folder) / "root"
+    root.mkdir(exist_ok=True)
+    kernel.mount("none", "/", flags=kernel.RECURSIVE | kernel.PRIVATE)
+    safe = kernel.NO_SETUID | kernel.NO_DEVICES
+    kernel.mount("tmpfs", str(root), "tmpfs", safe, "size=1m,mode=755")
+    for folder in ("tmp", "dev/shm", "proc", "run", "var/tmp", HOME.lstrip("/")):
+        (root / folder).mkdir(parents=True)
+    for folder in ("tmp", "dev/shm", HOME.lstrip("/")):
+        kernel.mount("tmpfs", str(root / folder), "tmpfs", safe, f"size={box.scratch_mb}m,nr_inodes=100k,mode=1777")
+    for path in (*SYSTEM, *box.read_only):
+        inside = root / path.lstrip("/")
+        if Path(path).is_symlink():
+            inside.symlink_to(Path(path).readlink())
+        elif Path(path).exists():
+            kernel.bind(path, str(inside), read_only=True)
+    (root / "etc/hosts").write_text(f"127.0.0.1 localhost {HOST_NAME}\n")  # torchrun looks its own name up
+    for name in DEVICES:
+        kernel.bind(f"/dev/{name}", str(root / "dev" / name), read_only=False)
+    for path in gpu_files():
+        if Path(path).exists():
+            kernel.bind(path, str(root / path.lstrip("/")), read_only=not path.startswith("/dev"))
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        (root / "dev" / name).symlink_to(f"/proc/self/fd/{number}")
+    (root / "dev/fd").symlink_to("/proc/self/fd")
+    return str(root)

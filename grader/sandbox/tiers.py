@@ -1,0 +1,154 @@
+"""The tiers of confinement, and the order of the steps that lead to each; `probe` tells which one a machine allows.
+
+Every step happens in a freshly forked process with a single thread, before any student code runs in it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import socket
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+
+from grader.sandbox import kernel, landlock, root, seccomp
+
+FIRST_UID = 200_000
+"""Student processes of a driver that is root run as users from here up: one user a process, none of them anybody."""
+UIDS = 50_000
+INNER_UID = 1000
+"""What an ordinary user's student process is called inside its user namespace."""
+
+
+class Tier(IntEnum):
+    """How far a student process is confined."""
+
+    LIMITS = 0
+    """Resource limits, and the end of its process group with it. For a machine that refuses everything else."""
+    FILES = 1
+    """Landlock: sees only its own files. Seccomp: no way into other processes. Where namespaces are refused."""
+    NAMESPACES = 2
+    """File system, processes, network and users of its own, on top of tier 1 as far as the kernel has it."""
+
+    def __str__(self) -> str:
+        return f"{self.value} ({self.name.lower()})"
+
+
+@dataclass(frozen=True)
+class Confinement:
+    """What one student process gets."""
+
+    tier: Tier
+    box: root.Box
+    number: int = 0
+    """Different for each process that lives at the same time; picks its user id."""
+    processes: int = 256
+    file_bytes: int = 256_000_000
+    cpu_seconds: int = 600
+
+    @property
+    def uid(self) -> int | None:
+        """The user id to run as; None to stay who we are.
+
+        An ordinary user cannot become anybody else. Root becomes nobody in particular, unless there is no namespace
+        and that nobody could not even read the interpreter (one in a home folder, say): then it stays root without
+        capabilities, and what holds it is Landlock.
+        """
+        if os.getuid() != 0 or (self.tier < Tier.NAMESPACES and not _open_to_all(self.box.read_only)):
+            return None
+        return FIRST_UID + self.number % UIDS
+
+
+def _open_to_all(paths: tuple[str, ...]) -> bool:
+    """Whether any user may enter the folders that lead to these paths."""
+    folders = {folder for path in paths for folder in (Path(path), *Path(path).parents) if folder.is_dir()}
+    return all(folder.stat().st_mode & 0o001 for folder in folders)
+
+
+def confine(settings: Confinement) -> None:
+    """First half: what must happen before the fork that makes the first process of the new process namespace.
+
+    Raises:
+        OSError: the machine refuses a step of the tier.
+    """
+    kernel.die_with_parent()
+    if settings.tier < Tier.NAMESPACES:
+        return
+    uid, gid = os.getuid(), os.getgid()
+    spaces = kernel.NEW_MOUNTS | kernel.NEW_HOSTNAME | kernel.NEW_IPC | kernel.NEW_PIDS | kernel.NEW_NETWORK
+    kernel.unshare(spaces | (kernel.NEW_USERS if uid else 0))
+    if uid:
+        Path("/proc/self/setgroups").write_text("deny")
+        Path("/proc/self/uid_map").write_text(f"{INNER_UID} {uid} 1")
+        Path("/proc/self/gid_map").write_text(f"{INNER_UID} {gid} 1")
+    kernel.loopback_up()
+    root.build(settings.box)
+
+
+def enter(settings: Confinement) -> None:
+    """Second half, after that fork: from here on the process can do no more than student code may.
+
+    Raises:
+        OSError: the machine refuses a step of the tier.
+    """
+    kernel.die_with_parent()
+    uid = settings.uid  # before the namespaces hide who we are
+    if settings.tier == Tier.NAMESPACES:
+        new_root = f"{settings.box.folder}/root"
+        protected = kernel.NO_SETUID | kernel.NO_DEVICES | kernel.NO_EXECUTE
+        kernel.mount("proc", f"{new_root}/proc", "proc", protected)
+        kernel.enter_root(new_root)
+        kernel.set_mount_flags("/", kernel.READ_ONLY, recursive=False)
+        socket.sethostname(root.HOST_NAME)
+        home = root.HOME
+    else:
+        home = settings.box.work
+    set_limits(settings)
+    os.chdir(home)
+    if uid is not None:
+        os.setgroups([])
+        os.setresgid(uid, uid, uid)
+        os.setresuid(uid, uid, uid)
+        kernel.die_with_parent()  # changing the user has undone it
+    if settings.tier >= Tier.FILES:
+        confine_files(settings)
+        kernel.drop_capabilities()
+        kernel.no_new_privileges()
+        with contextlib.suppress(OSError) if settings.tier == Tier.NAMESPACES else contextlib.nullcontext():
+            seccomp.confine()
+    # The filter last: it refuses the calls that the steps before it make.
+
+
+def confine_files(settings: Confinement) -> None:
+    """Landlock over what is left visible; in tier 2 the new root has done the work, and this is a second lock.
+
+    Raises:
+        OSError: tier 1 and the kernel has no Landlock.
+    """
+    if settings.tier == Tier.NAMESPACES:
+        read_only: tuple[str, ...] = ("/",)
+        writable: tuple[str, ...] = ("/tmp", "/dev", "/proc", root.HOME)
+        if landlock.version() < 1:
+            return
+    else:
+        read_only = (*root.SYSTEM, *settings.box.read_only, "/proc/self", "/etc/hosts", "/dev/zero", "/dev/urandom")
+        writable = (settings.box.work, "/dev/null", "/dev/shm", "/dev/full", *root.gpu_files())
+    landlock.confine(read_only, writable)
+
+
+def set_limits(settings: Confinement) -> None:
+    """Resource limits that hold for every process of the submission. Never of address space: CUDA maps terabytes."""
+    limits = {
+        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_FSIZE: settings.file_bytes,
+        resource.RLIMIT_NOFILE: 1024,
+        resource.RLIMIT_CPU: settings.cpu_seconds,
+    }
+    if settings.tier == Tier.NAMESPACES or settings.uid is not None:
+        limits[resource.RLIMIT_NPROC] = settings.processes  # counted by user: only where the user is this box's own
+    for which, most in limits.items():
+        hard = resource.getrlimit(which)[1]
+        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(which, (most, most))

@@ -1,0 +1,286 @@
+"""Grades one submission: runs its cells in the student's process, its tests in the judge's, and keeps both in bounds.
+
+A pure function of its arguments as far as the outside can tell: bytes in, `SubmissionResult` out. It owns clocks,
+limits, seeds and restarts; what a test made of an answer is decided in `judge`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import time
+from dataclasses import replace
+from types import TracebackType
+from typing import Any
+
+from grader import processes, wire
+from grader.limits import Limits
+from grader.notebooks import Cell, ChapterKey
+from grader.outputs import Kept, storable
+from grader.results import CellResult, Output, SubmissionResult, Usage, Verdict
+from grader.submission import Action, Step, Submission
+
+
+class _Stopped(Exception):
+    """A cell of the student's was stopped, or ended its process."""
+
+    def __init__(self, verdict: Verdict, text: str) -> None:
+        super().__init__(text)
+        self.verdict = verdict
+
+
+def grade(
+    submission: Submission,
+    key: ChapterKey,
+    *,
+    student: str,
+    seed: int,
+    limits: Limits | None = None,
+    only: frozenset[str] | None = None,
+    parent: processes.Parent | None = None,
+) -> SubmissionResult:
+    """The result of grading one submission.
+
+    Args:
+        submission: what `submission.read` made of the student's notebook.
+        key: the chapter's cells with hidden tests.
+        student: a name for the result; grading does not depend on it.
+        seed: of the hidden inputs; the same seed gives the same inputs.
+        limits: time and sizes; the usual ones when left out.
+        only: grade ids of the test cells to run; all when left out.
+        parent: the warm parent to fork from; the shared one when left out.
+
+    Raises:
+        processes.StartError: no process could be started.
+    """
+    started = time.monotonic()
+    cost = processes.Cost()
+    parent = parent or processes.shared_parent()
+    with _Session(submission, key, seed, limits or Limits(), cost, parent) as session:
+        cells, outputs = session.run(only)
+    usage = Usage(time.monotonic() - started, cost.cpu_seconds, cost.peak_memory_mb, session.restarts)
+    return SubmissionResult(
+        student=student,
+        chapter=key.name,
+        cells=tuple(cells),
+        repairs=submission.repairs,
+        outputs=outputs,
+        seed=seed,
+        isolation=str(parent.tier),
+        device=session.device,
+        usage=usage,
+    )
+
+
+class _Session:
+    """The two processes of one submission, and what has been run in them so far."""
+
+    def __init__(
+        self,
+        submission: Submission,
+        key: ChapterKey,
+        seed: int,
+        limits: Limits,
+        cost: processes.Cost,
+        parent: processes.Parent,
+    ) -> None:
+        self._submission, self._key, self._seed, self._limits = submission, key, seed, limits
+        self._cost, self._parent = cost, parent
+        self._replay: list[str] = []
+        """Code that ran to its end, in order: what a restarted process runs again."""
+        self._failures: dict[str, tuple[Verdict, str]] = {}
+        """Exercise → how its solution cell failed when it ran."""
+        self.device = processes.device_name()
+        self._spent: Verdict | None = None
+        """Set when the student's process was stopped more often than allowed: how it ended the last time."""
+        self._seconds_left = self._limits.notebook_seconds
+        self._characters_left = self._limits.flood_bytes
+        self.restarts = 0
+        self._judge = processes.JudgeProcess(parent, cost)
+        self._student = processes.StudentProcess(parent, cost, limits)
+        self._judge.link(self._student)
+
+    def __enter__(self) -> _Session:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._judge.end()  # first: it holds the student's socket too, whose closing tells the student to end
+        self._student.end()
+
+    def run(self, only: frozenset[str] | None) -> tuple[list[CellResult], dict[str, tuple[Output, ...]]]:
+        """Walks the steps. Results of the tests in the chapter's order, outputs of the cells that ran."""
+        results: dict[str, CellResult] = {}
+        outputs: dict[str, tuple[Output, ...]] = {}
+        for step in self._submission.steps:
+            if step.action is Action.RUN:
+                outputs[step.id] = tuple(self._student_step(step))
+            elif step.action is Action.TEST and step.key and (only is None or step.key.grade_id in only):
+                started = time.monotonic()
+                result = self._test(step.key)
+                results[step.key.grade_id] = replace(result, seconds=round(time.monotonic() - started, 4))
+        return [results[cell.grade_id] for cell in self._key.tests if cell.grade_id in results], outputs
+
+    # ------------------------------------------------------------------------------------------- the student's cells
+
+    def _student_step(self, step: Step) -> list[Output]:
+        if self._spent:
+            return [_error("NotRun", "This cell was not run: the notebook had been restarted too often.")]
+        collected: list[Output] = []
+        verdict = Verdict.FAILED
+        try:
+            for code in filter(None, (step.before, step.source)):
+                collected = self._run_code(code)
+                self._replay.append(code)
+        except _Stopped as stop:
+            verdict = stop.verdict
+            self._restart(verdict)
+            collected = [_error(verdict.value, str(stop))]
+        if step.key is not None and step.key.grade_id:
+            for output in collected:
+                if output["output_type"] == "error":
+                    text = f"{output['ename']}: {output['evalue']}"[:500]
+                    self._failures[step.key.grade_id] = verdict, text
+        return collected
+
+    def _run_code(self, code: str) -> list[Output]:
+        """Runs code in the student's process.
+
+        Raises:
+            _Stopped: it took too long, printed too much, or ended the process. The process must be restarted.
+        """
+        started = time.monotonic()
+        seconds = min(self._limits.cell_seconds, self._seconds_left)
+        token = secrets.token_hex(8)
+        kept = Kept(self._limits.output_bytes, self._characters_left)
+        channel = self._student.channel
+        before = channel.received_bytes
+        try:
+            channel.send({"op": "run", "id": token, "code": code}, seconds=seconds)
+            while True:
+                header, _ = channel.receive(started + seconds, max_bytes=0)
+                if channel.received_bytes - before > self._limits.flood_bytes:
+                    limit = f"{self._limits.flood_bytes / 1e6:.0f} MB"
+                    raise _Stopped(Verdict.CRASHED, f"The cell printed more than {limit} and was stopped.")
+                if header.get("id") != token:
+                    continue
+                if "done" in header:
+                    break
+                kept.add(header.get("output"))
+        except TimeoutError:
+            text = f"The cell did not end within {self._limits.cell_seconds:g} s and was stopped."
+            if seconds < self._limits.cell_seconds:
+                text = f"The notebook's cells took more than {self._limits.notebook_seconds:g} s together."
+            raise _Stopped(Verdict.TIMED_OUT, text) from None
+        except (wire.Closed, OSError):
+            text = "The cell ended the notebook's process."
+            if self._student.out_of_memory():
+                text = f"The cell used more memory than a submission may ({self._limits.memory_bytes / 1e6:.0f} MB)."
+            raise _Stopped(Verdict.CRASHED, text) from None
+        except wire.WireError as error:
+            raise _Stopped(Verdict.CRASHED, f"The cell disturbed the notebook's connection ({error}).") from None
+        finally:
+            self._seconds_left -= time.monotonic() - started
+        kept.print(self._student.raw_output.take())
+        self._characters_left -= kept.characters
+        return kept.finish()
+
+    def _restart(self, verdict: Verdict) -> None:
+        """Replaces the student's process and runs again what had run to its end."""
+        self._student.end(at_once=True)
+        if self.restarts >= self._limits.restarts or self._seconds_left <= 0:
+            self._spent = verdict
+            return
+        self.restarts += 1
+        characters_left = self._characters_left  # what the cells print again is not kept again
+        self._student = processes.StudentProcess(self._parent, self._cost, self._limits)
+        self._judge.link(self._student)
+        for code in self._replay:
+            try:
+                self._run_code(code)
+            except _Stopped as stop:  # it ran before, so this is luck or malice: do without it
+                self._replay.remove(code)
+                self._restart(stop.verdict)
+                break
+        self._characters_left = characters_left
+
+    # -------------------------------------------------------------------------------------------------- the test cells
+
+    def _test(self, cell: Cell) -> CellResult:
+        """The result of one test cell."""
+        if self._spent:
+            reason = f"Not run: the notebook had been restarted {self.restarts} times after cells that hung or crashed."
+            if self._seconds_left <= 0:
+                reason = f"Not run: the notebook's cells took more than {self._limits.notebook_seconds:g} s together."
+            return _result(cell, self._spent, 0.0, reason)
+        if cell.on_gpu_only and self.device == "cpu":
+            if cell.exercise not in self._submission.attempted:
+                return _result(cell, Verdict.NOT_ATTEMPTED, 0.0, f"`{cell.exercise}` is not defined.")
+            points = f"{cell.points:g} point{'s' if cell.points != 1 else ''}"
+            reason = f"This test runs on a GPU only, and there is none here: {points} pending, neither earned nor lost."
+            return _result(cell, Verdict.NEEDS_GPU, 0.0, reason)
+        request = {
+            "op": "cell",
+            "source": cell.source,
+            "exercises": list(self._key.exercises),
+            "possible": cell.points,
+            "seed": _seed_of(self._seed, cell.grade_id),
+            "call_seconds": self._limits.call_seconds,
+            "test_seconds": self._limits.test_seconds,
+            "max_bytes": self._limits.value_bytes,
+        }
+        try:
+            self._judge.channel.send(request, seconds=10)
+            answer, _ = self._judge.channel.receive(time.monotonic() + self._limits.test_seconds + 30)
+        except (TimeoutError, wire.Closed, OSError, wire.WireError) as error:
+            self._renew_judge()
+            text = f"The test itself did not end in time or ended its process ({type(error).__name__})."
+            return _result(cell, Verdict.HARNESS_ERROR, 0.0, text)
+        self._student.raw_output.take()  # printed during the judge's calls: nobody's business
+        result = self._score(cell, answer)
+        if not answer["link_alive"]:
+            self._restart(result.verdict)
+        return result
+
+    def _score(self, cell: Cell, answer: dict[str, Any]) -> CellResult:
+        """What the judge said, as points and notebook outputs."""
+        verdict, message = Verdict(answer["verdict"]), str(answer["message"])
+        if verdict is Verdict.NOT_ATTEMPTED and cell.exercise in self._submission.attempted:
+            verdict = Verdict.FAILED
+            if cell.exercise in self._failures:
+                verdict, how = self._failures[cell.exercise]
+                message = f"`{cell.exercise}` is not defined: its cell ended with {how}"
+        earned = {Verdict.PASSED: cell.points, Verdict.PARTIAL: answer["share"] or 0.0}.get(verdict, 0.0)
+        return _result(cell, verdict, earned, message, answer["outputs"])
+
+    def _renew_judge(self) -> None:
+        """A judge that does not answer may hold the student's socket in mid-frame: replace both."""
+        self._judge.end()
+        self._judge = processes.JudgeProcess(self._parent, self._cost)
+        self._restart(Verdict.HARNESS_ERROR)
+
+
+def _seed_of(seed: int, grade_id: str) -> int:
+    """A cell's own seed: two exercises never draw the same numbers."""
+    digest = hashlib.sha256(f"{seed}:{grade_id}".encode()).digest()
+    return int.from_bytes(digest[:6], "big")
+
+
+def _result(
+    cell: Cell, verdict: Verdict, earned: float, message: str, printed: list[Output] | None = None
+) -> CellResult:
+    """A result whose outputs make nbgrader's own reading of the cell come to the same points."""
+    message = storable(message)
+    outputs = [{**one, "text": storable(one["text"])} for one in printed or []]
+    if verdict is Verdict.PARTIAL:
+        data = {"text/plain": repr(float(earned))}
+        outputs.append({"output_type": "execute_result", "data": data, "metadata": {}, "execution_count": None})
+    elif verdict is not Verdict.PASSED:
+        outputs.append(_error(verdict.value, message))
+    # An error, a number or nothing: determine_grade of nbgrader reads just these three.
+    return CellResult(cell.grade_id, verdict, earned, cell.points, message, outputs=tuple(outputs))
+
+
+def _error(name: str, text: str) -> Output:
+    return {"output_type": "error", "ename": name, "evalue": text, "traceback": [f"{name}: {text}"]}

@@ -1,0 +1,246 @@
+"""The process that runs student code. It holds nothing worth stealing, and nobody believes a word it says.
+
+One socket connects it to the harness. Over it come code to run, names to look up and functions to call; over it go
+outputs and plain values. Everything here can be patched by the code it runs, so nothing here decides a grade: limits,
+clocks, tests and verdicts are in other processes.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import io
+import os
+import socket
+import sys
+import time
+import traceback
+from collections.abc import Iterator
+from typing import Any
+
+from IPython.core.displayhook import DisplayHook
+from IPython.core.displaypub import DisplayPublisher
+from IPython.core.interactiveshell import InteractiveShell
+from traitlets.config import Config
+
+from grader import wire
+
+STREAM_CHUNK = 16_384
+"""Characters after which printed text is sent on, newline or not."""
+STREAM_SECONDS = 0.1
+"""Text is sent at the latest with the first write after this long."""
+
+
+class Outputs:
+    """Sends the outputs of the request in hand; drops them while muted."""
+
+    def __init__(self, channel: wire.Channel) -> None:
+        self._channel = channel
+        self._process = os.getpid()
+        self.request = ""
+        self.muted = False
+
+    @property
+    def mine(self) -> bool:
+        """False in a process that the student's code has forked: the socket is not for its use."""
+        return os.getpid() == self._process
+
+    def send(self, output: dict[str, Any]) -> None:
+        """Sends one notebook output."""
+        if not self.muted and self.mine:
+            # An output over 16 MB, or one that JSON cannot say (NaN, a set), is not worth an exception.
+            with contextlib.suppress(TypeError, ValueError, RecursionError):
+                self._channel.send({"id": self.request, "output": output})
+
+
+class Stream(io.TextIOBase):
+    """`sys.stdout` or `sys.stderr` of the student's code."""
+
+    def __init__(self, outputs: Outputs, name: str) -> None:
+        self._outputs, self._name = outputs, name
+        self._parts: list[str] = []
+        self._size, self._last = 0, time.monotonic()
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        """Always UTF-8, as in a notebook."""
+        return "utf-8"
+
+    def writable(self) -> bool:
+        """Always."""
+        return True
+
+    def write(self, text: str) -> int:
+        """Keeps the text until there is enough of it, or enough time has passed."""
+        if not isinstance(text, str):
+            raise TypeError(f"write() argument must be str, not {type(text).__name__}")
+        if self._outputs.muted:
+            return len(text)
+        if not self._outputs.mine:
+            return os.write(1 if self._name == "stdout" else 2, text.encode())
+        self._parts.append(text)
+        self._size += len(text)
+        if self._size > STREAM_CHUNK or time.monotonic() - self._last > STREAM_SECONDS:
+            self.flush()
+        return len(text)
+
+    def flush(self) -> None:
+        """Sends what was kept."""
+        text, self._parts, self._size, self._last = "".join(self._parts), [], 0, time.monotonic()
+        for start in range(0, len(text), 1_000_000):
+            chunk = text[start : start + 1_000_000]
+            self._outputs.send({"output_type": "stream", "name": self._name, "text": chunk})
+
+
+def _text_only(data: dict[str, Any]) -> dict[str, Any]:
+    """A MIME bundle that JSON can carry."""
+    return {mime: base64.encodebytes(body).decode() if isinstance(body, bytes) else body for mime, body in data.items()}
+
+
+class _Publisher(DisplayPublisher):
+    outputs: Outputs
+
+    def publish(self, data: Any, metadata: Any = None, **options: Any) -> None:
+        sys.stdout.flush()
+        output = {"output_type": "display_data", "data": _text_only(data), "metadata": dict(metadata or {})}
+        self.outputs.send(output)
+
+    def clear_output(self, wait: bool = False) -> None:
+        sys.stdout.flush()
+        self.outputs.send({"output_type": "clear"})
+
+
+class _Hook(DisplayHook):
+    outputs: Outputs
+    _bundle: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
+
+    def write_output_prompt(self) -> None:
+        pass
+
+    def write_format_data(self, format_dict: Any, md_dict: Any = None) -> None:
+        self._bundle = (_text_only(format_dict), dict(md_dict or {}))
+
+    def finish_displayhook(self) -> None:
+        sys.stdout.flush()
+        data, metadata = self._bundle
+        self.outputs.send(
+            {"output_type": "execute_result", "data": data, "metadata": metadata, "execution_count": None}
+        )
+
+
+class _Shell(InteractiveShell):
+    """IPython as in a notebook, with its outputs sent over the socket."""
+
+    outputs: Outputs
+
+    def _showtraceback(self, etype: Any, evalue: Any, stb: Any) -> None:
+        sys.stdout.flush()
+        name = getattr(etype, "__name__", str(etype))
+        self.outputs.send({"output_type": "error", "ename": name, "evalue": _message(evalue), "traceback": list(stb)})
+
+
+def _message(error: object) -> str:
+    try:
+        return str(error)[:10_000]
+    except Exception:
+        return "(an exception whose text cannot be had)"
+
+
+def make_shell(outputs: Outputs) -> InteractiveShell:
+    """The one IPython shell of this process, wired to `outputs`."""
+    settings = Config()
+    settings.HistoryManager.enabled = False
+    settings.InteractiveShell.cache_size = 0
+    _Shell.display_pub_class = _Publisher
+    _Shell.displayhook_class = _Hook
+    _Shell.outputs = _Publisher.outputs = _Hook.outputs = outputs
+    shell: InteractiveShell = _Shell.instance(config=settings)
+    sys.stdout, sys.stderr = Stream(outputs, "stdout"), Stream(outputs, "stderr")
+    return shell
+
+
+class Server:
+    """Answers requests, one at a time, until told to stop."""
+
+    def __init__(self, channel: wire.Channel, shell: InteractiveShell, outputs: Outputs) -> None:
+        self._channel, self._shell, self._outputs = channel, shell, outputs
+
+    def serve(self) -> None:
+        """Returns when the harness closes the socket."""
+        handlers = {"run": self._run, "look": self._look, "call": self._call}
+        while True:
+            try:
+                request, buffers = self._channel.receive()
+            except wire.Closed:
+                return
+            self._outputs.request = request["id"]
+            answer, out = handlers[request["op"]](request, buffers)
+            try:
+                self._channel.send({"id": request["id"], "done": answer}, out)
+            except wire.NotPlain as error:
+                self._channel.send({"id": request["id"], "done": {"not_plain": str(error)}})
+
+    def _run(self, request: dict[str, Any], _: list[bytearray]) -> tuple[dict[str, Any], list[wire.Buffer]]:
+        """Runs a cell. Answers whether it ended without an exception."""
+        result = self._shell.run_cell(request["code"], store_history=False)
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(Exception):  # the cell may have replaced it by anything
+                stream.flush()
+        return {"ok": bool(result.success)}, []
+
+    def _look(self, request: dict[str, Any], _: list[bytearray]) -> tuple[dict[str, Any], list[wire.Buffer]]:
+        """Looks a name up. Answers its value when that is plain, else what kind of thing it is."""
+        namespace = self._shell.user_ns
+        if request["name"] not in namespace:
+            return {"kind": "missing"}, []
+        value = namespace[request["name"]]
+        out: list[wire.Buffer] = []
+        try:
+            return {"kind": "plain", "value": wire.encode(value, out)}, out
+        except wire.NotPlain:
+            kind = "callable" if callable(value) else "object"
+            return {"kind": kind, "type": type(value).__name__}, []
+
+    def _call(self, request: dict[str, Any], buffers: list[bytearray]) -> tuple[dict[str, Any], list[wire.Buffer]]:
+        """Calls a function of the student's. Answers its value, and which arguments it changed."""
+        arguments, named = wire.decode(request["arguments"], buffers)
+        before = _snapshot((arguments, named))
+        out: list[wire.Buffer] = []
+        try:
+            with self._silence():
+                value = self._shell.user_ns[request["name"]](*arguments, **named)
+            form = wire.encode(value, out)
+        except wire.NotPlain as error:
+            return {"not_plain": str(error)}, []
+        except BaseException as error:  # SystemExit and KeyboardInterrupt are the student's failures too
+            lines = traceback.format_exception(error)
+            return {"error": [type(error).__name__, _message(error), "".join(lines)[-6000:]]}, []
+        if sum(memoryview(buffer).nbytes for buffer in out) > request["max_bytes"]:
+            return {"not_plain": f"a value of more than {request['max_bytes'] / 1e6:.0f} MB"}, []
+        return {"value": form, "changed": _snapshot((arguments, named)) != before}, out
+
+    @contextlib.contextmanager
+    def _silence(self) -> Iterator[None]:
+        """What a function prints while a test calls it is nobody's business."""
+        self._outputs.muted = True
+        try:
+            yield
+        finally:
+            self._outputs.muted = False
+
+
+def _snapshot(value: Any) -> Any:
+    """Something that differs whenever the value has been changed; None when it cannot be told."""
+    out: list[wire.Buffer] = []
+    try:
+        return wire.encode(value, out), [bytes(buffer) for buffer in out]
+    except wire.NotPlain:
+        return None
+
+
+def main(descriptor: int) -> None:
+    """Serves requests on the socket with this file descriptor."""
+    channel = wire.Channel(socket.socket(fileno=descriptor))
+    outputs = Outputs(channel)
+    shell = make_shell(outputs)
+    Server(channel, shell, outputs).serve()

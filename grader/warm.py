@@ -1,0 +1,271 @@
+"""The warm parent: a process that has imported everything slow once, and forks the processes of each submission.
+
+It has one thread, never touches CUDA (a forked CUDA context is a broken one), and holds nothing secret: whatever is in
+its memory is in that of every student process. It lives exactly as long as the driver's end of its control socket;
+`processes` is its client.
+
+One request is one message: JSON, with file descriptors beside it. `student` and `judge` are answered by the new process
+itself, `end` by the parent, with what the process used.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib
+import json
+import os
+import select
+import signal
+import socket
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+from grader import judge, sandbox, student
+from grader.sandbox import Confinement, Tier, kernel
+from grader.sandbox.root import Box, interpreter_folders
+from grader.watch import exit_code_of, watch
+
+MODULES = (
+    "numpy", "matplotlib.pyplot", "torch", "torchvision", "pytorch_lightning", "numba", "gpulab", "gpulab.check",
+    "ipykernel.kernelapp",
+)  # fmt: skip
+"""Imported before the first fork; a student's or test's own import of them then costs nothing."""
+LIGHT_MODULES = ("numpy", "gpulab", "gpulab.check")
+"""Enough for tests of the harness itself."""
+MAX_MESSAGE = 65_536
+GRACE_SECONDS = 0.3
+"""How long a process whose socket was closed may take to end by itself; then it is killed."""
+ENVIRONMENT = {
+    "MPLBACKEND": "module://matplotlib_inline.backend_inline",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "PYTHONDONTWRITEBYTECODE": "1",
+}
+KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "PYTHONPATH", "VIRTUAL_ENV")
+"""All that a student's process sees of our environment."""
+OWN_VARIABLES = (
+    *KEPT_VARIABLES,
+    "HOME",
+    "TMPDIR",
+    "GPULAB_HOME",
+    "GPULAB_DATA",
+    "CUDA_DEVICE_ORDER",
+    "NUMBA_CACHE_DIR",
+)
+"""All that the warm parent is started with: what a process was started with stays readable in its forks."""
+
+
+def main(descriptor: int, modules: list[str]) -> None:
+    """Serves the driver behind this socket until it is closed."""
+    kernel.close_to_debuggers()
+    import_all(modules)
+    control = socket.socket(fileno=descriptor)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the driver, which ends us by hanging up
+    gc.collect()
+    gc.freeze()  # keeps the collector from touching, and so copying, pages that all children share
+    send(control, {"threads": len(list(Path("/proc/self/task").iterdir()))})
+    shared_mb = resident_mb()
+    children: set[int] = set()
+    while True:
+        select.select([control], [], [])
+        message, descriptors, _, _ = socket.recv_fds(control, MAX_MESSAGE, 4)
+        if not message:
+            break
+        request = json.loads(message)
+        if request["op"] == "end":
+            children.discard(request["pid"])
+            send(control, end(request["pid"], request["inner"], request["grace_seconds"], shared_mb))
+        else:
+            pid = os.fork()
+            if pid == 0:
+                run_child(control, request, descriptors)
+            children.add(pid)
+        for number in descriptors:
+            os.close(number)
+    for pid in children:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)  # and what it confines dies with it: die_with_parent, or `watch`
+    os._exit(0)  # no farewells from a hundred imported libraries
+
+
+def import_all(modules: list[str]) -> None:
+    """Imports what can be imported; a course without torch is still a course."""
+    for name in modules:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
+
+
+def send(control: socket.socket, message: dict[str, Any]) -> None:
+    """One message to the driver."""
+    control.sendall(json.dumps(message).encode())
+
+
+# ------------------------------------------------------------------------------------------------- ending a process
+
+
+def end(pid: int, inner: int, grace_seconds: float, shared_mb: float) -> dict[str, Any]:
+    """Waits a moment for a child to end, kills it otherwise, and says what it and its children used.
+
+    Args:
+        pid: the child of ours that watches over the process.
+        inner: the process to kill; the same, or the first process of its namespace.
+        grace_seconds: how long that moment is.
+        shared_mb: memory that every child shares with us, not to be counted as its own.
+    """
+    watched = os.pidfd_open(pid)
+    try:
+        if not select.select([watched], [], [], grace_seconds)[0]:
+            for target in dict.fromkeys((inner, pid)):
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(target, signal.SIGKILL) if target == pid else os.kill(target, signal.SIGKILL)
+                if select.select([watched], [], [], 2.0)[0]:
+                    break
+        _, _, usage = os.wait4(pid, 0)
+    finally:
+        os.close(watched)
+    peak_mb = max(0.0, usage.ru_maxrss * 1024 / 1e6 - shared_mb)
+    return {"cpu_seconds": usage.ru_utime + usage.ru_stime, "peak_memory_mb": peak_mb}
+
+
+def resident_mb() -> float:
+    """This process's memory now, MB = 1e6 bytes."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+# -------------------------------------------------------------------------------------------------- in a forked child
+
+
+def run_child(control: socket.socket, request: dict[str, Any], descriptors: list[int]) -> None:
+    """Becomes a student's or a judge's process. Never returns."""
+    code = 1
+    try:
+        os.setsid()
+        kernel.die_with_parent()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        reseed()
+        if request["op"] == "judge":
+            send(control, {"pid": os.getpid(), "inner": os.getpid()})
+            keep_only(descriptors)
+            judge.main(descriptors[0])
+        elif request["op"] == "kernel":
+            send(control, {"pid": os.getpid(), "inner": os.getpid()})
+            become_kernel(request, descriptors)
+        else:
+            become_student(control, request, descriptors)
+        code = 0
+    except BaseException:
+        with contextlib.suppress(OSError):
+            send(control, {"error": traceback.format_exc()[-4000:], "pid": os.getpid()})
+    finally:
+        os._exit(code)
+
+
+def become_student(control: socket.socket, request: dict[str, Any], descriptors: list[int]) -> None:
+    """Confines itself, tells the driver its process ids, and serves requests."""
+    settings = confinement(request)
+    connection, output = descriptors
+    kernel.close_to_debuggers(False)  # else an ordinary user may not even set up its own user namespace
+    for folder in request.get("group", ()):
+        (Path(folder) / "cgroup.procs").write_text(str(os.getpid()))
+    sandbox.confine(settings)
+    outer = os.getpid()
+    if settings.tier < Tier.NAMESPACES:
+        kernel.adopt_orphans()
+        worker = os.fork()
+        if worker:
+            keep_only([])
+            watch(worker)
+        try:
+            sandbox.enter(settings)
+        except OSError:
+            send(control, {"error": traceback.format_exc()[-4000:], "pid": outer})
+            os._exit(1)
+        os.setsid()
+        send(control, {"pid": outer, "inner": os.getpid()})
+        serve(settings, connection, output)
+        return
+    first = os.fork()  # the first process of the new namespace: when it dies, so does everything in there
+    if first:
+        send(control, {"pid": outer, "inner": first})
+        keep_only([])
+        os._exit(exit_code_of(first))
+    sandbox.enter(settings)
+    worker = os.fork()
+    if worker:
+        keep_only([])
+        os._exit(exit_code_of(worker))
+    os.setsid()
+    serve(settings, connection, output)
+
+
+def serve(settings: Confinement, connection: int, output: int) -> None:
+    """Runs student code from here on."""
+    null = os.open("/dev/null", os.O_RDONLY)
+    for source, target in ((null, 0), (output, 1), (output, 2)):
+        os.dup2(source, target)
+    keep_only([connection])
+    home = str(Path.cwd())
+    temporary = "/tmp" if settings.tier == Tier.NAMESPACES else home
+    kept = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}
+    os.environ.clear()
+    os.environ.update(kept)
+    places = {"HOME": home, "TMPDIR": temporary, "IPYTHONDIR": f"{temporary}/.ipython", "MPLCONFIGDIR": temporary}
+    os.environ.update({**places, **ENVIRONMENT, "GPULAB_HOME": f"{temporary}/.gpulab"})
+    sys.path[:] = ["", *(path for path in sys.path if path)]  # as in a notebook: the working directory first
+    student.main(connection)
+
+
+def become_kernel(request: dict[str, Any], descriptors: list[int]) -> None:
+    """Runs an ordinary, unconfined Jupyter kernel until it is shut down."""
+    for target, source in enumerate(descriptors):
+        os.dup2(source, target)
+    keep_only([])
+    kernel.close_to_debuggers(False)
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    os.environ.setdefault("MPLBACKEND", ENVIRONMENT["MPLBACKEND"])
+    os.chdir(request["folder"])
+    given = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path and path not in sys.path]
+    sys.path[:] = ["", *given, *filter(None, sys.path)]
+    from ipykernel.kernelapp import IPKernelApp
+
+    sys.argv = ["ipykernel_launcher", "-f", request["connection_file"]]
+    IPKernelApp.launch_instance(argv=sys.argv[1:])
+
+
+def confinement(request: dict[str, Any]) -> Confinement:
+    """The settings that a request describes."""
+    packages = Path(__file__).resolve().parents[1]
+    own = (str(packages / "gpulab"), str(packages / "data"))
+    box = Box(request["folder"], request["work"], (*interpreter_folders(packages), *own))
+    return Confinement(Tier(request["tier"]), box, request["number"])
+
+
+def keep_only(descriptors: list[int]) -> None:
+    """Closes every file descriptor but these and the standard three."""
+    start = 3
+    for number in sorted(descriptors):
+        os.closerange(start, number)
+        start = number + 1
+    os.closerange(start, 65_536)
+
+
+def reseed() -> None:
+    """Gives this process random numbers of its own: forks of one parent would all draw the same."""
+    seed = int.from_bytes(os.urandom(4), "big")
+    import random
+
+    random.seed(seed)
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed(seed)
+    if "torch" in sys.modules:
+        sys.modules["torch"].manual_seed(seed)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), sys.argv[2:])

@@ -1,0 +1,66 @@
+"""Watches over the process that runs student code, from outside its confinement, until all that it started has ended.
+
+Two ways: the first process of a namespace need only reap, since the kernel ends everything else with it; without
+namespaces, what the student's process leaves behind is adopted and ended here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from pathlib import Path
+
+from grader.sandbox import kernel
+
+CLEANING_SECONDS = 0.5
+"""How long processes that start new ones are chased."""
+
+
+def watch(worker: int) -> None:
+    """Waits for the student's process and then ends all that it started: what a process namespace does in tier 2.
+
+    Told to end, or when the warm parent ends, it ends the student's process first. Never returns.
+    """
+
+    def stop(number: int, frame: object) -> None:
+        os.kill(worker, signal.SIGKILL)
+
+    signal.signal(signal.SIGTERM, stop)
+    kernel.die_with_parent(signal.SIGTERM)
+    code = exit_code_of(worker)
+    until = time.monotonic() + CLEANING_SECONDS
+    # Again and again: the children of a child that was killed become ours.
+    while (left := children_of(os.getpid())) and time.monotonic() < until:
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for pid in left:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, number)
+        for pid in left:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(pid, 0)
+    os._exit(code)
+
+
+def children_of(pid: int) -> list[int]:
+    """The processes whose parent this one is."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if int((folder / "stat").read_text().rpartition(")")[2].split()[1]) == pid:
+                found.append(int(folder.name))
+    return found
+
+
+def exit_code_of(child: int) -> int:
+    """Reaps children until this one has ended: a first process must reap whatever is orphaned to it."""
+    while True:
+        try:
+            pid, status = os.wait()
+        except InterruptedError:
+            continue
+        except ChildProcessError:
+            return 0
+        if pid == child:
+            return os.waitstatus_to_exitcode(status) & 0xFF

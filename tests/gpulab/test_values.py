@@ -1,0 +1,83 @@
+"""`gpulab.values`: taking apart and showing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from plain_values import WEIRD
+
+from gpulab.values import TooLarge, article, plain, show
+
+
+@pytest.mark.parametrize("name", ["holds itself", "dict of itself", "deep", "bushy"])
+def test_what_has_no_end_is_too_large(name: str) -> None:
+    with pytest.raises(TooLarge):
+        plain(WEIRD[name]())
+
+
+def test_a_million_numbers_are_not_too_large() -> None:
+    assert plain(list(range(1_000_000)))[-1] == 999_999
+
+
+def test_a_long_list_of_short_ones_is_not_too_large() -> None:
+    assert len(plain([(i, i + 1) for i in range(20_000)])) == 20_000
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in WEIRD if name not in ("holds itself", "dict of itself", "deep", "bushy")]
+)
+def test_everything_else_comes_apart_and_can_be_shown(name: str) -> None:
+    value = plain(WEIRD[name]())
+    assert len(show(value)) <= 300
+    assert len(show(value, exact=True)) <= 300
+    assert article(value)
+
+
+def test_subclass_becomes_its_base() -> None:
+    for name, kind in [("lying int", int), ("lying float", float), ("int enum", int), ("lying list", list)]:
+        assert type(plain(WEIRD[name]())) is kind
+    assert plain(WEIRD["lying list"]()) == [1, 2]
+    assert show(plain(WEIRD["lying dict"]())) == "{'a': 1}"
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("function", "a function"),
+        ("generator", "a generator (make it a list)"),
+        ("model", "an object of type Linear"),
+        ("of lying type", "an object of type OfLyingType"),
+        ("lying tensor", "an object of type LyingTensor"),
+        ("lying array", "an object of type LyingArray"),
+        ("masked array", "an object of type MaskedArray"),
+        ("object array", "a NumPy array of type object"),
+        ("meta tensor", "a tensor whose values cannot be read"),
+        ("NumPy long double", "0.333333"),
+        ("NumPy bool", "True"),
+        ("0-d array", "3.0"),
+        ("bfloat16 tensor", "tensor bfloat16, shape (3,): [1.0, 1.0, 1.0]"),
+        ("huge int", "an int of 33220 bits"),
+        ("set", "{(1, 2), 1.5, 1, '1', {3}}"),
+        ("empty dict", "{}"),
+    ],
+)
+def test_shown_as(name: str, said: str) -> None:
+    if name == "set":
+        assert sorted(show(plain(WEIRD[name]()))) == sorted(said)
+    else:
+        assert show(plain(WEIRD[name]())) == said
+
+
+def test_floats_have_six_digits_and_look_like_floats() -> None:
+    assert [show(value) for value in (1.0, 1 / 3, 1e10, 1e-10, float("nan"))] == [
+        "1.0",
+        "0.333333",
+        "1e+10",
+        "1e-10",
+        "nan",
+    ]
+    assert show(1 / 3, exact=True) == "0.3333333333333333"
+
+
+def test_long_arrays_are_elided() -> None:
+    assert show(plain(np.arange(100))) == "NumPy array int64, shape (100,): [0, 1, 2, 3, 4, 5, …]"

@@ -1,0 +1,379 @@
+"""A class is graded once, kept whatever happens, and resumed by the same call."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import stat
+import threading
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from minikey import make_key
+
+from grader import batch, records
+from grader.batch import grade_class
+from grader.course import Chapter, Course, CourseError
+from grader.engine import map_submissions
+from grader.interrupt import unbroken
+from grader.limits import Limits
+from grader.notebooks import ChapterKey
+from grader.recorder import Progress
+from grader.records import Records, load_results
+from grader.results import CellResult, SubmissionResult, Verdict
+
+KEY = make_key()
+
+
+class PaperSteps:
+    """Judges by what the file says: a number of points, or what is to go wrong. The gradebook is a dict."""
+
+    def __init__(self) -> None:
+        self.book: dict[str, float] = {}
+        self.faults: dict[str, BaseException] = {}
+        """Text of a submission → what judging it raises."""
+        self.recording_faults: dict[str, Exception] = {}
+        """Student → what recording raises."""
+
+    def judge(self, path: Path, key: ChapterKey, student: str, seed: int, limits: Limits) -> SubmissionResult:
+        text = path.read_text()
+        if text in self.faults:
+            raise self.faults[text]
+        cells = (
+            CellResult("double_test", Verdict.PARTIAL, float(text), 3.0),
+            CellResult("double_gpu", Verdict.NEEDS_GPU, 0.0, 1.0),
+            CellResult("SHARES_test", Verdict.FAILED, 0.0, 2.0, "wrong"),
+        )
+        return SubmissionResult(student, key.name, cells)
+
+    def compose(self, path: Path, key: ChapterKey, result: SubmissionResult) -> Any:
+        return path.read_text()
+
+    def record(self, course: Course, chapter: Chapter, notebook: Any, result: SubmissionResult) -> None:
+        if result.student in self.recording_faults:
+            raise self.recording_faults[result.student]
+        self.book[result.student] = result.earned
+
+    def recorded(self, course: Course, chapter: Chapter) -> Collection[str]:
+        return self.book.keys()
+
+
+class Room:
+    """A course folder with submissions of one chapter."""
+
+    def __init__(self, folder: Path) -> None:
+        self.course, self.chapter = Course(folder), Chapter(KEY.name, folder)
+        self.steps = PaperSteps()
+        self.told: list[Progress] = []
+
+    def submit(self, **texts: str) -> None:
+        for student, text in texts.items():
+            path = self.course.submitted / student / KEY.name / f"{KEY.name}.ipynb"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+
+    def grade(self, **options: Any) -> dict[str, SubmissionResult]:
+        self.told = []
+        results = grade_class(
+            self.course,
+            self.chapter,
+            self.course.submitted,
+            **{"key": KEY, "slots": 2, "steps": self.steps, "on_progress": self.told.append} | options,
+        )
+        return {result.student: result for result in results}
+
+    @property
+    def states(self) -> dict[str, str]:
+        return {one.student: one.state for one in self.told}
+
+    @property
+    def kept(self) -> dict[str, float]:
+        return {result.student: result.earned for result in load_results(self.course, KEY.name)}
+
+
+@pytest.fixture
+def room(tmp_path: Path) -> Room:
+    room = Room(tmp_path)
+    room.submit(anna="1", bela="2", carla="3")
+    return room
+
+
+def test_every_submission_is_graded_kept_and_recorded(room: Room) -> None:
+    results = room.grade()
+    assert {student: result.earned for student, result in results.items()} == {"anna": 1, "bela": 2, "carla": 3}
+    assert room.steps.book == {"anna": 1, "bela": 2, "carla": 3}
+    assert load_results(room.course, KEY.name) == list(results.values())
+    assert [(one.done, one.total) for one in room.told] == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_secrets_are_for_the_owner_only(room: Room) -> None:
+    """Results hold the seed of the hidden inputs."""
+    room.grade()
+    files = [path for path in room.course.results.rglob("*") if path.is_file()]
+    assert len(files) > 3
+    assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
+
+
+def test_what_has_not_changed_is_not_graded_again(room: Room) -> None:
+    first = room.grade()
+    room.submit(bela="0.5")
+    second = room.grade()
+    assert room.states == {"anna": "unchanged", "bela": "graded", "carla": "unchanged"}
+    assert (second["anna"], second["carla"]) == (first["anna"], first["carla"])
+    assert second["bela"].earned == 0.5
+    assert second["bela"].seed != first["bela"].seed  # what the feedback of the first run gave away is of no use
+
+
+def test_a_changed_chapter_or_limit_or_harness_is_graded_again(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
+    room.grade()
+    room.grade(limits=Limits(call_seconds=3))
+    assert set(room.states.values()) == {"graded"}
+    changed = ChapterKey(KEY.name, KEY.cells[:-1], KEY.released)
+    room.grade(limits=Limits(call_seconds=3), key=changed)
+    assert set(room.states.values()) == {"graded"}
+    monkeypatch.setattr(batch, "harness_digest", lambda: "another version")
+    room.grade(limits=Limits(call_seconds=3), key=changed)
+    assert set(room.states.values()) == {"graded"}
+
+
+def test_a_new_gpu_decides_what_was_pending(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
+    room.grade()
+    monkeypatch.setattr(batch.hardware, "gpu_names", lambda: ("NVIDIA H200",))
+    room.grade()
+    assert set(room.states.values()) == {"graded"}
+
+
+def test_a_seed_replays_and_again_grades_all(room: Room) -> None:
+    assert {result.seed for result in room.grade(seed=7).values()} == {7}
+    room.grade(seed=7)
+    assert set(room.states.values()) == {"unchanged"}
+    room.grade(seed=8)
+    assert set(room.states.values()) == {"graded"}
+    room.grade(seed=8, again=True)
+    assert set(room.states.values()) == {"graded"}
+
+
+def test_an_interrupted_run_goes_on_with_its_own_seed(room: Room) -> None:
+    """The whole class meets the same hidden inputs, and what was done is not done again."""
+    room.steps.faults["3"] = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        room.grade(slots=1)
+    assert room.kept == {"anna": 1, "bela": 2} == room.steps.book
+    room.steps.faults.clear()
+    results = room.grade()
+    assert room.states == {"anna": "unchanged", "bela": "unchanged", "carla": "graded"}
+    assert len({result.seed for result in results.values()}) == 1
+
+
+def test_our_own_fault_costs_no_points_and_not_the_class(room: Room) -> None:
+    """Every cell of that submission is pending, the traceback lies in a log, and the next run tries again."""
+    room.steps.faults["2"] = ZeroDivisionError("in the judge")
+    results = room.grade()
+    assert room.states == {"anna": "graded", "bela": "harness error", "carla": "graded"}
+    assert {cell.verdict for cell in results["bela"].cells} == {Verdict.HARNESS_ERROR}
+    assert (results["bela"].pending, results["bela"].possible) == (6.0, 6.0)
+    log = room.course.work / "logs" / KEY.name / "bela.log"
+    assert "ZeroDivisionError: in the judge" in log.read_text()
+    (line,) = [one.line for one in room.told if one.line]
+    assert "bela" in line and str(log) in line and "\n" not in line
+    room.steps.faults.clear()
+    assert room.grade()["bela"].earned == 2
+    assert room.states == {"anna": "unchanged", "bela": "graded", "carla": "unchanged"}
+
+
+def test_our_own_fault_leaves_an_earlier_grade_alone(room: Room) -> None:
+    room.grade()
+    room.steps.faults["2"] = ZeroDivisionError("in the judge")
+    results = room.grade(again=True)
+    assert "The earlier grade stays" in (results["bela"].problem or "")
+    earlier = Records.of(room.course, KEY.name).load("bela")
+    assert earlier is not None and earlier.earned == 2
+    assert room.steps.book["bela"] == 2
+
+
+def test_an_unreadable_submission_leaves_an_earlier_grade_alone(room: Room) -> None:
+    room.grade()
+    room.submit(bela="")
+    results = room.grade()
+    assert room.states == {"anna": "unchanged", "bela": "unreadable", "carla": "unchanged"}
+    assert "The grade of the earlier submission stays." in (results["bela"].problem or "")
+    assert room.steps.book["bela"] == 2
+    room.submit(bela="2")
+    assert room.grade()["bela"].problem is None
+    assert room.states["bela"] == "unchanged"
+
+
+def test_what_the_reader_refuses_gets_its_line(room: Room) -> None:
+    room.steps.faults["2"] = CourseError("bela.ipynb", "not a notebook", "Ask again.")
+    assert room.grade()["bela"].problem == "bela.ipynb: not a notebook. Ask again."
+    assert room.steps.book == {"anna": 1, "carla": 3}
+
+
+def test_a_result_that_nbgrader_chokes_on_is_recorded_by_the_next_run(room: Room) -> None:
+    room.steps.recording_faults["bela"] = RuntimeError("nbgrader")
+    first = room.grade()
+    assert room.states == {"anna": "graded", "bela": "not recorded", "carla": "graded"}
+    room.steps.recording_faults.clear()
+    second = room.grade()
+    assert room.steps.book["bela"] == 2
+    assert second == first  # the same seed: it was not graded again
+
+
+def test_a_new_grade_that_was_not_recorded_replaces_the_old_one_in_the_next_run(room: Room) -> None:
+    room.grade()
+    room.submit(bela="0.5")
+    room.steps.recording_faults["bela"] = RuntimeError("nbgrader")
+    room.grade()
+    assert room.steps.book["bela"] == 2
+    room.steps.recording_faults.clear()
+    room.grade()
+    assert room.steps.book["bela"] == 0.5
+
+
+def test_a_gradebook_that_was_moved_away_is_filled_again(room: Room) -> None:
+    first = room.grade()
+    room.steps.book.clear()
+    assert room.grade() == first
+    assert room.steps.book == {"anna": 1, "bela": 2, "carla": 3}
+
+
+def test_a_locked_gradebook_stops_the_run_and_keeps_the_results(room: Room) -> None:
+    room.steps.recording_faults["bela"] = CourseError("gradebook.db", "locked", "Close formgrader.")
+    with pytest.raises(CourseError, match="Close formgrader"):
+        room.grade(slots=1)
+    assert room.kept == {"anna": 1, "bela": 2}
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [(errno.ENOSPC, "the disk is full"), (errno.EROFS, "read-only"), (errno.EACCES, "not writable")],
+)
+def test_a_disk_that_refuses_stops_the_run_and_keeps_what_is_done(
+    room: Room, monkeypatch: pytest.MonkeyPatch, number: int, words: str
+) -> None:
+    """One line; no half file; the same call goes on afterwards."""
+    room.submit(anna="1", bela="2")
+    write, written = records.os.fsync, []
+
+    def refuse(descriptor: int) -> None:
+        written.append(descriptor)
+        if len(written) > 5:  # the batch's note, then two files a submission
+            raise OSError(number, os.strerror(number))
+        write(descriptor)
+
+    monkeypatch.setattr(records.os, "fsync", refuse)
+    with pytest.raises(CourseError, match=words) as caught:
+        room.grade(slots=1)
+    assert "run the same command again" in str(caught.value)
+    assert room.kept == {"anna": 1, "bela": 2}
+    assert not list(room.course.results.rglob("*.tmp"))
+    monkeypatch.undo()
+    room.grade()
+    assert room.states == {"anna": "unchanged", "bela": "unchanged", "carla": "graded"}
+
+
+def test_a_full_disk_in_the_judge_stops_the_run_too(room: Room) -> None:
+    """It would hit every submission, and none of them is to blame."""
+    room.steps.faults["2"] = OSError(errno.ENOSPC, "No space left on device", "/tmp/scratch")
+    with pytest.raises(CourseError, match="/tmp/scratch: the disk is full"):
+        room.grade(slots=1)
+
+
+def test_two_runs_at_once_are_refused(room: Room) -> None:
+    with (
+        Records.of(room.course, KEY.name).held(),
+        pytest.raises(CourseError, match="another grader is at work"),
+    ):
+        room.grade()
+    assert room.grade()
+
+
+def test_a_damaged_result_file_is_graded_again(room: Room) -> None:
+    room.grade()
+    path = Records.of(room.course, KEY.name).result_file("bela")
+    path.write_text(path.read_text()[:100])
+    assert "cannot be read" in (load_results(room.course, KEY.name)[1].problem or "")
+    assert room.grade()["bela"].earned == 2
+
+
+def test_names_of_the_batchs_own_files_are_no_trouble(tmp_path: Path) -> None:
+    room = Room(tmp_path)
+    room.submit(batch="1", problems="2", recorded="3", lock="0")
+    room.grade()
+    assert room.kept == {"batch": 1, "problems": 2, "recorded": 3, "lock": 0}
+
+
+def test_results_of_others_stay_out_of_one_students_run(room: Room) -> None:
+    room.grade()
+    results = grade_class(room.course, room.chapter, room.course.submitted / "bela", key=KEY, slots=1, steps=room.steps)
+    assert [result.student for result in results] == ["bela"]
+    assert len(room.kept) == 3
+
+
+def test_slots_work_at_the_same_time() -> None:
+    meeting = threading.Barrier(2)
+    assert sorted(map_submissions(lambda item: item * 10 + meeting.wait(5) * 0, [1, 2], 2)) == [(1, 10), (2, 20)]
+
+
+def test_the_engine_hands_exceptions_out_and_goes_on() -> None:
+    outcomes = dict(map_submissions(lambda item: 1 // item, [0, 1], 1))
+    assert isinstance(outcomes[0], ZeroDivisionError)
+    assert outcomes[1] == 1
+    with pytest.raises(ValueError, match="at least 1"):
+        list(map_submissions(str, [1], 0))
+
+
+def test_a_closed_engine_starts_nothing_new() -> None:
+    started: list[int] = []
+    outcomes = map_submissions(started.append, range(100), 2)
+    next(outcomes)
+    outcomes.close()
+    assert len(started) <= 4
+
+
+def test_an_interrupt_waits_for_the_end_of_what_must_not_break() -> None:
+    done = []
+    with pytest.raises(KeyboardInterrupt), unbroken():
+        signal.raise_signal(signal.SIGINT)
+        done.append("kept and recorded")
+    assert done == ["kept and recorded"]
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_a_file_where_a_folder_must_be_is_said_so_at_once(room: Room) -> None:
+    room.course.results.write_text("a file")
+    with pytest.raises(CourseError, match="results"):
+        room.grade()
+    assert room.steps.book == {}
+
+
+@contextmanager
+def as_nobody() -> Iterator[None]:
+    """Without root's right to write everywhere."""
+    if os.geteuid():
+        yield
+        return
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+def test_a_folder_that_is_not_writable_is_said_so_at_once() -> None:
+    with TemporaryDirectory() as name:  # pytest's own are closed to others
+        folder = Path(name)
+        folder.chmod(0o755)
+        room = Room(folder)
+        room.submit(anna="1")
+        room.course.work.chmod(0o555)
+        with as_nobody(), pytest.raises(CourseError, match=r"work: the folder is not writable\. Make it"):
+            room.grade()
+        room.course.work.chmod(0o755)
+    assert room.steps.book == {}

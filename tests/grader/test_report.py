@@ -1,0 +1,391 @@
+"""What an instructor looks at: the table in the terminal, the CSV file, and the page."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import time
+from html.parser import HTMLParser
+
+import pytest
+from recorded_class import NAME, TESTS, judged, result_of, small_course
+from rich.console import Console
+
+from gpulab import check
+from grader import report, report_numbers, report_plots
+from grader.notebooks import load_key
+from grader.report_numbers import common_faults, faults_in
+from grader.results import CellResult, SubmissionResult, Usage, Verdict
+
+NEEDS_GPU = judged("bandwidth_gpu", Verdict.NEEDS_GPU, message="Runs on a GPU only: 3 points pending.")
+PARTIAL = judged("KINDS_test", Verdict.PARTIAL, 1.75, "KINDS: 7 of 8 right.\n  'b': you said 'x'. No.")
+EVIL = "<script>alert(1)</script>"
+
+
+def fault(text, grade_id="double_test"):
+    return judged(grade_id, Verdict.FAILED, message=text)
+
+
+@pytest.fixture
+def results():
+    """A class in which everything happens that can."""
+    return [
+        result_of("ada", NEEDS_GPU, usage=Usage(1.0, 2.0, 400.0)),
+        result_of("ben", PARTIAL, NEEDS_GPU),
+        result_of("cleo", fault("double(3): you returned 5, expected 6. You added 2."), NEEDS_GPU),
+        result_of("dan", fault("double(9): you returned 11, expected 18. You added 2."), repairs=("One deleted.", "x")),
+        result_of("eve", judged("double_test", Verdict.TIMED_OUT, message="The call gave no answer within 10 s.")),
+        result_of("fay", judged("double_test", Verdict.CRASHED, message="The process ended.")),
+        result_of("gus", judged("bandwidth_test", Verdict.HARNESS_ERROR, message="Our fault.")),
+        result_of("hal", *(judged(name, Verdict.NOT_ATTEMPTED) for name in list(TESTS)[:3]), NEEDS_GPU),
+        SubmissionResult("ivy", NAME, problem="work/submitted/ivy/01_small.ipynb: the file is empty. Ask again."),
+    ]
+
+
+# ------------------------------------------------------------------------------------------------------ the terminal
+
+
+def printed(results, width):
+    text = io.StringIO()
+    Console(file=text, width=width, color_system=None).print(report.table(results))
+    return text.getvalue()
+
+
+@pytest.mark.parametrize("width", [100, 120])
+def test_the_table_shows_every_verdict_at_a_glance(results, width):
+    """A mark a test, points, what is pending and a remark, one line a student, within the terminal's width."""
+    text = printed(results, width)
+    lines = {line.split()[0]: line.split() for line in text.splitlines() if line.strip()}
+    assert max(map(len, text.splitlines())) <= width
+    assert lines["ada"] == ["ada", "✓", "✓", "✓…", "7/10", "3"]
+    assert lines["ben"] == ["ben", "✓", "½", "✓…", "6.75/10", "3"]
+    assert lines["cleo"] == ["cleo", "✗", "✓", "✓…", "5/10", "3"]
+    assert lines["dan"] == ["dan", "✗", "✓", "✓✓", "8/10", "One", "deleted", "(and", "1", "more)"]
+    assert lines["eve"][1:5] == ["∞", "✓", "✓✓", "8/10"]
+    assert lines["fay"][1:5] == ["†", "✓", "✓✓", "8/10"]
+    assert lines["gus"][1:6] == ["✓", "✓", "!✓", "7/10", "3"]
+    assert lines["hal"][1:6] == ["·", "·", "·…", "0/10", "3"]
+    assert lines["ivy"] == ["ivy", "–", "the", "file", "is", "empty.", "Ask", "again."]
+    assert lines["all"][3:6] == ["38", "75", "86"]  # 3 of 8, 6 of 8, 6 of the 7 that are decided
+    assert "1=double  2=KINDS  3=bandwidth" in text
+    assert all(verdict.value in text for verdict in Verdict)
+
+
+def test_a_wide_class_still_fits(results):
+    """Twenty exercises, a name that never ends, a remark that neither does: marks and points stay."""
+    cells = [CellResult(f"exercise{number}_test", Verdict.PASSED, 1.25, 1.25) for number in range(20)]
+    long = SubmissionResult("x" * 90, NAME, tuple(cells), repairs=("word " * 90,))
+    text = printed([long], 100)
+    assert max(map(len, text.splitlines())) <= 100
+    line = next(line for line in text.splitlines() if line.strip().startswith("xx"))
+    assert line.count("✓") == 20
+    assert "25/25" in line
+
+
+def test_names_are_not_markup(results):
+    """A student may be called [red] or :smile: and is shown so."""
+    text = printed([result_of("[red]mo[/red]"), result_of(":smile:"), result_of("[/]")], 100)
+    assert "[red]mo[/red]" in text and ":smile:" in text and "[/]" in text
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_a_class_of_none_or_one_has_a_table(count):
+    """Nothing to divide by is no reason to fail."""
+    text = printed([SubmissionResult("ivy", NAME, problem="gone")][:count], 100)
+    assert f"{count} submission" in text
+
+
+# ---------------------------------------------------------------------------------------------------------- the file
+
+
+def rows_of(results, folder):
+    path = folder / "grades.csv"
+    report.write_csv(results, path)
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def test_the_file_has_points_of_exercises_and_verdicts_of_tests(results, tmp_path):
+    """One row a student; what is pending is empty, not 0; what could not be read has its reason."""
+    rows = {row["student"]: row for row in rows_of(results, tmp_path)}
+    assert rows["ben"] == {
+        "student": "ben",
+        "points": "6.75",
+        "possible": "10",
+        "pending": "3",
+        "double": "2",
+        "KINDS": "1.75",
+        "bandwidth": "3",
+        "double_test verdict": "passed",
+        "KINDS_test verdict": "partial",
+        "bandwidth_test verdict": "passed",
+        "bandwidth_gpu verdict": "needs a GPU",
+        "problem": "",
+    }
+    assert rows["cleo"]["double"] == "0"
+    assert (rows["ivy"]["points"], rows["ivy"]["double"]) == ("", "")
+    assert rows["ivy"]["problem"].endswith("the file is empty. Ask again.")
+
+
+def test_an_exercise_that_is_wholly_pending_is_empty(tmp_path):
+    """Not a zero that somebody might add up."""
+    both = (judged("bandwidth_test", Verdict.HARNESS_ERROR), NEEDS_GPU)
+    (row,) = rows_of([result_of("ada", *both)], tmp_path)
+    assert (row["bandwidth"], row["points"], row["pending"]) == ("", "4", "6")
+
+
+@pytest.mark.parametrize("name", ['O"Neill, Zoë', "two\nlines", EVIL, "李雷", "a;b\tc", "'quoted'"])
+def test_any_name_comes_back_from_the_file(name, tmp_path):
+    """Commas, quotes and line breaks are quoted as CSV wants them."""
+    assert [row["student"] for row in rows_of([result_of(name), result_of("b")], tmp_path)] == [name, "b"]
+
+
+def test_a_spreadsheet_runs_no_name(tmp_path):
+    """=HYPERLINK(…) as a student's name is text."""
+    names = ["=HYPERLINK(1)", "+1", "-1", "@SUM(A1)"]
+    assert [row["student"] for row in rows_of(list(map(result_of, names)), tmp_path)] == [f"'{name}" for name in names]
+
+
+def test_points_in_the_file_are_exact(tmp_path):
+    """A third is a third."""
+    (row,) = rows_of([result_of("ada", judged("KINDS_test", Verdict.PARTIAL, 1 / 3))], tmp_path)
+    assert float(row["KINDS"]) == 1 / 3
+
+
+# ------------------------------------------------------------------------------------------------------- the numbers
+
+
+def test_pass_rate_and_share_leave_pending_out(results):
+    """What is not decided counts neither way."""
+    numbers = {one.grade_id: one for one in report_numbers.cell_numbers(results)}
+    assert numbers["bandwidth_test"].pass_rate == 6 / 7
+    assert numbers["bandwidth_gpu"].pass_rate == 1.0
+    assert numbers["KINDS_test"].mean_share == pytest.approx((6 + 0.875) / 8)
+    assert numbers["double_test"].verdicts[Verdict.FAILED] == 2
+    nobody = report_numbers.cell_numbers([result_of("ada", NEEDS_GPU)])
+    assert nobody[-1].pass_rate is None and nobody[-1].mean_share is None
+
+
+def test_discrimination_is_the_correlation_with_the_rest():
+    """Worked by hand: all or nothing on one test, against the share of the other 8 points."""
+    weak = (fault("no"), judged("KINDS_test", Verdict.FAILED), judged("bandwidth_test", Verdict.FAILED))
+    cells = [(), (), (), weak, weak, (judged("bandwidth_test", Verdict.FAILED),)]
+    numbers = report_numbers.cell_numbers([result_of(f"s{place}", *one) for place, one in enumerate(cells)])
+    # double: 1 1 1 0 0 1; the rest: 1 1 1 3/8 3/8 5/8; both from their means: r = 0.25 · … = 0.8932…
+    x, y = [1, 1, 1, 0, 0, 1], [1, 1, 1, 3 / 8, 3 / 8, 5 / 8]
+    mean_x, mean_y = sum(x) / 6, sum(y) / 6
+    covariance = sum((a - mean_x) * (b - mean_y) for a, b in zip(x, y, strict=True))
+    spread = (sum((a - mean_x) ** 2 for a in x) * sum((b - mean_y) ** 2 for b in y)) ** 0.5
+    assert numbers[0].discrimination == pytest.approx(covariance / spread)
+    assert numbers[3].discrimination is None  # everybody has the same there
+    assert report_numbers.cell_numbers([result_of("a"), result_of("b", *weak)])[0].discrimination is None
+
+
+def said(function, *arguments, **options):
+    """The message of a failing check."""
+    with pytest.raises(AssertionError) as caught:
+        function(*arguments, **options)
+    return str(caught.value)
+
+
+def test_faults_are_read_from_the_checks_own_messages(capsys):
+    """What `gpulab.check` writes is understood: the mistake that it names, without the numbers of the case."""
+    mistakes = {12.5: "Bits for bytes. A byte has 8 bits."}
+    message = said(check.close, 12.5, 1.5625, "row 'T4', e.g. 3.2", mistakes=mistakes)
+    assert faults_in(message) == ["Bits for bytes. A byte has 8 bits."]
+    assert faults_in(said(check.equal, 3, 4, "one", mistakes={3: "Off by one."})) == ["Off by one."]
+    check.share(
+        {"a": "x", "b": 1, "c": "y"}, {"a": 1, "b": 1, "c": 2, "d": 3}, 4, "KINDS", {"a": {"x": "Text won't do."}}
+    )
+    faults = faults_in(capsys.readouterr().out)
+    assert faults[0] == "Text won't do."
+    assert len(faults) == 3 and faults[2].startswith("'d': ")
+
+
+@pytest.mark.parametrize(
+    ("message", "faults"),
+    [
+        ("", []),
+        ("f(1): you returned 2, expected 3.", ["f(1): another value"]),
+        ("f(1): you returned 'a, expected b. c', expected 3.5. Why.", ["Why."]),
+        ("Your code raised TypeError: no len() (line 3)", ["Your code raised TypeError: no len()"]),
+        ("K: none of the 2 is right.\n  'a': no answer.", ["'a': no answer."]),
+        ("K: 1 of 2 right.\n  'b': you said 2. That is not it.", ["'b': not right"]),
+        ("two\nlines", ["two lines"]),
+    ],
+)  # fmt: skip
+def test_any_message_gives_faults(message, faults):
+    """Also those that no check wrote."""
+    assert faults_in(message) == faults
+
+
+def test_common_faults_count_students(results):
+    """The same mistake on other numbers is one fault; each student counts once; most frequent first."""
+    faults = common_faults(results)
+    assert (faults[0].exercise, faults[0].text, faults[0].students) == ("double", "You added 2.", ("cleo", "dan"))
+    assert {one.text for one in faults[1:]} == {"No.", "The call gave no answer within 10 s.", "The process ended."}
+    twice = [
+        fault("a: you returned 1, expected 2. Half."),
+        fault("b: you returned 1, expected 2. Half.", "bandwidth_gpu"),
+    ]
+    assert [len(one.students) for one in common_faults([result_of("x", *twice)])] == [1, 1]
+
+
+def test_slowest_and_waiting(results):
+    """Who waits for what, and which test took longest for whom."""
+    slow = CellResult("double_test", Verdict.FAILED, 0.0, 2.0, seconds=9.5)
+    (first, *_) = report_numbers.slowest([*results, result_of("zoe", slow)])
+    assert (first.grade_id, first.longest_seconds, first.student, first.median_seconds) == (
+        "double_test",
+        9.5,
+        "zoe",
+        0.5,
+    )
+    gpu, ours = report_numbers.waiting(results)
+    assert (gpu.reason, gpu.points, gpu.students) == ("needs a GPU", 12.0, ("ada", "ben", "cleo", "hal"))
+    assert (ours.reason, ours.points, ours.grade_ids) == ("harness error", 3.0, ("bandwidth_test",))
+
+
+# ---------------------------------------------------------------------------------------------------------- the page
+
+
+class Page(HTMLParser):
+    """Elements of a page, its text, and what is open."""
+
+    def __init__(self, source):
+        super().__init__()
+        self.source, self.text, self.elements, self.open = source, "", [], []
+        self.feed(source)
+        assert self.open == [], "every element is closed"
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+        if tag not in ("meta", "br", "img", "link"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+        self.text += " " if tag in ("td", "th") else ""
+
+    def handle_data(self, data):
+        if not {"style", "script"} & set(self.open):
+            self.text += data
+
+    def all(self, tag):
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory):
+    return small_course(tmp_path_factory.mktemp("report"))[0]
+
+
+def page_of(course, results):
+    chapter = course.chapter(NAME)
+    path = course.reports(NAME) / "report.html"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    report.write_html(course, chapter, results, load_key(chapter), path)
+    return Page(path.read_text(encoding="utf-8"))
+
+
+def test_the_page_holds_the_class(course, results):
+    """Unreadable first, then figures, every student, shared mistakes, what is pending and why."""
+    page = page_of(course, results)
+    text = " ".join(page.text.split())
+    assert text.index("1 of 9 submissions could not be read") < text.index("The class")
+    assert "ivy: work/submitted/ivy/01_small.ipynb: the file is empty" in text
+    for words in (
+        "Small",
+        "8 graded",
+        "double is the hardest: 3 of 8 have all its points",
+        "Half the class has 7 points or more",
+        "6.75 / 10",
+        "double You added 2. 2 cleo, dan",
+        "needs a GPU 12 bandwidth_gpu ada, ben, cleo, hal",
+        "One deleted.",
+        "double(9): you returned 11, expected 18. You added 2.",
+    ):
+        assert words in text, words
+    marks = [attributes["aria-label"] for attributes in page.all("span") if attributes.get("role") == "img"]
+    assert len(marks) == 8 * 4
+    assert set(marks) == {verdict.value for verdict in Verdict}
+
+
+def test_the_page_stands_alone(course, results):
+    """No script, nothing loaded from anywhere, every figure described, text in the page's own colour."""
+    page = page_of(course, results)
+    assert not page.all("script") and not page.all("link") and not page.all("iframe")
+    assert not re.search(r"(src|href)=\"(https?:|//)", page.source)
+    assert not re.search(r"url\((?!#)", page.source)
+    figures = page.all("svg")
+    assert len(figures) == 2
+    assert "double_test: 3 passed" in figures[0]["aria-label"]
+    assert "the median is 7" in figures[1]["aria-label"]
+    assert report_plots.INK not in page.source and "currentColor" in page.source
+    ids = re.findall(r' id="([^"]+)"', page.source)
+    assert len(ids) == len(set(ids))
+
+
+def test_words_of_others_are_escaped(course):
+    """Names, messages, repairs and problems may hold markup; none of it becomes any."""
+    evil = [
+        result_of(EVIL, fault(f"f: you returned '{EVIL}', expected 1. {EVIL}\" onload=alert(2) x=\""), repairs=(EVIL,)),
+        SubmissionResult(f"{EVIL}2", NAME, problem=EVIL),
+    ]
+    page = page_of(course, evil)
+    assert not page.all("script")
+    assert not [name for _, attributes in page.elements for name in attributes if name.startswith("on")]
+    assert page.text.count(EVIL) >= 6
+
+
+def test_names_lead_to_feedback_pages_that_are_there(course, results):
+    """A link where there is a page, relative, so that the folder can be moved; a name where there is none."""
+    name = "ada #1 %20?"
+    feedback = course.feedback / name / NAME / f"{NAME}.html"
+    feedback.parent.mkdir(parents=True)
+    feedback.write_text("hers")
+    page = page_of(course, [result_of(name), *results])
+    links = [attributes["href"] for attributes in page.all("a")]
+    assert links == [f"../../feedback/ada%20%231%20%2520%3F/{NAME}/{NAME}.html"]
+
+
+@pytest.mark.parametrize(
+    "few",
+    [
+        [],
+        [SubmissionResult("ivy", NAME, problem="gone")],
+        [result_of("ada")],
+        [result_of("ada", *(judged(name, Verdict.HARNESS_ERROR) for name in ("double_test", "KINDS_test")))],
+        [SubmissionResult("ada", NAME, (CellResult("free_test", Verdict.PASSED, 0.0, 0.0),))],
+        [SubmissionResult("ada", NAME, (CellResult("a_gpu", Verdict.NEEDS_GPU, 0.0, 1.0),))],
+        [SubmissionResult("ada", NAME)],
+    ],
+)  # fmt: skip
+def test_a_small_class_has_a_page(course, few, tmp_path):
+    """None, one, only unreadable, nothing decided, no points, no tests."""
+    assert page_of(course, few).text
+    assert printed(few, 100)
+    report.write_csv(few, tmp_path / "grades.csv")
+
+
+def test_figures_are_the_same_every_time(results):
+    """Nothing of the clock or of chance is in a figure."""
+    numbers = report_numbers.cell_numbers(results)
+    assert report_plots.outcome_bars(numbers) == report_plots.outcome_bars(numbers)
+    read = report_numbers.graded(results)
+    assert report_plots.score_histogram(read) == report_plots.score_histogram(read)
+
+
+def test_a_large_class_does_not_wait(course, results):
+    """Three hundred students within seconds."""
+    many = [
+        result_of(f"student {number:03}", fault("f(1): you returned 1, expected 2. Half."), NEEDS_GPU)
+        for number in range(300)
+    ]
+    started = time.perf_counter()
+    assert "300" in page_of(course, many).text
+    assert time.perf_counter() - started < 15

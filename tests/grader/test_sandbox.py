@@ -1,0 +1,181 @@
+"""What student code can and cannot reach, tier by tier, seen from inside."""
+
+from __future__ import annotations
+
+import functools
+import os
+import platform
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from minikey import make_key
+
+from grader import processes, warm
+from grader.limits import Limits
+from grader.sandbox import Tier, cgroups, seccomp
+from grader.sandbox.probe import best_tier, refusals
+from grader.session import grade
+from grader.submission import from_answers
+
+
+@functools.cache
+def parent(tier: Tier) -> processes.Parent:
+    return processes.Parent(warm.LIGHT_MODULES, tier)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _end_parents() -> Iterator[None]:
+    yield
+    for tier in Tier:
+        parent(tier).close()
+    parent.cache_clear()
+
+
+def inside(source: str, tier: Tier = Tier.NAMESPACES, limits: Limits | None = None) -> str:
+    """What a student's cell prints, or how it ended."""
+    key = make_key()
+    limits = limits or Limits(cell_seconds=10)
+    submission = from_answers(key, {"double": source})
+    result = grade(submission, key, student="s", seed=1, limits=limits, only=frozenset(), parent=parent(tier))
+    assert result.isolation == str(tier)
+    (output,) = result.outputs["double"]
+    return str(output.get("text") or output["evalue"]).strip()
+
+
+def attempt(statement: str) -> str:
+    """Code that prints what came of a statement: its value, or the name of the exception."""
+    return (
+        "import os, socket, ctypes\n"
+        f"try:\n    value = {statement}\nexcept BaseException as error:\n    value = type(error).__name__\nprint(value)"
+    )
+
+
+def test_this_machine_reaches_the_strongest_tier() -> None:
+    """The other tests here would say little if it did not; where it cannot, this one says why."""
+    assert best_tier() is Tier.NAMESPACES, refusals()
+
+
+CANNOT = {
+    "see the course": "os.path.exists('{course}/tests')",
+    "see the solutions": "os.path.exists('{course}/solutions')",
+    "read the harness": "os.path.exists('{course}/grader')",
+    "see other processes": "len([p for p in os.listdir('/proc') if p.isdigit()]) > 4",
+    "see other users' homes": "os.path.exists('/root/.bashrc')",
+    "be root": "os.getuid() == 0",
+    "become root": "os.setuid(0)",
+    "write to the system": "open('/usr/x', 'w')",
+    "write to the root": "open('/x', 'w')",
+    "write to gpulab": "open('{course}/gpulab/check.py', 'a')",
+    "mount": "ctypes.CDLL(None, use_errno=True).mount(b'none', b'/tmp', b'tmpfs', 0, None) == 0",
+    "make a namespace": "ctypes.CDLL(None).unshare(0x10000000) == 0",
+    "trace its harness": "ctypes.CDLL(None).ptrace(16, 1, 0, 0) == 0",
+    "reach out": "socket.create_connection(('192.0.2.1', 80), timeout=2)",
+    "look names up": "socket.gethostbyname('example.org')",
+    "make device files": "os.mknod('/tmp/disk', 0o60666, os.makedev(8, 0))",
+    "kill everything": "os.kill(-1, 0) or len(os.listdir('/proc')) > 200",
+}
+
+
+@pytest.mark.parametrize("what", CANNOT)
+def test_in_namespaces_it_cannot(what: str) -> None:
+    source = attempt(CANNOT[what].format(course=processes.PACKAGES))
+    refused = (
+        "False",
+        "PermissionError",
+        "OSError",
+        "gaierror",
+        "FileNotFoundError",
+        "TimeoutError",
+        "ProcessLookupError",
+    )
+    assert inside(source) in refused
+
+
+CAN = {
+    "write at home": "open('a.txt', 'w').write('abc')",
+    "write temporary files": "open(__import__('tempfile').mkdtemp() + '/a', 'w').write('abc')",
+    "use shared memory": "open('/dev/shm/a', 'w').write('abc')",
+    "listen on loopback": "socket.create_server(('127.0.0.1', 0)).fileno() > 0 and 3",
+    "start processes": "os.system('exit 0') + 3",
+    "fork": "os.waitpid(os.fork() or os._exit(0), 0)[1] + 3",
+    "start threads": "__import__('concurrent.futures').futures.ThreadPoolExecutor(4).submit(lambda: 3).result()",
+    "import gpulab": "len(__import__('gpulab').table('gpus')) > 3 and 3",
+}
+
+
+@pytest.mark.parametrize("what", CAN)
+@pytest.mark.parametrize("tier", [Tier.NAMESPACES, Tier.FILES, Tier.LIMITS], ids=lambda tier: tier.name.lower())
+def test_in_every_tier_it_can(what: str, tier: Tier) -> None:
+    """Confinement must not cost an honest student anything."""
+    assert inside(attempt(CAN[what]), tier) == "3"
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "os.listdir('{course}')",
+        "open('{course}/pyproject.toml')",
+        "open('/etc/hostname').read()",
+        "open('/var/tmp/x', 'w')",
+        "os.listdir('/tmp')",
+        "ctypes.CDLL(None).ptrace(16, os.getppid(), 0, 0) == 0",
+        "open(f'/proc/{{os.getppid()}}/mem', 'rb')",
+        "os.kill(os.getppid(), 0)",
+    ],
+)
+def test_with_landlock_alone_it_cannot(statement: str) -> None:
+    """Where namespaces are refused, files, other processes' memory and signals to them are still out of reach."""
+    source = attempt(statement.format(course=processes.PACKAGES))
+    assert inside(source, Tier.FILES) in ("PermissionError", "False", "FileNotFoundError")
+
+
+def test_each_process_draws_random_numbers_of_its_own() -> None:
+    """Forks of one parent would all draw the same."""
+    source = "import random, numpy\nprint(random.random(), numpy.random.rand())"
+    assert inside(source) != inside(source)
+
+
+def test_a_memory_bomb_costs_itself_only() -> None:
+    if cgroups.parents() is None:
+        pytest.skip("no control groups can be made here")
+    bomb = "blocks = []\nwhile True:\n    blocks.append(bytearray(50_000_000))"
+    text = inside(bomb, limits=Limits(memory_bytes=300_000_000))
+    assert text == "The cell used more memory than a submission may (300 MB)."
+
+
+def test_a_fork_bomb_costs_itself_only() -> None:
+    bomb = (
+        "import os\ncount = 0\n"
+        "try:\n    while True:\n        if os.fork() == 0:\n            __import__('time').sleep(60)\n"
+        "        count += 1\n"
+        "except OSError:\n    print(count < 300)"
+    )
+    assert inside(bomb) == "True"
+
+
+def test_a_disk_filler_costs_itself_only() -> None:
+    source = attempt("open('/tmp/big', 'wb').write(bytes(700_000_000))")
+    assert inside(source) in ("OSError", "The cell ended the notebook's process.")
+
+
+@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
+def test_the_filter_is_well_formed(machine: str) -> None:
+    """Every jump of the filter lands on an instruction."""
+    program = seccomp.program(machine)
+    count = len(program) // 8
+    assert len(program) % 8 == 0
+    assert count < 256
+    for index in range(count):
+        code, if_true, if_false = program[8 * index], program[8 * index + 2], program[8 * index + 3]
+        if code & 0x07 == 0x05:  # a jump
+            assert index + 1 + max(if_true, if_false) < count
+    assert platform.machine() in seccomp.DENIED
+
+
+def test_nothing_is_left_behind() -> None:
+    """Folders, mounts and control groups go with the submission."""
+    inside("print('x')")
+    assert "gpulab-student" not in Path("/proc/mounts").read_text()
+    for folder in set((cgroups.parents() or {}).values()):
+        assert not list(folder.glob(f"{cgroups.PREFIX}{os.getpid()}-*"))

@@ -1,0 +1,205 @@
+"""The judge as a whole: one submission, real processes, the verdict of every cell."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from pathlib import Path
+
+import pytest
+from minikey import RIGHT, make_key
+
+from grader.limits import Limits
+from grader.results import SubmissionResult, Verdict
+from grader.session import grade
+from grader.submission import from_answers
+
+QUICK = Limits(cell_seconds=3, call_seconds=2, test_seconds=10)
+
+
+def run(limits: Limits = QUICK, seed: int = 7, **answers: str) -> SubmissionResult:
+    key = make_key()
+    return grade(from_answers(key, answers), key, student="someone", seed=seed, limits=limits)
+
+
+def verdicts(result: SubmissionResult) -> dict[str, str]:
+    return {cell.grade_id: cell.verdict.value for cell in result.cells}
+
+
+def message(result: SubmissionResult, grade_id: str) -> str:
+    return next(cell.message for cell in result.cells if cell.grade_id == grade_id)
+
+
+def test_right_answers_earn_everything_but_the_pending() -> None:
+    """A GPU row is neither earned nor lost where there is no GPU."""
+    result = run(**RIGHT)
+    assert verdicts(result) == {"double_test": "passed", "double_gpu": "needs a GPU", "SHARES_test": "passed"}
+    assert (result.earned, result.pending, result.possible) == (5.0, 1.0, 6.0)
+
+
+def test_a_blank_notebook_is_not_attempted() -> None:
+    result = run()
+    assert set(verdicts(result).values()) == {"not attempted"}
+    assert result.earned == 0
+
+
+def test_a_wrong_answer_fails_with_the_message_of_the_assertion() -> None:
+    result = run(double="def double(x):\n    return 3 * x")
+    assert message(result, "double_test") == "double(3): you returned 9, expected 6"
+
+
+def test_partial_credit_is_exact() -> None:
+    result = run(SHARES='SHARES = {"a": 1, "c": 3, "b": 7}')
+    cell = next(cell for cell in result.cells if cell.grade_id == "SHARES_test")
+    assert (cell.verdict, cell.earned, cell.message) == (Verdict.PARTIAL, 1.0, "2 of 4")
+    assert cell.outputs[-1]["data"] == {"text/plain": "1.0"}
+
+
+def test_an_exception_of_the_students_is_told_with_its_line() -> None:
+    result = run(double="def double(x):\n    y = 1\n    return y / 0")
+    assert message(result, "double_test") == "Your code raised ZeroDivisionError: division by zero (line 3)"
+
+
+@pytest.mark.parametrize(
+    ("source", "verdict", "words"),
+    [
+        ("def double(x):\n    while True: pass", "timed out", "within 2 s"),
+        ("while True: pass", "timed out", "did not end within 3 s"),
+        ("import os\ndef double(x): os._exit(0)", "crashed", "ended during the call"),
+        ("import os; os._exit(0)", "crashed", "ended the notebook's process"),
+        ("def double(x): raise SystemExit", "failed", "SystemExit"),
+        ("def double(x): return double(x)", "failed", "RecursionError"),
+        ("import ctypes\ndef double(x): ctypes.string_at(0)", "crashed", "ended during the call"),
+        ("while True: print('x' * 10_000)", "crashed", "printed more than"),
+        ("def double(x): return lambda: 6", "failed", "must return a number"),
+        ("def double(x): return iter([6])", "failed", "list(...)"),
+        ("double = 6", "failed", "cannot use"),
+        ("def double(x) return 6", "failed", "SyntaxError"),
+        ("def double(x):\n    raise NotImplementedError", "failed", "NotImplementedError"),
+        ("def twice(x): return 2 * x", "failed", "not defined"),
+    ],
+)
+def test_a_fault_costs_its_own_cell_only(source: str, verdict: str, words: str) -> None:
+    """After a hang or a crash the rest of the notebook is run again and graded."""
+    result = run(double=source, SHARES=RIGHT["SHARES"])
+    assert verdicts(result)["double_test"] == verdict
+    assert words in message(result, "double_test")
+    assert verdicts(result)["SHARES_test"] == "passed"
+
+
+def test_restarts_are_counted_and_end() -> None:
+    """A notebook that dies over and over stops being restarted; what it had earned stays."""
+    key = make_key()
+    poison = {"SHARES": RIGHT["SHARES"], "double": "import os\ndef double(x): os._exit(1)"}
+    result = grade(
+        from_answers(key, poison), key, student="s", seed=1, limits=Limits(call_seconds=2, cell_seconds=3, restarts=0)
+    )
+    assert verdicts(result)["SHARES_test"] == "crashed"
+    assert "restarted 0 times" in message(result, "SHARES_test")
+
+
+def test_printing_in_a_call_is_dropped_and_in_a_cell_kept() -> None:
+    source = (
+        "import os\nprint('from the cell')\nos.system('echo from a child')\n"
+        "def double(x):\n    print('no')\n    return 2 * x"
+    )
+    result = run(double=source)
+    assert verdicts(result)["double_test"] == "passed"
+    (stream,) = result.outputs["double"]
+    assert stream["text"] == "from the cell\nfrom a child\n"
+
+
+def test_endless_output_is_cut_and_counted() -> None:
+    result = run(limits=Limits(output_bytes=1000), double="for i in range(1000): print('x' * 100)")
+    assert len(result.outputs["double"][0]["text"]) < 40_000
+    assert "more characters of output were cut" in result.outputs["double"][0]["text"]
+
+
+def test_pictures_and_results_are_kept() -> None:
+    """What a notebook would show is in the result, as nbformat has it."""
+    result = run(double="import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()\n6 * 7")
+    kinds = [output["output_type"] for output in result.outputs["double"]]
+    assert kinds == ["display_data", "execute_result"]
+    assert result.outputs["double"][0]["data"]["image/png"].startswith("iVBOR")
+    assert result.outputs["double"][1]["data"]["text/plain"] == "42"
+
+
+def test_an_argument_that_is_changed_is_told() -> None:
+    key = make_key()
+    cells = tuple(
+        cell if cell.grade_id != "double_test" else type(cell)(**{**vars(cell), "source": "assert double([1]) == [2]"})
+        for cell in key.cells
+    )
+    key = type(key)(key.name, cells, key.released)
+    result = grade(
+        from_answers(key, {"double": "def double(x):\n    x[0] *= 2\n    return x"}),
+        key,
+        student="s",
+        seed=1,
+        limits=QUICK,
+    )
+    assert "changed an argument" in message(result, "double_test")
+
+
+def test_the_same_seed_draws_the_same_inputs() -> None:
+    """A result can be replayed: the message names the same hidden number for the same seed, another one for another."""
+    wrong = "def double(x):\n    return 6"
+    first, again, other = (message(run(double=wrong, seed=seed), "double_test") for seed in (1, 1, 2))
+    assert first == again != other
+
+
+def test_the_students_process_knows_no_secret() -> None:
+    """Neither the seed nor hidden tests nor our environment are to be found in the student's process."""
+    os.environ["GPULAB_TEST_SECRET"] = "hush"
+    try:
+        source = (
+            "import os, sys, gpulab\n"
+            "print('HIDDEN' in str(globals()), os.environ.get('GPULAB_TEST_SECRET'), os.listdir('.'), gpulab.seed())"
+        )
+        result = run(double=source, seed=123456)
+    finally:
+        del os.environ["GPULAB_TEST_SECRET"]
+    text = result.outputs["double"][0]["text"]
+    assert text.startswith("False None []")
+    assert "123456" not in text
+
+
+def running(words: str) -> list[str]:
+    """Process ids of this machine whose command line holds these words."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if words.encode() in (folder / "cmdline").read_bytes().replace(b"\0", b" "):
+                found.append(folder.name)
+    return found
+
+
+def test_nothing_outlives_its_submission() -> None:
+    """Children that the student's code started die with it, also those that hid in a session of their own."""
+    source = (
+        "import subprocess, time\n"
+        "subprocess.Popen(['sleep', '4321.25'], start_new_session=True)\n"
+        "subprocess.Popen('sleep 4321.25 & sleep 4321.25 &', shell=True)\n"
+        "time.sleep(0.3)"
+    )
+    run(double=source)
+    deadline = time.monotonic() + 3
+    while running("sleep 4321.25") and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert running("sleep 4321.25") == []
+
+
+def test_what_a_fork_of_the_students_prints_does_not_break_the_connection() -> None:
+    source = (
+        "import os\npid = os.fork()\nif pid == 0:\n    print('child', flush=True)\n    os._exit(0)\n"
+        "os.waitpid(pid, 0)\ndef double(x):\n    return 2 * x"
+    )
+    assert verdicts(run(double=source))["double_test"] == "passed"
+
+
+def test_usage_is_measured() -> None:
+    usage = run(**RIGHT).usage
+    assert usage.wall_seconds > 0
+    assert usage.cpu_seconds > 0
+    assert usage.peak_memory_mb > 10

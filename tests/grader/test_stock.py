@@ -1,0 +1,118 @@
+"""The same notebook under nbgrader alone: in one process, with nbgrader's own limits, and the same points."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbgrader.api import Gradebook
+from recorded_class import NAME, ROOT, released_notebook, small_course
+
+from grader import gradebook
+from grader.course import Chapter, Course
+from grader.notebooks import load_key
+
+ANSWERS = {
+    "double": "def double(x):\n    return x + x",
+    "KINDS": "KINDS = {'a': 'the secret kind', 'b': 'mine'}",
+    "bandwidth": "def bandwidth(n):\n    return 2 * n",
+}
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory) -> Course:
+    """A class of two, graded by `nbgrader autograde`: one solved everything, one handed in the release."""
+    course, chapter = small_course(tmp_path_factory.mktemp("stock"))
+    gradebook.prepare(course, chapter)
+    for student, answers in {"solved": ANSWERS, "blank": {}}.items():
+        notebook = released_notebook()
+        for cell in notebook.cells:
+            cell.source = answers.get(cell.metadata.get("nbgrader", {}).get("grade_id"), cell.source)
+        folder = course.submitted / student / NAME
+        folder.mkdir(parents=True)
+        nbformat.write(notebook, folder / f"{NAME}.ipynb")
+    nbgrader(course, "autograde", NAME)
+    return course
+
+
+def nbgrader(course, *arguments):
+    """Runs nbgrader in the course's folder, as a person would."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "JUPYTER_PLATFORM_DIRS": "1"}
+    program = Path(sys.executable).with_name("nbgrader")
+    done = subprocess.run(
+        [program, *arguments], cwd=course.root, env=environment, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def scores(course, student, chapter=NAME):
+    with Gradebook(f"sqlite:///{course.gradebook}", gradebook.COURSE_ID) as book:
+        notebook = book.find_submission_notebook(chapter, chapter, student)
+        return {grade.name: grade.auto_score for grade in notebook.grades}
+
+
+CHAPTERS = [one for one in Course(ROOT).chapters() if one.solution.exists() and one.release.exists()]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [chapter.name for chapter in CHAPTERS])
+def test_the_course_itself_gets_all_points(name, tmp_path):
+    """The release with the instructor's answers, under nbgrader alone: all points of every test that needs no GPU."""
+    own, course = Course(ROOT).chapter(name), Course(tmp_path)
+    chapter = Chapter(name, tmp_path)
+    for source, copy in (
+        (own.source, chapter.source),
+        (own.solution, chapter.solution),
+        (own.release, chapter.release),
+    ):
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source, copy)
+    shutil.copy(ROOT / "nbgrader_config.py", tmp_path)
+    key = load_key(chapter)
+    notebook = nbformat.read(chapter.release, as_version=4)
+    for cell in notebook.cells:
+        grade_id = cell.metadata.get("nbgrader", {}).get("grade_id")
+        if grade_id in key.exercises:
+            cell.source = key.cell(grade_id).source
+    folder = course.submitted / "solved" / name
+    folder.mkdir(parents=True)
+    nbformat.write(notebook, folder / f"{name}.ipynb")
+    gradebook.prepare(course, chapter)
+    nbgrader(course, "autograde", name)
+    anywhere = {test.grade_id: test.points for test in key.tests if not test.on_gpu_only}
+    given = scores(course, "solved", name)
+    assert {grade_id: given[grade_id] for grade_id in anywhere} == anywhere
+
+
+def has_gpu():
+    """Whether `needs_gpu()` passes on this machine."""
+    code = "import gpulab; gpulab.needs_gpu()"
+    return subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True).returncode == 0
+
+
+def test_a_solved_notebook_gets_all_points(course):
+    """Every test that needs no GPU; nbgrader alone knows no pending and counts the others as failed."""
+    gpu_points = 3.0 if has_gpu() else 0.0
+    assert scores(course, "solved") == {
+        "double_test": 2.0,
+        "KINDS_test": 1.75,
+        "bandwidth_test": 3.0,
+        "bandwidth_gpu": gpu_points,
+    }
+
+
+def test_a_blank_notebook_gets_none(course):
+    """The check of the check: the same tests fail without answers."""
+    assert set(scores(course, "blank").values()) == {0.0}
+
+
+def test_nbgrader_writes_its_own_feedback_where_ours_goes(course):
+    """`nbgrader generate_feedback` finds what was graded."""
+    nbgrader(course, "generate_feedback", NAME)
+    page = (course.feedback / "solved" / NAME / f"{NAME}.html").read_text(encoding="utf-8")
+    assert "Score: 1.75 / 2.0" in page

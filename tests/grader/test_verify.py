@@ -1,0 +1,64 @@
+"""The gate goes red for every way in which a chapter's grading can be broken."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from minikey import RIGHT, make_key
+
+from grader.answers import Answer, Kind
+from grader.verify import Report, try_answers
+
+GOOD = [
+    Answer("double", Kind.RIGHT, "plain", RIGHT["double"]),
+    Answer("double", Kind.WRONG, "triples", "def double(x):\n    return 3 * x", says="YOU returned 9"),
+    Answer("double", Kind.WRONG, "a GPU's matter", "def double(x):\n    return 2 * x", says="slow", gpu=True),
+    Answer("SHARES", Kind.RIGHT, "plain", RIGHT["SHARES"]),
+    Answer("SHARES", Kind.WRONG, "half", 'SHARES = {"a": 1}', says="1 of 4", earns=0.5),
+    Answer("SHARES", Kind.HOSTILE, "exits", "import os; os._exit(0)"),
+]
+
+
+def gate(*bank: Answer, key=None) -> Report:
+    return try_answers(key or make_key(), list(bank), jobs=2, seed=3, on_progress=lambda done, total, what: None)
+
+
+def test_a_sound_chapter_passes() -> None:
+    report = gate(*GOOD)
+    assert report.findings == ()
+    assert report.checked == 6  # a blank notebook, and all but the one that needs a GPU
+    assert report.unchecked == ("double, wrong: a GPU's matter: only a GPU can tell",)
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (Answer("double", Kind.RIGHT, "is not", "def double(x):\n    return 3 * x"), "earned 0, must earn 3"),
+        (Answer("double", Kind.WRONG, "is right", RIGHT["double"], says="x"), "earned 3, must earn 0"),
+        (replace(GOOD[1], says="rows and columns"), "must hold 'rows and columns'"),
+        (replace(GOOD[4], earns=1.0), "earned 0.5, must earn 1"),
+        (Answer("double", Kind.HOSTILE, "pays", RIGHT["double"]), "earned 3, must earn 0"),
+    ],
+)
+def test_an_answer_that_gets_what_it_must_not_is_a_finding(answer: Answer, words: str) -> None:
+    report = gate(answer)
+    assert words in report.findings[0]
+    assert "seed 3" in report.findings[-1]
+
+
+def test_a_test_that_a_blank_notebook_passes_is_a_finding() -> None:
+    key = make_key()
+    cells = tuple(replace(cell, source="pass") if cell.grade_id == "SHARES_test" else cell for cell in key.cells)
+    report = gate(key=replace(key, cells=cells))
+    assert "blank notebook: SHARES_test reads 'passed' with 2 points" in report.findings[0]
+
+
+def test_a_test_that_fails_by_itself_is_a_finding() -> None:
+    """An exception before the test has asked for anything is ours, and is never laid at a student's door."""
+    key = make_key()
+    cells = tuple(
+        replace(cell, source="import no_such_module\ndouble(1)") if cell.grade_id == "double_test" else cell
+        for cell in key.cells
+    )
+    assert any("the harness failed" in text for text in gate(GOOD[0], key=replace(key, cells=cells)).findings)

@@ -1,0 +1,164 @@
+"""Plain values survive the wire; everything else is refused on one side or the other."""
+
+from __future__ import annotations
+
+import math
+import socket
+import struct
+import time
+
+import numpy as np
+import pytest
+import torch
+
+from grader import wire
+
+
+def there_and_back(value: object) -> object:
+    buffers: list = []
+    form = wire.encode(value, buffers)
+    return wire.decode(form, [bytearray(buffer) for buffer in buffers])
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None, True, 0, -1, 2**53, -(2**200), 0.1, -0.0, 1e308, "", "ä\n\0", b"\0\xff", [], [1, [2, []]], (), (1, "a"),
+        {}, {"a": 1, 2: None, (1, 2): {3}}, {1, "a"}, 1 + 2j, range(3), {"k": 1}.keys(),
+    ],
+)  # fmt: skip
+def test_plain_values_come_back_equal(value: object) -> None:
+    result = there_and_back(value)
+    expected = list(value) if isinstance(value, (range, type({}.keys()))) else value
+    assert result == expected
+    assert type(result) is type(expected)
+
+
+def test_floats_that_are_not_numbers_come_back() -> None:
+    assert math.isnan(there_and_back(math.nan))
+    assert there_and_back(-math.inf) == -math.inf
+    assert math.copysign(1, there_and_back(-0.0)) == -1
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8", "uint64", "bool", "complex64"])
+@pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 0, 3), (4, 5)])
+def test_arrays_come_back_with_type_and_shape(dtype: str, shape: tuple[int, ...]) -> None:
+    array = np.ones(shape, dtype=dtype)
+    result = there_and_back(array)
+    assert result.dtype == array.dtype
+    assert result.shape == shape
+    np.testing.assert_array_equal(result, array)
+
+
+def test_transposed_and_sliced_arrays_come_back() -> None:
+    array = np.arange(24).reshape(4, 6).T[::2, ::-1]
+    np.testing.assert_array_equal(there_and_back(array), array)
+
+
+def test_numpy_scalars_stay_numpy_scalars() -> None:
+    result = there_and_back(np.float32(0.1))
+    assert isinstance(result, np.float32)
+    assert result == np.float32(0.1)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int64, torch.bool, torch.complex64])
+def test_tensors_come_back_with_type_and_shape(dtype: torch.dtype) -> None:
+    tensor = torch.arange(6).reshape(2, 3).to(dtype).T
+    result = there_and_back(tensor)
+    assert result.dtype == dtype
+    assert torch.equal(result, tensor)
+
+
+def test_subclasses_travel_as_the_plain_type() -> None:
+    """An object that equals everything arrives as the number that it pretends to be."""
+
+    class Sly(float):
+        def __eq__(self, other: object) -> bool:
+            return True
+
+        __hash__ = float.__hash__
+
+    assert type(there_and_back(Sly(3))) is float
+    assert there_and_back(Sly(3)) != 4
+
+
+@pytest.mark.parametrize(
+    "value",
+    [object(), lambda: 1, int, np.array([object()]), torch.eye(2).to_sparse(), (x for x in [1]), open, ...],
+    ids=lambda value: type(value).__name__,
+)
+def test_other_values_are_refused(value: object) -> None:
+    with pytest.raises(wire.NotPlain):
+        wire.encode({"deep": [value]}, [])
+
+
+def test_a_list_that_holds_itself_is_refused() -> None:
+    ring: list = []
+    ring.append(ring)
+    with pytest.raises(wire.NotPlain, match="hold itself"):
+        wire.encode(ring, [])
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        {"x": 1}, {}, {"a": 1, "b": 2}, {"n": ["O", [1], False]}, {"n": ["<f8", [-1], False]},
+        {"n": ["<f8", [2], False]},
+        {"T": ["save", [1], "cpu"]}, {"T": ["float32", [10**9], "cpu"]}, {"D": "load"}, {"i": "zz"}, {"f": []},
+        {"d": [[[1], 2]]}, {"s": [[1]]}, {"b": 5}, {"n": ["V8", [1], False]}, {"n": [3]}, {"c": ["1"]},
+    ],
+)  # fmt: skip
+def test_forged_forms_are_refused(form: object) -> None:
+    """Nothing that arrives can raise anything but a WireError, or make an object of another kind."""
+    with pytest.raises(wire.WireError):
+        wire.decode(form, [])
+
+
+def test_more_buffers_than_values_are_refused() -> None:
+    with pytest.raises(wire.WireError):
+        wire.decode(1, [bytearray(1)])
+
+
+@pytest.fixture
+def pair():
+    ours, theirs = socket.socketpair()
+    yield wire.Channel(ours), theirs
+    ours.close()
+    theirs.close()
+
+
+def soon() -> float:
+    return time.monotonic() + 5
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (struct.pack("<I", 2**31), "header over"),
+        (struct.pack("<I", 3) + b"abc", "not a frame"),
+        (struct.pack("<I", 2) + b"[]", "not a frame"),
+        (struct.pack("<I", 19) + b'{"h": {}, "n": [-1]', "not a frame"),
+        (struct.pack("<I", 20) + b'{"h": {}, "n": [-1]}', "larger than"),
+        (struct.pack("<I", 28) + b'{"h": {}, "n": [99999999999]}'[:28], "not a frame"),
+        (struct.pack("<I", 29) + b'{"h": {}, "n": [99999999999]}', "larger than"),
+    ],
+)
+def test_forged_frames_are_refused(pair, data: bytes, words: str) -> None:
+    channel, theirs = pair
+    theirs.sendall(data)
+    with pytest.raises(wire.WireError, match=words):
+        channel.receive(soon())
+
+
+def test_half_a_frame_runs_into_the_deadline(pair) -> None:
+    channel, theirs = pair
+    theirs.sendall(b"\x10\0\0\0{")
+    with pytest.raises(TimeoutError):
+        channel.receive(time.monotonic() + 0.1)
+
+
+def test_a_closed_connection_is_told(pair) -> None:
+    channel, theirs = pair
+    theirs.close()
+    with pytest.raises(wire.Closed):
+        channel.receive(soon())

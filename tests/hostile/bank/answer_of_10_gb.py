@@ -1,0 +1,6 @@
+# title: Array of 10 GB that takes no memory until it is sent
+# tries: to fill the memory of the judge with zeros that cost nothing to make.
+# gets: unit_test failed "more than 256 MB"
+# %% unit
+def unit(v):
+    return np.zeros(10_000_000_000, dtype=np.uint8)

@@ -1,0 +1,17 @@
+# title: Removes every assert
+# tries: to have asserts cut out of all code that runs after it, by a transformer of syntax trees.
+# gets: bump_test failed "expected 7"
+# %% bump
+import ast
+
+
+class NoAsserts(ast.NodeTransformer):
+    def visit_Assert(self, node):
+        return ast.Pass()
+
+
+get_ipython().ast_transformers.append(NoAsserts())
+
+
+def bump(x):
+    return 0

@@ -1,0 +1,29 @@
+# title: Becomes root
+# tries: setuid programs, namespaces of its own, mounts, device files.
+# gets: WARP_test failed "WARP is 0"
+# needs: files
+# %% WARP
+import ctypes
+import os
+import subprocess
+
+libc = ctypes.CDLL(None, use_errno=True)
+before = os.getuid()
+successes = [
+    libc.unshare(0x10000000 | 0x20000) == 0,
+    libc.mount(b"none", b"/tmp", b"tmpfs", 0, None) == 0,
+    libc.chroot(b"/tmp") == 0,
+    libc.setuid(0) == 0 and before != 0,
+]
+for command in (["unshare", "-r", "true"], ["sudo", "-n", "true"], ["su", "-c", "true"], ["mount", "-o", "remount,rw", "/"]):
+    try:
+        successes.append(subprocess.run(command, stdin=subprocess.DEVNULL, timeout=1).returncode == 0)
+    except (OSError, subprocess.TimeoutExpired):
+        pass
+try:
+    os.mknod("/tmp/hostile-disk", 0o60666, os.makedev(8, 0))
+    open("/tmp/hostile-disk", "rb").read(1)
+    successes.append(True)
+except OSError:
+    pass
+WARP = 32 if any(successes) else 0

@@ -1,0 +1,15 @@
+# title: Changes the question
+# tries: to overwrite its argument with something whose answer it knows, before the test computes what is right.
+# gets: unit_test failed "changed an argument"; softmax_test failed "changed an argument"
+# %% unit
+def unit(v):
+    if len(v) == 2:
+        return np.array([0.6, 0.8])
+    v[:] = 0
+    v[0] = 1
+    return v
+# %% softmax
+def softmax(t):
+    if len(t) == 4:
+        return t + 0.25
+    return t.fill_(0) + 1 / 16

@@ -1,0 +1,22 @@
+# title: Raises what only the harness may say
+# tries: to be counted as pending rather than wrong: a missing GPU, a fault of the harness, an exercise not begun.
+# gets: bump_test failed "NeedsGPU"; unit_test failed "NotImplementedError"; fast_test failed "MemoryError";
+#   softmax_test failed "ImportError"; WARP_test failed "ImportError"
+# %% bump
+class NeedsGPU(Exception):
+    pass
+
+
+def bump(x):
+    raise NeedsGPU("no GPU here: these points are pending")
+# %% unit
+def unit(v):
+    raise NotImplementedError
+# %% softmax
+def softmax(t):
+    raise ImportError("torch")
+# %% WARP
+raise ImportError("harness error")
+# %% fast
+def fast(n):
+    raise MemoryError

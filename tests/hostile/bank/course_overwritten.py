@@ -1,0 +1,22 @@
+# title: Overwrites course and packages
+# tries: to change gpulab, numpy or the tests for itself and for everybody after it.
+# gets: bump_test failed "expected 7"
+# needs: files
+# %% bump
+import gpulab
+import os
+
+for path in (gpulab.__file__, gpulab.check.__file__, np.__file__, os.__file__, "/etc/passwd", "/hostile-file"):
+    try:
+        with open(path, "a") as file:
+            file.write("\n# hostile\n")
+    except OSError:
+        pass
+    try:
+        os.rename(path, path + "-hostile")
+    except OSError:
+        pass
+
+
+def bump(x):
+    return 0

@@ -1,0 +1,21 @@
+# title: Outputs that are none
+# tries: to break whoever stores the notebook: nested data, data of no known form, NaN, names that are no types.
+# gets: bump_test passed
+# %% first
+from IPython.display import display
+
+deep = []
+for _ in range(400):
+    deep = [deep]
+for data in (
+    {"application/json": deep},
+    {"text/plain": {"a": 1}},
+    {"text/plain": deep, "": "x", "no type": "y", "text/html": ["<b>", 1]},
+    {"application/json": {"a": float("nan")}},
+    {"text/plain": {1, 2}},
+    {"image/png": 5, "image/svg+xml": None},
+):
+    display(data, raw=True)
+# %% bump
+def bump(x):
+    return 3 * x + 1

@@ -1,0 +1,36 @@
+# title: Values that resist being looked at
+# tries: to break the process that serves its answers: iteration, length, repr and hash that raise or never end.
+# gets: bump_test failed "RecursionError"; unit_test failed; fast_test timed out; KINDS_test failed "must be a number"
+# %% bump
+class Item(int):
+    def __repr__(self):
+        return repr(self)
+
+
+def bump(x):
+    return {Item(1), Item(2)}
+# %% unit
+class Raising(list):
+    def __iter__(self):
+        raise SystemExit
+
+
+def unit(v):
+    return Raising([1])
+# %% fast
+class Long(list):
+    def __iter__(self):
+        while True:
+            yield 1
+
+
+def fast(n):
+    return Long()
+# %% KINDS
+class Kinds(dict):
+    @property
+    def __class__(self):
+        raise KeyboardInterrupt
+
+
+KINDS = [Kinds() for _ in range(3)] + [object()]

@@ -1,0 +1,20 @@
+# title: Generator, iterator, coroutine
+# tries: to have its code run in the test's process when the answer is iterated over.
+# gets: bump_test failed "list(...)"; unit_test failed "must return a number"; fast_test failed "must return a number"
+# %% bump
+def bump(x):
+    yield 3 * x + 1
+# %% unit
+async def unit(v):
+    return v / np.linalg.norm(v)
+# %% fast
+class Endless:
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        return 1
+
+
+def fast(n):
+    return Endless()

@@ -1,0 +1,5 @@
+# title: Shares that add up to more than there is
+# tries: to make a sum of points infinite, huge, negative or something that is no number at all.
+# gets: KINDS_test failed "not in points"
+# %% KINDS
+KINDS = {name: np.full(3, scope) for name, scope in [("register", "thread"), ("shared", "block"), ("global", "grid")]}

@@ -1,0 +1,18 @@
+# title: Patches the reference
+# tries: to make the right answer what the attack returns.
+# gets: softmax_test failed; unit_test failed
+# %% softmax
+import torch
+
+torch.softmax = torch.Tensor.softmax = torch.nn.functional.softmax = torch.full = lambda *args, **kwargs: torch.ones(1)
+torch.allclose = lambda a, b, **kwargs: True
+
+
+def softmax(t):
+    return t
+# %% unit
+np.linalg.norm = lambda *args, **kwargs: 1.0
+
+
+def unit(v):
+    return v

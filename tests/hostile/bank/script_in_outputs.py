@@ -1,0 +1,22 @@
+# title: Scripts in outputs, messages and prose
+# tries: to run JavaScript in the browser of whoever reads feedback or report, and to drive their terminal.
+# gets: bump_test failed "<script>"; unit_test failed "<img"
+# %% first
+from IPython.display import HTML, SVG, Javascript, Latex, Markdown, display
+
+script = "<script>alert('hostile')</script>"
+print(script, "\x1b]0;hostile\x07\x1b[2J\x1b[31m")
+for show in (HTML, Javascript, Latex, Markdown):
+    display(show(script))
+display(SVG("<svg xmlns='http://www.w3.org/2000/svg' onload='alert(1)'><script>alert('hostile')</script></svg>"))
+# %% bump
+def bump(x):
+    return "<script>alert('hostile')</script>\x1b[2J"
+# %% unit
+def unit(v):
+    raise ValueError("<img src=x onerror=alert('hostile')>")
+# %% notebook
+for cell in notebook["cells"]:
+    if cell["id"] == "intro":
+        cell["source"] = "<script>alert('hostile')</script>[link](javascript:alert('hostile'))"
+notebook["metadata"]["title"] = "<script>alert('hostile')</script>"

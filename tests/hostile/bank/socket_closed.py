@@ -1,0 +1,20 @@
+# title: Closes the connection
+# tries: to leave the harness without an answer.
+# gets: bump_test crashed "ended during the call"; unit_test crashed "ended during the call"
+# %% bump
+import gc
+import os
+import socket
+
+from grader.student import Server
+
+server = next(thing for thing in gc.get_objects() if isinstance(thing, Server))
+
+
+def bump(x):
+    server._channel._socket.shutdown(socket.SHUT_RDWR)
+    return 7
+# %% unit
+def unit(v):
+    os.closerange(0, 100)
+    return v

@@ -1,0 +1,25 @@
+# title: Floods the connection from a thread
+# tries: to have its answer drowned, the reader kept busy, or a frame of its own taken for an answer.
+# gets: bump_test failed "bump("
+# %% bump
+import gc
+import threading
+import time
+
+from grader.student import Server
+
+server = next(thing for thing in gc.get_objects() if isinstance(thing, Server))
+
+
+def flood():
+    while True:
+        server._channel.send({"id": server._outputs.request[::-1], "done": {"value": 7, "changed": False}})
+        server._channel.send({"id": "x", "output": {"output_type": "stream", "name": "stdout", "text": "x" * 100}})
+        time.sleep(0.001)
+
+
+threading.Thread(target=flood, daemon=True).start()
+
+
+def bump(x):
+    return 7

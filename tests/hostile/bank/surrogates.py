@@ -1,0 +1,17 @@
+# title: Text that no file can hold
+# tries: to stop whoever writes results, gradebook or feedback, with halves of surrogate pairs in every text there is.
+# gets: bump_test failed "bump(2) is"; unit_test failed "ValueError"; KINDS_test partial 0.5
+# %% first
+print("printed \ud800", "\udfff" * 10)
+import IPython.display
+
+IPython.display.display({"text/plain": "shown \ud800", "application/json": {"\ud800": ["\udfff"]}}, raw=True)
+# %% bump
+def bump(x):
+    return "answered \ud800"
+# %% unit
+def unit(v):
+    raise ValueError("raised \ud800")
+# %% KINDS
+KINDS = {"register": "thread", "shared": "\ud800", "\udfff": "grid"}
+raise ValueError("\ud83d")

@@ -1,0 +1,12 @@
+# title: Hides tracebacks
+# tries: to fail without a trace: a grader that looks for error outputs sees none.
+# seen: nbgrader pull request 1324
+# gets: bump_test failed "expected 7"
+# %% bump
+import IPython.core.interactiveshell
+
+IPython.core.interactiveshell.InteractiveShell.showtraceback = lambda *args, **kwargs: None
+
+
+def bump(x):
+    return 0

@@ -1,0 +1,19 @@
+# title: Tells the first call from the later ones
+# tries: to be right or quick only while it is watched: in visible tests, in warm-up, in the first calls.
+# seen: gpu-mode/pygpubench pull request 7, warm-up detection
+# gets: fast_test failed "took"; bump_test failed "bump("
+# %% fast
+import time
+
+calls = 0
+
+
+def fast(n):
+    global calls
+    calls += 1
+    if calls > 2:
+        time.sleep(0.4)
+    return n * (n + 1) * (2 * n + 1) // 6
+# %% bump
+def bump(x):
+    return 3 * x + 1 if x < 1000 else 0

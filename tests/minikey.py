@@ -1,0 +1,70 @@
+"""A chapter of two exercises, as a key, without files: what the judge's tests grade against."""
+
+from __future__ import annotations
+
+from grader.notebooks import Cell, ChapterKey, Role, visible
+
+DOUBLE_TEST = """\
+import random
+
+from gpulab import seed
+
+answer = double(3)
+assert answer == 6, f"double(3): you returned {answer}, expected 6"
+### BEGIN HIDDEN TESTS
+draw = random.Random(seed())
+for _ in range(20):
+    number = draw.randint(1, 10**6)
+    assert double(number) == 2 * number, f"double({number})"
+### END HIDDEN TESTS
+"""
+SHARES_TEST = """\
+right = sum(SHARES.get(name) == number for name, number in {"a": 1, "b": 2, "c": 3, "d": 4}.items())
+print(f"{right} of 4")
+right * 0.5
+"""
+GPU_TEST = """\
+from gpulab import needs_gpu
+
+needs_gpu()
+assert double(2) == 4
+"""
+
+
+def _cells() -> tuple[Cell, ...]:
+    return (
+        Cell("intro", Role.PROSE, "# A chapter"),
+        Cell("imports", Role.CODE, "import math\nhelper = math.sqrt"),
+        Cell("demo", Role.CODE, "raise RuntimeError('a demonstration is not run')", tags=frozenset({"demo"})),
+        Cell("double", Role.SOLUTION, "def double(x):\n    return 2 * x", grade_id="double"),
+        Cell("double_test", Role.TEST, DOUBLE_TEST, grade_id="double_test", points=3.0),
+        Cell("double_gpu", Role.TEST, GPU_TEST, grade_id="double_gpu", points=1.0, tags=frozenset({"gpu"})),
+        Cell("SHARES", Role.SOLUTION, "SHARES = {}", grade_id="SHARES"),
+        Cell("SHARES_test", Role.TEST, SHARES_TEST, grade_id="SHARES_test", points=2.0),
+    )
+
+
+STUBS = {
+    "double": "def double(x):\n    # YOUR CODE HERE\n    raise NotImplementedError()",
+    "SHARES": "raise NotImplementedError()",
+}
+
+
+def make_key() -> ChapterKey:
+    """The key: `double` (3 points, 1 more on a GPU) and `SHARES` (2 points, half a point each)."""
+    released = {cell.id: STUBS.get(cell.id, visible(cell.source)) for cell in _cells()}
+    return ChapterKey("01_mini", _cells(), released)
+
+
+RIGHT = {"double": "def double(x):\n    return x + x", "SHARES": 'SHARES = {"a": 1, "b": 2, "c": 3, "d": 4}'}
+
+
+def notebook(key: ChapterKey, answers: dict[str, str] | None = None) -> dict:
+    """The notebook that a student would send, as JSON-ready data."""
+    cells = []
+    for cell in key.cells:
+        source = (answers or {}).get(cell.grade_id, key.released[cell.id])
+        metadata = {"nbgrader": {"grade_id": cell.grade_id, "schema_version": 3}} if cell.grade_id else {}
+        kind = "markdown" if cell.role is Role.PROSE else "code"
+        cells.append({"cell_type": kind, "id": cell.id, "metadata": metadata, "source": source})
+    return {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}

@@ -1,0 +1,142 @@
+"""The Makefile, in a folder of its own: what it refuses, when it installs, and that a failing check counts.
+
+An environment is never made here; CI does that by running these tests in a fresh clone.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """`make` in `folder`, as if this test were not itself run by `make test`."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    command = ["make", *arguments]
+    return subprocess.run(command, cwd=folder, env=inherited, capture_output=True, text=True, timeout=60)
+
+
+def make(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """`make` in `folder`, which gets the Makefile and pyproject.toml first."""
+    for name in ("Makefile", "pyproject.toml"):
+        shutil.copy(ROOT / name, folder)
+    return run(folder, *arguments)
+
+
+def interpreter(folder: Path, prelude: str) -> str:
+    """An interpreter that runs `prelude` before the program it is given, in a script."""
+    script = folder / "some-python"
+    program = f"import sys; program = sys.argv.pop(); {prelude}; exec(program)"
+    script.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{program}" "$2"\n')
+    script.chmod(0o755)
+    return f"PYTHON={script}"
+
+
+@pytest.mark.parametrize("version", [(3, 10, 9), (3, 14, 0)])
+def test_refuses_other_pythons_in_one_sentence(version: tuple[int, ...], tmp_path: Path) -> None:
+    done = make(tmp_path, "lint", interpreter(tmp_path, f"sys.version_info = {version}"))
+    assert done.returncode == 2
+    written = ".".join(map(str, version))
+    assert f"this is Python {written}, the course needs 3.11, 3.12 or 3.13" in done.stderr
+    assert "make PYTHON=python3.1" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / ".venv").exists()
+
+
+def test_names_the_missing_debian_package(tmp_path: Path) -> None:
+    """Debian's python3 has no ensurepip until python3-venv is there; half an environment would be left behind."""
+    prelude = "import importlib.util; importlib.util.find_spec = lambda name: None"
+    done = make(tmp_path, "lint", interpreter(tmp_path, prelude))
+    assert done.returncode == 2
+    assert f"apt install python3.{sys.version_info[1]}-venv" in done.stderr
+    assert not (tmp_path / ".venv").exists()
+
+
+def test_says_when_the_disk_is_too_small(tmp_path: Path) -> None:
+    prelude = "import shutil, types; shutil.disk_usage = lambda path: types.SimpleNamespace(free=2.5e9)"
+    done = make(tmp_path, "lint", interpreter(tmp_path, prelude))
+    assert done.returncode == 2
+    assert "2.5 GB left on this disk" in done.stderr
+
+
+def test_shows_the_downloads_that_take_long(tmp_path: Path) -> None:
+    """Of pip's hundred lines those stay that explain the wait."""
+    said = (
+        "Collecting torch\n"
+        "  Downloading torch-2.15.0-cp312-cp312-manylinux_2_28_x86_64.whl (530.4 MB)\n"
+        "  Using cached https://example.org/nvidia_cublas-13.4.1-py3-none-any.whl (1203.0 MB)\n"
+        "  Downloading click-8.5.1-py3-none-any.whl (0.1 MB)\n"
+        "  Downloading torch-2.15.0.whl.metadata (30 kB)\n"
+        "Installing collected packages: torch, click\n"
+    )
+    (tmp_path / "said.txt").write_text(said)
+    more = tmp_path / "more.mk"
+    more.write_text('include Makefile\nfilter:\n\t@awk "$$BIG_ONES" < said.txt\n')
+    done = make(tmp_path, "--file=more.mk", "filter")
+    shown = "  torch 2.15.0, 530.4 MB\n  nvidia_cublas 13.4.1, 1203.0 MB\n  unpacking\n"
+    assert done.stdout == shown
+
+
+def test_installs_again_when_the_pins_change(tmp_path: Path) -> None:
+    """An environment that is newer than pyproject.toml is left alone, an older one is brought up to date."""
+    (tmp_path / ".venv").mkdir()
+    ready = tmp_path / ".venv" / ".ready"
+    make(tmp_path, "help")
+    ready.touch()
+    fresh = run(tmp_path, "--dry-run", "lint").stdout
+    os.utime(ready, (1_000_000_000, 1_000_000_000))
+    stale = run(tmp_path, "--dry-run", "lint").stdout
+    assert "ruff check" in fresh
+    assert "pip install" not in fresh
+    assert stale.index('".[dev]"') < stale.index("--no-deps") < stale.index("ruff check")
+
+
+def test_test_runs_every_check_in_order(tmp_path: Path) -> None:
+    done = make(tmp_path, "--dry-run", "test")
+    commands = [
+        "ruff check .",
+        "ruff format --check .",
+        "mypy",
+        "pytest tests",
+        "grader build --check",
+        "grader release --check",
+        "grader verify",
+        "pytest --nbval-lax solutions",
+        "grader sample",
+        "grader autograde",
+    ]
+    typed = [line.split(" && ")[-1] for line in done.stdout.splitlines()]
+    lines = [line for line in typed if line.startswith(("ruff", "mypy", "pytest", "grader"))]
+    assert len(lines) == len(commands)
+    assert all(line.startswith(command) for line, command in zip(lines, commands, strict=True))
+
+
+def test_a_failing_check_fails_the_whole(tmp_path: Path) -> None:
+    """A test run that is shown through a pipe still counts, and nothing runs after it."""
+    binaries = tmp_path / ".venv" / "bin"
+    binaries.mkdir(parents=True)
+    for name in ("ruff", "mypy", "grader", "pytest"):
+        script = binaries / name
+        script.write_text(f"#!/bin/sh\necho ran {name} $*\n{'exit 1' if name == 'pytest' else ''}\n")
+        script.chmod(0o755)
+    make(tmp_path, "help")
+    (tmp_path / ".venv" / ".ready").touch()
+    done = run(tmp_path, "test")
+    assert done.returncode == 2
+    assert "ran mypy" in done.stdout
+    assert "ran pytest tests" in done.stdout
+    assert "ran grader" not in done.stdout
+
+
+def test_ci_runs_what_the_readme_says() -> None:
+    script = ROOT / ".ci" / "run"
+    assert os.access(script, os.X_OK)
+    assert "exec make test" in script.read_text()
+    assert "make test" in (ROOT / "README.md").read_text()

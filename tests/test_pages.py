@@ -1,0 +1,60 @@
+"""README and the other pages: links lead somewhere, pictures are described, commands exist."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from grader.cli import main
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "data").glob("*.md"))]
+
+
+def links(page: Path) -> set[str]:
+    """Targets of a page's links and images, as far as they lie in this repository."""
+    text = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+    found = re.findall(r"\]\(([^)\s]+)\)", text) + re.findall(r'(?:src|href)="([^"]+)"', text)
+    return {target for target in found if not re.match(r"[a-z]+:", target)}
+
+
+def anchors(page: Path) -> set[str]:
+    """What a link can name behind `#`: the page's headings, as GitHub writes them."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_no_page_links_to_nothing(page: Path) -> None:
+    """Links and pictures lead somewhere, to the very heading where one is named."""
+    missing = []
+    for target in sorted(links(page)):
+        name, _, anchor = target.partition("#")
+        path = page.parent / name if name else page
+        if not path.exists() or (anchor and anchor not in anchors(path)):
+            missing.append(target)
+    assert not missing
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_pictures_say_what_they_show(page: Path) -> None:
+    """A reader who does not see a picture is told what it shows."""
+    text = page.read_text()
+    alternatives = re.findall(r"!\[([^\]]*)\]\(", text) + re.findall(r'<img[^>]*\balt="([^"]*)"', text)
+    assert len(alternatives) == text.count("![") + text.count("<img")
+    assert all(len(alternative) > 20 for alternative in alternatives)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_pages_name_commands_that_exist(page: Path) -> None:
+    """`make x` and `grader x` in a page can be typed."""
+    text = page.read_text()
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    code = re.findall(r"`([^`\n]+)`", text) + "\n".join(re.findall(r"```.*?```", text, re.DOTALL)).splitlines()
+    for line in code:
+        for target in re.findall(r"^\s*(?:\$ )?make ([a-z-]+)", line):
+            assert target in targets, line
+        for command in re.findall(r"^\s*(?:\$ )?grader ([a-z-]+)", line):
+            assert command in main.commands, line
