@@ -32,7 +32,7 @@ help:
 	@echo "make grade   grade a bundled class of chapter $(CHAPTER), show the table and write the report"
 	@echo "make lab     open JupyterLab on the chapters in notebooks/"
 	@echo "make test    everything that CI checks"
-	@echo "make bench   seconds and memory a submission, beside nbgrader autograde"
+	@echo "make bench   seconds and memory a submission, beside nbgrader autograde (long: ARGS=\"--stock 8\")"
 	@echo "make clean   remove .venv and what tools cached; never work/, where grades lie"
 
 # ---------------------------------------------------------------------------------------------------- commands

@@ -15,3 +15,6 @@ c.CourseDirectory.submitted_directory = "work/submitted"
 c.CourseDirectory.autograded_directory = "work/autograded"
 c.CourseDirectory.feedback_directory = "work/feedback"
 c.CourseDirectory.db_url = f"sqlite:///{root}/work/gradebook.db"
+
+# Formgrader shows notebooks at the address of your own Jupyter server: a script in an output could do all that you can.
+c.HTMLExporter.sanitize_html = True

@@ -20,15 +20,18 @@ from gpulab.tables import table
 
 if TYPE_CHECKING:
     import gpulab.bolts as bolts
+    import gpulab.cuda_cpp as cuda_cpp
     import gpulab.machine as machine
     import gpulab.plot as plot
     import gpulab.timing as timing
+    import gpulab.trace as trace
     from gpulab.timing import measure, race
 
 __all__ = [
     "NeedsGPU",
     "bolts",
     "check",
+    "cuda_cpp",
     "device",
     "device_array",
     "empty",
@@ -43,9 +46,10 @@ __all__ = [
     "table",
     "timing",
     "to_numpy",
+    "trace",
 ]
 
-_MODULES = frozenset({"bolts", "machine", "plot", "timing"})
+_MODULES = frozenset({"bolts", "cuda_cpp", "machine", "plot", "timing", "trace"})
 _OF_TIMING = frozenset({"measure", "race"})
 
 

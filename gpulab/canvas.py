@@ -159,6 +159,7 @@ def label_ends(axes: Axes, labels: Sequence[tuple[str, float, float, str]], size
         labels: (text, x, y, colour); x and y in the data's units.
         size: of the letters, points.
     """
+    axes.autoscale_view()  # else the limits, and with them the places, may be those from before the last line
     height = axes.get_window_extent().height * 72 / axes.get_figure(root=True).dpi  # type: ignore[union-attr]
     spaced = size * 1.35 / max(height, 1.0)
     wanted = [float(axes.transAxes.inverted().transform(axes.transData.transform((x, y)))[1]) for _, x, y, _ in labels]

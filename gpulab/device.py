@@ -99,6 +99,7 @@ def device_array(array: Any) -> Any:
 
     host = np.array(to_numpy(array), order="C")
     if not has_gpu():
+        _prepare_kernels()
         return host
     import torch
 
@@ -123,12 +124,19 @@ def empty(shape: int | tuple[int, ...], dtype: Any = "float32") -> Any:
         import torch
 
         return torch.empty(shape, dtype=torch.from_numpy(np.empty(0, kind)).dtype, device=device())
+    _prepare_kernels()
     if kind.kind in "fc":
         return np.full(shape, np.nan, kind)
     if kind.kind in "iu":
         information = np.iinfo(kind)
         return np.full(shape, information.min or information.max, kind)
     return np.ones(shape, kind)
+
+
+def _prepare_kernels() -> None:
+    """Lets `kernel[grid, block](…)` run in the tracer: whoever makes arrays for Numba's kernels will launch them."""
+    if "numba.cuda" in sys.modules:
+        import gpulab.trace  # noqa: F401 - importing it is enough
 
 
 def to_numpy(array: Any) -> NDArray[np.generic]:

@@ -49,11 +49,11 @@ class Predictions:
         value, space = _plain(measured), f" {unit}" if unit else ""
         record = self._all().get(name)
         if record is None:
-            print(f"Measured {name}: {_shown(value)}{space}. You recorded no prediction for it.")
+            print(f"{name}: {_shown(value)}{space}. You recorded no prediction for it.")
             return
         self._keep(name, {"guess": record["guess"], "measured": value, "unit": unit})
         line, verdict = _comparison(record["guess"], value)
-        print(f"You said {_shown(record['guess'])}{space}, measured {_shown(value)}{space}: {line}. {verdict}")
+        print(f"You said {_shown(record['guess'])}{space}, it is {_shown(value)}{space}: {line}. {verdict}")
 
     def summary(self) -> None:
         """Prints the predictions of this session (of all sessions if it has none) beside what was measured."""
@@ -69,7 +69,7 @@ class Predictions:
         for name, record in revealed.items():
             space = f" {record['unit']}" if record.get("unit") else ""
             line, _ = _comparison(record["guess"], record["measured"])
-            values = f"you said {_shown(record['guess'])}, measured {_shown(record['measured'])}{space}"
+            values = f"you said {_shown(record['guess'])}, it is {_shown(record['measured'])}{space}"
             print(f"  {name:<{width}}  {values}: {line}")
 
     def _all(self) -> dict[str, Record]:

@@ -1,31 +1,36 @@
 """Grades a class: decides which submissions are due and maps the judge over them.
 
 A run can be stopped at any moment and is resumed by the same command. Leaves finding submissions to `find`, judging
-to `session`, keeping outcomes to `recorder`.
+to `session`, keeping outcomes to `recorder`, and other machines to `cluster`.
 """
 
 from __future__ import annotations
 
 import hashlib
 import secrets
+import time
 from collections.abc import Callable
 from dataclasses import replace
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader import engine, hardware
+from grader.accounts import Accounts, age_seconds
 from grader.course import Chapter, Course
 from grader.find import Found, find_submissions
+from grader.harness import harness_digest
 from grader.limits import Limits
 from grader.recorder import Progress, RealSteps, Recorder, Steps
 from grader.records import Records, load_results, make_folder
 from grader.results import SubmissionResult, Verdict
+from grader.sandbox import Tier
+from grader.task import Task
 
 if TYPE_CHECKING:
+    from grader.cluster import Cluster
     from grader.notebooks import ChapterKey
 
-__all__ = ["Progress", "find_submissions", "fingerprint", "grade_class", "load_results"]
+__all__ = ["Progress", "find_submissions", "grade_class", "load_results"]
 
 
 def grade_class(
@@ -38,6 +43,8 @@ def grade_class(
     seed: int | None = None,
     limits: Limits | None = None,
     again: bool = False,
+    required: Tier = Tier.LIMITS,
+    cluster: Cluster | None = None,
     on_progress: Callable[[Progress], None] = lambda progress: None,
     steps: Steps | None = None,
 ) -> list[SubmissionResult]:
@@ -52,10 +59,12 @@ def grade_class(
         chapter: the chapter to grade.
         folder: the submissions, in any layout that `find_submissions` knows.
         key: the instructor's cells of the chapter.
-        slots: submissions graded at a time.
+        slots: submissions graded at a time on this machine.
         seed: of the hidden inputs; grades again what was graded with another one.
         limits: of one submission.
         again: grades also what is unchanged.
+        required: grades again what was graded in a weaker confinement; which one is used is not decided here.
+        cluster: grades there instead of on this machine.
         on_progress: told of every submission, in the caller's thread.
         steps: judging, composing and recording; the real ones unless given.
 
@@ -63,14 +72,19 @@ def grade_class(
         CourseError: nothing can be graded or kept: no submissions, a full disk, a folder that is not writable. What
             was graded before is kept.
     """
+    accounts = Accounts()
+    accounts.add("start", age_seconds(), time.process_time())
     limits, steps = limits or Limits(), steps or RealSteps()
     records = Records.of(course, chapter.name)
     found = find_submissions(folder, chapter.name)
     make_folder(course.work)
-    with records.held():
-        run_seed = seed if seed is not None else _seed_of_run(records, key)
-        records.note_batch(seed=run_seed, chapter=key.digest, finished=False)
-        unchanged = {} if again else _unchanged(records, found, key, limits, seed)
+    marks = _Fingerprints(key, limits, cluster.gpus if cluster else hardware.gpu_names())
+    with records.held(), steps:
+        run_seed = seed if seed is not None else _seed_of_run(records, marks.chapter)
+        records.note_batch(seed=run_seed, chapter=marks.chapter, finished=False)
+        unchanged = {} if again else _unchanged(records, found, marks, seed, required)
+        due = [one for one in found if not one.problem and one.student not in unchanged]
+        steps.begin(course, chapter, bool(due) and cluster is None, accounts)
         recorder = Recorder(course, chapter, key, records, steps, on_progress, len(found))
         recorded = steps.recorded(course, chapter)
         for one in found:
@@ -80,67 +94,68 @@ def grade_class(
                 records.forget_problem(one.student)
                 recorder.tell(one.student, "unchanged")
 
-        def grade_one(one: Found) -> SubmissionResult:
-            if one.student in unchanged:  # graded before, but something kept it out of the gradebook
-                return unchanged[one.student]
-            mark = fingerprint(one.path, key, run_seed, limits)
-            result = steps.judge(one.path, key, one.student, run_seed, limits)
-            return replace(result, seed=run_seed, fingerprint=mark)
+        def task_of(one: Found) -> Task:
+            data = steps.load(one.path)
+            return Task(one.student, str(one.path), data, run_seed, marks.of(data, run_seed), limits)
 
-        due = [one for one in found if one.student not in recorder.finished]
-        for one, outcome in engine.map_submissions(grade_one, due, slots):
-            recorder.take(one, outcome)
-        records.note_batch(seed=run_seed, chapter=key.digest, finished=True)
+        if cluster is not None:
+            outcomes = cluster.map_submissions(task_of, due, key)
+        else:
+            outcomes = engine.map_submissions(lambda one: steps.judge(task_of(one), key), due, slots)
+        for one, outcome in outcomes:
+            with accounts.on("record"):
+                recorder.take(one, outcome)
+        for one in found:
+            if one.student not in recorder.finished:  # graded before, but something kept it out of the gradebook
+                recorder.take(one, records.load(one.student) or unchanged[one.student])
+        accounts.add("driver", age_seconds(), time.process_time())
+        steps.finish(accounts)
+        records.note_batch(seed=run_seed, chapter=marks.chapter, finished=True, accounts=accounts.as_json())
     students = {one.student for one in found}
     return [result for result in records.all() if result.student in students]
 
 
-def fingerprint(path: Path, key: ChapterKey, seed: int, limits: Limits) -> str:
-    """Hash over everything that a grade depends on: equal fingerprints need no second run.
+class _Fingerprints:
+    """Hashes over everything that a grade depends on: equal ones need no second run."""
 
-    Raises:
-        OSError: the submission cannot be read.
-    """
-    submission = hashlib.sha256(path.read_bytes()).hexdigest()
-    parts = (submission, key.digest, harness_digest(), hardware.gpu_names(), seed, limits)
-    return hashlib.sha256(repr(parts).encode()).hexdigest()
+    def __init__(self, key: ChapterKey, limits: Limits, gpus: tuple[str, ...]) -> None:
+        self.chapter = key.digest
+        self._rest = (harness_digest(), gpus, limits)
 
-
-@lru_cache(maxsize=1)
-def harness_digest() -> str:
-    """Hash over the code of both packages: any change in it may change a grade."""
-    import gpulab
-    import grader
-
-    digest = hashlib.sha256()
-    for package in (grader, gpulab):
-        for path in sorted(Path(str(package.__file__)).parent.rglob("*.py")):
-            digest.update(path.read_bytes())
-    return digest.hexdigest()
+    def of(self, notebook: bytes, seed: int) -> str:
+        """The fingerprint of grading these bytes with this seed."""
+        parts = (hashlib.sha256(notebook).hexdigest(), self.chapter, *self._rest, seed)
+        return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
-def _seed_of_run(records: Records, key: ChapterKey) -> int:
+def _seed_of_run(records: Records, chapter: str) -> int:
     """The secret seed of an interrupted run of the same chapter, else a new one."""
     before = records.batch()
-    if before.get("finished") is False and before.get("chapter") == key.digest and isinstance(before.get("seed"), int):
+    if before.get("finished") is False and before.get("chapter") == chapter and isinstance(before.get("seed"), int):
         return int(before["seed"])
     return secrets.randbits(31)
 
 
 def _unchanged(
-    records: Records, found: list[Found], key: ChapterKey, limits: Limits, seed: int | None
+    records: Records, found: list[Found], marks: _Fingerprints, seed: int | None, required: Tier
 ) -> dict[str, SubmissionResult]:
-    """Earlier results, by student, that grading again could only give once more."""
+    """Earlier results, by student, that grading again could only give once more; without what the cells printed."""
     same = {}
     for one in found:
         result = None if one.problem else records.load(one.student)
         if result is None or any(cell.verdict is Verdict.HARNESS_ERROR for cell in result.cells):
             continue
-        if seed is not None and result.seed != seed:
+        if (seed is not None and result.seed != seed) or _tier_of(result) < required:
             continue
         try:
-            if fingerprint(one.path, key, result.seed, limits) == result.fingerprint:
-                same[one.student] = result
+            if marks.of(one.path.read_bytes(), result.seed) == result.fingerprint:
+                same[one.student] = replace(result, outputs={})
         except OSError:
             continue  # the judge will say what is wrong with it
     return same
+
+
+def _tier_of(result: SubmissionResult) -> int:
+    """The number of the tier that a result was graded in."""
+    number = result.isolation[:1]
+    return int(number) if number.isdecimal() else 0

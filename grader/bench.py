@@ -1,60 +1,73 @@
 """The benchmark: the same submissions through stock `nbgrader autograde` and through `grader autograde`, in one run.
 
-Measures whole commands from outside, so that nothing of either is left out. Runs in a copy of the course; the real
-gradebook is not touched.
+Whole commands are measured from outside (`bench_measure`), in copies of the course (`bench_course`), so that nothing of
+either is left out; where our own time goes comes from the run's accounts. How it is shown is `bench_report`'s.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import platform
-import shutil
-import subprocess
+import statistics
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from grader import gradebook, sample
-from grader.course import Chapter, Course, CourseError
-
-if TYPE_CHECKING:
-    from rich.table import Table
-
-HONEST = (
-    "anna-solved",
-    "bela-differently",
-    "carla-blank",
-    "dmitri-half",
-    "elif-one-slip",
-    "farid-mistaken",
-    "grace-mistaken",
-    "hugo-mistaken",
-)
-"""Students of the sample class whose notebooks stock nbgrader survives."""
-SAMPLE_SECONDS = 0.05
-"""Between two looks at the memory of a command's processes."""
+from grader import bench_course, gradebook
+from grader.bench_measure import Measured, measure
+from grader.course import Chapter, Course
+from grader.records import Records, load_results
+from grader.results import SubmissionResult
 
 
 @dataclass(frozen=True)
 class Figure:
-    """What one command used for the whole class."""
+    """What one command used for a class."""
 
     tool: str
+    submissions: int
     wall_seconds: float
+    """Of the command, its start included."""
     cpu_seconds: float
-    """User and system time of the command and all processes that it waited for."""
-    peak_memory_mb: float
-    """Largest sum over the command and its processes, shared pages counted once (PSS), MB = 1e6 bytes."""
+    """User and system time of the command and all that it started."""
+    each_seconds: float
+    """Wall seconds from one recorded submission to the next, on average: without start and end."""
+    largest_process_mb: float
+    """Largest resident set of any one process, MB = 1e6 bytes."""
     scores: dict[str, float]
     """Points by student, as the gradebook has them."""
+
+
+@dataclass(frozen=True)
+class Breakdown:
+    """Where the time of `grader autograde` went, from the run's own accounts."""
+
+    cores: int
+    wall_seconds: float
+    ready_seconds: float
+    """From the start of the command until gradebook and warm parent were ready."""
+    cpu_seconds: dict[str, float]
+    """By what for; of all processes together."""
+    longest_seconds: float
+    """Of one submission."""
+    submission_cpu_seconds: float
+    """Of the average submission: its own processes, and recording it."""
+    submission_memory_mb: tuple[float, ...]
+    """Peak of each submission's control group: what it takes beyond the warm parent. Empty without control groups."""
+
+    @property
+    def grading_seconds(self) -> float:
+        """What was measured once all was ready."""
+        return self.wall_seconds - self.ready_seconds
+
+    def limit_seconds(self, submissions: int) -> float:
+        """The shortest time in which these cores could do it: no core ever waits, and no submission is cut in two."""
+        return max(submissions * self.submission_cpu_seconds / self.cores, self.longest_seconds)
 
 
 @dataclass(frozen=True)
@@ -62,24 +75,28 @@ class Outcome:
     """The benchmark's figures, with what is needed to read them."""
 
     chapter: str
-    submissions: int
-    figures: tuple[Figure, ...]
+    stock: Figure
+    ours: Figure
+    breakdown: Breakdown
     machine: str
+    load: float
+    """Other work on the machine when it began: processes that wanted to run, of the last minute."""
     versions: dict[str, str]
     date: str
 
     @property
     def agreeing(self) -> int:
-        """Submissions that every tool gave the same points."""
-        first = self.figures[0].scores
-        return sum(
-            all(abs(figure.scores.get(student, -1) - points) < 1e-9 for figure in self.figures)
-            for student, points in first.items()
-        )
+        """Of the submissions that both graded, how many got the same points."""
+        points = self.ours.scores
+        return sum(abs(points.get(student, -1) - stock) < 1e-9 for student, stock in self.stock.scores.items())
 
 
 def compare(
-    course: Course, chapter: Chapter, submissions: int, on_progress: Callable[[str], None] = lambda text: None
+    course: Course,
+    chapter: Chapter,
+    submissions: int,
+    stock: int | None = None,
+    on_progress: Callable[[str], None] = lambda text: None,
 ) -> Outcome:
     """What grading this many honest submissions costs with each tool.
 
@@ -87,134 +104,127 @@ def compare(
         course: where the chapter, built and released, and its answer bank are.
         chapter: the chapter.
         submissions: how many; beyond the bundled ones they are copies.
+        stock: how many of them nbgrader grades, the first ones; all when left out.
         on_progress: told what is running.
 
     Raises:
         CourseError: the chapter is not ready, or a command failed.
     """
-    cores = len(os.sched_getaffinity(0))
-    ours = [sys.executable, "-m", "grader", "autograde", chapter.name, "--no-pages", "--slots"]
-    commands = {
-        "nbgrader autograde": [sys.executable, "-m", "nbgrader", "autograde", chapter.name],
-        "grader autograde, 1 slot": [*ours, "1"],
-    }
-    if cores > 1:
-        commands[f"grader autograde, {cores} slots"] = [*ours, str(cores)]
-    figures = []
+    load, sampled = os.getloadavg()[0], min(stock or submissions, submissions)
     with tempfile.TemporaryDirectory(prefix="gpulab-bench-") as name:
         on_progress("warming the file cache")
-        warm = _copy(course, chapter, Path(name) / "warm", 1)
-        _measure([*ours, "1"], warm.root)
-        for number, (tool, command) in enumerate(commands.items()):
-            on_progress(tool)
-            copied = _copy(course, chapter, Path(name) / str(number), submissions)
-            wall, cpu, memory = _measure(command, copied.root)
-            scores = gradebook.recorded(copied, Chapter(chapter.name, copied.root))
-            figures.append(Figure(tool, wall, cpu, memory, dict(sorted(scores.items()))))
-    return Outcome(chapter.name, submissions, tuple(figures), _machine(), _versions(), _today())
+        warm = bench_course.copy(course, chapter, Path(name) / "warm", 1)
+        measure(_autograde(chapter), warm.root)
+        on_progress(f"grader autograde, {submissions} submissions")
+        own = bench_course.copy(course, chapter, Path(name) / "ours", submissions)
+        ours = measure(_autograde(chapter), own.root)
+        breakdown = _breakdown(own, chapter, ours)
+        on_progress(f"nbgrader autograde, {sampled} submissions")
+        theirs = bench_course.copy(course, chapter, Path(name) / "stock", sampled)
+        command = [sys.executable, "-m", "nbgrader", "autograde", chapter.name]
+        used = measure(command, theirs.root)
+        figures = _figure("nbgrader autograde", theirs, chapter, used), _figure("grader autograde", own, chapter, ours)
+    return Outcome(chapter.name, *figures, breakdown, _machine(), load, _versions(), _today())
 
 
-def table(outcome: Outcome) -> Table:
-    """The figures a submission, for the terminal."""
-    from rich.table import Table
+def _autograde(chapter: Chapter) -> list[str]:
+    return [sys.executable, "-m", "grader", "autograde", chapter.name, "--no-pages"]
 
-    shown = Table(title=f"{outcome.submissions} submissions of {outcome.chapter}", title_justify="left")
-    for heading in ("", "s a submission", "CPU s a submission", "peak memory, MB", "times as fast"):
-        shown.add_column(heading, justify="right" if heading else "left", no_wrap=not heading)
-    base = outcome.figures[0].wall_seconds
-    for figure in outcome.figures:
-        shown.add_row(
-            figure.tool,
-            f"{figure.wall_seconds / outcome.submissions:.2f}",
-            f"{figure.cpu_seconds / outcome.submissions:.2f}",
-            f"{figure.peak_memory_mb:.0f}",
-            f"{base / figure.wall_seconds:.1f} ×",
-        )
-    packages = ", ".join(f"{name} {number}" for name, number in outcome.versions.items())
-    shown.caption = (
-        f"{outcome.machine}; {packages}; same points for {outcome.agreeing} of {outcome.submissions}. "
-        "Memory is that of all processes together. nbgrader also runs the chapter's demonstrations, grader does not."
+
+def _figure(tool: str, course: Course, chapter: Chapter, used: Measured) -> Figure:
+    """What a command used, with what it recorded."""
+    scores = gradebook.recorded(course, chapter)
+    times = bench_course.recorded_at(course, chapter)
+    each = (times[-1] - times[0]) / (len(times) - 1) if len(times) > 1 else used.wall_seconds
+    return Figure(
+        tool,
+        len(scores),
+        used.wall_seconds,
+        used.cpu_seconds,
+        each,
+        used.largest_process_mb,
+        dict(sorted(scores.items())),
     )
-    return shown
 
 
-def write_json(outcome: Outcome, path: Path) -> None:
-    """Writes everything that was measured.
+def _breakdown(course: Course, chapter: Chapter, used: Measured) -> Breakdown:
+    """Where the time of the run in this copy of the course went."""
+    results = load_results(course, chapter.name)
+    accounts = Records.of(course, chapter.name).batch()["accounts"]
+    wall, cpu = accounts["wall_seconds"], accounts["cpu_seconds"]
+    sessions = sum(result.usage.cpu_seconds for result in results)
+    spent = {
+        "the submissions' own processes": sessions,
+        "warm parent: imports, forks": cpu["parent"],
+        "driver: Python and its imports": cpu["start"],
+        "driver: making the gradebook ready": cpu["gradebook"],
+        "driver: recording": cpu["record"],
+    }
+    rest = cpu["driver"] - cpu["start"] - cpu["gradebook"] - cpu["record"]
+    spent["driver: reading, talking to the processes"] = max(rest, 0.0)
+    return Breakdown(
+        cores=len(os.sched_getaffinity(0)),
+        wall_seconds=used.wall_seconds,
+        ready_seconds=wall["start"] + max(wall["gradebook"], wall.get("warm-up", 0.0)),
+        cpu_seconds=spent,
+        longest_seconds=max(result.usage.wall_seconds for result in results),
+        submission_cpu_seconds=(sessions + cpu["record"] + max(rest, 0.0)) / len(results),
+        submission_memory_mb=_memory(results),
+    )
+
+
+def _memory(results: list[SubmissionResult]) -> tuple[float, ...]:
+    """Peak memory of each submission, where control groups tell it."""
+    from grader.sandbox import cgroups
+
+    return tuple(result.usage.peak_memory_mb for result in results) if cgroups.parents() else ()
+
+
+@dataclass(frozen=True)
+class Growth:
+    """Whether a large class takes longer a submission than a small one."""
+
+    chapter: str
+    submissions: int
+    wall_seconds: float
+    first_seconds: float
+    """Wall seconds a submission, over the first tenth of the class."""
+    last_seconds: float
+    driver_peak_mb: float
+    """Largest resident set of the driver, MB = 1e6 bytes."""
+    machine: str
+    load: float
+    date: str
+
+    @property
+    def ratio(self) -> float:
+        """How much longer a submission takes at the end."""
+        return self.last_seconds / self.first_seconds
+
+
+def grow(
+    course: Course, chapter: Chapter, submissions: int, on_progress: Callable[[str], None] = lambda text: None
+) -> Growth:
+    """What a class of so many different submissions costs, at its beginning and at its end.
 
     Raises:
-        CourseError: the file cannot be written.
+        CourseError: the chapter is not ready, or the command failed.
     """
-    from grader.records import cannot_write
-
-    try:
-        path.write_text(json.dumps(asdict(outcome), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise cannot_write(path, error) from None
-
-
-def _copy(course: Course, chapter: Chapter, folder: Path, submissions: int) -> Course:
-    """A course of this chapter only, with so many submissions and a fresh gradebook."""
-    copied = Course(folder)
-    folder.mkdir()
-    shutil.copy(course.root / "nbgrader_config.py", folder)
-    for path in (chapter.source, chapter.solution, chapter.release):
-        target = folder / path.relative_to(course.root)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if not path.exists():
-            raise CourseError(path, "not there", f'Run "grader build" and "grader release {chapter.name}" first.')
-        shutil.copy(path, target)
-    if (course.root / "data").is_dir():
-        shutil.copytree(course.root / "data", folder / "data")
-    everybody = folder / "class"
-    sample.make_class(course, chapter, everybody)
-    for number in range(submissions):
-        name, turn = HONEST[number % len(HONEST)], number // len(HONEST)
-        shutil.copytree(everybody / name, copied.submitted / (f"{name}-{turn + 1}" if turn else name))
-    gradebook.prepare(copied, Chapter(chapter.name, folder))
-    return copied
+    load = os.getloadavg()[0]
+    with tempfile.TemporaryDirectory(prefix="gpulab-bench-") as name:
+        on_progress(f"making {submissions} submissions")
+        copied = bench_course.copy(course, chapter, Path(name) / "class", submissions)
+        on_progress(f"grader autograde, {submissions} submissions")
+        used = measure(_autograde(chapter), copied.root)
+        first, last = bench_course.first_and_last(bench_course.recorded_at(copied, chapter))
+    return Growth(
+        chapter.name, submissions, used.wall_seconds, first, last, used.own_peak_mb, _machine(), load, _today()
+    )
 
 
-def _measure(command: Sequence[str], folder: Path) -> tuple[float, float, float]:
-    """Wall seconds, CPU seconds and peak memory (MB) of a command and its processes."""
-    packages = str(Path(__file__).resolve().parents[1])
-    variables = {**os.environ, "PYTHONPATH": os.pathsep.join([packages, *filter(None, [os.environ.get("PYTHONPATH")])])}
-    log = folder / "log.txt"
-    started = time.monotonic()
-    with log.open("wb") as output:
-        process = subprocess.Popen(command, cwd=folder, env=variables, stdout=output, stderr=output)
-    peak = 0.0
-    while True:
-        pid, status, usage = os.wait4(process.pid, os.WNOHANG)
-        if pid:
-            break
-        peak = max(peak, sum(map(_own_share_mb, _tree(process.pid))))
-        time.sleep(SAMPLE_SECONDS)
-    wall = time.monotonic() - started
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        last = (log.read_text(errors="replace").strip().splitlines() or ["no output"])[-1]
-        raise CourseError(" ".join(command[1:4]), f"ended with {process.returncode} ({last[:300]})", "Mend that first.")
-    return wall, usage.ru_utime + usage.ru_stime, peak
-
-
-def _tree(root: int) -> list[int]:
-    """A process and all that descend from it."""
-    found = [root]
-    for process in found:
-        with suppress(OSError):
-            for task in Path(f"/proc/{process}/task").iterdir():
-                with suppress(OSError, ValueError):
-                    found += map(int, (task / "children").read_text().split())
-    return found
-
-
-def _own_share_mb(process: int) -> float:
-    """Its memory in MB, pages that it shares with others divided among them."""
-    with suppress(OSError, ValueError):
-        for line in Path(f"/proc/{process}/smaps_rollup").read_text().splitlines():
-            if line.startswith("Pss:"):
-                return int(line.split()[1]) * 1024 / 1e6
-    return 0.0
+def median_memory_mb(breakdown: Breakdown) -> float:
+    """Of a typical submission."""
+    return statistics.median(breakdown.submission_memory_mb)
 
 
 def _machine() -> str:

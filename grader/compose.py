@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import nbformat
@@ -9,6 +10,9 @@ import nbformat
 from grader.notebooks import Cell, ChapterKey, Role, visible
 from grader.results import SubmissionResult
 from grader.submission import Action, Submission
+
+RUNS = re.compile(r"<(?=[a-zA-Z/!?])|\](?=[(:])")
+"""Where Markdown has an HTML tag, or the address of a link: a space after it, and it is text."""
 
 
 def compose(submission: Submission, key: ChapterKey, result: SubmissionResult) -> nbformat.NotebookNode:
@@ -25,10 +29,13 @@ def compose(submission: Submission, key: ChapterKey, result: SubmissionResult) -
     count = 0
     for step in submission.steps:
         if not step.code:
-            cell = nbformat.v4.new_markdown_cell(step.source, id=step.id)
+            ours = step.key is not None and step.source == key.released.get(step.key.id)
+            # Formgrader shows Markdown to whoever grades with all that is in it: scripts, links that run scripts.
+            cell = _cell("markdown", step.source if ours else RUNS.sub(r"\g<0> ", step.source), step.id)
         else:
             test = step.action is Action.TEST
-            cell = nbformat.v4.new_code_cell(visible(step.source) if test else step.source, id=step.id)
+            cell = _cell("code", visible(step.source) if test else step.source, step.id)
+            cell.outputs, cell.execution_count = [], None
             grade_id = step.key.grade_id if step.key else ""
             outputs = judged.get(grade_id) if test else result.outputs.get(step.id)
             if outputs is not None:
@@ -44,6 +51,11 @@ def compose(submission: Submission, key: ChapterKey, result: SubmissionResult) -
             cell.metadata["nbgrader"] = _settings(step.key)
         notebook.cells.append(cell)
     return notebook
+
+
+def _cell(kind: str, source: str, name: str) -> nbformat.NotebookNode:
+    """A cell; nbformat's own way of making one validates each by itself, which takes longer than all else here."""
+    return nbformat.NotebookNode(cell_type=kind, id=name, metadata=nbformat.NotebookNode(), source=source)
 
 
 def _settings(own: Cell) -> nbformat.NotebookNode:

@@ -122,13 +122,21 @@ class Course:
         """
         name = name.removesuffix(".md").removesuffix(".ipynb").strip("/").split("/")[-1]
         known = [chapter.name for chapter in self.chapters()]
-        exact = [other for other in known if other == name] or [
-            other for other in known if name and other.startswith(name)
-        ]
+        exact = [other for other in known if other == name]
+        if not exact and name.isdecimal():  # 1 is 01_…, and not 10_…
+            exact = [other for other in known if _number(other) == int(name)]
+        elif not exact and name:
+            exact = [other for other in known if other.startswith(name)]
         if len(exact) == 1:
             return Chapter(exact[0], self.root)
         remedy = f"Did you mean {' or '.join(exact)}?" if exact else nearest(name, known)
         raise CourseError(name or "(empty name)", "no such chapter", remedy)
+
+
+def _number(chapter: str) -> int:
+    """The number that a chapter's name begins with; -1 when there is none."""
+    digits = chapter.partition("_")[0]
+    return int(digits) if digits.isdecimal() else -1
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

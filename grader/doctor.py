@@ -19,6 +19,7 @@ from pathlib import Path
 
 from grader import hardware
 from grader.course import Course
+from grader.sandbox import Tier, cgroups, probe
 
 LOW_DISK_BYTES = 2_000_000_000
 """A class of 200 needs about 0.2 GB under work/; an environment with torch about 6 GB."""
@@ -89,7 +90,8 @@ def _system() -> Iterator[Row]:
 def _gpus() -> Iterator[Row]:
     found = hardware.gpus()
     if not found:
-        why = "hidden by CUDA_VISIBLE_DEVICES" if hardware.hidden() else "no NVIDIA driver answers"
+        shown = os.environ.get("CUDA_VISIBLE_DEVICES")
+        why = "no NVIDIA driver answers" if shown is None else f"CUDA_VISIBLE_DEVICES={shown} shows none"
         yield Row("GPU", f"none: {why}", "fair", "Fine: rows that need a GPU stay pending and cost no points.")
         return
     yield Row("driver", found[0].driver)
@@ -174,14 +176,23 @@ def _kernel() -> Iterator[Row]:
 
 
 def _sandbox() -> Iterator[Row]:
-    from grader import processes
-
-    tier = processes.isolation()
-    if tier == "none":
-        remedy = "Students' code runs as you, in processes of its own: grade on a machine that holds nothing private."
-        yield Row("sandbox", "none", "fair", remedy)
+    """The tier that student code is confined to, and why to no higher one."""
+    best, refused = probe.best_tier(), probe.refusals()
+    why = "; ".join(f"{tier}: {reason}" for tier, reason in sorted(refused.items(), reverse=True) if tier > best)
+    found = f"tier {best}" + (f", not {why}" if why else "")
+    if best == Tier.NAMESPACES:
+        yield Row("sandbox", found)
+    elif best == Tier.FILES:
+        remedy = "Student code has a network. Tier 2 needs root or unprivileged user namespaces."
+        yield Row("sandbox", found, "fair", remedy)
     else:
-        yield Row("sandbox", tier)
+        remedy = "Student code runs as you, and sees what you see: grade on a machine that holds nothing private."
+        yield Row("sandbox", found, "fair", remedy)
+    if cgroups.parents() is None:
+        remedy = "One submission can use up the memory: run as root, or where systemd delegates control groups to you."
+        yield Row("memory limit", "none: no control group can be made", "fair", remedy)
+    else:
+        yield Row("memory limit", "control groups")
 
 
 def _folders(course: Course | None) -> Iterator[Row]:

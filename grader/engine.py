@@ -1,22 +1,25 @@
 """Maps a function over submissions, several at a time, and hands results out as they come.
 
 Threads are enough here: what a submission runs, runs in processes of its own. Knows nothing of grading; `batch`
-decides what is due and keeps the record. A cluster can take this module's place behind the same signature.
+decides what is due and keeps the record. `cluster` does the same with the workers of a Dask cluster.
 """
 
 from __future__ import annotations
 
 import os
+import queue
+import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from itertools import islice
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+Given = TypeVar("Given")
 
 SLOT_BYTES = 1_500_000_000
 """Memory that a slot is given: a student's process with torch, its data and a judge stay below it."""
+WAITING = 4
+"""Results a slot that may wait for the caller: enough that it never waits for a busy caller, and no more."""
 
 
 def default_slots() -> int:
@@ -30,8 +33,9 @@ def map_submissions(
 ) -> Iterator[tuple[Item, Result | Exception]]:
     """Each item with what `function` returned for it or the exception that it raised, in order of completion.
 
-    At most `slots` calls run at a time, and no more than these are handed to the pool, so that closing the iterator
-    (or an interrupt while it waits) starts nothing new. It does not wait for the calls that then still run.
+    At most `slots` calls run at a time. A slot takes its next item by itself, so that it works on while the caller
+    records; it stops when `WAITING` results a slot have not been fetched. Closing the iterator (or an interrupt while
+    it waits) starts nothing new, and does not wait for the calls that then still run.
 
     Args:
         function: called once an item, in a thread of its own slot.
@@ -43,23 +47,73 @@ def map_submissions(
     """
     if slots < 1:
         raise ValueError(f"slots must be at least 1, not {slots}")
-    waiting = iter(items)
-    running: dict[Future[Result], Item] = {}
-    pool = ThreadPoolExecutor(max_workers=slots, thread_name_prefix="slot")
-    finished: list[tuple[Future[Result], Item]] = []
+    waiting, turn = iter(items), threading.Lock()
+    handing: Handing[tuple[Item, Result | BaseException]] = Handing(slots * WAITING)
+
+    def work() -> None:
+        outcome: Result | BaseException
+        try:
+            while not handing.closed:
+                with turn:
+                    try:
+                        item = next(waiting)
+                    except StopIteration:
+                        return
+                try:
+                    outcome = function(item)
+                except BaseException as error:
+                    outcome = error
+                handing.give((item, outcome))
+        finally:
+            handing.finish()
+
+    for number in range(slots):
+        threading.Thread(target=work, name=f"slot {number}", daemon=True).start()
     try:
-        while True:
-            for item in islice(waiting, slots - len(running)):
-                running[pool.submit(function, item)] = item
-            # Refill before handing out: the slots work while the caller records.
-            for future, item in finished:
-                error = future.exception()
-                if error is not None and not isinstance(error, Exception):
-                    raise error  # KeyboardInterrupt and SystemExit end the batch
-                yield item, error if error is not None else future.result()
-            if not running:
-                return
-            done, _ = wait(running, return_when=FIRST_COMPLETED)
-            finished = [(future, running.pop(future)) for future in done]
+        for item, outcome in handing.take(givers=slots):
+            if isinstance(outcome, BaseException) and not isinstance(outcome, Exception):
+                raise outcome  # KeyboardInterrupt and SystemExit end the batch
+            yield item, outcome
     finally:
-        pool.shutdown(wait=False, cancel_futures=True)
+        handing.close()
+
+
+class Handing(Generic[Given]):
+    """Hands results from threads that work to the one that keeps them.
+
+    Args:
+        most: results that may wait; who has one more waits with it.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._queue: queue.Queue[Given | None] = queue.Queue(most)
+        self.closed = False
+
+    def give(self, result: Given) -> None:
+        """Hands one over; drops it when nobody wants it any more."""
+        self._put(result)
+
+    def finish(self) -> None:
+        """Says that nothing more comes from the calling thread."""
+        self._put(None)
+
+    def take(self, givers: int) -> Iterator[Given]:
+        """All that comes, until so many threads have finished."""
+        while givers:
+            result = self._queue.get()
+            if result is None:
+                givers -= 1
+            else:
+                yield result
+
+    def close(self) -> None:
+        """Nothing more is wanted: whoever waits with a result drops it."""
+        self.closed = True
+
+    def _put(self, result: Given | None) -> None:
+        while not self.closed:
+            try:
+                self._queue.put(result, timeout=0.2)
+                return
+            except queue.Full:
+                continue

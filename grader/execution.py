@@ -167,7 +167,6 @@ def _line(traceback: str) -> int:
 def tidy(notebook: NotebookNode) -> None:
     """Takes out of the outputs what says something about the run and nothing about the notebook: picture metadata."""
     for cell in notebook.cells:
-        cell.metadata.pop("execution", None)
         for output in cell.get("outputs", []):
             data = output.get("data", {})
             if "image/png" in data:

@@ -89,8 +89,8 @@ def _harmless(char: str) -> bool:
 def _fault_of_name(student: str) -> str | None:
     if printable(student) != student:
         return "its name holds control characters or bytes that are no text"
-    if any(char in student for char in "/\\*?[]") or student in ("", ".", ".."):
-        return "its name holds a character that paths and patterns use"
+    if any(char in student for char in "/\\*?[]<>") or student in ("", ".", ".."):
+        return "its name holds a character that paths, patterns or web pages use"
     if len(student.encode()) > LONGEST_NAME_BYTES:
         return f"its name is longer than {LONGEST_NAME_BYTES} bytes"
     return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,11 @@ def hidden() -> bool:
 
 @lru_cache(maxsize=1)
 def gpus() -> tuple[Gpu, ...]:
-    """The GPUs that the driver lists; empty without a driver, or when every one is hidden."""
+    """The GPUs that CUDA programs started from here may use, the first one first; empty without a driver.
+
+    Numbers in CUDA_VISIBLE_DEVICES are taken in the order of the PCI bus, which is CUDA's own where all GPUs are of one
+    kind, or where CUDA_DEVICE_ORDER says so.
+    """
     if hidden():
         return ()
     import pynvml
@@ -36,7 +41,7 @@ def gpus() -> tuple[Gpu, ...]:
     except pynvml.NVMLError:
         return ()
     try:
-        return tuple(_describe(index) for index in range(pynvml.nvmlDeviceGetCount()))
+        return tuple(map(_describe, _visible(os.environ.get("CUDA_VISIBLE_DEVICES"))))
     except pynvml.NVMLError:
         return ()
     finally:
@@ -48,11 +53,39 @@ def gpu_names() -> tuple[str, ...]:
     return tuple(gpu.name for gpu in gpus())
 
 
-def _describe(index: int) -> Gpu:
+def device_name() -> str:
+    """What a result was computed on: the first GPU's name, or `cpu`."""
+    return next(iter(gpu_names()), "cpu")
+
+
+def _visible(shown: str | None) -> list[Any]:
+    """NVML's handles of the GPUs that CUDA_VISIBLE_DEVICES shows; all of them when it is not set.
+
+    As CUDA reads it: numbers, or beginnings of unique ids; after the first entry that fits nothing, the rest is void.
+    """
+    import pynvml
+
+    handles = [pynvml.nvmlDeviceGetHandleByIndex(index) for index in range(pynvml.nvmlDeviceGetCount())]
+    if shown is None:
+        return handles
+    chosen: list[Any] = []
+    for entry in map(str.strip, shown.split(",")):
+        if entry.isdecimal():
+            fitting = handles[int(entry) : int(entry) + 1]
+        elif entry.startswith("MIG-"):
+            fitting = [pynvml.nvmlDeviceGetHandleByUUID(entry)]
+        else:
+            fitting = [one for one in handles if entry and str(pynvml.nvmlDeviceGetUUID(one)).startswith(entry)]
+        if len(fitting) != 1:
+            break
+        chosen += fitting
+    return chosen
+
+
+def _describe(handle: Any) -> Gpu:
     """One GPU; clocks are 0 where the driver does not tell them (virtual GPUs)."""
     import pynvml
 
-    handle = pynvml.nvmlDeviceGetHandleByIndex(index)
     clocks = []
     for read in (pynvml.nvmlDeviceGetClockInfo, pynvml.nvmlDeviceGetMaxClockInfo):
         try:

@@ -18,8 +18,8 @@ import signal
 import socket
 import time
 import traceback
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
@@ -70,16 +70,23 @@ class Endless(Exception):
 
 @dataclass
 class Link:
-    """The connection to one student process, for one test cell."""
+    """The connection to a submission's processes, for one test cell."""
 
     channel: wire.Channel
+    """To the process that ran the whole notebook."""
+    clean: wire.Channel | None
+    """To one that ran the exercise's own cell alone, where counts are taken; None when the test counts nothing."""
     call_seconds: float
     deadline: float
     """For the whole test cell, on `time.monotonic()`."""
     max_bytes: int
     used: bool = False
     """Whether the test has had anything from the student yet: before that, an exception is our own."""
-    dead: Exception | None = field(default=None)
+    dead: Exception | None = None
+    alive: bool = True
+    """Whether the process that ran the whole notebook can still be asked."""
+    launches: list[Any] | None = None
+    """Where the kernel launches of the calls go, while a test counts them."""
 
     def ask(
         self, request: dict[str, Any], buffers: list[wire.Buffer] | None = None
@@ -91,12 +98,13 @@ class Link:
         """
         if self.dead:
             raise self.dead
+        channel = self.channel if self.launches is None or self.clean is None else self.clean
         token = secrets.token_hex(8)  # unknown to the student until asked: an answer cannot be sent ahead
         until = min(time.monotonic() + self.call_seconds, self.deadline)
         try:
-            self.channel.send({**request, "id": token, "max_bytes": self.max_bytes}, buffers, self.call_seconds)
+            channel.send({**request, "id": token, "max_bytes": self.max_bytes}, buffers, self.call_seconds)
             for _ in range(MAX_STALE_FRAMES):
-                header, body = self.channel.receive(until, self.max_bytes)
+                header, body = channel.receive(until, self.max_bytes)
                 if header.get("id") == token and isinstance(header.get("done"), dict):
                     return header["done"], body
             raise wire.WireError("too many frames that nobody asked for")
@@ -106,6 +114,7 @@ class Link:
             self.dead = Gone("the process ended during the call (a crash, or an exit)")
         except wire.WireError as error:
             self.dead = Gone(f"the answer could not be read ({error})")
+        self.alive = channel is not self.channel
         raise self.dead
 
     def look(self, name: str) -> Any:
@@ -145,23 +154,44 @@ class Link:
         """
         out: list[wire.Buffer] = []
         form = wire.encode((arguments, named), out)
-        answer, buffers = self.ask({"op": "call", "name": name, "arguments": form}, out)
+        counted = self.launches is not None
+        answer, buffers = self.ask({"op": "call", "name": name, "arguments": form, "count": counted}, out)
         self.used = True
+        if answer.get("missing"):
+            raise BadValue(f"`{name}` is not defined by its own cell, and with that cell alone accesses are counted")
         if "not_plain" in answer:
             wanted = "must return a number, string, list, dict, array or tensor"
             raise BadValue(f"`{name}` {wanted}, got {str(answer['not_plain'])[:200]}")
         if "error" in answer:
-            raise _raised(answer["error"])
-        value = self._decode(answer.get("value"), buffers)
+            error = _raised(answer["error"])
+            if counted and error.name == "NameError":
+                error.text += " (accesses are counted with its own cell alone: put there what it needs)"
+            raise error
+        pair = self._decode(answer.get("value"), buffers)
+        if not isinstance(pair, tuple) or len(pair) != 2 or not isinstance(pair[1], list):
+            self.dead, self.alive = Gone("the answer could not be read (no value in it)"), False
+            raise self.dead
         if answer.get("changed"):
             raise BadValue(f"`{name}` changed an argument that it was given; work on a copy of it")
-        return value
+        if self.launches is not None:
+            self.launches += [launch for launch in pair[1] if isinstance(launch, dict)]
+        return pair[0]
+
+    @contextlib.contextmanager
+    def counting(self) -> Iterator[list[Any]]:
+        """The kernel launches of the calls made in the block: what `gpulab.trace.counting` gives in the judge."""
+        launches: list[Any] = []
+        self.launches = launches
+        try:
+            yield launches
+        finally:
+            self.launches = None
 
     def _decode(self, form: Any, buffers: list[bytearray]) -> Any:
         try:
             return wire.decode(form, buffers)
         except wire.WireError as error:
-            self.dead = Gone(f"the answer could not be read ({error})")
+            self.dead, self.alive = Gone(f"the answer could not be read ({error})"), False
             raise self.dead from None
 
 
@@ -226,7 +256,7 @@ def run_cell(source: str, exercises: list[str], link: Link, possible: float) -> 
         verdict, share, message = _score(value, possible, link)
         if verdict is Verdict.PARTIAL:
             message = text.strip()[:MAX_MESSAGE]
-    return Judged(verdict, share, message, outputs, link.dead is None)
+    return Judged(verdict, share, message, outputs, link.alive)
 
 
 def _score(value: Any, possible: float, link: Link) -> tuple[Verdict, float | None, str]:
@@ -248,7 +278,7 @@ def _score(value: Any, possible: float, link: Link) -> tuple[Verdict, float | No
 def classify(error: BaseException, link: Link) -> tuple[Verdict, str]:
     """The verdict that an exception in a test cell means, and what to tell the student."""
     if isinstance(error, Endless):
-        link.dead = Gone("the test was interrupted")  # perhaps in the middle of an answer
+        link.dead, link.alive = Gone("the test was interrupted"), False  # perhaps in the middle of an answer
         if link.used:
             return Verdict.TIMED_OUT, f"The test did not end with what your code gave it ({error})."
         return Verdict.HARNESS_ERROR, f"The test did not end ({error})."
@@ -288,7 +318,7 @@ def main(descriptor: int) -> None:
     kernel.close_to_debuggers()  # the hidden tests are in here
     control = socket.socket(fileno=descriptor)
     channel = wire.Channel(control)
-    student: wire.Channel | None = None
+    links: dict[str, wire.Channel] = {}
     while True:
         try:
             request, _ = channel.receive()
@@ -296,12 +326,11 @@ def main(descriptor: int) -> None:
             return
         if request["op"] == "link":
             _, descriptors, _, _ = socket.recv_fds(control, 1, 1)
-            if student is not None:
-                student.close()
-            student = wire.Channel(socket.socket(fileno=descriptors[0]))
+            if request["to"] in links:
+                links[request["to"]].close()
+            links[request["to"]] = wire.Channel(socket.socket(fileno=descriptors[0]))
             continue
-        assert student is not None
-        judged = _judge(request, student)
+        judged = _judge(request, links["notebook"], links.pop("clean", None))
         channel.send(
             {
                 "verdict": judged.verdict.value,
@@ -313,14 +342,15 @@ def main(descriptor: int) -> None:
         )
 
 
-def _judge(request: dict[str, Any], student: wire.Channel) -> Judged:
+def _judge(request: dict[str, Any], notebook: wire.Channel, clean: wire.Channel | None) -> Judged:
     from gpulab import seeding
 
     seeding.set_seed(request["seed"])
     random.seed(request["seed"])
     seconds = request["test_seconds"]
     link = Link(
-        channel=student,
+        channel=notebook,
+        clean=clean,
         call_seconds=request["call_seconds"],
         deadline=time.monotonic() + seconds,
         max_bytes=request["max_bytes"],
@@ -333,6 +363,23 @@ def _judge(request: dict[str, Any], student: wire.Channel) -> Judged:
     # Again and again, should the test swallow the first one.
     signal.setitimer(signal.ITIMER_REAL, seconds + GRACE_SECONDS, GRACE_SECONDS)
     try:
-        return run_cell(request["source"], request["exercises"], link, request["possible"])
+        with _counting(link):
+            return run_cell(request["source"], request["exercises"], link, request["possible"])
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+@contextlib.contextmanager
+def _counting(link: Link) -> Iterator[None]:
+    """Has `gpulab.trace.counting` count in the clean process, where this test has one."""
+    if link.clean is None:
+        yield
+        return
+    from gpulab.trace.counting import use
+
+    use(link.counting)
+    try:
+        yield
+    finally:
+        use(None)
+        link.clean.close()

@@ -10,6 +10,7 @@ import contextlib
 import itertools
 import json
 import os
+import select
 import shutil
 import socket
 import subprocess
@@ -17,11 +18,11 @@ import sys
 import tempfile
 import threading
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from grader import warm
+from grader.accounts import cpu_seconds_of
 from grader.limits import Limits
 from grader.sandbox import Tier, cgroups
 from grader.sandbox.probe import best_tier
@@ -29,6 +30,8 @@ from grader.wire import Channel
 
 PACKAGES = Path(__file__).resolve().parents[1]
 """The folder that `grader` and `gpulab` are imported from."""
+FOLDERS = "gpulab-student-"
+"""How the names of students' temporary folders begin; the driver's process id follows."""
 
 
 class StartError(RuntimeError):
@@ -103,6 +106,10 @@ class Parent:
         """Whether it still runs."""
         return self._process.poll() is None
 
+    def cpu_seconds(self) -> float:
+        """CPU time that it has used itself, for its imports and for forking, without the processes that it forked."""
+        return cpu_seconds_of(self._process.pid)
+
     def close(self) -> None:
         """Ends it and every process that it started."""
         self._control.close()
@@ -133,7 +140,8 @@ class Child:
 
     def _end(self, grace_seconds: float) -> None:
         self.channel.close()
-        request = {"op": "end", "pid": self._pid, "inner": self._inner, "grace_seconds": grace_seconds}
+        _wait_for_end(self._pid, grace_seconds)  # here, not in the parent: that could fork for other threads meanwhile
+        request = {"op": "end", "pid": self._pid, "inner": self._inner, "grace_seconds": 0.0}
         with contextlib.suppress(StartError):  # a parent that is gone has taken its children along
             self._book(self._parent.ask(request))
 
@@ -146,7 +154,7 @@ class StudentProcess(Child):
 
     def __init__(self, parent: Parent, cost: Cost, limits: Limits) -> None:
         number = parent.number()
-        self._folder = Path(tempfile.mkdtemp(prefix="gpulab-student-"))
+        self._folder = Path(tempfile.mkdtemp(prefix=f"{FOLDERS}{os.getpid()}-"))
         work = self._folder / "work"
         work.mkdir()
         self._folder.chmod(0o711)
@@ -213,10 +221,34 @@ class JudgeProcess(Child):
         self._control = ours
         super().__init__(parent, answer, Channel(ours), cost)
 
-    def link(self, student: StudentProcess) -> None:
-        """Gives the judge a hold of the student's socket; it and the driver take turns."""
-        self.channel.send({"op": "link"}, seconds=10)
+    def link(self, student: StudentProcess, to: str = "notebook") -> None:
+        """Gives the judge a hold of a student process's socket; it and the driver take turns.
+
+        Args:
+            student: the process.
+            to: `notebook` for the one that ran all cells, `clean` for one that counts are taken in.
+        """
+        self.channel.send({"op": "link", "to": to}, seconds=10)
         socket.send_fds(self._control, [b"x"], [student.channel.fileno()])
+
+
+def _wait_for_end(pid: int, seconds: float) -> None:
+    """Waits so long for a child of the parent's to end by itself; it stays a zombie until the parent looks at it."""
+    with contextlib.suppress(OSError):
+        watched = os.pidfd_open(pid)
+        try:
+            select.select([watched], [], [], seconds)
+        finally:
+            os.close(watched)
+
+
+def sweep() -> None:
+    """Removes folders that an earlier driver left behind when it was killed."""
+    for left in Path(tempfile.gettempdir()).glob(f"{FOLDERS}*"):
+        driver = left.name.removeprefix(FOLDERS).partition("-")[0]
+        with contextlib.suppress(OSError):
+            if left.lstat().st_uid == os.getuid() and not left.is_symlink() and not Path("/proc", driver).exists():
+                _remove(left)
 
 
 def _remove(folder: Path) -> None:
@@ -233,19 +265,34 @@ class _Drain:
 
     def __init__(self, descriptor: int, keep_bytes: int) -> None:
         self._descriptor, self._keep = descriptor, keep_bytes
+        os.set_blocking(descriptor, False)  # the thread and `take` both read
         self._data = bytearray()
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
     def _run(self) -> None:
-        while chunk := os.read(self._descriptor, 65_536):
+        more = True
+        while more:
+            select.select([self._descriptor], [], [])
             with self._lock:
-                self._data += chunk[: max(0, self._keep - len(self._data))]
+                more = self._read()
+
+    def _read(self) -> bool:
+        """Reads what is there; False at the end."""
+        try:
+            chunk = os.read(self._descriptor, 65_536)
+        except BlockingIOError:
+            return True
+        self._data += chunk[: max(0, self._keep - len(self._data))]
+        return bool(chunk)
 
     def take(self) -> str:
-        """What has come since the last call."""
+        """What has been written since the last call, whether or not the thread has got to it yet."""
         with self._lock:
+            for _ in range(8):  # a pipe holds less; an endless writer must not keep us here
+                if not select.select([self._descriptor], [], [], 0)[0] or not self._read():
+                    break
             text, self._data = self._data.decode("utf-8", "replace"), bytearray()
         return text
 
@@ -266,25 +313,12 @@ def shared_parent() -> Parent:
     with _shared_lock:
         if _shared is None or not _shared.alive():
             cgroups.sweep()
+            sweep()
             _shared = Parent()
             atexit.register(_shared.close)
         return _shared
 
 
-def isolation() -> str:
-    """The sandbox tier that student processes run in on this machine."""
-    return str(best_tier())
-
-
-@cache
-def device_name() -> str:
-    """The first GPU that the driver shows, or `cpu`."""
-    import pynvml
-
-    try:
-        pynvml.nvmlInit()
-        name = pynvml.nvmlDeviceGetName(pynvml.nvmlDeviceGetHandleByIndex(0))
-        pynvml.nvmlShutdown()
-    except pynvml.NVMLError:
-        return "cpu"
-    return str(name)
+def shared_parent_cpu_seconds() -> float:
+    """What the warm parent of this Python process has used itself; 0 when there is none."""
+    return _shared.cpu_seconds() if _shared is not None else 0.0

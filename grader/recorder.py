@@ -5,20 +5,24 @@ Called in one thread only, while others grade. What is due is `batch`'s business
 
 from __future__ import annotations
 
+import threading
 import traceback
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from grader.accounts import Accounts
 from grader.course import Chapter, Course, CourseError
 from grader.find import Found
 from grader.interrupt import unbroken
-from grader.limits import Limits
 from grader.records import FULL, REFUSED, Records, cannot_write, make_folder, write_atomically
 from grader.results import CellResult, SubmissionResult, Verdict
+from grader.task import Task, judge
 
 if TYPE_CHECKING:
+    from grader.gradebook_writer import GradebookWriter
     from grader.notebooks import ChapterKey
 
 
@@ -36,10 +40,23 @@ class Progress:
 
 
 class Steps(Protocol):
-    """What is done with one submission; the real ones are `RealSteps`."""
+    """What is done with one submission; the real ones are `RealSteps`. A context manager around one batch."""
 
-    def judge(self, path: Path, key: ChapterKey, student: str, seed: int, limits: Limits) -> SubmissionResult:
-        """Grades a notebook file; CourseError when it cannot be read. Called in several threads at a time."""
+    def __enter__(self) -> object: ...
+
+    def __exit__(self, *error: Any) -> None: ...
+
+    def begin(self, course: Course, chapter: Chapter, judging: bool, accounts: Accounts) -> None:
+        """Makes everything ready for the batch; `judging`: for judging on this machine too."""
+
+    def finish(self, accounts: Accounts) -> None:
+        """Books what is known only now."""
+
+    def load(self, path: Path) -> bytes:
+        """What is in a notebook file; CourseError when it cannot be read. Called in several threads at a time."""
+
+    def judge(self, task: Task, key: ChapterKey) -> SubmissionResult:
+        """Grades a notebook; CourseError when it cannot be read. Called in several threads at a time."""
 
     def compose(self, path: Path, key: ChapterKey, result: SubmissionResult) -> Any:
         """The executed notebook that carries a result into the gradebook."""
@@ -54,15 +71,53 @@ class Steps(Protocol):
 class RealSteps:
     """The judge, and nbgrader's gradebook."""
 
-    def judge(self, path: Path, key: ChapterKey, student: str, seed: int, limits: Limits) -> SubmissionResult:
-        """The result of grading a notebook file.
+    def __init__(self) -> None:
+        self._writer: GradebookWriter | None = None
+
+    def __enter__(self) -> RealSteps:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        if self._writer is not None:
+            self._writer.close()
+        self._writer = None
+
+    def begin(self, course: Course, chapter: Chapter, judging: bool, accounts: Accounts) -> None:
+        """Makes the gradebook ready, and has the warm parent started meanwhile.
+
+        Raises:
+            CourseError: the gradebook cannot be used, or is that of another version of the chapter.
+        """
+        if judging:
+            threading.Thread(target=_warm_up, args=(accounts,), name="warm-up", daemon=True).start()
+        with accounts.on("gradebook"):
+            from grader import gradebook
+
+            gradebook.prepare(course, chapter)
+
+    def finish(self, accounts: Accounts) -> None:
+        """Books what the warm parent has used."""
+        from grader import processes
+
+        accounts.add("parent", 0.0, processes.shared_parent_cpu_seconds())
+
+    def load(self, path: Path) -> bytes:
+        """Reads the file.
+
+        Raises:
+            CourseError: it is missing or too large.
+        """
+        from grader import submission
+
+        return submission.load(path)
+
+    def judge(self, task: Task, key: ChapterKey) -> SubmissionResult:
+        """The result of grading a notebook.
 
         Raises:
             CourseError: it cannot be read as a submission of this chapter.
         """
-        from grader import session, submission
-
-        return session.grade(submission.read(path, key), key, student=student, seed=seed, limits=limits)
+        return judge(task, key)
 
     def compose(self, path: Path, key: ChapterKey, result: SubmissionResult) -> Any:
         """The executed notebook.
@@ -77,15 +132,25 @@ class RealSteps:
 
     def record(self, course: Course, chapter: Chapter, notebook: Any, result: SubmissionResult) -> None:
         """Records with nbgrader's own steps."""
-        from grader import gradebook
+        from grader.gradebook_writer import GradebookWriter
 
-        gradebook.record(course, chapter, notebook, result)
+        if self._writer is None:
+            self._writer = GradebookWriter(course, chapter)
+        self._writer.record(notebook, result)
 
     def recorded(self, course: Course, chapter: Chapter) -> Collection[str]:
         """Asks the gradebook, which may have been moved away since the last run."""
         from grader import gradebook
 
         return gradebook.recorded(course, chapter).keys()
+
+
+def _warm_up(accounts: Accounts) -> None:
+    """Starts the warm parent early; what is wrong with it, the first submission will say."""
+    from grader import processes
+
+    with accounts.on("warm-up"), suppress(processes.StartError):
+        processes.shared_parent()
 
 
 @dataclass

@@ -12,7 +12,7 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -50,8 +50,13 @@ def make_folder(path: Path) -> Path:
     return path
 
 
-def write_atomically(path: Path, text: str) -> None:
+def write_atomically(path: Path, text: str, durable: bool = True) -> None:
     """Writes a file that only its owner can read, whole or not at all.
+
+    Args:
+        path: the file.
+        text: what is to be in it.
+        durable: whether it must be there after a power failure too; waiting for the disk takes some milliseconds.
 
     Raises:
         CourseError: the disk is full or the folder not writable; what was there before is unchanged.
@@ -61,7 +66,8 @@ def write_atomically(path: Path, text: str) -> None:
         with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
-            os.fsync(file.fileno())
+            if durable:
+                os.fsync(file.fileno())
         temporary.replace(path)
     except OSError as error:
         with suppress(OSError):
@@ -113,17 +119,20 @@ class Records:
             self._problem_file(student).unlink(missing_ok=True)
 
     def all(self) -> list[SubmissionResult]:
-        """Every student's latest result, sorted by student; where a newer submission is unreadable, that."""
+        """Every student's latest result, sorted by student; where a newer submission is unreadable, that.
+
+        Without what the cells printed: that of a whole class would not fit into memory. `load` has it.
+        """
         results = {}
         for path in self.folder.glob("[!.]*.json"):
             student = path.stem
-            results[student] = self.load(student) or SubmissionResult(
-                student, self.chapter, problem=f"{path} cannot be read. Grade this submission again."
-            )
+            problem = f"{path} cannot be read. Grade this submission again."
+            result = self.load(student) or SubmissionResult(student, self.chapter, problem=problem)
+            results[student] = replace(result, outputs={})
         for path in self.folder.glob(".problems/[!.]*.json"):
             with suppress(OSError, ValueError):
-                problem = SubmissionResult.from_json(path.read_text(encoding="utf-8"))
-                results[problem.student] = problem
+                unreadable = SubmissionResult.from_json(path.read_text(encoding="utf-8"))
+                results[unreadable.student] = unreadable
         return [results[student] for student in sorted(results)]
 
     def is_recorded(self, result: SubmissionResult) -> bool:
@@ -139,7 +148,8 @@ class Records:
         Raises:
             CourseError: the disk is full or the folder not writable.
         """
-        write_atomically(self._mark_file(result.student), result.fingerprint)
+        # Not for ever: after a power failure, what has lost its mark is recorded once more.
+        write_atomically(self._mark_file(result.student), result.fingerprint, durable=False)
 
     def batch(self) -> dict[str, Any]:
         """What the last batch noted about itself; empty when there was none."""

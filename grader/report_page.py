@@ -172,8 +172,9 @@ def _histogram_title(read: Sequence[SubmissionResult]) -> str:
 
 
 def _outcomes_title(tests: Sequence[CellNumbers]) -> str:
-    """The finding: what is hardest."""
-    rated = [test for test in tests if test.pass_rate is not None]
+    """The finding: what is hardest, of the tests that most of the class has a verdict on."""
+    most = max((test.decided for test in tests), default=0)
+    rated = [test for test in tests if test.pass_rate is not None and 2 * test.decided > most]
     if not rated:
         return "No test is decided yet"
     hardest = min(rated, key=lambda test: (test.pass_rate, test.mean_share))

@@ -13,12 +13,15 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
-from grader import processes, wire
+from grader import hardware, processes, wire
 from grader.limits import Limits
 from grader.notebooks import Cell, ChapterKey
 from grader.outputs import Kept, storable
 from grader.results import CellResult, Output, SubmissionResult, Usage, Verdict
 from grader.submission import Action, Step, Submission
+
+COUNTING = "counting("
+"""In a test cell: it counts what kernels do (`gpulab.trace.counting`)."""
 
 
 class _Stopped(Exception):
@@ -90,15 +93,19 @@ class _Session:
         """Code that ran to its end, in order: what a restarted process runs again."""
         self._failures: dict[str, tuple[Verdict, str]] = {}
         """Exercise → how its solution cell failed when it ran."""
-        self.device = processes.device_name()
+        self.device = hardware.device_name()
         self._spent: Verdict | None = None
         """Set when the student's process was stopped more often than allowed: how it ended the last time."""
         self._seconds_left = self._limits.notebook_seconds
         self._characters_left = self._limits.flood_bytes
         self.restarts = 0
         self._judge = processes.JudgeProcess(parent, cost)
-        self._student = processes.StudentProcess(parent, cost, limits)
-        self._judge.link(self._student)
+        try:
+            self._student = processes.StudentProcess(parent, cost, limits)
+            self._judge.link(self._student)
+        except processes.StartError:
+            self._judge.end()
+            raise
 
     def __enter__(self) -> _Session:
         return self
@@ -144,8 +151,8 @@ class _Session:
                     self._failures[step.key.grade_id] = verdict, text
         return collected
 
-    def _run_code(self, code: str) -> list[Output]:
-        """Runs code in the student's process.
+    def _run_code(self, code: str, student: processes.StudentProcess | None = None) -> list[Output]:
+        """Runs code in the student's process, or in another one.
 
         Raises:
             _Stopped: it took too long, printed too much, or ended the process. The process must be restarted.
@@ -154,7 +161,8 @@ class _Session:
         seconds = min(self._limits.cell_seconds, self._seconds_left)
         token = secrets.token_hex(8)
         kept = Kept(self._limits.output_bytes, self._characters_left)
-        channel = self._student.channel
+        student = student or self._student
+        channel = student.channel
         before = channel.received_bytes
         try:
             channel.send({"op": "run", "id": token, "code": code}, seconds=seconds)
@@ -175,14 +183,14 @@ class _Session:
             raise _Stopped(Verdict.TIMED_OUT, text) from None
         except (wire.Closed, OSError):
             text = "The cell ended the notebook's process."
-            if self._student.out_of_memory():
+            if student.out_of_memory():
                 text = f"The cell used more memory than a submission may ({self._limits.memory_bytes / 1e6:.0f} MB)."
             raise _Stopped(Verdict.CRASHED, text) from None
         except wire.WireError as error:
             raise _Stopped(Verdict.CRASHED, f"The cell disturbed the notebook's connection ({error}).") from None
         finally:
             self._seconds_left -= time.monotonic() - started
-        kept.print(self._student.raw_output.take())
+        kept.print(student.raw_output.take())
         self._characters_left -= kept.characters
         return kept.finish()
 
@@ -230,18 +238,41 @@ class _Session:
             "test_seconds": self._limits.test_seconds,
             "max_bytes": self._limits.value_bytes,
         }
+        clean = self._clean_process(cell) if COUNTING in cell.source else None
         try:
+            if clean is not None:
+                self._judge.link(clean, to="clean")
             self._judge.channel.send(request, seconds=10)
             answer, _ = self._judge.channel.receive(time.monotonic() + self._limits.test_seconds + 30)
         except (TimeoutError, wire.Closed, OSError, wire.WireError) as error:
             self._renew_judge()
             text = f"The test itself did not end in time or ended its process ({type(error).__name__})."
             return _result(cell, Verdict.HARNESS_ERROR, 0.0, text)
+        finally:
+            if clean is not None:
+                clean.end(at_once=True)
         self._student.raw_output.take()  # printed during the judge's calls: nobody's business
         result = self._score(cell, answer)
         if not answer["link_alive"]:
             self._restart(result.verdict)
         return result
+
+    def _clean_process(self, cell: Cell) -> processes.StudentProcess:
+        """A process that has run the chapter's own code and this exercise's cell, and nothing else of the student's.
+
+        What a kernel does to memory is counted by code in the process that it runs in, which student code could
+        patch; so little of it as the exercise's own cell can be looked at.
+        """
+        clean = processes.StudentProcess(self._parent, self._cost, self._limits)
+        for step in self._submission.steps:
+            if step.action is not Action.RUN or step.key is None:
+                continue
+            if step.key.grade_id == cell.exercise or not step.key.grade_id:
+                try:
+                    self._run_code(step.source if step.key.grade_id else step.key.source, clean)
+                except _Stopped:
+                    break  # the calls will find nobody there, and say so
+        return clean
 
     def _score(self, cell: Cell, answer: dict[str, Any]) -> CellResult:
         """What the judge said, as points and notebook outputs."""

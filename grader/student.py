@@ -164,6 +164,7 @@ class Server:
 
     def __init__(self, channel: wire.Channel, shell: InteractiveShell, outputs: Outputs) -> None:
         self._channel, self._shell, self._outputs = channel, shell, outputs
+        self._streams = sys.stdout, sys.stderr
 
     def serve(self) -> None:
         """Returns when the harness closes the socket."""
@@ -182,9 +183,10 @@ class Server:
 
     def _run(self, request: dict[str, Any], _: list[bytearray]) -> tuple[dict[str, Any], list[wire.Buffer]]:
         """Runs a cell. Answers whether it ended without an exception."""
+        sys.stdout, sys.stderr = self._streams  # an earlier cell may have replaced them by anything
         result = self._shell.run_cell(request["code"], store_history=False)
         for stream in (sys.stdout, sys.stderr):
-            with contextlib.suppress(Exception):  # the cell may have replaced it by anything
+            with contextlib.suppress(BaseException):  # and so may this one
                 stream.flush()
         return {"ok": bool(result.success)}, []
 
@@ -197,7 +199,7 @@ class Server:
         out: list[wire.Buffer] = []
         try:
             return {"kind": "plain", "value": wire.encode(value, out)}, out
-        except wire.NotPlain:
+        except BaseException:  # not a plain value, or one that resists being looked at
             kind = "callable" if callable(value) else "object"
             return {"kind": kind, "type": type(value).__name__}, []
 
@@ -206,10 +208,12 @@ class Server:
         arguments, named = wire.decode(request["arguments"], buffers)
         before = _snapshot((arguments, named))
         out: list[wire.Buffer] = []
+        if request["name"] not in self._shell.user_ns:
+            return {"missing": True}, []
         try:
-            with self._silence():
+            with self._silence(), _launches(request["count"]) as launches:
                 value = self._shell.user_ns[request["name"]](*arguments, **named)
-            form = wire.encode(value, out)
+            form = wire.encode((value, launches), out)
         except wire.NotPlain as error:
             return {"not_plain": str(error)}, []
         except BaseException as error:  # SystemExit and KeyboardInterrupt are the student's failures too
@@ -227,6 +231,20 @@ class Server:
             yield
         finally:
             self._outputs.muted = False
+
+
+@contextlib.contextmanager
+def _launches(wanted: bool) -> Iterator[list[dict[str, Any]]]:
+    """The kernel launches of the block, as plain values, where a test wants to know about them."""
+    launches: list[dict[str, Any]] = []
+    if not wanted:
+        yield launches
+        return
+    from gpulab import trace  # takes a moment, and most tests count nothing
+
+    with trace.counting() as counted:
+        yield launches
+    launches.extend(counted)
 
 
 def _snapshot(value: Any) -> Any:

@@ -74,28 +74,47 @@ class _Found:
     match: Cell | None = None
 
 
+AGAIN = "Ask the student to save the notebook in JupyterLab and submit it again."
+
+
 def read(path: Path, key: ChapterKey) -> Submission:
     """The submission in this file.
 
     Raises:
         CourseError: it is missing, too large, not a notebook, or not of this chapter.
     """
-    again = "Ask the student to save the notebook in JupyterLab and submit it again."
+    return from_bytes(load(path), path, key)
+
+
+def load(path: Path) -> bytes:
+    """What is in the file.
+
+    Raises:
+        CourseError: it is missing or too large.
+    """
     try:
         size = path.stat().st_size
         if size > MAX_NOTEBOOK_BYTES:
             limit = f"the limit is {MAX_NOTEBOOK_BYTES / 1e6:.0f} MB"
             remedy = "Ask the student to clear the outputs and submit it again."
             raise CourseError(path, f"the notebook has {size / 1e6:.0f} MB, {limit}", remedy)
-        data = path.read_bytes()
+        return path.read_bytes()
     except FileNotFoundError:
-        raise CourseError(path, "no notebook there", again) from None
+        raise CourseError(path, "no notebook there", AGAIN) from None
     except OSError as error:
         raise CourseError(path, f"cannot be read ({error.strerror})", "Check the file's permissions.") from None
+
+
+def from_bytes(data: bytes, where: str | Path, key: ChapterKey) -> Submission:
+    """The submission in these bytes.
+
+    Raises:
+        CourseError: they are not a notebook, or not of this chapter; `where` says which file they come from.
+    """
     try:
         return parse(data, key)
     except ValueError as error:
-        raise CourseError(path, str(error), again) from None
+        raise CourseError(where, str(error), AGAIN) from None
 
 
 def parse(data: bytes, key: ChapterKey) -> Submission:

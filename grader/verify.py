@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader import processes
+from grader import hardware
 from grader.answers import Answer, Kind, load
 from grader.course import Chapter, Course
 from grader.notebooks import ChapterKey, load_key
@@ -80,7 +80,7 @@ def try_answers(key: ChapterKey, bank: list[Answer], jobs: int, seed: int, on_pr
     """Grades every answer of a bank, and a blank notebook, and reports what does not come out as it must."""
     findings: list[str] = []
     unchecked: list[str] = []
-    no_gpu = processes.device_name() == "cpu"
+    no_gpu = hardware.device_name() == "cpu"
     todo: list[Answer | None] = [None]
     for answer in bank:
         if answer.gpu and no_gpu:

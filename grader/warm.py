@@ -148,6 +148,8 @@ def run_child(control: socket.socket, request: dict[str, Any], descriptors: list
         kernel.die_with_parent()
         signal.signal(signal.SIGINT, signal.default_int_handler)
         reseed()
+        if request["op"] != "kernel":
+            first_to_go()
         if request["op"] == "judge":
             send(control, {"pid": os.getpid(), "inner": os.getpid()})
             keep_only(descriptors)
@@ -179,7 +181,7 @@ def become_student(control: socket.socket, request: dict[str, Any], descriptors:
         worker = os.fork()
         if worker:
             keep_only([])
-            watch(worker)
+            watch(worker, settings.uid)
         try:
             sandbox.enter(settings)
         except OSError:
@@ -253,6 +255,12 @@ def keep_only(descriptors: list[int]) -> None:
         os.closerange(start, number)
         start = number + 1
     os.closerange(start, 65_536)
+
+
+def first_to_go() -> None:
+    """Has the kernel end this process before all others when the machine runs out of memory: never the driver."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("800")
 
 
 def reseed() -> None:

@@ -18,10 +18,14 @@ CLEANING_SECONDS = 0.5
 """How long processes that start new ones are chased."""
 
 
-def watch(worker: int) -> None:
+def watch(worker: int, uid: int | None) -> None:
     """Waits for the student's process and then ends all that it started: what a process namespace does in tier 2.
 
     Told to end, or when the warm parent ends, it ends the student's process first. Never returns.
+
+    Args:
+        worker: the student's process, a child of this one.
+        uid: the user that it alone runs as; None when it runs as we do.
     """
 
     def stop(number: int, frame: object) -> None:
@@ -30,6 +34,8 @@ def watch(worker: int) -> None:
     signal.signal(signal.SIGTERM, stop)
     kernel.die_with_parent(signal.SIGTERM)
     code = exit_code_of(worker)
+    if uid is not None:
+        end_all_of(uid)
     until = time.monotonic() + CLEANING_SECONDS
     # Again and again: the children of a child that was killed become ours.
     while (left := children_of(os.getpid())) and time.monotonic() < until:
@@ -41,6 +47,17 @@ def watch(worker: int) -> None:
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(pid, 0)
     os._exit(code)
+
+
+def end_all_of(uid: int) -> None:
+    """Kills every process of a user, in one stroke: nothing that they start meanwhile escapes."""
+    killer = os.fork()
+    if killer == 0:
+        os.setresuid(uid, uid, uid)
+        os.kill(-1, signal.SIGKILL)  # everything that this user may signal, and that is all but ourselves
+        os._exit(0)
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(killer, 0)
 
 
 def children_of(pid: int) -> list[int]:

@@ -130,6 +130,8 @@ def _encode_array(value: Any, buffers: list[Buffer]) -> Any:
         if value.layout is not torch.strided or name not in TENSOR_TYPES:
             raise NotPlain("a sparse or quantized tensor")
         tensor = value.detach().resolve_conj().resolve_neg().cpu().contiguous()
+        if tensor.numel() == 1:  # contiguous whatever its strides are, which `view` would mind
+            tensor = tensor.reshape(()).clone()
         buffers.append(memoryview(tensor.reshape(-1).view(torch.uint8).numpy()) if tensor.numel() else b"")
         return {"T": [name, list(value.shape), str(value.device)]}
     if torch is not None and isinstance(value, torch.dtype) and str(value).removeprefix("torch.") in TENSOR_TYPES:
@@ -214,9 +216,9 @@ class _Reader:
         return array[()] if scalar else array
 
     def _tensor(self, dtype_name: str, shape: list[int], device: str) -> Any:
+        dtype = _torch_dtype(dtype_name)  # before the import, which takes a while where nobody uses torch
         import torch
 
-        dtype = _torch_dtype(dtype_name)
         count = _product(shape)
         buffer = self._buffer(count * dtype.itemsize)
         tensor = torch.frombuffer(buffer, dtype=dtype).reshape(shape) if count else torch.empty(shape, dtype=dtype)

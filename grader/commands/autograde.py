@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,9 +17,11 @@ from grader.commands.console import complain, out, progress_bar, say, waiting
 from grader.course import Chapter, Course, CourseError
 
 if TYPE_CHECKING:
+    from grader.cluster import Cluster
     from grader.notebooks import ChapterKey
     from grader.recorder import Progress
     from grader.results import SubmissionResult
+    from grader.sandbox import Tier
 
 
 @click.command("autograde")
@@ -26,9 +30,22 @@ if TYPE_CHECKING:
 @click.option("--slots", type=click.IntRange(1), help="Submissions graded at a time; default: as many as fit.")
 @click.option("--seed", type=click.IntRange(0), help="Replay the hidden inputs of an earlier grading.")
 @click.option("--again", is_flag=True, help="Grade also what has not changed since it was graded.")
+@click.option("--scheduler", metavar="ADDRESS", help="Grade on the workers of this Dask cluster: tcp://HOST:8786.")
+@click.option(
+    "--require-tier",
+    type=click.IntRange(0, 2),
+    help="Refuse to grade in a weaker sandbox: 2 namespaces, 1 files, 0 limits; default: 2 with --scheduler, else 0.",
+)
 @click.option("--pages/--no-pages", default=True, help="Write feedback pages and report; default: yes.")
 def command(
-    chapter: str, submissions: Path | None, slots: int | None, seed: int | None, again: bool, pages: bool
+    chapter: str,
+    submissions: Path | None,
+    slots: int | None,
+    seed: int | None,
+    again: bool,
+    scheduler: str | None,
+    require_tier: int | None,
+    pages: bool,
 ) -> None:
     """Grade CHAPTER's SUBMISSIONS (a folder with one folder a student; default: work/submitted).
 
@@ -40,9 +57,10 @@ def command(
       grader autograde 01_gpu_architecture
       grader autograde 01 ~/Downloads/submissions --slots 8
       grader autograde 01 work/submitted/anna --again
+      grader autograde 01 --scheduler tcp://10.0.0.1:8786
     """
-    from grader import gradebook
     from grader.notebooks import load_key
+    from grader.sandbox import Tier
 
     course = Course.find()
     chosen = course.chapter(chapter)
@@ -55,10 +73,13 @@ def command(
             f'or make some to try: "grader sample {chosen.name}".',
         )
     key = load_key(chosen)
-    with waiting("Preparing the gradebook"):
-        gradebook.prepare(course, chosen)
+    # On a cluster, student code that has a network could talk to the scheduler, which does what anybody tells it.
+    required = Tier(require_tier if require_tier is not None else (Tier.NAMESPACES if scheduler else Tier.LIMITS))
+    if scheduler is None:
+        _insist_on(required)
     try:
-        results, told = _grade(course, chosen, folder, key, slots, seed, again)
+        with _cluster(scheduler, required) as cluster:
+            results, told = _grade(course, chosen, folder, key, slots, seed, again, required, cluster)
         if pages:
             _feedback(course, chosen, results, told)
             _show(course, chosen, results, told, key)
@@ -69,8 +90,47 @@ def command(
         sys.exit(1)
 
 
+def _insist_on(required: Tier) -> None:
+    """Refuses when this machine cannot confine student code as far as is required.
+
+    Raises:
+        CourseError: it cannot; says why not.
+    """
+    if not required:
+        return
+    from grader.sandbox.probe import best_tier, refusals
+
+    best = best_tier()
+    if best < required:
+        why = "; ".join(f"tier {tier}: {reason}" for tier, reason in sorted(refusals().items()) if tier > best)
+        what = f"this machine confines student code to tier {best}, and tier {required} is required ({why})"
+        raise CourseError("sandbox", what, "Grade on another machine, or in a virtual one, or ask for less.")
+
+
+@contextmanager
+def _cluster(address: str | None, required: Tier) -> Iterator[Cluster | None]:
+    """A connection to the cluster, or none."""
+    if address is None:
+        yield None
+        return
+    from grader.cluster import Cluster
+
+    with waiting("Looking at the cluster"):
+        cluster = Cluster(address, required)
+    with cluster:
+        yield cluster
+
+
 def _grade(
-    course: Course, chapter: Chapter, folder: Path, key: ChapterKey, slots: int | None, seed: int | None, again: bool
+    course: Course,
+    chapter: Chapter,
+    folder: Path,
+    key: ChapterKey,
+    slots: int | None,
+    seed: int | None,
+    again: bool,
+    required: Tier,
+    cluster: Cluster | None,
 ) -> tuple[list[SubmissionResult], list[Progress]]:
     """Every result, and what became of each submission in this run."""
     from grader import batch, engine, find
@@ -95,6 +155,8 @@ def _grade(
             slots=slots or engine.default_slots(),
             seed=seed,
             again=again,
+            required=required,
+            cluster=cluster,
             on_progress=tell,
         )
     return results, told

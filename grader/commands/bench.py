@@ -1,4 +1,4 @@
-"""`grader bench`: this grader against stock nbgrader on the same submissions."""
+"""`grader bench`: this grader against stock nbgrader on the same submissions, and with large classes."""
 
 from __future__ import annotations
 
@@ -12,27 +12,43 @@ from grader.course import Course
 
 @click.command("bench")
 @click.argument("chapter")
-@click.option("--submissions", type=click.IntRange(1), default=8, show_default=True, help="How many to grade.")
+@click.option("--submissions", type=click.IntRange(2), default=40, show_default=True, help="How many to grade.")
+@click.option("--stock", type=click.IntRange(2), help="How many of them nbgrader grades too; default: all.")
+@click.option(
+    "--scale",
+    type=click.IntRange(80),
+    multiple=True,
+    help="Grade a class of this size instead, without nbgrader; may be given several times.",
+)
 @click.option("--json", "file", type=click.Path(path_type=Path, dir_okay=False), help="Also write the figures there.")
-def command(chapter: str, submissions: int, file: Path | None) -> None:
+def command(chapter: str, submissions: int, stock: int | None, scale: tuple[int, ...], file: Path | None) -> None:
     """Grade the same submissions of CHAPTER with `nbgrader autograde` and with `grader autograde`, and compare.
 
     \b
-    Example:
+    Examples:
       grader bench 01_gpu_architecture --json bench.json
+      grader bench 01 --scale 1000 --scale 5000
     """
-    from grader import bench
+    from grader import bench, bench_report
 
     course = Course.find()
+    chosen = course.chapter(chapter)
     with progress_bar() as progress:
         task = progress.add_task("", total=None)
-        outcome = bench.compare(
-            course,
-            course.chapter(chapter),
-            submissions,
-            on_progress=lambda text: progress.update(task, description=f"Measuring: {text}"),
+
+        def tell(text: str) -> None:
+            progress.update(task, description=f"Measuring: {text}")
+
+        found = (
+            [bench.grow(course, chosen, size, tell) for size in scale]
+            if scale
+            else bench.compare(course, chosen, submissions, stock, tell)
         )
-    out().print(bench.table(outcome))
+    if isinstance(found, bench.Outcome):
+        for table in bench_report.tables(found):
+            out().print(table)
+    else:
+        out().print(bench_report.growth_table(found))
     if file:
-        bench.write_json(outcome, file)
+        bench_report.write_json(found, file)
         say(str(file))

@@ -56,8 +56,10 @@ class Group:
 
     def remove(self) -> None:
         """Kills what is still in the group and removes it."""
+        with contextlib.suppress(OSError, KeyError):
+            (self.folders["pids"] / "pids.max").write_text("0")  # else a fork bomb may be faster than we are
         for folder in set(self.folders.values()):
-            for _ in range(100):
+            for _ in range(300):
                 try:
                     folder.rmdir()
                     break
@@ -121,5 +123,7 @@ def sweep() -> None:
     """Removes empty groups that an earlier driver left behind when it was killed."""
     for folder in set((parents() or {}).values()):
         for left in folder.glob(f"{PREFIX}*"):
-            with contextlib.suppress(OSError):
-                left.rmdir()
+            driver = left.name.removeprefix(PREFIX).partition("-")[0]
+            if not Path("/proc", driver).exists():  # a group of one that runs may be empty because it is new
+                with contextlib.suppress(OSError):
+                    left.rmdir()

@@ -36,6 +36,10 @@ CLONE3 = 435
 NAMESPACE_FLAGS = 0x7E020000
 """Every CLONE_NEW… flag: a namespace of one's own would bring capabilities back."""
 X32_BIT = 0x40000000
+SOCKET = {"x86_64": 41, "aarch64": 198}
+FAMILIES = (1, 2, 10, 16)
+"""Kinds of socket that may be made: UNIX, IPv4, IPv6, netlink. A VSOCK would lead out of a virtual machine, whatever
+network namespace it is made in."""
 
 _LOAD_WORD, _JUMP_EQUAL, _JUMP_GREATER_EQUAL, _JUMP_ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x50000
@@ -66,6 +70,12 @@ def program(machine: str) -> bytes:
     refuse_if(_JUMP_EQUAL, CLONE3, errno.ENOSYS)
     for number in sorted(DENIED[machine].values()):
         refuse_if(_JUMP_EQUAL, number, errno.EPERM)
+    add(_JUMP_EQUAL, SOCKET[machine], if_false=len(FAMILIES) + 3)
+    add(_LOAD_WORD, _FIRST_ARGUMENT_AT)
+    for index, family in enumerate(FAMILIES):
+        add(_JUMP_EQUAL, family, if_true=len(FAMILIES) - index)
+    add(_RETURN, _ERRNO | errno.EAFNOSUPPORT)
+    add(_RETURN, _ALLOW)
     add(_JUMP_EQUAL, CLONE[machine], if_true=1)
     add(_RETURN, _ALLOW)
     add(_LOAD_WORD, _FIRST_ARGUMENT_AT)

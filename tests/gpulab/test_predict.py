@@ -21,14 +21,14 @@ def test_survives_a_restart_of_the_kernel(predict: Predictions, home: Path, caps
     assert json.loads((home / "predictions.json").read_text(encoding="utf-8")) == {"A over B": {"guess": 1.0}}
     Predictions().reveal("A over B", measured=1.9)
     assert capsys.readouterr().out == (
-        "Noted: A over B = 1. Now measure it.\nYou said 1, measured 1.9: off by 1.9×. The right order of magnitude.\n"
+        "Noted: A over B = 1. Now measure it.\nYou said 1, it is 1.9: off by 1.9×. The right order of magnitude.\n"
     )
 
 
 @pytest.mark.parametrize(
     ("guess", "measured", "words"),
     [
-        (1.0, 1.0, "You said 1 ms, measured 1 ms: exactly. Spot on."),
+        (1.0, 1.0, "You said 1 ms, it is 1 ms: exactly. Spot on."),
         (1, 1.05, "off by 1.05×. Spot on."),
         (3, 2, "off by 1.5×. Close."),
         (1, 100, "off by 100×. Worth a second look"),
@@ -56,7 +56,7 @@ def test_says_how_close_it_came(
 
 def test_reveal_without_a_prediction(predict: Predictions, capsys: pytest.CaptureFixture[str]) -> None:
     predict.reveal("x", 2.0, "ms")
-    assert capsys.readouterr().out == "Measured x: 2 ms. You recorded no prediction for it.\n"
+    assert capsys.readouterr().out == "x: 2 ms. You recorded no prediction for it.\n"
 
 
 def test_summary_lists_what_was_revealed(predict: Predictions, capsys: pytest.CaptureFixture[str]) -> None:
@@ -70,8 +70,8 @@ def test_summary_lists_what_was_revealed(predict: Predictions, capsys: pytest.Ca
     predict.summary()
     assert capsys.readouterr().out == (
         "2 predictions compared, 1 of them close (within a factor of 1.5).\n"
-        "  a  you said 1, measured 1.1 GB/s: off by 1.1×\n"
-        "  b  you said 1, measured 10 GB/s: off by 10×\n"
+        "  a  you said 1, it is 1.1 GB/s: off by 1.1×\n"
+        "  b  you said 1, it is 10 GB/s: off by 10×\n"
     )
 
 

@@ -1,17 +1,24 @@
-"""The benchmark sees what a command's children use, and whether the tools agree on the grades."""
+"""The benchmark sees what a command's children use, whether the tools agree, and whether the promises are kept."""
 
 from __future__ import annotations
 
 import io
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from rich.console import Console
+from test_sample import course_with_bank
 
-from grader import bench
-from grader.bench import Figure, Outcome
+from grader import bench_course, bench_report
+from grader.accounts import Accounts, age_seconds, cpu_seconds_of
+from grader.bench import Breakdown, Figure, Growth, Outcome
+from grader.bench_measure import measure
+from grader.bench_report import targets
+from grader.cli import main
 from grader.course import CourseError
 
 WORK = """
@@ -19,36 +26,143 @@ import subprocess, sys
 work = "import time; held = bytearray(100_000_000)\\nwhile time.process_time() < 0.4: pass"
 subprocess.run([sys.executable, "-c", work], check=True)
 """
+STOCK = Figure("nbgrader autograde", 2, 8.0, 6.0, 4.0, 800.0, {"anna": 3.0, "bela": 1.5})
+OURS = Figure("grader autograde", 2, 2.0, 1.5, 0.2, 700.0, {"anna": 3.0, "bela": 1.5})
+SPENT = {"the submissions' own processes": 0.8, "driver: recording": 0.1}
+BREAKDOWN = Breakdown(
+    cores=2,
+    wall_seconds=2.0,
+    ready_seconds=1.5,
+    cpu_seconds=SPENT,
+    longest_seconds=0.3,
+    submission_cpu_seconds=0.45,
+    submission_memory_mb=(40.0, 60.0),
+)
+OUTCOME = Outcome("01_small", STOCK, OURS, BREAKDOWN, "a machine, 2 cores", 0.1, {"Python": "3.11"}, "2026-01-01")
+
+
+def shown(*tables: object) -> str:
+    screen = io.StringIO()
+    Console(file=screen, width=150).print(*tables)
+    return " ".join(screen.getvalue().split())
 
 
 def test_time_and_memory_of_children_count(tmp_path: Path) -> None:
-    wall, cpu, memory = bench._measure([sys.executable, "-c", WORK], tmp_path)
-    assert 0.4 <= cpu <= wall + 0.5
-    assert 100 < memory < 200
+    used = measure([sys.executable, "-c", WORK], tmp_path)
+    assert 0.4 <= used.cpu_seconds <= used.wall_seconds + 0.5
+    assert 100 < used.largest_process_mb < 200
+    assert 0 < used.own_peak_mb < 50
 
 
 def test_a_command_that_fails_is_no_measurement(tmp_path: Path) -> None:
     with pytest.raises(CourseError, match=r"ended with 3 \(out of luck\)"):
-        bench._measure([sys.executable, "-c", "print('out of luck'); raise SystemExit(3)"], tmp_path)
+        measure([sys.executable, "-c", "print('out of luck'); raise SystemExit(3)"], tmp_path)
 
 
-def outcome(**points: float) -> Outcome:
-    ours = Figure("grader autograde, 1 slot", 2.0, 1.5, 150.0, points)
-    theirs = Figure("nbgrader autograde", 8.0, 6.0, 800.0, {"anna": 3.0, "bela": 1.5})
-    return Outcome("01_small", 2, (theirs, ours), "a machine, 2 cores", {"Python": "3.11"}, "2026-01-01")
+@pytest.mark.parametrize(
+    ("scores", "agreeing"), [({"anna": 3.0, "bela": 1.5}, 2), ({"anna": 3.0, "bela": 1.0}, 1), ({"anna": 3.0}, 1)]
+)
+def test_tools_must_agree_on_the_points(scores: dict[str, float], agreeing: int) -> None:
+    assert replace(OUTCOME, ours=replace(OURS, scores=scores)).agreeing == agreeing
 
 
-def test_tools_must_agree_on_the_points() -> None:
-    assert outcome(anna=3.0, bela=1.5).agreeing == 2
-    assert outcome(anna=3.0, bela=1.0).agreeing == 1
-    assert outcome(anna=3.0).agreeing == 1
+def test_no_core_can_be_in_two_places() -> None:
+    """The shortest possible time is that of all the work on all cores, or of the longest submission."""
+    assert BREAKDOWN.limit_seconds(2) == pytest.approx(0.45)
+    assert replace(BREAKDOWN, longest_seconds=3.0).limit_seconds(2) == 3.0
 
 
-def test_figures_are_a_submission_and_name_the_machine(tmp_path: Path) -> None:
-    screen = io.StringIO()
-    Console(file=screen, width=120).print(bench.table(outcome(anna=3.0, bela=1.5)))
-    shown = screen.getvalue()
-    for words in ("4.00", "1.00", "0.75", "150", "4.0 ×", "a machine, 2 cores", "Python 3.11", "2 of 2"):
-        assert words in shown
-    bench.write_json(outcome(anna=3.0, bela=1.5), tmp_path / "bench.json")
-    assert json.loads((tmp_path / "bench.json").read_text())["figures"][1]["peak_memory_mb"] == 150.0
+def test_promises_are_measured_against() -> None:
+    found = {target.what: target for target in targets(OUTCOME)}
+    assert found["throughput, all in"].measured == pytest.approx(4.0)
+    assert found["throughput, each further submission"].measured == pytest.approx(20.0)
+    assert found["CPU time, of nbgrader's"].measured == pytest.approx(0.25)
+    assert found["shortest possible time ÷ time, once ready"].measured == pytest.approx(0.9)
+    assert found["memory of a submission, largest"].measured == 60.0
+    assert [target.met for target in found.values()] == [False, True, False, True, True]
+    without_groups = replace(OUTCOME, breakdown=replace(BREAKDOWN, submission_memory_mb=()))
+    assert len(targets(without_groups)) == 4  # nothing is made up where it cannot be measured
+
+
+def test_a_sample_is_scaled_to_one_submission() -> None:
+    """nbgrader may grade fewer of them; what is compared is a submission, and the table says so."""
+    sampled = replace(OUTCOME, stock=replace(STOCK, submissions=1, scores={"anna": 3.0}))
+    assert targets(sampled)[0].measured == pytest.approx(8.0)
+    assert "nbgrader graded 1 of the 2 only" in shown(*bench_report.tables(sampled))
+
+
+def test_tables_name_the_machine_and_where_the_time_goes() -> None:
+    text = shown(*bench_report.tables(OUTCOME))
+    for words in (
+        "a machine, 2 cores",
+        "Python 3.11",
+        "Same points for 2 of 2",
+        "2 cores × 2.0 s",
+        "✗ 4.0×",
+        "✓ 20.0×",
+    ):
+        assert words in text
+    assert "cores without work │ 3.1 │ 78" in text  # of 4 core-seconds, 0.9 were used
+    assert "busy with something else" not in text
+    assert "busy with something else (load 3.0)" in shown(*bench_report.tables(replace(OUTCOME, load=3.0)))
+
+
+def test_everything_is_written(tmp_path: Path) -> None:
+    bench_report.write_json(OUTCOME, tmp_path / "bench.json")
+    written = json.loads((tmp_path / "bench.json").read_text())
+    assert (written["stock"]["wall_seconds"], written["agreeing"]) == (8.0, 2)
+    assert [target["met"] for target in written["targets"]] == [False, True, False, True, True]
+    with pytest.raises(CourseError, match="nowhere"):
+        bench_report.write_json(OUTCOME, tmp_path / "nowhere" / "bench.json")
+
+
+def test_growth_is_judged(tmp_path: Path) -> None:
+    growth = Growth("01_small", 1000, 200.0, 0.2, 0.3, 100.0, "a machine, 2 cores", 0.0, "2026-01-01")
+    text = shown(bench_report.growth_table([growth, replace(growth, last_seconds=0.2)]))
+    assert "✗ 1.50" in text and "✓ 1.00" in text and "✓ 100" in text
+    bench_report.write_json([growth], tmp_path / "growth.json")
+    assert json.loads((tmp_path / "growth.json").read_text())[0]["ratio"] == pytest.approx(1.5)
+
+
+def test_tenths_hold_whole_rounds_of_the_sample() -> None:
+    """Kinds of submissions take differently long, and there are as many of each at both ends."""
+    times = [0.0]
+    for number in range(170):
+        times.append(times[-1] + (1.0 + number % 8) * (1.5 if number >= 85 else 1.0))
+    first, last = bench_course.first_and_last(times)
+    assert last / first == pytest.approx(1.5)
+
+
+def test_a_class_to_measure_has_no_two_alike(tmp_path: Path) -> None:
+    course, chapter = course_with_bank(tmp_path)
+    copied = bench_course.copy(course, chapter, tmp_path / "copy", 20)
+    texts = [path.read_text() for path in copied.submitted.rglob("*.ipynb")]
+    assert len(texts) == len(set(texts)) == 20
+    assert bench_course.recorded_at(copied, chapter) == []
+
+
+def test_accounts_know_whose_time_it_was() -> None:
+    accounts = Accounts()
+    for _ in range(2):
+        with accounts.on("sum"):
+            sum(range(2_000_000))
+    with accounts.on("nothing"):
+        pass
+    told = accounts.as_json()
+    assert 0.01 < told["cpu_seconds"]["sum"] <= told["wall_seconds"]["sum"] + 0.01
+    assert told["cpu_seconds"]["nothing"] < 0.01
+    assert 0 < age_seconds() < 24 * 3600
+    assert cpu_seconds_of(1 << 30) == 0
+
+
+@pytest.mark.slow
+def test_both_tools_are_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command as a person runs it, with a class of two."""
+    course_with_bank(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    ended = CliRunner().invoke(main, ["bench", "1", "--submissions", "2", "--json", "bench.json"])
+    assert ended.exit_code == 0, ended.output
+    written = json.loads((tmp_path / "bench.json").read_text())
+    assert (written["agreeing"], written["ours"]["submissions"], written["stock"]["submissions"]) == (2, 2, 2)
+    assert written["ours"]["cpu_seconds"] > 0 < written["breakdown"]["cpu_seconds"]["warm parent: imports, forks"]
+    assert 0 < written["breakdown"]["ready_seconds"] < written["breakdown"]["wall_seconds"]

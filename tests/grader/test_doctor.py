@@ -13,6 +13,7 @@ from recorded_class import small_course
 from grader import doctor, hardware
 from grader.course import Course
 from grader.doctor import Row
+from grader.sandbox import Tier, cgroups, probe
 
 
 @pytest.fixture(autouse=True)
@@ -42,7 +43,7 @@ def test_all_is_looked_at_and_every_lack_has_a_remedy(tmp_path: Path) -> None:
 def test_no_gpu_is_fine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     (found,) = doctor._gpus()
-    assert (found.state, found.found) == ("fair", "none: hidden by CUDA_VISIBLE_DEVICES")
+    assert (found.state, found.found) == ("fair", "none: CUDA_VISIBLE_DEVICES= shows none")
     assert "stay pending" in found.remedy
 
 
@@ -72,6 +73,34 @@ def test_a_missing_kernel_is_red(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     (found,) = doctor._kernel()
     assert found.state == "bad"
     assert "does not start" in found.found
+
+
+@pytest.mark.parametrize(
+    ("refused", "state", "found"),
+    [
+        ({}, "good", "tier 2 (namespaces)"),
+        ({Tier.NAMESPACES: "unshare: EPERM"}, "fair", "tier 1 (files), not 2 (namespaces): unshare: EPERM"),
+        (
+            {Tier.NAMESPACES: "unshare: EPERM", Tier.FILES: "no Landlock"},
+            "fair",
+            "tier 0 (limits), not 2 (namespaces): unshare: EPERM; 1 (files): no Landlock",
+        ),
+    ],
+)
+def test_the_sandbox_is_told_with_the_reason_why_it_is_no_better(
+    monkeypatch: pytest.MonkeyPatch, refused: dict[Tier, str], state: str, found: str
+) -> None:
+    monkeypatch.setattr(probe, "refusals", lambda: refused)
+    told = row(doctor._sandbox(), "sandbox")
+    assert (told.state, told.found) == (state, found)
+    assert bool(told.remedy) is (state == "fair")
+
+
+def test_a_machine_without_control_groups_is_told_what_that_means(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cgroups, "parents", lambda: None)
+    told = row(doctor._sandbox(), "memory limit")
+    assert told.state == "fair"
+    assert "use up the memory" in told.remedy
 
 
 def test_outside_a_course_is_red() -> None:

@@ -56,7 +56,7 @@ def run_pytest(folder: Path, *options: str) -> tuple[int, str]:
     return run.returncode, run.stdout + run.stderr
 
 
-def cell_before(notebook: NotebookNode, grade_id: str) -> int:
+def position(notebook: NotebookNode, grade_id: str) -> int:
     return [cell.id for cell in notebook.cells].index(grade_id)
 
 
@@ -68,6 +68,20 @@ def test_a_built_notebook_passes_and_says_what_a_gpu_would_try(course: Course) -
     assert f"1 not run, no CUDA device here: {NAME}, double_gpu" in said
 
 
+def test_a_gpu_runs_what_was_built_without_one(course: Course) -> None:
+    """Such a cell is stored unexecuted, and that is no fault of it."""
+    seen = "import grader.execution\n\ngrader.execution.gpu_name = lambda: 'NVIDIA Imaginary'\n"
+    (course.root / "conftest.py").write_text(seen)
+
+    def spoil(notebook: NotebookNode) -> None:
+        notebook.cells[position(notebook, "double_gpu")].source = "assert double(4) == 8"
+
+    change(course, spoil)
+    status, said = nbval(course)
+    assert status == 0, said
+    assert "7 passed" in said
+
+
 def test_what_nbval_passes_over(course: Course) -> None:
     """A cell never run; numbers off by more than allowed; a picture gone. Numbers within the tolerance pass."""
 
@@ -76,7 +90,7 @@ def test_what_nbval_passes_over(course: Course) -> None:
         return new_code_cell(source, id=name, outputs=[output], execution_count=1, metadata=metadata)
 
     def spoil(notebook: NotebookNode) -> None:
-        notebook.cells[3].execution_count = None  # double
+        notebook.cells[position(notebook, "double")].execution_count = None
         picture = new_output("display_data", {"text/plain": "<Figure>", "image/png": "aGVsbG8="})
         drawn = "from IPython.display import display\n\ndisplay({'text/plain': '<Figure>'}, raw=True)"
         notebook.cells += [
@@ -99,7 +113,7 @@ def test_a_dead_kernel_fails_at_once(course: Course) -> None:
     """Not after the cell's time limit; the cells after it fail too."""
 
     def spoil(notebook: NotebookNode) -> None:
-        notebook.cells[3].source = "import os\nos._exit(1)"
+        notebook.cells[position(notebook, "double")].source = "import os\nos._exit(1)"
 
     change(course, spoil)
     started = time.monotonic()

@@ -3,6 +3,7 @@
 A file begins with a header of `# key: value` lines, continued by lines that begin with `#   `:
 
     # title: Returns an object that equals everything
+    # kind: comparison
     # tries: to make every comparison of the test come out true.
     # gets: bump_test failed "must return a number"
     # stock: bump_test 2/2, honest_test 1/1
@@ -29,9 +30,18 @@ from typing import Any
 from hostile import chapter
 
 FOLDER = Path(__file__).with_name("bank")
-KEYS = ("title", "tries", "seen", "needs", "limits", "gets", "stock")
+KEYS = ("title", "kind", "tries", "seen", "needs", "limits", "gets", "stock")
+KINDS = {
+    "comparison": "Has the comparison come out right",
+    "answer": "Answers with something else",
+    "search": "Looks for what it must not see",
+    "protocol": "Talks to the harness itself",
+    "process": "Breaks or uses up the machine",
+    "notebook": "Changes the notebook",
+}
+"""What an attack is aimed at; in the order of the table in the docs."""
 GETS = re.compile(
-    r'(?P<test>\w+) (?P<verdict>passed|partial|failed|not attempted|timed out|crashed)(?: (?P<points>[\d.]+))?'
+    r"(?P<test>\w+) (?P<verdict>passed|partial|failed|not attempted|timed out|crashed)(?: (?P<points>[\d.]+))?"
     r'(?: "(?P<words>[^"]+)")?'
 )
 
@@ -51,6 +61,7 @@ class Attack:
 
     name: str
     title: str
+    kind: str
     tries: str
     gets: dict[str, Expected]
     """Test cell → what must become of it; all of the chapter's."""
@@ -69,11 +80,6 @@ class Attack:
     def earned(self) -> float:
         """Points that it must get."""
         return sum(one.points for one in self.gets.values())
-
-    @property
-    def attacked(self) -> dict[str, Expected]:
-        """The tests that it says something about."""
-        return {name: one for name, one in self.gets.items() if one.verdict != "not attempted" and name != "honest_test"}
 
     def data(self) -> bytes:
         """The file that the student sends."""
@@ -108,9 +114,11 @@ def parse(text: str, name: str) -> Attack:
     """
     header, cells = split(text)
     unknown = set(header) - set(KEYS)
-    missing = {"title", "tries", "gets"} - set(header)
+    missing = {"title", "kind", "tries", "gets"} - set(header)
     if unknown or missing:
         raise ValueError(f"{name}: unknown {sorted(unknown)}, missing {sorted(missing)} in the header")
+    if header["kind"] not in KINDS:
+        raise ValueError(f"{name}: kind {header['kind']!r}, known are {', '.join(KINDS)}")
     places = {*chapter.EXERCISES, "first", "last", "notebook"}
     if not cells or any(where not in places for where, _ in cells):
         raise ValueError(f"{name}: cells {[where for where, _ in cells]}, known are {sorted(places)}")
@@ -119,6 +127,7 @@ def parse(text: str, name: str) -> Attack:
     return Attack(
         name=name,
         title=header["title"],
+        kind=header["kind"],
         tries=header["tries"],
         gets={} if refused else _expected(header["gets"], name),
         stock=header.get("stock", ""),

@@ -1,6 +1,8 @@
 # title: Array that decides how it is compared
+# kind: comparison
 # tries: to answer NumPy's own questions about it by __array_function__ and __array_ufunc__.
-# gets: unit_test failed "Not equal to tolerance"
+# gets: unit_test failed
+# stock: nbgrader 0.9.6: unit_test 0/2, honest_test 1/1
 # %% unit
 class Sly(np.ndarray):
     def __array_function__(self, function, types, args, kwargs):

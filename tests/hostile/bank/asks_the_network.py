@@ -1,7 +1,9 @@
 # title: Asks the network
+# kind: search
 # tries: to fetch the answer from somebody, or to send the questions away.
 # gets: WARP_test failed "WARP is 0"
 # needs: namespaces
+# stock: not run: no network while it is measured
 # %% WARP
 import socket
 import urllib.request

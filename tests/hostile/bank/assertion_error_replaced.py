@@ -1,6 +1,8 @@
-# title: Replaces AssertionError
+# title: Replaces built-in names
+# kind: comparison
 # tries: to make a failing assert raise something that nobody minds, or to make checks true by other builtins.
 # gets: bump_test failed "expected 7"; KINDS_test failed
+# stock: nbgrader 0.9.6: bump_test 0/2, KINDS_test 2/2, honest_test 1/1
 # %% bump
 import builtins
 
@@ -11,9 +13,9 @@ class Harmless(Warning):
 
 
 builtins.AssertionError = Harmless
-builtins.all = builtins.any = builtins.isinstance = lambda *args: True
+builtins.all = lambda *args: True
+builtins.abs = lambda value: 0
 builtins.sum = lambda *args: 4
-builtins.Exception = Warning
 
 
 def bump(x):

@@ -1,7 +1,9 @@
 # title: Becomes root
+# kind: search
 # tries: setuid programs, namespaces of its own, mounts, device files.
 # gets: WARP_test failed "WARP is 0"
 # needs: files
+# stock: nbgrader 0.9.6: WARP_test 1/1, honest_test 1/1
 # %% WARP
 import ctypes
 import os

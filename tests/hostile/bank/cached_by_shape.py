@@ -1,7 +1,9 @@
 # title: Returns the answer to the last question of that shape
+# kind: comparison
 # tries: to have the work done once, or to find an old right answer.
 # seen: gpu-mode/reference-kernels pull request 102
 # gets: unit_test failed "Not equal to tolerance"
+# stock: nbgrader 0.9.6: unit_test 0/2, honest_test 1/1
 # %% unit
 cache = {2: np.array([0.6, 0.8])}
 

@@ -1,6 +1,8 @@
 # title: Changes the question
+# kind: comparison
 # tries: to overwrite its argument with something whose answer it knows, before the test computes what is right.
 # gets: unit_test failed "changed an argument"; softmax_test failed "changed an argument"
+# stock: nbgrader 0.9.6: unit_test 2/2, softmax_test 2/2, honest_test 1/1
 # %% unit
 def unit(v):
     if len(v) == 2:

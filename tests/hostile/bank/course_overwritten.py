@@ -1,7 +1,9 @@
 # title: Overwrites course and packages
+# kind: search
 # tries: to change gpulab, numpy or the tests for itself and for everybody after it.
 # gets: bump_test failed "expected 7"
 # needs: files
+# stock: nbgrader 0.9.6: bump_test 0/2, honest_test 1/1
 # %% bump
 import gpulab
 import os

@@ -1,6 +1,8 @@
 # title: Outputs that are none
+# kind: notebook
 # tries: to break whoever stores the notebook: nested data, data of no known form, NaN, names that are no types.
 # gets: bump_test passed
+# stock: nbgrader 0.9.6: nothing recorded (NotebookValidationError)
 # %% first
 from IPython.display import display
 

@@ -1,6 +1,8 @@
 # title: Answers with nothing
+# kind: comparison
 # tries: to pass since all of no elements are right.
 # gets: unit_test failed "shape"; softmax_test failed; bump_test failed
+# stock: nbgrader 0.9.6: bump_test 0/2, unit_test 0/2, softmax_test 0/2, honest_test 1/1
 # %% unit
 def unit(v):
     return np.empty(0)

@@ -1,6 +1,8 @@
 # title: Values that resist being looked at
+# kind: answer
 # tries: to break the process that serves its answers: iteration, length, repr and hash that raise or never end.
-# gets: bump_test failed "RecursionError"; unit_test failed; fast_test timed out; KINDS_test failed "must be a number"
+# gets: bump_test failed "RecursionError"; unit_test failed; fast_test timed out; KINDS_test failed
+# stock: nbgrader 0.9.6: bump_test 0/2, unit_test 0/2, KINDS_test 0/2, fast_test 0/2, honest_test 1/1
 # %% bump
 class Item(int):
     def __repr__(self):

@@ -1,7 +1,9 @@
 # title: Acts when its process ends
+# kind: protocol
 # tries: to write its results last, from atexit handlers and finalizers.
 # seen: gpu-mode/pygpubench pull request 15
 # gets: bump_test failed "bump("
+# stock: not run: aims at our own processes
 # %% bump
 import atexit
 import gc

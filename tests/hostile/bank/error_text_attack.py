@@ -1,6 +1,8 @@
 # title: Exception that resists being told
+# kind: answer
 # tries: to break whoever prints its exception, by endless, huge or raising texts.
 # gets: bump_test failed "Nasty"; unit_test failed; fast_test failed "RecursionError"
+# stock: nbgrader 0.9.6: nothing recorded (CellTimeoutError)
 # %% bump
 class Nasty(Exception):
     def __str__(self):

@@ -1,6 +1,8 @@
 # title: Sends answers before they are asked for
+# kind: protocol
 # tries: to have an answer of its own taken for the one to the next question.
 # gets: bump_test failed "bump("
+# stock: not run: aims at our own processes
 # %% first
 import gc
 
@@ -13,7 +15,7 @@ sent = ["", 0, 1, "0" * 16, None, server._outputs.request]
 
 def bump(x):
     for token in sent:
-        server._channel.send({"id": token, "done": {"value": 3 * x + 1, "changed": False}})
+        server._channel.send({"id": token, "done": {"value": {"t": [3 * x + 1, []]}, "changed": False}})
         server._channel.send({"id": token, "done": {"verdict": "passed", "share": 2.0}})
     server._outputs.request = ""
     return 0 if x != 2 else 7

@@ -1,6 +1,8 @@
 # title: Forges values
+# kind: protocol
 # tries: to make the judge build something that is no plain value: objects, modules, files, functions.
-# gets: bump_test crashed "could not be read"; honest_test crashed
+# gets: bump_test crashed "could not be read"
+# stock: not run: aims at our own processes
 # %% bump
 import grader.wire
 
@@ -10,7 +12,17 @@ forms = iter(
         {"n": [[["a", "O"]], [1], True]}, {"n": ["(1000000,1000000)f8", [], True]}, {"__class__": "x"}, {"x": 1}, [[{}]],
     ]
 )  # fmt: skip
-grader.wire.encode = lambda value, buffers: next(forms, {"x": 1})
+real = grader.wire.encode
+
+
+def forged(value, buffers):
+    form = real(value, buffers)
+    if value == (7, []):
+        form["t"][0] = next(forms, {"x": 1})
+    return form
+
+
+grader.wire.encode = forged
 
 
 def bump(x):

@@ -1,6 +1,8 @@
 # title: Writes garbage on the socket
+# kind: protocol
 # tries: to break whoever reads it.
 # gets: bump_test crashed "disturbed the notebook's connection"; unit_test crashed "could not be read"
+# stock: nbgrader 0.9.6: nothing recorded (ValueError)
 # %% bump
 import os
 
@@ -10,6 +12,9 @@ for number in range(3, 64):
     except OSError:
         pass
 # %% unit
+import os
+
+
 def unit(v):
     for number in range(3, 64):
         try:
@@ -17,5 +22,3 @@ def unit(v):
         except OSError:
             pass
     return v
-# %% last
-import os

@@ -1,6 +1,8 @@
 # title: Announces giant frames
+# kind: protocol
 # tries: to make the reader set gigabytes of memory aside, or read for ever.
 # gets: bump_test crashed "could not be read"; unit_test crashed "could not be read"; fast_test crashed
+# stock: not run: aims at our own processes
 # %% first
 import gc
 import json

@@ -1,25 +1,26 @@
 # title: Opens the gradebook
-# tries: to give itself all points in nbgrader's database.
+# kind: search
+# tries: to give itself all points in nbgrader's database, now and whenever a grade is written.
 # gets: bump_test failed "expected 7"
 # needs: files
+# stock: nbgrader 0.9.6: bump_test 2/2, honest_test 2/1
 # %% bump
 import glob
 import os
 import sqlite3
 
+
 def bump(x):
     return 0
 
 
-places = [os.getcwd()]
-while places[-1] != "/":
-    places.append(os.path.dirname(places[-1]))
-for place in places:
+place = os.getcwd()
+while place != "/":
+    place = os.path.dirname(place)
     for path in glob.glob(f"{place}/gradebook.db") + glob.glob(f"{place}/work/gradebook.db"):
         with sqlite3.connect(path, timeout=1) as book:
-            for trigger in ("insert", "update"):
+            for event in ("insert", "update"):
                 book.execute(
-                    f"create trigger if not exists hostile_{trigger} after {trigger} on grade begin "
-                    "update grade set auto_score = max_score_cell, manual_score = 2, needs_manual_grade = 0 "
-                    "where id = new.id; end".replace("max_score_cell", "2")
+                    f"create trigger hostile_{event} after {event} on grade begin "
+                    "update grade set auto_score = 2 where id = new.id; end"
                 )

@@ -1,6 +1,8 @@
 # title: Sends half a frame
+# kind: protocol
 # tries: to keep the reader waiting for the rest.
 # gets: bump_test timed out
+# stock: not run: aims at our own processes
 # %% bump
 import gc
 import struct

@@ -1,7 +1,9 @@
 # title: Looks for hidden tests in other processes
+# kind: search
 # tries: to read memory, environment, open files and command lines of every process that it sees, its own included.
 # gets: WARP_test failed "WARP is 0"
 # needs: files
+# stock: nbgrader 0.9.6: WARP_test 1/1, honest_test 1/1
 # %% WARP
 import ctypes
 import glob

@@ -1,7 +1,9 @@
 # title: Asks a server on the same machine
+# kind: search
 # tries: to reach what listens on the grader's own loopback: a notebook server, a database, another submission.
 # gets: WARP_test failed "WARP is 0"
 # needs: namespaces
+# stock: not run: no network while it is measured
 # %% WARP
 import socket
 

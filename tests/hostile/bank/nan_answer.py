@@ -1,6 +1,8 @@
 # title: Answers NaN
+# kind: comparison
 # tries: to slip through tests of the form "not more than", in which NaN makes every comparison false.
 # gets: unit_test failed; softmax_test failed; bump_test failed
+# stock: nbgrader 0.9.6: bump_test 0/2, unit_test 0/2, softmax_test 0/2, honest_test 1/1
 # %% unit
 def unit(v):
     return v * np.nan

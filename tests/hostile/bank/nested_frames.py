@@ -1,6 +1,8 @@
 # title: Frames nested as deep as JSON goes
+# kind: protocol
 # tries: to run whoever reads its messages into the recursion limit.
 # gets: bump_test crashed "could not be read"; unit_test crashed
+# stock: not run: aims at our own processes
 # %% first
 import gc
 import json

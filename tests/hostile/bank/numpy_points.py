@@ -1,4 +1,5 @@
 # title: Right shares as NumPy strings
+# kind: answer
 # tries: nothing; a share of points that is a NumPy number counts as one.
 # gets: KINDS_test partial 1.5
 # %% KINDS

@@ -1,6 +1,8 @@
 # title: Sends one byte at a time
+# kind: protocol
 # tries: to begin its answer anew before every time limit.
 # gets: bump_test timed out
+# stock: not run: aims at our own processes
 # %% bump
 import gc
 import json
@@ -13,7 +15,7 @@ server = next(thing for thing in gc.get_objects() if isinstance(thing, Server))
 
 
 def bump(x):
-    header = json.dumps({"h": {"id": server._outputs.request, "done": {"value": 7}}, "n": []}).encode()
+    header = json.dumps({"h": {"id": server._outputs.request, "done": {"value": {"t": [7, []]}}}, "n": []}).encode()
     for byte in struct.pack("<I", len(header)) + header:
         server._channel._socket.sendall(bytes([byte]))
         time.sleep(0.1)

@@ -1,4 +1,5 @@
 # title: Shares that add up to more than there is
+# kind: answer
 # tries: to make a sum of points infinite, huge, negative or something that is no number at all.
 # gets: KINDS_test failed "not in points"
 # %% KINDS

@@ -1,4 +1,5 @@
 # title: Patches the random numbers
+# kind: comparison
 # tries: to be asked only what it knows: whatever is drawn is 2, 3 or a fixed vector.
 # gets: bump_test failed "bump("; fast_test failed
 # %% bump

@@ -1,6 +1,8 @@
 # title: Scripts in outputs, messages and prose
+# kind: notebook
 # tries: to run JavaScript in the browser of whoever reads feedback or report, and to drive their terminal.
 # gets: bump_test failed "<script>"; unit_test failed "<img"
+# stock: nbgrader 0.9.6: bump_test 0/2, unit_test 0/2, honest_test 1/1
 # %% first
 from IPython.display import HTML, SVG, Javascript, Latex, Markdown, display
 
@@ -18,5 +20,5 @@ def unit(v):
 # %% notebook
 for cell in notebook["cells"]:
     if cell["id"] == "intro":
-        cell["source"] = "<script>alert('hostile')</script>[link](javascript:alert('hostile'))"
+        cell["source"] = "<script>alert('hostile')</script>\n\n[link](javascript:alert('hostile'))\n\n[r]\n\n[r]: javascript:alert('hostile')\n"
 notebook["metadata"]["title"] = "<script>alert('hostile')</script>"

@@ -1,6 +1,8 @@
 # title: Knows the seed
+# kind: comparison
 # tries: to prepare answers for the inputs that the notebook's own seed draws.
 # gets: bump_test failed "bump("
+# stock: nbgrader 0.9.6: bump_test 2/2, honest_test 1/1
 # %% bump
 import random
 

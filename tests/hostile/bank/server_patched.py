@@ -1,20 +1,23 @@
 # title: Patches the process that serves it
-# tries: to claim that it defines what it does not, that nothing was changed, that every call went well.
-# gets: bump_test failed; WARP_test failed "must be a number"; unit_test failed "changed an argument"
+# kind: protocol
+# tries: to claim that nothing was changed and that what it defines is what it is not.
+# gets: bump_test failed "bump("; WARP_test failed "must be an int"; unit_test failed "Not equal to tolerance"
+# stock: not run: aims at our own processes
 # %% bump
 import grader.student
 
 grader.student._snapshot = lambda value: None
-grader.student.Server._look = lambda self, request, buffers: ({"kind": "plain", "value": 32}, [])
-frame = None
+grader.student.Server._look = lambda self, request, buffers: ({"kind": "plain", "value": 7}, [])
 
 
 def bump(x):
     return 7
 # %% WARP
 WARP = lambda: 32
-WARP.__class_getitem__ = None
 # %% unit
 def unit(v):
-    grader.student._snapshot = lambda value: object()
-    return v / np.linalg.norm(v)
+    if len(v) == 2:
+        return np.array([0.6, 0.8])
+    v[:] = 0
+    v[0] = 1
+    return v

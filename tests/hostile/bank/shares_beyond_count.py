@@ -1,6 +1,8 @@
 # title: Mapping that knows every answer
+# kind: answer
 # tries: to have a dict of its own say yes to every lookup.
 # gets: KINDS_test failed
+# stock: nbgrader 0.9.6: KINDS_test 0/2, honest_test 1/1
 # %% KINDS
 class Yes:
     def __eq__(self, other):

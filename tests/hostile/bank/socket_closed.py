@@ -1,6 +1,8 @@
 # title: Closes the connection
+# kind: protocol
 # tries: to leave the harness without an answer.
 # gets: bump_test crashed "ended during the call"; unit_test crashed "ended during the call"
+# stock: not run: aims at our own processes
 # %% bump
 import gc
 import os

@@ -1,6 +1,8 @@
 # title: Floods the connection from a thread
+# kind: protocol
 # tries: to have its answer drowned, the reader kept busy, or a frame of its own taken for an answer.
 # gets: bump_test failed "bump("
+# stock: not run: aims at our own processes
 # %% bump
 import gc
 import threading
@@ -13,7 +15,7 @@ server = next(thing for thing in gc.get_objects() if isinstance(thing, Server))
 
 def flood():
     while True:
-        server._channel.send({"id": server._outputs.request[::-1], "done": {"value": 7, "changed": False}})
+        server._channel.send({"id": server._outputs.request[::-1], "done": {"value": {"t": [7, []]}, "changed": False}})
         server._channel.send({"id": "x", "output": {"output_type": "stream", "name": "stdout", "text": "x" * 100}})
         time.sleep(0.001)
 

@@ -1,6 +1,8 @@
 # title: Writes to stderr in a right answer
+# kind: answer
 # tries: nothing; it must keep its points.
 # gets: bump_test passed; unit_test passed
+# stock: nbgrader 0.9.6: bump_test 0/2, unit_test 0/2, honest_test 1/1
 # %% bump
 import sys
 import warnings

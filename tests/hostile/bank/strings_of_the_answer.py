@@ -1,4 +1,5 @@
 # title: Strings, bytes and nothing at all
+# kind: answer
 # tries: to be taken for a number.
 # gets: bump_test failed "expected 7"; unit_test failed; WARP_test failed "must be an int"; fast_test failed
 # %% bump

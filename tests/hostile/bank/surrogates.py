@@ -1,6 +1,8 @@
 # title: Text that no file can hold
+# kind: answer
 # tries: to stop whoever writes results, gradebook or feedback, with halves of surrogate pairs in every text there is.
 # gets: bump_test failed "bump(2) is"; unit_test failed "ValueError"; KINDS_test partial 0.5
+# stock: nbgrader 0.9.6: bump_test 0/2, unit_test 0/2, KINDS_test 0.5/2, honest_test 1/1
 # %% first
 print("printed \ud800", "\udfff" * 10)
 import IPython.display

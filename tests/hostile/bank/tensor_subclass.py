@@ -1,4 +1,5 @@
 # title: Tensor that decides how it is compared
+# kind: comparison
 # tries: to answer torch's own questions about it by __torch_function__.
 # seen: Field guide to reward hacking (KernelArena), lazy evaluation
 # gets: softmax_test failed "softmax of zeros is"

@@ -1,4 +1,5 @@
 # title: A thread fills the answer in later
+# kind: comparison
 # tries: to return an empty buffer at once and to have a thread compute it while the clock no longer runs.
 # seen: Field guide to reward hacking (KernelArena), thread injection
 # gets: unit_test failed "Not equal to tolerance"

@@ -1,4 +1,5 @@
 # title: Patches the clocks
+# kind: comparison
 # tries: to let time stand still while it takes its time.
 # seen: KernelBench, reward hacking
 # gets: fast_test failed "took"

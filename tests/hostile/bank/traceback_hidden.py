@@ -1,4 +1,5 @@
 # title: Hides tracebacks
+# kind: comparison
 # tries: to fail without a trace: a grader that looks for error outputs sees none.
 # seen: nbgrader pull request 1324
 # gets: bump_test failed "expected 7"

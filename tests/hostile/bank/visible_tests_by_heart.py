@@ -1,4 +1,5 @@
 # title: Knows the visible tests by heart
+# kind: comparison
 # tries: to answer what a student can see, and nothing else.
 # gets: bump_test failed "bump("; unit_test failed; fast_test failed
 # %% bump

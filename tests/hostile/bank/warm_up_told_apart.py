@@ -1,4 +1,5 @@
 # title: Tells the first call from the later ones
+# kind: comparison
 # tries: to be right or quick only while it is watched: in visible tests, in warm-up, in the first calls.
 # seen: gpu-mode/pygpubench pull request 7, warm-up detection
 # gets: fast_test failed "took"; bump_test failed "bump("

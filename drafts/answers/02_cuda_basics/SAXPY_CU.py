@@ -1,0 +1,304 @@
+# %% right: reference
+SAXPY_CU = r"""
+__device__ float axpy(float alpha, float x, float y) {
+    return alpha * x + y;
+}
+
+extern "C" __global__ void saxpy(float alpha, const float* x, float* y, int n) {
+    int stride = blockDim.x * gridDim.x;
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += stride)
+        y[i] = axpy(alpha, x[i], y[i]);
+}
+"""
+
+# %% right: other words, 64-bit index, restrict, inlined helper
+SAXPY_CU = '''// y = alpha x + y
+extern "C" {
+
+static __forceinline__ __device__ void update(float &y, const float a, const float x)
+{
+    y = fmaf(a, x, y);
+}
+
+__global__ void saxpy(float alpha, float const* __restrict__ x, float* __restrict__ y, const int n)
+{
+    long long i = threadIdx.x + (long long)blockIdx.x * blockDim.x;
+    while (i < n) {
+        update(y[i], alpha, x[i]);
+        i += (long long)gridDim.x * blockDim.x; /* all threads */
+    }
+}
+
+}
+'''
+
+# %% right: a template, a macro, and the helper below the kernel
+SAXPY_CU = r"""
+#define THREADS (gridDim.x * blockDim.x)
+
+template <typename T> __device__ T add_scaled(T alpha, T x, T y);
+
+extern "C" __global__ void
+__launch_bounds__(1024)
+saxpy(float alpha, const float* x, float* y, int n) {
+    for (unsigned i = blockIdx.x * blockDim.x + threadIdx.x; i < unsigned(n); i += THREADS) {
+        y[i] = add_scaled<float>(alpha, x[i], y[i]);
+    }
+}
+
+template <typename T> __device__ T add_scaled(T alpha, T x, T y) { return alpha * x + y; }
+"""
+
+# %% wrong: a semicolon is missing — says "expected a"
+SAXPY_CU = r"""
+__device__ float axpy(float alpha, float x, float y) {
+    return alpha * x + y
+}
+
+extern "C" __global__ void saxpy(float alpha, const float* x, float* y, int n) {
+    int stride = blockDim.x * gridDim.x;
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += stride)
+        y[i] = axpy(alpha, x[i], y[i]);
+}
+"""
+
+# %% wrong: a name that does not exist — says "line 8"
+SAXPY_CU = r"""
+__device__ float axpy(float alpha, float x, float y) {
+    return alpha * x + y;
+}
+
+extern "C" __global__ void saxpy(float alpha, const float* x, float* y, int n) {
+    int stride = blockDim.x * gridDim.x;
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < size; i += stride)
+        y[i] = axpy(alpha, x[i], y[i]);
+}
+"""
+
+# %% wrong: Python's words — says "does not compile"
+SAXPY_CU = r"""
+__device__ float axpy(float alpha, float x, float y) {
+    return alpha * x + y;
+}
+
+extern "C" __global__ void saxpy(float alpha, const float* x, float* y, int n) {
+    int i = cuda.grid(1);
+    int stride = gridDim.x * blockDim.x;
+    for (; i < n; i += stride)
+        y[i] = axpy(alpha, x[i], y[i]);
+}
+"""
+
+# %% wrong: the host calls it in the string, as in a .cu file — says "does not compile"
+SAXPY_CU = r"""
+#include <stdio.h>
+
+__device__ float axpy(float alpha, float x, float y) { return alpha * x + y; }
+
+extern "C" __global__ void saxpy(float alpha, const float* x, float* y, int n) {
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x)
+        y[i] = axpy(alpha, x[i], y[i]);
+}
+
+int main() {
+    saxpy<<<8, 128>>>(2.0f, 0, 0, 0);
+    return 0;
+}
+"""
+
+# %% wrong: no extern "C" — says "without extern"
+SAXPY_CU = r"""
+__device__ float axpy(float alpha, float x, float y) { return alpha * x + y; }
+
+__global__ void saxpy(float alpha, const float* x, float* y, int n) {
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x)
+        y[i] = axpy(alpha, x[i], y[i]);
+}
+"""
+
+# %% wrong: another name — says "no saxpy"
+SAXPY_CU = r"""
+__device__ float axpy(float alpha, float x, float y) { return alpha * x + y; }
+
+extern "C" __global__ void saxpy_kernel(float alpha, const float* x, float* y, int n) {
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x)
+        y[i] = axpy(alpha, x[i], y[i]);
+}
+"""
+
+# %% wrong: alpha is a double — says "another signature"
+SAXPY_CU = r"""
+__device__ float axpy(float alpha, float x, float y) { return alpha * x + y; }
+
+extern "C" __global__ void saxpy(double alpha, const float* x, float* y, int n) {
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x)
+        y[i] = axpy(alpha, x[i], y[i]);
+}
+"""
+
+# %% wrong: a result of its own, as in Python — says "another signature"
+SAXPY_CU = r"""
+__device__ float axpy(float alpha, float x, float y) { return alpha * x + y; }
+
+extern "C" __global__ void saxpy(float alpha, const float* x, const float* y, float* out, int n) {
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x)
+        out[i] = axpy(alpha, x[i], y[i]);
+}
+"""
+
+# %% wrong: the kernel is a __device__ function — says "saxpy"
+SAXPY_CU = r"""
+__device__ float axpy(float alpha, float x, float y) { return alpha * x + y; }
+
+extern "C" __device__ void saxpy(float alpha, const float* x, float* y, int n) {
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x)
+        y[i] = axpy(alpha, x[i], y[i]);
+}
+"""
+
+# %% wrong: only declared — says "only declares"
+SAXPY_CU = r"""
+__device__ float axpy(float alpha, float x, float y) { return alpha * x + y; }
+
+extern "C" __global__ void saxpy(float alpha, const float* x, float* y, int n);
+"""
+
+# %% wrong: no helper — says "no __device__ function"
+SAXPY_CU = r"""
+extern "C" __global__ void saxpy(float alpha, const float* x, float* y, int n) {
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x)
+        y[i] = alpha * x[i] + y[i];  // no __device__ float axpy(float a) { } here
+}
+"""
+
+# %% wrong: a helper that nobody calls — says "no __device__ function"
+SAXPY_CU = r"""
+__device__ float axpy(float alpha, float x, float y) { return alpha * x + y; }
+
+extern "C" __global__ void saxpy(float alpha, const float* x, float* y, int n) {
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x)
+        y[i] = alpha * x[i] + y[i];
+}
+"""
+
+# %% wrong: neither loop nor guard — says "no guard"
+SAXPY_CU = r"""
+__device__ float axpy(float alpha, float x, float y) { return alpha * x + y; }
+
+extern "C" __global__ void saxpy(float alpha, const float* x, float* y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    y[i] = axpy(alpha, x[i], y[i]);
+}
+"""
+
+# %% wrong: one element for each thread — says "grid-stride"
+SAXPY_CU = r"""
+__device__ float axpy(float alpha, float x, float y) { return alpha * x + y; }
+
+extern "C" __global__ void saxpy(float alpha, const float* x, float* y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        y[i] = axpy(alpha, x[i], y[i]);
+}
+"""
+
+# %% wrong: the stride is one block — says "blockDim.x * gridDim.x"
+SAXPY_CU = r"""
+__device__ float axpy(float alpha, float x, float y) { return alpha * x + y; }
+
+extern "C" __global__ void saxpy(float alpha, const float* x, float* y, int n) {
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x)
+        y[i] = axpy(alpha, x[i], y[i]);
+}
+"""
+
+# %% wrong: a float64 constant — says "double precision"
+SAXPY_CU = r"""
+__device__ float axpy(float alpha, float x, float y) { return (2.0 * alpha * x + 2.0 * y) / 2.0; }
+
+extern "C" __global__ void saxpy(float alpha, const float* x, float* y, int n) {
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x)
+        y[i] = axpy(alpha, x[i], y[i]);
+}
+"""
+
+# %% wrong: a function instead of a string — says "string"
+def SAXPY_CU():
+    return "the kernel"
+
+# %% wrong: nothing in it — says "string"
+SAXPY_CU = None
+
+# %% wrong: empty — says "does not compile"
+SAXPY_CU = ""
+
+# %% wrong: bytes — says "must be a string"
+SAXPY_CU = b'extern "C" __global__ void saxpy(float alpha, const float* x, float* y, int n) {}'
+
+# %% hostile: reads a file of the grader's machine — earns 0
+SAXPY_CU = r"""
+#include "/etc/passwd"
+
+__device__ float axpy(float alpha, float x, float y) { return alpha * x + y; }
+
+extern "C" __global__ void saxpy(float alpha, const float* x, float* y, int n) {
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x)
+        y[i] = axpy(alpha, x[i], y[i]);
+}
+"""
+
+# %% wrong gpu: no guard — says "guard"
+SAXPY_CU = r"""
+__device__ float axpy(float alpha, float x, float y) { return alpha * x + y; }
+
+extern "C" __global__ void saxpy(float alpha, const float* x, float* y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    do {
+        y[i] = axpy(alpha, x[i], y[i]);
+        i += blockDim.x * gridDim.x;
+    } while (i < n);
+}
+"""
+
+# %% wrong gpu: one element too many — says "guard"
+SAXPY_CU = r"""
+__device__ float axpy(float alpha, float x, float y) { return alpha * x + y; }
+
+extern "C" __global__ void saxpy(float alpha, const float* x, float* y, int n) {
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i <= n; i += blockDim.x * gridDim.x)
+        y[i] = axpy(alpha, x[i], y[i]);
+}
+"""
+
+# %% wrong gpu: the stride is the number of blocks — says "expected"
+SAXPY_CU = r"""
+__device__ float axpy(float alpha, float x, float y) { return alpha * x + y; }
+
+extern "C" __global__ void saxpy(float alpha, const float* x, float* y, int n) {
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x)
+        y[i] = axpy(alpha, x[i], y[i]);
+}
+"""
+
+# %% wrong gpu: the index overflows — says "overflows"
+SAXPY_CU = r"""
+__device__ float axpy(float alpha, float x, float y) { return alpha * x + y; }
+
+extern "C" __global__ void saxpy(float alpha, const float* x, float* y, int n) {
+    for (unsigned i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x) {
+        short place = i;
+        if (place == i)
+            y[place] = axpy(alpha, x[place], y[place]);
+    }
+}
+"""
+
+# %% wrong gpu: forgets the old value of y — says "old value"
+SAXPY_CU = r"""
+__device__ float scaled(float alpha, float x) { return alpha * x; }
+
+extern "C" __global__ void saxpy(float alpha, const float* x, float* y, int n) {
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x)
+        y[i] = scaled(alpha, x[i]);
+}
+"""

@@ -1,0 +1,80 @@
+# %% right: reference
+def blocks_for(n, threads_per_block):
+    return (n + threads_per_block - 1) // threads_per_block
+
+# %% right: rounds a negative number down
+def blocks_for(n, threads_per_block):
+    return -(-n // threads_per_block)
+
+# %% right: quotient and remainder
+def blocks_for(n, threads_per_block):
+    blocks, left = divmod(n, threads_per_block)
+    return blocks + (left > 0)
+
+# %% right: NumPy's ceiling, as an int
+import numpy as np
+
+
+def blocks_for(n, threads_per_block):
+    return np.int64(np.ceil(n / threads_per_block))
+
+# %% wrong: floor — says "rounded down"
+def blocks_for(n, threads_per_block):
+    return n // threads_per_block
+
+# %% wrong: one too many at multiples — says "one block too many"
+def blocks_for(n, threads_per_block):
+    return n // threads_per_block + 1
+
+# %% wrong: at least one block, even for nothing — says "no elements need no block"
+def blocks_for(n, threads_per_block):
+    return max(1, -(-n // threads_per_block))
+
+# %% wrong: rounds to the nearest — says "rounded"
+def blocks_for(n, threads_per_block):
+    return round(n / threads_per_block)
+
+# %% wrong: the threads instead of the blocks — says "you returned 1024, expected 8"
+def blocks_for(n, threads_per_block):
+    return -(-n // threads_per_block) * threads_per_block
+
+# %% wrong: divides the wrong way round — says "you returned 1, expected 8"
+def blocks_for(n, threads_per_block):
+    return -(-threads_per_block // n) if n else 0
+
+# %% wrong: a float — says "expected an int"
+import numpy as np
+
+
+def blocks_for(n, threads_per_block):
+    return float(np.ceil(n / threads_per_block))
+
+# %% wrong: true division — says "you returned 7.8125"
+def blocks_for(n, threads_per_block):
+    return n / threads_per_block
+
+# %% wrong: adds a whole block before dividing — says "one block too many"
+def blocks_for(n, threads_per_block):
+    return (n + threads_per_block) // threads_per_block
+
+# %% wrong: prints instead of returning — says "is there a return statement"
+def blocks_for(n, threads_per_block):
+    print(-(-n // threads_per_block))
+
+# %% hostile: an int equal to everything — earns 0
+class Anything(int):
+    def __eq__(self, other):
+        return True
+
+    __hash__ = int.__hash__
+
+
+def blocks_for(n, threads_per_block):
+    return Anything(0)
+
+# %% hostile: ends the process — earns 0
+import os
+
+
+def blocks_for(n, threads_per_block):
+    os._exit(0)

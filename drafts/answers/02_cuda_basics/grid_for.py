@@ -1,0 +1,78 @@
+# %% right: reference
+def grid_for(shape, block):
+    rows, columns = shape
+    return (-(-columns // block[0]), -(-rows // block[1]))
+
+# %% right: backwards over the shape
+def grid_for(shape, block):
+    return tuple((extent + threads - 1) // threads for extent, threads in zip(reversed(shape), block))
+
+# %% right: NumPy, as a list of ints
+import numpy as np
+
+
+def grid_for(shape, block):
+    return np.ceil(np.array(shape)[::-1] / np.array(block)).astype(int).tolist()
+
+# %% wrong: x along the rows — says "x and y are swapped"
+def grid_for(shape, block):
+    return (-(-shape[0] // block[0]), -(-shape[1] // block[1]))
+
+# %% wrong: right numbers in the order of the shape — says "x and y are swapped"
+def grid_for(shape, block):
+    rows, columns = shape
+    return (-(-rows // block[1]), -(-columns // block[0]))
+
+# %% wrong: takes the block as (rows, columns) — says "its first number belongs to the columns"
+def grid_for(shape, block):
+    rows, columns = shape
+    return (-(-columns // block[1]), -(-rows // block[0]))
+
+# %% wrong: floor — says "rounded down"
+def grid_for(shape, block):
+    rows, columns = shape
+    return (columns // block[0], rows // block[1])
+
+# %% wrong: one too many at multiples — says "one block too many"
+def grid_for(shape, block):
+    rows, columns = shape
+    return (columns // block[0] + 1, rows // block[1] + 1)
+
+# %% wrong: threads instead of blocks — says "threads, not blocks"
+def grid_for(shape, block):
+    rows, columns = shape
+    return (-(-columns // block[0]) * block[0], -(-rows // block[1]) * block[1])
+
+# %% wrong: how many blocks there are in all — says "you returned 26"
+def grid_for(shape, block):
+    rows, columns = shape
+    return -(-columns // 32) * -(-rows // 8) // 16
+
+# %% wrong: rounds up only along x — says "you returned (32, 12)"
+def grid_for(shape, block):
+    rows, columns = shape
+    return (-(-columns // block[0]), rows // block[1])
+
+# %% wrong: floats — says "32.0"
+import numpy as np
+
+
+def grid_for(shape, block):
+    rows, columns = shape
+    return (float(np.ceil(columns / block[0])), float(np.ceil(rows / block[1])))
+
+# %% wrong: prints instead of returning — says "is there a return statement"
+def grid_for(shape, block):
+    rows, columns = shape
+    print(-(-columns // block[0]), -(-rows // block[1]))
+
+# %% hostile: a tuple equal to everything — earns 0
+class Anything(tuple):
+    def __eq__(self, other):
+        return True
+
+    __hash__ = tuple.__hash__
+
+
+def grid_for(shape, block):
+    return Anything((1, 1))

@@ -1,0 +1,396 @@
+# %% right: reference
+import numpy as np
+from numba import cuda
+
+from gpulab import empty
+
+
+@cuda.jit
+def saxpy_kernel(alpha, x, y, out):
+    for i in range(cuda.grid(1), out.size, cuda.gridsize(1)):
+        out[i] = alpha * x[i] + y[i]
+
+
+def saxpy(alpha, x, y):
+    out = empty(len(x), "float32")
+    saxpy_kernel[8, 128](np.float32(alpha), x, y, out)
+    return out
+
+# %% right: a while loop, the stride from its parts, alpha left as it is
+from numba import cuda
+
+from gpulab import empty
+
+
+@cuda.jit
+def saxpy_kernel(alpha, x, y, out):
+    i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
+    while i < x.shape[0]:
+        out[i] = alpha * x[i] + y[i]
+        i += cuda.gridDim.x * cuda.blockDim.x
+
+
+def saxpy(alpha, x, y):
+    out = empty(len(x), "float32")
+    saxpy_kernel[(8,), (128,)](alpha, x, y, out)
+    return out
+
+# %% right: from the end to the beginning, with a device function
+from numba import cuda, float32
+
+from gpulab import empty
+
+
+@cuda.jit(device=True)
+def scaled(alpha, value):
+    return float32(alpha) * value
+
+
+@cuda.jit
+def from_the_end(n, alpha, x, y, out):
+    thread = cuda.grid(1)
+    for i in range(n - 1 - thread, -1, -1024):
+        out[i] = scaled(alpha, x[i]) + y[i]
+
+
+def saxpy(alpha, x, y):
+    n = x.shape[0]
+    out = empty((n,), "float32")
+    launch = from_the_end[8, 128]
+    launch(n, float(alpha), x, y, out)
+    return out
+
+# %% wrong: one element per thread — says "one element per thread"
+from numba import cuda
+
+from gpulab import empty
+
+
+@cuda.jit
+def saxpy_kernel(alpha, x, y, out):
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = alpha * x[i] + y[i]
+
+
+def saxpy(alpha, x, y):
+    out = empty(len(x), "float32")
+    saxpy_kernel[8, 128](alpha, x, y, out)
+    return out
+
+# %% wrong: one element per thread, no guard — says "out of bounds"
+from numba import cuda
+
+from gpulab import empty
+
+
+@cuda.jit
+def saxpy_kernel(alpha, x, y, out):
+    i = cuda.grid(1)
+    out[i] = alpha * x[i] + y[i]
+
+
+def saxpy(alpha, x, y):
+    out = empty(len(x), "float32")
+    saxpy_kernel[8, 128](alpha, x, y, out)
+    return out
+
+# %% wrong: as many blocks as elements need — says "expected 8 × 128"
+from numba import cuda
+
+from gpulab import empty
+
+
+@cuda.jit
+def saxpy_kernel(alpha, x, y, out):
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = alpha * x[i] + y[i]
+
+
+def saxpy(alpha, x, y):
+    out = empty(len(x), "float32")
+    saxpy_kernel[-(-len(x) // 128), 128](alpha, x, y, out)
+    return out
+
+# %% wrong: 128 blocks of 8 threads — says "expected 8 × 128"
+from numba import cuda
+
+from gpulab import empty
+
+
+@cuda.jit
+def saxpy_kernel(alpha, x, y, out):
+    for i in range(cuda.grid(1), out.size, cuda.gridsize(1)):
+        out[i] = alpha * x[i] + y[i]
+
+
+def saxpy(alpha, x, y):
+    out = empty(len(x), "float32")
+    saxpy_kernel[128, 8](alpha, x, y, out)
+    return out
+
+# %% wrong: blockDim.x for gridDim.x in the stride — says "with blockdim.x for griddim.x"
+from numba import cuda
+
+from gpulab import empty
+
+
+@cuda.jit
+def saxpy_kernel(alpha, x, y, out):
+    start = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
+    for i in range(start, out.size, cuda.blockDim.x * cuda.blockDim.x):
+        out[i] = alpha * x[i] + y[i]
+
+
+def saxpy(alpha, x, y):
+    out = empty(len(x), "float32")
+    saxpy_kernel[8, 128](alpha, x, y, out)
+    return out
+
+# %% wrong: stride of one block — says "is the stride blockdim.x"
+from numba import cuda
+
+from gpulab import empty
+
+
+@cuda.jit
+def saxpy_kernel(alpha, x, y, out):
+    for i in range(cuda.grid(1), out.size, cuda.blockDim.x):
+        out[i] = alpha * x[i] + y[i]
+
+
+def saxpy(alpha, x, y):
+    out = empty(len(x), "float32")
+    saxpy_kernel[8, 128](alpha, x, y, out)
+    return out
+
+# %% wrong: stride of the number of blocks — says "is the stride griddim.x"
+from numba import cuda
+
+from gpulab import empty
+
+
+@cuda.jit
+def saxpy_kernel(alpha, x, y, out):
+    for i in range(cuda.grid(1), out.size, cuda.gridDim.x):
+        out[i] = alpha * x[i] + y[i]
+
+
+def saxpy(alpha, x, y):
+    out = empty(len(x), "float32")
+    saxpy_kernel[8, 128](alpha, x, y, out)
+    return out
+
+# %% wrong: starts at threadIdx, every block does everything — says "each element once"
+from numba import cuda
+
+from gpulab import empty
+
+
+@cuda.jit
+def saxpy_kernel(alpha, x, y, out):
+    for i in range(cuda.threadIdx.x, out.size, cuda.blockDim.x):
+        out[i] = alpha * x[i] + y[i]
+
+
+def saxpy(alpha, x, y):
+    out = empty(len(x), "float32")
+    saxpy_kernel[8, 128](alpha, x, y, out)
+    return out
+
+# %% wrong: every thread walks through a piece of its own — says "a piece of its own"
+from numba import cuda
+
+from gpulab import empty
+
+
+@cuda.jit
+def saxpy_kernel(alpha, x, y, out):
+    piece = (out.size + cuda.gridsize(1) - 1) // cuda.gridsize(1)
+    first = cuda.grid(1) * piece
+    for i in range(first, min(first + piece, out.size)):
+        out[i] = alpha * x[i] + y[i]
+
+
+def saxpy(alpha, x, y):
+    out = empty(len(x), "float32")
+    saxpy_kernel[8, 128](alpha, x, y, out)
+    return out
+
+# %% wrong: stops one early — says "elements differ"
+from numba import cuda
+
+from gpulab import empty
+
+
+@cuda.jit
+def saxpy_kernel(alpha, x, y, out):
+    for i in range(cuda.grid(1), out.size - 1, cuda.gridsize(1)):
+        out[i] = alpha * x[i] + y[i]
+
+
+def saxpy(alpha, x, y):
+    out = empty(len(x), "float32")
+    saxpy_kernel[8, 128](alpha, x, y, out)
+    return out
+
+# %% wrong: runs one too far — says "out of bounds"
+from numba import cuda
+
+from gpulab import empty
+
+
+@cuda.jit
+def saxpy_kernel(alpha, x, y, out):
+    for i in range(cuda.grid(1), out.size + 1, cuda.gridsize(1)):
+        out[i] = alpha * x[i] + y[i]
+
+
+def saxpy(alpha, x, y):
+    out = empty(len(x), "float32")
+    saxpy_kernel[8, 128](alpha, x, y, out)
+    return out
+
+# %% wrong: the index is an int16 and overflows — says "x[-32768] is out of bounds"
+from numba import cuda, int16
+
+from gpulab import empty
+
+
+@cuda.jit
+def saxpy_kernel(alpha, x, y, out):
+    i = int16(cuda.grid(1))
+    while i < out.size:
+        out[i] = alpha * x[i] + y[i]
+        i = int16(i + cuda.gridsize(1))
+
+
+def saxpy(alpha, x, y):
+    out = empty(len(x), "float32")
+    saxpy_kernel[8, 128](alpha, x, y, out)
+    return out
+
+# %% wrong: float64 result — says "float32 in, float32 out"
+from numba import cuda
+
+from gpulab import empty
+
+
+@cuda.jit
+def saxpy_kernel(alpha, x, y, out):
+    for i in range(cuda.grid(1), out.size, cuda.gridsize(1)):
+        out[i] = alpha * x[i] + y[i]
+
+
+def saxpy(alpha, x, y):
+    out = empty(len(x), "float64")
+    saxpy_kernel[8, 128](alpha, x, y, out)
+    return out
+
+# %% wrong: alpha belongs to y — says "elements differ"
+from numba import cuda
+
+from gpulab import empty
+
+
+@cuda.jit
+def saxpy_kernel(alpha, x, y, out):
+    for i in range(cuda.grid(1), out.size, cuda.gridsize(1)):
+        out[i] = x[i] + alpha * y[i]
+
+
+def saxpy(alpha, x, y):
+    out = empty(len(x), "float32")
+    saxpy_kernel[8, 128](alpha, x, y, out)
+    return out
+
+# %% wrong: alpha as an integer — says "elements differ"
+from numba import cuda
+
+from gpulab import empty
+
+
+@cuda.jit
+def saxpy_kernel(alpha, x, y, out):
+    for i in range(cuda.grid(1), out.size, cuda.gridsize(1)):
+        out[i] = alpha * x[i] + y[i]
+
+
+def saxpy(alpha, x, y):
+    out = empty(len(x), "float32")
+    saxpy_kernel[8, 128](int(alpha), x, y, out)
+    return out
+
+# %% wrong: result in y — says "changed an argument"
+from numba import cuda
+
+from gpulab import empty
+
+
+@cuda.jit
+def saxpy_kernel(alpha, x, y):
+    for i in range(cuda.grid(1), y.size, cuda.gridsize(1)):
+        y[i] = alpha * x[i] + y[i]
+
+
+def saxpy(alpha, x, y):
+    saxpy_kernel[8, 128](alpha, x, y)
+    return y
+
+# %% wrong: no return — says "is there a return statement"
+from numba import cuda
+
+from gpulab import empty
+
+
+@cuda.jit
+def saxpy_kernel(alpha, x, y, out):
+    for i in range(cuda.grid(1), out.size, cuda.gridsize(1)):
+        out[i] = alpha * x[i] + y[i]
+
+
+def saxpy(alpha, x, y):
+    out = empty(len(x), "float32")
+    saxpy_kernel[8, 128](alpha, x, y, out)
+
+# %% wrong: on the host — says "no kernel"
+import numpy as np
+
+
+def saxpy(alpha, x, y):
+    return np.float32(alpha) * x + y
+
+# %% wrong: one launch for every 1024 elements — says "expected 8 × 128 once"
+from numba import cuda
+
+from gpulab import empty
+
+
+@cuda.jit
+def saxpy_kernel(alpha, x, y, out, first):
+    i = first + cuda.grid(1)
+    if i < out.size:
+        out[i] = alpha * x[i] + y[i]
+
+
+def saxpy(alpha, x, y):
+    out = empty(len(x), "float32")
+    for first in range(0, len(x), 1024):
+        saxpy_kernel[8, 128](alpha, x, y, out, first)
+    return out
+
+# %% hostile: an array that is equal to everything — earns 0
+import numpy as np
+
+
+class Anything(np.ndarray):
+    def __eq__(self, other):
+        return np.bool_(True)
+
+    def __sub__(self, other):
+        return np.zeros(self.shape, "float32")
+
+
+def saxpy(alpha, x, y):
+    return np.zeros(len(x), "float32").view(Anything)

@@ -1,0 +1,1037 @@
+# %% right: reference
+import numpy as np
+from numba import cuda, float32
+
+from gpulab import device_array, to_numpy
+
+
+@cuda.jit
+def total_kernel(x, result):
+    tile = cuda.shared.array(256, float32)
+    me = cuda.threadIdx.x
+    mine = float32(0)
+    for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+        mine += x[i]
+    tile[me] = mine
+    cuda.syncthreads()
+    half = 128
+    while half > 0:
+        if me < half:
+            tile[me] += tile[me + half]
+        cuda.syncthreads()
+        half //= 2
+    if me == 0:
+        cuda.atomic.add(result, 0, tile[0])
+
+
+def total(x):
+    result = device_array(np.zeros(1, np.float32))
+    total_kernel[min(-(-x.shape[0] // 256), 1024), 256](x, result)
+    return float(to_numpy(result)[0])
+
+# %% right: shuffles within warps, one number a warp in shared memory
+import numpy as np
+from numba import cuda, float32
+
+from gpulab import device_array, to_numpy
+
+
+@cuda.jit(device=True)
+def warp_sum(value):
+    for delta in (16, 8, 4, 2, 1):
+        value += cuda.shfl_down_sync(0xFFFFFFFF, value, delta)
+    return value
+
+
+@cuda.jit
+def add_up(x, result):
+    sums = cuda.shared.array(32, float32)
+    t = cuda.threadIdx.x
+    value = float32(0)
+    for i in range(cuda.grid(1), x.shape[0], cuda.gridsize(1)):
+        value += x[i]
+    value = warp_sum(value)
+    if t % 32 == 0:
+        sums[t // 32] = value
+    cuda.syncthreads()
+    if t < 32:
+        value = sums[t] if t < cuda.blockDim.x // 32 else float32(0)
+        value = warp_sum(value)
+        if t == 0:
+            cuda.atomic.add(result, 0, value)
+
+
+def total(x):
+    result = device_array(np.array([0], dtype="float32"))
+    add_up[16, 128](x, result)
+    return to_numpy(result)[0]
+
+# %% right: one element a thread, neighbours added first, a guard for the tail
+import numpy as np
+from numba import cuda, float32
+
+from gpulab import device_array, to_numpy
+
+
+@cuda.jit
+def pairs(x, result):
+    tile = cuda.shared.array(shape=64, dtype=float32)
+    t, i = cuda.threadIdx.x, cuda.grid(1)
+    tile[t] = x[i] if i < len(x) else 0
+    stride = 1
+    while stride < 64:
+        cuda.syncthreads()
+        if t % (2 * stride) == 0:
+            tile[t] += tile[t + stride]
+        stride *= 2
+    if t == 0:
+        cuda.atomic.add(result, 0, tile[0])
+
+
+def total(x):
+    result = device_array(np.zeros(1, np.float32))
+    pairs[(len(x) + 63) // 64, 64](x, result)
+    return to_numpy(result).item()
+
+# %% right: a block of any size, halves rounded up
+import numpy as np
+from numba import cuda, float32
+
+from gpulab import device_array, to_numpy
+
+
+@cuda.jit
+def uneven(x, result):
+    tile = cuda.shared.array(96, float32)
+    t = cuda.threadIdx.x
+    mine = 0.0
+    for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+        mine += x[i]
+    tile[t] = mine
+    alive = 96
+    while alive > 1:
+        cuda.syncthreads()
+        half = (alive + 1) // 2
+        if t + half < alive:
+            tile[t] += tile[t + half]
+        alive = half
+    if t == 0:
+        cuda.atomic.add(result, 0, tile[0])
+
+
+def total(x):
+    result = device_array(np.zeros(1, np.float32))
+    uneven[5, 96](x, result)
+    return float(to_numpy(result)[0])
+
+# %% wrong: an atomic per element — says "atomic per element"
+import numpy as np
+from numba import cuda, float32
+
+from gpulab import device_array, to_numpy
+
+
+@cuda.jit
+def total_kernel(x, result):
+    i = cuda.grid(1)
+    if i < x.size:
+        cuda.atomic.add(result, 0, x[i])
+
+
+def total(x):
+    result = device_array(np.zeros(1, np.float32))
+    total_kernel[-(-x.shape[0] // 256), 256](x, result)
+    return float(to_numpy(result)[0])
+
+# %% wrong: an atomic per element, in shared memory — says "atomic per element"
+import numpy as np
+from numba import cuda, float32
+
+from gpulab import device_array, to_numpy
+
+
+@cuda.jit
+def total_kernel(x, result):
+    block_sum = cuda.shared.array(1, float32)
+    i = cuda.grid(1)
+    if cuda.threadIdx.x == 0:
+        block_sum[0] = 0
+    cuda.syncthreads()
+    if i < x.size:
+        cuda.atomic.add(block_sum, 0, x[i])
+    cuda.syncthreads()
+    if cuda.threadIdx.x == 0:
+        cuda.atomic.add(result, 0, block_sum[0])
+
+
+def total(x):
+    result = device_array(np.zeros(1, np.float32))
+    total_kernel[-(-x.shape[0] // 256), 256](x, result)
+    return float(to_numpy(result)[0])
+
+# %% wrong: an atomic per element, in blocks of one thread — says "atomic per element"
+import numpy as np
+from numba import cuda, float32
+
+from gpulab import device_array, to_numpy
+
+
+@cuda.jit
+def total_kernel(x, result):
+    cuda.atomic.add(result, 0, x[cuda.blockIdx.x])
+
+
+def total(x):
+    result = device_array(np.zeros(1, np.float32))
+    total_kernel[x.shape[0], 1](x, result)
+    return float(to_numpy(result)[0])
+
+# %% wrong: an atomic per thread — says "or per thread"
+import numpy as np
+from numba import cuda, float32
+
+from gpulab import device_array, to_numpy
+
+
+@cuda.jit
+def total_kernel(x, result):
+    mine = float32(0)
+    for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+        mine += x[i]
+    cuda.atomic.add(result, 0, mine)
+
+
+def total(x):
+    result = device_array(np.zeros(1, np.float32))
+    total_kernel[4, 128](x, result)
+    return float(to_numpy(result)[0])
+
+# %% wrong: drops the tail — says "tail"
+import numpy as np
+from numba import cuda, float32
+
+from gpulab import device_array, to_numpy
+
+
+@cuda.jit
+def total_kernel(x, result):
+    tile = cuda.shared.array(256, float32)
+    me = cuda.threadIdx.x
+    mine = float32(0)
+    i = cuda.grid(1)
+    if i < x.size // 256 * 256 or x.size < 256:
+        mine = x[i] if i < x.size else mine
+    tile[me] = mine
+    cuda.syncthreads()
+    half = 128
+    while half > 0:
+        if me < half:
+            tile[me] += tile[me + half]
+        cuda.syncthreads()
+        half //= 2
+    if me == 0:
+        cuda.atomic.add(result, 0, tile[0])
+
+
+def total(x):
+    result = device_array(np.zeros(1, np.float32))
+    total_kernel[max(x.shape[0] // 256, 1), 256](x, result)
+    return float(to_numpy(result)[0])
+
+# %% wrong: grid one block short — says "tail"
+import numpy as np
+from numba import cuda, float32
+
+from gpulab import device_array, to_numpy
+
+
+@cuda.jit
+def total_kernel(x, result):
+    tile = cuda.shared.array(256, float32)
+    me = cuda.threadIdx.x
+    mine = float32(0)
+    i = cuda.grid(1)
+    if i < x.size:
+        mine = x[i]
+    tile[me] = mine
+    cuda.syncthreads()
+    half = 128
+    while half > 0:
+        if me < half:
+            tile[me] += tile[me + half]
+        cuda.syncthreads()
+        half //= 2
+    if me == 0:
+        cuda.atomic.add(result, 0, tile[0])
+
+
+def total(x):
+    result = device_array(np.zeros(1, np.float32))
+    total_kernel[max(x.shape[0] // 256, 1), 256](x, result)
+    return float(to_numpy(result)[0])
+
+# %% wrong: a fixed grid, one element a thread — says "are missing"
+import numpy as np
+from numba import cuda, float32
+
+from gpulab import device_array, to_numpy
+
+
+@cuda.jit
+def total_kernel(x, result):
+    tile = cuda.shared.array(256, float32)
+    me = cuda.threadIdx.x
+    mine = float32(0)
+    i = cuda.grid(1)
+    if i < x.size:
+        mine = x[i]
+    tile[me] = mine
+    cuda.syncthreads()
+    half = 128
+    while half > 0:
+        if me < half:
+            tile[me] += tile[me + half]
+        cuda.syncthreads()
+        half //= 2
+    if me == 0:
+        cuda.atomic.add(result, 0, tile[0])
+
+
+def total(x):
+    result = device_array(np.zeros(1, np.float32))
+    total_kernel[2, 256](x, result)
+    return float(to_numpy(result)[0])
+
+# %% wrong: blockDim.x for gridsize in the stride — says "expected"
+import numpy as np
+from numba import cuda, float32
+
+from gpulab import device_array, to_numpy
+
+
+@cuda.jit
+def total_kernel(x, result):
+    tile = cuda.shared.array(256, float32)
+    me = cuda.threadIdx.x
+    mine = float32(0)
+    for i in range(cuda.grid(1), x.size, cuda.blockDim.x):
+        mine += x[i]
+    tile[me] = mine
+    cuda.syncthreads()
+    half = 128
+    while half > 0:
+        if me < half:
+            tile[me] += tile[me + half]
+        cuda.syncthreads()
+        half //= 2
+    if me == 0:
+        cuda.atomic.add(result, 0, tile[0])
+
+
+def total(x):
+    result = device_array(np.zeros(1, np.float32))
+    total_kernel[min(-(-x.shape[0] // 256), 1024), 256](x, result)
+    return float(to_numpy(result)[0])
+
+# %% wrong: no guard — says "x["
+import numpy as np
+from numba import cuda, float32
+
+from gpulab import device_array, to_numpy
+
+
+@cuda.jit
+def total_kernel(x, result):
+    tile = cuda.shared.array(256, float32)
+    me = cuda.threadIdx.x
+    mine = float32(0)
+    mine = x[cuda.grid(1)]
+    tile[me] = mine
+    cuda.syncthreads()
+    half = 128
+    while half > 0:
+        if me < half:
+            tile[me] += tile[me + half]
+        cuda.syncthreads()
+        half //= 2
+    if me == 0:
+        cuda.atomic.add(result, 0, tile[0])
+
+
+def total(x):
+    result = device_array(np.zeros(1, np.float32))
+    total_kernel[-(-x.shape[0] // 256), 256](x, result)
+    return float(to_numpy(result)[0])
+
+# %% wrong: no barrier in the tree — says "no barrier between"
+import numpy as np
+from numba import cuda, float32
+
+from gpulab import device_array, to_numpy
+
+
+@cuda.jit
+def total_kernel(x, result):
+    tile = cuda.shared.array(256, float32)
+    me = cuda.threadIdx.x
+    mine = float32(0)
+    for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+        mine += x[i]
+    tile[me] = mine
+    cuda.syncthreads()
+    half = 128
+    while half > 0:
+        if me < half:
+            tile[me] += tile[me + half]
+        half //= 2
+    if me == 0:
+        cuda.atomic.add(result, 0, tile[0])
+
+
+def total(x):
+    result = device_array(np.zeros(1, np.float32))
+    total_kernel[min(-(-x.shape[0] // 256), 1024), 256](x, result)
+    return float(to_numpy(result)[0])
+
+# %% wrong: no barrier before the tree — says "no barrier between"
+import numpy as np
+from numba import cuda, float32
+
+from gpulab import device_array, to_numpy
+
+
+@cuda.jit
+def total_kernel(x, result):
+    tile = cuda.shared.array(256, float32)
+    me = cuda.threadIdx.x
+    mine = float32(0)
+    for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+        mine += x[i]
+    tile[me] = mine
+    half = 128
+    while half > 0:
+        if me < half:
+            tile[me] += tile[me + half]
+        cuda.syncthreads()
+        half //= 2
+    if me == 0:
+        cuda.atomic.add(result, 0, tile[0])
+
+
+def total(x):
+    result = device_array(np.zeros(1, np.float32))
+    total_kernel[min(-(-x.shape[0] // 256), 1024), 256](x, result)
+    return float(to_numpy(result)[0])
+
+# %% wrong: barrier inside the divergent branch — says "barrier"
+import numpy as np
+from numba import cuda, float32
+
+from gpulab import device_array, to_numpy
+
+
+@cuda.jit
+def total_kernel(x, result):
+    tile = cuda.shared.array(256, float32)
+    me = cuda.threadIdx.x
+    mine = float32(0)
+    for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+        mine += x[i]
+    tile[me] = mine
+    cuda.syncthreads()
+    half = 128
+    while half > 0:
+        if me < half:
+            tile[me] += tile[me + half]
+            cuda.syncthreads()
+        half //= 2
+    if me == 0:
+        cuda.atomic.add(result, 0, tile[0])
+
+
+def total(x):
+    result = device_array(np.zeros(1, np.float32))
+    total_kernel[min(-(-x.shape[0] // 256), 1024), 256](x, result)
+    return float(to_numpy(result)[0])
+
+# %% wrong: threads without an element go home — says "barrier"
+import numpy as np
+from numba import cuda, float32
+
+from gpulab import device_array, to_numpy
+
+
+@cuda.jit
+def total_kernel(x, result):
+    tile = cuda.shared.array(256, float32)
+    me = cuda.threadIdx.x
+    if cuda.grid(1) >= x.size:
+        return
+    mine = float32(0)
+    for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+        mine += x[i]
+    tile[me] = mine
+    cuda.syncthreads()
+    half = 128
+    while half > 0:
+        if me < half:
+            tile[me] += tile[me + half]
+        cuda.syncthreads()
+        half //= 2
+    if me == 0:
+        cuda.atomic.add(result, 0, tile[0])
+
+
+def total(x):
+    result = device_array(np.zeros(1, np.float32))
+    total_kernel[min(-(-x.shape[0] // 256), 1024), 256](x, result)
+    return float(to_numpy(result)[0])
+
+# %% wrong: adds without an atomic — says "nothing orders two blocks"
+import numpy as np
+from numba import cuda, float32
+
+from gpulab import device_array, to_numpy
+
+
+@cuda.jit
+def total_kernel(x, result):
+    tile = cuda.shared.array(256, float32)
+    me = cuda.threadIdx.x
+    mine = float32(0)
+    for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+        mine += x[i]
+    tile[me] = mine
+    cuda.syncthreads()
+    half = 128
+    while half > 0:
+        if me < half:
+            tile[me] += tile[me + half]
+        cuda.syncthreads()
+        half //= 2
+    if me == 0:
+        result[0] += tile[0]
+
+
+def total(x):
+    result = device_array(np.zeros(1, np.float32))
+    total_kernel[min(-(-x.shape[0] // 256), 1024), 256](x, result)
+    return float(to_numpy(result)[0])
+
+# %% wrong: the last block wins — says "race"
+import numpy as np
+from numba import cuda, float32
+
+from gpulab import device_array, to_numpy
+
+
+@cuda.jit
+def total_kernel(x, result):
+    tile = cuda.shared.array(256, float32)
+    me = cuda.threadIdx.x
+    mine = float32(0)
+    for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+        mine += x[i]
+    tile[me] = mine
+    cuda.syncthreads()
+    half = 128
+    while half > 0:
+        if me < half:
+            tile[me] += tile[me + half]
+        cuda.syncthreads()
+        half //= 2
+    if me == 0:
+        result[0] = tile[0]
+
+
+def total(x):
+    result = device_array(np.zeros(1, np.float32))
+    total_kernel[min(-(-x.shape[0] // 256), 1024), 256](x, result)
+    return float(to_numpy(result)[0])
+
+# %% wrong: every thread hands in the sum — says "expected"
+import numpy as np
+from numba import cuda, float32
+
+from gpulab import device_array, to_numpy
+
+
+@cuda.jit
+def total_kernel(x, result):
+    tile = cuda.shared.array(256, float32)
+    me = cuda.threadIdx.x
+    mine = float32(0)
+    for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+        mine += x[i]
+    tile[me] = mine
+    cuda.syncthreads()
+    half = 128
+    while half > 0:
+        if me < half:
+            tile[me] += tile[me + half]
+        cuda.syncthreads()
+        half //= 2
+    if True:
+        cuda.atomic.add(result, 0, tile[0])
+
+
+def total(x):
+    result = device_array(np.zeros(1, np.float32))
+    total_kernel[min(-(-x.shape[0] // 256), 1024), 256](x, result)
+    return float(to_numpy(result)[0])
+
+# %% wrong: the tree stops too early — says "too early"
+import numpy as np
+from numba import cuda, float32
+
+from gpulab import device_array, to_numpy
+
+
+@cuda.jit
+def total_kernel(x, result):
+    tile = cuda.shared.array(256, float32)
+    me = cuda.threadIdx.x
+    mine = float32(0)
+    for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+        mine += x[i]
+    tile[me] = mine
+    cuda.syncthreads()
+    half = 128
+    while half > 1:
+        if me < half:
+            tile[me] += tile[me + half]
+        cuda.syncthreads()
+        half //= 2
+    if me == 0:
+        cuda.atomic.add(result, 0, tile[0])
+
+
+def total(x):
+    result = device_array(np.zeros(1, np.float32))
+    total_kernel[min(-(-x.shape[0] // 256), 1024), 256](x, result)
+    return float(to_numpy(result)[0])
+
+# %% wrong: the tree starts with the whole block — says "tile["
+import numpy as np
+from numba import cuda, float32
+
+from gpulab import device_array, to_numpy
+
+
+@cuda.jit
+def total_kernel(x, result):
+    tile = cuda.shared.array(256, float32)
+    me = cuda.threadIdx.x
+    mine = float32(0)
+    for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+        mine += x[i]
+    tile[me] = mine
+    cuda.syncthreads()
+    half = 256
+    while half > 0:
+        if me < half:
+            tile[me] += tile[me + half]
+        cuda.syncthreads()
+        half //= 2
+    if me == 0:
+        cuda.atomic.add(result, 0, tile[0])
+
+
+def total(x):
+    result = device_array(np.zeros(1, np.float32))
+    total_kernel[min(-(-x.shape[0] // 256), 1024), 256](x, result)
+    return float(to_numpy(result)[0])
+
+# %% wrong: a block that is no power of two — says "expected"
+import numpy as np
+from numba import cuda, float32
+
+from gpulab import device_array, to_numpy
+
+
+@cuda.jit
+def total_kernel(x, result):
+    tile = cuda.shared.array(100, float32)
+    me = cuda.threadIdx.x
+    mine = float32(0)
+    for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+        mine += x[i]
+    tile[me] = mine
+    cuda.syncthreads()
+    half = 50
+    while half > 0:
+        if me < half:
+            tile[me] += tile[me + half]
+        cuda.syncthreads()
+        half //= 2
+    if me == 0:
+        cuda.atomic.add(result, 0, tile[0])
+
+
+def total(x):
+    result = device_array(np.zeros(1, np.float32))
+    total_kernel[min(-(-x.shape[0] // 100), 1024), 100](x, result)
+    return float(to_numpy(result)[0])
+
+# %% wrong: shared tile one short — says "tile"
+import numpy as np
+from numba import cuda, float32
+
+from gpulab import device_array, to_numpy
+
+
+@cuda.jit
+def total_kernel(x, result):
+    tile = cuda.shared.array(255, float32)
+    me = cuda.threadIdx.x
+    mine = float32(0)
+    for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+        mine += x[i]
+    tile[me] = mine
+    cuda.syncthreads()
+    half = 128
+    while half > 0:
+        if me < half:
+            tile[me] += tile[me + half]
+        cuda.syncthreads()
+        half //= 2
+    if me == 0:
+        cuda.atomic.add(result, 0, tile[0])
+
+
+def total(x):
+    result = device_array(np.zeros(1, np.float32))
+    total_kernel[min(-(-x.shape[0] // 256), 1024), 256](x, result)
+    return float(to_numpy(result)[0])
+
+# %% wrong: shared memory over the limit — says "shared memory"
+import numpy as np
+from numba import cuda, float32
+
+from gpulab import device_array, to_numpy
+
+
+@cuda.jit
+def total_kernel(x, result):
+    tile = cuda.shared.array(65536, float32)
+    me = cuda.threadIdx.x
+    mine = float32(0)
+    for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+        mine += x[i]
+    tile[me] = mine
+    cuda.syncthreads()
+    half = 128
+    while half > 0:
+        if me < half:
+            tile[me] += tile[me + half]
+        cuda.syncthreads()
+        half //= 2
+    if me == 0:
+        cuda.atomic.add(result, 0, tile[0])
+
+
+def total(x):
+    result = device_array(np.zeros(1, np.float32))
+    total_kernel[min(-(-x.shape[0] // 256), 1024), 256](x, result)
+    return float(to_numpy(result)[0])
+
+# %% wrong: result not set to zero — says "expected"
+import numpy as np
+from numba import cuda, float32
+
+from gpulab import device_array, empty, to_numpy
+
+
+@cuda.jit
+def total_kernel(x, result):
+    tile = cuda.shared.array(256, float32)
+    me = cuda.threadIdx.x
+    mine = float32(0)
+    for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+        mine += x[i]
+    tile[me] = mine
+    cuda.syncthreads()
+    half = 128
+    while half > 0:
+        if me < half:
+            tile[me] += tile[me + half]
+        cuda.syncthreads()
+        half //= 2
+    if me == 0:
+        cuda.atomic.add(result, 0, tile[0])
+
+
+def total(x):
+    result = empty(1, "float32")
+    total_kernel[min(-(-x.shape[0] // 256), 1024), 256](x, result)
+    return float(to_numpy(result)[0])
+
+# %% wrong: counts elements — says "expected"
+import numpy as np
+from numba import cuda, float32
+
+from gpulab import device_array, to_numpy
+
+
+@cuda.jit
+def total_kernel(x, result):
+    tile = cuda.shared.array(256, float32)
+    me = cuda.threadIdx.x
+    mine = float32(0)
+    for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+        mine += float32(1)
+    tile[me] = mine
+    cuda.syncthreads()
+    half = 128
+    while half > 0:
+        if me < half:
+            tile[me] += tile[me + half]
+        cuda.syncthreads()
+        half //= 2
+    if me == 0:
+        cuda.atomic.add(result, 0, tile[0])
+
+
+def total(x):
+    result = device_array(np.zeros(1, np.float32))
+    total_kernel[min(-(-x.shape[0] // 256), 1024), 256](x, result)
+    return float(to_numpy(result)[0])
+
+# %% wrong: absolute values — says "negative"
+import numpy as np
+from numba import cuda, float32
+
+from gpulab import device_array, to_numpy
+
+
+@cuda.jit
+def total_kernel(x, result):
+    tile = cuda.shared.array(256, float32)
+    me = cuda.threadIdx.x
+    mine = float32(0)
+    for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+        mine += abs(x[i])
+    tile[me] = mine
+    cuda.syncthreads()
+    half = 128
+    while half > 0:
+        if me < half:
+            tile[me] += tile[me + half]
+        cuda.syncthreads()
+        half //= 2
+    if me == 0:
+        cuda.atomic.add(result, 0, tile[0])
+
+
+def total(x):
+    result = device_array(np.zeros(1, np.float32))
+    total_kernel[min(-(-x.shape[0] // 256), 1024), 256](x, result)
+    return float(to_numpy(result)[0])
+
+# %% wrong: returns the array — says "take the number out"
+import numpy as np
+from numba import cuda, float32
+
+from gpulab import device_array, to_numpy
+
+
+@cuda.jit
+def total_kernel(x, result):
+    tile = cuda.shared.array(256, float32)
+    me = cuda.threadIdx.x
+    mine = float32(0)
+    for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+        mine += x[i]
+    tile[me] = mine
+    cuda.syncthreads()
+    half = 128
+    while half > 0:
+        if me < half:
+            tile[me] += tile[me + half]
+        cuda.syncthreads()
+        half //= 2
+    if me == 0:
+        cuda.atomic.add(result, 0, tile[0])
+
+
+def total(x):
+    result = device_array(np.zeros(1, np.float32))
+    total_kernel[min(-(-x.shape[0] // 256), 1024), 256](x, result)
+    return result
+
+# %% wrong: returns an int of it, halved by a slip — says "expected"
+import numpy as np
+from numba import cuda, float32
+
+from gpulab import device_array, to_numpy
+
+
+@cuda.jit
+def total_kernel(x, result):
+    tile = cuda.shared.array(256, float32)
+    me = cuda.threadIdx.x
+    mine = float32(0)
+    for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+        mine += x[i]
+    tile[me] = mine
+    cuda.syncthreads()
+    half = 128
+    while half > 0:
+        if me < half:
+            tile[me] += tile[me + half]
+        cuda.syncthreads()
+        half //= 2
+    if me == 0:
+        cuda.atomic.add(result, 0, tile[0])
+
+
+def total(x):
+    result = device_array(np.zeros(1, np.float32))
+    total_kernel[min(-(-x.shape[0] // 256), 1024), 256](x, result)
+    return int(to_numpy(result)[0]) // 2
+
+# %% wrong: no return — says "None"
+import numpy as np
+from numba import cuda, float32
+
+from gpulab import device_array, to_numpy
+
+
+@cuda.jit
+def total_kernel(x, result):
+    tile = cuda.shared.array(256, float32)
+    me = cuda.threadIdx.x
+    mine = float32(0)
+    for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+        mine += x[i]
+    tile[me] = mine
+    cuda.syncthreads()
+    half = 128
+    while half > 0:
+        if me < half:
+            tile[me] += tile[me + half]
+        cuda.syncthreads()
+        half //= 2
+    if me == 0:
+        cuda.atomic.add(result, 0, tile[0])
+
+
+def total(x):
+    result = device_array(np.zeros(1, np.float32))
+    total_kernel[min(-(-x.shape[0] // 256), 1024), 256](x, result)
+    float(to_numpy(result)[0])
+
+# %% wrong: summed on the host — says "no kernel was launched"
+import numpy as np
+
+from gpulab import to_numpy
+
+
+def total(x):
+    return float(np.sum(to_numpy(x), dtype=np.float64))
+
+# %% wrong: summed on the host beside an idle kernel — says "did not read all"
+import numpy as np
+from numba import cuda
+
+from gpulab import to_numpy
+
+
+@cuda.jit
+def idle(x):
+    pass
+
+
+def total(x):
+    idle[64, 32](x)
+    return float(np.sum(to_numpy(x), dtype=np.float64))
+
+# %% wrong: no element for the first thread — says "expected"
+import numpy as np
+from numba import cuda, float32
+
+from gpulab import device_array, to_numpy
+
+
+@cuda.jit
+def total_kernel(x, result):
+    tile = cuda.shared.array(256, float32)
+    me = cuda.threadIdx.x
+    mine = float32(0)
+    for i in range(cuda.grid(1) + 1, x.size, cuda.gridsize(1)):
+        mine += x[i]
+    tile[me] = mine
+    cuda.syncthreads()
+    half = 128
+    while half > 0:
+        if me < half:
+            tile[me] += tile[me + half]
+        cuda.syncthreads()
+        half //= 2
+    if me == 0:
+        cuda.atomic.add(result, 0, tile[0])
+
+
+def total(x):
+    result = device_array(np.zeros(1, np.float32))
+    total_kernel[min(-(-x.shape[0] // 256), 1024), 256](x, result)
+    return float(to_numpy(result)[0])
+
+# %% wrong: a loop that never ends — says "end"
+import numpy as np
+from numba import cuda, float32
+
+from gpulab import device_array, to_numpy
+
+
+@cuda.jit
+def total_kernel(x, result):
+    tile = cuda.shared.array(256, float32)
+    me = cuda.threadIdx.x
+    mine = float32(0)
+    for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+        mine += x[i]
+    tile[me] = mine
+    cuda.syncthreads()
+    half = 128
+    while half > 0:
+        if me < half:
+            tile[me] += tile[me + half]
+        cuda.syncthreads()
+        half = max(half // 2, 1)
+    if me == 0:
+        cuda.atomic.add(result, 0, tile[0])
+
+
+def total(x):
+    result = device_array(np.zeros(1, np.float32))
+    total_kernel[min(-(-x.shape[0] // 256), 1024), 256](x, result)
+    return float(to_numpy(result)[0])
+
+# %% hostile: an object equal to everything — earns 0
+class Anything:
+    def __eq__(self, other):
+        return True
+
+    __le__ = __ge__ = __lt__ = __gt__ = __eq__
+    __sub__ = __rsub__ = __abs__ = __mul__ = __rmul__ = __add__ = __radd__ = lambda self, *other: self
+    __hash__ = None
+
+    def __float__(self):
+        return 1.0
+
+
+def total(x):
+    return Anything()
+
+# %% hostile: takes the expected sum from its caller — earns 0
+import sys
+
+
+def total(x):
+    frame = sys._getframe(1)
+    while frame is not None:
+        if "launches" in frame.f_locals:
+            frame.f_locals["launches"].append({"races": [], "global_atomics": 0, "blocks": 1, "global_reads": 10**9, "shared_atomics": 0})
+        frame = frame.f_back
+    return float(x.sum()) + 1

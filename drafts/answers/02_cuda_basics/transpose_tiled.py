@@ -1,0 +1,806 @@
+# %% right: reference
+from numba import cuda, float32
+
+from gpulab import empty
+
+
+@cuda.jit
+def turn(x, out):
+    tile = cuda.shared.array((32, 33), float32)
+    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+    column, row = cuda.blockIdx.x * 32 + tx, cuda.blockIdx.y * 32 + ty
+    for step in range(0, 32, 8):
+        if row + step < x.shape[0] and column < x.shape[1]:
+            tile[ty + step, tx] = x[row + step, column]
+    cuda.syncthreads()
+    column, row = cuda.blockIdx.y * 32 + tx, cuda.blockIdx.x * 32 + ty
+    for step in range(0, 32, 8):
+        if row + step < out.shape[0] and column < out.shape[1]:
+            out[row + step, column] = tile[tx, ty + step]
+
+
+def transpose_tiled(x):
+    rows, columns = x.shape
+    out = empty((columns, rows), "float32")
+    turn[(-(-columns // 32), -(-rows // 32)), (32, 8)](x, out)
+    return out
+
+# %% right: one thread an element, turned while storing into the tile
+from numba import cuda, float32
+
+from gpulab import empty
+
+
+@cuda.jit
+def turn(x, out):
+    tile = cuda.shared.array((32, 33), float32)
+    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+    column, row = cuda.grid(2)
+    if row < x.shape[0] and column < x.shape[1]:
+        tile[tx, ty] = x[row, column]
+    cuda.syncthreads()
+    column, row = cuda.blockIdx.y * 32 + tx, cuda.blockIdx.x * 32 + ty
+    if row < out.shape[0] and column < out.shape[1]:
+        out[row, column] = tile[ty, tx]
+
+
+def transpose_tiled(x):
+    rows, columns = x.shape
+    out = empty((columns, rows), "float32")
+    turn[(-(-columns // 32), -(-rows // 32)), (32, 32)](x, out)
+    return out
+
+# %% right: no padding, columns of the tile swapped by exclusive or
+import numpy as np
+from numba import cuda, float32
+
+from gpulab import empty
+
+T = 32
+
+
+@cuda.jit
+def swizzled(source, target):
+    tile = cuda.shared.array(1024, float32)
+    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+    bx, by = cuda.blockIdx.x, cuda.blockIdx.y
+    for j in range(ty, T, cuda.blockDim.y):
+        if by * T + j < source.shape[0] and bx * T + tx < source.shape[1]:
+            tile[j * T + (tx ^ j)] = source[by * T + j, bx * T + tx]
+    cuda.syncthreads()
+    for j in range(ty, T, cuda.blockDim.y):
+        if bx * T + j < source.shape[1] and by * T + tx < source.shape[0]:
+            target[bx * T + j, by * T + tx] = tile[tx * T + (j ^ tx)]
+
+
+def transpose_tiled(x):
+    rows, columns = tuple(x.shape)
+    out = empty((columns, rows), np.float32)
+    swizzled[((columns + 31) // 32, (rows + 31) // 32), (32, 4)](x, out)
+    return out
+
+# %% right: tiles dealt out in a loop, dynamic shared memory
+from numba import cuda, float32
+
+from gpulab import empty
+
+
+@cuda.jit
+def turn(x, out, across, tiles):
+    tile = cuda.shared.array(0, float32)
+    lane, line = cuda.threadIdx.x, cuda.threadIdx.y
+    for number in range(cuda.blockIdx.x, tiles, cuda.gridDim.x):
+        top, left = number // across * 32, number % across * 32
+        if top + line < x.shape[0] and left + lane < x.shape[1]:
+            tile[line * 33 + lane] = x[top + line, left + lane]
+        cuda.syncthreads()
+        if left + line < out.shape[0] and top + lane < out.shape[1]:
+            out[left + line, top + lane] = tile[lane * 33 + line]
+        cuda.syncthreads()
+
+
+def transpose_tiled(x):
+    down, across = (-(-extent // 32) for extent in x.shape)
+    out = empty((x.shape[1], x.shape[0]), "float32")
+    turn[min(down * across, 4), (32, 32), 0, 4 * 32 * 33](x, out, across, down * across)
+    return out
+
+# %% wrong: naive, reads along rows — says "the writes take"
+from numba import cuda, float32
+
+from gpulab import empty
+
+
+@cuda.jit
+def turn(x, out):
+    column, row = cuda.grid(2)
+    if row < x.shape[0] and column < x.shape[1]:
+        out[column, row] = x[row, column]
+
+
+def transpose_tiled(x):
+    rows, columns = x.shape
+    out = empty((columns, rows), "float32")
+    turn[(-(-columns // 32), -(-rows // 32)), (32, 32)](x, out)
+    return out
+
+# %% wrong: naive, writes along rows — says "the reads take"
+from numba import cuda, float32
+
+from gpulab import empty
+
+
+@cuda.jit
+def turn(x, out):
+    column, row = cuda.grid(2)
+    if row < out.shape[0] and column < out.shape[1]:
+        out[row, column] = x[column, row]
+
+
+def transpose_tiled(x):
+    rows, columns = x.shape
+    out = empty((columns, rows), "float32")
+    turn[(-(-rows // 32), -(-columns // 32)), (32, 32)](x, out)
+    return out
+
+# %% wrong: unpadded tile — says "pad the tile"
+from numba import cuda, float32
+
+from gpulab import empty
+
+
+@cuda.jit
+def turn(x, out):
+    tile = cuda.shared.array((32, 32), float32)
+    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+    column, row = cuda.grid(2)
+    if row < x.shape[0] and column < x.shape[1]:
+        tile[ty, tx] = x[row, column]
+    cuda.syncthreads()
+    column, row = cuda.blockIdx.y * 32 + tx, cuda.blockIdx.x * 32 + ty
+    if row < out.shape[0] and column < out.shape[1]:
+        out[row, column] = tile[tx, ty]
+
+
+def transpose_tiled(x):
+    rows, columns = x.shape
+    out = empty((columns, rows), "float32")
+    turn[(-(-columns // 32), -(-rows // 32)), (32, 32)](x, out)
+    return out
+
+# %% wrong: padded by two — says "bank conflicts of degree 2"
+from numba import cuda, float32
+
+from gpulab import empty
+
+
+@cuda.jit
+def turn(x, out):
+    tile = cuda.shared.array((32, 34), float32)
+    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+    column, row = cuda.grid(2)
+    if row < x.shape[0] and column < x.shape[1]:
+        tile[ty, tx] = x[row, column]
+    cuda.syncthreads()
+    column, row = cuda.blockIdx.y * 32 + tx, cuda.blockIdx.x * 32 + ty
+    if row < out.shape[0] and column < out.shape[1]:
+        out[row, column] = tile[tx, ty]
+
+
+def transpose_tiled(x):
+    rows, columns = x.shape
+    out = empty((columns, rows), "float32")
+    turn[(-(-columns // 32), -(-rows // 32)), (32, 32)](x, out)
+    return out
+
+# %% wrong: padded in the wrong dimension — says "bank conflicts"
+from numba import cuda, float32
+
+from gpulab import empty
+
+
+@cuda.jit
+def turn(x, out):
+    tile = cuda.shared.array((33, 32), float32)
+    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+    column, row = cuda.grid(2)
+    if row < x.shape[0] and column < x.shape[1]:
+        tile[ty, tx] = x[row, column]
+    cuda.syncthreads()
+    column, row = cuda.blockIdx.y * 32 + tx, cuda.blockIdx.x * 32 + ty
+    if row < out.shape[0] and column < out.shape[1]:
+        out[row, column] = tile[tx, ty]
+
+
+def transpose_tiled(x):
+    rows, columns = x.shape
+    out = empty((columns, rows), "float32")
+    turn[(-(-columns // 32), -(-rows // 32)), (32, 32)](x, out)
+    return out
+
+# %% wrong: tiles of 16 × 16, padded — says "bank conflicts of degree 2"
+from numba import cuda, float32
+
+from gpulab import empty
+
+
+@cuda.jit
+def turn(x, out):
+    tile = cuda.shared.array((16, 17), float32)
+    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+    column, row = cuda.grid(2)
+    if row < x.shape[0] and column < x.shape[1]:
+        tile[ty, tx] = x[row, column]
+    cuda.syncthreads()
+    column, row = cuda.blockIdx.y * 16 + tx, cuda.blockIdx.x * 16 + ty
+    if row < out.shape[0] and column < out.shape[1]:
+        out[row, column] = tile[tx, ty]
+
+
+def transpose_tiled(x):
+    rows, columns = x.shape
+    out = empty((columns, rows), "float32")
+    turn[(-(-columns // 16), -(-rows // 16)), (16, 16)](x, out)
+    return out
+
+# %% wrong: reads through the tile, and writes down columns — says "the writes take"
+from numba import cuda, float32
+
+from gpulab import empty
+
+
+@cuda.jit
+def turn(x, out):
+    tile = cuda.shared.array((32, 33), float32)
+    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+    column, row = cuda.grid(2)
+    if row < x.shape[0] and column < x.shape[1]:
+        tile[ty, tx] = x[row, column]
+    cuda.syncthreads()
+    if row < x.shape[0] and column < x.shape[1]:
+        out[column, row] = tile[ty, tx]
+
+
+def transpose_tiled(x):
+    rows, columns = x.shape
+    out = empty((columns, rows), "float32")
+    turn[(-(-columns // 32), -(-rows // 32)), (32, 32)](x, out)
+    return out
+
+# %% wrong: the block stays where it was — says "stands where it stood"
+from numba import cuda, float32
+
+from gpulab import empty
+
+
+@cuda.jit
+def turn(x, out):
+    tile = cuda.shared.array((32, 33), float32)
+    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+    column, row = cuda.grid(2)
+    if row < x.shape[0] and column < x.shape[1]:
+        tile[ty, tx] = x[row, column]
+    cuda.syncthreads()
+    column, row = cuda.blockIdx.x * 32 + tx, cuda.blockIdx.y * 32 + ty
+    if row < out.shape[0] and column < out.shape[1]:
+        out[row, column] = tile[tx, ty]
+
+
+def transpose_tiled(x):
+    rows, columns = x.shape
+    out = empty((columns, rows), "float32")
+    turn[(-(-columns // 32), -(-rows // 32)), (32, 32)](x, out)
+    return out
+
+# %% wrong: tiles move and do not turn — says "not transposed"
+from numba import cuda, float32
+
+from gpulab import empty
+
+
+@cuda.jit
+def turn(x, out):
+    tile = cuda.shared.array((32, 33), float32)
+    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+    column, row = cuda.grid(2)
+    if row < x.shape[0] and column < x.shape[1]:
+        tile[ty, tx] = x[row, column]
+    cuda.syncthreads()
+    column, row = cuda.blockIdx.y * 32 + tx, cuda.blockIdx.x * 32 + ty
+    if row < out.shape[0] and column < out.shape[1]:
+        out[row, column] = tile[ty, tx]
+
+
+def transpose_tiled(x):
+    rows, columns = x.shape
+    out = empty((columns, rows), "float32")
+    turn[(-(-columns // 32), -(-rows // 32)), (32, 32)](x, out)
+    return out
+
+# %% wrong: a copy — says "expected"
+from numba import cuda, float32
+
+from gpulab import empty
+
+
+@cuda.jit
+def turn(x, out):
+    column, row = cuda.grid(2)
+    if row < x.shape[0] and column < x.shape[1]:
+        out[row, column] = x[row, column]
+
+
+def transpose_tiled(x):
+    rows, columns = x.shape
+    out = empty((rows, columns), "float32")
+    turn[(-(-columns // 32), -(-rows // 32)), (32, 32)](x, out)
+    return out
+
+# %% wrong: the elements in the old order, in the new shape — says "itself, not transposed"
+from numba import cuda, float32
+
+from gpulab import empty
+
+
+@cuda.jit
+def turn(x, out):
+    column, row = cuda.grid(2)
+    if row < x.shape[0] and column < x.shape[1]:
+        place = row * x.shape[1] + column
+        out[place // out.shape[1], place % out.shape[1]] = x[row, column]
+
+
+def transpose_tiled(x):
+    rows, columns = x.shape
+    out = empty((columns, rows), "float32")
+    turn[(-(-columns // 32), -(-rows // 32)), (32, 32)](x, out)
+    return out
+
+# %% wrong: result in the shape of the input — says "shape"
+from numba import cuda, float32
+
+from gpulab import empty
+
+
+@cuda.jit
+def turn(x, out):
+    tile = cuda.shared.array((32, 33), float32)
+    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+    column, row = cuda.grid(2)
+    if row < x.shape[0] and column < x.shape[1]:
+        tile[ty, tx] = x[row, column]
+    cuda.syncthreads()
+    column, row = cuda.blockIdx.y * 32 + tx, cuda.blockIdx.x * 32 + ty
+    if row < out.shape[0] and column < out.shape[1]:
+        out[row, column] = tile[tx, ty]
+
+
+def transpose_tiled(x):
+    rows, columns = x.shape
+    out = empty((rows, columns), "float32")
+    turn[(-(-columns // 32), -(-rows // 32)), (32, 32)](x, out)
+    return out
+
+# %% wrong: x along rows in the grid — says "expected"
+from numba import cuda, float32
+
+from gpulab import empty
+
+
+@cuda.jit
+def turn(x, out):
+    tile = cuda.shared.array((32, 33), float32)
+    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+    column, row = cuda.grid(2)
+    if row < x.shape[0] and column < x.shape[1]:
+        tile[ty, tx] = x[row, column]
+    cuda.syncthreads()
+    column, row = cuda.blockIdx.y * 32 + tx, cuda.blockIdx.x * 32 + ty
+    if row < out.shape[0] and column < out.shape[1]:
+        out[row, column] = tile[tx, ty]
+
+
+def transpose_tiled(x):
+    rows, columns = x.shape
+    out = empty((columns, rows), "float32")
+    turn[(-(-rows // 32), -(-columns // 32)), (32, 32)](x, out)
+    return out
+
+# %% wrong: grid rounded down — says "expected"
+from numba import cuda, float32
+
+from gpulab import empty
+
+
+@cuda.jit
+def turn(x, out):
+    tile = cuda.shared.array((32, 33), float32)
+    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+    column, row = cuda.grid(2)
+    if row < x.shape[0] and column < x.shape[1]:
+        tile[ty, tx] = x[row, column]
+    cuda.syncthreads()
+    column, row = cuda.blockIdx.y * 32 + tx, cuda.blockIdx.x * 32 + ty
+    if row < out.shape[0] and column < out.shape[1]:
+        out[row, column] = tile[tx, ty]
+
+
+def transpose_tiled(x):
+    rows, columns = x.shape
+    out = empty((columns, rows), "float32")
+    turn[(max(columns // 32, 1), max(rows // 32, 1)), (32, 32)](x, out)
+    return out
+
+# %% wrong: no guard while reading — says "x["
+from numba import cuda, float32
+
+from gpulab import empty
+
+
+@cuda.jit
+def turn(x, out):
+    tile = cuda.shared.array((32, 33), float32)
+    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+    column, row = cuda.grid(2)
+    if True:
+        tile[ty, tx] = x[row, column]
+    cuda.syncthreads()
+    column, row = cuda.blockIdx.y * 32 + tx, cuda.blockIdx.x * 32 + ty
+    if row < out.shape[0] and column < out.shape[1]:
+        out[row, column] = tile[tx, ty]
+
+
+def transpose_tiled(x):
+    rows, columns = x.shape
+    out = empty((columns, rows), "float32")
+    turn[(-(-columns // 32), -(-rows // 32)), (32, 32)](x, out)
+    return out
+
+# %% wrong: no guard while writing — says "out["
+from numba import cuda, float32
+
+from gpulab import empty
+
+
+@cuda.jit
+def turn(x, out):
+    tile = cuda.shared.array((32, 33), float32)
+    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+    column, row = cuda.grid(2)
+    if row < x.shape[0] and column < x.shape[1]:
+        tile[ty, tx] = x[row, column]
+    cuda.syncthreads()
+    column, row = cuda.blockIdx.y * 32 + tx, cuda.blockIdx.x * 32 + ty
+    if True:
+        out[row, column] = tile[tx, ty]
+
+
+def transpose_tiled(x):
+    rows, columns = x.shape
+    out = empty((columns, rows), "float32")
+    turn[(-(-columns // 32), -(-rows // 32)), (32, 32)](x, out)
+    return out
+
+# %% wrong: the guard of x for writing as well — says "expected"
+from numba import cuda, float32
+
+from gpulab import empty
+
+
+@cuda.jit
+def turn(x, out):
+    tile = cuda.shared.array((32, 33), float32)
+    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+    column, row = cuda.grid(2)
+    if row < x.shape[0] and column < x.shape[1]:
+        tile[ty, tx] = x[row, column]
+    cuda.syncthreads()
+    column, row = cuda.blockIdx.y * 32 + tx, cuda.blockIdx.x * 32 + ty
+    if row < x.shape[0] and column < x.shape[1] and row < out.shape[0] and column < out.shape[1]:
+        out[row, column] = tile[tx, ty]
+
+
+def transpose_tiled(x):
+    rows, columns = x.shape
+    out = empty((columns, rows), "float32")
+    turn[(-(-columns // 32), -(-rows // 32)), (32, 32)](x, out)
+    return out
+
+# %% wrong: no barrier — says "no barrier between"
+from numba import cuda, float32
+
+from gpulab import empty
+
+
+@cuda.jit
+def turn(x, out):
+    tile = cuda.shared.array((32, 33), float32)
+    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+    column, row = cuda.grid(2)
+    if row < x.shape[0] and column < x.shape[1]:
+        tile[ty, tx] = x[row, column]
+    column, row = cuda.blockIdx.y * 32 + tx, cuda.blockIdx.x * 32 + ty
+    if row < out.shape[0] and column < out.shape[1]:
+        out[row, column] = tile[tx, ty]
+
+
+def transpose_tiled(x):
+    rows, columns = x.shape
+    out = empty((columns, rows), "float32")
+    turn[(-(-columns // 32), -(-rows // 32)), (32, 32)](x, out)
+    return out
+
+# %% wrong: barrier inside the guard — says "barrier"
+from numba import cuda, float32
+
+from gpulab import empty
+
+
+@cuda.jit
+def turn(x, out):
+    tile = cuda.shared.array((32, 33), float32)
+    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+    column, row = cuda.grid(2)
+    if row < x.shape[0] and column < x.shape[1]:
+        tile[ty, tx] = x[row, column]
+        cuda.syncthreads()
+    column, row = cuda.blockIdx.y * 32 + tx, cuda.blockIdx.x * 32 + ty
+    if row < out.shape[0] and column < out.shape[1]:
+        out[row, column] = tile[tx, ty]
+
+
+def transpose_tiled(x):
+    rows, columns = x.shape
+    out = empty((columns, rows), "float32")
+    turn[(-(-columns // 32), -(-rows // 32)), (32, 32)](x, out)
+    return out
+
+# %% wrong: threads outside return before the barrier — says "barrier"
+from numba import cuda, float32
+
+from gpulab import empty
+
+
+@cuda.jit
+def turn(x, out):
+    tile = cuda.shared.array((32, 33), float32)
+    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+    column, row = cuda.grid(2)
+    if row >= x.shape[0] or column >= x.shape[1]:
+        return
+    tile[ty, tx] = x[row, column]
+    cuda.syncthreads()
+    column, row = cuda.blockIdx.y * 32 + tx, cuda.blockIdx.x * 32 + ty
+    if row < out.shape[0] and column < out.shape[1]:
+        out[row, column] = tile[tx, ty]
+
+
+def transpose_tiled(x):
+    rows, columns = x.shape
+    out = empty((columns, rows), "float32")
+    turn[(-(-columns // 32), -(-rows // 32)), (32, 32)](x, out)
+    return out
+
+# %% wrong: shared tile one short — says "tile["
+from numba import cuda, float32
+
+from gpulab import empty
+
+
+@cuda.jit
+def turn(x, out):
+    tile = cuda.shared.array((31, 33), float32)
+    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+    column, row = cuda.grid(2)
+    if row < x.shape[0] and column < x.shape[1]:
+        tile[ty, tx] = x[row, column]
+    cuda.syncthreads()
+    column, row = cuda.blockIdx.y * 32 + tx, cuda.blockIdx.x * 32 + ty
+    if row < out.shape[0] and column < out.shape[1]:
+        out[row, column] = tile[tx, ty]
+
+
+def transpose_tiled(x):
+    rows, columns = x.shape
+    out = empty((columns, rows), "float32")
+    turn[(-(-columns // 32), -(-rows // 32)), (32, 32)](x, out)
+    return out
+
+# %% wrong: shared memory over the limit — says "shared memory"
+from numba import cuda, float32
+
+from gpulab import empty
+
+
+@cuda.jit
+def turn(x, out):
+    tile = cuda.shared.array((128, 129), float32)
+    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+    column, row = cuda.grid(2)
+    if row < x.shape[0] and column < x.shape[1]:
+        tile[ty, tx] = x[row, column]
+    cuda.syncthreads()
+    column, row = cuda.blockIdx.y * 32 + tx, cuda.blockIdx.x * 32 + ty
+    if row < out.shape[0] and column < out.shape[1]:
+        out[row, column] = tile[tx, ty]
+
+
+def transpose_tiled(x):
+    rows, columns = x.shape
+    out = empty((columns, rows), "float32")
+    turn[(-(-columns // 32), -(-rows // 32)), (32, 32)](x, out)
+    return out
+
+# %% wrong: TILE + 1 as an extent — says "shape of a shared"
+from numba import cuda, float32
+
+from gpulab import empty
+
+TILE = 32
+
+
+@cuda.jit
+def turn(x, out):
+    tile = cuda.shared.array((TILE, TILE + 1), float32)
+    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+    column, row = cuda.grid(2)
+    if row < x.shape[0] and column < x.shape[1]:
+        tile[ty, tx] = x[row, column]
+    cuda.syncthreads()
+    column, row = cuda.blockIdx.y * 32 + tx, cuda.blockIdx.x * 32 + ty
+    if row < out.shape[0] and column < out.shape[1]:
+        out[row, column] = tile[tx, ty]
+
+
+def transpose_tiled(x):
+    rows, columns = x.shape
+    out = empty((columns, rows), "float32")
+    turn[(-(-columns // 32), -(-rows // 32)), (32, 32)](x, out)
+    return out
+
+# %% wrong: 64 × 64 threads — says "1,024"
+from numba import cuda, float32
+
+from gpulab import empty
+
+
+@cuda.jit
+def turn(x, out):
+    tile = cuda.shared.array((32, 33), float32)
+    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+    column, row = cuda.grid(2)
+    if row < x.shape[0] and column < x.shape[1]:
+        tile[ty, tx] = x[row, column]
+    cuda.syncthreads()
+    column, row = cuda.blockIdx.y * 32 + tx, cuda.blockIdx.x * 32 + ty
+    if row < out.shape[0] and column < out.shape[1]:
+        out[row, column] = tile[tx, ty]
+
+
+def transpose_tiled(x):
+    rows, columns = x.shape
+    out = empty((columns, rows), "float32")
+    turn[(-(-columns // 64), -(-rows // 64)), (64, 64)](x, out)
+    return out
+
+# %% wrong: result in float64 — says "float32"
+from numba import cuda, float32
+
+from gpulab import empty
+
+
+@cuda.jit
+def turn(x, out):
+    tile = cuda.shared.array((32, 33), float32)
+    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+    column, row = cuda.grid(2)
+    if row < x.shape[0] and column < x.shape[1]:
+        tile[ty, tx] = x[row, column]
+    cuda.syncthreads()
+    column, row = cuda.blockIdx.y * 32 + tx, cuda.blockIdx.x * 32 + ty
+    if row < out.shape[0] and column < out.shape[1]:
+        out[row, column] = tile[tx, ty]
+
+
+def transpose_tiled(x):
+    rows, columns = x.shape
+    out = empty((columns, rows), "float64")
+    turn[(-(-columns // 32), -(-rows // 32)), (32, 32)](x, out)
+    return out
+
+# %% wrong: only a view of the other strides — says "no kernel wrote"
+def transpose_tiled(x):
+    return x.T
+
+# %% wrong: transposed on the host — says "no kernel wrote"
+from gpulab import device_array, to_numpy
+
+
+def transpose_tiled(x):
+    return device_array(to_numpy(x).T)
+
+# %% wrong: returns nothing — says "None"
+from numba import cuda, float32
+
+from gpulab import empty
+
+
+@cuda.jit
+def turn(x, out):
+    tile = cuda.shared.array((32, 33), float32)
+    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+    column, row = cuda.grid(2)
+    if row < x.shape[0] and column < x.shape[1]:
+        tile[ty, tx] = x[row, column]
+    cuda.syncthreads()
+    column, row = cuda.blockIdx.y * 32 + tx, cuda.blockIdx.x * 32 + ty
+    if row < out.shape[0] and column < out.shape[1]:
+        out[row, column] = tile[tx, ty]
+
+
+def transpose_tiled(x):
+    rows, columns = x.shape
+    out = empty((columns, rows), "float32")
+    turn[(-(-columns // 32), -(-rows // 32)), (32, 32)](x, out)
+
+# %% wrong: one tile only — says "expected"
+from numba import cuda, float32
+
+from gpulab import empty
+
+
+@cuda.jit
+def turn(x, out):
+    tile = cuda.shared.array((32, 33), float32)
+    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+    column, row = cuda.grid(2)
+    if row < x.shape[0] and column < x.shape[1]:
+        tile[ty, tx] = x[row, column]
+    cuda.syncthreads()
+    column, row = cuda.blockIdx.y * 32 + tx, cuda.blockIdx.x * 32 + ty
+    if row < out.shape[0] and column < out.shape[1]:
+        out[row, column] = tile[tx, ty]
+
+
+def transpose_tiled(x):
+    rows, columns = x.shape
+    out = empty((columns, rows), "float32")
+    turn[1, (32, 32)](x, out)
+    return out
+
+# %% hostile: infinite recursion on the host — earns 0
+def transpose_tiled(x):
+    return transpose_tiled(x)
+
+# %% hostile: leaves the process with a good exit code — earns 0
+import os
+
+
+def transpose_tiled(x):
+    os._exit(0)
+
+# %% wrong gpu: a single block turns all the tiles — says "of the speed of a copy"
+from numba import cuda, float32
+
+from gpulab import empty
+
+
+@cuda.jit
+def turn(x, out, across, tiles):
+    tile = cuda.shared.array((32, 33), float32)
+    lane, line = cuda.threadIdx.x, cuda.threadIdx.y
+    for number in range(tiles):
+        top, left = number // across * 32, number % across * 32
+        if top + line < x.shape[0] and left + lane < x.shape[1]:
+            tile[line, lane] = x[top + line, left + lane]
+        cuda.syncthreads()
+        if left + line < out.shape[0] and top + lane < out.shape[1]:
+            out[left + line, top + lane] = tile[lane, line]
+        cuda.syncthreads()
+
+
+def transpose_tiled(x):
+    down, across = (-(-extent // 32) for extent in x.shape)
+    out = empty((x.shape[1], x.shape[0]), "float32")
+    turn[1, (32, 32)](x, out, across, down * across)
+    return out

@@ -1,0 +1,367 @@
+# %% right: reference
+from numba import cuda
+
+from gpulab import empty
+
+
+@cuda.jit
+def vec_add_kernel(a, b, out):
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = a[i] + b[i]
+
+
+def vec_add(a, b):
+    threads = 128
+    out = empty(len(a), "float32")
+    vec_add_kernel[-(-len(a) // threads), threads](a, b, out)
+    return out
+
+# %% right: a grid-stride loop, the index from its parts
+from numba import cuda
+
+import gpulab
+
+
+@cuda.jit
+def add(out, a, b):
+    start = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
+    for i in range(start, a.shape[0], cuda.blockDim.x * cuda.gridDim.x):
+        out[i] = a[i] + b[i]
+
+
+def vec_add(a, b):
+    out = gpulab.empty(a.shape, "float32")
+    add[(4,), (64,)](out, a, b)
+    return out
+
+# %% right: returns early, a device function adds, one block too many
+from numba import cuda
+
+from gpulab import empty
+
+
+@cuda.jit(device=True)
+def plus(first, second):
+    return first + second
+
+
+@cuda.jit
+def vec_add_kernel(a, b, out, n):
+    i = cuda.grid(1)
+    if i >= n:
+        return
+    out[i] = plus(a[i], b[i])
+
+
+def vec_add(a, b):
+    n = a.shape[0]
+    out = empty(n, "float32")
+    vec_add_kernel[n // 256 + 1, 256](a, b, out, n)
+    return out
+
+# %% right: one block, its threads go round
+from numba import cuda
+
+from gpulab import empty
+
+
+def vec_add(a, b):
+    @cuda.jit
+    def kernel(a, b, out):
+        i = cuda.threadIdx.x
+        while i < out.size:
+            out[i] = a[i] + b[i]
+            i += cuda.blockDim.x
+
+    out = empty(len(a), "float32")
+    kernel[1, 1024](a, b, out)
+    return out
+
+# %% wrong: no guard — says "out of bounds"
+from numba import cuda
+
+from gpulab import empty
+
+
+@cuda.jit
+def vec_add_kernel(a, b, out):
+    i = cuda.grid(1)
+    out[i] = a[i] + b[i]
+
+
+def vec_add(a, b):
+    out = empty(len(a), "float32")
+    vec_add_kernel[-(-len(a) // 128), 128](a, b, out)
+    return out
+
+# %% wrong: the guard lets one too many through — says "out of bounds"
+from numba import cuda
+
+from gpulab import empty
+
+
+@cuda.jit
+def vec_add_kernel(a, b, out):
+    i = cuda.grid(1)
+    if i <= out.size:
+        out[i] = a[i] + b[i]
+
+
+def vec_add(a, b):
+    out = empty(len(a), "float32")
+    vec_add_kernel[-(-len(a) // 128), 128](a, b, out)
+    return out
+
+# %% wrong: grid one block short — says "one block short"
+from numba import cuda
+
+from gpulab import empty
+
+
+@cuda.jit
+def vec_add_kernel(a, b, out):
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = a[i] + b[i]
+
+
+def vec_add(a, b):
+    out = empty(len(a), "float32")
+    vec_add_kernel[max(1, len(a) // 128), 128](a, b, out)
+    return out
+
+# %% wrong: threadIdx alone is taken for the index — says "the number within the block"
+from numba import cuda
+
+from gpulab import empty
+
+
+@cuda.jit
+def vec_add_kernel(a, b, out):
+    i = cuda.threadIdx.x
+    if i < out.size:
+        out[i] = a[i] + b[i]
+
+
+def vec_add(a, b):
+    out = empty(len(a), "float32")
+    vec_add_kernel[-(-len(a) // 128), 128](a, b, out)
+    return out
+
+# %% wrong: all in one block, too large — says "at most 1,024"
+from numba import cuda
+
+from gpulab import empty
+
+
+@cuda.jit
+def vec_add_kernel(a, b, out):
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = a[i] + b[i]
+
+
+def vec_add(a, b):
+    out = empty(len(a), "float32")
+    vec_add_kernel[1, len(a)](a, b, out)
+    return out
+
+# %% wrong: true division for the grid — says "is no int"
+from numba import cuda
+
+from gpulab import empty
+
+
+@cuda.jit
+def vec_add_kernel(a, b, out):
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = a[i] + b[i]
+
+
+def vec_add(a, b):
+    out = empty(len(a), "float32")
+    vec_add_kernel[len(a) / 128 + 1, 128](a, b, out)
+    return out
+
+# %% wrong: float64 result — says "float64 unless you say otherwise"
+from numba import cuda
+
+from gpulab import empty
+
+
+@cuda.jit
+def vec_add_kernel(a, b, out):
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = a[i] + b[i]
+
+
+def vec_add(a, b):
+    out = empty(len(a), "float64")
+    vec_add_kernel[-(-len(a) // 128), 128](a, b, out)
+    return out
+
+# %% wrong: never returns the result — says "is there a return statement"
+from numba import cuda
+
+from gpulab import empty
+
+
+@cuda.jit
+def vec_add_kernel(a, b, out):
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = a[i] + b[i]
+
+
+def vec_add(a, b):
+    out = empty(len(a), "float32")
+    vec_add_kernel[-(-len(a) // 128), 128](a, b, out)
+
+# %% wrong: adds into its argument — says "changed an argument"
+from numba import cuda
+
+
+@cuda.jit
+def vec_add_kernel(a, b):
+    i = cuda.grid(1)
+    if i < a.size:
+        a[i] += b[i]
+
+
+def vec_add(a, b):
+    vec_add_kernel[-(-len(a) // 128), 128](a, b)
+    return a
+
+# %% wrong: adds on the host — says "launched no kernel"
+def vec_add(a, b):
+    return a + b
+
+# %% wrong: whole arrays in the kernel — says "single elements"
+from numba import cuda
+
+from gpulab import empty
+
+
+@cuda.jit
+def vec_add_kernel(a, b, out):
+    out = a + b
+
+
+def vec_add(a, b):
+    out = empty(len(a), "float32")
+    vec_add_kernel[-(-len(a) // 128), 128](a, b, out)
+    return out
+
+# %% wrong: makes its result in the kernel, in a way that no GPU knows — says "numba cannot translate"
+import numpy as np
+from numba import cuda
+
+from gpulab import empty
+
+
+@cuda.jit
+def vec_add_kernel(a, b, out):
+    i = cuda.grid(1)
+    values = [float(x) for x in (1.0, 2.0)]
+    text = f"{len(values)} {np.zeros(3)}"
+    if i < out.size:
+        out[i] = a[i] + b[i]
+
+
+def vec_add(a, b):
+    out = empty(len(a), "float32")
+    vec_add_kernel[-(-len(a) // 128), 128](a, b, out)
+    return out
+
+# %% wrong: forgets to launch — says "launched no kernel"
+from numba import cuda
+
+from gpulab import empty
+
+
+@cuda.jit
+def vec_add_kernel(a, b, out):
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = a[i] + b[i]
+
+
+def vec_add(a, b):
+    out = empty(len(a), "float32")
+    return out
+
+# %% wrong: calls the kernel without a launch — says "launch configuration was not specified"
+from numba import cuda
+
+from gpulab import empty
+
+
+@cuda.jit
+def vec_add_kernel(a, b, out):
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = a[i] + b[i]
+
+
+def vec_add(a, b):
+    out = empty(len(a), "float32")
+    vec_add_kernel(a, b, out)
+    return out
+
+# %% wrong: the loop never moves on — says "does not end"
+from numba import cuda
+
+from gpulab import empty
+
+
+@cuda.jit
+def vec_add_kernel(a, b, out):
+    i = cuda.grid(1)
+    while i < out.size:
+        out[i] = a[i] + b[i]
+
+
+def vec_add(a, b):
+    out = empty(len(a), "float32")
+    vec_add_kernel[-(-len(a) // 128), 128](a, b, out)
+    return out
+
+# %% hostile: adds on the host and launches something for show — earns 0
+from numba import cuda
+
+from gpulab import device_array, empty, to_numpy
+
+
+@cuda.jit
+def show(out):
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = 0
+
+
+def vec_add(a, b):
+    show[-(-len(a) // 128), 128](empty(len(a), "float32"))
+    return device_array(to_numpy(a) + to_numpy(b))
+
+# %% hostile: adds on the host and invents the counts — earns 0
+import gpulab.trace as trace
+import gpulab.trace.launch as launch
+
+
+class Everything(dict):
+    def __missing__(self, key):
+        return 10**9
+
+
+class Fake:
+    def summary(self):
+        return Everything(grid=[10**6, 1, 1], block=[128, 1, 1])
+
+
+def vec_add(a, b):
+    for traces in getattr(launch, "_recordings", []):
+        traces.append(Fake())
+    return a + b

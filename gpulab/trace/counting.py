@@ -1,0 +1,40 @@
+"""`counting`: what a test cell uses to learn what an exercise's kernels do to memory.
+
+In one process, as in a notebook, it records the launches made inside the block. The judge puts a counter of its own in
+its place (`use`): there the exercise runs in another process, a clean one that holds only the exercise's own cell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+from gpulab.trace.launch import recording
+
+Launches = list[dict[str, Any]]
+"""One `Trace.summary()` for each launch, in order: plain values."""
+
+_counter: Callable[[], AbstractContextManager[Launches]] | None = None
+
+
+def use(counter: Callable[[], AbstractContextManager[Launches]] | None) -> None:
+    """Has `counting` ask `counter` instead of recording here; None goes back to recording."""
+    global _counter
+    _counter = counter
+
+
+@contextmanager
+def counting() -> Iterator[Launches]:
+    """The launches made by the calls in the block, as plain dicts; the list is complete when the block has ended.
+
+    They run in the tracer, also on a machine with a GPU: counts do not depend on the machine.
+    """
+    if _counter is not None:
+        with _counter() as launches:
+            yield launches
+        return
+    launches = []
+    with recording() as traces:
+        yield launches
+    launches.extend(trace.summary() for trace in traces)

@@ -1,0 +1,104 @@
+"""Launches in the tracer, and who wants to know about them: `run`, `last`, `recording`.
+
+How `kernel[grid, block](…)` comes here is the business of `hook`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+from gpulab.device import device_name, has_gpu
+from gpulab.trace.errors import LaunchError
+from gpulab.trace.execute import traced_run
+from gpulab.trace.result import Trace
+from gpulab.trace.typecheck import CompilerMissingError, typecheck
+
+
+@dataclass
+class _State:
+    last: Trace | None = None
+    compile_first: bool = True
+
+
+_state = _State()
+_recordings: list[list[Trace]] = []
+
+
+def launched(kernel: Any, grid: Any, block: Any, arguments: Sequence[Any], shared_bytes: int = 0) -> Trace:
+    """Runs one launch in the tracer and remembers its trace.
+
+    Raises:
+        TraceError: a GPU would not carry it out as written.
+    """
+    # What runs as Python may be none for a GPU; what fails as Python is better told by the tracer.
+    trace = traced_run(kernel, grid, block, arguments, shared_bytes)
+    if _state.compile_first:
+        with suppress(CompilerMissingError):
+            trace = replace(trace, float64_lines=typecheck(kernel, *arguments).float64_lines)
+    _state.last = trace
+    for launches in _recordings:
+        launches.append(trace)
+    return trace
+
+
+def run(kernel: Any, grid: Any, block: Any, *arguments: Any, shared_bytes: int = 0) -> Trace:
+    """Runs a kernel in the tracer, on a machine with or without a GPU, and counts what it does.
+
+    Args:
+        kernel: decorated with `@cuda.jit`.
+        grid: blocks: an int, or up to three.
+        block: threads of a block: an int, or up to three.
+        arguments: of the kernel. Arrays (NumPy's, torch tensors, device arrays) are written to as on a GPU.
+        shared_bytes: dynamic shared memory of a block.
+
+    Raises:
+        TraceError: a GPU would not carry out the launch as written; its kinds are in `gpulab.trace.errors`.
+    """
+    return launched(kernel, grid, block, arguments, shared_bytes)
+
+
+def last() -> Trace:
+    """The trace of the latest launch in the tracer.
+
+    Raises:
+        LaunchError: there was none yet.
+    """
+    if _state.last is None:
+        raise LaunchError(
+            "Nothing was launched in the tracer yet. On a GPU ask for it: trace.run(kernel, grid, block, …)."
+        )
+    return _state.last
+
+
+@contextmanager
+def recording() -> Iterator[list[Trace]]:
+    """Traces every launch inside the block, on a GPU as well, and gives their traces as a list that grows."""
+    launches: list[Trace] = []
+    _recordings.append(launches)
+    try:
+        yield launches
+    finally:
+        # By identity: two empty lists are equal.
+        _recordings[:] = [one for one in _recordings if one is not launches]
+
+
+def is_recording() -> bool:
+    """Whether somebody wants the trace of every launch."""
+    return bool(_recordings)
+
+
+def compile_launches(wanted: bool) -> None:
+    """Whether launches in the tracer are also given to Numba's compiler; 0.1 s for each kernel, once."""
+    _state.compile_first = wanted
+
+
+def where() -> str:
+    """One line that says what runs the kernels here."""
+    if has_gpu():
+        return f"Kernels run on the GPU: {device_name('cuda')}."
+    return (
+        "No GPU here: kernels run in gpulab.trace, one CUDA thread after another, and every memory access is counted."
+    )

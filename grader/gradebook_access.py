@@ -1,0 +1,50 @@
+"""Opens nbgrader's database, and says in one line what is wrong when it cannot be used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from nbgrader.api import Gradebook, InvalidEntry
+from sqlalchemy.exc import DatabaseError
+from tornado.log import app_log
+
+from grader.course import Course, CourseError
+
+COURSE_ID = "gpulab"
+"""As in nbgrader_config.py."""
+
+REMEDIES = {
+    "locked": "Close what else is writing to it (formgrader, another grader), then run the same command again.",
+    "readonly": "Make the file and its folder writable, then run the same command again.",
+    "unable to open": "Make the file and its folder readable and writable, then run the same command again.",
+    "full": "Free some space, then run the same command again.",
+    "no such": 'It was made by another version of nbgrader: copy it to a safe place, then run "nbgrader db upgrade".',
+}
+"""What to do, by words in SQLite's message."""
+
+
+def open_gradebook(course: Course) -> Gradebook:
+    """nbgrader's gradebook, as a context manager; opening one that is not there would make it."""
+    return Gradebook(database_url(course.gradebook), COURSE_ID)
+
+
+def database_url(path: Path) -> str:
+    """The path as nbgrader wants it."""
+    return f"sqlite:///{path}"
+
+
+@contextmanager
+def database_errors(course: Course) -> Iterator[None]:
+    """Turns a database's complaints into a line that says what to do."""
+    app_log.disabled = True  # nbgrader logs a traceback there and raises InvalidEntry, which says the same
+    try:
+        yield
+    except (DatabaseError, InvalidEntry) as error:
+        reason = str(error.orig) if isinstance(error, DatabaseError) else str(error)
+        default = "Move it to a safe place and grade the class again."
+        remedy = next((remedy for words, remedy in REMEDIES.items() if words in reason), default)
+        raise CourseError(course.gradebook, f"cannot be used ({reason})", remedy) from None
+    finally:
+        app_log.disabled = False

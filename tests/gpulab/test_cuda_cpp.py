@@ -1,0 +1,89 @@
+"""CUDA C++ in a string: compiled everywhere, with the string's own line numbers."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+import torch
+
+from gpulab import NeedsGPU, cuda_cpp
+
+SAXPY = """
+__device__ float axpy(float a, float x, float y) { return a * x + y; }
+
+extern "C" __global__ void saxpy(float alpha, const float* x, float* y, int n) {
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
+        y[i] = axpy(alpha, x[i], y[i]);
+}
+"""
+
+
+def test_compiles_for_every_architecture() -> None:
+    binaries = cuda_cpp.compile_all(SAXPY)
+    assert list(binaries) == ["sm_75", "sm_80", "sm_90"]
+    for binary in binaries.values():
+        assert binary.startswith(b"\x7fELF")
+        assert b"saxpy" in binary
+
+
+def test_errors_have_the_line_of_the_string() -> None:
+    broken = SAXPY.replace("axpy(alpha", "axpi(alpha").replace("+ y; }", "+ y }")
+    with pytest.raises(cuda_cpp.CudaCompileError) as caught:
+        cuda_cpp.compile(broken)
+    assert str(caught.value).splitlines() == [
+        "2 errors in the CUDA C++ source, compiled for sm_80:",
+        'line 2: expected a ";"',
+        "    __device__ float axpy(float a, float x, float y) { return a * x + y }",
+        'line 6: identifier "axpi" is undefined',
+        "    y[i] = axpi(alpha, x[i], y[i]);",
+    ]
+    assert [one.line for one in caught.value.diagnostics] == [2, 6]
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+
+
+def test_the_first_architecture_that_fails_is_named() -> None:
+    new = "#if __CUDA_ARCH__ < 800\n#error too old\n#endif\n"
+    with pytest.raises(cuda_cpp.CudaCompileError, match=r"compiled for sm_75:\nline 2: .*too old"):
+        cuda_cpp.compile_all(new + SAXPY)
+
+
+@pytest.mark.parametrize("source", ["", "  \n", None, 7])
+def test_what_is_no_source(source: object) -> None:
+    with pytest.raises(cuda_cpp.CudaCompileError, match=r"must be a string with CUDA C\+\+"):
+        cuda_cpp.compile(source)  # type: ignore[arg-type]
+
+
+def test_headers_are_found_or_named() -> None:
+    half = '#include <cuda_fp16.h>\nextern "C" __global__ void k(__half* x) { x[0] = __float2half(1.0f); }\n'
+    assert cuda_cpp.compile(half).startswith(b"\x7fELF")
+    with pytest.raises(cuda_cpp.CudaCompileError, match=r"line 1: cannot open source file \"nowhere\.h\""):
+        cuda_cpp.compile('#include "nowhere.h"\n' + SAXPY)
+
+
+def test_unknown_architecture() -> None:
+    with pytest.raises(cuda_cpp.CudaCompileError, match="no architecture called 'sm_12'"):
+        cuda_cpp.compile(SAXPY, "sm_12")
+
+
+def test_warnings_do_not_fail() -> None:
+    assert cuda_cpp.compile(SAXPY.replace("    for", "    int unused;\n    for"))
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="says what happens without a GPU")
+def test_running_needs_a_gpu() -> None:
+    with pytest.raises(NeedsGPU):
+        cuda_cpp.run(SAXPY, "saxpy", 1, 32, 2.0, np.ones(4, np.float32), np.ones(4, np.float32), 4)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_runs_and_guards_its_arrays() -> None:
+    x, y = np.arange(1000, dtype=np.float32), np.ones(1000, np.float32)
+    left, right = cuda_cpp.run(SAXPY, "saxpy", 4, 64, 2.0, x, y, 1000)
+    np.testing.assert_array_equal(left, x)
+    np.testing.assert_allclose(right, 2 * x + 1)
+    assert (y == 1).all()
+    with pytest.raises(cuda_cpp.GuardError, match=r"4 bytes behind argument 2 have changed"):
+        cuda_cpp.run(SAXPY, "saxpy", 4, 64, 2.0, np.ones(1001, np.float32), y, 1001)

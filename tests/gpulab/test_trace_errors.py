@@ -1,0 +1,390 @@
+"""What a GPU would not carry out as written: each is told with its line, thread and block."""
+
+from __future__ import annotations
+
+import pickle
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import trace_kernels as kernels
+from numba import cuda, float32
+
+from gpulab import trace
+from gpulab.trace.execute import traced_run
+from gpulab.trace.watch import Budget
+
+
+@pytest.fixture(autouse=True)
+def only_the_tracer() -> Iterator[None]:
+    trace.compile_launches(False)
+    yield
+    trace.compile_launches(True)
+
+
+def zeros(*shape: int) -> Any:
+    return np.zeros(shape, np.float32)
+
+
+# ------------------------------------------------------------------------------------------------------------- bounds
+
+
+@cuda.jit
+def no_guard(x, out):
+    i = cuda.grid(1)
+    out[i] = x[i]
+
+
+def test_index_behind_the_end() -> None:
+    with pytest.raises(trace.OutOfBoundsError) as caught:
+        trace.run(no_guard, 2, 64, zeros(100), zeros(128))
+    expected = (
+        "x[100] is out of bounds: 'x' has 100 elements, 0 to 99. It was thread (36, 0, 0) of block (1, 0, 0), line "
+    )
+    assert str(caught.value).startswith(expected)
+    assert str(caught.value).endswith(": out[i] = x[i].")
+    assert (caught.value.thread, caught.value.block) == ((36, 0, 0), (1, 0, 0))
+    assert caught.value.line == no_guard.py_func.__code__.co_firstlineno + 3
+    assert isinstance(caught.value, IndexError)
+
+
+def test_errors_survive_pickling() -> None:
+    with pytest.raises(trace.OutOfBoundsError) as caught:
+        trace.run(no_guard, 2, 64, zeros(100), zeros(128))
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (str(again), again.line, again.thread) == (str(caught.value), caught.value.line, caught.value.thread)
+
+
+def test_negative_index() -> None:
+    """Numba's compiled code would take it from the end, CUDA C++ from somebody else's memory."""
+
+    @cuda.jit
+    def left_neighbour(x, out):
+        i = cuda.grid(1)
+        out[i] = x[i - 1]
+
+    with pytest.raises(trace.OutOfBoundsError, match=re.escape("write x.shape[0] - 1 if you mean that")):
+        trace.run(left_neighbour, 1, 32, zeros(32), zeros(32))
+
+
+def test_index_outside_one_axis_of_two() -> None:
+    @cuda.jit
+    def swapped(x):
+        column, row = cuda.grid(2)
+        x[column, row] = 1
+
+    with pytest.raises(
+        trace.OutOfBoundsError, match=re.escape("x[4, 0] is out of bounds: 'x' has shape (4, 8), and 4")
+    ):
+        trace.run(swapped, 1, (8, 4), zeros(4, 8))
+
+
+@pytest.mark.parametrize("space", ["shared", "local"])
+def test_index_outside_a_tile(space: str) -> None:
+    @cuda.jit
+    def shared_short():
+        tile = cuda.shared.array(32, float32)
+        tile[cuda.threadIdx.x + 1] = 0
+
+    @cuda.jit
+    def local_short():
+        mine = cuda.local.array(32, float32)
+        mine[cuda.threadIdx.x + 1] = 0
+
+    kernel, name = (shared_short, "tile") if space == "shared" else (local_short, "mine")
+    with pytest.raises(trace.OutOfBoundsError, match=f"{space} array '{name}' has 32 elements"):
+        trace.run(kernel, 1, 32)
+
+
+@pytest.mark.parametrize(
+    ("index", "words"),
+    [("i / 2", "0.0 is no int"), ("'a'", "a is no int"), ("(i, 0)", "has 1 dimension."), ("x", "is no int")],
+)
+def test_indexes_of_a_wrong_kind(index: str, words: str) -> None:
+    scope: dict[str, Any] = {"cuda": cuda}
+    exec(f"@cuda.jit\ndef odd(x):\n    i = cuda.grid(1)\n    x[{index}] = 1\n", scope)
+    with pytest.raises(trace.UnsupportedError, match=re.escape(words)):
+        trace.run(scope["odd"], 1, 2, zeros(4))
+
+
+# ----------------------------------------------------------------------------------------------------------- barriers
+
+
+def test_barrier_in_a_branch() -> None:
+    @cuda.jit
+    def branch(x):
+        i = cuda.grid(1)
+        if i < 40:
+            x[i] = 1
+            cuda.syncthreads()
+        else:
+            x[i] = 2
+            cuda.syncthreads()
+
+    with pytest.raises(trace.BarrierError) as caught:
+        trace.run(branch, 1, 64, zeros(64))
+    line = branch.py_func.__code__.co_firstlineno
+    assert f"40 threads, such as (0, 0, 0), wait at cuda.syncthreads() in line {line + 5}: cuda.sync" in str(
+        caught.value
+    )
+    assert f"24 threads, such as (40, 0, 0), wait at cuda.syncthreads() in line {line + 8}: cuda.sync" in str(
+        caught.value
+    )
+    assert "put the condition around the work" in str(caught.value)
+    assert caught.value.line == line + 5
+
+
+def test_early_return_before_a_barrier() -> None:
+    @cuda.jit
+    def early(x, out):
+        tile = cuda.shared.array(64, float32)
+        i = cuda.grid(1)
+        if i >= x.size:
+            return
+        tile[i] = x[i]
+        cuda.syncthreads()
+        out[i] = tile[x.size - 1 - i]
+
+    with pytest.raises(
+        trace.BarrierError, match=r"50 threads.* wait.*; 14 threads, such as \(50, 0, 0\), have already ret"
+    ):
+        trace.run(early, 1, 64, zeros(50), zeros(50))
+    assert trace.run(early, 1, 50, zeros(50), zeros(50)).barriers == 1
+
+
+def test_a_lane_misses_a_warp_wide_call() -> None:
+    @cuda.jit
+    def half(out):
+        t = cuda.threadIdx.x
+        if t < 16:
+            cuda.syncwarp()
+        else:
+            cuda.syncthreads()
+        out[t] = 1
+
+    with pytest.raises(trace.BarrierError, match=r"All lanes that the mask names must make the same call"):
+        trace.run(half, 1, 32, zeros(32))
+
+
+def test_lanes_that_the_mask_leaves_out_are_not_waited_for() -> None:
+    @cuda.jit
+    def half(out):
+        t = cuda.threadIdx.x
+        if t < 16:
+            out[t] = cuda.shfl_sync(0xFFFF, t, 15)
+        else:
+            out[t] = -1
+
+    out = zeros(32)
+    trace.run(half, 1, 32, out)
+    np.testing.assert_array_equal(out, [15] * 16 + [-1] * 16)
+
+
+# ------------------------------------------------------------------------------------------------------------ no end
+
+
+@cuda.jit
+def spins(x):
+    i = cuda.grid(1)
+    while i < x.size:
+        pass
+
+
+@cuda.jit
+def rewrites(x):
+    i = cuda.grid(1)
+    while i < x.size:
+        x[i] = 1
+
+
+def test_endless_loop_is_stopped_at_its_line() -> None:
+    with pytest.raises(trace.EndlessKernelError) as caught:
+        traced_run(spins, 1, 64, [zeros(10)], budget=Budget(seconds=0.3))
+    line = spins.py_func.__code__.co_firstlineno
+    assert "thread (0, 0, 0) of block (0, 0, 0)" in str(caught.value)
+    assert re.search(rf"line ({line + 3}: while i < x.size|{line + 4}: pass)", str(caught.value))
+    assert "0 of 64 threads had ended" in str(caught.value)
+    assert "Does its loop come to an end for every thread?" in str(caught.value)
+
+
+def test_endless_accesses_are_stopped_before_memory_is_full() -> None:
+    with pytest.raises(trace.EndlessKernelError, match="does not end: thread"):
+        traced_run(rewrites, 1, 64, [zeros(10)], budget=Budget(seconds=30, accesses=20_000))
+
+
+def test_a_launch_that_is_too_large_is_not_called_endless() -> None:
+    with pytest.raises(trace.EndlessKernelError, match=r"too large for the tracer: .* Take smaller arrays"):
+        traced_run(kernels.copy, 10_000, 128, [zeros(1_280_000), zeros(1_280_000)], budget=Budget(seconds=0.4))
+
+
+def test_threads_that_go_round_a_barrier_for_ever() -> None:
+    @cuda.jit
+    def rounds(x):
+        while True:
+            cuda.syncthreads()
+            x[cuda.grid(1)] += 1
+
+    with pytest.raises(trace.EndlessKernelError, match=r"block \(0, 0, 0\) pass barrier after barrier.* none ends"):
+        traced_run(rounds, 1, 64, [zeros(64)], budget=Budget(seconds=0.4))
+
+
+def test_what_runs_afterwards_is_not_interrupted() -> None:
+    """An interruption on its way must not hit the next cell."""
+    for _ in range(3):
+        with pytest.raises(trace.EndlessKernelError):
+            traced_run(spins, 1, 1, [zeros(1)], budget=Budget(seconds=0.05))
+        assert sum(range(200_000)) == 19_999_900_000
+    assert trace.run(kernels.copy, 1, 64, zeros(64), zeros(64)).global_reads == 64
+
+
+# ------------------------------------------------------------------------------------------------------------- limits
+
+
+@pytest.mark.parametrize(
+    ("grid", "block", "words"),
+    [
+        (0, 64, "grid 0 has no blocks"),
+        (-1, 64, "grid -1 has no blocks"),
+        (1, 0, "block 0 has no threads"),
+        (1, 2048, "block 2048 has 2,048 threads. A block has at most 1,024"),
+        (1, (64, 32), "block (64, 32) has 2,048 threads"),
+        (1, (1, 1, 128), "block (1, 1, 128) has 128 threads along z. The limit is 64"),
+        ((1, 70_000), 64, "grid (1, 70000) has 70,000 blocks along y. The limit is 65,535"),
+        (7.8125, 128, "grid 7.8125: 7.8125 is no int. Divide with //"),
+        (1, "64", "block '64': '64' is no int"),
+        (True, 64, "True is no int"),
+        ((1, 1, 1, 1), 64, "has 4 dimensions"),
+        (1, (), "has 0 dimensions"),
+        (None, 64, "None is no int"),
+    ],
+)
+def test_launches_that_no_gpu_accepts(grid: Any, block: Any, words: str) -> None:
+    with pytest.raises(trace.LaunchError, match=re.escape(words)):
+        trace.run(kernels.copy, grid, block, zeros(4), zeros(4))
+
+
+def test_shared_memory_over_the_limit() -> None:
+    @cuda.jit
+    def large():
+        tile = cuda.shared.array((112, 112), float32)
+        tile[0, 0] = 0
+
+    words = "50,176 bytes of shared memory a block, with 'tile' of shape (112, 112)"
+    with pytest.raises(trace.LaunchError, match=re.escape(words)) as caught:
+        trace.run(large, 1, 1)
+    assert "the limit is 49,152" in str(caught.value)
+    assert caught.value.line == large.py_func.__code__.co_firstlineno + 2
+    with pytest.raises(trace.LaunchError, match="49,153 bytes of shared memory a block, as the launch asks for"):
+        trace.run(kernels.dynamic_shared, 1, 1, zeros(1), zeros(1), shared_bytes=49_153)
+
+
+def test_dynamic_shared_memory_that_the_launch_forgot() -> None:
+    with pytest.raises(trace.LaunchError, match=r"'words' \(line \d+: words = .*kernel\[grid, block, 0, bytes\]"):
+        trace.run(kernels.dynamic_shared, 1, 64, zeros(64), zeros(64))
+
+
+# ---------------------------------------------------------------------------------------------------------- arguments
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((zeros(4),), "Kernel 'copy' takes 2 arguments (x, out), the launch gives 1"),
+        ((zeros(4),) * 3, "the launch gives 3"),
+        (([1.0, 2.0], zeros(4)), "Argument 'x' is a list. A kernel takes arrays and numbers. Make an array of it"),
+        ((None, zeros(4)), "Argument 'x' is a NoneType"),
+        (("x", zeros(4)), "Argument 'x' is a str"),
+        ((np.array(["a"]), zeros(4)), "Argument 'x' is an array of <U1"),
+        ((np.array([None]), zeros(4)), "Argument 'x' is an array of object"),
+        ((torch.ones(4, dtype=torch.bfloat16), zeros(4)), "Argument 'x' is an array of bfloat16"),
+    ],
+)
+def test_arguments_that_no_kernel_takes(arguments: tuple[Any, ...], words: str) -> None:
+    with pytest.raises(trace.LaunchError, match=re.escape(words)):
+        trace.run(kernels.copy, 1, 4, *arguments)
+
+
+def test_a_plain_function_is_no_kernel() -> None:
+    with pytest.raises(trace.LaunchError, match=r"is no kernel\. Write @cuda\.jit above the function"):
+        trace.run(lambda x: None, 1, 1, zeros(1))
+
+
+def test_writing_to_a_read_only_array() -> None:
+    out = zeros(4)
+    out.flags.writeable = False
+    with pytest.raises(trace.UnsupportedError, match="writing to out"):
+        trace.run(kernels.copy, 1, 4, zeros(4), out)
+
+
+# -------------------------------------------------------------------------------------------------- not for a kernel
+
+
+def helper(x: float) -> float:
+    return x
+
+
+@cuda.jit(device=True)
+def faculty(n):
+    return 1 if n < 2 else n * faculty(n - 1)
+
+
+def body(source: str) -> Any:
+    """A kernel with this body, of `x` and `i`."""
+    scope: dict[str, Any] = {"cuda": cuda, "np": np, "helper": helper, "faculty": faculty}
+    exec(f"@cuda.jit\ndef kernel(x):\n    i = cuda.grid(1)\n    {source}\n", scope)
+    return scope["kernel"]
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("x.append(i)", "x.append"),
+        ("x[i] = x + 1", "arithmetic on the whole array 'x'"),
+        ("x[i] = np.float32(2) * x", "arithmetic on the whole array 'x'"),
+        ("x[i] = 1 if x else 0", "arithmetic on the whole array 'x'"),
+        ("x[i] = x", "One element takes one value"),
+        ("x[i] = 'text'", "Its elements are float32"),
+        ("x[0:2] = x[0:3]", "Both sides need the same shape"),
+        ("cuda.syncthread()", "cuda.syncthread in a kernel"),
+        ("cuda.synchronize()", "That is for the host"),
+        ("x[i] = helper(i)", "'helper' is an ordinary Python function"),
+        ("x[i] = faculty(i)", "'faculty' (line"),
+        ("cuda.atomic.add(x[i], 0, 1)", "It takes an array and an index"),
+        ("a = cuda.local.array(2, np.float32); cuda.atomic.add(a, 0, 1)", "Atomics work on global and shared arrays"),
+        ("cuda.shared.array(x.size * 1.5, np.float32)", "is no shape"),
+        ("cuda.shared.array(4, 'nothing')", "is no element type"),
+        ("x[cuda.grid(4)] = 1", "a grid has 1, 2 or 3 dimensions"),
+    ],
+)
+def test_what_a_kernel_cannot_do_is_named(source: str, words: str) -> None:
+    with pytest.raises(trace.UnsupportedError, match=re.escape(words)):
+        trace.run(body(source), 1, 2, zeros(4))
+
+
+def test_kernels_return_nothing() -> None:
+    with pytest.raises(trace.TraceError, match=r"Kernel 'kernel' \(line 1\) returns a value"):
+        trace.run(body("return x[i]"), 1, 2, zeros(4))
+
+
+def test_python_errors_say_where_they_happened() -> None:
+    """A misspelt name is the student's mistake and keeps its Python kind."""
+    with pytest.raises(NameError, match="undefined_name") as caught:
+        trace.run(body("x[i] = undefined_name"), 1, 2, zeros(4))
+    assert caught.value.__notes__ == ["In kernel 'kernel', line 4 (thread (0, 0, 0) of block (0, 0, 0))."]
+
+
+def test_a_failing_launch_leaves_nothing_behind() -> None:
+    """Threads that still wait are ended; the next launch starts afresh."""
+
+    @cuda.jit
+    def fails_late(x):
+        cuda.syncthreads()
+        x[cuda.grid(1) + 1] = 1
+
+    for _ in range(3):
+        with pytest.raises(trace.OutOfBoundsError):
+            trace.run(fails_late, 1, 256, zeros(256))
+    assert not trace.run(kernels.block_reverse, 2, 128, zeros(256), zeros(256)).races

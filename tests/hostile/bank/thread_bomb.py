@@ -1,0 +1,20 @@
+# title: Threads without end
+# kind: process
+# tries: to use up the machine's threads.
+# gets: bump_test passed
+# needs: cgroups
+# %% bump
+import threading
+import time
+
+count = 0
+try:
+    while count < 100_000:
+        threading.Thread(target=time.sleep, args=(3600,), daemon=True).start()
+        count += 1
+except RuntimeError:
+    pass
+
+
+def bump(x):
+    return 3 * x + 1 if count < 1_000 else 0

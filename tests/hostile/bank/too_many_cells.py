@@ -1,0 +1,6 @@
+# title: A million cells
+# kind: notebook
+# tries: to have the grader work through them.
+# gets: refused "the limit is 2000"
+# %% notebook
+data = b'{"cells": [' + b"{}," * 1_000_000 + b"{}]}"

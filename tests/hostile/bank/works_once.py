@@ -1,0 +1,25 @@
+# title: Behaves once, and not when it is run again
+# kind: process
+# tries: to hang when it is replayed after a restart that it has brought about itself.
+# gets: bump_test passed; fast_test crashed
+# %% bump
+import os
+import time
+
+marks = [name for name in ("/tmp/hostile-mark",) if os.path.exists(name)]
+try:
+    open("/tmp/hostile-mark", "w").close()
+except OSError:
+    pass
+if marks:
+    time.sleep(3600)
+
+
+def bump(x):
+    return 3 * x + 1
+# %% fast
+import os
+
+
+def fast(n):
+    os._exit(0)
