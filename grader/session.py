@@ -56,9 +56,9 @@ def grade(
     Raises:
         processes.StartError: no process could be started.
     """
-    started = time.monotonic()
-    cost = processes.Cost()
     parent = parent or processes.shared_parent()
+    started = time.monotonic()  # whoever comes first should not be charged with the parent's start
+    cost = processes.Cost()
     with _Session(submission, key, seed, limits or Limits(), cost, parent) as session:
         cells, outputs = session.run(only)
     usage = Usage(time.monotonic() - started, cost.cpu_seconds, cost.peak_memory_mb, session.restarts)
