@@ -26,14 +26,17 @@ RUN python3 -m venv "$VIRTUAL_ENV" \
  && pip install --quiet "pip>=23.2" \
  && useradd --create-home --non-unique --uid 1000 --shell /bin/bash student
 
-# Dependencies before the course: this layer, the large one, is kept until pyproject.toml changes.
+# Dependencies before the course: this layer, the large one, is kept until pyproject.toml changes. torch comes first and
+# the rest agrees with it, for the reason given in the Makefile.
 WORKDIR /home/student/course
 COPY pyproject.toml ./
 RUN python -c "import tomllib; needed = tomllib.load(open('pyproject.toml', 'rb'))['project']['dependencies']; \
 print(*(need for need in needed if '$TORCH' == 'yes' or not need.startswith(('torch', 'pytorch'))), sep='\n')" > /tmp/needed.txt \
- && pip install --quiet --requirement /tmp/needed.txt \
+ && { grep '^torch' /tmp/needed.txt || true; } | xargs -r pip install --quiet \
+ && { pip freeze | grep -E '^torch(vision)?==' || true; } > /tmp/torch.txt \
+ && pip install --quiet --constraint /tmp/torch.txt --requirement /tmp/needed.txt \
  && if [ "$TORCH" = yes ]; then pip install --quiet --no-deps lightning-bolts==0.7.0; fi \
- && rm /tmp/needed.txt
+ && rm /tmp/needed.txt /tmp/torch.txt
 
 COPY --chown=1000:1000 . ./
 RUN pip install --quiet --no-deps --editable . \

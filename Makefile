@@ -16,6 +16,10 @@ BIN := $(CURDIR)/$(VENV)/bin
 # Declares pytorch-lightning<2 but works with 2.6 (gpulab.bolts), so it is installed after the rest and without its pins.
 BOLTS := lightning-bolts==0.7.0
 
+# Installed before the rest, which then has to agree with it: asked for everything at once, pip settles a quarrel over a
+# CUDA library by going back to whatever torch it can find, be it a build without CUDA that no torchvision works with.
+TORCH := $(shell sed -nE 's/^ +"(torch(vision)?[<>=][^"]*)",$$/"\1"/p' pyproject.toml)
+
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
@@ -145,7 +149,10 @@ $(READY): pyproject.toml Makefile
 	else echo "Installing into $(VENV): PyTorch with CUDA and JupyterLab, about 6 GB, 2 to 4 minutes on a fast line"; fi
 	@[ -x $(VENV)/bin/pip ] || $(PYTHON) -m venv $(VENV)
 	@$(VENV)/bin/python -m pip install --quiet "pip>=23.2"
-	@$(VENV)/bin/python -m pip install --progress-bar off --editable ".[dev]" | awk "$$BIG_ONES"
+	@$(VENV)/bin/python -m pip install --progress-bar off $(TORCH) | awk "$$BIG_ONES"
+	@$(VENV)/bin/python -m pip freeze | grep -E '^torch(vision)?==' > $(VENV)/torch.txt
+	@$(VENV)/bin/python -m pip install --progress-bar off --constraint $(VENV)/torch.txt --editable ".[dev]" | awk "$$BIG_ONES"
 	@$(VENV)/bin/python -m pip install --quiet --no-deps "$(BOLTS)"
+	@$(VENV)/bin/python -c "import torchvision" || { echo "torch and torchvision in $(VENV) do not fit together: make clean, then again" >&2; exit 1; }
 	@touch $@
 	@echo "Installed: $$($(VENV)/bin/python --version), $$($(VENV)/bin/python -m pip list | awk '$$1 ~ /^(torch|jupyterlab|nbgrader)$$/ { printf "%s%s %s", sep, $$1, $$2; sep = ", " }')"
