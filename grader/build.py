@@ -21,6 +21,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from grader.course import Chapter, CourseError
+from grader.dependencies import named_files
 from grader.execution import CELL_SECONDS, CellFailed, gpu_name, output_texts, run
 from grader.findings import Finding, Findings
 from grader.lint import checked_source, lint_cells
@@ -112,16 +113,17 @@ def draft(source: Source) -> NotebookNode:
 
 
 def inputs_digest(chapter: Chapter, notebook: NotebookNode) -> str:
-    """Hash of all that the outputs depend on: the code cells, `gpulab`, `data/`, the files beside the notebook."""
+    """Hash of all that the outputs depend on: the code cells, what they name of `gpulab` and `data/`, the files beside
+    the notebook."""
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     digest = hashlib.sha256()
-    for cell in notebook.cells:
-        if cell.cell_type == "code":
-            digest.update(repr((cell.source, sorted(cell.metadata.get("tags", [])))).encode())
+    for cell in cells:
+        digest.update(repr((cell.source, sorted(cell.metadata.get("tags", [])))).encode())
     specification = importlib.util.find_spec("gpulab")
-    folders = [Path(specification.origin).parent] if specification and specification.origin else []
-    for folder in (*folders, chapter.root / "data", chapter.solution.parent):
-        for path in files_below(folder):
-            digest.update(repr((path.relative_to(folder).as_posix(), path.read_bytes())).encode())
+    code = Path(specification.origin).parent if specification and specification.origin else chapter.root / "gpulab"
+    shared = [*files_below(code), *files_below(chapter.root / "data")]
+    for path in (*named_files([cell.source for cell in cells], shared), *files_below(chapter.solution.parent)):
+        digest.update(repr((path.parent.name, path.name, path.read_bytes())).encode())
     return digest.hexdigest()
 
 

@@ -67,7 +67,10 @@ def main(descriptor: int, modules: list[str]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the driver, which ends us by hanging up
     gc.collect()
     gc.freeze()  # keeps the collector from touching, and so copying, pages that all children share
-    send(control, {"threads": len(list(Path("/proc/self/task").iterdir()))})
+    try:
+        send(control, {"threads": len(list(Path("/proc/self/task").iterdir()))})
+    except BrokenPipeError:
+        os._exit(0)  # the driver ended while we were importing
     shared_mb = resident_mb()
     children: set[int] = set()
     while True:

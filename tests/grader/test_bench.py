@@ -48,10 +48,12 @@ def shown(*tables: object) -> str:
 
 
 def test_time_and_memory_of_children_count(tmp_path: Path) -> None:
+    held = bytearray(b"x" * 300_000_000)  # ours, not theirs
     used = measure([sys.executable, "-c", WORK], tmp_path)
     assert 0.4 <= used.cpu_seconds <= used.wall_seconds + 0.5
     assert 100 < used.largest_process_mb < 200
     assert 0 < used.own_peak_mb < 50
+    assert len(held) == 300_000_000
 
 
 def test_a_command_that_fails_is_no_measurement(tmp_path: Path) -> None:
