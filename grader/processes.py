@@ -226,7 +226,8 @@ class JudgeProcess(Child):
 
         Args:
             student: the process.
-            to: `notebook` for the one that ran all cells, `clean` for one that counts are taken in.
+            to: `notebook` for the one that ran all cells, `clean` for one with the exercise's own cell alone, where
+                counts and times are taken, `reference` for one with nothing of the student's.
         """
         self.channel.send({"op": "link", "to": to}, seconds=10)
         socket.send_fds(self._control, [b"x"], [student.channel.fileno()])

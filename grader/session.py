@@ -6,9 +6,11 @@ limits, seeds and restarts; what a test made of an answer is decided in `judge`.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import secrets
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from types import TracebackType
 from typing import Any
@@ -19,9 +21,14 @@ from grader.notebooks import Cell, ChapterKey
 from grader.outputs import Kept, storable
 from grader.results import CellResult, Output, SubmissionResult, Usage, Verdict
 from grader.submission import Action, Step, Submission
+from grader.turns import turns
 
 COUNTING = "counting("
 """In a test cell: it counts what kernels do (`gpulab.trace.counting`)."""
+TIMING = "contest.against("
+"""In a test cell: it times the exercise against a reference (`gpulab.contest`)."""
+SLOWED = 1.15
+"""A reference that took so many times as long beside the exercise as alone makes the row worthless."""
 
 
 class _Stopped(Exception):
@@ -122,12 +129,23 @@ class _Session:
         outputs: dict[str, tuple[Output, ...]] = {}
         for step in self._submission.steps:
             if step.action is Action.RUN:
-                outputs[step.id] = tuple(self._student_step(step))
+                with self._turn(alone=False):
+                    outputs[step.id] = tuple(self._student_step(step))
             elif step.action is Action.TEST and step.key and (only is None or step.key.grade_id in only):
-                started = time.monotonic()
-                result = self._test(step.key)
+                with self._turn(alone=TIMING in step.key.source):
+                    started = time.monotonic()
+                    result = self._test(step.key)
                 results[step.key.grade_id] = replace(result, seconds=round(time.monotonic() - started, 4))
         return [results[cell.grade_id] for cell in self._key.tests if cell.grade_id in results], outputs
+
+    @contextlib.contextmanager
+    def _turn(self, alone: bool) -> Iterator[None]:
+        """A turn at the GPU, where there is one; waiting for it is not on anybody's clock."""
+        if self.device == "cpu":
+            yield
+            return
+        with turns().alone() if alone else turns().shared():
+            yield
 
     # ------------------------------------------------------------------------------------------- the student's cells
 
@@ -238,24 +256,41 @@ class _Session:
             "test_seconds": self._limits.test_seconds,
             "max_bytes": self._limits.value_bytes,
         }
-        clean = self._clean_process(cell) if COUNTING in cell.source else None
+        helpers: list[processes.StudentProcess] = []
         try:
-            if clean is not None:
-                self._judge.link(clean, to="clean")
+            if TIMING in cell.source:  # first: it has to be there before anything of the exercise runs
+                helpers.append(processes.StudentProcess(self._parent, self._cost, self._limits))
+                self._judge.link(helpers[0], to="reference")
+            if COUNTING in cell.source or TIMING in cell.source:
+                helpers.append(self._clean_process(cell))
+                self._judge.link(helpers[-1], to="clean")
             self._judge.channel.send(request, seconds=10)
             answer, _ = self._judge.channel.receive(time.monotonic() + self._limits.test_seconds + 30)
+            result = self._score(cell, answer)
+            if answer["timed"] and result.earned > 0:
+                helpers.pop().end(at_once=True)
+                result = self._unless_slowed(cell, result)
         except (TimeoutError, wire.Closed, OSError, wire.WireError) as error:
             self._renew_judge()
             text = f"The test itself did not end in time or ended its process ({type(error).__name__})."
             return _result(cell, Verdict.HARNESS_ERROR, 0.0, text)
         finally:
-            if clean is not None:
-                clean.end(at_once=True)
+            for helper in helpers:
+                helper.end(at_once=True)
         self._student.raw_output.take()  # printed during the judge's calls: nobody's business
-        result = self._score(cell, answer)
         if not answer["link_alive"]:
             self._restart(result.verdict)
         return result
+
+    def _unless_slowed(self, cell: Cell, result: CellResult) -> CellResult:
+        """The result, or a pending one if the reference was slower in the exercise's company than it is without."""
+        self._judge.channel.send({"op": "slowed", "seconds": self._limits.test_seconds}, seconds=10)
+        answer, _ = self._judge.channel.receive(time.monotonic() + self._limits.test_seconds + 30)
+        if answer["factor"] <= SLOWED:
+            return result
+        slower = f"{answer['factor']:.2g} times as long beside this answer as alone"
+        text = f"Too noisy to tell, grade again: the reference took {slower}."
+        return _result(cell, Verdict.HARNESS_ERROR, 0.0, text)
 
     def _clean_process(self, cell: Cell) -> processes.StudentProcess:
         """A process that has run the chapter's own code and this exercise's cell, and nothing else of the student's.

@@ -165,10 +165,12 @@ class Server:
     def __init__(self, channel: wire.Channel, shell: InteractiveShell, outputs: Outputs) -> None:
         self._channel, self._shell, self._outputs = channel, shell, outputs
         self._streams = sys.stdout, sys.stderr
+        self._sides: dict[str, Any] = {}
+        """Contests that an exercise, or a reference, is timed in."""
 
     def serve(self) -> None:
         """Returns when the harness closes the socket."""
-        handlers = {"run": self._run, "look": self._look, "call": self._call}
+        handlers = {"run": self._run, "look": self._look, "call": self._call, "contest": self._contest}
         while True:
             try:
                 request, buffers = self._channel.receive()
@@ -217,11 +219,30 @@ class Server:
         except wire.NotPlain as error:
             return {"not_plain": str(error)}, []
         except BaseException as error:  # SystemExit and KeyboardInterrupt are the student's failures too
-            lines = traceback.format_exception(error)
-            return {"error": [type(error).__name__, _message(error), "".join(lines)[-6000:]]}, []
+            return _error(error), []
         if sum(memoryview(buffer).nbytes for buffer in out) > request["max_bytes"]:
             return {"not_plain": f"a value of more than {request['max_bytes'] / 1e6:.0f} MB"}, []
         return {"value": form, "changed": _snapshot((arguments, named)) != before}, out
+
+    def _contest(self, request: dict[str, Any], _: list[bytearray]) -> tuple[dict[str, Any], list[wire.Buffer]]:
+        """One half of a timed round: the work, or what one of its outputs projects to."""
+        from gpulab import contest
+
+        name, where = request["name"], request["where"]
+        if name and name not in self._shell.user_ns:
+            return {"missing": True}, []
+        try:
+            with self._silence():
+                known = contest.find(where)
+                function = self._shell.user_ns[name] if name else known.reference
+                key = repr((name, where, sorted(request["size"].items())))
+                side = self._sides.setdefault(key, contest.Here(function, known, request["size"]))
+                if request["step"] == "go":
+                    side.go(request["seed"], request["calls"], request["idle"])
+                    return {}, []
+                return {"numbers": [float(number) for number in side.probe(request["which"], request["seed"])]}, []
+        except BaseException as error:
+            return _error(error), []
 
     @contextlib.contextmanager
     def _silence(self) -> Iterator[None]:
@@ -245,6 +266,12 @@ def _launches(wanted: bool) -> Iterator[list[dict[str, Any]]]:
     with trace.counting() as counted:
         yield launches
     launches.extend(counted)
+
+
+def _error(error: BaseException) -> dict[str, Any]:
+    """The answer that says which exception a call ended in."""
+    lines = traceback.format_exception(error)
+    return {"error": [type(error).__name__, _message(error), "".join(lines)[-6000:]]}
 
 
 def _snapshot(value: Any) -> Any:

@@ -1,0 +1,272 @@
+"""Times an exercise against a reference so that the process of the exercise can neither hurry nor stop the clock.
+
+The clock is on the caller's side. It starts with a seed, from which the other side draws its inputs, and stops when a
+number is there that only the finished outputs give: which output, and how it is projected to that number, is told after
+the work is reported done. The reference takes the same road in turn, and so does a round without work, whose time is
+taken off both. In one process, as in a notebook, both sides are here; a judge puts its own connections in (`use`).
+
+Time that is not compared with a reference is the business of `timing`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+import random
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from gpulab.device import device_name, has_gpu, synchronize
+from gpulab.seeding import seed as secret_seed
+
+ROUNDS = 11
+VOID = 10.0
+"""Times the reference's speed: nobody is that fast, so something else was measured (KernelBench's rule)."""
+LONG_MS = 50.0
+"""Work of a round from which its time is good to 5 %; below, to 10 %."""
+CHUNK = 1 << 24
+"""Elements projected at a time: bounds the memory that looking at an output takes."""
+LARGEST_SEED = 1 << 62
+
+
+class Noisy(Exception):
+    """The times differ too much for the points to be certain: they are pending, and grading again may settle them."""
+
+
+@dataclass(frozen=True)
+class Contest:
+    """What is to be timed. It must be importable by name, since two other processes look it up."""
+
+    inputs: Callable[..., tuple[Any, ...]]
+    """(seed, **size) → the arguments, drawn on the device."""
+    reference: Callable[..., Any]
+    """Does the same, or moves the same bytes."""
+    probe: Callable[[Any, int], list[float]] | None = None
+    """(output, seed) → a few numbers that only the whole output gives; `projection` when left out."""
+    agree: Callable[[list[float], list[float]], bool] | None = None
+    """(the answer's numbers, the reference's) → whether they say the same; `projections_agree` when left out."""
+
+
+class Side(Protocol):
+    """One of the two that are timed."""
+
+    def go(self, seed: int, calls: int, idle: bool) -> None:
+        """Draws inputs for so many calls and, unless idle, makes them; returns when the device is done."""
+
+    def probe(self, which: int, seed: int) -> list[float]:
+        """What the output of call number `which` projects to; an idle round looks at the outputs of the last one."""
+
+
+@dataclass(frozen=True)
+class Speed:
+    """How fast the exercise is: 2 is half the reference's time."""
+
+    median: float
+    spread: float
+    """Half the distance between the quartiles."""
+    rounds: int
+    work_ms: float
+    """The reference's, in one round, inputs and probe taken off."""
+    device: str
+
+    def __str__(self) -> str:
+        return f"{self.median:.3g}× ± {self.spread:.2g} of the reference's speed ({self.device}, {self.rounds} rounds)"
+
+    def points(self, most: float, *, none_at: float, all_at: float) -> float:
+        """Points in proportion between two speeds.
+
+        Args:
+            most: points for `all_at` and above.
+            none_at: speed, in multiples of the reference's, at and below which there are none.
+            all_at: speed for all points.
+
+        Raises:
+            Noisy: the spread is too large to tell, and could decide about points.
+        """
+
+        def at(speed: float) -> float:
+            return most * min(1.0, max(0.0, (speed - none_at) / (all_at - none_at)))
+
+        band = 0.05 if self.work_ms >= LONG_MS else 0.10
+        slow, fast = at(self.median - self.spread), at(self.median + self.spread)
+        if self.spread > band * self.median and slow != fast:
+            raise Noisy(f"Too noisy to tell, grade again: {self}.")
+        return at(self.median)
+
+
+def against(
+    yours: Callable[..., Any],
+    where: str,
+    *,
+    calls: int = 4,
+    rounds: int = ROUNDS,
+    tolerance: float = 1e-2,
+    **size: Any,
+) -> Speed:
+    """The exercise's speed against the reference of a `Contest`.
+
+    Args:
+        yours: the exercise, by its own name.
+        where: module and name of the contest: `"gpulab.chapters.tensor_rates:PADDED"`.
+        calls: calls in a round, each with inputs of its own; their outputs are all in memory at the end.
+        rounds: how many pairs.
+        tolerance: how far a projection may be off, in units of the reference's norm.
+        size: passed on to the contest's inputs.
+
+    Raises:
+        AssertionError: a timed output is not the reference's, or came impossibly fast.
+        Noisy: the work cannot be told from the way there.
+        ValueError: `calls` or `rounds` is not positive.
+    """
+    if calls < 1 or rounds < 1:
+        raise ValueError(f"calls = {calls}, rounds = {rounds}: both must be positive")
+    contest = find(where)
+    mine, theirs = (_sides or _here)(yours, where, size)
+    draw = random.Random(f"{secret_seed()}:{where}")
+    _round(theirs, draw, 1, False)  # warm both, and the outputs of an idle round
+    start = draw.getstate()
+    _check(contest, _from(draw, start, mine, 1), _from(draw, start, theirs, 1), tolerance)
+    pairs, without = [], []
+    for number in range(rounds):
+        start = draw.getstate()
+        first, second = (mine, theirs) if number % 2 == 0 else (theirs, mine)
+        one, two = _from(draw, start, first, calls), _from(draw, start, second, calls)
+        answer, expected = (one, two) if number % 2 == 0 else (two, one)
+        _check(contest, answer, expected, tolerance)
+        pairs.append((answer.seconds, expected.seconds))
+        without.append(_from(draw, start, theirs, calls, idle=True).seconds)
+    idle_s = statistics.median(without)
+    work_s = statistics.median(expected for _, expected in pairs) - idle_s
+    least_s = work_s / (100 * VOID)  # an answer that seems to take no time is far beyond VOID, not a division by zero
+    if work_s < 0.1 * idle_s:
+        raise Noisy(f"Too noisy to tell, grade again: {work_s * 1e3:.3g} ms of work in {idle_s * 1e3:.3g} ms.")
+    speeds = [max(expected - idle_s, least_s) / max(answer - idle_s, least_s) for answer, expected in pairs]
+    median = statistics.median(speeds)
+    if median > VOID:
+        raise AssertionError(f"{median:.3g} times as fast as the reference: no time of honest work, so it is void.")
+    return Speed(median, _half_range(speeds), rounds, work_s * 1e3, device_name())
+
+
+def find(where: str) -> Contest:
+    """The contest of that name.
+
+    Raises:
+        ValueError: there is none in this package.
+    """
+    module, _, name = where.partition(":")
+    found = getattr(importlib.import_module(module), name, None) if module.startswith("gpulab.") else None
+    if not isinstance(found, Contest):
+        raise ValueError(f"{where!r}: expected module and name of a Contest in gpulab, such as gpulab.chapters.x:RACE")
+    return found
+
+
+class Here:
+    """A side in this process: the exercise's own process when there are two, this one otherwise."""
+
+    def __init__(self, function: Callable[..., Any], contest: Contest, size: dict[str, Any]) -> None:
+        self._function, self._contest, self._size = function, contest, size
+        self._outputs: list[Any] = []
+
+    def go(self, seed: int, calls: int, idle: bool) -> None:
+        """See `Side`."""
+        if not idle:
+            self._outputs.clear()  # before the inputs: neither side should run out of memory over what is not needed
+        made = [self._contest.inputs((seed + number) % LARGEST_SEED, **self._size) for number in range(calls)]
+        if not idle:
+            self._outputs += [self._function(*arguments) for arguments in made]
+        synchronize()
+
+    def probe(self, which: int, seed: int) -> list[float]:
+        """See `Side`."""
+        output = self._outputs[which % len(self._outputs)]
+        return (self._contest.probe or projection)(output, seed)
+
+
+# ------------------------------------------------------------------------------------------------------ one round
+
+
+@dataclass(frozen=True)
+class _Round:
+    seconds: float
+    numbers: list[float]
+
+
+def _round(side: Side, draw: random.Random, calls: int, idle: bool) -> _Round:
+    seed = draw.randrange(LARGEST_SEED)
+    started = time.perf_counter()
+    side.go(seed, calls, idle)
+    # Only now: whoever knew it before could work on this one output and leave the rest.
+    numbers = side.probe(draw.randrange(calls), draw.randrange(LARGEST_SEED))
+    return _Round(time.perf_counter() - started, numbers)
+
+
+def _from(draw: random.Random, state: Any, side: Side, calls: int, idle: bool = False) -> _Round:
+    """A round with the inputs and the question that both sides get."""
+    draw.setstate(state)
+    return _round(side, draw, calls, idle)
+
+
+def _check(contest: Contest, answer: _Round, expected: _Round, tolerance: float) -> None:
+    agree = contest.agree or (lambda mine, theirs: projections_agree(mine, theirs, tolerance))
+    if not agree(answer.numbers, expected.numbers):
+        raise AssertionError("what the function returned while it was timed is not what the reference returns.")
+
+
+def _half_range(values: Sequence[float]) -> float:
+    if len(values) < 2:
+        return 0.0
+    lower, _, upper = statistics.quantiles(values, n=4, method="inclusive")
+    return (upper - lower) / 2
+
+
+# ---------------------------------------------------------------------------------------------------- projections
+
+
+def projection(output: Any, seed: int) -> list[float]:
+    """Extents, norm, and the sum of the elements times random normal numbers: all of it is needed to get it right.
+
+    Args:
+        output: tensor or array of any shape and number type.
+        seed: of the random numbers.
+    """
+    import torch
+
+    tensor = torch.as_tensor(output, device="cuda" if has_gpu() else "cpu").detach()
+    flat = tensor.contiguous().reshape(-1)
+    generator = torch.Generator(device=flat.device).manual_seed(seed)
+    total = norm = torch.zeros((), dtype=torch.float64, device=flat.device)
+    for chunk in torch.split(flat, CHUNK):
+        values = chunk.to(torch.float32)
+        weights = torch.randn(values.shape, generator=generator, device=flat.device)
+        total = total + torch.dot(values, weights).double()
+        norm = norm + torch.dot(values, values).double()
+    return [float(extent) for extent in tensor.shape] + [math.sqrt(float(norm)), float(total)]
+
+
+def projections_agree(answer: list[float], expected: list[float], tolerance: float) -> bool:
+    """Whether two outputs have one shape, and a projection that differs by rounding only."""
+    if len(answer) != len(expected) or answer[:-2] != expected[:-2]:
+        return False
+    return abs(answer[-1] - expected[-1]) <= tolerance * expected[-2]  # False for NaN
+
+
+# ---------------------------------------------------------------------------------------------------- connections
+
+Sides = Callable[[Callable[..., Any], str, dict[str, Any]], tuple[Side, Side]]
+"""(the exercise, name of the contest, size) → its side and the reference's."""
+
+_sides: Sides | None = None
+
+
+def use(sides: Sides | None) -> None:
+    """Has `against` reach both sides through `sides` instead of in this process; None goes back."""
+    global _sides
+    _sides = sides
+
+
+def _here(yours: Callable[..., Any], where: str, size: dict[str, Any]) -> tuple[Side, Side]:
+    contest = find(where)
+    return Here(yours, contest, size), Here(contest.reference, contest, size)

@@ -1,0 +1,164 @@
+"""A contest tells fast from slow and right from wrong, in one process."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+from gpulab import contest
+from gpulab.chapters import cuda_contests
+from gpulab.contest import Contest, Noisy, Speed, against, projection, projections_agree
+
+PADDED = "gpulab.chapters.tensor_contests:PADDED"
+SIZE = {"tokens": 64, "features": 64, "outputs": 57, "calls": 3, "rounds": 2}
+SLOW = "gpulab.chapters.cuda_contests:SLOW"
+WORK_S = 0.03
+
+
+def plain(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    return x @ weight.T
+
+
+def doubled_in(seconds: float) -> Callable[[torch.Tensor], torch.Tensor]:
+    """Doubles, and takes its time."""
+
+    def double(x: torch.Tensor) -> torch.Tensor:
+        time.sleep(seconds)
+        return 2 * x
+
+    return double
+
+
+@pytest.fixture(autouse=True)
+def slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A contest whose reference takes so long that a busy machine does not matter."""
+    made = Contest(inputs=lambda seed: (torch.full((9,), seed / 2**62),), reference=doubled_in(WORK_S))
+    monkeypatch.setattr(cuda_contests, "SLOW", made, raising=False)
+    quick = Contest(inputs=lambda seed: (time.sleep(0.02) or torch.ones(9),), reference=lambda x: 2 * x)
+    monkeypatch.setattr(cuda_contests, "QUICK", quick, raising=False)
+
+
+@pytest.mark.parametrize("factor", [0.5, 1, 3])
+def test_speed_is_that_of_the_work(factor: float) -> None:
+    speed = against(doubled_in(factor * WORK_S), SLOW, calls=2, rounds=5)
+    assert speed.median == pytest.approx(1 / factor, rel=0.2)
+    assert speed.work_ms == pytest.approx(2 * WORK_S * 1e3, rel=0.2)
+    assert speed.rounds == 5
+
+
+def test_a_function_that_does_nothing_worth_timing_is_noise() -> None:
+    with pytest.raises(Noisy, match="grade again"):
+        against(lambda x: 2 * x, "gpulab.chapters.cuda_contests:QUICK", rounds=3)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda x, weight: torch.zeros(len(x), len(weight), dtype=x.dtype),
+        lambda x, weight: torch.full((len(x), len(weight)), math.nan),
+        lambda x, weight: (x @ weight.T)[:, :-1],
+        lambda x, weight: (x @ weight.T).T,
+        lambda x, weight: 1.05 * (x @ weight.T),
+        lambda x, weight: torch.cat([(x[:-9] @ weight.T), torch.zeros(9, len(weight), dtype=x.dtype)]),
+    ],
+    ids=["zeros", "nan", "column missing", "transposed", "scaled", "rows left out"],
+)
+def test_a_wrong_output_is_no_time(wrong: Any) -> None:
+    with pytest.raises(AssertionError, match="not what the reference returns"):
+        against(wrong, PADDED, **SIZE)
+
+
+def test_outputs_of_an_earlier_call_are_wrong() -> None:
+    """Each call has inputs of its own: what was kept does not help."""
+    kept: list[torch.Tensor] = []
+
+    def remembered(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        kept.append(x @ weight.T) if len(kept) < 4 else None
+        return kept[-1]
+
+    with pytest.raises(AssertionError, match="not what the reference returns"):
+        against(remembered, PADDED, **SIZE)
+
+
+class _Instant:
+    """A side that says it is done before it begins."""
+
+    def __init__(self, honest: contest.Side) -> None:
+        self._honest, self._waiting = honest, (0, 0, False)
+
+    def go(self, seed: int, calls: int, idle: bool) -> None:
+        self._waiting = seed, calls, idle
+
+    def probe(self, which: int, seed: int) -> list[float]:
+        self._honest.go(*self._waiting)
+        return self._honest.probe(which, seed)
+
+
+def test_reporting_done_too_early_gains_nothing() -> None:
+    """The clock runs until the projection is there."""
+    mine, theirs = contest._here(doubled_in(WORK_S), SLOW, {})
+    contest.use(lambda *_: (_Instant(mine), theirs))
+    try:
+        assert against(doubled_in(WORK_S), SLOW, calls=2, rounds=3).median == pytest.approx(1, rel=0.2)
+    finally:
+        contest.use(None)
+
+
+def test_impossibly_fast_is_void() -> None:
+    with pytest.raises(AssertionError, match="void"):
+        against(doubled_in(0), SLOW, rounds=3)
+
+
+@pytest.mark.parametrize("where", ["os:system", "gpulab.contest:VOID", "gpulab.contest:nothing", "nonsense"])
+def test_only_contests_of_the_course_are_looked_up(where: str) -> None:
+    with pytest.raises(ValueError, match="expected module and name"):
+        against(plain, where)
+
+
+def test_kernels_are_raced_in_the_tracer_too() -> None:
+    """Not for their time: so that what a GPU will run has been run."""
+    size = {"rows": 20, "columns": 33, "calls": 1, "rounds": 1}
+    right = against(lambda x: torch.as_tensor(x).T.contiguous(), "gpulab.chapters.cuda_contests:TRANSPOSE", **size)
+    assert right.median > 0
+    with pytest.raises(AssertionError, match="not what"):
+        against(lambda x: torch.as_tensor(x).clone(), "gpulab.chapters.cuda_contests:TRANSPOSE", **size)
+    size = {"rows": 20, "inner": 7, "columns": 18, "calls": 1, "rounds": 1}
+    assert against(cuda_contests.naive_matmul, "gpulab.chapters.cuda_contests:MATMUL", **size).median > 0
+
+
+def test_points_lie_between_two_speeds() -> None:
+    speed = Speed(median=0.45, spread=0.01, rounds=9, work_ms=80, device="GPU")
+    assert speed.points(3, none_at=0.3, all_at=0.6) == pytest.approx(1.5)
+    assert speed.points(3, none_at=0.5, all_at=0.6) == 0
+    assert speed.points(3, none_at=0.1, all_at=0.4) == 3
+
+
+@pytest.mark.parametrize(
+    ("spread", "work_ms", "noisy"), [(0.02, 80, False), (0.03, 80, True), (0.04, 10, False), (0.06, 10, True)]
+)
+def test_noise_that_decides_is_told(spread: float, work_ms: float, noisy: bool) -> None:
+    """Within 5 % for long work, 10 % for short; noise far from both ends decides nothing."""
+    speed = Speed(median=0.5, spread=spread, rounds=9, work_ms=work_ms, device="GPU")
+    if noisy:
+        with pytest.raises(Noisy, match="grade again"):
+            speed.points(3, none_at=0.3, all_at=0.6)
+    else:
+        assert 0 < speed.points(3, none_at=0.3, all_at=0.6) < 3
+    assert speed.points(3, none_at=0.1, all_at=0.2) == 3
+    assert speed.points(3, none_at=0.8, all_at=0.9) == 0
+
+
+def test_a_projection_sees_every_element() -> None:
+    """Also beyond the first chunk."""
+    tensor = torch.rand(300, 70_000)
+    changed = tensor.clone()
+    changed[299, 69_999] += 100_000
+    one, other = projection(tensor, 5), projection(changed, 5)
+    assert tensor.numel() > contest.CHUNK
+    assert projections_agree(one, projection(tensor.clone(), 5), 1e-6)
+    assert not projections_agree(other, one, 1e-2)

@@ -1,0 +1,117 @@
+"""An exercise is timed from the judge, in a process with its own cell alone, against a reference with none of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from minikey import make_key
+
+from grader.contests import Contests
+from grader.limits import Limits
+from grader.results import CellResult
+from grader.session import grade
+from grader.submission import from_answers
+
+TEST = """\
+from gpulab import contest
+
+speed = contest.against(double, "gpulab.chapters.tensor_contests:PADDED", calls=2, rounds=3, {size})
+speed.points(3, none_at=0.05, all_at=0.1)
+"""
+SIZE = "tokens=2048, features=1024, outputs=511"
+"""Some 10 ms a call on a CPU."""
+RIGHT = "def double(x, weight):\n    return x @ weight.T"
+ONE_MORE = "def helper(x, weight):\n    return x @ weight.T\n\ndef double(x, weight):\n    return helper(x, weight)"
+
+
+def cell(solution: str, shares: str = "", size: str = SIZE) -> CellResult:
+    key = make_key()
+    test = TEST.format(size=size)
+    cells = tuple(replace(one, source=test) if one.grade_id == "double_test" else one for one in key.cells)
+    answers = {"double": solution} | ({"SHARES": shares} if shares else {})
+    key = replace(key, cells=cells)
+    submission = from_answers(key, answers)
+    (only,) = grade(
+        submission, key, student="s", seed=1, limits=Limits(call_seconds=5), only=frozenset({"double_test"})
+    ).cells
+    return only
+
+
+@pytest.mark.parametrize("solution", [RIGHT, ONE_MORE], ids=["plain", "with a helper in its cell"])
+def test_an_honest_answer_is_timed(solution: str) -> None:
+    result = cell(solution)
+    assert (result.verdict.value, result.message) == ("passed", "")
+
+
+def test_a_wrong_output_is_told() -> None:
+    result = cell("def double(x, weight):\n    return x[:, :511]")
+    assert result.verdict.value == "failed"
+    assert "not what the reference returns" in result.message
+
+
+def test_a_slow_answer_gets_no_points() -> None:
+    result = cell("import time\ndef double(x, weight):\n    time.sleep(0.8)\n    return x @ weight.T")
+    assert (result.verdict.value, result.earned) == ("failed", 0)
+
+
+def test_patched_clocks_and_helpers_change_nothing() -> None:
+    """All that is patched is patched in a process that does not decide."""
+    patched = """
+import time
+time.perf_counter = time.monotonic = time.time = lambda: 0.0
+from gpulab import contest, device
+contest.projection = lambda output, seed: [2048.0, 511.0, 1.0, 0.0]
+device.synchronize = lambda: None
+def double(x, weight):
+    return None
+"""
+    result = cell(patched)
+    assert result.verdict.value == "failed"
+    assert "not what the reference returns" in result.message
+
+
+def test_what_another_cell_patched_is_not_there() -> None:
+    """Its own cell alone: the speed of a patched matmul is not the answer's."""
+    result = cell(RIGHT, shares='SHARES = {}\nimport torch\ntorch.Tensor.__matmul__ = lambda self, other: "no"')
+    assert (result.verdict.value, result.message) == ("passed", "")
+
+
+def test_a_helper_in_another_cell_is_told() -> None:
+    result = cell("def double(x, weight):\n    return multiply(x, weight)", "SHARES = {}\nmultiply = print")
+    assert result.verdict.value == "failed"
+    assert "it is timed with its own cell alone" in result.message
+
+
+def test_an_answer_that_exits_or_hangs_costs_itself_only() -> None:
+    result = cell("import os\ndef double(x, weight):\n    os._exit(0)")
+    assert result.verdict.value == "crashed"
+    result = cell("def double(x, weight):\n    while True: pass")
+    assert result.verdict.value == "timed out"
+
+
+def test_a_reference_slowed_beside_the_answer_leaves_the_row_pending(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever made it slow, a crowded machine or a thread of the answer's: the ratio is worth nothing."""
+    monkeypatch.setattr("grader.session.SLOWED", 0.0)
+    result = cell(RIGHT)
+    assert (result.verdict.value, result.earned) == ("harness error", 0)
+    assert "beside this answer as alone" in result.message
+
+
+class _Slow:
+    """A reference's side that was slow beside the answer."""
+
+    name, channel = "", None
+
+    def __init__(self) -> None:
+        self.work = [(7, 1, 9.0), (1, 4, 0.3), (2, 4, 0.2), (3, 4, 0.4)]
+
+    def go(self, seed: int, calls: int, idle: bool) -> None:
+        assert (calls, idle) == (4, False)
+        self.work.append((seed, calls, 0.1))
+
+
+def test_slowing_is_the_ratio_of_medians() -> None:
+    """Of the rounds with all calls; the one that warmed up does not count."""
+    contests = Contests(link=None, reference=None, run=[_Slow()])  # type: ignore[arg-type, list-item]
+    assert contests.slowed() == pytest.approx(3.0)
