@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -120,15 +121,30 @@ def test_only_contests_of_the_course_are_looked_up(where: str) -> None:
         against(plain, where)
 
 
-def test_kernels_are_raced_in_the_tracer_too() -> None:
-    """Not for their time: so that what a GPU will run has been run."""
-    size = {"rows": 20, "columns": 33, "calls": 1, "rounds": 1}
-    right = against(lambda x: torch.as_tensor(x).T.contiguous(), "gpulab.chapters.cuda_contests:TRANSPOSE", **size)
-    assert right.median > 0
-    with pytest.raises(AssertionError, match="not what"):
-        against(lambda x: torch.as_tensor(x).clone(), "gpulab.chapters.cuda_contests:TRANSPOSE", **size)
-    size = {"rows": 20, "inner": 7, "columns": 18, "calls": 1, "rounds": 1}
-    assert against(cuda_contests.naive_matmul, "gpulab.chapters.cuda_contests:MATMUL", **size).median > 0
+@pytest.mark.parametrize(
+    ("made", "size", "right", "wrong"),
+    [
+        (
+            cuda_contests.TRANSPOSE,
+            {"rows": 20, "columns": 33},
+            lambda x: torch.as_tensor(x).T.contiguous(),
+            lambda x: torch.as_tensor(x).T.contiguous().sort(0).values,
+        ),
+        (
+            cuda_contests.MATMUL,
+            {"rows": 20, "inner": 7, "columns": 18},
+            lambda a, b: torch.as_tensor(a) @ torch.as_tensor(b),
+            lambda a, b: torch.as_tensor(a) @ torch.as_tensor(b).sort(1).values,
+        ),
+    ],
+    ids=["transpose", "matmul"],
+)
+def test_kernels_are_compared_by_what_they_compute(made: Contest, size: Any, right: Any, wrong: Any) -> None:
+    """In the tracer, not for their time: so that what a GPU will run has been run."""
+    arguments = made.inputs(7, **size)
+    expected = cuda_contests.bilinear(made.reference(*arguments), 5)
+    assert projections_agree(cuda_contests.bilinear(right(*arguments), 5), expected, 1e-4)
+    assert not projections_agree(cuda_contests.bilinear(wrong(*arguments), 5), expected, 1e-2)
 
 
 def test_points_lie_between_two_speeds() -> None:
