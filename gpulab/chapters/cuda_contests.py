@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from numba import cuda, float32
 
-from gpulab.contest import Contest
+from gpulab.contest import Contest, projections_agree
 from gpulab.device import device_array, empty, has_gpu
 
 MATMUL_BLOCK = (16, 16)
+TOLERANCE = 1e-4
+"""Of a projection, in norms: moved elements keep their value, only the projection itself is rounded."""
 
 
 def _random(shape: tuple[int, ...], seed: int) -> Any:
@@ -32,10 +35,37 @@ def _factors(seed: int, rows: int, inner: int, columns: int) -> tuple[Any, Any]:
 
 
 def copied(matrix: Any) -> Any:
-    """A copy of the matrix, every byte read and written once, seen from the other side."""
+    """A copy of the matrix: every byte read and written once, nothing moved to another place."""
     import torch
 
-    return torch.as_tensor(matrix).clone().T
+    return torch.as_tensor(matrix).clone()
+
+
+def lengthwise(output: Any, seed: int) -> list[float]:
+    """Extents, norm and uᵀ·output·v, taken along the longer side: the same for a matrix and its transposed one.
+
+    Args:
+        output: matrix on the device; extents that are equal would not tell which way it lies.
+        seed: of u and v.
+
+    Returns:
+        NaN alone for a mere view in other strides, which moves nothing.
+    """
+    import torch
+
+    matrix = torch.as_tensor(output, device="cuda" if has_gpu() else "cpu")
+    if not matrix.is_contiguous():
+        return [math.nan]
+    rows, columns = matrix.shape
+    tall = matrix if rows > columns else matrix.T
+    return [float(rows), float(columns), float(torch.linalg.vector_norm(matrix)), _projected(tall, seed)]
+
+
+def crosswise(answer: list[float], expected: list[float]) -> bool:
+    """Whether one is the transposed of the other, by what `lengthwise` says of both."""
+    if len(answer) != len(expected) or answer[:2] != expected[1::-1]:
+        return False
+    return projections_agree(answer[2:], expected[2:], TOLERANCE)
 
 
 def bilinear(output: Any, seed: int) -> list[float]:
@@ -49,10 +79,15 @@ def bilinear(output: Any, seed: int) -> list[float]:
 
     matrix = torch.as_tensor(output, device="cuda" if has_gpu() else "cpu")
     rows, columns = matrix.shape
+    return [float(rows), float(columns), float(torch.linalg.vector_norm(matrix)), _projected(matrix, seed)]
+
+
+def _projected(matrix: Any, seed: int) -> float:
+    import torch
+
     generator = torch.Generator(device=matrix.device).manual_seed(seed)
-    u = torch.randn(rows, generator=generator, device=matrix.device)
-    v = torch.randn(columns, generator=generator, device=matrix.device)
-    return [float(rows), float(columns), float(torch.linalg.norm(matrix)), float(u @ (matrix @ v))]
+    u, v = (torch.randn(extent, generator=generator, device=matrix.device) for extent in matrix.shape)
+    return float(u @ (matrix @ v))
 
 
 @cuda.jit  # type: ignore[untyped-decorator] # Numba ships no types
@@ -74,8 +109,8 @@ def naive_matmul(a: Any, b: Any) -> Any:
     return c
 
 
-TRANSPOSE = Contest(inputs=_matrix, reference=copied, probe=bilinear)
-"""`transpose_tiled` against a copy of the same bytes; sizes `rows`, `columns`."""
+TRANSPOSE = Contest(inputs=_matrix, reference=copied, probe=lengthwise, agree=crosswise)
+"""`transpose_tiled` against a copy of the same bytes; sizes `rows`, `columns`, which must differ."""
 
 MATMUL = Contest(inputs=_factors, reference=naive_matmul, probe=bilinear)
 """`matmul_tiled` against the kernel without shared memory; sizes `rows`, `inner`, `columns`."""
