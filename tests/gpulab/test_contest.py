@@ -17,7 +17,7 @@ from gpulab.contest import Contest, Noisy, Speed, against, projection, projectio
 PADDED = "gpulab.chapters.tensor_contests:PADDED"
 SIZE = {"tokens": 64, "features": 64, "outputs": 57, "calls": 3, "rounds": 2}
 SLOW = "gpulab.chapters.cuda_contests:SLOW"
-WORK_S = 0.03
+WORK_S = 0.05
 
 
 def plain(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
@@ -46,8 +46,8 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("factor", [0.5, 1, 3])
 def test_speed_is_that_of_the_work(factor: float) -> None:
     speed = against(doubled_in(factor * WORK_S), SLOW, calls=2, rounds=5)
-    assert speed.median == pytest.approx(1 / factor, rel=0.2)
-    assert speed.work_ms == pytest.approx(2 * WORK_S * 1e3, rel=0.2)
+    assert speed.median == pytest.approx(1 / factor, rel=0.4)
+    assert speed.work_ms == pytest.approx(2 * WORK_S * 1e3, rel=0.4)
     assert speed.rounds == 5
 
 
@@ -104,7 +104,7 @@ def test_reporting_done_too_early_gains_nothing() -> None:
     mine, theirs = contest._here(doubled_in(WORK_S), SLOW, {})
     contest.use(lambda *_: (_Instant(mine), theirs))
     try:
-        assert against(doubled_in(WORK_S), SLOW, calls=2, rounds=3).median == pytest.approx(1, rel=0.2)
+        assert against(doubled_in(WORK_S), SLOW, calls=2, rounds=3).median == pytest.approx(1, rel=0.4)
     finally:
         contest.use(None)
 
