@@ -1,4 +1,4 @@
-# Everything a fresh clone needs: make grade, make lab, make test, make bench. Each is a line or two over the CLI;
+# Everything a fresh clone needs: make grade, make lab, make test, make bench, make gpu. Each is a line or two over the CLI;
 # what they have in common is that they first make .venv, when it is missing or pyproject.toml has changed.
 #
 #   PYTHON=python3.12   another interpreter for .venv (3.11 to 3.13)
@@ -25,7 +25,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help grade lab bench test clean
+.PHONY: help grade lab bench gpu test clean
 .PHONY: lint types tests build-check release-check verify notebooks sample-class
 
 # Not only for our own commands: nbgrader looks for alembic on PATH.
@@ -37,6 +37,7 @@ help:
 	@echo "make lab     open JupyterLab on the chapters in notebooks/"
 	@echo "make test    everything that CI checks"
 	@echo "make bench   seconds and memory a submission, beside nbgrader autograde (long: ARGS=\"--stock 8\")"
+	@echo "make gpu     the whole course on this machine's GPU, and the evidence in data/machines/"
 	@echo "make clean   remove .venv and what tools cached; never work/, where grades lie"
 
 # ---------------------------------------------------------------------------------------------------- commands
@@ -58,6 +59,9 @@ lab: $(READY)
 
 bench: $(READY)
 	@grader bench $(CHAPTER) $(ARGS)
+
+gpu: $(READY)
+	@grader prove $(ARGS)
 
 clean:
 	@rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache

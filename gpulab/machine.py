@@ -142,6 +142,7 @@ def _from_json(text: str) -> Ceilings:
         stored = json.loads(text)
         if stored.pop("version") != VERSION:
             raise ValueError(f"not of version {VERSION}")
+        stored.pop("figures", None)  # of `grader prove`, in a recording: not ceilings
         return Ceilings(**stored)
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"not a file of ceilings ({error!r})") from None

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from grader import __version__
-from grader.commands import autograde, bench, build, doctor, release, report, sample, verify
+from grader.commands import autograde, bench, build, doctor, prove, release, report, sample, verify
 from grader.commands.console import complain
 from grader.course import CourseError
 from grader.findings import Findings
@@ -53,5 +53,5 @@ def main() -> None:
     """
 
 
-for command in (build, release, verify, autograde, report, sample, doctor, bench):
+for command in (build, release, verify, autograde, report, sample, doctor, bench, prove):
     main.add_command(command.command)

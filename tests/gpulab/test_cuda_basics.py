@@ -1,0 +1,97 @@
+"""Chapter 02, first half: what is counted by hand agrees with the tracer, measurements measure, pictures come out."""
+
+import numpy as np
+import pytest
+from numba import cuda
+
+from gpulab import canvas, machine, plot, trace
+from gpulab.chapters import cuda_basics, cuda_basics_diagrams, cuda_basics_kernels, cuda_basics_pictures
+from gpulab.diagrams import roofline
+
+CEILINGS = machine.Ceilings("a machine", "cpu", "2026-01-01", {}, copy_gbs=20.0, matmul_gflops={"float32": 100.0})
+
+
+@cuda.jit
+def gather(x, places, out):
+    thread = cuda.grid(1)
+    out[thread] = x[places[thread]]
+
+
+@cuda.jit
+def double(x):
+    thread = cuda.grid(1)
+    x[thread] = 2 * x[thread]
+
+
+@pytest.fixture
+def shown(monkeypatch):
+    """The pictures shown, as (image, description); ceilings need not be measured for them."""
+    found = []
+    monkeypatch.setattr(machine, "ceilings", lambda: CEILINGS)
+    monkeypatch.setitem(roofline.__globals__, "show", lambda figure, words: found.append((canvas.png(figure), words)))
+    for module in (cuda_basics_diagrams, cuda_basics_pictures, plot):
+        monkeypatch.setattr(module, "show", lambda figure, words: found.append((canvas.png(figure), words)))
+    return found
+
+
+@pytest.mark.parametrize("name", cuda_basics.PATTERNS)
+def test_sectors_of_a_pattern_are_those_that_the_tracer_counts(name):
+    """What the page says about a pattern is what a kernel with that pattern does."""
+    places = np.array(cuda_basics.PATTERNS[name], "int32")
+    x, out = np.zeros(512, "float32"), np.zeros(32, "float32")
+    line = next(line for line in trace.run(gather, 1, 32, x, places, out).lines if line.array == "x")
+    assert cuda_basics.sectors_touched(places) == line.most_sectors
+
+
+def test_an_unguarded_launch_changes_what_lies_behind():
+    """All 28 neighbours are doubled, by compiled code that checks nothing; the tracer refuses the same line."""
+    assert cuda_basics.neighbours_doubled(double) == 28
+    with pytest.raises(trace.OutOfBoundsError, match=r"x\[100\]"):
+        trace.run(double, 2, 64, np.ones(100, "float32"))
+
+
+def test_rates_are_those_of_this_machine():
+    """Strides cost: every sixteenth float takes at least twice as long as every float."""
+    strides = cuda_basics.stride_rates(strides=(1, 16), runs=3)
+    assert strides.gbs[1] > 2 * strides.gbs[16] > 0
+    saxpy = cuda_basics.saxpy_rates(None, runs=3)
+    assert saxpy.kind == "cpu"
+    assert 0.1 < saxpy.gbs[1] < 4 * saxpy.copy_gbs < 10_000
+
+
+def test_the_strided_read_is_a_kernel_for_a_gpu():
+    """It compiles without float64, reads what it says, and costs a sector for each float from stride 8 on."""
+    x, out = np.ones(1024, "float32"), np.zeros(1, "float32")
+    assert trace.typecheck(cuda_basics_kernels.read_strided, x, out, 128, 8).float64_lines == ()
+    traced = trace.run(cuda_basics_kernels.read_strided, 2, 32, x, out, 128, 8)
+    assert (traced.global_reads, traced.global_writes, traced.most_read_sectors) == (128, 0, 32)
+
+
+def test_every_picture_comes_out_once(shown):
+    """Each call shows one image, described in words; both without and with a GPU's rates."""
+    pictures, diagrams = cuda_basics_pictures, cuda_basics_diagrams
+    diagrams.draw_indices()
+    diagrams.draw_idle(lambda n, threads: -(-n // threads))
+    diagrams.draw_shares()
+    diagrams.draw_block_reverse()
+    pictures.draw_requests(cuda_basics.PATTERNS)
+    pictures.draw_sectors({"one": 4.0, "other": 32.0}, "title")
+    for kind in ("cpu", "cuda"):
+        rates = cuda_basics.Rates({1: 10.0, 8: 19.0}, kind, "a machine", 1000, 9, copy_gbs=20.0)
+        pictures.draw_saxpy(rates)
+        pictures.draw_saxpy_roof(rates)
+        pictures.draw_strides(rates)
+    assert len(shown) == 12
+    assert all(image.startswith(b"\x89PNG") and len(words) > 40 for image, words in shown)
+
+
+def test_a_wrong_grid_shows_its_gaps(shown):
+    """The picture of a grid says how many elements no thread covers."""
+
+    def right(shape, block):
+        return -(-shape[1] // block[0]), -(-shape[0] // block[1])
+
+    cuda_basics_diagrams.draw_grid(right)
+    cuda_basics_diagrams.draw_grid(lambda shape, block: right(shape[::-1], block))
+    assert "0 elements are not covered" in shown[0][1]
+    assert f"{14 * 40 - 14 * 16} elements are not covered" in shown[1][1]
