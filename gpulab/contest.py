@@ -235,14 +235,15 @@ def projection(output: Any, seed: int) -> list[float]:
     import torch
 
     tensor = torch.as_tensor(output, device="cuda" if has_gpu() else "cpu").detach()
-    flat = tensor.contiguous().reshape(-1)
-    generator = torch.Generator(device=flat.device).manual_seed(seed)
-    total = norm = torch.zeros((), dtype=torch.float64, device=flat.device)
-    for chunk in torch.split(flat, CHUNK):
+    generator = torch.Generator(device=tensor.device).manual_seed(seed)
+    total = norm = torch.zeros((), dtype=torch.float64, device=tensor.device)
+    rows = max(1, CHUNK // max(1, tensor[:1].numel())) if tensor.ndim else 1
+    # By rows, not flattened: a result cut out of a padded one would be copied whole, on the clock.
+    for chunk in torch.split(tensor, rows) if tensor.ndim else (tensor,):
         values = chunk.to(torch.float32)
-        weights = torch.randn(values.shape, generator=generator, device=flat.device)
-        total = total + torch.dot(values, weights).double()
-        norm = norm + torch.dot(values, values).double()
+        weights = torch.randn(values.shape, generator=generator, device=tensor.device)
+        total = total + (values * weights).sum().double()
+        norm = norm + (values * values).sum().double()
     return [float(extent) for extent in tensor.shape] + [math.sqrt(float(norm)), float(total)]
 
 

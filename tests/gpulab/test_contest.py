@@ -39,7 +39,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> None:
     """A contest whose reference takes so long that a busy machine does not matter."""
     made = Contest(inputs=lambda seed: (torch.full((9,), seed / 2**62),), reference=doubled_in(WORK_S))
     monkeypatch.setattr(cuda_contests, "SLOW", made, raising=False)
-    quick = Contest(inputs=lambda seed: (time.sleep(0.02) or torch.ones(9),), reference=lambda x: 2 * x)
+    quick = Contest(inputs=lambda seed: (time.sleep(0.15) or torch.ones(9),), reference=lambda x: 2 * x)
     monkeypatch.setattr(cuda_contests, "QUICK", quick, raising=False)
 
 
@@ -53,7 +53,7 @@ def test_speed_is_that_of_the_work(factor: float) -> None:
 
 def test_a_function_that_does_nothing_worth_timing_is_noise() -> None:
     with pytest.raises(Noisy, match="grade again"):
-        against(lambda x: 2 * x, "gpulab.chapters.cuda_contests:QUICK", rounds=3)
+        against(lambda x: 2 * x, "gpulab.chapters.cuda_contests:QUICK", calls=1, rounds=3)
 
 
 @pytest.mark.parametrize(
@@ -168,6 +168,19 @@ def test_noise_that_decides_is_told(spread: float, work_ms: float, noisy: bool) 
         assert 0 < speed.points(3, none_at=0.3, all_at=0.6) < 3
     assert speed.points(3, none_at=0.1, all_at=0.2) == 3
     assert speed.points(3, none_at=0.8, all_at=0.9) == 0
+
+
+@pytest.mark.parametrize("shape", [(), (7,), (3, 4, 5)])
+def test_any_shape_can_be_projected(shape: tuple[int, ...]) -> None:
+    tensor = torch.rand(shape)
+    assert projections_agree(projection(tensor, 5), projection(tensor.numpy().copy(), 5), 1e-6)
+    assert not projections_agree(projection(tensor + 1, 5), projection(tensor, 5), 1e-2)
+
+
+def test_a_part_of_a_larger_tensor_is_projected_like_its_copy() -> None:
+    """A result that was cut out of a padded one."""
+    part = torch.rand(30, 64)[:, :57]
+    assert projections_agree(projection(part, 5), projection(part.contiguous(), 5), 1e-6)
 
 
 def test_a_projection_sees_every_element() -> None:

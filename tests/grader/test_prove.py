@@ -1,4 +1,4 @@
-"""The proof: what it refuses, what it keeps, what it carries. Where it needs a GPU, a driver is made up that has one."""
+"""The proof: what it refuses, keeps and carries. Where it needs a GPU, a driver is made up that has one."""
 
 from __future__ import annotations
 
