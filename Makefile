@@ -71,7 +71,7 @@ clean:
 # The order is from cheap to dear: what fails first should fail soon.
 test: lint types tests build-check release-check verify notebooks sample-class
 	@printf '\nAll of make test passed:\n'
-	@for part in notebooks tests; do printf '%-10s %s\n' $$part "$$(tail -n 1 work/test/$$part.log)"; done
+	@for part in tests alone notebooks; do printf '%-10s %s\n' $$part "$$(tail -n 1 work/test/$$part.log)"; done
 
 step = @printf '\n==> %s\n' '$(1)'
 
@@ -87,7 +87,8 @@ types: $(READY)
 tests: $(READY)
 	$(call step,3/8 pytest: the two packages)
 	@mkdir -p work/test
-	@pytest tests $(ARGS) | tee work/test/tests.log
+	@pytest tests -m "not alone" --numprocesses 2 --dist loadfile $(ARGS) | tee work/test/tests.log
+	@pytest tests -m alone $(ARGS) | tee work/test/alone.log
 
 build-check: $(READY)
 	$(call step,4/8 grader build --check: built notebooks agree with their sources)

@@ -14,6 +14,8 @@ from gpulab import contest
 from gpulab.chapters import cuda_contests
 from gpulab.contest import Contest, Noisy, Speed, against, projection, projections_agree
 
+pytestmark = pytest.mark.alone
+
 PADDED = "gpulab.chapters.tensor_contests:PADDED"
 SIZE = {"tokens": 64, "features": 64, "outputs": 57, "calls": 3, "rounds": 2}
 SLOW = "gpulab.chapters.cuda_contests:SLOW"

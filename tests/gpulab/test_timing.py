@@ -11,6 +11,8 @@ from conftest import FakeGPU
 from gpulab import measure, race
 from gpulab.timing import Ratio, Timing
 
+pytestmark = pytest.mark.alone
+
 
 @pytest.mark.parametrize(
     ("median_ms", "spread_ms", "text"),

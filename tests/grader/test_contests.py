@@ -13,6 +13,8 @@ from grader.results import CellResult
 from grader.session import grade
 from grader.submission import from_answers
 
+pytestmark = pytest.mark.alone
+
 TEST = """\
 from gpulab import contest
 
