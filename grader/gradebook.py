@@ -24,7 +24,7 @@ from nbgrader.preprocessors import (
 from sqlalchemy import func
 
 from grader.course import Chapter, Course, CourseError
-from grader.gradebook_access import COURSE_ID, database_errors, database_url, open_gradebook
+from grader.gradebook_access import COURSE_ID, ClosingGradebook, database_errors, database_url, open_gradebook
 from grader.gradebook_writer import GradebookWriter
 from grader.notebooks import read_own
 from grader.records import make_folder
@@ -109,7 +109,7 @@ def _create(course: Course) -> None:
     # environment that was not activated is not on the path.
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{path}"
     try:
-        Gradebook(database_url(temporary), COURSE_ID).close()
+        ClosingGradebook(database_url(temporary), COURSE_ID).close()
         temporary.replace(course.gradebook)
     except FileNotFoundError:
         raise CourseError("alembic", "not found beside Python or on the path", 'Run "pip install nbgrader".') from None

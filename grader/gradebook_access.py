@@ -27,7 +27,19 @@ REMEDIES = {
 
 def open_gradebook(course: Course) -> Gradebook:
     """nbgrader's gradebook, as a context manager; opening one that is not there would make it."""
-    return Gradebook(database_url(course.gradebook), COURSE_ID)
+    return ClosingGradebook(database_url(course.gradebook), COURSE_ID)
+
+
+class ClosingGradebook(Gradebook):
+    """nbgrader's gradebook, which closes its connection also when it cannot be opened (locked, or no database)."""
+
+    def __init__(self, url: str, course: str) -> None:
+        try:
+            super().__init__(url, course)
+        except BaseException:
+            if "db" in vars(self):
+                self.close()
+            raise
 
 
 def database_url(path: Path) -> str:
