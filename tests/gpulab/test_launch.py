@@ -1,0 +1,166 @@
+"""Ranks: what each of them is told, what comes back, and that none stays, whatever happens."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+import torch
+import torch.distributed as dist
+
+from gpulab import launch
+from gpulab.launch import LaunchError
+
+MARK = "gpulab_test_launch_mark"
+
+
+def left_over() -> list[str]:
+    """Processes of these tests that still run: they carry a mark in their environment."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            if MARK.encode() in path.read_bytes():
+                found.append((path.parent / "cmdline").read_bytes().decode().replace("\0", " "))
+        except OSError:
+            continue
+    return found
+
+
+def run(source: str, world_size: int = 2, **options: object) -> launch.Run:
+    return launch.script(source, world_size, environment={MARK: "1"}, **{"seconds": 20.0} | options)  # type: ignore[arg-type]
+
+
+def test_every_rank_knows_who_it_is(tmp_path: Path) -> None:
+    """As with torchrun; the folder is the one asked for."""
+    source = """
+import os, pathlib, sys
+names = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR")
+pathlib.Path(os.environ["RANK"]).write_text(" ".join(os.environ[name] for name in names))
+print("hello from", os.environ["RANK"], sys.argv[1:], int(os.environ["MASTER_PORT"]) > 0)
+"""
+    ended = run(source, 3, folder=tmp_path, arguments=["--quick"])
+    assert ended.check() is ended
+    assert [(tmp_path / str(rank)).read_text() for rank in range(3)] == [
+        f"{rank} {rank} 3 3 127.0.0.1" for rank in range(3)
+    ]
+    assert [one.last_line for one in ended.ranks] == [f"hello from {rank} ['--quick'] True" for rank in range(3)]
+    assert [one.exit_code for one in ended.ranks] == [0, 0, 0]
+
+
+def test_a_rank_that_dies_takes_the_others_along() -> None:
+    source = """
+import os, time
+if os.environ["RANK"] == "1":
+    raise ValueError("my data is gone")
+time.sleep(60)
+"""
+    started = time.monotonic()
+    ended = run(source)
+    assert time.monotonic() - started < 15
+    assert ended.problem.startswith("Rank 1 ended with exit code 1. Waiting: rank 0 in line 5: time.sleep(60)")
+    with pytest.raises(LaunchError, match="rank 1: ValueError: my data is gone"):
+        ended.check()
+    assert left_over() == []
+
+
+def test_a_rank_that_is_killed_is_told_by_its_signal() -> None:
+    ended = run("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)", 1)
+    assert ended.problem == "Rank 0 was ended by SIGSEGV."
+
+
+def test_ranks_that_wait_for_each_other_are_stopped_with_the_line() -> None:
+    """A deadlock: both block in a receive, nobody sends."""
+    source = """
+import os, torch, torch.distributed as dist
+dist.init_process_group("gloo")
+there = torch.zeros(1)
+other = 1 - dist.get_rank()
+print("ready", flush=True)
+dist.recv(there, src=other)
+dist.send(there, dst=other)
+"""
+    ended = run(source, seconds=15.0)
+    assert ended.problem.startswith("After 15 s ranks 0, 1 still ran. Waiting: rank 0 in line 7: dist.recv(there")
+    assert [one.exit_code for one in ended.ranks] == [None, None]
+    assert all("ready" in one.output for one in ended.ranks)
+    assert left_over() == []
+
+
+def test_what_a_rank_starts_ends_with_it() -> None:
+    ended = run("import subprocess\nsubprocess.Popen(['sleep', '300'])", 1)
+    assert ended.problem == ""
+    assert left_over() == []
+
+
+def test_a_rank_that_never_joins_is_named() -> None:
+    source = """
+import os, time, torch.distributed as dist
+if os.environ["RANK"] == "1":
+    time.sleep(300)
+dist.init_process_group("gloo")
+"""
+    ended = run(source, seconds=15.0)
+    assert "rank 0 in line 5: dist.init_process_group" in ended.problem
+    assert "rank 1 in line 4: time.sleep(300)" in ended.problem
+
+
+def test_a_syntax_error_is_told_before_anything_starts() -> None:
+    ended = run("import os\ndef broken(:\n    pass")
+    assert ended.ranks == ()
+    assert ended.problem.startswith("The script is no Python: line 2: ")
+
+
+def test_endless_output_is_cut() -> None:
+    ended = run("print('x' * 1_000_000)\nprint('the end')", 1)
+    assert len(ended.ranks[0].output) <= launch.OUTPUT_CHARACTERS
+    assert ended.ranks[0].last_line == "the end"
+
+
+def test_a_port_that_somebody_takes_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    import socket
+
+    free = launch._free_port()
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        ports = iter([taken.getsockname()[1], free])
+        monkeypatch.setattr(launch, "_free_port", lambda: next(ports))
+        source = "import torch.distributed as dist\ndist.init_process_group('gloo')\nprint(dist.get_world_size())"
+        assert run(source, 1).check().ranks[0].last_line == "1"
+
+
+def test_no_rank_is_not_a_run() -> None:
+    with pytest.raises(ValueError, match="at least one rank"):
+        launch.script("", 0)
+
+
+def test_a_function_runs_on_every_rank() -> None:
+    """Also one that is defined here and not in a module that ranks could import."""
+    offset = 0.5
+
+    def local(rank: int, world_size: int, number: float) -> tuple[int, float]:
+        there = torch.tensor([number + offset])
+        dist.all_reduce(there)
+        return rank, float(there)
+
+    assert launch.ranks(local, [(1.0,), (2.0,)]) == [(0, 4.0), (1, 4.0)]
+
+
+def test_a_function_that_raises_names_the_rank() -> None:
+    def fails(rank: int, world_size: int) -> None:
+        if rank == 1:
+            raise KeyError("no such layer")
+
+    with pytest.raises(LaunchError, match=r"Rank 1 ended with exit code 1[\s\S]*KeyError: 'no such layer'"):
+        launch.ranks(fails, [(), ()])
+
+
+def test_gpus_are_hidden_from_ranks_that_outnumber_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    show = "import os\nprint(os.environ.get('CUDA_VISIBLE_DEVICES', 'all'))"
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setattr(launch, "_gpus", lambda: 1)
+    assert run(show, 2).ranks[0].output == "\n"
+    assert run(show, 1).ranks[0].output == "all\n"
+    assert "CUDA_VISIBLE_DEVICES" not in os.environ
