@@ -21,17 +21,23 @@ from gpulab.tables import table
 if TYPE_CHECKING:
     import gpulab.bolts as bolts
     import gpulab.cuda_cpp as cuda_cpp
+    import gpulab.data as data
     import gpulab.machine as machine
     import gpulab.plot as plot
+    import gpulab.problem as problem
     import gpulab.timing as timing
     import gpulab.trace as trace
+    from gpulab.problem import History, Problem
     from gpulab.timing import measure, race
 
 __all__ = [
+    "History",
     "NeedsGPU",
+    "Problem",
     "bolts",
     "check",
     "cuda_cpp",
+    "data",
     "device",
     "device_array",
     "empty",
@@ -40,6 +46,7 @@ __all__ = [
     "needs_gpu",
     "plot",
     "predict",
+    "problem",
     "race",
     "seed",
     "synchronize",
@@ -49,16 +56,16 @@ __all__ = [
     "trace",
 ]
 
-_MODULES = frozenset({"bolts", "cuda_cpp", "machine", "plot", "timing", "trace"})
-_OF_TIMING = frozenset({"measure", "race"})
+_MODULES = frozenset({"bolts", "cuda_cpp", "data", "machine", "plot", "problem", "timing", "trace"})
+_OF_MODULES = {"History": "problem", "Problem": "problem", "measure": "timing", "race": "timing"}
 
 
 def __getattr__(name: str) -> Any:
     """The heavier half of the package, on first use."""
     if name in _MODULES:
         return importlib.import_module(f"gpulab.{name}")
-    if name in _OF_TIMING:
-        return getattr(importlib.import_module("gpulab.timing"), name)
+    if name in _OF_MODULES:
+        return getattr(importlib.import_module(f"gpulab.{_OF_MODULES[name]}"), name)
     raise AttributeError(f"module 'gpulab' has no attribute {name!r}")
 
 

@@ -1,8 +1,8 @@
 """Plain values to bytes and back, over a socket between two processes that do not trust each other.
 
 A frame is a 4-byte length, a JSON header, and raw buffers whose sizes the header lists. Nothing in it is ever executed
-or unpickled: what arrives is numbers, strings, containers, arrays and tensors, whatever the sender meant. Which values
-may be sent when is for `student` and `judge` to say.
+or unpickled: what arrives is numbers, strings, containers, arrays, tensors and the course's own two records, whatever
+the sender meant. Which values may be sent when is for `student` and `judge` to say.
 """
 
 from __future__ import annotations
@@ -89,6 +89,9 @@ def _encode(value: Any, buffers: list[Buffer], depth: int) -> Any:
     if isinstance(value, dict):
         pairs = dict.items(value)
         return {"d": [[_encode(k, buffers, depth + 1), _encode(v, buffers, depth + 1)] for k, v in pairs]}
+    record = _encode_record(value, buffers, depth)
+    if record is not None:
+        return record
     if isinstance(value, Iterator):
         raise NotPlain(f"a {type(value).__name__}, which yields its items only once; wrap it in list(...)")
     raise NotPlain(f"a value of type {type(value).__name__}")
@@ -109,6 +112,21 @@ def _encode_complex(value: complex) -> Any:
 
 
 _SCALARS: dict[type, Any] = {int: _encode_int, float: _encode_float, str: str.__str__, complex: _encode_complex}
+
+
+RECORDS = {"P": "Problem", "H": "History"}
+"""Tag → the frozen dataclass of `gpulab.problem` that travels under it, field by field."""
+
+
+def _encode_record(value: Any, buffers: list[Buffer], depth: int) -> Any:
+    """The form of a `Problem` or a `History`; None for anything else."""
+    problem = sys.modules.get("gpulab.problem")
+    for tag, name in RECORDS.items() if problem is not None else ():
+        kind: Any = getattr(problem, name)
+        if isinstance(value, kind):
+            names = kind.__dataclass_fields__
+            return {tag: [[name, _encode(object.__getattribute__(value, name), buffers, depth + 1)] for name in names]}
+    return None
 
 
 def _is_numpy(value: Any) -> bool:
@@ -203,6 +221,8 @@ class _Reader:
             return self._tensor(*body)
         if tag == "D":
             return _torch_dtype(body)
+        if tag in RECORDS:
+            return _record(RECORDS[tag], {name: self.read(value, depth + 1) for name, value in body})
         raise WireError(f"unknown tag {str(tag)[:20]!r}")
 
     def _array(self, dtype_text: str, shape: list[int], scalar: bool) -> Any:
@@ -231,6 +251,16 @@ def _product(shape: list[int]) -> int:
     if len(shape) > 64 or any(type(extent) is not int or extent < 0 for extent in shape):
         raise WireError("an impossible shape")
     return math.prod(shape)
+
+
+def _record(name: str, fields: dict[str, Any]) -> Any:
+    """A `Problem` or `History` of these fields, all of them; a `Problem` checks its own."""
+    from gpulab import problem  # light: it imports torch only when something is made from a Problem
+
+    kind: Any = getattr(problem, name)
+    if set(fields) != set(kind.__dataclass_fields__):
+        raise WireError(f"a {name} with other fields")
+    return kind(**fields)
 
 
 def _torch_dtype(name: str) -> Any:

@@ -212,7 +212,7 @@ def copy_bandwidth(nbytes):
         times.append(time.perf_counter() - start)
     return 2 * nbytes / statistics.median(times) / 1e9
 
-# %% wrong gpu: counts one direction — says "read and written" — earns 3
+# %% wrong gpu: counts one direction — says "read and written"
 import statistics
 import time
 

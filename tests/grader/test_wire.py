@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 
+from gpulab import History, Problem
 from grader import wire
 
 
@@ -80,6 +81,78 @@ def test_subclasses_travel_as_the_plain_type() -> None:
 
     assert type(there_and_back(Sly(3))) is float
     assert there_and_back(Sly(3)) != 4
+
+
+def test_a_problem_comes_back_equal_and_can_be_trained() -> None:
+    problem = Problem("cnn", samples=8, batch_size=4, lr=0.25, seed=3, device="cpu", loss_weight=2.0**-20)
+    result = there_and_back((problem, {"deep": [problem]}))
+    assert result == (problem, {"deep": [problem]})
+    assert type(result[0]) is Problem
+    assert torch.equal(result[0].model().head.weight, problem.model().head.weight)
+
+
+def test_a_history_comes_back_with_its_arrays() -> None:
+    weights = {"a": np.ones((2, 3), np.float32), "b": torch.ones(2, dtype=torch.bfloat16)}
+    result = there_and_back(History([1.5, math.inf], [65536.0], 1, 0.5, weights))
+    assert type(result) is History
+    assert (result.losses, result.scales, result.skipped, result.accuracy) == ([1.5, math.inf], [65536.0], 1, 0.5)
+    assert result.weights["a"].dtype == np.float32
+    np.testing.assert_array_equal(result.weights["a"], weights["a"])
+    assert torch.equal(result.weights["b"], weights["b"])
+
+
+def test_a_history_of_rubbish_arrives_as_that_rubbish() -> None:
+    """What a student puts into it is for a test to judge, as long as it is plain."""
+    result = there_and_back(History(None, "none", [1], {2}, ()))  # type: ignore[arg-type]
+    assert (result.losses, result.scales, result.skipped, result.accuracy, result.weights) == (
+        None,
+        "none",
+        [1],
+        {2},
+        (),
+    )
+
+
+def test_a_subclass_of_a_record_travels_as_the_record() -> None:
+    class Sly(Problem):
+        def __eq__(self, other: object) -> bool:
+            return True
+
+        __hash__ = Problem.__hash__
+
+    assert type(there_and_back(Sly(device="cpu"))) is Problem
+    assert there_and_back(Sly(device="cpu")) != Problem(seed=1, device="cpu")
+
+
+def test_a_history_that_holds_a_model_or_itself_is_refused() -> None:
+    with pytest.raises(wire.NotPlain, match="Linear"):
+        wire.encode(History([], [], 0, 0.0, {"model": torch.nn.Linear(1, 1)}), [])
+    ring = History([], [], 0, 0.0, {})
+    ring.weights["me"] = ring
+    with pytest.raises(wire.NotPlain, match="hold itself"):
+        wire.encode(ring, [])
+
+
+def fields_of(problem: Problem, **changed: object) -> list:
+    return [[name, changed.get(name, getattr(problem, name))] for name in Problem.__dataclass_fields__]
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        {"P": fields_of(Problem(device="cpu"), network="os.system")},
+        {"P": fields_of(Problem(device="cpu"), samples=-1)},
+        {"P": fields_of(Problem(device="cpu"), samples=True)},
+        {"P": fields_of(Problem(device="cpu"), lr={"f": "nan"})},
+        {"P": fields_of(Problem(device="cpu"), device="meta")},
+        {"P": fields_of(Problem(device="cpu"))[1:]},
+        {"P": [*fields_of(Problem(device="cpu")), ["__class__", 1]]},
+        {"P": [[{"b": 0}, 1]]}, {"P": 3}, {"P": [[[], 1]]}, {"H": []}, {"H": [["losses", []]]}, {"H": None},
+    ],
+)  # fmt: skip
+def test_forged_records_are_refused(form: object) -> None:
+    with pytest.raises(wire.WireError):
+        wire.decode(form, [])
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,138 @@
+# %% right: reference
+import torch
+
+
+def padded_linear(x, weight, multiple=64):
+    outputs = weight.shape[0]
+    padded = torch.nn.functional.pad(weight, (0, 0, 0, -outputs % multiple))
+    return (x @ padded.T)[..., :outputs]
+
+# %% right: torch.cat and linear
+import torch
+
+
+def padded_linear(x, weight, multiple=64):
+    missing = (multiple - weight.shape[0] % multiple) % multiple
+    whole = torch.cat([weight, weight.new_zeros(missing, weight.shape[1])])
+    return torch.nn.functional.linear(x, whole).narrow(-1, 0, weight.shape[0])
+
+# %% right: copied into an empty table
+import math
+
+import torch
+
+
+def padded_linear(x, weight, multiple=64):
+    outputs, inputs = weight.shape
+    whole = torch.empty(math.ceil(outputs / multiple) * multiple, inputs, dtype=weight.dtype, device=weight.device)
+    whole[:outputs] = weight
+    whole[outputs:] = 0
+    return torch.matmul(x, whole.t())[..., :outputs]
+
+# %% right: leading dimensions folded into one, and unfolded
+import torch
+
+
+def padded_linear(x, weight, multiple=64):
+    outputs = weight.shape[0]
+    padded = torch.nn.functional.pad(weight, (0, 0, 0, -outputs % multiple))
+    flat = x.reshape(-1, x.shape[-1])
+    return (flat @ padded.T)[:, :outputs].reshape(*x.shape[:-1], outputs)
+
+# %% wrong: padding left in the result — says "padding is left"
+import torch
+
+
+def padded_linear(x, weight, multiple=64):
+    return x @ torch.nn.functional.pad(weight, (0, 0, 0, -weight.shape[0] % multiple)).T
+
+# %% wrong: pads with what was there before, and leaves it — says "padding is left"
+import torch
+
+
+def padded_linear(x, weight, multiple=64):
+    missing = -weight.shape[0] % multiple
+    return x @ torch.cat([weight, weight[:1].expand(missing, -1)]).T
+
+# %% wrong: pads in front — says "in front"
+import torch
+
+
+def padded_linear(x, weight, multiple=64):
+    padded = torch.nn.functional.pad(weight, (0, 0, -weight.shape[0] % multiple, 0))
+    return (x @ padded.T)[..., : weight.shape[0]]
+
+# %% wrong: rounds down, and drops outputs — says "shape"
+import torch
+
+
+def padded_linear(x, weight, multiple=64):
+    return x @ weight[: max(1, weight.shape[0] // multiple * multiple)].T
+
+# %% wrong: pads the inputs — says "cannot be multiplied"
+import torch
+
+
+def padded_linear(x, weight, multiple=64):
+    padded = torch.nn.functional.pad(weight, (0, -weight.shape[1] % multiple))
+    return x @ padded.T
+
+# %% wrong: flattens the leading dimensions — says "leading"
+import torch
+
+
+def padded_linear(x, weight, multiple=64):
+    outputs = weight.shape[0]
+    padded = torch.nn.functional.pad(weight, (0, 0, 0, -outputs % multiple))
+    return (x.reshape(-1, x.shape[-1]) @ padded.T)[:, :outputs]
+
+# %% wrong: not transposed — says "cannot be multiplied"
+import torch
+
+
+def padded_linear(x, weight, multiple=64):
+    return x @ weight
+
+# %% wrong: two dimensions only — says "too many indices"
+import torch
+
+
+def padded_linear(x, weight, multiple=64):
+    outputs = weight.shape[0]
+    padded = torch.nn.functional.pad(weight, (0, 0, 0, -outputs % multiple))
+    result = x @ padded.T
+    return result[:, :outputs]
+
+# %% wrong: half precision on the way — says "differ"
+import torch
+
+
+def padded_linear(x, weight, multiple=64):
+    outputs = weight.shape[0]
+    padded = torch.nn.functional.pad(weight, (0, 0, 0, -outputs % multiple))
+    return (x.bfloat16() @ padded.bfloat16().T)[..., :outputs].to(x.dtype)
+
+# %% wrong: no return — says "None"
+import torch
+
+
+def padded_linear(x, weight, multiple=64):
+    torch.nn.functional.linear(x, weight)
+
+# %% wrong gpu: nothing padded — says "padded"
+import torch
+
+
+def padded_linear(x, weight, multiple=64):
+    return (x @ weight.T).clone()
+
+# %% hostile: patches torch's comparison — earns 0
+import torch
+
+torch.allclose = lambda *given, **named: True
+torch.equal = lambda *given, **named: True
+torch.testing.assert_close = lambda *given, **named: None
+
+
+def padded_linear(x, weight, multiple=64):
+    return torch.zeros(*x.shape[:-1], weight.shape[0], dtype=x.dtype)

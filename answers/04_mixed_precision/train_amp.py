@@ -1,0 +1,711 @@
+# %% right: reference
+import torch
+
+
+def train_amp(problem, epochs):
+    model = problem.model().to(problem.device)
+    optimizer, criterion = problem.optimizer(model), problem.criterion()
+    scaler = torch.amp.GradScaler(problem.device)
+    losses, scales, skipped = [], [], 0
+    for _ in range(epochs):
+        for images, labels in problem.loader():
+            images, labels = images.to(problem.device), labels.to(problem.device)
+            optimizer.zero_grad()
+            with torch.autocast(problem.device, dtype=torch.float16):
+                loss = criterion(model(images), labels)
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            before = scaler.get_scale()
+            scaler.update()
+            losses.append(loss.item())
+            scales.append(scaler.get_scale())
+            skipped += scales[-1] < before
+    return problem.history(model, losses, scales, skipped)
+
+# %% right: History by hand, loss outside autocast, set_to_none off
+import torch
+
+from gpulab import History
+
+
+def train_amp(problem, epochs):
+    torch.manual_seed(7)
+    device = torch.device(problem.device)
+    net = problem.model().to(device)
+    net.train()
+    loss_of, opt = problem.criterion(), problem.optimizer(net)
+    scaler = torch.amp.GradScaler(device.type)
+    losses, scales = [], []
+    batches = problem.loader()
+    for epoch in range(epochs):
+        for x, y in batches:
+            opt.zero_grad(set_to_none=False)
+            with torch.amp.autocast(device_type=device.type, dtype=torch.float16):
+                scores = net(x.to(device))
+            loss = loss_of(scores, y.to(device))
+            scaler.scale(loss).backward()
+            scaler.unscale_(opt)
+            scaler.step(opt)
+            scaler.update()
+            losses.append(float(loss.detach()))
+            scales.append(scaler.get_scale())
+    previous = [65536.0] + scales[:-1]
+    skipped = len([1 for a, b in zip(previous, scales) if b < a])
+    net.eval()
+    right = count = 0
+    with torch.no_grad():
+        for x, y in problem.loader():
+            right += (net(x.to(device)).argmax(dim=1).cpu() == y).sum().item()
+            count += len(y)
+    weights = {name: value.detach().float().cpu().numpy() for name, value in net.state_dict().items()}
+    return History(losses=losses, scales=scales, skipped=skipped, accuracy=right / count, weights=weights)
+
+# %% right: channels last
+import torch
+
+
+def train_amp(problem, epochs):
+    model = problem.model().to(problem.device, memory_format=torch.channels_last)
+    optimizer, criterion = problem.optimizer(model), problem.criterion()
+    scaler = torch.amp.GradScaler(problem.device)
+    losses, scales, skipped = [], [], 0
+    for _ in range(epochs):
+        for images, labels in problem.loader():
+            images, labels = images.to(problem.device), labels.to(problem.device)
+            optimizer.zero_grad()
+            with torch.autocast(problem.device, dtype=torch.float16):
+                loss = criterion(model(images), labels)
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            before = scaler.get_scale()
+            scaler.update()
+            losses.append(loss.item())
+            scales.append(scaler.get_scale())
+            skipped += scales[-1] < before
+    return problem.history(model, losses, scales, skipped)
+
+# %% right: a scaler of one's own
+import torch
+
+
+def train_amp(problem, epochs):
+    model = problem.model().to(problem.device)
+    optimizer, criterion = problem.optimizer(model), problem.criterion()
+    scale, good, losses, scales, skipped = 65536.0, 0, [], [], 0
+    for _ in range(epochs):
+        for images, labels in problem.loader():
+            optimizer.zero_grad()
+            with torch.autocast(problem.device, dtype=torch.float16):
+                loss = criterion(model(images.to(problem.device)), labels.to(problem.device))
+            (loss * scale).backward()
+            gradients = [parameter.grad for parameter in model.parameters()]
+            if all(bool(gradient.isfinite().all()) for gradient in gradients):
+                for gradient in gradients:
+                    gradient /= scale
+                optimizer.step()
+                good += 1
+                if good == 2000:
+                    scale, good = scale * 2, 0
+            else:
+                scale, good, skipped = scale / 2, 0, skipped + 1
+            losses.append(loss.item())
+            scales.append(scale)
+    return problem.history(model, losses, scales, skipped)
+
+# %% wrong: backward inside autocast — says "inside autocast"
+import torch
+
+
+def train_amp(problem, epochs):
+    model = problem.model().to(problem.device)
+    optimizer, criterion = problem.optimizer(model), problem.criterion()
+    scaler = torch.amp.GradScaler(problem.device)
+    losses, scales, skipped = [], [], 0
+    for _ in range(epochs):
+        for images, labels in problem.loader():
+            images, labels = images.to(problem.device), labels.to(problem.device)
+            optimizer.zero_grad()
+            with torch.autocast(problem.device, dtype=torch.float16):
+                loss = criterion(model(images), labels)
+                scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            before = scaler.get_scale()
+            scaler.update()
+            losses.append(loss.item())
+            scales.append(scaler.get_scale())
+            skipped += scales[-1] < before
+    return problem.history(model, losses, scales, skipped)
+
+# %% wrong: everything inside autocast — says "inside autocast"
+import torch
+
+
+def train_amp(problem, epochs):
+    model = problem.model().to(problem.device)
+    optimizer, criterion = problem.optimizer(model), problem.criterion()
+    scaler = torch.amp.GradScaler(problem.device)
+    losses, scales, skipped = [], [], 0
+    for _ in range(epochs):
+        for images, labels in problem.loader():
+            images, labels = images.to(problem.device), labels.to(problem.device)
+            optimizer.zero_grad()
+            with torch.autocast(problem.device, dtype=torch.float16):
+                loss = criterion(model(images), labels)
+                scaler.scale(loss).backward()
+                scaler.step(optimizer)
+            before = scaler.get_scale()
+            scaler.update()
+            losses.append(loss.item())
+            scales.append(scaler.get_scale())
+            skipped += scales[-1] < before
+    return problem.history(model, losses, scales, skipped)
+
+# %% wrong: no update — says "scaler.update() is missing"
+import torch
+
+
+def train_amp(problem, epochs):
+    model = problem.model().to(problem.device)
+    optimizer, criterion = problem.optimizer(model), problem.criterion()
+    scaler = torch.amp.GradScaler(problem.device)
+    losses, scales, skipped = [], [], 0
+    for _ in range(epochs):
+        for images, labels in problem.loader():
+            images, labels = images.to(problem.device), labels.to(problem.device)
+            optimizer.zero_grad()
+            with torch.autocast(problem.device, dtype=torch.float16):
+                loss = criterion(model(images), labels)
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            before = scaler.get_scale()
+            losses.append(loss.item())
+            scales.append(scaler.get_scale())
+            skipped += scales[-1] < before
+    return problem.history(model, losses, scales, skipped)
+
+# %% wrong: optimiser stepped directly, scaler updated — says "optimizer.step()"
+import torch
+
+
+def train_amp(problem, epochs):
+    model = problem.model().to(problem.device)
+    optimizer, criterion = problem.optimizer(model), problem.criterion()
+    scaler = torch.amp.GradScaler(problem.device)
+    losses, scales, skipped = [], [], 0
+    for _ in range(epochs):
+        for images, labels in problem.loader():
+            images, labels = images.to(problem.device), labels.to(problem.device)
+            optimizer.zero_grad()
+            with torch.autocast(problem.device, dtype=torch.float16):
+                loss = criterion(model(images), labels)
+            scaler.scale(loss).backward()
+            optimizer.step()
+            before = scaler.get_scale()
+            scaler.update()
+            losses.append(loss.item())
+            scales.append(scaler.get_scale())
+            skipped += scales[-1] < before
+    return problem.history(model, losses, scales, skipped)
+
+# %% wrong: optimiser stepped directly, no update — says "still multiplied by the scale"
+import torch
+
+
+def train_amp(problem, epochs):
+    model = problem.model().to(problem.device)
+    optimizer, criterion = problem.optimizer(model), problem.criterion()
+    scaler = torch.amp.GradScaler(problem.device)
+    losses, scales, skipped = [], [], 0
+    for _ in range(epochs):
+        for images, labels in problem.loader():
+            images, labels = images.to(problem.device), labels.to(problem.device)
+            optimizer.zero_grad()
+            with torch.autocast(problem.device, dtype=torch.float16):
+                loss = criterion(model(images), labels)
+            scaler.scale(loss).backward()
+            optimizer.step()
+            before = scaler.get_scale()
+            losses.append(loss.item())
+            scales.append(scaler.get_scale())
+            skipped += scales[-1] < before
+    return problem.history(model, losses, scales, skipped)
+
+# %% wrong: no scaler — says "scaler.scale(loss)"
+import torch
+
+
+def train_amp(problem, epochs):
+    model = problem.model().to(problem.device)
+    optimizer, criterion = problem.optimizer(model), problem.criterion()
+    scaler = torch.amp.GradScaler(problem.device, enabled=False)
+    losses, scales, skipped = [], [], 0
+    for _ in range(epochs):
+        for images, labels in problem.loader():
+            images, labels = images.to(problem.device), labels.to(problem.device)
+            optimizer.zero_grad()
+            with torch.autocast(problem.device, dtype=torch.float16):
+                loss = criterion(model(images), labels)
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            before = scaler.get_scale()
+            scaler.update()
+            losses.append(loss.item())
+            scales.append(scaler.get_scale())
+            skipped += scales[-1] < before
+    return problem.history(model, losses, scales, skipped)
+
+# %% wrong: loss not scaled — says "scaler.scale(loss)"
+import torch
+
+
+def train_amp(problem, epochs):
+    model = problem.model().to(problem.device)
+    optimizer, criterion = problem.optimizer(model), problem.criterion()
+    scaler = torch.amp.GradScaler(problem.device)
+    losses, scales, skipped = [], [], 0
+    for _ in range(epochs):
+        for images, labels in problem.loader():
+            images, labels = images.to(problem.device), labels.to(problem.device)
+            optimizer.zero_grad()
+            with torch.autocast(problem.device, dtype=torch.float16):
+                loss = criterion(model(images), labels)
+            loss.backward()
+            optimizer.step()
+            before = scaler.get_scale()
+            losses.append(loss.item())
+            scales.append(scaler.get_scale())
+            skipped += scales[-1] < before
+    return problem.history(model, losses, scales, skipped)
+
+# %% wrong: scaler for CUDA only — says "scaler.scale(loss)"
+import torch
+
+
+def train_amp(problem, epochs):
+    model = problem.model().to(problem.device)
+    optimizer, criterion = problem.optimizer(model), problem.criterion()
+    scaler = torch.amp.GradScaler("cuda", enabled=torch.cuda.is_available())
+    losses, scales, skipped = [], [], 0
+    for _ in range(epochs):
+        for images, labels in problem.loader():
+            images, labels = images.to(problem.device), labels.to(problem.device)
+            optimizer.zero_grad()
+            with torch.autocast(problem.device, dtype=torch.float16):
+                loss = criterion(model(images), labels)
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            before = scaler.get_scale()
+            scaler.update()
+            losses.append(loss.item())
+            scales.append(scaler.get_scale())
+            skipped += scales[-1] < before
+    return problem.history(model, losses, scales, skipped)
+
+# %% wrong: float32 — says "float32"
+import torch
+
+
+def train_amp(problem, epochs):
+    model = problem.model().to(problem.device)
+    optimizer, criterion = problem.optimizer(model), problem.criterion()
+    scaler = torch.amp.GradScaler(problem.device)
+    losses, scales, skipped = [], [], 0
+    for _ in range(epochs):
+        for images, labels in problem.loader():
+            images, labels = images.to(problem.device), labels.to(problem.device)
+            optimizer.zero_grad()
+            with torch.autocast(problem.device, dtype=torch.float16, enabled=False):
+                loss = criterion(model(images), labels)
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            before = scaler.get_scale()
+            scaler.update()
+            losses.append(loss.item())
+            scales.append(scaler.get_scale())
+            skipped += scales[-1] < before
+    return problem.history(model, losses, scales, skipped)
+
+# %% wrong: bfloat16 — says "bfloat16"
+import torch
+
+
+def train_amp(problem, epochs):
+    model = problem.model().to(problem.device)
+    optimizer, criterion = problem.optimizer(model), problem.criterion()
+    scaler = torch.amp.GradScaler(problem.device)
+    losses, scales, skipped = [], [], 0
+    for _ in range(epochs):
+        for images, labels in problem.loader():
+            images, labels = images.to(problem.device), labels.to(problem.device)
+            optimizer.zero_grad()
+            with torch.autocast(problem.device, dtype=torch.bfloat16):
+                loss = criterion(model(images), labels)
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            before = scaler.get_scale()
+            scaler.update()
+            losses.append(loss.item())
+            scales.append(scaler.get_scale())
+            skipped += scales[-1] < before
+    return problem.history(model, losses, scales, skipped)
+
+# %% wrong: autocast without its type — says "bfloat16"
+import torch
+
+
+def train_amp(problem, epochs):
+    model = problem.model().to(problem.device)
+    optimizer, criterion = problem.optimizer(model), problem.criterion()
+    scaler = torch.amp.GradScaler(problem.device)
+    losses, scales, skipped = [], [], 0
+    for _ in range(epochs):
+        for images, labels in problem.loader():
+            images, labels = images.to(problem.device), labels.to(problem.device)
+            optimizer.zero_grad()
+            with torch.autocast(problem.device):
+                loss = criterion(model(images), labels)
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            before = scaler.get_scale()
+            scaler.update()
+            losses.append(loss.item())
+            scales.append(scaler.get_scale())
+            skipped += scales[-1] < before
+    return problem.history(model, losses, scales, skipped)
+
+# %% wrong: model in half precision — says "leave the model and the images in float32"
+import torch
+
+
+def train_amp(problem, epochs):
+    model = problem.model().to(problem.device).half()
+    optimizer, criterion = problem.optimizer(model), problem.criterion()
+    scaler = torch.amp.GradScaler(problem.device)
+    losses, scales, skipped = [], [], 0
+    for _ in range(epochs):
+        for images, labels in problem.loader():
+            images, labels = images.to(problem.device).half(), labels.to(problem.device)
+            optimizer.zero_grad()
+            with torch.autocast(problem.device, dtype=torch.float16):
+                loss = criterion(model(images), labels)
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            before = scaler.get_scale()
+            scaler.update()
+            losses.append(loss.item())
+            scales.append(scaler.get_scale())
+            skipped += scales[-1] < before
+    return problem.history(model, losses, scales, skipped)
+
+# %% wrong: weights in half precision at the end — says "autocast makes the small copies"
+import torch
+
+
+def train_amp(problem, epochs):
+    model = problem.model().to(problem.device)
+    optimizer, criterion = problem.optimizer(model), problem.criterion()
+    scaler = torch.amp.GradScaler(problem.device)
+    losses, scales, skipped = [], [], 0
+    for _ in range(epochs):
+        for images, labels in problem.loader():
+            images, labels = images.to(problem.device), labels.to(problem.device)
+            optimizer.zero_grad()
+            with torch.autocast(problem.device, dtype=torch.float16):
+                loss = criterion(model(images), labels)
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            before = scaler.get_scale()
+            scaler.update()
+            losses.append(loss.item())
+            scales.append(scaler.get_scale())
+            skipped += scales[-1] < before
+    model = model.half().float() if False else model
+    history = problem.history(model, losses, scales, skipped)
+    history.weights.update({name: array.astype("float16") for name, array in history.weights.items()})
+    return history
+
+# %% wrong: gradients never zeroed — says "earlier batches"
+import torch
+
+
+def train_amp(problem, epochs):
+    model = problem.model().to(problem.device)
+    optimizer, criterion = problem.optimizer(model), problem.criterion()
+    scaler = torch.amp.GradScaler(problem.device)
+    losses, scales, skipped = [], [], 0
+    for _ in range(epochs):
+        for images, labels in problem.loader():
+            images, labels = images.to(problem.device), labels.to(problem.device)
+            with torch.autocast(problem.device, dtype=torch.float16):
+                loss = criterion(model(images), labels)
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            before = scaler.get_scale()
+            scaler.update()
+            losses.append(loss.item())
+            scales.append(scaler.get_scale())
+            skipped += scales[-1] < before
+    return problem.history(model, losses, scales, skipped)
+
+# %% wrong: scaled losses kept — says "multiplied by the scale"
+import torch
+
+
+def train_amp(problem, epochs):
+    model = problem.model().to(problem.device)
+    optimizer, criterion = problem.optimizer(model), problem.criterion()
+    scaler = torch.amp.GradScaler(problem.device)
+    losses, scales, skipped = [], [], 0
+    for _ in range(epochs):
+        for images, labels in problem.loader():
+            images, labels = images.to(problem.device), labels.to(problem.device)
+            optimizer.zero_grad()
+            with torch.autocast(problem.device, dtype=torch.float16):
+                loss = criterion(model(images), labels)
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            before = scaler.get_scale()
+            scaler.update()
+            losses.append(loss.item() * before)
+            scales.append(scaler.get_scale())
+            skipped += scales[-1] < before
+    return problem.history(model, losses, scales, skipped)
+
+# %% wrong: scale before the update — says "before each update"
+import torch
+
+
+def train_amp(problem, epochs):
+    model = problem.model().to(problem.device)
+    optimizer, criterion = problem.optimizer(model), problem.criterion()
+    scaler = torch.amp.GradScaler(problem.device)
+    losses, scales, skipped = [], [], 0
+    for _ in range(epochs):
+        for images, labels in problem.loader():
+            images, labels = images.to(problem.device), labels.to(problem.device)
+            optimizer.zero_grad()
+            with torch.autocast(problem.device, dtype=torch.float16):
+                loss = criterion(model(images), labels)
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scales.append(scaler.get_scale())
+            scaler.update()
+            losses.append(loss.item())
+            skipped += scaler.get_scale() < scales[-1]
+    return problem.history(model, losses, scales, skipped)
+
+# %% wrong: skipped not counted — says "lowers the scale"
+import torch
+
+
+def train_amp(problem, epochs):
+    model = problem.model().to(problem.device)
+    optimizer, criterion = problem.optimizer(model), problem.criterion()
+    scaler = torch.amp.GradScaler(problem.device)
+    losses, scales, skipped = [], [], 0
+    for _ in range(epochs):
+        for images, labels in problem.loader():
+            images, labels = images.to(problem.device), labels.to(problem.device)
+            optimizer.zero_grad()
+            with torch.autocast(problem.device, dtype=torch.float16):
+                loss = criterion(model(images), labels)
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            before = scaler.get_scale()
+            scaler.update()
+            losses.append(loss.item())
+            scales.append(scaler.get_scale())
+    return problem.history(model, losses, scales, skipped)
+
+# %% wrong: one loss an epoch — says "one for each batch"
+import torch
+
+
+def train_amp(problem, epochs):
+    model = problem.model().to(problem.device)
+    optimizer, criterion = problem.optimizer(model), problem.criterion()
+    scaler = torch.amp.GradScaler(problem.device)
+    losses, scales, skipped = [], [], 0
+    for _ in range(epochs):
+        for images, labels in problem.loader():
+            images, labels = images.to(problem.device), labels.to(problem.device)
+            optimizer.zero_grad()
+            with torch.autocast(problem.device, dtype=torch.float16):
+                loss = criterion(model(images), labels)
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            before = scaler.get_scale()
+            scaler.update()
+            scales.append(scaler.get_scale())
+            skipped += scales[-1] < before
+        losses.append(loss.item())
+    return problem.history(model, losses, scales, skipped)
+
+# %% wrong: losses are tensors — says "item()"
+import torch
+
+
+def train_amp(problem, epochs):
+    model = problem.model().to(problem.device)
+    optimizer, criterion = problem.optimizer(model), problem.criterion()
+    scaler = torch.amp.GradScaler(problem.device)
+    losses, scales, skipped = [], [], 0
+    for _ in range(epochs):
+        for images, labels in problem.loader():
+            images, labels = images.to(problem.device), labels.to(problem.device)
+            optimizer.zero_grad()
+            with torch.autocast(problem.device, dtype=torch.float16):
+                loss = criterion(model(images), labels)
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            before = scaler.get_scale()
+            scaler.update()
+            losses.append(loss.detach())
+            scales.append(scaler.get_scale())
+            skipped += scales[-1] < before
+    return problem.history(model, losses, scales, skipped)
+
+# %% wrong: another first scale — says "defaults"
+import torch
+
+
+def train_amp(problem, epochs):
+    model = problem.model().to(problem.device)
+    optimizer, criterion = problem.optimizer(model), problem.criterion()
+    scaler = torch.amp.GradScaler(problem.device, init_scale=1024.0)
+    losses, scales, skipped = [], [], 0
+    for _ in range(epochs):
+        for images, labels in problem.loader():
+            images, labels = images.to(problem.device), labels.to(problem.device)
+            optimizer.zero_grad()
+            with torch.autocast(problem.device, dtype=torch.float16):
+                loss = criterion(model(images), labels)
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            before = scaler.get_scale()
+            scaler.update()
+            losses.append(loss.item())
+            scales.append(scaler.get_scale())
+            skipped += scales[-1] < before
+    return problem.history(model, losses, scales, skipped)
+
+# %% wrong: returns the model — says "got"
+import torch
+
+
+def train_amp(problem, epochs):
+    model = problem.model().to(problem.device)
+    optimizer, criterion = problem.optimizer(model), problem.criterion()
+    scaler = torch.amp.GradScaler(problem.device)
+    losses, scales, skipped = [], [], 0
+    for _ in range(epochs):
+        for images, labels in problem.loader():
+            images, labels = images.to(problem.device), labels.to(problem.device)
+            optimizer.zero_grad()
+            with torch.autocast(problem.device, dtype=torch.float16):
+                loss = criterion(model(images), labels)
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            before = scaler.get_scale()
+            scaler.update()
+            losses.append(loss.item())
+            scales.append(scaler.get_scale())
+            skipped += scales[-1] < before
+    return model
+
+# %% wrong: returns nothing — says "return statement"
+import torch
+
+
+def train_amp(problem, epochs):
+    model = problem.model().to(problem.device)
+    optimizer, criterion = problem.optimizer(model), problem.criterion()
+    scaler = torch.amp.GradScaler(problem.device)
+    losses, scales, skipped = [], [], 0
+    for _ in range(epochs):
+        for images, labels in problem.loader():
+            images, labels = images.to(problem.device), labels.to(problem.device)
+            optimizer.zero_grad()
+            with torch.autocast(problem.device, dtype=torch.float16):
+                loss = criterion(model(images), labels)
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            before = scaler.get_scale()
+            scaler.update()
+            losses.append(loss.item())
+            scales.append(scaler.get_scale())
+            skipped += scales[-1] < before
+    problem.history(model, losses, scales, skipped)
+
+# %% wrong: returns the losses — says "History"
+import torch
+
+
+def train_amp(problem, epochs):
+    model = problem.model().to(problem.device)
+    optimizer, criterion = problem.optimizer(model), problem.criterion()
+    scaler = torch.amp.GradScaler(problem.device)
+    losses, scales, skipped = [], [], 0
+    for _ in range(epochs):
+        for images, labels in problem.loader():
+            images, labels = images.to(problem.device), labels.to(problem.device)
+            optimizer.zero_grad()
+            with torch.autocast(problem.device, dtype=torch.float16):
+                loss = criterion(model(images), labels)
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            before = scaler.get_scale()
+            scaler.update()
+            losses.append(loss.item())
+            scales.append(scaler.get_scale())
+            skipped += scales[-1] < before
+    return losses
+
+# %% wrong: NaN losses — says "NaN"
+import torch
+
+
+def train_amp(problem, epochs):
+    model = problem.model().to(problem.device)
+    optimizer, criterion = problem.optimizer(model), problem.criterion()
+    scaler = torch.amp.GradScaler(problem.device)
+    losses, scales, skipped = [], [], 0
+    for _ in range(epochs):
+        for images, labels in problem.loader():
+            images, labels = images.to(problem.device), labels.to(problem.device)
+            optimizer.zero_grad()
+            with torch.autocast(problem.device, dtype=torch.float16):
+                loss = criterion(model(images), labels)
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            before = scaler.get_scale()
+            scaler.update()
+            losses.append(float("nan"))
+            scales.append(scaler.get_scale())
+            skipped += scales[-1] < before
+    return problem.history(model, losses, scales, skipped)
+
+# %% hostile: a History that equals everything
+from gpulab import History
+
+
+class Sly(float):
+    def __eq__(self, other):
+        return True
+
+    def __lt__(self, other):
+        return True
+
+    __hash__ = float.__hash__
+
+
+def train_amp(problem, epochs):
+    steps = epochs * len(problem.loader())
+    history = problem.history(problem.model(), [Sly(0.1)] * steps, [Sly(1)] * steps, 0)
+    return history
+
+# %% hostile: makes up a fine loss without training
+def train_amp(problem, epochs):
+    steps = epochs * len(problem.loader())
+    losses = [problem.loss_weight * (2.3 - 2.0 * step / steps) for step in range(steps)]
+    return problem.history(problem.model(), losses, [65536.0] * steps, 0)

@@ -1,0 +1,158 @@
+"""Chapter 04's own code: rounding, gradients, autocast's types, and telling one training from another."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional
+
+from gpulab import History, Problem
+from gpulab.chapters import precision, precision_loops
+from gpulab.chapters.precision_autocast import result_type
+from gpulab.chapters.precision_checks import recorded, same_losses, same_training
+
+torch.set_num_threads(1)
+PROBLEM = Problem(samples=96, batch_size=32, lr=0.02, seed=3, device="cpu")
+
+
+def trained(**changed: object) -> History:
+    return precision_loops.train(dataclasses.replace(PROBLEM, **changed), 1)  # type: ignore[arg-type]
+
+
+def test_bits_are_those_of_the_format() -> None:
+    assert precision.bits(1.0, "float16") == ("0", "01111", "0" * 10)
+    assert precision.bits(-2.0, "bfloat16") == ("1", "10000000", "0" * 7)
+    assert precision.bits(0.1, "float32") == ("0", "01111011", "10011001100110011001101")
+
+
+def test_rounding_errors_are_half_a_step_and_end_where_the_format_does() -> None:
+    assert precision.rounding_errors("bfloat16", [0, 40]) == pytest.approx([2**-8, 2**-8], rel=0.1)
+    fine, gone, beyond = precision.rounding_errors("float16", [0, -30, 17])
+    assert fine == pytest.approx(2**-11, rel=0.1)
+    assert gone == 1
+    assert np.isnan(beyond)
+
+
+def test_small_steps_are_lost_in_sixteen_bits() -> None:
+    ends = {name: values[-1] for name, values in precision.creeping_sums(200, 1e-4).items()}
+    assert ends == {"float32": pytest.approx(1.02, rel=1e-4), "float16": 1.0, "bfloat16": 1.0}
+
+
+def test_the_fate_of_gradients_adds_up() -> None:
+    gradients = np.array([1e-9, -1e-6, 1.0, 1e5], np.float32)
+    assert precision.fate(gradients, 1.0) == (0.25, 0.25, 0.25)
+    assert precision.fate(gradients, 2.0**-4) == (0.25, 0.25, 0.0)
+
+
+def test_gradients_scale_with_the_loss() -> None:
+    """A power of two on the loss is the same power of two on every gradient between the layers."""
+    plain = precision.flowing_gradients(PROBLEM)
+    quiet = precision.flowing_gradients(dataclasses.replace(PROBLEM, loss_weight=2.0**-6))
+    np.testing.assert_allclose(quiet.values * 2.0**6, plain.values, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("operation", "types", "expected"),
+    [
+        (torch.matmul, ("float32", "float32"), "float16"),
+        (lambda a, b: functional.conv2d(a[None, None], b[None, None, :3, :3]), ("float32", "float32"), "float16"),
+        (torch.relu, ("float16",), "float16"),
+        (lambda x: x.softmax(1), ("float16",), "float32"),
+        (lambda x: functional.layer_norm(x, (8,)), ("float16",), "float32"),
+        (lambda x: functional.cross_entropy(x, x.argmax(1)), ("float16",), "float32"),
+        (torch.sum, ("float16",), "float32"),
+        (torch.add, ("float16", "float32"), "float32"),
+        (torch.matmul, ("float64", "float64"), "float64"),
+    ],
+)
+def test_autocast_gives_what_the_chapter_says(
+    operation: Callable[..., torch.Tensor], types: tuple[str, ...], expected: str
+) -> None:
+    before = torch.is_autocast_enabled("cuda"), torch.get_autocast_dtype("cuda")
+    assert result_type(operation, *types) == expected
+    assert (torch.is_autocast_enabled("cuda"), torch.get_autocast_dtype("cuda")) == before
+
+
+def test_the_same_training_passes_and_asks_for_no_mistake() -> None:
+    def never() -> History:
+        raise AssertionError("was asked for")
+
+    same_training(trained(), trained(), PROBLEM, "it", [(never, "")])
+
+
+def test_the_nearest_mistake_is_named() -> None:
+    near, far = trained(lr=0.1), trained(lr=0.1001)
+    mistakes = [(lambda: far, "far"), (lambda: near, "near")]
+    with pytest.raises(AssertionError, match=r"it: its last loss is .* near$"):
+        same_training(near, trained(), PROBLEM, "it", mistakes)
+
+
+def test_a_training_that_stood_still_is_told_so() -> None:
+    still = PROBLEM.history(PROBLEM.model(), trained().losses)
+    with pytest.raises(AssertionError, match="hardly moved"):
+        same_training(still, trained(), PROBLEM, "it")
+
+
+def test_order_of_the_weights_does_not_matter() -> None:
+    right = trained()
+    turned = dataclasses.replace(right, weights=dict(reversed(right.weights.items())))
+    same_training(turned, right, PROBLEM, "it")
+
+
+def test_losses_off_by_the_scale_are_named() -> None:
+    right = trained()
+    scaled = dataclasses.replace(right, losses=[loss * 8 for loss in right.losses])
+    with pytest.raises(AssertionError, match="times eight"):
+        same_losses(scaled, right, "it", [(scaled.losses, "times eight")])
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"losses": [1.0, 2.0]}, "number of losses"), ({"losses": None}, "list of floats"),
+        ({"losses": [1.0, float("nan"), 1.0]}, "scaler.step"), ({"losses": ["a", "b", "c"]}, r"loss.item\(\)"),
+        ({"scales": 3}, "list of floats"), ({"skipped": 0.5}, "skipped"), ({"skipped": True}, "skipped"),
+        ({"accuracy": "all"}, "accuracy"), ({"weights": [1]}, "dict"), ({"weights": {}}, "names in weights"),
+    ],
+)  # fmt: skip
+def test_a_record_that_is_none_says_why(changed: dict[str, object], words: str) -> None:
+    broken = dataclasses.replace(trained(), **changed)  # type: ignore[arg-type]
+    with pytest.raises(AssertionError, match=words):
+        recorded(lambda: broken, "it", PROBLEM, 1)
+
+
+@pytest.mark.parametrize(
+    ("array", "words"),
+    [
+        (np.zeros(10, np.float16), "autocast makes"), (np.zeros(10), "type of weights"),
+        (np.zeros(9, np.float32), "shape"), (np.full(10, np.nan, np.float32), "NaN"), ("bias", "type of weights"),
+    ],
+)  # fmt: skip
+def test_weights_of_another_kind_are_named(array: object, words: str) -> None:
+    history = trained()
+    history.weights["head.bias"] = array
+    with pytest.raises(AssertionError, match=words):
+        recorded(lambda: history, "it", PROBLEM, 1)
+
+
+@pytest.mark.parametrize(("answer", "words"), [(None, "return statement"), ({}, "a dict"), (3.0, "problem.history")])
+def test_other_values_are_no_record(answer: object, words: str) -> None:
+    with pytest.raises(AssertionError, match=words):
+        recorded(lambda: answer, "it", PROBLEM, 1)
+
+
+def test_what_torch_complains_of_is_explained_and_the_rest_is_passed_on() -> None:
+    def twice() -> None:
+        raise RuntimeError("unscale_() has already been called on this optimizer since the last update().")
+
+    def other() -> None:
+        raise RuntimeError("out of memory")
+
+    with pytest.raises(AssertionError, match="called twice"):
+        recorded(twice, "it", PROBLEM, 1)
+    with pytest.raises(RuntimeError, match="out of memory"):
+        recorded(other, "it", PROBLEM, 1)

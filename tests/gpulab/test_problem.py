@@ -1,0 +1,129 @@
+"""`gpulab.problem` and `gpulab.networks`: the same training everywhere, from a plain value."""
+
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from gpulab import History, Problem
+from gpulab.problem import weights_of
+
+torch.set_num_threads(1)
+SMALL = Problem(samples=40, batch_size=16, device="cpu")
+
+
+def test_importing_it_does_not_import_torch() -> None:
+    code = "import sys\nfrom gpulab import History, Problem\nProblem(device='cpu')\nprint('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "False\n", done.stderr
+
+
+def test_a_problem_gives_the_same_network_and_batches_every_time() -> None:
+    state = torch.random.get_rng_state()
+    first, second = SMALL.model(), SMALL.model()
+    assert torch.equal(torch.random.get_rng_state(), state), "torch's own random numbers were used up"
+    assert all(torch.equal(one, other) for one, other in zip(first.parameters(), second.parameters(), strict=True))
+    loader = SMALL.loader()
+    passes = [torch.cat([images for images, _ in loader]) for _ in range(2)]
+    assert torch.equal(*passes)
+    assert torch.equal(passes[0], torch.cat([images for images, _ in SMALL.loader()]))
+
+
+def test_another_seed_gives_another_network_and_other_batches() -> None:
+    other = dataclasses.replace(SMALL, seed=1)
+    assert not torch.equal(next(other.model().parameters()), next(SMALL.model().parameters()))
+    assert not torch.equal(next(iter(other.loader()))[0], next(iter(SMALL.loader()))[0])
+
+
+def test_batches_have_the_shape_of_cifar_and_the_last_one_is_smaller() -> None:
+    sizes = [tuple(images.shape) for images, _ in SMALL.loader()]
+    assert sizes == [(16, 3, 32, 32), (16, 3, 32, 32), (8, 3, 32, 32)]
+    images, labels = next(iter(SMALL.loader()))
+    assert (images.dtype, labels.dtype) == (torch.float32, torch.int64)
+
+
+def test_changing_a_batch_leaves_the_next_pass_alone() -> None:
+    loader = SMALL.loader()
+    images, labels = next(iter(loader))
+    kept = images.clone()
+    images.zero_()
+    labels.zero_()
+    assert torch.equal(next(iter(loader))[0], kept)
+
+
+def test_the_loss_weight_cancels_in_float32() -> None:
+    """A power of two costs no digit, so both trainings give the same bits."""
+
+    def trained(problem: Problem) -> dict[str, object]:
+        model, criterion = problem.model(), problem.criterion()
+        optimizer = problem.optimizer(model)
+        for images, labels in problem.loader():
+            optimizer.zero_grad()
+            criterion(model(images), labels).backward()
+            optimizer.step()
+        return weights_of(model)
+
+    plain, quiet = trained(SMALL), trained(dataclasses.replace(SMALL, loss_weight=2.0**-20))
+    for name, array in plain.items():
+        np.testing.assert_array_equal(array, quiet[name])
+
+
+def test_the_criterion_is_float32_even_for_half_precision_scores() -> None:
+    loss = SMALL.criterion()(torch.zeros(4, 10, dtype=torch.float16), torch.zeros(4, dtype=torch.int64))
+    assert loss.dtype == torch.float32
+    assert loss.item() == pytest.approx(np.log(10))
+
+
+@pytest.mark.parametrize(("network", "kind"), [("cnn", torch.float16), ("cnn_float32_head", torch.float32)])
+def test_the_careful_network_keeps_its_head_out_of_autocast(network: str, kind: torch.dtype) -> None:
+    with torch.autocast("cpu", dtype=torch.float16):
+        assert dataclasses.replace(SMALL, network=network).model()(torch.zeros(2, 3, 32, 32)).dtype == kind
+
+
+@pytest.mark.parametrize("network", ["resnet18", "resnet50"])
+def test_resnets_keep_the_resolution_of_small_pictures(network: str) -> None:
+    with torch.device("meta"):
+        from gpulab.networks import make
+
+        model = make(network, 0).eval()
+        assert model(torch.zeros(2, 3, 32, 32)).shape == (2, 10)
+        assert model.maxpool(model.conv1(torch.zeros(2, 3, 32, 32))).shape[-2:] == (32, 32)
+
+
+def test_history_copies_the_weights_and_leaves_the_mode_alone() -> None:
+    model = SMALL.model().train()
+    history = SMALL.history(model, [1.0], [2.0], 3)
+    assert model.training
+    assert type(history) is History
+    assert (history.losses, history.scales, history.skipped) == ([1.0], [2.0], 3)
+    assert 0 <= history.accuracy <= 1
+    before = history.weights["head.bias"].copy()
+    with torch.no_grad():
+        model.head.bias.fill_(7.0)
+    np.testing.assert_array_equal(history.weights["head.bias"], before)
+
+
+def test_weights_keep_the_type_that_they_have() -> None:
+    """Parameters left in half precision must be seen by a test."""
+    assert weights_of(SMALL.model().half())["head.bias"].dtype == np.float16
+    assert weights_of(SMALL.model().bfloat16())["head.bias"].dtype == torch.bfloat16
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        ("network", "resnet5", "Did you mean 'resnet50'"), ("network", 3, "There are: cnn"),
+        ("data", "mnist", "digits"),
+        ("samples", 0, "at least 1"), ("samples", 2.0, "int"), ("batch_size", True, "int"), ("seed", -1, "at least 0"),
+        ("lr", float("nan"), "positive"), ("lr", 0, "positive"), ("loss_weight", -1.0, "positive"),
+        ("loss_weight", "1", "positive"), ("device", "gpu", '"cuda"'), ("device", None, '"cuda"'),
+    ],
+)  # fmt: skip
+def test_impossible_problems_say_what_is_wrong(field: str, value: object, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        Problem(**{"device": "cpu", field: value})  # type: ignore[arg-type]
