@@ -7,6 +7,7 @@ student wrote it. `run` puts guard bytes around every buffer: what a kernel writ
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +20,14 @@ from gpulab.device import needs_gpu
 ARCHITECTURES = ("sm_75", "sm_80", "sm_90")
 """Turing, Ampere, Hopper."""
 
+LONGEST_S = 10.0
+"""A kernel may run in `run`."""
+
 _NAME = "kernel.cu"
+_ELSEWHERE = re.compile(r"error\s*:")
+_TOO_MUCH = re.compile(
+    r"ptxas error\s*: Entry function '(\w+)' uses too much shared data \(0x(\w+) bytes, 0x(\w+) max\)"
+)
 _GUARD_BYTES = 4096
 _GUARD = 0xCD
 
@@ -100,11 +108,15 @@ def run(source: str, name: str, grid: Any, block: Any, *arguments: Any) -> list[
         The arrays among the arguments, as the kernel left them; the originals are unchanged.
 
     Raises:
+        LaunchError: no GPU launches such a grid or block.
         NeedsGPU: there is none.
         CudaCompileError: NVRTC refuses the source.
         GuardError: the kernel wrote outside an array.
         BrokenContextError: it read or wrote where there is no memory at all, or did not return.
     """
+    from gpulab.trace.arguments import shape_of
+
+    grid, block = shape_of(grid, "grid"), shape_of(block, "block")
     needs_gpu()
     import torch
     from cuda.core import Device, LaunchConfig, launch
@@ -118,18 +130,36 @@ def run(source: str, name: str, grid: Any, block: Any, *arguments: Any) -> list[
     passed = [
         buffer.address if buffer else _c_scalar(argument) for buffer, argument in zip(buffers, arguments, strict=True)
     ]
-    stream = device.default_stream
     try:
-        launch(stream, LaunchConfig(grid=grid, block=block), kernel, *passed)
-        stream.sync()
+        # The default stream is torch's, too, so that torch can see the kernel end.
+        launch(device.default_stream, LaunchConfig(grid=grid, block=block), kernel, *passed)
+        _wait(torch.cuda.Event(), LONGEST_S)  # type: ignore[no-untyped-call] # torch leaves it untyped
         return [buffer.result(f"argument {place}") for place, buffer in enumerate(buffers) if buffer]
     except GuardError:
         raise
     except Exception as error:
         raise BrokenContextError(
-            f"'{name}' failed on the GPU: {error}. It touched memory that is not there, or was stopped. Nothing more "
+            f"'{name}' failed on the GPU: {error}. It touched memory that is not there, or does not end. Nothing more "
             "runs on the GPU in this process: restart the notebook's kernel."
         ) from error
+
+
+def _wait(event: Any, longest_s: float) -> None:
+    """Waits for all that was launched so far; a synchronisation would never come back from an endless kernel.
+
+    Args:
+        event: a new one of torch's.
+        longest_s: how long.
+
+    Raises:
+        TimeoutError: it takes longer.
+    """
+    event.record()
+    ends_s = time.monotonic() + longest_s
+    while not event.query():
+        if time.monotonic() > ends_s:
+            raise TimeoutError(f"it did not end within {longest_s:g} s")
+        time.sleep(0.0005)
 
 
 class _Guarded:
@@ -183,13 +213,19 @@ def _object_code(source: str, arch: str) -> Any:
         if "--gpu-architecture" in str(error):
             raise CudaCompileError(f"This NVRTC compiles for no architecture called {arch!r}.") from None
         found = diagnostics(str(error), source)
-        if not found and "error: " not in str(error):
+        elsewhere = [line.strip() for line in str(error).splitlines() if _ELSEWHERE.search(line)]
+        if not found and not elsewhere:
             raise
-        if not found:  # in a header
-            raise CudaCompileError(next(line for line in str(error).splitlines() if "error: " in line)) from None
+        if not found:  # in a header, behind the end, or in what the assembler was given
+            raise CudaCompileError(_TOO_MUCH.sub(_too_much, elsewhere[0])) from None
         several = f"{len(found)} errors" if len(found) > 1 else "1 error"
         message = "\n".join([f"{several} in the CUDA C++ source, compiled for {arch}:", *map(str, found)])
         raise CudaCompileError(message, found) from None
+
+
+def _too_much(told: re.Match[str]) -> str:
+    used, limit = int(told[2], 16), int(told[3], 16)
+    return f"Kernel '{told[1]}' uses {used:,} bytes of shared memory in a block. A block has at most {limit:,}."
 
 
 def diagnostics(log: str, source: str) -> tuple[Diagnostic, ...]:

@@ -52,19 +52,28 @@ class Cost:
 
 
 class Parent:
-    """The driver's side of a warm parent. Threads may share it."""
+    """The driver's side of a warm parent. Threads may share it.
 
-    def __init__(self, modules: tuple[str, ...] = warm.MODULES, tier: Tier | None = None) -> None:
+    Args:
+        modules: imported before the first fork.
+        tier: how far students' processes are confined; as far as the machine allows when left out.
+        one_core: whether what it forks computes with one thread each.
+    """
+
+    def __init__(
+        self, modules: tuple[str, ...] = warm.MODULES, tier: Tier | None = None, one_core: bool = True
+    ) -> None:
         self.tier = best_tier() if tier is None else tier
         self._lock = threading.Lock()
         self._numbers = itertools.count(os.getpid() * 64)  # drivers side by side should not pick the same users
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         paths = [str(PACKAGES), *filter(None, [os.environ.get("PYTHONPATH")])]
         kept = {name: os.environ[name] for name in warm.OWN_VARIABLES if name in os.environ}
+        own = {name: value for name, value in warm.ENVIRONMENT.items() if one_core or name not in warm.THREADS}
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "grader.warm", str(theirs.fileno()), *modules],
             cwd="/",
-            env={**kept, **warm.ENVIRONMENT, "PYTHONPATH": os.pathsep.join(paths)},
+            env={**kept, **own, "PYTHONPATH": os.pathsep.join(paths)},
             stdin=subprocess.DEVNULL,
             pass_fds=[theirs.fileno()],
             start_new_session=True,  # Ctrl-C in the terminal is for the driver to handle
@@ -92,7 +101,10 @@ class Parent:
         return answer
 
     def _answer(self) -> dict[str, Any]:
-        data = self._control.recv(warm.MAX_MESSAGE)
+        try:
+            data = self._control.recv(warm.MAX_MESSAGE)
+        except OSError as error:
+            raise StartError(f"the warm parent is gone ({error})") from None
         if not data:
             raise StartError("the warm parent ended")
         answer: dict[str, Any] = json.loads(data)
@@ -216,6 +228,9 @@ class JudgeProcess(Child):
         ours, theirs = socket.socketpair()
         try:
             answer = parent.ask({"op": "judge"}, [theirs.fileno()])
+        except StartError:
+            ours.close()
+            raise
         finally:
             theirs.close()
         self._control = ours
@@ -313,6 +328,9 @@ def shared_parent() -> Parent:
     global _shared
     with _shared_lock:
         if _shared is None or not _shared.alive():
+            if _shared is not None:
+                atexit.unregister(_shared.close)
+                _shared.close()
             cgroups.sweep()
             sweep()
             _shared = Parent()

@@ -107,11 +107,14 @@ class _Session:
         self._characters_left = self._limits.flood_bytes
         self.restarts = 0
         self._judge = processes.JudgeProcess(parent, cost)
+        student: processes.StudentProcess | None = None
         try:
-            self._student = processes.StudentProcess(parent, cost, limits)
-            self._judge.link(self._student)
-        except processes.StartError:
+            self._student = student = processes.StudentProcess(parent, cost, limits)
+            self._judge.link(student)
+        except BaseException:
             self._judge.end()
+            if student is not None:
+                student.end()
             raise
 
     def __enter__(self) -> _Session:
@@ -132,7 +135,7 @@ class _Session:
                 with self._turn(alone=False):
                     outputs[step.id] = tuple(self._student_step(step))
             elif step.action is Action.TEST and step.key and (only is None or step.key.grade_id in only):
-                with self._turn(alone=TIMING in step.key.source):
+                with self._turn(alone=step.key.on_gpu_only or TIMING in step.key.source):
                     started = time.monotonic()
                     result = self._test(step.key)
                 results[step.key.grade_id] = replace(result, seconds=round(time.monotonic() - started, 4))

@@ -26,11 +26,11 @@ from typing import Any
 from grader import judge, sandbox, student
 from grader.sandbox import Confinement, Tier, kernel
 from grader.sandbox.root import Box, interpreter_folders
-from grader.watch import exit_code_of, watch
+from grader.watch import exit_code_of, fork_watched, watch
 
 MODULES = (
     "numpy", "matplotlib.pyplot", "torch", "torchvision", "pytorch_lightning", "numba", "gpulab", "gpulab.check",
-    "ipykernel.kernelapp",
+    "gpulab.trace.warmup", "ipykernel.kernelapp",
 )  # fmt: skip
 """Imported before the first fork; a student's or test's own import of them then costs nothing."""
 LIGHT_MODULES = ("numpy", "gpulab", "gpulab.check")
@@ -45,6 +45,8 @@ ENVIRONMENT = {
     "MKL_NUM_THREADS": "1",
     "PYTHONDONTWRITEBYTECODE": "1",
 }
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+"""Of these, what bounds threads: a submission has one core, a notebook of the author's own has them all."""
 KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "PYTHONPATH", "VIRTUAL_ENV")
 """All that a student's process sees of our environment."""
 OWN_VARIABLES = (
@@ -71,7 +73,7 @@ def main(descriptor: int, modules: list[str]) -> None:
         send(control, {"threads": len(list(Path("/proc/self/task").iterdir()))})
     except BrokenPipeError:
         os._exit(0)  # the driver ended while we were importing
-    shared_mb = resident_mb()
+    shared_mb, own = resident_mb(), os.getpid()
     children: set[int] = set()
     while True:
         select.select([control], [], [])
@@ -85,7 +87,7 @@ def main(descriptor: int, modules: list[str]) -> None:
         else:
             pid = os.fork()
             if pid == 0:
-                run_child(control, request, descriptors)
+                run_child(control, request, descriptors, own)
             children.add(pid)
         for number in descriptors:
             os.close(number)
@@ -143,12 +145,14 @@ def resident_mb() -> float:
 # -------------------------------------------------------------------------------------------------- in a forked child
 
 
-def run_child(control: socket.socket, request: dict[str, Any], descriptors: list[int]) -> None:
+def run_child(control: socket.socket, request: dict[str, Any], descriptors: list[int], parent: int) -> None:
     """Becomes a student's or a judge's process. Never returns."""
     code = 1
     try:
         os.setsid()
         kernel.die_with_parent()
+        if os.getppid() != parent:
+            return  # it ended before it could take us along
         signal.signal(signal.SIGINT, signal.default_int_handler)
         reseed()
         if request["op"] != "kernel":
@@ -179,9 +183,10 @@ def become_student(control: socket.socket, request: dict[str, Any], descriptors:
         (Path(folder) / "cgroup.procs").write_text(str(os.getpid()))
     sandbox.confine(settings)
     outer = os.getpid()
+    watcher = os.pidfd_open(outer)
     if settings.tier < Tier.NAMESPACES:
         kernel.adopt_orphans()
-        worker = os.fork()
+        worker = fork_watched()
         if worker:
             keep_only([])
             watch(worker, settings.uid)
@@ -190,6 +195,7 @@ def become_student(control: socket.socket, request: dict[str, Any], descriptors:
         except OSError:
             send(control, {"error": traceback.format_exc()[-4000:], "pid": outer})
             os._exit(1)
+        end_without(watcher)
         os.setsid()
         send(control, {"pid": outer, "inner": os.getpid()})
         serve(settings, connection, output)
@@ -200,12 +206,19 @@ def become_student(control: socket.socket, request: dict[str, Any], descriptors:
         keep_only([])
         os._exit(exit_code_of(first))
     sandbox.enter(settings)
+    end_without(watcher)
     worker = os.fork()
     if worker:
         keep_only([])
         os._exit(exit_code_of(worker))
     os.setsid()
     serve(settings, connection, output)
+
+
+def end_without(watcher: int) -> None:
+    """Ends this process when the one that watches over it has ended: before the kernel was asked to see to that."""
+    if select.select([watcher], [], [], 0)[0]:
+        os._exit(1)
 
 
 def serve(settings: Confinement, connection: int, output: int) -> None:

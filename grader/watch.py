@@ -14,8 +14,24 @@ from pathlib import Path
 
 from grader.sandbox import kernel
 
-CLEANING_SECONDS = 0.5
-"""How long processes that start new ones are chased."""
+CLEANING_SECONDS = 1.5
+"""How long processes that start new ones are chased; less than `warm.end` waits before it kills the one that chases."""
+AWAITED = (signal.SIGTERM, signal.SIGCHLD)
+
+
+def fork_watched() -> int:
+    """Forks the process that `watch` is for: its process id, or 0 in that process.
+
+    From here on, being told to end and the end of the warm parent wait until `watch` asks for them: an ordinary signal
+    could end this process before it has anything in place, or in the middle of cleaning up, and leave all that it
+    watches over.
+    """
+    signal.pthread_sigmask(signal.SIG_BLOCK, AWAITED)
+    kernel.die_with_parent(signal.SIGTERM)
+    worker = os.fork()
+    if worker == 0:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, AWAITED)
+    return worker
 
 
 def watch(worker: int, uid: int | None) -> None:
@@ -24,16 +40,16 @@ def watch(worker: int, uid: int | None) -> None:
     Told to end, or when the warm parent ends, it ends the student's process first. Never returns.
 
     Args:
-        worker: the student's process, a child of this one.
+        worker: the student's process, from `fork_watched`.
         uid: the user that it alone runs as; None when it runs as we do.
     """
-
-    def stop(number: int, frame: object) -> None:
-        os.kill(worker, signal.SIGKILL)
-
-    signal.signal(signal.SIGTERM, stop)
-    kernel.die_with_parent(signal.SIGTERM)
-    code = exit_code_of(worker)
+    code = None
+    while code is None:
+        if signal.sigwait(AWAITED) == signal.SIGTERM:
+            os.kill(worker, signal.SIGKILL)  # not reaped yet, so the number is still its own
+            code = exit_code_of(worker)
+        else:
+            code = reap(worker)
     if uid is not None:
         end_all_of(uid)
     until = time.monotonic() + CLEANING_SECONDS
@@ -47,6 +63,16 @@ def watch(worker: int, uid: int | None) -> None:
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(pid, 0)
     os._exit(code)
+
+
+def reap(child: int) -> int | None:
+    """Reaps the children that have ended. This one's exit code if it is among them."""
+    code = None
+    with contextlib.suppress(ChildProcessError):
+        while (found := os.waitpid(-1, os.WNOHANG))[0]:
+            if found[0] == child:
+                code = os.waitstatus_to_exitcode(found[1]) & 0xFF
+    return code
 
 
 def end_all_of(uid: int) -> None:

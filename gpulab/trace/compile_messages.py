@@ -14,15 +14,24 @@ from typing import Any
 from gpulab.trace.errors import CompileError
 
 _SHAPE = "The shape of a shared or local array takes numbers and names of globals; of TILE + 1 make a global."
+_INDEX = "An index is a float: divide with //, or convert with int(…)."
+_NO_ARRAYS = "A kernel makes no arrays: pass one, or use cuda.local.array."
 
 _REMEDIES = (
     (r"No conversion from .* to none|must have void return", "A kernel returns nothing: write into an array instead."),
     (r"Untyped global name .*<class 'function'>", "Write @cuda.jit(device=True) above a function that a kernel calls."),
-    (r"(getitem|setitem)\(array\([^)]*\),.*float", "An index is a float: divide with //, or convert with int(…)."),
+    (
+        r"(getitem|setitem)\(array\([^)]*\), (float|(Uni)?Tuple\([^)]*float)",
+        _INDEX,
+    ),
     (r"array\(int64, class|(shared|local)\.array", _SHAPE),
+    (
+        r"function (zeros|ones|empty|full|arange|array)\b",
+        _NO_ARRAYS,
+    ),
     (r"\bnp\.|<module 'numpy'", "Many of NumPy's functions do not exist in a kernel: write a loop."),
     (r"reflected list|LIST|list\(", "There are no lists in a kernel: use cuda.local.array or cuda.shared.array."),
-    (r"unicode_type|dict|set\(", "A kernel computes with numbers and arrays only."),
+    (r"unicode_type|Literal\[str\]|dict|set\(", "A kernel computes with numbers and arrays only."),
 )
 
 

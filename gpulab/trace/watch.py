@@ -6,11 +6,13 @@ Nothing in the kernel's own path is slowed down by it, and a loop that touches n
 from __future__ import annotations
 
 import ctypes
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from gpulab.trace.engine import Engine
 from gpulab.trace.errors import EndlessKernelError, Index
@@ -41,15 +43,32 @@ def watched(engine: Engine, budget: Budget) -> Iterator[None]:
         EndlessKernelError: it was.
     """
     watcher = _Watcher(engine, budget, threading.get_ident())
-    watcher.start()
-    try:
+    with _swallowed_in_silence():
+        watcher.start()
         try:
-            yield
-        finally:
-            watcher.end()
-    except _Stop as stop:
-        watcher.end()  # once more: an interruption may have hit the line above
-        raise watcher.verdict(engine.place_raised(stop)) from None
+            try:
+                yield
+            finally:
+                watcher.end()
+        except _Stop as stop:
+            watcher.end()  # once more: an interruption may have hit the line above
+            raise watcher.verdict(engine.place_raised(stop)) from None
+
+
+@contextmanager
+def _swallowed_in_silence() -> Iterator[None]:
+    """Where an interruption hits a finalizer or a callback of the collector, Python prints it and goes on: not here."""
+    told = sys.unraisablehook
+
+    def tell(unraisable: Any) -> None:
+        if unraisable.exc_type is not _Stop:  # the next interruption is under way
+            told(unraisable)
+
+    sys.unraisablehook = tell
+    try:
+        yield
+    finally:
+        sys.unraisablehook = told
 
 
 class _Watcher(threading.Thread):

@@ -50,6 +50,7 @@ def test_an_unguarded_launch_changes_what_lies_behind():
         trace.run(double, 2, 64, np.ones(100, "float32"))
 
 
+@pytest.mark.alone
 def test_rates_are_those_of_this_machine():
     """Strides cost: every sixteenth float takes at least twice as long as every float."""
     strides = cuda_basics.stride_rates(strides=(1, 16), runs=3)

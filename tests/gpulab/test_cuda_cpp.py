@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 import torch
 
 from gpulab import NeedsGPU, cuda_cpp
+from gpulab.trace import LaunchError
 
 SAXPY = """
 __device__ float axpy(float a, float x, float y) { return a * x + y; }
@@ -69,6 +71,66 @@ def test_unknown_architecture() -> None:
 
 def test_warnings_do_not_fail() -> None:
     assert cuda_cpp.compile(SAXPY.replace("    for", "    int unused;\n    for"))
+
+
+def test_shared_memory_over_the_limit() -> None:
+    """What only the assembler knows is told as plainly as the rest."""
+    greedy = """extern "C" __global__ void greedy(float* x) {
+    __shared__ float tile[20000];
+    tile[threadIdx.x] = x[0];
+    __syncthreads();
+    x[threadIdx.x] = tile[5];
+}"""
+    words = r"Kernel 'greedy' uses 80,000 bytes of shared memory in a block. A block has at most 49,152."
+    with pytest.raises(cuda_cpp.CudaCompileError, match=words):
+        cuda_cpp.compile(greedy)
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ('extern "C" __global__ void k(float* x) { x[0] = 1.0f;', 'expected a "}"'),
+        ('extern "C" __global__ void k(float* x) { asm("rubbish;"); }', "Not a name of any known instruction"),
+    ],
+)
+def test_errors_without_a_line_of_the_string(source: str, words: str) -> None:
+    with pytest.raises(cuda_cpp.CudaCompileError, match=words):
+        cuda_cpp.compile(source)
+
+
+@pytest.mark.parametrize(
+    ("grid", "block", "words"),
+    [
+        (1, 0, "block 0 has no threads"),
+        (0, 32, "grid 0 has no blocks"),
+        (1, 2048, "has 2,048 threads. A block has at most 1,024"),
+        (1, (64, 64), "has 4,096 threads"),
+        (1.5, 32, "is no int"),
+    ],
+)
+def test_launches_that_no_gpu_accepts(grid: object, block: object, words: str) -> None:
+    """Told before anything reaches the GPU, and so without one as well."""
+    with pytest.raises(LaunchError, match=words):
+        cuda_cpp.run(SAXPY, "saxpy", grid, block, 2.0, np.ones(4, np.float32), np.ones(4, np.float32), 4)
+
+
+class _Event:
+    """torch's, of work that ends after so many looks."""
+
+    def __init__(self, looks: float) -> None:
+        self._looks = looks
+
+    def record(self) -> None: ...
+
+    def query(self) -> bool:
+        self._looks -= 1
+        return self._looks < 0
+
+
+def test_an_endless_kernel_is_given_up() -> None:
+    cuda_cpp._wait(_Event(5), 5.0)
+    with pytest.raises(TimeoutError, match=r"did not end within 0\.02 s"):
+        cuda_cpp._wait(_Event(math.inf), 0.02)
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="says what happens without a GPU")

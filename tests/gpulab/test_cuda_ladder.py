@@ -10,7 +10,7 @@ import pytest
 import torch
 from numba import cuda, float32
 
-from gpulab import empty
+from gpulab import empty, plot
 from gpulab.chapters import cuda_contests, cuda_ladder, cuda_ladder_cpp, cuda_ladder_diagrams, cuda_ladder_pictures
 from gpulab.chapters.cuda_ladder import Ladder, Rung
 from gpulab.chapters.cuda_ladder_rates import jobs, programs
@@ -115,7 +115,7 @@ def test_intensity_is_flops_over_counted_bytes() -> None:
 
 def test_every_picture_is_shown_once_with_a_description(monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[str] = []
-    modules: tuple[Any, ...] = (cuda_ladder_diagrams, cuda_ladder_pictures)
+    modules: tuple[Any, ...] = (cuda_ladder_diagrams, cuda_ladder_pictures, plot)
     for module in modules:
         monkeypatch.setattr(module, "show", lambda figure, description: shown.append(description))
     ratio = Ratio(0.86, 0.01, 10, "a GPU")
@@ -125,6 +125,7 @@ def test_every_picture_is_shown_once_with_a_description(monkeypatch: pytest.Monk
         cuda_ladder_diagrams.draw_banks,
         cuda_ladder_diagrams.draw_turn,
         cuda_ladder_diagrams.draw_product,
+        lambda: cuda_ladder_pictures.atomic_bars(8, 2000),
         lambda: cuda_ladder_pictures.conflict_bars({1: 1, 32: 32}),
         lambda: cuda_ladder_pictures.ladder([Rung("naive", 4, 32, 0), Rung("yours", 4, 4, 2)]),
     ]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pickle
 import re
+import sys
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,7 +16,10 @@ import trace_kernels as kernels
 from numba import cuda, float32
 
 from gpulab import trace
+from gpulab.trace import watch
+from gpulab.trace.engine import Engine
 from gpulab.trace.execute import traced_run
+from gpulab.trace.log import Log
 from gpulab.trace.watch import Budget
 
 
@@ -229,6 +234,30 @@ def test_threads_that_go_round_a_barrier_for_ever() -> None:
 
     with pytest.raises(trace.EndlessKernelError, match=r"block \(0, 0, 0\) pass barrier after barrier.* none ends"):
         traced_run(rounds, 1, 64, [zeros(64)], budget=Budget(seconds=0.4))
+
+
+class Slow:
+    """Its end takes a while, and swallows exceptions."""
+
+    def __del__(self) -> None:
+        ends_s = time.monotonic() + 0.1
+        while time.monotonic() < ends_s:
+            pass
+
+
+def test_an_interruption_that_is_swallowed_is_not_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python prints what is raised in a finalizer; a student would wonder about it. Others' are told as ever."""
+    told: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", told.append)
+    monkeypatch.setattr(watch, "_LOOK_EVERY_S", 0.01)
+    engine = Engine((1, 1, 1), (1, 1, 1), Log())
+    with pytest.raises(trace.EndlessKernelError), watch.watched(engine, Budget(seconds=0.05)):
+        for _ in range(5):
+            Slow()
+        while True:
+            pass
+    assert told == []
+    assert sys.unraisablehook == told.append
 
 
 def test_what_runs_afterwards_is_not_interrupted() -> None:

@@ -79,6 +79,9 @@ def test_float64_arithmetic_is_found() -> None:
     [
         ("x.append(i)", "Unknown attribute 'append' of type array(float32, 1d, C)."),
         ("x[i] = np.zeros(4)[0]", "No implementation of function zeros"),
+        ("x[i] = np.zeros(4)[0]", "A kernel makes no arrays: pass one"),
+        ("x[i] = f'{x[i]}'", "A kernel computes with numbers and arrays only."),
+        ("x[0] = x[i, i / 2]", "An index is a float"),
         ("x[i / 2] = 1", "An index is a float: divide with //"),
         ("x[i] = plain_helper(x[i])", "Write @cuda.jit(device=True) above a function"),
         ("t = cuda.shared.array(x.size, float32)", "takes numbers and names of globals"),

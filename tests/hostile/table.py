@@ -37,7 +37,8 @@ is what `nbgrader autograde` ({version}, its own settings) gives the same file, 
 
 Where the honest answer loses its point here, the whole notebook is the attack: it had been restarted too often, or had
 used up its time. "Not run" are attacks on processes that stock nbgrader does not have, and on what was cut off while it
-was measured. Those that pass here are harmless by then: what they try comes to nothing, and the answer is right.
+was measured; "no end within 150 s" was stopped then, with nothing in the gradebook. Those that pass here are harmless
+by then: what they try comes to nothing, and the answer is right.
 """
 FOOT = """
 ## How to add one

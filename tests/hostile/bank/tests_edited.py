@@ -2,6 +2,7 @@
 # kind: notebook
 # tries: to have tests of its own run in place of the chapter's.
 # gets: bump_test failed "expected 7"; KINDS_test failed
+# stock: nbgrader 0.9.6: bump_test 0/2, KINDS_test 0/2, honest_test 1/1
 # %% bump
 def bump(x):
     return 0

@@ -2,6 +2,7 @@
 # kind: notebook
 # tries: to have names of the test (truth, expected, right, draw) mean what it wants.
 # gets: KINDS_test failed; bump_test failed
+# stock: nbgrader 0.9.6: bump_test 0/2, KINDS_test 2/2, honest_test 1/1
 # %% KINDS
 KINDS = {}
 truth = {}

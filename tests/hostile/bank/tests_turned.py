@@ -2,6 +2,7 @@
 # kind: notebook
 # tries: to have tests skipped as text, raw cells or cells of an unknown kind.
 # gets: bump_test failed "expected 7"; unit_test failed; KINDS_test failed
+# stock: nbgrader 0.9.6: nothing recorded (NotebookValidationError)
 # %% bump
 def bump(x):
     return 0

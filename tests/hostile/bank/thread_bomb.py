@@ -3,6 +3,7 @@
 # tries: to use up the machine's threads.
 # gets: bump_test passed
 # needs: cgroups
+# stock: nbgrader 0.9.6: bump_test 2/2, honest_test 1/1
 # %% bump
 import threading
 import time

@@ -3,6 +3,7 @@
 # tries: to let time stand still while it takes its time.
 # seen: KernelBench, reward hacking
 # gets: fast_test failed "took"
+# stock: nbgrader 0.9.6: fast_test 2/2, honest_test 1/1
 # %% fast
 import time
 

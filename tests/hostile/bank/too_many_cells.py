@@ -2,5 +2,6 @@
 # kind: notebook
 # tries: to have the grader work through them.
 # gets: refused "the limit is 2000"
+# stock: nbgrader 0.9.6: nothing recorded (ValidationError)
 # %% notebook
 data = b'{"cells": [' + b"{}," * 1_000_000 + b"{}]}"

@@ -2,6 +2,7 @@
 # kind: comparison
 # tries: to answer what a student can see, and nothing else.
 # gets: bump_test failed "bump("; unit_test failed; fast_test failed
+# stock: nbgrader 0.9.6: bump_test 0/2, unit_test 0/2, fast_test 0/2, honest_test 1/1
 # %% bump
 def bump(x):
     return 7

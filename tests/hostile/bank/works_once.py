@@ -2,6 +2,7 @@
 # kind: process
 # tries: to hang when it is replayed after a restart that it has brought about itself.
 # gets: bump_test passed; fast_test crashed
+# stock: nbgrader 0.9.6: nothing recorded (DeadKernelError)
 # %% bump
 import os
 import time

@@ -2,6 +2,7 @@
 # kind: process
 # tries: the same below Python, past the notebook's own streams.
 # gets: bump_test timed out
+# stock: nbgrader 0.9.6: nothing recorded (OperationalError)
 # %% bump
 import os
 

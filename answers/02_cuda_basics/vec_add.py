@@ -311,7 +311,7 @@ def vec_add(a, b):
     vec_add_kernel(a, b, out)
     return out
 
-# %% wrong: the loop never moves on — says "does not end"
+# %% wrong: the loop never moves on — says "end"
 from numba import cuda
 
 from gpulab import empty

@@ -1,0 +1,29 @@
+"""The table in the docs says what the bank says."""
+
+from __future__ import annotations
+
+from hostile import attacks, table
+
+
+def test_the_page_is_up_to_date() -> None:
+    text = table.page(attacks.load())
+    assert table.PAGE.read_text(encoding="utf-8") == text, 'Run "PYTHONPATH=.:tests python -m hostile.table".'
+
+
+def test_every_attack_is_in_it_once() -> None:
+    text = table.page(attacks.load())
+    for attack in attacks.load():
+        assert text.count(f"bank/{attack.name}.py)") == 1
+        assert table.stock_of(attack).text != "not run", f"{attack.name}: neither measured nor why not"
+
+
+def test_a_stock_verdict_is_read() -> None:
+    """Points that stock nbgrader gives and we do not are counted as undeserved, and shown."""
+    header = "# title: t\n# kind: answer\n# tries: this.\n# gets: bump_test failed\n"
+    attack = attacks.parse(
+        f"{header}# stock: nbgrader 1: bump_test 2/2, honest_test 0/1, 3 processes left\n# %% bump\n1", "x"
+    )
+    assert table.stock_of(attack) == table.Stock(
+        "bump_test 2/2, honest_test 0/1, 3 processes left", measured=True, earned=2.0, honest=False, left=3
+    )
+    assert "| failed; 0 of 2 | **2 of 2**; honest answer lost; 3 processes left |" in table.page([attack])
