@@ -42,6 +42,7 @@ def test_threads_take_turns():
         assert both < 0.1 * computing
 
 
+@pytest.mark.alone
 def test_waits_overlap_and_blocking_calls_stop_coroutines():
     """Threads overlap waits of either kind; coroutines only those that they can await."""
     found = {(race.kind, race.strategy): race.ratio for race in architecture_workers.speedups(tasks=4, repeats=2)}
@@ -52,6 +53,7 @@ def test_waits_overlap_and_blocking_calls_stop_coroutines():
     assert found["pure Python", "coroutines"] < 1.5
 
 
+@pytest.mark.alone
 def test_starting_costs_rise_from_coroutine_to_process():
     """A coroutine is the cheapest worker to start, an interpreter by far the dearest."""
     costs = {row.worker: row.median_us for row in architecture_workers.starts(repeats=3)}
