@@ -87,8 +87,8 @@ types: $(READY)
 tests: $(READY)
 	$(call step,3/8 pytest: the two packages)
 	@mkdir -p work/test
-	@pytest tests -m "not alone" --numprocesses 2 --dist loadfile $(ARGS) | tee work/test/tests.log
-	@pytest tests -m alone $(ARGS) | tee work/test/alone.log
+	@pytest tests -m "not alone" --numprocesses 2 --dist loadfile --timeout 400 $(ARGS) | tee work/test/tests.log
+	@pytest tests -m alone --timeout 400 $(ARGS) | tee work/test/alone.log
 
 build-check: $(READY)
 	$(call step,4/8 grader build --check: built notebooks agree with their sources)

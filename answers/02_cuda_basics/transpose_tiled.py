@@ -804,3 +804,68 @@ def transpose_tiled(x):
     out = empty((x.shape[1], x.shape[0]), "float32")
     turn[1, (32, 32)](x, out, across, down * across)
     return out
+
+# %% hostile gpu: writes to an address that is nobody's
+import numpy as np
+from numba import cuda
+
+from gpulab import empty
+
+
+@cuda.jit
+def astray(out):
+    out[cuda.grid(1) + 1_000_000_000_000] = np.float32(1)
+
+
+def transpose_tiled(x):
+    out = empty(x.shape[0] * x.shape[1], "float32")
+    astray[1, 32](out)
+    return out.reshape(x.shape[1], x.shape[0])
+
+
+# %% hostile gpu: a kernel that never ends
+from numba import cuda
+
+from gpulab import empty
+
+
+@cuda.jit
+def endless(flag):
+    while flag[0] == flag[0] or flag[0] != flag[0]:
+        flag[1] += 1
+
+
+def transpose_tiled(x):
+    endless[1, 32](empty(2, "int32"))
+    return empty((x.shape[1], x.shape[0]), "float32")
+
+
+# %% hostile gpu: keeps nearly all of the GPU's memory, and copies nothing
+import torch
+
+from gpulab import empty
+
+kept = []
+
+
+def transpose_tiled(x):
+    if torch.cuda.is_available() and not kept:
+        free_bytes, _ = torch.cuda.mem_get_info()
+        kept.append(torch.empty(int(0.9 * free_bytes), dtype=torch.uint8, device="cuda"))
+    return empty((x.shape[1], x.shape[0]), "float32")
+
+
+# %% hostile gpu: patches the clocks and the waiting, and gives back an empty matrix
+import time
+
+import torch
+
+from gpulab import contest, device, empty
+
+time.perf_counter = time.monotonic = time.time = lambda: 0.0
+torch.cuda.synchronize = device.synchronize = contest.synchronize = lambda *_: None
+contest.projection = lambda output, seed: [0.0, 0.0]
+
+
+def transpose_tiled(x):
+    return empty((x.shape[1], x.shape[0]), "float32")

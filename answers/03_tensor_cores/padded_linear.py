@@ -136,3 +136,27 @@ torch.testing.assert_close = lambda *given, **named: None
 
 def padded_linear(x, weight, multiple=64):
     return torch.zeros(*x.shape[:-1], weight.shape[0], dtype=x.dtype)
+
+# %% hostile gpu: gives back what it computed the first time
+import torch
+
+kept = {}
+
+
+def padded_linear(x, weight, multiple=64):
+    where = (x.shape, weight.shape, x.device)
+    if where not in kept:
+        kept[where] = torch.nn.functional.linear(x, weight)
+    return kept[where]
+
+
+# %% hostile gpu: computes one row in a hundred
+import torch
+
+
+def padded_linear(x, weight, multiple=64):
+    if len(x) < 1000:
+        return torch.nn.functional.linear(x, weight)
+    out = torch.zeros(len(x), len(weight), dtype=x.dtype, device=x.device)
+    out[::100] = torch.nn.functional.linear(x[::100], weight)
+    return out

@@ -103,26 +103,30 @@ if worker == 0:
         subprocess.Popen(["sleep", sys.argv[1]], start_new_session=True)
     print("started", flush=True)
     time.sleep(20)
+    raise SystemExit("nobody told the watcher to end")
 watch(worker, None)
 """
 
 
-def test_told_to_end_again_and_again_it_cleans_up_all_the_same() -> None:
+@pytest.mark.parametrize("number", range(5))
+def test_told_to_end_again_and_again_it_cleans_up_all_the_same(number: int) -> None:
     """The warm parent tells it, and so does the kernel when the warm parent ends: at any moment of its work."""
-    for number in range(5):
-        sleep = ["sleep", f"86{number}99.5"]
-        paths = {"PYTHONPATH": str(processes.PACKAGES)}
-        command = [sys.executable, "-c", WATCHER, sleep[1]]
-        with subprocess.Popen(command, env={**os.environ, **paths}, stdout=subprocess.PIPE, text=True) as watcher:
-            assert watcher.stdout is not None
+    sleep = ["sleep", f"86{number}99.5"]
+    paths = {"PYTHONPATH": str(processes.PACKAGES)}
+    command = [sys.executable, "-c", WATCHER, sleep[1]]
+    with subprocess.Popen(command, env={**os.environ, **paths}, stdout=subprocess.PIPE, text=True) as watcher:
+        assert watcher.stdout is not None
+        try:
             assert watcher.stdout.readline() == "started\n"
-            assert len(running(sleep)) == 5
+            # Not at once: a process that has just been started has no command line for a moment.
+            assert wait_for(lambda: len(running(sleep)) == 5, 5)
             until = time.monotonic() + 10
             while watcher.poll() is None and time.monotonic() < until:
                 watcher.terminate()
-            watcher.kill()
-        left = running(sleep)
-        for pid in left:
-            os.kill(pid, signal.SIGKILL)
-        assert left == []
-        assert watcher.returncode == 256 - signal.SIGKILL  # as the worker ended
+        finally:
+            watcher.kill()  # or leaving the block would wait for it
+            left = running(sleep)
+            for pid in left:
+                os.kill(pid, signal.SIGKILL)
+    assert left == []
+    assert watcher.returncode == 256 - signal.SIGKILL  # as the worker ended
