@@ -72,7 +72,7 @@ def test_grading_runs_the_imports_and_the_answers_only() -> None:
 def test_points_follow_the_speed(
     cells: list[Any], monkeypatch: pytest.MonkeyPatch, exercise: str, answer: Any, speed: float
 ) -> None:
-    """A transpose from 30 % of a copy's speed on, all from 60 %, never beyond it; a product from 5 % beyond the naive one on."""
+    """A transpose from 30 % of a copy's speed on, all from 60 %; a product from 5 % beyond the naive one on."""
     asked: list[Any] = []
 
     def against(yours: Any, where: str, **size: Any) -> Speed:
