@@ -9,6 +9,7 @@ import csv
 import difflib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 Value = int | float | str | None
 """What a cell of a table can hold; an empty one is None."""
@@ -32,6 +33,18 @@ def table(name: str) -> list[dict[str, Value]]:
     hint = f"Did you mean {near[0]!r}?" if near else f"There are: {', '.join(known) or 'none'}."
     where = " or ".join(map(str, folders)) or "any folder data/ from here up"
     raise LookupError(f"no table {name!r} in {where}. {hint}")
+
+
+def gpu_row(gpu: str) -> dict[str, Any]:
+    """The row of `data/gpus.csv` for this GPU.
+
+    Raises:
+        LookupError: there is none.
+    """
+    for row in table("gpus"):
+        if row["gpu"] == gpu:
+            return row
+    raise LookupError(f"no GPU {gpu!r} in data/gpus.csv")
 
 
 def data_folder() -> Path:

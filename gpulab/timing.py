@@ -180,6 +180,19 @@ def _loops(clock: Clock, function: Callable[..., Any], arguments: Sequence[Any])
 
 
 @contextmanager
+def one_thread() -> Iterator[None]:
+    """One core for torch's work on the CPU: two that other programs want as well are far slower, and never steady."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@contextmanager
 def _no_collector() -> Iterator[None]:
     """Keeps the garbage collector from running inside a timed part."""
     was_on = gc.isenabled()

@@ -15,6 +15,7 @@ import gc
 import importlib
 import json
 import os
+import pkgutil
 import select
 import signal
 import socket
@@ -29,10 +30,12 @@ from grader.sandbox.root import Box, interpreter_folders
 from grader.watch import exit_code_of, fork_watched, watch
 
 MODULES = (
-    "numpy", "matplotlib.pyplot", "torch", "torchvision", "pytorch_lightning", "numba", "gpulab", "gpulab.check",
-    "gpulab.trace.warmup", "ipykernel.kernelapp",
+    "numpy", "matplotlib.pyplot", "torch", "torchvision", "pytorch_lightning", "numba", "gpulab.*", "gpulab.chapters.*",
+    "gpulab.trace.warmup", "ipykernel.kernelapp", "IPython.core.completerlib", "IPython.core.oinspect", "stack_data",
+    "pygments.formatters.terminal256", "pygments.lexers.python",
 )  # fmt: skip
-"""Imported before the first fork; a student's or test's own import of them then costs nothing."""
+"""Imported before the first fork; a student's or test's own import of them then costs nothing. The last few are what
+IPython leaves for its first cell and its first traceback; `.*` stands for every module of a package."""
 LIGHT_MODULES = ("numpy", "gpulab", "gpulab.check")
 """Enough for tests of the harness itself."""
 MAX_MESSAGE = 65_536
@@ -69,6 +72,7 @@ def main(descriptor: int, modules: list[str]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the driver, which ends us by hanging up
     gc.collect()
     gc.freeze()  # keeps the collector from touching, and so copying, pages that all children share
+    kernel.use_huge_pages()
     try:
         send(control, {"threads": len(list(Path("/proc/self/task").iterdir()))})
     except BrokenPipeError:
@@ -101,7 +105,9 @@ def import_all(modules: list[str]) -> None:
     """Imports what can be imported; a course without torch is still a course."""
     for name in modules:
         with contextlib.suppress(ImportError):
-            importlib.import_module(name)
+            module = importlib.import_module(name.removesuffix(".*"))
+            if name.endswith(".*"):
+                import_all([one.name for one in pkgutil.iter_modules(module.__path__, f"{module.__name__}.")])
 
 
 def send(control: socket.socket, message: dict[str, Any]) -> None:

@@ -9,14 +9,12 @@ from __future__ import annotations
 import statistics
 import time
 from array import array
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gpulab.device import device, device_name, has_gpu, synchronize
-from gpulab.tables import table
-from gpulab.timing import measure
+from gpulab.timing import measure, one_thread
 
 if TYPE_CHECKING:
     import numpy as np
@@ -90,18 +88,6 @@ class FirstCopies:
         return statistics.median(self.milliseconds[1:])
 
 
-def gpu_row(gpu: str) -> dict[str, Any]:
-    """The row of `data/gpus.csv` for this GPU.
-
-    Raises:
-        LookupError: there is none.
-    """
-    for row in table("gpus"):
-        if row["gpu"] == gpu:
-            return row
-    raise LookupError(f"no GPU {gpu!r} in data/gpus.csv")
-
-
 def read_times(sizes: Sequence[int] = READ_SIZES) -> list[ReadTime]:
     """Times chased and gathered reads from tables of these sizes (bytes, powers of two) on one CPU core."""
     return [_read_time(nbytes) for nbytes in sizes]
@@ -153,7 +139,7 @@ def copy_rates(sizes: Sequence[int] = COPY_SIZES) -> list[CopyRate]:
     import torch
 
     rates = []
-    with _one_core():
+    with one_thread():
         for nbytes in sizes:
             source = torch.ones(nbytes, dtype=torch.uint8, device=device())
             timing = measure(torch.empty_like(source).copy_, source, runs=9, at_most_s=0.15)
@@ -178,7 +164,7 @@ def roofline(elements: int | None = None, largest: int | None = None) -> Rooflin
     most = largest or (1024 if where.type == "cpu" else 8192)
     left, right = (torch.rand(count, device=where, generator=generator) for _ in range(2))
     result = torch.empty_like(left)
-    with _one_core():
+    with one_thread():
         streams = [
             Point("vector addition", 1 / 12, count / _seconds(lambda: torch.add(left, right, out=result)) / 1e9),
             Point("sum", 1 / 4, count / _seconds(lambda: left.sum()) / 1e9),
@@ -197,19 +183,6 @@ def roofline(elements: int | None = None, largest: int | None = None) -> Rooflin
 def worker() -> str:
     """What a copy or a product of this module is measured on: the GPU, or one core of the CPU."""
     return device_name() if has_gpu() else f"one core of {device_name('cpu').rsplit(',', 1)[0]}"
-
-
-@contextmanager
-def _one_core() -> Iterator[None]:
-    """Keeps torch to one thread: one core's caches and rates, and no waiting for another that is busy elsewhere."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def _seconds(work: Callable[[], object]) -> float:

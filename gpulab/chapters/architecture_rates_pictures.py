@@ -15,11 +15,11 @@ from gpulab.chapters.architecture_rates import (
     FirstCopies,
     ReadTime,
     Roofline,
-    gpu_row,
     reads_in_flight,
     worker,
 )
 from gpulab.device import device_name
+from gpulab.tables import gpu_row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 
 from gpulab import plot
 from gpulab.canvas import BLUE, FAINT, GREY, INK, ORANGE, canvas, number, show, style, tidy_log
-from gpulab.chapters.architecture_rates import gpu_row
 from gpulab.chapters.architecture_trips import LAUNCH_US, PCIE_GBS, HostRates, Lifetime, Race
 from gpulab.device import device_name
+from gpulab.tables import gpu_row
 
 STATIONS = (("copy in", BLUE), ("launch", INK), ("compute", ORANGE), ("copy out", GREY))
 

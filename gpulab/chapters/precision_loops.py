@@ -15,18 +15,7 @@ import torch
 
 from gpulab.device import device
 from gpulab.problem import History, Problem
-from gpulab.timing import Timing, measure
-
-
-@contextlib.contextmanager
-def one_thread() -> Iterator[None]:
-    """One CPU thread inside the block: layers this small only wait for one another on several."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
+from gpulab.timing import Timing, measure, one_thread
 
 
 @contextlib.contextmanager

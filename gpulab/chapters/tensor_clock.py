@@ -6,12 +6,11 @@ Built on `gpulab.timing`; what is timed is the business of `tensor_cores`, `tens
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from gpulab.device import device, device_name
-from gpulab.timing import Timing, measure
+from gpulab.timing import Timing, measure, one_thread
 
 Name = TypeVar("Name", bound=Hashable)
 
@@ -32,19 +31,6 @@ def in_turns(functions: Mapping[Name, Callable[[], Any]], rounds: int) -> dict[N
             for name, function in functions.items():
                 samples[name].append(_fastest(function, where))
     return {name: _timing(found, device_name(where)) for name, found in samples.items()}
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """One core for torch's work on the CPU: two that other programs want as well are far slower, and never steady."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def apart(one: Timing, other: Timing) -> bool:

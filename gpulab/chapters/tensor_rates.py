@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpulab.chapters.tensor_clock import in_turns
 from gpulab.device import device, device_name, has_gpu
-from gpulab.tables import table
+from gpulab.tables import gpu_row
 from gpulab.timing import Timing, measure
 
 if TYPE_CHECKING:
@@ -61,18 +61,6 @@ def bits(value: float) -> str:
     (pattern,) = struct.unpack(">I", struct.pack(">f", value))
     text = f"{pattern:032b}"
     return f"{text[0]} {text[1:9]} {text[9:16]}|{text[16:19]}|{text[19:]}"
-
-
-def gpu_row(gpu: str) -> dict[str, Any]:
-    """The row of `data/gpus.csv` for this GPU.
-
-    Raises:
-        LookupError: there is none.
-    """
-    for row in table("gpus"):
-        if row["gpu"] == gpu:
-            return row
-    raise LookupError(f"no GPU {gpu!r} in data/gpus.csv")
 
 
 def accumulation(mma: Callable[[Any, Any, Any], Any], longest: int = 1 << 14) -> Accumulation:

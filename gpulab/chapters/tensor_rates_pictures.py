@@ -28,8 +28,9 @@ from gpulab.canvas import (
     tidy,
 )
 from gpulab.chapters.tensor_clock import apart
-from gpulab.chapters.tensor_rates import TILE, Accumulation, Staircase, gpu_row
+from gpulab.chapters.tensor_rates import TILE, Accumulation, Staircase
 from gpulab.device import device_name, has_gpu
+from gpulab.tables import gpu_row
 from gpulab.timing import Timing
 
 BATCH_TICKS = (100, 200, 300, 500, 1000, 2000)

@@ -13,10 +13,11 @@ from functools import partial
 from typing import Any
 
 from gpulab import machine
-from gpulab.chapters.tensor_clock import in_turns, one_thread
-from gpulab.chapters.tensor_rates import gpu_row, matmul_rate
+from gpulab.chapters.tensor_clock import in_turns
+from gpulab.chapters.tensor_rates import matmul_rate
 from gpulab.device import device, device_name, has_gpu
-from gpulab.timing import measure
+from gpulab.tables import gpu_row
+from gpulab.timing import measure, one_thread
 
 WIDTHS = {"cuda": 8192, "cpu": 4096}
 """in_features = out_features: weights of 128 MiB and of 64 MiB, more than a cache near the units holds."""

@@ -26,6 +26,8 @@ _AT_FDCWD, _AT_RECURSIVE = -100, 0x8000
 _PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
 _MOUNT_SETATTR = 442
 _CAPABILITY_VERSION_3 = 0x20080522
+_COLLAPSE = 25
+_HUGE_PAGE = 2 << 20
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_CAPBSET_DROP = 1, 4, 22, 24
 _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 36, 38
 
@@ -204,3 +206,20 @@ def install_filter(program: bytes) -> None:
     description = Filter(len(program) // 8, ctypes.cast(buffer, ctypes.c_void_p))
     mode_filter = ctypes.c_ulong(2)
     checked(_libc.prctl(_PR_SET_SECCOMP, mode_filter, ctypes.byref(description), 0, 0), "seccomp")
+
+
+def use_huge_pages() -> int:
+    """Moves this process's heaps into pages of 2 MB, where the kernel can (Linux 6.1); the bytes moved, at most.
+
+    A fork copies the table of its parent's pages, an exit walks it, and both are in proportion to their number: with
+    PyTorch imported, 140 000 of the usual size. A child's write to a huge page still copies only 4 kB.
+    """
+    moved = 0
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        span, rights, *_, name = (*line.split(maxsplit=5), "")[:6]
+        first, last = (int(bound, 16) for bound in span.split("-"))
+        first, last = -(-first // _HUGE_PAGE) * _HUGE_PAGE, last // _HUGE_PAGE * _HUGE_PAGE
+        if rights == "rw-p" and name in ("", "[heap]") and first < last:
+            size = ctypes.c_size_t(last - first)
+            moved += last - first if _libc.madvise(ctypes.c_void_p(first), size, _COLLAPSE) == 0 else 0
+    return moved

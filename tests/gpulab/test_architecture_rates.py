@@ -25,13 +25,13 @@ from gpulab.chapters.architecture_rates import (
     chase_ratio,
     copy_rates,
     first_copies,
-    gpu_row,
     one_cycle,
     read_times,
     reads_in_flight,
     roofline,
 )
 from gpulab.chapters.architecture_trips import HostRates, Race, host_rates, lifetimes, race_by_size
+from gpulab.tables import gpu_row
 
 READS = [ReadTime(16_384, 40.0, 1.0), ReadTime(1 << 27, 160.0, 6.0)]
 HOST = HostRates("a small CPU", memory_gbs=30.0, peak_gflops=100.0)
@@ -95,11 +95,6 @@ def test_first_copies_keep_the_very_first_and_leave_it_out_of_the_median():
     found = first_copies(nbytes=1_000_000, runs=5)
     assert len(found.milliseconds) == 5
     assert FirstCopies([100.0, 1.0, 2.0, 3.0], 1, "").median_ms == 2.0
-
-
-def test_an_unknown_gpu_is_named():
-    with pytest.raises(LookupError, match="H9000"):
-        gpu_row("H9000")
 
 
 def test_a_life_is_copy_in_launch_compute_copy_out():

@@ -8,6 +8,7 @@ import pytest
 
 import gpulab
 from gpulab import table, tables
+from gpulab.tables import gpu_row
 
 GPUS = table("gpus")
 TYPES = ("float64", "float32", "tfloat32", "bfloat16", "float16", "float8", "int8")
@@ -77,6 +78,12 @@ class TestGpus:
     def test_names_its_source(self, row: dict[str, str]) -> None:
         assert "datasheet" in row["source"] or "whitepaper" in row["source"]
         assert int(row["year"]) <= int(row["date"]) <= 2026
+
+
+def test_a_gpu_is_found_by_its_name() -> None:
+    assert gpu_row("H200")["bandwidth_gbs"] == 4800
+    with pytest.raises(LookupError, match="H9000"):
+        gpu_row("H9000")
 
 
 def test_every_data_file_is_described() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import platform
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -61,7 +62,7 @@ CANNOT = {
     "see the solutions": "os.path.exists('{course}/solutions')",
     "read the harness": "os.path.exists('{course}/grader')",
     "see other processes": "len([p for p in os.listdir('/proc') if p.isdigit()]) > 4",
-    "see other users' homes": "os.path.exists('/root/.bashrc')",
+    "see other users' homes": "os.path.exists('{marked}')",
     "be root": "os.getuid() == 0",
     "become root": "os.setuid(0)",
     "write to the system": "open('/usr/x', 'w')",
@@ -77,9 +78,17 @@ CANNOT = {
 }
 
 
+@pytest.fixture(scope="module")
+def marked() -> Iterator[Path]:
+    """A file in this user's home that everybody may read."""
+    with tempfile.NamedTemporaryFile(dir=Path.home(), prefix="gpulab-test-") as file:
+        Path(file.name).chmod(0o644)
+        yield Path(file.name)
+
+
 @pytest.mark.parametrize("what", CANNOT)
-def test_in_namespaces_it_cannot(what: str) -> None:
-    source = attempt(CANNOT[what].format(course=processes.PACKAGES))
+def test_in_namespaces_it_cannot(what: str, marked: Path) -> None:
+    source = attempt(CANNOT[what].format(course=processes.PACKAGES, marked=marked))
     refused = (
         "False",
         "PermissionError",

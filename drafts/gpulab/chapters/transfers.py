@@ -16,7 +16,7 @@ from typing import Any
 
 from torch.utils.data import DataLoader, Dataset
 
-from gpulab.chapters.tensor_clock import one_thread
+from gpulab.timing import one_thread
 from gpulab.device import device_name, has_gpu
 from gpulab.diagrams import Span
 
