@@ -105,7 +105,7 @@ verify: $(READY)
 notebooks: $(READY)
 	$(call step,7/8 nbval: every chapter runs and says what it said)
 	@mkdir -p work/test
-	@pytest --nbval-lax solutions -p no:cacheprovider | tee work/test/notebooks.log
+	@pytest --nbval-lax solutions -p no:cacheprovider --numprocesses 2 --dist loadfile | tee work/test/notebooks.log
 
 # In a copy of the course: grades that are there already must neither be touched nor spare us the work.
 TRIAL := work/test/course

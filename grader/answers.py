@@ -6,8 +6,10 @@ A file `answers/<chapter>/<grade id>.py` in percent cells; each cell's body repl
     # %% wrong: pays per thread — says "a warp pays once"
     # %% wrong gpu: counts one direction — says "read and written"
     # %% hostile: returns an object equal to everything — earns 0
+    # %% wrong endless: counts down from infinity — says "never end"
 
-`gpu` marks what only a GPU row can tell. `earns` gives points other than all (right) or none (wrong, hostile).
+`gpu` marks what only a GPU row can tell; `endless` what has to be stopped: the gate waits less long for it. `earns`
+gives points other than all (right) or none (wrong, hostile).
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from grader.course import CourseError, nearest
 from grader.notebooks import ChapterKey
 
 HEADER = re.compile(
-    r"^# %% (?P<kind>right|wrong|hostile)(?P<gpu> gpu)?: (?P<title>.+?)"
+    r"^# %% (?P<kind>right|wrong|hostile)(?P<gpu> gpu)?(?P<endless> endless)?: (?P<title>.+?)"
     r"(?: — says \"(?P<says>[^\"]+)\")?(?: — earns (?P<earns>\d+(?:\.\d+)?))?$"
 )
 
@@ -48,6 +50,8 @@ class Answer:
     """Points that the answer must earn; None: all for a right one, none for the others."""
     gpu: bool = False
     """Whether only a GPU row can tell it from a right one."""
+    endless: bool = False
+    """Whether it has to be stopped by a limit of time."""
     where: str = ""
     """File and line, for messages."""
 
@@ -88,15 +92,15 @@ def parse(text: str, exercise: str, where: str) -> list[Answer]:
         place = f"{where}:{start + 1}"
         match = HEADER.match(lines[start].rstrip())
         if match is None:
-            remedy = 'Write "# %% right|wrong|hostile[ gpu]: title[ — says "words"][ — earns points]".'
+            remedy = 'Write "# %% right|wrong|hostile[ gpu][ endless]: title[ — says "words"][ — earns points]".'
             raise CourseError(place, f"not a header: {lines[start]!r}", remedy)
         kind = Kind(match["kind"])
         if kind is Kind.WRONG and not match["says"]:
             raise CourseError(place, "a wrong answer must say which words its message holds", 'Add: — says "words".')
         earns = float(match["earns"]) if match["earns"] else None
         source = "\n".join(lines[start + 1 : end]).strip("\n")
-        gpu = bool(match["gpu"])
-        answers.append(Answer(exercise, kind, match["title"], source, match["says"] or "", earns, gpu, place))
+        gpu, endless = bool(match["gpu"]), bool(match["endless"])
+        answers.append(Answer(exercise, kind, match["title"], source, match["says"] or "", earns, gpu, endless, place))
     return answers
 
 

@@ -16,11 +16,14 @@ from pathlib import Path
 from grader import hardware
 from grader.answers import Answer, Kind, load
 from grader.course import Chapter, Course
-from grader.notebooks import ChapterKey, load_key
+from grader.limits import Limits
+from grader.notebooks import ChapterKey, Role, load_key
 from grader.results import CellResult, SubmissionResult, Verdict
 from grader.session import grade
 from grader.submission import from_answers
 
+SHORT = Limits(cell_seconds=3.0, call_seconds=3.0)
+"""For answers that end by a limit only, whichever it is."""
 Progress = Callable[[int, int, str], None]
 """Called with the number of checks done, of all, and a word on the latest."""
 
@@ -90,10 +93,13 @@ def try_answers(key: ChapterKey, bank: list[Answer], jobs: int, seed: int, on_pr
 
     def one(answer: Answer | None) -> list[str]:
         if answer is None:
-            return judge_blank(grade(from_answers(key, {}), key, student="blank", seed=seed))
+            result = grade(from_answers(key, {}), key, student="blank", seed=seed)
+            return judge_blank(result) + judge_given(result, key)
         tests = frozenset(cell.grade_id for cell in key.tests if cell.exercise == answer.exercise)
         submission = from_answers(key, {answer.exercise: answer.source})
-        return judge_answer(answer, grade(submission, key, student=str(answer), seed=seed, only=tests))
+        limits = SHORT if answer.endless else None
+        result = grade(submission, key, student=str(answer), seed=seed, limits=limits, only=tests)
+        return judge_answer(answer, result)
 
     with ThreadPoolExecutor(max_workers=jobs) as pool:
         for done, (tried, found) in enumerate(zip(todo, pool.map(one, todo), strict=True), start=1):
@@ -110,6 +116,18 @@ def judge_blank(result: SubmissionResult) -> list[str]:
         f"blank notebook: {cell.grade_id} reads {cell.verdict.value!r} with {cell.earned:g} points, not 'not attempted'"
         for cell in result.cells
         if cell.verdict is not Verdict.NOT_ATTEMPTED or cell.earned
+    ]
+
+
+def judge_given(result: SubmissionResult, key: ChapterKey) -> list[str]:
+    """Given cells that fail in a blank notebook: they need a demonstration, which the harness does not run."""
+    codes = {cell.id: cell for cell in key.cells if cell.role is Role.CODE and "raises-exception" not in cell.tags}
+    return [
+        f"blank notebook: the given cell that begins {codes[cell_id].source.splitlines()[0]!r} fails with "
+        f"{output['ename']}: {output['evalue']}. Demonstrations are not run: tag it demo, or have it stand alone."
+        for cell_id, outputs in result.outputs.items()
+        for output in outputs
+        if output["output_type"] == "error" and cell_id in codes
     ]
 
 
@@ -131,6 +149,8 @@ def judge_answer(answer: Answer, result: SubmissionResult) -> list[str]:
         earned = sum(cell.earned for cell in decided if cell.grade_id.endswith("_gpu"))
     if abs(earned - wanted) > 1e-9:
         findings.append(f"{answer.where}: {answer}: earned {earned:g}, must earn {wanted:g} ({told or 'no message'})")
+    if answer.endless and not any(cell.verdict is Verdict.TIMED_OUT for cell in cells):
+        findings.append(f"{answer.where}: {answer}: is marked endless, but was not stopped ({told or 'no message'})")
     if answer.says and not _says(answer.says, cells):
         findings.append(f"{answer.where}: {answer}: the message must hold {answer.says!r}, but is: {told or 'empty'}")
     return findings

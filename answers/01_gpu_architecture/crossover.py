@@ -107,7 +107,7 @@ def crossover(sizes, cpu_seconds, gpu_seconds):
         if gpu < cpu:
             print(size)
 
-# %% hostile: loops for ever when it is called — earns 0
+# %% hostile endless: loops for ever when it is called — earns 0
 def crossover(sizes, cpu_seconds, gpu_seconds):
     while True:
         pass

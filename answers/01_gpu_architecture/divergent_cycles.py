@@ -107,7 +107,7 @@ class Anything(int):
 def divergent_cycles(branch_of_thread, cycles_of_branch, warp_size=32):
     return Anything(0)
 
-# %% hostile: never comes back — earns 0
+# %% hostile endless: never comes back — earns 0
 def divergent_cycles(branch_of_thread, cycles_of_branch, warp_size=32):
     while True:
         pass

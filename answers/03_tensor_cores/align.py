@@ -77,7 +77,7 @@ def align(n, bytes_per_element, alignment_bytes=16):
     multiple = alignment_bytes // bytes_per_element
     print(-(-n // multiple) * multiple)
 
-# %% wrong: never gets there — says "Does a loop never end"
+# %% wrong endless: never gets there — says "Does a loop never end"
 def align(n, bytes_per_element, alignment_bytes=16):
     size = n
     while size % alignment_bytes != bytes_per_element * alignment_bytes:

@@ -163,7 +163,7 @@ def smallest_batch(in_features, out_features, gpu, dtype):
     gain = 2 * in_features * out_features - need * (in_features + out_features)
     return float(math.ceil(need * in_features * out_features / gain)) if gain > 0 else None
 
-# %% wrong: searches for ever where there is none — says "no answer"
+# %% wrong endless: searches for ever where there is none — says "no answer"
 SIZES = {"float64": 8, "float32": 4, "tfloat32": 4, "bfloat16": 2, "float16": 2, "float8": 1, "int8": 1}
 
 

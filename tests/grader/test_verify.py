@@ -8,6 +8,8 @@ import pytest
 from minikey import RIGHT, make_key
 
 from grader.answers import Answer, Kind
+from grader.limits import Limits
+from grader.notebooks import Cell, Role
 from grader.verify import Report, try_answers
 
 GOOD = [
@@ -52,6 +54,30 @@ def test_a_test_that_a_blank_notebook_passes_is_a_finding() -> None:
     cells = tuple(replace(cell, source="pass") if cell.grade_id == "SHARES_test" else cell for cell in key.cells)
     report = gate(key=replace(key, cells=cells))
     assert "blank notebook: SHARES_test reads 'passed' with 2 points" in report.findings[0]
+
+
+def test_an_endless_answer_is_stopped_early_and_must_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("grader.verify.SHORT", Limits(call_seconds=0.5))
+    never = Answer("double", Kind.WRONG, "never", "def double(x):\n    while True: pass", says="0.5 s", endless=True)
+    assert gate(never).findings == ()
+    assert "is marked endless, but was not stopped" in gate(replace(GOOD[1], endless=True)).findings[0]
+
+
+def test_a_given_cell_that_needs_a_demonstration_is_a_finding() -> None:
+    """Students would be told of an error that is not theirs, after a quarter of a second spent on drawing it."""
+    key = make_key()
+    given = Cell("given", Role.CODE, "print(shown)")
+    assert (
+        "begins 'print(shown)' fails with NameError"
+        in gate(key=replace(key, cells=(given, *key.cells), released={**key.released, "given": given.source})).findings[
+            0
+        ]
+    )
+    wanted = replace(given, tags=frozenset({"raises-exception"}))
+    assert (
+        gate(key=replace(key, cells=(wanted, *key.cells), released={**key.released, "given": given.source})).findings
+        == ()
+    )
 
 
 def test_a_test_that_fails_by_itself_is_a_finding() -> None:
