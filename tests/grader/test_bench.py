@@ -21,8 +21,6 @@ from grader.bench_report import targets
 from grader.cli import main
 from grader.course import CourseError
 
-pytestmark = pytest.mark.alone
-
 WORK = """
 import subprocess, sys
 work = "import time; held = bytearray(100_000_000)\\nwhile time.process_time() < 0.4: pass"

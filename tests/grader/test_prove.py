@@ -5,19 +5,21 @@ from __future__ import annotations
 import io
 import json
 import tarfile
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
 import pytest
+import torch
 from click.testing import CliRunner
 from courses import NAME, built_course
 
-from gpulab import machine
+from gpulab import History, Problem, machine
 from grader import hardware
 from grader.cli import main
 from grader.course import Course, CourseError
 from grader.hardware import Gpu
-from grader.prove import bundle, counts, figures, prove, report, steps
+from grader.prove import amp, bundle, counts, figures, prove, report, steps
 from grader.prove.figures import Figure
 from grader.prove.run import Outcome, Step, released, slug
 from grader.release import release
@@ -295,6 +297,21 @@ def test_every_bar_is_measured_by_something() -> None:
     names = [bar["figure"] for bar in figures.bars()]
     assert len(names) == len(set(names)) > 5
     assert all(callable(getattr(figures._Bench, name, None)) for name in names)
+
+
+def test_half_precision_is_held_against_single() -> None:
+    """On the CPU, where it gains nothing: that both are trained and compared is what can be seen there."""
+    problem = Problem("cnn", samples=64, batch_size=32, device="cpu")
+    gains = amp.gain(problem)
+    assert len(gains) == amp.ROUNDS
+    assert all(0.01 < one < 100 for one in gains)
+    assert torch.backends.cudnn.allow_tf32  # as it was
+
+    def trained(share: float) -> Callable[[Problem, int], History]:
+        return lambda problem, epochs: History([], [], 0, share * epochs, {})
+
+    assert amp.accuracy_points(trained(0.49), trained(0.45), [problem] * 2, epochs=2) == pytest.approx([8, 8])
+    assert amp.spread([1.0, 2.0, 3.0, 4.0, 5.0]) == pytest.approx(1.5)
 
 
 def test_solutions_are_read_without_running_what_they_print() -> None:

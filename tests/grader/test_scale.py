@@ -101,7 +101,7 @@ def test_a_large_class_is_resumed_quickly(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_class_takes_as_long_at_its_end_as_at_its_beginning(tmp_path: Path) -> None:
-    course, size = built_course(tmp_path / "course"), int(os.environ.get("GPULAB_CLASS", "150"))
+    course, size = built_course(tmp_path / "course"), int(os.environ.get("GPULAB_CLASS", "100"))
     chapter = course.chapter(NAME)
     release = json.loads(chapter.release.read_text())
     for number in range(size):
