@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from grader import __version__
-from grader.commands import autograde, bench, build, doctor, prove, release, report, sample, verify
+from grader.commands import autograde, bench, build, bundle, collect, doctor, prove, release, report, sample, verify
 from grader.commands.console import complain
 from grader.course import CourseError
 from grader.findings import Findings
@@ -49,9 +49,11 @@ def main() -> None:
       grader build 01      solutions/01_….md → executed notebook
       grader release 01    → notebooks/, without answers and hidden tests
       grader verify 01     every answer of the answer bank gets what it must
+      grader bundle        the archive that students get
+      grader collect FILE  Moodle's or Canvas' bulk download → work/submitted/
       grader autograde 01  work/submitted/ → gradebook, feedback, report
     """
 
 
-for command in (build, release, verify, autograde, report, sample, doctor, bench, prove):
+for command in (build, release, verify, bundle, collect, autograde, report, sample, doctor, bench, prove):
     main.add_command(command.command)

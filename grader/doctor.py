@@ -13,11 +13,13 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from grader import hardware
+from grader import gpu_troubles, hardware
 from grader.course import Course
 from grader.sandbox import Tier, cgroups, probe
 
@@ -26,6 +28,8 @@ LOW_DISK_BYTES = 2_000_000_000
 SUPPORTED = ((3, 11), (3, 13))
 """Oldest and newest Python, as in pyproject.toml."""
 KERNEL_SECONDS = 60.0
+OLDEST_DRIVER = 580
+"""The branch of NVIDIA's driver that came with CUDA 13."""
 
 
 @dataclass(frozen=True)
@@ -90,11 +94,14 @@ def _system() -> Iterator[Row]:
 def _gpus() -> Iterator[Row]:
     found = hardware.gpus()
     if not found:
-        shown = os.environ.get("CUDA_VISIBLE_DEVICES")
-        why = "no NVIDIA driver answers" if shown is None else f"CUDA_VISIBLE_DEVICES={shown} shows none"
-        yield Row("GPU", f"none: {why}", "fair", "Fine: rows that need a GPU stay pending and cost no points.")
+        trouble = hardware.trouble() or gpu_troubles.NO_DRIVER
+        yield Row("GPU", trouble.found, "bad" if trouble.fatal else "fair", trouble.remedy)
         return
-    yield Row("driver", found[0].driver)
+    major = int(found[0].driver.partition(".")[0]) if found[0].driver[:3].isdecimal() else OLDEST_DRIVER
+    if major < OLDEST_DRIVER:
+        yield Row("driver", f"{found[0].driver}, older than CUDA 13 needs", "bad", gpu_troubles.TOO_OLD)
+    else:
+        yield Row("driver", found[0].driver)
     for number, gpu in enumerate(found):
         clock = f", SM clock {gpu.sm_clock_mhz} of {gpu.largest_sm_clock_mhz} MHz" if gpu.largest_sm_clock_mhz else ""
         yield Row(f"GPU {number}", f"{gpu.name}, {gpu.memory_mb / 1e3:.0f} GB{clock}")
@@ -106,14 +113,39 @@ def _torch() -> Iterator[Row]:
     except ImportError as error:
         yield Row("torch", f"not there ({error})", "bad", 'Run "pip install -e .", or "make lab", which does.')
         return
-    build = f"{torch.__version__}, CUDA runtime {torch.version.cuda}"
-    if torch.cuda.is_available():
-        yield Row("torch", f"{build}, sees {torch.cuda.device_count()} GPU(s)")
-    elif hardware.gpus():
-        remedy = "The driver shows a GPU that torch cannot use: its CUDA build may be newer than the driver."
-        yield Row("torch", f"{build}, no CUDA", "bad", f"{remedy} Update the driver or install an older torch.")
-    else:
+    cuda = torch.version.cuda
+    build = f"{torch.__version__}, " + (f"CUDA runtime {cuda}" if cuda else "built without CUDA")
+    if not hardware.gpus():
         yield Row("torch", f"{build}, on the CPU")
+        return
+    if cuda is None:
+        remedy = (
+            'Install one with CUDA: "pip install --force-reinstall torch torchvision" from PyPI, or "make clean lab".'
+        )
+        yield Row("torch", build, "bad", remedy)
+        return
+    said = _said_by(torch)
+    if said:
+        general = (
+            "The driver shows a GPU that torch cannot use: its CUDA build may be newer than the driver. Update it."
+        )
+        yield Row("torch", f"{build}: {said}", "bad", gpu_troubles.of_words(said) or general)
+    else:
+        yield Row("torch", f"{build}, sees {torch.cuda.device_count()} GPU(s)")
+
+
+def _said_by(torch: Any) -> str:
+    """What torch says when it is asked to add two numbers on the GPU; empty when it just does."""
+    with warnings.catch_warnings(record=True) as warned:  # a driver that is too old is a warning to torch
+        warnings.simplefilter("always")
+        try:
+            if torch.cuda.is_available():
+                torch.ones(1, device="cuda").add_(1).item()
+                return ""
+            torch.cuda.init()
+        except Exception as error:  # whatever it is, it is what we are here for
+            return str(error).splitlines()[0][:160] if str(error) else type(error).__name__
+    return str(warned[0].message).splitlines()[0][:160] if warned else "no CUDA device"
 
 
 def _nvrtc() -> Iterator[Row]:

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from grader import gpu_troubles
+from grader.gpu_troubles import Trouble
+
 
 @dataclass(frozen=True)
 class Gpu:
@@ -46,6 +49,33 @@ def gpus() -> tuple[Gpu, ...]:
         return ()
     finally:
         pynvml.nvmlShutdown()
+
+
+def trouble() -> Trouble | None:
+    """Why there are no GPUs to be used; None when there are some."""
+    if gpus():
+        return None
+    if (veiled := gpu_troubles.hidden()) is not None:
+        return veiled
+    import pynvml
+
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError as error:
+        code = int(error.value)
+        return gpu_troubles.without_devices(
+            library=code != pynvml.NVML_ERROR_LIBRARY_NOT_FOUND
+        ) or gpu_troubles.of_code(code)
+    try:
+        gpus.cache_clear()
+        count = pynvml.nvmlDeviceGetCount()
+        for index in range(count):
+            pynvml.nvmlDeviceGetHandleByIndex(index)
+    except pynvml.NVMLError as error:
+        return gpu_troubles.of_code(int(error.value))
+    finally:
+        pynvml.nvmlShutdown()
+    return gpu_troubles.without_devices(library=True) or gpu_troubles.NO_DRIVER
 
 
 def gpu_names() -> tuple[str, ...]:

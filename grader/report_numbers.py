@@ -26,6 +26,17 @@ MARKS = {
 """Verdict → one character that suffices without its colour."""
 LEAST_FOR_DISCRIMINATION = 5
 """Students below which a correlation says nothing."""
+LEAST_FOR_SPREAD = 4
+SHORT_SECONDS = 0.05
+NOISE_WORTH_TELLING = 0.25
+TOO_NOISY = "Too noisy to tell"
+"""How `gpulab.contest` and the driver begin what they say of times that differ too much."""
+REMEDIES = {
+    Verdict.NEEDS_GPU.value: "grade the class again on a machine with a GPU",
+    Verdict.HARNESS_ERROR.value: "our fault, not the student's: grade again, and report it if it stays",
+    TOO_NOISY.lower(): "grade again on a quiet machine",
+}
+"""Why points are pending → what settles them."""
 GENERIC = re.compile(r"(That is not it|Look again)\.?", re.IGNORECASE)
 ITEMS = re.compile(r"(\d+ of \d+|none of the \d+ is) right\.$")
 ITEM = re.compile(r"(?P<item>.+?): you said .+?\. (?P<note>\S.*)$")
@@ -80,6 +91,15 @@ class Slow:
     longest_seconds: float
     student: str
     """Whose took longest."""
+    spread_seconds: float = 0.0
+    """Half the distance between the quartiles, of those who answered."""
+    too_noisy: int = 0
+    """Submissions whose times differed too much to be worth points."""
+
+    @property
+    def noise(self) -> float:
+        """The spread in medians; 0 for what takes no time worth telling."""
+        return self.spread_seconds / self.median_seconds if self.median_seconds >= SHORT_SECONDS else 0.0
 
 
 @dataclass(frozen=True)
@@ -90,6 +110,8 @@ class Waiting:
     grade_ids: tuple[str, ...]
     students: tuple[str, ...]
     points: float
+    remedy: str = ""
+    """What settles them."""
 
 
 def graded(results: Sequence[SubmissionResult]) -> list[SubmissionResult]:
@@ -190,28 +212,55 @@ def _item(line: str) -> str:
 
 def slowest(results: Sequence[SubmissionResult], count: int = 6) -> list[Slow]:
     """The test cells that took longest, by the longest time of any student."""
+    return sorted(_times(results), key=lambda row: -row.longest_seconds)[:count]
+
+
+def slow_and_noisy(results: Sequence[SubmissionResult], slow: int = 6, noisy: int = 3) -> list[Slow]:
+    """The slowest test cells, and those whose times differ most from student to student; slowest first."""
+    rows = sorted(_times(results), key=lambda row: -row.longest_seconds)
+    chosen = rows[:slow]
+    by_noise = sorted(rows, key=lambda row: (-row.too_noisy, -row.noise))[:noisy]
+    chosen += [row for row in by_noise if row not in chosen and (row.too_noisy or row.noise > NOISE_WORTH_TELLING)]
+    return sorted(chosen, key=lambda row: -row.longest_seconds)
+
+
+def _times(results: Sequence[SubmissionResult]) -> list[Slow]:
+    """How long each test cell took."""
     rows = []
     for grade_id in test_ids(results):
-        times = [(cell.seconds, one.student) for one in graded(results) if (cell := cell_of(one, grade_id))]
-        longest, student = max(times, key=lambda pair: pair[0])
-        rows.append(Slow(grade_id, statistics.median(seconds for seconds, _ in times), longest, student))
-    return sorted(rows, key=lambda row: -row.longest_seconds)[:count]
+        cells = [(cell, one.student) for one in graded(results) if (cell := cell_of(one, grade_id))]
+        longest, student = max(((cell.seconds, student) for cell, student in cells), key=lambda pair: pair[0])
+        # Blank answers are over at once: they are no noise.
+        answered = [cell.seconds for cell, _ in cells if cell.verdict in (Verdict.PASSED, Verdict.PARTIAL)]
+        quartiles = statistics.quantiles(answered, n=4) if len(answered) >= LEAST_FOR_SPREAD else (0.0, 0.0, 0.0)
+        median = statistics.median(cell.seconds for cell, _ in cells)
+        noisy = sum(_too_noisy(cell) for cell, _ in cells)
+        rows.append(Slow(grade_id, median, longest, student, (quartiles[2] - quartiles[0]) / 2, noisy))
+    return rows
+
+
+def _too_noisy(cell: CellResult) -> bool:
+    return cell.verdict is Verdict.HARNESS_ERROR and cell.message.startswith(TOO_NOISY)
 
 
 def waiting(results: Sequence[SubmissionResult]) -> list[Waiting]:
     """Who waits for points, and why: one entry for each reason, most points first."""
-    rows = []
-    for verdict in (verdict for verdict in Verdict if verdict.pending):
-        cells = [(one.student, cell) for one in graded(results) for cell in one.cells if cell.verdict is verdict]
-        if cells:
-            rows.append(
-                Waiting(
-                    reason=verdict.value,
-                    grade_ids=tuple(dict.fromkeys(cell.grade_id for _, cell in cells)),
-                    students=tuple(dict.fromkeys(student for student, _ in cells)),
-                    points=sum(cell.possible for _, cell in cells),
-                )
-            )
+    found: dict[str, list[tuple[str, CellResult]]] = {}
+    for one in graded(results):
+        for cell in one.cells:
+            if cell.verdict.pending:
+                reason = TOO_NOISY.lower() if _too_noisy(cell) else cell.verdict.value
+                found.setdefault(reason, []).append((one.student, cell))
+    rows = [
+        Waiting(
+            reason=reason,
+            grade_ids=tuple(dict.fromkeys(cell.grade_id for _, cell in cells)),
+            students=tuple(dict.fromkeys(student for student, _ in cells)),
+            points=sum(cell.possible for _, cell in cells),
+            remedy=REMEDIES.get(reason, ""),
+        )
+        for reason, cells in found.items()
+    ]
     return sorted(rows, key=lambda row: -row.points)
 
 
@@ -223,7 +272,8 @@ def points(value: float) -> str:
 def remark(result: SubmissionResult) -> str:
     """What a person should know about a submission besides its marks, in a few words."""
     if result.problem is not None:
-        return re.sub(r"^\S*/\S*: ", "", result.problem)  # the path is on the page; here is little room
+        # The path is on the page; here is little room. Names of students have spaces.
+        return re.sub(r"^(/?[^:]*/[^:]*\.ipynb|\S*/\S*): ", "", result.problem)
     verdicts = {verdict: [one.grade_id for one in result.cells if one.verdict is verdict] for verdict in Verdict}
     notes = [
         f"{verdict.value}: {', '.join(verdicts[verdict])}"

@@ -16,7 +16,7 @@ from urllib.parse import quote
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from grader import __version__, report_numbers
+from grader import __version__, collect_ledger, report_numbers
 from grader.course import Chapter, Course
 from grader.notebooks import ChapterKey, Role
 from grader.records import write_atomically
@@ -36,6 +36,8 @@ class Row:
     cells: tuple[CellResult | None, ...]
     feedback: str
     """Where the student's feedback page lies, seen from the report; empty when there is none."""
+    late: bool = False
+    """Whether it was collected as late."""
 
     @property
     def percent(self) -> float:
@@ -50,7 +52,7 @@ class Row:
     @property
     def remark(self) -> str:
         """What a person should know besides."""
-        return remark(self.result)
+        return "; ".join(filter(None, ("late" if self.late else "", remark(self.result))))
 
     @property
     def losses(self) -> list[CellResult]:
@@ -84,7 +86,8 @@ def write_html(
     """
     read = graded(results)
     tests = report_numbers.cell_numbers(results)
-    rows = [_row(course, chapter, result, [test.grade_id for test in tests], path) for result in results]
+    late = {name for name, taken in collect_ledger.load(course, chapter.name).items() if taken.late}
+    rows = [_row(course, chapter, result, [test.grade_id for test in tests], path, late) for result in results]
     faults = report_numbers.common_faults(results)
     # Escaping is on for every value: names and messages are other people's words.
     environment = Environment(
@@ -97,7 +100,7 @@ def write_html(
     environment.filters["points"] = points
     page = environment.get_template("report.html.j2").render(
         name=chapter.name,
-        title=_title(key),
+        title=title_of(key),
         tiles=_tiles(results),
         unread=[result for result in results if result.problem is not None],
         tests=tests,
@@ -112,7 +115,7 @@ def write_html(
         more_faults=faults[FAULTS_SHOWN:],
         most=max((len(fault.students) for fault in faults), default=1),
         waiting=report_numbers.waiting(results),
-        slow=report_numbers.slowest(results) if read else [],
+        slow=report_numbers.slow_and_noisy(results) if read else [],
         mended=[result for result in read if result.repairs],
         devices=sorted({result.device for result in read}),
         isolations=sorted({result.isolation for result in read}),
@@ -122,13 +125,15 @@ def write_html(
     write_atomically(path, page.encode("utf-8", "replace").decode())
 
 
-def _row(course: Course, chapter: Chapter, result: SubmissionResult, tests: list[str], path: Path) -> Row:
+def _row(
+    course: Course, chapter: Chapter, result: SubmissionResult, tests: list[str], path: Path, late: set[str]
+) -> Row:
     feedback = course.feedback / result.student / chapter.name / f"{chapter.name}.html"
     link = quote(os.path.relpath(feedback, path.parent)) if feedback.is_file() else ""
-    return Row(result, tuple(cell_of(result, test) for test in tests), link)
+    return Row(result, tuple(cell_of(result, test) for test in tests), link, result.student in late)
 
 
-def _title(key: ChapterKey) -> str:
+def title_of(key: ChapterKey) -> str:
     """The chapter's first heading; its name when it has none."""
     for cell in key.cells:
         if cell.role is Role.PROSE:

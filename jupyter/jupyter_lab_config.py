@@ -14,3 +14,5 @@ c.ServerApp.root_dir = str(course / "notebooks")
 c.LabApp.extension_manager = "readonly"  # The default one asks PyPI for a catalogue.
 c.LabApp.news_url = None  # "Would you like to receive news?" is not asked either: see labconfig/.
 c.LabApp.check_for_updates_class = "jupyterlab.NeverCheckForUpdate"
+if (course / "notebooks" / "README.ipynb").is_file():
+    c.LabApp.default_url = "/lab/tree/README.ipynb"  # Chapters, time, points, and how far one is.

@@ -21,10 +21,11 @@ def command(chapters: tuple[str, ...], check: bool) -> None:
       grader release 01_gpu_architecture
       grader release --check
     """
-    from grader import release
+    from grader import launcher, release
 
     findings: list[str] = []
-    chosen = chapters_of(Course.find(), chapters)
+    course = Course.find()
+    chosen = chapters_of(course, chapters)
     with progress_bar() as progress:
         task = progress.add_task("", total=len(chosen))
         for chapter in chosen:
@@ -36,6 +37,10 @@ def command(chapters: tuple[str, ...], check: bool) -> None:
                 state = "released" if changed else "up to date"
                 say(f"{chapter.release.relative_to(chapter.root)}: {state}, no answer and no hidden test in it")
             progress.advance(task)
+    if check:
+        findings += map(str, launcher.check(course))
+    elif launcher.refresh(course):
+        say("notebooks/README.ipynb: chapters, time and points brought up to date")
     for line in findings:
         complain(line)
     if findings:

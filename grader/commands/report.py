@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from grader.commands.console import out, say, waiting
+from grader.commands.console import complain, out, say, waiting
 from grader.course import Chapter, Course, CourseError
 
 if TYPE_CHECKING:
@@ -17,12 +17,22 @@ if TYPE_CHECKING:
 
 @click.command("report")
 @click.argument("chapter")
-def command(chapter: str) -> None:
+@click.option(
+    "--fill",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Moodle's grading worksheet or Canvas' gradebook export: a copy with the grades is written.",
+)
+@click.option("--column", help="How Canvas' column for the chapter begins; default: the chapter's name or title.")
+def command(chapter: str, fill: Path | None, column: str | None) -> None:
     """Write CHAPTER's report again, from the results that are there; grades nothing.
 
+    Writes report.html, grades.csv and, for whom "grader collect" took from there, moodle.csv and canvas.csv, to be
+    read in as they are. Points in them are the gradebook's, those given by hand included.
+
     \b
-    Example:
+    Examples:
       grader report 01_gpu_architecture
+      grader report 01 --fill ~/Downloads/Grades-GPU-01.csv
     """
     from grader import report
     from grader.notebooks import load_key
@@ -35,10 +45,15 @@ def command(chapter: str) -> None:
         raise CourseError(
             course.results / chosen.name, "no results yet", f'Run "grader autograde {chosen.name}" first.'
         )
+    key = load_key(chosen)
     with waiting("Writing the report"):
-        table, page = write(course, chosen, results, load_key(chosen))
+        table, page = write(course, chosen, results, key)
+        tables = for_platforms(course, chosen, results, key)
     out().print(report.table(results))
-    say(f"{table}\n{page}")
+    for path in (table, page, *tables):
+        say(str(path))
+    if fill:
+        _fill(course, chosen, results, fill, [column] if column else [chosen.name, _title(key)])
 
 
 def write(course: Course, chapter: Chapter, results: list[SubmissionResult], key: ChapterKey) -> tuple[Path, Path]:
@@ -58,3 +73,58 @@ def write(course: Course, chapter: Chapter, results: list[SubmissionResult], key
     except OSError as error:
         raise cannot_write(Path(error.filename or folder), error) from None
     return table, page
+
+
+def for_platforms(course: Course, chapter: Chapter, results: list[SubmissionResult], key: ChapterKey) -> list[Path]:
+    """Paths of the tables for Moodle and Canvas, written for those whose submissions came from there.
+
+    Raises:
+        CourseError: the disk is full or the folder not writable, or the gradebook cannot be used.
+    """
+    from grader import collect_ledger, gradebook, lms
+    from grader.records import make_folder, write_atomically
+
+    taken = collect_ledger.load(course, chapter.name)
+    if not taken:
+        return []
+    grades = lms.grades_of(results, gradebook.recorded(course, chapter))
+    folder = make_folder(course.reports(chapter.name))
+    texts = {
+        "moodle.csv": lms.moodle_text(grades, taken),
+        "canvas.csv": lms.canvas_text(grades, taken, _title(key)),
+    }
+    for name, text in texts.items():
+        if text is not None:
+            write_atomically(folder / name, text)
+    return [folder / name for name, text in texts.items() if text is not None]
+
+
+def _fill(course: Course, chapter: Chapter, results: list[SubmissionResult], path: Path, titles: list[str]) -> None:
+    """Writes a copy of the platform's table with the grades, and says what did not fit."""
+    from grader import collect_ledger, gradebook, lms, rosters
+    from grader.records import write_atomically
+
+    recorded = gradebook.recorded(course, chapter)
+    grades = lms.grades_of(results, recorded)
+    filled = lms.filled(rosters.read(path), grades, collect_ledger.load(course, chapter.name), titles)
+    target = course.reports(chapter.name) / path.name
+    write_atomically(target, filled.text)
+    say(f"{target}: {len(filled.matched)} grades filled in")
+    if filled.scaled_to:
+        complain(f"Scaled to the {filled.scaled_to:g} points that the table asks for.", style="yellow")
+    for people, what in (
+        (filled.nowhere, "graded, but not in the table"),
+        (filled.ungraded, "in the table, but nothing of theirs is graded"),
+        ([one.student for one in grades if one.pending], "with points pending, which are not counted yet"),
+        (lms.by_hand(results, recorded), "with points that were given by hand"),
+    ):
+        if people:
+            more = f", and {len(people) - 8} more" if len(people) > 8 else ""
+            complain(f"{len(people)} {what}: {', '.join(people[:8])}{more}", style="yellow")
+
+
+def _title(key: ChapterKey) -> str:
+    """What the chapter is called."""
+    from grader.report_page import title_of
+
+    return title_of(key)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
+import statistics
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 from grader import hardware
 from grader.course import Course, CourseError
 from grader.notebooks import Role, load_key
+from grader.prove import amp
 from grader.prove.run import Say, slug
 
 BYTES = 2_000_000_000
@@ -204,6 +206,31 @@ class _Bench:
         padded = self._solution("03", "padded_linear")
         speed = contest.against(padded, "gpulab.chapters.tensor_contests:PADDED", calls=8, **VOCABULARY)
         return _Value(speed.median, speed.spread, speed.rounds)
+
+    def overlap_share(self) -> _Value:
+        from gpulab import contest
+        from gpulab.chapters.transfers_contests import stages
+
+        stage = stages(1 << 23)
+        size = {"count": 20, "elements": 1 << 23, "rounds": stage.rounds}
+        overlapped = self._solution("05", "overlapped")
+        speed = contest.against(overlapped, "gpulab.chapters.transfers_contests:OVERLAP", calls=1, **size)
+        ideal = stage.ideal(20)
+        return _Value(speed.median / ideal, speed.spread / ideal, speed.rounds)
+
+    def amp_gain(self) -> _Value:
+        from gpulab import Problem
+
+        gains = amp.gain(Problem("resnet50", samples=512, batch_size=512, lr=0.02, device="cuda"))
+        return _Value(statistics.median(gains), amp.spread(gains), len(gains))
+
+    def amp_accuracy(self) -> _Value:
+        from gpulab import Problem
+
+        ways = self._solution("04", "train_float32"), self._solution("04", "train_amp")
+        problems = [Problem("cnn", seed=seed, device="cuda") for seed in range(6)]
+        points = amp.accuracy_points(*ways, problems, epochs=20)
+        return _Value(abs(statistics.mean(points)), amp.spread(points), len(points))
 
     def _rate(self, kind: str) -> float:
         if kind not in self._ceilings.matmul_gflops:

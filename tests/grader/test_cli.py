@@ -21,7 +21,7 @@ from grader.cli import main
 from grader.course import Course
 from grader.records import load_results
 
-COMMANDS = ("autograde", "bench", "build", "doctor", "release", "report", "sample", "verify")
+COMMANDS = ("autograde", "bench", "build", "bundle", "collect", "doctor", "release", "report", "sample", "verify")
 
 
 def grader(folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:

@@ -13,7 +13,9 @@ from recorded_class import NAME, TESTS, judged, result_of, small_course
 from rich.console import Console
 
 from gpulab import check
-from grader import report, report_numbers, report_plots
+from grader import collect_ledger, report, report_numbers, report_plots
+from grader.collect_ledger import Taken
+from grader.collect_names import Platform
 from grader.notebooks import load_key
 from grader.report_numbers import common_faults, faults_in
 from grader.results import CellResult, SubmissionResult, Usage, Verdict
@@ -247,6 +249,33 @@ def test_slowest_and_waiting(results):
     assert (ours.reason, ours.points, ours.grade_ids) == ("harness error", 3.0, ("bandwidth_test",))
 
 
+def test_noise_is_told_from_our_faults(results):
+    """Times that differ too much to be worth points wait for a quiet machine, not for us."""
+    noisy = judged("double_test", Verdict.HARNESS_ERROR, message="Too noisy to tell, grade again: 1.2× ± 0.9.")
+    rows = {row.reason: row for row in report_numbers.waiting([*results, result_of("zoe", noisy)])}
+    assert rows["too noisy to tell"].students == ("zoe",)
+    assert rows["too noisy to tell"].remedy == "grade again on a quiet machine"
+    assert rows["harness error"].grade_ids == ("bandwidth_test",)
+
+
+def test_tests_whose_times_differ_are_listed_beside_the_slow_ones():
+    """One that is slow for nobody, but takes one student thrice as long as the next."""
+
+    def timed(name, seconds):
+        return CellResult(name, Verdict.PASSED, TESTS[name][0], TESTS[name][0], seconds=seconds)
+
+    def student(name, share):
+        steady = [timed(test, 9.0) for test in list(TESTS)[1:]]
+        return result_of(name, timed("double_test", share), *steady)
+
+    rows = report_numbers.slow_and_noisy([student(str(n), 0.1 * (1 + n)) for n in range(6)], slow=1)
+    assert [row.grade_id for row in rows] == ["KINDS_test", "double_test"]
+    assert rows[1].noise > 0.25
+    assert rows[0].spread_seconds == 0.0
+    few = report_numbers.slow_and_noisy([student(str(n), 0.1 * (1 + n)) for n in range(3)], slow=1)
+    assert [row.grade_id for row in few] == ["KINDS_test"]  # three tell nothing about spread
+
+
 # ---------------------------------------------------------------------------------------------------------- the page
 
 
@@ -328,6 +357,25 @@ def test_the_page_stands_alone(course, results):
     assert report_plots.INK not in page.source and "currentColor" in page.source
     ids = re.findall(r' id="([^"]+)"', page.source)
     assert len(ids) == len(set(ids))
+
+
+def test_a_remark_leaves_the_path_out():
+    """Also that of a student whose name has spaces."""
+    for path in ("work/submitted/ivy/01_small.ipynb", "/a b/Omar Haddad/01_small/01_small.ipynb"):
+        unread = SubmissionResult("x", NAME, problem=f"{path}: not a whole notebook: it breaks off.")
+        assert report_numbers.remark(unread) == "not a whole notebook: it breaks off."
+
+
+def test_who_was_late_is_told(course, results):
+    """As "grader collect" has noted it; a chapter that was not collected has nobody late."""
+    came = [Taken(name, Platform.MOODLE, name, "1", "x", "0", late=name == "ben") for name in ("ada", "ben")]
+    collect_ledger.save(course, NAME, came)
+    try:
+        text = " ".join(page_of(course, results).text.split())
+    finally:
+        collect_ledger.ledger_file(course, NAME).unlink()
+    assert text.count(" late") == 1
+    assert re.search(r"ben [^a-z]*late", text[text.index("The class") :])
 
 
 def test_words_of_others_are_escaped(course):
