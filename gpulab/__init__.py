@@ -25,9 +25,11 @@ if TYPE_CHECKING:
     import gpulab.machine as machine
     import gpulab.plot as plot
     import gpulab.problem as problem
+    import gpulab.streams as streams
     import gpulab.timing as timing
     import gpulab.trace as trace
     from gpulab.problem import History, Problem
+    from gpulab.streams import work
     from gpulab.timing import measure, race
 
 __all__ = [
@@ -49,15 +51,17 @@ __all__ = [
     "problem",
     "race",
     "seed",
+    "streams",
     "synchronize",
     "table",
     "timing",
     "to_numpy",
     "trace",
+    "work",
 ]
 
-_MODULES = frozenset({"bolts", "cuda_cpp", "data", "machine", "plot", "problem", "timing", "trace"})
-_OF_MODULES = {"History": "problem", "Problem": "problem", "measure": "timing", "race": "timing"}
+_MODULES = frozenset({"bolts", "cuda_cpp", "data", "machine", "plot", "problem", "streams", "timing", "trace"})
+_OF_MODULES = {"History": "problem", "Problem": "problem", "measure": "timing", "race": "timing", "work": "streams"}
 
 
 def __getattr__(name: str) -> Any:

@@ -5,7 +5,7 @@ number is there that only the finished outputs give: which output, and how it is
 the work is reported done. The reference takes the same road in turn, and so does a round without work, whose time is
 taken off both. In one process, as in a notebook, both sides are here; a judge puts its own connections in (`use`).
 
-Time that is not compared with a reference is the business of `timing`.
+Time that is not compared with a reference is the business of `timing`. `same` takes the same road without a clock.
 """
 
 from __future__ import annotations
@@ -48,6 +48,8 @@ class Contest:
     """(output, seed) → a few numbers that only the whole output gives; `projection` when left out."""
     agree: Callable[[list[float], list[float]], bool] | None = None
     """(the answer's numbers, the reference's) → whether they say the same; `projections_agree` when left out."""
+    keep: Callable[[Any], Any] | None = None
+    """What to take of an output at the moment when the call is over, for the probe; all of it when left out."""
 
 
 class Side(Protocol):
@@ -150,6 +152,33 @@ def against(
     return Speed(median, _half_range(speeds), rounds, work_s * 1e3, device_name())
 
 
+def same(yours: Callable[..., Any], where: str, *, times: int = 10, tolerance: float = 1e-2, **size: Any) -> float:
+    """The share of the exercise's calls whose output is the reference's: right every time is 1.0. Nothing is timed.
+
+    Args:
+        yours: the exercise, by its own name.
+        where: module and name of the contest; what its `keep` takes of an output is compared.
+        times: how many calls, each with inputs of its own.
+        tolerance: how far a projection may be off, in units of the reference's norm.
+        size: passed on to the contest's inputs.
+
+    Raises:
+        ValueError: `times` is not positive.
+    """
+    if times < 1:
+        raise ValueError(f"times = {times}: it must be positive")
+    contest = find(where)
+    mine, theirs = (_sides or _here)(yours, where, size)
+    agree = contest.agree or (lambda answer, expected: projections_agree(answer, expected, tolerance))
+    draw = random.Random(f"{secret_seed()}:{where}:same")
+    agreed = 0
+    for _ in range(times):
+        start = draw.getstate()
+        answer, expected = _from(draw, start, mine, 1), _from(draw, start, theirs, 1)
+        agreed += agree(answer.numbers, expected.numbers)
+    return agreed / times
+
+
 def find(where: str) -> Contest:
     """The contest of that name.
 
@@ -176,7 +205,8 @@ class Here:
             self._outputs.clear()  # before the inputs: neither side should run out of memory over what is not needed
         made = [self._contest.inputs((seed + number) % LARGEST_SEED, **self._size) for number in range(calls)]
         if not idle:
-            self._outputs += [self._function(*arguments) for arguments in made]
+            keep = self._contest.keep or (lambda output: output)
+            self._outputs += [keep(self._function(*arguments)) for arguments in made]
         synchronize()
 
     def probe(self, which: int, seed: int) -> list[float]:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import DataLoader, Dataset, TensorDataset
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -140,20 +140,20 @@ class _Tensors(Dataset[Any]):
     """Pictures and labels in memory, handed out a batch at a time."""
 
     def __init__(self, pictures: Tensor, labels: Tensor) -> None:
-        self._pictures, self._labels = pictures, labels
+        self.pictures, self.labels = pictures, labels
 
     def __len__(self) -> int:
-        return len(self._labels)
+        return len(self.labels)
 
     def __getitem__(self, index: int) -> tuple[Tensor, Tensor]:
-        return self._pictures[index], self._labels[index]
+        return self.pictures[index], self.labels[index]
 
     def __getitems__(self, indices: Sequence[int]) -> tuple[Tensor, Tensor]:
         if list(indices) == list(range(indices[0], indices[0] + len(indices))):
             part = slice(indices[0], indices[0] + len(indices))
-            return self._pictures[part].clone(), self._labels[part].clone()
+            return self.pictures[part].clone(), self.labels[part].clone()
         chosen = torch.as_tensor(indices)
-        return self._pictures[chosen], self._labels[chosen]
+        return self.pictures[chosen], self.labels[chosen]
 
 
 def _as_it_is(batch: Any) -> Any:
@@ -175,6 +175,16 @@ def batches(name: str, samples: int, batch_size: int, seed: int) -> DataLoader[A
         ValueError: there are fewer than `samples`.
     """
     return DataLoader(_tensors(name, samples, seed), batch_size=batch_size, collate_fn=_as_it_is)
+
+
+def one_by_one(name: str, samples: int, seed: int) -> TensorDataset:
+    """The pictures and labels of `batches`, each for itself, in its order.
+
+    Raises:
+        LookupError, ValueError: see `batches`.
+    """
+    found = _tensors(name, samples, seed)
+    return TensorDataset(found.pictures, found.labels)
 
 
 @functools.lru_cache(maxsize=4)

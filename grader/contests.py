@@ -30,6 +30,8 @@ class RemoteSide:
     size: dict[str, Any]
     work: list[tuple[int, int, float]] = field(default_factory=list)
     """Seed, calls and seconds of the rounds that were worked in."""
+    timed: list[RemoteSide] | None = None
+    """Where to enter itself once it turns out to be on a clock: what is only compared has no rounds without work."""
 
     def go(self, seed: int, calls: int, idle: bool) -> None:
         """Has the process draw its inputs and, unless idle, make its calls.
@@ -41,6 +43,9 @@ class RemoteSide:
         self._ask(step="go", seed=seed, calls=calls, idle=idle)
         if not idle:
             self.work.append((seed, calls, time.perf_counter() - started))
+        elif self.timed is not None:
+            self.timed.append(self)
+            self.timed = None
 
     def probe(self, which: int, seed: int) -> list[float]:
         """What one of the outputs projects to."""
@@ -69,7 +74,7 @@ class Contests:
     reference: wire.Channel
     """To a process that has run nothing of the student's."""
     run: list[RemoteSide] = field(default_factory=list)
-    """The reference's sides of the contests so far."""
+    """The reference's sides of the contests so far that were timed."""
 
     def sides(self, yours: Callable[..., Any], where: str, size: dict[str, Any]) -> tuple[RemoteSide, RemoteSide]:
         """What `gpulab.contest.use` wants.
@@ -80,9 +85,7 @@ class Contests:
         if self.link.clean is None:
             raise BadValue("nothing of this test can be timed")
         mine = RemoteSide(self.link, self.link.clean, yours.__name__, where, size)
-        theirs = RemoteSide(self.link, self.reference, "", where, size)
-        self.run.append(theirs)
-        return mine, theirs
+        return mine, RemoteSide(self.link, self.reference, "", where, size, timed=self.run)
 
     def slowed(self) -> float:
         """How many times as long the references took beside the exercise as they take now that it is gone.

@@ -67,8 +67,9 @@ def test_a_function_that_does_nothing_worth_timing_is_noise() -> None:
         lambda x, weight: (x @ weight.T).T,
         lambda x, weight: 1.05 * (x @ weight.T),
         lambda x, weight: torch.cat([(x[:-9] @ weight.T), torch.zeros(9, len(weight), dtype=x.dtype)]),
+        lambda x, weight: (x @ weight.T).roll(1, dims=0),
     ],
-    ids=["zeros", "nan", "column missing", "transposed", "scaled", "rows left out"],
+    ids=["zeros", "nan", "column missing", "transposed", "scaled", "rows left out", "rows in another order"],
 )
 def test_a_wrong_output_is_no_time(wrong: Any) -> None:
     with pytest.raises(AssertionError, match="not what the reference returns"):

@@ -46,6 +46,21 @@ def test_an_honest_answer_is_timed(solution: str) -> None:
     assert (result.verdict.value, result.message) == ("passed", "")
 
 
+@pytest.mark.parametrize(
+    ("solution", "verdict"), [(RIGHT, "passed"), ("def double(x, weight):\n    return x", "failed")]
+)
+def test_what_is_only_compared_is_not_timed(solution: str, verdict: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No reference is asked again whether it was slowed."""
+    monkeypatch.setattr("grader.session.SLOWED", 0.0)
+    monkeypatch.setattr(
+        "test_contests.TEST",
+        "from gpulab import contest\n\n"
+        'share = contest.same(double, "gpulab.chapters.tensor_contests:PADDED", times=3, {size})\n'
+        "if share < 1:\n    raise AssertionError(str(share))",
+    )
+    assert cell(solution, size="tokens=8, features=4, outputs=3").verdict.value == verdict
+
+
 def test_a_wrong_output_is_told() -> None:
     result = cell("def double(x, weight):\n    return x[:, :511]")
     assert result.verdict.value == "failed"

@@ -10,20 +10,22 @@ import io
 import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from torch.utils.data import DataLoader, Dataset
 
-from gpulab.timing import one_thread
 from gpulab.device import device_name, has_gpu
 from gpulab.diagrams import Span
+from gpulab.timing import one_thread
 
 LINK_GBS = 63.0
 """PCIe 5.0 × 16, one direction, by its specification: 32 GT/s × 16 lanes, 128 of 130 bits."""
 
 PICTURE_SIDE = 256
+FILES = 64
+"""Pictures that are really different; a larger data set shows them again."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,9 @@ class Early:
     """The part of the target that held the new values by then."""
     returned_ms: float
     """When the asking came back."""
+    kernel_ms: float = 0.0
+    """What the copy stood behind in its queue."""
+    note: str = "A thread plays the copy engine; target read while it works"
 
 
 @dataclass(frozen=True)
@@ -47,8 +52,8 @@ class Loading:
     batch_size: int
     step_ms: float
     """What a training step takes when its batch is there."""
-    batch_ms: dict[int, float]
-    """Workers → average time from one step to the next."""
+    batch_ms: dict[str, dict[int, float]]
+    """Kind of memory → workers → average time from one step to the next."""
     cores: int
     device: str
 
@@ -71,7 +76,7 @@ def _threads() -> int:
     return int(torch.get_num_threads())
 
 
-def early_reads(chunks: int = 20, chunk_ms: float = 2.0) -> Early:
+def early_reads(chunks: int = 20, chunk_ms: float = 2.0, kernel_ms: float = 0.0) -> Early:
     """Reads the target of an asynchronous copy again and again while it runs.
 
     The copy engine is a thread of ours that moves one chunk at a time: the same race, on any machine.
@@ -79,12 +84,14 @@ def early_reads(chunks: int = 20, chunk_ms: float = 2.0) -> Early:
     Args:
         chunks: pieces that the copy is made in.
         chunk_ms: from one piece to the next.
+        kernel_ms: before the first of them, for a kernel that the copy has to wait for.
     """
     import numpy as np
 
     source, target = np.ones(chunks * 1000), np.zeros(chunks * 1000)
 
     def engine() -> None:
+        time.sleep(kernel_ms / 1e3)
         for at in range(chunks):
             time.sleep(chunk_ms / 1e3)
             target[at * 1000 : (at + 1) * 1000] = source[at * 1000 : (at + 1) * 1000]
@@ -93,15 +100,58 @@ def early_reads(chunks: int = 20, chunk_ms: float = 2.0) -> Early:
     started = time.perf_counter()
     worker.start()
     returned = time.perf_counter() - started
+    asked, arrived = _looked(started, worker.is_alive, lambda: float(target.mean()), chunk_ms / 1e3)
+    who = (
+        "A thread plays kernel and copy engine (calmest of three runs)"
+        if kernel_ms
+        else "A thread plays the copy engine"
+    )
+    return Early(asked, arrived, 1e3 * returned, kernel_ms, f"{who}; target read while it works")
+
+
+def way_back() -> Early:
+    """The same for a copy from the device that stands behind a slow kernel: a real one, on a GPU."""
+    if not has_gpu():
+        # Starting the thread takes its time on a busy machine, which is not what this is about.
+        return min((early_reads(chunks=10, kernel_ms=20.0) for _ in range(3)), key=lambda found: found.returned_ms)
+    import torch
+
+    x, host = torch.zeros(1 << 28, device="cuda"), torch.zeros(1 << 28, pin_memory=True)
+    part = host[:: 1 << 18]
+    over, kernel, begin = (_event() for _ in range(3))
+    torch.cuda.synchronize()
+    started = time.perf_counter()
+    begin.record()
+    torch.cuda._sleep(40_000_000)  # type: ignore[no-untyped-call] # some 20 ms; torch's own tests use it
+    x.fill_(1.0)
+    kernel.record()
+    host.copy_(x, non_blocking=True)
+    over.record()
+    returned = time.perf_counter() - started
+    asked, arrived = _looked(started, lambda: not over.query(), lambda: float(part.mean()), 1e-3)
+    note = f"Measured on {device_name()}: 1 GiB to pinned memory, non_blocking, behind a kernel"
+    return Early(asked, arrived, 1e3 * returned, begin.elapsed_time(kernel), note)
+
+
+def _event() -> Any:
+    import torch
+
+    return torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call] # torch has no types there
+
+
+def _looked(
+    started: float, running: Callable[[], bool], look: Callable[[], float], pause_s: float
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """When somebody looked, in ms, and what there was; the last look is when all is over."""
     asked, arrived = [], []
-    while worker.is_alive():
+    going = True
+    while going:
+        going = running()
         asked.append(1e3 * (time.perf_counter() - started))
-        arrived.append(float(target.mean()))
-        time.sleep(chunk_ms / 1e3)
-    worker.join()
-    asked.append(1e3 * (time.perf_counter() - started))
-    arrived.append(float(target.mean()))
-    return Early(tuple(asked), tuple(arrived), 1e3 * returned)
+        arrived.append(look())
+        if going:
+            time.sleep(pause_s)
+    return tuple(asked), tuple(arrived)
 
 
 # Laid out by hand, for 3 chunks that take 3 ms in, 2 ms of compute and 3 ms out.
@@ -143,14 +193,15 @@ class Pictures(Dataset[Any]):
 
         draw = np.random.default_rng(seed)
         self._files: list[bytes] = []
-        for _ in range(count):
+        self._count = count
+        for _ in range(min(count, FILES)):
             coarse = draw.integers(0, 256, (8, 8, 3), dtype=np.uint8)
             file = io.BytesIO()
             Image.fromarray(coarse).resize((PICTURE_SIDE, PICTURE_SIDE)).save(file, "JPEG", quality=90)
             self._files.append(file.getvalue())
 
     def __len__(self) -> int:
-        return len(self._files)
+        return self._count
 
     def __getitem__(self, index: int) -> Any:
         import random
@@ -158,7 +209,7 @@ class Pictures(Dataset[Any]):
         import torch
         from PIL import Image
 
-        picture = Image.open(io.BytesIO(self._files[index]))
+        picture = Image.open(io.BytesIO(self._files[index % FILES]))
         left, top = random.randrange(32), random.randrange(32)
         piece = picture.crop((left, top, left + 224, top + 224))
         if random.random() < 0.5:
@@ -167,7 +218,7 @@ class Pictures(Dataset[Any]):
 
 
 def loading(
-    workers: Sequence[int] | None = None, pictures: int = 256, batch_size: int = 16, step: float = 0.7
+    workers: Sequence[int] | None = None, pictures: int = 800, batch_size: int = 16, step: float = 0.7
 ) -> Loading:
     """Times a training loop on real pictures with growing numbers of workers; its step is played by a pause.
 
@@ -185,14 +236,22 @@ def loading(
         data[index]
     sample_ms = 1e3 * (time.perf_counter() - started) / 16
     step_ms = step * sample_ms * batch_size
-    batch_ms = {}
-    for count in workers or [0, *(number for number in (1, 2, 4) if number <= cores)]:
-        loader: DataLoader[Any] = DataLoader(data, batch_size, num_workers=count, pin_memory=has_gpu())
-        with one_thread():
-            stamps = []
-            for _ in loader:
-                time.sleep(step_ms / 1e3)
-                stamps.append(time.perf_counter())
-        # Batches that several workers made at once arrive together: the average counts, without the start.
-        batch_ms[count] = 1e3 * (stamps[-1] - stamps[1]) / (len(stamps) - 2)
+    counts = workers or [0, *(number for number in (1, 2, 4) if number <= cores)]
+    batch_ms: dict[str, dict[int, float]] = {}
+    for kind in ("pageable", "pinned") if has_gpu() else ("pageable",):
+        batch_ms[kind] = {count: _step_ms(data, batch_size, count, kind == "pinned", step_ms) for count in counts}
     return Loading(sample_ms, batch_size, step_ms, batch_ms, cores, device_name("cpu"))
+
+
+def _step_ms(data: Pictures, batch_size: int, workers: int, pinned: bool, step_ms: float) -> float:
+    """From one step to the next, on average, without the start."""
+    loader: DataLoader[Any] = DataLoader(data, batch_size, num_workers=workers, pin_memory=pinned)
+    stamps = []
+    with one_thread():
+        for batch in loader:
+            if has_gpu():  # uint8 over the link, floats and channels last on the other side
+                batch.to("cuda", non_blocking=pinned).permute(0, 3, 1, 2).float().div_(255)
+            time.sleep(step_ms / 1e3)
+            stamps.append(time.perf_counter())
+    # Batches that several workers made at once arrive together: the average counts.
+    return 1e3 * (stamps[-1] - stamps[1]) / (len(stamps) - 2)

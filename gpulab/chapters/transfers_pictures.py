@@ -1,16 +1,19 @@
-"""Draws the first half of chapter 05: the way of a tensor, bytes over the link, early reads, orders, loaders."""
+"""Draws the first half of chapter 05: the way of a tensor, bytes over the link, early reads, orders, loaders.
+
+The second half is `transfers_overlap_pictures`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from gpulab.chapters.transfers import LINK_GBS, SERIAL, STAGES, TWO_ENGINES, Early, Loading
-from gpulab.chapters.transfers_link import Sweep
 from matplotlib.patches import FancyArrowPatch, Rectangle
 
-from gpulab import plot
+from gpulab import machine, plot
 from gpulab.canvas import BLUE, GREY, INK, ORANGE, canvas, ink_on, number, show, style, tidy
+from gpulab.chapters.transfers import LINK_GBS, SERIAL, STAGES, TWO_ENGINES, Early, Loading
+from gpulab.chapters.transfers_link import Sweep
 
 CASTS = (("uint8", "float32"), ("float32", "float16"), ("int64", "int32"), ("float32", "float32"))
 
@@ -68,7 +71,10 @@ def draw_early(found: Early) -> None:
     """Line: how much of an asynchronous copy had arrived when somebody looked."""
     title = f"Asked for, and back after {number(found.returned_ms)} ms: the data took {found.asked_ms[-1]:.0f} ms"
     with style():
-        figure, axes = canvas(title, "A thread plays the copy engine; target read while it works", 3.4)
+        figure, axes = canvas(title, found.note, 3.4)
+        if found.kernel_ms:
+            axes.axvspan(0, found.kernel_ms, color=GREY, alpha=0.25, lw=0)
+            axes.annotate("a slow kernel", (found.kernel_ms / 2, 50), ha="center", va="center", fontsize=10.5)
         axes.plot(found.asked_ms, [100 * part for part in found.arrived], color=BLUE, marker="o", ms=4)
         axes.axvline(found.returned_ms, color=ORANGE, lw=2)
         axes.annotate(
@@ -124,26 +130,34 @@ def draw_chunks(pipeline_ms: Callable[..., float], totals: tuple[float, float, f
 def draw_loading(found: Loading, loader_settings: Callable[..., dict[str, Any]]) -> None:
     """Bars: the time of a training step by the number of workers, with the step itself and the student's choice."""
     chosen = loader_settings(found.sample_ms, found.batch_size, found.step_ms, found.cores)["num_workers"]
-    slow = max(found.batch_ms.values()) / found.step_ms
+    pageable = found.batch_ms["pageable"]
+    slow = max(pageable.values()) / found.step_ms
     title = f"A step of {found.step_ms:.0f} ms takes up to {slow:.1f} times as long; you chose {chosen} workers"
     note = f"Measured on {found.device}: JPEG files, {found.sample_ms:.2f} ms a picture, batches of {found.batch_size}"
     with style():
         figure, axes = canvas(title, note, 3.6)
-        names = [str(count) for count in found.batch_ms]
-        bars = axes.bar(
-            names, list(found.batch_ms.values()), 0.6,
-            color=[ORANGE if count == chosen else BLUE for count in found.batch_ms],
-        )  # fmt: skip
-        axes.bar_label(bars, [number(value) for value in found.batch_ms.values()], padding=3, fontsize=10)
+        wide = 0.6 / len(found.batch_ms)
+        for place, (kind, times) in enumerate(found.batch_ms.items()):
+            at = [column + (place - (len(found.batch_ms) - 1) / 2) * wide for column in range(len(times))]
+            plain = (BLUE, GREY)[place]
+            colours = [ORANGE if count == chosen and not place else plain for count in times]
+            bars = axes.bar(at, list(times.values()), wide * 0.95, color=colours, label=kind)
+            axes.bar_label(bars, [number(value) for value in times.values()], padding=3, fontsize=10)
+        axes.set_xticks(range(len(pageable)), [str(count) for count in pageable])
+        if len(found.batch_ms) > 1:
+            figure.legend(frameon=False, loc="outside lower center", ncols=2, fontsize=10.5)
         axes.axhline(found.step_ms, color=INK, ls="--", lw=1.2)
         axes.annotate(
-            "the step alone", (1, found.step_ms), (-4, 4), xycoords=("axes fraction", "data"),
-            textcoords="offset points", ha="right", fontsize=10,
+            "the step\nalone", (1, found.step_ms), (6, 0), xycoords=("axes fraction", "data"),
+            textcoords="offset points", va="center", fontsize=10,
         )  # fmt: skip
         axes.set(xlabel="num_workers (0: the training process does it itself)", ylabel="from step to step, ms")
         axes.margins(y=0.15)
         axes.grid(visible=False, axis="x")
-    words = ", ".join(f"{count}: {value:.1f} ms" for count, value in found.batch_ms.items())
+    words = "; ".join(
+        f"{kind}: " + ", ".join(f"{count}: {value:.1f} ms" for count, value in times.items())
+        for kind, times in found.batch_ms.items()
+    )
     show(figure, f"{title}. {words}.")
 
 
@@ -157,6 +171,10 @@ def draw_sweep(found: Sweep) -> None:
         )
     else:
         title = "No cable here: a copy within this memory, and what PCIe 5 could carry"
+    limits = {f"PCIe 5 × 16: {LINK_GBS:g} GB/s": LINK_GBS}
+    recording = None if "pinned" in largest else machine.recorded("h200")
+    if recording is not None and recording.h2d_gbs is not None:
+        limits[f"pinned, recorded on {recording.device}: {recording.h2d_gbs:.3g} GB/s"] = recording.h2d_gbs
     plot.lines(
         {name: {size / 1e6: rate for size, rate in points.items()} for name, points in found.gbs.items()},
         title=title,
@@ -164,5 +182,5 @@ def draw_sweep(found: Sweep) -> None:
         y="GB/s, each byte counted once",
         note=f"Measured on {found.device}; PCIe 5 × 16 by its specification",
         log_x=True,
-        limits={f"PCIe 5 × 16: {LINK_GBS:g} GB/s": LINK_GBS},
+        limits=limits,
     )

@@ -48,7 +48,7 @@ def test_pictures_are_decoded_cut_and_stacked():
 def test_without_workers_step_and_pictures_stand_one_behind_the_other():
     found = transfers.loading(workers=[0], pictures=48, batch_size=8, step=3.0)
     assert found.step_ms == pytest.approx(3.0 * 8 * found.sample_ms)
-    assert found.batch_ms[0] > found.step_ms
+    assert found.batch_ms["pageable"][0] > found.step_ms
 
 
 @pytest.fixture
@@ -81,6 +81,15 @@ def test_the_sweep_is_drawn_with_what_the_cable_could_do(shown):
     assert "No cable here" in shown[1] and "within this memory" in shown[1]
 
 
+def test_a_recorded_gpu_is_named_as_recorded(shown, monkeypatch):
+    recording = transfers_pictures.machine.Ceilings("NVIDIA H200", "cuda", "2026-01-01", {}, 4000.0, h2d_gbs=55.0)
+    monkeypatch.setattr(transfers_pictures.machine, "recorded", lambda gpu: recording)
+    drawn = {}
+    monkeypatch.setattr(transfers_pictures.plot, "lines", lambda series, **named: drawn.update(named["limits"]))
+    transfers_pictures.draw_sweep(transfers_link.Sweep({"within this memory": {1e6: 10.0}}, "a CPU"))
+    assert drawn["pinned, recorded on NVIDIA H200: 55 GB/s"] == 55.0
+
+
 def test_figures_state_what_was_found(shown):
     transfers_pictures.draw_staging()
     transfers_pictures.draw_bytes(lambda shape, host, there, place: 4e6 if place == "cpu" else 1e6)
@@ -88,7 +97,7 @@ def test_figures_state_what_was_found(shown):
     for which in ("serial", "stages", "two engines"):
         transfers_pictures.draw_orders(which)
     transfers_pictures.draw_chunks(lambda n, into, kernel, out, engines, order: n * (into + kernel + out) / engines)
-    loading = Loading(2.0, 16, 20.0, {0: 52.0, 1: 32.0, 2: 20.0}, 2, "a CPU")
+    loading = Loading(2.0, 16, 20.0, {"pageable": {0: 52.0, 1: 32.0, 2: 20.0}}, 2, "a CPU")
     transfers_pictures.draw_loading(loading, lambda *given: {"num_workers": 2})
     words = [
         "Pageable memory is copied twice",

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpulab.device import device_name, has_gpu, synchronize
+from gpulab.timing import one_thread
 
 SIZES = {
     "cuda": tuple(1 << power for power in range(12, 29, 2)),
@@ -38,7 +39,8 @@ def sweep(sizes: Sequence[int] | None = None) -> Sweep:
     gbs: dict[str, dict[float, float]] = {}
     for nbytes in sizes:
         for name, move in _ways(nbytes).items():
-            gbs.setdefault(name, {})[nbytes] = nbytes / _median_seconds(move, nbytes) / 1e9
+            with one_thread():
+                gbs.setdefault(name, {})[nbytes] = nbytes / _median_seconds(move, nbytes) / 1e9
     return Sweep(gbs, device_name())
 
 

@@ -1,0 +1,177 @@
+"""Simulated streams: values as the program says, races told, copies to the host late, times from datasheets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from gpulab import streams, work
+from gpulab.streams_simulated import LINK_GBS, SIMULATION, Event, Operation, Race, Stream, stream, synchronize
+
+pytestmark = pytest.mark.skipif(streams.Stream is not Stream, reason="streams are simulated without a GPU only")
+
+BATCHES = [torch.linspace(-number, number, 1000) for number in range(1, 7)]
+
+
+@pytest.fixture
+def log() -> Iterator[list[Operation]]:
+    """What the engines do, from a moment on when all before is over."""
+    synchronize()
+    SIMULATION.log = []
+    yield SIMULATION.log
+    SIMULATION.log = None
+
+
+def in_turns(lanes: int, buffers: int, wait: bool = True) -> torch.Tensor:
+    """Batches take turns in so many streams and so many buffers."""
+    chosen, trays = [Stream() for _ in range(lanes)], [torch.empty(1000) for _ in range(buffers)]
+    results = torch.empty(len(BATCHES), 1000)
+    for number, batch in enumerate(BATCHES):
+        with stream(chosen[number % lanes]):
+            trays[number % buffers].copy_(batch, non_blocking=True)
+            results[number].copy_(work(trays[number % buffers], 3), non_blocking=True)
+    if wait:
+        synchronize()
+    return results
+
+
+def by_events(arrived: bool, read: bool) -> torch.Tensor:
+    """One stream copies in, one works and copies out; either event may be left out."""
+    copying, computing = Stream(), Stream()
+    trays, results = [torch.empty(1000) for _ in range(2)], torch.empty(len(BATCHES), 1000)
+    come, gone = [Event(), Event()], [Event(), Event()]
+    for number, batch in enumerate(BATCHES):
+        slot = number % 2
+        with stream(copying):
+            if read:
+                copying.wait_event(gone[slot])
+            trays[slot].copy_(batch, non_blocking=True)
+            come[slot].record()
+        with stream(computing):
+            if arrived:
+                come[slot].wait()
+            results[number].copy_(work(trays[slot], 3), non_blocking=True)
+            gone[slot].record(computing)
+    synchronize()
+    return results
+
+
+@pytest.mark.parametrize(
+    "run", [lambda: in_turns(2, 2), lambda: in_turns(3, 3), lambda: in_turns(1, 1), lambda: by_events(True, True)]
+)
+def test_ordered_programs_give_the_right_values(run: Callable[[], torch.Tensor]) -> None:
+    assert torch.equal(run(), torch.stack([work(batch, 3) for batch in BATCHES]))
+
+
+@pytest.mark.parametrize(
+    ("run", "words"),
+    [
+        (lambda: in_turns(2, 1), '"in" in one stream writes to memory that'),
+        (lambda: in_turns(3, 2), "may still be"),
+        (
+            lambda: by_events(True, False),
+            '"in" in one stream writes to memory that "work" in another may',
+        ),
+        (lambda: by_events(False, True), '"work" in one stream reads memory that "in" in another may'),
+    ],
+)
+def test_a_race_is_told(run: Callable[[], Any], words: str) -> None:
+    with pytest.raises(Race, match=words):
+        run()
+
+
+def test_a_race_leaves_nothing_behind() -> None:
+    with pytest.raises(Race):
+        in_turns(2, 1)
+    assert torch.equal(in_turns(2, 2)[0], work(BATCHES[0], 3))
+
+
+def test_results_on_the_host_are_rubbish_until_somebody_waits() -> None:
+    results = in_turns(2, 2, wait=False)
+    assert bool(results.isnan().all())
+    synchronize()
+    assert torch.equal(results, torch.stack([work(batch, 3) for batch in BATCHES]))
+
+
+def test_waiting_for_one_stream_brings_its_results_only() -> None:
+    lanes, results = [Stream(), Stream()], torch.zeros(2, 1000, dtype=torch.int64)
+    for number, lane in enumerate(lanes):
+        with stream(lane):
+            results[number].copy_((work(BATCHES[0], 1) * 0 + 7).to(torch.int64), non_blocking=True)
+    lanes[1].synchronize()
+    assert results[1].tolist() == [7] * 1000 and results[0].tolist() == [torch.iinfo(torch.int64).min] * 1000
+    synchronize()
+    assert results[0].tolist() == [7] * 1000
+
+
+def test_a_blocking_copy_is_there_at_once() -> None:
+    with stream(Stream()):
+        x = BATCHES[0].to("cpu", non_blocking=True)
+        assert x.data_ptr() != BATCHES[0].data_ptr()
+        y = work(x, 2)
+        assert torch.equal(y.cpu(), work(BATCHES[0], 2))
+        late = y.to("cpu", non_blocking=True)
+        assert bool(late.isnan().all())
+
+
+def test_times_are_those_of_the_rates_and_engines_work_side_by_side(log: list[Operation]) -> None:
+    in_turns(2, 2)
+    assert [one.kind for one in log[:3]] == ["in", "work", "out"]
+    assert log[0].stop_ms - log[0].start_ms == pytest.approx(4000 / LINK_GBS / 1e6)
+    assert log[4].start_ms == pytest.approx(max(log[1].stop_ms, log[3].stop_ms))  # work 1 behind work 0, and its copy
+    busy = sum(one.stop_ms - one.start_ms for one in log)
+    assert log[-1].stop_ms - log[0].start_ms < 0.8 * busy
+
+
+def test_one_stream_overlaps_nothing(log: list[Operation]) -> None:
+    in_turns(1, 1)
+    assert log[-1].stop_ms - log[0].start_ms == pytest.approx(sum(one.stop_ms - one.start_ms for one in log))
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 5])
+def test_work_depends_on_the_bits_alone(rounds: int) -> None:
+    """The same for arrays and tensors, of any shape; its argument stays as it was."""
+    x = torch.tensor([[1.5, -2.0], [0.1, 3e8]])
+    before = x.clone()
+    found = work(x, rounds)
+    assert torch.equal(x, before) and found.shape == x.shape and found.dtype == torch.float32
+    assert float(found.min()) >= 0 and float(found.max()) < 1
+    assert torch.equal(work(x.t(), rounds), found.t())
+    assert np.array_equal(work(x.numpy(), rounds), found.numpy())
+    assert torch.equal(work(x[0], rounds), found[0])
+
+
+def test_work_is_what_it_always_was() -> None:
+    """A recorded value: answers that other machines gave must stay right."""
+    bits = int(np.float32(1.0).view(np.int32))
+    state = (bits * 1664525 + bits) & 0xFFFFFFFF
+    state = state - (1 << 32) if state >> 31 else state
+    state ^= state >> 15
+    assert float(work(torch.ones(1), 1)[0]) == (state & 0xFFFFFF) / (1 << 24)
+
+
+@pytest.mark.parametrize(
+    ("batch", "rounds", "words"),
+    [
+        ([1.0], 1, "batch is a list"),
+        (None, 1, "NoneType"),
+        (BATCHES[0], 2.5, "must be an int"),
+        (BATCHES[0], -1, "negative"),
+    ],
+)
+def test_bad_work_is_refused(batch: Any, rounds: Any, words: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=words):
+        work(batch, rounds)
+
+
+def test_torchs_own_refusals_reach_the_program() -> None:
+    with stream(Stream()):
+        with pytest.raises(RuntimeError, match="size"):
+            torch.ones(3).copy_(torch.ones(2))
+        with pytest.raises(TypeError):
+            torch.ones(3).copy_("three")
+    assert not SIMULATION.active
