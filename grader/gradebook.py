@@ -6,7 +6,6 @@ nbgrader's own steps write the chapter's cells; results are `gradebook_writer`'s
 from __future__ import annotations
 
 import os
-import sys
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -24,7 +23,14 @@ from nbgrader.preprocessors import (
 from sqlalchemy import func
 
 from grader.course import Chapter, Course, CourseError
-from grader.gradebook_access import COURSE_ID, ClosingGradebook, database_errors, database_url, open_gradebook
+from grader.gradebook_access import (
+    COURSE_ID,
+    ClosingGradebook,
+    database_errors,
+    database_url,
+    make_schema,
+    open_gradebook,
+)  # fmt: skip
 from grader.gradebook_writer import GradebookWriter
 from grader.notebooks import read_own
 from grader.records import make_folder
@@ -104,17 +110,11 @@ def recorded(course: Course, chapter: Chapter) -> dict[str, float]:
 def _create(course: Course) -> None:
     """A new gradebook, whole or not at all."""
     temporary = course.gradebook.with_name(f".{os.getpid()}.db")
-    path = os.environ.get("PATH", os.defpath)
-    # nbgrader asks the program `alembic` for the schema's version. It lies beside the interpreter, but a virtual
-    # environment that was not activated is not on the path.
-    os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{path}"
     try:
+        make_schema(temporary)
         ClosingGradebook(database_url(temporary), COURSE_ID).close()
         temporary.replace(course.gradebook)
-    except FileNotFoundError:
-        raise CourseError("alembic", "not found beside Python or on the path", 'Run "pip install nbgrader".') from None
     finally:
-        os.environ["PATH"] = path
         temporary.unlink(missing_ok=True)
 
 

@@ -6,7 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from nbgrader.api import Gradebook, InvalidEntry
+import nbgrader
+from alembic.script import ScriptDirectory
+from nbgrader.api import Base, Gradebook, InvalidEntry
+from sqlalchemy import create_engine, text
 from sqlalchemy.exc import DatabaseError
 from tornado.log import app_log
 
@@ -40,6 +43,23 @@ class ClosingGradebook(Gradebook):
             if "db" in vars(self):
                 self.close()
             raise
+
+
+def make_schema(path: Path) -> None:
+    """nbgrader's tables in a new file, with the schema's version beside them.
+
+    nbgrader would ask the program `alembic` for that version: seconds of imports in a process of its own, and not found
+    where a virtual environment was not activated.
+    """
+    head = ScriptDirectory(str(Path(nbgrader.__file__).parent / "alembic")).get_current_head()
+    engine = create_engine(database_url(path))
+    try:
+        with engine.begin() as connection:
+            Base.metadata.create_all(connection)
+            connection.execute(text("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL)"))
+            connection.execute(text("INSERT INTO alembic_version VALUES (:head)"), {"head": head})
+    finally:
+        engine.dispose()
 
 
 def database_url(path: Path) -> str:
