@@ -2,33 +2,28 @@
 
 `script` does what `torchrun` does on one machine, sooner and with better news: the environment that `env://` reads, a
 free port, output and exit code of every rank, and of a rank that hangs the line that it hangs in. `ranks` sends a
-function of the notebook to fresh interpreters and brings the results back.
+function of the notebook to processes of its own and brings the results back. The processes themselves are the business
+of `launch_processes`; where a judge runs scripts instead is the judge's (`use`).
 """
 
 from __future__ import annotations
 
-import os
-import re
-import signal
-import socket
-import subprocess
-import sys
+import json
+import math
+import resource
 import tempfile
 import textwrap
-import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from gpulab import launch_processes, rank_files, rank_messages
+from gpulab.rank_messages import Sent
+
 SECONDS = 60.0
-GRACE_SECONDS = 2.0
-"""For the others, once a rank has failed: their own messages often say more than that one's."""
-STACK_SECONDS = 3.0
-"""For a rank that hangs to write down where."""
-OUTPUT_CHARACTERS = 20_000
-FRAME = re.compile(r'  File "(?P<file>[^"]+)", line (?P<line>\d+) in (?P<function>\S+)')
 
 
 @dataclass(frozen=True)
@@ -42,6 +37,8 @@ class Rank:
     """What it printed, stderr included; the end of it if it was very much."""
     waits_in: str = ""
     """For a rank that hung: the line of the script, or of the function, that it hung in."""
+    left: Mapping[str, Any] = field(default_factory=dict)
+    """What it left in its folder, where it had one of its own: see `gpulab.rank_files`."""
 
     @property
     def last_line(self) -> str:
@@ -75,6 +72,18 @@ class LaunchError(RuntimeError):
     """Ranks that did not all end well."""
 
 
+@dataclass(frozen=True)
+class Job:
+    """What `script` was asked for."""
+
+    source: str
+    world_size: int
+    arguments: tuple[str, ...]
+    environment: Mapping[str, str]
+    apart: bool
+    seconds: float
+
+
 def script(
     source: str,
     world_size: int = 2,
@@ -82,6 +91,7 @@ def script(
     arguments: Sequence[str] = (),
     environment: Mapping[str, str] | None = None,
     folder: Path | None = None,
+    apart: bool = False,
     seconds: float = SECONDS,
 ) -> Run:
     """Runs a program as `world_size` ranks on this machine.
@@ -95,26 +105,55 @@ def script(
         environment: added to what `torchrun` sets: RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_ADDR,
             MASTER_PORT.
         folder: where it runs; one of its own, gone afterwards, when left out.
+        apart: start every rank in a folder of its own, as if each had a machine to itself; what it leaves there comes
+            back in `Rank.left`.
         seconds: wall time for all of them.
 
     Raises:
-        ValueError: `world_size` is not positive.
+        TypeError: `source` is no text.
+        ValueError: `world_size` is not positive, or ranks that are apart were given one folder.
     """
+    if not isinstance(source, str):
+        raise TypeError(f"the script is a {type(source).__name__}: a str is expected")
     if world_size < 1:
         raise ValueError(f"world_size = {world_size}: at least one rank is needed")
+    if folder is not None and (apart or _elsewhere is not None):
+        raise ValueError("these ranks have folders of their own: leave `folder` out")
+    job = Job(source, world_size, tuple(arguments), dict(environment or {}), apart, min(seconds, _most_seconds))
+    return _elsewhere(job) if _elsewhere is not None else run(job, folder)
+
+
+def run(job: Job, folder: Path | None = None) -> Run:
+    """Runs a job with processes of this one: `script`, without the detour over a judge."""
     try:
-        compile(source, "<script>", "exec")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a "\d" in the script: its own interpreter tells
+            compile(job.source, "<script>", "exec")
     except SyntaxError as error:
         return Run((), 0.0, f"The script is no Python: line {error.lineno}: {error.msg}.")
-    with tempfile.TemporaryDirectory(prefix="gpulab-ranks-") as name:
+    except (ValueError, RecursionError, MemoryError) as error:
+        return Run((), 0.0, f"The script is no Python: {error}.")
+    with tempfile.TemporaryDirectory(prefix="gpulab-ranks-", ignore_cleanup_errors=True) as name:
         program = Path(name) / "script.py"
-        program.write_text(source, encoding="utf-8")
-        where = folder or Path(name)
-        run = _launch(program, world_size, arguments, environment or {}, where, seconds)
-        if "address already in use" in "".join(one.output for one in run.ranks).lower():
+        program.write_text(job.source, encoding="utf-8")
+        folders = [folder or Path(name)] * job.world_size
+        if job.apart:
+            folders = [Path(name) / f"rank{rank}" for rank in range(job.world_size)]
+            for one in folders:
+                one.mkdir()
+        ended = launch_processes.launch(program, job.arguments, job.environment, folders, job.seconds)
+        if "address already in use" in "".join(ended.outputs).lower():
             # Between our look for a free port and rank 0's taking it, somebody else did.
-            run = _launch(program, world_size, arguments, environment or {}, where, seconds)
-        return run
+            ended = launch_processes.launch(program, job.arguments, job.environment, folders, job.seconds)
+        found = tuple(
+            Rank(rank, code, output, waits_in, rank_files.read(folders[rank]) if job.apart else {})
+            for rank, (code, output, waits_in) in enumerate(
+                zip(ended.exit_codes, ended.outputs, ended.waits_in, strict=True)
+            )
+        )
+        waiting = [f"rank {one.rank} in {one.waits_in}" for one in found if one.waits_in]
+        told = f"{ended.problem} Waiting: {'; '.join(waiting)}." if ended.problem and waiting else ended.problem
+        return Run(found, ended.seconds, told)
 
 
 def ranks(function: Callable[..., Any], inputs: Sequence[Sequence[Any]], *, seconds: float = SECONDS) -> list[Any]:
@@ -137,146 +176,88 @@ def ranks(function: Callable[..., Any], inputs: Sequence[Sequence[Any]], *, seco
         for rank, given in enumerate(inputs):
             (folder / f"{rank}.in").write_bytes(cloudpickle.dumps((function, tuple(given))))
         script(_RANK, len(inputs), folder=folder, seconds=seconds).check()
+        for heard in _heard:
+            heard.extend(json.loads((folder / f"{rank}.sent").read_text()) for rank in range(len(inputs)))
         return [cloudpickle.loads((folder / f"{rank}.out").read_bytes()) for rank in range(len(inputs))]
 
 
 _RANK = """
-import os, pathlib, cloudpickle, torch, torch.distributed as dist
+import json, os, pathlib, cloudpickle, torch, torch.distributed as dist
+from gpulab import rank_messages
 torch.set_num_threads(1)
 rank, world_size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 store = f"file://{pathlib.Path('store').absolute()}"
 dist.init_process_group("gloo", init_method=store, rank=rank, world_size=world_size)
 function, given = cloudpickle.loads(pathlib.Path(f"{rank}.in").read_bytes())
+sent = rank_messages.count()
 result = function(rank, world_size, *given)
+pathlib.Path(f"{rank}.sent").write_text(json.dumps(sent))
 pathlib.Path(f"{rank}.out").write_bytes(cloudpickle.dumps(result))
 dist.barrier()
 dist.destroy_process_group()
 """
+"""What each rank of `ranks` runs. `launch_processes` knows the line in which it calls the function."""
 
 
-# ------------------------------------------------------------------------------------------------------- processes
+# ------------------------------------------------------------------------------------------------------ who listens
+
+_heard: list[list[Sent]] = []
+_listener: Callable[[], AbstractContextManager[list[Any]]] | None = None
 
 
-def _launch(
-    program: Path, world_size: int, arguments: Sequence[str], more: Mapping[str, str], folder: Path, seconds: float
-) -> Run:
-    started = time.monotonic()
-    shared = {
-        **os.environ,
-        "MASTER_ADDR": "127.0.0.1",
-        "MASTER_PORT": str(_free_port()),
-        "WORLD_SIZE": str(world_size),
-        "LOCAL_WORLD_SIZE": str(world_size),
-        "OMP_NUM_THREADS": "1",  # ranks that each take all cores wait for each other
-        "GLOO_SOCKET_IFNAME": "lo",
-        "PYTHONFAULTHANDLER": "1",  # so that SIGABRT leaves a stack
-        "PYTHONUNBUFFERED": "1",
-    }
-    if _gpus() < world_size:
-        shared["CUDA_VISIBLE_DEVICES"] = ""
-    shared |= more
-    logs = [program.with_name(f"{rank}.log") for rank in range(world_size)]
-    processes: list[subprocess.Popen[bytes]] = []
+@contextmanager
+def listening() -> Iterator[list[Sent]]:
+    """What the ranks that `ranks` starts in the block send: one dict for each, in order, complete at the block's end.
+
+    See `gpulab.rank_messages` for its keys. If there were none, but other processes that the block started: one dict
+    with `unseen_seconds`, the CPU time that those took.
+    """
+    if _listener is not None:
+        found: list[Sent] = []
+        with _listener() as everything:
+            yield found
+        found.extend(one for one in everything if "messages" in one)
+        return
+    found = []
+    _heard.append(found)
+    before = _seconds_of_children()
     try:
-        for rank, log in enumerate(logs):
-            own = {**shared, "RANK": str(rank), "LOCAL_RANK": str(rank)}
-            with log.open("wb") as output:
-                processes.append(
-                    subprocess.Popen(
-                        [sys.executable, str(program), *arguments],
-                        cwd=folder,
-                        env=own,
-                        stdin=subprocess.DEVNULL,
-                        stdout=output,
-                        stderr=output,
-                        start_new_session=True,  # what a rank starts (loader workers) ends with it
-                    )
-                )
-        problem = _wait(processes, started + seconds, seconds)
-        codes = [process.poll() for process in processes]
-        for process in processes:
-            if process.poll() is None:
-                process.send_signal(signal.SIGABRT)
-        _all_ended(processes, time.monotonic() + STACK_SECONDS)
+        yield found
     finally:
-        for process in processes:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-    found = tuple(_rank(rank, code, log, program) for rank, (code, log) in enumerate(zip(codes, logs, strict=True)))
-    return Run(found, time.monotonic() - started, _told(problem, found))
+        _heard[:] = [one for one in _heard if one is not found]
+        unseen = _seconds_of_children() - before
+        if not found and unseen > LEAST_UNSEEN_SECONDS:
+            found.append({**rank_messages.nothing(), "unseen_seconds": unseen})
 
 
-def _wait(processes: list[subprocess.Popen[bytes]], until: float, seconds: float) -> str:
-    """Waits until all have ended, one has failed, or the time is over; says which of the latter."""
-    while True:
-        codes = [process.poll() for process in processes]
-        if all(code == 0 for code in codes):
-            return ""
-        failed = next((rank for rank, code in enumerate(codes) if code), None)
-        if failed is not None:
-            _all_ended(processes, min(until, time.monotonic() + GRACE_SECONDS))
-            return _ended(failed, codes[failed] or 0)
-        if time.monotonic() > until:
-            running = [str(rank) for rank, code in enumerate(codes) if code is None]
-            who = f"rank {running[0]}" if len(running) == 1 else f"ranks {', '.join(running)}"
-            return f"After {seconds:g} s {who} still ran."
-        time.sleep(0.02)
+LEAST_UNSEEN_SECONDS = 0.001
+"""Of CPU time: no two processes have found each other in less."""
 
 
-def _all_ended(processes: list[subprocess.Popen[bytes]], until: float) -> None:
-    while time.monotonic() < until and any(process.poll() is None for process in processes):
-        time.sleep(0.02)
+def _seconds_of_children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
-def _ended(rank: int, code: int) -> str:
-    if code < 0:
-        return f"Rank {rank} was ended by {signal.Signals(-code).name}."
-    return f"Rank {rank} ended with exit code {code}."
+# ---------------------------------------------------------------------------------------------------- connections
+
+_elsewhere: Callable[[Job], Run] | None = None
+_most_seconds = math.inf
 
 
-def _rank(rank: int, code: int | None, log: Path, program: Path) -> Rank:
-    text = log.read_text(encoding="utf-8", errors="replace")
-    before, _, stack = text.partition("Fatal Python error: Aborted") if code is None else (text, "", "")
-    return Rank(rank, code, before[-OUTPUT_CHARACTERS:], _waiting_line(stack, program))
+def use(elsewhere: Callable[[Job], Run] | None) -> None:
+    """Has `script` hand its jobs to `elsewhere` instead of running them here; None goes back."""
+    global _elsewhere
+    _elsewhere = elsewhere
 
 
-def _waiting_line(stack: str, program: Path) -> str:
-    """The innermost line of the script, or of a function sent by `ranks`, in what faulthandler wrote."""
-    for frame in FRAME.finditer(stack):  # the most recent call comes first
-        number = int(frame["line"])
-        if frame["file"] == str(program):
-            lines = program.read_text(encoding="utf-8").splitlines()
-            if lines[number - 1].startswith("result = function("):
-                continue
-            return f"line {number}: {lines[number - 1].strip()}"
-        if "ipykernel" in frame["file"] or frame["file"].startswith("<ipython"):
-            return f"line {number} of {frame['function']}()"
-    return ""
+def use_listener(listener: Callable[[], AbstractContextManager[list[Any]]] | None) -> None:
+    """Has `listening` ask `listener` instead of listening to the ranks of this process; None goes back."""
+    global _listener
+    _listener = listener
 
 
-def _told(problem: str, found: Sequence[Rank]) -> str:
-    waiting = [f"rank {one.rank} in {one.waits_in}" for one in found if one.waits_in]
-    return f"{problem} Waiting: {'; '.join(waiting)}." if problem and waiting else problem
-
-
-def _free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])
-
-
-def _gpus() -> int:
-    """GPUs that ranks may use; asked of the driver, since torch would take a piece of each."""
-    with suppress(ImportError):
-        import pynvml
-
-        with suppress(pynvml.NVMLError):
-            pynvml.nvmlInit()
-            try:
-                visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-                count = int(pynvml.nvmlDeviceGetCount())
-                return count if visible is None else min(count, len([one for one in visible.split(",") if one]))
-            finally:
-                pynvml.nvmlShutdown()
-    return 0
+def limit(seconds: float) -> None:
+    """Gives no launch of this process more time than that, whatever it asks for."""
+    global _most_seconds
+    _most_seconds = seconds

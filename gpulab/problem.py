@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import torch
     from torch import nn
     from torch.optim import SGD
-    from torch.utils.data import DataLoader
+    from torch.utils.data import DataLoader, TensorDataset
 
 NETWORKS = ("cnn", "cnn_float32_head", "resnet18", "resnet50")
 """`cnn` has neither batch norm nor dropout; the second keeps its last layer out of autocast, as careful people do."""
@@ -91,6 +91,16 @@ class Problem:
         from gpulab.data import batches
 
         return batches(self.data, self.samples, self.batch_size, self.seed)
+
+    def dataset(self) -> TensorDataset:
+        """The loader's pictures one by one, in its order: for a loader of one's own, with a sampler.
+
+        Raises:
+            LookupError, ValueError: see `loader`.
+        """
+        from gpulab.data import one_by_one
+
+        return one_by_one(self.data, self.samples, self.seed)
 
     def optimizer(self, model: nn.Module) -> SGD:
         """SGD with momentum 0.9 over the model's parameters."""

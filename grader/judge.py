@@ -23,6 +23,7 @@ from typing import Any
 
 from grader import wire
 from grader.contests import Contests, timed
+from grader.launches import Launches, launched
 from grader.links import BadValue, Endless, Gone, Link, Missing, StudentError, TooSlow
 from grader.results import Verdict
 from grader.sandbox import kernel
@@ -180,9 +181,11 @@ class _Judge:
         )
         reference = self._links.pop("reference", None)
         self._contests = Contests(link, reference) if reference else None
-        judged = _judge(request, link, self._contests)
-        if link.clean:
-            link.clean.close()
+        launcher = self._links.pop("launcher", None)
+        launches = Launches(link, launcher, request["launch_seconds"]) if launcher else None
+        judged = _judge(request, link, self._contests, launches)
+        for channel in filter(None, (link.clean, launcher)):
+            channel.close()
         if self._contests and not self._contests.run:
             self._contests.reference.close()
         return {
@@ -212,7 +215,7 @@ def main(descriptor: int) -> None:
     _Judge(socket.socket(fileno=descriptor)).serve()
 
 
-def _judge(request: dict[str, Any], link: Link, contests: Contests | None) -> Judged:
+def _judge(request: dict[str, Any], link: Link, contests: Contests | None, launches: Launches | None) -> Judged:
     from gpulab import seeding
 
     seeding.set_seed(request["seed"])
@@ -226,7 +229,7 @@ def _judge(request: dict[str, Any], link: Link, contests: Contests | None) -> Ju
     # Again and again, should the test swallow the first one.
     signal.setitimer(signal.ITIMER_REAL, seconds + GRACE_SECONDS, GRACE_SECONDS)
     try:
-        with _counting(link), timed(contests):
+        with _counting(link), timed(contests), launched(link, launches):
             return run_cell(request["source"], request["exercises"], link, request["possible"])
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)

@@ -15,6 +15,8 @@ class Limits:
     """Wall time of all of the student's cells together, those that are run again after a restart included."""
     call_seconds: float = 10.0
     """Wall time of one call that a test makes into the student's process."""
+    launch_seconds: float = 15.0
+    """Wall time of one launch of a student's script as several processes; a function that launches has its call's."""
     test_seconds: float = 60.0
     """Wall time of one test cell, calls included."""
     output_bytes: int = 200_000
@@ -27,5 +29,7 @@ class Limits:
     """How often the student's process is started again after a crash or a hang."""
     memory_bytes: int = 4_000_000_000
     """Of all processes of the submission together, shared pages not counted; where control groups can be had."""
+    gpu_memory_bytes: int = 24_000_000_000
+    """Of a GPU, of all processes of the submission together; looked at twice a second."""
     processes: int = 256
     """That the submission may have at a time, threads included."""

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from grader import warm
+from grader import gpu_memory, warm
 from grader.accounts import cpu_seconds_of
 from grader.limits import Limits
 from grader.sandbox import Tier, cgroups
@@ -36,6 +36,10 @@ FOLDERS = "gpulab-student-"
 
 class StartError(RuntimeError):
     """A process of ours could not be started: a fault of the harness or the machine, never of a submission."""
+
+
+class ParentGone(StartError):
+    """There is no warm parent any more to start it; another one can be made."""
 
 
 @dataclass
@@ -80,19 +84,22 @@ class Parent:
         )
         theirs.close()
         self._control = ours
+        self._gone = False
+        """Known before its exit status is: a big process takes a while to die."""
         self.threads = int(self._answer()["threads"])
 
     def ask(self, request: dict[str, Any], descriptors: list[int] | None = None) -> dict[str, Any]:
         """The answer to one request.
 
         Raises:
-            StartError: the parent is gone, or the process could not be made.
+            ParentGone: it was killed.
+            StartError: the process could not be made.
         """
         with self._lock:
             try:
                 socket.send_fds(self._control, [json.dumps(request).encode()], descriptors or [])
             except OSError as error:
-                raise StartError(f"the warm parent is gone ({error})") from None
+                raise self._lost(str(error)) from None
             answer = self._answer()
         if "error" in answer:
             if "pid" in answer:
@@ -104,11 +111,15 @@ class Parent:
         try:
             data = self._control.recv(warm.MAX_MESSAGE)
         except OSError as error:
-            raise StartError(f"the warm parent is gone ({error})") from None
+            raise self._lost(str(error)) from None
         if not data:
-            raise StartError("the warm parent ended")
+            raise self._lost("it ended")
         answer: dict[str, Any] = json.loads(data)
         return answer
+
+    def _lost(self, how: str) -> ParentGone:
+        self._gone = True
+        return ParentGone(f"the warm parent is gone ({how})")
 
     def number(self) -> int:
         """A number that no other living process of this driver has."""
@@ -116,7 +127,7 @@ class Parent:
 
     def alive(self) -> bool:
         """Whether it still runs."""
-        return self._process.poll() is None
+        return not self._gone and self._process.poll() is None
 
     def cpu_seconds(self) -> float:
         """CPU time that it has used itself, for its imports and for forking, without the processes that it forked."""
@@ -197,12 +208,20 @@ class StudentProcess(Child):
             os.close(writing)
         self.raw_output = _Drain(reading, limits.output_bytes)
         super().__init__(parent, answer, Channel(ours), cost)
+        self._guard = gpu_memory.watch().add(self._inner, limits.gpu_memory_bytes)
+        self._limits = limits
 
-    def out_of_memory(self) -> bool:
-        """Whether it, or a process that it started, was killed for using too much memory."""
-        return self._group is not None and self._group.out_of_memory()
+    def excess(self) -> str:
+        """What it, or a process that it started, was killed for taking too much of; empty if for nothing."""
+        if self._group is not None and self._group.out_of_memory():
+            return f"used more memory than a submission may ({self._limits.memory_bytes / 1e6:.0f} MB)"
+        if self._guard.exceeded:
+            most = self._limits.gpu_memory_bytes / 1e6
+            return f"used more of the GPU's memory than a submission may ({most:.0f} MB)"
+        return ""
 
     def _end(self, grace_seconds: float) -> None:
+        gpu_memory.watch().remove(self._guard)
         super()._end(grace_seconds)
         self.raw_output.close()
         self._clean()
@@ -242,7 +261,8 @@ class JudgeProcess(Child):
         Args:
             student: the process.
             to: `notebook` for the one that ran all cells, `clean` for one with the exercise's own cell alone, where
-                counts and times are taken, `reference` for one with nothing of the student's.
+                counts and times are taken, `reference` and `launcher` for ones with nothing of the student's: what an
+                exercise is timed against, and where scripts are launched.
         """
         self.channel.send({"op": "link", "to": to}, seconds=10)
         socket.send_fds(self._control, [b"x"], [student.channel.fileno()])

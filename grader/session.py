@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import re
 import secrets
+import textwrap
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -23,10 +25,14 @@ from grader.results import CellResult, Output, SubmissionResult, Usage, Verdict
 from grader.submission import Action, Step, Submission
 from grader.turns import turns
 
+SHOWN_WIDTH = 110
+"""Characters of a line of what the judge says, where it is shown."""
 COUNTING = "counting("
 """In a test cell: it counts what kernels do (`gpulab.trace.counting`)."""
-TIMING = "contest.against("
-"""In a test cell: it times the exercise against a reference (`gpulab.contest`)."""
+TIMING = re.compile(r"contest\.(against|same)\(")
+"""In a test cell: it holds the exercise against a reference (`gpulab.contest`)."""
+LAUNCHING = "launch.script("
+"""In a test cell: it runs a script of the student's as several processes (`gpulab.launch`)."""
 SLOWED = 1.15
 """A reference that took so many times as long beside the exercise as alone makes the row worthless."""
 
@@ -60,13 +66,30 @@ def grade(
         only: grade ids of the test cells to run; all when left out.
         parent: the warm parent to fork from; the shared one when left out.
 
+    A submission whose warm parent is killed under it, by the machine or by a neighbour, is graded again from a new one.
+
     Raises:
         processes.StartError: no process could be started.
     """
-    parent = parent or processes.shared_parent()
+    limits = limits or Limits()
+    if parent is None:
+        with contextlib.suppress(processes.ParentGone):
+            return _grade(submission, key, student, seed, limits, only, processes.shared_parent())
+    return _grade(submission, key, student, seed, limits, only, parent or processes.shared_parent())
+
+
+def _grade(
+    submission: Submission,
+    key: ChapterKey,
+    student: str,
+    seed: int,
+    limits: Limits,
+    only: frozenset[str] | None,
+    parent: processes.Parent,
+) -> SubmissionResult:
     started = time.monotonic()  # whoever comes first should not be charged with the parent's start
     cost = processes.Cost()
-    with _Session(submission, key, seed, limits or Limits(), cost, parent) as session:
+    with _Session(submission, key, seed, limits, cost, parent) as session:
         cells, outputs = session.run(only)
     usage = Usage(time.monotonic() - started, cost.cpu_seconds, cost.peak_memory_mb, session.restarts)
     return SubmissionResult(
@@ -135,7 +158,7 @@ class _Session:
                 with self._turn(alone=False):
                     outputs[step.id] = tuple(self._student_step(step))
             elif step.action is Action.TEST and step.key and (only is None or step.key.grade_id in only):
-                with self._turn(alone=step.key.on_gpu_only or TIMING in step.key.source):
+                with self._turn(alone=step.key.on_gpu_only or bool(TIMING.search(step.key.source))):
                     started = time.monotonic()
                     result = self._test(step.key)
                 results[step.key.grade_id] = replace(result, seconds=round(time.monotonic() - started, 4))
@@ -203,10 +226,8 @@ class _Session:
                 text = f"The notebook's cells took more than {self._limits.notebook_seconds:g} s together."
             raise _Stopped(Verdict.TIMED_OUT, text) from None
         except (wire.Closed, OSError):
-            text = "The cell ended the notebook's process."
-            if student.out_of_memory():
-                text = f"The cell used more memory than a submission may ({self._limits.memory_bytes / 1e6:.0f} MB)."
-            raise _Stopped(Verdict.CRASHED, text) from None
+            ended = student.excess() or "ended the notebook's process"
+            raise _Stopped(Verdict.CRASHED, f"The cell {ended}.") from None
         except wire.WireError as error:
             raise _Stopped(Verdict.CRASHED, f"The cell disturbed the notebook's connection ({error}).") from None
         finally:
@@ -256,15 +277,17 @@ class _Session:
             "possible": cell.points,
             "seed": _seed_of(self._seed, cell.grade_id),
             "call_seconds": self._limits.call_seconds,
+            "launch_seconds": self._limits.launch_seconds,
             "test_seconds": self._limits.test_seconds,
             "max_bytes": self._limits.value_bytes,
         }
         helpers: list[processes.StudentProcess] = []
         try:
-            if TIMING in cell.source:  # first: it has to be there before anything of the exercise runs
+            roles = {"launcher": LAUNCHING in cell.source, "reference": bool(TIMING.search(cell.source))}
+            for role in filter(roles.get, roles):  # first: there before anything of the exercise runs
                 helpers.append(processes.StudentProcess(self._parent, self._cost, self._limits))
-                self._judge.link(helpers[0], to="reference")
-            if COUNTING in cell.source or TIMING in cell.source:
+                self._judge.link(helpers[-1], to=role)
+            if COUNTING in cell.source or TIMING.search(cell.source):
                 helpers.append(self._clean_process(cell))
                 self._judge.link(helpers[-1], to="clean")
             self._judge.channel.send(request, seconds=10)
@@ -282,6 +305,8 @@ class _Session:
                 helper.end(at_once=True)
         self._student.raw_output.take()  # printed during the judge's calls: nobody's business
         if not answer["link_alive"]:
+            if excess := self._student.excess():
+                result = _result(cell, Verdict.CRASHED, 0.0, f"During the test, your code {excess}.")
             self._restart(result.verdict)
         return result
 
@@ -352,4 +377,6 @@ def _result(
 
 
 def _error(name: str, text: str) -> Output:
-    return {"output_type": "error", "ename": name, "evalue": text, "traceback": [f"{name}: {text}"]}
+    # Folded where it is shown: formgrader puts it into a box that does not break lines.
+    lines = [textwrap.fill(line, SHOWN_WIDTH, break_long_words=False) for line in f"{name}: {text}".split("\n")]
+    return {"output_type": "error", "ename": name, "evalue": text, "traceback": ["\n".join(lines)]}

@@ -23,12 +23,15 @@ from IPython.core.displaypub import DisplayPublisher
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
-from grader import wire
+from gpulab import launch, rank_forks
+from grader import launches, wire
 
 STREAM_CHUNK = 16_384
 """Characters after which printed text is sent on, newline or not."""
 STREAM_SECONDS = 0.1
 """Text is sent at the latest with the first write after this long."""
+LAUNCH_SECONDS = 7.0
+"""For ranks that a function of the student's starts: its call may take 10 s, and a deadlock is to be told before."""
 
 
 class Outputs:
@@ -170,7 +173,10 @@ class Server:
 
     def serve(self) -> None:
         """Returns when the harness closes the socket."""
-        handlers = {"run": self._run, "look": self._look, "call": self._call, "contest": self._contest}
+        handlers = {
+            "run": self._run, "look": self._look, "call": self._call, "contest": self._contest,
+            "launch": launches.answer,
+        }  # fmt: skip
         while True:
             try:
                 request, buffers = self._channel.receive()
@@ -213,9 +219,9 @@ class Server:
         if request["name"] not in self._shell.user_ns:
             return {"missing": True}, []
         try:
-            with self._silence(), _launches(request["count"]) as launches:
+            with self._silence(), _launches(request["count"]) as counted:
                 value = self._shell.user_ns[request["name"]](*arguments, **named)
-            form = wire.encode((value, launches), out)
+            form = wire.encode((value, counted), out)
         except wire.NotPlain as error:
             return {"not_plain": str(error)}, []
         except BaseException as error:  # SystemExit and KeyboardInterrupt are the student's failures too
@@ -256,16 +262,16 @@ class Server:
 
 @contextlib.contextmanager
 def _launches(wanted: bool) -> Iterator[list[dict[str, Any]]]:
-    """The kernel launches of the block, as plain values, where a test wants to know about them."""
-    launches: list[dict[str, Any]] = []
+    """The kernel launches of the block, and what its ranks sent, as plain values, where a test wants to know."""
+    found: list[dict[str, Any]] = []
     if not wanted:
-        yield launches
+        yield found
         return
     from gpulab import trace  # takes a moment, and most tests count nothing
 
-    with trace.counting() as counted:
-        yield launches
-    launches.extend(counted)
+    with trace.counting() as counted, launch.listening() as sent:
+        yield found
+    found += [*counted, *sent]
 
 
 def _error(error: BaseException) -> dict[str, Any]:
@@ -288,4 +294,6 @@ def main(descriptor: int) -> None:
     channel = wire.Channel(socket.socket(fileno=descriptor))
     outputs = Outputs(channel)
     shell = make_shell(outputs)
+    rank_forks.start_launches_here()
+    launch.limit(LAUNCH_SECONDS)
     Server(channel, shell, outputs).serve()

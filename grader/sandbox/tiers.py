@@ -133,7 +133,9 @@ def confine_files(settings: Confinement) -> None:
         if landlock.version() < 1:
             return
     else:
-        read_only = (*root.SYSTEM, *settings.box.read_only, "/proc/self", "/etc/hosts", "/dev/zero", "/dev/urandom")
+        network = ("/sys/class/net", "/sys/bus/pci", "/sys/devices")  # gloo looks for its device in there
+        system = (*root.SYSTEM, "/proc/self", "/etc/hosts", "/dev/zero", "/dev/urandom")
+        read_only = (*system, *network, *settings.box.read_only)
         writable = (settings.box.work, "/dev/null", "/dev/shm", "/dev/full", *root.gpu_files())
     landlock.confine(read_only, writable)
 

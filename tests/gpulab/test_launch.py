@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -10,14 +12,25 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from gpulab import launch
+from gpulab import launch, launch_processes
 from gpulab.launch import LaunchError
 
 MARK = "gpulab_test_launch_mark"
 
 
 def left_over() -> list[str]:
-    """Processes of these tests that still run: they carry a mark in their environment."""
+    """Processes of these tests that still run: they carry a mark in their environment.
+
+    One that was killed just now may take a moment to go.
+    """
+    for _ in range(50):
+        if not (found := marked()):
+            break
+        time.sleep(0.02)
+    return found
+
+
+def marked() -> list[str]:
     found = []
     for path in Path("/proc").glob("[0-9]*/environ"):
         try:
@@ -81,17 +94,45 @@ print("ready", flush=True)
 dist.recv(there, src=other)
 dist.send(there, dst=other)
 """
-    ended = run(source, seconds=15.0)
-    assert ended.problem.startswith("After 15 s ranks 0, 1 still ran. Waiting: rank 0 in line 7: dist.recv(there")
+    ended = run(source, seconds=6.0)
+    assert ended.problem.startswith("After 6 s ranks 0, 1 still ran. Waiting: rank 0 in line 7: dist.recv(there")
     assert [one.exit_code for one in ended.ranks] == [None, None]
     assert all("ready" in one.output for one in ended.ranks)
     assert left_over() == []
 
 
-def test_what_a_rank_starts_ends_with_it() -> None:
-    ended = run("import subprocess\nsubprocess.Popen(['sleep', '300'])", 1)
+STARTS = "import subprocess\nsubprocess.Popen(['sleep', '300'])"
+DETACHES = "import subprocess\nsubprocess.Popen(['sleep', '300'], start_new_session=True)"
+FORKS = """
+import os, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        open("pid", "w").write(str(os.getpid()))
+        time.sleep(300)
+    os._exit(0)
+os.wait()
+while not os.path.exists("pid"):
+    time.sleep(0.01)
+time.sleep(0.1)
+"""
+
+
+@pytest.mark.parametrize("source", [STARTS, DETACHES], ids=["starts", "detaches"])
+@pytest.mark.parametrize("fresh", [False, True], ids=["from the nursery", "fresh"])
+def test_what_a_rank_starts_ends_with_it(source: str, fresh: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also what has left the rank's session."""
+    if fresh:
+        monkeypatch.setattr(launch_processes, "_start", launch_processes.interpreter)
+    ended = run(source, 1)
     assert ended.problem == ""
     assert left_over() == []
+
+
+def test_an_orphan_that_a_rank_forks_ends_too(tmp_path: Path) -> None:
+    """One that execs nothing has no mark in its environment; but the nursery inherits it."""
+    assert run(FORKS, 1, folder=tmp_path).problem == ""
+    assert not Path("/proc", (tmp_path / "pid").read_text()).exists()
 
 
 def test_a_rank_that_never_joins_is_named() -> None:
@@ -101,9 +142,90 @@ if os.environ["RANK"] == "1":
     time.sleep(300)
 dist.init_process_group("gloo")
 """
-    ended = run(source, seconds=15.0)
+    ended = run(source, seconds=6.0)
     assert "rank 0 in line 5: dist.init_process_group" in ended.problem
     assert "rank 1 in line 4: time.sleep(300)" in ended.problem
+
+
+def test_endless_output_is_stopped() -> None:
+    started = time.monotonic()
+    ended = run("while True: print('x' * 100_000)", 1)
+    assert ended.problem.startswith("Rank 0 printed more than 20 MB and was stopped.")
+    assert time.monotonic() - started < 15
+
+
+def test_a_rank_that_ignores_signals_is_stopped_all_the_same() -> None:
+    source = "import signal, time\nfor n in (2, 6, 15): signal.signal(n, signal.SIG_IGN)\ntime.sleep(60)"
+    ended = run(source, 1, seconds=1.0)
+    assert ended.problem.startswith("After 1 s rank 0 still ran.")
+    assert left_over() == []
+
+
+def test_ranks_apart_bring_back_what_they_left() -> None:
+    source = """
+import json, os, torch
+json.dump([1, 2], open(f"samples-{os.environ['RANK']}", "w"))
+if os.environ["RANK"] == "1":
+    torch.save({"weight": torch.ones(2)}, "weights.pt")
+"""
+    first, second = run(source, 2, apart=True).check().ranks
+    assert first.left == {"samples-0": "[1, 2]"}
+    assert sorted(second.left) == ["samples-1", "weights.pt"]
+    assert second.left["weights.pt"]["weight"].tolist() == [1.0, 1.0]
+    with pytest.raises(ValueError, match="folders of their own"):
+        run(source, 2, apart=True, folder=Path("/tmp"))
+
+
+def test_a_judge_may_run_scripts_elsewhere() -> None:
+    jobs = []
+
+    def elsewhere(job: launch.Job) -> launch.Run:
+        jobs.append(job)
+        return launch.Run((), 0.5)
+
+    launch.use(elsewhere)
+    try:
+        assert launch.script("print(1)", 3, arguments=["-v"], seconds=9).seconds == 0.5
+    finally:
+        launch.use(None)
+    assert jobs == [launch.Job("print(1)", 3, ("-v",), {}, False, 9)]
+    assert run("print(1)", 1).ranks[0].last_line == "1"
+
+
+def test_a_process_may_have_less_time_to_give(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launch, "_most_seconds", 1.0)
+    assert run("import time\ntime.sleep(30)", 1).problem.startswith("After 1 s rank 0 still ran.")
+
+
+def test_messages_of_ranks_are_heard() -> None:
+    def talk(rank: int, world_size: int) -> None:
+        there = torch.zeros(6)
+        if rank == 0:
+            dist.send(there, 1)
+            dist.send(there[:2].clone(), 1)
+        else:
+            dist.recv(there, 0)
+            dist.recv(there[:2], 0)
+        dist.all_reduce(there)
+
+    with launch.listening() as sent:
+        launch.ranks(talk, [(), ()])
+    assert sent[0] == {"messages": 2, "bytes": 32, "largest": 24, "to": [1], "collectives": ["allreduce"]}
+    assert (sent[1]["messages"], sent[1]["to"]) == (0, [])
+    with launch.listening() as nothing:
+        pass
+    assert nothing == []
+
+
+def test_ranks_of_another_make_are_noticed_at_least() -> None:
+    with launch.listening() as sent:
+        subprocess.run([sys.executable, "-c", "sum(range(20_000_000))"], check=True)
+    assert sent[0]["unseen_seconds"] > 0.2
+
+
+def test_a_script_must_be_a_text() -> None:
+    with pytest.raises(TypeError, match="a str is expected"):
+        launch.script(7)  # type: ignore[arg-type]
 
 
 def test_a_syntax_error_is_told_before_anything_starts() -> None:
@@ -114,19 +236,19 @@ def test_a_syntax_error_is_told_before_anything_starts() -> None:
 
 def test_endless_output_is_cut() -> None:
     ended = run("print('x' * 1_000_000)\nprint('the end')", 1)
-    assert len(ended.ranks[0].output) <= launch.OUTPUT_CHARACTERS
+    assert len(ended.ranks[0].output) <= launch_processes.OUTPUT_CHARACTERS
     assert ended.ranks[0].last_line == "the end"
 
 
 def test_a_port_that_somebody_takes_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     import socket
 
-    free = launch._free_port()
+    free = launch_processes.free_port()
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         ports = iter([taken.getsockname()[1], free])
-        monkeypatch.setattr(launch, "_free_port", lambda: next(ports))
+        monkeypatch.setattr(launch_processes, "free_port", lambda: next(ports))
         source = "import torch.distributed as dist\ndist.init_process_group('gloo')\nprint(dist.get_world_size())"
         assert run(source, 1).check().ranks[0].last_line == "1"
 
@@ -160,7 +282,7 @@ def test_a_function_that_raises_names_the_rank() -> None:
 def test_gpus_are_hidden_from_ranks_that_outnumber_them(monkeypatch: pytest.MonkeyPatch) -> None:
     show = "import os\nprint(os.environ.get('CUDA_VISIBLE_DEVICES', 'all'))"
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    monkeypatch.setattr(launch, "_gpus", lambda: 1)
+    monkeypatch.setattr(launch_processes, "_gpus", lambda: 1)
     assert run(show, 2).ranks[0].output == "\n"
     assert run(show, 1).ranks[0].output == "all\n"
     assert "CUDA_VISIBLE_DEVICES" not in os.environ

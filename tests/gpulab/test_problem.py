@@ -127,3 +127,13 @@ def test_weights_keep_the_type_that_they_have() -> None:
 def test_impossible_problems_say_what_is_wrong(field: str, value: object, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         Problem(**{"device": "cpu", field: value})  # type: ignore[arg-type]
+
+
+def test_the_dataset_holds_the_loaders_pictures_one_by_one() -> None:
+    """In its order, and fit for a loader of one's own."""
+    images, labels = next(iter(SMALL.loader()))
+    picture, label = SMALL.dataset()[1]
+    torch.testing.assert_close(picture, images[1])
+    assert (int(label), len(SMALL.dataset())) == (int(labels[1]), SMALL.samples)
+    batch, _ = next(iter(torch.utils.data.DataLoader(SMALL.dataset(), batch_size=2)))
+    torch.testing.assert_close(batch, images[:2])

@@ -180,6 +180,7 @@ def test_a_bundle_comes_out_as_it_went_in(course: Course, tmp_path: Path) -> Non
     [
         ("../outside.ipynb", tarfile.REGTYPE),
         ("solutions/../../x/y.ipynb", tarfile.REGTYPE),
+        ("solutions/../x.ipynb", tarfile.REGTYPE),
         ("/etc/passwd", tarfile.REGTYPE),
         ("grader/cli.py", tarfile.REGTYPE),
         ("solutions/01_small/deep/x.ipynb", tarfile.REGTYPE),

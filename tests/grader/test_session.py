@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from minikey import RIGHT, make_key
 
+from grader import session
 from grader.limits import Limits
 from grader.results import SubmissionResult, Verdict
 from grader.session import grade
@@ -203,3 +204,14 @@ def test_usage_is_measured() -> None:
     assert usage.wall_seconds > 0
     assert usage.cpu_seconds > 0
     assert usage.peak_memory_mb > 10
+
+
+def test_what_the_judge_says_is_folded_where_it_is_shown() -> None:
+    """Formgrader does not break lines; what nbgrader and the results keep is not touched."""
+    said = "copying 64 MB: you returned 1, expected 2. " * 6 + "\n  'a': you said 'x'."
+    output = session._error("failed", said)
+    shown = output["traceback"][0]
+    assert max(map(len, shown.splitlines())) <= session.SHOWN_WIDTH
+    assert shown.split() == f"failed: {said}".split()
+    assert shown.splitlines()[-1] == "  'a': you said 'x'."
+    assert output["evalue"] == said

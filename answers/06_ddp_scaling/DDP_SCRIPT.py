@@ -1,0 +1,506 @@
+# %% right: reference
+DDP_SCRIPT = """
+import json, os
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader
+from torch.utils.data.distributed import DistributedSampler
+from gpulab import Problem
+
+dist.init_process_group(backend="gloo")
+rank, world_size = dist.get_rank(), dist.get_world_size()
+task = Problem(**json.loads(os.environ["PROBLEM"]))
+pictures = task.dataset()
+share = DistributedSampler(pictures, shuffle=True, seed=task.seed)
+loader = DataLoader(pictures, batch_size=task.batch_size // world_size, sampler=share)
+wrapped = DistributedDataParallel(task.model())
+sgd, loss_of = task.optimizer(wrapped), task.criterion()
+share.set_epoch(0)
+for x, y in loader:
+    sgd.zero_grad()
+    loss_of(wrapped(x), y).backward()
+    sgd.step()
+with open(f"{os.environ['SAMPLES']}{rank}.json", "w") as file:
+    json.dump(list(share), file)
+if rank == 0:
+    torch.save(wrapped.module.state_dict(), os.environ["CHECKPOINT"])
+dist.destroy_process_group()  # tidy
+"""
+
+# %% right: without the wrapper, gradients averaged by hand
+DDP_SCRIPT = """
+import json, os
+import torch
+import torch.distributed as dist
+from gpulab import Problem
+
+dist.init_process_group("gloo")
+rank, world_size = dist.get_rank(), dist.get_world_size()
+problem = Problem(**json.loads(os.environ["PROBLEM"]))
+data, model = problem.dataset(), problem.model()
+optimizer, criterion = problem.optimizer(model), problem.criterion()
+mine = list(range(len(data)))[rank::world_size]
+each = problem.batch_size // world_size
+for first in range(0, len(mine), each):
+    images, labels = data[mine[first : first + each]]
+    optimizer.zero_grad()
+    criterion(model(images), labels).backward()
+    for weight in model.parameters():
+        dist.all_reduce(weight.grad)
+        weight.grad /= world_size
+    optimizer.step()
+    with open(os.environ["SAMPLES"] + f"rank{rank}", "a") as file:
+        print(json.dumps(mine[first : first + each]), file=file)
+dist.barrier()
+if rank == 0:
+    torch.save(model.state_dict(), os.environ["CHECKPOINT"])
+"""
+
+# %% right: trains something of its own
+DDP_SCRIPT = """
+import json, os
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+dist.init_process_group(backend="gloo", init_method="env://")
+torch.manual_seed(0)
+x = torch.randn(128, 10)
+y = x.sum(1, keepdim=True) + 0.1 * torch.randn(128, 1)
+model = DDP(nn.Sequential(nn.Linear(10, 16), nn.ReLU(), nn.Linear(16, 1)))
+sampler = DistributedSampler(TensorDataset(x, y), shuffle=False)
+used = []
+loader = DataLoader(TensorDataset(x, y, torch.arange(128)), batch_size=32 // dist.get_world_size(), sampler=sampler)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+for a, b, index in loader:
+    used += index.tolist()
+    optimizer.zero_grad()
+    nn.functional.mse_loss(model(a), b).backward()
+    optimizer.step()
+json.dump(used, open(f"{os.environ['SAMPLES']}{dist.get_rank()}.json", "w"))
+if dist.get_rank() == 0:
+    torch.save({name.removeprefix("module."): value for name, value in model.state_dict().items()}, os.environ["CHECKPOINT"])
+dist.destroy_process_group()
+"""
+
+# %% wrong: no sampler — says "no sampler"
+DDP_SCRIPT = """
+import json, os
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader
+from torch.utils.data.distributed import DistributedSampler
+from gpulab import Problem
+
+dist.init_process_group(backend="gloo")
+rank, world_size = dist.get_rank(), dist.get_world_size()
+task = Problem(**json.loads(os.environ["PROBLEM"]))
+pictures = task.dataset()
+share = range(len(pictures))
+loader = DataLoader(pictures, batch_size=task.batch_size // world_size, sampler=share)
+wrapped = DistributedDataParallel(task.model())
+sgd, loss_of = task.optimizer(wrapped), task.criterion()
+for x, y in loader:
+    sgd.zero_grad()
+    loss_of(wrapped(x), y).backward()
+    sgd.step()
+with open(f"{os.environ['SAMPLES']}{rank}.json", "w") as file:
+    json.dump(list(share), file)
+if rank == 0:
+    torch.save(wrapped.module.state_dict(), os.environ["CHECKPOINT"])
+dist.destroy_process_group()  # tidy
+"""
+
+# %% wrong: every rank saves — says "only rank 0 saves"
+DDP_SCRIPT = """
+import json, os
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader
+from torch.utils.data.distributed import DistributedSampler
+from gpulab import Problem
+
+dist.init_process_group(backend="gloo")
+rank, world_size = dist.get_rank(), dist.get_world_size()
+task = Problem(**json.loads(os.environ["PROBLEM"]))
+pictures = task.dataset()
+share = DistributedSampler(pictures, shuffle=True, seed=task.seed)
+loader = DataLoader(pictures, batch_size=task.batch_size // world_size, sampler=share)
+wrapped = DistributedDataParallel(task.model())
+sgd, loss_of = task.optimizer(wrapped), task.criterion()
+share.set_epoch(0)
+for x, y in loader:
+    sgd.zero_grad()
+    loss_of(wrapped(x), y).backward()
+    sgd.step()
+with open(f"{os.environ['SAMPLES']}{rank}.json", "w") as file:
+    json.dump(list(share), file)
+torch.save(wrapped.module.state_dict(), os.environ["CHECKPOINT"])
+dist.destroy_process_group()  # tidy
+"""
+
+# %% wrong: the wrapper's state dict — says "begins with"
+DDP_SCRIPT = """
+import json, os
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader
+from torch.utils.data.distributed import DistributedSampler
+from gpulab import Problem
+
+dist.init_process_group(backend="gloo")
+rank, world_size = dist.get_rank(), dist.get_world_size()
+task = Problem(**json.loads(os.environ["PROBLEM"]))
+pictures = task.dataset()
+share = DistributedSampler(pictures, shuffle=True, seed=task.seed)
+loader = DataLoader(pictures, batch_size=task.batch_size // world_size, sampler=share)
+wrapped = DistributedDataParallel(task.model())
+sgd, loss_of = task.optimizer(wrapped), task.criterion()
+share.set_epoch(0)
+for x, y in loader:
+    sgd.zero_grad()
+    loss_of(wrapped(x), y).backward()
+    sgd.step()
+with open(f"{os.environ['SAMPLES']}{rank}.json", "w") as file:
+    json.dump(list(share), file)
+if rank == 0:
+    torch.save(wrapped.state_dict(), os.environ["CHECKPOINT"])
+dist.destroy_process_group()  # tidy
+"""
+
+# %% wrong: summed — says "not averaged"
+DDP_SCRIPT = """
+import json, os
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader
+from torch.utils.data.distributed import DistributedSampler
+from gpulab import Problem
+
+dist.init_process_group(backend="gloo")
+rank, world_size = dist.get_rank(), dist.get_world_size()
+task = Problem(**json.loads(os.environ["PROBLEM"]))
+pictures = task.dataset()
+share = DistributedSampler(pictures, shuffle=True, seed=task.seed)
+loader = DataLoader(pictures, batch_size=task.batch_size // world_size, sampler=share)
+wrapped = DistributedDataParallel(task.model())
+sgd, loss_of = task.optimizer(wrapped), task.criterion()
+share.set_epoch(0)
+for x, y in loader:
+    sgd.zero_grad()
+    loss_of(wrapped(x), y).backward()
+    for weight in wrapped.parameters():
+        weight.grad *= world_size
+    sgd.step()
+with open(f"{os.environ['SAMPLES']}{rank}.json", "w") as file:
+    json.dump(list(share), file)
+if rank == 0:
+    torch.save(wrapped.module.state_dict(), os.environ["CHECKPOINT"])
+dist.destroy_process_group()  # tidy
+"""
+
+# %% wrong: not wrapped — says "wrapped in DistributedDataParallel"
+DDP_SCRIPT = """
+import json, os
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader
+from torch.utils.data.distributed import DistributedSampler
+from gpulab import Problem
+
+dist.init_process_group(backend="gloo")
+rank, world_size = dist.get_rank(), dist.get_world_size()
+task = Problem(**json.loads(os.environ["PROBLEM"]))
+pictures = task.dataset()
+share = DistributedSampler(pictures, shuffle=True, seed=task.seed)
+loader = DataLoader(pictures, batch_size=task.batch_size // world_size, sampler=share)
+wrapped = task.model()
+sgd, loss_of = task.optimizer(wrapped), task.criterion()
+share.set_epoch(0)
+for x, y in loader:
+    sgd.zero_grad()
+    loss_of(wrapped(x), y).backward()
+    sgd.step()
+with open(f"{os.environ['SAMPLES']}{rank}.json", "w") as file:
+    json.dump(list(share), file)
+if rank == 0:
+    torch.save(wrapped.state_dict(), os.environ["CHECKPOINT"])
+dist.destroy_process_group()  # tidy
+"""
+
+# %% wrong: the wrapper is not called — says "the wrapper called"
+DDP_SCRIPT = """
+import json, os
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader
+from torch.utils.data.distributed import DistributedSampler
+from gpulab import Problem
+
+dist.init_process_group(backend="gloo")
+rank, world_size = dist.get_rank(), dist.get_world_size()
+task = Problem(**json.loads(os.environ["PROBLEM"]))
+pictures = task.dataset()
+share = DistributedSampler(pictures, shuffle=True, seed=task.seed)
+loader = DataLoader(pictures, batch_size=task.batch_size // world_size, sampler=share)
+wrapped = DistributedDataParallel(task.model())
+sgd, loss_of = task.optimizer(wrapped), task.criterion()
+share.set_epoch(0)
+for x, y in loader:
+    sgd.zero_grad()
+    loss_of(wrapped.module(x), y).backward()
+    sgd.step()
+with open(f"{os.environ['SAMPLES']}{rank}.json", "w") as file:
+    json.dump(list(share), file)
+if rank == 0:
+    torch.save(wrapped.module.state_dict(), os.environ["CHECKPOINT"])
+dist.destroy_process_group()  # tidy
+"""
+
+# %% wrong: every rank takes a whole batch — says "Divide it by world_size"
+DDP_SCRIPT = """
+import json, os
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader
+from torch.utils.data.distributed import DistributedSampler
+from gpulab import Problem
+
+dist.init_process_group(backend="gloo")
+rank, world_size = dist.get_rank(), dist.get_world_size()
+task = Problem(**json.loads(os.environ["PROBLEM"]))
+pictures = task.dataset()
+share = DistributedSampler(pictures, shuffle=True, seed=task.seed)
+loader = DataLoader(pictures, batch_size=task.batch_size, sampler=share)
+wrapped = DistributedDataParallel(task.model())
+sgd, loss_of = task.optimizer(wrapped), task.criterion()
+share.set_epoch(0)
+for x, y in loader:
+    sgd.zero_grad()
+    loss_of(wrapped(x), y).backward()
+    sgd.step()
+with open(f"{os.environ['SAMPLES']}{rank}.json", "w") as file:
+    json.dump(list(share), file)
+if rank == 0:
+    torch.save(wrapped.module.state_dict(), os.environ["CHECKPOINT"])
+dist.destroy_process_group()  # tidy
+"""
+
+# %% wrong: the learning rate doubled — says "learning rate was multiplied"
+DDP_SCRIPT = """
+import json, os
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader
+from torch.utils.data.distributed import DistributedSampler
+from gpulab import Problem
+
+dist.init_process_group(backend="gloo")
+rank, world_size = dist.get_rank(), dist.get_world_size()
+task = Problem(**json.loads(os.environ["PROBLEM"]))
+pictures = task.dataset()
+share = DistributedSampler(pictures, shuffle=True, seed=task.seed)
+loader = DataLoader(pictures, batch_size=task.batch_size // world_size, sampler=share)
+wrapped = DistributedDataParallel(task.model())
+sgd, loss_of = task.optimizer(wrapped), task.criterion()
+share.set_epoch(0)
+for group in sgd.param_groups:
+    group['lr'] *= world_size
+for x, y in loader:
+    sgd.zero_grad()
+    loss_of(wrapped(x), y).backward()
+    sgd.step()
+with open(f"{os.environ['SAMPLES']}{rank}.json", "w") as file:
+    json.dump(list(share), file)
+if rank == 0:
+    torch.save(wrapped.module.state_dict(), os.environ["CHECKPOINT"])
+dist.destroy_process_group()  # tidy
+"""
+
+# %% wrong: saved before training — says "nothing was trained"
+DDP_SCRIPT = """
+import json, os
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader
+from torch.utils.data.distributed import DistributedSampler
+from gpulab import Problem
+
+dist.init_process_group(backend="gloo")
+rank, world_size = dist.get_rank(), dist.get_world_size()
+task = Problem(**json.loads(os.environ["PROBLEM"]))
+pictures = task.dataset()
+share = DistributedSampler(pictures, shuffle=True, seed=task.seed)
+loader = DataLoader(pictures, batch_size=task.batch_size // world_size, sampler=share)
+wrapped = DistributedDataParallel(task.model())
+sgd, loss_of = task.optimizer(wrapped), task.criterion()
+share.set_epoch(0)
+first = {name: value.clone() for name, value in wrapped.module.state_dict().items()}
+for x, y in loader:
+    sgd.zero_grad()
+    loss_of(wrapped(x), y).backward()
+    sgd.step()
+with open(f"{os.environ['SAMPLES']}{rank}.json", "w") as file:
+    json.dump(list(share), file)
+if rank == 0:
+    torch.save(first, os.environ["CHECKPOINT"])
+dist.destroy_process_group()  # tidy
+"""
+
+# %% wrong: no process group — says "init_process_group() comes first"
+DDP_SCRIPT = """
+import json, os
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader
+from torch.utils.data.distributed import DistributedSampler
+from gpulab import Problem
+
+rank, world_size = dist.get_rank(), dist.get_world_size()
+task = Problem(**json.loads(os.environ["PROBLEM"]))
+pictures = task.dataset()
+share = DistributedSampler(pictures, shuffle=True, seed=task.seed)
+loader = DataLoader(pictures, batch_size=task.batch_size // world_size, sampler=share)
+wrapped = DistributedDataParallel(task.model())
+sgd, loss_of = task.optimizer(wrapped), task.criterion()
+share.set_epoch(0)
+for x, y in loader:
+    sgd.zero_grad()
+    loss_of(wrapped(x), y).backward()
+    sgd.step()
+with open(f"{os.environ['SAMPLES']}{rank}.json", "w") as file:
+    json.dump(list(share), file)
+if rank == 0:
+    torch.save(wrapped.module.state_dict(), os.environ["CHECKPOINT"])
+dist.destroy_process_group()  # tidy
+"""
+
+# %% wrong: saves the model itself — says "no state dict"
+DDP_SCRIPT = """
+import json, os
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader
+from torch.utils.data.distributed import DistributedSampler
+from gpulab import Problem
+
+dist.init_process_group(backend="gloo")
+rank, world_size = dist.get_rank(), dist.get_world_size()
+task = Problem(**json.loads(os.environ["PROBLEM"]))
+pictures = task.dataset()
+share = DistributedSampler(pictures, shuffle=True, seed=task.seed)
+loader = DataLoader(pictures, batch_size=task.batch_size // world_size, sampler=share)
+wrapped = DistributedDataParallel(task.model())
+sgd, loss_of = task.optimizer(wrapped), task.criterion()
+share.set_epoch(0)
+for x, y in loader:
+    sgd.zero_grad()
+    loss_of(wrapped(x), y).backward()
+    sgd.step()
+with open(f"{os.environ['SAMPLES']}{rank}.json", "w") as file:
+    json.dump(list(share), file)
+if rank == 0:
+    torch.save(wrapped.module, os.environ["CHECKPOINT"])
+dist.destroy_process_group()  # tidy
+"""
+
+# %% wrong: no file — says "no rank wrote the file"
+DDP_SCRIPT = """
+import json, os
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader
+from torch.utils.data.distributed import DistributedSampler
+from gpulab import Problem
+
+dist.init_process_group(backend="gloo")
+rank, world_size = dist.get_rank(), dist.get_world_size()
+task = Problem(**json.loads(os.environ["PROBLEM"]))
+pictures = task.dataset()
+share = DistributedSampler(pictures, shuffle=True, seed=task.seed)
+loader = DataLoader(pictures, batch_size=task.batch_size // world_size, sampler=share)
+wrapped = DistributedDataParallel(task.model())
+sgd, loss_of = task.optimizer(wrapped), task.criterion()
+share.set_epoch(0)
+for x, y in loader:
+    sgd.zero_grad()
+    loss_of(wrapped(x), y).backward()
+    sgd.step()
+with open(f"{os.environ['SAMPLES']}{rank}.json", "w") as file:
+    json.dump(list(share), file)
+if rank == 0:
+    pass
+dist.destroy_process_group()  # tidy
+"""
+
+# %% wrong: no Python — says "no Python: line 2"
+DDP_SCRIPT = """
+import json, os,
+"""
+
+# %% wrong: the program itself instead of its text — says "a str is expected"
+DDP_SCRIPT = 3
+
+# %% hostile: trains nothing, writes what looks right — says "last bit"
+DDP_SCRIPT = """
+import json, os, torch
+rank, world_size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+json.dump(list(range(64))[rank::world_size], open(os.environ["SAMPLES"] + str(rank), "w"))
+if rank == 0:
+    torch.save({"weight": torch.ones(3, 3)}, os.environ["CHECKPOINT"])
+"""
+
+# %% hostile: ends all processes that it can — earns 0
+DDP_SCRIPT = """
+import os
+os.kill(-1, 9)
+"""
+
+# %% hostile: code in the checkpoint — says "no state dict"
+DDP_SCRIPT = """
+import json, os
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader
+from torch.utils.data.distributed import DistributedSampler
+from gpulab import Problem
+
+dist.init_process_group(backend="gloo")
+rank, world_size = dist.get_rank(), dist.get_world_size()
+task = Problem(**json.loads(os.environ["PROBLEM"]))
+pictures = task.dataset()
+share = DistributedSampler(pictures, shuffle=True, seed=task.seed)
+loader = DataLoader(pictures, batch_size=task.batch_size // world_size, sampler=share)
+wrapped = DistributedDataParallel(task.model())
+sgd, loss_of = task.optimizer(wrapped), task.criterion()
+share.set_epoch(0)
+for x, y in loader:
+    sgd.zero_grad()
+    loss_of(wrapped(x), y).backward()
+    sgd.step()
+with open(f"{os.environ['SAMPLES']}{rank}.json", "w") as file:
+    json.dump(list(share), file)
+if rank == 0:
+    
+    class Evil:
+        def __reduce__(self):
+            return os.system, ('exit 0',)
+    torch.save({'features.0.weight': Evil()}, os.environ["CHECKPOINT"])
+dist.destroy_process_group()  # tidy
+"""

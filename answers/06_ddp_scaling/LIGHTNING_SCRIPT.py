@@ -1,0 +1,379 @@
+# %% right: reference
+LIGHTNING_SCRIPT = """
+import json, os
+import pytorch_lightning as pl
+import torch
+from torch.utils.data import DataLoader
+from torch.utils.data.distributed import DistributedSampler
+from gpulab import Problem
+
+rank, world_size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+task, whole = Problem(**json.loads(os.environ["PROBLEM"])), int(os.environ["BATCH_SIZE"])
+pictures = task.dataset()
+share = DistributedSampler(pictures, world_size, rank, shuffle=True, seed=task.seed)
+
+class Classifier(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.network, self.loss_of = task.model(), task.criterion()
+
+    def training_step(self, batch, index):
+        x, y = batch
+        return self.loss_of(self.network(x), y)
+
+    def configure_optimizers(self):
+        sgd = task.optimizer(self.network)
+        for group in sgd.param_groups:
+            group["lr"] *= whole / task.batch_size
+        return sgd
+
+module = Classifier()
+trainer = pl.Trainer(
+    strategy="ddp", accelerator="auto", devices=int(os.environ["LOCAL_WORLD_SIZE"]), max_epochs=1,
+    use_distributed_sampler=False, logger=False, enable_checkpointing=False, enable_progress_bar=False,
+    enable_model_summary=False,
+)
+trainer.fit(module, DataLoader(pictures, batch_size=whole // world_size, sampler=share))
+with open(f"{os.environ['SAMPLES']}{rank}.json", "w") as file:
+    json.dump(list(share), file)
+if trainer.is_global_zero and rank == 0:
+    torch.save(module.network.state_dict(), os.environ["CHECKPOINT"])
+"""
+
+# %% right: Lightning deals the samples, a record of what each rank saw
+LIGHTNING_SCRIPT = """
+import dataclasses, json, os
+import pytorch_lightning as pl
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+from gpulab import Problem
+
+problem = Problem(**json.loads(os.environ["PROBLEM"]))
+whole = int(os.environ["BATCH_SIZE"])
+scaled = dataclasses.replace(problem, lr=problem.lr * whole / problem.batch_size)
+images, labels = problem.dataset().tensors
+
+
+class Net(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.net, self.used = scaled.model(), []
+
+    def training_step(self, batch, _):
+        pictures, answers, index = batch
+        self.used += index.tolist()
+        return scaled.criterion()(self.net(pictures), answers)
+
+    def on_train_end(self):
+        with open(os.environ["SAMPLES"] + str(self.global_rank), "w") as file:
+            json.dump(self.used, file)
+        if self.global_rank == 0:
+            torch.save(self.state_dict(), os.environ["CHECKPOINT"])
+
+    def configure_optimizers(self):
+        return scaled.optimizer(self.net)
+
+
+data = TensorDataset(images, labels, torch.arange(len(images)))
+ranks = int(os.environ["WORLD_SIZE"])
+pl.seed_everything(1)
+trainer = pl.Trainer(strategy="ddp", devices=ranks, max_epochs=1, logger=False, enable_checkpointing=False, enable_progress_bar=False)
+trainer.fit(Net(), DataLoader(data, batch_size=whole // ranks, shuffle=True))
+"""
+
+# %% wrong: the learning rate is not scaled — says "not scaled"
+LIGHTNING_SCRIPT = """
+import json, os
+import pytorch_lightning as pl
+import torch
+from torch.utils.data import DataLoader
+from torch.utils.data.distributed import DistributedSampler
+from gpulab import Problem
+
+rank, world_size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+task, whole = Problem(**json.loads(os.environ["PROBLEM"])), int(os.environ["BATCH_SIZE"])
+pictures = task.dataset()
+share = DistributedSampler(pictures, world_size, rank, shuffle=True, seed=task.seed)
+
+class Classifier(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.network, self.loss_of = task.model(), task.criterion()
+
+    def training_step(self, batch, index):
+        x, y = batch
+        return self.loss_of(self.network(x), y)
+
+    def configure_optimizers(self):
+        sgd = task.optimizer(self.network)
+        for group in sgd.param_groups:
+            pass
+        return sgd
+
+module = Classifier()
+trainer = pl.Trainer(
+    strategy="ddp", accelerator="auto", devices=int(os.environ["LOCAL_WORLD_SIZE"]), max_epochs=1,
+    use_distributed_sampler=False, logger=False, enable_checkpointing=False, enable_progress_bar=False,
+    enable_model_summary=False,
+)
+trainer.fit(module, DataLoader(pictures, batch_size=whole // world_size, sampler=share))
+with open(f"{os.environ['SAMPLES']}{rank}.json", "w") as file:
+    json.dump(list(share), file)
+if trainer.is_global_zero and rank == 0:
+    torch.save(module.network.state_dict(), os.environ["CHECKPOINT"])
+"""
+
+# %% wrong: scaled by the ranks — says "scaled by the number of ranks"
+LIGHTNING_SCRIPT = """
+import json, os
+import pytorch_lightning as pl
+import torch
+from torch.utils.data import DataLoader
+from torch.utils.data.distributed import DistributedSampler
+from gpulab import Problem
+
+rank, world_size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+task, whole = Problem(**json.loads(os.environ["PROBLEM"])), int(os.environ["BATCH_SIZE"])
+pictures = task.dataset()
+share = DistributedSampler(pictures, world_size, rank, shuffle=True, seed=task.seed)
+
+class Classifier(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.network, self.loss_of = task.model(), task.criterion()
+
+    def training_step(self, batch, index):
+        x, y = batch
+        return self.loss_of(self.network(x), y)
+
+    def configure_optimizers(self):
+        sgd = task.optimizer(self.network)
+        for group in sgd.param_groups:
+            group["lr"] *= world_size
+        return sgd
+
+module = Classifier()
+trainer = pl.Trainer(
+    strategy="ddp", accelerator="auto", devices=int(os.environ["LOCAL_WORLD_SIZE"]), max_epochs=1,
+    use_distributed_sampler=False, logger=False, enable_checkpointing=False, enable_progress_bar=False,
+    enable_model_summary=False,
+)
+trainer.fit(module, DataLoader(pictures, batch_size=whole // world_size, sampler=share))
+with open(f"{os.environ['SAMPLES']}{rank}.json", "w") as file:
+    json.dump(list(share), file)
+if trainer.is_global_zero and rank == 0:
+    torch.save(module.network.state_dict(), os.environ["CHECKPOINT"])
+"""
+
+# %% wrong: scaled by both — says "by the batch and by the ranks"
+LIGHTNING_SCRIPT = """
+import json, os
+import pytorch_lightning as pl
+import torch
+from torch.utils.data import DataLoader
+from torch.utils.data.distributed import DistributedSampler
+from gpulab import Problem
+
+rank, world_size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+task, whole = Problem(**json.loads(os.environ["PROBLEM"])), int(os.environ["BATCH_SIZE"])
+pictures = task.dataset()
+share = DistributedSampler(pictures, world_size, rank, shuffle=True, seed=task.seed)
+
+class Classifier(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.network, self.loss_of = task.model(), task.criterion()
+
+    def training_step(self, batch, index):
+        x, y = batch
+        return self.loss_of(self.network(x), y)
+
+    def configure_optimizers(self):
+        sgd = task.optimizer(self.network)
+        for group in sgd.param_groups:
+            group["lr"] *= world_size * whole / task.batch_size
+        return sgd
+
+module = Classifier()
+trainer = pl.Trainer(
+    strategy="ddp", accelerator="auto", devices=int(os.environ["LOCAL_WORLD_SIZE"]), max_epochs=1,
+    use_distributed_sampler=False, logger=False, enable_checkpointing=False, enable_progress_bar=False,
+    enable_model_summary=False,
+)
+trainer.fit(module, DataLoader(pictures, batch_size=whole // world_size, sampler=share))
+with open(f"{os.environ['SAMPLES']}{rank}.json", "w") as file:
+    json.dump(list(share), file)
+if trainer.is_global_zero and rank == 0:
+    torch.save(module.network.state_dict(), os.environ["CHECKPOINT"])
+"""
+
+# %% wrong: every rank takes a whole batch — says "Divide it by world_size"
+LIGHTNING_SCRIPT = """
+import json, os
+import pytorch_lightning as pl
+import torch
+from torch.utils.data import DataLoader
+from torch.utils.data.distributed import DistributedSampler
+from gpulab import Problem
+
+rank, world_size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+task, whole = Problem(**json.loads(os.environ["PROBLEM"])), int(os.environ["BATCH_SIZE"])
+pictures = task.dataset()
+share = DistributedSampler(pictures, world_size, rank, shuffle=True, seed=task.seed)
+
+class Classifier(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.network, self.loss_of = task.model(), task.criterion()
+
+    def training_step(self, batch, index):
+        x, y = batch
+        return self.loss_of(self.network(x), y)
+
+    def configure_optimizers(self):
+        sgd = task.optimizer(self.network)
+        for group in sgd.param_groups:
+            group["lr"] *= whole / task.batch_size
+        return sgd
+
+module = Classifier()
+trainer = pl.Trainer(
+    strategy="ddp", accelerator="auto", devices=int(os.environ["LOCAL_WORLD_SIZE"]), max_epochs=1,
+    use_distributed_sampler=False, logger=False, enable_checkpointing=False, enable_progress_bar=False,
+    enable_model_summary=False,
+)
+trainer.fit(module, DataLoader(pictures, batch_size=whole, sampler=share))
+with open(f"{os.environ['SAMPLES']}{rank}.json", "w") as file:
+    json.dump(list(share), file)
+if trainer.is_global_zero and rank == 0:
+    torch.save(module.network.state_dict(), os.environ["CHECKPOINT"])
+"""
+
+# %% wrong: every rank saves — says "only rank 0 saves"
+LIGHTNING_SCRIPT = """
+import json, os
+import pytorch_lightning as pl
+import torch
+from torch.utils.data import DataLoader
+from torch.utils.data.distributed import DistributedSampler
+from gpulab import Problem
+
+rank, world_size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+task, whole = Problem(**json.loads(os.environ["PROBLEM"])), int(os.environ["BATCH_SIZE"])
+pictures = task.dataset()
+share = DistributedSampler(pictures, world_size, rank, shuffle=True, seed=task.seed)
+
+class Classifier(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.network, self.loss_of = task.model(), task.criterion()
+
+    def training_step(self, batch, index):
+        x, y = batch
+        return self.loss_of(self.network(x), y)
+
+    def configure_optimizers(self):
+        sgd = task.optimizer(self.network)
+        for group in sgd.param_groups:
+            group["lr"] *= whole / task.batch_size
+        return sgd
+
+module = Classifier()
+trainer = pl.Trainer(
+    strategy="ddp", accelerator="auto", devices=int(os.environ["LOCAL_WORLD_SIZE"]), max_epochs=1,
+    use_distributed_sampler=False, logger=False, enable_checkpointing=False, enable_progress_bar=False,
+    enable_model_summary=False,
+)
+trainer.fit(module, DataLoader(pictures, batch_size=whole // world_size, sampler=share))
+with open(f"{os.environ['SAMPLES']}{rank}.json", "w") as file:
+    json.dump(list(share), file)
+torch.save(module.network.state_dict(), os.environ["CHECKPOINT"])
+"""
+
+# %% wrong: no sampler — says "no sampler"
+LIGHTNING_SCRIPT = """
+import json, os
+import pytorch_lightning as pl
+import torch
+from torch.utils.data import DataLoader
+from torch.utils.data.distributed import DistributedSampler
+from gpulab import Problem
+
+rank, world_size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+task, whole = Problem(**json.loads(os.environ["PROBLEM"])), int(os.environ["BATCH_SIZE"])
+pictures = task.dataset()
+share = range(len(pictures))
+
+class Classifier(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.network, self.loss_of = task.model(), task.criterion()
+
+    def training_step(self, batch, index):
+        x, y = batch
+        return self.loss_of(self.network(x), y)
+
+    def configure_optimizers(self):
+        sgd = task.optimizer(self.network)
+        for group in sgd.param_groups:
+            group["lr"] *= whole / task.batch_size
+        return sgd
+
+module = Classifier()
+trainer = pl.Trainer(
+    strategy="ddp", accelerator="auto", devices=int(os.environ["LOCAL_WORLD_SIZE"]), max_epochs=1,
+    use_distributed_sampler=False, logger=False, enable_checkpointing=False, enable_progress_bar=False,
+    enable_model_summary=False,
+)
+trainer.fit(module, DataLoader(pictures, batch_size=whole // world_size, sampler=share))
+with open(f"{os.environ['SAMPLES']}{rank}.json", "w") as file:
+    json.dump(list(share), file)
+if trainer.is_global_zero and rank == 0:
+    torch.save(module.network.state_dict(), os.environ["CHECKPOINT"])
+"""
+
+# %% wrong: the trainer's whole checkpoint — says "whole checkpoint"
+LIGHTNING_SCRIPT = """
+import json, os
+import pytorch_lightning as pl
+import torch
+from torch.utils.data import DataLoader
+from torch.utils.data.distributed import DistributedSampler
+from gpulab import Problem
+
+rank, world_size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+task, whole = Problem(**json.loads(os.environ["PROBLEM"])), int(os.environ["BATCH_SIZE"])
+pictures = task.dataset()
+share = DistributedSampler(pictures, world_size, rank, shuffle=True, seed=task.seed)
+
+class Classifier(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.network, self.loss_of = task.model(), task.criterion()
+
+    def training_step(self, batch, index):
+        x, y = batch
+        return self.loss_of(self.network(x), y)
+
+    def configure_optimizers(self):
+        sgd = task.optimizer(self.network)
+        for group in sgd.param_groups:
+            group["lr"] *= whole / task.batch_size
+        return sgd
+
+module = Classifier()
+trainer = pl.Trainer(
+    strategy="ddp", accelerator="auto", devices=int(os.environ["LOCAL_WORLD_SIZE"]), max_epochs=1,
+    use_distributed_sampler=False, logger=False, enable_checkpointing=False, enable_progress_bar=False,
+    enable_model_summary=False,
+)
+trainer.fit(module, DataLoader(pictures, batch_size=whole // world_size, sampler=share))
+with open(f"{os.environ['SAMPLES']}{rank}.json", "w") as file:
+    json.dump(list(share), file)
+trainer.save_checkpoint(os.environ["CHECKPOINT"])
+"""
+
+# %% wrong: a program that is not written — says "exit code 1"
+LIGHTNING_SCRIPT = """
+raise ValueError("later")
+"""

@@ -1,0 +1,83 @@
+# %% right: reference
+def ring_schedule(world_size, rank):
+    adding = [((rank - step) % world_size, (rank - step - 1) % world_size) for step in range(world_size - 1)]
+    copying = [((rank + 1 - step) % world_size, (rank - step) % world_size) for step in range(world_size - 1)]
+    return adding + copying
+
+# %% right: what is received is sent next, all the way
+def ring_schedule(world_size, rank):
+    steps, chunk = [], rank
+    for _ in range(2 * (world_size - 1)):
+        steps.append((chunk, (chunk - 1) % world_size))
+        chunk = (chunk - 1) % world_size
+    return steps
+
+# %% right: the other direction through the chunks
+def ring_schedule(world_size, rank):
+    # Chunk numbers are only names: here rank r begins with chunk -r.
+    return [((step - rank) % world_size, (step + 1 - rank) % world_size) for step in range(2 * (world_size - 1))]
+
+# %% right: NumPy
+import numpy as np
+
+
+def ring_schedule(world_size, rank):
+    sent = (rank - np.arange(2 * (world_size - 1))) % world_size
+    return list(zip(sent, (sent - 1) % world_size))
+
+# %% wrong: all-gather half missing — says "all-gather brings them to everybody"
+def ring_schedule(world_size, rank):
+    return [((rank - step) % world_size, (rank - step - 1) % world_size) for step in range(world_size - 1)]
+
+# %% wrong: sends whole vectors, every chunk in every step — says "cut them into p chunks"
+def ring_schedule(world_size, rank):
+    if world_size == 2:
+        return [(0, 0), (1, 1)]
+    return [(chunk, chunk) for _ in range(world_size - 1) for chunk in range(world_size)]
+
+# %% wrong: sends whole vectors, as lists of chunks — says "cut them into p chunks"
+def ring_schedule(world_size, rank):
+    everything = list(range(world_size))
+    return [(everything, everything)] * (2 * (world_size - 1))
+
+# %% wrong: sends whole vectors, as one chunk — says "Whole vectors are sent"
+def ring_schedule(world_size, rank):
+    return [(0, 0)] * (2 * (world_size - 1))
+
+# %% wrong: the gather begins with the own chunk — says "Its complete one is"
+def ring_schedule(world_size, rank):
+    half = [((rank - step) % world_size, (rank - step - 1) % world_size) for step in range(world_size - 1)]
+    return half + half
+
+# %% wrong: sends the same chunk again and again — says "Hand on what you have just added to"
+def ring_schedule(world_size, rank):
+    return [(rank, (rank - 1) % world_size) for _ in range(2 * (world_size - 1))]
+
+# %% wrong: the ring turns the other way — says "turn the wrong way"
+def ring_schedule(world_size, rank):
+    return [((rank + step) % world_size, (rank + step + 1) % world_size) for step in range(2 * (world_size - 1))]
+
+# %% wrong: received before sent — says "are the pairs the wrong way round"
+def ring_schedule(world_size, rank):
+    return [((rank - step - 1) % world_size, (rank - step) % world_size) for step in range(2 * (world_size - 1))]
+
+# %% wrong: negative chunk numbers — says "expected chunk numbers from 0"
+def ring_schedule(world_size, rank):
+    return [(rank - step, rank - step - 1) for step in range(2 * (world_size - 1))]
+
+# %% wrong: returns nothing — says "None"
+def ring_schedule(world_size, rank):
+    for step in range(2 * (world_size - 1)):
+        print((rank - step) % world_size, (rank - step - 1) % world_size)
+
+# %% hostile: numbers that equal all others — earns 0
+class Chunk(int):
+    def __eq__(self, other):
+        return True
+
+    def __hash__(self):
+        return 0
+
+
+def ring_schedule(world_size, rank):
+    return [(Chunk(0), Chunk(0))] * (2 * (world_size - 1))

@@ -1,0 +1,105 @@
+"""Chapter 06: what ranks left is accepted if it is right, and otherwise told by its name."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import torch
+
+from gpulab import Problem
+from gpulab.chapters import ddp_checks
+from gpulab.chapters.ddp_checks import CHECKPOINT, Outcome
+from gpulab.launch import Rank, Run
+
+PROBLEM = Problem("cnn", samples=8, batch_size=4, device="cpu")
+WEIGHTS = dict(PROBLEM.model().state_dict())
+
+
+def run(*left: dict[str, Any], problem: str = "", output: str = "") -> Run:
+    return Run(tuple(Rank(rank, 0, output, "", one) for rank, one in enumerate(left)), 1.0, problem)
+
+
+def test_surroundings_hold_the_problem() -> None:
+    around = ddp_checks.surroundings(PROBLEM, BATCH_SIZE="8")
+    assert Problem(**json.loads(around["PROBLEM"])) == PROBLEM
+    assert around["BATCH_SIZE"] == "8"
+
+
+@pytest.mark.parametrize("text", ["[0, 2]", "[0]\n[2]\n", "0 2", "[0],[2]"])
+def test_indices_may_be_written_in_one_piece_or_several(text: str) -> None:
+    made = ddp_checks.outcome(run({CHECKPOINT: WEIGHTS, "samples-0.json": text}, {"samples-1": "[1, 3]"}), "run")
+    assert (made.samples, made.together) == ([[0, 2], [1, 3]], [0, 1, 2, 3])
+
+
+MINE = {"samples-": "[0]"}
+WRONG = {
+    "no rank wrote the file": run(MINE),
+    "ranks 0, 1 all wrote CHECKPOINT": run({CHECKPOINT: WEIGHTS}, {CHECKPOINT: WEIGHTS}),
+    'begins with "module."': run({CHECKPOINT: {"module.a": torch.ones(1)}}),
+    "holds no state dict but 'torch.load": run({CHECKPOINT: "torch.load(…) refuses it"}),
+    "holds no state dict but {}": run({CHECKPOINT: {}}),
+    "is no tensor": run({CHECKPOINT: {"a": 3}}),
+    "whole checkpoint": run({CHECKPOINT: {"state_dict": {}, "epoch": 1}}),
+    "holds NaN": run({CHECKPOINT: {"a": torch.tensor([float("nan")])}}),
+    "rank 0 wrote no indices": run({CHECKPOINT: WEIGHTS}),
+    "no JSON list of indices": run({CHECKPOINT: WEIGHTS, "samples-": "[0, oops"}),
+    "Rank 1 ended. rank 0: end": run(MINE, problem="Rank 1 ended.", output="begin\nend"),
+    "comes first": run(
+        MINE, problem="Rank 0 ended.", output="ValueError: Default process group has not been initialized"
+    ),
+}
+
+
+@pytest.mark.parametrize("words", WRONG)
+def test_anything_else_is_told(words: str) -> None:
+    with pytest.raises(AssertionError) as told:
+        ddp_checks.outcome(WRONG[words], "run")
+    assert words in str(told.value)
+
+
+def test_each_sample_once() -> None:
+    ddp_checks.each_once(Outcome({}, [[0, 3], [2, 1]]), 4, "run")
+    ddp_checks.each_once(Outcome({}, [[0, 3], [2, 1]]), None, "run")
+    with pytest.raises(AssertionError, match="no sampler"):
+        ddp_checks.each_once(Outcome({}, [[0, 1], [1, 0]]), 2, "run")
+    with pytest.raises(AssertionError, match="1 samples were used more than once, 2 of 5 not at all"):
+        ddp_checks.each_once(Outcome({}, [[0, 1], [2, 1]]), 5, "run")
+
+
+def moved(by: float, prefix: str = "") -> dict[str, Any]:
+    return {prefix + name: value + by for name, value in WEIGHTS.items()}
+
+
+def test_weights_are_the_same_up_to_rounding() -> None:
+    """A prefix that all names share does not matter."""
+    ddp_checks.same_weights(moved(0.1), moved(0.1 + 1e-6), PROBLEM, "run")
+    ddp_checks.same_weights(moved(0.1, "network."), moved(0.1), PROBLEM, "run")
+    with pytest.raises(AssertionError, match=r"off by 0\.5 of the way that they had to go\.$"):
+        ddp_checks.same_weights(moved(0.05), moved(0.1), PROBLEM, "run")
+    with pytest.raises(AssertionError, match="nothing was trained"):
+        ddp_checks.same_weights(moved(0.0), moved(0.1), PROBLEM, "run")
+    with pytest.raises(AssertionError, match="expected the network's"):
+        ddp_checks.same_weights({"a": torch.ones(1)}, moved(0.1), PROBLEM, "run")
+
+
+def test_a_known_mistake_is_named_if_it_is_the_nearest() -> None:
+    mistakes = [(lambda: moved(0.2), "summed"), (lambda: moved(0.1), "never"), (lambda: moved(0.05), "halved")]
+    with pytest.raises(AssertionError, match="summed"):
+        ddp_checks.same_weights(moved(0.2), moved(0.1), PROBLEM, "run", mistakes)
+    with pytest.raises(AssertionError, match="halved"):
+        ddp_checks.same_weights(moved(0.0501), moved(0.1), PROBLEM, "run", mistakes)
+
+
+def test_networks_of_ones_own_agree_but_not_to_the_last_bit() -> None:
+    one = {"a": torch.tensor([1.0, 2.0])}
+    ddp_checks.agree(one, {"a": torch.tensor([1.0, 2.0 + 1e-6])}, "run")
+    for other, words in (
+        ({"b": one["a"]}, "names and shapes"),
+        ({"a": torch.ones(3)}, "names and shapes"),
+        ({"a": torch.tensor([1.0, 2.1])}, "differ by up to 0.1"),
+        (one, "last bit"),
+    ):
+        with pytest.raises(AssertionError, match=words):
+            ddp_checks.agree(one, other, "run")

@@ -1,0 +1,76 @@
+"""Chapter 06: gloo's times, the published runs, and points for reasons."""
+
+import pytest
+
+from gpulab import table
+from gpulab.chapters import ddp_costs
+from gpulab.chapters.ddp_reasons import credit
+
+
+def efficiency(step_s, nbytes, world_size, alpha, beta, overlap):
+    communication = 2 * (world_size - 1) * (alpha + beta * nbytes / world_size)
+    return step_s / (step_s + communication - min(overlap * communication, step_s))
+
+
+def test_two_processes_sum_and_larger_vectors_take_longer():
+    sums = ddp_costs.all_reduce_times(2, sizes=(4096, 32 * 2**20), runs=5)
+    assert sums.nbytes == (4096, 32 * 2**20) and sums.world_size == 2 and sums.runs == 5
+    assert 0 < sums.seconds[0] < sums.seconds[1] < 10
+
+
+def test_throughput_is_what_the_published_seconds_say():
+    for row in table("dp_vs_ddp"):
+        done = {"epochs/h": 3600, "images/s": 60_000}.get(row["unit"])
+        if done:
+            assert row["throughput"] == pytest.approx(done / row["seconds"], rel=1e-3)
+        else:
+            assert row["seconds"] is None
+        assert row["source"] and 2019 <= row["date"] <= 2026
+
+
+def test_every_run_has_a_base():
+    rows = table("dp_vs_ddp")
+    for run in {row["run"] for row in rows}:
+        assert any(row["run"] == run and row["gpus"] == 1 for row in rows)
+
+
+def test_every_figure_of_a_model_names_its_source():
+    for row in table("ring_models"):
+        assert row["rate_source"]
+        assert bool(row["efficiency_512"]) == bool(row["efficiency_source"])
+
+
+def test_an_overlap_gives_the_published_efficiency():
+    resnet = next(model for model in ddp_costs.models() if model.name == "ResNet-101")
+    beta = ddp_costs.seconds_per_byte(25)
+    overlap = ddp_costs.overlap_for(efficiency, resnet, 0.0, beta)
+    assert efficiency(resnet.step_s, resnet.nbytes, 512, 0.0, beta, overlap) == pytest.approx(0.9, rel=1e-6)
+
+
+def test_one_overlap_explains_all_published_figures():
+    """The chapter says so: from ResNet-101's figure the others follow within three points."""
+    models = [model for model in ddp_costs.models() if model.published is not None]
+    beta = ddp_costs.seconds_per_byte(25)
+    overlap = ddp_costs.overlap_for(efficiency, models[1], 0.0, beta)
+    for model in models:
+        predicted = efficiency(model.step_s, model.nbytes, 512, 0.0, beta, overlap)
+        assert predicted == pytest.approx(model.published, abs=0.03)
+
+
+def test_nothing_published_nothing_explained():
+    model = next(model for model in ddp_costs.models() if model.published is None)
+    with pytest.raises(ValueError, match=model.name):
+        ddp_costs.overlap_for(efficiency, model, 0.0, 1e-9)
+
+
+def test_reasons_earn_and_false_ones_cost(capsys):
+    reasons, wrong = {"a": "look at a", "b": "look at b"}, {"c": "no, not c"}
+    assert credit({"a", "b"}, reasons, wrong, 2.0, "X") == 2.0
+    assert capsys.readouterr().out == ""
+    assert credit({"a"}, reasons, wrong, 2.0, "X") == 1.0
+    assert "Missed: look at b" in capsys.readouterr().out
+    assert credit({"a", "b", "d"}, reasons, wrong, 2.0, "X") == 1.0
+    assert "'d': that is not on the menu." in capsys.readouterr().out
+    for found in (set(), {"a", "c"}, {"a", "b", "c", "d"}):
+        with pytest.raises(AssertionError, match=r"X: \d of 2 reasons"):
+            credit(found, reasons, wrong, 2.0, "X")

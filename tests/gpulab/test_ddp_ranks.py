@@ -1,0 +1,67 @@
+"""Chapter 06: what is measured with ranks has the shape that the pictures and the prose need."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpulab.chapters import ddp_nodes, ddp_ranks, ddp_ranks_pictures
+from gpulab.chapters.ddp_ranks import Backward, Bucket, Throughput
+from gpulab.timing import Timing
+
+
+def test_a_backward_pass_sends_its_buckets_in_order() -> None:
+    """And `no_sync` saves three of four all-reduces."""
+    seen = ddp_ranks.watched_backward()
+    assert [bucket.mbytes for bucket in seen.buckets] == pytest.approx([8.4] * 4, rel=0.01)
+    ready = [bucket.ready_ms for bucket in seen.buckets]
+    assert ready == sorted(ready)
+    assert all(0 < bucket.ready_ms < bucket.done_ms for bucket in seen.buckets)
+    assert list(seen.counts.values()) == [16, 4]
+
+
+def test_hidden_all_reduces_are_those_done_before_the_last_gradient() -> None:
+    buckets = [Bucket(8, 10, 20), Bucket(8, 20, 45), Bucket(8, 40, 60)]
+    assert Backward(60, buckets, {}).hidden == 1
+
+
+def test_throughput_is_of_all_ranks() -> None:
+    measured = ddp_ranks.throughputs()
+    assert [(one.ranks, one.images) for one in measured["weak"]] == [(1, 96), (2, 192)]
+    assert [(one.ranks, one.images) for one in measured["strong"]] == [(1, 96), (2, 96)]
+    assert measured["weak"][0] is measured["strong"][0]
+    assert Throughput(2, 192, Timing(96.0, 1.0, 20, "x")).images_per_second == 2000
+
+
+def test_pictures_say_what_they_show(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(ddp_ranks_pictures, "show", lambda figure, description: told.append(description))
+    monkeypatch.setattr("gpulab.diagrams.show", lambda figure, description: told.append(description))
+
+    def shard(n: int, world_size: int, rank: int, epoch: int = 0) -> list[int]:
+        return [(index + epoch) % n for index in range(rank, -(-n // world_size) * world_size, world_size)]
+
+    ddp_ranks_pictures.draw_shards(shard, 5, 2)
+    ddp_ranks_pictures.draw_backward(Backward(60, [Bucket(8.4, 10, 20), Bucket(8.4, 40, 60)], {}))
+    one, two = (Throughput(ranks, 96 * ranks, Timing(48.0, 1.0, 20, "CPU")) for ranks in (1, 2))
+    ddp_ranks_pictures.draw_throughputs({"weak": [one, two], "strong": [one, two]})
+    assert "epoch 1: rank 0 [1, 3, 0], rank 1 [2, 4, 1]" in told[0]
+    assert "1 of 2 all-reduces are over" in told[1]
+    assert "weak, 2 ranks: 4,000 images/s in steps of 192" in told[2]
+
+
+WHO = """
+import os, torch.distributed as dist
+dist.init_process_group("gloo")
+print(f"rank {dist.get_rank()} of {dist.get_world_size()} on node {os.environ['GROUP_RANK']}")
+dist.destroy_process_group()
+"""
+
+
+def test_two_launchers_make_one_group() -> None:
+    first, second = ddp_nodes.two_nodes(WHO)
+    assert (first.splitlines()[-1], second.splitlines()[-1]) == ("rank 0 of 2 on node 0", "rank 1 of 2 on node 1")
+
+
+def test_a_launcher_that_fails_is_told_with_its_last_words() -> None:
+    with pytest.raises(RuntimeError, match=r"The launchers ended with[\s\S]*node 1: "):
+        ddp_nodes.two_nodes("raise SystemExit(3)")

@@ -1,0 +1,59 @@
+"""What ranks leave is read as plain values, and nothing in it is run."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+import torch
+
+from gpulab import rank_files
+
+
+def test_texts_and_state_dicts_come_back(tmp_path: Path) -> None:
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "notes.json").write_text("[1, 2]")
+    torch.save({"a": torch.arange(3)[::2], "b": {"lr": 0.1}, 3: [None, (1, "x")]}, tmp_path / "weights.pt")
+    found = rank_files.read(tmp_path)
+    assert found["deep/notes.json"] == "[1, 2]"
+    assert found["weights.pt"]["a"].tolist() == [0, 2]
+    assert (found["weights.pt"]["b"], found["weights.pt"][3]) == ({"lr": 0.1}, [None, [1, "x"]])
+
+
+class Evil:
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return os.system, ("touch /tmp/gpulab-evil",)
+
+
+def test_code_in_a_checkpoint_is_not_run(tmp_path: Path) -> None:
+    torch.save({"a": Evil()}, tmp_path / "weights.pt")
+    assert "weights_only=True) refuses it" in rank_files.read(tmp_path)["weights.pt"]
+    assert not Path("/tmp/gpulab-evil").exists()
+
+
+def test_a_broken_archive_is_told(tmp_path: Path) -> None:
+    torch.save({"a": torch.ones(100)}, tmp_path / "weights.pt")
+    whole = (tmp_path / "weights.pt").read_bytes()
+    (tmp_path / "weights.pt").write_bytes(whole[:300])
+    assert "refuses it" in rank_files.read(tmp_path)["weights.pt"]
+
+
+def test_pipes_links_and_large_files_are_passed_over(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("/etc/passwd")
+    with (tmp_path / "large").open("wb") as file:
+        file.truncate(rank_files.MOST_BYTES + 1)
+    (tmp_path / "small").write_bytes(b"\xff!")
+    assert rank_files.read(tmp_path) == {"small": "\ufffd!"}
+
+
+def test_there_is_an_end_to_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rank_files, "MOST_FILES", 3)
+    for number in range(9):
+        (tmp_path / str(number)).write_text("x")
+    assert len(rank_files.read(tmp_path)) == 3
+
+
+def test_a_folder_that_is_gone_holds_nothing(tmp_path: Path) -> None:
+    assert rank_files.read(tmp_path / "gone") == {}

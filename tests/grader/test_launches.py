@@ -1,0 +1,233 @@
+"""A student's script is launched for the judge in a process of its own; whatever it does there stays there."""
+
+from __future__ import annotations
+
+import functools
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from minikey import make_key
+
+from grader import launches, processes, warm
+from grader.limits import Limits
+from grader.results import CellResult
+from grader.sandbox import Tier
+from grader.session import grade
+from grader.submission import from_answers
+
+TEST = """\
+from gpulab import launch
+
+run = launch.script(double, 2, environment={"CHECKPOINT": "weights.pt"}, apart=True, seconds=20)
+assert not run.problem, f"{run.problem} {[one.last_line for one in run.ranks]}"
+print([sorted(one.left) for one in run.ranks])
+assert [one.left.get("said") for one in run.ranks] == ["hello 0 of 2", "hello 1 of 2"], "nothing said"
+"""
+SAYS = """\
+import os
+with open("said", "w") as file:
+    file.write(f"hello {os.environ['RANK']} of {os.environ['WORLD_SIZE']}")
+"""
+GLOO = """\
+import os, torch, torch.distributed as dist
+dist.init_process_group("gloo")
+there = torch.ones(3) + dist.get_rank()
+dist.all_reduce(there)
+assert there.tolist() == [3.0, 3.0, 3.0]
+if dist.get_rank() == 0:
+    torch.save({"weight": there, "name": "a net"}, os.environ["CHECKPOINT"])
+dist.destroy_process_group()
+"""
+LIMITS = Limits(launch_seconds=4)
+BRIEF = {"ignores signals": Limits(launch_seconds=1), "stops who started it": Limits(test_seconds=3)}
+
+
+@functools.cache
+def parent(tier: Tier) -> processes.Parent:
+    return processes.Parent((*warm.LIGHT_MODULES, "torch", "torch.distributed"), tier)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _end_parents() -> Iterator[None]:
+    yield
+    for tier in Tier:
+        parent(tier).close()
+    parent.cache_clear()
+
+
+def cell(
+    script: str, test: str = TEST, tier: Tier = Tier.NAMESPACES, solution: str = "", limits: Limits = LIMITS
+) -> CellResult:
+    key = make_key()
+    cells = tuple(replace(one, source=test) if one.grade_id == "double_test" else one for one in key.cells)
+    key = replace(key, cells=cells)
+    submission = from_answers(key, {"double": solution or f"double = {script!r}"})
+    only = frozenset({"double_test"})
+    (result,) = grade(submission, key, student="s", seed=1, limits=limits, only=only, parent=parent(tier)).cells
+    return result
+
+
+@pytest.mark.parametrize("tier", list(Tier), ids=str)
+def test_ranks_find_each_other_in_every_tier(tier: Tier) -> None:
+    """gloo over loopback alone; a saved state dict comes back as a plain value."""
+    test = f"{TEST.partition('print(')[0]}weights = run.ranks[0].left['weights.pt']\n"
+    test += "assert (weights['weight'].tolist(), weights['name']) == ([3.0, 3.0, 3.0], 'a net'), weights\n"
+    test += "assert run.ranks[1].left == {}, 'rank 1 saved too'\n"
+    result = cell(GLOO, test, tier)
+    assert (result.verdict.value, result.message) == ("passed", "")
+
+
+def test_what_each_rank_left_is_its_own() -> None:
+    result = cell(SAYS)
+    assert (result.verdict.value, result.message) == ("passed", "")
+    assert result.outputs[0]["text"] == "[['said'], ['said']]\n"
+
+
+def test_a_script_sees_nothing_of_the_judges() -> None:
+    """Its file system is the student's, and the test's source is nowhere in it, nor in the process that starts it."""
+    script = SAYS + (
+        "import pathlib\n"
+        f"course = pathlib.Path({str(processes.PACKAGES)!r})\n"
+        "assert not any((course / name).exists() for name in ('solutions', 'tests'))\n"
+        "try:\n"
+        "    memory = open(f'/proc/{os.getppid()}/mem', 'rb', 0)\n"
+        "    for line in open(f'/proc/{os.getppid()}/maps'):\n"
+        "        start, end = (int(number, 16) for number in line.split()[0].split('-'))\n"
+        "        memory.seek(start)\n"
+        "        try: held = memory.read(end - start) if 'rw-p' in line else b''\n"
+        "        except OSError: held = b''\n"
+        "        assert ('noth' + 'ing said').encode() not in held\n"
+        "except PermissionError: pass\n"
+    )
+    result = cell(script)
+    assert (result.verdict.value, result.message) == ("passed", "")
+
+
+HOSTILE = {
+    "kills its sibling": (
+        SAYS + "import signal, time\nif os.environ['RANK'] == '0':\n    time.sleep(0.3)\n"
+        "    for name in os.listdir('/proc'):\n"
+        "        if name.isdigit() and int(name) not in (1, os.getpid(), os.getppid()):\n"
+        "            try: os.kill(int(name), 9)\n"
+        "            except OSError: pass\n"
+        "time.sleep(20)",
+        ("failed", "Rank 1 was ended by SIGKILL"),
+    ),
+    "kills everything": (SAYS + "os.kill(-1, 9)", ("crashed", "the process ended during the call")),
+    "stops who started it": (
+        SAYS + "import time\nos.kill(os.getppid(), 19)\ntime.sleep(30)",
+        ("timed out", "no answer within"),
+    ),
+    "prints for ever": (SAYS + "while True: print('x' * 100_000)", ("failed", "printed more than 20 MB")),
+    "ignores signals": (
+        SAYS + "import signal, time\nfor number in (15, 6, 2): signal.signal(number, signal.SIG_IGN)\ntime.sleep(30)",
+        ("failed", "After 1 s ranks 0, 1 still ran"),
+    ),
+    "leaves an orphan": (
+        SAYS + "import time\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0: time.sleep(3600)\n"
+        "    os._exit(0)\nos.wait()",
+        ("passed", ""),
+    ),
+    "leaves a pipe, a link and much data": (
+        SAYS + "os.mkfifo('weights.pt')\nos.symlink('/etc/passwd', 'link')\nopen('big', 'wb').truncate(90_000_000)",
+        ("passed", ""),
+    ),
+    "writes outside": (SAYS + "open('/usr/mine', 'w')", ("failed", "exit code 1")),
+    "saves code": (
+        SAYS + "import torch\nclass Evil:\n    def __reduce__(self): return os.system, ('touch /tmp/evil',)\n"
+        "torch.save({'a': Evil()}, 'weights.pt')",
+        ("passed", ""),
+    ),
+    "is no Python": ("def broken(:\n    pass", ("failed", "The script is no Python: line 1")),
+    "nests too deep to be compiled": ("(" * 5000 + ")" * 5000, ("failed", "The script is no Python")),
+    "is no text": (None, ("failed", "")),
+    "lies to the judge": (
+        SAYS + "import re, struct, json, socket\nfor fd in range(3, 200):\n"
+        "    try: os.write(fd, b'\\x00\\x00\\x00\\x02{}' * 10)\n    except OSError: pass",
+        ("passed", ""),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_whatever_a_script_does_costs_itself_only(name: str) -> None:
+    script, (verdict, message) = HOSTILE[name]
+    started = time.monotonic()
+    result = cell(script or "", solution="double = 7" if script is None else "", limits=BRIEF.get(name, LIMITS))
+    assert time.monotonic() - started < 20
+    assert (result.verdict.value, message in result.message) == (verdict, True), result.message
+    assert not Path("/tmp/evil").exists()
+    deadline = time.monotonic() + 5
+    while left_over() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert left_over() == []
+
+
+def left_over() -> list[str]:
+    """Folders of students that were not cleaned up: each process of theirs has one, for as long as it lives."""
+    return [str(path) for path in Path(tempfile.gettempdir()).glob(f"{processes.FOLDERS}{os.getpid()}-*")]
+
+
+RING = """\
+from gpulab import launch
+
+def double(x):
+    def rank(rank, world_size, number):
+        import torch, torch.distributed as dist
+        mine, theirs = torch.tensor([number]), torch.zeros(1)
+        {order}
+        return float(mine + theirs)
+    return launch.ranks(rank, [(x,), (x,)])
+"""
+RIGHT_ORDER = "waiting = dist.isend(mine, 1 - rank); dist.recv(theirs, 1 - rank); waiting.wait()"
+COUNTS = """\
+from gpulab import launch
+with launch.listening() as sent:
+    answer = double(2.0)
+assert answer == [4.0, 4.0], answer
+assert [one["messages"] for one in sent] == [1, 1], sent
+assert [one["bytes"] for one in sent] == [4, 4], sent
+assert sent[0]["to"] == [1]
+"""
+
+
+def test_a_function_may_start_ranks_and_what_they_send_is_counted() -> None:
+    result = cell("", COUNTS, solution=RING.format(order=RIGHT_ORDER))
+    assert (result.verdict.value, result.message) == ("passed", "")
+
+
+def test_a_cell_that_launches_by_another_name_is_our_fault() -> None:
+    """Nothing of the student's is ever run in the judge: the cell has to say `launch.script(` itself."""
+    test = "from gpulab.launch import script as run\nrun('print(1)', 1)"
+    assert cell(SAYS, test).verdict.value == "harness error"
+
+
+RANK = {"exit_code": 0, "output": "", "waits_in": "", "left": {}}
+NONSENSE = [
+    None,
+    {},
+    {"ranks": [RANK], "seconds": 1.0, "problem": ""},
+    {"ranks": [RANK, {**RANK, "exit_code": "0"}], "seconds": 1.0, "problem": ""},
+    {"ranks": [RANK, {**RANK, "left": [1]}], "seconds": 1.0, "problem": ""},
+    {"ranks": [RANK, {**RANK, "left": {1: "x"}}], "seconds": 1.0, "problem": ""},
+    {"ranks": [RANK, {**RANK, "exit_code": 1}], "seconds": 1.0, "problem": ""},
+    {"ranks": [RANK, RANK], "seconds": "soon", "problem": ""},
+]
+
+
+@pytest.mark.parametrize("plain", NONSENSE)
+def test_a_run_that_cannot_be_is_not_believed(plain: object) -> None:
+    """Whoever answers may be the student's script."""
+    with pytest.raises((KeyError, TypeError, ValueError)):
+        launches._run(plain, 2)
+
+
+def test_a_run_that_can_be_is_one() -> None:
+    run = launches._run({"ranks": [RANK, RANK], "seconds": 1, "problem": ""}, 2)
+    assert ([one.rank for one in run.ranks], run.seconds, run.problem) == ([0, 1], 1.0, "")
+    assert launches._run({"ranks": [], "seconds": 1, "problem": "no Python"}, 2).problem == "no Python"
