@@ -59,7 +59,20 @@ def to_host(x):
     return host
 
 
-# %% wrong gpu: synchronises before the copy instead of after it — says "pinned"
+# %% wrong gpu: synchronises before the copy instead of after it — says "before the copy"
+import torch
+
+from gpulab import synchronize
+
+
+def to_host(x):
+    host = torch.empty(x.shape, dtype=x.dtype, pin_memory=x.is_cuda)
+    synchronize()
+    host.copy_(x, non_blocking=True)
+    return host
+
+
+# %% wrong gpu: synchronises, then blocks, into pageable memory — says "pinned"
 import torch
 
 from gpulab import synchronize

@@ -110,14 +110,9 @@ def _waited(x: torch.Tensor) -> torch.Tensor:
     return host.copy_(x)
 
 
-def _as_it_is(output: Any) -> Any:
-    """What lies in the host's memory at this moment; a result on the device is left where it is."""
-    tensor = torch.as_tensor(output)
-    return tensor if tensor.is_cuda else tensor.clone()
-
-
 def _sampled(output: Any) -> Any:
-    # A copy of the whole would take longer than what is still on its way.
+    """Of what lies in the host's memory at this moment, every so many elements; what is on the device stays there."""
+    # A copy of the whole would take longer than what is still on its way, and so arrive behind it at every element.
     tensor = torch.as_tensor(output)
     return tensor if tensor.is_cuda else tensor[..., ::SAMPLED].clone()
 
@@ -145,8 +140,11 @@ OVERLAP = Contest(inputs=_batches, reference=serial, probe=on_host)
 AT_ONCE = Contest(inputs=_batches, reference=serial, probe=on_host, keep=_sampled)
 """What `overlapped` has in its result at the moment when it returns, every so many elements; the same sizes."""
 
-LATE = Contest(inputs=_late, reference=_waited, probe=on_host, keep=_as_it_is)
-"""What `to_host` has in its result at the moment when it returns, behind a slow kernel; size `elements`."""
+LATE = Contest(inputs=_late, reference=_waited, probe=on_host, keep=_sampled)
+"""What `to_host` has in its result at the moment when it returns, every so many elements, behind a slow kernel.
+
+Size `elements`: so many that the copy takes longer than looking does, or who waits for the kernel alone gets by.
+"""
 
 PINNED = Contest(inputs=_late, reference=_waited, keep=_whether_pinned)
 """Whether `to_host` gives pinned memory; size `elements`."""

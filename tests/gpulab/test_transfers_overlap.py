@@ -61,10 +61,22 @@ def test_right_every_time_is_one_and_never_is_none() -> None:
     for name in ("OVERLAP", "AT_ONCE"):
         assert contest.same(two_lanes, f"{WHERE}:{name}", times=3, **SMALL) == 1.0
     assert contest.same(unwaited, f"{WHERE}:AT_ONCE", times=3, **SMALL) == 0.0
-    assert contest.same(lambda x: x.clone(), f"{WHERE}:LATE", times=2, elements=50) == 1.0
-    assert contest.same(lambda x: x + 1, f"{WHERE}:LATE", times=2, elements=50) == 0.0
+    late: dict[str, Any] = {"times": 2, "tolerance": 1e-4, "elements": 50_000}
+    assert contest.same(lambda x: x.clone(), f"{WHERE}:LATE", **late) == 1.0
+    assert contest.same(lambda x: x + 1, f"{WHERE}:LATE", **late) == 0.0
     with pytest.raises(ValueError, match="times"):
         contest.same(two_lanes, f"{WHERE}:OVERLAP", times=0, **SMALL)
+
+
+@pytest.mark.parametrize("name", ["LATE", "AT_ONCE"])
+def test_a_result_is_looked_at_quicker_than_it_can_arrive(name: str) -> None:
+    """A few elements up to its end are taken at once, and what arrives later no longer counts."""
+    host = torch.zeros(1 << 20)
+    keep = contest.find(f"{WHERE}:{name}").keep
+    assert keep is not None
+    kept = keep(host)
+    host.fill_(1.0)
+    assert 1000 < kept.numel() < 1100 and not kept.any()
 
 
 def test_one_wrong_batch_is_seen() -> None:
@@ -184,6 +196,7 @@ def test_the_row_of_to_host(
 ) -> None:
     def same(yours: Any, where: str, **size: Any) -> float:
         assert contest.find(where) in (transfers_contests.LATE, transfers_contests.PINNED)
+        assert 4 * size["elements"] >= 1 << 28  # the cable has to take longer than a look at the result
         return late if where.endswith("LATE") else pinned
 
     monkeypatch.setattr(contest, "same", same)
