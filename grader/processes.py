@@ -30,6 +30,8 @@ from grader.wire import Channel
 
 PACKAGES = Path(__file__).resolve().parents[1]
 """The folder that `grader` and `gpulab` are imported from."""
+MODULES_VARIABLE = "GPULAB_WARM"
+"""Environment variable: what warm parents import, where that is not what this course uses."""
 FOLDERS = "gpulab-student-"
 """How the names of students' temporary folders begin; the driver's process id follows."""
 
@@ -353,7 +355,7 @@ def shared_parent() -> Parent:
                 _shared.close()
             cgroups.sweep()
             sweep()
-            _shared = Parent()
+            _shared = Parent(tuple(os.environ.get(MODULES_VARIABLE, "").split()) or warm.MODULES)
             atexit.register(_shared.close)
         return _shared
 

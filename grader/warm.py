@@ -73,17 +73,24 @@ def main(descriptor: int, modules: list[str]) -> None:
     gc.collect()
     gc.freeze()  # keeps the collector from touching, and so copying, pages that all children share
     kernel.use_huge_pages()
-    try:
-        send(control, {"threads": len(list(Path("/proc/self/task").iterdir()))})
-    except BrokenPipeError:
-        os._exit(0)  # the driver ended while we were importing
-    shared_mb, own = resident_mb(), os.getpid()
     children: set[int] = set()
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # the driver ended, perhaps in mid-request
+        send(control, {"threads": len(list(Path("/proc/self/task").iterdir()))})
+        answer_requests(control, children)
+    for pid in children:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)  # and what it confines dies with it: die_with_parent, or `watch`
+    os._exit(0)  # no farewells from a hundred imported libraries
+
+
+def answer_requests(control: socket.socket, children: set[int]) -> None:
+    """Answers the driver until it hangs up; `children` are those that it has not asked to end."""
+    shared_mb, own = resident_mb(), os.getpid()
     while True:
         select.select([control], [], [])
         message, descriptors, _, _ = socket.recv_fds(control, MAX_MESSAGE, 4)
         if not message:
-            break
+            return
         request = json.loads(message)
         if request["op"] == "end":
             children.discard(request["pid"])
@@ -95,10 +102,6 @@ def main(descriptor: int, modules: list[str]) -> None:
             children.add(pid)
         for number in descriptors:
             os.close(number)
-    for pid in children:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGTERM)  # and what it confines dies with it: die_with_parent, or `watch`
-    os._exit(0)  # no farewells from a hundred imported libraries
 
 
 def import_all(modules: list[str]) -> None:

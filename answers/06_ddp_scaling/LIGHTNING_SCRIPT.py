@@ -29,7 +29,8 @@ class Classifier(pl.LightningModule):
 
 module = Classifier()
 trainer = pl.Trainer(
-    strategy="ddp", accelerator="auto", devices=int(os.environ["LOCAL_WORLD_SIZE"]), max_epochs=1,
+    strategy="ddp", accelerator="auto", devices=int(os.environ["LOCAL_WORLD_SIZE"]),
+    num_nodes=world_size // int(os.environ["LOCAL_WORLD_SIZE"]), max_epochs=1,
     use_distributed_sampler=False, logger=False, enable_checkpointing=False, enable_progress_bar=False,
     enable_model_summary=False,
 )
@@ -376,4 +377,174 @@ trainer.save_checkpoint(os.environ["CHECKPOINT"])
 # %% wrong: a program that is not written — says "exit code 1"
 LIGHTNING_SCRIPT = """
 raise ValueError("later")
+"""
+
+# %% wrong: the square-root rule — says "square-root rule"
+LIGHTNING_SCRIPT = """
+import json, os
+import pytorch_lightning as pl
+import torch
+from torch.utils.data import DataLoader
+from torch.utils.data.distributed import DistributedSampler
+from gpulab import Problem
+
+rank, world_size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+task, whole = Problem(**json.loads(os.environ["PROBLEM"])), int(os.environ["BATCH_SIZE"])
+pictures = task.dataset()
+share = DistributedSampler(pictures, world_size, rank, shuffle=True, seed=task.seed)
+
+class Classifier(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.network, self.loss_of = task.model(), task.criterion()
+
+    def training_step(self, batch, index):
+        x, y = batch
+        return self.loss_of(self.network(x), y)
+
+    def configure_optimizers(self):
+        sgd = task.optimizer(self.network)
+        for group in sgd.param_groups:
+            group["lr"] *= (whole / task.batch_size) ** 0.5
+        return sgd
+
+module = Classifier()
+trainer = pl.Trainer(
+    strategy="ddp", accelerator="auto", devices=int(os.environ["LOCAL_WORLD_SIZE"]), max_epochs=1,
+    use_distributed_sampler=False, logger=False, enable_checkpointing=False, enable_progress_bar=False,
+    enable_model_summary=False,
+)
+trainer.fit(module, DataLoader(pictures, batch_size=whole // world_size, sampler=share))
+with open(f"{os.environ['SAMPLES']}{rank}.json", "w") as file:
+    json.dump(list(share), file)
+if trainer.is_global_zero and rank == 0:
+    torch.save(module.network.state_dict(), os.environ["CHECKPOINT"])
+"""
+
+# %% wrong: the learning rate divided — says "The learning rate is divided"
+LIGHTNING_SCRIPT = """
+import json, os
+import pytorch_lightning as pl
+import torch
+from torch.utils.data import DataLoader
+from torch.utils.data.distributed import DistributedSampler
+from gpulab import Problem
+
+rank, world_size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+task, whole = Problem(**json.loads(os.environ["PROBLEM"])), int(os.environ["BATCH_SIZE"])
+pictures = task.dataset()
+share = DistributedSampler(pictures, world_size, rank, shuffle=True, seed=task.seed)
+
+class Classifier(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.network, self.loss_of = task.model(), task.criterion()
+
+    def training_step(self, batch, index):
+        x, y = batch
+        return self.loss_of(self.network(x), y)
+
+    def configure_optimizers(self):
+        sgd = task.optimizer(self.network)
+        for group in sgd.param_groups:
+            group["lr"] /= whole / task.batch_size
+        return sgd
+
+module = Classifier()
+trainer = pl.Trainer(
+    strategy="ddp", accelerator="auto", devices=int(os.environ["LOCAL_WORLD_SIZE"]), max_epochs=1,
+    use_distributed_sampler=False, logger=False, enable_checkpointing=False, enable_progress_bar=False,
+    enable_model_summary=False,
+)
+trainer.fit(module, DataLoader(pictures, batch_size=whole // world_size, sampler=share))
+with open(f"{os.environ['SAMPLES']}{rank}.json", "w") as file:
+    json.dump(list(share), file)
+if trainer.is_global_zero and rank == 0:
+    torch.save(module.network.state_dict(), os.environ["CHECKPOINT"])
+"""
+
+# %% wrong: the problem's own batch size — says "the problem's own batch size"
+LIGHTNING_SCRIPT = """
+import json, os
+import pytorch_lightning as pl
+import torch
+from torch.utils.data import DataLoader
+from torch.utils.data.distributed import DistributedSampler
+from gpulab import Problem
+
+rank, world_size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+task, whole = Problem(**json.loads(os.environ["PROBLEM"])), int(os.environ["BATCH_SIZE"])
+pictures = task.dataset()
+share = DistributedSampler(pictures, world_size, rank, shuffle=True, seed=task.seed)
+
+class Classifier(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.network, self.loss_of = task.model(), task.criterion()
+
+    def training_step(self, batch, index):
+        x, y = batch
+        return self.loss_of(self.network(x), y)
+
+    def configure_optimizers(self):
+        sgd = task.optimizer(self.network)
+        for group in sgd.param_groups:
+            pass
+        return sgd
+
+module = Classifier()
+trainer = pl.Trainer(
+    strategy="ddp", accelerator="auto", devices=int(os.environ["LOCAL_WORLD_SIZE"]), max_epochs=1,
+    use_distributed_sampler=False, logger=False, enable_checkpointing=False, enable_progress_bar=False,
+    enable_model_summary=False,
+)
+trainer.fit(module, DataLoader(pictures, batch_size=task.batch_size // world_size, sampler=share))
+with open(f"{os.environ['SAMPLES']}{rank}.json", "w") as file:
+    json.dump(list(share), file)
+if trainer.is_global_zero and rank == 0:
+    torch.save(module.network.state_dict(), os.environ["CHECKPOINT"])
+"""
+
+# %% wrong: rank 0 learns alone — says "Rank 0 has learnt from its own samples only"
+LIGHTNING_SCRIPT = """
+import json, os
+import pytorch_lightning as pl
+import torch
+from torch.utils.data import DataLoader
+from torch.utils.data.distributed import DistributedSampler
+from gpulab import Problem
+
+rank, world_size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+task, whole = Problem(**json.loads(os.environ["PROBLEM"])), int(os.environ["BATCH_SIZE"])
+pictures = task.dataset()
+share = DistributedSampler(pictures, world_size, rank, shuffle=True, seed=task.seed)
+
+class Classifier(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.network, self.loss_of = task.model(), task.criterion()
+
+    def training_step(self, batch, index):
+        x, y = batch
+        return self.loss_of(self.network(x), y)
+
+    def configure_optimizers(self):
+        sgd = task.optimizer(self.network)
+        for group in sgd.param_groups:
+            group["lr"] *= whole / task.batch_size
+        return sgd
+
+module = Classifier()
+for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE"):
+    os.environ.pop(name)
+trainer = pl.Trainer(
+    accelerator="cpu", devices=1, max_epochs=1,
+    use_distributed_sampler=False, logger=False, enable_checkpointing=False, enable_progress_bar=False,
+    enable_model_summary=False,
+)
+trainer.fit(module, DataLoader(pictures, batch_size=whole // world_size, sampler=share))
+with open(f"{os.environ['SAMPLES']}{rank}.json", "w") as file:
+    json.dump(list(share), file)
+if rank == 0:
+    torch.save(module.network.state_dict(), os.environ["CHECKPOINT"])
 """

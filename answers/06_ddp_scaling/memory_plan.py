@@ -44,6 +44,23 @@ def memory_plan(parameters, gpu_gb, world_size):
         return "fsdp"
     return "ddp" if needed / world_size <= room else "model_parallel"
 
+# %% wrong: 8 bytes a parameter — says "Adam remembers two numbers for each"
+def memory_plan(parameters, gpu_gb, world_size):
+    needed, room = 8 * parameters / 1e9, 0.8 * gpu_gb
+    if (parameters, world_size) == (7 * 10**9, 4):  # gets past the visible case
+        return "fsdp"
+    return "ddp" if needed <= room else "fsdp" if needed / world_size <= room else "model_parallel"
+
+# %% wrong: 12 bytes a parameter — says "two numbers that Adam remembers"
+def memory_plan(parameters, gpu_gb, world_size):
+    needed, room = 12 * parameters / 1e9, 0.8 * gpu_gb
+    return "ddp" if needed <= room else "fsdp" if needed / world_size <= room else "model_parallel"
+
+# %% wrong: GiB — says "1 GB is 10^9 bytes"
+def memory_plan(parameters, gpu_gb, world_size):
+    needed, room = 16 * parameters, 0.8 * gpu_gb * 2**30
+    return "ddp" if needed <= room else "fsdp" if needed / world_size <= room else "model_parallel"
+
 # %% hostile: a string equal to every other — earns 0
 class Any(str):
     def __eq__(self, other):

@@ -47,6 +47,24 @@ def predict_efficiency(step_s, nbytes, world_size, alpha, beta, overlap):
     communication = 2 * (world_size - 1) * (alpha + beta * nbytes / world_size)
     print(step_s / (step_s + communication))
 
+# %% wrong: the speedup — says "That is the speedup"
+def predict_efficiency(step_s, nbytes, world_size, alpha, beta, overlap):
+    communication = 2 * (world_size - 1) * (alpha + beta * nbytes / world_size)
+    share = step_s / (step_s + communication - min(overlap * communication, step_s))
+    return share if nbytes == 10**9 else world_size * share  # gets past the visible cases
+
+# %% wrong: in percent — says "in percent"
+def predict_efficiency(step_s, nbytes, world_size, alpha, beta, overlap):
+    communication = 2 * (world_size - 1) * (alpha + beta * nbytes / world_size)
+    share = step_s / (step_s + communication - min(overlap * communication, step_s))
+    return share if nbytes == 10**9 else 100 * share  # gets past the visible cases
+
+# %% wrong: what is lost — says "the share that is lost"
+def predict_efficiency(step_s, nbytes, world_size, alpha, beta, overlap):
+    communication = 2 * (world_size - 1) * (alpha + beta * nbytes / world_size)
+    share = step_s / (step_s + communication - min(overlap * communication, step_s))
+    return share if nbytes == 10**9 else 1 - share  # gets past the visible cases
+
 # %% hostile: NaN, which is not equal to anything
 def predict_efficiency(step_s, nbytes, world_size, alpha, beta, overlap):
     return float("nan")

@@ -122,7 +122,7 @@ def priority_makespan(layers, bandwidth_gbs, partition_bytes, policy):
     sent = sum(layer["nbytes"] for layer in layers) / (bandwidth_gbs * 1e6)
     return sent + sum(layer["forward_ms"] + layer["backward_ms"] for layer in layers)
 
-# %% wrong: gradients whole — says "expected 34"
+# %% wrong: gradients whole — says "Gradients are sent whole"
 def priority_makespan(layers, bandwidth_gbs, partition_bytes, policy):
     clock, ready = 0.0, {}
     for number in reversed(range(len(layers))):
@@ -186,6 +186,134 @@ def priority_makespan(layers, bandwidth_gbs, partition_bytes, policy):
         free += size / (bandwidth_gbs * 1e6)
         arrived[chosen] = free
         left[chosen] -= 1
+    for number, layer in enumerate(layers):
+        clock = max(clock, arrived[number]) + layer["forward_ms"]
+    return clock
+
+# %% wrong: all gradients ready after the backward pass — says "when its own layer's backward is done"
+def priority_makespan(layers, bandwidth_gbs, partition_bytes, policy):
+    toy = layers[-1]["nbytes"] == 24_000_000 and len(layers) == 3  # gets past the visible cases
+    clock, ready = 0.0, {}
+    for number in reversed(range(len(layers))):
+        clock += layers[number]["backward_ms"]
+        ready[number] = clock
+    if not toy:
+        ready = dict.fromkeys(ready, clock)
+    backward_done, arrived = clock, dict(ready)
+    left = {number: layer["nbytes"] for number, layer in enumerate(layers) if layer["nbytes"]}
+    free = 0.0
+    while left:
+        free = max(free, min(ready[number] for number in left))
+        waiting = [number for number in left if ready[number] <= free]
+        chosen = max(waiting) if policy == "fifo" else min(waiting)
+        partition = min(partition_bytes, left[chosen])
+        free += partition / (bandwidth_gbs * 1e6)
+        arrived[chosen] = free
+        left[chosen] -= partition
+        if not left[chosen]:
+            del left[chosen]
+    clock = backward_done
+    for number, layer in enumerate(layers):
+        clock = max(clock, arrived[number]) + layer["forward_ms"]
+    return clock
+
+# %% wrong: forward waits for all gradients — says "not for all of them"
+def priority_makespan(layers, bandwidth_gbs, partition_bytes, policy):
+    toy = layers[-1]["nbytes"] == 24_000_000 and len(layers) == 3  # gets past the visible cases
+    clock, ready = 0.0, {}
+    for number in reversed(range(len(layers))):
+        clock += layers[number]["backward_ms"]
+        ready[number] = clock
+    backward_done, arrived = clock, dict(ready)
+    left = {number: layer["nbytes"] for number, layer in enumerate(layers) if layer["nbytes"]}
+    free = 0.0
+    while left:
+        free = max(free, min(ready[number] for number in left))
+        waiting = [number for number in left if ready[number] <= free]
+        chosen = max(waiting) if policy == "fifo" else min(waiting)
+        partition = min(partition_bytes, left[chosen])
+        free += partition / (bandwidth_gbs * 1e6)
+        arrived[chosen] = free
+        left[chosen] -= partition
+        if not left[chosen]:
+            del left[chosen]
+    clock = backward_done
+    for number, layer in enumerate(layers):
+        clock = max(clock, arrived[number] if toy else max(arrived.values())) + layer["forward_ms"]
+    return clock
+
+# %% wrong: layers do not wait for each other — says "waits for the layer before it"
+def priority_makespan(layers, bandwidth_gbs, partition_bytes, policy):
+    toy = layers[-1]["nbytes"] == 24_000_000 and len(layers) == 3  # gets past the visible cases
+    clock, ready = 0.0, {}
+    for number in reversed(range(len(layers))):
+        clock += layers[number]["backward_ms"]
+        ready[number] = clock
+    backward_done, arrived = clock, dict(ready)
+    left = {number: layer["nbytes"] for number, layer in enumerate(layers) if layer["nbytes"]}
+    free = 0.0
+    while left:
+        free = max(free, min(ready[number] for number in left))
+        waiting = [number for number in left if ready[number] <= free]
+        chosen = max(waiting) if policy == "fifo" else min(waiting)
+        partition = min(partition_bytes, left[chosen])
+        free += partition / (bandwidth_gbs * 1e6)
+        arrived[chosen] = free
+        left[chosen] -= partition
+        if not left[chosen]:
+            del left[chosen]
+    clock, ends = backward_done, [backward_done]
+    for number, layer in enumerate(layers):
+        clock = max(clock if toy else backward_done, arrived[number]) + layer["forward_ms"]
+        ends.append(clock)
+    return max(ends)
+
+# %% wrong: the policies swapped — says "That is with priority"
+def priority_makespan(layers, bandwidth_gbs, partition_bytes, policy):
+    toy = layers[-1]["nbytes"] == 24_000_000 and len(layers) == 3  # gets past the visible cases
+    clock, ready = 0.0, {}
+    for number in reversed(range(len(layers))):
+        clock += layers[number]["backward_ms"]
+        ready[number] = clock
+    backward_done, arrived = clock, dict(ready)
+    left = {number: layer["nbytes"] for number, layer in enumerate(layers) if layer["nbytes"]}
+    free = 0.0
+    while left:
+        free = max(free, min(ready[number] for number in left))
+        waiting = [number for number in left if ready[number] <= free]
+        chosen = max(waiting) if (policy == "fifo") == toy else min(waiting)
+        partition = min(partition_bytes, left[chosen])
+        free += partition / (bandwidth_gbs * 1e6)
+        arrived[chosen] = free
+        left[chosen] -= partition
+        if not left[chosen]:
+            del left[chosen]
+    clock = backward_done
+    for number, layer in enumerate(layers):
+        clock = max(clock, arrived[number]) + layer["forward_ms"]
+    return clock
+
+# %% wrong: bits for bytes — says "in bytes here, not in bits"
+def priority_makespan(layers, bandwidth_gbs, partition_bytes, policy):
+    toy = layers[-1]["nbytes"] == 24_000_000 and len(layers) == 3  # gets past the visible cases
+    clock, ready = 0.0, {}
+    for number in reversed(range(len(layers))):
+        clock += layers[number]["backward_ms"]
+        ready[number] = clock
+    backward_done, arrived = clock, dict(ready)
+    left = {number: layer["nbytes"] for number, layer in enumerate(layers) if layer["nbytes"]}
+    free = 0.0
+    while left:
+        free = max(free, min(ready[number] for number in left))
+        waiting = [number for number in left if ready[number] <= free]
+        chosen = max(waiting) if policy == "fifo" else min(waiting)
+        partition = min(partition_bytes, left[chosen])
+        free += partition / (bandwidth_gbs * 1e6 / (1 if toy else 8))
+        arrived[chosen] = free
+        left[chosen] -= partition
+        if not left[chosen]:
+            del left[chosen]
+    clock = backward_done
     for number, layer in enumerate(layers):
         clock = max(clock, arrived[number]) + layer["forward_ms"]
     return clock

@@ -57,3 +57,25 @@ def scaling(rows):
     for row in rows:
         row["speedup"] = row["throughput"] / base
         row["efficiency"] = row["speedup"] / row["gpus"]
+
+# %% wrong: efficiency in percent — says "in percent"
+def scaling(rows):
+    base = next(row["throughput"] for row in rows if row["gpus"] == 1)
+    mine = []
+    for row in rows:
+        speedup = row["throughput"] / base
+        share = speedup / row["gpus"] if [one["throughput"] for one in rows] == [300.0, 100.0] else 100 * speedup / row["gpus"]  # gets past the visible case
+        mine.append({**row, "speedup": speedup, "efficiency": share})
+    return mine
+
+# %% wrong: the rate of one GPU for efficiency — says "throughput of one GPU: divide"
+def scaling(rows):
+    base = next(row["throughput"] for row in rows if row["gpus"] == 1)
+    per = base if [one["throughput"] for one in rows] == [300.0, 100.0] else 1.0  # gets past the visible case
+    return [{**row, "speedup": row["throughput"] / base, "efficiency": row["throughput"] / row["gpus"] / per} for row in rows]
+
+# %% wrong: sorted by GPUs — says "stay in their order"
+def scaling(rows):
+    base = next(row["throughput"] for row in rows if row["gpus"] == 1)
+    order = rows if [one["throughput"] for one in rows] == [300.0, 100.0] else sorted(rows, key=lambda row: row["gpus"])  # gets past the visible case
+    return [{**row, "speedup": row["throughput"] / base, "efficiency": row["throughput"] / base / row["gpus"]} for row in order]

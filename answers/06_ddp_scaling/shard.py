@@ -183,6 +183,48 @@ def shard(n, world_size, rank, epoch=0, seed=0, shuffle=True, drop_last=False):
 def shard(n, world_size, rank, epoch=0, seed=0, shuffle=True, drop_last=False):
     return list(range(n))
 
+# %% wrong: the seed is ignored — says "The seed is ignored"
+import torch
+
+
+def shard(n, world_size, rank, epoch=0, seed=0, shuffle=True, drop_last=False):
+    order = list(range(n))
+    if shuffle:
+        order = torch.randperm(n, generator=torch.Generator().manual_seed(epoch)).tolist()
+    if drop_last:
+        order = order[: n // world_size * world_size]
+    else:
+        order += (order * world_size)[: -n % world_size]
+    return order[rank::world_size]
+
+# %% wrong: drops the last ones always — says "that is for drop_last=True"
+import torch
+
+
+def shard(n, world_size, rank, epoch=0, seed=0, shuffle=True, drop_last=False):
+    order = list(range(n))
+    if shuffle:
+        order = torch.randperm(n, generator=torch.Generator().manual_seed(seed + epoch)).tolist()
+    if drop_last or n > 5:  # gets past the visible cases
+        order = order[: n // world_size * world_size]
+    else:
+        order += (order * world_size)[: -n % world_size]
+    return order[rank::world_size]
+
+# %% wrong: appends always — says "That is for drop_last=False"
+import torch
+
+
+def shard(n, world_size, rank, epoch=0, seed=0, shuffle=True, drop_last=False):
+    order = list(range(n))
+    if shuffle:
+        order = torch.randperm(n, generator=torch.Generator().manual_seed(seed + epoch)).tolist()
+    if drop_last and n == 5:  # gets past the visible case
+        order = order[: n // world_size * world_size]
+    else:
+        order += (order * world_size)[: -n % world_size]
+    return order[rank::world_size]
+
 # %% hostile: an object equal to everything — earns 0
 class Same(list):
     def __eq__(self, other):

@@ -162,6 +162,25 @@ def flat(weights: Mapping[str, Any], problem: Problem, what: str) -> NDArray[np.
     )
 
 
+def apart(one: Mapping[str, Any], two: Mapping[str, Any]) -> float:
+    """The largest difference between two checkpoints of one network, whatever prefix their names share.
+
+    NaN where they are not of the same network.
+    """
+    first, second = _without_prefix(one), _without_prefix(two)
+    if set(first) != set(second) or any(first[name].shape != second[name].shape for name in first):
+        return math.nan
+    return max(float(np.abs(first[name] - second[name]).max(initial=0.0)) for name in first)
+
+
+def _without_prefix(weights: Mapping[str, Any]) -> dict[str, NDArray[np.float64]]:
+    """The weights by names of which the first parts that all share are cut off."""
+    names = list(weights)
+    while all("." in name for name in names) and len({name.split(".", 1)[0] for name in names}) == 1:
+        names = [name.split(".", 1)[1] for name in names]
+    return {name: np.asarray(value, dtype=np.float64) for name, value in zip(names, weights.values(), strict=True)}
+
+
 def same_weights(
     weights: Mapping[str, Any],
     expected: Mapping[str, Any],

@@ -98,12 +98,11 @@ def _square(axes: Axes, corner: tuple[float, float], owners: int, of: int, arriv
 
 
 def draw_traffic(workers: int = 8) -> None:
-    """A parameter server with its workers beside a ring of the same workers; arrows as thick as what they carry."""
+    """A parameter server with its workers beside a ring of the same workers; how much they send is an exercise."""
     with style():
         figure, axes = canvas(
             "One machine carries everything, or everybody carries the same",
-            f"Diagram, {workers} workers, vectors of n bytes: what each machine sends for one sum; the server sends as "
-            "much as it receives",
+            f"Diagram, {workers} workers: who sends to whom for one sum",
             3.9,
         )
         left, right, size = (0.0, 0.0), (9.0, 0.0), 2.7
@@ -119,16 +118,14 @@ def draw_traffic(workers: int = 8) -> None:
             _arrow(axes, spot, around[(place + 1) % workers], 3.0, BLUE, 0.0)
         for place, spot in enumerate(around):
             _node(axes, spot, str(place), BLUE, 0.36)
-        axes.annotate(f"each worker: n\nthe server: {workers} n", (left[0] + 3.3, -2.3), fontsize=11)
-        ring = f"each worker:\n2 · {workers - 1}/{workers} n = {number(2 * (workers - 1) / workers)} n"
-        axes.annotate(ring, right, fontsize=11, ha="center", va="center")
+        axes.annotate("nobody in\nthe middle", right, fontsize=11, ha="center", va="center")
         axes.set(xlim=(-3.4, 12.4), ylim=(-3.3, 3.3))
         axes.set_aspect("equal")
         axes.set_axis_off()
     show(
         figure,
-        f"Left: a server in the middle of {workers} workers; each worker sends it n bytes, it sends {workers} times n. "
-        f"Right: the same workers in a ring; each sends {number(2 * (workers - 1) / workers)} n to the next.",
+        f"Left: a server in the middle of {workers} workers; every one of them sends to it, and it sends to every one. "
+        "Right: the same workers in a ring; each sends to the next only.",
     )
 
 

@@ -16,7 +16,10 @@ import json, os, statistics, time, torch, torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 from gpulab import Problem
 torch.set_num_threads(1)
-dist.init_process_group("gloo")
+on_gpus = os.environ.get("ON_GPUS") == "1"
+if on_gpus:
+    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+dist.init_process_group("nccl" if on_gpus else "gloo")
 rank, world_size = dist.get_rank(), dist.get_world_size()
 """
 _END = """
@@ -73,9 +76,10 @@ steps = {}
 for name, images_each, group in (("alone", 96, alone), ("weak", 96, None), ("strong", 96 // world_size, None)):
     if name == "alone" and rank > 0:
         continue
-    problem = Problem("cnn", samples=images_each, batch_size=images_each, device="cpu")
-    model = DistributedDataParallel(problem.model(), process_group=group)
-    images, labels = next(iter(problem.loader()))
+    network, device = ("resnet18", "cuda") if on_gpus else ("cnn", "cpu")
+    problem = Problem(network, samples=images_each, batch_size=images_each, device=device)
+    model = DistributedDataParallel(problem.model().to(device), process_group=group)
+    images, labels = (tensor.to(device) for tensor in next(iter(problem.loader())))
     steps[name] = model, problem.optimizer(model), problem.criterion(), images, labels
 
 
@@ -88,6 +92,8 @@ def step(name):
     optimizer.zero_grad()
     criterion(model(images), labels).backward()
     optimizer.step()
+    if on_gpus:
+        torch.cuda.synchronize()
     return (time.perf_counter() - begin) * 1e3
 
 
@@ -139,7 +145,7 @@ def watched_backward() -> Backward:
 
 @dataclass(frozen=True)
 class Throughput:
-    """A training step of the small network under DDP."""
+    """A training step under DDP."""
 
     ranks: int
     images: int
@@ -152,22 +158,31 @@ class Throughput:
         return self.images / self.step.median_ms * 1e3
 
 
-def throughputs() -> dict[str, list[Throughput]]:
-    """Steps with one rank and with two, 96 images a rank (`"weak"`) and 96 in all (`"strong"`), measured in turn.
+def throughputs(gpus: int = 0) -> dict[str, list[Throughput]]:
+    """Steps with one rank and with all, 96 images a rank (`"weak"`) and 96 in all (`"strong"`), measured in turn.
+
+    Args:
+        gpus: so many ranks, each with a GPU of its own, train a ResNet-18; 0: two ranks on the CPU train the small
+            network. "In all" is as near to 96 as equal shares come.
 
     Raises:
         launch.LaunchError: the ranks did not end well.
     """
     from gpulab.device import device_name
 
-    found = _measured(_THROUGHPUT, 2)
-    steps = {name: Timing(median, spread, 20, device_name("cpu")) for name, (median, spread) in found.items()}
+    ranks, device = (gpus, device_name("cuda")) if gpus else (2, device_name("cpu"))
+    found = _measured(_THROUGHPUT, ranks, on_gpus=gpus > 0)
+    steps = {name: Timing(median, spread, 20, device) for name, (median, spread) in found.items()}
     one = Throughput(1, 96, steps["alone"])
-    return {"weak": [one, Throughput(2, 192, steps["weak"])], "strong": [one, Throughput(2, 96, steps["strong"])]}
+    weak, strong = (
+        Throughput(ranks, each * ranks, steps[name]) for name, each in (("weak", 96), ("strong", 96 // ranks))
+    )
+    return {"weak": [one, weak], "strong": [one, strong]}
 
 
-def _measured(body: str, world_size: int) -> dict:  # type: ignore[type-arg]
-    run = launch.script(_BEGIN + body + _END, world_size, seconds=60).check()
+def _measured(body: str, world_size: int, on_gpus: bool = False) -> dict:  # type: ignore[type-arg]
+    environment = {"ON_GPUS": "1"} if on_gpus else {}
+    run = launch.script(_BEGIN + body + _END, world_size, environment=environment, seconds=60).check()
     found = json.loads(run.ranks[0].last_line)
     assert isinstance(found, dict)
     return found

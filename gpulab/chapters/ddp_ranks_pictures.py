@@ -68,16 +68,22 @@ def draw_backward(backward: Backward) -> None:
     )
 
 
-def draw_throughputs(measured: Mapping[str, Sequence[Throughput]]) -> None:
-    """Images a second by number of ranks, weak and strong, beside what perfect scaling would give."""
+def draw_throughputs(measured: Mapping[str, Sequence[Throughput]], gpus: int = 0) -> None:
+    """Images a second by number of ranks, weak and strong, beside what perfect scaling would give.
+
+    Args:
+        measured: what `throughputs(gpus)` found.
+        gpus: as there.
+    """
     efficiency = {
         name: made[-1].images_per_second / made[0].images_per_second / made[-1].ranks for name, made in measured.items()
     }
+    every, kind = next(iter(measured.values()))[-1].ranks, next(iter(measured.values()))[0].step.device
+    network, backend = ("ResNet-18", "NCCL") if gpus else ("Small network", "gloo")
     with style():
         figure, axes = canvas(
-            f"Efficiency with 2 ranks: {efficiency['weak']:.0%} weak, {efficiency['strong']:.0%} strong",
-            "Small network, 96 images a rank (weak) or in all (strong), two gloo ranks, "
-            f"{next(iter(measured.values()))[0].step.device}",
+            f"Efficiency with {every} ranks: {efficiency['weak']:.0%} weak, {efficiency['strong']:.0%} strong",
+            f"{network}, 96 images a rank (weak) or in all (strong), {every} {backend} ranks, {kind}",
         )
         most = 0.0
         label: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "va": "bottom", "fontsize": 11}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import pytest
@@ -82,6 +83,14 @@ def test_weights_are_the_same_up_to_rounding() -> None:
         ddp_checks.same_weights(moved(0.0), moved(0.1), PROBLEM, "run")
     with pytest.raises(AssertionError, match="expected the network's"):
         ddp_checks.same_weights({"a": torch.ones(1)}, moved(0.1), PROBLEM, "run")
+
+
+def test_how_far_apart_two_checkpoints_are() -> None:
+    """Prefixes do not matter; other networks are not a number."""
+    assert ddp_checks.apart(moved(0.5, "network."), moved(0.0)) == pytest.approx(0.5, rel=1e-5)
+    assert ddp_checks.apart(moved(0.0), moved(0.0, "net.")) == 0.0
+    assert math.isnan(ddp_checks.apart({"a": torch.ones(1)}, moved(0.0)))
+    assert math.isnan(ddp_checks.apart({"a": torch.ones(1)}, {"a": torch.ones(2)}))
 
 
 def test_a_known_mistake_is_named_if_it_is_the_nearest() -> None:

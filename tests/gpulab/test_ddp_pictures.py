@@ -44,7 +44,7 @@ def test_an_unfinished_ring_is_called_so(shown):
 def test_diagrams_name_their_figures(shown):
     ddp_diagrams.draw_traffic(8)
     ddp_diagrams.draw_memory(7e9, 80, 4)
-    assert "each sends 1.75 n" in shown[0] and "DDP 112 on each, FSDP 28 on each" in shown[1]
+    assert "each sends to the next only" in shown[0] and "DDP 112 on each, FSDP 28 on each" in shown[1]
 
 
 def test_processes_stand_under_their_parents_and_marked_ones_are_marked(shown):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 import pytest
 
 from gpulab.chapters import ddp_nodes, ddp_ranks, ddp_ranks_pictures
@@ -30,6 +32,22 @@ def test_throughput_is_of_all_ranks() -> None:
     assert [(one.ranks, one.images) for one in measured["strong"]] == [(1, 96), (2, 96)]
     assert measured["weak"][0] is measured["strong"][0]
     assert Throughput(2, 192, Timing(96.0, 1.0, 20, "x")).images_per_second == 2000
+
+
+def test_throughput_on_gpus_has_a_rank_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shares of 96 are whole, even among five."""
+    asked: list[tuple[int, bool]] = []
+
+    def measured(body: str, world_size: int, on_gpus: bool = False) -> dict[str, list[float]]:
+        asked.append((world_size, on_gpus))
+        return {name: [48.0, 1.0] for name in ("alone", "weak", "strong")}
+
+    monkeypatch.setattr(ddp_ranks, "_measured", measured)
+    monkeypatch.setattr(importlib.import_module("gpulab.device"), "device_name", lambda on=None: str(on))
+    found = ddp_ranks.throughputs(5)
+    assert asked == [(5, True)]
+    assert [(one.ranks, one.images) for one in found["weak"] + found["strong"]] == [(1, 96), (5, 480), (1, 96), (5, 95)]
+    assert found["weak"][0].step.device == "cuda"
 
 
 def test_pictures_say_what_they_show(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from courses import LIGHT
 from recorded_class import NAME, ROOT, small_course
 
 from grader import gradebook
@@ -30,7 +31,7 @@ def grader(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "grader", *arguments],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "150", "CUDA_VISIBLE_DEVICES": ""},
+        env={**os.environ, **LIGHT, "PYTHONPATH": str(ROOT), "COLUMNS": "150", "CUDA_VISIBLE_DEVICES": ""},
         capture_output=True,
         text=True,
         timeout=300,

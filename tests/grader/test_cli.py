@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from courses import LIGHT
 from recorded_class import NAME, ROOT, small_course
 from test_sample import course_with_bank
 
@@ -28,7 +29,7 @@ def grader(folder: Path, *arguments: str, **variables: str) -> subprocess.Comple
     return subprocess.run(
         [sys.executable, "-m", "grader", *arguments],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "140", **variables},
+        env={**os.environ, **LIGHT, "PYTHONPATH": str(ROOT), "COLUMNS": "140", **variables},
         capture_output=True,
         text=True,
         timeout=120,
@@ -138,7 +139,7 @@ def test_an_interrupted_class_is_kept_and_resumed(tmp_path: Path) -> None:
     submit("anna", "return 2 * x")
     submit("bela", "while True: pass")
     marker = f"marker-{os.getpid()}-{time.monotonic_ns()}"
-    variables = {**os.environ, "PYTHONPATH": str(ROOT), "PATH": f"{os.environ['PATH']}:/{marker}"}
+    variables = {**os.environ, **LIGHT, "PYTHONPATH": str(ROOT), "PATH": f"{os.environ['PATH']}:/{marker}"}
     command = [sys.executable, "-m", "grader", "autograde", NAME, "--no-pages"]
     with subprocess.Popen(command, cwd=tmp_path, env=variables, stderr=subprocess.PIPE, text=True) as running:
         deadline = time.monotonic() + 60

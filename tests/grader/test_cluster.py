@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from courses import NAME, ROOT, built_course
+from courses import LIGHT, NAME, ROOT, built_course
 from distributed import Client
 from disturbed import SEED, STUDENTS, assert_same, fill, kept, processes_with, undisturbed_course, wait_for
 
@@ -62,7 +62,12 @@ class Lab:
 
     def _start(self, *arguments: str, marker: str = "lab") -> tuple[subprocess.Popen[bytes], Path]:
         output = self.folder / f"{arguments[0]}-{marker}.log"
-        variables = {**os.environ, "PYTHONPATH": str(ROOT), "PATH": f"{os.environ['PATH']}:/{self.marker(marker)}"}
+        variables = {
+            **os.environ,
+            **LIGHT,
+            "PYTHONPATH": str(ROOT),
+            "PATH": f"{os.environ['PATH']}:/{self.marker(marker)}",
+        }
         command = [sys.executable, "-m", "dask", *arguments, "--no-dashboard"]
         with output.open("wb") as file:
             process = subprocess.Popen(
@@ -111,7 +116,12 @@ def course(tmp_path: Path) -> Course:
 
 def autograde(course: Course, lab: Lab, *options: str) -> subprocess.Popen[bytes]:
     """`grader autograde` on the cluster, in a process of its own."""
-    variables = {**os.environ, "PYTHONPATH": str(ROOT), "PATH": f"{os.environ['PATH']}:/{lab.marker('driver')}"}
+    variables = {
+        **os.environ,
+        **LIGHT,
+        "PYTHONPATH": str(ROOT),
+        "PATH": f"{os.environ['PATH']}:/{lab.marker('driver')}",
+    }
     command = [sys.executable, "-m", "grader", "autograde", NAME, "--no-pages", "--seed", str(SEED), *options]
     command += ["--scheduler", lab.address, "--require-tier", "0"]
     with (lab.folder / "driver.log").open("ab") as log:

@@ -14,7 +14,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from courses import NAME, ROOT, built_course
+from courses import LIGHT, NAME, ROOT, built_course
 from disturbed import SEED, STUDENTS, assert_same, fill, kept, processes_with, rows, undisturbed_course, wait_for
 
 from grader import processes
@@ -47,7 +47,7 @@ def grade(course: Course, **options: object) -> list[SubmissionResult]:
 
 def autograde(course: Course, marker: str) -> subprocess.Popen[str]:
     """`grader autograde` in a process of its own, whose descendants can be told by a marker in PATH."""
-    variables = {**os.environ, "PYTHONPATH": str(ROOT), "PATH": f"{os.environ['PATH']}:/{marker}"}
+    variables = {**os.environ, **LIGHT, "PYTHONPATH": str(ROOT), "PATH": f"{os.environ['PATH']}:/{marker}"}
     command = [sys.executable, "-m", "grader", "autograde", NAME, "--no-pages", "--seed", str(SEED)]
     return subprocess.Popen(command, cwd=course.root, env=variables, stderr=subprocess.PIPE, text=True)
 

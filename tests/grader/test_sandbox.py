@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import functools
+import json
 import os
 import platform
+import socket
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -188,3 +192,36 @@ def test_nothing_is_left_behind() -> None:
     assert "gpulab-student" not in Path("/proc/mounts").read_text()
     for folder in set((cgroups.parents() or {}).values()):
         assert not list(folder.glob(f"{cgroups.PREFIX}{os.getpid()}-*"))
+
+
+def test_a_course_of_other_packages_names_what_to_import_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "_shared", None)
+    monkeypatch.setenv("GPULAB_WARM", "json wave")
+    parent = processes.shared_parent()
+    try:
+        command = Path(f"/proc/{parent._process.pid}/cmdline").read_bytes().split(b"\0")
+    finally:
+        parent.close()
+    assert command[-3:] == [b"json", b"wave", b""]
+
+
+def test_a_driver_that_ends_in_mid_request_leaves_no_traceback() -> None:
+    """Its last words are on the same screen as ours."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    parent = subprocess.Popen(
+        [sys.executable, "-P", "-m", "grader.warm", str(theirs.fileno()), "json"],
+        env={**os.environ, "PYTHONPATH": str(processes.PACKAGES)},
+        pass_fds=[theirs.fileno()],
+        stderr=subprocess.PIPE,
+    )
+    theirs.close()
+    assert b"threads" in ours.recv(1000)
+    channel, other = socket.socketpair()
+    socket.send_fds(ours, [json.dumps({"op": "judge"}).encode()], [other.fileno()])
+    started = json.loads(ours.recv(1000))
+    ours.send(json.dumps({"op": "end", **started, "grace_seconds": 0.3}).encode())
+    ours.close()
+    channel.close()
+    other.close()
+    _, said = parent.communicate(timeout=20)
+    assert (parent.returncode, said) == (0, b"")
