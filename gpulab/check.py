@@ -3,6 +3,8 @@
 A check passes silently or raises AssertionError with `<what>: you returned X, expected Y. <what is wrong with it>`;
 whatever a student returns, no other exception leaves it. NumPy scalars count as their Python types, `True` is not 1,
 lists and tuples are interchangeable. `compare` decides equality, `values` the way values are shown.
+
+Its functions hide from tracebacks (`__tracebackhide__`): IPython shows the student's line, and the last one of ours.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ def equal(answer: Any, expected: Any, what: str, mistakes: Mistakes = None) -> N
     Raises:
         AssertionError: it does not.
     """
+    __tracebackhide__ = True
     _compare(answer, expected, what, mistakes, EXACT, LOOSE)
 
 
@@ -46,6 +49,7 @@ def close(
     Raises:
         AssertionError: it is not close, or not of the expected kind or shape.
     """
+    __tracebackhide__ = True
     rule = Rule(rtol, atol, ints_apart=False)
     _compare(answer, expected, what, mistakes, rule, Rule(max(rtol, 1e-6), atol, ints_apart=False))
 
@@ -63,6 +67,7 @@ def within(answer: Any, expected: float, what: str, factor: float, mistakes: Mis
     Raises:
         AssertionError: it is not.
     """
+    __tracebackhide__ = True
     mine, theirs = _plain(answer, what), float(expected)
     ratio = _ratio(mine, theirs)
     if _near(ratio, factor):
@@ -100,6 +105,7 @@ def share(
     Raises:
         AssertionError: it is not a dict, or nothing in it is right.
     """
+    __tracebackhide__ = True
     mine = _plain(answers, what)
     if not isinstance(mine, DictOf):
         note = difference(mine, plain(dict(expected)), EXACT) or ""
@@ -135,6 +141,7 @@ def raises(
     Raises:
         AssertionError: it returns, or raises another exception.
     """
+    __tracebackhide__ = True
     wanted = " or ".join(one.__name__ for one in (kind if isinstance(kind, tuple) else (kind,)))
     called = f"called with {', '.join(show(_plain(argument, 'raises')) for argument in args) or 'no arguments'}"
     try:
@@ -147,6 +154,7 @@ def raises(
 
 
 def _compare(answer: Any, expected: Any, what: str, mistakes: Mistakes, rule: Rule, loose: Rule) -> None:
+    __tracebackhide__ = True
     mine, theirs = _plain(answer, what), plain(expected)
     inside = difference(mine, theirs, rule)
     if inside is None:
@@ -158,6 +166,7 @@ def _compare(answer: Any, expected: Any, what: str, mistakes: Mistakes, rule: Ru
 
 
 def _plain(answer: Any, what: str) -> Any:
+    __tracebackhide__ = True
     try:
         return plain(answer)
     except TooLarge as error:
@@ -192,4 +201,5 @@ def _near(ratio: float | None, factor: float) -> bool:
 
 
 def _fail(what: str, answer: str, expected: str, note: str) -> NoReturn:
+    __tracebackhide__ = True
     raise AssertionError(f"{what}: you returned {answer}, expected {expected}." + (f" {note}" if note else ""))
