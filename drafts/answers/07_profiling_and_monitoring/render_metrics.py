@@ -1,0 +1,262 @@
+# %% right: reference
+def render_metrics(samples):
+    groups = {}
+    for sample in samples:
+        groups.setdefault(sample["name"], []).append(sample)
+    lines = []
+    for name, group in groups.items():
+        words = group[0]["help"].replace("\\", "\\\\").replace("\n", "\\n")
+        lines += [f"# HELP {name} {words}", f"# TYPE {name} {group[0]['type']}"]
+        for sample in group:
+            labels = []
+            for key, text in sample["labels"].items():
+                text = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+                labels.append(f'{key}="{text}"')
+            lines.append(name + ("{" + ",".join(labels) + "}" if labels else "") + f" {float(sample['value'])!r}")
+    return "".join(line + "\n" for line in lines)
+
+# %% right: sorted, with a table of escapes, TYPE first, values as Prometheus writes them
+import math
+from itertools import groupby
+
+LABEL = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
+HELP = str.maketrans({"\\": r"\\", "\n": r"\n"})
+
+
+def number(value):
+    if math.isinf(value):
+        return "+Inf" if value > 0 else "-Inf"
+    return str(value)
+
+
+def render_metrics(samples):
+    page = ""
+    for name, group in groupby(sorted(samples, key=lambda sample: sample["name"]), key=lambda sample: sample["name"]):
+        group = list(group)
+        page += f"# TYPE {name} {group[0]['type']}\n# HELP {name} {group[0]['help'].translate(HELP)}\n"
+        for sample in group:
+            inside = ", ".join(f'{key}="{text.translate(LABEL)}"' for key, text in sorted(sample["labels"].items()))
+            page += f"{name}{{{inside}}} {number(sample['value'])}\n"
+    return page
+
+# %% wrong: quotes are not escaped — says "A quote inside a value"
+def render_metrics(samples):
+    groups = {}
+    for sample in samples:
+        groups.setdefault(sample["name"], []).append(sample)
+    page = ""
+    for name, group in groups.items():
+        page += f"# HELP {name} {group[0]['help']}\n# TYPE {name} {group[0]['type']}\n"
+        for sample in group:
+            inside = ",".join(f'{key}="{text}"' for key, text in sample["labels"].items())
+            page += f"{name}{{{inside}}} {sample['value']!r}\n"
+    return page
+
+# %% wrong: only quotes are escaped — says "A backslash itself is written"
+def render_metrics(samples):
+    groups = {}
+    for sample in samples:
+        groups.setdefault(sample["name"], []).append(sample)
+    page = ""
+    for name, group in groups.items():
+        words = group[0]["help"].replace("\\", "\\\\").replace("\n", "\\n")
+        page += f"# HELP {name} {words}\n# TYPE {name} {group[0]['type']}\n"
+        for sample in group:
+            labels = {key: text.replace('"', '\\"').replace("\n", "\\n") for key, text in sample["labels"].items()}
+            inside = ",".join(f'{key}="{text}"' for key, text in labels.items())
+            page += f"{name}{{{inside}}} {sample['value']!r}\n"
+    return page
+
+# %% wrong: backslashes last, so that its own are escaped too — says "A quote inside a value"
+def render_metrics(samples):
+    groups = {}
+    for sample in samples:
+        groups.setdefault(sample["name"], []).append(sample)
+    page = ""
+    for name, group in groups.items():
+        words = group[0]["help"].replace("\n", "\\n").replace("\\", "\\\\")
+        page += f"# HELP {name} {words}\n# TYPE {name} {group[0]['type']}\n"
+        for sample in group:
+            labels = {
+                key: text.replace('"', '\\"').replace("\n", "\\n").replace("\\", "\\\\")
+                for key, text in sample["labels"].items()
+            }
+            inside = ",".join(f'{key}="{text}"' for key, text in labels.items())
+            page += f"{name}{{{inside}}} {sample['value']!r}\n"
+    return page
+
+# %% wrong: newlines first, then backslashes — says "Escaped twice"
+def render_metrics(samples):
+    groups = {}
+    for sample in samples:
+        groups.setdefault(sample["name"], []).append(sample)
+    page = ""
+    for name, group in groups.items():
+        words = group[0]["help"].replace("\\", "\\\\").replace("\n", "\\n")
+        page += f"# HELP {name} {words}\n# TYPE {name} {group[0]['type']}\n"
+        for sample in group:
+            labels = {
+                key: text.replace("\n", "\\n").replace("\\", "\\\\").replace('"', '\\"')
+                for key, text in sample["labels"].items()
+            }
+            inside = ",".join(f'{key}="{text}"' for key, text in labels.items())
+            page += f"{name}{{{inside}}} {sample['value']!r}\n"
+    return page
+
+# %% wrong: newlines stay as they are — says "written \n"
+def render_metrics(samples):
+    groups = {}
+    for sample in samples:
+        groups.setdefault(sample["name"], []).append(sample)
+    page = ""
+    for name, group in groups.items():
+        page += f"# HELP {name} {group[0]['help']}\n# TYPE {name} {group[0]['type']}\n"
+        for sample in group:
+            labels = {key: text.replace("\\", "\\\\").replace('"', '\\"') for key, text in sample["labels"].items()}
+            inside = ",".join(f'{key}="{text}"' for key, text in labels.items())
+            page += f"{name}{{{inside}}} {sample['value']!r}\n"
+    return page
+
+# %% wrong: HELP and TYPE before each sample — says "It stands once"
+def escaped(text):
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def render_metrics(samples):
+    page = ""
+    for sample in samples:
+        name, words = sample["name"], sample["help"].replace("\\", "\\\\").replace("\n", "\\n")
+        page += f"# HELP {name} {words}\n# TYPE {name} {sample['type']}\n"
+        inside = ",".join(f'{key}="{escaped(text)}"' for key, text in sample["labels"].items())
+        page += f"{name}{{{inside}}} {sample['value']!r}\n"
+    return page
+
+# %% wrong: samples in the order in which they come — says "stand together"
+def escaped(text):
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def render_metrics(samples):
+    page, told = "", set()
+    for sample in samples:
+        name, words = sample["name"], sample["help"].replace("\\", "\\\\").replace("\n", "\\n")
+        if name not in told:
+            told.add(name)
+            page += f"# HELP {name} {words}\n# TYPE {name} {sample['type']}\n"
+        inside = ",".join(f'{key}="{escaped(text)}"' for key, text in sample["labels"].items())
+        page += f"{name}{{{inside}}} {sample['value']!r}\n"
+    return page
+
+# %% wrong: quotes escaped in HELP as well — says "a quote is not escaped"
+def escaped(text):
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def render_metrics(samples):
+    groups = {}
+    for sample in samples:
+        groups.setdefault(sample["name"], []).append(sample)
+    page = ""
+    for name, group in groups.items():
+        page += f"# HELP {name} {escaped(group[0]['help'])}\n# TYPE {name} {group[0]['type']}\n"
+        for sample in group:
+            inside = ",".join(f'{key}="{escaped(text)}"' for key, text in sample["labels"].items())
+            page += f"{name}{{{inside}}} {sample['value']!r}\n"
+    return page
+
+# %% wrong: no newline at the end — says "does not end with a newline"
+def escaped(text):
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def render_metrics(samples):
+    groups = {}
+    for sample in samples:
+        groups.setdefault(sample["name"], []).append(sample)
+    lines = []
+    for name, group in groups.items():
+        words = group[0]["help"].replace("\\", "\\\\").replace("\n", "\\n")
+        lines += [f"# HELP {name} {words}", f"# TYPE {name} {group[0]['type']}"]
+        for sample in group:
+            inside = ",".join(f'{key}="{escaped(text)}"' for key, text in sample["labels"].items())
+            lines.append(f"{name}{{{inside}}} {sample['value']!r}")
+    return "\n".join(lines)
+
+# %% wrong: six digits — says "Rounded"
+def escaped(text):
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def render_metrics(samples):
+    groups = {}
+    for sample in samples:
+        groups.setdefault(sample["name"], []).append(sample)
+    page = ""
+    for name, group in groups.items():
+        words = group[0]["help"].replace("\\", "\\\\").replace("\n", "\\n")
+        page += f"# HELP {name} {words}\n# TYPE {name} {group[0]['type']}\n"
+        for sample in group:
+            inside = ",".join(f'{key}="{escaped(text)}"' for key, text in sample["labels"].items())
+            page += f"{name}{{{inside}}} {sample['value']:g}\n"
+    return page
+
+# %% wrong: no TYPE — says "There is no TYPE line"
+def escaped(text):
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def render_metrics(samples):
+    groups = {}
+    for sample in samples:
+        groups.setdefault(sample["name"], []).append(sample)
+    page = ""
+    for name, group in groups.items():
+        words = group[0]["help"].replace("\\", "\\\\").replace("\n", "\\n")
+        page += f"# HELP {name} {words}\n"
+        for sample in group:
+            inside = ",".join(f'{key}="{escaped(text)}"' for key, text in sample["labels"].items())
+            page += f"{name}{{{inside}}} {sample['value']!r}\n"
+    return page
+
+# %% wrong: no labels — says "a second time"
+def render_metrics(samples):
+    groups = {}
+    for sample in samples:
+        groups.setdefault(sample["name"], []).append(sample)
+    page = ""
+    for name, group in groups.items():
+        words = group[0]["help"].replace("\\", "\\\\").replace("\n", "\\n")
+        page += f"# HELP {name} {words}\n# TYPE {name} {group[0]['type']}\n"
+        for sample in group:
+            page += f"{name} {sample['value']!r}\n"
+    return page
+
+# %% wrong: single quotes, as Python shows a dict — says "is no label"
+def render_metrics(samples):
+    groups = {}
+    for sample in samples:
+        groups.setdefault(sample["name"], []).append(sample)
+    page = ""
+    for name, group in groups.items():
+        page += f"# HELP {name} {group[0]['help']}\n# TYPE {name} {group[0]['type']}\n"
+        for sample in group:
+            inside = ",".join(f"{key}={text!r}" for key, text in sample["labels"].items())
+            page += f"{name}{{{inside}}} {sample['value']!r}\n"
+    return page
+
+# %% wrong: prints the page — says "not to print it"
+def render_metrics(samples):
+    for sample in samples:
+        print(f"{sample['name']} {sample['value']}")
+
+# %% hostile: a string that never ends — earns 0
+class Text(str):
+    def endswith(self, *anything):
+        return True
+
+    def split(self, *anything):
+        return []
+
+
+def render_metrics(samples):
+    return Text()

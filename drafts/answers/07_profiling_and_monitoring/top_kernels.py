@@ -1,0 +1,110 @@
+# %% right: reference
+def top_kernels(events, n):
+    total = {}
+    for event in events:
+        if event["ph"] == "X" and event["cat"] == "kernel":
+            total[event["name"]] = total.get(event["name"], 0.0) + event["dur"]
+    return sorted(total.items(), key=lambda item: (-item[1], item[0]))[:n]
+
+# %% right: Counter, sorted by name first
+from collections import Counter
+
+
+def top_kernels(events, n):
+    total = Counter()
+    for event in events:
+        if event.get("cat") == "kernel" and "dur" in event:
+            total[event["name"]] += event["dur"]
+    return Counter(dict(sorted(total.items()))).most_common(n)
+
+# %% wrong: the longest single calls — says "added up"
+def top_kernels(events, n):
+    longest = {}
+    for event in events:
+        if event["ph"] == "X" and event["cat"] == "kernel":
+            longest[event["name"]] = max(longest.get(event["name"], 0.0), event["dur"])
+    return sorted(longest.items(), key=lambda item: (-item[1], item[0]))[:n]
+
+# %% wrong: every call by itself — says "added up"
+def top_kernels(events, n):
+    calls = [(event["name"], event["dur"]) for event in events if event["ph"] == "X" and event["cat"] == "kernel"]
+    return sorted(calls, key=lambda item: (-item[1], item[0]))[:n]
+
+# %% wrong: counts calls — says "counts calls"
+from collections import Counter
+
+
+def top_kernels(events, n):
+    names = Counter(event["name"] for event in events if event["ph"] == "X" and event["cat"] == "kernel")
+    return sorted(names.items(), key=lambda item: (-item[1], item[0]))[:n]
+
+# %% wrong: the smallest first — says "largest total comes first"
+def top_kernels(events, n):
+    total = {}
+    for event in events:
+        if event["ph"] == "X" and event["cat"] == "kernel":
+            total[event["name"]] = total.get(event["name"], 0.0) + event["dur"]
+    return sorted(sorted(total.items(), key=lambda item: (-item[1], item[0]))[:n], key=lambda item: item[1])
+
+# %% wrong: operators of the CPU as well — says "Only events with cat kernel"
+def top_kernels(events, n):
+    total = {}
+    for event in events:
+        if event["ph"] == "X":
+            total[event["name"]] = total.get(event["name"], 0.0) + event["dur"]
+    return sorted(total.items(), key=lambda item: (-item[1], item[0]))[:n]
+
+# %% wrong: names alone — says "Pairs of name and total"
+def top_kernels(events, n):
+    total = {}
+    for event in events:
+        if event["ph"] == "X" and event["cat"] == "kernel":
+            total[event["name"]] = total.get(event["name"], 0.0) + event["dur"]
+    return sorted(total, key=lambda name: (-total[name], name))[:n]
+
+# %% wrong: milliseconds — says "in ms"
+def top_kernels(events, n):
+    total = {}
+    for event in events:
+        if event["ph"] == "X" and event["cat"] == "kernel":
+            total[event["name"]] = total.get(event["name"], 0.0) + event["dur"] / 1e3
+    return sorted(total.items(), key=lambda item: (-item[1], item[0]))[:n]
+
+# %% wrong: equal totals in the order in which they came — says "alphabetical"
+def top_kernels(events, n):
+    total = {}
+    for event in events:
+        if event["ph"] == "X" and event["cat"] == "kernel":
+            total[event["name"]] = total.get(event["name"], 0.0) + event["dur"]
+    return sorted(total.items(), key=lambda item: -item[1])[:n]
+
+# %% wrong: all of them — says "elements"
+def top_kernels(events, n):
+    total = {}
+    for event in events:
+        if event["ph"] == "X" and event["cat"] == "kernel":
+            total[event["name"]] = total.get(event["name"], 0.0) + event["dur"]
+    return sorted(total.items(), key=lambda item: (-item[1], item[0]))
+
+# %% wrong: marks have a duration, too — says "may lack dur"
+def top_kernels(events, n):
+    total = {}
+    for event in events:
+        if event["cat"] == "kernel":
+            total[event["name"]] = total.get(event["name"], 0.0) + event["dur"]
+    return sorted(total.items(), key=lambda item: (-item[1], item[0]))[:n]
+
+# %% wrong: a dict — says "list"
+def top_kernels(events, n):
+    total = {}
+    for event in events:
+        if event["ph"] == "X" and event["cat"] == "kernel":
+            total[event["name"]] = total.get(event["name"], 0.0) + event["dur"]
+    return dict(sorted(total.items(), key=lambda item: (-item[1], item[0]))[:n])
+
+# %% hostile: leaves as if all were well — earns 0
+import os
+
+
+def top_kernels(events, n):
+    os._exit(0)

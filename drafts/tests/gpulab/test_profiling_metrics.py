@@ -1,0 +1,88 @@
+"""The strict reader of Prometheus pages, held against the library's, and the made-up pages of chapter 07."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from gpulab import table
+from gpulab.chapters import profiling_metrics as metrics
+from gpulab.chapters.profiling_metrics import FormatError, read_page
+
+
+def by_library(page: str) -> dict[metrics.Key, float]:
+    page = page.replace(" counter\n", " untyped\n")  # else the library adds `_total` to their names
+    return {
+        (sample.name, frozenset(sample.labels.items())): sample.value
+        for family in text_string_to_metric_families(page)
+        for sample in family.samples
+    }
+
+
+def test_the_made_up_page_is_valid_and_awkward() -> None:
+    page = metrics.dcgm_page()
+    assert read_page(page).values == by_library(page)
+    assert any(dict(labels).get("hpc_job") == metrics.JOB for _, labels in read_page(page).values)
+
+
+def test_the_made_up_page_uses_the_exporters_names() -> None:
+    known = {row["metric"]: row for row in table("dcgm_metrics")}
+    assert all(known[name]["type"] == kind for name, kind in read_page(metrics.dcgm_page()).types.items())
+
+
+def test_reads_what_the_library_reads() -> None:
+    """Random pages with every kind of escape come out the same."""
+    draw = random.Random(7)
+    pieces = ["a", " ", r"\\", r"\"", r"\n", ",", "{", "}", "=", "ü", "#"]
+    for _ in range(200):
+        rows = []
+        for name in draw.sample(["a", "b:c", "_d1"], k=draw.randint(1, 3)):
+            texts = {"".join(draw.choices(pieces, k=draw.randint(0, 6))) for _ in range(3)}
+            rows.append(f"# TYPE {name} gauge")
+            rows += [f'{name}{{x="{text}",y=""}} {draw.random()!r}' for text in sorted(texts)]
+        page = "\n".join([*rows, ""])
+        assert read_page(page).values == by_library(page)
+
+
+def test_help_texts_come_back_without_escapes() -> None:
+    page = read_page('# HELP a One\\ntwo \\\\ "three" \\"four\\"\n# TYPE a gauge\na 1\n')
+    assert page.helps == {"a": 'One\ntwo \\ "three" \\"four\\"'}
+    assert page.types == {"a": "gauge"}
+
+
+@pytest.mark.parametrize(
+    ("page", "words"),
+    [
+        ("a 1", "does not end with a newline"),
+        ('a{l="x"y"} 1\n', 'A quote inside a value is written \\"'),
+        ('a{l="x\ny"} 1\n', "A newline inside a value is written"),
+        ('a{l="C:\\dir"} 1\n', "A backslash itself is written"),
+        ('a{l="C:\\"} 1\n', "does not end on its line"),
+        ("a 1\nb 2\na 3\n", "stand together"),
+        ("# TYPE a gauge\n# TYPE a gauge\na 1\n", "It stands once"),
+        ("a 1\n# TYPE a gauge\n", "before it"),
+        ("# TYPE a number\na 1\n", "no type"),
+        ("a one\n", "is not a number"),
+        ("a 1 2 3\n", "expected one number"),
+        ("a-b 1\n", "A name has letters"),
+        ("1a 1\n", "no name of a metric"),
+        ("# HELP a One\ntwo.\n# TYPE a gauge\na 1\n", "Or is there a newline in a text above"),
+        ('a{l="1",l="2"} 1\n', "twice"),
+        ('a{l="1"} 1\na{l="1"} 2\n', "a second time"),
+        ("a{l='1'} 1\n", "is no label"),
+        ('a{l="1" m="2"} 1\n', "expected a comma"),
+        ('a{l="1"\n', "expected a comma"),
+    ],
+)
+def test_says_where_a_page_is_wrong(page: str, words: str) -> None:
+    with pytest.raises(FormatError, match=r"line|newline") as raised:
+        read_page(page)
+    assert words in str(raised.value)
+
+
+def test_what_the_format_allows_passes() -> None:
+    page = read_page('\n  # a remark\n#TYPE a nothing\na{ x = "1" , } +Inf\nb NaN 1763650000000\nc{} -1e3\n')
+    assert page.values[("a", frozenset({("x", "1")}))] == float("inf")
+    assert page.values[("c", frozenset())] == -1000.0
