@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from matplotlib.figure import Figure
+
+from gpulab import canvas
 
 
 @pytest.fixture(autouse=True)
@@ -23,6 +27,21 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def one_thread() -> None:
     """Two threads on busy cores are far slower than one."""
     torch.set_num_threads(1)
+
+
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The descriptions of what was drawn; each figure has been rendered, so a warning of matplotlib fails the test."""
+    descriptions: list[str] = []
+
+    def render(figure: Figure, description: str) -> None:
+        assert canvas.png(figure).startswith(b"\x89PNG")
+        descriptions.append(description)
+
+    for name, module in list(sys.modules.items()):
+        if name.startswith("gpulab.") and module is not canvas and getattr(module, "show", None) is canvas.show:
+            monkeypatch.setattr(module, "show", render)
+    return descriptions
 
 
 class FakeGPU:

@@ -1,13 +1,11 @@
 """Chapter 01, second half: what is measured, modelled and drawn."""
 
 import re
-import sys
 from pathlib import Path
 
 import pytest
 import torch
 
-from gpulab import canvas, plot
 from gpulab.chapters import (
     architecture_rates,
     architecture_rates_pictures,
@@ -35,21 +33,6 @@ from gpulab.tables import gpu_row
 
 READS = [ReadTime(16_384, 40.0, 1.0), ReadTime(1 << 27, 160.0, 6.0)]
 HOST = HostRates("a small CPU", memory_gbs=30.0, peak_gflops=100.0)
-
-
-@pytest.fixture
-def shown(monkeypatch):
-    """The descriptions of what was drawn; each figure has been rendered, so a warning of matplotlib fails the test."""
-    descriptions = []
-
-    def render(figure, description):
-        assert canvas.png(figure).startswith(b"\x89PNG")
-        descriptions.append(description)
-
-    ours = [architecture_rates_pictures, architecture_trips_pictures, architecture_stack_pictures]
-    for module in (*ours, *(sys.modules[draw.__module__] for draw in (plot.bars, plot.lines, plot.roofline))):
-        monkeypatch.setattr(module, "show", render)
-    return descriptions
 
 
 @pytest.mark.parametrize("count", [8, 64, 1 << 12])

@@ -1,30 +1,14 @@
 """Chapter 03, second half: what is measured, modelled and drawn."""
 
 import math
-import sys
 
 import numpy as np
 import pytest
 import torch
 
-from gpulab import canvas, plot
 from gpulab.chapters import tensor_rates, tensor_rates_pictures
 from gpulab.chapters.tensor_rates import Accumulation, Staircase
 from gpulab.timing import Timing
-
-
-@pytest.fixture
-def shown(monkeypatch):
-    """The descriptions of what was drawn; each figure has been rendered, so a warning of matplotlib fails the test."""
-    descriptions = []
-
-    def render(figure, description):
-        assert canvas.png(figure).startswith(b"\x89PNG")
-        descriptions.append(description)
-
-    for module in (tensor_rates_pictures, sys.modules[plot.bars.__module__]):
-        monkeypatch.setattr(module, "show", render)
-    return descriptions
 
 
 def timing(milliseconds):

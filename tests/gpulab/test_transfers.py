@@ -8,7 +8,6 @@ import pytest
 import torch
 
 import gpulab
-from gpulab import canvas, plot
 from gpulab.chapters import transfers, transfers_link, transfers_pictures
 from gpulab.chapters.transfers import Early, Loading
 
@@ -49,20 +48,6 @@ def test_without_workers_step_and_pictures_stand_one_behind_the_other():
     found = transfers.loading(workers=[0], pictures=48, batch_size=8, step=3.0)
     assert found.step_ms == pytest.approx(3.0 * 8 * found.sample_ms)
     assert found.batch_ms["pageable"][0] > found.step_ms
-
-
-@pytest.fixture
-def shown(monkeypatch):
-    """The descriptions of what was drawn; each figure has been rendered, so a warning of matplotlib fails the test."""
-    descriptions = []
-
-    def render(figure, description):
-        assert canvas.png(figure).startswith(b"\x89PNG")
-        descriptions.append(description)
-
-    for module in (transfers_pictures, plot, gpulab.diagrams):
-        monkeypatch.setattr(module, "show", render)
-    return descriptions
 
 
 def test_rates_are_measured_at_every_size(monkeypatch):
