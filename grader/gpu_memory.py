@@ -10,6 +10,7 @@ import contextlib
 import os
 import signal
 import threading
+import time
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -78,7 +79,7 @@ class Watch:
         while True:
             self._wake.wait()
             self.look()
-            threading.Event().wait(SECONDS)
+            time.sleep(SECONDS)
 
 
 def used_bytes() -> dict[int, int]:
