@@ -12,7 +12,7 @@ import re
 import secrets
 import textwrap
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from types import TracebackType
 from typing import Any
@@ -63,7 +63,8 @@ def grade(
         student: a name for the result; grading does not depend on it.
         seed: of the hidden inputs; the same seed gives the same inputs.
         limits: time and sizes; the usual ones when left out.
-        only: grade ids of the test cells to run; all when left out.
+        only: grade ids of the test cells to run; what stands below the last of them is not run. All when left out. An
+            empty set runs every cell of the student's and no test.
         parent: the warm parent to fork from; the shared one when left out.
 
     A submission whose warm parent is killed under it, by the machine or by a neighbour, is graded again from a new one.
@@ -103,6 +104,16 @@ def _grade(
         device=session.device,
         usage=usage,
     )
+
+
+def _wanted(step: Step, only: frozenset[str] | None) -> bool:
+    return step.key is not None and (only is None or step.key.grade_id in only)
+
+
+def _needed(steps: Sequence[Step], only: frozenset[str] | None) -> Sequence[Step]:
+    """The steps up to the last wanted test: what comes later has no say in it."""
+    tests = [number for number, step in enumerate(steps) if step.action is Action.TEST and _wanted(step, only)]
+    return steps[: tests[-1] + 1] if only and tests else steps
 
 
 class _Session:
@@ -153,11 +164,11 @@ class _Session:
         """Walks the steps. Results of the tests in the chapter's order, outputs of the cells that ran."""
         results: dict[str, CellResult] = {}
         outputs: dict[str, tuple[Output, ...]] = {}
-        for step in self._submission.steps:
+        for step in _needed(self._submission.steps, only):
             if step.action is Action.RUN:
                 with self._turn(alone=False):
                     outputs[step.id] = tuple(self._student_step(step))
-            elif step.action is Action.TEST and step.key and (only is None or step.key.grade_id in only):
+            elif step.action is Action.TEST and step.key and _wanted(step, only):
                 with self._turn(alone=step.key.on_gpu_only or bool(TIMING.search(step.key.source))):
                     started = time.monotonic()
                     result = self._test(step.key)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grader import hardware
@@ -65,49 +65,66 @@ def verify(
     from grader.build import check_build
     from grader.release import check_release
 
+    chosen = list(chapters)
+    banks = [_bank(chapter, answers) for chapter in chosen]
+    keys = [load_key(chapter) for chapter in chosen]
+    tries = [
+        Tries(key, load(bank, key), seed if seed is not None else secrets.randbits(48))
+        for key, bank in zip(keys, banks, strict=True)
+    ]
     reports = []
-    for chapter in chapters:
-        bank = _bank(chapter, answers)
-        key = load_key(chapter)
-        report = try_answers(
-            key, load(bank, key), jobs, seed if seed is not None else secrets.randbits(48), on_progress
-        )
+    for chapter, key, bank, report in zip(chosen, keys, banks, try_all(tries, jobs, on_progress), strict=True):
         stale = [str(finding) for finding in (*check_build(chapter), *check_release(chapter))]
         incomplete = _incomplete(key, bank) if answers is None else []
-        findings = (*report.findings, *incomplete, *stale)
-        reports.append(Report(chapter.name, findings, report.checked, report.unchecked))
+        reports.append(replace(report, findings=(*report.findings, *incomplete, *stale)))
     return reports
 
 
-def try_answers(key: ChapterKey, bank: list[Answer], jobs: int, seed: int, on_progress: Progress) -> Report:
-    """Grades every answer of a bank, and a blank notebook, and reports what does not come out as it must."""
-    findings: list[str] = []
-    unchecked: list[str] = []
-    no_gpu = hardware.device_name() == "cpu"
-    todo: list[Answer | None] = [None]
-    for answer in bank:
-        if answer.gpu and no_gpu:
-            unchecked.append(f"{answer}: only a GPU can tell")
-        else:
-            todo.append(answer)
+@dataclass(frozen=True)
+class Tries:
+    """The answers of one chapter that are to be graded, and the seed of their hidden inputs."""
 
-    def one(answer: Answer | None) -> list[str]:
+    key: ChapterKey
+    bank: list[Answer]
+    seed: int
+
+    def here(self, no_gpu: bool) -> list[Answer | None]:
+        """What this machine can tell; None is the blank notebook."""
+        return [None, *(answer for answer in self.bank if not (answer.gpu and no_gpu))]
+
+    def try_one(self, answer: Answer | None) -> list[str]:
+        """What is wrong with the grading of one of them."""
+        key = self.key
         if answer is None:
-            result = grade(from_answers(key, {}), key, student="blank", seed=seed)
+            result = grade(from_answers(key, {}), key, student="blank", seed=self.seed)
             return judge_blank(result) + judge_given(result, key)
         tests = frozenset(cell.grade_id for cell in key.tests if cell.exercise == answer.exercise)
         submission = from_answers(key, {answer.exercise: answer.source})
         limits = SHORT if answer.endless else None
-        result = grade(submission, key, student=str(answer), seed=seed, limits=limits, only=tests)
+        result = grade(submission, key, student=str(answer), seed=self.seed, limits=limits, only=tests)
         return judge_answer(answer, result)
 
+
+def try_all(tries: list[Tries], jobs: int, on_progress: Progress) -> list[Report]:
+    """Grades every answer of every bank, and blank notebooks, and reports what does not come out as it must.
+
+    All chapters share one queue, so that no core waits for the last answer of each.
+    """
+    no_gpu = hardware.device_name() == "cpu"
+    todo = [(number, answer) for number, one in enumerate(tries) for answer in one.here(no_gpu)]
+    findings: list[list[str]] = [[] for _ in tries]
     with ThreadPoolExecutor(max_workers=jobs) as pool:
-        for done, (tried, found) in enumerate(zip(todo, pool.map(one, todo), strict=True), start=1):
-            findings += found
-            on_progress(done, len(todo), str(tried) if tried else "a blank notebook")
-    if findings:
-        findings.append(f"Hidden inputs were drawn from seed {seed}; --seed {seed} draws them again.")
-    return Report(key.name, tuple(findings), len(todo), tuple(unchecked))
+        results = pool.map(lambda pair: tries[pair[0]].try_one(pair[1]), todo)
+        for done, ((number, answer), found) in enumerate(zip(todo, results, strict=True), start=1):
+            findings[number] += found
+            on_progress(done, len(todo), str(answer) if answer else f"{tries[number].key.name}, a blank notebook")
+    reports = []
+    for one, found in zip(tries, findings, strict=True):
+        if found:
+            found.append(f"Hidden inputs were drawn from seed {one.seed}; --seed {one.seed} draws them again.")
+        unchecked = tuple(f"{answer}: only a GPU can tell" for answer in one.bank if answer.gpu and no_gpu)
+        reports.append(Report(one.key.name, tuple(found), len(one.here(no_gpu)), unchecked))
+    return reports
 
 
 def judge_blank(result: SubmissionResult) -> list[str]:

@@ -105,7 +105,7 @@ def assert_same(course: Course, undisturbed: Course) -> None:
 def kept(course: Course) -> dict[str, tuple[int, str]]:
     """What is recorded so far: when its result was written, and the result."""
     files = {}
-    for mark in (course.results / NAME / ".recorded").glob("*"):
+    for mark in (course.results / NAME / ".recorded").glob("[!.]*"):
         path = Records.of(course, NAME).result_file(mark.name)
         files[mark.name] = path.stat().st_mtime_ns, path.read_text()
     return files

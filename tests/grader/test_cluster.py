@@ -41,6 +41,7 @@ class Lab:
         wait_for(lambda: re.search(r"Scheduler at: +(tcp://\S+)", output.read_text()))
         (self.address,) = re.findall(r"Scheduler at: +(tcp://\S+)", output.read_text())
         self.workers: dict[str, subprocess.Popen[bytes]] = {}
+        self.drivers: list[subprocess.Popen[bytes]] = []
 
     def staff(self, *names: str) -> None:
         """Starts those of these workers that do not run; one thread each, and nobody to start them again."""
@@ -95,12 +96,15 @@ def labs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Lab]]:
 
 
 @pytest.fixture
-def lab(labs: list[Lab]) -> Lab:
-    """A scheduler that runs, with two workers that run; whoever ends one need not start another."""
+def lab(labs: list[Lab]) -> Iterator[Lab]:
+    """A scheduler that runs, with two workers that run; whoever ends one need not start another. Drivers end here."""
     if labs[-1].scheduler.poll() is not None:
         labs.append(Lab(labs[-1].folder.with_name(f"next-{len(labs)}")))
     labs[-1].staff("one", "two")
-    return labs[-1]
+    yield labs[-1]
+    for driver in labs[-1].drivers:
+        driver.kill()
+        driver.wait()
 
 
 @pytest.fixture
@@ -125,7 +129,8 @@ def autograde(course: Course, lab: Lab, *options: str) -> subprocess.Popen[bytes
     command = [sys.executable, "-m", "grader", "autograde", NAME, "--no-pages", "--seed", str(SEED), *options]
     command += ["--scheduler", lab.address, "--require-tier", "0"]
     with (lab.folder / "driver.log").open("ab") as log:
-        return subprocess.Popen(command, cwd=course.root, env=variables, stdout=log, stderr=log)
+        lab.drivers.append(subprocess.Popen(command, cwd=course.root, env=variables, stdout=log, stderr=log))
+    return lab.drivers[-1]
 
 
 def test_the_gradebook_is_that_of_a_local_run(course: Course, undisturbed: Course, lab: Lab) -> None:

@@ -199,6 +199,17 @@ def test_what_a_fork_of_the_students_prints_does_not_break_the_connection() -> N
     assert verdicts(run(double=source))["double_test"] == "passed"
 
 
+def test_what_stands_below_the_last_wanted_test_is_not_run() -> None:
+    key = make_key()
+    submission = from_answers(key, {**RIGHT, "SHARES": "print('below')"})
+    only = frozenset({"double_test"})
+    result = grade(submission, key, student="s", seed=7, limits=QUICK, only=only)
+    assert [(cell.grade_id, cell.earned) for cell in result.cells] == [("double_test", 3.0)]
+    assert "double" in result.outputs and "SHARES" not in result.outputs
+    every = grade(submission, key, student="s", seed=7, limits=QUICK, only=frozenset())
+    assert every.cells == () and "SHARES" in every.outputs
+
+
 def test_usage_is_measured() -> None:
     usage = run(**RIGHT).usage
     assert usage.wall_seconds > 0

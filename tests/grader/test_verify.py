@@ -10,7 +10,7 @@ from minikey import RIGHT, make_key
 from grader.answers import Answer, Kind
 from grader.limits import Limits
 from grader.notebooks import Cell, Role
-from grader.verify import Report, try_answers
+from grader.verify import Report, Tries, try_all
 
 GOOD = [
     Answer("double", Kind.RIGHT, "plain", RIGHT["double"]),
@@ -23,7 +23,8 @@ GOOD = [
 
 
 def gate(*bank: Answer, key=None) -> Report:
-    return try_answers(key or make_key(), list(bank), jobs=2, seed=3, on_progress=lambda done, total, what: None)
+    (report,) = try_all([Tries(key or make_key(), list(bank), seed=3)], 2, lambda done, total, what: None)
+    return report
 
 
 def test_a_sound_chapter_passes() -> None:
@@ -31,6 +32,18 @@ def test_a_sound_chapter_passes() -> None:
     assert report.findings == ()
     assert report.checked == 6  # a blank notebook, and all but the one that needs a GPU
     assert report.unchecked == ("double, wrong: a GPU's matter: only a GPU can tell",)
+
+
+def test_each_chapter_of_one_queue_gets_its_own_report() -> None:
+    chapters = [Tries(replace(make_key(), name=name), bank, 3) for name, bank in (("one", GOOD[:2]), ("two", GOOD[5:]))]
+    chapters[1].bank[0] = replace(GOOD[5], source=RIGHT["SHARES"])
+    told = []
+    one, two = try_all(chapters, 2, lambda done, total, what: told.append((done, total, what)))
+    assert (one.chapter, one.checked, one.findings) == ("one", 3, ())
+    assert (two.chapter, two.checked) == ("two", 2)
+    assert "exits: earned 2, must earn 0" in two.findings[0]
+    assert [entry[:2] for entry in told] == [(number, 5) for number in range(1, 6)]
+    assert told[3][2] == "two, a blank notebook"
 
 
 @pytest.mark.parametrize(
