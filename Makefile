@@ -87,7 +87,7 @@ types: $(READY)
 tests: $(READY)
 	$(call step,3/8 pytest: the two packages)
 	@mkdir -p work/test
-	@pytest tests -m "not alone" --numprocesses 2 --dist loadfile --timeout 400 $(ARGS) | tee work/test/tests.log
+	@pytest tests -m "not alone" --numprocesses 2 --dist loadfile --no-loadscope-reorder --timeout 400 $(ARGS) | tee work/test/tests.log
 	@pytest tests -m alone --timeout 400 $(ARGS) | tee work/test/alone.log
 
 build-check: $(READY)
