@@ -154,10 +154,11 @@ $(READY): pyproject.toml Makefile
 	else echo "Installing into $(VENV): PyTorch with CUDA and JupyterLab, about 6 GB, 2 to 4 minutes on a fast line"; fi
 	@[ -x $(VENV)/bin/pip ] || $(PYTHON) -m venv $(VENV)
 	@$(VENV)/bin/python -m pip install --quiet "pip>=23.2"
-	@$(VENV)/bin/python -m pip install --progress-bar off $(TORCH) | awk "$$BIG_ONES"
+	@$(VENV)/bin/python -m pip install --no-compile --progress-bar off $(TORCH) | awk "$$BIG_ONES"
 	@$(VENV)/bin/python -m pip freeze | grep -E '^torch(vision)?==' > $(VENV)/torch.txt
-	@$(VENV)/bin/python -m pip install --progress-bar off --constraint $(VENV)/torch.txt --editable ".[dev]" | awk "$$BIG_ONES"
+	@$(VENV)/bin/python -m pip install --no-compile --progress-bar off --constraint $(VENV)/torch.txt --editable ".[dev]" | awk "$$BIG_ONES"
 	@$(VENV)/bin/python -m pip install --quiet --no-deps "$(BOLTS)"
+	@$(VENV)/bin/python -m compileall -qq -j 0 $(VENV)/lib || true  # pip would do it on one core; some templates are no Python
 	@$(VENV)/bin/python -c "import torchvision" || { echo "torch and torchvision in $(VENV) do not fit together: make clean, then again" >&2; exit 1; }
 	@touch $@
 	@echo "Installed: $$($(VENV)/bin/python --version), $$($(VENV)/bin/python -m pip list | awk '$$1 ~ /^(torch|jupyterlab|nbgrader)$$/ { printf "%s%s %s", sep, $$1, $$2; sep = ", " }')"
