@@ -6,7 +6,11 @@ by hand shows, and the words from the result file. The page holds no hidden test
 
 from __future__ import annotations
 
+import copy
 import html
+import os
+import stat
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -20,6 +24,7 @@ from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import GetGrades
 
 from grader.course import Chapter, Course, CourseError
+from grader.endless import within
 from grader.gradebook import database_errors, database_url, open_gradebook
 from grader.notebooks import HIDDEN, read_own, visible
 from grader.records import Records, make_folder, write_atomically
@@ -28,6 +33,12 @@ from grader.results import CellResult, SubmissionResult, Verdict, exercise_of
 TEMPLATES = Path(__file__).with_name("templates")
 SHOWN_FORMATS = ("image/png", "image/jpeg", "image/svg+xml", "text/latex", "text/plain")
 """What is shown of an output: the page must not run what a student's code made (HTML, scripts, widgets)."""
+EXCHANGE_NOTES = ("timestamp.txt", "submission_secret.txt")
+"""What nbgrader's exchange puts beside a submission; a page's name in the exchange is made from the secret."""
+PAGE_SECONDS = 30
+"""For one student's page, which takes a tenth of a second: the class behind them waits for theirs."""
+MAX_NOTE = 4_096
+"""Bytes; nbgrader's own have fewer than 100."""
 STYLES = {
     Verdict.PASSED: "success",
     Verdict.PARTIAL: "warning",
@@ -99,10 +110,44 @@ def _write_page(course: Course, chapter: Chapter, student: str, prose: dict[str,
         "pending": _number(sum(mark.pending for mark in marks)) if any(mark.pending for mark in marks) else "",
     }
     _make_safe(notebook, {mark.grade_id: mark for mark in marks}, prose)
-    page, _ = _exporter().from_notebook_node(notebook, resources)
-    target = make_folder(course.feedback / student / chapter.name) / f"{chapter.name}.html"
-    write_atomically(target, page.encode("utf-8", "replace").decode())
+    page = _rendered(notebook, resources)
+    folder = make_folder(course.feedback / student / chapter.name)
+    with suppress(OSError):  # somebody else's folder is theirs to close
+        course.feedback.chmod(course.feedback.stat().st_mode & ~0o007)
+    _keep_notes(course.submitted / student / chapter.name, folder)
+    target = folder / f"{chapter.name}.html"
+    # Readable, in a folder that is not: nbgrader copies the page with its mode to where its student must read it.
+    write_atomically(target, page.encode("utf-8", "replace").decode(), mode=0o644)
     return target
+
+
+def _rendered(notebook: nbformat.NotebookNode, resources: dict[str, Any]) -> str:
+    """The page; of a notebook that breaks or holds up what makes it, one with text alone."""
+    try:
+        with within(PAGE_SECONDS):
+            page, _ = _exporter().from_notebook_node(copy.deepcopy(notebook), copy.deepcopy(resources))
+    except (Exception, RecursionError):
+        for cell in notebook.cells:
+            cell.metadata["magics_language"] = "text"
+            for output in cell.get("outputs", ()):
+                if "data" in output:
+                    output.data = {"text/plain": output.data.get("text/plain", "[not shown]")}
+        page, _ = _exporter().from_notebook_node(notebook, resources)
+    return str(page)
+
+
+def _keep_notes(submitted: Path, folder: Path) -> None:
+    """Puts what nbgrader noted of a submission beside the page, so that `nbgrader release_feedback` finds it.
+
+    The student's own process wrote these notes: what is no short file of text is left where it is.
+    """
+    for name in EXCHANGE_NOTES:
+        with suppress(OSError, UnicodeDecodeError):
+            descriptor = os.open(submitted / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            with os.fdopen(descriptor, "rb") as file:
+                note = file.read(MAX_NOTE + 1) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
+            if 0 < len(note) <= MAX_NOTE:
+                write_atomically(folder / name, note.decode())
 
 
 def _marks(course: Course, chapter: Chapter, student: str, result: SubmissionResult | None) -> list[Mark]:

@@ -50,20 +50,21 @@ def make_folder(path: Path) -> Path:
     return path
 
 
-def write_atomically(path: Path, text: str, durable: bool = True) -> None:
-    """Writes a file that only its owner can read, whole or not at all.
+def write_atomically(path: Path, text: str, durable: bool = True, mode: int = 0o600) -> None:
+    """Writes a file, whole or not at all.
 
     Args:
         path: the file.
         text: what is to be in it.
         durable: whether it must be there after a power failure too; waiting for the disk takes some milliseconds.
+        mode: who may read it; its owner alone when left out.
 
     Raises:
         CourseError: the disk is full or the folder not writable; what was there before is unchanged.
     """
     temporary = path.with_name(f".{os.getpid()}.tmp")  # not the file's name: that may be as long as names can be
     try:
-        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
             if durable:

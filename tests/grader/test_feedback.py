@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output, new_raw_cell
 from nbgrader.api import Gradebook
+from nbgrader.utils import notebook_hash
 from recorded_class import NAME, composed, judged, result_of, small_course, solved_notebook
 
 from grader import feedback, gradebook
@@ -248,3 +251,47 @@ def test_it_works_from_anywhere(course, tmp_path, monkeypatch):
     assert page_of(course).results
     assert Path.cwd() == elsewhere
     assert os.listdir(elsewhere) == []  # noqa: PTH208 - names are what is asked
+
+
+def test_the_exchange_hands_the_page_back(course, tmp_path):
+    """`nbgrader release_feedback` names a page by the secret that its exchange put beside the submission."""
+    submitted = course.submitted / "anna" / NAME
+    submitted.mkdir(parents=True)
+    (submitted / "timestamp.txt").write_text("2026-03-01 10:00:00.000000 UTC")
+    (submitted / "submission_secret.txt").write_text("a secret of nbgrader's")
+    give(course, judged("double_test", Verdict.PASSED, 2.0))
+    program = Path(sys.executable).with_name("nbgrader")
+    root = tmp_path / "exchange"
+    root.mkdir(mode=0o777)
+    root.chmod(0o777)
+    command = [program, "release_feedback", NAME, f"--Exchange.root={root}"]
+    done = subprocess.run(command, cwd=course.root, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+    (released,) = (root / gradebook.COURSE_ID / "feedback").iterdir()
+    assert released.stem == notebook_hash(secret="a secret of nbgrader's", notebook_id=NAME)
+    assert released.stat().st_mode & 0o777 == 0o644  # its student reads it under another account
+    assert course.feedback.stat().st_mode & 0o007 == 0  # and nobody those of others
+    assert released.read_text() == (course.feedback / "anna" / NAME / f"{NAME}.html").read_text()
+
+
+@pytest.mark.parametrize("kind", ["a link", "a pipe", "a folder", "large", "binary"])
+def test_a_note_that_is_none_is_left_where_it_is(course, tmp_path, kind):
+    submitted = course.submitted / "anna" / NAME
+    submitted.mkdir(parents=True)
+    note = submitted / "timestamp.txt"
+    (tmp_path / "private").write_text("of the instructor's")
+    match kind:
+        case "a link":
+            note.symlink_to(tmp_path / "private")
+        case "a pipe":
+            os.mkfifo(note)
+        case "a folder":
+            note.mkdir()
+        case "large":
+            note.write_text("x" * 5_000)
+        case "binary":
+            note.write_bytes(b"\xff\xfe")
+    folder = tmp_path / "page"
+    folder.mkdir()
+    feedback._keep_notes(submitted, folder)
+    assert not list(folder.iterdir())
