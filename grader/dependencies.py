@@ -18,9 +18,9 @@ def named_files(texts: Iterable[str], files: Iterable[Path]) -> list[Path]:
     """Those of `files` that are named in `texts`, or in a Python file that is named there, and so on; sorted.
 
     An `__init__.py` always belongs, and so does a file of a package that is named (`gpulab/trace/races.py`, for
-    `trace`). What `gpulab/__init__.py` names does not count: it names everything.
+    `trace`). What `gpulab/__init__.py` names does not count: it names everything. Prose (`.md`) is for people.
     """
-    waiting = set(files)
+    waiting = {path for path in files if path.suffix != ".md"}
     found = {path for path in waiting if path.name == "__init__.py"}
     waiting -= found
     words = {word for text in texts for word in WORD.findall(text)}

@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -70,7 +71,7 @@ class Parent:
         self, modules: tuple[str, ...] = warm.MODULES, tier: Tier | None = None, one_core: bool = True
     ) -> None:
         self.tier = best_tier() if tier is None else tier
-        self._lock = threading.Lock()
+        self._lock, self._importing = threading.Lock(), threading.Lock()
         self._numbers = itertools.count(os.getpid() * 64)  # drivers side by side should not pick the same users
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         paths = [str(PACKAGES), *filter(None, [os.environ.get("PYTHONPATH")])]
@@ -89,6 +90,8 @@ class Parent:
         self._gone = False
         """Known before its exit status is: a big process takes a while to die."""
         self.threads = int(self._answer()["threads"])
+        """How many it has: one, or forking would not be safe."""
+        self._modules = set(modules)
 
     def ask(self, request: dict[str, Any], descriptors: list[int] | None = None) -> dict[str, Any]:
         """The answer to one request.
@@ -122,6 +125,18 @@ class Parent:
     def _lost(self, how: str) -> ParentGone:
         self._gone = True
         return ParentGone(f"the warm parent is gone ({how})")
+
+    def import_more(self, modules: Iterable[str]) -> None:
+        """Has it import what it has not imported yet; processes forked from now on have it too.
+
+        Raises:
+            ParentGone: it was killed, or did not survive the import.
+        """
+        with self._importing:
+            missing = [name for name in modules if name not in self._modules]
+            if missing:
+                self.threads = int(self.ask({"op": "import", "modules": missing})["threads"])
+                self._modules.update(missing)
 
     def number(self) -> int:
         """A number that no other living process of this driver has."""

@@ -17,7 +17,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
-from grader import hardware, processes, wire
+from grader import hardware, preload, processes, wire
 from grader.limits import Limits
 from grader.notebooks import Cell, ChapterKey
 from grader.outputs import Kept, storable
@@ -88,6 +88,7 @@ def _grade(
     only: frozenset[str] | None,
     parent: processes.Parent,
 ) -> SubmissionResult:
+    parent.import_more(preload.modules_for(key))
     started = time.monotonic()  # whoever comes first should not be charged with the parent's start
     cost = processes.Cost()
     with _Session(submission, key, seed, limits, cost, parent) as session:

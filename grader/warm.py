@@ -5,7 +5,7 @@ its memory is in that of every student process. It lives exactly as long as the 
 `processes` is its client.
 
 One request is one message: JSON, with file descriptors beside it. `student` and `judge` are answered by the new process
-itself, `end` by the parent, with what the process used.
+itself, `end` by the parent, with what the process used, and so is `import`: what only some chapters need (`preload`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from grader import judge, sandbox, student
+from grader import judge, preload, sandbox, student
 from grader.sandbox import Confinement, Tier, kernel
 from grader.sandbox.root import Box, interpreter_folders
 from grader.watch import exit_code_of, fork_watched, watch
@@ -35,7 +35,8 @@ MODULES = (
     "pygments.formatters.terminal256", "pygments.lexers.python",
 )  # fmt: skip
 """Imported before the first fork; a student's or test's own import of them then costs nothing. The last few are what
-IPython leaves for its first cell and its first traceback; `.*` stands for every module of a package."""
+IPython leaves for its first cell and its first traceback; `.*` stands for every module of a package but those that
+`preload` is for."""
 LIGHT_MODULES = ("numpy", "gpulab", "gpulab.check")
 """Enough for tests of the harness itself."""
 MAX_MESSAGE = 65_536
@@ -46,6 +47,7 @@ ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
+    "ORT_DISABLE_TELEMETRY": "1",  # else ONNX Runtime starts a thread, in the parent too
     "PYTHONDONTWRITEBYTECODE": "1",
 }
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -70,9 +72,7 @@ def main(descriptor: int, modules: list[str]) -> None:
     import_all(modules)
     control = socket.socket(fileno=descriptor)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the driver, which ends us by hanging up
-    gc.collect()
-    gc.freeze()  # keeps the collector from touching, and so copying, pages that all children share
-    kernel.use_huge_pages()
+    settle()
     children: set[int] = set()
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # the driver ended, perhaps in mid-request
         send(control, {"threads": len(list(Path("/proc/self/task").iterdir()))})
@@ -81,6 +81,13 @@ def main(descriptor: int, modules: list[str]) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGTERM)  # and what it confines dies with it: die_with_parent, or `watch`
     os._exit(0)  # no farewells from a hundred imported libraries
+
+
+def settle() -> None:
+    """Makes memory ready to be shared: the collector leaves it alone, and there are few pages to keep books on."""
+    gc.collect()
+    gc.freeze()  # keeps the collector from touching, and so copying, pages that all children share
+    kernel.use_huge_pages()
 
 
 def answer_requests(control: socket.socket, children: set[int]) -> None:
@@ -92,7 +99,12 @@ def answer_requests(control: socket.socket, children: set[int]) -> None:
         if not message:
             return
         request = json.loads(message)
-        if request["op"] == "end":
+        if request["op"] == "import":
+            import_all(request["modules"])
+            settle()
+            shared_mb = resident_mb()
+            send(control, {"threads": len(list(Path("/proc/self/task").iterdir()))})
+        elif request["op"] == "end":
             children.discard(request["pid"])
             send(control, end(request["pid"], request["inner"], request["grace_seconds"], shared_mb))
         else:
@@ -110,7 +122,8 @@ def import_all(modules: list[str]) -> None:
         with contextlib.suppress(ImportError):
             module = importlib.import_module(name.removesuffix(".*"))
             if name.endswith(".*"):
-                import_all([one.name for one in pkgutil.iter_modules(module.__path__, f"{module.__name__}.")])
+                found = [one.name for one in pkgutil.iter_modules(module.__path__, f"{module.__name__}.")]
+                import_all(preload.for_all(found))
 
 
 def send(control: socket.socket, message: dict[str, Any]) -> None:

@@ -49,3 +49,10 @@ def test_the_list_of_everything_draws_nothing_in(tmp_path: Path) -> None:
     files = make(tmp_path, gpulab__plot="")
     init.write_text("from gpulab import plot")
     assert named_files(["import gpulab"], [*files, init]) == [init]
+
+
+def test_prose_does_not_belong(tmp_path: Path) -> None:
+    """A table's description may be mended without running every chapter again."""
+    (readme := tmp_path / "README.md").write_text("")
+    (table := tmp_path / "gpus.csv").write_text("")
+    assert named_files(["table('gpus')  # see README"], [readme, table]) == [table]

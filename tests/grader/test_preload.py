@@ -1,0 +1,55 @@
+"""What is imported for some chapters only, before their processes are forked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from minikey import make_key
+
+from grader import preload, processes, warm
+from grader.notebooks import Cell, Role
+from grader.session import grade
+from grader.submission import from_answers
+
+ASKS = """\
+import sys
+
+
+def double(x):
+    assert "wave" in sys.modules and "aifc" not in sys.modules, sorted(sys.modules)
+    return 2 * x
+"""
+
+
+def test_a_chapter_gets_the_modules_that_it_names() -> None:
+    key = make_key()
+    assert preload.modules_for(key) == ()
+    cell = Cell("more", Role.CODE, "from gpulab.chapters.inference_engine import opened")
+    modules = preload.modules_for(replace(key, cells=(*key.cells, cell)))
+    assert modules[0] == "gpulab.chapters.inference_engine_warm"
+    assert "gpulab.chapters.inference_engine" in modules
+    assert all(one.startswith("gpulab.chapters.inference_engine") for one in modules)
+
+
+def test_the_others_do_not() -> None:
+    every = ["gpulab.chapters.inference_engine_warm", "gpulab.chapters.inference_engine", "gpulab.chapters.precision"]
+    assert preload.for_all(every) == ["gpulab.chapters.precision"]
+
+
+def test_a_submission_finds_them_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a warm parent that runs already, and once: what is asked of it is told apart from what it has."""
+    asked = []
+    monkeypatch.setattr(preload, "_groups", lambda: {"math": ("wave",)})
+    parent = processes.Parent(warm.LIGHT_MODULES)
+    try:
+        ask = parent.ask
+        monkeypatch.setattr(parent, "ask", lambda *request: asked.append(request[0]["op"]) or ask(*request))
+        key = make_key()  # which imports math
+        for _ in range(2):
+            result = grade(from_answers(key, {"double": ASKS}), key, student="s", seed=1, parent=parent)
+            assert {cell.grade_id: cell.earned for cell in result.cells}["double_test"] == 3.0, result.cells
+        assert asked.count("import") == 1
+        assert parent.threads == 1
+    finally:
+        parent.close()
