@@ -4,14 +4,17 @@
     python -m gpulab.exporter --once        prints the page and ends
 
 The figures come from NVML, as those of nvidia-smi do; the text is made by `prometheus_client`. Without a driver the
-page says that there are no GPUs. What a training knows about itself is the business of that training.
+page says that there are no GPUs, and the command says why. What a training knows about itself is that training's
+business.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
 import importlib
+import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -111,7 +114,7 @@ class Gpus(Collector):
         """The families of the page."""
         with self._turn, _session(self._nvml) as handles:
             yield GaugeMetricFamily("gpulab_gpus", "GPUs that the driver knows; 0 without a driver.", len(handles))
-            known = [(_labels(self._nvml, gpu, handle), handle) for gpu, handle in enumerate(handles)]
+            known = [(_labels(self._nvml, gpu, handle), handle) for gpu, handle in handles]
             for figure in FIGURES:
                 kind = CounterMetricFamily if figure.counter else GaugeMetricFamily
                 family = kind(figure.name, figure.words, labels=LABELS)
@@ -123,17 +126,44 @@ class Gpus(Collector):
 
 
 @contextlib.contextmanager
-def _session(nvml: Any) -> Iterator[list[Any]]:
-    """Handles of the GPUs while NVML is open; none where there is no driver."""
+def _session(nvml: Any) -> Iterator[list[tuple[int, Any]]]:
+    """Numbers and handles of the GPUs while NVML is open; none where there is no driver, or it answers no more."""
     try:
         nvml.nvmlInit()
     except nvml.NVMLError:
         yield []
         return
     try:
-        yield [nvml.nvmlDeviceGetHandleByIndex(gpu) for gpu in range(nvml.nvmlDeviceGetCount())]
+        yield list(_handles(nvml))
     finally:
+        with contextlib.suppress(nvml.NVMLError):
+            nvml.nvmlShutdown()
+
+
+def _handles(nvml: Any) -> Iterator[tuple[int, Any]]:
+    """The GPUs that answer: one that has fallen off the bus must not take the others' figures with it."""
+    count = 0
+    with contextlib.suppress(nvml.NVMLError):
+        count = nvml.nvmlDeviceGetCount()
+    for gpu in range(count):
+        with contextlib.suppress(nvml.NVMLError):
+            handle = nvml.nvmlDeviceGetHandleByIndex(gpu)
+            nvml.nvmlDeviceGetUUID(handle)
+            nvml.nvmlDeviceGetName(handle)
+            yield gpu, handle
+
+
+def missing(nvml: Any = None) -> str:
+    """Why there are no figures, and what to do; empty when there are some."""
+    nvml = nvml or importlib.import_module("pynvml")
+    try:
+        nvml.nvmlInit()
+    except nvml.NVMLError as error:
+        return f'No NVIDIA driver answers ({error}): the page has no GPUs. "grader doctor" says what to do.'
+    with contextlib.suppress(nvml.NVMLError):
         nvml.nvmlShutdown()
+    with _session(nvml) as handles:
+        return "" if handles else 'The driver answers, but shows no GPU: the page has none. "nvidia-smi" says more.'
 
 
 def _labels(nvml: Any, gpu: int, handle: Any) -> tuple[str, str, str]:
@@ -161,22 +191,39 @@ def page(nvml: Any = None) -> str:
     return generate_latest(registry(nvml)).decode("utf-8")
 
 
+def _port(text: str) -> int:
+    """A port's number, from what somebody typed."""
+    if not text.isdecimal() or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is no port: a number from 0 to 65535 is wanted")
+    return int(text)
+
+
+def _remedy(error: OSError) -> str:
+    if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
+        return "This machine has no such address: leave --address out, or give one of its own."
+    if error.errno == errno.EACCES:
+        return "Ports below 1024 belong to root: choose another with --port."
+    return f"Is another exporter running? Choose another port with --port; {PORT} is ours, 9400 DCGM's."
+
+
 def main(arguments: list[str] | None = None) -> int:
     """The command line; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m gpulab.exporter", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument(
         "--address", default=ADDRESS, help="to listen on; 0.0.0.0 for the whole network (default: %(default)s)"
     )
-    parser.add_argument("--port", type=int, default=PORT, help="to listen on (default: %(default)s)")
+    parser.add_argument("--port", type=_port, default=PORT, help="to listen on, 0 for any (default: %(default)s)")
     parser.add_argument("--once", action="store_true", help="print the page and end")
     chosen = parser.parse_args(arguments)
+    if trouble := missing():
+        print(trouble, file=sys.stderr)
     if chosen.once:
         print(page(), end="")
         return 0
     try:
         server, thread = start_http_server(chosen.port, addr=chosen.address, registry=registry())
     except OSError as error:
-        print(f"{chosen.address}:{chosen.port}: {error.strerror}. Choose another port with --port.", file=sys.stderr)
+        print(f"Cannot listen on {chosen.address}:{chosen.port}: {error.strerror}. {_remedy(error)}", file=sys.stderr)
         return 2
     print(f"http://{chosen.address}:{server.server_port}/metrics, until Ctrl-C", flush=True)
     try:

@@ -126,7 +126,7 @@ def _rendered(notebook: nbformat.NotebookNode, resources: dict[str, Any]) -> str
     try:
         with within(PAGE_SECONDS):
             page, _ = _exporter().from_notebook_node(copy.deepcopy(notebook), copy.deepcopy(resources))
-    except (Exception, RecursionError):
+    except Exception:  # whatever it chokes on, the others get their pages
         for cell in notebook.cells:
             cell.metadata["magics_language"] = "text"
             for output in cell.get("outputs", ()):

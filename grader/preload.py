@@ -1,7 +1,7 @@
 """What a warm parent imports for some chapters only, because it is slow to import, large, and nothing to the others.
 
 Where there is a module `gpulab/chapters/NAME_warm.py`, all modules there whose names begin with NAME are for the
-chapters whose cells hold the word NAME. The one with `_warm` imports what each submission would otherwise import itself.
+chapters whose cells hold the word NAME. The one with `_warm` imports what else each of their submissions would import.
 """
 
 from __future__ import annotations

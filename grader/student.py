@@ -25,6 +25,7 @@ from traitlets.config import Config
 
 from gpulab import launch, rank_forks
 from grader import launches, wire
+from grader.finished import finished, kinds
 
 STREAM_CHUNK = 16_384
 """Characters after which printed text is sent on, newline or not."""
@@ -170,6 +171,7 @@ class Server:
         self._streams = sys.stdout, sys.stderr
         self._sides: dict[str, Any] = {}
         """Contests that an exercise, or a reference, is timed in."""
+        self._kinds = kinds()
 
     def serve(self) -> None:
         """Returns when the harness closes the socket."""
@@ -240,13 +242,15 @@ class Server:
         try:
             with self._silence():
                 known = contest.find(where)
-                function = self._shell.user_ns[name] if name else known.reference
+                function = finished(self._shell.user_ns[name], self._kinds) if name else known.reference
                 key = repr((name, where, sorted(request["size"].items())))
                 side = self._sides.setdefault(key, contest.Here(function, known, request["size"]))
                 if request["step"] == "go":
                     side.go(request["seed"], request["calls"], request["idle"])
                     return {}, []
                 return {"numbers": [float(number) for number in side.probe(request["which"], request["seed"])]}, []
+        except wire.NotPlain as error:
+            return {"not_plain": str(error)}, []
         except BaseException as error:
             return _error(error), []
 

@@ -103,7 +103,7 @@ def _files(course: Course, chapters: Sequence[Chapter]) -> dict[str, bytes]:
     outlines = [outline_of(chapter) for chapter in chapters]
     files["notebooks/README.ipynb"] = launcher_text(outlines).encode()
     files |= {path.relative_to(HOME).as_posix(): path.read_bytes() for path in _package(texts)}
-    files |= {f"data/{path.name}": path.read_bytes() for path in sorted((HOME / "data").glob("*.*"))}
+    files |= {path.relative_to(HOME).as_posix(): path.read_bytes() for path in files_below(HOME / "data")}
     files |= {name: (HOME / name).read_bytes() for name in SETTINGS}
     project: dict[str, Any] = tomllib.loads((HOME / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     needs = needed(project["dependencies"])

@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,13 @@ from grader.notebooks import Cell, ChapterKey, Role
 MAX_NOTEBOOK_BYTES = 20_000_000
 MAX_CELLS = 2_000
 MAX_SOURCE_CHARACTERS = 500_000
+MAX_CONTAINERS = 2_000_000
+"""Lists and objects, by their brackets: a file of nothing else takes a gigabyte, and every thread waits for it."""
+MAX_PARSED_CHARACTERS = 20_000
+"""Of a cell that is parsed as Python. An f-string takes the square of its length, and all other threads wait: in half
+a million characters, long enough for other submissions' cells to run out of time."""
+MAX_PARSED_TOGETHER = 1_000_000
+"""Of all cells of a notebook; in those beyond, names are guessed."""
 MAX_COMPARISONS = 60
 """Of texts letter by letter, over all cells without metadata: a file full of lookalikes must not take an hour."""
 
@@ -72,6 +80,13 @@ class _Found:
     id: str
     grade_id: str
     match: Cell | None = None
+    parsed: bool = True
+    """Whether it is short enough to be parsed."""
+
+    @cached_property
+    def names(self) -> set[str]:
+        """What it defines."""
+        return defined_names(self.source) if self.parsed else _guessed_names(self.source)
 
 
 AGAIN = "Ask the student to save the notebook in JupyterLab and submit it again."
@@ -153,6 +168,8 @@ def from_answers(key: ChapterKey, answers: dict[str, str]) -> Submission:
 def _cells(data: bytes) -> list[_Found]:
     if not data.strip():
         raise ValueError("the file is empty")
+    if data.count(b"[") + data.count(b"{") > MAX_CONTAINERS:
+        raise ValueError(f"more than {MAX_CONTAINERS} lists and objects, so not a notebook that can be read")
     try:
         notebook = json.loads(data)
     except UnicodeDecodeError:
@@ -166,7 +183,12 @@ def _cells(data: bytes) -> list[_Found]:
         raise ValueError("JSON, but not a notebook of format 4 (no list of cells)")
     if len(notebook["cells"]) > MAX_CELLS:
         raise ValueError(f"{len(notebook['cells'])} cells, the limit is {MAX_CELLS}")
-    return [_cell(raw) for raw in notebook["cells"] if isinstance(raw, dict)]
+    found = [_cell(raw) for raw in notebook["cells"] if isinstance(raw, dict)]
+    room = MAX_PARSED_TOGETHER
+    for cell in found:
+        cell.parsed = len(cell.source) <= min(MAX_PARSED_CHARACTERS, room)
+        room -= len(cell.source) if cell.parsed else 0
+    return found
 
 
 def _cell(raw: dict[str, Any]) -> _Found:
@@ -204,7 +226,7 @@ def _match(found: list[_Found], key: ChapterKey) -> list[str]:
     comparisons = iter(range(MAX_COMPARISONS))
     for cell in found:
         if cell.match is None and cell.kind == "code":
-            candidate = _by_content(cell.source, [own for own in key.cells if own.id not in taken], key, comparisons)
+            candidate = _by_content(cell, [own for own in key.cells if own.id not in taken], key, comparisons)
             if candidate:
                 cell.match = candidate
                 taken.add(candidate.id)
@@ -213,13 +235,13 @@ def _match(found: list[_Found], key: ChapterKey) -> list[str]:
     return repairs
 
 
-def _by_content(source: str, candidates: list[Cell], key: ChapterKey, comparisons: Iterator[int]) -> Cell | None:
-    """The chapter's cell that this nameless source must be: the same text, a changed test, or an exercise's answer."""
-    stripped = _plain(source)
+def _by_content(found: _Found, candidates: list[Cell], key: ChapterKey, comparisons: Iterator[int]) -> Cell | None:
+    """The chapter's cell that this nameless one must be: the same text, a changed test, or an exercise's answer."""
+    stripped = _plain(found.source)
     for cell in candidates:
         if cell.role is not Role.PROSE and stripped and _plain(key.released.get(cell.id, "")) == stripped:
             return cell
-    defined = defined_names(source)
+    defined = found.names
     for cell in candidates:
         if cell.role is Role.SOLUTION and cell.grade_id in defined:
             return cell
@@ -249,7 +271,7 @@ def defined_names(source: str) -> set[str]:
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return set(re.findall(r"^(?:def\s+|class\s+)?(\w+)(?=\s*\(.*\)\s*:|\s*=[^=])", source, re.MULTILINE))
+        return _guessed_names(source)
     names: set[str] = set()
     for node in tree.body:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
@@ -259,6 +281,10 @@ def defined_names(source: str) -> set[str]:
         elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             names.add(node.target.id)
     return names
+
+
+def _guessed_names(source: str) -> set[str]:
+    return set(re.findall(r"^(?:def\s+|class\s+)?(\w+)(?=\s*\(.*\)\s*:|\s*=[^=])", source, re.MULTILINE))
 
 
 # ----------------------------------------------------------------------------------------------------- into an order
@@ -286,7 +312,7 @@ def _arrange(found: list[_Found], key: ChapterKey, repairs: list[str]) -> Submis
             if _plain(cell.source) != _plain(key.released.get(own.id, "")):
                 attempted.add(own.grade_id)
         elif cell.kind == "code" and (own is None or _plain(cell.source) != _plain(key.released.get(own.id, ""))):
-            attempted.update(defined_names(cell.source) & set(key.exercises))  # answered in a cell of their own
+            attempted.update(cell.names & set(key.exercises))  # answered in a cell of their own
         placed.append(((position, 0), _step(cell, own, key)))
     at = {step.key.id: where[0] for where, step in placed if step.key is not None} | tests_at  # a test's id is its name
     for own in key.cells:

@@ -306,8 +306,11 @@ class Channel:
         Raises:
             TimeoutError: the other side did not take it within `seconds`.
             Closed: the other side is gone.
+            NotPlain: it is over the limits that `receive` keeps.
         """
         buffers = buffers or []
+        if len(buffers) > MAX_BUFFERS:
+            raise NotPlain(f"more than {MAX_BUFFERS} arrays, tensors or NumPy numbers; return one array")
         sizes = [memoryview(buffer).nbytes for buffer in buffers]
         text = json.dumps({"h": header, "n": sizes}, allow_nan=False).encode()
         if len(text) > MAX_HEADER_BYTES or _containers(text) > MAX_CONTAINERS:

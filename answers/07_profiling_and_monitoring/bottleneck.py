@@ -82,3 +82,14 @@ class Word(str):
 
 def bottleneck(summary):
     return Word("?")
+
+# %% wrong: the largest of what is measured, launch only if nothing is — says "waits for orders"
+def bottleneck(summary):
+    pieces = [(summary[f"{name}_ms"], name) for name in ("input", "communication", "kernel")]
+    largest_ms, name = max(pieces)
+    if largest_ms == 0:
+        return "launch"
+    if name != "kernel":
+        return name
+    seconds = summary["flops"] / (summary["peak_tflops"] * 1e12), summary["nbytes"] / (summary["bandwidth_gbs"] * 1e9)
+    return "compute" if seconds[0] >= seconds[1] else "memory"

@@ -156,3 +156,26 @@ class Number(float):
 
 def gpu_idle_fraction(events):
     return Number("nan")
+
+# %% wrong: stream by stream, the mean of them — says "no stream has a kernel"
+def gpu_idle_fraction(events):
+    timed = [event for event in events if event["ph"] == "X"]
+    first, last = min(e["ts"] for e in timed), max(e["ts"] + e["dur"] for e in timed)
+    kernels = [e for e in timed if e["cat"] == "kernel"]
+    streams = {e["tid"] for e in kernels}
+    if not streams:
+        return 1.0
+    busy = sum(e["dur"] for e in kernels) / len(streams)
+    return 1 - busy / (last - first)
+
+# %% wrong: without a kernel nothing is idle — says "Without any kernel"
+def gpu_idle_fraction(events):
+    timed = [event for event in events if event["ph"] == "X"]
+    kernels = sorted((event["ts"], event["ts"] + event["dur"]) for event in timed if event["cat"] == "kernel")
+    if not kernels:
+        return 0.0
+    first, last = min(event["ts"] for event in timed), max(event["ts"] + event["dur"] for event in timed)
+    idle, until = 0.0, first
+    for start, stop in kernels:
+        idle, until = idle + max(0.0, start - until), max(until, stop)
+    return (idle + last - until) / (last - first)

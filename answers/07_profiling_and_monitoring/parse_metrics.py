@@ -230,3 +230,34 @@ class Everything(dict):
 
 def parse_metrics(text):
     return Everything()
+
+# %% wrong: lets the tests' own reader do it, line by line — says "read_page is for the tests"
+from gpulab.chapters.profiling_metrics import read_page
+
+
+def parse_metrics(text):
+    found = {}
+    for line in text.split("\n"):
+        if not line.startswith("#"):
+            for (name, labels), value in read_page(line + "\n").values.items():
+                if "gpu" in dict(labels):
+                    found.setdefault(int(dict(labels)["gpu"]), {})[name] = value
+    return found
+
+
+# %% wrong: the same reader, one floor down and under another name — says "read_page is for the tests"
+from gpulab.chapters import profiling_metrics
+
+
+def read(text):
+    found = {}
+    for line in text.split("\n"):
+        if "{" in line and not line.startswith("#"):
+            name, rest = line.split("{", 1)
+            labels, rest = profiling_metrics._labels(rest, "")
+            if "gpu" in labels:
+                found.setdefault(int(labels["gpu"]), {})[name] = float(rest.split()[0])
+    return found
+
+
+parse_metrics = read

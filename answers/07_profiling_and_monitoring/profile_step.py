@@ -219,3 +219,103 @@ class Figure(int):
 
 def profile_step(problem):
     return dict.fromkeys(("kernels", "launches", "peak_bytes"), Figure(1))
+
+# %% wrong: figures as text, as the table of the profiler prints them — says "an int"
+import torch
+from torch.profiler import ProfilerActivity, profile
+
+
+def profile_step(problem):
+    model, criterion = problem.model(), problem.criterion()
+    optimizer = problem.optimizer(model)
+    images, labels = next(iter(problem.loader()))
+    with profile(activities=[ProfilerActivity.CPU]) as profiler:
+        criterion(model(images), labels).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    lines = profiler.key_averages().table().splitlines()
+    return {"kernels": str(len(lines)), "launches": str(len(lines)), "peak_bytes": "1.2 MB"}
+
+# %% wrong: peak in MiB — says "In bytes, not in MiB"
+from torch.profiler import ProfilerActivity, profile
+
+from gpulab.chapters.profiling_traces import trace_events
+
+
+def profile_step(problem):
+    model, criterion = problem.model(), problem.criterion()
+    optimizer = problem.optimizer(model)
+    images, labels = next(iter(problem.loader()))
+
+    def step():
+        criterion(model(images), labels).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    step()
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
+        step()
+    events = trace_events(profiler)
+    operators = [one for one in profiler.events() if one.name.startswith("aten::")]
+    peak = max(one["args"]["Total Allocated"] for one in events if one["name"] == "[memory]")
+    leaves = sum(not one.cpu_children for one in operators)
+    return {"launches": len(operators), "kernels": leaves, "peak_bytes": round(peak / 2**20)}
+
+# %% wrong: no warm-up — says "the first step"
+import torch
+from torch.profiler import ProfilerActivity, profile
+from gpulab.chapters.profiling_traces import trace_events
+
+
+def profile_step(problem):
+    model = problem.model().to(problem.device)
+    optimizer, criterion = problem.optimizer(model), problem.criterion()
+    images, labels = (part.to(problem.device) for part in next(iter(problem.loader())))
+
+    def step():
+        loss = criterion(model(images), labels)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
+        step()
+    events = trace_events(profiler)
+    operators = [one for one in profiler.events() if one.name.startswith("aten::")]
+    return {
+        "launches": len(operators),
+        "kernels": sum(not one.cpu_children for one in operators),
+        "peak_bytes": max(one["args"]["Total Allocated"] for one in events if one["name"] == "[memory]"),
+    }
+
+# %% right: a schedule warms up
+import torch
+from torch.profiler import ProfilerActivity, profile, schedule
+from gpulab.chapters.profiling_traces import trace_events
+
+
+def profile_step(problem):
+    model = problem.model().to(problem.device)
+    model.train()
+    optimizer, criterion = problem.optimizer(model), problem.criterion()
+    images, labels = (part.to(problem.device) for part in next(iter(problem.loader())))
+
+    def step():
+        loss = criterion(model(images), labels)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True, schedule=schedule(wait=1, warmup=1, active=1)) as profiler:
+        step()
+        profiler.step()
+        step()
+        profiler.step()
+        step()
+    events = trace_events(profiler)
+    operators = [one for one in profiler.events() if one.name.startswith("aten::")]
+    return {
+        "launches": len(operators),
+        "kernels": sum(not one.cpu_children for one in operators),
+        "peak_bytes": max(one["args"]["Total Allocated"] for one in events if one["name"] == "[memory]"),
+    }

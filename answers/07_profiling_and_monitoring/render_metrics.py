@@ -260,3 +260,24 @@ class Text(str):
 
 def render_metrics(samples):
     return Text()
+
+# %% hostile: makes the reader of pages see nothing — earns 0
+from gpulab.chapters import profiling_metrics
+
+
+def render_metrics(samples):
+    profiling_metrics.read_page = lambda text: profiling_metrics.Page()
+    return ""
+
+# %% wrong: thousands set apart, which Python reads and Prometheus does not — says "is not a number"
+def render_metrics(samples):
+    lines = []
+    for name in dict.fromkeys(sample["name"] for sample in samples):
+        group = [sample for sample in samples if sample["name"] == name]
+        words = group[0]["help"].replace("\\", r"\\").replace("\n", r"\n")
+        lines += [f"# HELP {name} {words}", f"# TYPE {name} {group[0]['type']}"]
+        for sample in group:
+            texts = {key: text.replace("\\", r"\\").replace('"', r"\"") for key, text in sample["labels"].items()}
+            inside = ",".join(f'{key}="{text}"' for key, text in texts.items()).replace("\n", r"\n")
+            lines.append(f"{name}{{{inside}}} {sample['value']:_}")
+    return "".join(line + "\n" for line in lines)

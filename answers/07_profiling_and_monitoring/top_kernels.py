@@ -108,3 +108,20 @@ import os
 
 def top_kernels(events, n):
     os._exit(0)
+
+# %% wrong: means, not totals — says "added up"
+def top_kernels(events, n):
+    calls = {}
+    for event in events:
+        if event["ph"] == "X" and event["cat"] == "kernel":
+            calls.setdefault(event["name"], []).append(event["dur"])
+    means = {name: sum(each) / len(each) for name, each in calls.items()}
+    return sorted(means.items(), key=lambda item: (-item[1], item[0]))[:n]
+
+# %% wrong: capitals and small letters alike — says "capitals before small"
+def top_kernels(events, n):
+    total = {}
+    for event in events:
+        if event["ph"] == "X" and event["cat"] == "kernel":
+            total[event["name"]] = total.get(event["name"], 0.0) + event["dur"]
+    return sorted(total.items(), key=lambda item: (-item[1], item[0].lower()))[:n]

@@ -1,27 +1,20 @@
 """The bottleneck hunt of chapter 07: one training step with five planted faults, to be mended one at a time.
 
 On a GPU every look is a real step, profiled. Without one it is a simulation that says so; what two of the faults cost
-can be measured on a CPU, too. The step itself is `profiling_workload`'s, drawing the business of `profiling_pictures`.
+can be measured on a CPU, too. The step itself is `profiling_workload`'s, drawing that of `profiling_timelines`.
 """
 
 from __future__ import annotations
 
+import statistics
+import time
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from gpulab.chapters.profiling_traces import (
-    Action,
-    Copy,
-    Event,
-    Kernel,
-    Prepare,
-    Wait,
-    kernel_spans,
-    simulate,
-    trace_events,
-    window,
-)
+from gpulab.chapters.profiling_orders import orders
+from gpulab.chapters.profiling_traces import Event, simulate, trace_events, window
+from gpulab.device import device_name, has_gpu
 from gpulab.timing import Timing, measure
 
 FAULTS = ("input", "float32", "pageable copy", "needless sync", "tiny kernels")
@@ -31,6 +24,8 @@ ON_A_CPU = ("input", "tiny kernels")
 """Those whose cost any machine can measure: the others are about a second device."""
 
 SIMULATED = "Simulated, not measured: there is no GPU here"
+DEVICE = "cuda"
+STEPS = 9
 ROWS, WIDTH, LAYERS = 4096, 2048, 12
 """Of the step on a GPU, and of the simulated one."""
 
@@ -58,41 +53,90 @@ def look(faults: Collection[str]) -> Look:
     Raises:
         ValueError: there is no such fault.
     """
+    chosen = _chosen(faults)
+    if not has_gpu():
+        events = simulate(orders(frozenset(chosen), LAYERS))
+        return Look(chosen, events, _summary(events, chosen), SIMULATED)
+    events = _profiled(chosen)
+    return Look(chosen, events, _summary(events, chosen), f"One profiled step on {device_name()}")
+
+
+def _chosen(faults: Collection[str]) -> tuple[str, ...]:
+    """The faults in the story's order, if there are such."""
     unknown = sorted(set(faults) - set(FAULTS))
     if unknown:
         raise ValueError(f"no fault {unknown[0]!r}. There are: {', '.join(FAULTS)}.")
-    chosen = tuple(one for one in FAULTS if one in faults)
+    return tuple(one for one in FAULTS if one in faults)
+
+
+def took(faults: Collection[str]) -> float | Timing:
+    """What a step with these of the faults takes: measured on the GPU, without a profiler, or simulated; ms.
+
+    Each step is waited for, as a training does that prints its loss.
+    """
+    if not has_gpu():
+        return look(faults).step_ms
     import torch
 
-    if torch.cuda.is_available():
-        from gpulab.device import device_name
-
-        events = _profiled(chosen)
-        return Look(chosen, events, _summary(events, chosen), f"One profiled step on {device_name()}")
-    events = simulate(_actions(frozenset(chosen)))
-    return Look(chosen, events, _summary(events, chosen), SIMULATED)
-
-
-def mended(faults: Collection[str] = FAULTS) -> dict[str, float]:
-    """What a step takes, ms, with all of these faults, and after mending each in turn."""
-    left = [one for one in FAULTS if one in faults]
-    steps = {"all faults": look(left).step_ms}
-    while left:
-        fault = left.pop(0)
-        steps[f"− {fault}"] = look(left).step_ms
-    return steps
-
-
-def on_this_cpu(runs: int = 5) -> dict[str, Timing]:
-    """What a small version of the step takes on this CPU, with the faults that a CPU can have, and without."""
     from gpulab.chapters.profiling_workload import Workload
 
-    left, steps = list(ON_A_CPU), {}
-    for name in ("both faults", *(f"− {one}" for one in ON_A_CPU)):
-        small = Workload(left, "cpu", rows=8192, width=64, layers=1)
-        steps[name] = measure(small.step, runs=runs, on="cpu", at_most_s=1.0)
-        left = left[1:]
+    work = Workload(_chosen(faults), DEVICE, ROWS, WIDTH, LAYERS)
+
+    def step() -> None:
+        work.step()
+        torch.cuda.synchronize()
+
+    return replace(measure(step, runs=STEPS, on="cpu", at_most_s=5.0), device=device_name())
+
+
+def how_timed() -> str:
+    """Where the times of `took` are from, for the line under a figure."""
+    return f"Measured on {device_name()} without the profiler, {STEPS} steps each" if has_gpu() else SIMULATED
+
+
+def mended(faults: Collection[str] = FAULTS) -> dict[str, float | Timing]:
+    """What a step takes with all of these faults, and after mending each in turn; as `took` has it."""
+    left = [one for one in FAULTS if one in faults]
+    steps = {"all faults": took(left)}
+    while left:
+        fault = left.pop(0)
+        steps[f"− {fault}"] = took(left)
     return steps
+
+
+def milliseconds(step: float | Timing) -> float:
+    """Of what `took` gives, the number."""
+    return step.median_ms if isinstance(step, Timing) else step
+
+
+def on_this_cpu(rounds: int = 25) -> dict[str, Timing]:
+    """What a small version of the step takes on this CPU, with the faults that a CPU can have, and without.
+
+    The versions take turns, so that a slow moment of the machine hits all of them.
+    """
+    import torch
+
+    from gpulab.chapters.profiling_workload import Workload
+
+    names = ("both faults", *(f"− {one}" for one in ON_A_CPU))
+    works = [Workload(ON_A_CPU[mended:], "cpu", rows=8192, width=64, layers=1) for mended in range(len(names))]
+    samples: list[list[float]] = [[] for _ in works]
+    threads = torch.get_num_threads()
+    try:
+        torch.set_num_threads(1)  # several, and a busy machine: they would wait for each other
+        for turn in range(rounds + 2):
+            for work, taken in zip(works, samples, strict=True):
+                started = time.perf_counter()
+                work.step()
+                if turn >= 2:  # the first are warm-up
+                    taken.append(1e3 * (time.perf_counter() - started))
+    finally:
+        torch.set_num_threads(threads)
+    found = {}
+    for name, taken in zip(names, samples, strict=True):
+        low, middle, high = statistics.quantiles(taken, n=4)
+        found[name] = Timing(middle, (high - low) / 2, rounds, device_name("cpu"))
+    return found
 
 
 def _profiled(faults: tuple[str, ...]) -> list[Event]:
@@ -102,7 +146,7 @@ def _profiled(faults: tuple[str, ...]) -> list[Event]:
 
     from gpulab.chapters.profiling_workload import Workload
 
-    work = Workload(faults, "cuda", ROWS, WIDTH, LAYERS)
+    work = Workload(faults, DEVICE, ROWS, WIDTH, LAYERS)
     for _ in range(3):
         work.step()
     torch.cuda.synchronize()
@@ -113,53 +157,18 @@ def _profiled(faults: tuple[str, ...]) -> list[Event]:
     return [event for event in trace_events(profiler) if event.get("cat") not in ("Trace", "overhead")]
 
 
-PICTURES, TENSORS = 64, 2 * LAYERS
-
-
-def _actions(faults: frozenset[str]) -> list[Action]:
-    """The step as orders. Durations are round figures for an H200: a simulation needs no better ones."""
-    product_us, point_us = (680.0, 16.0) if "float32" in faults else (48.0, 8.0)
-    decode = [Prepare(30_000.0 if "input" in faults else 30.0, "batch")]
-    copy = Copy(6_000.0 if "pageable copy" in faults else 160.0, pinned="pageable copy" not in faults)
-    actions: list[Action] = [*decode, copy]
-    if "tiny kernels" in faults:
-        actions += [Kernel("convert", 3.0), Kernel("subtract", 3.0), Kernel("divide", 3.0)] * PICTURES
-    else:
-        actions += [Kernel("convert", 12.0), Kernel("subtract", 14.0), Kernel("divide", 14.0)]
-    for times, name in ((1, "forward"), (2, "backward")):
-        for _ in range(LAYERS):
-            actions += [Kernel(f"gemm_{name}", product_us, "aten::mm")] * times
-            actions.append(Kernel("elementwise", point_us, "aten::relu"))
-            if "needless sync" in faults and name == "forward":
-                actions += [
-                    Kernel("isnan", point_us, "aten::isnan"),
-                    Kernel("any", 12.0, "aten::any"),
-                    Wait(),
-                    Prepare(40.0, "aten::item"),
-                ]
-    if "tiny kernels" in faults:
-        actions += [Kernel("one_tensor", 5.0, "aten::add_")] * (2 * TENSORS)
-    else:
-        actions += [Kernel("multi_tensor_apply", 60.0, "aten::_foreach_add_")] * 3
-    return actions
-
-
 def _summary(events: list[Event], faults: tuple[str, ...]) -> dict[str, float]:
     """The pieces of a step that `bottleneck` wants, ms, with the work of its products and the GPU's ceilings."""
     first, last = window(events)
     timed = [event for event in events if event["ph"] == "X"]
-    # Only the CPU's mark: the GPU has one of the same name, in another category.
-    marked = [one for one in timed if one["name"] == "batch" and one["cat"] == "user_annotation"]
-    loading = [(one["ts"], one["ts"] + one["dur"]) for one in marked]
-    # A copy that the CPU waits for is part of waiting for the batch; in a real trace it lies inside "batch".
-    copies = [(one["ts"], one["ts"] + one["dur"]) for one in timed if one["name"] == "cudaMemcpyAsync"]
-    inside = [span for span in copies if not any(a <= span[0] and span[1] <= b for a, b in loading)]
-    busy = sum(stop - start for start, stop in kernel_spans(events))
+    # Only the CPU's mark, with the copy that it waits for: the GPU has one of the same name, in another category.
+    loading = sum(one["dur"] for one in timed if one["name"] == "batch" and one["cat"] == "user_annotation")
+    busy = sum(one["dur"] for one in timed if one["cat"] == "kernel")  # of one stream: no two run at once
     gpu = _datasheet()
     kind, size = ("float32", 4) if "float32" in faults else ("bfloat16", 2)
     return {
         "step_ms": (last - first) / 1e3,
-        "input_ms": sum(stop - start for start, stop in [*loading, *inside]) / 1e3,
+        "input_ms": loading / 1e3,
         "communication_ms": 0.0,
         "kernel_ms": busy / 1e3,
         "flops": 3 * LAYERS * 2.0 * ROWS * WIDTH**2,
@@ -171,7 +180,6 @@ def _summary(events: list[Event], faults: tuple[str, ...]) -> dict[str, float]:
 
 def _datasheet() -> dict[str, Any]:
     """The row of this GPU in `data/gpus.csv`; an H200's where there is no GPU, or an unknown one."""
-    from gpulab.device import device_name
     from gpulab.tables import gpu_row, table
 
     words = set(device_name().replace("-", " ").replace("80GB", " 80GB ").split())

@@ -7,7 +7,9 @@ What a real server thinks of a page is the business of `profiling_scrape`; a mac
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import dataclass, field
+from types import FrameType
 from typing import Any
 
 TYPES = ("counter", "gauge", "histogram", "summary", "untyped")
@@ -24,6 +26,8 @@ _FIELDS = {
         ("81263340127", "11807526113"),
     ),
 }
+STUDENT = ("grader.student",)
+"""The module in whose frames an answer runs while it is graded."""
 JOB = "sweep,lr=0.1,gpu=7"
 """A job's name with everything in it that breaks a careless parser."""
 
@@ -141,7 +145,7 @@ def _sample(page: Page, name: str, rest: str, where: str) -> None:
     if len(words) not in (1, 2):
         raise FormatError(f"{where}: behind the labels stands {rest.strip()[:40]!r}, expected one number.{_TORN}")
     try:
-        value = float(words[0])
+        value = float(words[0].replace("_", "?"))  # Python reads 1_000 as a number, Prometheus does not
     except ValueError:
         raise FormatError(f"{where}: {words[0]!r} is not a number.") from None
     key = (name, frozenset(labels.items()))
@@ -177,6 +181,7 @@ def _labels(rest: str, where: str) -> tuple[dict[str, str], str]:
 
 def _value(rest: str, where: str) -> tuple[str, str]:
     """A label's value up to its closing quote, escapes undone, and what is behind it."""
+    _for_tests_only()
     value, at = "", 0
     while at < len(rest):
         if rest[at] == '"':
@@ -193,3 +198,12 @@ def _value(rest: str, where: str) -> tuple[str, str]:
         f'{where}: a value that does not end on its line. A newline inside a value is written \\n, a quote \\", '
         "a backslash \\\\."
     )
+
+
+def _for_tests_only() -> None:
+    """Refuses to solve `parse_metrics`: the reader is there to judge pages, not to be handed in."""
+    frame: FrameType | None = sys._getframe()
+    while frame:
+        if frame.f_code.co_name == "parse_metrics" or frame.f_globals.get("__name__") in STUDENT:
+            raise RuntimeError("read_page is for the tests. Walk through the page yourself: that is the exercise.")
+        frame = frame.f_back

@@ -1,23 +1,19 @@
-"""Draws chapter 07: what utilization means, a page of metrics, traces.
+"""Draws chapter 07's outside view: what utilization means, and a page of metrics.
 
-Measurements come from `profiling_traces` and from the reader's own functions; the first two drawings are diagrams.
+Both are diagrams: nothing in them was measured. Traces are drawn by `profiling_timelines`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from gpulab.canvas import BLUE, FAINT, GREY, INK, ORANGE, canvas, number, show, style
-from gpulab.chapters.profiling_traces import Event, kernel_spans, window
-from gpulab.plot import bars
-from gpulab.timing import Timing
+from gpulab.canvas import BLUE, FAINT, INK, ORANGE, canvas, number, show, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SMS, ROWS = 132, 6
-PALE_BLUE, PALE_ORANGE = "#cfe0ee", "#ffe3c7"
 
 
 def draw_utilization() -> None:
@@ -93,79 +89,3 @@ def draw_page(found: Mapping[int, Mapping[str, float]]) -> None:
 
 def _idle(metrics: Mapping[str, float]) -> bool:
     return metrics.get("DCGM_FI_DEV_GPU_UTIL", 1) < 1 and metrics.get("DCGM_FI_DEV_FB_USED", 0) > 1024
-
-
-# ------------------------------------------------------------------------------------------------------------- traces
-
-_LANES = (
-    ("CPU: operators", ("cpu_op", "user_annotation"), "#9ec3e0"),
-    ("CPU: calls to CUDA", ("cuda_runtime", "cuda_driver"), FAINT),
-    ("GPU: copies", ("gpu_memcpy", "gpu_memset"), GREY),
-    ("GPU: kernels", ("kernel",), BLUE),
-)
-
-
-def draw_trace(events: Sequence[Event], idle: float, source: str, title: str = "") -> None:
-    """Who works when, by the trace; moments without a kernel are orange in the lowest lane.
-
-    Args:
-        events: the trace.
-        idle: what the reader's `gpu_idle_fraction` says of it.
-        source: where the trace is from: a device, or that it is made up.
-        title: the finding; made from `idle` when left out.
-    """
-    first, last = window(events)
-    unit, scale = ("ms", 1e-3) if last - first > 2000 else ("µs", 1.0)
-    lanes = [lane for lane in _LANES if any(event.get("cat") in lane[1] for event in events)]
-    title = title or f"No kernel runs in {idle:.0%} of the time"
-    words = []
-    with style():
-        figure, axes = canvas(title, f"{source}. Orange: no kernel runs", 1.3 + 0.5 * len(lanes))
-        for row, (name, kinds, colour) in enumerate(lanes):
-            timed = [event for event in events if event.get("cat") in kinds and event["ph"] == "X"]
-            blocks = [((event["ts"] - first) * scale, event["dur"] * scale) for event in timed]
-            if kinds == ("kernel",):
-                axes.broken_barh([(0, (last - first) * scale)], (row - 0.36, 0.72), facecolor=ORANGE, linewidth=0)
-                blocks = [((start - first) * scale, (stop - start) * scale) for start, stop in kernel_spans(events)]
-            # Edges only where there are few: those of short blocks would cover them.
-            axes.broken_barh(
-                blocks, (row - 0.36, 0.72), facecolor=colour, edgecolor="white", linewidth=0.4 * (len(blocks) < 40)
-            )
-            words.append(f"{name}: {len(timed)} events, {number(sum(event['dur'] for event in timed) * scale)} {unit}")
-        axes.set_yticks(range(len(lanes)), [name for name, _, _ in lanes])
-        axes.set(ylim=(len(lanes) - 0.4, -0.6), xlim=(0, (last - first) * scale), xlabel=f"time, {unit}")
-        axes.grid(visible=False)
-        axes.tick_params(axis="y", length=0)
-    show(figure, f"{title}. {source}. {'; '.join(words)}; idle: {idle:.0%}.")
-
-
-def draw_top(top: Sequence[tuple[str, float]], events: Sequence[Event], source: str) -> None:
-    """Bars: the kernels that take the most time, and what is left for all others."""
-    total = sum(event["dur"] for event in events if event.get("cat") == "kernel" and event["ph"] == "X")
-    named = {_short(name): us for name, us in top}
-    rest = total - sum(us for _, us in top)
-    if rest > 1e-6:
-        named["all others"] = rest
-    share = sum(us for _, us in top) / total
-    title = f"{len(top)} kernels take {share:.0%} of the GPU's time"
-    bars(named, title=title, y="total, µs", note=source, highlight=_short(top[0][0]))
-
-
-def _short(name: str) -> str:
-    """A kernel's name without what its template was made for."""
-    name = name.removeprefix("void ").partition("<")[0].partition("(")[0]
-    return name if len(name) <= 34 else f"{name[:31]}…"
-
-
-# --------------------------------------------------------------------------------------------------------------- hunt
-
-
-def draw_hunt(steps: Mapping[str, float | Timing], source: str) -> None:
-    """Bars: what a step takes, at first and after each fault that was mended."""
-    first, last = (_ms(value) for value in (next(iter(steps.values())), list(steps.values())[-1]))
-    title = f"{len(steps) - 1} faults mended: {number(first / last)} times as fast"
-    bars(dict(steps), title=title, y="a step, ms", note=source, highlight=list(steps)[-1])
-
-
-def _ms(value: float | Timing) -> float:
-    return value.median_ms if isinstance(value, Timing) else value

@@ -13,10 +13,11 @@ import subprocess
 import tempfile
 import threading
 import time
+import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,9 @@ COMMAND = "prometheus"
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 PATIENCE_S = 20.0
 """A server on a busy machine takes some seconds until its first visit."""
+
+_ADDED = ("__name__", "job", "instance")
+"""Labels that are the server's, not the page's."""
 
 _CONFIGURATION = """\
 global: {{scrape_interval: 1s, scrape_timeout: 1s}}
@@ -44,6 +48,8 @@ class Visit:
     """Time series (name and labels, without those that the server adds) → value."""
     error: str = ""
     """Why it could not."""
+    answer: list[str] = field(default_factory=list)
+    """To the question: a line for each time series of this page."""
     skipped: bool = False
     """There is no server on this machine."""
 
@@ -70,18 +76,24 @@ def page_of_lines(lines: int, wrong: int) -> str:
     return "".join(row.replace(f'"{wrong}"', f'"{wrong}" here"') + "\n" for row in rows)
 
 
-def visits(*pages: str) -> list[Visit]:
-    """What one Prometheus keeps of each of these pages.
+def visits(*pages: str, question: str = "") -> list[Visit]:
+    """What one Prometheus keeps of each of these pages, and what it then answers to a question.
+
+    It takes about 6 s, whatever is asked: a server that starts looks for its targets after 5.
+
+    Args:
+        pages: texts to be visited, each at a port of its own.
+        question: in PromQL; of the answer, each visit gets what comes from its page.
 
     Raises:
-        RuntimeError: the server does not start, or does not come by in time; with the last lines of its log.
+        RuntimeError: the server does not start, does not come by in time, or does not understand the question.
     """
     if not installed():
         return [Visit(up=False, skipped=True) for _ in pages]
-    with contextlib.ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gpulab-prometheus-")))
-        targets = [f"127.0.0.1:{stack.enter_context(serving(page))}" for page in pages]
-        return _visited(folder, targets)
+    with _visiting(pages) as (port, up):
+        answers = _answers(port, question) if question else {}
+        seen = [_visit(port, target, came) for target, came in up.items()]
+        return [replace(one, answer=answers.get(target, [])) for one, target in zip(seen, up, strict=True)]
 
 
 @contextlib.contextmanager
@@ -110,26 +122,32 @@ def serving(page: str) -> Iterator[int]:
             thread.join()
 
 
-def _visited(folder: Path, targets: Sequence[str]) -> list[Visit]:
-    quoted = ", ".join(f'"{target}"' for target in targets)
-    (folder / "prometheus.yml").write_text(_CONFIGURATION.format(targets=quoted), encoding="utf-8")
-    log = folder / "log"
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]  # free now; a server that finds it taken ends at once, and we say so
-    command = [COMMAND, f"--config.file={folder / 'prometheus.yml'}", f"--storage.tsdb.path={folder / 'data'}"]
-    command += [f"--web.listen-address=127.0.0.1:{port}", "--storage.tsdb.retention.time=1h", "--log.level=warn"]
-    with log.open("wb") as output, subprocess.Popen(command, stdout=output, stderr=output, cwd=folder) as server:
-        try:
-            return _asked(server, port, targets, log)
-        finally:
-            server.terminate()
+@contextlib.contextmanager
+def _visiting(pages: Sequence[str]) -> Iterator[tuple[int, dict[str, bool]]]:
+    """Runs a server meanwhile that has visited these pages: its port, and page by page whether it could read it."""
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gpulab-prometheus-")))
+        targets = [f"127.0.0.1:{stack.enter_context(serving(page))}" for page in pages]
+        quoted = ", ".join(f'"{target}"' for target in targets)
+        (folder / "prometheus.yml").write_text(_CONFIGURATION.format(targets=quoted), encoding="utf-8")
+        with socket.create_server(("127.0.0.1", 0)) as probe:
+            port = probe.getsockname()[1]  # free now; a server that finds it taken ends at once, and we say so
+        command = [COMMAND, f"--config.file={folder / 'prometheus.yml'}", f"--storage.tsdb.path={folder / 'data'}"]
+        command += [f"--web.listen-address=127.0.0.1:{port}", "--storage.tsdb.retention.time=1h", "--log.level=warn"]
+        log = folder / "log"
+        with log.open("wb") as output, subprocess.Popen(command, stdout=output, stderr=output, cwd=folder) as server:
             try:
-                server.wait(10)
-            except subprocess.TimeoutExpired:
-                server.kill()
+                yield port, _came(server, port, targets, log)
+            finally:
+                server.terminate()
+                try:
+                    server.wait(10)
+                except subprocess.TimeoutExpired:
+                    server.kill()
 
 
-def _asked(server: subprocess.Popen[bytes], port: int, targets: Sequence[str], log: Path) -> list[Visit]:
+def _came(server: subprocess.Popen[bytes], port: int, targets: Sequence[str], log: Path) -> dict[str, bool]:
+    """Waits until the server has visited all pages."""
     until = time.monotonic() + PATIENCE_S
     while time.monotonic() < until and server.poll() is None:
         time.sleep(0.1)
@@ -139,7 +157,7 @@ def _asked(server: subprocess.Popen[bytes], port: int, targets: Sequence[str], l
             continue  # not listening yet, or listening and not ready
         if len(found) == len(targets):
             up = {one["metric"]["instance"]: float(one["value"][1]) == 1 for one in found}
-            return [_visit(port, target, up[target]) for target in targets]
+            return {target: up[target] for target in targets}
     told = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-3:]
     ended = "did not come by in time" if server.poll() is None else f"ended with {server.poll()}"
     raise RuntimeError(f"{COMMAND} {ended}. Its last words: {' | '.join(told) or 'none'}")
@@ -151,9 +169,24 @@ def _visit(port: int, target: str, up: bool) -> Visit:
         return Visit(up=False, error=next(one["lastError"] for one in known if one["labels"]["instance"] == target))
     kept = {}
     for one in _ask(port, "query", query=f'{{instance="{target}",__name__!~"up|scrape_.*"}}')["result"]:
-        labels = {key: text for key, text in one["metric"].items() if key not in ("__name__", "job", "instance")}
+        labels = {key: text for key, text in one["metric"].items() if key not in _ADDED}
         kept[one["metric"]["__name__"], frozenset(labels.items())] = float(one["value"][1])
     return Visit(up=True, values=kept)
+
+
+def _answers(port: int, question: str) -> dict[str, list[str]]:
+    """Of the answer to a question a line for each time series, by target, without the labels that the server adds."""
+    try:
+        found = _ask(port, "query", query=question)["result"]
+    except urllib.error.HTTPError as error:
+        told = json.load(error).get("error", error.reason)
+        raise RuntimeError(f"{COMMAND} does not understand {question!r}: {told}") from None
+    answers: dict[str, list[str]] = {}
+    for one in found:
+        labels = {key: text for key, text in sorted(one["metric"].items()) if key not in _ADDED}
+        line = " ".join(f"{key}={text!r}" for key, text in labels.items())
+        answers.setdefault(one["metric"].get("instance", ""), []).append(f"{line} → {one['value'][1]}")
+    return answers
 
 
 def _ask(port: int, what: str, **parameters: str) -> Any:

@@ -32,10 +32,9 @@ def trace_events(profiler: Any) -> list[Event]:
 
 @dataclass(frozen=True)
 class Prepare:
-    """The CPU is busy with something else for so long: decoding a batch, say."""
+    """The CPU is busy with something that no profiler knows, for so long: decoding a batch, say."""
 
     us: float
-    name: str = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,15 @@ class Wait:
     """The CPU wants a value: it waits until the GPU has done everything that was ordered."""
 
 
-Action = Prepare | Kernel | Copy | Wait
+@dataclass(frozen=True)
+class Marked:
+    """The CPU does these things inside a `record_function` of that name."""
+
+    name: str
+    actions: tuple[Action, ...]
+
+
+Action = Prepare | Kernel | Copy | Wait | Marked
 
 
 class _Two:
@@ -87,8 +94,14 @@ class _Two:
 
     def do(self, action: Action) -> None:
         match action:
-            case Prepare(us=us, name=name):
-                self.on_cpu("user_annotation", name, us)
+            case Prepare(us=us):
+                self.cpu_us += us
+            case Marked(name=name, actions=actions):
+                begun = self.cpu_us
+                for inner in actions:
+                    self.do(inner)
+                self.cpu_us, until = begun, self.cpu_us
+                self.on_cpu("user_annotation", name, until - begun)
             case Kernel(name=name, us=us, operator=operator):
                 self.on_cpu("cpu_op", operator, LAUNCH_US * 0.6)
                 self.on_cpu("cuda_runtime", "cudaLaunchKernel", LAUNCH_US * 0.4)
@@ -131,17 +144,6 @@ def small_trace() -> list[Event]:
     two.cpu_us = 130.0
     two.on_cpu("cuda_runtime", "cudaDeviceSynchronize", 20.0)
     return two.events
-
-
-def kernel_spans(events: Sequence[Event]) -> list[tuple[float, float]]:
-    """When any kernel ran: (start, stop) in µs, sorted, overlaps joined."""
-    spans: list[tuple[float, float]] = []
-    for start, stop in sorted((e["ts"], e["ts"] + e["dur"]) for e in events if e.get("cat") == "kernel"):
-        if spans and start <= spans[-1][1]:
-            spans[-1] = (spans[-1][0], max(stop, spans[-1][1]))
-        else:
-            spans.append((start, stop))
-    return spans
 
 
 def window(events: Sequence[Event]) -> tuple[float, float]:

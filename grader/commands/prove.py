@@ -22,7 +22,7 @@ def command(only: tuple[str, ...], bundle: Path | None, applied: Path | None) ->
     """Run the whole course on this machine's GPU, and write the evidence to data/machines/.
 
     \b
-    Steps: doctor, calibrate, counts, execute, nbval, gate, repeats, class.
+    Steps: doctor, calibrate, counts, nsight, execute, nbval, gate, repeats, class.
     Examples:
       grader prove --bundle proof.tar.xz
       grader prove --only calibrate --only 02

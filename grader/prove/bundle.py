@@ -12,7 +12,10 @@ from grader.notebook_io import write
 LARGEST_BYTES = 16_000_000
 """What a runner's artefact store, or a tool between two machines, may be expected to carry."""
 LARGEST_UNPACKED_BYTES = 10 * LARGEST_BYTES
-PLACES = ("solutions/*/*.ipynb", "notebooks/*/*.ipynb", "data/machines/*.json", "data/machines/*.md")
+PLACES = (
+    *("solutions/*/*.ipynb", "notebooks/*/*.ipynb"),
+    *("data/machines/*.json", "data/machines/*.md", "data/machines/*/*.csv"),
+)
 """What a proof writes, and all that a bundle may hold."""
 
 

@@ -57,7 +57,13 @@ def text(outcomes: list[Outcome], on: dict[str, str]) -> str:
     steps = [[one.step, "as it must be" if one.good else f"{len(one.findings)} findings", f"{one.seconds:.0f} s"]
              for one in outcomes]  # fmt: skip
     parts.append(_table(["step", "outcome", "took"], steps))
-    for step, write_part in (("calibrate", _figures), ("counts", _counts), ("repeats", _repeats), ("class", _classes)):
+    for step, write_part in (
+        ("calibrate", _figures),
+        ("counts", _counts),
+        ("nsight", _nsight),
+        ("repeats", _repeats),
+        ("class", _classes),
+    ):
         if step in known and known[step].data:
             parts += write_part(known[step].data)
     parts += _chapters(known)
@@ -92,6 +98,11 @@ def _figures(data: dict[str, Any]) -> list[str]:
 def _counts(data: dict[str, Any]) -> list[str]:
     rows = [[one["kernel"], one["what"], f"{one['traced']:.4g}", f"{one['profiled']:.4g}"] for one in data["kernels"]]
     return ["## The tracer beside Nsight Compute", _table(["kernel", "figure", "tracer", "Nsight Compute"], rows)]
+
+
+def _nsight(data: dict[str, Any]) -> list[str]:
+    lines = [f"- {one['tool']}: {one['file'] or 'no report: ' + one['why_not']}" for one in data["reports"]]
+    return ["## Recorded reports", "\n".join(lines)]
 
 
 def _repeats(data: dict[str, Any]) -> list[str]:

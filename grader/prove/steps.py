@@ -12,11 +12,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from grader import answers, build, doctor, notebooks, release, sample, session, submission, verify
+from grader import answers, build, doctor, hardware, notebooks, release, sample, session, submission, verify
 from grader.batch import grade_class
 from grader.course import Chapter, Course, CourseError
-from grader.prove import counts, figures
-from grader.prove.run import Outcome, Say, Step
+from grader.prove import counts, figures, nsight
+from grader.prove.report import machine
+from grader.prove.run import Outcome, Say, Step, slug
 from grader.results import Verdict
 
 SLOTS = 4
@@ -45,6 +46,14 @@ def count(course: Course, chapters: list[Chapter], say: Say) -> Outcome:
     compared = counts.compared()
     wrong = tuple(one.sentence() for one in compared if not one.agrees)
     return Outcome("counts", wrong, {"kernels": [asdict(one) for one in compared]})
+
+
+def inspect(course: Course, chapters: list[Chapter], say: Say) -> Outcome:
+    """What Nsight Systems and Nsight Compute say of the course's kernels, kept for readers who have no GPU."""
+    folder = course.root / "data" / "machines" / slug(hardware.device_name())
+    reports = nsight.record(folder, machine())
+    wrong = tuple(one.why_not for one in reports if one.why_not)
+    return Outcome("nsight", wrong, {"reports": [asdict(one) for one in reports]})
 
 
 def execute(course: Course, chapters: list[Chapter], say: Say) -> Outcome:
@@ -170,10 +179,12 @@ STEPS = (
     Step("doctor", "looking at this machine", look),
     Step("calibrate", "measuring ceilings and figures", calibrate),
     Step("counts", "comparing the tracer with Nsight Compute", count),
+    Step("nsight", "recording what Nsight says", inspect),
     Step("execute", "executing the chapters on the GPU", execute),
     Step("nbval", "running the chapters again, compared", nbval),
     Step("gate", "grading every answer of the bank", gate),
     Step("repeats", "grading every GPU row again and again", repeats),
     Step("class", "grading the sample class", grade_sample),
 )
-# Doctor first: its red rows explain the rest. Calibrate on a cool, quiet GPU. Execute before nbval compares.
+# Doctor first: its red rows explain the rest. Calibrate on a cool, quiet GPU. Nsight before the notebooks that show its
+# reports are executed. Execute before nbval compares.

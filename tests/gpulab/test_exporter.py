@@ -5,63 +5,21 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from made_up_nvml import Library
+from needed_prometheus import need_prometheus
 
 from gpulab import exporter, table
 from gpulab.chapters.profiling_metrics import Page, read_page
 from gpulab.tables import data_folder
-
-
-class Library:
-    """NVML of a machine with two GPUs, the second of which cannot tell its power."""
-
-    class NVMLError(Exception):
-        """What NVML raises."""
-
-    NVML_TEMPERATURE_GPU, NVML_CLOCK_SM, nvmlMemory_v2 = 0, 1, 2
-
-    def __init__(self, driver: bool = True) -> None:
-        self.driver, self.open = driver, 0
-
-    def nvmlInit(self) -> None:
-        if not self.driver:
-            raise self.NVMLError("Driver Not Loaded")
-        self.open += 1
-
-    def nvmlShutdown(self) -> None:
-        self.open -= 1
-
-    def __getattr__(self, name: str) -> Any:
-        answers = {
-            "nvmlDeviceGetCount": lambda: 2,
-            "nvmlDeviceGetHandleByIndex": lambda gpu: gpu,
-            "nvmlDeviceGetUUID": lambda gpu: f"GPU-{gpu}",
-            "nvmlDeviceGetName": lambda gpu: b'NVIDIA "H200"',
-            "nvmlDeviceGetUtilizationRates": lambda gpu: SimpleNamespace(gpu=97 * gpu, memory=3),
-            "nvmlDeviceGetMemoryInfo": lambda gpu, version=None: SimpleNamespace(used=5 * 10**9, total=141 * 10**9),
-            "nvmlDeviceGetPowerUsage": self._power,
-            "nvmlDeviceGetEnforcedPowerLimit": lambda gpu: 700_000,
-            "nvmlDeviceGetTotalEnergyConsumption": lambda gpu: 81_263_340_127,
-            "nvmlDeviceGetTemperature": lambda gpu, sensor: 41,
-            "nvmlDeviceGetClockInfo": lambda gpu, clock: 1980,
-            "nvmlDeviceGetComputeRunningProcesses": lambda gpu: [object()] * 3,
-        }
-        if name not in answers:
-            raise AttributeError(name)
-        return answers[name]
-
-    def _power(self, gpu: int) -> int:
-        if gpu == 1:
-            raise self.NVMLError("Not Supported")
-        return 412_337
 
 
 def values(page: Page, metric: str) -> dict[str, float]:
@@ -82,7 +40,45 @@ def test_units_are_those_that_the_names_say() -> None:
 
 
 def test_without_a_driver_the_page_says_that_there_are_no_gpus() -> None:
-    assert exporter.page(Library(driver=False)).splitlines()[-1] == "gpulab_gpus 0.0"
+    library = Library(driver=False)
+    assert exporter.page(library).splitlines()[-1] == "gpulab_gpus 0.0"
+    assert "Driver Not Loaded" in exporter.missing(library)
+    assert "grader doctor" in exporter.missing(library)
+
+
+def test_a_gpu_that_is_lost_takes_no_others_figures_with_it() -> None:
+    """And keeps the others' numbers: GPU 1 does not become GPU 0."""
+    page = read_page(exporter.page(Library(lost=0)))
+    assert values(page, "gpulab_gpu_utilization_ratio") == {"1": 0.97}
+    assert page.values["gpulab_gpus", frozenset()] == 1.0
+    assert exporter.missing(Library(lost=0)) == ""
+
+
+def test_a_driver_that_shows_no_gpu_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    library = Library()
+    monkeypatch.setattr(library, "nvmlDeviceGetCount", lambda: 0, raising=False)
+    assert "shows no GPU" in exporter.missing(library)
+
+
+def test_a_driver_that_goes_away_leaves_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server lives for months; a restarted driver must not end it."""
+    library = Library()
+
+    def gone() -> int:
+        raise library.NVMLError("Unknown Error")
+
+    for name in ("nvmlDeviceGetCount", "nvmlShutdown"):
+        monkeypatch.setattr(library, name, gone, raising=False)
+    assert exporter.page(library).splitlines()[-1] == "gpulab_gpus 0.0"
+
+
+def test_its_names_please_the_checker() -> None:
+    """Base units, counters that end in `_total`, a HELP for each: Prometheus' conventions."""
+    need_prometheus()
+    done = subprocess.run(
+        ["promtool", "check", "metrics"], input=exporter.page(Library()), capture_output=True, text=True, timeout=20
+    )
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")
 
 
 def test_the_command_serves_its_page_on_loopback() -> None:
@@ -94,10 +90,45 @@ def test_the_command_serves_its_page_on_loopback() -> None:
 
 
 def test_a_port_that_is_taken_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    with started("--port", "0") as address:
-        port = address.rpartition(":")[2].partition("/")[0]
-        assert exporter.main(["--port", port]) == 2
-    assert "Choose another port" in capsys.readouterr().err
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert exporter.main(["--port", str(port)]) == 2
+    told = capsys.readouterr().err
+    assert f"Cannot listen on 127.0.0.1:{port}" in told
+    assert "Choose another port with --port" in told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--address", "203.0.113.7"], "This machine has no such address"),
+        (["--address", "no.such.host.invalid"], "This machine has no such address"),
+    ],
+)
+def test_an_address_of_another_machine_is_told(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert exporter.main([*arguments, "--port", "0"]) == 2
+    assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("port", ["70000", "-1", "http", "9401.0", ""])
+def test_what_is_no_port_is_told(port: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        exporter.main([f"--port={port}"])
+    assert ended.value.code == 2
+    assert "is no port: a number from 0 to 65535" in capsys.readouterr().err
+
+
+def test_once_prints_the_page_and_says_what_is_missing(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page on stdout is valid on its own; the reason goes to stderr."""
+    monkeypatch.setitem(sys.modules, "pynvml", Library(driver=False))
+    assert exporter.main(["--once"]) == 0
+    told = capsys.readouterr()
+    assert read_page(told.out).values == {("gpulab_gpus", frozenset()): 0.0}
+    assert told.err.startswith("No NVIDIA driver answers (Driver Not Loaded)")
 
 
 @pytest.mark.parametrize("name", ["dashboard_dcgm", "dashboard_gpulab"])

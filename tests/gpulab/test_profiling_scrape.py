@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import json
+import re
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from made_up_nvml import Library
+from needed_prometheus import need_prometheus
 
+from gpulab import exporter
 from gpulab.chapters import profiling_metrics as metrics
 from gpulab.chapters import profiling_scrape as scrape
+from gpulab.chapters.profiling_scrape import Visit
 from gpulab.tables import data_folder
 
-needs_server = pytest.mark.skipif(not scrape.installed(), reason="no prometheus on this machine")
-BANK = Path(__file__).parents[2] / "answers" / "07_profiling_and_monitoring" / "render_metrics.py"
+ROOT = Path(__file__).parents[2]
+NAME = "07_profiling_and_monitoring"
+BANK = ROOT / "answers" / NAME / "render_metrics.py"
+CHAPTER = ROOT / "solutions" / f"{NAME}.md"
 
 
-@pytest.fixture
-def render_metrics() -> Callable[[list[dict[str, Any]]], str]:
+@pytest.fixture(scope="module")
+def rendered() -> Callable[[list[dict[str, Any]]], str]:
     """The first right answer of the bank: what a student writes."""
     _, first, *_ = BANK.read_text(encoding="utf-8").split("# %% right:")
     namespace: dict[str, Any] = {}
@@ -27,36 +36,89 @@ def render_metrics() -> Callable[[list[dict[str, Any]]], str]:
 
 
 AWKWARD = 'two\nlines, "quoted" \\ C:\\new {x="1"} ü'
+GHOSTS = "DCGM_FI_DEV_FB_USED > 1024 and DCGM_FI_DEV_GPU_UTIL < 1"
 
 
-@needs_server
-def test_a_real_server_reads_what_a_student_renders(render_metrics: Callable[..., str]) -> None:
-    """Labels and values arrive as they were, whatever is in them; of a page with one wrong quote nothing does."""
-    samples = metrics.training_samples()
+def samples() -> list[dict[str, Any]]:
+    """The chapter's, and one with everything in its texts that has to be escaped."""
     labels = {"text": AWKWARD, "end": "\\"}
-    samples.append({"name": "awkward", "type": "gauge", "help": AWKWARD, "labels": labels, "value": 0.1 + 0.2})
-    page = render_metrics(samples)
-    assert metrics.read_page(page).helps["awkward"] == AWKWARD
-    good, spoilt = scrape.visits(page, scrape.page_of_lines(200, wrong=117))
-    assert good.up, good.error
-    assert good.values == {(one["name"], frozenset(one["labels"].items())): one["value"] for one in samples}
-    assert not spoilt.up
-    assert spoilt.values == {}
-    assert spoilt.error
+    awkward = {"name": "awkward", "type": "gauge", "help": AWKWARD, "labels": labels, "value": 0.1 + 0.2}
+    return [*metrics.training_samples(), awkward]
 
 
-@needs_server
-def test_the_configuration_that_we_ship_is_valid(tmp_path: Path) -> None:
-    import shutil
-    import subprocess
+@pytest.fixture(scope="module")
+def visits(rendered: Callable[[list[dict[str, Any]]], str]) -> list[Visit]:
+    """One real server has visited four pages, which takes it some seconds: the student's, one with a wrong quote, the
+    chapter's example and the exporter's."""
+    need_prometheus()
+    pages = [rendered(samples()), scrape.page_of_lines(200, wrong=117), metrics.dcgm_page(), exporter.page(Library())]
+    return scrape.visits(*pages, question=GHOSTS)
 
-    tool = shutil.which("promtool")
-    assert tool
-    config = data_folder() / "monitoring" / "prometheus.yml"
-    done = subprocess.run(
-        [tool, "check", "config", str(config)], capture_output=True, text=True, timeout=20, check=False
-    )
+
+def promtool(*arguments: str, text: str = "") -> str:
+    """What Prometheus' own checker says; fails with its words when it finds something."""
+    need_prometheus()
+    done = subprocess.run(["promtool", *arguments], input=text, capture_output=True, text=True, timeout=20, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def test_a_real_server_reads_what_a_student_renders(visits: list[Visit]) -> None:
+    """Labels and values arrive as they were, whatever is in them."""
+    assert visits[0].up, visits[0].error
+    assert visits[0].values == {(one["name"], frozenset(one["labels"].items())): one["value"] for one in samples()}
+
+
+def test_of_a_page_with_one_wrong_quote_nothing_is_kept(visits: list[Visit]) -> None:
+    assert not visits[1].up
+    assert visits[1].values == {}
+    assert visits[1].error
+
+
+def test_the_server_finds_the_ghost_of_the_example(visits: list[Visit]) -> None:
+    """And answers each page's question with what is in this page."""
+    assert [len(one.answer) for one in visits] == [0, 0, 1, 0]
+    assert "gpu='1'" in visits[2].answer[0] and visits[2].answer[0].endswith("→ 71198")
+
+
+def test_the_server_reads_the_exporters_page(visits: list[Visit]) -> None:
+    assert visits[3].values == metrics.read_page(exporter.page(Library())).values
+
+
+def test_help_texts_survive_as_well(rendered: Callable[..., str]) -> None:
+    assert metrics.read_page(rendered(samples())).helps["awkward"] == AWKWARD
+
+
+def test_the_configuration_that_we_ship_is_valid() -> None:
+    assert "SUCCESS" in promtool("check", "config", str(data_folder() / "monitoring" / "prometheus.yml"))
+
+
+def test_every_question_that_we_ask_can_be_understood(tmp_path: Path) -> None:
+    """Those of the dashboards and those of the chapter's table, as rules that the checker reads."""
+    asked = re.findall(r"^\| `([^`]*\b(?:gpulab|train)_[^`]*)` \|", CHAPTER.read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(asked) >= 4
+    for path in sorted((data_folder() / "monitoring").glob("dashboard_*.json")):
+        asked += re.findall(r'"expr": "([^"]+)"', path.read_text(encoding="utf-8"))
+    assert len(asked) >= 20
+    rules = [{"record": f"question_{at}", "expr": question} for at, question in enumerate(asked)]
+    file = tmp_path / "rules.yml"  # JSON is YAML
+    file.write_text(json.dumps({"groups": [{"name": "all", "rules": rules}]}), encoding="utf-8")
+    assert f"{len(asked)} rules found" in promtool("check", "rules", str(file))
+
+
+def test_a_rendered_page_pleases_the_checker(rendered: Callable[..., str]) -> None:
+    promtool("check", "metrics", text=rendered(metrics.training_samples()))
+
+
+def test_a_server_that_is_required_and_missing_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else CI would pass without having seen a Prometheus."""
+    monkeypatch.setattr(scrape, "COMMAND", "no-such-prometheus")
+    monkeypatch.delenv("GPULAB_PROMETHEUS", raising=False)
+    with pytest.raises(pytest.skip.Exception, match="apt-get install prometheus"):
+        need_prometheus()
+    monkeypatch.setenv("GPULAB_PROMETHEUS", "required")
+    with pytest.raises(pytest.fail.Exception, match="not skipped"):
+        need_prometheus()
 
 
 def test_without_a_server_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

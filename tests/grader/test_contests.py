@@ -88,6 +88,43 @@ def double(x, weight):
     assert "not what the reference returns" in result.message
 
 
+LAZY_TENSOR = """
+import torch
+class Lazy(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, function, types, arguments=(), named=None):
+        arguments = [one.factors[0] @ one.factors[1].T if isinstance(one, Lazy) else one for one in arguments]
+        return function(*arguments, **(named or {}))
+def double(x, weight):
+    lazy = torch.empty(len(x), len(weight)).as_subclass(Lazy)
+    lazy.factors = x, weight
+    return lazy
+"""
+LAZY_ARRAY = """
+class Lazy:
+    def __init__(self, *factors):
+        self.factors = factors
+    def __array__(self, *more, **named):
+        return (self.factors[0] @ self.factors[1].T).float().numpy()
+def double(x, weight):
+    return Lazy(x, weight)
+"""
+
+
+LAZY_LIAR = LAZY_ARRAY.replace("class Lazy:", "class Lazy:\n    __module__ = 'torch'")
+LAZY_LIAR += "\nimport torch\ntorch.Tensor = Lazy\n"
+
+
+@pytest.mark.parametrize(
+    "solution", [LAZY_TENSOR, LAZY_ARRAY, LAZY_LIAR], ids=["tensor", "array", "under torch's name"]
+)
+def test_an_output_that_is_computed_when_it_is_looked_at_is_refused(solution: str) -> None:
+    """Of a round's outputs one is looked at: whoever computes that one alone would be as many times as fast."""
+    result = cell(solution)
+    assert (result.verdict.value, result.earned) == ("failed", 0)
+    assert "got a value of type Lazy" in result.message
+
+
 def test_what_another_cell_patched_is_not_there() -> None:
     """Its own cell alone: the speed of a patched matmul is not the answer's."""
     result = cell(RIGHT, shares='SHARES = {}\nimport torch\ntorch.Tensor.__matmul__ = lambda self, other: "no"')

@@ -95,6 +95,12 @@ def test_the_launcher_runs(unpacked: Path) -> None:
         assert re.search(rf"^{path.stem}: 0 of \d+ exercises done", shown, re.MULTILINE)
 
 
+def test_all_tables_and_recordings_are_in_it(unpacked: Path) -> None:
+    """Also those in folders: what was recorded on a GPU is for those who have none."""
+    there = {path.relative_to(ROOT / "data") for path in (ROOT / "data").rglob("*.*") if path.is_file()}
+    assert there == {path.relative_to(unpacked / "data") for path in (unpacked / "data").rglob("*.*") if path.is_file()}
+
+
 def test_nothing_of_the_instructors_is_in_it(unpacked: Path) -> None:
     names = {path.relative_to(unpacked).parts[0] for path in unpacked.rglob("*") if path.is_file()}
     assert names == {

@@ -235,3 +235,11 @@ def test_a_closed_connection_is_told(pair) -> None:
     theirs.close()
     with pytest.raises(wire.Closed):
         channel.receive(soon())
+
+
+def test_a_list_of_many_numpy_numbers_is_refused_by_the_sender(pair: tuple[wire.Channel, socket.socket]) -> None:
+    """The receiver would take it for no frame, and the student's process for crashed."""
+    out: list[wire.Buffer] = []
+    form = wire.encode([np.float64(0)] * (wire.MAX_BUFFERS + 1), out)
+    with pytest.raises(wire.NotPlain, match="return one array"):
+        pair[0].send({"value": form}, out, seconds=5)

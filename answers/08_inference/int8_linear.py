@@ -1,0 +1,182 @@
+# %% right: reference
+import numpy as np
+
+
+def int8_linear(x, weight, x_scale, weight_scales):
+    sums = x.astype(np.int32) @ weight.astype(np.int32).T
+    return (sums * (x_scale * np.asarray(weight_scales))).astype(np.float32)
+
+# %% right: einsum, scales one after the other
+import numpy as np
+
+
+def int8_linear(x, weight, x_scale, weight_scales):
+    sums = np.einsum("nk,ok->no", x, weight, dtype=np.int32)
+    return (sums.astype(np.float64) * x_scale * weight_scales).astype(np.float32)
+
+# %% right: in torch, int32
+import torch
+
+
+def int8_linear(x, weight, x_scale, weight_scales):
+    a, b = torch.from_numpy(x.copy()).int(), torch.from_numpy(weight.copy()).int()
+    scales = torch.as_tensor(weight_scales, dtype=torch.float64) * x_scale
+    return ((a @ b.T).double() * scales).float()
+
+# %% right: row by row in Python's own integers
+import numpy as np
+
+
+def int8_linear(x, weight, x_scale, weight_scales):
+    rows, channels = x.tolist(), weight.tolist()
+    result = np.zeros((len(rows), len(channels)), np.float32)
+    for i, row in enumerate(rows):
+        for j, channel in enumerate(channels):
+            result[i, j] = sum(a * b for a, b in zip(row, channel)) * x_scale * float(weight_scales[j])
+    return result
+
+# %% wrong: int8 accumulation — says "int8 accumulation"
+import numpy as np
+
+
+def int8_linear(x, weight, x_scale, weight_scales):
+    return ((x @ weight.T) * (x_scale * weight_scales)).astype(np.float32)
+
+# %% wrong: widened too late — says "int8 accumulation"
+import numpy as np
+
+
+def int8_linear(x, weight, x_scale, weight_scales):
+    sums = (x @ weight.T).astype(np.int32)
+    return (sums * (x_scale * weight_scales)).astype(np.float32)
+
+# %% wrong: products in int8, sums in int32 — says "int8 accumulation"
+import numpy as np
+
+
+def int8_linear(x, weight, x_scale, weight_scales):
+    sums = np.stack([(x * channel).sum(axis=1, dtype=np.int32) for channel in weight], axis=1)
+    return (sums * (x_scale * weight_scales)).astype(np.float32)
+
+# %% wrong: saturates in int8 — says "saturates in int8"
+import numpy as np
+
+
+def int8_linear(x, weight, x_scale, weight_scales):
+    sums = np.clip(x.astype(np.int32) @ weight.astype(np.int32).T, -127, 127)
+    return (sums * (x_scale * weight_scales)).astype(np.float32)
+
+# %% wrong: int16 accumulation — says "int16"
+import numpy as np
+
+
+def int8_linear(x, weight, x_scale, weight_scales):
+    sums = x.astype(np.int16) @ weight.astype(np.int16).T
+    return (sums * (x_scale * np.asarray(weight_scales))).astype(np.float32)
+
+# %% wrong: float32 accumulation — says "2**24"
+import numpy as np
+
+
+def int8_linear(x, weight, x_scale, weight_scales):
+    sums = x.astype(np.float32) @ weight.astype(np.float32).T
+    return (sums * (x_scale * np.asarray(weight_scales))).astype(np.float32)
+
+# %% wrong: scales first, then a float32 product — says "2**24"
+import numpy as np
+
+
+def int8_linear(x, weight, x_scale, weight_scales):
+    wide = weight.astype(np.float32) * np.asarray(weight_scales, np.float32)[:, None]
+    return ((x.astype(np.float32) * np.float32(x_scale)) @ wide.T).astype(np.float32)
+
+# %% wrong: scale on the wrong axis — says "wrong axis"
+import numpy as np
+
+
+def int8_linear(x, weight, x_scale, weight_scales):
+    sums = x.astype(np.int32) @ weight.astype(np.int32).T
+    return (sums * (x_scale * np.asarray(weight_scales))[:, None]).astype(np.float32)
+
+# %% wrong: one scale for all channels — says "one scale for all"
+import numpy as np
+
+
+def int8_linear(x, weight, x_scale, weight_scales):
+    sums = x.astype(np.int32) @ weight.astype(np.int32).T
+    return (sums * (x_scale * weight_scales[0])).astype(np.float32)
+
+# %% wrong: x_scale left out — says "x_scale is missing"
+import numpy as np
+
+
+def int8_linear(x, weight, x_scale, weight_scales):
+    sums = x.astype(np.int32) @ weight.astype(np.int32).T
+    return (sums * np.asarray(weight_scales)).astype(np.float32)
+
+# %% wrong: weight_scales left out — says "weight_scales are missing"
+import numpy as np
+
+
+def int8_linear(x, weight, x_scale, weight_scales):
+    sums = x.astype(np.int32) @ weight.astype(np.int32).T
+    return (sums * x_scale).astype(np.float32)
+
+# %% wrong: the sums themselves — says "Those are the sums"
+import numpy as np
+
+
+def int8_linear(x, weight, x_scale, weight_scales):
+    return (x.astype(np.int32) @ weight.astype(np.int32).T).astype(np.float32)
+
+# %% wrong: weight not transposed — says "transposed"
+import numpy as np
+
+
+def int8_linear(x, weight, x_scale, weight_scales):
+    w = weight.astype(np.int32)
+    sums = x.astype(np.int32) @ (w if w.shape[0] == w.shape[1] == x.shape[1] else w.T)
+    return (sums * (x_scale * np.asarray(weight_scales))).astype(np.float32)
+
+# %% wrong: quantised once more — says "expected"
+import numpy as np
+
+
+def int8_linear(x, weight, x_scale, weight_scales):
+    sums = x.astype(np.int32) @ weight.astype(np.int32).T
+    return np.rint(sums * (x_scale * np.asarray(weight_scales))).astype(np.float32)
+
+# %% wrong: float64 — says "expected float32"
+import numpy as np
+
+
+def int8_linear(x, weight, x_scale, weight_scales):
+    sums = x.astype(np.int32) @ weight.astype(np.int32).T
+    return sums * (x_scale * np.asarray(weight_scales, np.float64))
+
+# %% wrong: divides by the scales — says "expected"
+import numpy as np
+
+
+def int8_linear(x, weight, x_scale, weight_scales):
+    sums = x.astype(np.int32) @ weight.astype(np.int32).T
+    return (sums / (x_scale * np.asarray(weight_scales))).astype(np.float32)
+
+# %% wrong: no return — says "None"
+import numpy as np
+
+
+def int8_linear(x, weight, x_scale, weight_scales):
+    sums = x.astype(np.int32) @ weight.astype(np.int32).T
+
+# %% hostile: replaces NumPy's comparison and what check uses — earns 0
+import numpy as np
+
+from gpulab import check
+
+check.close = lambda *_, **__: None
+np.allclose = lambda *_, **__: True
+
+
+def int8_linear(x, weight, x_scale, weight_scales):
+    return np.zeros((len(x), len(weight)), np.float32)

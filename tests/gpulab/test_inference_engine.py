@@ -1,0 +1,303 @@
+"""Chapter 08's engines: files made, read, refused, run in a box, quantised, and looked into."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+import torch
+from onnx import TensorProto, helper
+
+from gpulab import Problem
+from gpulab.chapters import inference_engine as engines
+from gpulab.chapters import inference_engine_box as box
+from gpulab.chapters import inference_engine_checks as checks
+from gpulab.chapters import inference_engine_claims as claims
+from gpulab.chapters import inference_engine_data as data
+from gpulab.chapters import inference_engine_gpu as on_gpu
+from gpulab.chapters import inference_engine_pictures as pictures
+from gpulab.chapters import inference_engine_speed as speed
+from gpulab.chapters import inference_network
+from gpulab.chapters.inference_engine_broken import Doubtful, from_the_future
+from gpulab.chapters.inference_engine_hand import last_layer
+from gpulab.timing import Ratio
+
+torch.set_num_threads(1)
+IMAGES = torch.randn(64, 3, 32, 32, generator=torch.Generator().manual_seed(3))
+
+
+@pytest.fixture(scope="module")
+def network() -> torch.nn.Sequential:
+    """The chapter's layers with random weights and random statistics in the batch norms."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(5)
+        made = inference_network.untrained()
+        for layer in made:
+            if isinstance(layer, torch.nn.BatchNorm2d):
+                torch.nn.init.uniform_(layer.running_mean, -0.5, 0.5)
+                torch.nn.init.uniform_(layer.running_var, 0.5, 2)
+    return made.eval().requires_grad_(False)
+
+
+@pytest.fixture(scope="module")
+def content(network: torch.nn.Sequential) -> bytes:
+    """The network's file."""
+    return engines.exported(network)
+
+
+@pytest.fixture(scope="module")
+def int8(content: bytes) -> bytes:
+    """The same, quantised around zero."""
+    return engines.quantised(content, IMAGES, extra_options={"ActivationSymmetric": True})
+
+
+def test_a_file_says_what_the_network_says_for_any_batch(network: torch.nn.Sequential, content: bytes) -> None:
+    for batch in (IMAGES[:1], IMAGES[:7]):
+        np.testing.assert_allclose(engines.fed(engines.opened(content), batch), network(batch), rtol=1e-3, atol=1e-4)
+
+
+def test_an_optimised_file_opens_again_and_says_the_same(content: bytes) -> None:
+    again = engines.fed(engines.opened(engines.optimised(content), level="none"), IMAGES)
+    np.testing.assert_allclose(again, engines.fed(engines.opened(content, level="none"), IMAGES), rtol=1e-3, atol=1e-4)
+
+
+def test_half_the_precision_is_nearly_half_the_bytes(content: bytes) -> None:
+    half = engines.halved(content)
+    assert len(half) < 0.6 * len(content)
+    exact = engines.fed(engines.opened(content), IMAGES)
+    assert 0 < np.abs(engines.fed(engines.opened(half), IMAGES) - exact).max() < 0.01 * np.abs(exact).max()
+
+
+def test_nothing_reports_home() -> None:
+    """ONNX Runtime starts a thread for its telemetry when it is imported, unless it was told before."""
+    assert os.environ["ORT_DISABLE_TELEMETRY"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (b"PK\x03\x04rest", "torch.save"),
+        (b"\x80\x04rest", "pickle"),
+        (b"ptrtrest", "TensorRT plan"),
+        (b"not at all", "not an ONNX file"),
+        (b"", "without a network"),
+        ("network.onnx", "A path is not the file"),
+        (None, "NoneType"),
+    ],
+)
+def test_what_is_no_file_is_called_by_its_name(wrong: Any, says: str) -> None:
+    with pytest.raises(engines.NotAnEngine, match=says):
+        engines.read(wrong)
+
+
+def test_a_torn_file_weights_elsewhere_and_a_future_opset_are_refused(content: bytes, tmp_path: Path) -> None:
+    with pytest.raises(engines.NotAnEngine, match="only a part"):
+        engines.read(content[: len(content) // 2])
+    place, model = tmp_path / "a.onnx", onnx.load_from_string(content)
+    onnx.save_model(model, place, save_as_external_data=True, location="a.data", size_threshold=64)
+    with pytest.raises(engines.NotAnEngine, match="external data"):
+        engines.read(place.read_bytes())
+    with pytest.raises(engines.NotAnEngine, match=r"opset 99.*those up to \d\d"):
+        engines.opened(from_the_future(content))
+
+
+def test_a_network_that_decides_in_python_is_told_so_and_keeps_its_mode(capfd: pytest.CaptureFixture[str]) -> None:
+    doubtful = Doubtful().train()
+    with pytest.raises(engines.NotAnEngine, match=r"torch\.where"):
+        engines.exported(doubtful)
+    assert doubtful.training
+    assert capfd.readouterr() == ("", "")
+
+
+def test_pictures_of_another_shape_are_refused_at_feeding_and_at_calibrating(content: bytes) -> None:
+    small = torch.zeros(4, 3, 28, 28)
+    with pytest.raises(engines.NotAnEngine, match=r"28, 28.*float32"):
+        engines.fed(engines.opened(content), small)
+    with pytest.raises(engines.NotAnEngine, match="28, 28"):
+        engines.quantised(content, small)
+
+
+# ---------------------------------------------------------------------------------------------------- in a box
+
+
+def test_the_box_runs_a_file_and_says_which_batch_it_refuses(content: bytes) -> None:
+    seven, other = box.outputs(content, [IMAGES[:7].numpy(), np.zeros((2, 3, 28, 28), np.float32)])
+    assert not isinstance(seven, str)
+    np.testing.assert_allclose(seven, engines.fed(engines.opened(content), IMAGES[:7]), rtol=1e-4, atol=1e-5)
+    assert isinstance(other, str)
+    assert "28" in other
+
+
+def test_the_box_survives_what_opens_in_it() -> None:
+    with pytest.raises(ValueError, match="refuses the model"):
+        box.outputs(b"rubbish", [])
+    (refused,) = box.outputs(_glutton(1 << 40), [IMAGES[:1].numpy()])
+    assert isinstance(refused, str)
+    assert "memory" in refused
+
+
+def _glutton(elements: int) -> bytes:
+    """A model that makes so many numbers before it looks at its input."""
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in ("images", "scores")]
+    nodes = [
+        helper.make_node("ConstantOfShape", ["size"], ["huge"]),
+        helper.make_node("ReduceSum", ["huge"], ["sum"]),
+        helper.make_node("Add", ["images", "sum"], ["scores"]),
+    ]
+    size = helper.make_tensor("size", TensorProto.INT64, [1], [elements])
+    graph = helper.make_graph(nodes, "glutton", values[:1], values[1:], [size])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9).SerializeToString()
+
+
+# -------------------------------------------------------------------------------------------------------- checks
+
+
+def test_scores_are_told_from_softmax_and_from_another_network(network: torch.nn.Sequential) -> None:
+    expected = network(IMAGES).numpy()
+    checks.same_scores(expected * (1 + 1e-6), expected, "it")
+    for wrong, says in (
+        (torch.from_numpy(expected).softmax(1).numpy(), "A softmax"),
+        (expected.argmax(1), "argmax"),
+        (expected[::-1], "another network"),
+        (expected * 1.001, "16 bits"),
+        (expected * np.nan, "NaN"),
+    ):
+        with pytest.raises(AssertionError, match=says):
+            checks.same_scores(wrong, expected, "it")
+
+
+def test_training_mode_and_a_fixed_batch_are_seen_in_the_file(content: bytes) -> None:
+    norm = helper.make_node("BatchNormalization", ["x", "s", "b", "m", "v"], ["y", "m2", "v2"], training_mode=1)
+    model = onnx.load_from_string(content)
+    model.graph.node.append(norm)
+    with pytest.raises(AssertionError, match="training mode"):
+        checks.model_in(model.SerializeToString(), "it")
+    model = onnx.load_from_string(content)
+    model.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 2
+    with pytest.raises(AssertionError, match="fixed at 2"):
+        checks.scores(model.SerializeToString(), [IMAGES[:1], IMAGES[:2]], "it")
+
+
+def test_entries_must_hold_what_they_say(content: bytes, int8: bytes) -> None:
+    files = {"float32": content, "float16": engines.halved(content), "int8": int8}
+    good = {name: {"accuracy": 0.5, "bytes": len(file), "model": file} for name, file in files.items()}
+    found = claims.entries(good, "it")
+    labels = torch.from_numpy(engines.fed(engines.opened(content), IMAGES).argmax(1))
+    true = claims.true_accuracies(found, IMAGES, labels, "it")
+    assert true["float32"] == 1
+    assert min(true.values()) > 0.7
+    claims.check_accuracy("float32", 1.0, true["float32"], 64, "it", {})
+    with pytest.raises(AssertionError, match="of a friend"):
+        claims.check_accuracy("float32", 0.5, true["float32"], 64, "it", {0.5: "That is of a friend."})
+    wrongs = ("accuracy", 97.0, "percent"), ("bytes", 12, "length of its"), ("model", content, "length of its")
+    for key, value, says in wrongs:
+        bad = {**good, "float16": {**good["float16"], key: value}}
+        with pytest.raises(AssertionError, match=says):
+            claims.entries(bad, "it")
+    for wrong in (None, {}, {"float32": 1}, {**good, "int8": 3}):
+        with pytest.raises(AssertionError, match="keys of"):
+            claims.entries(wrong, "it")
+
+
+def test_a_file_tells_what_it_was_calibrated_on(content: bytes, int8: bytes) -> None:
+    tested = IMAGES * 5
+    claims.check_calibration(engines.read(int8), IMAGES, tested, "it")
+    leaky = engines.quantised(content, tested)
+    assert claims.input_top(engines.read(leaky)) == pytest.approx(float(tested.max()), rel=0.02)
+    with pytest.raises(AssertionError, match="calibrated on the test set"):
+        claims.check_calibration(engines.read(leaky), IMAGES, tested, "it")
+    with pytest.raises(AssertionError, match="at all"):
+        claims.check_calibration(engines.read(int8), 9 * IMAGES, 50 * IMAGES, "it")
+    with pytest.raises(AssertionError, match="not quantised"):
+        claims.check_calibration(engines.read(content), IMAGES, tested, "it")
+
+
+def test_the_last_layer_by_hand_is_the_engines(int8: bytes) -> None:
+    """Same scales, same integers: only the last rounding may fall to the other side."""
+    layer = last_layer(int8, IMAGES)
+    sums = layer.x.astype(np.int32) @ layer.weight.T.astype(np.int32)
+    by_hand = np.rint((sums * layer.x_scale * layer.weight_scales + layer.bias) / layer.y_scale)
+    assert np.abs(np.clip(by_hand, -128, 127) - layer.y).max() <= 1
+    assert np.abs(layer.y).max() > 100
+    with pytest.raises(engines.NotAnEngine, match="int8"):
+        last_layer(engines.exported(torch.nn.Flatten()), IMAGES)
+
+
+# -------------------------------------------------------------------------------------------------- data, speed, GPU
+
+
+def test_held_out_pictures_are_others_and_some_are_over_exposed() -> None:
+    one, again, other = (data.held_out(Problem(seed=seed, device="cpu")) for seed in (4, 4, 5))
+    assert torch.equal(one.images, again.images)
+    assert not torch.equal(one.images, other.images)
+    assert (len(one.calibration), len(one.images), len(one.labels)) == (97, 200, 200)
+    brightest = one.images.amax(dim=(1, 2, 3))
+    assert float(brightest[::4].min()) > 3 * float(one.calibration.max())
+    assert float(brightest[1::4].max()) == pytest.approx(float(one.calibration.max()), rel=0.01)
+
+
+def test_fitting_is_repeatable_and_leaves_threads_alone() -> None:
+    problem = Problem(samples=64, seed=2, device="cpu")
+    before = torch.get_num_threads()
+    one, two = data.fitted(problem), data.fitted(problem)
+    assert torch.get_num_threads() == before
+    assert not one.training
+    assert all(torch.equal(mine, theirs) for mine, theirs in zip(one.parameters(), two.parameters(), strict=True))
+
+
+def test_everyone_is_timed_and_drawn(
+    network: torch.nn.Sequential, content: bytes, monkeypatch: pytest.MonkeyPatch, shown: list[str]
+) -> None:
+    monkeypatch.setattr(speed, "ROUNDS", 2)
+    found = speed.speeds(network, {"float32": content}, IMAGES)
+    alone, many = found.faster("float32")
+    assert min(alone, many) > 0
+    assert found.faster(speed.EAGER) == (1.0, 1.0)
+    pictures.draw_speeds(found, "Faster")
+    pictures.draw_cost({"float32": 4000, "int8": 1000}, {"float32": 0.98, "int8": 0.97}, "Smaller")
+    assert "float32" in shown[0]
+    assert "int8 1 kB and 97.0%" in shown[1]
+
+
+def test_without_a_runtime_for_the_gpu_points_are_pending(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(on_gpu, "runtime", lambda: "")
+    with pytest.raises(on_gpu.NeedsGPU, match=r"2 points are pending, not lost"):
+        on_gpu.needs_runtime("2 points")
+
+
+@pytest.mark.gpu
+def test_a_file_on_the_gpu_says_the_same(network: torch.nn.Sequential, content: bytes) -> None:
+    if not on_gpu.runtime():
+        pytest.skip("needs TensorRT, or an ONNX Runtime with CUDA")
+    on_device = on_gpu.engine(content)(IMAGES.to("cuda"))
+    torch.testing.assert_close(on_device.float().cpu(), network(IMAGES), rtol=1e-2, atol=1e-2)
+
+
+def test_files_that_a_runtime_refuses_are_left_out_unless_it_is_all(
+    network: torch.nn.Sequential, monkeypatch: pytest.MonkeyPatch, fake_gpu: Any
+) -> None:
+    """With a GPU that is made up: an engine as slow as PyTorch, and one that cannot be built."""
+
+    def built(content: bytes) -> Callable[[torch.Tensor], torch.Tensor]:
+        if content == b"int8":
+            raise ValueError("zero points")
+        return lambda images: network(images)
+
+    generator = torch.Generator
+    monkeypatch.setattr(torch, "Generator", lambda *_: generator())
+    monkeypatch.setattr(torch, "randn", lambda *_, **__: IMAGES[:2])
+    monkeypatch.setattr(torch.nn.Module, "to", lambda module, *_: module)
+    monkeypatch.setattr(on_gpu, "engine", built)
+    monkeypatch.setattr(on_gpu, "race", lambda *_, **__: Ratio(0.5, 0.01, 15, "made up"))
+    found = on_gpu.ratios({"float16": b"float16", "int8": b"int8"}, network, 3)
+    assert {name: list(row) for name, row in found.items()} == {"float16": [1, 256]}
+    with pytest.raises(AssertionError, match=r"refuses every file.*zero points"):
+        on_gpu.ratios({"int8": b"int8"}, network, 3)
+    monkeypatch.setattr(on_gpu, "race", lambda *_, **__: Ratio(0.5, 0.2, 15, "made up"))
+    with pytest.raises(on_gpu.Noisy, match="grade again"):
+        on_gpu.ratios({"float16": b"float16"}, network, 3)
