@@ -17,7 +17,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
-from grader import hardware, preload, processes, wire
+from grader import hardware, meddling, preload, processes, wire
 from grader.limits import Limits
 from grader.notebooks import Cell, ChapterKey
 from grader.outputs import Kept, storable
@@ -98,7 +98,7 @@ def _grade(
         student=student,
         chapter=key.name,
         cells=tuple(cells),
-        repairs=submission.repairs,
+        repairs=(*meddling.notes(submission, key), *submission.repairs),
         outputs=outputs,
         seed=seed,
         isolation=str(parent.tier),

@@ -287,6 +287,41 @@ def accuracy_cost(problem):
         for name, model in models.items()
     }
 
+# %% wrong: calibrated on pictures that are not normalised — says "normalised like the others"
+import io
+import tempfile
+from pathlib import Path
+
+import onnx
+import torch
+from onnxruntime.quantization import quantize_static
+from onnxruntime.transformers.float16 import convert_float_to_float16
+
+from gpulab.chapters import inference_engine as engines
+from gpulab.chapters.inference_engine_data import fitted, held_out
+
+
+def accuracy_cost(problem):
+    pictures = held_out(problem)
+    grey = pictures.calibration - pictures.calibration.min()
+    grey = grey / grey.max()
+    buffer = io.BytesIO()
+    torch.onnx.export(
+        fitted(problem), (torch.zeros(2, 3, 32, 32),), buffer, dynamo=False, input_names=["images"], output_names=["scores"],
+        dynamic_axes={"images": {0: "batch"}, "scores": {0: "batch"}},
+    )
+    models = {"float32": buffer.getvalue()}
+    half = convert_float_to_float16(onnx.load_from_string(models["float32"]), keep_io_types=True)
+    models["float16"] = half.SerializeToString()
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder, "int8.onnx")
+        quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(grey), per_channel=True)
+        models["int8"] = place.read_bytes()
+    return {
+        name: {"accuracy": engines.right(model, pictures.images, pictures.labels), "bytes": len(model), "model": model}
+        for name, model in models.items()
+    }
+
 # %% wrong: calibrated on black pictures — says "calibrated on pictures at all"
 import io
 import tempfile

@@ -131,23 +131,32 @@ def check_calibration(model: onnx.ModelProto, calibration: Any, tested: Any, wha
     if any("Dynamic" in kind or "Integer" in kind for kind in kinds):
         raise AssertionError(f"{what}: it is quantised dynamically: it looks for its range at every batch anew, which"
                              " costs time and needs no calibration. quantize_static is asked for.")  # fmt: skip
-    top = input_top(model)
-    if top is None:
+    ends = _input_ends(model)
+    if ends is None:
         only = "QuantizeLinear" not in kinds
         weights = " Only the weights are small: products are still done in float32." if only else ""
         raise AssertionError(f"{what}: its input is not quantised.{weights} quantize_static does both.")
-    own, theirs = float(np.asarray(calibration).max()), float(np.asarray(tested).max())
+    bottom, top = ends
+    lowest, own = float(np.asarray(calibration).min()), float(np.asarray(calibration).max())
+    theirs = float(np.asarray(tested).max())
     text = f"{what}: its input's range ends at {top:.3g}, the calibration pictures end at {own:.3g}"
     if top > WIDER * own:
         tests = f" Over-exposed pictures as bright as {theirs:.3g} are in the test set only:"
         leak = f"{tests} it was calibrated on the test set." if abs(top / theirs - 1) < 0.35 else "Calibrated on what?"
         raise AssertionError(f"{text}. {leak.strip()}")
-    if top < own / 3:
-        raise AssertionError(f"{text}. Was it calibrated on pictures at all, normalised like the others?")
+    if top < own / 3 or bottom > lowest / 3:
+        start = f"{text}; it begins at {bottom:.3g}, they at {lowest:.3g}"
+        raise AssertionError(f"{start}. Was it calibrated on pictures at all, normalised like the others?")
 
 
 def input_top(model: onnx.ModelProto) -> float | None:
     """The largest number that the quantised input of a model can hold; None when the input is not quantised."""
+    ends = _input_ends(model)
+    return None if ends is None else ends[1]
+
+
+def _input_ends(model: onnx.ModelProto) -> tuple[float, float] | None:
+    """The lowest number that the quantised input can hold, and the largest."""
     held = {tensor.name: tensor for tensor in model.graph.initializer}
     names = {one.name for one in model.graph.input} - set(held)
     for node in model.graph.node:
@@ -156,8 +165,9 @@ def input_top(model: onnx.ModelProto) -> float | None:
         if node.op_type == "QuantizeLinear" and node.input[0] in names and node.input[1] in held:
             scale = float(numpy_helper.to_array(held[node.input[1]]).max())
             zero = held.get(node.input[2]) if len(node.input) > 2 else None
-            lowest = np.asarray(numpy_helper.to_array(zero) if zero is not None else np.zeros(1, np.uint8)).reshape(-1)
-            return scale * (float(np.iinfo(lowest.dtype).max) - float(lowest[0]))
+            offset = np.asarray(numpy_helper.to_array(zero) if zero is not None else np.zeros(1, np.uint8)).reshape(-1)
+            steps = np.iinfo(offset.dtype)
+            return scale * (float(steps.min) - float(offset[0])), scale * (float(steps.max) - float(offset[0]))
     return None
 
 

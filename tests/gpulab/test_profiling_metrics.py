@@ -72,6 +72,7 @@ def test_help_texts_come_back_without_escapes() -> None:
         ('a{l="1",l="2"} 1\n', "twice"),
         ('a{l="1"} 1\na{l="1"} 2\n', "a second time"),
         ("a{l='1'} 1\n", "is no label"),
+        ("a 1_000\n", "is not a number"),
         ('a{l="1" m="2"} 1\n', "expected a comma"),
         ('a{l="1"\n', "expected a comma"),
     ],
@@ -86,3 +87,13 @@ def test_what_the_format_allows_passes() -> None:
     page = read_page('\n  # a remark\n#TYPE a nothing\na{ x = "1" , } +Inf\nb NaN 1763650000000\nc{} -1e3\n')
     assert page.values[("a", frozenset({("x", "1")}))] == float("inf")
     assert page.values[("c", frozenset())] == -1000.0
+
+
+def test_does_not_solve_the_exercise() -> None:
+    """A page with labels is not read for a `parse_metrics`, whatever is in between."""
+
+    def parse_metrics(text: str) -> object:
+        return [read_page(line + "\n") for line in text.split("\n")]
+
+    with pytest.raises(RuntimeError, match="for the tests"):
+        parse_metrics(metrics.dcgm_page())

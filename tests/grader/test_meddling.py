@@ -1,0 +1,41 @@
+"""Cells that somebody should look at are named, and nobody else's."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from courses import ROOT
+from minikey import DOUBLE_TEST, RIGHT, make_key
+
+from grader import meddling
+from grader.answers import Answer, Kind, load
+from grader.course import Course
+from grader.notebooks import ChapterKey, load_key
+from grader.session import grade
+from grader.submission import from_answers
+
+
+def told(key: ChapterKey, answer: Answer) -> list[str]:
+    return meddling.notes(from_answers(key, {answer.exercise: answer.source}), key)
+
+
+@pytest.mark.parametrize("name", ["02_cuda_basics", "03_tensor_cores", "05_transfers"])
+def test_of_the_banks_answers_only_those_that_meddle(name: str) -> None:
+    chapter = Course(ROOT).chapter(name)
+    key = load_key(chapter)
+    bank = load(chapter.answers, key)
+    assert [str(answer) for answer in bank if answer.kind is Kind.RIGHT and told(key, answer)] == []
+    assert any(told(key, answer) for answer in bank if answer.kind is Kind.HOSTILE)
+
+
+def test_it_stands_in_the_result_and_costs_nothing() -> None:
+    key = make_key()
+    counted = "from gpulab import trace\nwith trace.counting() as launches:\n    pass\n" + DOUBLE_TEST
+    cells = tuple(replace(cell, source=counted) if cell.grade_id == "double_test" else cell for cell in key.cells)
+    key = replace(key, cells=cells)
+    answer = "import sys\n\n\ndef double(x):\n    sys.modules.get('gpulab')\n    return 2 * x"
+    submission = from_answers(key, {**RIGHT, "double": answer})
+    result = grade(submission, key, student="s", seed=1, only=frozenset({"double_test"}))
+    assert result.repairs == ("The cell double, which is counted or timed, says 'sys.modules': look at it yourself.",)
+    assert result.cells[0].earned == 3.0
