@@ -19,6 +19,8 @@ class Limits:
     """Wall time of one launch of a student's script as several processes; a function that launches has its call's."""
     test_seconds: float = 60.0
     """Wall time of one test cell, calls included."""
+    all_tests_seconds: float = 600.0
+    """Wall time of all test cells together; those that are left then are not run."""
     output_bytes: int = 200_000
     """Kept of one cell's output; the rest is cut and counted."""
     flood_bytes: int = 20_000_000

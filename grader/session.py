@@ -139,6 +139,7 @@ class _Session:
         self._spent: Verdict | None = None
         """Set when the student's process was stopped more often than allowed: how it ended the last time."""
         self._seconds_left = self._limits.notebook_seconds
+        self._test_seconds_left = self._limits.all_tests_seconds
         self._characters_left = self._limits.flood_bytes
         self.restarts = 0
         self._judge = processes.JudgeProcess(parent, cost)
@@ -173,7 +174,9 @@ class _Session:
                 with self._turn(alone=step.key.on_gpu_only or bool(TIMING.search(step.key.source))):
                     started = time.monotonic()
                     result = self._test(step.key)
-                results[step.key.grade_id] = replace(result, seconds=round(time.monotonic() - started, 4))
+                seconds = time.monotonic() - started
+                self._test_seconds_left -= seconds
+                results[step.key.grade_id] = replace(result, seconds=round(seconds, 4))
         return [results[cell.grade_id] for cell in self._key.tests if cell.grade_id in results], outputs
 
     @contextlib.contextmanager
@@ -282,6 +285,9 @@ class _Session:
             points = f"{cell.points:g} point{'s' if cell.points != 1 else ''}"
             reason = f"This test runs on a GPU only, and there is none here: {points} pending, neither earned nor lost."
             return _result(cell, Verdict.NEEDS_GPU, 0.0, reason)
+        if self._test_seconds_left <= 0:
+            reason = f"Not run: the tests before it took more than {self._limits.all_tests_seconds:g} s together."
+            return _result(cell, Verdict.TIMED_OUT, 0.0, reason)
         request = {
             "op": "cell",
             "source": cell.source,

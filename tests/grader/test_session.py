@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -208,6 +209,14 @@ def test_what_stands_below_the_last_wanted_test_is_not_run() -> None:
     assert "double" in result.outputs and "SHARES" not in result.outputs
     every = grade(submission, key, student="s", seed=7, limits=QUICK, only=frozenset())
     assert every.cells == () and "SHARES" in every.outputs
+
+
+def test_tests_that_each_take_nearly_too_long_end_together() -> None:
+    slow = "import time\n\n\ndef double(x):\n    time.sleep(0.2)\n    return 2 * x"
+    result = run(replace(QUICK, all_tests_seconds=0.1), double=slow, SHARES=RIGHT["SHARES"])
+    assert verdicts(result) == {"double_test": "passed", "double_gpu": "needs a GPU", "SHARES_test": "timed out"}
+    assert message(result, "SHARES_test") == "Not run: the tests before it took more than 0.1 s together."
+    assert run(replace(QUICK, all_tests_seconds=60), SHARES=RIGHT["SHARES"]).cells[-1].earned == 2.0
 
 
 def test_usage_is_measured() -> None:
