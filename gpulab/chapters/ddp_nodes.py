@@ -24,7 +24,9 @@ def torchrun(node: int, port: int, nodes: int = 2, ranks_each: int = 1) -> list[
 
 
 def two_nodes(source: str, ranks_each: int = 1, seconds: float = 60.0) -> list[str]:
-    """What the launchers of two nodes print when each starts its ranks of this script; both are gone afterwards.
+    """What the ranks of two nodes print, each node's launcher having started its own; all are gone afterwards.
+
+    Not what the launchers themselves log: the one that ends last often complains that the other's store is gone.
 
     Raises:
         RuntimeError: a launcher failed, or did not end in time; with the end of what each of them printed.
@@ -34,7 +36,7 @@ def two_nodes(source: str, ranks_each: int = 1, seconds: float = 60.0) -> list[s
         program = Path(name) / "script.py"
         program.write_text(source, encoding="utf-8")
         port = free_port()
-        logs = [stack.enter_context(tempfile.TemporaryFile("w+")) for _ in range(2)]
+        logs, complaints = ([stack.enter_context(tempfile.TemporaryFile("w+")) for _ in range(2)] for _ in range(2))
         running = [
             subprocess.Popen(
                 # The command `torchrun` is this module.
@@ -43,10 +45,10 @@ def two_nodes(source: str, ranks_each: int = 1, seconds: float = 60.0) -> list[s
                 env={**os.environ, "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo", "CUDA_VISIBLE_DEVICES": ""},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
-                stderr=subprocess.STDOUT,
+                stderr=complaint,
                 start_new_session=True,
             )
-            for node, log in enumerate(logs)
+            for node, (log, complaint) in enumerate(zip(logs, complaints, strict=True))
         ]
         try:
             codes = _wait(running, time.monotonic() + seconds)
@@ -59,9 +61,10 @@ def two_nodes(source: str, ranks_each: int = 1, seconds: float = 60.0) -> list[s
                 with suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
-        printed = [_read(log) for log in logs]
+        printed, complained = ([_read(log) for log in each] for each in (logs, complaints))
     if any(codes):
-        ends = "\n".join(f"node {node}: {_last(text)}" for node, text in enumerate(printed))
+        both = zip(printed, complained, strict=True)
+        ends = "\n".join(f"node {node}: {_last(said or text)}" for node, (text, said) in enumerate(both))
         raise RuntimeError(f"The launchers ended with {codes} (None: not within {seconds:g} s).\n{ends}")
     return printed
 
