@@ -22,7 +22,7 @@ from gpulab.device import device, device_name
 from gpulab.tables import data_folder
 from gpulab.timing import Timing, measure
 
-VERSION = 1
+VERSION = 2
 """Raised when a figure changes its meaning: files of another version are measured again."""
 
 COPY_BYTES = {"cpu": 1 << 27, "cuda": 1 << 30}
@@ -54,6 +54,13 @@ class Ceilings:
     """Pinned host memory to the device, GB/s; None without a GPU."""
     d2h_gbs: float | None = None
     """The way back, GB/s; None without a GPU."""
+    h2d_pageable_gbs: float | None = None
+    """Ordinary host memory to the device, GB/s; None without a GPU."""
+    d2h_pageable_gbs: float | None = None
+    """The way back, GB/s; None without a GPU."""
+    spreads: Mapping[str, float] = field(default_factory=dict)
+    """Half the distance between the quartiles, as a share of the median: of `copy`, `launch`, transfers (`h2d`, …) and
+    each type."""
 
     def __str__(self) -> str:
         rates = ", ".join(f"{kind} {rate:,.0f} GFLOP/s" for kind, rate in self.matmul_gflops.items())
@@ -63,6 +70,9 @@ class Ceilings:
             lines.append(f"  kernel launch {self.launch_us:.1f} µs")
         if self.h2d_gbs is not None and self.d2h_gbs is not None:
             lines.append(f"  host to device {self.h2d_gbs:.1f} GB/s, back {self.d2h_gbs:.1f} GB/s (pinned)")
+        if self.h2d_pageable_gbs is not None and self.d2h_pageable_gbs is not None:
+            rates = f"{self.h2d_pageable_gbs:.1f} GB/s, back {self.d2h_pageable_gbs:.1f} GB/s"
+            lines.append(f"  host to device {rates} (pageable)")
         return "\n".join(lines)
 
 
@@ -121,15 +131,17 @@ def copy_bandwidth(nbytes: int, on: str | None = None) -> float:
     Raises:
         ValueError: `nbytes` is not positive.
     """
-    import torch
-
     if nbytes < 1:
         raise ValueError(f"nbytes = {nbytes}: at least one byte is needed")
-    where = torch.device(on or device().type)
-    source = torch.randint(256, (nbytes,), dtype=torch.uint8, device=where)
+    return 2 * nbytes / (_copy(nbytes, on or device().type).median_ms * 1e6)
+
+
+def _copy(nbytes: int, on: str) -> Timing:
+    import torch
+
+    source = torch.randint(256, (nbytes,), dtype=torch.uint8, device=on)
     target = torch.ones_like(source)
-    timing = measure(target.copy_, source, runs=15, on=where.type, at_most_s=1.0)
-    return 2 * nbytes / (timing.median_ms * 1e6)
+    return measure(target.copy_, source, runs=15, on=on, at_most_s=1.0)
 
 
 def to_json(found: Ceilings) -> str:
@@ -165,16 +177,29 @@ def _measure_all() -> Ceilings:
     versions = {"python": platform.python_version(), "torch": str(torch.__version__)}
     if where.type == "cuda":
         versions["cuda"] = str(torch.version.cuda)
+    nbytes = COPY_BYTES[where.type]
+    timings = {"copy": _copy(nbytes, where.type)}
+    timings |= {kind: _matmul(kind, where) for kind in _matmul_types(where)}
+    if where.type == "cuda":
+        timings["launch"] = _launch()
+        timings |= {way: _transfer(way) for way in ("h2d", "d2h", "h2d_pageable", "d2h_pageable")}
+    rates = {
+        f"{way}_gbs": TRANSFER_BYTES / (timing.median_ms * 1e6)
+        for way, timing in timings.items()
+        if way.startswith(("h2d", "d2h"))
+    }
     return Ceilings(
         device=device_name(),
         kind=where.type,
         date=datetime.datetime.now(tz=datetime.UTC).date().isoformat(),
         versions=versions,
-        copy_gbs=copy_bandwidth(COPY_BYTES[where.type]),
-        matmul_gflops={kind: _matmul_gflops(kind, where) for kind in _matmul_types(where)},
-        launch_us=_launch_us() if where.type == "cuda" else None,
-        h2d_gbs=_transfer_gbs("h2d") if where.type == "cuda" else None,
-        d2h_gbs=_transfer_gbs("d2h") if where.type == "cuda" else None,
+        copy_gbs=2 * nbytes / (timings["copy"].median_ms * 1e6),
+        matmul_gflops={
+            kind: 2 * _matrix_size(kind, where) ** 3 / (timings[kind].median_ms * 1e6) for kind in _matmul_types(where)
+        },
+        launch_us=timings["launch"].median_ms * 1e3 if "launch" in timings else None,
+        spreads={what: round(timing.spread_ms / timing.median_ms, 4) for what, timing in timings.items()},
+        **rates,
     )
 
 
@@ -188,17 +213,20 @@ def _matmul_types(where: Any) -> list[str]:
     return ["float32", "float64", *newer, "float16"]
 
 
-def _matmul_gflops(kind: str, where: Any) -> float:
+def _matrix_size(kind: str, where: Any) -> int:
+    return MATRIX_SIZE[where.type] // (2 if kind == "float64" else 1)
+
+
+def _matmul(kind: str, where: Any) -> Timing:
     import torch
 
-    size = MATRIX_SIZE[where.type] // (2 if kind == "float64" else 1)
+    size = _matrix_size(kind, where)
     dtype = getattr(torch, "float32" if kind == "tfloat32" else kind)
     # Random numbers: multiplying zeros draws less power and runs faster than real work does.
     left, right = (torch.randn(size, size, device=where).to(dtype) for _ in range(2))
     product = torch.empty(size, size, device=where, dtype=dtype)
     with _tf32(kind == "tfloat32"):
-        timing = measure(lambda: torch.mm(left, right, out=product), runs=10, on=where.type, at_most_s=0.5)
-    return 2 * size**3 / (timing.median_ms * 1e6)
+        return measure(lambda: torch.mm(left, right, out=product), runs=10, on=where.type, at_most_s=0.5)
 
 
 @contextlib.contextmanager
@@ -215,7 +243,7 @@ def _tf32(allowed: bool) -> Any:
         settings.fp32_precision = before
 
 
-def _launch_us() -> float:
+def _launch() -> Timing:
     import torch
 
     tiny = torch.zeros(1, device="cuda")
@@ -225,18 +253,19 @@ def _launch_us() -> float:
         torch.cuda.synchronize()
 
     # By the processor's clock: the time between two events leaves out the way to the GPU and back.
-    return measure(launch_and_wait, runs=30, on="cpu").median_ms * 1e3
+    return measure(launch_and_wait, runs=30, on="cpu")
 
 
-def _transfer_gbs(direction: str) -> float:
+def _transfer(way: str) -> Timing:
     import torch
 
-    host = torch.randint(256, (TRANSFER_BYTES,), dtype=torch.uint8).pin_memory()
+    host = torch.randint(256, (TRANSFER_BYTES,), dtype=torch.uint8)
     there = host.to("cuda")
+    if not way.endswith("pageable"):
+        host = host.pin_memory()
     copy: Callable[[], Any] = (
         (lambda: there.copy_(host, non_blocking=True))
-        if direction == "h2d"
+        if way.startswith("h2d")
         else (lambda: host.copy_(there, non_blocking=True))
     )
-    timing: Timing = measure(copy, runs=10, on="cuda", at_most_s=1.0)
-    return TRANSFER_BYTES / (timing.median_ms * 1e6)
+    return measure(copy, runs=10, on="cuda", at_most_s=1.0)

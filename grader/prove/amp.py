@@ -1,10 +1,11 @@
-"""What training in half precision gains, and what it costs: speed of a step, and accuracy at the end."""
+"""What training in half precision gains and costs: speed of a step, accuracy at the end; and what Lightning adds."""
 
 from __future__ import annotations
 
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
 
 ROUNDS = 7
 STEPS = 10
+LENGTHS_ROUNDS = 3
+"""Of trainings timed whole."""
 
 
 def gain(problem: Problem) -> list[float]:
@@ -44,6 +47,21 @@ def accuracy_points(single: Training, half: Training, problems: Sequence[Problem
     return [100 * (single(one, epochs).accuracy - half(one, epochs).accuracy) for one in problems]
 
 
+def step_ratios(one: Training, other: Training, problem: Problem, lengths: tuple[int, int] = (2, 12)) -> list[float]:
+    """Seconds of a step in one training over those of one in another, one figure a round, both timed in each.
+
+    Each trains for two lengths, epochs, so that what is done once cancels.
+    """
+
+    def seconds(training: Training) -> float:
+        short, long = (_seconds(partial(training, problem, epochs), 1) for epochs in lengths)
+        return max(long - short, 1e-9)
+
+    for training in (one, other):
+        training(problem, 1)  # algorithms are chosen and memory is taken once
+    return [seconds(one) / seconds(other) for _ in range(LENGTHS_ROUNDS)]
+
+
 def spread(figures: list[float]) -> float:
     """Half the distance between the quartiles."""
     low, _, high = statistics.quantiles(figures, n=4)
@@ -73,12 +91,12 @@ def _step(problem: Problem, half: bool) -> Callable[[], Any]:
     return step
 
 
-def _seconds(step: Callable[[], Any]) -> float:
+def _seconds(step: Callable[[], Any], times: int = STEPS) -> float:
     from gpulab import synchronize
 
     synchronize()
     started = time.perf_counter()
-    for _ in range(STEPS):
+    for _ in range(times):
         step()
     synchronize()
-    return (time.perf_counter() - started) / STEPS
+    return (time.perf_counter() - started) / times

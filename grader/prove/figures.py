@@ -171,6 +171,9 @@ class _Bench:
     def h2d_share(self) -> _Value:
         return _Value(self._ceilings.h2d_gbs / link_gbs(), runs=10)
 
+    def pinned_gain(self) -> _Value:
+        return _Value(self._ceilings.h2d_gbs / self._ceilings.h2d_pageable_gbs, runs=10)
+
     def transpose_cpp_share(self) -> _Value:
         from gpulab.chapters.cuda_ladder_cpp import transposing
 
@@ -232,6 +235,17 @@ class _Bench:
         points = amp.accuracy_points(*ways, problems, epochs=20)
         return _Value(abs(statistics.mean(points)), amp.spread(points), len(points))
 
+    def lightning_steps(self) -> _Value:
+        from gpulab import Problem
+
+        lightning = self._solution("04", "train_lightning", "QUIET")
+        ratios = amp.step_ratios(
+            lambda problem, epochs: lightning(problem, "16-mixed", epochs),
+            self._solution("04", "train_amp"),
+            Problem("resnet50", samples=1024, batch_size=512, lr=0.02, device="cuda"),
+        )
+        return _Value(statistics.median(ratios), amp.spread(ratios), len(ratios))
+
     def _rate(self, kind: str) -> float:
         if kind not in self._ceilings.matmul_gflops:
             raise CourseError(self._ceilings.device, f"has no {kind} on tensor cores", "Nothing to do.")
@@ -243,19 +257,23 @@ class _Bench:
         ratio = copy_share(transpose, (16384, 24576))
         return _Value(ratio.median, ratio.spread, ratio.runs)
 
-    def _solution(self, chapter: str, name: str) -> Any:
-        """What a chapter's own code defines under this name.
+    def _solution(self, chapter: str, name: str, *needed: str) -> Any:
+        """What a chapter's own code defines under this name; `needed` are names of other cells that it uses.
 
         Raises:
             CourseError: the chapter is not there, or defines no such name.
         """
         key = load_key(self._course.chapter(chapter))
-        for cell in key.cells:
-            if cell.role in (Role.CODE, Role.SOLUTION) and re.search(rf"^(def )?{name}\b", cell.source, re.MULTILINE):
-                namespace: dict[str, Any] = {"__name__": "__main__"}
-                exec(compile(definitions(cell.source), f"<{cell.id}>", "exec"), namespace)
-                return namespace[name]
-        raise CourseError(key.name, f"defines no {name}", "Has it been renamed? grader/prove/figures.py measures it.")
+        namespace: dict[str, Any] = {"__name__": "__main__"}
+        for wanted in (*needed, name):
+            defines = re.compile(rf"^(def )?{wanted}\b", re.MULTILINE)
+            codes = (cell for cell in key.cells if cell.role in (Role.CODE, Role.SOLUTION))
+            cell = next((cell for cell in codes if defines.search(cell.source)), None)
+            if cell is None:
+                remedy = "Has it been renamed? grader/prove/figures.py measures it."
+                raise CourseError(key.name, f"defines no {wanted}", remedy)
+            exec(compile(definitions(cell.source), f"<{cell.id}>", "exec"), namespace)
+        return namespace[name]
 
 
 def definitions(source: str) -> ast.Module:

@@ -9,9 +9,11 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from gpulab.machine import VERSION
 from grader import hardware
-from grader.course import Course
+from grader.course import Course, CourseError
 from grader.notebook_io import write as write_file
+from grader.prove import figures
 from grader.prove.run import Outcome, slug
 
 PACKAGES = ("torch", "torchvision", "pytorch-lightning", "numba", "numba-cuda", "cuda-core", "nbgrader")
@@ -25,7 +27,11 @@ def write(course: Course, outcomes: list[Outcome]) -> list[Path]:
     written = []
     known = {one.step: one for one in outcomes}
     if "calibrate" in known and known["calibrate"].data:
-        kept = {"version": 1, **known["calibrate"].data["ceilings"], "figures": known["calibrate"].data["figures"]}
+        kept = {
+            "version": VERSION,
+            **known["calibrate"].data["ceilings"],
+            "figures": known["calibrate"].data["figures"],
+        }
         path = folder / f"{name}.json"
         write_file(path, (json.dumps(kept, indent=1, sort_keys=True) + "\n").encode())
         written.append(path)
@@ -84,15 +90,45 @@ def _figures(data: dict[str, Any]) -> list[str]:
         value = f"{one['value']:.3g}" + (f" ± {one['spread']:.2g}" if one["spread"] else "")
         ratio = f"{one['value'] / low:.2f}" if low else "–"
         rows.append([one["what"], f"{value} {one['unit']}".strip(), bar, ratio, "yes" if reached else "**below**"])
-    ceilings = data["ceilings"]
-    lines = [f"copy {ceilings['copy_gbs']:,.0f} GB/s (read + written)"]
-    lines += [f"matrix product, {kind}: {rate / 1e3:,.1f} TFLOPS" for kind, rate in ceilings["matmul_gflops"].items()]
-    lines += [f"pinned transfers: {ceilings['h2d_gbs']:.1f} GB/s to the GPU, {ceilings['d2h_gbs']:.1f} GB/s back",
-              f"kernel launch: {ceilings['launch_us']:.1f} µs"] if ceilings["h2d_gbs"] else []  # fmt: skip
     failed = [f"- {name}: {why}" for name, why in data["failed"].items()]
-    out = ["## Ceilings", "\n".join(f"- {line}" for line in lines), "## Figures"]
+    out = ["## Ceilings", *_ceilings(data["ceilings"]), "## Figures"]
     out.append(_table(["figure", "measured", "bar", "over the bar", "reached"], rows))
     return [*out, "Not measured:", "\n".join(failed)] if failed else out
+
+
+def _ceilings(ceilings: dict[str, Any]) -> list[str]:
+    """What the machine can do at best, each with its spread, beside what its datasheet promises."""
+    try:
+        stated = figures.datasheet(ceilings["device"])
+    except CourseError:
+        stated = {}
+    copy = "copy within its memory, read + written"
+    found = [(copy, "GB/s", "copy", ceilings["copy_gbs"], stated.get("bandwidth_gbs"))]
+    found += [
+        (f"matrix product, {kind}", "TFLOPS", kind, rate / 1e3, stated.get(f"{kind}_tflops"))
+        for kind, rate in ceilings["matmul_gflops"].items()
+    ]
+    found += [
+        (f"{words}, {memory} memory", "GB/s", way, ceilings[f"{way}_gbs"], None)
+        for memory, suffix in (("pinned", ""), ("pageable", "_pageable"))
+        for words, way in (("host to GPU", f"h2d{suffix}"), ("GPU to host", f"d2h{suffix}"))
+        if ceilings.get(f"{way}_gbs")
+    ]
+    if ceilings["launch_us"]:
+        found.append(("launch of a kernel, until its end is known", "µs", "launch", ceilings["launch_us"], None))
+    rows = []
+    for what, unit, name, value, most in found:
+        spread = ceilings["spreads"].get(name)
+        rows.append(
+            [
+                what,
+                (f"{value:,.0f} {unit}" if value >= 100 else f"{value:.3g} {unit}")
+                + (f" ± {100 * spread:.1f} %" if spread is not None else ""),
+                f"{most:,.4g} {unit}" if most else "–",
+                f"{value / most:.0%}" if most else "–",
+            ]
+        )
+    return [_table(["ceiling", "measured", "datasheet", "share"], rows)]
 
 
 def _counts(data: dict[str, Any]) -> list[str]:

@@ -26,6 +26,7 @@ def test_a_cpu_has_memory_and_arithmetic_but_no_link(small: None) -> None:
     assert found.device == machine.name()
     assert found.copy_gbs > 0.1
     assert found.matmul_gflops.keys() == {"float32", "float64"}
+    assert found.spreads.keys() == {"copy", "float32", "float64"}
     assert all(rate > 0.01 for rate in found.matmul_gflops.values())
     assert (found.launch_us, found.h2d_gbs, found.d2h_gbs) == (None, None, None)
     assert "GB/s (read + written)" in str(found)
@@ -98,6 +99,10 @@ class TestOnGPU:
         }
         assert found.h2d_gbs == pytest.approx(8 / 2e6)
         assert found.d2h_gbs == pytest.approx(8 / 2e6)
+        assert (found.h2d_pageable_gbs, found.d2h_pageable_gbs) == (found.h2d_gbs, found.d2h_gbs)
+        ways = {"h2d", "d2h", "h2d_pageable", "d2h_pageable"}
+        assert found.spreads.keys() == {"copy", "launch", *ways, *found.matmul_gflops}
+        assert found.spreads["h2d"] == 0
         assert found.launch_us is not None
         assert "host to device" in str(found)
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import statistics
 import tarfile
+import time
+import warnings
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -12,7 +15,7 @@ from pathlib import Path
 import pytest
 import torch
 from click.testing import CliRunner
-from courses import NAME, built_course
+from courses import NAME, ROOT, built_course
 
 from gpulab import History, Problem, machine
 from grader import hardware
@@ -244,8 +247,9 @@ FIGURES = (
     Figure("transpose_share", "a transpose", "", 0.7, 0.0, 10, None, 1.05, "someone"),
 )
 CEILINGS = machine.Ceilings(
-    "NVIDIA H200", "cuda", "2026-01-01", {"torch": "2.11"}, 4300.0, {"bfloat16": 7.5e5}, 6.0, 55.0, 54.0
-)
+    "NVIDIA H200", "cuda", "2026-01-01", {"torch": "2.11"}, 4300.0, {"bfloat16": 7.5e5}, 6.0, 55.0, 54.0, 24.0, 20.0,
+    spreads={"copy": 0.01, "bfloat16": 0.02, "launch": 0.3, "h2d": 0.001},
+)  # fmt: skip
 
 
 def outcomes() -> list[Outcome]:
@@ -260,6 +264,10 @@ def test_the_report_shows_what_is_below_its_bar(tmp_path: Path) -> None:
     assert [path.name for path in written] == ["h200.json", "h200.md"]
     text = written[1].read_text()
     assert "# The course on an NVIDIA H200" in text
+    assert "| copy within its memory, read + written | 4,300 GB/s ± 1.0 % | 4,800 GB/s | 90% |" in text
+    assert "| matrix product, bfloat16 | 750 TFLOPS ± 2.0 % | 989" in text
+    assert "| host to GPU, pageable memory | 24 GB/s | – | – |" in text
+    assert "| launch of a kernel, until its end is known | 6 µs ± 30.0 % | – | – |" in text
     assert "| a copy | 0.91 ± 0.01 | 0.88 to 1 | 1.03 | yes |" in text
     assert "| a product | 512 TFLOPS | 640 to 850 | 0.80 | **below** |" in text
     assert "| a transpose | 0.7 | ≤ 1.05 | – | yes |" in text
@@ -313,6 +321,28 @@ def test_half_precision_is_held_against_single() -> None:
 
     assert amp.accuracy_points(trained(0.49), trained(0.45), [problem] * 2, epochs=2) == pytest.approx([8, 8])
     assert amp.spread([1.0, 2.0, 3.0, 4.0, 5.0]) == pytest.approx(1.5)
+
+
+def test_lightning_is_held_against_the_loop() -> None:
+    """The chapter's own answers, on the CPU: which of them is faster there is nobody's business."""
+    bench = figures._Bench(Course(ROOT), None)
+    lightning = bench._solution("04", "train_lightning", "QUIET")
+    problem = Problem("cnn", samples=64, batch_size=32, device="cpu")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Lightning's advice on workers and loggers
+        ratios = amp.step_ratios(
+            lambda problem, epochs: lightning(problem, "16-mixed", epochs),
+            bench._solution("04", "train_amp"),
+            problem,
+            lengths=(1, 3),
+        )
+    assert len(ratios) == amp.LENGTHS_ROUNDS
+    assert all(ratio > 0 for ratio in ratios)  # of steps this short, no more can be said
+
+    def sleeps(seconds: float) -> Callable[[Problem, int], object]:
+        return lambda problem, epochs: time.sleep(seconds * epochs)
+
+    assert statistics.median(amp.step_ratios(sleeps(0.06), sleeps(0.02), problem, (1, 3))) > 1.5
 
 
 def test_solutions_are_read_without_running_what_they_print() -> None:
