@@ -280,9 +280,10 @@ def remark(result: SubmissionResult) -> str:
         for verdict in (Verdict.HARNESS_ERROR, Verdict.TIMED_OUT, Verdict.CRASHED)
         if verdicts[verdict]
     ]
-    if result.repairs:
-        more = f" (and {len(result.repairs) - 1} more)" if len(result.repairs) > 1 else ""
-        notes.append(result.repairs[0].rstrip(".") + more)
+    for sentences in (result.look_at, result.repairs):
+        if sentences:
+            more = f" (and {len(sentences) - 1} more)" if len(sentences) > 1 else ""
+            notes.append(sentences[0].rstrip(".") + more)
     if result.cells and all(cell.verdict is Verdict.NOT_ATTEMPTED for cell in result.cells):
         notes.append("blank")
     return "; ".join(notes)

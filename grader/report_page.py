@@ -116,6 +116,7 @@ def write_html(
         most=max((len(fault.students) for fault in faults), default=1),
         waiting=report_numbers.waiting(results),
         slow=report_numbers.slow_and_noisy(results) if read else [],
+        look_at=[result for result in read if result.look_at],
         mended=[result for result in read if result.repairs],
         devices=sorted({result.device for result in read}),
         isolations=sorted({result.isolation for result in read}),

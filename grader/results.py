@@ -78,6 +78,8 @@ class SubmissionResult:
     """Why the submission could not be read at all; None when it was graded. Such a result is not recorded."""
     repairs: tuple[str, ...] = ()
     """What had to be mended in the notebook before it could be graded, one sentence each."""
+    look_at: tuple[str, ...] = ()
+    """Cells that a person should look at, one sentence each (`meddling`)."""
     outputs: dict[str, tuple[Output, ...]] = field(default_factory=dict)
     """Cell id → outputs of the cells that ran in the student's process."""
     seed: int = 0
@@ -123,8 +125,8 @@ class SubmissionResult:
             )
             outputs = {name: tuple(values) for name, values in data.pop("outputs").items()}
             usage = Usage(**data.pop("usage"))
-            repairs = tuple(data.pop("repairs"))
-            return cls(**data, cells=cells, outputs=outputs, usage=usage, repairs=repairs)
+            repairs, look_at = tuple(data.pop("repairs")), tuple(data.pop("look_at", ()))
+            return cls(**data, cells=cells, outputs=outputs, usage=usage, repairs=repairs, look_at=look_at)
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"not a submission result: {error}") from error
 

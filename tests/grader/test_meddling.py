@@ -37,5 +37,6 @@ def test_it_stands_in_the_result_and_costs_nothing() -> None:
     answer = "import sys\n\n\ndef double(x):\n    sys.modules.get('gpulab')\n    return 2 * x"
     submission = from_answers(key, {**RIGHT, "double": answer})
     result = grade(submission, key, student="s", seed=1, only=frozenset({"double_test"}))
-    assert result.repairs == ("The cell double, which is counted or timed, says 'sys.modules': look at it yourself.",)
+    assert result.repairs == ()
+    assert result.look_at == ("The cell double, which is counted or timed, says 'sys.modules': look at it yourself.",)
     assert result.cells[0].earned == 3.0

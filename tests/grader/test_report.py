@@ -382,6 +382,7 @@ def test_words_of_others_are_escaped(course):
     """Names, messages, repairs and problems may hold markup; none of it becomes any."""
     evil = [
         result_of(EVIL, fault(f"f: you returned '{EVIL}', expected 1. {EVIL}\" onload=alert(2) x=\""), repairs=(EVIL,)),
+        result_of("look", look_at=(EVIL,)),
         SubmissionResult(f"{EVIL}2", NAME, problem=EVIL),
     ]
     page = page_of(course, evil)
@@ -437,3 +438,14 @@ def test_a_large_class_does_not_wait(course, results):
     started = time.perf_counter()
     assert "300" in page_of(course, many).text
     assert time.perf_counter() - started < 15
+
+
+def test_cells_to_look_at_stand_apart_from_what_was_mended(course) -> None:
+    """In the page and, first of all remarks, in the table."""
+    sentence = "The cell saxpy, which is counted or timed, says 'sys.modules': look at it yourself."
+    result = result_of("dan", repairs=("One deleted.",), look_at=(sentence,))
+    assert report_numbers.remark(result).startswith(sentence.rstrip("."))
+    assert SubmissionResult.from_json(result.to_json()) == result
+    page = page_of(course, [result])
+    places = [page.text.index(words) for words in ("Look at these", "at it yourself.", "Mended", "One deleted.")]
+    assert places == sorted(places)
