@@ -66,22 +66,37 @@ def test_says_when_the_disk_is_too_small(tmp_path: Path) -> None:
     assert "2.5 GB left on this disk" in done.stderr
 
 
-def test_shows_the_downloads_that_take_long(tmp_path: Path) -> None:
-    """Of pip's hundred lines those stay that explain the wait."""
-    said = (
-        "Collecting torch\n"
-        "  Downloading torch-2.15.0-cp312-cp312-manylinux_2_28_x86_64.whl (530.4 MB)\n"
-        "  Using cached https://example.org/nvidia_cublas-13.4.1-py3-none-any.whl (1203.0 MB)\n"
-        "  Downloading click-8.5.1-py3-none-any.whl (0.1 MB)\n"
-        "  Downloading torch-2.15.0.whl.metadata (30 kB)\n"
-        "Installing collected packages: torch, click\n"
-    )
+def test_shows_what_installing_waits_for(tmp_path: Path) -> None:
+    """Of what uv says those lines stay that explain the wait, or why it failed; nobody reads the list of packages."""
+    said = "Resolved 208\nDownloading torch (514.2MiB)\n + torch==2.15.0\n - numpy==1.0\n ~ gpulab==0\nerror: no\n"
     (tmp_path / "said.txt").write_text(said)
     more = tmp_path / "more.mk"
-    more.write_text('include Makefile\nfilter:\n\t@awk "$$BIG_ONES" < said.txt\n')
+    more.write_text("include Makefile\nfilter:\n\t@$(WITHOUT_LIST) < said.txt\n")
     done = make(tmp_path, "--file=more.mk", "filter")
-    shown = "  torch 2.15.0, 530.4 MB\n  nvidia_cublas 13.4.1, 1203.0 MB\n  unpacking\n"
-    assert done.stdout == shown
+    assert done.stdout == "  Resolved 208\n  Downloading torch (514.2MiB)\n  error: no\n"
+
+
+def settings(folder: Path, **variables: str) -> list[str]:
+    """What uv is told: index and certificates, where pip has `variables` and its file in `folder`."""
+    more = folder / "more.mk"
+    show = 'printf "%s\\n" "$${UV_DEFAULT_INDEX:-}" "$${SSL_CERT_FILE:-}"'
+    more.write_text(f"include Makefile\nVENV := {sys.prefix}\nshow:\n\t@$(SETTINGS); {show}\n")
+    unset = [f"--unset={name}" for name in ("UV_DEFAULT_INDEX", "PIP_INDEX_URL", "SSL_CERT_FILE", "PIP_CERT")]
+    given = [f"{name}={value}" for name, value in variables.items()]
+    for name in ("Makefile", "pyproject.toml"):
+        shutil.copy(ROOT / name, folder)
+    command = ["env", *unset, f"PIP_CONFIG_FILE={folder / 'pip.conf'}", *given, "make", "--file=more.mk", "show"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, check=True)
+    return done.stdout.splitlines()
+
+
+def test_uv_is_told_what_pip_was_told(tmp_path: Path) -> None:
+    """A site that has an index of its own has set it for pip, in a file or by a variable."""
+    (tmp_path / "pip.conf").write_text("[global]\nindex-url = https://one.test/simple\ncert = /one.pem\n")
+    assert settings(tmp_path) == ["https://one.test/simple", "/one.pem"]
+    assert settings(tmp_path, PIP_INDEX_URL="https://two.test", PIP_CERT="/two.pem") == ["https://two.test", "/two.pem"]
+    own = settings(tmp_path, UV_DEFAULT_INDEX="https://three.test", PIP_INDEX_URL="https://two.test")
+    assert own == ["https://three.test", "/one.pem"]
 
 
 def test_installs_again_when_the_pins_change(tmp_path: Path) -> None:
