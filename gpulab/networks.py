@@ -6,6 +6,27 @@ import torch
 from torch import Tensor, nn
 
 
+class Convolution(nn.Conv2d):
+    """`nn.Conv2d`, and fast in float16 on a CPU too: there it is a product of matrices, the kernels times all patches.
+
+    Where a processor computes in float16 (AVX512-FP16), oneDNN has no backward pass of its own for such a convolution,
+    and the general one takes 20 times as long.
+    """
+
+    def forward(self, images: Tensor) -> Tensor:
+        """(N, channels, height, width) to (N, kernels, height', width')."""
+        kind = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else images.dtype
+        if images.device.type != "cpu" or kind is not torch.float16 or isinstance(self.padding, str):
+            return super().forward(images)
+        size, padding, stride = self.kernel_size, self.padding, self.stride
+        patches = nn.functional.unfold(images, size, padding=padding, stride=stride)  # (N, weights of a kernel, places)
+        found = self.weight.flatten(1) @ patches
+        if self.bias is not None:
+            found = found + self.bias[:, None].to(found.dtype)
+        height = (images.shape[2] + 2 * padding[0] - size[0]) // stride[0] + 1
+        return found.reshape(len(images), self.out_channels, height, -1)
+
+
 class SmallCNN(nn.Module):
     """Three convolutions and a linear layer: 6 282 parameters, a step of a few milliseconds on one CPU core."""
 
@@ -14,11 +35,11 @@ class SmallCNN(nn.Module):
         self.float32_head = float32_head
         """Keep the last layer out of autocast."""
         self.features = nn.Sequential(
-            nn.Conv2d(3, 8, 3, stride=2, padding=1),
+            Convolution(3, 8, 3, stride=2, padding=1),
             nn.ReLU(),
-            nn.Conv2d(8, 16, 3, stride=2, padding=1),
+            Convolution(8, 16, 3, stride=2, padding=1),
             nn.ReLU(),
-            nn.Conv2d(16, 16, 3, stride=2, padding=1),
+            Convolution(16, 16, 3, stride=2, padding=1),
             nn.ReLU(),
             nn.Flatten(),
         )
