@@ -27,6 +27,7 @@ from grader.course import Chapter, Course, CourseError
 from grader.endless import within
 from grader.gradebook import database_errors, database_url, open_gradebook
 from grader.notebooks import HIDDEN, read_own, visible
+from grader.outputs import about_pictures
 from grader.records import Records, make_folder, write_atomically
 from grader.results import CellResult, SubmissionResult, Verdict, exercise_of
 
@@ -201,6 +202,7 @@ def _make_safe(notebook: nbformat.NotebookNode, marks: dict[str, Mark], prose: d
                 output.traceback = [f"{output.ename}: {output.evalue}"]
             elif "data" in output:
                 output.data = {kind: output.data[kind] for kind in SHOWN_FORMATS if kind in output.data}
+                output.metadata = about_pictures(output.get("metadata"), output.data)
         cell.outputs = [output for output in cell.outputs if output.get("data", True)]
 
 

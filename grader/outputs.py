@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from grader.results import Output
@@ -52,7 +53,7 @@ class Kept:
         elif kind == "error":
             self._error(output)
         elif kind in ("display_data", "execute_result"):
-            self._display(kind, output.get("data"))
+            self._display(kind, output.get("data"), output.get("metadata"))
 
     def print(self, text: Any, name: str = "stdout") -> None:
         """Takes printed text."""
@@ -90,7 +91,7 @@ class Kept:
         self.outputs = [one for one in self.outputs if one["output_type"] != "error"]
         self.outputs.append({"output_type": "error", **error, "traceback": lines})
 
-    def _display(self, kind: str, data: Any) -> None:
+    def _display(self, kind: str, data: Any, metadata: Any) -> None:
         clean, size = _bundle(data)
         if not clean:
             return
@@ -99,7 +100,7 @@ class Kept:
             return
         self._displays += 1
         self._take(size)
-        output: Output = {"output_type": kind, "data": clean, "metadata": {}}
+        output: Output = {"output_type": kind, "data": clean, "metadata": about_pictures(metadata, clean)}
         if kind == "execute_result":
             output["execution_count"] = None
         self.outputs.append(output)
@@ -109,6 +110,23 @@ class Kept:
         self._room -= size
         if text:
             self._text_room -= size
+
+
+def about_pictures(metadata: Any, data: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Of a MIME bundle's metadata what a page may take over: the words for each picture, and its size in pixels."""
+    found = {}
+    for mime in data:
+        said = metadata.get(mime) if mime.startswith("image/") and isinstance(metadata, dict) else None
+        if not isinstance(said, dict):
+            continue
+        words = {"alt": alt} if (alt := _string(said.get("alt"), 5_000)) else {}
+        # nbconvert writes them without quotes: a string could bring a handler along.
+        sizes = {
+            side: said[side] for side in ("width", "height") if type(said.get(side)) is int and 0 < said[side] < 1e4
+        }
+        if words or sizes:
+            found[mime] = words | sizes
+    return found
 
 
 def _string(value: Any, most: int) -> str:

@@ -38,6 +38,8 @@ SETTINGS = (
     "jupyter/jupyter_server_config.d/gpulab.json",
     "jupyter/labconfig/default_setting_overrides.json",
     "jupyter/labconfig/page_config.json",
+    "jupyter/labextensions/gpulab-alt-text/alt_text.js",
+    "jupyter/labextensions/gpulab-alt-text/package.json",
 )
 LONG_ENOUGH = 25
 """Characters from which an answer or hidden test is looked for: shorter ones may stand anywhere."""

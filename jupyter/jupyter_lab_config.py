@@ -2,7 +2,7 @@
 
 Found through JUPYTER_CONFIG_PATH, so that nothing is written to the user's own Jupyter settings. What the page shows
 and hides stands in `labconfig/`, which server extensions run in `jupyter_server_config.d/`, submitting in
-`nbgrader_config.py`.
+`nbgrader_config.py`, what gives figures their alternative text in `labextensions/`.
 """
 
 from pathlib import Path
@@ -11,6 +11,7 @@ c = get_config()  # noqa: F821 - put there by the loader; traitlets' own get_con
 
 course = Path(__file__).resolve().parents[1]
 c.ServerApp.root_dir = str(course / "notebooks")
+c.LabApp.extra_labextensions_path = [str(course / "jupyter" / "labextensions")]
 c.LabApp.extension_manager = "readonly"  # The default one asks PyPI for a catalogue.
 c.LabApp.news_url = None  # "Would you like to receive news?" is not asked either: see labconfig/.
 c.LabApp.check_for_updates_class = "jupyterlab.NeverCheckForUpdate"

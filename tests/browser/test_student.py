@@ -12,6 +12,7 @@ import pytest
 from browser.window import ROOT, Server, Window, server, window
 from selenium.webdriver.common.keys import Keys
 
+from gpulab import canvas
 from grader.answers import Answer, load
 from grader.course import Course
 from grader.notebooks import load_key
@@ -142,12 +143,14 @@ def test_a_prediction_is_noted(page: Window) -> None:
 
 
 def test_a_figure_is_drawn_and_described(page: Window) -> None:
-    """One image, and words for those who do not see it: JupyterLab keeps them, nbconvert shows them as its alt text."""
+    """One image, drawn by JupyterLab in the width asked for, and words in its place for those who do not see it."""
     said = run_cell(page, "pictures.draw_turns(")
     image = page.element(".jp-OutputArea-output img")
     assert image.size["width"] > 300
+    assert image.get_dom_attribute("width") == str(round(canvas.WIDTH_IN * canvas.SHOWN_PER_INCH))
     page.shoot("05_figure")
-    assert said.startswith("[Figure: ")
+    assert image.aria_role == "image"
+    assert " ".join(said.split()) == f"[Figure: {image.accessible_name}]"
     assert len(said) > 60
 
 

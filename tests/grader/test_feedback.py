@@ -154,12 +154,17 @@ def test_nothing_that_a_student_made_runs_in_the_page(course):
     failed = judged("double_test", Verdict.FAILED, message=message)
     notebook = composed(result_of("anna", failed), {"double": f"double = '{bad}'"})
     pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+    metadata = [
+        {"image/png": {"alt": f'a dot"{bad}', "width": 40, "height": "1 onload=alert(5)"}},
+        {"image/png": {"width": "1 onerror=alert(6)"}, "filenames": {"image/png": "https://example.org/seen"}},
+    ]
     outputs = [
         new_output("display_data", data={"text/html": bad, "text/plain": "a table"}),
         new_output("display_data", data={"application/javascript": "alert(3)"}),
         new_output("display_data", data={"text/markdown": bad}),
         new_output("display_data", data={"image/png": pixel, "text/plain": "<Figure>"}),
         new_output("display_data", data={"image/png": f'"{bad}'}),
+        *(new_output("display_data", data={"image/png": pixel}, metadata=one) for one in metadata),
         new_output("display_data", data={"image/svg+xml": f"<svg>{bad}</svg>"}),
         new_output("stream", name="stdout", text=bad),
         new_output("error", ename=bad, evalue=bad, traceback=[bad]),
@@ -174,7 +179,11 @@ def test_nothing_that_a_student_made_runs_in_the_page(course):
     assert not [script for script in page.scripts if "alert" in script]
     assert 'href="javascript' not in page.source
     assert "a table" in page.text and bad in page.text
-    assert f"data:image/png;base64,{pixel}" in [image["src"] for image in page.images]
+    shown = [image for image in page.images if image["src"] == f"data:image/png;base64,{pixel}"]
+    assert len(shown) == 3
+    assert [image.get("width") for image in shown] == [None, "40", None]
+    assert shown[1]["alt"] == f'a dot"{bad}'
+    assert not [image for image in page.images if {"onload", "onerror"} & set(image) or "example.org" in image["src"]]
     assert message in page.results["double_test"][2]
 
 

@@ -351,7 +351,8 @@ claimed = st.fixed_dictionaries(
             max_size=3,
         )
         | junk,
-        "metadata": junk,
+        "metadata": junk
+        | st.dictionaries(mimes, st.dictionaries(st.sampled_from(["alt", "width"]), text | junk) | junk),
     },
 )
 

@@ -119,12 +119,18 @@ def test_endless_output_is_cut_and_counted() -> None:
 
 
 def test_pictures_and_results_are_kept() -> None:
-    """What a notebook would show is in the result, as nbformat has it."""
-    result = run(double="import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()\n6 * 7")
+    """What a notebook would show is in the result, as nbformat has it, with the words for those who do not see it."""
+    drawn = "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()\n"
+    described = (
+        "from gpulab import canvas\nwith canvas.style():\n    canvas.show(canvas.canvas('Flat')[0], 'A line.')\n"
+    )
+    result = run(double=f"{drawn}{described}6 * 7")
     kinds = [output["output_type"] for output in result.outputs["double"]]
-    assert kinds == ["display_data", "execute_result"]
-    assert result.outputs["double"][0]["data"]["image/png"].startswith("iVBOR")
-    assert result.outputs["double"][1]["data"]["text/plain"] == "42"
+    assert kinds == ["display_data", "display_data", "execute_result"]
+    plotted, figure, value = result.outputs["double"]
+    assert plotted["data"]["image/png"].startswith("iVBOR")
+    assert figure["metadata"] == {"image/png": {"alt": "A line.", "width": 864}}
+    assert value["data"]["text/plain"] == "42"
 
 
 def test_an_argument_that_is_changed_is_told() -> None:
