@@ -45,7 +45,7 @@ def test_lightning_bolts_has_one_version() -> None:
 
 
 class TestEnvironmentFile:
-    """environment.yml: its form, and that it agrees with pyproject.toml. No conda solver is asked."""
+    """environment.yml: its form, and that it agrees with pyproject.toml. `test_environment` installs it."""
 
     data: ClassVar[dict[str, Any]] = yaml.safe_load((ROOT / "environment.yml").read_text())
 
