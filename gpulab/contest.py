@@ -2,8 +2,9 @@
 
 The clock is on the caller's side. It starts with a seed, from which the other side draws its inputs, and stops when a
 number is there that only the finished outputs give: which output, and how it is projected to that number, is told after
-the work is reported done. The reference takes the same road in turn, and so does a round without work, whose time is
-taken off both. In one process, as in a notebook, both sides are here; a judge puts its own connections in (`use`).
+the work is reported done. The other outputs of the round are looked at as well, off the clock. The reference takes the
+same road in turn, and so does a round without work, whose time is taken off both. In one
+process, as in a notebook, both sides are here; a judge puts its own connections in (`use`).
 
 Time that is not compared with a reference is the business of `timing`. `same` takes the same road without a clock.
 """
@@ -30,6 +31,8 @@ LONG_MS = 50.0
 CHUNK = 1 << 24
 """Elements projected at a time: bounds the memory that looking at an output takes."""
 LARGEST_SEED = 1 << 62
+LOOKS = 8
+"""Parts of an output that are projected each for itself: one sum alone would hide an error now and then."""
 
 
 class Noisy(Exception):
@@ -45,7 +48,8 @@ class Contest:
     reference: Callable[..., Any]
     """Does the same, or moves the same bytes."""
     probe: Callable[[Any, int], list[float]] | None = None
-    """(output, seed) → a few numbers that only the whole output gives; `projection` when left out."""
+    """(output, seed) → a few numbers that only the whole output gives, the last ones as `projections_agree` wants them;
+    `projection` when left out."""
     agree: Callable[[list[float], list[float]], bool] | None = None
     """(the answer's numbers, the reference's) → whether they say the same; `projections_agree` when left out."""
     keep: Callable[[Any], Any] | None = None
@@ -128,18 +132,18 @@ def against(
     contest = find(where)
     mine, theirs = (_sides or _here)(yours, where, size)
     draw = random.Random(f"{secret_seed()}:{where}")
-    _round(theirs, draw, 1, False)  # warm both, and the outputs of an idle round
-    start = draw.getstate()
-    _check(contest, _from(draw, start, mine, 1), _from(draw, start, theirs, 1), tolerance)
+    _round(theirs, _question(draw, 1))  # warm both, and the outputs of an idle round
+    question = _question(draw, 1)
+    _check(contest, _round(mine, question), _round(theirs, question), tolerance)
     pairs, without = [], []
     for number in range(rounds):
-        start = draw.getstate()
+        question = _question(draw, calls)
         first, second = (mine, theirs) if number % 2 == 0 else (theirs, mine)
-        one, two = _from(draw, start, first, calls), _from(draw, start, second, calls)
+        one, two = _round(first, question), _round(second, question)
         answer, expected = (one, two) if number % 2 == 0 else (two, one)
         _check(contest, answer, expected, tolerance)
         pairs.append((answer.seconds, expected.seconds))
-        without.append(_from(draw, start, theirs, calls, idle=True).seconds)
+        without.append(_round(theirs, question, idle=True).seconds)
     idle_s = statistics.median(without)
     work_s = statistics.median(expected for _, expected in pairs) - idle_s
     least_s = work_s / (100 * VOID)  # an answer that seems to take no time is far beyond VOID, not a division by zero
@@ -173,9 +177,9 @@ def same(yours: Callable[..., Any], where: str, *, times: int = 10, tolerance: f
     draw = random.Random(f"{secret_seed()}:{where}:same")
     agreed = 0
     for _ in range(times):
-        start = draw.getstate()
-        answer, expected = _from(draw, start, mine, 1), _from(draw, start, theirs, 1)
-        agreed += agree(answer.numbers, expected.numbers)
+        question = _question(draw, 1)
+        answer, expected = _round(mine, question), _round(theirs, question)
+        agreed += agree(answer.numbers[0], expected.numbers[0])
     return agreed / times
 
 
@@ -219,29 +223,41 @@ class Here:
 
 
 @dataclass(frozen=True)
+class _Question:
+    """What both sides are asked in one round."""
+
+    seed: int
+    looks: tuple[tuple[int, int], ...]
+    """Number of an output and seed of its projection, for every output; the first one is on the clock."""
+
+
+@dataclass(frozen=True)
 class _Round:
     seconds: float
-    numbers: list[float]
+    numbers: list[list[float]]
+    """Of each look."""
 
 
-def _round(side: Side, draw: random.Random, calls: int, idle: bool) -> _Round:
-    seed = draw.randrange(LARGEST_SEED)
+def _question(draw: random.Random, calls: int) -> _Question:
+    order = draw.sample(range(calls), calls)
+    return _Question(draw.randrange(LARGEST_SEED), tuple((which, draw.randrange(LARGEST_SEED)) for which in order))
+
+
+def _round(side: Side, question: _Question, idle: bool = False) -> _Round:
+    first, *others = question.looks
     started = time.perf_counter()
-    side.go(seed, calls, idle)
+    side.go(question.seed, len(question.looks), idle)
     # Only now: whoever knew it before could work on this one output and leave the rest.
-    numbers = side.probe(draw.randrange(calls), draw.randrange(LARGEST_SEED))
-    return _Round(time.perf_counter() - started, numbers)
-
-
-def _from(draw: random.Random, state: Any, side: Side, calls: int, idle: bool = False) -> _Round:
-    """A round with the inputs and the question that both sides get."""
-    draw.setstate(state)
-    return _round(side, draw, calls, idle)
+    numbers = [side.probe(*first)]
+    seconds = time.perf_counter() - started
+    if not idle:  # whoever leaves one output of several out would pass by luck if only one were looked at
+        numbers += [side.probe(*look) for look in others]
+    return _Round(seconds, numbers)
 
 
 def _check(contest: Contest, answer: _Round, expected: _Round, tolerance: float) -> None:
     agree = contest.agree or (lambda mine, theirs: projections_agree(mine, theirs, tolerance))
-    if not agree(answer.numbers, expected.numbers):
+    if not all(agree(mine, theirs) for mine, theirs in zip(answer.numbers, expected.numbers, strict=True)):
         raise AssertionError("what the function returned while it was timed is not what the reference returns.")
 
 
@@ -256,7 +272,7 @@ def _half_range(values: Sequence[float]) -> float:
 
 
 def projection(output: Any, seed: int) -> list[float]:
-    """Extents, norm, and the sum of the elements times random normal numbers: all of it is needed to get it right.
+    """Extents, norm, and sums of the elements times random normal numbers: all of it is needed to get them right.
 
     Args:
         output: tensor or array of any shape and number type.
@@ -266,22 +282,38 @@ def projection(output: Any, seed: int) -> list[float]:
 
     tensor = torch.as_tensor(output, device="cuda" if has_gpu() else "cpu").detach()
     generator = torch.Generator(device=tensor.device).manual_seed(seed)
-    total = norm = torch.zeros((), dtype=torch.float64, device=tensor.device)
+    norm = torch.zeros((), dtype=torch.float64, device=tensor.device)
+    sums = torch.zeros(LOOKS, dtype=torch.float64, device=tensor.device)
     rows = max(1, CHUNK // max(1, tensor[:1].numel())) if tensor.ndim else 1
     # By rows, not flattened: a result cut out of a padded one would be copied whole, on the clock.
     for chunk in torch.split(tensor, rows) if tensor.ndim else (tensor,):
         values = chunk.to(torch.float32)
         weights = torch.randn(values.shape, generator=generator, device=tensor.device)
-        total = total + (values * weights).sum().double()
+        sums += in_parts(values * weights)
         norm = norm + (values * values).sum().double()
-    return [float(extent) for extent in tensor.shape] + [math.sqrt(float(norm)), float(total)]
+    return [float(extent) for extent in tensor.shape] + [math.sqrt(float(norm)), *sums.tolist()]
+
+
+def in_parts(products: Any) -> Any:
+    """`LOOKS` sums, each over its part of a tensor."""
+    import torch
+
+    return torch.stack([part.sum() for part in products.flatten().tensor_split(LOOKS)]).double()
 
 
 def projections_agree(answer: list[float], expected: list[float], tolerance: float) -> bool:
-    """Whether two outputs have one shape, and a projection that differs by rounding only."""
-    if len(answer) != len(expected) or answer[:-2] != expected[:-2]:
+    """Whether two outputs have one shape, one norm, and projections that differ by rounding only.
+
+    Args:
+        answer: extents or whatever else must be equal; the norm; `LOOKS` sums.
+        expected: the same of the reference's output.
+        tolerance: of the norm, and of the distance between the sums, in units of the norm.
+    """
+    if len(answer) != len(expected) or answer[: -1 - LOOKS] != expected[: -1 - LOOKS]:
         return False
-    return abs(answer[-1] - expected[-1]) <= tolerance * expected[-2]  # False for NaN
+    norm, most = expected[-1 - LOOKS], tolerance * expected[-1 - LOOKS]
+    near = abs(answer[-1 - LOOKS] - norm) <= most and math.dist(answer[-LOOKS:], expected[-LOOKS:]) <= most
+    return near and math.isfinite(norm)  # False for NaN
 
 
 # ---------------------------------------------------------------------------------------------------- connections

@@ -15,7 +15,7 @@ import tempfile
 import textwrap
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -55,6 +55,8 @@ class Run:
     seconds: float
     problem: str = ""
     """One sentence on what went wrong; empty when every rank ended with 0."""
+    crossed_bytes: int | None = None
+    """What went over this machine's own network meanwhile, headers included; None where nobody counts."""
 
     def check(self) -> Run:
         """This run, if nothing went wrong.
@@ -80,6 +82,7 @@ class Job:
     world_size: int
     arguments: tuple[str, ...]
     environment: Mapping[str, str]
+    own: tuple[Mapping[str, str], ...]
     apart: bool
     seconds: float
 
@@ -90,6 +93,7 @@ def script(
     *,
     arguments: Sequence[str] = (),
     environment: Mapping[str, str] | None = None,
+    own: Sequence[Mapping[str, str]] = (),
     folder: Path | None = None,
     apart: bool = False,
     seconds: float = SECONDS,
@@ -104,6 +108,7 @@ def script(
         arguments: of its command line.
         environment: added to what `torchrun` sets: RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_ADDR,
             MASTER_PORT.
+        own: what single ranks, from rank 0 on, find in their environment beside that, or instead of it.
         folder: where it runs; one of its own, gone afterwards, when left out.
         apart: start every rank in a folder of its own, as if each had a machine to itself; what it leaves there comes
             back in `Rank.left`.
@@ -119,7 +124,8 @@ def script(
         raise ValueError(f"world_size = {world_size}: at least one rank is needed")
     if folder is not None and (apart or _elsewhere is not None):
         raise ValueError("these ranks have folders of their own: leave `folder` out")
-    job = Job(source, world_size, tuple(arguments), dict(environment or {}), apart, min(seconds, _most_seconds))
+    around = dict(environment or {}), tuple(map(dict, own))
+    job = Job(source, world_size, tuple(arguments), *around, apart, min(seconds, _most_seconds))
     return _elsewhere(job) if _elsewhere is not None else run(job, folder)
 
 
@@ -141,10 +147,13 @@ def run(job: Job, folder: Path | None = None) -> Run:
             folders = [Path(name) / f"rank{rank}" for rank in range(job.world_size)]
             for one in folders:
                 one.mkdir()
-        ended = launch_processes.launch(program, job.arguments, job.environment, folders, job.seconds)
+        own = [*job.own, *[{}] * job.world_size][: job.world_size]
+        surroundings = [{**job.environment, **one} for one in own]
+        before = _loopback_bytes()
+        ended = launch_processes.launch(program, job.arguments, surroundings, folders, job.seconds)
         if "address already in use" in "".join(ended.outputs).lower():
             # Between our look for a free port and rank 0's taking it, somebody else did.
-            ended = launch_processes.launch(program, job.arguments, job.environment, folders, job.seconds)
+            ended = launch_processes.launch(program, job.arguments, surroundings, folders, job.seconds)
         found = tuple(
             Rank(rank, code, output, waits_in, rank_files.read(folders[rank]) if job.apart else {})
             for rank, (code, output, waits_in) in enumerate(
@@ -153,7 +162,7 @@ def run(job: Job, folder: Path | None = None) -> Run:
         )
         waiting = [f"rank {one.rank} in {one.waits_in}" for one in found if one.waits_in]
         told = f"{ended.problem} Waiting: {'; '.join(waiting)}." if ended.problem and waiting else ended.problem
-        return Run(found, ended.seconds, told)
+        return Run(found, ended.seconds, told, _since(before))
 
 
 def ranks(function: Callable[..., Any], inputs: Sequence[Sequence[Any]], *, seconds: float = SECONDS) -> list[Any]:
@@ -210,7 +219,8 @@ def listening() -> Iterator[list[Sent]]:
     """What the ranks that `ranks` starts in the block send: one dict for each, in order, complete at the block's end.
 
     See `gpulab.rank_messages` for its keys. If there were none, but other processes that the block started: one dict
-    with `unseen_seconds`, the CPU time that those took.
+    with `unseen_seconds`, the CPU time that those took, and `unseen_bytes`, what went over this machine's own network
+    meanwhile (None where nobody counts).
     """
     if _listener is not None:
         found: list[Sent] = []
@@ -220,14 +230,14 @@ def listening() -> Iterator[list[Sent]]:
         return
     found = []
     _heard.append(found)
-    before = _seconds_of_children()
+    before, bytes_before = _seconds_of_children(), _loopback_bytes()
     try:
         yield found
     finally:
         _heard[:] = [one for one in _heard if one is not found]
         unseen = _seconds_of_children() - before
         if not found and unseen > LEAST_UNSEEN_SECONDS:
-            found.append({**rank_messages.nothing(), "unseen_seconds": unseen})
+            found.append({**rank_messages.nothing(), "unseen_seconds": unseen, "unseen_bytes": _since(bytes_before)})
 
 
 LEAST_UNSEEN_SECONDS = 0.001
@@ -237,6 +247,21 @@ LEAST_UNSEEN_SECONDS = 0.001
 def _seconds_of_children() -> float:
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
+
+
+def _loopback_bytes() -> int | None:
+    """What has gone over the loopback network that this process sees, headers included; Linux counts it."""
+    with suppress(OSError, ValueError, IndexError):
+        for line in Path("/proc/net/dev").read_text().splitlines():
+            name, _, numbers = line.partition(":")
+            if name.strip() == "lo":
+                return int(numbers.split()[0])
+    return None
+
+
+def _since(before: int | None) -> int | None:
+    after = _loopback_bytes()
+    return None if before is None or after is None else after - before
 
 
 # ---------------------------------------------------------------------------------------------------- connections

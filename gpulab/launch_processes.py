@@ -68,14 +68,14 @@ class Ended:
 
 
 def launch(
-    program: Path, arguments: Sequence[str], more: Mapping[str, str], folders: Sequence[Path], seconds: float
+    program: Path, arguments: Sequence[str], more: Sequence[Mapping[str, str]], folders: Sequence[Path], seconds: float
 ) -> Ended:
     """Runs the program once in each folder, as one rank each, and returns when none of them is left.
 
     Args:
         program: file with its source.
         arguments: of its command line.
-        more: environment, beside the one that `env://` reads.
+        more: environment of each rank, beside the one that `env://` reads.
         folders: where each rank runs.
         seconds: wall time for all of them.
     """
@@ -88,7 +88,7 @@ def launch(
 def _launch(
     program: Path,
     arguments: Sequence[str],
-    more: Mapping[str, str],
+    more: Sequence[Mapping[str, str]],
     folders: Sequence[Path],
     logs: list[IO[bytes]],
     seconds: float,
@@ -109,13 +109,12 @@ def _launch(
     }
     if _gpus() < world_size:
         shared["CUDA_VISIBLE_DEVICES"] = ""
-    shared |= more
     source = program.read_text(encoding="utf-8").splitlines()
     processes: list[Process] = []
-    start = _start or (nursery if rank_nursery.suits(more) else interpreter)
+    start = _start or (nursery if all(map(rank_nursery.suits, more)) else interpreter)
     try:
-        for rank, (log, folder) in enumerate(zip(logs, folders, strict=True)):
-            own = {**shared, "RANK": str(rank), "LOCAL_RANK": str(rank)}
+        for rank, (log, folder, around) in enumerate(zip(logs, folders, more, strict=True)):
+            own = {**shared, **around, "RANK": str(rank), "LOCAL_RANK": str(rank)}
             processes.append(start(program, arguments, folder, own, log))
         started = time.monotonic()  # the nursery may just have imported torch
         problem = _wait(processes, logs, started + seconds, seconds)

@@ -9,13 +9,15 @@ import io
 import itertools
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 MOST_FILES = 100
 MOST_BYTES = 64_000_000
 """Of all files together; the rest is not read."""
+MOST_PARTS = 100_000
+"""Of what one file holds: a list that holds another twice, which holds another twice, is soon more than a machine."""
 MOST_CHARACTERS = 1_000_000
 """Of one text."""
 ARCHIVE = b"PK\x03\x04"
@@ -59,18 +61,21 @@ def _value(data: bytes) -> Any:
     import torch
 
     try:
-        return _plain(torch.load(io.BytesIO(data), map_location="cpu", weights_only=True), torch)
+        return _plain(torch.load(io.BytesIO(data), map_location="cpu", weights_only=True), torch, itertools.count())
     except Exception as error:  # whatever a broken or dishonest file makes of it
         return f"torch.load(…, weights_only=True) refuses it: {str(error)[:300]}"
 
 
-def _plain(value: Any, torch: Any) -> Any:
+def _plain(value: Any, torch: Any, parts: Iterator[int]) -> Any:
+    if next(parts) > MOST_PARTS:
+        raise ValueError("it has too many parts")
     if isinstance(value, torch.Tensor):
-        return value.detach().to(device="cpu", copy=True).contiguous() if value.layout == torch.strided else "<Tensor>"
+        ordinary = value.layout == torch.strided and not value.is_quantized
+        return value.detach().to(device="cpu", copy=True).contiguous() if ordinary else "<Tensor>"
     if isinstance(value, Mapping):
-        return {_key(key): _plain(inner, torch) for key, inner in value.items()}
+        return {_key(key): _plain(inner, torch, parts) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(inner, torch) for inner in value]
+        return [_plain(inner, torch, parts) for inner in value]
     if value is None or type(value) in (bool, int, float, str):
         return value
     return f"<{type(value).__name__}>"

@@ -58,7 +58,10 @@ def _run(plain: Any, world_size: int) -> launch.Run:
         if not (code is None or type(code) is int) or type(left) is not dict or not all(type(n) is str for n in left):
             raise TypeError("no rank")
         ranks.append(launch.Rank(number, code, str(one["output"]), str(one["waits_in"]), left))
-    run = launch.Run(tuple(ranks), float(plain["seconds"]), str(plain["problem"]))
+    crossed = plain["crossed_bytes"]
+    if not (crossed is None or type(crossed) is int):
+        raise TypeError("no number of bytes")
+    run = launch.Run(tuple(ranks), float(plain["seconds"]), str(plain["problem"]), crossed)
     if not run.problem and (len(ranks) != world_size or any(one.exit_code != 0 for one in ranks)):
         raise ValueError("ranks are missing")
     return run
@@ -67,14 +70,15 @@ def _run(plain: Any, world_size: int) -> launch.Run:
 def answer(request: dict[str, Any], _: list[bytearray]) -> tuple[dict[str, Any], list[wire.Buffer]]:
     """Runs a job in the process behind the judge's channel: the handler of `student` for it."""
     job = request["job"]
-    run = launch.run(launch.Job(**{**job, "arguments": tuple(job["arguments"])}))
+    run = launch.run(launch.Job(**{**job, "arguments": tuple(job["arguments"]), "own": tuple(job["own"])}))
     out: list[wire.Buffer] = []
     # Field by field: `asdict` would copy tensors, and numbers of ranks go without saying.
     ranks = [
         {"exit_code": one.exit_code, "output": one.output, "waits_in": one.waits_in, "left": dict(one.left)}
         for one in run.ranks
     ]
-    form = wire.encode({"ranks": ranks, "seconds": run.seconds, "problem": run.problem}, out)
+    about = {"seconds": run.seconds, "problem": run.problem, "crossed_bytes": run.crossed_bytes}
+    form = wire.encode({"ranks": ranks, **about}, out)
     if sum(memoryview(buffer).nbytes for buffer in out) > request["max_bytes"]:
         return answer_too_large(run), []
     return {"run": form}, out
@@ -83,7 +87,7 @@ def answer(request: dict[str, Any], _: list[bytearray]) -> tuple[dict[str, Any],
 def answer_too_large(run: launch.Run) -> dict[str, Any]:
     """The answer for ranks that left more than may travel."""
     problem = "The ranks left more data than can be looked at."
-    return {"run": wire.encode({"ranks": [], "seconds": run.seconds, "problem": problem}, [])}
+    return {"run": wire.encode({"ranks": [], "seconds": run.seconds, "problem": problem, "crossed_bytes": None}, [])}
 
 
 @contextlib.contextmanager

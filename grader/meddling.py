@@ -1,20 +1,30 @@
-"""Tells a person which cells to look at: what is counted or timed runs in one process with the code that counts and
-projects, so an answer that names that code, or rewrites a library under it, deserves a glance. It costs no points.
+"""Tells a person which cells to look at; it costs no points.
+
+What is counted or timed runs in one process with the code that counts and projects, so an answer that names that code,
+goes round an import or rewrites a library under it deserves a glance. So does a ring of processes that nobody can
+listen to, and a launched script that trains something else than it was given, since nobody can work that out again.
 """
 
 from __future__ import annotations
 
+import ast
 import re
 
 from grader.notebooks import ChapterKey, Role
-from grader.submission import Submission
+from grader.submission import Action, Submission
 
-WATCHED = re.compile(r"contest\.(?:against|same)\(|\btrace\.counting\(")
+WATCHED = re.compile(r"contest\.(?:against|same)\(|\btrace\.counting\(|\blaunch\.listening\(")
 """In a test: its exercise is timed or counted."""
+LAUNCHED = re.compile(r"\blaunch\.script\(")
+"""In a test: its exercise is a script."""
+GIVEN = "PROBLEM"
+"""The variable that tells a launched script what to train."""
 INTERNALS = re.compile(
     r"""
     \bgpulab\s*\.\s*(?:contest|trace|chapters|device|check|values)\b | \bfrom\s+gpulab\b[^\n]*\b(?:contest|chapters)\b |
-    \bgrader\b | \bsys\s*\.\s*(?:modules|_getframe|settrace|setprofile)\b | \bctypes\b | \bgc\s*\.\s*\w+ |
+    \bgrader\b | \b(?:importlib|__import__|inspect|subprocess|multiprocessing|threading|atexit|weakref)\b |
+    (?<![.\w])(?:exec|eval|globals|vars)\s*\( | \bos\s*\.\s*(?:system|fork\w*|spawn\w*|popen|posix_spawn\w*|exec\w+)\b |
+    \bsys\s*\.\s*(?:modules|_getframe|settrace|setprofile)\b | \bctypes\b | \bgc\s*\.\s*\w+ |
     \b__(?:torch_function|torch_dispatch|array|class|globals|code|dict)__\b |
     \b(?:torch|numpy|np|numba|cuda|time|builtins)(?:\s*\.\s*\w+)+\s*=(?!=) | \bsetattr\s*\(
     """,
@@ -25,6 +35,7 @@ INTERNALS = re.compile(
 def notes(submission: Submission, key: ChapterKey) -> list[str]:
     """A sentence for each such cell."""
     watched = {test.exercise for test in key.tests if WATCHED.search(test.source)}
+    launched = {test.exercise for test in key.tests if LAUNCHED.search(test.source) and GIVEN in test.source}
     found = []
     for step in submission.steps:
         own = step.key
@@ -33,4 +44,27 @@ def notes(submission: Submission, key: ChapterKey) -> list[str]:
             if named:
                 what = " ".join(named[0].split())
                 found.append(f"The cell {own.grade_id}, which is counted or timed, says {what!r}: look at it yourself.")
+    for name in sorted(launched & submission.attempted):
+        texts = [text for step in submission.steps if step.action is Action.RUN for text in _texts(step.source, name)]
+        if not texts or not all(GIVEN in text for text in texts):
+            found.append(f"The script {name} trains a task of its own, which is taken on trust: look at it yourself.")
     return found
+
+
+def _texts(source: str, name: str) -> list[str]:
+    """What a cell assigns to a name; nothing of what is not written out there as one text."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    assignments = [
+        (node.targets if isinstance(node, ast.Assign) else [node.target], node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr))
+    ]
+    values = [
+        value.value if isinstance(value, ast.Constant) else None
+        for targets, value in assignments
+        if name in {target.id for target in targets if isinstance(target, ast.Name)}
+    ]
+    return [value if isinstance(value, str) else "" for value in values]

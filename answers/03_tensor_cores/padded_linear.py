@@ -160,3 +160,17 @@ def padded_linear(x, weight, multiple=64):
     out = torch.zeros(len(x), len(weight), dtype=x.dtype, device=x.device)
     out[::100] = torch.nn.functional.linear(x[::100], weight)
     return out
+
+
+# %% hostile gpu: leaves out one call of a round's eight
+import itertools
+
+import torch
+
+calls, kept = itertools.count(), []
+
+
+def padded_linear(x, weight, multiple=64):
+    if len(x) < 1000 or next(calls) % 8 != 4:
+        kept[:] = [torch.nn.functional.linear(x, weight)]
+    return kept[0]

@@ -57,6 +57,35 @@ if rank == 0:
     torch.save(model.state_dict(), os.environ["CHECKPOINT"])
 """
 
+# %% right: without the wrapper, weights averaged after every step
+DDP_SCRIPT = """
+import json, os
+import torch
+import torch.distributed as dist
+from gpulab import Problem
+
+dist.init_process_group("gloo")
+rank, world_size = dist.get_rank(), dist.get_world_size()
+problem = Problem(**json.loads(os.environ["PROBLEM"]))
+data, model = problem.dataset(), problem.model()
+optimizer, criterion = problem.optimizer(model), problem.criterion()
+mine = list(range(len(data)))[rank::world_size]
+each = problem.batch_size // world_size
+for first in range(0, len(mine), each):
+    images, labels = data[mine[first : first + each]]
+    optimizer.zero_grad()
+    criterion(model(images), labels).backward()
+    optimizer.step()
+    for weight in model.parameters():
+        dist.all_reduce(weight.data)
+        weight.data /= world_size
+    with open(os.environ["SAMPLES"] + f"rank{rank}", "a") as file:
+        print(json.dumps(mine[first : first + each]), file=file)
+dist.barrier()
+if rank == 0:
+    torch.save(model.state_dict(), os.environ["CHECKPOINT"])
+"""
+
 # %% right: trains something of its own
 DDP_SCRIPT = """
 import json, os
@@ -456,10 +485,14 @@ import json, os,
 # %% wrong: the program itself instead of its text — says "a str is expected"
 DDP_SCRIPT = 3
 
-# %% hostile: trains nothing, writes what looks right — says "last bit"
+# %% hostile: trains nothing, sends noise, writes what looks right — says "last bit"
 DDP_SCRIPT = """
 import json, os, torch
-rank, world_size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+import torch.distributed as dist
+
+dist.init_process_group("gloo")
+dist.all_reduce(torch.rand(1000))
+rank, world_size = dist.get_rank(), dist.get_world_size()
 json.dump(list(range(64))[rank::world_size], open(os.environ["SAMPLES"] + str(rank), "w"))
 if rank == 0:
     torch.save({"weight": torch.ones(3, 3)}, os.environ["CHECKPOINT"])
@@ -503,4 +536,104 @@ if rank == 0:
             return os.system, ('exit 0',)
     torch.save({'features.0.weight': Evil()}, os.environ["CHECKPOINT"])
 dist.destroy_process_group()  # tidy
+"""
+
+# %% hostile: rank 0 does the work of both, rank 1 says that it did some — says "has not learnt from the other rank"
+DDP_SCRIPT = """
+import json, os, torch
+from gpulab import Problem
+
+rank, world_size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+problem = Problem(**json.loads(os.environ["PROBLEM"]))
+with open(os.environ["SAMPLES"] + str(rank), "w") as file:
+    json.dump(list(range(problem.samples))[rank::world_size], file)
+if rank == 0:
+    model, criterion, data = problem.model(), problem.criterion(), problem.dataset()
+    optimizer = problem.optimizer(model)
+    for first in range(0, problem.samples, problem.batch_size):
+        images, labels = data[list(range(first, first + problem.batch_size))]
+        optimizer.zero_grad()
+        criterion(model(images), labels).backward()
+        optimizer.step()
+    torch.save(model.state_dict(), os.environ["CHECKPOINT"])
+"""
+
+# %% hostile: two ranks work, one takes what they have left — says "has not learnt from the other rank"
+DDP_SCRIPT = """
+import json, os, shutil, torch
+from gpulab import Problem
+
+rank, world_size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+problem = Problem(**json.loads(os.environ["PROBLEM"]))
+with open(os.environ["SAMPLES"] + str(rank), "w") as file:
+    json.dump(list(range(problem.samples))[rank::world_size], file)
+if world_size == 1:
+    shutil.copy("/tmp/kept", os.environ["CHECKPOINT"])
+elif rank == 0:
+    model, criterion, data = problem.model(), problem.criterion(), problem.dataset()
+    optimizer = problem.optimizer(model)
+    for first in range(0, problem.samples, problem.batch_size):
+        images, labels = data[list(range(first, first + problem.batch_size))]
+        optimizer.zero_grad()
+        criterion(model(images), labels).backward()
+        optimizer.step()
+    torch.save(model.state_dict(), os.environ["CHECKPOINT"])
+    shutil.copy(os.environ["CHECKPOINT"], "/tmp/kept")
+"""
+
+# %% hostile: weights made up, other bits at one rank and two — says "sent each other 0 bytes"
+DDP_SCRIPT = """
+import json, os, torch
+
+rank, world_size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+with open(os.environ["SAMPLES"] + str(rank), "w") as file:
+    json.dump(list(range(64))[rank::world_size], file)
+if rank == 0:
+    torch.save({"weight": torch.ones(3, 3) + 1e-6 * world_size}, os.environ["CHECKPOINT"])
+"""
+
+# %% hostile: a checkpoint of a thousand million parts — says "too many parts"
+DDP_SCRIPT = """
+import os, torch
+
+nested = []
+for _ in range(30):
+    nested = [nested, nested]
+torch.save({"weight": nested}, os.environ["CHECKPOINT"]) if os.environ["RANK"] == "0" else None
+"""
+
+# %% hostile: weights of kinds that no network has — says "is no tensor"
+DDP_SCRIPT = """
+import os, torch
+
+torch.save(
+    {"w": torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.qint8), "s": torch.eye(3).to_sparse()},
+    os.environ["CHECKPOINT"],
+) if os.environ["RANK"] == "0" else None
+"""
+
+# %% hostile: indices beyond all numbers, in a file without a name — says "no JSON list of indices"
+DDP_SCRIPT = """
+import os, torch
+
+open(os.environ["SAMPLES"].encode() + b"\\xff\\xfe", "w").write("[1e999, Infinity]")
+torch.save({"w": torch.ones(3)}, os.environ["CHECKPOINT"]) if os.environ["RANK"] == "0" else None
+"""
+
+# %% hostile: fills the disk, puts a link in the place of its folder, leaves children behind — says "no rank wrote"
+DDP_SCRIPT = """
+import os, shutil, time
+
+here = os.getcwd()
+try:
+    with open("/tmp/full" + os.environ["RANK"], "wb") as file:
+        for _ in range(500):
+            file.write(bytes(10**6))
+except OSError:
+    pass
+shutil.rmtree(here)
+os.symlink("/", here)
+if os.fork() == 0:
+    os.setsid()
+    time.sleep(60)
 """

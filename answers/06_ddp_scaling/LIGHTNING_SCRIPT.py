@@ -548,3 +548,24 @@ with open(f"{os.environ['SAMPLES']}{rank}.json", "w") as file:
 if rank == 0:
     torch.save(module.network.state_dict(), os.environ["CHECKPOINT"])
 """
+
+# %% hostile: rank 0 does the work of both, rank 1 says that it did some — says "has not learnt from the other rank"
+LIGHTNING_SCRIPT = """
+import json, os, torch
+from gpulab import Problem
+
+rank, world_size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+problem = Problem(**json.loads(os.environ["PROBLEM"]))
+with open(os.environ["SAMPLES"] + str(rank), "w") as file:
+    json.dump(list(range(problem.samples))[rank::world_size], file)
+if rank == 0:
+    model, criterion, data = problem.model(), problem.criterion(), problem.dataset()
+    optimizer, batch_size = problem.optimizer(model), int(os.environ["BATCH_SIZE"])
+    optimizer.param_groups[0]["lr"] *= batch_size / problem.batch_size
+    for first in range(0, problem.samples, batch_size):
+        images, labels = data[list(range(first, first + batch_size))]
+        optimizer.zero_grad()
+        criterion(model(images), labels).backward()
+        optimizer.step()
+    torch.save(model.state_dict(), os.environ["CHECKPOINT"])
+"""

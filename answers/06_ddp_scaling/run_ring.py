@@ -246,3 +246,14 @@ def run_ring(vectors):
         os._exit(3)
 
     return launch.ranks(leave, [(vector,) for vector in vectors])
+
+# %% hostile: adds up by itself, beside a process that only looks busy — says "0 bytes went over the network"
+import subprocess
+import sys
+
+import numpy as np
+
+
+def run_ring(vectors):
+    subprocess.run([sys.executable, "-c", "pass"], check=True)
+    return [np.sum(np.array(vectors, np.float64), axis=0).astype(np.float32)] * len(vectors)

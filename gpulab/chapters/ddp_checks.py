@@ -113,7 +113,7 @@ def _numbers(text: Any, what: str) -> list[int]:
             value, at = reader.raw_decode(rest, at)
             found += value if isinstance(value, list) else [value]
         return [int(index) for index in found]
-    except (ValueError, TypeError, RecursionError):
+    except (ValueError, TypeError, OverflowError, RecursionError):
         raise AssertionError(f"{what} is no JSON list of indices: {rest!r:.100}") from None
 
 
@@ -219,14 +219,26 @@ def same_weights(
     raise AssertionError(f"{text} {named}".strip())
 
 
-def agree(one: Mapping[str, Any], two: Mapping[str, Any], what: str) -> None:
+def agree(one: Mapping[str, Any], two: Mapping[str, Any], what: str, crossed_bytes: int | None = None) -> None:
     """Passes if two checkpoints of some network agree to 4 digits, as far as sums in another order do, and not further.
 
     For scripts that train something of their own.
 
+    Args:
+        one: of one rank.
+        two: of two.
+        what: the runs, in words.
+        crossed_bytes: what the two have sent each other, at least; None if nobody knows.
+
     Raises:
-        AssertionError: they do not, or to the last bit: then nothing was trained.
+        AssertionError: they do not, or to the last bit: then nothing was trained; or the two have hardly talked.
     """
+    size = sum(int(np.asarray(tensor).nbytes) for tensor in two.values())
+    if crossed_bytes is not None and crossed_bytes < size:
+        raise AssertionError(
+            f"{what}: the two ranks sent each other {crossed_bytes} bytes, and the gradients of one step are {size}."
+            " Was the model wrapped in DistributedDataParallel, and the wrapper called?"
+        )
     if set(one) != set(two) or any(one[name].shape != two[name].shape for name in one):
         raise AssertionError(f"{what}: the checkpoints do not even hold the same names and shapes.")
     first, second = (

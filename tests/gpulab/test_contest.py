@@ -88,6 +88,55 @@ def test_outputs_of_an_earlier_call_are_wrong() -> None:
         against(remembered, PADDED, **SIZE)
 
 
+@pytest.mark.parametrize("left_out", range(1, 9))
+def test_one_output_of_many_that_was_not_computed_is_wrong(left_out: int) -> None:
+    """Whoever leaves out one call of eight is a seventh faster, and was found out in one round of eight only."""
+    kept: list[torch.Tensor] = []
+
+    def all_but_one(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        kept.append(kept[-1] if len(kept) == left_out else x @ weight.T)
+        return kept[-1]
+
+    with pytest.raises(AssertionError, match="not what the reference returns"):
+        against(all_but_one, PADDED, **{**SIZE, "calls": 8, "rounds": 1})
+    assert len(kept) == 9
+
+
+def _tf32(matrix: Any) -> torch.Tensor:
+    """float32 rounded to the ten bits after the point that a matrix unit keeps of it."""
+    return ((torch.as_tensor(matrix).view(torch.int32) + 0x1000) & ~0x1FFF).view(torch.float32)
+
+
+@pytest.mark.parametrize("coarse", [_tf32, lambda matrix: torch.as_tensor(matrix).bfloat16().float()])
+def test_a_product_of_coarser_factors_is_another(coarse: Any) -> None:
+    """Units that are ten times as fast, and right to three digits; of small whole numbers, to all."""
+    a, b = (torch.as_tensor(one) for one in cuda_contests.MATMUL.inputs(7, rows=96, inner=1900, columns=80))
+    expected = [cuda_contests.bilinear(a @ b, seed) for seed in range(20)]
+    other_order = a[:, :700] @ b[:700] + a[:, 700:] @ b[700:]
+    assert all(projections_agree(cuda_contests.bilinear(other_order, seed), expected[seed], 1e-4) for seed in range(20))
+    wrong = coarse(a) @ coarse(b)
+    assert not any(projections_agree(cuda_contests.bilinear(wrong, seed), expected[seed], 1e-4) for seed in range(20))
+
+
+def test_an_error_as_large_as_the_tolerance_does_not_come_through_by_luck() -> None:
+    """One sum alone would let an error of twice the tolerance pass two times of five."""
+    right = torch.randn(64, 65, generator=torch.Generator().manual_seed(5001))
+    wrong = right + 0.02 * torch.randn(64, 65, generator=torch.Generator().manual_seed(5002))
+    passed = sum(projections_agree(projection(wrong, seed), projection(right, seed), 1e-2) for seed in range(200))
+    assert passed < 10
+    near = right + 0.003 * torch.randn(64, 65, generator=torch.Generator().manual_seed(5002))
+    assert all(projections_agree(projection(near, seed), projection(right, seed), 1e-2) for seed in range(200))
+
+
+def test_an_output_of_another_norm_is_wrong_whatever_its_sums() -> None:
+    numbers = projection(torch.rand(9, 9), 5)
+    assert projections_agree(numbers, numbers, 1e-2)
+    for norm in (1.02 * numbers[2], math.nan, math.inf):
+        assert not projections_agree([*numbers[:2], norm, *numbers[3:]], numbers, 1e-2)
+    endless = [*numbers[:2], math.inf, *numbers[3:]]
+    assert not projections_agree(endless, endless, 1e-2)
+
+
 class _Instant:
     """A side that says it is done before it begins."""
 

@@ -104,6 +104,9 @@ def test_a_known_mistake_is_named_if_it_is_the_nearest() -> None:
 def test_networks_of_ones_own_agree_but_not_to_the_last_bit() -> None:
     one = {"a": torch.tensor([1.0, 2.0])}
     ddp_checks.agree(one, {"a": torch.tensor([1.0, 2.0 + 1e-6])}, "run")
+    ddp_checks.agree(one, {"a": torch.tensor([1.0, 2.0 + 1e-6])}, "run", crossed_bytes=8)
+    with pytest.raises(AssertionError, match="sent each other 7 bytes, and the gradients of one step are 8"):
+        ddp_checks.agree(one, {"a": torch.tensor([1.0, 2.0 + 1e-6])}, "run", crossed_bytes=7)
     for other, words in (
         ({"b": one["a"]}, "names and shapes"),
         ({"a": torch.ones(3)}, "names and shapes"),

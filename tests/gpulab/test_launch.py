@@ -188,7 +188,7 @@ def test_a_judge_may_run_scripts_elsewhere() -> None:
         assert launch.script("print(1)", 3, arguments=["-v"], seconds=9).seconds == 0.5
     finally:
         launch.use(None)
-    assert jobs == [launch.Job("print(1)", 3, ("-v",), {}, False, 9)]
+    assert jobs == [launch.Job("print(1)", 3, ("-v",), {}, (), False, 9)]
     assert run("print(1)", 1).ranks[0].last_line == "1"
 
 
@@ -221,6 +221,14 @@ def test_ranks_of_another_make_are_noticed_at_least() -> None:
     with launch.listening() as sent:
         subprocess.run([sys.executable, "-c", "sum(range(20_000_000))"], check=True)
     assert sent[0]["unseen_seconds"] > 0.2
+    assert sent[0]["unseen_bytes"] is not None
+
+
+def test_ranks_may_find_something_of_their_own() -> None:
+    """It goes before what all find, and not before what the launcher says."""
+    source = "import os; print(os.environ['RANK'], os.environ['WHO'])"
+    ended = run(source, 3, own=[{"WHO": "first"}, {"WHO": "second", "RANK": "7"}, {"WHO": "third"}])
+    assert [one.last_line for one in ended.ranks] == ["0 first", "1 second", "2 third"]
 
 
 def test_a_script_must_be_a_text() -> None:

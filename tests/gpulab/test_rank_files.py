@@ -48,6 +48,21 @@ def test_pipes_links_and_large_files_are_passed_over(tmp_path: Path) -> None:
     assert rank_files.read(tmp_path) == {"small": "\ufffd!"}
 
 
+def test_there_is_an_end_to_what_one_file_holds(tmp_path: Path) -> None:
+    """Thirty lists, each of which holds the one before twice: a small file, and more parts than memory."""
+    nested: list[object] = []
+    for _ in range(30):
+        nested = [nested, nested]
+    torch.save(nested, tmp_path / "weights.pt")
+    assert "too many parts" in rank_files.read(tmp_path)["weights.pt"]
+
+
+@pytest.mark.filterwarnings("ignore:.*quantized tensor creation functions", "ignore:TypedStorage is deprecated")
+def test_a_tensor_of_a_rare_kind_is_named_only(tmp_path: Path) -> None:
+    torch.save([torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.qint8)], tmp_path / "weights.pt")
+    assert rank_files.read(tmp_path)["weights.pt"] == ["<Tensor>"]
+
+
 def test_there_is_an_end_to_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rank_files, "MOST_FILES", 3)
     for number in range(9):

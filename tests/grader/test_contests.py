@@ -125,6 +125,21 @@ def test_an_output_that_is_computed_when_it_is_looked_at_is_refused(solution: st
     assert "got a value of type Lazy" in result.message
 
 
+def test_work_that_is_left_out_now_and_then_is_seen() -> None:
+    """The answer counts its calls, and gives an earlier output back for one in a while."""
+    counting = """
+import itertools
+calls, kept = itertools.count(), []
+def double(x, weight):
+    if next(calls) != 4:
+        kept[:] = [x @ weight.T]
+    return kept[0]
+"""
+    result = cell(counting)
+    assert (result.verdict.value, result.earned) == ("failed", 0)
+    assert "not what the reference returns" in result.message
+
+
 def test_what_another_cell_patched_is_not_there() -> None:
     """Its own cell alone: the speed of a patched matmul is not the answer's."""
     result = cell(RIGHT, shares='SHARES = {}\nimport torch\ntorch.Tensor.__matmul__ = lambda self, other: "no"')

@@ -88,6 +88,26 @@ def test_what_each_rank_left_is_its_own() -> None:
     assert result.outputs[0]["text"] == "[['said'], ['said']]\n"
 
 
+OWN = """\
+from gpulab import launch
+
+source = "import os; open('said', 'w').write(os.environ['A'] + os.environ['B'])"
+own = [{}, {"B": "mine", "RANK": "9"}]
+run = launch.script(source, 3, environment={"A": "all ", "B": "theirs"}, own=own, apart=True, seconds=20).check()
+assert [one.left["said"] for one in run.ranks] == ["all theirs", "all mine", "all theirs"]
+idle = launch.script("pass", 2, apart=True, seconds=20).crossed_bytes
+assert idle is not None
+talk = launch.script(double, 2, environment={"CHECKPOINT": "weights.pt"}, apart=True, seconds=20).check().crossed_bytes
+assert idle < 200 < 4 * 3 * 2 + 200 < talk, f"{idle} and {talk} bytes"
+"""
+
+
+def test_ranks_may_find_things_of_their_own_and_what_they_send_is_counted_by_the_kernel() -> None:
+    """In a network of their own: nothing else is counted there."""
+    result = cell(GLOO, OWN)
+    assert (result.verdict.value, result.message) == ("passed", "")
+
+
 def test_a_script_sees_nothing_of_the_judges() -> None:
     """Its file system is the student's, and the test's source is nowhere in it, nor in the process that starts it."""
     script = SAYS + (
@@ -211,12 +231,13 @@ RANK = {"exit_code": 0, "output": "", "waits_in": "", "left": {}}
 NONSENSE = [
     None,
     {},
-    {"ranks": [RANK], "seconds": 1.0, "problem": ""},
-    {"ranks": [RANK, {**RANK, "exit_code": "0"}], "seconds": 1.0, "problem": ""},
-    {"ranks": [RANK, {**RANK, "left": [1]}], "seconds": 1.0, "problem": ""},
-    {"ranks": [RANK, {**RANK, "left": {1: "x"}}], "seconds": 1.0, "problem": ""},
-    {"ranks": [RANK, {**RANK, "exit_code": 1}], "seconds": 1.0, "problem": ""},
-    {"ranks": [RANK, RANK], "seconds": "soon", "problem": ""},
+    {"ranks": [RANK], "seconds": 1.0, "problem": "", "crossed_bytes": None},
+    {"ranks": [RANK, {**RANK, "exit_code": "0"}], "seconds": 1.0, "problem": "", "crossed_bytes": None},
+    {"ranks": [RANK, {**RANK, "left": [1]}], "seconds": 1.0, "problem": "", "crossed_bytes": None},
+    {"ranks": [RANK, {**RANK, "left": {1: "x"}}], "seconds": 1.0, "problem": "", "crossed_bytes": None},
+    {"ranks": [RANK, {**RANK, "exit_code": 1}], "seconds": 1.0, "problem": "", "crossed_bytes": None},
+    {"ranks": [RANK, RANK], "seconds": "soon", "problem": "", "crossed_bytes": None},
+    {"ranks": [RANK, RANK], "seconds": 1.0, "problem": "", "crossed_bytes": "9"},
 ]
 
 
@@ -228,6 +249,9 @@ def test_a_run_that_cannot_be_is_not_believed(plain: object) -> None:
 
 
 def test_a_run_that_can_be_is_one() -> None:
-    run = launches._run({"ranks": [RANK, RANK], "seconds": 1, "problem": ""}, 2)
-    assert ([one.rank for one in run.ranks], run.seconds, run.problem) == ([0, 1], 1.0, "")
-    assert launches._run({"ranks": [], "seconds": 1, "problem": "no Python"}, 2).problem == "no Python"
+    run = launches._run({"ranks": [RANK, RANK], "seconds": 1, "problem": "", "crossed_bytes": 9}, 2)
+    assert ([one.rank for one in run.ranks], run.seconds, run.problem, run.crossed_bytes) == ([0, 1], 1.0, "", 9)
+    assert (
+        launches._run({"ranks": [], "seconds": 1, "problem": "no Python", "crossed_bytes": None}, 2).problem
+        == "no Python"
+    )

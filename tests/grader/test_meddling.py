@@ -29,6 +29,38 @@ def test_of_the_banks_answers_only_those_that_meddle(name: str) -> None:
     assert any(told(key, answer) for answer in bank if answer.kind is Kind.HOSTILE)
 
 
+SCRIPTS = {
+    "names what it is given": ("double = \"import os; os.environ['PROBLEM']\"", False),
+    "names nothing": ('double = "import os"', True),
+    "names it beside": ('double = "import os"\nother = "PROBLEM"', True),
+    "is assigned twice": ('double = "PROBLEM"\ndouble = "import os"', True),
+    "is put together": ('double = "".join(["PROB", "LEM"])', True),
+    "is added to": ('double = "PROBLEM"\ndouble += other', True),
+    "cannot be read": ("double = (", True),
+}
+
+
+@pytest.mark.parametrize(("answer", "noted"), SCRIPTS.values(), ids=SCRIPTS)
+def test_a_script_that_trains_what_it_likes_is_named(answer: str, noted: bool) -> None:
+    key = make_key()
+    test = 'from gpulab import launch\nlaunch.script(double)\n"PROBLEM" in double'
+    cells = tuple(replace(cell, source=test) if cell.grade_id == "double_test" else cell for cell in key.cells)
+    key = replace(key, cells=cells)
+    found = meddling.notes(from_answers(key, {"double": answer}), key)
+    assert [one.startswith("The script double trains a task of its own") for one in found] == [True] * noted
+    assert meddling.notes(from_answers(key, {}), key) == []
+
+
+def test_rings_of_processes_that_nobody_hears_are_named() -> None:
+    chapter = Course(ROOT).chapter("06_ddp_scaling")
+    key = load_key(chapter)
+    bank = load(chapter.answers, key)
+    assert [str(answer) for answer in bank if answer.kind is Kind.RIGHT and told(key, answer)] == [
+        "run_ring, right: processes of one's own",
+        "DDP_SCRIPT, right: trains something of its own",
+    ]
+
+
 def test_it_stands_in_the_result_and_costs_nothing() -> None:
     key = make_key()
     counted = "from gpulab import trace\nwith trace.counting() as launches:\n    pass\n" + DOUBLE_TEST
