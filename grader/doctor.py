@@ -16,6 +16,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,7 @@ def examine(course: Course | None) -> list[Row]:
         _system,
         _gpus,
         _torch,
+        _numba,
         _nvrtc,
         _nvcc,
         _kernel,
@@ -146,6 +148,18 @@ def _said_by(torch: Any) -> str:
         except Exception as error:  # whatever it is, it is what we are here for
             return str(error).splitlines()[0][:160] if str(error) else type(error).__name__
     return str(warned[0].message).splitlines()[0][:160] if warned else "no CUDA device"
+
+
+def _numba() -> Iterator[Row]:
+    """Kernels are written in it, with a GPU and without. It comes in two packages, which may not fit together."""
+    remedy = "Bring both up to date: \"pip install --upgrade numba 'numba-cuda[cu13]'\"."
+    try:
+        import numba.cuda
+    except Exception as error:  # two that do not fit raise AttributeError as well as ImportError
+        text = f"{type(error).__name__}: {error}".splitlines()[0][:160]
+        yield Row("Numba", f"cannot be imported ({text})", "bad", remedy)
+        return
+    yield Row("Numba", f"{numba.__version__}, numba-cuda {metadata.version('numba-cuda')}")
 
 
 def _nvrtc() -> Iterator[Row]:

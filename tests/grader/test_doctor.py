@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from types import ModuleType
 
 import pynvml
 import pytest
@@ -32,9 +34,8 @@ def row(rows: Iterator[Row] | list[Row], what: str) -> Row:
 def test_all_is_looked_at_and_every_lack_has_a_remedy(tmp_path: Path) -> None:
     course, _ = small_course(tmp_path)
     rows = doctor.examine(course)
-    assert {"Python", "system", "torch", "NVRTC", "nvcc", "kernel", "sandbox", "course", "work/", "gradebook"} <= {
-        one.what for one in rows
-    }
+    things = "Python system torch Numba NVRTC nvcc kernel sandbox course work/ gradebook"
+    assert set(things.split()) <= {one.what for one in rows}
     assert [one for one in rows if one.state != "good" and not one.remedy] == []
     assert [one for one in rows if one.state == "bad"] == []
     assert "answers ok" in row(rows, "kernel").found
@@ -46,6 +47,18 @@ def test_no_gpu_is_fine(monkeypatch: pytest.MonkeyPatch) -> None:
     (found,) = doctor._gpus()
     assert (found.state, found.found) == ("fair", "none: CUDA_VISIBLE_DEVICES= shows none")
     assert "stay pending" in found.remedy
+
+
+def test_a_numba_that_does_not_fit_numba_cuda_is_red(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two that do not fit, the import names a type of one that the other lacks."""
+    broken = ModuleType("numba")
+    broken.__path__ = []  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "numba", broken)
+    monkeypatch.delitem(sys.modules, "numba.cuda", raising=False)
+    (found,) = doctor._numba()
+    assert found.state == "bad"
+    assert "numba.cuda" in found.found
+    assert "--upgrade numba" in found.remedy
 
 
 def test_no_nvcc_is_fine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
