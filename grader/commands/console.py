@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 def _console(stderr: bool) -> Console:
     from rich.console import Console
 
-    return Console(stderr=stderr, highlight=False)
+    # Without emoji=False rich reads the end of "matmul.py:100:" as one.
+    return Console(stderr=stderr, highlight=False, emoji=False)
 
 
 def out() -> Console:

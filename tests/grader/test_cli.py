@@ -77,6 +77,15 @@ def test_a_mistyped_chapter_is_guessed(tmp_path: Path) -> None:
     assert ended.stderr == f"01_smell: no such chapter. Did you mean {NAME}?\n"
 
 
+def test_text_is_printed_as_it_is() -> None:
+    """A place in a file is no emoji (":100:" is one to rich), and brackets are no markup."""
+    line = "answers/matmul.py:100: [red]wrong[/red]"
+    prints = f"say({line!r}); complain({line!r}); out().print('x:100:')"
+    code = f"from grader.commands.console import complain, out, say; {prints}"
+    said = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert (said.stdout, said.stderr) == (f"{line}\nx:100:\n", f"{line}\n")
+
+
 def test_outside_a_course_one_line_says_where_to_go(tmp_path: Path) -> None:
     ended = grader(tmp_path, "report", NAME)
     assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
