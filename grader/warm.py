@@ -255,7 +255,8 @@ def serve(settings: Confinement, connection: int, output: int) -> None:
     os.environ.clear()
     os.environ.update(kept)
     places = {"HOME": home, "TMPDIR": temporary, "IPYTHONDIR": f"{temporary}/.ipython", "MPLCONFIGDIR": temporary}
-    os.environ.update({**places, **ENVIRONMENT, "GPULAB_HOME": f"{temporary}/.gpulab"})
+    # A name, for the box's uid has none and getpass.getuser() would fail: the ONNX exporter of torch 2.11 asks for it.
+    os.environ.update({**places, **ENVIRONMENT, "GPULAB_HOME": f"{temporary}/.gpulab", "LOGNAME": "student"})
     sys.path[:] = ["", *(path for path in sys.path if path)]  # as in a notebook: the working directory first
     student.main(connection)
 

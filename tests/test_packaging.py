@@ -41,7 +41,7 @@ def test_changelog_starts_with_this_version() -> None:
 def test_lightning_bolts_has_one_version() -> None:
     """It is installed apart from the pins, so nothing but this compares the places that name it."""
     (version,) = bolts_pins("Makefile")
-    assert bolts_pins("environment.yml") == bolts_pins("Dockerfile") == bolts_pins("CONTRIBUTING.md") == {version}
+    assert bolts_pins("environment.yml") == bolts_pins("Dockerfile") == {version}
 
 
 class TestEnvironmentFile:

@@ -66,6 +66,7 @@ def test_a_mark_spans_what_was_done_in_it() -> None:
     assert start == 20.0 and copied < stop < copied + 10.0
 
 
+@pytest.mark.filterwarnings("ignore:.*Profiler clears events:UserWarning")  # torch 2.11 says so of every profile
 def test_a_real_trace_can_be_read(capfd: pytest.CaptureFixture[str]) -> None:
     """And the recorder says nothing to stderr, which would stand under every cell."""
     with profile(activities=[ProfilerActivity.CPU]) as profiler:
