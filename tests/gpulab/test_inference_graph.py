@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 import torch
 from onnx import TensorProto, helper
@@ -26,7 +28,9 @@ def test_folding_takes_the_batch_norms_and_fusion_the_relus(stages: dict[str, by
     assert counts["plain"]["BatchNormalization"] == counts["plain"]["Conv"] == counts["plain"]["Relu"] == 3
     assert "BatchNormalization" not in counts["folded"]
     assert counts["folded"]["Relu"] == 3
-    assert counts["fused"] == {"FusedConv": 3, "Reshape": 1, "Gemm": 1}
+    fused = counts["fused"]
+    assert (fused["FusedConv"], fused["Gemm"]) == (3, 1)
+    assert set(fused) - {"FusedConv", "Gemm"} <= {"Reshape", "Shape", "Concat"}  # torch 2.11 flattens in three nodes
 
 
 def test_folded_and_fused_say_the_same(stages: dict[str, bytes]) -> None:
@@ -63,8 +67,8 @@ def test_graphs_are_drawn_with_their_counts(stages: dict[str, bytes], monkeypatc
     monkeypatch.setattr(graph, "show", lambda figure, words: shown.append((figure, words)))
     graph.draw_graphs(stages)
     (figure, words), texts = shown[0], [text.get_text() for text in shown[0][0].axes[0].texts]
-    assert "folded: 8 nodes" in texts
-    assert "fused: FusedConv, FusedConv, FusedConv, Reshape, Gemm" in words
+    assert f"folded: {sum(graph.count(stages['folded']).values())} nodes" in texts
+    assert re.search(r"fused: .*FusedConv, FusedConv, FusedConv, .*Reshape, Gemm", words)
     assert figure.get_figwidth() == 9
 
 
