@@ -13,10 +13,18 @@ FROM ${BASE}
 # TORCH=no leaves PyTorch, Lightning and CUDA out (5 GB less): JupyterLab and grader start, chapters do not run.
 ARG TORCH=yes
 
+# Where PyPI is reached by an index or a certificate of one's own, they are given here, as is false for UV_NO_CACHE by those
+# who mount a cache at /root/.cache/uv.
+ARG UV_DEFAULT_INDEX
+ARG SSL_CERT_FILE
+ARG UV_NO_CACHE=true
+
 ENV VIRTUAL_ENV=/opt/gpulab \
     PATH=/opt/gpulab/bin:$PATH \
     PIP_DISABLE_PIP_VERSION_CHECK=1 \
     PIP_NO_CACHE_DIR=1 \
+    UV_COMPILE_BYTECODE=1 \
+    UV_LINK_MODE=copy \
     PYTHONDONTWRITEBYTECODE=1 \
     ORT_DISABLE_TELEMETRY=1 \
     NVIDIA_VISIBLE_DEVICES=all \
@@ -24,23 +32,21 @@ ENV VIRTUAL_ENV=/opt/gpulab \
 
 # A virtual environment even here: Debian's own Python refuses pip outside of one.
 RUN python3 -m venv "$VIRTUAL_ENV" \
- && pip install --quiet "pip>=23.2" \
+ && pip install --quiet ${UV_DEFAULT_INDEX:+--index-url "$UV_DEFAULT_INDEX"} "uv>=0.9,<1" \
  && useradd --create-home --non-unique --uid 1000 --shell /bin/bash student
 
-# Dependencies before the course: this layer, the large one, is kept until pyproject.toml changes. torch comes first and
-# the rest agrees with it, for the reason given in the Makefile.
+# Dependencies before the course: this layer, the large one, is kept until pyproject.toml changes.
 WORKDIR /home/student/course
 COPY pyproject.toml ./
 RUN python -c "import tomllib; needed = tomllib.load(open('pyproject.toml', 'rb'))['project']['dependencies']; \
 print(*(need for need in needed if '$TORCH' == 'yes' or not need.startswith(('torch', 'pytorch'))), sep='\n')" > /tmp/needed.txt \
- && { grep '^torch' /tmp/needed.txt || true; } | xargs -r pip install --quiet \
- && { pip freeze | grep -E '^torch(vision)?==' || true; } > /tmp/torch.txt \
- && pip install --quiet --constraint /tmp/torch.txt --requirement /tmp/needed.txt \
- && if [ "$TORCH" = yes ]; then pip install --quiet --no-deps lightning-bolts==0.7.0; fi \
- && rm /tmp/needed.txt /tmp/torch.txt
+ && uv pip install --quiet --requirement /tmp/needed.txt \
+ && if [ "$TORCH" = yes ]; then uv pip install --quiet --no-deps lightning-bolts==0.7.0; fi \
+ && rm /tmp/needed.txt
 
 COPY --chown=1000:1000 . ./
-RUN pip install --quiet --no-deps --editable . \
+RUN uv pip install --quiet --no-deps --editable . \
+ && rm -f /tmp/uv-*.lock \
  && chown 1000:1000 .
 
 USER student

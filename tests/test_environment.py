@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import index
 import pytest
 import uv
 import yaml
@@ -29,6 +30,8 @@ WANTED: dict[str, Any] = yaml.safe_load(FILE.read_text())
 PIP: list[str] = WANTED["dependencies"][-1]["pip"]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 LOW, HIGH = map(int, re.findall(r"3\.(\d+)", PROJECT["requires-python"]))
+
+pytestmark = pytest.mark.slow
 
 
 def run(command: list[str], folder: Path, variables: Mapping[str, str], seconds: float = 300) -> str:
@@ -48,16 +51,6 @@ def interpreter() -> str:
         if subprocess.run([python, "-c", "import venv"], capture_output=True, check=False).returncode == 0:
             return python
     return sys.executable
-
-
-def index(folder: Path) -> dict[str, str]:
-    """What uv must be told of pip's settings, by the words of the Makefile."""
-    rules = folder / "index.mk"
-    rules.write_text(f"include {ROOT / 'Makefile'}\nVENV := {sys.prefix}\nshow:\n\t@$(SETTINGS); env\n")
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
-    said = run(["make", "--silent", f"--file={rules}", "show"], folder, inherited, 60)
-    told = dict(line.split("=", 1) for line in said.splitlines() if "=" in line)
-    return {name: told[name] for name in ("UV_DEFAULT_INDEX", "SSL_CERT_FILE") if name in told}
 
 
 @dataclass(frozen=True)
@@ -89,7 +82,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
     needs = course / "needs.txt"
     needs.write_text("\n".join(PIP))
     (bolts,) = re.findall(r"^# +pip install (--no-deps \S+)$", FILE.read_text(), re.MULTILINE)
-    variables = os.environ | index(folder) | {"VIRTUAL_ENV": str(home)}
+    variables = os.environ | index.settings(folder) | {"VIRTUAL_ENV": str(home)}
     program = uv.find_uv_bin()
     try:
         run([program, "venv", "--quiet", "--python", interpreter(), str(home)], course, variables)
@@ -125,5 +118,5 @@ def test_there_are_wheels_for_every_supported_python(minor: int, tmp_path: Path)
     needs.write_text("\n".join(line for line in PIP if not line.startswith("--")))
     platform = ["--python-version", f"3.{minor}", "--python-platform", "x86_64-manylinux_2_28"]
     command = [uv.find_uv_bin(), "pip", "compile", "--quiet", "--only-binary", ":all:", "--no-annotate", *platform]
-    found = run([*command, str(needs)], tmp_path, os.environ | index(tmp_path))
+    found = run([*command, str(needs)], tmp_path, os.environ | index.settings(tmp_path))
     assert {"torch", "torchvision", "jupyterlab"} <= set(re.findall(r"^([\w-]+)==", found, re.MULTILINE))

@@ -44,6 +44,12 @@ def test_lightning_bolts_has_one_version() -> None:
     assert bolts_pins("environment.yml") == bolts_pins("Dockerfile") == {version}
 
 
+def test_the_image_is_installed_by_the_uv_that_make_uses() -> None:
+    (wanted,) = re.findall(r"^UV := (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert f' "{wanted}" ' in (ROOT / "Dockerfile").read_text()
+    assert wanted in PROJECT["project"]["optional-dependencies"]["dev"]
+
+
 class TestEnvironmentFile:
     """environment.yml: its form, and that it agrees with pyproject.toml. `test_environment` installs it."""
 
