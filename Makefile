@@ -148,8 +148,8 @@ endef
 # Of what uv says, all but its list of 180 packages.
 WITHOUT_LIST := awk '!/^ [-+~] / { print "  " $$0; fflush() }'
 
-# Compiled here, on all cores, is what is often imported; the rest waits until somebody does.
-SELDOM := /tests?/|/testing/|/_vendor/|/site-packages/(pip|setuptools|mypyc?|debugpy|sympy|selenium)/|/_inductor/
+# Compiled here, on all cores, is what anything imports; nobody writes these files later where PYTHONDONTWRITEBYTECODE is set.
+SELDOM := /tests?/|/site-packages/(pip|mypyc?)/
 
 $(READY): pyproject.toml Makefile
 	@$(PYTHON) -c "$$CHECK_PYTHON"

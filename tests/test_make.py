@@ -86,7 +86,8 @@ def settings(folder: Path, **variables: str) -> list[str]:
     for name in ("Makefile", "pyproject.toml"):
         shutil.copy(ROOT / name, folder)
     command = ["env", *unset, f"PIP_CONFIG_FILE={folder / 'pip.conf'}", *given, "make", "--file=more.mk", "show"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, check=True)
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    done = subprocess.run(command, cwd=folder, env=inherited, capture_output=True, text=True, timeout=60, check=True)
     return done.stdout.splitlines()
 
 
