@@ -100,8 +100,11 @@ def _slowed(side: RemoteSide) -> float:
     rounds = [one for one in side.work if one[1] == most]
     beside = statistics.median(seconds for _, _, seconds in rounds)
     del side.work[:]
-    for seed, calls, _ in rounds[:ALONE_ROUNDS]:
+    for seed, calls, _ in rounds[:ALONE_ROUNDS]:  # the whole round, that caches and heaps may be as they were
         side.go(seed, calls, idle=False)
+        for which in range(calls):
+            side.probe(which, seed)
+        side.go(seed, calls, idle=True)
     return beside / statistics.median(seconds for _, _, seconds in side.work)
 
 
