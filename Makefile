@@ -22,7 +22,6 @@ UV := uv>=0.9,<1
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.NOTPARALLEL:
 .DELETE_ON_ERROR:
 .PHONY: help grade lab bench gpu test clean
 .PHONY: lint types tests build-check release-check verify notebooks sample-class
@@ -67,10 +66,17 @@ clean:
 
 # ------------------------------------------------------------------------------------------------------- tests
 
-# The order is from cheap to dear: what fails first should fail soon.
-test: lint types tests build-check release-check verify notebooks sample-class
+# The order is from cheap to dear: what fails first should fail soon. Steps that keep only one core busy go side by side.
+test: $(READY)
+	+@$(STEPS) lint
+	+@$(STEPS) --jobs=2 --output-sync=target types build-check release-check
+	+@$(STEPS) tests
+	+@$(STEPS) verify
+	+@$(STEPS) --jobs=2 --output-sync=target notebooks sample-class
 	@printf '\nAll of make test passed:\n'
 	@for part in tests alone notebooks; do printf '%-10s %s\n' $$part "$$(tail -n 1 work/test/$$part.log)"; done
+
+STEPS = $(MAKE) --no-print-directory
 
 step = @printf '\n==> %s\n' '$(1)'
 
@@ -84,17 +90,17 @@ types: $(READY)
 	@mypy
 
 tests: $(READY)
-	$(call step,3/8 pytest: the two packages)
+	$(call step,5/8 pytest: the two packages)
 	@mkdir -p work/test
 	@pytest tests -m "not alone" --numprocesses 2 --dist loadfile --no-loadscope-reorder --timeout 400 $(ARGS) | tee work/test/tests.log
 	@pytest tests -m alone --timeout 400 $(ARGS) | tee work/test/alone.log
 
 build-check: $(READY)
-	$(call step,4/8 grader build --check: built notebooks agree with their sources)
+	$(call step,3/8 grader build --check: built notebooks agree with their sources)
 	@grader build --check
 
 release-check: $(READY)
-	$(call step,5/8 grader release --check: what students get is what we would release and holds no answer)
+	$(call step,4/8 grader release --check: what students get is what we would release and holds no answer)
 	@grader release --check
 
 verify: $(READY)

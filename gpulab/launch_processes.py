@@ -33,6 +33,10 @@ FLOOD_BYTES = 20_000_000
 FRAME = re.compile(r'  File "(?P<file>[^"]+)", line (?P<line>\d+) in (?P<function>\S+)')
 CALL = "result = function("
 """How the line begins in which `launch.ranks` calls the function: what hangs is inside."""
+LOST = re.compile(rb"Connection (closed|reset) by peer|Broken pipe|Connection was likely closed|remote process exited")
+"""What gloo, NCCL and the store say of a rank that is gone."""
+LOST_BYTES = 1000
+"""Of the end of a rank's output, in which that is looked for."""
 MARK = "GPULAB_LAUNCH"
 """In the environment of every rank and of what it starts: whatever leaves its session is still known by it."""
 
@@ -184,10 +188,13 @@ def _wait(processes: list[Process], logs: list[IO[bytes]], until: float, seconds
         codes = [process.poll() for process in processes]
         if all(code == 0 for code in codes):
             return ""
-        failed = next((rank for rank, code in enumerate(codes) if code), None)
-        if failed is not None:
+        if any(codes):
             _all_ended(processes, min(until, time.monotonic() + GRACE_SECONDS))
-            return _ended(failed, codes[failed] or 0)
+            codes = [process.poll() for process in processes]
+            failed = [rank for rank, code in enumerate(codes) if code]
+            # Whoever fails leaves the others without a connection; they fail by that, and may be noticed first.
+            rank = next((rank for rank in failed if not _lost(logs[rank])), failed[0])
+            return _ended(rank, codes[rank] or 0)
         for rank, log in enumerate(logs):
             if os.fstat(log.fileno()).st_size > FLOOD_BYTES:
                 return f"Rank {rank} printed more than {FLOOD_BYTES / 1e6:.0f} MB and was stopped."
@@ -201,6 +208,12 @@ def _wait(processes: list[Process], logs: list[IO[bytes]], until: float, seconds
 def _all_ended(processes: list[Process], until: float) -> None:
     while time.monotonic() < until and any(process.poll() is None for process in processes):
         time.sleep(0.02)
+
+
+def _lost(log: IO[bytes]) -> bool:
+    """Whether the last thing that a rank said is that another one is gone."""
+    size = os.fstat(log.fileno()).st_size
+    return bool(LOST.search(os.pread(log.fileno(), LOST_BYTES, max(0, size - LOST_BYTES))))
 
 
 def _ended(rank: int, code: int) -> str:

@@ -8,9 +8,10 @@ listen to, and a launched script that trains something else than it was given, s
 from __future__ import annotations
 
 import ast
+import functools
 import re
 
-from grader.notebooks import ChapterKey, Role
+from grader.notebooks import Cell, ChapterKey, Role
 from grader.submission import Action, Submission
 
 WATCHED = re.compile(r"contest\.(?:against|same)\(|\btrace\.counting\(|\blaunch\.listening\(")
@@ -34,8 +35,7 @@ INTERNALS = re.compile(
 
 def notes(submission: Submission, key: ChapterKey) -> list[str]:
     """A sentence for each such cell."""
-    watched = {test.exercise for test in key.tests if WATCHED.search(test.source)}
-    launched = {test.exercise for test in key.tests if LAUNCHED.search(test.source) and GIVEN in test.source}
+    watched, launched = _of_interest(key.tests)
     found = []
     for step in submission.steps:
         own = step.key
@@ -49,6 +49,14 @@ def notes(submission: Submission, key: ChapterKey) -> list[str]:
         if not texts or not all(GIVEN in text for text in texts):
             found.append(f"The script {name} trains a task of its own, which is taken on trust: look at it yourself.")
     return found
+
+
+@functools.lru_cache(maxsize=64)
+def _of_interest(tests: tuple[Cell, ...]) -> tuple[frozenset[str], frozenset[str]]:
+    """The exercises that are counted or timed, and those that are scripts."""
+    watched = {test.exercise for test in tests if WATCHED.search(test.source)}
+    launched = {test.exercise for test in tests if LAUNCHED.search(test.source) and GIVEN in test.source}
+    return frozenset(watched), frozenset(launched)
 
 
 def _texts(source: str, name: str) -> list[str]:

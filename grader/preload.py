@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from grader.dependencies import WORD
 
 if TYPE_CHECKING:
-    from grader.notebooks import ChapterKey
+    from grader.notebooks import Cell, ChapterKey
 
 SUFFIX = "_warm"
 PACKAGE = "gpulab.chapters"
@@ -27,8 +27,13 @@ def for_all(modules: list[str]) -> list[str]:
 
 def modules_for(key: ChapterKey) -> tuple[str, ...]:
     """Names of the modules that a warm parent should import before it forks for this chapter; often none."""
+    return _modules_for(key.cells)
+
+
+@functools.lru_cache(maxsize=64)
+def _modules_for(cells: tuple[Cell, ...]) -> tuple[str, ...]:
     groups = _groups()
-    words = {word for cell in key.cells for word in WORD.findall(cell.source)} if groups else set()
+    words = {word for cell in cells for word in WORD.findall(cell.source)} if groups else set()
     return tuple(module for name, group in groups.items() if name in words for module in group)
 
 

@@ -7,7 +7,9 @@ clocks, tests and verdicts are in other processes.
 
 from __future__ import annotations
 
+import atexit
 import base64
+import builtins
 import contextlib
 import io
 import os
@@ -16,6 +18,7 @@ import sys
 import time
 import traceback
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from IPython.core.displayhook import DisplayHook
@@ -38,8 +41,9 @@ LAUNCH_SECONDS = 7.0
 class Outputs:
     """Sends the outputs of the request in hand; drops them while muted."""
 
-    def __init__(self, channel: wire.Channel) -> None:
+    def __init__(self, channel: wire.Channel | None) -> None:
         self._channel = channel
+        """None as long as nobody listens."""
         self._process = os.getpid()
         self.request = ""
         self.muted = False
@@ -51,7 +55,7 @@ class Outputs:
 
     def send(self, output: dict[str, Any]) -> None:
         """Sends one notebook output."""
-        if not self.muted and self.mine:
+        if self._channel and self.mine and not self.muted:
             # An output over 16 MB, or one that JSON cannot say (NaN, a set), is not worth an exception.
             with contextlib.suppress(TypeError, ValueError, RecursionError):
                 self._channel.send({"id": self.request, "output": output})
@@ -137,6 +141,12 @@ class _Shell(InteractiveShell):
 
     outputs: Outputs
 
+    def init_ipython_dir(self, ipython_dir: Any) -> None:
+        """Not before the fork: it makes folders."""
+
+    def init_profile_dir(self, profile_dir: Any) -> None:
+        """Likewise."""
+
     def _showtraceback(self, etype: Any, evalue: Any, stb: Any) -> None:
         sys.stdout.flush()
         name = getattr(etype, "__name__", str(etype))
@@ -150,15 +160,57 @@ def _message(error: object) -> str:
         return "(an exception whose text cannot be had)"
 
 
-def make_shell(outputs: Outputs) -> InteractiveShell:
-    """The one IPython shell of this process, wired to `outputs`."""
+FIRST_CELLS = ("import math\nmath", "raise NotImplementedError()")
+"""Run once before the first fork: what IPython looks up for a first value or traceback is there from then on."""
+_ready: InteractiveShell | None = None
+
+
+def prepare() -> None:
+    """Makes the shell of all students' processes, in the one that forks them: it takes longer to make than to fork.
+
+    This process itself goes on as if there were none, and so do forks that call no `make_shell`.
+    """
+    global _ready
+    names, main = dict(vars(builtins)), sys.modules["__main__"]
     settings = Config()
     settings.HistoryManager.enabled = False
+    settings.HistoryManager.hist_file = ":memory:"  # else it is looked for in a profile, which is not there yet
     settings.InteractiveShell.cache_size = 0
     _Shell.display_pub_class = _Publisher
     _Shell.displayhook_class = _Hook
+    _Shell.outputs = _Publisher.outputs = _Hook.outputs = Outputs(None)
+    _ready = shell = _Shell.instance(config=settings)
+    given = set(shell.user_ns)
+    for code in FIRST_CELLS:
+        shell.run_cell(code, store_history=False)
+    for name in shell.user_ns.keys() - given:
+        del shell.user_ns[name]
+    for name in ("last_type", "last_value", "last_traceback", "last_exc"):
+        vars(sys).pop(name, None)
+    shell.last_execution_result, shell.last_execution_succeeded = None, True
+    _Shell.clear_instance()
+    atexit.unregister(shell.atexit_operations)
+    sys.modules["__main__"] = main
+    for name in vars(builtins).keys() - names.keys():
+        delattr(builtins, name)
+
+
+def make_shell(outputs: Outputs) -> InteractiveShell:
+    """The one IPython shell of this process, wired to `outputs`."""
+    if _ready is None:
+        prepare()
+    shell = _ready
+    assert shell is not None
+    for kind in _Shell._walk_mro():
+        kind._instance = shell
     _Shell.outputs = _Publisher.outputs = _Hook.outputs = outputs
-    shell: InteractiveShell = _Shell.instance(config=settings)
+    # What it had found out about the process that it was made in.
+    InteractiveShell.init_ipython_dir(shell, None)
+    InteractiveShell.init_profile_dir(shell, None)
+    shell.starting_dir = str(Path.cwd())
+    shell.user_ns["_dh"][:] = [shell.starting_dir]
+    shell.init_sys_modules()
+    shell.init_builtins()
     sys.stdout, sys.stderr = Stream(outputs, "stdout"), Stream(outputs, "stderr")
     return shell
 

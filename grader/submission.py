@@ -371,7 +371,8 @@ def _unique(steps: Any) -> tuple[Step, ...]:
     result: list[Step] = []
     for number, step in enumerate(reversed(steps)):
         name, own = step.id, step.key
-        if not re.fullmatch(r"[a-zA-Z0-9-_]{1,64}", name) or name in used or (own is None and name in ours):
+        stranger = name in ours and (own is None or own.id != name)
+        if not re.fullmatch(r"[a-zA-Z0-9-_]{1,64}", name) or name in used or stranger:
             name = f"added-{number}"
             while name in used or name in ours:
                 name += "x"

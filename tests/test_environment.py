@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -69,6 +69,23 @@ class Made:
         return run([str(self.home / "bin" / program), *arguments], self.course, variables)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def found_wheels(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Future[str]]]:
+    """For each Python what uv finds, looked up beside all other tests: it is the network that takes the time."""
+    folder = tmp_path_factory.mktemp("wheels")
+    needs = folder / "needs.txt"
+    needs.write_text("\n".join(line for line in PIP if not line.startswith("--")))
+    command = [uv.find_uv_bin(), "pip", "compile", "--quiet", "--only-binary", ":all:", "--no-deps", str(needs)]
+    variables = os.environ | index.settings(folder)
+
+    def found(minor: int) -> str:
+        platform = ["--python-version", f"3.{minor}", "--python-platform", "x86_64-manylinux_2_28"]
+        return run([*command, *platform], folder, variables)
+
+    with ThreadPoolExecutor() as pool:
+        yield [pool.submit(found, minor) for minor in range(LOW, HIGH)]
+
+
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
     """The steps at the top of the file, with uv in conda's and pip's place."""
@@ -113,16 +130,6 @@ def test_the_doctor_is_content(made: Made) -> None:
     assert red == []
 
 
-def test_there_are_wheels_for_every_supported_python(tmp_path: Path) -> None:
-    needs = tmp_path / "needs.txt"
-    needs.write_text("\n".join(line for line in PIP if not line.startswith("--")))
-    command = [uv.find_uv_bin(), "pip", "compile", "--quiet", "--only-binary", ":all:", "--no-deps", str(needs)]
-    variables = os.environ | index.settings(tmp_path)
-
-    def found(minor: int) -> str:
-        platform = ["--python-version", f"3.{minor}", "--python-platform", "x86_64-manylinux_2_28"]
-        return run([*command, *platform], tmp_path, variables)
-
-    with ThreadPoolExecutor() as pool:
-        for listed in pool.map(found, range(LOW, HIGH)):
-            assert {"torch", "torchvision", "jupyterlab"} <= set(re.findall(r"^([\w-]+)==", listed, re.MULTILINE))
+def test_there_are_wheels_for_every_supported_python(found_wheels: list[Future[str]]) -> None:
+    for listed in found_wheels:
+        assert {"torch", "torchvision", "jupyterlab"} <= set(re.findall(r"^([\w-]+)==", listed.result(), re.MULTILINE))

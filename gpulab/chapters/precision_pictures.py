@@ -224,7 +224,7 @@ def draw_window_of_batches(accumulate: int = 4) -> None:
     rows = ["forward, scale, backward", "unscale, clip", "step, update, zero"]
     with style():
         figure, axes = canvas(
-            "Scale, unscale and step belong to the window, not to the batch",
+            "Unscale, clip and step belong to the window, not to the batch",
             f"Two windows of {accumulate} batches; schematic, time not to scale",
             2.7,
         )

@@ -287,6 +287,14 @@ def test_a_function_that_raises_names_the_rank() -> None:
         launch.ranks(fails, [(), ()])
 
 
+def test_a_rank_that_only_lost_another_is_not_blamed() -> None:
+    lost = (
+        "import os, sys\nif os.environ['RANK'] == '0': sys.exit('RuntimeError: Connection closed by peer [127.0.0.1]')"
+    )
+    assert run(f"{lost}\nimport time; time.sleep(0.5); sys.exit('KeyError')", 2).problem.startswith("Rank 1 ended")
+    assert run(lost, 2).problem.startswith("Rank 0 ended")
+
+
 def test_gpus_are_hidden_from_ranks_that_outnumber_them(monkeypatch: pytest.MonkeyPatch) -> None:
     show = "import os\nprint(os.environ.get('CUDA_VISIBLE_DEVICES', 'all'))"
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)

@@ -20,6 +20,7 @@ from grader.bench_measure import measure
 from grader.bench_report import targets
 from grader.cli import main
 from grader.course import CourseError
+from grader.warm import LIGHT_MODULES
 
 WORK = """
 import subprocess, sys
@@ -162,6 +163,7 @@ def test_both_tools_are_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     """The command as a person runs it, with a class of two."""
     course_with_bank(tmp_path)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GPULAB_WARM", " ".join(LIGHT_MODULES))  # all that this course uses
     ended = CliRunner().invoke(main, ["bench", "1", "--submissions", "2", "--json", "bench.json"])
     assert ended.exit_code == 0, ended.output
     written = json.loads((tmp_path / "bench.json").read_text())

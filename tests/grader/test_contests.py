@@ -23,11 +23,13 @@ speed.points(3, none_at=0.3, all_at=0.4)
 """
 SIZE = "tokens=2048, features=2048, outputs=2047"
 """Some 100 ms a call on a CPU, more than drawing the inputs and looking at the output take."""
+QUARTER = "tokens=1024, features=1024, outputs=1023"
+"""Where the time is not what matters."""
 RIGHT = "def double(x, weight):\n    return x @ weight.T"
 ONE_MORE = "def helper(x, weight):\n    return x @ weight.T\n\ndef double(x, weight):\n    return helper(x, weight)"
 
 
-def cell(solution: str, shares: str = "", size: str = SIZE) -> CellResult:
+def cell(solution: str, shares: str = "", size: str = SIZE, call_seconds: float = 5) -> CellResult:
     key = make_key()
     test = TEST.format(size=size)
     cells = tuple(replace(one, source=test) if one.grade_id == "double_test" else one for one in key.cells)
@@ -35,7 +37,7 @@ def cell(solution: str, shares: str = "", size: str = SIZE) -> CellResult:
     key = replace(key, cells=cells)
     submission = from_answers(key, answers)
     (only,) = grade(
-        submission, key, student="s", seed=1, limits=Limits(call_seconds=5), only=frozenset({"double_test"})
+        submission, key, student="s", seed=1, limits=Limits(call_seconds=call_seconds), only=frozenset({"double_test"})
     ).cells
     return only
 
@@ -77,7 +79,7 @@ def test_a_wrong_output_is_told() -> None:
 
 
 def test_a_slow_answer_gets_no_points() -> None:
-    result = cell("import time\ndef double(x, weight):\n    time.sleep(0.8)\n    return x @ weight.T")
+    result = cell("import time\ndef double(x, weight):\n    time.sleep(0.2)\n    return x @ weight.T", size=QUARTER)
     assert (result.verdict.value, result.earned) == ("failed", 0)
 
 
@@ -144,7 +146,7 @@ def double(x, weight):
         kept[:] = [x @ weight.T]
     return kept[0]
 """
-    result = cell(counting)
+    result = cell(counting, size=QUARTER)
     assert (result.verdict.value, result.earned) == ("failed", 0)
     assert "not what the reference returns" in result.message
 
@@ -162,9 +164,9 @@ def test_a_helper_in_another_cell_is_told() -> None:
 
 
 def test_an_answer_that_exits_or_hangs_costs_itself_only() -> None:
-    result = cell("import os\ndef double(x, weight):\n    os._exit(0)")
+    result = cell("import os\ndef double(x, weight):\n    os._exit(0)", size=QUARTER)
     assert result.verdict.value == "crashed"
-    result = cell("def double(x, weight):\n    while True: pass")
+    result = cell("def double(x, weight):\n    while True: pass", size=QUARTER, call_seconds=2)
     assert result.verdict.value == "timed out"
 
 

@@ -40,6 +40,7 @@ def test_the_others_do_not() -> None:
 def test_a_submission_finds_them_imported(monkeypatch: pytest.MonkeyPatch) -> None:
     """By a warm parent that runs already, and once: what is asked of it is told apart from what it has."""
     asked = []
+    preload._modules_for.cache_clear()
     monkeypatch.setattr(preload, "_groups", lambda: {"math": ("wave",)})
     parent = processes.Parent(warm.LIGHT_MODULES)
     try:
@@ -52,4 +53,5 @@ def test_a_submission_finds_them_imported(monkeypatch: pytest.MonkeyPatch) -> No
         assert asked.count("import") == 1
         assert parent.threads == 1
     finally:
+        preload._modules_for.cache_clear()
         parent.close()

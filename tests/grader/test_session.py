@@ -40,6 +40,37 @@ def test_right_answers_earn_everything_but_the_pending() -> None:
     assert (result.earned, result.pending, result.possible) == (5.0, 1.0, 6.0)
 
 
+NOTEBOOK = """\
+import builtins, os, sys, __main__
+def double(x):
+    shell = get_ipython()
+    assert vars(__main__) is shell.user_ns and sys.modules["__main__"] is __main__
+    assert shell.starting_dir == os.getcwd() == get_ipython().user_ns["_dh"][-1], shell.starting_dir
+    assert shell.profile_dir.location.startswith(os.environ["IPYTHONDIR"])
+    assert vars(builtins)["display"] is display and not hasattr(sys, "last_value")
+    assert "math" not in shell.user_ns
+    return 2 * x
+"""
+ELSEWHERE = """\
+import builtins, sys
+from IPython import get_ipython
+assert get_ipython() is None
+assert not {"display", "__IPYTHON__", "get_ipython"} & set(vars(builtins))
+assert sys.modules["__main__"].__spec__ is not None
+assert double(3) == 6
+"""
+
+
+def test_the_shell_that_was_there_before_the_fork_is_the_notebooks_own() -> None:
+    """And nobody else's: the judge has none."""
+    key = make_key()
+    cells = tuple(replace(cell, source=ELSEWHERE) if cell.id == "double_test" else cell for cell in key.cells)
+    cells = tuple(cell for cell in cells if cell.id != "imports")
+    answers = from_answers(replace(key, cells=cells), {"double": NOTEBOOK})
+    result = grade(answers, replace(key, cells=cells), student="someone", seed=7, limits=QUICK)
+    assert verdicts(result)["double_test"] == "passed", message(result, "double_test")
+
+
 def test_a_blank_notebook_is_not_attempted() -> None:
     result = run()
     assert set(verdicts(result).values()) == {"not attempted"}

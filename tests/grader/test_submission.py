@@ -116,6 +116,17 @@ def test_a_solution_turned_into_markdown_is_told() -> None:
     assert any("turned into a markdown cell" in text for text in submission.repairs)
 
 
+@pytest.mark.parametrize("kind", ["raw", "code", "markdown"])
+@pytest.mark.parametrize("grade_id", ["SHARES", "double", "double_gpu", None])
+def test_no_cell_takes_a_tests_place(kind: str, grade_id: str | None) -> None:
+    """Under its id a test would not be run. A raw cell of that kind was found by a fuzzer."""
+    data = notebook(make_key(), RIGHT)
+    data["cells"][4]["cell_type"] = kind
+    data["cells"][4]["metadata"] = {"nbgrader": {"grade_id": grade_id}}
+    tests = [step.key.grade_id for step in parsed(data).steps if step.action is Action.TEST and step.key]
+    assert sorted(tests) == sorted(cell.grade_id for cell in make_key().tests)
+
+
 @pytest.mark.parametrize(
     ("data", "words"),
     [
