@@ -301,3 +301,15 @@ def test_files_that_a_runtime_refuses_are_left_out_unless_it_is_all(
     monkeypatch.setattr(on_gpu, "race", lambda *_, **__: Ratio(0.5, 0.2, 15, "made up"))
     with pytest.raises(on_gpu.Noisy, match="grade again"):
         on_gpu.ratios({"float16": b"float16"}, network, 3)
+
+
+def test_what_every_export_reads_is_read_once_before_the_fork(monkeypatch: pytest.MonkeyPatch) -> None:
+    from onnxscript._framework_apis.torch_2_5 import get_torchlib_ops
+    from onnxscript._internal.values import TracedOnnxFunction
+
+    monkeypatch.setattr(TracedOnnxFunction, "function_ir", vars(TracedOnnxFunction)["function_ir"])  # as it is now
+    from gpulab.chapters import inference_engine_warm  # for processes that others are forked from
+
+    inference_engine_warm.read_signatures_once()
+    monkeypatch.setattr("inspect.getsource", None)  # who reads a source from now on fails
+    assert len(get_torchlib_ops()) > 100
