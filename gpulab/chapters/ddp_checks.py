@@ -213,6 +213,8 @@ def same_weights(
             apart = float(np.linalg.norm(mine - wrong)) / way
             if math.isfinite(apart) and apart < nearest:
                 nearest, named = apart, note
+        if nearest == 0.0:
+            break  # the same bits: the other trainings can be no closer
     if float(np.linalg.norm(mine - start)) < EXACT * way:
         named = "They are the first weights: nothing was trained, or the checkpoint is of another copy."
     text = f"{what}: the weights are off by {off:.2g} of the way that they had to go."

@@ -142,6 +142,8 @@ def same_training(
             theirs, apart = (float(np.linalg.norm(way_of - wrong)) / way for way_of in (mine, right))
         if apart > EXACT and theirs < nearest:
             nearest, named = theirs, note
+        if nearest == 0.0:
+            break  # the same bits: the other trainings can be no closer
     if named:
         raise AssertionError(f"{text} {named}")
     if off <= CLOSE:
