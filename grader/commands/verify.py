@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
 import click
 
+from grader import hardware
 from grader.commands.console import chapters_of, complain, progress_bar, say
 from grader.course import Course
+
+
+def jobs_here() -> int:
+    """Without a GPU one more than cores: one of them waits, for ranks or for a limit. A GPU has memory for few."""
+    return 2 if hardware.device_name() != "cpu" else min(os.cpu_count() or 1, 8) + 1
 
 
 @click.command("verify")
 @click.argument("chapters", nargs=-1)
 @click.option("--answers", type=click.Path(path_type=Path, file_okay=False), help="Another answer bank.")
-@click.option("--jobs", type=click.IntRange(1), default=2, show_default=True, help="Answers judged at a time.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(1),
+    default=lambda: jobs_here(),
+    show_default="one more than cores; 2 with a GPU",
+    help="Answers judged at a time.",
+)
 @click.option("--seed", type=click.IntRange(0), help="Draw the hidden inputs of an earlier run again.")
 def command(chapters: tuple[str, ...], answers: Path | None, jobs: int, seed: int | None) -> None:
     """Check that CHAPTERS (default: all) grade right: right answers pass, blank, wrong and hostile ones do not.

@@ -42,10 +42,10 @@ def cell(solution: str, shares: str = "", size: str = SIZE, call_seconds: float 
     return only
 
 
-def graded_again(solution: str, shares: str = "") -> CellResult:
+def graded_again(solution: str, shares: str = "", size: str = SIZE) -> CellResult:
     """What the message asks for where the machine was too busy to tell."""
     for _ in range(5):
-        result = cell(solution, shares)
+        result = cell(solution, shares, size)
         if "grade again" not in result.message:
             break
     return result
@@ -153,7 +153,8 @@ def double(x, weight):
 
 def test_what_another_cell_patched_is_not_there() -> None:
     """Its own cell alone: the speed of a patched matmul is not the answer's."""
-    result = graded_again(RIGHT, 'SHARES = {}\nimport torch\ntorch.Tensor.__matmul__ = lambda self, other: "no"')
+    patch = 'SHARES = {}\nimport torch\ntorch.Tensor.__matmul__ = lambda self, other: "no"'
+    result = graded_again(RIGHT, patch, QUARTER)
     assert (result.verdict.value, result.message) == ("passed", "")
 
 
