@@ -8,6 +8,7 @@ import pytest
 from minikey import RIGHT, make_key
 
 from grader.answers import Answer, Kind
+from grader.commands.verify import jobs_here
 from grader.limits import Limits
 from grader.notebooks import Cell, Role
 from grader.verify import Report, Tries, try_all
@@ -101,3 +102,12 @@ def test_a_test_that_fails_by_itself_is_a_finding() -> None:
         for cell in key.cells
     )
     assert any("the harness failed" in text for text in gate(GOOD[0], key=replace(key, cells=cells)).findings)
+
+
+@pytest.mark.parametrize(("device", "cores", "jobs"), [("cpu", 2, 3), ("cpu", 64, 9), ("NVIDIA H200", 16, 2)])
+def test_answers_side_by_side_are_as_many_as_there_is_room_for(
+    device: str, cores: int, jobs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("grader.hardware.device_name", lambda: device)
+    monkeypatch.setattr("os.cpu_count", lambda: cores)
+    assert jobs_here() == jobs
