@@ -51,6 +51,64 @@ def test_a_script_that_trains_what_it_likes_is_named(answer: str, noted: bool) -
     assert meddling.notes(from_answers(key, {}), key) == []
 
 
+TELLING = [
+    "import gpulab.contest",
+    "gpulab . trace",
+    "from gpulab.chapters import x",
+    "from gpulab import check, contest",
+    "import grader",
+    "importlib",
+    "__import__('x')",
+    "inspect",
+    "subprocess",
+    "multiprocessing",
+    "threading",
+    "atexit",
+    "weakref",
+    "exec ('')",
+    "eval('')",
+    "globals()['x']",
+    "vars()",
+    "os.system('x')",
+    "os.fork()",
+    "os.posix_spawn",
+    "os.execv",
+    "sys.modules",
+    "sys._getframe",
+    "sys.settrace",
+    "sys.setprofile",
+    "ctypes",
+    "gc.get_objects",
+    "x.__torch_function__",
+    "x.__class__",
+    "x.__globals__",
+    "x.__code__",
+    "torch.matmul = mine",
+    "np.linalg.norm = mine",
+    "time.perf_counter=mine",
+    "setattr(x, 'y', 1)",
+]
+HARMLESS = [
+    "import torch",
+    "model.eval()",
+    "x.exec()",
+    "torch.matmul == mine",
+    "time.perf_counter()",
+    "evaluate(x)",
+    "from gpulab import empty",
+]
+
+
+@pytest.mark.parametrize(("says", "noted"), [*((one, True) for one in TELLING), *((one, False) for one in HARMLESS)])
+def test_words_that_tell(says: str, noted: bool) -> None:
+    """In a cell that is counted."""
+    key = make_key()
+    test = f"from gpulab import trace\nwith trace.counting():\n    pass\n{DOUBLE_TEST}"
+    cells = tuple(replace(cell, source=test) if cell.grade_id == "double_test" else cell for cell in key.cells)
+    key = replace(key, cells=cells)
+    assert bool(meddling.notes(from_answers(key, {"double": f"def double(x):\n    {says}"}), key)) == noted
+
+
 def test_rings_of_processes_that_nobody_hears_are_named() -> None:
     chapter = Course(ROOT).chapter("06_ddp_scaling")
     key = load_key(chapter)
