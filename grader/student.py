@@ -171,7 +171,7 @@ def prepare() -> None:
     This process itself goes on as if there were none, and so do forks that call no `make_shell`.
     """
     global _ready
-    names, main = dict(vars(builtins)), sys.modules["__main__"]
+    names, main = set(vars(builtins)), sys.modules["__main__"]
     settings = Config()
     settings.HistoryManager.enabled = False
     settings.HistoryManager.hist_file = ":memory:"  # else it is looked for in a profile, which is not there yet
@@ -191,7 +191,7 @@ def prepare() -> None:
     _Shell.clear_instance()
     atexit.unregister(shell.atexit_operations)
     sys.modules["__main__"] = main
-    for name in vars(builtins).keys() - names.keys():
+    for name in vars(builtins).keys() - names:
         delattr(builtins, name)
 
 

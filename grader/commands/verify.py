@@ -24,7 +24,7 @@ def jobs_here() -> int:
 @click.option(
     "--jobs",
     type=click.IntRange(1),
-    default=lambda: jobs_here(),
+    default=jobs_here,
     show_default="one more than cores; 2 with a GPU",
     help="Answers judged at a time.",
 )
