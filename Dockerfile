@@ -13,6 +13,9 @@ FROM ${BASE}
 # TORCH=no leaves PyTorch, Lightning and CUDA out (5 GB less): JupyterLab and grader start, chapters do not run.
 ARG TORCH=yes
 
+# For a host whose driver is of CUDA 12 (525 to 579): TORCH_BACKEND=cu126, or cu128 for a GPU of the Blackwell generation.
+ARG TORCH_BACKEND
+
 # Where PyPI is reached by an index or a certificate of one's own, they are given here, as is false for UV_NO_CACHE by those
 # who mount a cache at /root/.cache/uv.
 ARG UV_DEFAULT_INDEX
@@ -37,10 +40,14 @@ RUN python3 -m venv "$VIRTUAL_ENV" \
 
 # Dependencies before the course: this layer, the large one, is kept until pyproject.toml changes.
 WORKDIR /home/student/course
-COPY pyproject.toml ./
+COPY pyproject.toml constraints.txt cuda12.txt ./
 RUN python -c "import tomllib; needed = tomllib.load(open('pyproject.toml', 'rb'))['project']['dependencies']; \
 print(*(need for need in needed if '$TORCH' == 'yes' or not need.startswith(('torch', 'pytorch'))), sep='\n')" > /tmp/needed.txt \
- && uv pip install --quiet --requirement /tmp/needed.txt \
+ && if [ -n "${TORCH_BACKEND:-}" ]; then \
+      grep -vE '^(torch|torchvision|triton|numba-cuda|nvidia-|cuda-)' constraints.txt > /tmp/constraints.txt; \
+      uv pip install --quiet --torch-backend "$TORCH_BACKEND" --override cuda12.txt --constraint /tmp/constraints.txt \
+        --requirement /tmp/needed.txt; \
+    else uv pip install --quiet --constraint constraints.txt --requirement /tmp/needed.txt; fi \
  && if [ "$TORCH" = yes ]; then uv pip install --quiet --no-deps lightning-bolts==0.7.0; fi \
  && rm /tmp/needed.txt
 

@@ -4,10 +4,16 @@
 #   PYTHON=python3.12   another interpreter for .venv (3.11 to 3.13)
 #   CHAPTER=01          another chapter for `make grade`
 #   ARGS="--no-browser" passed on to the command
+#   BACKEND=cu126       PyTorch for this CUDA instead of the one that the driver needs; BACKEND= for the one on PyPI
+#   CONSTRAINTS=        the newest versions that pyproject.toml allows, instead of those that last passed all tests
 
 PYTHON ?= python3
 CHAPTER ?= 01_gpu_architecture
 ARGS ?=
+CONSTRAINTS ?= constraints.txt
+
+# Empty without a GPU and where the driver is of CUDA 13.
+BACKEND ?= $(shell . ./grader/authoring/templates/torch_backend.sh 2>/dev/null && torch_backend)
 
 VENV := .venv
 READY := $(VENV)/.ready
@@ -23,7 +29,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help grade lab bench gpu test clean
+.PHONY: help grade lab bench gpu test upgrade clean
 .PHONY: lint types tests build-check release-check verify notebooks sample-class
 
 # Not only for our own commands: nbgrader looks for alembic on PATH.
@@ -36,6 +42,7 @@ help:
 	@echo "make test    everything that CI checks"
 	@echo "make bench   seconds and memory a submission, beside nbgrader autograde (long: ARGS=\"--stock 8\")"
 	@echo "make gpu     the whole course on this machine's GPU, and the evidence in data/machines/"
+	@echo "make upgrade the newest versions of all packages, and constraints.txt written anew: run make test after it"
 	@echo "make clean   remove .venv and what tools cached; never work/, where grades lie"
 
 # ---------------------------------------------------------------------------------------------------- commands
@@ -60,6 +67,13 @@ bench: $(READY)
 
 gpu: $(READY)
 	@grader prove $(ARGS)
+
+# Everything is resolved again; what was installed comes first in the file's history if the tests do not pass.
+upgrade: $(READY)
+	@$(SETTINGS); uv pip install --python $(BIN)/python --upgrade --editable ".[dev]" 2>&1 | $(WITHOUT_LIST)
+	@{ sed -n '/^#/p' constraints.txt; uv pip freeze --python $(BIN)/python --exclude-editable; } > constraints.new
+	@mv constraints.new constraints.txt
+	@touch $(READY)
 
 clean:
 	@rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache
@@ -157,13 +171,20 @@ WITHOUT_LIST := awk '!/^ [-+~] / { print "  " $$0; fflush() }'
 # Compiled here, on all cores, is what anything imports; nobody writes these files later where PYTHONDONTWRITEBYTECODE is set.
 SELDOM := /tests?/|/site-packages/(pip|mypyc?)/
 
-$(READY): pyproject.toml Makefile
+# An older driver: PyTorch and Numba for CUDA 12, and of the versions that passed the tests all but those of CUDA's own.
+CHOSEN = $(strip $(BACKEND))
+CUDA12 = --torch-backend $(CHOSEN) --override cuda12.txt $(if $(CONSTRAINTS),--constraint $(VENV)/constraints.txt)
+OF_CUDA := ^(torch|torchvision|triton|numba-cuda|nvidia-|cuda-)
+
+$(READY): pyproject.toml $(CONSTRAINTS) Makefile
 	@$(PYTHON) -c "$$CHECK_PYTHON"
 	@if [ -e $@ ]; then echo "Bringing $(VENV) up to date: pyproject.toml has changed"; \
 	else echo "Installing into $(VENV): PyTorch with CUDA and JupyterLab, about 6 GB, 1 to 3 minutes on a fast line"; fi
 	@[ -x $(VENV)/bin/pip ] || $(PYTHON) -m venv $(VENV)
 	@$(VENV)/bin/python -m pip install --quiet "$(UV)"
-	@$(SETTINGS); uv pip install --python $(BIN)/python --editable ".[dev]" 2>&1 | $(WITHOUT_LIST)
+	$(if $(CHOSEN),@echo "This GPU's driver needs PyTorch for CUDA 12: $(CHOSEN)")
+	$(if $(and $(CHOSEN),$(CONSTRAINTS)),@grep -vE '$(OF_CUDA)' $(CONSTRAINTS) > $(VENV)/constraints.txt)
+	@$(SETTINGS); uv pip install --python $(BIN)/python $(if $(CHOSEN),$(CUDA12),$(if $(CONSTRAINTS),--constraint $(CONSTRAINTS))) --editable ".[dev]" 2>&1 | $(WITHOUT_LIST)
 	@$(SETTINGS); uv pip install --python $(BIN)/python --quiet --no-deps "$(BOLTS)"
 	@python -m compileall -qq -j 0 -x '$(SELDOM)' $(VENV)/lib || true  # some templates are no Python
 	@python -c "import torchvision" || { echo "torch and torchvision in $(VENV) do not fit together: make clean, then again" >&2; exit 1; }

@@ -1,10 +1,8 @@
 """What the course's notebooks import: measuring, drawing, predicting, checking.
 
 Light on purpose: importing it loads neither torch nor matplotlib, because the processes that run test cells import it
-thousands of times in a batch. What needs them (`plot`, `timing`, `machine`) is loaded when it is first used.
-
-Three names are both a module and what is in it. `gpulab.device` and `gpulab.predict` are the callables; import other
-names of those modules with `from gpulab.device import …`. `gpulab.seed` lives in `gpulab.seeding`.
+thousands of times in a batch. What needs them (`plot`, `timing`, `machine`) is loaded when it is first used. The
+packages below (`gpulab.measuring`, `gpulab.figures`, …) hold the code; names that notebooks use are listed here.
 """
 
 from __future__ import annotations
@@ -13,24 +11,21 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from gpulab import check
-from gpulab.device import NeedsGPU, device, device_array, empty, needs_gpu, synchronize, to_numpy
-from gpulab.predict import predict
-from gpulab.seeding import seed
-from gpulab.tables import table
+from gpulab.arrays import device_array, empty
+from gpulab.check.predictions import predict
+from gpulab.check.seeding import seed
+from gpulab.measuring.devices import NeedsGPU, device, device_name, has_gpu, needs_gpu, synchronize, to_numpy
+from gpulab.tables import gpu_row, table
 
 if TYPE_CHECKING:
-    import gpulab.bolts as bolts
-    import gpulab.cuda_cpp as cuda_cpp
-    import gpulab.data as data
-    import gpulab.machine as machine
-    import gpulab.plot as plot
-    import gpulab.problem as problem
-    import gpulab.streams as streams
-    import gpulab.timing as timing
-    import gpulab.trace as trace
-    from gpulab.problem import History, Problem
+    from gpulab import cuda_cpp, exporter, streams, trace
+    from gpulab.figures import plot
+    from gpulab.measuring import machine, speedup, timing
+    from gpulab.measuring.timing import measure, race
+    from gpulab.ranks import launch
     from gpulab.streams import work
-    from gpulab.timing import measure, race
+    from gpulab.training import bolts, data, problem
+    from gpulab.training.problem import History, Problem
 
 __all__ = [
     "History",
@@ -42,7 +37,12 @@ __all__ = [
     "data",
     "device",
     "device_array",
+    "device_name",
     "empty",
+    "exporter",
+    "gpu_row",
+    "has_gpu",
+    "launch",
     "machine",
     "measure",
     "needs_gpu",
@@ -51,6 +51,7 @@ __all__ = [
     "problem",
     "race",
     "seed",
+    "speedup",
     "streams",
     "synchronize",
     "table",
@@ -60,16 +61,31 @@ __all__ = [
     "work",
 ]
 
-_MODULES = frozenset({"bolts", "cuda_cpp", "data", "machine", "plot", "problem", "streams", "timing", "trace"})
+_MODULES = {
+    "bolts": "gpulab.training.bolts",
+    "cuda_cpp": "gpulab.cuda_cpp",
+    "data": "gpulab.training.data",
+    "exporter": "gpulab.exporter",
+    "launch": "gpulab.ranks.launch",
+    "machine": "gpulab.measuring.machine",
+    "plot": "gpulab.figures.plot",
+    "problem": "gpulab.training.problem",
+    "speedup": "gpulab.measuring.speedup",
+    "streams": "gpulab.streams",
+    "timing": "gpulab.measuring.timing",
+    "trace": "gpulab.trace",
+}
 _OF_MODULES = {"History": "problem", "Problem": "problem", "measure": "timing", "race": "timing", "work": "streams"}
 
 
 def __getattr__(name: str) -> Any:
     """The heavier half of the package, on first use."""
     if name in _MODULES:
-        return importlib.import_module(f"gpulab.{name}")
+        if name == "cuda_cpp":
+            importlib.import_module("gpulab.cuda_magic")  # so that a notebook has %%cuda too
+        return importlib.import_module(_MODULES[name])
     if name in _OF_MODULES:
-        return getattr(importlib.import_module(f"gpulab.{_OF_MODULES[name]}"), name)
+        return getattr(importlib.import_module(_MODULES[_OF_MODULES[name]]), name)
     raise AttributeError(f"module 'gpulab' has no attribute {name!r}")
 
 

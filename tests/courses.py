@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from grader.course import Course
+from grader.model.course import Course
 
 NAME = "01_small"
 LIGHT = {"GPULAB_WARM": "numpy gpulab gpulab.check"}
@@ -44,15 +44,8 @@ print(f"scale {scale}, ratio {2 / 3}")
 *About 1 line.*
 
 ```{code-cell} ipython3
----
-nbgrader:
-  schema_version: 3
-  grade: false
-  grade_id: "double"
-  locked: false
-  solution: true
-  task: false
----
+:exercise: double
+
 def double(number):
     """Twice the number."""
     ### BEGIN SOLUTION
@@ -66,16 +59,9 @@ Add it to itself.
 </details>
 
 ```{code-cell} ipython3
----
-nbgrader:
-  schema_version: 3
-  grade: true
-  grade_id: "double_test"
-  locked: true
-  points: 2
-  solution: false
-  task: false
----
+:test: double
+:points: 2
+
 from gpulab import check, seed
 
 check.equal(double(21), 42, "double(21)")
@@ -91,17 +77,9 @@ for _ in range(20):
 ```
 
 ```{code-cell} ipython3
----
-tags: [gpu]
-nbgrader:
-  schema_version: 3
-  grade: true
-  grade_id: "double_gpu"
-  locked: true
-  points: 1
-  solution: false
-  task: false
----
+:gpu_test: double
+:points: 1
+
 from gpulab import check, needs_gpu
 
 needs_gpu()
@@ -111,15 +89,8 @@ check.equal(double(4), 8, "double(4)")
 ### Exercise: `KINDS`
 
 ```{code-cell} ipython3
----
-nbgrader:
-  schema_version: 3
-  grade: false
-  grade_id: "KINDS"
-  locked: false
-  solution: true
-  task: false
----
+:exercise: KINDS
+
 KINDS = {"one": "", "two": ""}  # "odd" or "even"
 ### BEGIN SOLUTION
 KINDS = {"one": "odd", "two": "even"}  # the author's own words
@@ -127,16 +98,9 @@ KINDS = {"one": "odd", "two": "even"}  # the author's own words
 ```
 
 ```{code-cell} ipython3
----
-nbgrader:
-  schema_version: 3
-  grade: true
-  grade_id: "KINDS_test"
-  locked: true
-  points: 3
-  solution: false
-  task: false
----
+:test: KINDS
+:points: 3
+
 from gpulab import check
 
 check.equal(set(KINDS), {"one", "two"}, "the names in KINDS")
@@ -181,8 +145,8 @@ def built_course(folder: Path) -> Course:
 
 @functools.cache
 def _template() -> Path:
-    from grader.build import build
-    from grader.release import release
+    from grader.authoring.build import build
+    from grader.authoring.release import release
 
     folder = Path(tempfile.mkdtemp(prefix="gpulab-tests-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)

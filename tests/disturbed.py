@@ -15,10 +15,10 @@ from pathlib import Path
 
 from courses import NAME, built_course
 
-from grader.batch import grade_class
-from grader.course import Course
-from grader.notebooks import load_key
-from grader.records import Records, load_results
+from grader.batch.batch import grade_class
+from grader.model.course import Course
+from grader.model.notebooks import load_key
+from grader.model.records import Records, load_results
 
 SEED = 1_234_567_891
 STUDENTS = 8

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from grader.notebooks import Cell, ChapterKey, Role, visible
+from dataclasses import replace
+
+from grader.model.needs import Need
+from grader.model.notebooks import Cell, ChapterKey, Role, visible
 
 DOUBLE_TEST = """\
 import random
@@ -54,6 +57,13 @@ def make_key() -> ChapterKey:
     """The key: `double` (3 points, 1 more on a GPU) and `SHARES` (2 points, half a point each)."""
     released = {cell.id: STUBS.get(cell.id, visible(cell.source)) for cell in _cells()}
     return ChapterKey("01_mini", _cells(), released)
+
+
+def with_test(source: str, *needs: Need) -> ChapterKey:
+    """The key with another test of `double`, which declares these needs."""
+    key = make_key()
+    test = replace(key.cell("double_test"), source=source, needs=frozenset(needs))
+    return replace(key, cells=tuple(test if cell.grade_id == "double_test" else cell for cell in key.cells))
 
 
 RIGHT = {"double": "def double(x):\n    return x + x", "SHARES": 'SHARES = {"a": 1, "b": 2, "c": 3, "d": 4}'}

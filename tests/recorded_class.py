@@ -10,9 +10,9 @@ import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from nbgrader.preprocessors import ClearHiddenTests, ClearOutput, ClearSolutions, ComputeChecksums, LockCells
 
-from grader.course import Chapter, Course
-from grader.notebooks import cells_of, visible
-from grader.results import CellResult, SubmissionResult, Verdict
+from grader.model.course import Chapter, Course
+from grader.model.notebooks import cells_of, visible
+from grader.model.results import CellResult, SubmissionResult, Verdict
 
 NAME = "01_small"
 ROOT = Path(__file__).parents[1]

@@ -61,7 +61,7 @@ def graded(grade_id: str, source: str, *, test: bool) -> nbformat.NotebookNode:
 
 def course(folder: Path) -> None:
     """A course folder with the real settings and one chapter, `answer`, answered wrongly by the student."""
-    for name in ("Makefile", "pyproject.toml", "nbgrader_config.py"):
+    for name in ("Makefile", "pyproject.toml", "constraints.txt", "nbgrader_config.py"):
         shutil.copy(ROOT / name, folder)
     shutil.copytree(ROOT / "jupyter", folder / "jupyter")
     for name in ("solutions", f"notebooks/{CHAPTER}"):

@@ -6,6 +6,7 @@ An environment is never made here; CI does that by running these tests in a fres
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -24,8 +25,8 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def make(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """`make` in `folder`, which gets the Makefile and pyproject.toml first."""
-    for name in ("Makefile", "pyproject.toml"):
+    """`make` in `folder`, which gets the Makefile and what it installs from first."""
+    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
         shutil.copy(ROOT / name, folder)
     return run(folder, *arguments)
 
@@ -83,7 +84,7 @@ def settings(folder: Path, **variables: str) -> list[str]:
     more.write_text(f"include Makefile\nVENV := {sys.prefix}\nshow:\n\t@$(SETTINGS); {show}\n")
     unset = [f"--unset={name}" for name in ("UV_DEFAULT_INDEX", "PIP_INDEX_URL", "SSL_CERT_FILE", "PIP_CERT")]
     given = [f"{name}={value}" for name, value in variables.items()]
-    for name in ("Makefile", "pyproject.toml"):
+    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
         shutil.copy(ROOT / name, folder)
     command = ["env", *unset, f"PIP_CONFIG_FILE={folder / 'pip.conf'}", *given, "make", "--file=more.mk", "show"]
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
@@ -114,6 +115,62 @@ def test_installs_again_when_the_pins_change(tmp_path: Path) -> None:
     assert stale.index('".[dev]"') < stale.index("--no-deps") < stale.index("ruff check")
 
 
+def test_installs_the_versions_that_passed(tmp_path: Path) -> None:
+    """Unless it is told otherwise; what they are, `make upgrade` writes anew, below the comment that is there."""
+    typed = make(tmp_path, "--dry-run", "lint").stdout
+    assert '--constraint constraints.txt --editable ".[dev]"' in typed
+    assert "--constraint" not in run(tmp_path, "--dry-run", "lint", "CONSTRAINTS=").stdout
+    (tmp_path / ".venv" / "bin").mkdir(parents=True)
+    tool = tmp_path / ".venv" / "bin" / "uv"
+    tool.write_text('#!/bin/sh\nif [ "$2" = freeze ]; then echo torch==99.0; else echo "$*" > asked; fi\n')
+    tool.chmod(0o755)
+    tool.with_name("python").symlink_to(sys.executable)
+    (tmp_path / ".venv" / ".ready").touch()
+    assert run(tmp_path, "upgrade").returncode == 0
+    first, *others = (tmp_path / "constraints.txt").read_text().splitlines()
+    assert first.startswith("#")
+    assert others[-1] == "torch==99.0"
+    assert not any("==" in line for line in others[:-1])
+    assert "--upgrade" in (tmp_path / "asked").read_text()
+
+
+SMI = {"535.161.07, 8.0": "cu126", "575.57, 12.0": "cu128", "580.95, 7.0": "cu126", "580.95, 9.0": "", "470.2, 8.0": ""}
+
+
+@pytest.mark.parametrize(("says", "backend"), SMI.items())
+def test_installs_for_the_driver(tmp_path: Path, says: str, backend: str) -> None:
+    """A driver of CUDA 12, or a GPU older than Turing, gets PyTorch and Numba for CUDA 12; all others what passed."""
+    templates = tmp_path / "grader/authoring/templates"
+    templates.mkdir(parents=True)
+    shutil.copy(ROOT / "grader/authoring/templates/torch_backend.sh", templates)
+    tool = tmp_path / "tools" / "nvidia-smi"
+    tool.parent.mkdir()
+    tool.write_text(f"#!/bin/sh\necho '{says}'\n")
+    tool.chmod(0o755)
+    make(tmp_path, "help")
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    own = {**inherited, "PATH": f"{tool.parent}:{inherited['PATH']}"}
+    command = ["make", "--dry-run", "lint"]
+    typed = subprocess.run(
+        command, cwd=tmp_path, env=own, capture_output=True, text=True, timeout=60, check=True
+    ).stdout
+    if backend:
+        assert f"--torch-backend {backend} --override cuda12.txt --constraint .venv/constraints.txt --editable" in typed
+    else:
+        assert "--constraint constraints.txt --editable" in typed
+        assert "--torch-backend" not in typed
+
+
+def test_of_the_versions_that_passed_those_of_cuda_are_left_out(tmp_path: Path) -> None:
+    """They are of CUDA 13, and would keep anything for CUDA 12 from being installed."""
+    (pattern,) = re.findall(r"^OF_CUDA := (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    kept = [line for line in lines if not re.search(pattern, line)]
+    assert {"torch", "nvidia-cublas", "cuda-bindings"} <= {line.split("==")[0] for line in set(lines) - set(kept)}
+    assert any(line.startswith("numpy==") for line in kept)
+    assert not any("cuda" in line or "cu13" in line for line in kept if not line.startswith("#"))
+
+
 def test_test_runs_every_check_in_order(tmp_path: Path) -> None:
     done = make(tmp_path, "--dry-run", "test")
     commands = [
@@ -138,7 +195,7 @@ def test_test_runs_every_check_in_order(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("failing", "said", "unsaid"),
     [
-        ("mypy", "ran grader build", "ran pytest tests"),  # beside it, and after it
+        ("mypy", "ran ruff", "ran pytest tests"),  # which of the steps beside it have begun by then is left to chance
         ("pytest", "ran pytest tests", "ran grader verify"),
         ("grader", "ran ruff", "ran pytest tests"),
     ],

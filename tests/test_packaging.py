@@ -14,6 +14,8 @@ from typing import Any, ClassVar
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
+from setuptools import find_packages
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -28,7 +30,8 @@ def test_every_package_folder_is_shipped() -> None:
     """A sub-package that pyproject.toml forgets works in a checkout and is missing from the wheel."""
     modules = [path for top in ("gpulab", "grader") for path in (ROOT / top).rglob("*.py")]
     packages = {".".join(path.parent.relative_to(ROOT).parts) for path in modules}
-    assert packages == set(PROJECT["tool"]["setuptools"]["packages"])
+    settings = PROJECT["tool"]["setuptools"]["packages"]["find"]
+    assert packages == set(find_packages(str(ROOT), include=settings["include"]))
 
 
 def test_changelog_starts_with_this_version() -> None:
@@ -36,6 +39,16 @@ def test_changelog_starts_with_this_version() -> None:
     newest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     assert newest is not None
     assert newest[1] == PROJECT["project"]["version"]
+
+
+def test_constraints_hold_one_exact_version_of_everything() -> None:
+    """Of each dependency at least; no address of an index, no path of somebody's machine."""
+    lines = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if not line.startswith("#")]
+    pins = dict(re.fullmatch(r"([\w.-]+)==([\w.+!-]+)", line).groups() for line in lines)  # type: ignore[union-attr]
+    assert len(pins) == len(lines)
+    extra = PROJECT["project"]["optional-dependencies"]["dev"]
+    for need in map(Requirement, [*PROJECT["project"]["dependencies"], *extra]):
+        assert need.specifier.contains(pins[need.name.lower()]), need
 
 
 def test_lightning_bolts_has_one_version() -> None:
@@ -96,6 +109,11 @@ class TestDockerfile:
     def test_base_is_an_argument(self) -> None:
         assert self.steps[:2] == (("ARG", "BASE=python:3.12-slim"), ("FROM", "${BASE}"))
 
+    def test_leaves_out_what_make_leaves_out_for_an_older_driver(self) -> None:
+        (pattern,) = re.findall(r"^OF_CUDA := (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+        assert f"grep -vE '{pattern}' constraints.txt" in self.text
+        assert "TORCH_BACKEND" in self.arguments("ARG")
+
     def test_runs_as_an_ordinary_user(self) -> None:
         assert self.arguments("USER") == ["student"]
         after = self.steps[self.steps.index(("USER", "student")) :]
@@ -106,7 +124,7 @@ class TestDockerfile:
         order = [(name, text) for name, text in self.steps if name in ("COPY", "RUN")]
         installs = next(i for i, (_, text) in enumerate(order) if "--requirement" in text)
         copies = next(i for i, (name, text) in enumerate(order) if name == "COPY" and text.endswith(". ./"))
-        assert order[installs - 1] == ("COPY", "pyproject.toml ./")
+        assert order[installs - 1] == ("COPY", "pyproject.toml constraints.txt cuda12.txt ./")
         assert installs < copies
 
     def test_keeps_grades_and_history_out(self) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.cli import main
+from grader.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "data").glob("*.md"))]

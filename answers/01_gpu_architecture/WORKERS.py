@@ -15,17 +15,12 @@ WORKERS = {task: "processes" for task in ("augment", "primes", "plugins")}
 WORKERS.update(dict.fromkeys(["checksums", "cameras", "products"], "threads"))
 WORKERS |= {"chat": "coroutines", "sensors": "coroutines"}
 
-# %% wrong: threads for CPU-bound Python — says "the GIL lets one thread at a time run it" — earns 1.5
-WORKERS = {
-    "augment": "threads",
-    "chat": "coroutines",
-    "checksums": "threads",
-    "primes": "threads",
-    "cameras": "threads",
-    "sensors": "coroutines",
-    "products": "threads",
-    "plugins": "processes",
-}
+# %% wrong: threads for CPU-bound Python — says "the GIL lets one thread at a time run it" — earns 1.5 — from "reference"
+# -     "augment": "processes",
+# +     "augment": "threads",
+
+# -     "primes": "processes",
+# +     "primes": "threads",
 
 # %% wrong: coroutines for everything that waits or computes — says "cannot be awaited" — earns 0.5
 WORKERS = dict.fromkeys(
@@ -37,10 +32,7 @@ WORKERS = dict.fromkeys(
     ["augment", "chat", "checksums", "primes", "cameras", "sensors", "products", "plugins"], "processes"
 )
 
-# %% wrong: threads for everything — says "stack" — earns 0.75
-WORKERS = dict.fromkeys(
-    ["augment", "chat", "checksums", "primes", "cameras", "sensors", "products", "plugins"], "threads"
-)
+# %% wrong: threads for everything — says "stack" — earns 0.75 — from "processes for everything": "processes" → "threads"
 
 # %% wrong: half of it left out — says "no answer" — earns 1
 WORKERS = {"augment": "processes", "chat": "coroutines", "checksums": "threads", "primes": "processes"}
@@ -57,17 +49,9 @@ WORKERS = {
     "plugins": "process",
 }
 
-# %% wrong: capitals — says "Capitals and spaces matter" — earns 1.75
-WORKERS = {
-    "augment": "Processes",
-    "chat": "coroutines",
-    "checksums": "threads",
-    "primes": "processes",
-    "cameras": "threads",
-    "sensors": "coroutines",
-    "products": "threads",
-    "plugins": "processes",
-}
+# %% wrong: capitals — says "Capitals and spaces matter" — earns 1.75 — from "reference"
+# -     "augment": "processes",
+# +     "augment": "Processes",
 
 # %% wrong: a list instead of a dict — says "expected 'a dict'"
 WORKERS = ["processes", "coroutines", "threads", "processes", "threads", "coroutines", "threads", "processes"]

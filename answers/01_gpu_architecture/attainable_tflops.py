@@ -18,13 +18,9 @@ def attainable_tflops(intensity, peak_tflops, bandwidth_gbs):
     seconds = np.maximum(flops / (peak_tflops * 1e12), flops / intensity / (bandwidth_gbs * 1e9))
     return flops / seconds / 1e12
 
-# %% wrong: unit slip of 1000 — says "1000"
-def attainable_tflops(intensity, peak_tflops, bandwidth_gbs):
-    return min(peak_tflops, intensity * bandwidth_gbs)
+# %% wrong: unit slip of 1000 — says "1000" — from "reference": " / 1000" → ""
 
-# %% wrong: max for min — says "the lower one stops"
-def attainable_tflops(intensity, peak_tflops, bandwidth_gbs):
-    return max(peak_tflops, intensity * bandwidth_gbs / 1000)
+# %% wrong: max for min — says "the lower one stops" — from "reference": "min" → "max"
 
 # %% wrong: everything in GFLOPS — says "1000"
 def attainable_tflops(intensity, peak_tflops, bandwidth_gbs):
@@ -34,9 +30,7 @@ def attainable_tflops(intensity, peak_tflops, bandwidth_gbs):
 def attainable_tflops(intensity, peak_tflops, bandwidth_gbs):
     return intensity * bandwidth_gbs / 1000
 
-# %% wrong: only the peak — says "the lower one stops"
-def attainable_tflops(intensity, peak_tflops, bandwidth_gbs):
-    return peak_tflops
+# %% wrong: only the peak — says "the lower one stops" — from "only the memory's roof": "intensity * bandwidth_gbs / 1000" → "peak_tflops"
 
 # %% wrong: prints instead of returning — says "None"
 def attainable_tflops(intensity, peak_tflops, bandwidth_gbs):
@@ -46,9 +40,7 @@ def attainable_tflops(intensity, peak_tflops, bandwidth_gbs):
 def attainable_tflops(intensity, peak_tflops, bandwidth_gbs):
     return f"{min(peak_tflops, intensity * bandwidth_gbs / 1000)} TFLOPS"
 
-# %% wrong: divides by the bandwidth — says "expected"
-def attainable_tflops(intensity, peak_tflops, bandwidth_gbs):
-    return min(peak_tflops, intensity / bandwidth_gbs)
+# %% wrong: divides by the bandwidth — says "expected" — from "reference": "* bandwidth_gbs / 1000" → "/ bandwidth_gbs"
 
 # %% hostile: a float that is close to everything — earns 0
 class Close(float):

@@ -95,68 +95,29 @@ def copy_bandwidth(nbytes):
         times.append(time.perf_counter() - start)
     return 2 * nbytes / statistics.median(times)
 
-# %% wrong: MB for GB — says "expected"
-import statistics
-import time
+# %% wrong: MB for GB — says "expected" — from "bytes per second": "times)" → "times) / 1e6"
 
-import torch
+# %% wrong: returns milliseconds — says "GB/s" — from "bytes per second"
+# -     return 2 * nbytes / statistics.median(times)
+# +     return statistics.median(times) * 1e3
 
-from gpulab import device, synchronize
+# %% wrong: makes the data inside the clock — says "allocation" — from "reference"
+#   import time
+#
+# + import numpy as np
 
+# +     draw = np.random.default_rng(7)
+# -     source = torch.ones(nbytes, dtype=torch.uint8, device=device())
+# -     target = torch.empty_like(source)
+# -     target.copy_(source)
 
-def copy_bandwidth(nbytes):
-    source = torch.ones(nbytes, dtype=torch.uint8, device=device())
-    target = torch.zeros_like(source)
-    times = []
-    for _ in range(9):
-        synchronize()
-        start = time.perf_counter()
-        target.copy_(source)
-        synchronize()
-        times.append(time.perf_counter() - start)
-    return 2 * nbytes / statistics.median(times) / 1e6
+# -     for _ in range(20):
+# +     for _ in range(2):
+# -         synchronize()
 
-# %% wrong: returns milliseconds — says "GB/s"
-import statistics
-import time
-
-import torch
-
-from gpulab import device, synchronize
-
-
-def copy_bandwidth(nbytes):
-    source = torch.ones(nbytes, dtype=torch.uint8, device=device())
-    target = torch.zeros_like(source)
-    times = []
-    for _ in range(9):
-        synchronize()
-        start = time.perf_counter()
-        target.copy_(source)
-        synchronize()
-        times.append(time.perf_counter() - start)
-    return statistics.median(times) * 1e3
-
-# %% wrong: makes the data inside the clock — says "allocation"
-import statistics
-import time
-
-import numpy as np
-import torch
-
-from gpulab import device, synchronize
-
-
-def copy_bandwidth(nbytes):
-    draw = np.random.default_rng(7)
-    times = []
-    for _ in range(2):
-        start = time.perf_counter()
-        source = torch.from_numpy(draw.standard_normal(nbytes // 8)).to(device())
-        source.clone()
-        synchronize()
-        times.append(time.perf_counter() - start)
-    return 2 * nbytes / statistics.median(times) / 1e9
+# -         target.copy_(source)
+# +         source = torch.from_numpy(draw.standard_normal(nbytes // 8)).to(device())
+# +         source.clone()
 
 # %% wrong: copies one byte at a time — says "too slow"
 import time
@@ -182,80 +143,42 @@ def copy_bandwidth(nbytes):
 def copy_bandwidth(nbytes):
     return "25 GB/s"
 
-# %% wrong: no return — says "None"
-import torch
+# %% wrong: no return — says "None" — from "a figure from a datasheet"
+# -     return 4800.0 if device().type == "cuda" else 25.0
+# +     source = torch.ones(nbytes, dtype=torch.uint8, device=device())
+# +     source.clone()
 
-from gpulab import device
+# %% wrong gpu: not synchronised — says "not synchronised" — from "reference"
+# -     target = torch.empty_like(source)
+# +     target = torch.zeros_like(source)
+# -     target.copy_(source)
 
+#           target.copy_(source)
+# -         synchronize()
 
-def copy_bandwidth(nbytes):
-    source = torch.ones(nbytes, dtype=torch.uint8, device=device())
-    source.clone()
+# %% wrong gpu: counts one direction — says "read and written" — from "bytes per second"
+# -     for _ in range(9):
+# +     for _ in range(20):
 
-# %% wrong gpu: not synchronised — says "not synchronised"
-import statistics
-import time
+# -     return 2 * nbytes / statistics.median(times)
+# +     return nbytes / statistics.median(times) / 1e9
 
-import torch
+# %% wrong gpu: times the allocation — says "allocation" — earns 0 — from "reference"
+# -     source = torch.ones(nbytes, dtype=torch.uint8, device=device())
+# -     target = torch.empty_like(source)
+# -     target.copy_(source)
 
-from gpulab import device, synchronize
+# -     for _ in range(20):
+# +     for _ in range(10):
+# +         if device().type == "cuda":
+# +             torch.cuda.empty_cache()
 
+#           start = time.perf_counter()
+# +         source = torch.zeros(nbytes, dtype=torch.uint8, device=device())
+# +         target = torch.empty_like(source)
 
-def copy_bandwidth(nbytes):
-    source = torch.ones(nbytes, dtype=torch.uint8, device=device())
-    target = torch.zeros_like(source)
-    times = []
-    for _ in range(20):
-        synchronize()
-        start = time.perf_counter()
-        target.copy_(source)
-        times.append(time.perf_counter() - start)
-    return 2 * nbytes / statistics.median(times) / 1e9
-
-# %% wrong gpu: counts one direction — says "read and written"
-import statistics
-import time
-
-import torch
-
-from gpulab import device, synchronize
-
-
-def copy_bandwidth(nbytes):
-    source = torch.ones(nbytes, dtype=torch.uint8, device=device())
-    target = torch.zeros_like(source)
-    times = []
-    for _ in range(20):
-        synchronize()
-        start = time.perf_counter()
-        target.copy_(source)
-        synchronize()
-        times.append(time.perf_counter() - start)
-    return nbytes / statistics.median(times) / 1e9
-
-# %% wrong gpu: times the allocation — says "allocation" — earns 0
-import statistics
-import time
-
-import torch
-
-from gpulab import device, synchronize
-
-
-def copy_bandwidth(nbytes):
-    times = []
-    for _ in range(10):
-        if device().type == "cuda":
-            torch.cuda.empty_cache()
-        synchronize()
-        start = time.perf_counter()
-        source = torch.zeros(nbytes, dtype=torch.uint8, device=device())
-        target = torch.empty_like(source)
-        target.copy_(source)
-        synchronize()
-        times.append(time.perf_counter() - start)
-        del source, target
-    return 2 * nbytes / statistics.median(times) / 1e9
+#           times.append(time.perf_counter() - start)
+# +         del source, target
 
 # %% hostile: a clock that runs slow — earns 0
 import time

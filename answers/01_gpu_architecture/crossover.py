@@ -44,39 +44,19 @@ def crossover(sizes, cpu_seconds, gpu_seconds):
             return size
     return None
 
-# %% wrong: unsorted input — says "sort"
-def crossover(sizes, cpu_seconds, gpu_seconds):
-    answer = None
-    for size, cpu, gpu in reversed(list(zip(sizes, cpu_seconds, gpu_seconds))):
-        if gpu >= cpu:
-            break
-        answer = size
-    return answer
+# %% wrong: unsorted input — says "sort" — from "reference"
+# -     for size, cpu, gpu in sorted(zip(sizes, cpu_seconds, gpu_seconds), reverse=True):
+# +     for size, cpu, gpu in reversed(list(zip(sizes, cpu_seconds, gpu_seconds))):
 
-# %% wrong: first win in the list — says "first win"
-def crossover(sizes, cpu_seconds, gpu_seconds):
-    for size, cpu, gpu in zip(sizes, cpu_seconds, gpu_seconds):
-        if gpu < cpu:
-            return size
-    return None
+# %% wrong: first win in the list — says "first win" — from "first win only"
+# -     for size, cpu, gpu in sorted(zip(sizes, cpu_seconds, gpu_seconds)):
+# +     for size, cpu, gpu in zip(sizes, cpu_seconds, gpu_seconds):
 
-# %% wrong: sorts the sizes but not their times — says "sort the rows"
-def crossover(sizes, cpu_seconds, gpu_seconds):
-    answer = None
-    for size, cpu, gpu in reversed(list(zip(sorted(sizes), cpu_seconds, gpu_seconds))):
-        if gpu >= cpu:
-            break
-        answer = size
-    return answer
+# %% wrong: sorts the sizes but not their times — says "sort the rows" — from "reference"
+# -     for size, cpu, gpu in sorted(zip(sizes, cpu_seconds, gpu_seconds), reverse=True):
+# +     for size, cpu, gpu in reversed(list(zip(sorted(sizes), cpu_seconds, gpu_seconds))):
 
-# %% wrong: a tie counts as a win — says "tie"
-def crossover(sizes, cpu_seconds, gpu_seconds):
-    answer = None
-    for size, cpu, gpu in sorted(zip(sizes, cpu_seconds, gpu_seconds), reverse=True):
-        if gpu > cpu:
-            break
-        answer = size
-    return answer
+# %% wrong: a tie counts as a win — says "tie" — from "reference": " >= cpu" → " > cpu"
 
 # %% wrong: the place in the list — says "expected 100"
 def crossover(sizes, cpu_seconds, gpu_seconds):
@@ -88,14 +68,7 @@ def crossover(sizes, cpu_seconds, gpu_seconds):
         answer = place
     return answer
 
-# %% wrong: −1 for none — says "expected None"
-def crossover(sizes, cpu_seconds, gpu_seconds):
-    answer = -1
-    for size, cpu, gpu in sorted(zip(sizes, cpu_seconds, gpu_seconds), reverse=True):
-        if gpu >= cpu:
-            break
-        answer = size
-    return answer
+# %% wrong: −1 for none — says "expected None" — from "reference": "None" → "-1"
 
 # %% wrong: the last loss — says "expected 100"
 def crossover(sizes, cpu_seconds, gpu_seconds):

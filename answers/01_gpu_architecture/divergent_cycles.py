@@ -26,12 +26,10 @@ def divergent_cycles(branch_of_thread, cycles_of_branch, warp_size=32):
 def divergent_cycles(branch_of_thread, cycles_of_branch, warp_size=32):
     return sum(cycles_of_branch[branch] for branch in branch_of_thread)
 
-# %% wrong: takes the longest branch only — says "not only the longest"
-def divergent_cycles(branch_of_thread, cycles_of_branch, warp_size=32):
-    total = 0
-    for start in range(0, len(branch_of_thread), warp_size):
-        total += max(cycles_of_branch[branch] for branch in branch_of_thread[start : start + warp_size])
-    return total
+# %% wrong: takes the longest branch only — says "not only the longest" — from "reference"
+# -         branches = set(branch_of_thread[start : start + warp_size])
+# -         total += sum(cycles_of_branch[branch] for branch in branches)
+# +         total += max(cycles_of_branch[branch] for branch in branch_of_thread[start : start + warp_size])
 
 # %% wrong: ignores the last, short warp — says "last warp is short"
 def divergent_cycles(branch_of_thread, cycles_of_branch, warp_size=32):
@@ -70,12 +68,7 @@ def divergent_cycles(branch_of_thread, cycles_of_branch, warp_size=32):
     warps = [set(branch_of_thread[at : at + warp_size]) for at in range(0, len(branch_of_thread), warp_size)]
     return [sum(cycles_of_branch[branch] for branch in warp) for warp in warps]
 
-# %% wrong: returns inside the loop — says "you returned"
-def divergent_cycles(branch_of_thread, cycles_of_branch, warp_size=32):
-    total = 0
-    for start in range(0, len(branch_of_thread), warp_size):
-        total += sum(cycles_of_branch[branch] for branch in set(branch_of_thread[start : start + warp_size]))
-        return total
+# %% wrong: returns inside the loop — says "you returned" — from "a float": ".0" → "", "    return" → "        return"
 
 # %% wrong: counts branches, not cycles — says "you returned"
 def divergent_cycles(branch_of_thread, cycles_of_branch, warp_size=32):
@@ -89,12 +82,7 @@ def divergent_cycles(branch_of_thread, cycles_of_branch, warp_size=32):
         del branch_of_thread[:warp_size]
     return total
 
-# %% wrong: prints instead of returning — says "is there a return statement"
-def divergent_cycles(branch_of_thread, cycles_of_branch, warp_size=32):
-    total = 0
-    for start in range(0, len(branch_of_thread), warp_size):
-        total += sum(cycles_of_branch[branch] for branch in set(branch_of_thread[start : start + warp_size]))
-    print(total)
+# %% wrong: prints instead of returning — says "is there a return statement" — from "a float": ".0" → "", "return total" → "print(total)"
 
 # %% hostile: an int equal to everything — earns 0
 class Anything(int):

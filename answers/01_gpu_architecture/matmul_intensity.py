@@ -17,13 +17,9 @@ def matmul_intensity(m, n, k, bytes_per_element):
     moved = sum(np.prod(shape, dtype=np.float64) for shape in [(m, k), (k, n), (m, n)]) * bytes_per_element
     return 2.0 * m * n * k / moved
 
-# %% wrong: forgets the output — says "output"
-def matmul_intensity(m, n, k, bytes_per_element):
-    return 2 * m * n * k / (bytes_per_element * (m * k + k * n))
+# %% wrong: forgets the output — says "output" — from "reference": " + m * n" → ""
 
-# %% wrong: one FLOP per FMA — says "2 FLOPs"
-def matmul_intensity(m, n, k, bytes_per_element):
-    return m * n * k / (bytes_per_element * (m * k + k * n + m * n))
+# %% wrong: one FLOP per FMA — says "2 FLOPs" — from "reference": "2 * " → ""
 
 # %% wrong: one FLOP per FMA and no output — says "2 FLOPs"
 def matmul_intensity(m, n, k, bytes_per_element):
@@ -33,25 +29,17 @@ def matmul_intensity(m, n, k, bytes_per_element):
 def matmul_intensity(m, n, k, bytes_per_element):
     return 2 * m * n * k / (m * k + k * n + m * n)
 
-# %% wrong: operands fetched for every multiplication — says "moves once"
-def matmul_intensity(m, n, k, bytes_per_element):
-    return 2 * m * n * k / (bytes_per_element * (2 * m * n * k + m * n))
+# %% wrong: operands fetched for every multiplication — says "moves once" — from "reference": "m * k + k * n" → "2 * m * n * k"
 
 # %% wrong: bytes per FLOP — says "upside down"
 def matmul_intensity(m, n, k, bytes_per_element):
     return bytes_per_element * (m * k + k * n + m * n) / (2 * m * n * k)
 
-# %% wrong: the wrong inner dimension — says "expected"
-def matmul_intensity(m, n, k, bytes_per_element):
-    return 2 * m * n * k / (bytes_per_element * (m * n + n * k + n * m))
+# %% wrong: the wrong inner dimension — says "expected" — from "reference": "k + k * n + m * n" → "n + n * k + n * m"
 
-# %% wrong: rounded down to an int — says "expected"
-def matmul_intensity(m, n, k, bytes_per_element):
-    return 2 * m * n * k // (bytes_per_element * (m * k + k * n + m * n))
+# %% wrong: rounded down to an int — says "expected" — from "reference": "k / (" → "k // ("
 
-# %% wrong: no return — says "None"
-def matmul_intensity(m, n, k, bytes_per_element):
-    2 * m * n * k / (bytes_per_element * (m * k + k * n + m * n))
+# %% wrong: no return — says "None" — from "reference": "return " → ""
 
 # %% hostile: leaves the process with a good exit code — earns 0
 import os

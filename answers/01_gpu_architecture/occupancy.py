@@ -38,44 +38,15 @@ def occupancy(block, sm):
     have = np.array([sm["max_warps"], sm["max_blocks"], sm["registers"], max(sm["shared_bytes"], sm["max_blocks"]) if shared == 1 else sm["shared_bytes"]])
     return np.floor(have / np.array([warps, 1, registers, shared])).min() * warps / sm["max_warps"]
 
-# %% wrong: no rounding to warps — says "whole warps"
-def occupancy(block, sm):
-    def round_up(amount, unit):
-        return -(-amount // unit) * unit
+# %% wrong: no rounding to warps — says "whole warps" — from "reference"
+# -     warps = -(-block["threads"] // sm["warp_size"])
+# +     warps = block["threads"] / sm["warp_size"]
 
-    warps = block["threads"] / sm["warp_size"]
-    registers = warps * round_up(block["registers_per_thread"] * sm["warp_size"], sm["register_unit"])
-    shared_bytes = round_up(block["shared_bytes"], sm["shared_unit"])
-    blocks = min(sm["max_blocks"], sm["max_warps"] // warps, sm["registers"] // registers)
-    if shared_bytes:
-        blocks = min(blocks, sm["shared_bytes"] // shared_bytes)
-    return blocks * warps / sm["max_warps"]
+# %% wrong: rounds warps down — says "whole warps" — from "reference": " -(-block" → " max(1, block"
 
-# %% wrong: rounds warps down — says "whole warps"
-def occupancy(block, sm):
-    def round_up(amount, unit):
-        return -(-amount // unit) * unit
-
-    warps = max(1, block["threads"] // sm["warp_size"])
-    registers = warps * round_up(block["registers_per_thread"] * sm["warp_size"], sm["register_unit"])
-    shared_bytes = round_up(block["shared_bytes"], sm["shared_unit"])
-    blocks = min(sm["max_blocks"], sm["max_warps"] // warps, sm["registers"] // registers)
-    if shared_bytes:
-        blocks = min(blocks, sm["shared_bytes"] // shared_bytes)
-    return blocks * warps / sm["max_warps"]
-
-# %% wrong: counts threads at the end, not warps — says "whole warps"
-def occupancy(block, sm):
-    def round_up(amount, unit):
-        return -(-amount // unit) * unit
-
-    warps = -(-block["threads"] // sm["warp_size"])
-    registers = warps * round_up(block["registers_per_thread"] * sm["warp_size"], sm["register_unit"])
-    shared_bytes = round_up(block["shared_bytes"], sm["shared_unit"])
-    blocks = min(sm["max_blocks"], sm["max_warps"] // warps, sm["registers"] // registers)
-    if shared_bytes:
-        blocks = min(blocks, sm["shared_bytes"] // shared_bytes)
-    return blocks * block["threads"] / (sm["max_warps"] * sm["warp_size"])
+# %% wrong: counts threads at the end, not warps — says "whole warps" — from "reference"
+# -     return blocks * warps / sm["max_warps"]
+# +     return blocks * block["threads"] / (sm["max_warps"] * sm["warp_size"])
 
 # %% wrong: registers ignored — says "Registers are a limit too"
 def occupancy(block, sm):
@@ -86,18 +57,7 @@ def occupancy(block, sm):
         blocks = min(blocks, sm["shared_bytes"] // shared_bytes)
     return blocks * warps / sm["max_warps"]
 
-# %% wrong: block limit ignored — says "max_blocks blocks, no more"
-def occupancy(block, sm):
-    def round_up(amount, unit):
-        return -(-amount // unit) * unit
-
-    warps = -(-block["threads"] // sm["warp_size"])
-    registers = warps * round_up(block["registers_per_thread"] * sm["warp_size"], sm["register_unit"])
-    shared_bytes = round_up(block["shared_bytes"], sm["shared_unit"])
-    blocks = min(sm["max_warps"] // warps, sm["registers"] // registers)
-    if shared_bytes:
-        blocks = min(blocks, sm["shared_bytes"] // shared_bytes)
-    return blocks * warps / sm["max_warps"]
+# %% wrong: block limit ignored — says "max_blocks blocks, no more" — from "reference": `max_blocks"], sm["` → ""
 
 # %% wrong: allocation units ignored — says "allocation units"
 def occupancy(block, sm):
@@ -108,37 +68,20 @@ def occupancy(block, sm):
         blocks = min(blocks, sm["shared_bytes"] // block["shared_bytes"])
     return blocks * warps / sm["max_warps"]
 
-# %% wrong: register unit ignored — says "allocation units"
-def occupancy(block, sm):
-    warps = -(-block["threads"] // sm["warp_size"])
-    registers = warps * block["registers_per_thread"] * sm["warp_size"]
-    shared_bytes = -(-block["shared_bytes"] // sm["shared_unit"]) * sm["shared_unit"]
-    blocks = min(sm["max_blocks"], sm["max_warps"] // warps, sm["registers"] // registers)
-    if shared_bytes:
-        blocks = min(blocks, sm["shared_bytes"] // shared_bytes)
-    return blocks * warps / sm["max_warps"]
+# %% wrong: register unit ignored — says "allocation units" — from "registers ignored"
+#       warps = -(-block["threads"] // sm["warp_size"])
+# +     registers = warps * block["registers_per_thread"] * sm["warp_size"]
 
-# %% wrong: shared unit ignored — says "allocation units"
-def occupancy(block, sm):
-    warps = -(-block["threads"] // sm["warp_size"])
-    registers = warps * -(-block["registers_per_thread"] * sm["warp_size"] // sm["register_unit"]) * sm["register_unit"]
-    blocks = min(sm["max_blocks"], sm["max_warps"] // warps, sm["registers"] // registers)
-    if block["shared_bytes"]:
-        blocks = min(blocks, sm["shared_bytes"] // block["shared_bytes"])
-    return blocks * warps / sm["max_warps"]
+# -     blocks = min(sm["max_blocks"], sm["max_warps"] // warps)
+# +     blocks = min(sm["max_blocks"], sm["max_warps"] // warps, sm["registers"] // registers)
 
-# %% wrong: registers rounded for the block, not for the warp — says "handed out per warp"
-def occupancy(block, sm):
-    def round_up(amount, unit):
-        return -(-amount // unit) * unit
+# %% wrong: shared unit ignored — says "allocation units" — from "allocation units ignored"
+# -     registers = warps * block["registers_per_thread"] * sm["warp_size"]
+# +     registers = warps * -(-block["registers_per_thread"] * sm["warp_size"] // sm["register_unit"]) * sm["register_unit"]
 
-    warps = -(-block["threads"] // sm["warp_size"])
-    registers = round_up(warps * block["registers_per_thread"] * sm["warp_size"], sm["register_unit"])
-    shared_bytes = round_up(block["shared_bytes"], sm["shared_unit"])
-    blocks = min(sm["max_blocks"], sm["max_warps"] // warps, sm["registers"] // registers)
-    if shared_bytes:
-        blocks = min(blocks, sm["shared_bytes"] // shared_bytes)
-    return blocks * warps / sm["max_warps"]
+# %% wrong: registers rounded for the block, not for the warp — says "handed out per warp" — from "reference"
+# -     registers = warps * round_up(block["registers_per_thread"] * sm["warp_size"], sm["register_unit"])
+# +     registers = round_up(warps * block["registers_per_thread"] * sm["warp_size"], sm["register_unit"])
 
 # %% wrong: shared memory ignored — says "Shared memory is a limit too"
 def occupancy(block, sm):
@@ -149,44 +92,17 @@ def occupancy(block, sm):
     registers = warps * round_up(block["registers_per_thread"] * sm["warp_size"], sm["register_unit"])
     return min(sm["max_blocks"], sm["max_warps"] // warps, sm["registers"] // registers) * warps / sm["max_warps"]
 
-# %% wrong: places for warps ignored, so occupancy exceeds 1 — says "max_warps warps, no more"
-def occupancy(block, sm):
-    def round_up(amount, unit):
-        return -(-amount // unit) * unit
+# %% wrong: places for warps ignored, so occupancy exceeds 1 — says "max_warps warps, no more" — from "reference"
+# -     blocks = min(sm["max_blocks"], sm["max_warps"] // warps, sm["registers"] // registers)
+# +     blocks = min(sm["max_blocks"], sm["registers"] // registers)
 
-    warps = -(-block["threads"] // sm["warp_size"])
-    registers = warps * round_up(block["registers_per_thread"] * sm["warp_size"], sm["register_unit"])
-    shared_bytes = round_up(block["shared_bytes"], sm["shared_unit"])
-    blocks = min(sm["max_blocks"], sm["registers"] // registers)
-    if shared_bytes:
-        blocks = min(blocks, sm["shared_bytes"] // shared_bytes)
-    return blocks * warps / sm["max_warps"]
+# %% wrong: one block always fits — says "Not one block fits" — from "reference": "return blocks " → "return max(1, blocks) "
 
-# %% wrong: one block always fits — says "Not one block fits"
-def occupancy(block, sm):
-    def round_up(amount, unit):
-        return -(-amount // unit) * unit
-
-    warps = -(-block["threads"] // sm["warp_size"])
-    registers = warps * round_up(block["registers_per_thread"] * sm["warp_size"], sm["register_unit"])
-    shared_bytes = round_up(block["shared_bytes"], sm["shared_unit"])
-    blocks = min(sm["max_blocks"], sm["max_warps"] // warps, sm["registers"] // registers)
-    if shared_bytes:
-        blocks = min(blocks, sm["shared_bytes"] // shared_bytes)
-    return max(1, blocks) * warps / sm["max_warps"]
-
-# %% wrong: 32 threads make a warp everywhere — says "sm['warp_size']"
-def occupancy(block, sm):
-    def round_up(amount, unit):
-        return -(-amount // unit) * unit
-
-    warps = -(-block["threads"] // 32)
-    registers = warps * round_up(block["registers_per_thread"] * 32, sm["register_unit"])
-    shared_bytes = round_up(block["shared_bytes"], sm["shared_unit"])
-    blocks = min(sm["max_blocks"], sm["max_warps"] // warps, sm["registers"] // registers)
-    if shared_bytes:
-        blocks = min(blocks, sm["shared_bytes"] // shared_bytes)
-    return blocks * warps / sm["max_warps"]
+# %% wrong: 32 threads make a warp everywhere — says "sm['warp_size']" — from "reference"
+# -     warps = -(-block["threads"] // sm["warp_size"])
+# +     warps = -(-block["threads"] // 32)
+# -     registers = warps * round_up(block["registers_per_thread"] * sm["warp_size"], sm["register_unit"])
+# +     registers = warps * round_up(block["registers_per_thread"] * 32, sm["register_unit"])
 
 # %% wrong: a share of warps by registers only for a block without shared memory divides by zero — says "ZeroDivisionError"
 def occupancy(block, sm):
@@ -194,18 +110,7 @@ def occupancy(block, sm):
     shared_bytes = -(-block["shared_bytes"] // sm["shared_unit"]) * sm["shared_unit"]
     return min(sm["max_blocks"], sm["max_warps"] // warps, sm["shared_bytes"] // shared_bytes) * warps / sm["max_warps"]
 
-# %% wrong: percent — says "you returned 100"
-def occupancy(block, sm):
-    def round_up(amount, unit):
-        return -(-amount // unit) * unit
-
-    warps = -(-block["threads"] // sm["warp_size"])
-    registers = warps * round_up(block["registers_per_thread"] * sm["warp_size"], sm["register_unit"])
-    shared_bytes = round_up(block["shared_bytes"], sm["shared_unit"])
-    blocks = min(sm["max_blocks"], sm["max_warps"] // warps, sm["registers"] // registers)
-    if shared_bytes:
-        blocks = min(blocks, sm["shared_bytes"] // shared_bytes)
-    return 100 * blocks * warps / sm["max_warps"]
+# %% wrong: percent — says "you returned 100" — from "reference": "return blocks" → "return 100 * blocks"
 
 # %% wrong: blocks that fit, not warps — says "you returned 8"
 def occupancy(block, sm):

@@ -28,9 +28,7 @@ def offload_pays(bytes_in, bytes_out, flops, link_gbs, cpu_gflops, gpu_gflops, l
 def offload_pays(bytes_in, bytes_out, flops, link_gbs, cpu_gflops, gpu_gflops, launch_us):
     return (bytes_in + bytes_out) / (link_gbs * 1e9) + flops / (gpu_gflops * 1e9) < flops / (cpu_gflops * 1e9)
 
-# %% wrong: forgets the way in — says "copy in"
-def offload_pays(bytes_in, bytes_out, flops, link_gbs, cpu_gflops, gpu_gflops, launch_us):
-    return bytes_out / (link_gbs * 1e9) + launch_us * 1e-6 + flops / (gpu_gflops * 1e9) < flops / (cpu_gflops * 1e9)
+# %% wrong: forgets the way in — says "copy in" — from "forgets the way back": " bytes_in" → " bytes_out"
 
 # %% wrong: the GPU computes in no time — says "its compute is missing"
 def offload_pays(bytes_in, bytes_out, flops, link_gbs, cpu_gflops, gpu_gflops, launch_us):
@@ -41,24 +39,15 @@ def offload_pays(bytes_in, bytes_out, flops, link_gbs, cpu_gflops, gpu_gflops, l
     link = link_gbs * 1e9
     return max(bytes_in / link, launch_us * 1e-6, flops / (gpu_gflops * 1e9), bytes_out / link) < flops / (cpu_gflops * 1e9)
 
-# %% wrong: both directions at once — says "both copies count"
-def offload_pays(bytes_in, bytes_out, flops, link_gbs, cpu_gflops, gpu_gflops, launch_us):
-    travel = max(bytes_in, bytes_out) / (link_gbs * 1e9)
-    return travel + launch_us * 1e-6 + flops / (gpu_gflops * 1e9) < flops / (cpu_gflops * 1e9)
+# %% wrong: both directions at once — says "both copies count" — from "reference": "(bytes_in +" → "max(bytes_in,"
 
-# %% wrong: microseconds taken for milliseconds — says "units"
-def offload_pays(bytes_in, bytes_out, flops, link_gbs, cpu_gflops, gpu_gflops, launch_us):
-    travel = (bytes_in + bytes_out) / (link_gbs * 1e9)
-    return travel + launch_us * 1e-3 + flops / (gpu_gflops * 1e9) < flops / (cpu_gflops * 1e9)
+# %% wrong: microseconds taken for milliseconds — says "units" — from "reference": "6" → "3"
 
 # %% wrong: no units at all — says "units"
 def offload_pays(bytes_in, bytes_out, flops, link_gbs, cpu_gflops, gpu_gflops, launch_us):
     return bytes_in / link_gbs + launch_us + flops / gpu_gflops + bytes_out / link_gbs < flops / cpu_gflops / 1e9
 
-# %% wrong: a tie counts as a win — says "ties are no"
-def offload_pays(bytes_in, bytes_out, flops, link_gbs, cpu_gflops, gpu_gflops, launch_us):
-    travel = (bytes_in + bytes_out) / (link_gbs * 1e9)
-    return travel + launch_us * 1e-6 + flops / (gpu_gflops * 1e9) <= flops / (cpu_gflops * 1e9)
+# %% wrong: a tie counts as a win — says "ties are no" — from "reference": " < flops" → " <= flops"
 
 # %% wrong: a word for a bool — says "str"
 def offload_pays(bytes_in, bytes_out, flops, link_gbs, cpu_gflops, gpu_gflops, launch_us):

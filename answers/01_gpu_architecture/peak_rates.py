@@ -35,35 +35,23 @@ def peak_rates(gpu):
     tflops = gpu["sm_count"] * gpu["fp32_lanes_per_sm"] * 2 * gpu["boost_mhz"] / 1e12
     return {"fp32_tflops": tflops, "bandwidth_gbs": gpu["memory_bus_bits"] * gpu["memory_gbps_per_pin"] / 8}
 
-# %% wrong: MHz taken for GHz — says "boost_mhz is in MHz"
-def peak_rates(gpu):
-    tflops = gpu["sm_count"] * gpu["fp32_lanes_per_sm"] * 2 * gpu["boost_mhz"] * 1e9 / 1e12
-    return {"fp32_tflops": tflops, "bandwidth_gbs": gpu["memory_bus_bits"] * gpu["memory_gbps_per_pin"] / 8}
+# %% wrong: MHz taken for GHz — says "boost_mhz is in MHz" — from "MHz for Hz": `"] / 1e12` → `"] * 1e9 / 1e12`
 
 # %% wrong: GFLOPS instead of TFLOPS — says "a tera is a million millions"
 def peak_rates(gpu):
     gflops = gpu["sm_count"] * gpu["fp32_lanes_per_sm"] * 2 * gpu["boost_mhz"] * 1e6 / 1e9
     return {"fp32_tflops": gflops, "bandwidth_gbs": gpu["memory_bus_bits"] * gpu["memory_gbps_per_pin"] / 8}
 
-# %% wrong: no factor 2 and bits for bytes — says "divide by 8"
-def peak_rates(gpu):
-    tflops = gpu["sm_count"] * gpu["fp32_lanes_per_sm"] * gpu["boost_mhz"] * 1e6 / 1e12
-    return {"fp32_tflops": tflops, "bandwidth_gbs": gpu["memory_bus_bits"] * gpu["memory_gbps_per_pin"]}
+# %% wrong: no factor 2 and bits for bytes — says "divide by 8" — from "bits for bytes": "2 * " → ""
 
-# %% wrong: no factor 2 and MHz for Hz — says "two operations"
-def peak_rates(gpu):
-    tflops = gpu["sm_count"] * gpu["fp32_lanes_per_sm"] * gpu["boost_mhz"] / 1e12
-    return {"fp32_tflops": tflops, "bandwidth_gbs": gpu["memory_bus_bits"] * gpu["memory_gbps_per_pin"] / 8}
+# %% wrong: no factor 2 and MHz for Hz — says "two operations" — from "MHz for Hz": "2 * " → ""
 
 # %% wrong: bytes per second — says "GB/s is asked for"
 def peak_rates(gpu):
     tflops = gpu["sm_count"] * gpu["fp32_lanes_per_sm"] * 2 * gpu["boost_mhz"] * 1e6 / 1e12
     return {"fp32_tflops": tflops, "bandwidth_gbs": gpu["memory_bus_bits"] * gpu["memory_gbps_per_pin"] / 8 * 1e9}
 
-# %% wrong: binary giga — says "you returned"
-def peak_rates(gpu):
-    tflops = gpu["sm_count"] * gpu["fp32_lanes_per_sm"] * 2 * gpu["boost_mhz"] * 1e6 / 1e12
-    return {"fp32_tflops": tflops, "bandwidth_gbs": gpu["memory_bus_bits"] * gpu["memory_gbps_per_pin"] * 1e9 / 8 / 2**30}
+# %% wrong: binary giga — says "you returned" — from "bits for bytes": `memory_gbps_per_pin"]}` → `memory_gbps_per_pin"] * 1e9 / 8 / 2**30}`
 
 # %% wrong: looks it up, so a made-up GPU has none — says "KeyError"
 def peak_rates(gpu):

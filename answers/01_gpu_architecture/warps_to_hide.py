@@ -5,14 +5,11 @@ import math
 def warps_to_hide(latency_ns, bandwidth_gbs, bytes_per_request, sm_count):
     return math.ceil(latency_ns * bandwidth_gbs / (bytes_per_request * sm_count))
 
-# %% right: in seconds and bytes
-import math
-
-
-def warps_to_hide(latency_ns, bandwidth_gbs, bytes_per_request, sm_count):
-    in_flight = latency_ns * 1e-9 * bandwidth_gbs * 1e9
-    requests = in_flight / bytes_per_request
-    return math.ceil(requests / sm_count)
+# %% right: in seconds and bytes — from "reference"
+# -     return math.ceil(latency_ns * bandwidth_gbs / (bytes_per_request * sm_count))
+# +     in_flight = latency_ns * 1e-9 * bandwidth_gbs * 1e9
+# +     requests = in_flight / bytes_per_request
+# +     return math.ceil(requests / sm_count)
 
 # %% right: counts up
 def warps_to_hide(latency_ns, bandwidth_gbs, bytes_per_request, sm_count):
@@ -28,60 +25,31 @@ from fractions import Fraction
 def warps_to_hide(latency_ns, bandwidth_gbs, bytes_per_request, sm_count):
     return -int(-(Fraction(latency_ns) * Fraction(bandwidth_gbs)) // (bytes_per_request * sm_count))
 
-# %% wrong: not divided by SMs — says "SMs share"
-import math
-
-
-def warps_to_hide(latency_ns, bandwidth_gbs, bytes_per_request, sm_count):
-    return math.ceil(latency_ns * bandwidth_gbs / bytes_per_request)
+# %% wrong: not divided by SMs — says "SMs share" — from "reference": "(bytes_per_request * sm_count)" → "bytes_per_request"
 
 # %% wrong: floor for ceiling — says "round up"
 def warps_to_hide(latency_ns, bandwidth_gbs, bytes_per_request, sm_count):
     return int(latency_ns * bandwidth_gbs / (bytes_per_request * sm_count))
 
-# %% wrong: floor division of whole numbers only — says "round up"
-def warps_to_hide(latency_ns, bandwidth_gbs, bytes_per_request, sm_count):
-    return int(latency_ns * bandwidth_gbs // (bytes_per_request * sm_count))
+# %% wrong: floor division of whole numbers only — says "round up" — from "floor for ceiling": "bandwidth_gbs / (" → "bandwidth_gbs // ("
 
-# %% wrong: to the nearest — says "round up"
-def warps_to_hide(latency_ns, bandwidth_gbs, bytes_per_request, sm_count):
-    return round(latency_ns * bandwidth_gbs / (bytes_per_request * sm_count))
+# %% wrong: to the nearest — says "round up" — from "floor for ceiling": "int" → "round"
 
-# %% wrong: floor plus one — says "stays as it is"
-def warps_to_hide(latency_ns, bandwidth_gbs, bytes_per_request, sm_count):
-    return int(latency_ns * bandwidth_gbs / (bytes_per_request * sm_count)) + 1
+# %% wrong: floor plus one — says "stays as it is" — from "floor for ceiling": "sm_count))" → "sm_count)) + 1"
 
-# %% wrong: bytes taken for requests — says "bytes_per_request"
-import math
+# %% wrong: bytes taken for requests — says "bytes_per_request" — from "reference": "(bytes_per_request * sm_count)" → "sm_count"
 
+# %% wrong: divides by the 32 lanes as well — says "one request" — from "reference": " sm_count))" → " sm_count * 32))"
 
-def warps_to_hide(latency_ns, bandwidth_gbs, bytes_per_request, sm_count):
-    return math.ceil(latency_ns * bandwidth_gbs / sm_count)
-
-# %% wrong: divides by the 32 lanes as well — says "one request"
-import math
-
-
-def warps_to_hide(latency_ns, bandwidth_gbs, bytes_per_request, sm_count):
-    return math.ceil(latency_ns * bandwidth_gbs / (bytes_per_request * sm_count * 32))
-
-# %% wrong: each lane its own request — says "one request"
-import math
-
-
-def warps_to_hide(latency_ns, bandwidth_gbs, bytes_per_request, sm_count):
-    return math.ceil(latency_ns * bandwidth_gbs / (bytes_per_request / 32 * sm_count))
+# %% wrong: each lane its own request — says "one request" — from "reference": "bytes_per_request *" → "bytes_per_request / 32 *"
 
 # %% wrong: not rounded at all — says "expected 38"
 def warps_to_hide(latency_ns, bandwidth_gbs, bytes_per_request, sm_count):
     return latency_ns * bandwidth_gbs / (bytes_per_request * sm_count)
 
-# %% wrong: never more than fit — says "expected"
-import math
-
-
-def warps_to_hide(latency_ns, bandwidth_gbs, bytes_per_request, sm_count):
-    return min(64, math.ceil(latency_ns * bandwidth_gbs / (bytes_per_request * sm_count)))
+# %% wrong: never more than fit — says "expected" — from "reference"
+# -     return math.ceil(latency_ns * bandwidth_gbs / (bytes_per_request * sm_count))
+# +     return min(64, math.ceil(latency_ns * bandwidth_gbs / (bytes_per_request * sm_count)))
 
 # %% wrong: returns None — says "None"
 def warps_to_hide(latency_ns, bandwidth_gbs, bytes_per_request, sm_count):

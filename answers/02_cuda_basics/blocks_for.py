@@ -22,40 +22,25 @@ def blocks_for(n, threads_per_block):
 def blocks_for(n, threads_per_block):
     return n // threads_per_block
 
-# %% wrong: one too many at multiples — says "one block too many"
-def blocks_for(n, threads_per_block):
-    return n // threads_per_block + 1
+# %% wrong: one too many at multiples — says "one block too many" — from "floor": "/ threads_per_block" → "/ threads_per_block + 1"
 
 # %% wrong: at least one block, even for nothing — says "no elements need no block"
 def blocks_for(n, threads_per_block):
     return max(1, -(-n // threads_per_block))
 
-# %% wrong: rounds to the nearest — says "rounded"
-def blocks_for(n, threads_per_block):
-    return round(n / threads_per_block)
+# %% wrong: rounds to the nearest — says "rounded" — from "floor": "n // threads_per_block" → "round(n / threads_per_block)"
 
-# %% wrong: the threads instead of the blocks — says "you returned 1024, expected 8"
-def blocks_for(n, threads_per_block):
-    return -(-n // threads_per_block) * threads_per_block
+# %% wrong: the threads instead of the blocks — says "you returned 1024, expected 8" — from "floor": "n //" → "-(-n // threads_per_block) *"
 
 # %% wrong: divides the wrong way round — says "you returned 1, expected 8"
 def blocks_for(n, threads_per_block):
     return -(-threads_per_block // n) if n else 0
 
-# %% wrong: a float — says "expected an int"
-import numpy as np
+# %% wrong: a float — says "expected an int" — from "NumPy's ceiling, as an int": "np.int64" → "float"
 
+# %% wrong: true division — says "you returned 7.8125" — from "reference": "(n + threads_per_block - 1) /" → "n "
 
-def blocks_for(n, threads_per_block):
-    return float(np.ceil(n / threads_per_block))
-
-# %% wrong: true division — says "you returned 7.8125"
-def blocks_for(n, threads_per_block):
-    return n / threads_per_block
-
-# %% wrong: adds a whole block before dividing — says "one block too many"
-def blocks_for(n, threads_per_block):
-    return (n + threads_per_block) // threads_per_block
+# %% wrong: adds a whole block before dividing — says "one block too many" — from "reference": " - 1" → ""
 
 # %% wrong: prints instead of returning — says "is there a return statement"
 def blocks_for(n, threads_per_block):

@@ -33,10 +33,7 @@ def grid_for(shape, block):
     rows, columns = shape
     return (columns // block[0], rows // block[1])
 
-# %% wrong: one too many at multiples — says "one block too many"
-def grid_for(shape, block):
-    rows, columns = shape
-    return (columns // block[0] + 1, rows // block[1] + 1)
+# %% wrong: one too many at multiples — says "one block too many" — from "floor": ", rows // block[1]" → " + 1, rows // block[1] + 1"
 
 # %% wrong: threads instead of blocks — says "threads, not blocks"
 def grid_for(shape, block):
@@ -48,23 +45,14 @@ def grid_for(shape, block):
     rows, columns = shape
     return -(-columns // 32) * -(-rows // 8) // 16
 
-# %% wrong: rounds up only along x — says "you returned (32, 12)"
-def grid_for(shape, block):
-    rows, columns = shape
-    return (-(-columns // block[0]), rows // block[1])
+# %% wrong: rounds up only along x — says "you returned (32, 12)" — from "reference": "-(-rows // block[1])" → "rows // block[1]"
 
-# %% wrong: floats — says "32.0"
-import numpy as np
+# %% wrong: floats — says "32.0" — from "NumPy, as a list of ints"
+# -     return np.ceil(np.array(shape)[::-1] / np.array(block)).astype(int).tolist()
+# +     rows, columns = shape
+# +     return (float(np.ceil(columns / block[0])), float(np.ceil(rows / block[1])))
 
-
-def grid_for(shape, block):
-    rows, columns = shape
-    return (float(np.ceil(columns / block[0])), float(np.ceil(rows / block[1])))
-
-# %% wrong: prints instead of returning — says "is there a return statement"
-def grid_for(shape, block):
-    rows, columns = shape
-    print(-(-columns // block[0]), -(-rows // block[1]))
+# %% wrong: prints instead of returning — says "is there a return statement" — from "reference": "return " → "print"
 
 # %% hostile: a tuple equal to everything — earns 0
 class Anything(tuple):

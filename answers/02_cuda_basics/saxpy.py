@@ -16,24 +16,17 @@ def saxpy(alpha, x, y):
     saxpy_kernel[8, 128](np.float32(alpha), x, y, out)
     return out
 
-# %% right: a while loop, the stride from its parts, alpha left as it is
-from numba import cuda
+# %% right: a while loop, the stride from its parts, alpha left as it is — from "reference"
+# - import numpy as np
 
-from gpulab import empty
+# -     for i in range(cuda.grid(1), out.size, cuda.gridsize(1)):
+# +     i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
+# +     while i < x.shape[0]:
+#           out[i] = alpha * x[i] + y[i]
+# +         i += cuda.gridDim.x * cuda.blockDim.x
 
-
-@cuda.jit
-def saxpy_kernel(alpha, x, y, out):
-    i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
-    while i < x.shape[0]:
-        out[i] = alpha * x[i] + y[i]
-        i += cuda.gridDim.x * cuda.blockDim.x
-
-
-def saxpy(alpha, x, y):
-    out = empty(len(x), "float32")
-    saxpy_kernel[(8,), (128,)](alpha, x, y, out)
-    return out
+# -     saxpy_kernel[8, 128](np.float32(alpha), x, y, out)
+# +     saxpy_kernel[(8,), (128,)](alpha, x, y, out)
 
 # %% right: from the end to the beginning, with a device function
 from numba import cuda, float32
@@ -78,145 +71,46 @@ def saxpy(alpha, x, y):
     saxpy_kernel[8, 128](alpha, x, y, out)
     return out
 
-# %% wrong: one element per thread, no guard — says "out of bounds"
-from numba import cuda
+# %% wrong: one element per thread, no guard — says "out of bounds" — from "one element per thread"
+# -     if i < out.size:
+# -         out[i] = alpha * x[i] + y[i]
+# +     out[i] = alpha * x[i] + y[i]
 
-from gpulab import empty
+# %% wrong: as many blocks as elements need — says "expected 8 × 128" — from "one element per thread": "[8" → "[-(-len(x) // 128)"
 
+# %% wrong: 128 blocks of 8 threads — says "expected 8 × 128" — from "reference"
+# - import numpy as np
 
-@cuda.jit
-def saxpy_kernel(alpha, x, y, out):
-    i = cuda.grid(1)
-    out[i] = alpha * x[i] + y[i]
+# -     saxpy_kernel[8, 128](np.float32(alpha), x, y, out)
+# +     saxpy_kernel[128, 8](alpha, x, y, out)
 
+# %% wrong: blockDim.x for gridDim.x in the stride — says "with blockdim.x for griddim.x" — from "one element per thread"
+# -     i = cuda.grid(1)
+# -     if i < out.size:
+# +     start = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
+# +     for i in range(start, out.size, cuda.blockDim.x * cuda.blockDim.x):
 
-def saxpy(alpha, x, y):
-    out = empty(len(x), "float32")
-    saxpy_kernel[8, 128](alpha, x, y, out)
-    return out
+# %% wrong: stride of one block — says "is the stride blockdim.x" — from "one element per thread"
+# +     for i in range(cuda.grid(1), out.size, cuda.blockDim.x):
+# -     i = cuda.grid(1)
+# -     if i < out.size:
 
-# %% wrong: as many blocks as elements need — says "expected 8 × 128"
-from numba import cuda
+# %% wrong: stride of the number of blocks — says "is the stride griddim.x" — from "one element per thread"
+# +     for i in range(cuda.grid(1), out.size, cuda.gridDim.x):
+# -     i = cuda.grid(1)
+# -     if i < out.size:
 
-from gpulab import empty
+# %% wrong: starts at threadIdx, every block does everything — says "each element once" — from "one element per thread"
+# +     for i in range(cuda.threadIdx.x, out.size, cuda.blockDim.x):
+# -     i = cuda.grid(1)
+# -     if i < out.size:
 
-
-@cuda.jit
-def saxpy_kernel(alpha, x, y, out):
-    i = cuda.grid(1)
-    if i < out.size:
-        out[i] = alpha * x[i] + y[i]
-
-
-def saxpy(alpha, x, y):
-    out = empty(len(x), "float32")
-    saxpy_kernel[-(-len(x) // 128), 128](alpha, x, y, out)
-    return out
-
-# %% wrong: 128 blocks of 8 threads — says "expected 8 × 128"
-from numba import cuda
-
-from gpulab import empty
-
-
-@cuda.jit
-def saxpy_kernel(alpha, x, y, out):
-    for i in range(cuda.grid(1), out.size, cuda.gridsize(1)):
-        out[i] = alpha * x[i] + y[i]
-
-
-def saxpy(alpha, x, y):
-    out = empty(len(x), "float32")
-    saxpy_kernel[128, 8](alpha, x, y, out)
-    return out
-
-# %% wrong: blockDim.x for gridDim.x in the stride — says "with blockdim.x for griddim.x"
-from numba import cuda
-
-from gpulab import empty
-
-
-@cuda.jit
-def saxpy_kernel(alpha, x, y, out):
-    start = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
-    for i in range(start, out.size, cuda.blockDim.x * cuda.blockDim.x):
-        out[i] = alpha * x[i] + y[i]
-
-
-def saxpy(alpha, x, y):
-    out = empty(len(x), "float32")
-    saxpy_kernel[8, 128](alpha, x, y, out)
-    return out
-
-# %% wrong: stride of one block — says "is the stride blockdim.x"
-from numba import cuda
-
-from gpulab import empty
-
-
-@cuda.jit
-def saxpy_kernel(alpha, x, y, out):
-    for i in range(cuda.grid(1), out.size, cuda.blockDim.x):
-        out[i] = alpha * x[i] + y[i]
-
-
-def saxpy(alpha, x, y):
-    out = empty(len(x), "float32")
-    saxpy_kernel[8, 128](alpha, x, y, out)
-    return out
-
-# %% wrong: stride of the number of blocks — says "is the stride griddim.x"
-from numba import cuda
-
-from gpulab import empty
-
-
-@cuda.jit
-def saxpy_kernel(alpha, x, y, out):
-    for i in range(cuda.grid(1), out.size, cuda.gridDim.x):
-        out[i] = alpha * x[i] + y[i]
-
-
-def saxpy(alpha, x, y):
-    out = empty(len(x), "float32")
-    saxpy_kernel[8, 128](alpha, x, y, out)
-    return out
-
-# %% wrong: starts at threadIdx, every block does everything — says "each element once"
-from numba import cuda
-
-from gpulab import empty
-
-
-@cuda.jit
-def saxpy_kernel(alpha, x, y, out):
-    for i in range(cuda.threadIdx.x, out.size, cuda.blockDim.x):
-        out[i] = alpha * x[i] + y[i]
-
-
-def saxpy(alpha, x, y):
-    out = empty(len(x), "float32")
-    saxpy_kernel[8, 128](alpha, x, y, out)
-    return out
-
-# %% wrong: every thread walks through a piece of its own — says "a piece of its own"
-from numba import cuda
-
-from gpulab import empty
-
-
-@cuda.jit
-def saxpy_kernel(alpha, x, y, out):
-    piece = (out.size + cuda.gridsize(1) - 1) // cuda.gridsize(1)
-    first = cuda.grid(1) * piece
-    for i in range(first, min(first + piece, out.size)):
-        out[i] = alpha * x[i] + y[i]
-
-
-def saxpy(alpha, x, y):
-    out = empty(len(x), "float32")
-    saxpy_kernel[8, 128](alpha, x, y, out)
-    return out
+# %% wrong: every thread walks through a piece of its own — says "a piece of its own" — from "one element per thread"
+# +     piece = (out.size + cuda.gridsize(1) - 1) // cuda.gridsize(1)
+# -     i = cuda.grid(1)
+# +     first = cuda.grid(1) * piece
+# -     if i < out.size:
+# +     for i in range(first, min(first + piece, out.size)):
 
 # %% wrong: stops one early — says "elements differ"
 from numba import cuda
@@ -235,124 +129,47 @@ def saxpy(alpha, x, y):
     saxpy_kernel[8, 128](alpha, x, y, out)
     return out
 
-# %% wrong: runs one too far — says "out of bounds"
-from numba import cuda
+# %% wrong: runs one too far — says "out of bounds" — from "stops one early": "size - " → "size + "
 
-from gpulab import empty
+# %% wrong: the index is an int16 and overflows — says "x[-32768] is out of bounds" — from "stops one early"
+# - from numba import cuda
+# + from numba import cuda, int16
 
+# -     for i in range(cuda.grid(1), out.size - 1, cuda.gridsize(1)):
+# +     i = int16(cuda.grid(1))
+# +     while i < out.size:
+#           out[i] = alpha * x[i] + y[i]
+# +         i = int16(i + cuda.gridsize(1))
 
-@cuda.jit
-def saxpy_kernel(alpha, x, y, out):
-    for i in range(cuda.grid(1), out.size + 1, cuda.gridsize(1)):
-        out[i] = alpha * x[i] + y[i]
+# %% wrong: float64 result — says "float32 in, float32 out" — from "stops one early": " - 1" → "", "float32" → "float64"
 
+# %% wrong: alpha belongs to y — says "elements differ" — from "stops one early"
+# -     for i in range(cuda.grid(1), out.size - 1, cuda.gridsize(1)):
+# +     for i in range(cuda.grid(1), out.size, cuda.gridsize(1)):
+# -         out[i] = alpha * x[i] + y[i]
+# +         out[i] = x[i] + alpha * y[i]
 
-def saxpy(alpha, x, y):
-    out = empty(len(x), "float32")
-    saxpy_kernel[8, 128](alpha, x, y, out)
-    return out
+# %% wrong: alpha as an integer — says "elements differ" — from "stops one early": " - 1" → "", "](alpha," → "](int(alpha),"
 
-# %% wrong: the index is an int16 and overflows — says "x[-32768] is out of bounds"
-from numba import cuda, int16
+# %% wrong: result in y — says "changed an argument" — from "stops one early"
+# - def saxpy_kernel(alpha, x, y, out):
+# + def saxpy_kernel(alpha, x, y):
+# -     for i in range(cuda.grid(1), out.size - 1, cuda.gridsize(1)):
+# +     for i in range(cuda.grid(1), y.size, cuda.gridsize(1)):
+# -         out[i] = alpha * x[i] + y[i]
+# +         y[i] = alpha * x[i] + y[i]
 
-from gpulab import empty
+# -     out = empty(len(x), "float32")
+# -     saxpy_kernel[8, 128](alpha, x, y, out)
+# +     saxpy_kernel[8, 128](alpha, x, y)
+# -     return out
+# +     return y
 
+# %% wrong: no return — says "is there a return statement" — from "stops one early"
+# -     for i in range(cuda.grid(1), out.size - 1, cuda.gridsize(1)):
+# +     for i in range(cuda.grid(1), out.size, cuda.gridsize(1)):
 
-@cuda.jit
-def saxpy_kernel(alpha, x, y, out):
-    i = int16(cuda.grid(1))
-    while i < out.size:
-        out[i] = alpha * x[i] + y[i]
-        i = int16(i + cuda.gridsize(1))
-
-
-def saxpy(alpha, x, y):
-    out = empty(len(x), "float32")
-    saxpy_kernel[8, 128](alpha, x, y, out)
-    return out
-
-# %% wrong: float64 result — says "float32 in, float32 out"
-from numba import cuda
-
-from gpulab import empty
-
-
-@cuda.jit
-def saxpy_kernel(alpha, x, y, out):
-    for i in range(cuda.grid(1), out.size, cuda.gridsize(1)):
-        out[i] = alpha * x[i] + y[i]
-
-
-def saxpy(alpha, x, y):
-    out = empty(len(x), "float64")
-    saxpy_kernel[8, 128](alpha, x, y, out)
-    return out
-
-# %% wrong: alpha belongs to y — says "elements differ"
-from numba import cuda
-
-from gpulab import empty
-
-
-@cuda.jit
-def saxpy_kernel(alpha, x, y, out):
-    for i in range(cuda.grid(1), out.size, cuda.gridsize(1)):
-        out[i] = x[i] + alpha * y[i]
-
-
-def saxpy(alpha, x, y):
-    out = empty(len(x), "float32")
-    saxpy_kernel[8, 128](alpha, x, y, out)
-    return out
-
-# %% wrong: alpha as an integer — says "elements differ"
-from numba import cuda
-
-from gpulab import empty
-
-
-@cuda.jit
-def saxpy_kernel(alpha, x, y, out):
-    for i in range(cuda.grid(1), out.size, cuda.gridsize(1)):
-        out[i] = alpha * x[i] + y[i]
-
-
-def saxpy(alpha, x, y):
-    out = empty(len(x), "float32")
-    saxpy_kernel[8, 128](int(alpha), x, y, out)
-    return out
-
-# %% wrong: result in y — says "changed an argument"
-from numba import cuda
-
-from gpulab import empty
-
-
-@cuda.jit
-def saxpy_kernel(alpha, x, y):
-    for i in range(cuda.grid(1), y.size, cuda.gridsize(1)):
-        y[i] = alpha * x[i] + y[i]
-
-
-def saxpy(alpha, x, y):
-    saxpy_kernel[8, 128](alpha, x, y)
-    return y
-
-# %% wrong: no return — says "is there a return statement"
-from numba import cuda
-
-from gpulab import empty
-
-
-@cuda.jit
-def saxpy_kernel(alpha, x, y, out):
-    for i in range(cuda.grid(1), out.size, cuda.gridsize(1)):
-        out[i] = alpha * x[i] + y[i]
-
-
-def saxpy(alpha, x, y):
-    out = empty(len(x), "float32")
-    saxpy_kernel[8, 128](alpha, x, y, out)
+# -     return out
 
 # %% wrong: on the host — says "no kernel"
 import numpy as np
@@ -361,24 +178,15 @@ import numpy as np
 def saxpy(alpha, x, y):
     return np.float32(alpha) * x + y
 
-# %% wrong: one launch for every 1024 elements — says "expected 8 × 128 once"
-from numba import cuda
+# %% wrong: one launch for every 1024 elements — says "expected 8 × 128 once" — from "one element per thread"
+# - def saxpy_kernel(alpha, x, y, out):
+# + def saxpy_kernel(alpha, x, y, out, first):
+# -     i = cuda.grid(1)
+# +     i = first + cuda.grid(1)
 
-from gpulab import empty
-
-
-@cuda.jit
-def saxpy_kernel(alpha, x, y, out, first):
-    i = first + cuda.grid(1)
-    if i < out.size:
-        out[i] = alpha * x[i] + y[i]
-
-
-def saxpy(alpha, x, y):
-    out = empty(len(x), "float32")
-    for first in range(0, len(x), 1024):
-        saxpy_kernel[8, 128](alpha, x, y, out, first)
-    return out
+# +     for first in range(0, len(x), 1024):
+# -     saxpy_kernel[8, 128](alpha, x, y, out)
+# +         saxpy_kernel[8, 128](alpha, x, y, out, first)
 
 # %% hostile: an array that is equal to everything — earns 0
 import numpy as np

@@ -17,331 +17,119 @@ def scale_rows(matrix, factors):
     scale_rows_kernel[(-(-columns // 32), -(-rows // 8)), (32, 8)](matrix, factors, out)
     return out
 
-# %% right: a block for each row, its threads side by side
-from numba import cuda
+# %% right: a block for each row, its threads side by side — from "reference"
+# -     column, row = cuda.grid(2)
+# -     if row < out.shape[0] and column < out.shape[1]:
+# +     row = cuda.blockIdx.x
+# +     factor = factors[row]
+# +     for column in range(cuda.threadIdx.x, matrix.shape[1], cuda.blockDim.x):
+# -         out[row, column] = matrix[row, column] * factors[row]
+# +         out[row, column] = factor * matrix[row, column]
+
+# -     scale_rows_kernel[(-(-columns // 32), -(-rows // 8)), (32, 8)](matrix, factors, out)
+# +     scale_rows_kernel[rows, 64](matrix, factors, out)
+
+# %% right: flat, one dimension — from "reference"
+# -     column, row = cuda.grid(2)
+# -     if row < out.shape[0] and column < out.shape[1]:
+# -         out[row, column] = matrix[row, column] * factors[row]
+# +     i = cuda.grid(1)
+# +     columns = matrix.shape[1]
+# +     if i < matrix.shape[0] * columns:
+# +         out[i // columns, i % columns] = matrix[i // columns, i % columns] * factors[i // columns]
+
+# -     scale_rows_kernel[(-(-columns // 32), -(-rows // 8)), (32, 8)](matrix, factors, out)
+# +     scale_rows_kernel[(rows * columns + 255) // 256, 256](matrix, factors, out)
+
+# %% right: square blocks, two rows a warp — from "reference"
+# -     scale_rows_kernel[(-(-columns // 32), -(-rows // 8)), (32, 8)](matrix, factors, out)
+# +     scale_rows_kernel[((columns + 15) // 16, (rows + 15) // 16), (16, 16)](matrix, factors, out)
+
+# %% right: each thread walks down its column — from "reference"
+# -     column, row = cuda.grid(2)
+# +     column = cuda.grid(1)
+# -     if row < out.shape[0] and column < out.shape[1]:
+# +     if column < out.shape[1]:
+# +         for row in range(out.shape[0]):
+# -         out[row, column] = matrix[row, column] * factors[row]
+# +             out[row, column] = matrix[row, column] * factors[row]
+
+# -     scale_rows_kernel[(-(-columns // 32), -(-rows // 8)), (32, 8)](matrix, factors, out)
+# +     scale_rows_kernel[-(-columns // 128), 128](matrix, factors, out)
+
+# %% wrong: a thread walks along a row — says "a thread that walks along a row" — from "reference"
+# -     column, row = cuda.grid(2)
+# +     row = cuda.grid(1)
+# -     if row < out.shape[0] and column < out.shape[1]:
+# +     if row < out.shape[0]:
+# +         for column in range(out.shape[1]):
+# -         out[row, column] = matrix[row, column] * factors[row]
+# +             out[row, column] = matrix[row, column] * factors[row]
+
+# -     scale_rows_kernel[(-(-columns // 32), -(-rows // 8)), (32, 8)](matrix, factors, out)
+# +     scale_rows_kernel[-(-rows // 128), 128](matrix, factors, out)
+
+# %% wrong: x along the rows — says "neighbouring columns" — from "reference"
+# -     column, row = cuda.grid(2)
+# +     row, column = cuda.grid(2)
+
+# -     scale_rows_kernel[(-(-columns // 32), -(-rows // 8)), (32, 8)](matrix, factors, out)
+# +     scale_rows_kernel[(-(-rows // 32), -(-columns // 8)), (32, 8)](matrix, factors, out)
+
+# %% wrong: thin blocks, eight rows in a warp — says "expected at most 5" — from "reference"
+# -     scale_rows_kernel[(-(-columns // 32), -(-rows // 8)), (32, 8)](matrix, factors, out)
+# +     scale_rows_kernel[((columns + 3) // 4, (rows + 31) // 32), (4, 32)](matrix, factors, out)
+
+# %% wrong: every thread takes eight neighbours — says "expected at most 5" — from "reference"
+# -     if row < out.shape[0] and column < out.shape[1]:
+# +     if row < out.shape[0]:
+# +         for k in range(8 * column, min(8 * column + 8, out.shape[1])):
+# -         out[row, column] = matrix[row, column] * factors[row]
+# +             out[row, k] = matrix[row, k] * factors[row]
+
+# -     scale_rows_kernel[(-(-columns // 32), -(-rows // 8)), (32, 8)](matrix, factors, out)
+# +     scale_rows_kernel[(-(-columns // 256), -(-rows // 8)), (32, 8)](matrix, factors, out)
+
+# %% wrong: reads side by side, writes a row away — says "store of turned" — from "reference"
+# - def scale_rows_kernel(matrix, factors, out):
+# + def scale_rows_kernel(matrix, factors, turned):
+
+# -     if row < out.shape[0] and column < out.shape[1]:
+# +     if row < matrix.shape[0] and column < matrix.shape[1]:
+# -         out[row, column] = matrix[row, column] * factors[row]
+# +         turned[column, row] = matrix[row, column] * factors[row]
+
+# -     out = empty((rows, columns), "float32")
+# +     turned = empty((columns, rows), "float32")
+# -     scale_rows_kernel[(-(-columns // 32), -(-rows // 8)), (32, 8)](matrix, factors, out)
+# +     scale_rows_kernel[(-(-columns // 32), -(-rows // 8)), (32, 8)](matrix, factors, turned)
+# -     return out
+# +     return turned.T
+
+# %% wrong: the factor of the column — says "a factor for each column" — from "reference": "[row]" → "[column]"
+
+# %% wrong: x taken for the row in the kernel only — says "neighbouring columns" — from "reference": "column, row" → "row, column"
+
+# %% wrong: no guard — says "out of bounds" — from "reference"
+# -     if row < out.shape[0] and column < out.shape[1]:
+# -         out[row, column] = matrix[row, column] * factors[row]
+# +     out[row, column] = matrix[row, column] * factors[row]
+
+# %% wrong: grid rounded down — says "elements differ" — from "reference": "-(-columns // 32), -(-" → "max(1, columns // 32), max(1, "
+
+# %% wrong: adds the factor — says "elements differ" — from "reference": "] * factors" → "] + factors"
 
-from gpulab import empty
+# %% wrong: float64 result — says "float32 in, float32 out" — from "reference": "float32" → "float64"
 
+# %% wrong: no return — says "is there a return statement" — from "reference"
+# -     return out
 
-@cuda.jit
-def scale_rows_kernel(matrix, factors, out):
-    row = cuda.blockIdx.x
-    factor = factors[row]
-    for column in range(cuda.threadIdx.x, matrix.shape[1], cuda.blockDim.x):
-        out[row, column] = factor * matrix[row, column]
+# %% wrong: into its argument — says "changed an argument" — from "reference"
+# -         out[row, column] = matrix[row, column] * factors[row]
+# +         matrix[row, column] = matrix[row, column] * factors[row]
 
-
-def scale_rows(matrix, factors):
-    rows, columns = matrix.shape
-    out = empty((rows, columns), "float32")
-    scale_rows_kernel[rows, 64](matrix, factors, out)
-    return out
-
-# %% right: flat, one dimension
-from numba import cuda
-
-from gpulab import empty
-
-
-@cuda.jit
-def scale_rows_kernel(matrix, factors, out):
-    i = cuda.grid(1)
-    columns = matrix.shape[1]
-    if i < matrix.shape[0] * columns:
-        out[i // columns, i % columns] = matrix[i // columns, i % columns] * factors[i // columns]
-
-
-def scale_rows(matrix, factors):
-    rows, columns = matrix.shape
-    out = empty((rows, columns), "float32")
-    scale_rows_kernel[(rows * columns + 255) // 256, 256](matrix, factors, out)
-    return out
-
-# %% right: square blocks, two rows a warp
-from numba import cuda
-
-from gpulab import empty
-
-
-@cuda.jit
-def scale_rows_kernel(matrix, factors, out):
-    column, row = cuda.grid(2)
-    if row < out.shape[0] and column < out.shape[1]:
-        out[row, column] = matrix[row, column] * factors[row]
-
-
-def scale_rows(matrix, factors):
-    rows, columns = matrix.shape
-    out = empty((rows, columns), "float32")
-    scale_rows_kernel[((columns + 15) // 16, (rows + 15) // 16), (16, 16)](matrix, factors, out)
-    return out
-
-# %% right: each thread walks down its column
-from numba import cuda
-
-from gpulab import empty
-
-
-@cuda.jit
-def scale_rows_kernel(matrix, factors, out):
-    column = cuda.grid(1)
-    if column < out.shape[1]:
-        for row in range(out.shape[0]):
-            out[row, column] = matrix[row, column] * factors[row]
-
-
-def scale_rows(matrix, factors):
-    rows, columns = matrix.shape
-    out = empty((rows, columns), "float32")
-    scale_rows_kernel[-(-columns // 128), 128](matrix, factors, out)
-    return out
-
-# %% wrong: a thread walks along a row — says "a thread that walks along a row"
-from numba import cuda
-
-from gpulab import empty
-
-
-@cuda.jit
-def scale_rows_kernel(matrix, factors, out):
-    row = cuda.grid(1)
-    if row < out.shape[0]:
-        for column in range(out.shape[1]):
-            out[row, column] = matrix[row, column] * factors[row]
-
-
-def scale_rows(matrix, factors):
-    rows, columns = matrix.shape
-    out = empty((rows, columns), "float32")
-    scale_rows_kernel[-(-rows // 128), 128](matrix, factors, out)
-    return out
-
-# %% wrong: x along the rows — says "neighbouring columns"
-from numba import cuda
-
-from gpulab import empty
-
-
-@cuda.jit
-def scale_rows_kernel(matrix, factors, out):
-    row, column = cuda.grid(2)
-    if row < out.shape[0] and column < out.shape[1]:
-        out[row, column] = matrix[row, column] * factors[row]
-
-
-def scale_rows(matrix, factors):
-    rows, columns = matrix.shape
-    out = empty((rows, columns), "float32")
-    scale_rows_kernel[(-(-rows // 32), -(-columns // 8)), (32, 8)](matrix, factors, out)
-    return out
-
-# %% wrong: thin blocks, eight rows in a warp — says "expected at most 5"
-from numba import cuda
-
-from gpulab import empty
-
-
-@cuda.jit
-def scale_rows_kernel(matrix, factors, out):
-    column, row = cuda.grid(2)
-    if row < out.shape[0] and column < out.shape[1]:
-        out[row, column] = matrix[row, column] * factors[row]
-
-
-def scale_rows(matrix, factors):
-    rows, columns = matrix.shape
-    out = empty((rows, columns), "float32")
-    scale_rows_kernel[((columns + 3) // 4, (rows + 31) // 32), (4, 32)](matrix, factors, out)
-    return out
-
-# %% wrong: every thread takes eight neighbours — says "expected at most 5"
-from numba import cuda
-
-from gpulab import empty
-
-
-@cuda.jit
-def scale_rows_kernel(matrix, factors, out):
-    column, row = cuda.grid(2)
-    if row < out.shape[0]:
-        for k in range(8 * column, min(8 * column + 8, out.shape[1])):
-            out[row, k] = matrix[row, k] * factors[row]
-
-
-def scale_rows(matrix, factors):
-    rows, columns = matrix.shape
-    out = empty((rows, columns), "float32")
-    scale_rows_kernel[(-(-columns // 256), -(-rows // 8)), (32, 8)](matrix, factors, out)
-    return out
-
-# %% wrong: reads side by side, writes a row away — says "store of turned"
-from numba import cuda
-
-from gpulab import empty
-
-
-@cuda.jit
-def scale_rows_kernel(matrix, factors, turned):
-    column, row = cuda.grid(2)
-    if row < matrix.shape[0] and column < matrix.shape[1]:
-        turned[column, row] = matrix[row, column] * factors[row]
-
-
-def scale_rows(matrix, factors):
-    rows, columns = matrix.shape
-    turned = empty((columns, rows), "float32")
-    scale_rows_kernel[(-(-columns // 32), -(-rows // 8)), (32, 8)](matrix, factors, turned)
-    return turned.T
-
-# %% wrong: the factor of the column — says "a factor for each column"
-from numba import cuda
-
-from gpulab import empty
-
-
-@cuda.jit
-def scale_rows_kernel(matrix, factors, out):
-    column, row = cuda.grid(2)
-    if row < out.shape[0] and column < out.shape[1]:
-        out[row, column] = matrix[row, column] * factors[column]
-
-
-def scale_rows(matrix, factors):
-    rows, columns = matrix.shape
-    out = empty((rows, columns), "float32")
-    scale_rows_kernel[(-(-columns // 32), -(-rows // 8)), (32, 8)](matrix, factors, out)
-    return out
-
-# %% wrong: x taken for the row in the kernel only — says "neighbouring columns"
-from numba import cuda
-
-from gpulab import empty
-
-
-@cuda.jit
-def scale_rows_kernel(matrix, factors, out):
-    row, column = cuda.grid(2)
-    if row < out.shape[0] and column < out.shape[1]:
-        out[row, column] = matrix[row, column] * factors[row]
-
-
-def scale_rows(matrix, factors):
-    rows, columns = matrix.shape
-    out = empty((rows, columns), "float32")
-    scale_rows_kernel[(-(-columns // 32), -(-rows // 8)), (32, 8)](matrix, factors, out)
-    return out
-
-# %% wrong: no guard — says "out of bounds"
-from numba import cuda
-
-from gpulab import empty
-
-
-@cuda.jit
-def scale_rows_kernel(matrix, factors, out):
-    column, row = cuda.grid(2)
-    out[row, column] = matrix[row, column] * factors[row]
-
-
-def scale_rows(matrix, factors):
-    rows, columns = matrix.shape
-    out = empty((rows, columns), "float32")
-    scale_rows_kernel[(-(-columns // 32), -(-rows // 8)), (32, 8)](matrix, factors, out)
-    return out
-
-# %% wrong: grid rounded down — says "elements differ"
-from numba import cuda
-
-from gpulab import empty
-
-
-@cuda.jit
-def scale_rows_kernel(matrix, factors, out):
-    column, row = cuda.grid(2)
-    if row < out.shape[0] and column < out.shape[1]:
-        out[row, column] = matrix[row, column] * factors[row]
-
-
-def scale_rows(matrix, factors):
-    rows, columns = matrix.shape
-    out = empty((rows, columns), "float32")
-    scale_rows_kernel[(max(1, columns // 32), max(1, rows // 8)), (32, 8)](matrix, factors, out)
-    return out
-
-# %% wrong: adds the factor — says "elements differ"
-from numba import cuda
-
-from gpulab import empty
-
-
-@cuda.jit
-def scale_rows_kernel(matrix, factors, out):
-    column, row = cuda.grid(2)
-    if row < out.shape[0] and column < out.shape[1]:
-        out[row, column] = matrix[row, column] + factors[row]
-
-
-def scale_rows(matrix, factors):
-    rows, columns = matrix.shape
-    out = empty((rows, columns), "float32")
-    scale_rows_kernel[(-(-columns // 32), -(-rows // 8)), (32, 8)](matrix, factors, out)
-    return out
-
-# %% wrong: float64 result — says "float32 in, float32 out"
-from numba import cuda
-
-from gpulab import empty
-
-
-@cuda.jit
-def scale_rows_kernel(matrix, factors, out):
-    column, row = cuda.grid(2)
-    if row < out.shape[0] and column < out.shape[1]:
-        out[row, column] = matrix[row, column] * factors[row]
-
-
-def scale_rows(matrix, factors):
-    rows, columns = matrix.shape
-    out = empty((rows, columns), "float64")
-    scale_rows_kernel[(-(-columns // 32), -(-rows // 8)), (32, 8)](matrix, factors, out)
-    return out
-
-# %% wrong: no return — says "is there a return statement"
-from numba import cuda
-
-from gpulab import empty
-
-
-@cuda.jit
-def scale_rows_kernel(matrix, factors, out):
-    column, row = cuda.grid(2)
-    if row < out.shape[0] and column < out.shape[1]:
-        out[row, column] = matrix[row, column] * factors[row]
-
-
-def scale_rows(matrix, factors):
-    rows, columns = matrix.shape
-    out = empty((rows, columns), "float32")
-    scale_rows_kernel[(-(-columns // 32), -(-rows // 8)), (32, 8)](matrix, factors, out)
-
-# %% wrong: into its argument — says "changed an argument"
-from numba import cuda
-
-from gpulab import empty
-
-
-@cuda.jit
-def scale_rows_kernel(matrix, factors, out):
-    column, row = cuda.grid(2)
-    if row < out.shape[0] and column < out.shape[1]:
-        matrix[row, column] = matrix[row, column] * factors[row]
-
-
-def scale_rows(matrix, factors):
-    rows, columns = matrix.shape
-    out = empty((rows, columns), "float32")
-    scale_rows_kernel[(-(-columns // 32), -(-rows // 8)), (32, 8)](matrix, factors, out)
-    return matrix
+# -     return out
+# +     return matrix
 
 # %% wrong: on the host — says "launched no kernel"
 def scale_rows(matrix, factors):

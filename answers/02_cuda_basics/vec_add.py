@@ -95,23 +95,10 @@ def vec_add(a, b):
     vec_add_kernel[-(-len(a) // 128), 128](a, b, out)
     return out
 
-# %% wrong: the guard lets one too many through — says "out of bounds"
-from numba import cuda
-
-from gpulab import empty
-
-
-@cuda.jit
-def vec_add_kernel(a, b, out):
-    i = cuda.grid(1)
-    if i <= out.size:
-        out[i] = a[i] + b[i]
-
-
-def vec_add(a, b):
-    out = empty(len(a), "float32")
-    vec_add_kernel[-(-len(a) // 128), 128](a, b, out)
-    return out
+# %% wrong: the guard lets one too many through — says "out of bounds" — from "no guard"
+# +     if i <= out.size:
+# -     out[i] = a[i] + b[i]
+# +         out[i] = a[i] + b[i]
 
 # %% wrong: grid one block short — says "one block short"
 from numba import cuda
@@ -131,94 +118,27 @@ def vec_add(a, b):
     vec_add_kernel[max(1, len(a) // 128), 128](a, b, out)
     return out
 
-# %% wrong: threadIdx alone is taken for the index — says "the number within the block"
-from numba import cuda
+# %% wrong: threadIdx alone is taken for the index — says "the number within the block" — from "no guard"
+# -     i = cuda.grid(1)
+# +     i = cuda.threadIdx.x
+# +     if i < out.size:
+# -     out[i] = a[i] + b[i]
+# +         out[i] = a[i] + b[i]
 
-from gpulab import empty
+# %% wrong: all in one block, too large — says "at most 1,024" — from "grid one block short": "max(1, len(a) // 128), 128" → "1, len(a)"
 
+# %% wrong: true division for the grid — says "is no int" — from "grid one block short": "max(1, len(a) // 128)" → "len(a) / 128 + 1"
 
-@cuda.jit
-def vec_add_kernel(a, b, out):
-    i = cuda.threadIdx.x
-    if i < out.size:
-        out[i] = a[i] + b[i]
+# %% wrong: float64 result — says "float64 unless you say otherwise" — from "grid one block short"
+# -     out = empty(len(a), "float32")
+# +     out = empty(len(a), "float64")
+# -     vec_add_kernel[max(1, len(a) // 128), 128](a, b, out)
+# +     vec_add_kernel[-(-len(a) // 128), 128](a, b, out)
 
-
-def vec_add(a, b):
-    out = empty(len(a), "float32")
-    vec_add_kernel[-(-len(a) // 128), 128](a, b, out)
-    return out
-
-# %% wrong: all in one block, too large — says "at most 1,024"
-from numba import cuda
-
-from gpulab import empty
-
-
-@cuda.jit
-def vec_add_kernel(a, b, out):
-    i = cuda.grid(1)
-    if i < out.size:
-        out[i] = a[i] + b[i]
-
-
-def vec_add(a, b):
-    out = empty(len(a), "float32")
-    vec_add_kernel[1, len(a)](a, b, out)
-    return out
-
-# %% wrong: true division for the grid — says "is no int"
-from numba import cuda
-
-from gpulab import empty
-
-
-@cuda.jit
-def vec_add_kernel(a, b, out):
-    i = cuda.grid(1)
-    if i < out.size:
-        out[i] = a[i] + b[i]
-
-
-def vec_add(a, b):
-    out = empty(len(a), "float32")
-    vec_add_kernel[len(a) / 128 + 1, 128](a, b, out)
-    return out
-
-# %% wrong: float64 result — says "float64 unless you say otherwise"
-from numba import cuda
-
-from gpulab import empty
-
-
-@cuda.jit
-def vec_add_kernel(a, b, out):
-    i = cuda.grid(1)
-    if i < out.size:
-        out[i] = a[i] + b[i]
-
-
-def vec_add(a, b):
-    out = empty(len(a), "float64")
-    vec_add_kernel[-(-len(a) // 128), 128](a, b, out)
-    return out
-
-# %% wrong: never returns the result — says "is there a return statement"
-from numba import cuda
-
-from gpulab import empty
-
-
-@cuda.jit
-def vec_add_kernel(a, b, out):
-    i = cuda.grid(1)
-    if i < out.size:
-        out[i] = a[i] + b[i]
-
-
-def vec_add(a, b):
-    out = empty(len(a), "float32")
-    vec_add_kernel[-(-len(a) // 128), 128](a, b, out)
+# %% wrong: never returns the result — says "is there a return statement" — from "grid one block short"
+# -     vec_add_kernel[max(1, len(a) // 128), 128](a, b, out)
+# +     vec_add_kernel[-(-len(a) // 128), 128](a, b, out)
+# -     return out
 
 # %% wrong: adds into its argument — says "changed an argument"
 from numba import cuda
@@ -239,95 +159,29 @@ def vec_add(a, b):
 def vec_add(a, b):
     return a + b
 
-# %% wrong: whole arrays in the kernel — says "single elements"
-from numba import cuda
+# %% wrong: whole arrays in the kernel — says "single elements" — from "no guard"
+# -     i = cuda.grid(1)
+# -     out[i] = a[i] + b[i]
+# +     out = a + b
 
-from gpulab import empty
+# %% wrong: makes its result in the kernel, in a way that no GPU knows — says "numba cannot translate" — from "no guard"
+# + import numpy as np
+#   from numba import cuda
 
+# +     values = [float(x) for x in (1.0, 2.0)]
+# +     text = f"{len(values)} {np.zeros(3)}"
+# +     if i < out.size:
+# -     out[i] = a[i] + b[i]
+# +         out[i] = a[i] + b[i]
 
-@cuda.jit
-def vec_add_kernel(a, b, out):
-    out = a + b
+# %% wrong: forgets to launch — says "launched no kernel" — from "grid one block short"
+# -     vec_add_kernel[max(1, len(a) // 128), 128](a, b, out)
 
+# %% wrong: calls the kernel without a launch — says "launch configuration was not specified" — from "grid one block short"
+# -     vec_add_kernel[max(1, len(a) // 128), 128](a, b, out)
+# +     vec_add_kernel(a, b, out)
 
-def vec_add(a, b):
-    out = empty(len(a), "float32")
-    vec_add_kernel[-(-len(a) // 128), 128](a, b, out)
-    return out
-
-# %% wrong: makes its result in the kernel, in a way that no GPU knows — says "numba cannot translate"
-import numpy as np
-from numba import cuda
-
-from gpulab import empty
-
-
-@cuda.jit
-def vec_add_kernel(a, b, out):
-    i = cuda.grid(1)
-    values = [float(x) for x in (1.0, 2.0)]
-    text = f"{len(values)} {np.zeros(3)}"
-    if i < out.size:
-        out[i] = a[i] + b[i]
-
-
-def vec_add(a, b):
-    out = empty(len(a), "float32")
-    vec_add_kernel[-(-len(a) // 128), 128](a, b, out)
-    return out
-
-# %% wrong: forgets to launch — says "launched no kernel"
-from numba import cuda
-
-from gpulab import empty
-
-
-@cuda.jit
-def vec_add_kernel(a, b, out):
-    i = cuda.grid(1)
-    if i < out.size:
-        out[i] = a[i] + b[i]
-
-
-def vec_add(a, b):
-    out = empty(len(a), "float32")
-    return out
-
-# %% wrong: calls the kernel without a launch — says "launch configuration was not specified"
-from numba import cuda
-
-from gpulab import empty
-
-
-@cuda.jit
-def vec_add_kernel(a, b, out):
-    i = cuda.grid(1)
-    if i < out.size:
-        out[i] = a[i] + b[i]
-
-
-def vec_add(a, b):
-    out = empty(len(a), "float32")
-    vec_add_kernel(a, b, out)
-    return out
-
-# %% wrong: the loop never moves on — says "end"
-from numba import cuda
-
-from gpulab import empty
-
-
-@cuda.jit
-def vec_add_kernel(a, b, out):
-    i = cuda.grid(1)
-    while i < out.size:
-        out[i] = a[i] + b[i]
-
-
-def vec_add(a, b):
-    out = empty(len(a), "float32")
-    vec_add_kernel[-(-len(a) // 128), 128](a, b, out)
-    return out
+# %% wrong: the loop never moves on — says "end" — from "grid one block short": "if" → "while", "max(1, " → "-(-"
 
 # %% hostile: adds on the host and launches something for show — earns 0
 from numba import cuda

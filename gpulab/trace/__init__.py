@@ -24,10 +24,12 @@ from gpulab.trace.errors import (
     TraceError,
     UnsupportedError,
 )
-from gpulab.trace.hook import install
 from gpulab.trace.launch import compile_launches, last, recording, run, where
+from gpulab.trace.python.hook import install
+from gpulab.trace.python.typecheck import Compiled, CompilerMissingError, typecheck
 from gpulab.trace.result import LineCount, Race, Request, Touch, Trace, UnwrittenRead
-from gpulab.trace.typecheck import Compiled, CompilerMissingError, typecheck
+from gpulab.trace.triton.counts import table_of
+from gpulab.trace.triton.fusion import all_written, one_kernel
 
 __all__ = [
     "BarrierError",
@@ -45,18 +47,30 @@ __all__ = [
     "TraceError",
     "UnsupportedError",
     "UnwrittenRead",
+    "all_written",
     "compile_launches",
     "counting",
     "install",
     "last",
+    "one_kernel",
     "picture",
     "recording",
     "run",
+    "table_of",
     "typecheck",
+    "use_triton",
     "where",
 ]
 
 install()
+
+
+def use_triton() -> str:
+    """Makes `@triton.jit` kernels run, and be counted, without a GPU, too. Returns a sentence on where they run."""
+    from gpulab.trace.triton import hook
+
+    hook.install()
+    return hook.where()
 
 
 def picture(trace: Trace, line: int | None = None, **options: Any) -> None:

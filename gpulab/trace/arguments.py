@@ -14,7 +14,7 @@ import numpy as np
 
 from gpulab.trace.errors import Index, LaunchError
 from gpulab.trace.log import GLOBAL, Log
-from gpulab.trace.memory import Array, traced
+from gpulab.trace.python.memory import Array, traced
 
 THREADS_LIMIT = 1024
 _BLOCK_LIMITS = (1024, 1024, 64)
@@ -85,7 +85,7 @@ def traced_arguments(function: FunctionType, given: Sequence[Any], log: Log) -> 
     hosts: dict[int, Any] = {}
     for name, value in zip(names, given, strict=True):
         try:
-            array = _host_array(value, result, hosts)
+            array = host_array(value, result, hosts)
         except TypeError:  # NumPy has no such elements
             raise LaunchError(_NO_NUMBERS.format(name=name, kind=str(value.dtype).rpartition(".")[2])) from None
         if array is not None:
@@ -129,7 +129,7 @@ class _Buffers:
         return self._known[low] + start - low
 
 
-def _host_array(value: Any, result: Arguments, hosts: dict[int, Any]) -> Array | None:
+def host_array(value: Any, result: Arguments, hosts: dict[int, Any]) -> Array | None:
     """The argument as a NumPy array whose memory the kernel may use; None if it is no array."""
     if isinstance(value, np.ndarray):
         return value

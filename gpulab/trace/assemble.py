@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from gpulab.trace.counts import Counter, Key, Sample, Tally
-from gpulab.trace.engine import Engine
 from gpulab.trace.errors import Index
 from gpulab.trace.log import ATOMIC, GLOBAL, KIND_NAMES, LOAD, SHARED, SPACE_NAMES, STORE
+from gpulab.trace.python.engine import Engine
 from gpulab.trace.races import Conflict, RaceFinder, Toucher, Unwritten
 from gpulab.trace.result import LineCount, Race, Request, Touch, Trace, UnwrittenRead
 

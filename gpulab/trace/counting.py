@@ -6,14 +6,17 @@ its place (`use`): there the exercise runs in another process, a clean one that 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
+from gpulab.check.services import require
 from gpulab.trace.launch import recording
 
 Launches = list[dict[str, Any]]
-"""One `Trace.summary()` for each launch, in order: plain values."""
+"""One `Trace.summary()` for each launch, in order: plain values. Triton's launches, and the eager kernels around them,
+are `triton.counts.Programs.summary()` and what `triton.eager` finds."""
 
 _counter: Callable[[], AbstractContextManager[Launches]] | None = None
 
@@ -30,11 +33,19 @@ def counting() -> Iterator[Launches]:
 
     They run in the tracer, also on a machine with a GPU: counts do not depend on the machine.
     """
+    require("counting")
     if _counter is not None:
         with _counter() as launches:
             yield launches
         return
     launches = []
-    with recording() as traces:
+    with recording() as traces, _programs() as programs:
         yield launches
     launches.extend(trace.summary() for trace in traces)
+    launches.extend(programs)
+
+
+def _programs() -> AbstractContextManager[Launches]:
+    """What Triton and eager PyTorch launch, where this process has asked for Triton (`trace.use_triton`)."""
+    hook = sys.modules.get("gpulab.trace.triton.hook")
+    return hook.recording_if_used() if hook is not None else nullcontext([])

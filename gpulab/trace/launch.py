@@ -10,11 +10,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gpulab.device import device_name, has_gpu
+from gpulab.measuring.devices import device_name, has_gpu
 from gpulab.trace.errors import LaunchError
-from gpulab.trace.execute import traced_run
+from gpulab.trace.python.execute import traced_run
+from gpulab.trace.python.typecheck import CompilerMissingError, typecheck
 from gpulab.trace.result import Trace
-from gpulab.trace.typecheck import CompilerMissingError, typecheck
 
 
 @dataclass
@@ -38,6 +38,11 @@ def launched(kernel: Any, grid: Any, block: Any, arguments: Sequence[Any], share
     if _state.compile_first:
         with suppress(CompilerMissingError):
             trace = replace(trace, float64_lines=typecheck(kernel, *arguments).float64_lines)
+    return remember(trace)
+
+
+def remember(trace: Trace) -> Trace:
+    """Makes a trace the latest one, and gives it to those who record."""
     _state.last = trace
     for launches in _recordings:
         launches.append(trace)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpulab.trace.errors import Index
-from gpulab.trace.places import Places
+from gpulab.trace.python.places import Places
 
 LOAD, STORE, ATOMIC = 0, 1, 2
 KIND_NAMES = ("load", "store", "atomic")

@@ -1,6 +1,6 @@
 """Draws one warp's request: over the 128-byte lines of global memory, or over the 32 banks of shared memory.
 
-What the request was comes from `Request`; how a figure looks and reaches the notebook is `gpulab.canvas`'s business.
+What the request was comes from `Request`; how a figure looks and reaches the notebook is up to `gpulab.figures.style`.
 Dark cells are asked for, hatched ones are moved for nothing: it reads without colour.
 """
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from matplotlib.patches import Rectangle
 
-from gpulab.canvas import BLUE, FAINT, GREY, INK, ORANGE, canvas, ink_on, show, style
+from gpulab.figures.style import BLUE, FAINT, GREY, INK, ORANGE, canvas, ink_on, show, style
 from gpulab.trace.counts import BANK_BYTES, BANKS, SECTOR_BYTES
 from gpulab.trace.errors import LaunchError
 from gpulab.trace.log import WARP_SIZE

@@ -28,8 +28,7 @@ _MOUNT_SETATTR = 442
 _CAPABILITY_VERSION_3 = 0x20080522
 _COLLAPSE = 25
 _HUGE_PAGE = 2 << 20
-_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_CAPBSET_DROP = 1, 4, 22, 24
-_PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 36, 38
+_PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS = 4, 22, 24, 38
 
 
 def checked(result: int, what: str) -> int:
@@ -175,16 +174,6 @@ def drop_capabilities() -> None:
 def no_new_privileges() -> None:
     """Makes setuid programs powerless for this process and its children; cannot be undone."""
     prctl(_PR_SET_NO_NEW_PRIVS, 1)
-
-
-def die_with_parent(number: int = 9) -> None:
-    """Has the kernel kill this process, or signal it otherwise, when its parent ends. Changing the user undoes it."""
-    prctl(_PR_SET_PDEATHSIG, number)
-
-
-def adopt_orphans() -> None:
-    """Makes this process the parent of its descendants whose own parents end."""
-    prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
 def close_to_debuggers(closed: bool = True) -> None:

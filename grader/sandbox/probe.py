@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from grader.sandbox import root, tiers
+from grader.sandbox import course_folders, root, tiers
 from grader.sandbox.tiers import Confinement, Tier
 
 
@@ -25,14 +25,17 @@ def refusals() -> dict[Tier, str]:
     """The tiers that cannot be had here, each with the kernel's reason."""
     packages = str(Path(__file__).resolve().parents[2])
     paths = os.pathsep.join(filter(None, [packages, os.environ.get("PYTHONPATH")]))
-    done = subprocess.run(
-        [sys.executable, "-P", "-m", "grader.sandbox.probe"],
-        env={**os.environ, "PYTHONPATH": paths},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    try:
+        done = subprocess.run(
+            [sys.executable, "-P", "-m", "grader.sandbox.probe"],
+            env={**os.environ, "PYTHONPATH": paths},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return dict.fromkeys((Tier.FILES, Tier.NAMESPACES), "the probe did not end within 60 s")
     if done.returncode:
         return dict.fromkeys((Tier.FILES, Tier.NAMESPACES), done.stderr.strip()[-300:] or "the probe failed")
     return {Tier(int(number)): reason for number, reason in json.loads(done.stdout).items()}
@@ -49,7 +52,7 @@ def why_not(tier: Tier) -> str | None:
         work = Path(folder) / "work"
         work.mkdir()
         Path(folder).chmod(0o711)
-        settings = Confinement(tier, root.Box(folder, str(work), root.interpreter_folders(Path(folder))))
+        settings = Confinement(tier, root.box_for(folder, str(work), course_folders.hidden()))
         if settings.uid is not None:
             os.chown(work, settings.uid, settings.uid)
         return _in_child(lambda: _try(settings))

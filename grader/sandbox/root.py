@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.sandbox import kernel
+from grader.sandbox import course_folders, kernel
 
 SYSTEM = (
     "/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d",
@@ -29,23 +28,22 @@ class Box:
     """A folder outside that is the student's home where nothing can be mounted."""
     read_only: tuple[str, ...]
     """Further folders outside that are visible at their own paths."""
+    courses: tuple[str, ...] = ()
+    """Folders of which nothing else may be seen, wherever they lie."""
     scratch_mb: int = 512
     """Size of `/tmp`, and again of `/dev/shm` and of the home: all in memory, so that none of it can fill a disk."""
 
 
-def interpreter_folders(hidden: Path) -> tuple[str, ...]:
-    """The folders that this Python and its packages lie in, without those inside one another.
+def box_for(folder: str, work: str, courses: tuple[str, ...], more: tuple[str, ...] = ()) -> Box:
+    """The box of a student's process of ours.
 
     Args:
-        hidden: a folder whose own entries on `sys.path` stay out: the course, with its answers.
+        folder: see `Box`.
+        work: see `Box`.
+        courses: folders of courses, of which nothing but `gpulab` and its data may be seen.
+        more: folders that may be seen too.
     """
-    found = {str(Path(prefix).resolve()) for prefix in (sys.prefix, sys.base_prefix, sys.exec_prefix)}
-    for entry in map(Path, filter(None, sys.path)):
-        inside, around = entry.is_relative_to(hidden), hidden.is_relative_to(entry)
-        if entry.is_dir() and not inside and not around:
-            found.add(str(entry.resolve()))
-    outer = [one for one in found if not any(one != other and one.startswith(f"{other}/") for other in found)]
-    return tuple(sorted(path for path in outer if not path.startswith("/usr")))
+    return Box(folder, work, (*course_folders.interpreter_folders(courses), *course_folders.OPEN, *more), courses)
 
 
 def gpu_files() -> tuple[str, ...]:
@@ -69,12 +67,16 @@ def build(box: Box) -> str:
         (root / folder).mkdir(parents=True)
     for folder in ("tmp", "dev/shm", HOME.lstrip("/")):
         kernel.mount("tmpfs", str(root / folder), "tmpfs", safe, f"size={box.scratch_mb}m,nr_inodes=100k,mode=1777")
-    for path in (*SYSTEM, *box.read_only):
-        inside = root / path.lstrip("/")
-        if Path(path).is_symlink():
-            inside.symlink_to(Path(path).readlink())
-        elif Path(path).exists():
-            kernel.bind(path, str(inside), read_only=True)
+    inner = [path for path in box.read_only if course_folders.within(path, box.courses)]
+    for path in (*SYSTEM, *(path for path in box.read_only if path not in inner)):
+        _show(path, root)
+    covered = [str(root / course.lstrip("/")) for course in box.courses if (root / course.lstrip("/")).is_dir()]
+    for place in covered:  # it lies in something that is visible
+        kernel.mount("tmpfs", place, "tmpfs", safe, "size=64k,mode=755")
+    for path in inner:
+        _show(path, root)
+    for place in covered:
+        kernel.set_mount_flags(place, kernel.READ_ONLY | kernel.NO_SETUID, recursive=False)
     (root / "etc/hosts").write_text(f"127.0.0.1 localhost {HOST_NAME}\n")  # torchrun looks its own name up
     for name in DEVICES:
         kernel.bind(f"/dev/{name}", str(root / "dev" / name), read_only=False)
@@ -85,3 +87,14 @@ def build(box: Box) -> str:
         (root / "dev" / name).symlink_to(f"/proc/self/fd/{number}")
     (root / "dev/fd").symlink_to("/proc/self/fd")
     return str(root)
+
+
+def _show(path: str, root: Path) -> None:
+    """Makes a path visible in the new root, read-only; nothing happens where there is none."""
+    inside = root / path.lstrip("/")
+    if Path(path).is_symlink():
+        inside.parent.mkdir(parents=True, exist_ok=True)
+        if not inside.is_symlink():
+            inside.symlink_to(Path(path).readlink())
+    elif Path(path).exists():
+        kernel.bind(path, str(inside), read_only=True)

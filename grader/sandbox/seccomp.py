@@ -30,6 +30,19 @@ DENIED = {
 }  # fmt: skip
 """Names and numbers from the kernel's syscall tables (arch/x86/entry/syscalls, include/uapi/asm-generic/unistd.h)."""
 
+SHARED = {
+    "x86_64": {
+        "shmget": 29, "shmat": 30, "shmctl": 31, "semget": 64, "semop": 65, "semctl": 66, "shmdt": 67, "msgget": 68,
+        "msgsnd": 69, "msgrcv": 70, "msgctl": 71, "semtimedop": 220, "mq_open": 240, "mq_unlink": 241,
+    },
+    "aarch64": {
+        "mq_open": 180, "mq_unlink": 181, "msgget": 186, "msgctl": 187, "msgrcv": 188, "msgsnd": 189, "semget": 190,
+        "semctl": 191, "semtimedop": 192, "semop": 193, "shmget": 194, "shmctl": 195, "shmat": 196, "shmdt": 197,
+    },
+}  # fmt: skip
+"""Shared memory, semaphores and queues of System V, and POSIX queues: without a namespace of its own, what one
+submission leaves in them the next one finds. Nothing of Python's or PyTorch's uses them."""
+
 AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 CLONE = {"x86_64": 56, "aarch64": 220}
 CLONE3 = 435
@@ -46,8 +59,12 @@ _ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x50000
 _NUMBER_AT, _ARCH_AT, _FIRST_ARGUMENT_AT = 0, 4, 16
 
 
-def program(machine: str) -> bytes:
+def program(machine: str, shared: bool = True) -> bytes:
     """The filter in the kernel's classic BPF, 8 bytes an instruction.
+
+    Args:
+        machine: as the kernel calls it.
+        shared: whether the calls of `SHARED` are let through.
 
     Raises:
         KeyError: the machine's system-call numbers are not known here.
@@ -68,7 +85,8 @@ def program(machine: str) -> bytes:
     refuse_if(_JUMP_GREATER_EQUAL, X32_BIT, errno.EPERM)
     # clone3 keeps its flags in memory, where a filter cannot look. Told that it does not exist, libc takes clone.
     refuse_if(_JUMP_EQUAL, CLONE3, errno.ENOSYS)
-    for number in sorted(DENIED[machine].values()):
+    denied = DENIED[machine] if shared else {**DENIED[machine], **SHARED[machine]}
+    for number in sorted(denied.values()):
         refuse_if(_JUMP_EQUAL, number, errno.EPERM)
     add(_JUMP_EQUAL, SOCKET[machine], if_false=len(FAMILIES) + 3)
     add(_LOAD_WORD, _FIRST_ARGUMENT_AT)
@@ -84,8 +102,11 @@ def program(machine: str) -> bytes:
     return b"".join(code)
 
 
-def confine() -> None:
+def confine(shared: bool = True) -> None:
     """Refuses the calls above to this process and all that it will start; no new privileges must be set.
+
+    Args:
+        shared: see `program`; right for a process in an IPC namespace of its own.
 
     Raises:
         OSError: the kernel has no seccomp filters, or the machine's numbers are not known.
@@ -93,4 +114,4 @@ def confine() -> None:
     machine = platform.machine()
     if machine not in DENIED:
         raise OSError(errno.ENOSYS, f"no seccomp filter for {machine}")
-    kernel.install_filter(program(machine))
+    kernel.install_filter(program(machine, shared))

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 
-from grader.sandbox import kernel, landlock, root, seccomp
+from gpulab.ranks.prctl import die_with_parent
+from grader.sandbox import course_folders, kernel, landlock, root, seccomp
 
 FIRST_UID = 200_000
 """Student processes of a driver that is root run as users from here up: one user a process, none of them anybody."""
@@ -53,10 +54,11 @@ class Confinement:
         """The user id to run as; None to stay who we are.
 
         An ordinary user cannot become anybody else. Root becomes nobody in particular, unless there is no namespace
-        and that nobody could not even read the interpreter (one in a home folder, say): then it stays root without
-        capabilities, and what holds it is Landlock.
+        and that nobody could not even read the interpreter or its own folder (one in a home folder, say): then it stays
+        root without capabilities, and what holds it is Landlock.
         """
-        if os.getuid() != 0 or (self.tier < Tier.NAMESPACES and not _open_to_all(self.box.read_only)):
+        needed = (*self.box.read_only, self.box.folder)
+        if os.getuid() != 0 or (self.tier < Tier.NAMESPACES and not _open_to_all(needed)):
             return None
         return FIRST_UID + self.number % UIDS
 
@@ -73,7 +75,7 @@ def confine(settings: Confinement) -> None:
     Raises:
         OSError: the machine refuses a step of the tier.
     """
-    kernel.die_with_parent()
+    die_with_parent()
     if settings.tier < Tier.NAMESPACES:
         return
     uid, gid = os.getuid(), os.getgid()
@@ -93,7 +95,8 @@ def enter(settings: Confinement) -> None:
     Raises:
         OSError: the machine refuses a step of the tier.
     """
-    kernel.die_with_parent()
+    die_with_parent()
+    secrets = course_folders.secrets(settings.box.courses, settings.box.read_only)
     uid = settings.uid  # before the namespaces hide who we are
     if settings.tier == Tier.NAMESPACES:
         new_root = f"{settings.box.folder}/root"
@@ -111,13 +114,14 @@ def enter(settings: Confinement) -> None:
         os.setgroups([])
         os.setresgid(uid, uid, uid)
         os.setresuid(uid, uid, uid)
-        kernel.die_with_parent()  # changing the user has undone it
+        die_with_parent()  # changing the user has undone it
     if settings.tier >= Tier.FILES:
         confine_files(settings)
         kernel.drop_capabilities()
         kernel.no_new_privileges()
         with contextlib.suppress(OSError) if settings.tier == Tier.NAMESPACES else contextlib.nullcontext():
-            seccomp.confine()
+            seccomp.confine(shared=settings.tier == Tier.NAMESPACES)
+        course_folders.prove_hidden(secrets)
     # The filter last: it refuses the calls that the steps before it make.
 
 
@@ -135,7 +139,11 @@ def confine_files(settings: Confinement) -> None:
     else:
         network = ("/sys/class/net", "/sys/bus/pci", "/sys/devices")  # gloo looks for its device in there
         system = (*root.SYSTEM, "/proc/self", "/etc/hosts", "/dev/zero", "/dev/urandom")
-        read_only = (*system, *network, *settings.box.read_only)
+        courses = settings.box.courses
+        inner = [path for path in settings.box.read_only if course_folders.within(path, courses)]
+        outer = (path for path in (*system, *settings.box.read_only) if path not in inner)
+        around = (part for path in outer for part in course_folders.without(path, courses))
+        read_only = (*around, *network, *inner)
         writable = (settings.box.work, "/dev/null", "/dev/shm", "/dev/full", *root.gpu_files())
     landlock.confine(read_only, writable)
 
@@ -151,6 +159,8 @@ def set_limits(settings: Confinement) -> None:
     if settings.tier == Tier.NAMESPACES or settings.uid is not None:
         limits[resource.RLIMIT_NPROC] = settings.processes  # counted by user: only where the user is this box's own
     for which, most in limits.items():
-        hard = resource.getrlimit(which)[1]
-        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        resource.setrlimit(which, (most, most))
+        try:
+            resource.setrlimit(which, (most, most))
+        except ValueError:  # above the limit that we run under ourselves, and only root may raise that
+            hard = resource.getrlimit(which)[1]
+            resource.setrlimit(which, (hard, hard))

@@ -12,7 +12,8 @@ import pytest
 import torch
 from matplotlib.figure import Figure
 
-from gpulab import canvas
+from gpulab.figures import style
+from gpulab.measuring import once
 
 
 @pytest.fixture(autouse=True)
@@ -21,6 +22,12 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "home"
     monkeypatch.setenv("GPULAB_HOME", str(folder))
     return folder
+
+
+@pytest.fixture(autouse=True)
+def nothing_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each test begins as a process does, in which nothing has been measured."""
+    monkeypatch.setattr(once, "FOUND", {})
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -35,11 +42,11 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     descriptions: list[str] = []
 
     def render(figure: Figure, description: str) -> None:
-        assert canvas.png(figure).startswith(b"\x89PNG")
+        assert style.png(figure).startswith(b"\x89PNG")
         descriptions.append(description)
 
     for name, module in list(sys.modules.items()):
-        if name.startswith("gpulab.") and module is not canvas and getattr(module, "show", None) is canvas.show:
+        if name.startswith("gpulab.") and module is not style and getattr(module, "show", None) is style.show:
             monkeypatch.setattr(module, "show", render)
     return descriptions
 
@@ -140,6 +147,6 @@ def ticking(monkeypatch: pytest.MonkeyPatch) -> Callable[[list[int]], None]:
             now[0] += next(steps)
             return now[0]
 
-        monkeypatch.setattr("gpulab.timing.time.perf_counter_ns", read)
+        monkeypatch.setattr("gpulab.measuring.timing.time.perf_counter_ns", read)
 
     return start

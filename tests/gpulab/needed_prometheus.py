@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from gpulab.chapters import profiling_scrape as scrape
+from gpulab.chapters.profiling import scrape
 
 
 def need_prometheus() -> None:

@@ -1,4 +1,4 @@
-"""Chapter 01, first half: what is measured is what it says, models count right, every picture comes out once."""
+"""GPU architecture, first half: what is measured is what it says, models count right, every picture comes out once."""
 
 import asyncio
 import os
@@ -8,11 +8,12 @@ from itertools import pairwise
 
 import pytest
 
-from gpulab import canvas, plot
-from gpulab.chapters import architecture, architecture_diagrams, architecture_pictures, architecture_workers
-from gpulab.timing import Timing
+from gpulab.chapters.architecture import diagrams, models, workers
+from gpulab.chapters.architecture import pictures as architecture_pictures
+from gpulab.figures import plot, style
+from gpulab.measuring.timing import Timing
 
-ROOT = architecture.__file__.rsplit("/gpulab/", 1)[0]
+ROOT = models.__file__.rsplit("/gpulab/", 1)[0]
 
 
 def by_rule(branches, costs, size=32):
@@ -25,14 +26,14 @@ def by_rule(branches, costs, size=32):
 def shown(monkeypatch):
     """The pictures shown, as (figure, description)."""
     found = []
-    for module in (architecture_pictures, architecture_diagrams, plot, sys.modules[plot.timeline.__module__]):
-        monkeypatch.setattr(module, "show", lambda figure, words: found.append((canvas.png(figure), words)))
+    for module in (architecture_pictures, diagrams, plot, sys.modules[plot.timeline.__module__]):
+        monkeypatch.setattr(module, "show", lambda figure, words: found.append((style.png(figure), words)))
     return found
 
 
 def test_threads_take_turns():
     """Two threads of Python code are never seen computing at the same moment, up to the stamps' resolution."""
-    lanes = architecture_workers.turns(duration_ms=40, repeats=2)
+    lanes = workers.turns(duration_ms=40, repeats=2)
     assert [lane.worker for lane in lanes] == ["thread 1", "thread 2", "process 1", "process 2"]
     first, second = lanes[0].busy_ms, lanes[1].busy_ms
     both = sum(max(0.0, min(a[1], b[1]) - max(a[0], b[0])) for a in first for b in second)
@@ -45,7 +46,7 @@ def test_threads_take_turns():
 @pytest.mark.alone
 def test_waits_overlap_and_blocking_calls_stop_coroutines():
     """Threads overlap waits of either kind; coroutines only those that they can await."""
-    found = {(race.kind, race.strategy): race.ratio for race in architecture_workers.speedups(tasks=4, repeats=2)}
+    found = {(race.kind, race.strategy): race.ratio for race in workers.speedups(tasks=4, repeats=2)}
     assert len(found) == 12
     assert found["a call that blocks", "threads"] > 2
     assert found["a wait that yields", "coroutines"] > 2
@@ -56,7 +57,7 @@ def test_waits_overlap_and_blocking_calls_stop_coroutines():
 @pytest.mark.alone
 def test_starting_costs_rise_from_coroutine_to_process():
     """A coroutine is the cheapest worker to start, an interpreter by far the dearest."""
-    costs = {row.worker: row.median_us for row in architecture_workers.starts(repeats=3)}
+    costs = {row.worker: row.median_us for row in workers.starts(repeats=3)}
     assert costs["coroutine"] < costs["thread"] < costs["process"]
 
 
@@ -64,16 +65,16 @@ def test_races_need_no_running_loop_of_ours():
     """A notebook's kernel runs an event loop; the races work inside it."""
 
     async def as_in_a_notebook():
-        return architecture_workers.starts(repeats=2)
+        return workers.starts(repeats=2)
 
     assert len(asyncio.run(as_in_a_notebook())) == 3
 
 
 def test_failed_race_says_why(monkeypatch):
     """A race that crashes is reported with what it wrote, not as broken JSON."""
-    monkeypatch.setattr(architecture_workers, "__file__", "/nonexistent.py")
+    monkeypatch.setattr(workers, "__file__", "/nonexistent.py")
     with pytest.raises(RuntimeError, match=r"race 'starts 7' failed: .*nonexistent"):
-        architecture_workers.starts()
+        workers.starts()
 
 
 def test_additions_that_wait_cost_more():
@@ -81,7 +82,7 @@ def test_additions_that_wait_cost_more():
     import torch
 
     threads = torch.get_num_threads()
-    costs = {row.way: row.median_ns for row in architecture.additions(runs=7)}
+    costs = {row.way: row.median_ns for row in models.additions(runs=7)}
     assert torch.get_num_threads() == threads
     assert costs["Python loop"] > costs["each waits for the last"] > costs["none waits"]
     assert costs["int64"] > 2 * costs["int8"]
@@ -89,7 +90,7 @@ def test_additions_that_wait_cost_more():
 
 def test_unified_units_are_never_slower():
     """All scenes take the same time on unified units; on separate ones only the matching mix is as fast."""
-    scenes = {scene.name: scene for scene in architecture.scenes()}
+    scenes = {scene.name: scene for scene in models.scenes()}
     assert {scene.unified_ms for scene in scenes.values()} == {10.0}
     assert scenes["a street"].separate_ms == pytest.approx(10.0)
     assert scenes["a field of grass"].separate_ms == pytest.approx(28.0)
@@ -100,7 +101,7 @@ def test_unified_units_are_never_slower():
 @pytest.mark.parametrize("warps, used", [(1, 4), (4, 16), (9, 36), (12, 36)])
 def test_scheduler_issues_at_most_once_a_cycle(warps, used):
     """One warp of nine cycles uses a ninth of the slots; nine or more use all, and a warp always waits its eight."""
-    rows = architecture.schedule(warps, wait_cycles=8, horizon=36)
+    rows = models.schedule(warps, wait_cycles=8, horizon=36)
     issued = [cycle for row in rows for cycle, state in enumerate(row) if state == "issue"]
     assert len(issued) == len(set(issued)) == used
     for row in rows:
@@ -111,26 +112,26 @@ def test_scheduler_issues_at_most_once_a_cycle(warps, used):
 @pytest.mark.parametrize("touched", [1, 2, 4, 8, 16, 32])
 def test_layout_keeps_the_work(touched):
     """Always 32 expensive threads of 1024, in as many warps as asked for."""
-    branches = architecture.layout(touched)
-    assert len(branches) == 1024 and branches.count(architecture.DEAR) == 32
-    warps = {thread // 32 for thread, branch in enumerate(branches) if branch == architecture.DEAR}
+    branches = models.layout(touched)
+    assert len(branches) == 1024 and branches.count(models.DEAR) == 32
+    warps = {thread // 32 for thread, branch in enumerate(branches) if branch == models.DEAR}
     assert len(warps) == touched
 
 
 def test_sweep_uses_the_students_function(monkeypatch):
     """Without a GPU the sweep is the student's own count, labelled as a model; nothing is timed."""
-    monkeypatch.setattr(architecture, "has_gpu", lambda: False)
-    sweep = architecture.divergence_sweep(by_rule)
+    monkeypatch.setattr(models, "has_gpu", lambda: False)
+    sweep = models.divergence_sweep(by_rule)
     assert sweep.model_cycles == (400, 500, 680, 1040, 1760, 3200)
     assert sweep.timings == () and sweep.note == "no GPU here"
     assert sweep.scattered_over_gathered == 8.0
-    assert architecture.divergence_sweep(lambda branches, costs: len(branches)).model_cycles == (1024,) * 6
+    assert models.divergence_sweep(lambda branches, costs: len(branches)).model_cycles == (1024,) * 6
 
 
 KERNEL = """
 import numpy
-from gpulab.chapters.architecture import DEAR, layout
-from gpulab.chapters.architecture_kernel import diverge
+from gpulab.chapters.architecture.models import DEAR, layout
+from gpulab.chapters.architecture.kernel import diverge
 for touched in (1, 8, 32):
     result = numpy.zeros(1024, "float32")
     diverge[16, 64](result, touched, 32 // touched, 1)
@@ -153,46 +154,46 @@ def test_kernel_takes_the_branches_of_the_layout():
 
 def test_sweep_on_a_gpu_without_numba(monkeypatch):
     """Where no kernel can run, the sweep falls back to the model and says why."""
-    monkeypatch.setattr(architecture, "has_gpu", lambda: True)
-    monkeypatch.setitem(sys.modules, "gpulab.chapters.architecture_kernel", None)
-    sweep = architecture.divergence_sweep(by_rule)
+    monkeypatch.setattr(models, "has_gpu", lambda: True)
+    monkeypatch.setitem(sys.modules, "gpulab.chapters.architecture.kernel", None)
+    sweep = models.divergence_sweep(by_rule)
     assert sweep.timings == () and sweep.note.startswith("no kernel ran")
 
 
 @pytest.mark.gpu
 def test_divergence_costs_time_on_a_gpu():
     """On a GPU, scattered expensive threads take several times as long as gathered ones."""
-    if not architecture.has_gpu():
+    if not models.has_gpu():
         pytest.skip("needs a CUDA device")
     pytest.importorskip("numba.cuda", reason="Numba's CUDA target is not installed")
-    sweep = architecture.divergence_sweep(by_rule, (1, 32))
+    sweep = models.divergence_sweep(by_rule, (1, 32))
     assert len(sweep.timings) == 2 and sweep.note == ""
     assert sweep.scattered_over_gathered > 3
 
 
 def test_every_picture_comes_out_once_and_described(shown):
     """Each drawing function shows one image that says in words what it shows."""
-    worker = architecture_workers
+    worker = workers
     start = [worker.Start(name, cost, cost / 50, 7) for name, cost in (("coroutine", 4.0), ("process", 8e3))]
     races = [worker.Speedup(kind, strategy, 2.0, 0.1, 5) for kind in worker.KINDS for strategy in worker.STRATEGIES]
     ways = ("Python loop", "each waits for the last", "none waits", "int64", "int32", "int16", "int8")
-    additions = [architecture.Addition(way, 10.0 / (place + 1), 0.1, 30, "a CPU") for place, way in enumerate(ways)]
+    additions = [models.Addition(way, 10.0 / (place + 1), 0.1, 30, "a CPU") for place, way in enumerate(ways)]
     timings = tuple(Timing(float(place), 0.01, 30, "a GPU") for place in (1, 2, 8))
-    measured = architecture.Divergence((1, 2, 32), (400, 500, 3200), timings, "")
+    measured = models.Divergence((1, 2, 32), (400, 500, 3200), timings, "")
     sm = {"max_warps": 64}
     pictures = [
         lambda: architecture_pictures.draw_turns([worker.Lane("thread 1", ((0.0, 5.0), (9.0, 12.0)))]),
         lambda: architecture_pictures.draw_speedups(races),
         lambda: architecture_pictures.draw_starts(start),
         lambda: architecture_pictures.draw_additions(additions),
-        lambda: architecture_pictures.draw_scenes(architecture.scenes()),
+        lambda: architecture_pictures.draw_scenes(models.scenes()),
         lambda: architecture_pictures.draw_rates({"G": {"fp32_tflops": 60.0, "bandwidth_gbs": 3000.0}}),
         lambda: architecture_pictures.draw_occupancy(lambda block, sm: 16 / block["registers_per_thread"], sm),
         lambda: architecture_pictures.draw_divergence(measured),
-        lambda: architecture_pictures.draw_divergence(architecture.divergence_sweep(by_rule)),
-        architecture_diagrams.draw_sm,
-        architecture_diagrams.draw_schedule,
-        architecture_diagrams.draw_warps,
+        lambda: architecture_pictures.draw_divergence(models.divergence_sweep(by_rule)),
+        diagrams.draw_sm,
+        diagrams.draw_schedule,
+        diagrams.draw_warps,
     ]
     for count, picture in enumerate(pictures, start=1):
         picture()
@@ -203,14 +204,14 @@ def test_every_picture_comes_out_once_and_described(shown):
 
 def test_model_is_never_called_a_measurement(shown, monkeypatch):
     """What a model computed is labelled as one, on the axis and in the description."""
-    monkeypatch.setattr(architecture, "has_gpu", lambda: False)
-    architecture_pictures.draw_divergence(architecture.divergence_sweep(by_rule))
+    monkeypatch.setattr(models, "has_gpu", lambda: False)
+    architecture_pictures.draw_divergence(models.divergence_sweep(by_rule))
     assert "model" in shown[0][1]
 
 
 def test_this_machine_names_the_lock_and_the_gpu(capsys):
     """The first cell says what runs the page, and that nothing is lost without a GPU."""
-    architecture.this_machine()
+    models.this_machine()
     said = capsys.readouterr().out
     assert "cores for this process" in said and "global interpreter lock" in said
     assert "GPU" in said

@@ -1,4 +1,4 @@
-"""Chapter 01, second half: what is measured, modelled and drawn."""
+"""GPU architecture, second half: what is measured, modelled and drawn."""
 
 import re
 from pathlib import Path
@@ -6,15 +6,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from gpulab.chapters import (
-    architecture_rates,
-    architecture_rates_pictures,
-    architecture_stack,
-    architecture_stack_pictures,
-    architecture_trips,
-    architecture_trips_pictures,
-)
-from gpulab.chapters.architecture_rates import (
+from gpulab.chapters.architecture import offload_model, offload_pictures, rates, rates_pictures, stack, stack_pictures
+from gpulab.chapters.architecture.offload_model import HostRates, Race, host_rates, lifetimes, race_by_size
+from gpulab.chapters.architecture.rates import (
     CopyRate,
     FirstCopies,
     Point,
@@ -28,7 +22,6 @@ from gpulab.chapters.architecture_rates import (
     reads_in_flight,
     roofline,
 )
-from gpulab.chapters.architecture_trips import HostRates, Race, host_rates, lifetimes, race_by_size
 from gpulab.tables import gpu_row
 
 READS = [ReadTime(16_384, 40.0, 1.0), ReadTime(1 << 27, 160.0, 6.0)]
@@ -56,15 +49,18 @@ def test_reads_in_flight_leave_out_what_python_itself_costs():
     assert chase_ratio(READS) == 4
 
 
-def test_copies_are_rated_by_what_is_read_and_written_and_leave_the_threads_alone():
+def test_copies_are_rated_by_what_is_read_and_written_and_leave_the_threads_alone(monkeypatch):
+    monkeypatch.setattr(rates, "COPY_SIZES", (1 << 20,))
     before = torch.get_num_threads()
-    (copy,) = copy_rates([1 << 20])
+    (copy,) = copy_rates()
     assert copy.gbs == pytest.approx(2 * (1 << 20) / copy.microseconds / 1e3)
     assert torch.get_num_threads() == before
 
 
-def test_no_measured_program_is_above_the_measured_roofs():
-    found = roofline(elements=1 << 16, largest=32)
+def test_no_measured_program_is_above_the_measured_roofs(monkeypatch):
+    monkeypatch.setattr(rates, "VECTOR_ELEMENTS", {"cpu": 1 << 16, "cuda": 1 << 16})
+    monkeypatch.setattr(rates, "LARGEST_MATRIX", {"cpu": 32, "cuda": 32})
+    found = roofline()
     assert [point.name for point in found.points] == ["vector addition", "sum", "8²", "16²", "32²"]
     assert found.points[2].intensity == pytest.approx(2 * 8**3 / (3 * 8 * 8 * 4))
     for point in found.points:
@@ -74,8 +70,10 @@ def test_no_measured_program_is_above_the_measured_roofs():
     assert found.ridge == pytest.approx(found.peak_gflops / found.memory_gbs)
 
 
-def test_first_copies_keep_the_very_first_and_leave_it_out_of_the_median():
-    found = first_copies(nbytes=1_000_000, runs=5)
+def test_first_copies_keep_the_very_first_and_leave_it_out_of_the_median(monkeypatch):
+    monkeypatch.setattr(rates, "FIRST_BYTES", 1_000_000)
+    monkeypatch.setattr(rates, "FIRST_RUNS", 5)
+    found = first_copies()
     assert len(found.milliseconds) == 5
     assert FirstCopies([100.0, 1.0, 2.0, 3.0], 1, "").median_ms == 2.0
 
@@ -99,16 +97,17 @@ def test_a_race_times_all_three_ways_at_every_size():
         assert all(0 < seconds < 1 for seconds in times)
 
 
-def test_host_rates_are_those_of_the_processor():
-    found = host_rates(size=64)
+def test_host_rates_are_those_of_the_processor(monkeypatch):
+    monkeypatch.setattr(offload_model, "HOST_MATRIX", 64)
+    found = host_rates()
     assert found.memory_gbs > 0
     assert found.peak_gflops > 0
     assert "NVIDIA" not in found.device
 
 
 def test_cudnn_versions_read_as_people_write_them():
-    assert architecture_stack.cudnn_version(91002) == "9.10.2"
-    assert architecture_stack.cudnn_version(8902) == "8.9.2"
+    assert stack.cudnn_version(91002) == "9.10.2"
+    assert stack.cudnn_version(8902) == "8.9.2"
 
 
 def test_the_stack_names_a_compiler_on_the_path(tmp_path: Path, monkeypatch):
@@ -128,22 +127,22 @@ def test_the_stack_knows_what_came_with_pytorch():
 
 
 def _layer(name):
-    return next(layer for layer in architecture_stack.software_stack() if layer.name == name)
+    return next(layer for layer in stack.software_stack() if layer.name == name)
 
 
 def test_measurements_are_drawn_with_their_figures(shown):
-    architecture_rates_pictures.read_staircase(READS)
-    architecture_rates_pictures.copy_staircase(
+    rates_pictures.read_staircase(READS)
+    rates_pictures.copy_staircase(
         [CopyRate(1024, 2.0, 1.0), CopyRate(1 << 20, 50.0, 42.0), CopyRate(1 << 26, 10.0, 1e4)]
     )
-    architecture_rates_pictures.roofline(
+    rates_pictures.roofline(
         Roofline([Point("vector addition", 1 / 12, 2.0), Point("64²", 10.7, 30.0)], 30.0, 100.0, "a CPU")
     )
-    architecture_rates_pictures.first_copies(FirstCopies([40.0, 4.0, 4.0], 64_000_000, "a CPU"))
-    architecture_rates_pictures.bandwidths(24.0)
-    architecture_rates_pictures.register_files()
-    architecture_trips_pictures.race(Race([1, 10], [1e-6, 1e-5], [2e-6, 2e-6], [3e-6, 4e-6], "loop", "NumPy"))
-    architecture_trips_pictures.lifetimes(lifetimes(gpu_row("H200"), 55))
+    rates_pictures.first_copies(FirstCopies([40.0, 4.0, 4.0], 64_000_000, "a CPU"))
+    rates_pictures.bandwidths(24.0)
+    rates_pictures.register_files()
+    offload_pictures.race(Race([1, 10], [1e-6, 1e-5], [2e-6, 2e-6], [3e-6, 4e-6], "loop", "NumPy"))
+    offload_pictures.lifetimes(lifetimes(gpu_row("H200"), 55))
     for figure, words in zip(
         shown,
         [
@@ -162,7 +161,7 @@ def test_measurements_are_drawn_with_their_figures(shown):
 
 
 def test_warps_needed_are_the_students_own(shown):
-    architecture_rates_pictures.warps_needed(lambda latency, bandwidth, request, sms: request + sms, latency_ns=600)
+    rates_pictures.warps_needed(lambda latency, bandwidth, request, sms: request + sms, latency_ns=600)
     assert "T4 128 bytes: 168 of 32" in shown[0]
 
 
@@ -171,7 +170,7 @@ def test_the_offload_map_asks_the_students_functions(shown):
         return min(peak, intensity * bandwidth / 1000)
 
     def draw(pays):
-        architecture_trips_pictures.offload_map(pays, roof, lambda m, n, k, size: n / 6, HOST)
+        offload_pictures.offload_map(pays, roof, lambda m, n, k, size: n / 6, HOST)
         return shown.pop()
 
     assert draw(lambda *job: False).count("never pays") == 6
@@ -188,9 +187,9 @@ def test_the_offload_map_asks_the_students_functions(shown):
 
 
 def test_schematics_say_what_they_show_in_words(shown):
-    architecture_stack_pictures.stopwatch()
-    architecture_stack_pictures.nvidia_smi()
-    architecture_stack_pictures.who_brings_what()
+    stack_pictures.stopwatch()
+    stack_pictures.nvidia_smi()
+    stack_pictures.who_brings_what()
     assert "GPU-Util 0%: time with at least one kernel running" in shown[1]
     assert "container: " in shown[2]
     assert "driver the host's, lent by --gpus" in shown[2]
@@ -198,5 +197,5 @@ def test_schematics_say_what_they_show_in_words(shown):
 
 def test_measuring_and_drawing_stay_apart():
     """Whoever only measures does not load matplotlib's figures."""
-    for module in (architecture_rates, architecture_trips, architecture_stack):
+    for module in (rates, offload_model, stack):
         assert "canvas" not in vars(module)

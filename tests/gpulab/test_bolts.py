@@ -12,7 +12,7 @@ installed = importlib.util.find_spec("pl_bolts") is not None
 CODE = """
 import warnings
 warnings.simplefilter("error")
-from gpulab import bolts
+from gpulab.training import bolts
 from pl_bolts.datamodules import CIFAR10DataModule
 from pl_bolts.optimizers.lr_scheduler import LinearWarmupCosineAnnealingLR
 from pl_bolts.losses.self_supervised_learning import AmdimNCELoss
@@ -41,7 +41,7 @@ def test_missing_package_says_how_to_install_it() -> None:
         "        if name == 'pl_bolts':\n"
         "            raise ModuleNotFoundError('no pl_bolts', name='pl_bolts')\n"
         "sys.meta_path.insert(0, Refuse())\n"
-        "try:\n    import gpulab.bolts\nexcept ImportError as error:\n    print(error)\n"
+        "try:\n    import gpulab.training.bolts\nexcept ImportError as error:\n    print(error)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=180)
     assert 'pip install --no-deps "lightning-bolts==0.7.0"' in done.stdout, done.stderr

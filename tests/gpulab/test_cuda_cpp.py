@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from gpulab import NeedsGPU, cuda_cpp
+from gpulab import cuda_cpp
 from gpulab.trace import LaunchError
 
 SAXPY = """
@@ -134,9 +134,15 @@ def test_an_endless_kernel_is_given_up() -> None:
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="says what happens without a GPU")
-def test_running_needs_a_gpu() -> None:
-    with pytest.raises(NeedsGPU):
-        cuda_cpp.run(SAXPY, "saxpy", 1, 32, 2.0, np.ones(4, np.float32), np.ones(4, np.float32), 4)
+def test_runs_without_a_gpu() -> None:
+    x, y = np.arange(1000, dtype=np.float32), np.ones(1000, np.float32)
+    left, right = cuda_cpp.run(SAXPY, "saxpy", 4, 64, 2.0, x, y, 1000)
+    np.testing.assert_array_equal(left, x)
+    np.testing.assert_array_equal(right, 2 * x + 1)
+    assert (y == 1).all()
+    words = r"y\[1000\] is out of bounds.*thread \(40, 0, 0\).*line 6: y\[i\] = .*guard"
+    with pytest.raises(cuda_cpp.GuardError, match=words):
+        cuda_cpp.run(SAXPY, "saxpy", 4, 64, 2.0, np.ones(1001, np.float32), y, 1001)
 
 
 @pytest.mark.gpu

@@ -1,8 +1,8 @@
-"""Chapter 02's cells that need a GPU, run without one: their names, sizes and verdicts fit, whatever a GPU will say."""
+"""The CUDA chapter's cells that need a GPU, run without one: their names, sizes and verdicts fit, whatever a GPU will
+say."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,12 +13,15 @@ import pytest
 import torch
 
 import gpulab
-from gpulab import contest, cuda_cpp
-from gpulab.chapters import cuda_ladder, cuda_ladder_cpp, cuda_ladder_pictures
-from gpulab.contest import Noisy, Speed
-from gpulab.timing import Ratio
+from gpulab import cuda_compiled as cpp
+from gpulab.chapters.shared_memory import optimization_steps, pictures
+from gpulab.measuring import speedup
+from gpulab.measuring.speedup import Comparison, Noisy, Speed
+from gpulab.measuring.timing import Ratio
 
-CHAPTER = Path(__file__).parents[2] / "solutions" / "02_cuda_basics" / "02_cuda_basics.ipynb"
+CHAPTERS = [
+    Path(__file__).parents[2] / "solutions" / name / f"{name}.ipynb" for name in ("02_cuda_basics", "03_shared_memory")
+]
 Floats = Any
 
 
@@ -29,9 +32,9 @@ def grade_id(cell: Any) -> str:
 
 @pytest.fixture(scope="module")
 def cells() -> list[Any]:
-    """The chapter's cells that are tagged `gpu`."""
-    notebook = nbformat.read(CHAPTER, as_version=4)  # type: ignore[no-untyped-call]
-    return [cell for cell in notebook.cells if "gpu" in cell.metadata.get("tags", [])]
+    """The chapters' cells that are tagged `gpu`."""
+    notebooks = [nbformat.read(path, as_version=4) for path in CHAPTERS]  # type: ignore[no-untyped-call]
+    return [cell for one in notebooks for cell in one.cells if "gpu" in cell.metadata.get("tags", [])]
 
 
 @pytest.fixture(autouse=True)
@@ -59,9 +62,10 @@ def product(a: Any, b: Any) -> Any:
     return np.asarray(a) @ np.asarray(b)
 
 
-def test_grading_runs_the_imports_and_the_answers_only() -> None:
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_grading_runs_the_imports_and_the_answers_only(path: Path) -> None:
     """Every submission is run twice, once for its counts: measurements in between would be paid for each time."""
-    notebook = nbformat.read(CHAPTER, as_version=4)  # type: ignore[no-untyped-call]
+    notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
     code = [cell for cell in notebook.cells if cell.cell_type == "code" and not grade_id(cell)]
     (imports,) = (cell.source for cell in code if "demo" not in cell.metadata.get("tags", []))
     assert imports.startswith("import numpy as np")
@@ -75,11 +79,11 @@ def test_points_follow_the_speed(
     """A transpose from 30 % of a copy's speed on, all from 60 %; a product from 5 % beyond the naive one on."""
     asked: list[Any] = []
 
-    def against(yours: Any, where: str, **size: Any) -> Speed:
-        asked.append((yours, contest.find(where), size))
+    def against(yours: Any, comparison: Comparison, **size: Any) -> Speed:
+        asked.append((yours, speedup.find(comparison.workload), size))
         return Speed(speed, 0.001, 11, 60.0, "a GPU")
 
-    monkeypatch.setattr(contest, "against", against)
+    monkeypatch.setattr(speedup, "against", against)
     copied = {0.45: 1.5, 1.02: 3.0, 1.1: 3.0, 1.2: 3.0}
     points = {"transpose_tiled": copied, "matmul_tiled": {1.1: 1.0, 1.2: 2.0, 2.0: 2.0}}
     if speed in points[exercise]:
@@ -111,82 +115,16 @@ def test_what_is_wrong_on_the_gpu_earns_nothing(cells: list[Any], exercise: str,
         run(cells, exercise, answer)
 
 
-# ------------------------------------------------------------------------------------------------------------ SAXPY_CU
-
-
-def launched(kernel: Callable[..., Floats]) -> Callable[..., list[Floats]]:
-    """`cuda_cpp.run` with a kernel in NumPy: (place, threads, block, n, alpha, x, y) → y."""
-
-    def run_it(source: str, name: str, grid: int, block: int, alpha: Any, x: Floats, y: Floats, n: Any) -> list[Floats]:
-        place = np.arange(len(y))
-        return [x, kernel(place, grid * block, block, int(n), float(alpha), x, y).astype(np.float32)]
-
-    return run_it
-
-
-KERNELS: dict[str, tuple[Callable[..., Floats], str]] = {
-    "right": (lambda i, threads, block, n, a, x, y: np.where(i < n, a * x + y, y), ""),
-    "no guard": (lambda i, threads, block, n, a, x, y: a * x + y, "a guard is missing"),
-    "one each": (
-        lambda i, threads, block, n, a, x, y: np.where(i < min(n, threads), a * x + y, y),
-        "go on by the number",
-    ),
-    "a block's stride": (
-        lambda i, threads, block, n, a, x, y: np.where(
-            i < n, y + np.minimum(threads // block, i // block + 1) * a * x, y
-        ),
-        "the stride is blockDim.x * gridDim.x",
-    ),
-    "no sum": (lambda i, threads, block, n, a, x, y: np.where(i < n, a * x, y), "The old value of y is missing"),
-    "a short index": (
-        lambda i, threads, block, n, a, x, y: np.where(i < min(n, 2**15), a * x + y, y),
-        "index overflows",
-    ),
-    "nothing": (lambda i, threads, block, n, a, x, y: y, "Nothing was written to y"),
-}
-
-
-@pytest.mark.parametrize("name", KERNELS)
-def test_a_run_tells_what_is_wrong_with_saxpy(cells: list[Any], monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    kernel, words = KERNELS[name]
-    monkeypatch.setattr(cuda_cpp, "run", launched(kernel))
-    if not words:
-        run(cells, "SAXPY_CU", "source")
-        return
-    with pytest.raises(AssertionError) as told:
-        run(cells, "SAXPY_CU", "source")
-    assert words in str(told.value)
-
-
-@pytest.mark.parametrize(
-    "error",
-    [
-        cuda_cpp.GuardError("The kernel wrote outside its array"),
-        cuda_cpp.BrokenContextError("'saxpy' failed on the GPU"),
-        cuda_cpp.CudaCompileError("1 error in the CUDA C++ source"),
-    ],
-)
-def test_what_a_gpu_refuses_is_the_answers_fault(
-    cells: list[Any], monkeypatch: pytest.MonkeyPatch, error: Exception
-) -> None:
-    def run_it(*_: Any) -> None:
-        raise error
-
-    monkeypatch.setattr(cuda_cpp, "run", run_it)
-    with pytest.raises(AssertionError, match=f"blocks of .* threads: {str(error)[:20]}".replace("+", r"\+")):
-        run(cells, "SAXPY_CU", "source")
-
-
 def test_both_languages_are_raced_against_a_copy(cells: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """The one demonstration that runs on a GPU only."""
     (source,) = (cell.source for cell in cells if not grade_id(cell))
     shown: list[Any] = []
-    monkeypatch.setattr(cuda_ladder, "race", lambda *_, runs, on: Ratio(1.25, 0.01, runs, "a GPU"))
+    monkeypatch.setattr(optimization_steps, "race", lambda *_, runs, on: Ratio(1.25, 0.01, runs, "a GPU"))
     monkeypatch.setattr(torch, "rand", lambda shape, device: np.zeros((2, 2), np.float32))
-    monkeypatch.setattr(cuda_ladder_cpp, "Kernel", lambda source, name: None)
-    monkeypatch.setattr(cuda_ladder_pictures, "copy_shares", shown.append)
+    monkeypatch.setattr(cpp, "Kernel", lambda source, name: None)
+    monkeypatch.setattr(pictures, "copy_shares", shown.append)
     names = ("reads_along_rows", "writes_along_rows", "transpose_tiled")
     namespace: dict[str, Any] = dict.fromkeys(names, turned)
-    namespace |= {"lab": cuda_ladder, "cpp": cuda_ladder_cpp, "charts": cuda_ladder_pictures, "TRANSPOSE_CU": "PAD 1"}
+    namespace |= {"lab": optimization_steps, "cpp": cpp, "charts": pictures, "TRANSPOSE_CU": "PAD 1"}
     exec(compile(source, "demo", "exec"), namespace)
     assert [round(share.median, 2) for share in shown[0].values()] == [0.8] * 5

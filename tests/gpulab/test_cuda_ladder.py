@@ -1,4 +1,4 @@
-"""What chapter 02's second half counts and measures, on kernels whose counts are known by hand."""
+"""What the CUDA chapter's second half counts and measures, on kernels whose counts are known by hand."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ import pytest
 import torch
 from numba import cuda, float32
 
-from gpulab import empty, plot
-from gpulab.chapters import cuda_contests, cuda_ladder, cuda_ladder_cpp, cuda_ladder_diagrams, cuda_ladder_pictures
-from gpulab.chapters.cuda_ladder import Ladder, Rung
-from gpulab.chapters.cuda_ladder_rates import jobs, programs
+from gpulab import cuda_compiled as cpp
+from gpulab import empty
+from gpulab.chapters.shared_memory import diagrams, optimization_steps, pictures, workloads
+from gpulab.chapters.shared_memory.optimization_steps import Ladder, Rung
+from gpulab.chapters.shared_memory.rates import jobs, programs
 from gpulab.cuda_cpp import CudaCompileError
-from gpulab.timing import Ratio
+from gpulab.figures import plot
+from gpulab.measuring.timing import Ratio
+from grader.exercises.shared_memory import comparisons
 
 SAXPY = """
 __device__ float axpy(float alpha, float x, float y) { return alpha * x + y; }
@@ -96,13 +99,20 @@ def test_a_version_becomes_a_rung_when_its_counts_change() -> None:
 
 
 def test_conflict_degrees_are_the_common_divisor_of_stride_and_banks() -> None:
-    assert cuda_ladder.conflict_degrees(in_steps, [1, 2, 8, 31, 32, 33]) == {1: 1, 2: 2, 8: 8, 31: 1, 32: 32, 33: 1}
+    assert optimization_steps.conflict_degrees(in_steps, [1, 2, 8, 31, 32, 33]) == {
+        1: 1,
+        2: 2,
+        8: 8,
+        31: 1,
+        32: 32,
+        33: 1,
+    }
 
 
 def test_reads_and_atomics_are_counted_for_each_element() -> None:
     x = np.ones(100, np.float32)
-    assert cuda_ladder.atomics_of(total, x) == 100
-    assert cuda_ladder.reads_per_element(total, x, elements=100) == 1
+    assert optimization_steps.atomics_of(total, x) == 100
+    assert optimization_steps.reads_per_element(total, x, elements=100) == 1
 
 
 def test_intensity_is_flops_over_counted_bytes() -> None:
@@ -115,26 +125,26 @@ def test_intensity_is_flops_over_counted_bytes() -> None:
 
 def test_every_picture_is_shown_once_with_a_description(monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[str] = []
-    modules: tuple[Any, ...] = (cuda_ladder_diagrams, cuda_ladder_pictures, plot)
+    modules: tuple[Any, ...] = (diagrams, pictures, plot)
     for module in modules:
         monkeypatch.setattr(module, "show", lambda figure, description: shown.append(description))
     ratio = Ratio(0.86, 0.01, 10, "a GPU")
     calls: list[Callable[[], None]] = [
-        cuda_ladder_diagrams.draw_halo,
-        cuda_ladder_diagrams.draw_tree,
-        cuda_ladder_diagrams.draw_banks,
-        cuda_ladder_diagrams.draw_turn,
-        cuda_ladder_diagrams.draw_product,
-        lambda: cuda_ladder_pictures.atomic_bars(8, 2000),
-        lambda: cuda_ladder_pictures.conflict_bars({1: 1, 32: 32}),
-        lambda: cuda_ladder_pictures.ladder([Rung("naive", 4, 32, 0), Rung("yours", 4, 4, 2)]),
+        diagrams.draw_halo,
+        diagrams.draw_tree,
+        diagrams.draw_banks,
+        diagrams.draw_turn,
+        diagrams.draw_product,
+        lambda: pictures.atomic_bars(8, 2000),
+        lambda: pictures.conflict_bars({1: 1, 32: 32}),
+        lambda: pictures.ladder([Rung("naive", 4, 32, 0), Rung("yours", 4, 4, 2)]),
     ]
     for number, call in enumerate(calls, start=1):
         call()
         assert len(shown) == number
         assert len(shown[-1]) > 60
-    monkeypatch.setattr(cuda_ladder_pictures, "device_name", lambda on: "a GPU")
-    cuda_ladder_pictures.ladder([Rung("yours", 4, 4, 2, ratio)])
+    monkeypatch.setattr(pictures, "device_name", lambda on: "a GPU")
+    pictures.ladder([Rung("yours", 4, 4, 2, ratio)])
     assert len(shown) == len(calls) + 1
 
 
@@ -147,30 +157,30 @@ def test_every_picture_is_shown_once_with_a_description(monkeypatch: pytest.Monk
     ],
 )
 def test_the_ladders_title_says_what_the_last_rung_shows(rungs: list[Rung], title: str) -> None:
-    assert cuda_ladder_pictures._ladder_title(rungs) == title
+    assert pictures._ladder_title(rungs) == title
 
 
 def test_ptx_shows_the_multiply_add_of_a_saxpy() -> None:
-    found = cuda_ladder_cpp.instructions(SAXPY)
+    found = cpp.instructions(SAXPY)
     assert sum(line.startswith("fma.rn.f32") for line in found) >= 1
     assert all(line.startswith(("ld.global", "st.global", "fma.rn.f32")) for line in found)
 
 
 def test_lines_that_compute_in_float64_are_named() -> None:
-    assert cuda_ladder_cpp.float64_lines(SAXPY) == []
-    assert cuda_ladder_cpp.float64_lines(SAXPY.replace("alpha * x", "2.0 * alpha * x")) == [2]
+    assert cpp.float64_lines(SAXPY) == []
+    assert cpp.float64_lines(SAXPY.replace("alpha * x", "2.0 * alpha * x")) == [2]
 
 
 def test_resources_are_those_of_the_assembler() -> None:
     source = SAXPY.replace("for (", "__shared__ float tile[32][33];\n    tile[threadIdx.x][0] = alpha;\n    for (", 1)
     source = source.replace("y[i] = axpy(alpha, x[i], y[i])", "y[i] = axpy(tile[i % 32][0], x[i], y[i])")
-    (found,) = cuda_ladder_cpp.resources(source, "sm_90")
+    (found,) = cpp.resources(source, "sm_90")
     assert (found.kernel, found.shared_bytes, found.spilled_bytes) == ("saxpy", 32 * 33 * 4, 0)
     assert 0 < found.registers <= 255
 
 
 def test_source_that_does_not_compile_is_refused_with_its_line() -> None:
-    for function in (cuda_ladder_cpp.ptx, cuda_ladder_cpp.resources):
+    for function in (cpp.ptx, cpp.resources):
         with pytest.raises(CudaCompileError, match="line 6"):
             function(SAXPY.replace("x[i]", "z[i]"))
 
@@ -178,10 +188,10 @@ def test_source_that_does_not_compile_is_refused_with_its_line() -> None:
 def test_a_transpose_is_raced_against_a_copy() -> None:
     """What lies the other way, element for element, agrees; nothing else does, and a mere view has moved nothing."""
     matrix = torch.rand(40, 23)
-    copy = cuda_contests.lengthwise(cuda_contests.copied(matrix), 7)
+    copy = workloads.lengthwise(comparisons.copied(matrix), 7)
     turned = matrix.T.contiguous()
-    assert cuda_contests.crosswise(cuda_contests.lengthwise(turned, 7), copy)
+    assert comparisons.crosswise(workloads.lengthwise(turned, 7), copy)
     wrong = [matrix, matrix.T, turned.flip(0), matrix.reshape(23, 40), torch.zeros(23, 40), turned[:, :-1].contiguous()]
     wrong.append(turned.clone().index_fill_(0, torch.tensor([5]), 0.5))
     for output in wrong:
-        assert not cuda_contests.crosswise(cuda_contests.lengthwise(output, 7), copy)
+        assert not comparisons.crosswise(workloads.lengthwise(output, 7), copy)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from gpulab import data
+from gpulab.training import data
 
 torch.set_num_threads(1)
 

@@ -1,4 +1,4 @@
-"""Chapter 06: what ranks left is accepted if it is right, and otherwise told by its name."""
+"""DDP and scaling: what ranks left is accepted if it is right, and otherwise told by its name."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import pytest
 import torch
 
 from gpulab import Problem
-from gpulab.chapters import ddp_checks
-from gpulab.chapters.ddp_checks import CHECKPOINT, Outcome
-from gpulab.launch import Rank, Run
+from gpulab.chapters.ddp_scaling import checks
+from gpulab.chapters.ddp_scaling.checks import CHECKPOINT, Outcome
+from gpulab.ranks.launch import Rank, Run
+from grader.exercises.ddp_scaling import weights
 
 PROBLEM = Problem("cnn", samples=8, batch_size=4, device="cpu")
 WEIGHTS = dict(PROBLEM.model().state_dict())
@@ -23,14 +24,14 @@ def run(*left: dict[str, Any], problem: str = "", output: str = "") -> Run:
 
 
 def test_surroundings_hold_the_problem() -> None:
-    around = ddp_checks.surroundings(PROBLEM, BATCH_SIZE="8")
+    around = checks.surroundings(PROBLEM, BATCH_SIZE="8")
     assert Problem(**json.loads(around["PROBLEM"])) == PROBLEM
     assert around["BATCH_SIZE"] == "8"
 
 
 @pytest.mark.parametrize("text", ["[0, 2]", "[0]\n[2]\n", "0 2", "[0],[2]"])
 def test_indices_may_be_written_in_one_piece_or_several(text: str) -> None:
-    made = ddp_checks.outcome(run({CHECKPOINT: WEIGHTS, "samples-0.json": text}, {"samples-1": "[1, 3]"}), "run")
+    made = checks.outcome(run({CHECKPOINT: WEIGHTS, "samples-0.json": text}, {"samples-1": "[1, 3]"}), "run")
     assert (made.samples, made.together) == ([[0, 2], [1, 3]], [0, 1, 2, 3])
 
 
@@ -56,17 +57,17 @@ WRONG = {
 @pytest.mark.parametrize("words", WRONG)
 def test_anything_else_is_told(words: str) -> None:
     with pytest.raises(AssertionError) as told:
-        ddp_checks.outcome(WRONG[words], "run")
+        checks.outcome(WRONG[words], "run")
     assert words in str(told.value)
 
 
 def test_each_sample_once() -> None:
-    ddp_checks.each_once(Outcome({}, [[0, 3], [2, 1]]), 4, "run")
-    ddp_checks.each_once(Outcome({}, [[0, 3], [2, 1]]), None, "run")
+    checks.each_once(Outcome({}, [[0, 3], [2, 1]]), 4, "run")
+    checks.each_once(Outcome({}, [[0, 3], [2, 1]]), None, "run")
     with pytest.raises(AssertionError, match="no sampler"):
-        ddp_checks.each_once(Outcome({}, [[0, 1], [1, 0]]), 2, "run")
+        checks.each_once(Outcome({}, [[0, 1], [1, 0]]), 2, "run")
     with pytest.raises(AssertionError, match="1 samples were used more than once, 2 of 5 not at all"):
-        ddp_checks.each_once(Outcome({}, [[0, 1], [2, 1]]), 5, "run")
+        checks.each_once(Outcome({}, [[0, 1], [2, 1]]), 5, "run")
 
 
 def moved(by: float, prefix: str = "") -> dict[str, Any]:
@@ -75,38 +76,38 @@ def moved(by: float, prefix: str = "") -> dict[str, Any]:
 
 def test_weights_are_the_same_up_to_rounding() -> None:
     """A prefix that all names share does not matter."""
-    ddp_checks.same_weights(moved(0.1), moved(0.1 + 1e-6), PROBLEM, "run")
-    ddp_checks.same_weights(moved(0.1, "network."), moved(0.1), PROBLEM, "run")
+    weights.same_weights(moved(0.1), moved(0.1 + 1e-6), PROBLEM, "run")
+    weights.same_weights(moved(0.1, "network."), moved(0.1), PROBLEM, "run")
     with pytest.raises(AssertionError, match=r"off by 0\.5 of the way that they had to go\.$"):
-        ddp_checks.same_weights(moved(0.05), moved(0.1), PROBLEM, "run")
+        weights.same_weights(moved(0.05), moved(0.1), PROBLEM, "run")
     with pytest.raises(AssertionError, match="nothing was trained"):
-        ddp_checks.same_weights(moved(0.0), moved(0.1), PROBLEM, "run")
+        weights.same_weights(moved(0.0), moved(0.1), PROBLEM, "run")
     with pytest.raises(AssertionError, match="expected the network's"):
-        ddp_checks.same_weights({"a": torch.ones(1)}, moved(0.1), PROBLEM, "run")
+        weights.same_weights({"a": torch.ones(1)}, moved(0.1), PROBLEM, "run")
 
 
 def test_how_far_apart_two_checkpoints_are() -> None:
     """Prefixes do not matter; other networks are not a number."""
-    assert ddp_checks.apart(moved(0.5, "network."), moved(0.0)) == pytest.approx(0.5, rel=1e-5)
-    assert ddp_checks.apart(moved(0.0), moved(0.0, "net.")) == 0.0
-    assert math.isnan(ddp_checks.apart({"a": torch.ones(1)}, moved(0.0)))
-    assert math.isnan(ddp_checks.apart({"a": torch.ones(1)}, {"a": torch.ones(2)}))
+    assert checks.apart(moved(0.5, "network."), moved(0.0)) == pytest.approx(0.5, rel=1e-5)
+    assert checks.apart(moved(0.0), moved(0.0, "net.")) == 0.0
+    assert math.isnan(checks.apart({"a": torch.ones(1)}, moved(0.0)))
+    assert math.isnan(checks.apart({"a": torch.ones(1)}, {"a": torch.ones(2)}))
 
 
 def test_a_known_mistake_is_named_if_it_is_the_nearest() -> None:
     mistakes = [(lambda: moved(0.2), "summed"), (lambda: moved(0.1), "never"), (lambda: moved(0.05), "halved")]
     with pytest.raises(AssertionError, match="summed"):
-        ddp_checks.same_weights(moved(0.2), moved(0.1), PROBLEM, "run", mistakes)
+        weights.same_weights(moved(0.2), moved(0.1), PROBLEM, "run", mistakes)
     with pytest.raises(AssertionError, match="halved"):
-        ddp_checks.same_weights(moved(0.0501), moved(0.1), PROBLEM, "run", mistakes)
+        weights.same_weights(moved(0.0501), moved(0.1), PROBLEM, "run", mistakes)
 
 
 def test_networks_of_ones_own_agree_but_not_to_the_last_bit() -> None:
     one = {"a": torch.tensor([1.0, 2.0])}
-    ddp_checks.agree(one, {"a": torch.tensor([1.0, 2.0 + 1e-6])}, "run")
-    ddp_checks.agree(one, {"a": torch.tensor([1.0, 2.0 + 1e-6])}, "run", crossed_bytes=8)
+    weights.agree(one, {"a": torch.tensor([1.0, 2.0 + 1e-6])}, "run")
+    weights.agree(one, {"a": torch.tensor([1.0, 2.0 + 1e-6])}, "run", crossed_bytes=8)
     with pytest.raises(AssertionError, match="sent each other 7 bytes, and the gradients of one step are 8"):
-        ddp_checks.agree(one, {"a": torch.tensor([1.0, 2.0 + 1e-6])}, "run", crossed_bytes=7)
+        weights.agree(one, {"a": torch.tensor([1.0, 2.0 + 1e-6])}, "run", crossed_bytes=7)
     for other, words in (
         ({"b": one["a"]}, "names and shapes"),
         ({"a": torch.ones(3)}, "names and shapes"),
@@ -114,4 +115,4 @@ def test_networks_of_ones_own_agree_but_not_to_the_last_bit() -> None:
         (one, "last bit"),
     ):
         with pytest.raises(AssertionError, match=words):
-            ddp_checks.agree(one, other, "run")
+            weights.agree(one, other, "run")

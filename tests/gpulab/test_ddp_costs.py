@@ -1,10 +1,10 @@
-"""Chapter 06: gloo's times, the published runs, and points for reasons."""
+"""DDP and scaling: gloo's times, the published runs, and points for reasons."""
 
 import pytest
 
 from gpulab import table
-from gpulab.chapters import ddp_costs
-from gpulab.chapters.ddp_reasons import credit
+from gpulab.chapters.ddp_scaling import costs
+from grader.exercises.ddp_scaling.reasons import credit
 
 
 def efficiency(step_s, nbytes, world_size, alpha, beta, overlap):
@@ -13,7 +13,7 @@ def efficiency(step_s, nbytes, world_size, alpha, beta, overlap):
 
 
 def test_two_processes_sum_and_larger_vectors_take_longer():
-    sums = ddp_costs.all_reduce_times(2, sizes=(4096, 32 * 2**20), runs=5)
+    sums = costs.all_reduce_times(2, sizes=(4096, 32 * 2**20), runs=5)
     assert sums.nbytes == (4096, 32 * 2**20) and sums.world_size == 2 and sums.runs == 5
     assert 0 < sums.seconds[0] < sums.seconds[1] < 10
 
@@ -41,26 +41,26 @@ def test_every_figure_of_a_model_names_its_source():
 
 
 def test_an_overlap_gives_the_published_efficiency():
-    resnet = next(model for model in ddp_costs.models() if model.name == "ResNet-101")
-    beta = ddp_costs.seconds_per_byte(25)
-    overlap = ddp_costs.overlap_for(efficiency, resnet, 0.0, beta)
+    resnet = next(model for model in costs.models() if model.name == "ResNet-101")
+    beta = costs.seconds_per_byte(25)
+    overlap = costs.overlap_for(efficiency, resnet, 0.0, beta)
     assert efficiency(resnet.step_s, resnet.nbytes, 512, 0.0, beta, overlap) == pytest.approx(0.9, rel=1e-6)
 
 
 def test_one_overlap_explains_all_published_figures():
     """The chapter says so: from ResNet-101's figure the others follow within three points."""
-    models = [model for model in ddp_costs.models() if model.published is not None]
-    beta = ddp_costs.seconds_per_byte(25)
-    overlap = ddp_costs.overlap_for(efficiency, models[1], 0.0, beta)
+    models = [model for model in costs.models() if model.published is not None]
+    beta = costs.seconds_per_byte(25)
+    overlap = costs.overlap_for(efficiency, models[1], 0.0, beta)
     for model in models:
         predicted = efficiency(model.step_s, model.nbytes, 512, 0.0, beta, overlap)
         assert predicted == pytest.approx(model.published, abs=0.03)
 
 
 def test_nothing_published_nothing_explained():
-    model = next(model for model in ddp_costs.models() if model.published is None)
+    model = next(model for model in costs.models() if model.published is None)
     with pytest.raises(ValueError, match=model.name):
-        ddp_costs.overlap_for(efficiency, model, 0.0, 1e-9)
+        costs.overlap_for(efficiency, model, 0.0, 1e-9)
 
 
 def test_reasons_earn_and_false_ones_cost(capsys):

@@ -1,8 +1,8 @@
-"""Chapter 06: every figure can be drawn, and its description says what is in it."""
+"""DDP and scaling: every figure can be drawn, and its description says what is in it."""
 
 from gpulab import table
-from gpulab.chapters import ddp_diagrams, ddp_pictures
-from gpulab.chapters.ddp_costs import Sums, models, seconds_per_byte
+from gpulab.chapters.ddp_scaling import diagrams, pictures
+from gpulab.chapters.ddp_scaling.costs import Sums, models, seconds_per_byte
 
 
 def ring(world_size, rank):
@@ -15,19 +15,19 @@ def efficiency(step_s, nbytes, world_size, alpha, beta, overlap):
 
 
 def test_a_ring_collects_and_then_hands_on():
-    moments = ddp_diagrams.contributions(ring, 3)
+    moments = diagrams.contributions(ring, 3)
     assert [sum(len(chunk) == 3 for chunks in ranks for chunk in chunks) for ranks in moments] == [0, 0, 3, 6, 9]
 
 
 def test_an_unfinished_ring_is_called_so(shown):
-    ddp_diagrams.draw_ring(ring)
-    ddp_diagrams.draw_ring(lambda world_size, rank: ring(world_size, rank)[: world_size - 1])
+    diagrams.draw_ring(ring)
+    diagrams.draw_ring(lambda world_size, rank: ring(world_size, rank)[: world_size - 1])
     assert "every rank ends with every sum" in shown[0] and "something is missing" in shown[1]
 
 
 def test_diagrams_name_their_figures(shown):
-    ddp_diagrams.draw_traffic(8)
-    ddp_diagrams.draw_memory(7e9, 80, 4)
+    diagrams.draw_traffic(8)
+    diagrams.draw_memory(7e9, 80, 4)
     assert "each sends to the next only" in shown[0] and "DDP 112 on each, FSDP 28 on each" in shown[1]
 
 
@@ -38,7 +38,7 @@ def test_processes_stand_under_their_parents_and_marked_ones_are_marked(shown):
         {"pid": 4, "ppid": 1, "user": "ada", "gpu_bytes": 0, "name": "torchrun"},
         {"pid": 7, "ppid": 3, "user": "ada", "gpu_bytes": 10**9, "name": "lost"},
     ]
-    ddp_diagrams.draw_processes(rows, [7], title="One ghost")
+    diagrams.draw_processes(rows, [7], title="One ghost")
     (words,) = shown
     assert [words.index(name) for name in ("init", "torchrun", "rank", "lost")] == sorted(
         words.index(name) for name in ("init", "torchrun", "rank", "lost")
@@ -48,10 +48,10 @@ def test_processes_stand_under_their_parents_and_marked_ones_are_marked(shown):
 
 def test_curves_tell_their_ends(shown):
     rows = [row | {"speedup": 1 / row["gpus"]} for row in table("dp_vs_ddp")]
-    ddp_pictures.draw_scaling(rows)
-    ddp_pictures.draw_busiest(lambda kind, p, n: {"ring": 2 * (p - 1) / p, "server": p}.get(kind, 1) * n)
-    ddp_pictures.draw_fit(Sums((0, 2**20), (1e-4, 1e-3), 2, 3, "a CPU"), 5e-5, 8e-10)
-    ddp_pictures.draw_efficiency(efficiency, models(), seconds_per_byte(), 0.4)
+    pictures.draw_scaling(rows)
+    pictures.draw_busiest(lambda kind, p, n: {"ring": 2 * (p - 1) / p, "server": p}.get(kind, 1) * n)
+    pictures.draw_fit(Sums((0, 2**20), (1e-4, 1e-3), 2, 3, "a CPU"), 5e-5, 8e-10)
+    pictures.draw_efficiency(efficiency, models(), seconds_per_byte(), 0.4)
     assert "0.06 times the speed of one" in shown[0]
     assert "the server sends 1024 GB, a worker in a ring 2" in shown[1]
     assert "α 50 µs" in shown[2]
@@ -60,10 +60,10 @@ def test_curves_tell_their_ends(shown):
 
 def test_timelines_and_gains(shown):
     layers = [{"forward_ms": 1.0, "backward_ms": 2.0, "nbytes": 10**6}] * 3
-    ddp_pictures.draw_buckets(layers, 1.0, 1.0, 2 * 10**6)
+    pictures.draw_buckets(layers, 1.0, 1.0, 2 * 10**6)
     whole = [(2, 10**6), (1, 10**6), (0, 10**6)]
-    ddp_pictures.draw_orders(layers, 1.0, {"one": whole, "other": whole})
-    ddp_pictures.draw_gains({"A": {1.0: 1.1, 10.0: 1.0}})
+    pictures.draw_orders(layers, 1.0, {"one": whole, "other": whole})
+    pictures.draw_gains({"A": {1.0: 1.1, 10.0: 1.0}})
     assert "Waiting until the end: 10 ms" in shown[0]
     assert "10 ms in one order, 10 ms in the other" in shown[1]
     assert "A: 10 % at 1, 0 % at 10" in shown[2]

@@ -1,9 +1,9 @@
-"""Chapter 06: layers of real networks, and what comes of an order of sending."""
+"""DDP and scaling: layers of real networks, and what comes of an order of sending."""
 
 import pytest
 
-from gpulab.chapters.ddp_costs import models
-from gpulab.chapters.ddp_priority import bucketed, layers_of, overlapped, played
+from gpulab.chapters.ddp_scaling.costs import models
+from gpulab.chapters.ddp_scaling.priority import bucketed, layers_of, overlapped, played
 
 MB = 10**6
 

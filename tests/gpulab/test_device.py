@@ -1,4 +1,4 @@
-"""`gpulab.device`: where code runs, with and without a GPU."""
+"""`gpulab.measuring.devices`: where code runs, with and without a GPU."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 from conftest import FakeGPU
 
 from gpulab import NeedsGPU, device, device_array, empty, needs_gpu, synchronize, to_numpy
-from gpulab.device import device_name
+from gpulab.measuring.devices import device_name
 
 no_gpu_here = pytest.mark.skipif(torch.cuda.is_available(), reason="says what happens without a GPU")
 

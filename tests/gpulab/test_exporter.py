@@ -18,8 +18,8 @@ from made_up_nvml import Library
 from needed_prometheus import need_prometheus
 
 from gpulab import exporter, table
-from gpulab.chapters.profiling_metrics import Page, read_page
 from gpulab.tables import data_folder
+from grader.exercises.profiling.pages import Page, read_page
 
 
 def values(page: Page, metric: str) -> dict[str, float]:

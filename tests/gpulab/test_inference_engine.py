@@ -1,8 +1,9 @@
-"""Chapter 08's engines: files made, read, refused, run in a box, quantised, and looked into."""
+"""The inference chapter's engines: files made, read, refused, run in a box, quantised, and looked into."""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,20 +13,23 @@ import onnx
 import pytest
 import torch
 from onnx import TensorProto, helper
+from onnx_files import exported, halved, quantized
 
 from gpulab import Problem
-from gpulab.chapters import inference_engine as engines
-from gpulab.chapters import inference_engine_box as box
-from gpulab.chapters import inference_engine_checks as checks
-from gpulab.chapters import inference_engine_claims as claims
-from gpulab.chapters import inference_engine_data as data
-from gpulab.chapters import inference_engine_gpu as on_gpu
-from gpulab.chapters import inference_engine_pictures as pictures
-from gpulab.chapters import inference_engine_speed as speed
-from gpulab.chapters import inference_network
-from gpulab.chapters.inference_engine_broken import Doubtful, from_the_future
-from gpulab.chapters.inference_engine_hand import last_layer
-from gpulab.timing import Ratio
+from gpulab.chapters.inference import engine as engines
+from gpulab.chapters.inference import engine_checks as checks
+from gpulab.chapters.inference import engine_claims as claims
+from gpulab.chapters.inference import engine_data as data
+from gpulab.chapters.inference import engine_gpu as on_gpu
+from gpulab.chapters.inference import engine_pictures as pictures
+from gpulab.chapters.inference import engine_speed as speed
+from gpulab.chapters.inference import network as inference_network
+from gpulab.chapters.inference import onnx_sandbox as box
+from gpulab.chapters.inference.engine_files import Unsolved
+from gpulab.chapters.inference.engine_hand import last_layer
+from gpulab.chapters.inference.unexportable import Compander, Doubtful, from_the_future
+from gpulab.measuring.timing import Ratio
+from grader.exercises.inference import claims as judged
 
 torch.set_num_threads(1)
 IMAGES = torch.randn(64, 3, 32, 32, generator=torch.Generator().manual_seed(3))
@@ -47,13 +51,13 @@ def network() -> torch.nn.Sequential:
 @pytest.fixture(scope="module")
 def content(network: torch.nn.Sequential) -> bytes:
     """The network's file."""
-    return engines.exported(network)
+    return exported(network)
 
 
 @pytest.fixture(scope="module")
 def int8(content: bytes) -> bytes:
     """The same, quantised around zero."""
-    return engines.quantised(content, IMAGES, extra_options={"ActivationSymmetric": True})
+    return quantized(content, IMAGES, extra_options={"ActivationSymmetric": True})
 
 
 def test_a_file_says_what_the_network_says_for_any_batch(network: torch.nn.Sequential, content: bytes) -> None:
@@ -67,7 +71,7 @@ def test_an_optimised_file_opens_again_and_says_the_same(content: bytes) -> None
 
 
 def test_half_the_precision_is_nearly_half_the_bytes(content: bytes) -> None:
-    half = engines.halved(content)
+    half = halved(content)
     assert len(half) < 0.6 * len(content)
     exact = engines.fed(engines.opened(content), IMAGES)
     assert 0 < np.abs(engines.fed(engines.opened(half), IMAGES) - exact).max() < 0.01 * np.abs(exact).max()
@@ -106,20 +110,29 @@ def test_a_torn_file_weights_elsewhere_and_a_future_opset_are_refused(content: b
         engines.opened(from_the_future(content))
 
 
-def test_a_network_that_decides_in_python_is_told_so_and_keeps_its_mode(capfd: pytest.CaptureFixture[str]) -> None:
-    doubtful = Doubtful().train()
-    with pytest.raises(engines.NotAnEngine, match=r"torch\.where"):
-        engines.exported(doubtful)
-    assert doubtful.training
+@pytest.mark.parametrize(("network", "remedy"), [(Doubtful(), r"torch\.where"), (Compander(), r"lab\.compand")])
+def test_why_a_network_cannot_be_exported_fits_in_a_sentence(
+    network: torch.nn.Module, remedy: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(Exception) as refused:
+        exported(network)
+    assert re.search(remedy, engines.reason(refused.value))
     assert capfd.readouterr() == ("", "")
 
 
-def test_pictures_of_another_shape_are_refused_at_feeding_and_at_calibrating(content: bytes) -> None:
+def test_a_blank_exercise_is_named_without_a_traceback() -> None:
+    def export_onnx(problem: Any) -> bytes:
+        raise NotImplementedError
+
+    with pytest.raises(Unsolved, match="Solve `export_onnx` first") as blank:
+        engines.solved(export_onnx, None)
+    assert blank.value._render_traceback_() == [str(blank.value)]
+
+
+def test_pictures_of_another_shape_are_refused(content: bytes) -> None:
     small = torch.zeros(4, 3, 28, 28)
     with pytest.raises(engines.NotAnEngine, match=r"28, 28.*float32"):
         engines.fed(engines.opened(content), small)
-    with pytest.raises(engines.NotAnEngine, match="28, 28"):
-        engines.quantised(content, small)
 
 
 # ---------------------------------------------------------------------------------------------------- in a box
@@ -184,16 +197,16 @@ def test_training_mode_and_a_fixed_batch_are_seen_in_the_file(content: bytes) ->
 
 
 def test_entries_must_hold_what_they_say(content: bytes, int8: bytes) -> None:
-    files = {"float32": content, "float16": engines.halved(content), "int8": int8}
+    files = {"float32": content, "float16": halved(content), "int8": int8}
     good = {name: {"accuracy": 0.5, "bytes": len(file), "model": file} for name, file in files.items()}
     found = claims.entries(good, "it")
     labels = torch.from_numpy(engines.fed(engines.opened(content), IMAGES).argmax(1))
-    true = claims.true_accuracies(found, IMAGES, labels, "it")
+    true = judged.true_accuracies(found, IMAGES, labels, "it")
     assert true["float32"] == 1
     assert min(true.values()) > 0.7
-    claims.check_accuracy("float32", 1.0, true["float32"], 64, "it", {})
+    judged.check_accuracy("float32", 1.0, true["float32"], 64, "it", {})
     with pytest.raises(AssertionError, match="of a friend"):
-        claims.check_accuracy("float32", 0.5, true["float32"], 64, "it", {0.5: "That is of a friend."})
+        judged.check_accuracy("float32", 0.5, true["float32"], 64, "it", {0.5: "That is of a friend."})
     wrongs = ("accuracy", 97.0, "percent"), ("bytes", 12, "length of its"), ("model", content, "length of its")
     for key, value, says in wrongs:
         bad = {**good, "float16": {**good["float16"], key: value}}
@@ -206,15 +219,15 @@ def test_entries_must_hold_what_they_say(content: bytes, int8: bytes) -> None:
 
 def test_a_file_tells_what_it_was_calibrated_on(content: bytes, int8: bytes) -> None:
     tested = IMAGES * 5
-    claims.check_calibration(engines.read(int8), IMAGES, tested, "it")
-    leaky = engines.quantised(content, tested)
+    judged.check_calibration(engines.read(int8), IMAGES, tested, "it")
+    leaky = quantized(content, tested)
     assert claims.input_top(engines.read(leaky)) == pytest.approx(float(tested.max()), rel=0.02)
     with pytest.raises(AssertionError, match="calibrated on the test set"):
-        claims.check_calibration(engines.read(leaky), IMAGES, tested, "it")
+        judged.check_calibration(engines.read(leaky), IMAGES, tested, "it")
     with pytest.raises(AssertionError, match="at all"):
-        claims.check_calibration(engines.read(int8), 9 * IMAGES, 50 * IMAGES, "it")
+        judged.check_calibration(engines.read(int8), 9 * IMAGES, 50 * IMAGES, "it")
     with pytest.raises(AssertionError, match="not quantised"):
-        claims.check_calibration(engines.read(content), IMAGES, tested, "it")
+        judged.check_calibration(engines.read(content), IMAGES, tested, "it")
 
 
 def test_the_last_layer_by_hand_is_the_engines(int8: bytes) -> None:
@@ -225,7 +238,7 @@ def test_the_last_layer_by_hand_is_the_engines(int8: bytes) -> None:
     assert np.abs(np.clip(by_hand, -128, 127) - layer.y).max() <= 1
     assert np.abs(layer.y).max() > 100
     with pytest.raises(engines.NotAnEngine, match="int8"):
-        last_layer(engines.exported(torch.nn.Flatten()), IMAGES)
+        last_layer(exported(torch.nn.Flatten()), IMAGES)
 
 
 # -------------------------------------------------------------------------------------------------- data, speed, GPU
@@ -308,8 +321,8 @@ def test_what_every_export_reads_is_read_once_before_the_fork(monkeypatch: pytes
     from onnxscript._internal.values import TracedOnnxFunction
 
     monkeypatch.setattr(TracedOnnxFunction, "function_ir", vars(TracedOnnxFunction)["function_ir"])  # as it is now
-    from gpulab.chapters import inference_engine_warm  # for processes that others are forked from
+    from gpulab.chapters.inference import warm  # for processes that others are forked from
 
-    inference_engine_warm.read_signatures_once()
+    warm.read_signatures_once()
     monkeypatch.setattr("inspect.getsource", None)  # who reads a source from now on fails
     assert len(get_torchlib_ops()) > 100

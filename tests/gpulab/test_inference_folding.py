@@ -1,11 +1,11 @@
-"""Chapter 08's network, its training, and what is left of it without batch norms."""
+"""The inference chapter's network, its training, and what is left of it without batch norms."""
 
 import numpy as np
 import pytest
 import torch
 
-from gpulab.chapters import inference_folding as folding
-from gpulab.chapters.inference_network import CALIBRATION, TEST, accuracy, trained, untrained
+from gpulab.chapters.inference import folding
+from gpulab.chapters.inference.network import CALIBRATION, TEST, accuracy, trained, untrained
 
 
 def fold(weight, bias, mean, variance, gamma, beta, eps):
@@ -38,7 +38,7 @@ def test_the_parts_share_no_picture(made):
 
 def test_training_is_the_same_every_time_and_leaves_torch_alone():
     """A second process would get the same weights: here the cache is emptied instead."""
-    from gpulab.chapters import inference_network
+    from gpulab.chapters.inference import network as inference_network
 
     torch.manual_seed(4)
     expected = torch.rand(3)

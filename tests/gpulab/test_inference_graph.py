@@ -1,4 +1,4 @@
-"""Chapter 08's graphs: nodes counted as a picture meets them, and drawn."""
+"""The inference chapter's graphs: nodes counted as a picture meets them, and drawn."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import re
 import pytest
 import torch
 from onnx import TensorProto, helper
+from onnx_files import exported
 
-from gpulab.chapters import inference_engine as engines
-from gpulab.chapters import inference_graph as graph
-from gpulab.chapters.inference_network import untrained
+from gpulab.chapters.inference import engine as engines
+from gpulab.chapters.inference import graph
+from gpulab.chapters.inference.network import untrained
 
 torch.set_num_threads(1)
 
@@ -19,7 +20,7 @@ torch.set_num_threads(1)
 def stages() -> dict[str, bytes]:
     """The chapter's network as it is, folded and fused."""
     network = untrained().eval()
-    plain, folded = engines.exported(network, folded=False), engines.exported(network)
+    plain, folded = exported(network, optimize=False), exported(network)
     return {"plain": plain, "folded": folded, "fused": engines.optimised(folded)}
 
 

@@ -1,17 +1,17 @@
-"""Chapter 08: rounding, clipping, a network on whole numbers, and the figures of all that."""
+"""Inference: rounding, clipping, a network on whole numbers, and the figures of all that."""
 
 import numpy as np
 import pytest
 import torch
 
-from gpulab import plot  # noqa: F401 - the fixture `shown` looks at modules that are loaded
-from gpulab.chapters import inference_int8 as int8
-from gpulab.chapters import inference_int8_network as whole
-from gpulab.chapters import inference_int8_pictures as pictures
-from gpulab.chapters import inference_int8_road as road
-from gpulab.chapters.inference_folding import folded
-from gpulab.chapters.inference_network import trained
-from gpulab.timing import Timing
+from gpulab.chapters.inference import int8
+from gpulab.chapters.inference import int8_network as whole
+from gpulab.chapters.inference import int8_pictures as pictures
+from gpulab.chapters.inference import int8_road as road
+from gpulab.chapters.inference.folding import folded
+from gpulab.chapters.inference.network import trained
+from gpulab.figures import plot  # noqa: F401 - the fixture `shown` looks at modules that are loaded
+from gpulab.measuring.timing import Timing
 
 
 def quantize(x, scale):
@@ -32,19 +32,14 @@ def fold(weight, bias, mean, variance, gamma, beta, eps):
     return weight * factor[:, None, None, None], (bias - mean) * factor + beta
 
 
-def test_rounded_keeps_to_the_steps():
-    values = np.array([-9.0, -0.6, 0.0, 0.24, 0.5, 1.0], np.float32)
-    np.testing.assert_allclose(int8.rounded(values, 1.0, 2), [-1, -1, 0, 0, 0, 1])
-    np.testing.assert_allclose(int8.rounded(values, 1.5, 3), [-1.5, -0.5, 0, 0, 0.5, 1])
-    assert int8.largest_step(8) == 127
-
-
 def test_errors_are_of_rounding_or_of_clipping():
     values = np.random.default_rng(5).standard_normal(4000).astype(np.float32)
     tight, loose = int8.clip_errors(values, [0.5, float(np.abs(values).max())], 8)
     assert loose.clipping == 0 and loose.rounding == pytest.approx(np.abs(values).max() / 127 / 12**0.5, rel=0.05)
     assert tight.clipping > 10 * loose.total and tight.rounding < loose.rounding
-    exact = np.sqrt(np.mean((int8.rounded(values, 0.5, 8) - values) ** 2))
+    nearest = np.clip(np.rint(values / (0.5 / 127)), -127, 127) * (0.5 / 127)
+    exact = np.sqrt(np.mean((nearest - values) ** 2))
+    assert int8.largest_step(8) == 127
     assert tight.total == pytest.approx(exact, rel=1e-5)
 
 

@@ -12,8 +12,8 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from gpulab import launch, launch_processes
-from gpulab.launch import LaunchError
+from gpulab.ranks import launch, processes
+from gpulab.ranks.launch import LaunchError
 
 MARK = "gpulab_test_launch_mark"
 
@@ -123,7 +123,7 @@ time.sleep(0.1)
 def test_what_a_rank_starts_ends_with_it(source: str, fresh: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also what has left the rank's session."""
     if fresh:
-        monkeypatch.setattr(launch_processes, "_start", launch_processes.interpreter)
+        monkeypatch.setattr(processes, "_start", processes.interpreter)
     ended = run(source, 1)
     assert ended.problem == ""
     assert left_over() == []
@@ -217,6 +217,23 @@ def test_messages_of_ranks_are_heard() -> None:
     assert nothing == []
 
 
+def test_collectives_on_one_tensor_are_heard() -> None:
+    """`reduce_scatter_tensor` and `all_gather_into_tensor`, whatever the version of torch calls beneath them."""
+
+    def talk(rank: int, world_size: int) -> None:
+        import torch.distributed as dist
+
+        share, whole = torch.zeros(1), torch.zeros(2)
+        dist.reduce_scatter_tensor(share, torch.ones(2))
+        dist.all_gather_into_tensor(whole, share)
+
+    with launch.listening() as sent:
+        launch.ranks(talk, [(), ()])
+    scattered, gathered = sent[0]["collectives"]
+    assert "reduce_scatter" in scattered
+    assert "gather" in gathered
+
+
 def test_ranks_of_another_make_are_noticed_at_least() -> None:
     with launch.listening() as sent:
         subprocess.run([sys.executable, "-c", "sum(range(20_000_000))"], check=True)
@@ -244,19 +261,19 @@ def test_a_syntax_error_is_told_before_anything_starts() -> None:
 
 def test_endless_output_is_cut() -> None:
     ended = run("print('x' * 1_000_000)\nprint('the end')", 1)
-    assert len(ended.ranks[0].output) <= launch_processes.OUTPUT_CHARACTERS
+    assert len(ended.ranks[0].output) <= processes.OUTPUT_CHARACTERS
     assert ended.ranks[0].last_line == "the end"
 
 
 def test_a_port_that_somebody_takes_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     import socket
 
-    free = launch_processes.free_port()
+    free = processes.free_port()
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         ports = iter([taken.getsockname()[1], free])
-        monkeypatch.setattr(launch_processes, "free_port", lambda: next(ports))
+        monkeypatch.setattr(processes, "free_port", lambda: next(ports))
         source = "import torch.distributed as dist\ndist.init_process_group('gloo')\nprint(dist.get_world_size())"
         assert run(source, 1).check().ranks[0].last_line == "1"
 
@@ -298,7 +315,7 @@ def test_a_rank_that_only_lost_another_is_not_blamed() -> None:
 def test_gpus_are_hidden_from_ranks_that_outnumber_them(monkeypatch: pytest.MonkeyPatch) -> None:
     show = "import os\nprint(os.environ.get('CUDA_VISIBLE_DEVICES', 'all'))"
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    monkeypatch.setattr(launch_processes, "_gpus", lambda: 1)
+    monkeypatch.setattr(processes, "_gpus", lambda: 1)
     assert run(show, 2).ranks[0].output == "\n"
     assert run(show, 1).ranks[0].output == "all\n"
     assert "CUDA_VISIBLE_DEVICES" not in os.environ

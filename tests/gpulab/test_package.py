@@ -28,13 +28,13 @@ def test_checking_plain_values_loads_nothing_either() -> None:
 
 
 def test_names_are_the_callables_whatever_was_imported_before() -> None:
-    """`device` and `predict` are modules too; the package's attribute stays the function."""
+    """No module bears the name of a function, so that importing one never hides the other."""
     code = (
-        "import gpulab.device, gpulab.predict, gpulab.plot, gpulab.machine\n"
+        "import gpulab.measuring.devices, gpulab.check.predictions, gpulab.figures.plot, gpulab.measuring.machine\n"
         "from gpulab import check, device, measure, needs_gpu, plot, predict, race, seed, table, timing\n"
         "print(callable(device), callable(predict), callable(seed), callable(table), callable(measure), plot.__name__)"
     )
-    assert fresh(code) == "True True True True True gpulab.plot\n"
+    assert fresh(code) == "True True True True True gpulab.figures.plot\n"
 
 
 def test_unknown_name_is_an_attribute_error() -> None:

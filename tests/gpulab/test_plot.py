@@ -1,4 +1,4 @@
-"""`gpulab.plot` and `gpulab.diagrams`: what is drawn, and the words for those who do not see it."""
+"""`gpulab.plot` and `gpulab.figures.shapes`: what is drawn, and the words for those who do not see it."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from gpulab import diagrams, plot, table
-from gpulab.canvas import ORANGE, png
-from gpulab.machine import Ceilings
-from gpulab.plot import Span
-from gpulab.timing import Ratio, Timing
+from gpulab import table
+from gpulab.figures import plot, shapes
+from gpulab.figures.plot import Span
+from gpulab.figures.style import ORANGE, png
+from gpulab.measuring.machine import Ceilings
+from gpulab.measuring.timing import Ratio, Timing
 
 CEILINGS = Ceilings("A CPU, 2 cores", "cpu", "2026-01-01", {"torch": "2.14"}, 20.0, {"float32": 100.0})
 
@@ -27,7 +28,7 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Figure, str]]:
         found.append((figure, description))
 
     monkeypatch.setattr(plot, "show", keep)
-    monkeypatch.setattr(diagrams, "show", keep)
+    monkeypatch.setattr(shapes, "show", keep)
     return found
 
 

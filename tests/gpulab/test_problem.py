@@ -1,4 +1,4 @@
-"""`gpulab.problem` and `gpulab.networks`: the same training everywhere, from a plain value."""
+"""`gpulab.problem` and `gpulab.training.networks`: the same training everywhere, from a plain value."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import pytest
 import torch
 
 from gpulab import History, Problem
-from gpulab.networks import Convolution
-from gpulab.problem import weights_of
+from gpulab.training.networks import Convolution
+from gpulab.training.problem import weights_of
 
 torch.set_num_threads(1)
 SMALL = Problem(samples=40, batch_size=16, device="cpu")
@@ -133,7 +133,7 @@ def test_a_step_in_float16_is_fast_on_a_cpu_too() -> None:
 @pytest.mark.parametrize("network", ["resnet18", "resnet50"])
 def test_resnets_keep_the_resolution_of_small_pictures(network: str) -> None:
     with torch.device("meta"):
-        from gpulab.networks import make
+        from gpulab.training.networks import make
 
         model = make(network, 0).eval()
         assert model(torch.zeros(2, 3, 32, 32)).shape == (2, 10)

@@ -1,4 +1,4 @@
-"""The strict reader of Prometheus pages, held against the library's, and the made-up pages of chapter 07."""
+"""The strict reader of Prometheus pages, held against the library's, and the made-up pages of the profiling chapter."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from gpulab import table
-from gpulab.chapters import profiling_metrics as metrics
-from gpulab.chapters.profiling_metrics import FormatError, read_page
+from gpulab.chapters.profiling import metrics
+from grader.exercises.profiling.pages import FormatError, Key, read_page
 
 
-def by_library(page: str) -> dict[metrics.Key, float]:
+def by_library(page: str) -> dict[Key, float]:
     page = page.replace(" counter\n", " untyped\n")  # else the library adds `_total` to their names
     return {
         (sample.name, frozenset(sample.labels.items())): sample.value
@@ -87,13 +87,3 @@ def test_what_the_format_allows_passes() -> None:
     page = read_page('\n  # a remark\n#TYPE a nothing\na{ x = "1" , } +Inf\nb NaN 1763650000000\nc{} -1e3\n')
     assert page.values[("a", frozenset({("x", "1")}))] == float("inf")
     assert page.values[("c", frozenset())] == -1000.0
-
-
-def test_does_not_solve_the_exercise() -> None:
-    """A page with labels is not read for a `parse_metrics`, whatever is in between."""
-
-    def parse_metrics(text: str) -> object:
-        return [read_page(line + "\n") for line in text.split("\n")]
-
-    with pytest.raises(RuntimeError, match="for the tests"):
-        parse_metrics(metrics.dcgm_page())

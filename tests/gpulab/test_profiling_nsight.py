@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from gpulab.chapters import profiling_cudnn as cudnn
-from gpulab.chapters import profiling_nsight as nsight
+from gpulab.chapters.profiling import cudnn, nsight
 from gpulab.tables import data_folder
 
 HEAD = "# Written by grader prove, not by hand.\n# device: {}\n# tool: A tool 1.2\n# command: look\n# day: {}\n"

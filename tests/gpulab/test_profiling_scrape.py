@@ -1,4 +1,5 @@
-"""A real Prometheus (Debian: `apt install prometheus`) visits pages, one of them by chapter 07's reference answer."""
+"""A real Prometheus (Debian: `apt install prometheus`) visits pages, one of them by the profiling chapter's reference
+answer."""
 
 from __future__ import annotations
 
@@ -14,13 +15,13 @@ from made_up_nvml import Library
 from needed_prometheus import need_prometheus
 
 from gpulab import exporter
-from gpulab.chapters import profiling_metrics as metrics
-from gpulab.chapters import profiling_scrape as scrape
-from gpulab.chapters.profiling_scrape import Visit
+from gpulab.chapters.profiling import metrics, scrape
+from gpulab.chapters.profiling.scrape import Visit
 from gpulab.tables import data_folder
+from grader.exercises.profiling import pages
 
 ROOT = Path(__file__).parents[2]
-NAME = "07_profiling_and_monitoring"
+NAME = "08_profiling_and_monitoring"
 BANK = ROOT / "answers" / NAME / "render_metrics.py"
 CHAPTER = ROOT / "solutions" / f"{NAME}.md"
 
@@ -82,11 +83,11 @@ def test_the_server_finds_the_ghost_of_the_example(visits: list[Visit]) -> None:
 
 
 def test_the_server_reads_the_exporters_page(visits: list[Visit]) -> None:
-    assert visits[3].values == metrics.read_page(exporter.page(Library())).values
+    assert visits[3].values == pages.read_page(exporter.page(Library())).values
 
 
 def test_help_texts_survive_as_well(rendered: Callable[..., str]) -> None:
-    assert metrics.read_page(rendered(samples())).helps["awkward"] == AWKWARD
+    assert pages.read_page(rendered(samples())).helps["awkward"] == AWKWARD
 
 
 def test_the_configuration_that_we_ship_is_valid() -> None:
@@ -142,5 +143,5 @@ def test_a_server_that_ends_at_once_is_told_with_its_last_words(
 def test_a_page_of_lines_has_one_wrong_line() -> None:
     page = scrape.page_of_lines(5, wrong=2)
     assert page.count("\n") == 5
-    with pytest.raises(metrics.FormatError, match="line 3"):
-        metrics.read_page(page)
+    with pytest.raises(pages.FormatError, match="line 3"):
+        pages.read_page(page)

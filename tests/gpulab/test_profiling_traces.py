@@ -1,4 +1,5 @@
-"""Traces of chapter 07: the simulation keeps its rules, a real trace can be read, the hunt tells a consistent story."""
+"""Traces of the profiling chapter: the simulation keeps its rules, a real trace can be read, the hunt tells a
+consistent story."""
 
 from __future__ import annotations
 
@@ -11,13 +12,10 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from torch.profiler import ProfilerActivity, profile
 
-from gpulab.chapters import profiling_hunt as hunt
-from gpulab.chapters import profiling_pictures as pictures
-from gpulab.chapters import profiling_timelines as timelines
-from gpulab.chapters import profiling_traces as traces
-from gpulab.chapters.profiling_traces import Copy, Kernel, Marked, Prepare, Wait, simulate
-from gpulab.chapters.profiling_workload import Workload
-from gpulab.timing import Timing
+from gpulab.chapters.profiling import hunt, pictures, timelines, traces
+from gpulab.chapters.profiling.traces import Copy, Kernel, Marked, Prepare, Wait, simulate
+from gpulab.chapters.profiling.workload import Workload
+from gpulab.measuring.timing import Timing
 
 
 def gaps(events: list[traces.Event]) -> list[float]:

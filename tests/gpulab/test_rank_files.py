@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 import torch
 
-from gpulab import rank_files
+from gpulab.ranks import files
 
 
 def test_texts_and_state_dicts_come_back(tmp_path: Path) -> None:
     (tmp_path / "deep").mkdir()
     (tmp_path / "deep" / "notes.json").write_text("[1, 2]")
     torch.save({"a": torch.arange(3)[::2], "b": {"lr": 0.1}, 3: [None, (1, "x")]}, tmp_path / "weights.pt")
-    found = rank_files.read(tmp_path)
+    found = files.read(tmp_path)
     assert found["deep/notes.json"] == "[1, 2]"
     assert found["weights.pt"]["a"].tolist() == [0, 2]
     assert (found["weights.pt"]["b"], found["weights.pt"][3]) == ({"lr": 0.1}, [None, [1, "x"]])
@@ -28,7 +28,7 @@ class Evil:
 
 def test_code_in_a_checkpoint_is_not_run(tmp_path: Path) -> None:
     torch.save({"a": Evil()}, tmp_path / "weights.pt")
-    assert "weights_only=True) refuses it" in rank_files.read(tmp_path)["weights.pt"]
+    assert "weights_only=True) refuses it" in files.read(tmp_path)["weights.pt"]
     assert not Path("/tmp/gpulab-evil").exists()
 
 
@@ -36,16 +36,16 @@ def test_a_broken_archive_is_told(tmp_path: Path) -> None:
     torch.save({"a": torch.ones(100)}, tmp_path / "weights.pt")
     whole = (tmp_path / "weights.pt").read_bytes()
     (tmp_path / "weights.pt").write_bytes(whole[:300])
-    assert "refuses it" in rank_files.read(tmp_path)["weights.pt"]
+    assert "refuses it" in files.read(tmp_path)["weights.pt"]
 
 
 def test_pipes_links_and_large_files_are_passed_over(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "link").symlink_to("/etc/passwd")
     with (tmp_path / "large").open("wb") as file:
-        file.truncate(rank_files.MOST_BYTES + 1)
+        file.truncate(files.MOST_BYTES + 1)
     (tmp_path / "small").write_bytes(b"\xff!")
-    assert rank_files.read(tmp_path) == {"small": "\ufffd!"}
+    assert files.read(tmp_path) == {"small": "\ufffd!"}
 
 
 def test_there_is_an_end_to_what_one_file_holds(tmp_path: Path) -> None:
@@ -54,21 +54,21 @@ def test_there_is_an_end_to_what_one_file_holds(tmp_path: Path) -> None:
     for _ in range(30):
         nested = [nested, nested]
     torch.save(nested, tmp_path / "weights.pt")
-    assert "too many parts" in rank_files.read(tmp_path)["weights.pt"]
+    assert "too many parts" in files.read(tmp_path)["weights.pt"]
 
 
 @pytest.mark.filterwarnings("ignore:.*quantized tensor creation functions", "ignore:TypedStorage is deprecated")
 def test_a_tensor_of_a_rare_kind_is_named_only(tmp_path: Path) -> None:
     torch.save([torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.qint8)], tmp_path / "weights.pt")
-    assert rank_files.read(tmp_path)["weights.pt"] == ["<Tensor>"]
+    assert files.read(tmp_path)["weights.pt"] == ["<Tensor>"]
 
 
 def test_there_is_an_end_to_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rank_files, "MOST_FILES", 3)
+    monkeypatch.setattr(files, "MOST_FILES", 3)
     for number in range(9):
         (tmp_path / str(number)).write_text("x")
-    assert len(rank_files.read(tmp_path)) == 3
+    assert len(files.read(tmp_path)) == 3
 
 
 def test_a_folder_that_is_gone_holds_nothing(tmp_path: Path) -> None:
-    assert rank_files.read(tmp_path / "gone") == {}
+    assert files.read(tmp_path / "gone") == {}

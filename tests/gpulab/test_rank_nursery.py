@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from gpulab import launch, launch_processes, rank_forks, rank_nursery
+from gpulab.ranks import fork_server, forks, launch, processes
 
 PROGRAM = """
 import os, sys, threading, atexit, random, signal
@@ -38,13 +38,13 @@ def told(start: Any, source: str, folder: Path, **more: str) -> tuple[int, str]:
         return code, log.read().decode()
 
 
-WAYS = [launch_processes.nursery, rank_forks.start, launch_processes.interpreter]
+WAYS = [processes.nursery, forks.start, processes.interpreter]
 
 
 @pytest.mark.parametrize("start", WAYS[:2], ids=["nursery", "fork"])
 def test_a_fork_is_like_a_fresh_interpreter(start: Any, tmp_path: Path) -> None:
     code, forked = told(start, PROGRAM, tmp_path)
-    assert (code, forked) == told(launch_processes.interpreter, PROGRAM, tmp_path)
+    assert (code, forked) == told(processes.interpreter, PROGRAM, tmp_path)
     assert forked.endswith("thread ended\nat exit\n")
 
 
@@ -61,35 +61,35 @@ ENDINGS = {
 @pytest.mark.parametrize("name", ENDINGS)
 def test_it_ends_as_a_fresh_interpreter_does(name: str, tmp_path: Path) -> None:
     source, code, last = ENDINGS[name]
-    found, text = told(launch_processes.nursery, source, tmp_path)
+    found, text = told(processes.nursery, source, tmp_path)
     assert (found, (text.strip().splitlines() or [""])[-1]) == (code, last)
 
 
 def test_a_traceback_shows_the_program_alone(tmp_path: Path) -> None:
-    _, text = told(launch_processes.nursery, ENDINGS["an exception"][0], tmp_path)
+    _, text = told(processes.nursery, ENDINGS["an exception"][0], tmp_path)
     assert text.count("File") == 2
-    assert "rank_forks" not in text
+    assert "ranks.forks" not in text
 
 
 def test_two_forks_draw_different_numbers(tmp_path: Path) -> None:
     """Else a script that forgets its seed would look right."""
     source = "import random, numpy, torch\nprint(random.random(), numpy.random.rand(), torch.rand(1).item())"
-    first, second = (told(launch_processes.nursery, source, tmp_path)[1].split() for _ in range(2))
+    first, second = (told(processes.nursery, source, tmp_path)[1].split() for _ in range(2))
     assert all(one != two for one, two in zip(first, second, strict=True))
 
 
 def test_a_nursery_that_was_killed_is_replaced(tmp_path: Path) -> None:
-    old = rank_nursery.shared()
+    old = fork_server.shared()
     old._process.kill()
     old._process.wait()
     assert launch.script("print('still here')", 2, seconds=60).check().ranks[1].last_line == "still here"
-    assert rank_nursery.shared() is not old
+    assert fork_server.shared() is not old
 
 
 def test_a_rank_with_settings_of_its_own_is_a_fresh_interpreter() -> None:
     """What counts when torch is imported must be there before."""
-    assert rank_nursery.suits({"CHECKPOINT": "weights.pt"})
-    assert not rank_nursery.suits({"OMP_NUM_THREADS": "2"})
+    assert fork_server.suits({"CHECKPOINT": "weights.pt"})
+    assert not fork_server.suits({"OMP_NUM_THREADS": "2"})
     run = launch.script("import sys\nprint(sys.flags.optimize)", 1, environment={"PYTHONOPTIMIZE": "1"}, seconds=60)
     assert run.check().ranks[0].last_line == "1"
 
@@ -99,7 +99,7 @@ def test_ranks_and_nursery_end_with_the_notebooks_process(tmp_path: Path) -> Non
     source = f"""
     import os, signal, threading, time
     from pathlib import Path
-    from gpulab import launch
+    from gpulab.ranks import launch
     pid = Path({str(tmp_path / "pid")!r})
     script = f"import os, time\\nopen({{str(pid)!r}}, 'w').write(str(os.getpid()))\\ntime.sleep(300)"
     threading.Thread(target=launch.script, args=(script, 1), daemon=True).start()
@@ -119,6 +119,6 @@ def test_ranks_and_nursery_end_with_the_notebooks_process(tmp_path: Path) -> Non
 def test_cuda_does_not_survive_a_fork(monkeypatch: pytest.MonkeyPatch) -> None:
     import torch
 
-    assert rank_forks.possible()
+    assert forks.possible()
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
-    assert not rank_forks.possible()
+    assert not forks.possible()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from gpulab import seed, seeding
+from gpulab import seed
+from gpulab.check import seeding
 
 
 def test_fixed_in_a_notebook_secret_in_the_judge() -> None:

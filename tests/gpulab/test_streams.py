@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from gpulab import streams, work
-from gpulab.streams_simulated import LINK_GBS, SIMULATION, Event, Operation, Race, Stream, stream, synchronize
+from gpulab.streams.simulated import LINK_GBS, SIMULATION, Event, Operation, Race, Stream, stream, synchronize
 
 pytestmark = pytest.mark.skipif(streams.Stream is not Stream, reason="streams are simulated without a GPU only")
 

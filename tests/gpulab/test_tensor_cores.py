@@ -1,4 +1,4 @@
-"""Chapter 03, first half: the table of types, the formats, the programs to be read, credit for codes, the figures."""
+"""Tensor cores, first half: the table of types, the formats, the programs to be read, credit for codes, the figures."""
 
 import re
 from pathlib import Path
@@ -9,9 +9,10 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 import gpulab
-from gpulab import canvas, plot, table
-from gpulab.chapters import tensor_cores, tensor_cores_cases, tensor_cores_diagrams, tensor_cores_pictures
-from gpulab.timing import Timing
+from gpulab import table
+from gpulab.chapters.tensor_cores import cases, diagrams, models, pictures
+from gpulab.figures import plot, style
+from gpulab.measuring.timing import Timing
 
 FACTS = table("precision")
 TYPES = {"float64", "float32", "tfloat32", "bfloat16", "float16", "float8", "int8", "int4", "int1"}
@@ -69,7 +70,7 @@ class TestPrecision:
     ],
 )
 def test_formats_are_those_of_torch(name, kind):
-    form = next(form for form in tensor_cores.FORMATS if form.name == name)
+    form = next(form for form in models.FORMATS if form.name == name)
     limits = torch.finfo(kind)
     assert form.bits == limits.bits
     assert (form.largest, form.epsilon) == (limits.max, limits.eps)
@@ -78,7 +79,7 @@ def test_formats_are_those_of_torch(name, kind):
 
 
 def test_tfloat32_has_the_range_of_one_and_the_digits_of_the_other():
-    forms = {form.name: form for form in tensor_cores.FORMATS}
+    forms = {form.name: form for form in models.FORMATS}
     assert forms["tfloat32"].bits == 19
     assert forms["tfloat32"].smallest_normal == forms["float32"].smallest_normal
     assert forms["tfloat32"].epsilon == forms["float16"].epsilon
@@ -93,12 +94,12 @@ def test_tfloat32_has_the_range_of_one_and_the_digits_of_the_other():
     ],
 )
 def test_architecture_by_compute_capability(capability, name):
-    assert tensor_cores.architecture_of(capability) == name
+    assert models.architecture_of(capability) == name
 
 
 def test_this_gpu_says_that_nothing_is_lost_without_one(capsys, monkeypatch):
-    monkeypatch.setattr(tensor_cores, "has_gpu", lambda: False)
-    tensor_cores.this_gpu()
+    monkeypatch.setattr(models, "has_gpu", lambda: False)
+    models.this_gpu()
     assert "No GPU here" in capsys.readouterr().out
 
 
@@ -118,7 +119,7 @@ INNOCENTS = {"image_size": "any size will do"}
     ],
 )
 def test_credit_is_hits_minus_false_alarms(found, points, capsys):
-    earned = tensor_cores_cases.credit(found, FAULTS, INNOCENTS, 3.0, "CASE_9")
+    earned = cases.credit(found, FAULTS, INNOCENTS, 3.0, "CASE_9")
     assert type(earned) is float and earned == points
     said = capsys.readouterr().out
     assert (said == "") == (points == 3.0)
@@ -127,24 +128,24 @@ def test_credit_is_hits_minus_false_alarms(found, points, capsys):
         assert (hint in said) == (code not in found and points < 3.0)
 
 
-@pytest.mark.parametrize("found", [set(), {"image_size"}, {"syntax", "image_size"}, set(tensor_cores_cases.MENU)])
+@pytest.mark.parametrize("found", [set(), {"image_size"}, {"syntax", "image_size"}, set(cases.MENU)])
 def test_no_credit_fails_with_the_reasons(found):
     with pytest.raises(AssertionError, match=r"^CASE_9: \d of 3 faults found, \d+ false alarms"):
-        tensor_cores_cases.credit(found, FAULTS, INNOCENTS, 3.0, "CASE_9")
+        cases.credit(found, FAULTS, INNOCENTS, 3.0, "CASE_9")
 
 
 @pytest.mark.parametrize("found", [None, {}, {"syntax": 1}, ["syntax"], "syntax", 3, float("nan"), torch.zeros(2)])
 def test_what_is_no_set_is_refused(found):
     for refuse in (
-        lambda: tensor_cores_cases.on_the_menu(found, "CASE_9"),
-        lambda: tensor_cores_cases.credit(found, FAULTS, INNOCENTS, 3.0, "CASE_9"),
+        lambda: cases.on_the_menu(found, "CASE_9"),
+        lambda: cases.credit(found, FAULTS, INNOCENTS, 3.0, "CASE_9"),
     ):
         with pytest.raises(AssertionError, match=r"CASE_9: a .* is not a set of codes"):
             refuse()
 
 
 def test_a_misspelt_code_is_noticed_before_grading(capsys):
-    tensor_cores_cases.on_the_menu({"input-width", "syntax"}, "CASE_9")
+    cases.on_the_menu({"input-width", "syntax"}, "CASE_9")
     assert capsys.readouterr().out == "CASE_9: 'input-width' is not on the menu. Did you mean 'input_width'?\n"
 
 
@@ -152,7 +153,7 @@ def test_a_misspelt_code_is_noticed_before_grading(capsys):
 def chapter():
     """The source of the chapter's first half, as it stands or joined with the second."""
     folder = Path(gpulab.__file__).parent.parent / "solutions"
-    paths = [folder / "03_tensor_cores.md", folder / "03_tensor_cores.part1.md"]
+    paths = [folder / "04_tensor_cores.md", folder / "04_tensor_cores.part1.md"]
     return next(path.read_text(encoding="utf-8") for path in paths if path.exists())
 
 
@@ -174,21 +175,21 @@ class TestPrograms:
     def test_the_menu_is_the_one_on_the_page(self, chapter):
         menu = chapter[chapter.index("| code | what it says |") :]
         rows = dict(re.findall(r'^\| `"(\w+)"` \| (.*) \|$', menu, flags=re.MULTILINE))
-        assert rows == tensor_cores_cases.MENU
+        assert rows == cases.MENU
 
     def test_every_code_is_judged_in_every_case(self, chapter):
         """Each code on the menu is a fault or an innocent with a reason, never both."""
         for number in (1, 2, 3):
-            start = chapter.index(f'grade_id: "CASE_{number}_test"')
+            start = chapter.index(f":test: CASE_{number}\n")
             cell = chapter[start : chapter.index("### END HIDDEN TESTS", start)]
             codes = re.findall(r'^        "(\w+)": "', cell, flags=re.MULTILINE)
-            assert sorted(codes) == sorted(tensor_cores_cases.MENU)
+            assert sorted(codes) == sorted(cases.MENU)
 
     def test_networks_are_those_of_the_programs(self, programs):
-        for (_, layers, _), program in zip(tensor_cores_cases.networks(), programs.values(), strict=True):
+        for (_, layers, _), program in zip(cases.networks(), programs.values(), strict=True):
             network = re.search(r"network = (nn\.Sequential\(.*?\n\))", program, flags=re.DOTALL)[1]
             network = re.sub(r"\)\n    nn", "),\n    nn", network)
-            assert tensor_cores.layers_of(eval(network)) == layers
+            assert models.layers_of(eval(network)) == layers
 
     def test_first_one_stops_at_the_widths(self, programs):
         with pytest.raises(RuntimeError, match=r"256x15 and 256x96"):
@@ -227,7 +228,7 @@ def sizes_only(layers, batch, dtype):
 def test_known_networks_break_the_rule_where_the_chapter_says():
     """ResNet-50 once, at its picture; EfficientNet in its squeezing layers; ShuffleNet on its main road."""
     names = ("resnet50", "efficientnet_b0", "shufflenet_v2_x1_0")
-    resnet, efficient, shuffle = tensor_cores.reviewed(sizes_only, names)
+    resnet, efficient, shuffle = models.reviewed(sizes_only, names)
     assert (resnet.layers, resnet.off) == (54, ((3, 64),))
     assert all(min(widths) <= 28 for widths in efficient.off) and len(efficient.off) == 23
     assert (58, 58) in shuffle.off and len(shuffle.off) > shuffle.layers / 2
@@ -235,14 +236,14 @@ def test_known_networks_break_the_rule_where_the_chapter_says():
 
 def test_layers_of_a_model_keep_their_order():
     model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Flatten(), nn.Linear(72, 10), nn.GELU())
-    kinds = [layer["kind"] for layer in tensor_cores.layers_of(model)]
+    kinds = [layer["kind"] for layer in models.layers_of(model)]
     assert kinds == ["conv", "relu", "linear", "gelu"]
 
 
 def test_sweep_marks_the_aligned_sizes(monkeypatch):
-    monkeypatch.setattr(tensor_cores, "SWEEP_SIZES", {"cpu": range(14, 19), "cuda": range(14, 19)})
+    monkeypatch.setattr(models, "SWEEP_SIZES", {"cpu": range(14, 19), "cuda": range(14, 19)})
     threads = torch.get_num_threads()
-    sweep = tensor_cores.alignment_sweep(next_multiple, rounds=2)
+    sweep = models.alignment_sweep(next_multiple, rounds=2)
     assert torch.get_num_threads() == threads
     assert list(sweep.timings) == [14, 15, 16, 17, 18] and sweep.aligned == {16}
     assert all(timing.median_ms > 0 and timing.runs == 2 for timing in sweep.timings.values())
@@ -250,12 +251,12 @@ def test_sweep_marks_the_aligned_sizes(monkeypatch):
 
 def test_off_over_on_compares_medians():
     timings = {size: Timing(time, 0.0, 5, "a GPU") for size, time in ((7, 3.0), (8, 1.0), (9, 2.0), (16, 1.0))}
-    assert tensor_cores.Sweep(timings, frozenset({8, 16}), "bfloat16", 2).off_over_on == 2.5
+    assert models.Sweep(timings, frozenset({8, 16}), "bfloat16", 2).off_over_on == 2.5
 
 
 def test_activations_cost_what_they_do(monkeypatch):
-    monkeypatch.setattr(tensor_cores, "ELEMENTS", {"cpu": 4096, "cuda": 4096})
-    times = tensor_cores.activation_times(rounds=2)
+    monkeypatch.setattr(models, "ELEMENTS", {"cpu": 4096, "cuda": 4096})
+    times = models.activation_times(rounds=2)
     assert list(times) == ["copy", "relu", "sigmoid", "tanh", "gelu"]
     assert times["tanh"].median_ms > 0
 
@@ -264,14 +265,14 @@ def test_activations_cost_what_they_do(monkeypatch):
 def shown(monkeypatch):
     """The pictures shown, as (image, description)."""
     found = []
-    for module in (tensor_cores_pictures, tensor_cores_diagrams, plot):
-        monkeypatch.setattr(module, "show", lambda figure, words: found.append((canvas.png(figure), words)))
+    for module in (pictures, diagrams, plot):
+        monkeypatch.setattr(module, "show", lambda figure, words: found.append((style.png(figure), words)))
     return found
 
 
 def sweep_of(off):
     timings = {size: Timing(off if size % 8 else 1.0, 0.1, 5, "a GPU") for size in range(4088, 4105)}
-    return tensor_cores.Sweep(timings, frozenset({4088, 4096, 4104}), "bfloat16", 2)
+    return models.Sweep(timings, frozenset({4088, 4096, 4104}), "bfloat16", 2)
 
 
 def test_every_picture_comes_out_once_and_described(shown):
@@ -279,17 +280,17 @@ def test_every_picture_comes_out_once_and_described(shown):
         name: Timing(1.0 + place, 0.1, 9, "a GPU") for place, name in enumerate(("copy", "relu", "sigmoid", "tanh"))
     }
     drawings = [
-        tensor_cores_diagrams.draw_mma,
-        tensor_cores_diagrams.draw_formats,
-        tensor_cores_diagrams.draw_rows,
-        tensor_cores_diagrams.draw_products,
-        lambda: tensor_cores_pictures.draw_rates(tensor_cores.rates()),
-        lambda: tensor_cores_pictures.draw_precision(taken),
-        lambda: tensor_cores_pictures.draw_precision(lambda arch: set()),
-        lambda: tensor_cores_pictures.draw_alignment(sweep_of(2.0)),
-        lambda: tensor_cores_pictures.draw_activations(times),
-        lambda: tensor_cores_pictures.draw_batches(90, 32),
-        lambda: tensor_cores_pictures.draw_networks([tensor_cores.Reviewed("a net", 20, ((3, 64),))]),
+        diagrams.draw_mma,
+        diagrams.draw_formats,
+        diagrams.draw_rows,
+        diagrams.draw_products,
+        lambda: pictures.draw_rates(models.rates()),
+        lambda: pictures.draw_precision(taken),
+        lambda: pictures.draw_precision(lambda arch: set()),
+        lambda: pictures.draw_alignment(sweep_of(2.0)),
+        lambda: pictures.draw_activations(times),
+        lambda: pictures.draw_batches(90, 32),
+        lambda: pictures.draw_networks([models.Reviewed("a net", 20, ((3, 64),))]),
     ]
     for count, draw in enumerate(drawings, start=1):
         draw()
@@ -300,7 +301,7 @@ def test_every_picture_comes_out_once_and_described(shown):
 
 @pytest.mark.parametrize("off, finding", [(2.0, "takes 100 % longer"), (1.01, "no faster than its neighbours")])
 def test_title_says_what_was_measured(shown, off, finding):
-    tensor_cores_pictures.draw_alignment(sweep_of(off))
+    pictures.draw_alignment(sweep_of(off))
     assert finding in shown[0][1]
 
 
@@ -309,4 +310,4 @@ def test_misalignment_costs_time_on_tensor_cores():
     """On a GPU, sizes off the multiple of 16 bytes are slower than those on it."""
     if not torch.cuda.is_available():
         pytest.skip("needs a CUDA device")
-    assert tensor_cores.alignment_sweep(next_multiple).off_over_on > 1.05
+    assert models.alignment_sweep(next_multiple).off_over_on > 1.05

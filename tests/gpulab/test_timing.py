@@ -9,7 +9,7 @@ import pytest
 from conftest import FakeGPU
 
 from gpulab import measure, race
-from gpulab.timing import Ratio, Timing
+from gpulab.measuring.timing import Ratio, Timing
 
 pytestmark = pytest.mark.alone
 

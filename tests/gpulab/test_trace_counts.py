@@ -347,7 +347,7 @@ def test_counting_in_pieces_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> 
     """Long launches are counted some blocks at a time."""
     a, b = floats(32, 32), floats(32, 32)
     whole = trace.run(kernels.matmul_tiled, (2, 2), (16, 16), a, b, np.zeros((32, 32), np.float32))
-    monkeypatch.setattr("gpulab.trace.execute._COUNTED_AT_ONCE", 1)
-    monkeypatch.setattr("gpulab.trace.engine.ENTRIES_KEPT", 100)
+    monkeypatch.setattr("gpulab.trace.python.execute._COUNTED_AT_ONCE", 1)
+    monkeypatch.setattr("gpulab.trace.python.engine.ENTRIES_KEPT", 100)
     pieces = trace.run(kernels.matmul_tiled, (2, 2), (16, 16), a, b, np.zeros((32, 32), np.float32))
     assert pieces == whole

@@ -16,11 +16,11 @@ import trace_kernels as kernels
 from numba import cuda, float32
 
 from gpulab import trace
-from gpulab.trace import watch
-from gpulab.trace.engine import Engine
-from gpulab.trace.execute import traced_run
 from gpulab.trace.log import Log
-from gpulab.trace.watch import Budget
+from gpulab.trace.python import watch
+from gpulab.trace.python.engine import Engine
+from gpulab.trace.python.execute import traced_run
+from gpulab.trace.python.watch import Budget
 
 
 @pytest.fixture(autouse=True)

@@ -16,8 +16,8 @@ from numba import cuda
 
 import gpulab
 from gpulab import trace
-from gpulab.trace import hook
 from gpulab.trace.counting import use
+from gpulab.trace.python import hook
 
 no_gpu_here = pytest.mark.skipif(torch.cuda.is_available(), reason="says what happens without a GPU")
 

@@ -12,7 +12,7 @@ os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
 from numba.cuda.cudadrv import driver
 asked = []
 driver.Driver.ensure_initialized = lambda self: asked.append(self)
-import gpulab.trace.warmup
+import gpulab.trace.python.warmup
 assert not asked, "the driver was asked for"
 assert len(os.listdir("/proc/self/task")) == 1, "a fork loses every thread but one"
 loaded = set(sys.modules)

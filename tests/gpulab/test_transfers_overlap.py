@@ -1,4 +1,5 @@
-"""Chapter 05's second half without a GPU: timelines from the simulation, contests, figures, and the rows for a GPU."""
+"""The transfers chapter's second half without a GPU: timelines from the simulation, speedups, figures, and the rows for
+a GPU."""
 
 from __future__ import annotations
 
@@ -13,17 +14,19 @@ import pytest
 import torch
 
 import gpulab
-from gpulab import canvas, contest, plot, streams, work
-from gpulab.chapters import transfers, transfers_contests, transfers_layout, transfers_overlap
-from gpulab.chapters import transfers_overlap_pictures as charts
-from gpulab.chapters.transfers_contests import Stages, serial
-from gpulab.chapters.transfers_overlap import Course
-from gpulab.contest import Noisy, Speed
-from gpulab.diagrams import Span
-from gpulab.timing import Timing
+from gpulab import streams, work
+from gpulab.chapters.transfers import layout, models, overlap, workloads
+from gpulab.chapters.transfers import overlap_pictures as charts
+from gpulab.chapters.transfers.overlap import Course
+from gpulab.figures import plot, style
+from gpulab.figures.shapes import Span
+from gpulab.measuring import speedup
+from gpulab.measuring.speedup import Comparison, Noisy, Speed
+from gpulab.measuring.timing import Timing
+from grader.exercises.transfers import comparisons
+from grader.exercises.transfers.comparisons import AT_ONCE, LATE, OVERLAP, PINNED, Stages, serial
 
-CHAPTER = Path(__file__).parents[2] / "solutions" / "05_transfers" / "05_transfers.ipynb"
-WHERE = "gpulab.chapters.transfers_contests"
+CHAPTER = Path(__file__).parents[2] / "solutions" / "06_transfers" / "06_transfers.ipynb"
 SMALL = {"count": 3, "elements": 100, "rounds": 2}
 
 
@@ -58,21 +61,21 @@ def racing(batches: list[torch.Tensor], rounds: int) -> torch.Tensor:
 
 def test_right_every_time_is_one_and_never_is_none() -> None:
     """What is in the result when the function returns counts, not what is there later."""
-    for name in ("OVERLAP", "AT_ONCE"):
-        assert contest.same(two_lanes, f"{WHERE}:{name}", times=3, **SMALL) == 1.0
-    assert contest.same(unwaited, f"{WHERE}:AT_ONCE", times=3, **SMALL) == 0.0
+    for comparison in (OVERLAP, AT_ONCE):
+        assert speedup.same(two_lanes, comparison, times=3, **SMALL) == 1.0
+    assert speedup.same(unwaited, AT_ONCE, times=3, **SMALL) == 0.0
     late: dict[str, Any] = {"times": 2, "tolerance": 1e-4, "elements": 50_000}
-    assert contest.same(lambda x: x.clone(), f"{WHERE}:LATE", **late) == 1.0
-    assert contest.same(lambda x: x + 1, f"{WHERE}:LATE", **late) == 0.0
+    assert speedup.same(lambda x: x.clone(), LATE, **late) == 1.0
+    assert speedup.same(lambda x: x + 1, LATE, **late) == 0.0
     with pytest.raises(ValueError, match="times"):
-        contest.same(two_lanes, f"{WHERE}:OVERLAP", times=0, **SMALL)
+        speedup.same(two_lanes, OVERLAP, times=0, **SMALL)
 
 
-@pytest.mark.parametrize("name", ["LATE", "AT_ONCE"])
-def test_a_result_is_looked_at_quicker_than_it_can_arrive(name: str) -> None:
+@pytest.mark.parametrize("comparison", [LATE, AT_ONCE], ids=["late", "at once"])
+def test_a_result_is_looked_at_quicker_than_it_can_arrive(comparison: Comparison) -> None:
     """A few elements up to its end are taken at once, and what arrives later no longer counts."""
     host = torch.zeros(1 << 20)
-    keep = contest.find(f"{WHERE}:{name}").keep
+    keep = speedup.find(comparison.workload).keep
     assert keep is not None
     kept = keep(host)
     host.fill_(1.0)
@@ -85,13 +88,13 @@ def test_one_wrong_batch_is_seen() -> None:
         results[2] = results[1]
         return results
 
-    assert contest.same(one_stale, f"{WHERE}:OVERLAP", times=4, tolerance=1e-4, **SMALL) == 0.0
+    assert speedup.same(one_stale, OVERLAP, times=4, tolerance=1e-4, **SMALL) == 0.0
 
 
 def test_what_is_not_pinned_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a machine that says it has a GPU; here nothing is ever pinned."""
-    monkeypatch.setattr(transfers_contests, "has_gpu", lambda: True)
-    assert transfers_contests._whether_pinned(torch.ones(3)).tolist() == [0.0]
+    monkeypatch.setattr(workloads, "has_gpu", lambda: True)
+    assert workloads._whether_pinned(torch.ones(3)).tolist() == [0.0]
 
 
 def test_perfect_overlap_leaves_the_first_way_in_and_the_last_way_out() -> None:
@@ -101,8 +104,8 @@ def test_perfect_overlap_leaves_the_first_way_in_and_the_last_way_out() -> None:
 
 
 def test_two_lanes_hide_all_copies_but_two_and_the_serial_loop_none() -> None:
-    batches, rounds = transfers_overlap.demonstration()
-    alone, yours = (transfers_overlap.recorded(one, batches, rounds) for one in (serial, two_lanes))
+    batches, rounds = overlap.demonstration()
+    alone, yours = (overlap.recorded(one, batches, rounds) for one in (serial, two_lanes))
     assert "SIMULATED" in alone.note
     assert len(alone.spans) == len(yours.spans) == 3 * len(batches)
     assert alone.total_ms == pytest.approx(sum(span.stop - span.start for span in alone.spans))
@@ -115,45 +118,45 @@ def test_two_lanes_hide_all_copies_but_two_and_the_serial_loop_none() -> None:
     ("function", "said"), [(two_lanes, "right"), (racing, "error"), (unwaited, "wrong"), (print, "wrong")]
 )
 def test_what_comes_of_a_program_is_said(function: Any, said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert transfers_overlap.outcome(function) == said
+    assert overlap.outcome(function) == said
     assert capsys.readouterr().out.strip()
 
 
 def test_a_function_that_puts_nothing_into_a_stream_has_no_timeline() -> None:
     with pytest.raises(ValueError, match="Nothing was put"):
-        transfers_overlap.recorded(lambda batches, rounds: None, [torch.ones(3)], 1)
+        overlap.recorded(lambda batches, rounds: None, [torch.ones(3)], 1)
 
 
 def test_small_kernels_of_one_kind_are_drawn_as_one() -> None:
     pieces = [("work", 0.0, 1.0), ("in", 0.5, 1.5), ("work", 1.01, 2.0), ("work", 3.0, 4.0)]
-    assert transfers_overlap._joined(pieces) == [("work", 0.0, 2.0), ("in", 0.5, 1.5), ("work", 3.0, 4.0)]
+    assert overlap._joined(pieces) == [("work", 0.0, 2.0), ("in", 0.5, 1.5), ("work", 3.0, 4.0)]
 
 
 def test_a_copy_behind_a_kernel_comes_when_the_kernel_is_over() -> None:
-    found = transfers.early_reads(chunks=3, chunk_ms=2.0, kernel_ms=15.0)
+    found = models.early_reads(chunks=3, chunk_ms=2.0, kernel_ms=15.0)
     assert found.kernel_ms == 15.0 and "kernel" in found.note
     early = [part for at, part in zip(found.asked_ms, found.arrived, strict=True) if at < 10]
     assert not any(early) and found.arrived[-1] == 1.0
 
 
 def test_casts_and_layouts_are_timed() -> None:
-    found = transfers_layout.casts((2, 3, 32, 32))
+    found = layout.casts((2, 3, 32, 32))
     assert found.cast_ms.median_ms > 0 and found.carry_ms["float32"] == 4 * found.carry_ms["uint8"]
-    assert set(transfers_layout.convolutions(1, 8, 8)) == {"channels first", "channels last"}
+    assert set(layout.convolutions(1, 8, 8)) == {"channels first", "channels last"}
 
 
 def test_figures_say_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[str] = []
 
     def render(figure: Any, description: str) -> None:
-        assert canvas.png(figure).startswith(b"\x89PNG")
+        assert style.png(figure).startswith(b"\x89PNG")
         shown.append(description)
 
-    for module in (plot, gpulab.diagrams):
+    for module in (plot, gpulab.figures.shapes):
         monkeypatch.setattr(module, "show", render)
     timing = Timing(6.0, 0.1, 9, "a CPU")
-    charts.draw_casts(transfers_layout.Casts((2, 3), timing, {"uint8": 0.5, "float32": 2.0}, "at 63 GB/s"))
-    charts.draw_casts(transfers_layout.Casts((2, 3), timing, {"uint8": 3.0, "float32": 12.0}, "at 1 GB/s"))
+    charts.draw_casts(layout.Casts((2, 3), timing, {"uint8": 0.5, "float32": 2.0}, "at 63 GB/s"))
+    charts.draw_casts(layout.Casts((2, 3), timing, {"uint8": 3.0, "float32": 12.0}, "at 1 GB/s"))
     charts.draw_layouts({"channels first": Timing(6.0, 0.1, 9, "c"), "channels last": Timing(4.0, 0.1, 9, "c")})
     charts.draw_layouts({"channels first": Timing(6.0, 0.5, 9, "c"), "channels last": Timing(5.5, 0.5, 9, "c")})
     course = Course(
@@ -176,7 +179,7 @@ def row(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     monkeypatch.setattr(gpulab, "needs_gpu", lambda points="": None)
     arange = torch.arange
     monkeypatch.setattr(torch, "arange", lambda *given, device=None, **named: arange(*given, **named))
-    monkeypatch.setattr(transfers_contests, "stages", lambda elements: Stages(1.0, 2.5, 1.0, 64))
+    monkeypatch.setattr(comparisons, "stages", lambda elements: Stages(1.0, 2.5, 1.0, 64))
     notebook = nbformat.read(CHAPTER, as_version=4)  # type: ignore[no-untyped-call]
 
     def run(exercise: str, answer: Any) -> Any:
@@ -194,12 +197,12 @@ def row(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
 def test_the_row_of_to_host(
     row: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, late: float, pinned: float, words: str
 ) -> None:
-    def same(yours: Any, where: str, **size: Any) -> float:
-        assert contest.find(where) in (transfers_contests.LATE, transfers_contests.PINNED)
+    def same(yours: Any, comparison: Comparison, **size: Any) -> float:
+        assert comparison in (LATE, PINNED)
         assert 4 * size["elements"] >= 1 << 28  # the cable has to take longer than a look at the result
-        return late if where.endswith("LATE") else pinned
+        return late if comparison is LATE else pinned
 
-    monkeypatch.setattr(contest, "same", same)
+    monkeypatch.setattr(speedup, "same", same)
     if not words:
         row("to_host", torch.clone)
         return
@@ -213,11 +216,11 @@ def test_points_of_overlapped_follow_its_speed(
 ) -> None:
     """All of them at 90 % of 1.73, which is what these stages give at best."""
 
-    def against(yours: Any, where: str, **size: Any) -> Speed:
-        assert contest.find(where) is transfers_contests.OVERLAP and size["rounds"] == 64
+    def against(yours: Any, comparison: Comparison, **size: Any) -> Speed:
+        assert comparison is OVERLAP and size["rounds"] == 64
         return Speed(speed, 0.001, 11, 60.0, "a GPU")
 
-    monkeypatch.setattr(contest, "against", against)
+    monkeypatch.setattr(speedup, "against", against)
     if points is None:
         with pytest.raises(AssertionError, match="No overlap"):
             row("overlapped", two_lanes)
@@ -226,7 +229,7 @@ def test_points_of_overlapped_follow_its_speed(
 
 
 def test_a_noisy_machine_leaves_the_points_open(row: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(contest, "against", lambda *given, **named: Speed(1.4, 0.3, 11, 60.0, "a GPU"))
+    monkeypatch.setattr(speedup, "against", lambda *given, **named: Speed(1.4, 0.3, 11, 60.0, "a GPU"))
     with pytest.raises(Noisy):
         row("overlapped", two_lanes)
 
@@ -246,21 +249,21 @@ class _Event:
 @pytest.fixture
 def paper_events(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
-    for module in (transfers_contests, transfers_overlap):
+    for module in (comparisons, overlap):
         monkeypatch.setattr(module, "event", _Event)
 
 
 @pytest.mark.usefixtures("paper_events")
 def test_events_stand_around_each_operation() -> None:
     """Without a GPU no copy crosses anything, so that work alone is seen."""
-    found = transfers_overlap._by_events(serial, [torch.ones(50)] * 3, 2)
+    found = overlap._by_events(serial, [torch.ones(50)] * 3, 2)
     assert [(span.lane, span.label) for span in found.spans] == [("compute", f"work {at}") for at in range(3)]
     assert all(before.stop <= after.start for before, after in itertools.pairwise(found.spans))
     with pytest.raises(ValueError, match="Nothing went to the GPU"):
-        transfers_overlap._by_events(lambda batches, rounds: None, [torch.ones(5)], 2)
+        overlap._by_events(lambda batches, rounds: None, [torch.ones(5)], 2)
 
 
 @pytest.mark.usefixtures("paper_events")
 def test_rounds_are_chosen_so_that_compute_is_longer_than_both_copies() -> None:
-    stage = transfers_contests.stages(100_000)
+    stage = comparisons.stages(100_000)
     assert stage.rounds >= 1 and min(stage.in_ms, stage.out_ms, stage.work_ms) > 0

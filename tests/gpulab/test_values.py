@@ -1,4 +1,4 @@
-"""`gpulab.values`: taking apart and showing."""
+"""`gpulab.check.values`: taking apart and showing."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from plain_values import WEIRD
 
-from gpulab.values import TooLarge, article, plain, show
+from gpulab.check.values import TooLarge, article, plain, show
 
 
 @pytest.mark.parametrize("name", ["holds itself", "dict of itself", "deep", "bushy"])

@@ -17,7 +17,12 @@ import atheris
 sys.path[:0] = [str(folder) for folder in Path(__file__).resolve().parents[:3]]
 
 with atheris.instrument_imports(include=["grader", "nbformat", "json"]):  # their branches are what is counted
-    for name in ("grader.outputs", "grader.submission", "grader.wire", "grader.compose"):
+    for name in (
+        "grader.judging.outputs",
+        "grader.model.submission",
+        "grader.processes.wire",
+        "grader.gradebook.compose",
+    ):
         import_module(name)
 
 PROPERTIES = [

@@ -15,9 +15,9 @@ import pytest
 from courses import LIGHT
 from recorded_class import NAME, ROOT, small_course
 
-from grader import gradebook
-from grader.course import Chapter, Course
-from grader.records import load_results
+from grader.gradebook import gradebook
+from grader.model.course import Chapter, Course
+from grader.model.records import load_results
 
 Notebook = dict[str, Any]
 ANSWERS = {

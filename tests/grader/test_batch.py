@@ -15,18 +15,19 @@ from typing import Any
 import pytest
 from minikey import make_key
 
-from grader import batch, records
-from grader.accounts import Accounts
-from grader.batch import grade_class
-from grader.course import Chapter, Course, CourseError
-from grader.interrupt import unbroken
-from grader.limits import Limits
-from grader.notebooks import ChapterKey
-from grader.recorder import Progress
-from grader.records import Records, load_results
-from grader.results import CellResult, SubmissionResult, Verdict
+from grader.batch import batch
+from grader.batch.batch import grade_class
+from grader.batch.recorder import Progress
+from grader.judging.task import Task
+from grader.model import records
+from grader.model.course import Chapter, Course, CourseError
+from grader.model.limits import Limits
+from grader.model.notebooks import ChapterKey
+from grader.model.records import Records, load_results
+from grader.model.results import CellResult, SubmissionResult, Verdict
+from grader.processes.accounts import Accounts
+from grader.processes.interrupt import unbroken
 from grader.sandbox import Tier
-from grader.task import Task
 
 KEY = make_key()
 

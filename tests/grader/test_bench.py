@@ -13,14 +13,15 @@ from click.testing import CliRunner
 from rich.console import Console
 from test_sample import course_with_bank
 
-from grader import bench_course, bench_report
-from grader.accounts import Accounts, age_seconds, cpu_seconds_of
-from grader.bench import Breakdown, Figure, Growth, Outcome
-from grader.bench_measure import measure
-from grader.bench_report import targets
-from grader.cli import main
-from grader.course import CourseError
-from grader.warm import LIGHT_MODULES
+from grader.cli.main import main
+from grader.dev.bench import course as bench_course
+from grader.dev.bench import report
+from grader.dev.bench.measure import measure
+from grader.dev.bench.report import targets
+from grader.dev.bench.run import Breakdown, Figure, Growth, Outcome
+from grader.model.course import CourseError
+from grader.processes.accounts import Accounts, age_seconds, cpu_seconds_of
+from grader.processes.fork_server import LIGHT_MODULES
 
 WORK = """
 import subprocess, sys
@@ -91,11 +92,11 @@ def test_a_sample_is_scaled_to_one_submission() -> None:
     """nbgrader may grade fewer of them; what is compared is a submission, and the table says so."""
     sampled = replace(OUTCOME, stock=replace(STOCK, submissions=1, scores={"anna": 3.0}))
     assert targets(sampled)[0].measured == pytest.approx(8.0)
-    assert "nbgrader graded 1 of the 2 only" in shown(*bench_report.tables(sampled))
+    assert "nbgrader graded 1 of the 2 only" in shown(*report.tables(sampled))
 
 
 def test_tables_name_the_machine_and_where_the_time_goes() -> None:
-    text = shown(*bench_report.tables(OUTCOME))
+    text = shown(*report.tables(OUTCOME))
     for words in (
         "a machine, 2 cores",
         "Python 3.11",
@@ -107,23 +108,23 @@ def test_tables_name_the_machine_and_where_the_time_goes() -> None:
         assert words in text
     assert "cores without work │ 3.1 │ 78" in text  # of 4 core-seconds, 0.9 were used
     assert "busy with something else" not in text
-    assert "busy with something else (load 3.0)" in shown(*bench_report.tables(replace(OUTCOME, load=3.0)))
+    assert "busy with something else (load 3.0)" in shown(*report.tables(replace(OUTCOME, load=3.0)))
 
 
 def test_everything_is_written(tmp_path: Path) -> None:
-    bench_report.write_json(OUTCOME, tmp_path / "bench.json")
+    report.write_json(OUTCOME, tmp_path / "bench.json")
     written = json.loads((tmp_path / "bench.json").read_text())
     assert (written["stock"]["wall_seconds"], written["agreeing"]) == (8.0, 2)
     assert [target["met"] for target in written["targets"]] == [False, True, False, True, True]
     with pytest.raises(CourseError, match="nowhere"):
-        bench_report.write_json(OUTCOME, tmp_path / "nowhere" / "bench.json")
+        report.write_json(OUTCOME, tmp_path / "nowhere" / "bench.json")
 
 
 def test_growth_is_judged(tmp_path: Path) -> None:
     growth = Growth("01_small", 1000, 200.0, 0.2, 0.3, 100.0, "a machine, 2 cores", 0.0, "2026-01-01")
-    text = shown(bench_report.growth_table([growth, replace(growth, last_seconds=0.2)]))
+    text = shown(report.growth_table([growth, replace(growth, last_seconds=0.2)]))
     assert "✗ 1.50" in text and "✓ 1.00" in text and "✓ 100" in text
-    bench_report.write_json([growth], tmp_path / "growth.json")
+    report.write_json([growth], tmp_path / "growth.json")
     assert json.loads((tmp_path / "growth.json").read_text())[0]["ratio"] == pytest.approx(1.5)
 
 

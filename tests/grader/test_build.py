@@ -13,10 +13,10 @@ import pytest
 from courses import NAME, built_course, make_course
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
-from grader.build import build, check_build
-from grader.course import Chapter, CourseError
-from grader.execution import gpu_name, tidy
-from grader.findings import Findings
+from grader.authoring.build import build, check_build
+from grader.authoring.execution import gpu_name, tidy
+from grader.model.course import Chapter, CourseError
+from grader.model.findings import Findings
 
 DEMO = "for number in range(3):\n    print(number, double(number))\n"
 DRAWN = """\
@@ -87,7 +87,7 @@ def test_ids_are_grade_ids_and_survive_new_neighbours(chapter: Chapter) -> None:
 
 
 def test_prose_changes_without_a_run_and_code_does_not(tmp_path: Path) -> None:
-    chapter = make_course(tmp_path, {DEMO: DRAWN}).chapter(NAME)
+    chapter = make_course(tmp_path, {DEMO: f"{DRAWN}TABLE = 'gpus'\n"}).chapter(NAME)
     build(chapter)
 
     def drawn() -> str:
@@ -120,7 +120,7 @@ def test_gpu_cells_wait_for_a_gpu(chapter: Chapter) -> None:
 @NO_GPU
 def test_gpu_cells_run_where_there_is_one(chapter: Chapter, monkeypatch: pytest.MonkeyPatch) -> None:
     """Told that there is a GPU, the build runs the cell, which finds that there is none."""
-    monkeypatch.setattr("grader.build.gpu_name", lambda: "NVIDIA Imaginary")
+    monkeypatch.setattr("grader.authoring.build.gpu_name", lambda: "NVIDIA Imaginary")
     with pytest.raises(Findings, match='cell "double_gpu" raised NeedsGPU: No GPU here'):
         build(chapter, execute=True)
 
@@ -130,9 +130,7 @@ def test_a_cell_that_raises_stops_the_build(chapter: Chapter) -> None:
     edit(chapter, "number + number", "number + number + 1")
     (line,) = refusal(chapter)
     at = chapter.source.read_text().splitlines().index('check.equal(double(21), 42, "double(21)")') + 1
-    assert line.startswith(
-        f'solutions/{NAME}.md:{at}: cell "double_test" raised AssertionError: double(21): you returned'
-    )
+    assert line.startswith(f'solutions/{NAME}.md:{at}: cell "double_test" raised WrongAnswer: double(21): you returned')
     assert line.endswith(f'Mend it, then run "grader build {NAME}".')
 
 
@@ -203,8 +201,8 @@ def test_check_build_names_what_is_out_of_date(chapter: Chapter) -> None:
     assert "not a notebook" in complaint()
     chapter.solution.unlink()
     assert complaint() == f'solutions/{NAME}/{NAME}.ipynb: not built yet. Run "grader build {NAME}".'
-    edit(chapter, "  points: 2\n", "")
-    assert 'cell "double_test" has no points' in complaint()
+    edit(chapter, ":points: 2\n", "")
+    assert 'the test of "double" has no points' in complaint()
     edit(chapter, "```{code-cell} ipython3\n:tags: [demo]", ":::{code-cell} ipython3")
     assert "does not open a code cell" in complaint()
 

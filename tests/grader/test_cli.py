@@ -18,9 +18,9 @@ from recorded_class import NAME, ROOT, small_course
 from test_sample import course_with_bank
 
 from grader import __version__
-from grader.cli import main
-from grader.course import Course
-from grader.records import load_results
+from grader.cli.main import main
+from grader.model.course import Course
+from grader.model.records import load_results
 
 COMMANDS = ("autograde", "bench", "build", "bundle", "collect", "doctor", "release", "report", "sample", "verify")
 
@@ -56,7 +56,7 @@ def test_help_lists_every_command() -> None:
 
 def test_help_comes_at_once() -> None:
     """Nothing heavy is imported before a command needs it."""
-    code = "import sys, grader.cli; print(*sys.modules)"
+    code = "import sys, grader.cli.main; print(*sys.modules)"
     loaded = set(subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True).stdout.split())
     assert "click" in loaded
     assert (
@@ -81,7 +81,7 @@ def test_text_is_printed_as_it_is() -> None:
     """A place in a file is no emoji (":100:" is one to rich), and brackets are no markup."""
     line = "answers/matmul.py:100: [red]wrong[/red]"
     prints = f"say({line!r}); complain({line!r}); out().print('x:100:')"
-    code = f"from grader.commands.console import complain, out, say; {prints}"
+    code = f"from grader.cli.console import complain, out, say; {prints}"
     said = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert (said.stdout, said.stderr) == (f"{line}\nx:100:\n", f"{line}\n")
 
@@ -148,7 +148,7 @@ def test_an_interrupted_class_is_kept_and_resumed(tmp_path: Path) -> None:
     submit("anna", "return 2 * x")
     submit("bela", "while True: pass")
     marker = f"marker-{os.getpid()}-{time.monotonic_ns()}"
-    variables = {**os.environ, **LIGHT, "PYTHONPATH": str(ROOT), "PATH": f"{os.environ['PATH']}:/{marker}"}
+    variables = {**os.environ, **LIGHT, "PYTHONPATH": str(ROOT), "LD_LIBRARY_PATH": f"/{marker}"}
     command = [sys.executable, "-m", "grader", "autograde", NAME, "--no-pages"]
     with subprocess.Popen(command, cwd=tmp_path, env=variables, stderr=subprocess.PIPE, text=True) as running:
         deadline = time.monotonic() + 60

@@ -17,22 +17,22 @@ from courses import LIGHT, NAME, ROOT, built_course
 from distributed import Client
 from disturbed import SEED, STUDENTS, assert_same, fill, kept, processes_with, undisturbed_course, wait_for
 
-from grader import cluster as cluster_module
-from grader import cluster_worker
-from grader.batch import grade_class
-from grader.cluster import Cluster
-from grader.cluster_worker import Machine, RemoteFault, Sealed, WorkerError, compare
-from grader.course import Course, CourseError
-from grader.limits import Limits
-from grader.notebooks import load_key
-from grader.records import load_results
-from grader.results import Verdict
+from grader.batch import cluster as cluster_module
+from grader.batch import cluster_worker
+from grader.batch.batch import grade_class
+from grader.batch.cluster import Cluster
+from grader.batch.cluster_worker import Machine, RemoteFault, Sealed, WorkerError, compare
+from grader.judging.task import Task
+from grader.model.course import Course, CourseError
+from grader.model.limits import Limits
+from grader.model.notebooks import load_key
+from grader.model.records import load_results
+from grader.model.results import Verdict
 from grader.sandbox import Tier
-from grader.task import Task
 
 
 class Lab:
-    """A scheduler and workers in processes of their own, whose descendants can be told by a marker in PATH."""
+    """A scheduler and workers in processes of their own, with a marker in LD_LIBRARY_PATH that descendants keep."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -67,7 +67,7 @@ class Lab:
             **os.environ,
             **LIGHT,
             "PYTHONPATH": str(ROOT),
-            "PATH": f"{os.environ['PATH']}:/{self.marker(marker)}",
+            "LD_LIBRARY_PATH": f"/{self.marker(marker)}",
         }
         command = [sys.executable, "-m", "dask", *arguments, "--no-dashboard"]
         with output.open("wb") as file:
@@ -124,7 +124,7 @@ def autograde(course: Course, lab: Lab, *options: str) -> subprocess.Popen[bytes
         **os.environ,
         **LIGHT,
         "PYTHONPATH": str(ROOT),
-        "PATH": f"{os.environ['PATH']}:/{lab.marker('driver')}",
+        "LD_LIBRARY_PATH": f"/{lab.marker('driver')}",
     }
     command = [sys.executable, "-m", "grader", "autograde", NAME, "--no-pages", "--seed", str(SEED), *options]
     command += ["--scheduler", lab.address, "--require-tier", "0"]

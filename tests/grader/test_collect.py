@@ -19,15 +19,15 @@ import pytest
 from click.testing import CliRunner
 from recorded_class import NAME, released_notebook, small_course
 
-from grader import collect, collect_disk, collect_ledger, rosters
-from grader.cli import main
-from grader.collect_decisions import Decision, State
-from grader.collect_names import Owner, Platform, folder_name, owner_of, platform_of, student_of
-from grader.collect_sources import Entry, opened, without_common_top
-from grader.collect_times import when_due
-from grader.course import Course, CourseError
-from grader.find import find_submissions
-from grader.submission import MAX_NOTEBOOK_BYTES
+from grader.cli.main import main
+from grader.intake import collect, disk, ledger, roster
+from grader.intake.decisions import Decision, State
+from grader.intake.find_submissions import find_submissions
+from grader.intake.names import Owner, Platform, folder_name, owner_of, platform_of, student_of
+from grader.intake.sources import Entry, opened, without_common_top
+from grader.intake.times import when_due
+from grader.model.course import Course, CourseError
+from grader.model.submission import MAX_NOTEBOOK_BYTES
 
 NOON = (2026, 11, 20, 12, 0, 0)
 EVENING = (2026, 11, 20, 20, 0, 0)
@@ -74,7 +74,7 @@ def zipped(path: Path, *members: Member) -> Path:
 def collected(course: Course, path: Path, **wishes: Any) -> list[Decision]:
     with opened(path) as source:
         decisions = collect.plan(course, source, path.stem, collect.Wishes(**wishes))
-        collect_disk.carry_out(course, source, decisions)
+        disk.carry_out(course, source, decisions)
     return decisions
 
 
@@ -182,7 +182,7 @@ class TestTaking:
         assert lies(course, "김 안나") == notebook("kim")
         found = find_submissions(course.submitted, NAME)
         assert [(one.student, one.problem) for one in found] == [("Anna Müller", None), ("김 안나", None)]
-        assert collect_ledger.load(course, NAME)["Anna Müller"].id == "1"
+        assert ledger.load(course, NAME)["Anna Müller"].id == "1"
 
     def test_canvas_counts_the_latest_attempt_and_tells_who_is_late(self, course: Course, tmp_path: Path) -> None:
         archive = zipped(
@@ -341,7 +341,7 @@ class TestTimes:
         )
         archive = zipped(tmp_path / "a.zip", (moodle("Anna_1"), notebook("a")), (moodle("Eve_9"), notebook("e")))
         due = when_due("2026-11-20 18:00")
-        decisions = collected(course, archive, due=due, roster=rosters.read(sheet))
+        decisions = collected(course, archive, due=due, roster=roster.read(sheet))
         assert told(decisions) == [("Anna", "taken"), ("Eve", "skipped")]
         assert decisions[0].why == "late by 1 h 30 min"
         assert decisions[1].why == "nobody, or more than one, on Grades.csv is Eve"
@@ -368,8 +368,8 @@ class TestBadInput:
     def test_a_student_called_like_a_path_stays_inside(self, course: Course, tmp_path: Path) -> None:
         archive = zipped(tmp_path / "a.zip", (moodle("..＼.._1"), notebook()), (moodle(".hidden_2"), notebook("2")))
         for one in collected(course, archive):
-            assert (course.submitted / one.student).resolve().parent == course.submitted.resolve()
             assert not one.student.startswith(".")
+            assert one.taken is None or (course.submitted / one.student).resolve().parent == course.submitted.resolve()
 
     def test_a_bomb_costs_no_more_than_a_notebook(self, course: Course, tmp_path: Path) -> None:
         """2 GB of zeros in 2 MB are neither unpacked nor taken."""
@@ -481,6 +481,22 @@ class TestBadInput:
         shown = CliRunner().invoke(main, ["collect", str(archive)])
         assert shown.exit_code == 1
         assert "1 skipped." in shown.output
+
+
+@pytest.mark.parametrize("unpacked", [False, True], ids=["archive", "folder"])
+def test_a_name_that_begins_with_a_dot_is_told(course: Course, tmp_path: Path, unpacked: bool) -> None:
+    """Not taken, since hidden files are seldom anybody's, but not dropped without a word either."""
+    names = (".anna/" + IPYNB, "bela/" + IPYNB, ".git/" + IPYNB, "bela/.ipynb_checkpoints/" + IPYNB, "._x.ipynb")
+    download = zipped(tmp_path / "class.zip", *((name, notebook(name)) for name in names))
+    if unpacked:
+        with zipfile.ZipFile(download) as archive:
+            archive.extractall(tmp_path / "class")
+        download = tmp_path / "class"
+    found = collected(course, download)
+    assert [one.student for one in found if one.state is State.TAKEN] == ["bela"]
+    skipped = [one for one in found if one.state is State.SKIPPED]
+    assert [one.file for one in skipped] == [".anna/" + IPYNB]
+    assert "begins with a dot" in skipped[0].why
 
 
 def test_the_table_lists_every_file(course: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from minikey import with_test
 
-from minikey import make_key
-
-from grader.limits import Limits
-from grader.results import CellResult, SubmissionResult
-from grader.session import grade
-from grader.submission import from_answers
+from grader.judging.session import grade
+from grader.model.limits import Limits
+from grader.model.needs import Need
+from grader.model.results import CellResult, SubmissionResult
+from grader.model.submission import from_answers
 
 KERNEL = """\
 from numba import cuda
@@ -41,9 +40,7 @@ assert reads == 100, f"{reads} reads"
 
 
 def run(solution: str, other: str = "") -> SubmissionResult:
-    key = make_key()
-    cells = tuple(replace(cell, source=TEST) if cell.grade_id == "double_test" else cell for cell in key.cells)
-    key = replace(key, cells=cells)
+    key = with_test(TEST, Need.COUNTING)
     submission = from_answers(key, {"double": solution, "SHARES": other} if other else {"double": solution})
     return grade(submission, key, student="s", seed=1, limits=Limits(), only=frozenset({"double_test"}))
 

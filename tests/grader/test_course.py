@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.course import Course, CourseError
+from grader.model.course import Course, CourseError
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ import pynvml
 import pytest
 from recorded_class import small_course
 
-from grader import doctor, gpu_troubles, hardware
-from grader.course import Course
-from grader.doctor import Row
+from grader.machine import doctor, gpu_troubles, hardware
+from grader.machine.doctor import Row
+from grader.model.course import Course
 from grader.sandbox import Tier, cgroups, probe
 
 
@@ -165,6 +165,18 @@ def test_a_look_that_fails_is_a_red_row_and_the_others_go_on(monkeypatch: pytest
     assert row(rows, "Python").state == "good"
 
 
+def test_kernels_are_really_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three packages that import and do not fit together are a red row, not a green one."""
+    assert [one.state for one in doctor._numba()] == ["good"]
+    assert [one.state for one in doctor._nvrtc()] == ["good"]
+    monkeypatch.setattr(doctor, "ARCHITECTURE", (1, 0))  # nobody compiles for it any more
+    (numba,), (nvrtc,) = doctor._numba(), doctor._nvrtc()
+    assert (numba.state, nvrtc.state) == ("bad", "bad")
+    assert "a kernel does not compile" in numba.found
+    assert "a kernel does not compile" in nvrtc.found
+    assert all("pip install --upgrade" in one.remedy for one in (numba, nvrtc))
+
+
 # ------------------------------------------------------------------------------------------- troubles with a GPU
 
 
@@ -216,6 +228,10 @@ def test_a_driver_that_is_too_old_is_red(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(hardware, "gpus", lambda: (an_h200("535.161.07"),))
     found = row(doctor._gpus(), "driver")
     assert (found.state, found.remedy) == ("bad", gpu_troubles.TOO_OLD)
+    monkeypatch.setattr(doctor, "_cuda_of_torch", lambda: 12)
+    assert row(doctor._gpus(), "driver").state == "good"  # with packages for CUDA 12
+    monkeypatch.setattr(doctor, "_cuda_of_torch", lambda: 13)
+    assert row(doctor._gpus(), "driver").state == "bad"
     monkeypatch.setattr(hardware, "gpus", lambda: (an_h200(),))
     assert row(doctor._gpus(), "driver").state == "good"
 
@@ -262,7 +278,7 @@ def test_a_torch_without_cuda_is_red_where_there_is_a_gpu(monkeypatch: pytest.Mo
 
 def test_the_page_on_troubles_has_every_remedy() -> None:
     """docs/troubleshooting.md quotes what the doctor says."""
-    text = " ".join((Path(doctor.__file__).parents[1] / "docs" / "troubleshooting.md").read_text().split())
+    text = " ".join((Path(doctor.__file__).parents[2] / "docs" / "troubleshooting.md").read_text().split())
     missing = [one for one in gpu_troubles.BY_CODE.values() if one.found not in text]
     assert missing == []
     assert gpu_troubles.NO_DEVICES.found in text

@@ -17,14 +17,14 @@ import pytest
 from courses import LIGHT, NAME, ROOT, built_course
 from disturbed import SEED, STUDENTS, assert_same, fill, kept, processes_with, rows, undisturbed_course, wait_for
 
-from grader import processes
-from grader.batch import grade_class
-from grader.course import Course, CourseError
-from grader.limits import Limits
-from grader.notebooks import load_key
-from grader.recorder import Progress
-from grader.records import load_results
-from grader.results import SubmissionResult, Verdict
+from grader.batch.batch import grade_class
+from grader.batch.recorder import Progress
+from grader.model.course import Course, CourseError
+from grader.model.limits import Limits
+from grader.model.notebooks import load_key
+from grader.model.records import load_results
+from grader.model.results import SubmissionResult, Verdict
+from grader.processes import client
 from grader.sandbox import cgroups
 
 
@@ -46,8 +46,8 @@ def grade(course: Course, **options: object) -> list[SubmissionResult]:
 
 
 def autograde(course: Course, marker: str) -> subprocess.Popen[str]:
-    """`grader autograde` in a process of its own, whose descendants can be told by a marker in PATH."""
-    variables = {**os.environ, **LIGHT, "PYTHONPATH": str(ROOT), "PATH": f"{os.environ['PATH']}:/{marker}"}
+    """`grader autograde` in a process of its own, whose descendants can be told by a marker in LD_LIBRARY_PATH."""
+    variables = {**os.environ, **LIGHT, "PYTHONPATH": str(ROOT), "LD_LIBRARY_PATH": f"/{marker}"}
     command = [sys.executable, "-m", "grader", "autograde", NAME, "--no-pages", "--seed", str(SEED)]
     return subprocess.Popen(command, cwd=course.root, env=variables, stderr=subprocess.PIPE, text=True)
 
@@ -76,7 +76,7 @@ def test_a_warm_parent_that_is_killed_costs_nobody_a_point(course: Course, undis
 
     def kill(one: Progress) -> None:
         if one.state == "graded" and not killed:
-            parent = processes.shared_parent()
+            parent = client.shared_parent()
             killed.append(parent)
             os.kill(parent._process.pid, signal.SIGKILL)
 

@@ -16,10 +16,11 @@ from nbgrader.api import Gradebook
 from nbgrader.utils import notebook_hash
 from recorded_class import NAME, composed, judged, result_of, small_course, solved_notebook
 
-from grader import feedback, gradebook
-from grader.course import Course, CourseError
-from grader.records import Records
-from grader.results import Verdict
+from grader.gradebook import gradebook
+from grader.model.course import Course, CourseError
+from grader.model.records import Records
+from grader.model.results import Verdict
+from grader.report import feedback
 
 NEEDS_GPU = judged("bandwidth_gpu", Verdict.NEEDS_GPU, message="Runs on a GPU only: 3 points pending.")
 SECRETS = ("7041", "14082", "the_secret_way", "the secret kind", "HIDDEN", "SOLUTION")
@@ -304,3 +305,9 @@ def test_a_note_that_is_none_is_left_where_it_is(course, tmp_path, kind):
     folder.mkdir()
     feedback._keep_notes(submitted, folder)
     assert not list(folder.iterdir())
+
+
+def test_a_page_holds_no_control_characters() -> None:
+    """A terminal that shows the page, or a message copied from it, would obey them."""
+    page = feedback.shown("a\x1b[2J\x00\x07b\x7f\tc\r\n\udc80")
+    assert page == "a\u241b[2J\u2400\u2407b\u2421\tc\r\n?"

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from grader.course import CourseError
-from grader.find import Found, find_submissions
-from grader.submission import MAX_NOTEBOOK_BYTES
+from grader.intake.find_submissions import Found, find_submissions
+from grader.model.course import CourseError
+from grader.model.submission import MAX_NOTEBOOK_BYTES
 
 CHAPTER = "01_small"
 NAME = f"{CHAPTER}.ipynb"

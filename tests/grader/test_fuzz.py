@@ -24,11 +24,11 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from minikey import RIGHT, make_key, notebook
 
-from grader import wire
-from grader.compose import compose
-from grader.outputs import Kept
-from grader.results import CellResult, SubmissionResult, Verdict
-from grader.submission import parse
+from grader.gradebook.compose import compose
+from grader.judging.outputs import Kept
+from grader.model.results import CellResult, SubmissionResult, Verdict
+from grader.model.submission import parse
+from grader.processes import wire
 
 MORE = os.environ.get("FUZZ_EXAMPLES")
 fuzz = settings(

@@ -13,12 +13,12 @@ import pynvml
 import pytest
 from minikey import RIGHT, make_key
 
-from grader import gpu_memory, hardware
-from grader.hardware import Gpu
-from grader.limits import Limits
-from grader.results import Verdict
-from grader.session import grade
-from grader.submission import from_answers
+from grader.judging.session import grade
+from grader.machine import gpu_memory, hardware
+from grader.machine.hardware import Gpu
+from grader.model.limits import Limits
+from grader.model.results import Verdict
+from grader.model.submission import from_answers
 
 SLEEPER = "import subprocess, sys; print(subprocess.Popen(['sleep', '60']).pid, flush=True); sys.stdin.read()"
 HELD: list[dict[int, int | None]] = []

@@ -21,11 +21,13 @@ from nbgrader.coursedir import CourseDirectory
 from recorded_class import NAME, TESTS, composed, judged, released_notebook, result_of, small_course
 from traitlets.config.loader import PyFileConfigLoader
 
-from grader import gradebook, session, submission
-from grader.compose import compose
-from grader.course import Course, CourseError
-from grader.notebooks import load_key
-from grader.results import SubmissionResult, Verdict
+from grader.gradebook import gradebook
+from grader.gradebook.compose import compose
+from grader.judging import session
+from grader.model import submission
+from grader.model.course import Course, CourseError
+from grader.model.notebooks import load_key
+from grader.model.results import SubmissionResult, Verdict
 
 NEEDS_GPU = judged("bandwidth_gpu", Verdict.NEEDS_GPU, message="No GPU here: these points are pending, not lost.")
 
@@ -398,7 +400,7 @@ def test_a_new_gradebook_is_what_nbgrader_would_have_made(course, tmp_path, monk
 
 def test_there_is_no_half_gradebook(tmp_path, monkeypatch):
     """Whatever stops it on the way, nothing is left behind."""
-    monkeypatch.setattr("grader.gradebook.ClosingGradebook", {}.popitem)
+    monkeypatch.setattr("grader.gradebook.gradebook.ClosingGradebook", {}.popitem)
     course, chapter = small_course(tmp_path)
     with pytest.raises(TypeError):
         gradebook.prepare(course, chapter)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pynvml
 import pytest
 
-from grader import hardware
+from grader.machine import hardware
 
 IDS = {"first": "GPU-aaaa1111", "second": "GPU-bbbb2222", "third": "GPU-bbbb3333"}
 

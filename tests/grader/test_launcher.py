@@ -10,9 +10,9 @@ from click.testing import CliRunner
 from courses import built_course
 from recorded_class import NAME, ROOT, small_course
 
-from grader import launcher
-from grader.cli import main
-from grader.course import Course
+from grader.authoring import launcher
+from grader.cli.main import main
+from grader.model.course import Course
 
 
 def page(course: Course) -> str:

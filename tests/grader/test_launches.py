@@ -7,21 +7,22 @@ import os
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from minikey import make_key
+from minikey import with_test
 
-from grader import launches, processes, warm
-from grader.limits import Limits
-from grader.results import CellResult
+from grader.judging import scripts
+from grader.judging.session import grade
+from grader.model.limits import Limits
+from grader.model.needs import Need
+from grader.model.results import CellResult
+from grader.model.submission import from_answers
+from grader.processes import client, fork_server
 from grader.sandbox import Tier
-from grader.session import grade
-from grader.submission import from_answers
 
 TEST = """\
-from gpulab import launch
+from gpulab.ranks import launch
 
 run = launch.script(double, 2, environment={"CHECKPOINT": "weights.pt"}, apart=True, seconds=20)
 assert not run.problem, f"{run.problem} {[one.last_line for one in run.ranks]}"
@@ -48,8 +49,8 @@ BRIEF = {"ignores signals": Limits(launch_seconds=1), "stops who started it": Li
 
 
 @functools.cache
-def parent(tier: Tier) -> processes.Parent:
-    return processes.Parent((*warm.LIGHT_MODULES, "torch", "torch.distributed"), tier)
+def parent(tier: Tier) -> client.Parent:
+    return client.Parent((*fork_server.LIGHT_MODULES, "torch", "torch.distributed"), tier)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -61,11 +62,14 @@ def _end_parents() -> Iterator[None]:
 
 
 def cell(
-    script: str, test: str = TEST, tier: Tier = Tier.NAMESPACES, solution: str = "", limits: Limits = LIMITS
+    script: str,
+    test: str = TEST,
+    tier: Tier = Tier.NAMESPACES,
+    solution: str = "",
+    limits: Limits = LIMITS,
+    needs: tuple[Need, ...] = (Need.SCRIPTS,),
 ) -> CellResult:
-    key = make_key()
-    cells = tuple(replace(one, source=test) if one.grade_id == "double_test" else one for one in key.cells)
-    key = replace(key, cells=cells)
+    key = with_test(test, *needs)
     submission = from_answers(key, {"double": solution or f"double = {script!r}"})
     only = frozenset({"double_test"})
     (result,) = grade(submission, key, student="s", seed=1, limits=limits, only=only, parent=parent(tier)).cells
@@ -89,7 +93,7 @@ def test_what_each_rank_left_is_its_own() -> None:
 
 
 OWN = """\
-from gpulab import launch
+from gpulab.ranks import launch
 
 source = "import os; open('said', 'w').write(os.environ['A'] + os.environ['B'])"
 own = [{}, {"B": "mine", "RANK": "9"}]
@@ -112,7 +116,7 @@ def test_a_script_sees_nothing_of_the_judges() -> None:
     """Its file system is the student's, and the test's source is nowhere in it, nor in the process that starts it."""
     script = SAYS + (
         "import pathlib\n"
-        f"course = pathlib.Path({str(processes.PACKAGES)!r})\n"
+        f"course = pathlib.Path({str(client.PACKAGES)!r})\n"
         "assert not any((course / name).exists() for name in ('solutions', 'tests'))\n"
         "try:\n"
         "    memory = open(f'/proc/{os.getppid()}/mem', 'rb', 0)\n"
@@ -190,11 +194,11 @@ def test_whatever_a_script_does_costs_itself_only(name: str) -> None:
 
 def left_over() -> list[str]:
     """Folders of students that were not cleaned up: each process of theirs has one, for as long as it lives."""
-    return [str(path) for path in Path(tempfile.gettempdir()).glob(f"{processes.FOLDERS}{os.getpid()}-*")]
+    return [str(path) for path in Path(tempfile.gettempdir()).glob(f"{client.FOLDERS}{os.getpid()}-*")]
 
 
 RING = """\
-from gpulab import launch
+from gpulab.ranks import launch
 
 def double(x):
     def rank(rank, world_size, number):
@@ -206,7 +210,7 @@ def double(x):
 """
 RIGHT_ORDER = "waiting = dist.isend(mine, 1 - rank); dist.recv(theirs, 1 - rank); waiting.wait()"
 COUNTS = """\
-from gpulab import launch
+from gpulab.ranks import launch
 with launch.listening() as sent:
     answer = double(2.0)
 assert answer == [4.0, 4.0], answer
@@ -217,14 +221,17 @@ assert sent[0]["to"] == [1]
 
 
 def test_a_function_may_start_ranks_and_what_they_send_is_counted() -> None:
-    result = cell("", COUNTS, solution=RING.format(order=RIGHT_ORDER))
+    result = cell("", COUNTS, solution=RING.format(order=RIGHT_ORDER), needs=(Need.LISTENING,))
     assert (result.verdict.value, result.message) == ("passed", "")
 
 
-def test_a_cell_that_launches_by_another_name_is_our_fault() -> None:
-    """Nothing of the student's is ever run in the judge: the cell has to say `launch.script(` itself."""
-    test = "from gpulab.launch import script as run\nrun('print(1)', 1)"
-    assert cell(SAYS, test).verdict.value == "harness error"
+def test_a_launch_that_the_cell_does_not_declare_is_refused() -> None:
+    """Nothing of the student's is ever run in the judge, by whichever name the test calls the function."""
+    test = "from gpulab.ranks.launch import script as run\nended = run(double, 1).check()"
+    undeclared, declared = cell(SAYS, test, needs=()), cell(SAYS, test)
+    assert undeclared.verdict.value == "harness error"
+    assert 'Add ":needs: scripts" below the points of the test cell' in undeclared.message
+    assert declared.verdict.value == "passed"
 
 
 RANK = {"exit_code": 0, "output": "", "waits_in": "", "left": {}}
@@ -245,13 +252,13 @@ NONSENSE = [
 def test_a_run_that_cannot_be_is_not_believed(plain: object) -> None:
     """Whoever answers may be the student's script."""
     with pytest.raises((KeyError, TypeError, ValueError)):
-        launches._run(plain, 2)
+        scripts._run(plain, 2)
 
 
 def test_a_run_that_can_be_is_one() -> None:
-    run = launches._run({"ranks": [RANK, RANK], "seconds": 1, "problem": "", "crossed_bytes": 9}, 2)
+    run = scripts._run({"ranks": [RANK, RANK], "seconds": 1, "problem": "", "crossed_bytes": 9}, 2)
     assert ([one.rank for one in run.ranks], run.seconds, run.problem, run.crossed_bytes) == ([0, 1], 1.0, "", 9)
     assert (
-        launches._run({"ranks": [], "seconds": 1, "problem": "no Python", "crossed_bytes": None}, 2).problem
+        scripts._run({"ranks": [], "seconds": 1, "problem": "no Python", "crossed_bytes": None}, 2).problem
         == "no Python"
     )

@@ -8,16 +8,15 @@ from pathlib import Path
 import pytest
 from courses import NAME, SOURCE, make_course
 
-from grader.course import CourseError
-from grader.findings import Finding, Findings
-from grader.lint import checked_source, lint_source
+from grader.authoring.lint import checked_source, lint_source
+from grader.model.course import CourseError
+from grader.model.findings import Finding, Findings
 
 DOUBLE = "def double(number):"
 TEST = 'check.equal(double(21), 42, "double(21)")'
 HIDDEN = "### BEGIN HIDDEN TESTS\nimport random"
-LAST_HIDDEN = "### END HIDDEN TESTS\n```\n\n```{code-cell} ipython3\n---\ntags: [gpu]"
+LAST_HIDDEN = "### END HIDDEN TESTS\n```\n\n```{code-cell} ipython3\n:gpu_test: double"
 DEMO = "for number in range(3):"
-GPU_CELL = "```{code-cell} ipython3\n---\ntags: [gpu]"
 PLAIN_CELL = "```{code-cell} ipython3\n:tags: [demo]\n"
 ANSWER = """\
     ### BEGIN SOLUTION
@@ -44,7 +43,7 @@ STRUCTURE = {
     "below HTML": (
         "</details>\n\n",
         "</details>\n",
-        "```{code-cell} ipython3\n---\nnbgrader:\n  schema_version: 3\n  grade: true",
+        ":test: double\n",
         "Put a blank line before it",
     ),
     "raw cell": ("# Small numbers", "```{raw-cell}\nx\n```", "```{raw-cell}", "no raw cells"),
@@ -61,9 +60,9 @@ STRUCTURE = {
     "header says more": ("kernelspec:", "title: x\nkernelspec:", "---", "'title', which the build would drop"),
 }
 OPTIONS = {
-    "tags below the block": (
-        f"  task: false\n---\n{DOUBLE}",
-        f"  task: false\n---\n:tags: [demo]\n{DOUBLE}",
+    "tags below a blank line": (
+        f":exercise: double\n\n{DOUBLE}",
+        f":exercise: double\n\n:tags: [demo]\n{DOUBLE}",
         ":tags: [demo]\ndef",
         "':tags: [demo]' would become code",
     ),
@@ -75,9 +74,9 @@ OPTIONS = {
     ),
     "tags after a blank line": (":tags: [demo]\n", "\n:tags: [demo]\n", ":tags: [demo]", "would become code"),
     "block not closed": (
-        f"  task: false\n---\n{DOUBLE}",
-        f"  task: false\n{DOUBLE}",
-        "---\nnbgrader",
+        ":exercise: double\n\n",
+        "---\nexercise: double\n",
+        "---\nexercise",
         "has no closing ---",
     ),
     "not YAML": ("[demo]", "[demo", ":tags: [demo", "not YAML"),
@@ -85,68 +84,39 @@ OPTIONS = {
     "only a word": (":tags: [demo]", "---\ndemo\n---", "demo\n---", "is a str, not"),
     "unknown entry": (":tags: [demo]", ":tag: [demo]", ":tag:", "unknown entry 'tag'. Did you mean 'tags'?"),
     "one tag, not a list": (":tags: [demo]", ":tags: demo", ":tags: demo", "tags are 'demo', not a list"),
-    "twice": (
-        "  points: 2\n",
-        "  points: 2\n  points: 3\n",
-        "  points: 3\n  sol",
-        "'points' stands here for the second",
-    ),
+    "twice": (":points: 2\n", ":points: 2\n:points: 3\n", ":points: 3\n", "'points' stands here for the second"),
 }
 
 SETTINGS = {
-    "no points": (
-        "  points: 2\n",
-        "",
-        'grade_id: "double_test"',
-        'cell "double_test" has no points. Add "points: 2", then',
-    ),
-    "points misspelt": (
-        "  points: 2\n",
-        "  points: 2\n  point: 2\n",
-        'grade_id: "double_test"',
-        "Did you mean 'points'?",
-    ),
-    "points in words": ("points: 2", "points: two", 'grade_id: "double_test"', "has points 'two'"),
-    "no points at all": ("points: 2", "points: 0", 'grade_id: "double_test"', "has 0 points"),
+    "no points": (":points: 2\n", "", ":test: double", 'the test of "double" has no points. Add ":points: 2"'),
+    "points misspelt": (":points: 2\n", ":points: 2\n:point: 2\n", ":point: 2", "Did you mean 'points'?"),
+    "exercise misspelt": (":exercise: KINDS", ":exercice: KINDS", ":exercice", "Did you mean 'exercise'?"),
+    "points in words": (":points: 2", ":points: two", ":points: two", ":points: is 'two', not a number"),
+    "no points at all": (":points: 2", ":points: 0", ":points: 0", "more than 0"),
     "points for an answer": (
-        '"double"\n  locked: false',
-        '"double"\n  points: 2\n  locked: false',
-        'grade_id: "double"',
-        "has points, and is no test",
+        ":exercise: double\n",
+        ":exercise: double\n:points: 2\n",
+        ":points: 2\n\ndef",
+        "a cell with :points: is no test",
     ),
-    "number for an id": (
-        'grade_id: "double"',
-        "grade_id: 01",
-        "grade_id: 01",
-        "which YAML reads as a int. Put it in quotes",
+    "points for a demonstration": ("[demo]\n", "[demo]\n:points: 4\n", ":points: 4", "in a cell without :test: name"),
+    "answer and test": (
+        ":exercise: double\n",
+        ":exercise: double\n:test: double\n:points: 9\n",
+        ":test: double\n:points: 9",
+        "a cell with :exercise: cannot have :test: too",
     ),
-    "truth for an id": ('grade_id: "KINDS"', "grade_id: yes", "grade_id: yes", "Put it in quotes"),
-    "id with a space": ('grade_id: "double"', 'grade_id: "a double"', 'grade_id: "a', "Use 1 to 64 letters"),
-    "field missing": (
-        '"double"\n  locked: false\n',
-        '"double"\n',
-        'grade_id: "double"',
-        'has no locked. Add "locked: false"',
+    "number for a name": (":exercise: double", ":exercise: 01", ":exercise: 01", "which YAML reads as a int"),
+    "truth for a name": (":exercise: KINDS", ":exercise: yes", ":exercise: yes", "in quotes if need be"),
+    "name with a space": (":exercise: double", ":exercise: a double", ":exercise: a", "Use 1 to 59 letters"),
+    "name with its ending": (":test: KINDS", ":test: KINDS_test", ":test: KINDS_test", "Write :test: KINDS; the build"),
+    "settings written out": (
+        ":test: double\n:points: 2\n",
+        '---\nnbgrader:\n  grade: true\n  grade_id: "double_test"\n  points: 2\n---\n',
+        "nbgrader:",
+        "Write :test: double and :points: 2 below the fence.",
     ),
-    "word for truth": (
-        '"double"\n  locked: false',
-        '"double"\n  locked: "no"',
-        'grade_id: "double"',
-        "has locked 'no'",
-    ),
-    "old schema": (
-        'schema_version: 3\n  grade: false\n  grade_id: "double"',
-        'schema_version: 2\n  grade: false\n  grade_id: "double"',
-        'grade_id: "double"',
-        "schema_version: 3",
-    ),
-    "neither nor": (
-        'grade: false\n  grade_id: "double"',
-        'grade: true\n  points: 2\n  grade_id: "double"',
-        'grade_id: "double"',
-        "neither an answer, nor a test",
-    ),
-    "empty settings": (PLAIN_CELL, "```{code-cell} ipython3\n:nbgrader:\n", ":nbgrader:", "without settings"),
+    "empty settings": (PLAIN_CELL, "```{code-cell} ipython3\n:nbgrader:\n", ":nbgrader:", "Write :exercise: name"),
     "unknown tag": ("[demo]", "[dmeo]", ":tags: [dmeo]", "unknown tag 'dmeo'. Did you mean 'demo'?"),
     "tolerance for nothing": ("[demo]", "[demo]\n:nbval_rtol: 1.0e-6", ":nbval_rtol", "Add the tag nbval-check-output"),
     "tolerance too large": (
@@ -157,29 +127,32 @@ SETTINGS = {
     ),
 }
 PAIRING = {
-    "same id twice": (
-        'grade_id: "KINDS"',
-        'grade_id: "double"',
-        'grade_id: "double"\n  locked: false\n  solution: true\n  task: false\n---\nKINDS',
-        "has the same grade_id as the cell at line 23",
+    "same name twice": (
+        ":exercise: KINDS",
+        ":exercise: double",
+        ":exercise: double\n\nKINDS",
+        "has the same name as the cell at line 23",
     ),
-    "test of nothing": ('"double_gpu"', '"duoble_gpu"', '"duoble_gpu"', 'Did you mean "double_gpu"?'),
-    "test without a name": ('"KINDS_test"', '"KINDS-check"', '"KINDS-check"', "does not say of what"),
-    "gpu test without a tag": ("tags: [gpu]\n", "", '"double_gpu"', "has no gpu tag"),
+    "test of nothing": (":gpu_test: double", ":gpu_test: duoble", ":gpu_test: duoble", 'Did you mean "double"?'),
     "gpu tag on a plain test": (
-        'nbgrader:\n  schema_version: 3\n  grade: true\n  grade_id: "double_test"',
-        'tags: [gpu]\nnbgrader:\n  schema_version: 3\n  grade: true\n  grade_id: "double_test"',
-        '"double_test"',
+        ":test: double\n",
+        ":test: double\n:tags: [gpu]\n",
+        ":test: double",
         "a _test cell runs everywhere",
     ),
-    "demo test": ("tags: [gpu]", "tags: [gpu, demo]", '"double_gpu"', "grading would skip it"),
+    "demo test": (
+        ":gpu_test: double\n",
+        ":gpu_test: double\n:tags: [demo]\n",
+        ":gpu_test: double",
+        "grading would skip",
+    ),
 }
 
 REGIONS = {
     "def line hidden": (
         f'{DOUBLE}\n    """Twice the number."""\n{ANSWER}',
         f"### BEGIN SOLUTION\n{DOUBLE}\n    return number + number\n### END SOLUTION",
-        'grade_id: "double"',
+        ":exercise: double",
         "hides its own def line",
     ),
     "answer inside a bracket": (
@@ -220,22 +193,22 @@ REGIONS = {
     "no answer region": (
         ANSWER,
         "    return number + number",
-        'grade_id: "double"',
+        ":exercise: double",
         "has no SOLUTION region",
     ),
     "no hidden tests": (
         SOURCE[SOURCE.index(HIDDEN) : SOURCE.index(LAST_HIDDEN) + 24],
         "```\n",
-        '"double_test"',
+        ":test: double",
         "has no HIDDEN TESTS region",
     ),
     "hidden nothing": (
         'points = check.share(KINDS, {"one": "odd", "two": "even"}, 3.0, "KINDS")\n',
         "# later\n",
-        '"KINDS_test"',
+        ":test: KINDS",
         "region without code",
     ),
-    "no visible test": (TEST + "\n", "", '"double_test"', "has no visible test"),
+    "no visible test": (TEST + "\n", "", ":test: double", "has no visible test"),
     "autotest": (DEMO, f"### AUTOTEST double(1)\n{DEMO}", "### AUTOTEST", "an nbgrader directive"),
     "markers at the margin": (
         "    ### BEGIN SOLUTION",
@@ -243,10 +216,18 @@ REGIONS = {
         "",
         "marker indented otherwise than its answer",
     ),
-    "defines something else": (DOUBLE, "def duoble(number):", 'grade_id: "double"', "does not define 'double'"),
-    "a class": (DOUBLE, "class double:\n  def __init__(self, number):", 'grade_id: "double"', "defines a class"),
+    "defines something else": (DOUBLE, "def duoble(number):", ":exercise: double", "does not define 'double'"),
+    "a class": (DOUBLE, "class double:\n  def __init__(self, number):", ":exercise: double", "defines a class"),
 }
 CODE = {
+    "harness in the visible test": (
+        TEST,
+        f"from grader.exercises.double import rows\n\n{TEST}",
+        "from grader",
+        "imports 'grader.exercises.double' where students see it",
+    ),
+    "harness in a demo": (DEMO, f"import grader.judging.judge\n\n{DEMO}", "import grader", "'grader.judging.judge'"),
+    "harness in an answer": (ANSWER, f"    import grader\n{ANSWER}", "    import grader", "imports 'grader'"),
     "syntax": (DEMO, "for number in range(3:", "for number in range(3:", "code cell is not Python"),
     "return at the top": (DEMO, f"return 1\n{DEMO}", "return 1", "is not Python ('return' outside function)"),
     "bad escape": (DEMO, f"x = '\\d'\n{DEMO}", "x = '", "gives a warning on compiling"),
@@ -268,7 +249,7 @@ CODE = {
     "name of the hidden part": (
         TEST,
         f"random.random\n{TEST}",
-        '"double_test"',
+        ":test: double",
         "uses 'random' that only the hidden part",
     ),
     "exercise rebound": (TEST, f"{TEST}\ndouble = 3", "double = 3", "binds 'double', the name of an exercise"),
@@ -309,7 +290,12 @@ CODE = {
     "gradient at once": (TEST, f"{TEST}\ndouble(1).grad", "double(1).grad", "gradients do not cross"),
     "verdict printed": (TEST, f"{TEST}\nprint('well done')", "print('well", "prints. A wrong answer raises"),
     "inputs not from the seed": ("random.Random(seed())", "random.Random(7)", "draw = random", "without gpulab.seed()"),
-    "gpu cell begins otherwise": ("needs_gpu()\ncheck", "check", '"double_gpu"', "does not begin with needs_gpu()"),
+    "gpu cell begins otherwise": (
+        "needs_gpu()\ncheck",
+        "check",
+        ":gpu_test: double",
+        "does not begin with needs_gpu()",
+    ),
     "gpu wanted by a plain test": (
         TEST,
         f"import gpulab\ngpulab.needs_gpu()\n{TEST}",
@@ -319,7 +305,7 @@ CODE = {
     "never looks": (
         'check.equal(double(4), 8, "double(4)")',
         "check.equal(4, 4, 'x')",
-        '"double_gpu"',
+        ":gpu_test: double",
         "never looks at 'double'",
     ),
     "picture missing": ("# Small numbers", "![a warp](figures/warp.svg)", "![a warp]", "there is no such file"),
@@ -348,6 +334,11 @@ def test_a_good_source_has_no_findings(tmp_path: Path) -> None:
     assert lint_source(tmp_path / "solutions" / f"{NAME}.md") == []
 
 
+def test_hidden_tests_may_import_the_exercises(tmp_path: Path) -> None:
+    make_course(tmp_path, {HIDDEN: f"{HIDDEN}\n\nfrom grader.exercises.double import rows\n\nrows()"})
+    assert lint_source(tmp_path / "solutions" / f"{NAME}.md") == []
+
+
 @pytest.mark.parametrize("fault", FAULTS)
 def test_one_fault_is_one_finding(fault: str, tmp_path: Path) -> None:
     """At the line, or at the cell's fence, in words that say what and what to do."""
@@ -364,22 +355,18 @@ def test_one_fault_is_one_finding(fault: str, tmp_path: Path) -> None:
 
 def test_an_answer_without_a_test(tmp_path: Path) -> None:
     """Nothing would ever be graded."""
-    start, end = (
-        SOURCE.index(
-            '```{code-cell} ipython3\n---\nnbgrader:\n  schema_version: 3\n  grade: true\n  grade_id: "KINDS_test"'
-        ),
-        SOURCE.index(PLAIN_CELL),
-    )
+    start = SOURCE.index("```{code-cell} ipython3\n:test: KINDS")
+    end = SOURCE.index(PLAIN_CELL)
     _, found = lint(tmp_path, SOURCE[start:end], "")
     assert [finding.what for finding in found] == ['cell "KINDS" is never tested']
 
 
 def test_several_faults_are_all_named_in_order(tmp_path: Path) -> None:
-    course = make_course(tmp_path, {"  points: 2\n": "", "[demo]": "[dmeo]"})
+    course = make_course(tmp_path, {":points: 2\n": "", "[demo]": "demo"})
     with pytest.raises(Findings) as raised:
         checked_source(course.chapter(NAME).source)
     first, second = str(raised.value).splitlines()
-    assert "has no points" in first and "'dmeo'" in second
+    assert "has no points" in first and "'demo'" in second
     assert str(pickle.loads(pickle.dumps(raised.value))) == str(raised.value)
 
 

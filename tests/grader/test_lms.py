@@ -10,13 +10,16 @@ import pytest
 from click.testing import CliRunner
 from recorded_class import NAME, composed, judged, result_of, small_course
 
-from grader import collect_ledger, gradebook, lms, rosters
-from grader.cli import main
-from grader.collect_ledger import Taken
-from grader.collect_names import Platform
-from grader.course import CourseError
-from grader.records import Records, make_folder
-from grader.results import SubmissionResult, Verdict
+from grader.cli.main import main
+from grader.gradebook import gradebook
+from grader.intake import ledger
+from grader.intake import roster as rosters
+from grader.intake.ledger import Taken
+from grader.intake.names import Platform
+from grader.model.course import CourseError
+from grader.model.records import Records, make_folder
+from grader.model.results import SubmissionResult, Verdict
+from grader.report import lms
 
 GPU = judged("bandwidth_gpu", Verdict.NEEDS_GPU)
 FAILED = judged("double_test", Verdict.FAILED, message="no")
@@ -171,7 +174,7 @@ def test_the_command_writes_every_table(tmp_path: Path, monkeypatch: pytest.Monk
         grade = book.find_grade("double_test", NAME, NAME, "bela_77")
         grade.manual_score = 1.5
         book.db.commit()
-    collect_ledger.save(course, NAME, LEDGER.values())
+    ledger.save(course, NAME, LEDGER.values())
     worksheet = tmp_path / "Grades.csv"
     worksheet.write_text(MOODLE.format(most="10"), encoding="utf-8")
     shown = CliRunner().invoke(main, ["report", NAME, "--fill", str(worksheet)])
@@ -189,9 +192,9 @@ def test_the_command_writes_every_table(tmp_path: Path, monkeypatch: pytest.Monk
 @pytest.mark.parametrize("data", ["", "{}", "[1]", '[{"student": "x"}]', "\x00"])
 def test_a_damaged_ledger_is_an_empty_one(tmp_path: Path, data: str) -> None:
     course, _ = small_course(tmp_path)
-    path = collect_ledger.ledger_file(course, NAME)
+    path = ledger.ledger_file(course, NAME)
     path.parent.mkdir(parents=True)
     path.write_text(data)
-    assert collect_ledger.load(course, NAME) == {}
-    collect_ledger.save(course, NAME, LEDGER.values())
-    assert collect_ledger.load(course, NAME) == LEDGER
+    assert ledger.load(course, NAME) == {}
+    ledger.save(course, NAME, LEDGER.values())
+    assert ledger.load(course, NAME) == LEDGER

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from courses import ROOT
-from minikey import DOUBLE_TEST, RIGHT, make_key
+from minikey import DOUBLE_TEST, RIGHT, with_test
 
-from grader import meddling
-from grader.answers import Answer, Kind, load
-from grader.course import Course
-from grader.notebooks import ChapterKey, load_key
-from grader.session import grade
-from grader.submission import from_answers
+from grader.authoring.answers import Answer, Kind, load
+from grader.judging import review_flags
+from grader.judging.session import grade
+from grader.model.course import Course
+from grader.model.needs import Need
+from grader.model.notebooks import ChapterKey, load_key
+from grader.model.submission import from_answers
 
 
 def told(key: ChapterKey, answer: Answer) -> list[str]:
-    return meddling.notes(from_answers(key, {answer.exercise: answer.source}), key)
+    return review_flags.notes(from_answers(key, {answer.exercise: answer.source}), key)
 
 
-@pytest.mark.parametrize("name", ["02_cuda_basics", "03_tensor_cores", "05_transfers"])
+@pytest.mark.parametrize("name", ["02_cuda_basics", "03_shared_memory", "04_tensor_cores", "06_transfers"])
 def test_of_the_banks_answers_only_those_that_meddle(name: str) -> None:
     chapter = Course(ROOT).chapter(name)
     key = load_key(chapter)
@@ -42,20 +41,17 @@ SCRIPTS = {
 
 @pytest.mark.parametrize(("answer", "noted"), SCRIPTS.values(), ids=SCRIPTS)
 def test_a_script_that_trains_what_it_likes_is_named(answer: str, noted: bool) -> None:
-    key = make_key()
-    test = 'from gpulab import launch\nlaunch.script(double)\n"PROBLEM" in double'
-    cells = tuple(replace(cell, source=test) if cell.grade_id == "double_test" else cell for cell in key.cells)
-    key = replace(key, cells=cells)
-    found = meddling.notes(from_answers(key, {"double": answer}), key)
+    key = with_test('from gpulab import launch\nlaunch.script(double)\n"PROBLEM" in double', Need.SCRIPTS)
+    found = review_flags.notes(from_answers(key, {"double": answer}), key)
     assert [one.startswith("The script double trains a task of its own") for one in found] == [True] * noted
-    assert meddling.notes(from_answers(key, {}), key) == []
+    assert review_flags.notes(from_answers(key, {}), key) == []
 
 
 TELLING = [
-    "import gpulab.contest",
+    "import gpulab.measuring.speedup",
     "gpulab . trace",
     "from gpulab.chapters import x",
-    "from gpulab import check, contest",
+    "from gpulab import check, speedup",
     "import grader",
     "importlib",
     "__import__('x')",
@@ -102,15 +98,12 @@ HARMLESS = [
 @pytest.mark.parametrize(("says", "noted"), [*((one, True) for one in TELLING), *((one, False) for one in HARMLESS)])
 def test_words_that_tell(says: str, noted: bool) -> None:
     """In a cell that is counted."""
-    key = make_key()
-    test = f"from gpulab import trace\nwith trace.counting():\n    pass\n{DOUBLE_TEST}"
-    cells = tuple(replace(cell, source=test) if cell.grade_id == "double_test" else cell for cell in key.cells)
-    key = replace(key, cells=cells)
-    assert bool(meddling.notes(from_answers(key, {"double": f"def double(x):\n    {says}"}), key)) == noted
+    key = with_test(f"from gpulab import trace as t\nwith t.counting():\n    pass\n{DOUBLE_TEST}", Need.COUNTING)
+    assert bool(review_flags.notes(from_answers(key, {"double": f"def double(x):\n    {says}"}), key)) == noted
 
 
 def test_rings_of_processes_that_nobody_hears_are_named() -> None:
-    chapter = Course(ROOT).chapter("06_ddp_scaling")
+    chapter = Course(ROOT).chapter("07_ddp_scaling")
     key = load_key(chapter)
     bank = load(chapter.answers, key)
     assert [str(answer) for answer in bank if answer.kind is Kind.RIGHT and told(key, answer)] == [
@@ -120,10 +113,8 @@ def test_rings_of_processes_that_nobody_hears_are_named() -> None:
 
 
 def test_it_stands_in_the_result_and_costs_nothing() -> None:
-    key = make_key()
-    counted = "from gpulab import trace\nwith trace.counting() as launches:\n    pass\n" + DOUBLE_TEST
-    cells = tuple(replace(cell, source=counted) if cell.grade_id == "double_test" else cell for cell in key.cells)
-    key = replace(key, cells=cells)
+    counted = "from gpulab.trace import counting\nwith counting() as launches:\n    pass\n" + DOUBLE_TEST
+    key = with_test(counted, Need.COUNTING)
     answer = "import sys\n\n\ndef double(x):\n    sys.modules.get('gpulab')\n    return 2 * x"
     submission = from_answers(key, {**RIGHT, "double": answer})
     result = grade(submission, key, student="s", seed=1, only=frozenset({"double_test"}))

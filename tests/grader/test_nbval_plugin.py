@@ -17,9 +17,9 @@ from courses import NAME, ROOT, built_course
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_output
 
-from grader.course import Course
-from grader.execution import gpu_name
-from grader.nbval_plugin import near
+from grader.authoring.execution import gpu_name
+from grader.authoring.nbval_plugin import near
+from grader.model.course import Course
 
 NO_GPU = pytest.mark.skipif(gpu_name() is not None, reason="says what happens without a GPU")
 
@@ -47,8 +47,8 @@ def run_pytest(folder: Path, *options: str) -> tuple[int, str]:
     """Exit status and output of pytest in a process of its own, with the plugin loaded as if installed."""
     search = [str(ROOT), *sys.path]
     points = [point for found in importlib.metadata.distributions(path=search) for point in found.entry_points]
-    installed = any(point.group == "pytest11" and point.value == "grader.nbval_plugin" for point in points)
-    load = [] if installed else ["-p", "grader.nbval_plugin"]
+    installed = any(point.group == "pytest11" and point.value == "grader.authoring.nbval_plugin" for point in points)
+    load = [] if installed else ["-p", "grader.authoring.nbval_plugin"]
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *load, *options]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
     environment |= {"PYTHONPATH": str(ROOT), "COLUMNS": "160"}
@@ -70,7 +70,7 @@ def test_a_built_notebook_passes_and_says_what_a_gpu_would_try(course: Course) -
 
 def test_a_gpu_runs_what_was_built_without_one(course: Course) -> None:
     """Such a cell is stored unexecuted, and that is no fault of it."""
-    seen = "import grader.execution\n\ngrader.execution.gpu_name = lambda: 'NVIDIA Imaginary'\n"
+    seen = "import grader.authoring.execution\n\ngrader.authoring.execution.gpu_name = lambda: 'NVIDIA Imaginary'\n"
     (course.root / "conftest.py").write_text(seen)
 
     def spoil(notebook: NotebookNode) -> None:

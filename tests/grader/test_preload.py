@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 from minikey import make_key
 
-from grader import preload, processes, warm
-from grader.notebooks import Cell, Role
-from grader.session import grade
-from grader.submission import from_answers
+from grader.judging.session import grade
+from grader.model.notebooks import Cell, Role
+from grader.model.submission import from_answers
+from grader.processes import client, fork_server, preload
 
 ASKS = """\
 import sys
@@ -25,16 +25,20 @@ def double(x):
 def test_a_chapter_gets_the_modules_that_it_names() -> None:
     key = make_key()
     assert preload.modules_for(key) == ()
-    cell = Cell("more", Role.CODE, "from gpulab.chapters.inference_engine import opened")
+    cell = Cell("more", Role.CODE, "from gpulab.chapters.inference.engine import opened")
     modules = preload.modules_for(replace(key, cells=(*key.cells, cell)))
-    assert modules[0] == "gpulab.chapters.inference_engine_warm"
-    assert "gpulab.chapters.inference_engine" in modules
-    assert all(one.startswith("gpulab.chapters.inference_engine") for one in modules)
+    assert modules[0] == "gpulab.chapters.inference.warm"
+    assert "gpulab.chapters.inference.engine" in modules
+    assert all(one.startswith("gpulab.chapters.inference.") for one in modules)
 
 
 def test_the_others_do_not() -> None:
-    every = ["gpulab.chapters.inference_engine_warm", "gpulab.chapters.inference_engine", "gpulab.chapters.precision"]
-    assert preload.for_all(every) == ["gpulab.chapters.precision"]
+    every = [
+        "gpulab.chapters.inference.warm",
+        "gpulab.chapters.inference.engine",
+        "gpulab.chapters.mixed_precision.formats",
+    ]
+    assert preload.for_all(every) == ["gpulab.chapters.mixed_precision.formats"]
 
 
 def test_a_submission_finds_them_imported(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -42,10 +46,12 @@ def test_a_submission_finds_them_imported(monkeypatch: pytest.MonkeyPatch) -> No
     asked = []
     preload._modules_for.cache_clear()
     monkeypatch.setattr(preload, "_groups", lambda: {"math": ("wave",)})
-    parent = processes.Parent(warm.LIGHT_MODULES)
+    parent = client.Parent(fork_server.LIGHT_MODULES)
     try:
         ask = parent.ask
-        monkeypatch.setattr(parent, "ask", lambda *request: asked.append(request[0]["op"]) or ask(*request))
+        monkeypatch.setattr(
+            parent, "ask", lambda *request, **more: asked.append(request[0]["op"]) or ask(*request, **more)
+        )
         key = make_key()  # which imports math
         for _ in range(2):
             result = grade(from_answers(key, {"double": ASKS}), key, student="s", seed=1, parent=parent)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import shutil
+import signal
 import statistics
 import tarfile
 import time
@@ -17,15 +20,17 @@ import torch
 from click.testing import CliRunner
 from courses import NAME, ROOT, built_course
 
-from gpulab import History, Problem, machine
-from grader import hardware
-from grader.cli import main
-from grader.course import Course, CourseError
-from grader.hardware import Gpu
-from grader.prove import amp, bundle, counts, figures, prove, report, steps
-from grader.prove.figures import Figure
-from grader.prove.run import Outcome, Step, released, slug
-from grader.release import release
+from gpulab import History, Problem
+from gpulab.measuring import machine
+from grader.authoring.release import release
+from grader.cli.main import main
+from grader.dev.prove import amp, bundle, counts, figures, prove, report, smoke, steps
+from grader.dev.prove.figures import Figure
+from grader.dev.prove.rows import Pace
+from grader.dev.prove.run import Outcome, Step, released, slug
+from grader.machine import hardware
+from grader.machine.hardware import Gpu
+from grader.model.course import Course, CourseError
 
 BANK = {
     "double": """\
@@ -69,7 +74,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
 
 
 def step(name: str, *findings: str, **data: object) -> Step:
-    return Step(name, name, lambda course, chapters, say: Outcome(name, findings, dict(data)))
+    return Step(name, name, lambda course, chapters, say, pace: Outcome(name, findings, dict(data)))
 
 
 def test_without_a_gpu_it_says_so_and_what_to_do(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,14 +141,13 @@ def test_chapters_are_executed_compared_and_verified(course: Course) -> None:
 
 
 @pytest.mark.usefixtures("fake_gpu")
-def test_a_driver_without_a_gpu_is_not_taken_for_proof(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_driver_without_a_gpu_is_not_taken_for_proof(course: Course) -> None:
     """The rows that need one say so, and the step reports it: a proof is not passed by skipping."""
-    monkeypatch.setattr(steps, "REPEATS", 1)
     chapters = released(course)
-    repeats = steps.repeats(course, chapters, lambda text: None)
-    assert repeats.data[NAME]["double_gpu"]["graded"] == 2 * steps.REPEATS
+    repeats = steps.repeats(course, chapters, lambda text: None, Pace(repeats=1))
+    assert repeats.data[NAME]["double_gpu"]["graded"] == 2
     assert repeats.data[NAME]["double_gpu"]["passed"] == 0
-    assert len(repeats.findings) == 2 * steps.REPEATS
+    assert len(repeats.findings) == 2
     assert "double_gpu rejects “added”: 0 of 1: No GPU here" in repeats.findings[0]
     graded = steps.grade_sample(course, chapters, lambda text: None)
     assert any("rows still wait for a GPU" in finding for finding in graded.findings)
@@ -162,6 +166,78 @@ def test_a_notebook_that_says_something_else_is_found(course: Course) -> None:
         assert "failed" in finding
     finally:
         chapter.solution.write_text(before)
+
+
+@pytest.mark.usefixtures("fake_gpu")
+def test_an_odd_exception_costs_its_own_step_only(course: Course) -> None:
+    """Whatever a step raises is its finding, with the end of the traceback, and the next step runs."""
+
+    def odd(*_: object) -> Outcome:
+        return [][1]
+
+    outcomes = prove(course, [Step("counts", "counts", odd), step("nsight", figure=1)])
+    assert [one.step for one in outcomes] == ["counts", "nsight"]
+    assert "test_prove.py" in outcomes[0].findings[0]
+    assert outcomes[0].findings[0].endswith("IndexError: list index out of range")
+
+
+@pytest.mark.usefixtures("fake_gpu")
+def test_an_interrupt_ends_the_steps_and_loses_nothing(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The report and the bundle of `grader prove` are there after a SIGTERM."""
+
+    def stopped(course: Course, chapters: object, say: object, pace: Pace) -> Outcome:
+        if not pace.fits(0.0):
+            return Outcome("gate", data={NAME: {"checked": 1, "findings": 0}}, left=("the rest",))
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(5)
+        raise AssertionError("not interrupted")
+
+    some = (step("doctor", rows=[]), Step("gate", "gate", stopped), step("class", "must not run"))
+    monkeypatch.setattr(steps, "STEPS", some)
+    monkeypatch.chdir(course.root)
+    shutil.rmtree(course.work / "prove")
+    before = signal.getsignal(signal.SIGTERM)
+    ended = CliRunner().invoke(main, ["prove", "--bundle", "proof.tar.xz"])
+    assert ended.exit_code == 1, ended.output
+    assert signal.getsignal(signal.SIGTERM) is before
+    text = (course.root / "data/machines/h200.md").read_text()
+    assert "- gate: interrupted before its end" in text
+    assert "- gate: the rest" in text
+    assert "must not run" not in text
+    assert (course.root / "proof.tar.xz").stat().st_size > 0
+
+
+def test_an_odd_figure_costs_no_other(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Bench:
+        def __init__(self, *_: object) -> None: ...
+
+        def odd(self) -> figures._Value:
+            raise RuntimeError("CUDA error: an illegal memory access")
+
+        def even(self) -> figures._Value:
+            return figures._Value(2.0)
+
+        def lacking(self) -> figures._Value:
+            raise CourseError("this GPU", "has no tensor cores", "Nothing to do.")
+
+    row = {"what": "a rate", "unit": "", "low": 1, "high": 3, "source": "someone", "times": ""}
+    monkeypatch.setattr(figures, "_Bench", Bench)
+    monkeypatch.setattr(figures, "bars", lambda: [{**row, "figure": name} for name in ("odd", "lacking", "even")])
+    monkeypatch.setattr(machine, "ceilings", lambda fresh: CEILINGS)
+    outcome = steps.calibrate(course, [], lambda text: None)
+    assert [one["name"] for one in outcome.data["figures"]] == ["even"]
+    assert set(outcome.data["failed"]) == {"odd", "lacking"}
+    (finding,) = outcome.findings
+    assert finding.startswith("odd: ")
+    assert finding.endswith("RuntimeError: CUDA error: an illegal memory access")
+
+
+def test_the_smoke_test_reports_what_a_students_process_meets(course: Course) -> None:
+    """Here there is no GPU: every probe but that of a plain cell has to find just that, each by its name."""
+    assert smoke.tried("print(6 * 7)").data["printed"] == "42"
+    assert smoke.tried("1 / 0").findings == ("ZeroDivisionError: division by zero",)
+    assert smoke.tried("import os; os._exit(3)").findings == ("the process ended: a crash",)
+    assert smoke.tried("while True: pass", seconds=0.5).findings == ("no answer within 0.5 s",)
 
 
 # ------------------------------------------------------------------------------------------------------ the bundle
@@ -185,7 +261,7 @@ def test_a_bundle_comes_out_as_it_went_in(course: Course, tmp_path: Path) -> Non
         ("solutions/../../x/y.ipynb", tarfile.REGTYPE),
         ("solutions/../x.ipynb", tarfile.REGTYPE),
         ("/etc/passwd", tarfile.REGTYPE),
-        ("grader/cli.py", tarfile.REGTYPE),
+        ("grader/cli/main.py", tarfile.REGTYPE),
         ("solutions/01_small/deep/x.ipynb", tarfile.REGTYPE),
         ("data/machines/h200.json", tarfile.SYMTYPE),
         ("data/machines/h200.json", tarfile.DIRTYPE),
@@ -297,6 +373,22 @@ def test_devices_are_told_by_their_names(device: str, file: str, row: str) -> No
     assert figures.datasheet(device)["gpu"] == row
 
 
+@pytest.mark.parametrize(
+    ("device", "low"),
+    [("NVIDIA H200", 0.7 * 989 / 67), ("NVIDIA GeForce RTX 4090", 0.7 * 165 / 82.6), ("Tesla T4", None), ("X1", None)],
+)
+def test_bars_follow_the_datasheet_of_the_device(device: str, low: float | None) -> None:
+    """Half over single: on tensor cores 15 times on an H200, 2 times on an RTX 4090; a T4 has no bfloat16 on them."""
+    (bar,) = (bar for bar in figures.bars() if bar["figure"] == "half_over_single")
+    found = figures.limits(bar, device)
+    assert found == (None if low is None else pytest.approx(low, rel=0.01), None)
+
+
+def test_a_bar_without_a_datasheet_holds_for_every_device() -> None:
+    (bar,) = (bar for bar in figures.bars() if bar["figure"] == "pinned_gain")
+    assert figures.limits(bar, "X1") == (1.15, None)
+
+
 def test_an_unknown_device_says_where_to_add_it() -> None:
     with pytest.raises(CourseError, match="has no row for NVIDIA X1"):
         figures.datasheet("NVIDIA X1")
@@ -326,13 +418,13 @@ def test_half_precision_is_held_against_single() -> None:
 def test_lightning_is_held_against_the_loop() -> None:
     """The chapter's own answers, on the CPU: which of them is faster there is nobody's business."""
     bench = figures._Bench(Course(ROOT), None)
-    lightning = bench._solution("04", "train_lightning", "QUIET")
+    lightning = bench._solution("05", "train_lightning", "QUIET")
     problem = Problem("cnn", samples=64, batch_size=32, device="cpu")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Lightning's advice on workers and loggers
         ratios = amp.step_ratios(
             lambda problem, epochs: lightning(problem, "16-mixed", epochs),
-            bench._solution("04", "train_amp"),
+            bench._solution("05", "train_amp"),
             problem,
             lengths=(1, 3),
         )

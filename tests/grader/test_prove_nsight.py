@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from grader import hardware
-from grader.course import Course, CourseError
-from grader.hardware import Gpu
-from grader.prove import bundle, nsight, report, steps
-from grader.prove import nsight_tables as tables
-from grader.prove.run import Outcome
+from grader.dev.prove import bundle, nsight, report, steps
+from grader.dev.prove import nsight_tables as tables
+from grader.dev.prove.run import Outcome
+from grader.machine import hardware
+from grader.machine.hardware import Gpu
+from grader.model.course import Course, CourseError
 
 ON = {"device": "NVIDIA H200", "driver": "580.95", "day": "2026-01-02", "torch": "2.11"}
 SYMBOL = "grader::prove::kernels::{}[abi:v1,cw51cXTLSUwv1s](Array<float, 2, C, mutable, aligned>, Array<float, 2, C, mutable, aligned>)"  # noqa: E501 - a name as numba makes it
@@ -115,7 +115,7 @@ def test_both_reports_are_short_tables_with_their_origin(tools: Path, tmp_path: 
         "# driver: 580.95",
         "# tool: NVIDIA Nsight Systems version 2025.3.2.474-253236389321v0",
     ]
-    assert "--trace=cuda" in head[4] and "grader.prove.kernels" in head[4] and head[5] == "# day: 2026-01-02"
+    assert "--trace=cuda" in head[4] and "grader.dev.prove.kernels" in head[4] and head[5] == "# day: 2026-01-02"
     rows = table(seen)
     assert rows[0] == {"what": "kernel", "name": "prove_copy", "calls": "1", "total_us": "9", "median_us": "9"}
     assert [row["name"] for row in rows if row["what"] == "kernel"] == tables.kernel_names()

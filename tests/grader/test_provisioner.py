@@ -16,7 +16,7 @@ from nbclient.exceptions import CellExecutionError
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_notebook
 
-from grader import provisioner
+from grader.processes import provisioner
 
 CELLS = (
     "import os, sys\nprint(sum(range(10)))\nsys.stderr.write('said\\n')",

@@ -13,12 +13,12 @@ import pytest
 from courses import NAME, built_course, make_course
 from nbformat import NotebookNode
 
-from grader import release as release_module
-from grader.build import build
-from grader.course import Chapter, CourseError
-from grader.findings import Findings
-from grader.notebook_io import to_text
-from grader.release import check_release, prove_clean, release
+from grader.authoring import release as release_module
+from grader.authoring.build import build
+from grader.authoring.release import check_release, prove_clean, release
+from grader.model.course import Chapter, CourseError
+from grader.model.findings import Findings
+from grader.model.notebook_io import to_text
 
 SECRETS = ("the_whole_secret", "the author's own words", "random.Random", "not the double", '"even"}, 3.0')
 

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 from recorded_class import NAME, small_course
 
-from grader import sample, submission
-from grader.course import Chapter, Course, CourseError
-from grader.find import find_submissions
-from grader.notebooks import load_key
+from grader.dev import sample
+from grader.intake.find_submissions import find_submissions
+from grader.model import submission
+from grader.model.course import Chapter, Course, CourseError
+from grader.model.notebooks import load_key
 
 BANK = {
     "double": """\

@@ -16,17 +16,17 @@ from pathlib import Path
 import pytest
 from minikey import make_key
 
-from grader import processes, warm
-from grader.limits import Limits
+from grader.judging.session import grade
+from grader.model.limits import Limits
+from grader.model.submission import from_answers
+from grader.processes import client, fork_server
 from grader.sandbox import Tier, cgroups, seccomp
 from grader.sandbox.probe import best_tier, refusals
-from grader.session import grade
-from grader.submission import from_answers
 
 
 @functools.cache
-def parent(tier: Tier) -> processes.Parent:
-    return processes.Parent(warm.LIGHT_MODULES, tier)
+def parent(tier: Tier) -> client.Parent:
+    return client.Parent(fork_server.LIGHT_MODULES, tier)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -71,7 +71,7 @@ CANNOT = {
     "become root": "os.setuid(0)",
     "write to the system": "open('/usr/x', 'w')",
     "write to the root": "open('/x', 'w')",
-    "write to gpulab": "open('{course}/gpulab/check.py', 'a')",
+    "write to gpulab": "open('{course}/gpulab/check/assertions.py', 'a')",
     "mount": "ctypes.CDLL(None, use_errno=True).mount(b'none', b'/tmp', b'tmpfs', 0, None) == 0",
     "make a namespace": "ctypes.CDLL(None).unshare(0x10000000) == 0",
     "trace its harness": "ctypes.CDLL(None).ptrace(16, 1, 0, 0) == 0",
@@ -92,7 +92,7 @@ def marked() -> Iterator[Path]:
 
 @pytest.mark.parametrize("what", CANNOT)
 def test_in_namespaces_it_cannot(what: str, marked: Path) -> None:
-    source = attempt(CANNOT[what].format(course=processes.PACKAGES, marked=marked))
+    source = attempt(CANNOT[what].format(course=client.PACKAGES, marked=marked))
     refused = (
         "False",
         "PermissionError",
@@ -139,7 +139,7 @@ def test_in_every_tier_it_can(what: str, tier: Tier) -> None:
 )
 def test_with_landlock_alone_it_cannot(statement: str) -> None:
     """Where namespaces are refused, files, other processes' memory and signals to them are still out of reach."""
-    source = attempt(statement.format(course=processes.PACKAGES))
+    source = attempt(statement.format(course=client.PACKAGES))
     assert inside(source, Tier.FILES) in ("PermissionError", "False", "FileNotFoundError")
 
 
@@ -195,9 +195,9 @@ def test_nothing_is_left_behind() -> None:
 
 
 def test_a_course_of_other_packages_names_what_to_import_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes, "_shared", None)
+    monkeypatch.setattr(client, "_shared", None)
     monkeypatch.setenv("GPULAB_WARM", "json wave")
-    parent = processes.shared_parent()
+    parent = client.shared_parent()
     try:
         command = Path(f"/proc/{parent._process.pid}/cmdline").read_bytes().split(b"\0")
     finally:
@@ -209,19 +209,48 @@ def test_a_driver_that_ends_in_mid_request_leaves_no_traceback() -> None:
     """Its last words are on the same screen as ours."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     parent = subprocess.Popen(
-        [sys.executable, "-P", "-m", "grader.warm", str(theirs.fileno()), "json"],
-        env={**os.environ, "PYTHONPATH": str(processes.PACKAGES)},
+        [sys.executable, "-P", "-m", "grader.processes.fork_server", str(theirs.fileno()), "json"],
+        env={**os.environ, "PYTHONPATH": str(client.PACKAGES)},
         pass_fds=[theirs.fileno()],
         stderr=subprocess.PIPE,
     )
     theirs.close()
     assert b"threads" in ours.recv(1000)
     channel, other = socket.socketpair()
-    socket.send_fds(ours, [json.dumps({"op": "judge"}).encode()], [other.fileno()])
-    started = json.loads(ours.recv(1000))
+    ready, for_child = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    socket.send_fds(ours, [json.dumps({"op": "judge"}).encode()], [for_child.fileno(), other.fileno()])
+    for_child.close()
+    assert "pid" in json.loads(ours.recv(1000))
+    started = json.loads(ready.recv(1000))
+    ready.close()
     ours.send(json.dumps({"op": "end", **started, "grace_seconds": 0.3}).encode())
     ours.close()
     channel.close()
     other.close()
     _, said = parent.communicate(timeout=20)
     assert (parent.returncode, said) == (0, b"")
+
+
+SHARED = {
+    "shared memory of System V": "ctypes.CDLL(None).shmget(0x6770, 4096, 0o1666) >= 0",
+    "semaphores of System V": "ctypes.CDLL(None).semget(0x6770, 1, 0o1666) >= 0",
+    "queues of System V": "ctypes.CDLL(None).msgget(0x6770, 0o1666) >= 0",
+}
+
+
+@pytest.mark.parametrize("what", SHARED)
+def test_no_submission_leaves_the_next_one_a_message(what: str) -> None:
+    """Without namespaces these are the machine's; in tier 2 every submission has its own, and may use them."""
+    assert inside(attempt(SHARED[what]), Tier.FILES) == "False"
+    assert inside(attempt(SHARED[what]), Tier.NAMESPACES) == "True"
+
+
+def test_files_of_a_users_own_are_removed_and_no_others(tmp_path: Path) -> None:
+    """What a submission leaves in `/dev/shm`, where it ran as a user of its own."""
+    (tmp_path / "theirs").write_text("a note for the next one")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "theirs").write_text("another")
+    client.remove_files_of(os.getuid() + 1, tmp_path)
+    assert len(list(tmp_path.iterdir())) == 2
+    client.remove_files_of(os.getuid(), tmp_path)
+    assert list(tmp_path.iterdir()) == []

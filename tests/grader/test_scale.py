@@ -20,13 +20,13 @@ import pytest
 from courses import NAME, built_course
 from recorded_class import composed, result_of, small_course
 
-from grader import gradebook
-from grader.batch import grade_class
-from grader.course import Course
-from grader.gradebook_writer import GradebookWriter
-from grader.notebooks import load_key
-from grader.recorder import Progress
-from grader.records import Records
+from grader.batch.batch import grade_class
+from grader.batch.recorder import Progress
+from grader.gradebook import gradebook
+from grader.gradebook.writer import GradebookWriter
+from grader.model.course import Course
+from grader.model.notebooks import load_key
+from grader.model.records import Records
 
 pytestmark = pytest.mark.alone
 
@@ -82,7 +82,7 @@ def test_recording_takes_no_longer_in_a_full_gradebook(tmp_path: Path) -> None:
             started = time.process_time()
             writer.record(notebook, result)
             spent.append(time.process_time() - started)
-    few, many = statistics.median(spent[5:30]), statistics.median(spent[35:])
+    few, many = min(spent[5:30]), min(spent[35:])  # what other processes add is no growth
     assert many <= GROWTH * NOISE * few, f"{1000 * few:.1f} ms a submission became {1000 * many:.1f} ms"
     assert len(gradebook.recorded(course, chapter)) == EARLIER + 60
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from minikey import RIGHT, make_key
 
-from grader import session
-from grader.limits import Limits
-from grader.results import SubmissionResult, Verdict
-from grader.session import grade
-from grader.submission import from_answers
+from grader.judging import session
+from grader.judging.session import grade
+from grader.model.limits import Limits
+from grader.model.results import SubmissionResult, Verdict
+from grader.model.submission import from_answers
 
 QUICK = Limits(cell_seconds=3, call_seconds=2, test_seconds=10)
 
@@ -153,7 +153,7 @@ def test_pictures_and_results_are_kept() -> None:
     """What a notebook would show is in the result, as nbformat has it, with the words for those who do not see it."""
     drawn = "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()\n"
     described = (
-        "from gpulab import canvas\nwith canvas.style():\n    canvas.show(canvas.canvas('Flat')[0], 'A line.')\n"
+        "from gpulab.figures import style\nwith style.style():\n    style.show(style.canvas('Flat')[0], 'A line.')\n"
     )
     result = run(double=f"{drawn}{described}6 * 7")
     kinds = [output["output_type"] for output in result.outputs["double"]]
@@ -272,3 +272,20 @@ def test_what_the_judge_says_is_folded_where_it_is_shown() -> None:
     assert shown.split() == f"failed: {said}".split()
     assert shown.splitlines()[-1] == "  'a': you said 'x'."
     assert output["evalue"] == said
+
+
+def test_a_copy_that_a_cell_forks_costs_nothing_and_is_told() -> None:
+    """A bare `os.fork()` leaves two processes that would both go on with the notebook; the copy ends with its cell."""
+    result = run(double="import os\npid = os.fork()\n" + RIGHT["double"], SHARES=RIGHT["SHARES"])
+    assert verdicts(result)["double_test"] == "passed", message(result, "double_test")
+    assert verdicts(result)["SHARES_test"] == "passed"
+    (output,) = result.outputs["double"]
+    assert "forked with os.fork() reached the end of the cell" in str(output["text"])
+
+
+@pytest.mark.parametrize("ending", ["", "    raise ValueError\n", "    return lambda: 6\n"])
+def test_a_copy_that_a_call_forks_answers_nothing(ending: str) -> None:
+    """Whatever it would have returned or raised: the original's answer counts."""
+    source = f"import os\ndef double(x):\n  if os.fork() == 0:\n    pass\n{ending}  return 2 * x"
+    result = run(double=source)
+    assert verdicts(result)["double_test"] == "passed", message(result, "double_test")

@@ -14,9 +14,9 @@ from nbgrader.api import Gradebook
 from nbgrader.utils import determine_grade
 from recorded_class import NAME, ROOT, released_notebook, small_course
 
-from grader import gradebook
-from grader.course import Chapter, Course
-from grader.notebooks import load_key
+from grader.gradebook import gradebook
+from grader.model.course import Chapter, Course
+from grader.model.notebooks import load_key
 
 ANSWERS = {
     "double": "def double(x):\n    return x + x",

@@ -19,11 +19,11 @@ import yaml
 from click.testing import CliRunner
 from recorded_class import NAME, ROOT, small_course
 
-from grader import student_bundle
-from grader.cli import main
-from grader.course import Course, CourseError
-from grader.findings import Findings
-from grader.notebooks import HIDDEN, SOLUTION, cells_of
+from grader.authoring import bundle as student_bundle
+from grader.cli.main import main
+from grader.model.course import Course, CourseError
+from grader.model.findings import Findings
+from grader.model.notebooks import HIDDEN, SOLUTION, cells_of
 
 TOP = "gpulab-0.1.0"
 ALONE = """\
@@ -105,7 +105,7 @@ def test_nothing_of_the_instructors_is_in_it(unpacked: Path) -> None:
     names = {path.relative_to(unpacked).parts[0] for path in unpacked.rglob("*") if path.is_file()}
     assert names == {
         *("LICENSE", "README.md", "data", "environment.yml", "gpulab", "jupyter"),
-        *("notebooks", "pyproject.toml", "start.sh"),
+        *("notebooks", "pyproject.toml", "start.sh", "cuda12.txt"),
     }
     everything = "\n".join(path.read_text(errors="replace") for path in unpacked.rglob("*") if path.is_file())
     for chapter in Course(ROOT).chapters():
@@ -119,13 +119,14 @@ def test_nothing_of_the_instructors_is_in_it(unpacked: Path) -> None:
 
 
 def test_modules_of_other_chapters_stay_out(unpacked: Path) -> None:
-    """So do those that only hidden tests use: the references that students' kernels are timed against."""
+    """So do those that only hidden tests use: what timed kernels are given."""
     (first, *_) = Course(ROOT).chapters()
     names = student_bundle.pack(Course(ROOT), [first]).names
-    assert "gpulab/chapters/architecture.py" in names
-    assert "gpulab/chapters/cuda_ladder.py" not in names
-    assert (ROOT / "gpulab" / "chapters" / "cuda_contests.py").is_file()
-    assert not (unpacked / "gpulab" / "chapters" / "cuda_contests.py").exists()
+    assert "gpulab/chapters/architecture/models.py" in names
+    assert "gpulab/chapters/shared_memory/optimization_steps.py" not in names
+    assert (ROOT / "gpulab" / "chapters" / "shared_memory" / "workloads.py").is_file()
+    assert not (unpacked / "gpulab" / "chapters" / "shared_memory" / "workloads.py").exists()
+    assert not (unpacked / "grader").exists()
 
 
 def test_the_same_course_gives_the_same_bytes(tmp_path: Path) -> None:
@@ -239,6 +240,33 @@ class TestInstallation:
         )
         assert (done.returncode, "Python 3.9.1 does not do: install Python 3.11 to 3.13" in done.stderr) == (1, True)
         assert not (unpacked / ".venv").exists()
+
+    @pytest.mark.parametrize(("says", "installs"), [("535.161.07, 8.0", "cu126"), ("580.95, 9.0", ""), ("", "")])
+    def test_the_script_installs_for_the_driver(self, unpacked: Path, tmp_path: Path, says: str, installs: str) -> None:
+        """Where there is a driver of CUDA 12, uv installs everything for it; else pip does, as ever."""
+        for name in ("start.sh", "cuda12.txt"):
+            shutil.copy(unpacked / name, tmp_path)
+        asked, tools = tmp_path / "asked", tmp_path / ".venv" / "bin"
+        tools.mkdir(parents=True)
+        for path, text in {
+            tools / "python": f'echo "python $*" >> {asked}\ncase "$*" in *freeze*) echo torch==9.9 ;; esac',
+            tools / "uv": f'echo "uv $*" >> {asked}',
+            tools / "jupyter": "exit 0",
+            tmp_path / "nvidia-smi": f"[ -n '{says}' ] && echo '{says}'",
+        }.items():
+            path.write_text(f"#!/bin/sh\n{text}\n")
+            path.chmod(0o755)
+        command = ["sh", "start.sh"]
+        own = {"PYTHON": str(tools / "python"), "PATH": f"{tmp_path}:/usr/bin:/bin"}
+        done = subprocess.run(command, cwd=tmp_path, env=own, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+        lines = [line for line in asked.read_text().splitlines() if "--editable" in line]
+        assert len(lines) == 1
+        if installs:
+            assert lines[0].startswith("uv pip install ")
+            assert f"--torch-backend {installs} --override cuda12.txt" in lines[0]
+        else:
+            assert lines[0].startswith("python -m pip install ")
 
     def test_its_readme_names_files_that_are_there(self, unpacked: Path) -> None:
         text = (unpacked / "README.md").read_text()

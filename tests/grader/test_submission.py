@@ -8,8 +8,8 @@ import json
 import pytest
 from minikey import RIGHT, make_key, notebook
 
-from grader.course import CourseError
-from grader.submission import Action, Submission, parse, read
+from grader.model.course import CourseError
+from grader.model.submission import Action, Submission, parse, read
 
 
 def parsed(data: dict) -> Submission:

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from grader.turns import Turns
+from grader.machine.gpu_lock import Turns
 
 ROOT = Path(__file__).resolve().parents[2]
-HOLD = "import sys,time,pathlib; from grader.turns import Turns\nwith Turns(pathlib.Path(sys.argv[1]), '0').alone():\n"
-HOLD += "    print('in', flush=True)\n    time.sleep(60)"
+HOLD = "import sys,time,pathlib\nfrom grader.machine.gpu_lock import Turns\n"
+HOLD += "with Turns(pathlib.Path(sys.argv[1]), '0').alone():\n    print('in', flush=True)\n    time.sleep(60)"
 
 
 def test_many_share(tmp_path: Path) -> None:

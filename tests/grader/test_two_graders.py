@@ -8,9 +8,9 @@ from pathlib import Path
 
 from recorded_class import NAME, composed, judged, result_of, small_course
 
-from grader import gradebook
-from grader.gradebook_writer import GradebookWriter
-from grader.results import Verdict
+from grader.gradebook import gradebook
+from grader.gradebook.writer import GradebookWriter
+from grader.model.results import Verdict
 
 STUDENTS = [f"student-{number}" for number in range(6)]
 BY_HAND = """\

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 from minikey import RIGHT, make_key
 
-from grader.answers import Answer, Kind
-from grader.commands.verify import jobs_here
-from grader.limits import Limits
-from grader.notebooks import Cell, Role
-from grader.verify import Report, Tries, try_all
+from grader.authoring.answers import Answer, Kind
+from grader.authoring.verify import Report, Tries, try_all
+from grader.cli.verify import jobs_here
+from grader.model.limits import Limits
+from grader.model.notebooks import Cell, Role
 
 GOOD = [
     Answer("double", Kind.RIGHT, "plain", RIGHT["double"]),
@@ -71,7 +71,7 @@ def test_a_test_that_a_blank_notebook_passes_is_a_finding() -> None:
 
 
 def test_an_endless_answer_is_stopped_early_and_must_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("grader.verify.SHORT", Limits(call_seconds=0.5))
+    monkeypatch.setattr("grader.authoring.verify.SHORT", Limits(call_seconds=0.5))
     never = Answer("double", Kind.WRONG, "never", "def double(x):\n    while True: pass", says="0.5 s", endless=True)
     assert gate(never).findings == ()
     assert "is marked endless, but was not stopped" in gate(replace(GOOD[1], endless=True)).findings[0]
@@ -108,6 +108,6 @@ def test_a_test_that_fails_by_itself_is_a_finding() -> None:
 def test_answers_side_by_side_are_as_many_as_there_is_room_for(
     device: str, cores: int, jobs: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("grader.hardware.device_name", lambda: device)
+    monkeypatch.setattr("grader.machine.hardware.device_name", lambda: device)
     monkeypatch.setattr("os.cpu_count", lambda: cores)
     assert jobs_here() == jobs

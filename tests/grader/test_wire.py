@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from gpulab import History, Problem
-from grader import wire
+from grader.processes import wire
 
 
 def there_and_back(value: object) -> object:

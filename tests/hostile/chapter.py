@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from grader.notebooks import Cell, ChapterKey, Role, visible
+from grader.model.notebooks import Cell, ChapterKey, Role, visible
 
 NAME = "01_hostile"
 

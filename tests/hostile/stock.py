@@ -26,6 +26,7 @@ import nbformat
 from hostile import attacks, chapter
 from hostile.attacks import Attack
 
+from gpulab.ranks.prctl import die_with_parent
 from grader.sandbox import cgroups, kernel
 
 COURSE = Path("/tmp/course")
@@ -136,7 +137,7 @@ def confined(action, writing: int) -> None:
     """Runs an action as the first process of its own namespaces, and sends what it returns into the pipe."""
     uid, gid = os.getuid(), os.getgid()
     spaces = kernel.NEW_MOUNTS | kernel.NEW_HOSTNAME | kernel.NEW_IPC | kernel.NEW_PIDS | kernel.NEW_NETWORK
-    kernel.die_with_parent()
+    die_with_parent()
     kernel.unshare(spaces | kernel.NEW_USERS)
     Path("/proc/self/setgroups").write_text("deny")
     Path("/proc/self/uid_map").write_text(f"1000 {uid} 1")
@@ -148,7 +149,7 @@ def confined(action, writing: int) -> None:
     if first:
         os.waitpid(first, 0)
         return
-    kernel.die_with_parent()
+    die_with_parent()
     kernel.mount("proc", "/proc", "proc", kernel.NO_SETUID | kernel.NO_DEVICES | kernel.NO_EXECUTE)
     os.write(writing, json.dumps(action()).encode())
     os._exit(0)

@@ -16,27 +16,27 @@ import pytest
 from hostile import attacks, chapter
 from hostile.attacks import Attack
 
-from grader import processes, warm
-from grader.compose import compose
-from grader.limits import Limits
-from grader.results import SubmissionResult
+from grader.gradebook.compose import compose
+from grader.judging.session import grade
+from grader.model.limits import Limits
+from grader.model.results import SubmissionResult
+from grader.model.submission import parse
+from grader.processes import client, fork_server
 from grader.sandbox import Tier, cgroups
 from grader.sandbox.probe import best_tier
 from grader.sandbox.tiers import FIRST_UID, UIDS
-from grader.session import grade
-from grader.submission import parse
 
 BANK = attacks.load()
 QUICK = {"cell_seconds": 2, "call_seconds": 1.5, "test_seconds": 4}
 SECRET = "HOSTILE_SECRET"
-WATCHED = ("/tmp", "/var/tmp", "/dev/shm", "/run", "/", str(Path.home()), str(processes.PACKAGES), str(Path.cwd()))
+WATCHED = ("/tmp", "/var/tmp", "/dev/shm", "/run", "/", str(Path.home()), str(client.PACKAGES), str(Path.cwd()))
 """Folders outside that an attack might write to; every file that one writes has `hostile` in its name."""
 
 
 @functools.cache
-def parent(modules: tuple[str, ...]) -> processes.Parent:
+def parent(modules: tuple[str, ...]) -> client.Parent:
     """A warm parent that has no more imported than the attacks need."""
-    return processes.Parent(modules)
+    return client.Parent(modules)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -47,7 +47,7 @@ def _own_places() -> Iterator[None]:
         patch.setattr(tempfile, "tempdir", folder)
         patch.setenv(SECRET, "hush")
         yield
-        for modules in (warm.LIGHT_MODULES, (*warm.LIGHT_MODULES, "torch")):
+        for modules in (fork_server.LIGHT_MODULES, (*fork_server.LIGHT_MODULES, "torch")):
             parent(modules).close()
         parent.cache_clear()
 
@@ -65,7 +65,7 @@ def missing(attack: Attack) -> str:
 
 def modules_of(attack: Attack) -> tuple[str, ...]:
     torch = any("torch" in source or where == "softmax" for where, source in attack.cells)
-    return (*warm.LIGHT_MODULES, "torch") if torch else warm.LIGHT_MODULES
+    return (*fork_server.LIGHT_MODULES, "torch") if torch else fork_server.LIGHT_MODULES
 
 
 def limits_of(attack: Attack, slower: float = 1) -> Limits:
@@ -80,7 +80,7 @@ def limits_of(attack: Attack, slower: float = 1) -> Limits:
 class Traces:
     """What submissions leave outside, looked for by all that is theirs: users, names, folders, groups."""
 
-    def __init__(self, warm_parent: processes.Parent) -> None:
+    def __init__(self, warm_parent: client.Parent) -> None:
         self._parent = warm_parent
         self._number = warm_parent.number()
 
@@ -166,7 +166,7 @@ def test_an_honest_submission_earns_everything() -> None:
     header = "# title: t\n# kind: answer\n# tries: t\n# gets: honest_test passed\n"
     cells = "".join(f"# %% {name}\n{source}\n" for name, source in chapter.RIGHT.items())
     attack = attacks.parse(header + cells, "honest")
-    key, warm_parent = chapter.make_key(), parent((*warm.LIGHT_MODULES, "torch"))
+    key, warm_parent = chapter.make_key(), parent((*fork_server.LIGHT_MODULES, "torch"))
     result = grade(parse(attack.data(), key), key, student="s", seed=7, limits=limits_of(attack), parent=warm_parent)
     assert {cell.verdict.value for cell in result.cells} == {"passed"}, [cell.message for cell in result.cells]
 

@@ -14,18 +14,18 @@ from pathlib import Path
 
 import pytest
 
-from grader import processes
+from grader.processes import client
 from grader.sandbox import Tier
 from grader.sandbox.probe import best_tier
 
 DRIVER = """
 import sys, tempfile
 from minikey import make_key
-from grader import processes, warm
-from grader.limits import Limits
+from grader.processes import client, fork_server
+from grader.model.limits import Limits
 from grader.sandbox import Tier, cgroups
-from grader.session import grade
-from grader.submission import from_answers
+from grader.judging.session import grade
+from grader.model.submission import from_answers
 
 tier, seconds, tempfile.tempdir = Tier(int(sys.argv[1])), sys.argv[2], sys.argv[3]
 cgroups.parents = lambda: None  # what a control group would do is not for this test to show
@@ -36,7 +36,7 @@ subprocess.Popen("setsid sleep {seconds} & sleep {seconds} &", shell=True)
 time.sleep(60)
 '''
 key, limits = make_key(), Limits(cell_seconds=60)
-parent = processes.Parent(warm.LIGHT_MODULES, tier)
+parent = client.Parent(fork_server.LIGHT_MODULES, tier)
 grade(from_answers(key, {"double": cell}), key, student="s", seed=1, limits=limits, parent=parent)
 """
 
@@ -71,7 +71,7 @@ def folder() -> Iterator[str]:
 def test_nothing_survives_a_killed_driver(tier: Tier, folder: str) -> None:
     """Without control groups too, and also what hid in sessions of its own; the folders go with the next driver."""
     sleep = ["sleep", f"8639{int(tier)}.5"]
-    paths = {"PYTHONPATH": f"{processes.PACKAGES}:{Path(__file__).parents[1]}"}
+    paths = {"PYTHONPATH": f"{client.PACKAGES}:{Path(__file__).parents[1]}"}
     driver = subprocess.Popen(
         [sys.executable, "-c", DRIVER, str(int(tier)), sleep[1], folder], env={**os.environ, **paths}
     )
@@ -87,16 +87,16 @@ def test_nothing_survives_a_killed_driver(tier: Tier, folder: str) -> None:
     assert len(list(Path(folder).iterdir())) == 1
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tempfile, "tempdir", folder)
-        processes.sweep()
+        client.sweep()
     assert list(Path(folder).iterdir()) == []
 
 
 WATCHER = """
 import subprocess, sys, time
-from grader.sandbox import kernel
-from grader.watch import fork_watched, watch
+from gpulab.ranks.prctl import adopt_orphans
+from grader.processes.watcher import fork_watched, watch
 
-kernel.adopt_orphans()
+adopt_orphans()
 worker = fork_watched()
 if worker == 0:
     for _ in range(5):
@@ -112,7 +112,7 @@ watch(worker, None)
 def test_told_to_end_again_and_again_it_cleans_up_all_the_same(number: int) -> None:
     """The warm parent tells it, and so does the kernel when the warm parent ends: at any moment of its work."""
     sleep = ["sleep", f"86{number}99.5"]
-    paths = {"PYTHONPATH": str(processes.PACKAGES)}
+    paths = {"PYTHONPATH": str(client.PACKAGES)}
     command = [sys.executable, "-c", WATCHER, sleep[1]]
     with subprocess.Popen(command, env={**os.environ, **paths}, stdout=subprocess.PIPE, text=True) as watcher:
         assert watcher.stdout is not None

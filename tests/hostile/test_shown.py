@@ -16,15 +16,17 @@ from nbgrader.server_extensions.formgrader import handlers
 from rich.console import Console
 from traitlets.config import Config
 
-from grader import feedback, gradebook, processes, report, warm
-from grader.compose import compose
-from grader.course import Chapter, Course
-from grader.find import find_submissions
-from grader.limits import Limits
-from grader.records import Records
-from grader.results import SubmissionResult
-from grader.session import grade
-from grader.submission import parse
+from grader.gradebook import gradebook
+from grader.gradebook.compose import compose
+from grader.intake.find_submissions import find_submissions
+from grader.judging.session import grade
+from grader.model.course import Chapter, Course
+from grader.model.limits import Limits
+from grader.model.records import Records
+from grader.model.results import SubmissionResult
+from grader.model.submission import parse
+from grader.processes import client, fork_server
+from grader.report import feedback, table
 
 SHOWN = ("script_in_outputs", "surrogates", "display_attack", "error_text_attack", "ids_and_kernels")
 NAME = "<img src=x onerror=alert('hostile')>"
@@ -70,7 +72,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Course, Chapter, l
         nbformat.write(nbformat.from_dict(chapter.notebook(sources)), path)
     shutil.copy(ROOT / "nbgrader_config.py", root)
     gradebook.prepare(course, lesson)
-    parent = processes.Parent(warm.LIGHT_MODULES)
+    parent = client.Parent(fork_server.LIGHT_MODULES)
     results = []
     records = Records.of(course, chapter.NAME)
     (records.folder / ".problems").mkdir(parents=True)
@@ -104,17 +106,17 @@ def test_feedback_runs_nothing(graded: tuple[Course, Chapter, list[SubmissionRes
 
 def test_the_report_runs_nothing(graded: tuple[Course, Chapter, list[SubmissionResult]], tmp_path: Path) -> None:
     course, lesson, results = graded
-    report.write_html(course, lesson, results, chapter.make_key(), tmp_path / "report.html")
+    table.write_html(course, lesson, results, chapter.make_key(), tmp_path / "report.html")
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert Found(text).harmful == []
     assert "&lt;img src=x" in text
-    report.write_csv(results, tmp_path / "grades.csv")
+    table.write_csv(results, tmp_path / "grades.csv")
 
 
 def test_the_terminal_is_not_driven(graded: tuple[Course, Chapter, list[SubmissionResult]]) -> None:
     """No escape sequence of a submission reaches the terminal through the table of the class."""
     screen = io.StringIO()
-    Console(file=screen, width=200, color_system=None).print(report.table(graded[2]))
+    Console(file=screen, width=200, color_system=None).print(table.table(graded[2]))
     assert "\x1b" not in screen.getvalue()
     assert "\x07" not in screen.getvalue()
 

@@ -11,10 +11,10 @@ from hostile import chapter
 from nbconvert.exporters import HTMLExporter
 from traitlets.config import Config
 
-from grader.compose import compose
-from grader.endless import Endless, within
-from grader.results import Output, SubmissionResult
-from grader.submission import parse
+from grader.gradebook.compose import compose
+from grader.model.results import Output, SubmissionResult
+from grader.model.submission import parse
+from grader.processes.time_limit import Endless, within
 
 MOST_SECONDS = 5.0
 """Of CPU; what is held up takes minutes, or does not end."""

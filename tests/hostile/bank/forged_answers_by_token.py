@@ -6,7 +6,7 @@
 # %% bump
 import gc
 
-from grader.student import Server
+from grader.judging.student import Server
 
 server = next(thing for thing in gc.get_objects() if isinstance(thing, Server))
 

@@ -5,18 +5,18 @@
 # limits: test_seconds=2
 # stock: not run: aims at our own processes
 # %% bump
-import grader.wire
+import grader.processes.wire
 
-real = grader.wire.encode
+real = grader.processes.wire.encode
 
 
 def forged(value, buffers):
-    grader.wire.encode = real
+    grader.processes.wire.encode = real
     form = real(value, buffers)
     form["t"][0] = {"s": [{"i": hex(i * (2**61 - 1))} for i in range(400_000)]}
     return form
 
 
 def bump(x):
-    grader.wire.encode = forged
+    grader.processes.wire.encode = forged
     return 1

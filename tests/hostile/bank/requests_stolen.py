@@ -10,7 +10,7 @@ import socket
 import threading
 import time
 
-from grader.student import Server
+from grader.judging.student import Server
 
 server = next(thing for thing in gc.get_objects() if isinstance(thing, Server))
 

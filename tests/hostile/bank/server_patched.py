@@ -4,10 +4,10 @@
 # gets: bump_test failed "bump("; WARP_test failed "must be an int"; unit_test failed "Not equal to tolerance"
 # stock: not run: aims at our own processes
 # %% bump
-import grader.student
+import grader.judging.student
 
-grader.student._snapshot = lambda value: None
-grader.student.Server._look = lambda self, request, buffers: ({"kind": "plain", "value": 7}, [])
+grader.judging.student._snapshot = lambda value: None
+grader.judging.student.Server._look = lambda self, request, buffers: ({"kind": "plain", "value": 7}, [])
 
 
 def bump(x):

@@ -1,0 +1,534 @@
+# %% right: reference
+SCAN_CU = r"""
+extern "C" __global__ void scan(const int* x, int* y, int n) {
+    __shared__ int sums[256];
+    int t = threadIdx.x;
+    sums[t] = t < n ? x[t] : 0;
+    __syncthreads();
+    for (int distance = 1; distance < 256; distance *= 2) {
+        int left = t >= distance ? sums[t - distance] : 0;
+        __syncthreads();  // everybody has read
+        sums[t] += left;
+        __syncthreads();  // everybody has written
+    }
+    if (t < n)
+        y[t] = sums[t];
+}
+"""
+
+# %% right: two arrays that change roles, one barrier per step
+SCAN_CU = r"""
+extern "C" __global__ void scan(const int* __restrict__ x, int* __restrict__ y, const int n)
+{
+    __shared__ int sums[2][256];
+    const int me = threadIdx.x;
+    int now = 0;
+    sums[now][me] = me < n ? x[me] : 0;
+    for (int step = 0; step < 8; ++step) {
+        __syncthreads();
+        int sum = sums[now][me];
+        if (me >= 1 << step)
+            sum += sums[now][me - (1 << step)];
+        now ^= 1;
+        sums[now][me] = sum;
+    }
+    if (me < n)
+        y[me] = sums[now][me];
+}
+"""
+
+# %% right: shuffles inside warps, then the warps' sums
+SCAN_CU = r"""
+__device__ int warp_scan(int value, int lane) {
+    for (int distance = 1; distance < 32; distance *= 2) {
+        int left = __shfl_up_sync(0xFFFFFFFF, value, distance);
+        if (lane >= distance)
+            value += left;
+    }
+    return value;
+}
+
+extern "C" __global__ void scan(const int* x, int* y, int n) {
+    __shared__ int warps[32];
+    int t = threadIdx.x, lane = t % 32, warp = t / 32;
+    int sum = warp_scan(t < n ? x[t] : 0, lane);
+    if (lane == 31)
+        warps[warp] = sum;
+    __syncthreads();
+    if (warp == 0)
+        warps[lane] = warp_scan(lane < 8 ? warps[lane] : 0, lane);
+    __syncthreads();
+    if (t < n)
+        y[t] = sum + (warp ? warps[warp - 1] : 0);
+}
+"""
+
+# %% wrong: no barrier between reading and writing — says "two barriers"
+SCAN_CU = r"""
+extern "C" __global__ void scan(const int* x, int* y, int n) {
+    __shared__ int sums[256];
+    int t = threadIdx.x;
+    sums[t] = t < n ? x[t] : 0;
+    __syncthreads();
+    for (int distance = 1; distance < 256; distance *= 2) {
+        int left = t >= distance ? sums[t - distance] : 0;
+        sums[t] += left;
+        __syncthreads();  // everybody has written
+    }
+    if (t < n)
+        y[t] = sums[t];
+}
+"""
+
+# %% wrong: no barrier after writing — says "two barriers"
+SCAN_CU = r"""
+extern "C" __global__ void scan(const int* x, int* y, int n) {
+    __shared__ int sums[256];
+    int t = threadIdx.x;
+    sums[t] = t < n ? x[t] : 0;
+    __syncthreads();
+    for (int distance = 1; distance < 256; distance *= 2) {
+        int left = t >= distance ? sums[t - distance] : 0;
+        __syncthreads();  // everybody has read
+        sums[t] += left;
+    }
+    if (t < n)
+        y[t] = sums[t];
+}
+"""
+
+# %% wrong: no barrier at all — says "two barriers"
+SCAN_CU = r"""
+extern "C" __global__ void scan(const int* x, int* y, int n) {
+    __shared__ int sums[256];
+    int t = threadIdx.x;
+    sums[t] = t < n ? x[t] : 0;
+    for (int distance = 1; distance < 256; distance *= 2) {
+        int left = t >= distance ? sums[t - distance] : 0;
+        sums[t] += left;
+    }
+    if (t < n)
+        y[t] = sums[t];
+}
+"""
+
+# %% wrong: no barrier after loading — says "no barrier between"
+SCAN_CU = r"""
+extern "C" __global__ void scan(const int* x, int* y, int n) {
+    __shared__ int sums[256];
+    int t = threadIdx.x;
+    sums[t] = t < n ? x[t] : 0;
+    for (int distance = 1; distance < 256; distance *= 2) {
+        int left = t >= distance ? sums[t - distance] : 0;
+        __syncthreads();  // everybody has read
+        sums[t] += left;
+        __syncthreads();  // everybody has written
+    }
+    if (t < n)
+        y[t] = sums[t];
+}
+"""
+
+# %% wrong: adds in place — says "two barriers"
+SCAN_CU = r"""
+extern "C" __global__ void scan(const int* x, int* y, int n) {
+    __shared__ int sums[256];
+    int t = threadIdx.x;
+    sums[t] = t < n ? x[t] : 0;
+    __syncthreads();
+    for (int distance = 1; distance < 256; distance *= 2) {
+        if (t >= distance)
+            sums[t] += sums[t - distance];
+        __syncthreads();  // everybody has written
+    }
+    if (t < n)
+        y[t] = sums[t];
+}
+"""
+
+# %% wrong: waits for the lanes of its own warp only — says "two barriers"
+SCAN_CU = r"""
+extern "C" __global__ void scan(const int* x, int* y, int n) {
+    __shared__ int sums[256];
+    int t = threadIdx.x;
+    sums[t] = t < n ? x[t] : 0;
+    __syncwarp();
+    for (int distance = 1; distance < 256; distance *= 2) {
+        int left = t >= distance ? sums[t - distance] : 0;
+        __syncwarp();  // everybody has read
+        sums[t] += left;
+        __syncwarp();  // everybody has written
+    }
+    if (t < n)
+        y[t] = sums[t];
+}
+"""
+
+# %% wrong: exclusive — says "exclusive scan"
+SCAN_CU = r"""
+extern "C" __global__ void scan(const int* x, int* y, int n) {
+    __shared__ int sums[256];
+    int t = threadIdx.x;
+    sums[t] = t < n ? x[t] : 0;
+    __syncthreads();
+    for (int distance = 1; distance < 256; distance *= 2) {
+        int left = t >= distance ? sums[t - distance] : 0;
+        __syncthreads();  // everybody has read
+        sums[t] += left;
+        __syncthreads();  // everybody has written
+    }
+    if (t < n)
+        y[t] = t ? sums[t - 1] : 0;
+}
+"""
+
+# %% wrong: exclusive by shifting what is read — says "exclusive scan"
+SCAN_CU = r"""
+extern "C" __global__ void scan(const int* x, int* y, int n) {
+    __shared__ int sums[256];
+    int t = threadIdx.x;
+    sums[t] = t > 0 && t <= n ? x[t - 1] : 0;
+    __syncthreads();
+    for (int distance = 1; distance < 256; distance *= 2) {
+        int left = t >= distance ? sums[t - distance] : 0;
+        __syncthreads();  // everybody has read
+        sums[t] += left;
+        __syncthreads();  // everybody has written
+    }
+    if (t < n)
+        y[t] = sums[t];
+}
+"""
+
+# %% wrong: a barrier inside the condition — says "Every thread of a block must reach"
+SCAN_CU = r"""
+extern "C" __global__ void scan(const int* x, int* y, int n) {
+    __shared__ int sums[256];
+    int t = threadIdx.x;
+    sums[t] = t < n ? x[t] : 0;
+    __syncthreads();
+    for (int distance = 1; distance < 256; distance *= 2) {
+        if (t >= distance) {
+            int left = sums[t - distance];
+            __syncthreads();
+            sums[t] += left;
+        }
+        __syncthreads();  // everybody has written
+    }
+    if (t < n)
+        y[t] = sums[t];
+}
+"""
+
+# %% wrong: threads beyond n return first — says "already returned"
+SCAN_CU = r"""
+extern "C" __global__ void scan(const int* x, int* y, int n) {
+    __shared__ int sums[256];
+    int t = threadIdx.x;
+    if (t >= n)
+        return;
+    sums[t] = x[t];
+    __syncthreads();
+    for (int distance = 1; distance < 256; distance *= 2) {
+        int left = t >= distance ? sums[t - distance] : 0;
+        __syncthreads();  // everybody has read
+        sums[t] += left;
+        __syncthreads();  // everybody has written
+    }
+    if (t < n)
+        y[t] = sums[t];
+}
+"""
+
+# %% wrong: no guard at the end — says "out of bounds"
+SCAN_CU = r"""
+extern "C" __global__ void scan(const int* x, int* y, int n) {
+    __shared__ int sums[256];
+    int t = threadIdx.x;
+    sums[t] = t < n ? x[t] : 0;
+    __syncthreads();
+    for (int distance = 1; distance < 256; distance *= 2) {
+        int left = t >= distance ? sums[t - distance] : 0;
+        __syncthreads();  // everybody has read
+        sums[t] += left;
+        __syncthreads();  // everybody has written
+    }
+        y[t] = sums[t];
+}
+"""
+
+# %% wrong: no guard at the beginning — says "Is there a guard"
+SCAN_CU = r"""
+extern "C" __global__ void scan(const int* x, int* y, int n) {
+    __shared__ int sums[256];
+    int t = threadIdx.x;
+    sums[t] = x[t];
+    __syncthreads();
+    for (int distance = 1; distance < 256; distance *= 2) {
+        int left = t >= distance ? sums[t - distance] : 0;
+        __syncthreads();  // everybody has read
+        sums[t] += left;
+        __syncthreads();  // everybody has written
+    }
+    if (t < n)
+        y[t] = sums[t];
+}
+"""
+
+# %% wrong: stops one step early — says "the last distance is 128"
+SCAN_CU = r"""
+extern "C" __global__ void scan(const int* x, int* y, int n) {
+    __shared__ int sums[256];
+    int t = threadIdx.x;
+    sums[t] = t < n ? x[t] : 0;
+    __syncthreads();
+    for (int distance = 1; distance < 128; distance *= 2) {
+        int left = t >= distance ? sums[t - distance] : 0;
+        __syncthreads();  // everybody has read
+        sums[t] += left;
+        __syncthreads();  // everybody has written
+    }
+    if (t < n)
+        y[t] = sums[t];
+}
+"""
+
+# %% wrong: distances grow by one — says "read requests"
+SCAN_CU = r"""
+extern "C" __global__ void scan(const int* x, int* y, int n) {
+    __shared__ int sums[256];
+    int t = threadIdx.x;
+    sums[t] = t < n ? x[t] : 0;
+    __syncthreads();
+    for (int distance = 1; distance < 256; distance++) {
+        int left = t == distance ? sums[t - 1] : 0;
+        __syncthreads();  // everybody has read
+        sums[t] += left;
+        __syncthreads();  // everybody has written
+    }
+    if (t < n)
+        y[t] = sums[t];
+}
+"""
+
+# %% wrong: scans each warp for itself — says "later warps need"
+SCAN_CU = r"""
+extern "C" __global__ void scan(const int* x, int* y, int n) {
+    __shared__ int sums[256];
+    int t = threadIdx.x;
+    sums[t] = t < n ? x[t] : 0;
+    __syncthreads();
+    for (int distance = 1; distance < 32; distance *= 2) {
+        int left = t % 32 >= distance ? sums[t - distance] : 0;
+        __syncthreads();  // everybody has read
+        sums[t] += left;
+        __syncthreads();  // everybody has written
+    }
+    if (t < n)
+        y[t] = sums[t];
+}
+"""
+
+# %% wrong: from the wrong end — says "wrong end"
+SCAN_CU = r"""
+extern "C" __global__ void scan(const int* x, int* y, int n) {
+    __shared__ int sums[256];
+    int t = threadIdx.x;
+    sums[t] = t < n ? x[t] : 0;
+    __syncthreads();
+    for (int distance = 1; distance < 256; distance *= 2) {
+        int left = t + distance < 256 ? sums[t + distance] : 0;
+        __syncthreads();  // everybody has read
+        sums[t] += left;
+        __syncthreads();  // everybody has written
+    }
+    if (t < n)
+        y[t] = sums[t];
+}
+"""
+
+# %% wrong: reads the elements from global memory again and again — says "work in shared memory"
+SCAN_CU = r"""
+extern "C" __global__ void scan(const int* x, int* y, int n) {
+    int t = threadIdx.x, sum = 0;
+    for (int i = 0; i <= t && t < n; i++)
+        sum += x[i];
+    if (t < n)
+        y[t] = sum;
+}
+"""
+
+# %% wrong: one thread adds up everything — says "read requests"
+SCAN_CU = r"""
+extern "C" __global__ void scan(const int* x, int* y, int n) {
+    int sum = 0;
+    if (threadIdx.x == 0)
+        for (int i = 0; i < n; i++)
+            y[i] = sum += x[i];
+}
+"""
+
+# %% wrong: each thread adds up all that come before it — says "read requests"
+SCAN_CU = r"""
+extern "C" __global__ void scan(const int* x, int* y, int n) {
+    __shared__ int sums[256];
+    int t = threadIdx.x;
+    sums[t] = t < n ? x[t] : 0;
+    __syncthreads();
+    int sum = 0;
+    for (int i = 0; i <= t; i++)
+        sum += sums[i];
+    if (t < n)
+        y[t] = sum;
+}
+"""
+
+# %% wrong: a copy — says "a copy of x"
+SCAN_CU = r"""
+extern "C" __global__ void scan(const int* x, int* y, int n) {
+    __shared__ int sums[256];
+    int t = threadIdx.x;
+    sums[t] = t < n ? x[t] : 0;
+    __syncthreads();
+    for (int distance = 1; distance < 256; distance *= 2) {
+        int left = t >= distance ? sums[t - distance] : 0;
+        __syncthreads();  // everybody has read
+        sums[t] += 0 * left;
+        __syncthreads();  // everybody has written
+    }
+    if (t < n)
+        y[t] = sums[t];
+}
+"""
+
+# %% wrong: writes nothing — says "Nothing was written"
+SCAN_CU = r"""
+extern "C" __global__ void scan(const int* x, int* y, int n) {
+    __shared__ int sums[256];
+    int t = threadIdx.x;
+    sums[t] = t < n ? x[t] : 0;
+    __syncthreads();
+    for (int distance = 1; distance < 256; distance *= 2) {
+        int left = t >= distance ? sums[t - distance] : 0;
+        __syncthreads();  // everybody has read
+        sums[t] += left;
+        __syncthreads();  // everybody has written
+    }
+    if (t < n)
+        sums[t] = 0;
+}
+"""
+
+# %% wrong: the array is declared with the launch's size — says "does not compile"
+SCAN_CU = r"""
+extern "C" __global__ void scan(const int* x, int* y, int n) {
+    __shared__ int sums[blockDim.x];
+    int t = threadIdx.x;
+    sums[t] = t < n ? x[t] : 0;
+    __syncthreads();
+    for (int distance = 1; distance < 256; distance *= 2) {
+        int left = t >= distance ? sums[t - distance] : 0;
+        __syncthreads();  // everybody has read
+        sums[t] += left;
+        __syncthreads();  // everybody has written
+    }
+    if (t < n)
+        y[t] = sums[t];
+}
+"""
+
+# %% wrong: no extern "C" — says "without extern"
+SCAN_CU = r"""
+__global__ void scan(const int* x, int* y, int n) {
+    __shared__ int sums[256];
+    int t = threadIdx.x;
+    sums[t] = t < n ? x[t] : 0;
+    __syncthreads();
+    for (int distance = 1; distance < 256; distance *= 2) {
+        int left = t >= distance ? sums[t - distance] : 0;
+        __syncthreads();  // everybody has read
+        sums[t] += left;
+        __syncthreads();  // everybody has written
+    }
+    if (t < n)
+        y[t] = sums[t];
+}
+"""
+
+# %% wrong: floats — says "another signature"
+SCAN_CU = r"""
+extern "C" __global__ void scan(const float* x, float* y, int n) {
+    __shared__ int sums[256];
+    int t = threadIdx.x;
+    sums[t] = t < n ? x[t] : 0;
+    __syncthreads();
+    for (int distance = 1; distance < 256; distance *= 2) {
+        int left = t >= distance ? sums[t - distance] : 0;
+        __syncthreads();  // everybody has read
+        sums[t] += left;
+        __syncthreads();  // everybody has written
+    }
+    if (t < n)
+        y[t] = sums[t];
+}
+"""
+
+# %% wrong: never ends — says "does not end"
+SCAN_CU = r"""
+extern "C" __global__ void scan(const int* x, int* y, int n) {
+    __shared__ int sums[256];
+    int t = threadIdx.x;
+    sums[t] = t < n ? x[t] : 0;
+    __syncthreads();
+    for (int distance = 1; distance < 256; distance *= 1) {
+        int left = t >= distance ? sums[t - distance] : 0;
+        __syncthreads();  // everybody has read
+        sums[t] += left;
+        __syncthreads();  // everybody has written
+    }
+    if (t < n)
+        y[t] = sums[t];
+}
+"""
+
+# %% wrong: a function instead of a string — says "must be a string"
+SCAN_CU = print
+
+# %% hostile: reads a file of the grader's machine — earns 0
+SCAN_CU = r"""
+#include "/etc/passwd"
+extern "C" __global__ void scan(const int* x, int* y, int n) {
+    __shared__ int sums[256];
+    int t = threadIdx.x;
+    sums[t] = t < n ? x[t] : 0;
+    __syncthreads();
+    for (int distance = 1; distance < 256; distance *= 2) {
+        int left = t >= distance ? sums[t - distance] : 0;
+        __syncthreads();  // everybody has read
+        sums[t] += left;
+        __syncthreads();  // everybody has written
+    }
+    if (t < n)
+        y[t] = sums[t];
+}
+"""
+
+# %% hostile: asks whether a file of the grader's machine is there, and only then has a kernel — earns 0
+SCAN_CU = r"""
+#if __has_include("/etc/hostname")
+extern "C" __global__ void scan(const int* x, int* y, int n) {
+    __shared__ int sums[256];
+    int t = threadIdx.x;
+    sums[t] = t < n ? x[t] : 0;
+    __syncthreads();
+    for (int distance = 1; distance < 256; distance *= 2) {
+        int left = t >= distance ? sums[t - distance] : 0;
+        __syncthreads();  // everybody has read
+        sums[t] += left;
+        __syncthreads();  // everybody has written
+    }
+    if (t < n)
+        y[t] = sums[t];
+}
+#endif
+"""

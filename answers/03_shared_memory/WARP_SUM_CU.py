@@ -1,0 +1,394 @@
+# %% right: reference
+WARP_SUM_CU = r"""
+extern "C" __global__ void warp_sum(const float* x, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float sum = i < n ? x[i] : 0.0f;
+    for (int distance = 16; distance > 0; distance /= 2)
+        sum += __shfl_down_sync(0xFFFFFFFF, sum, distance);
+    if (threadIdx.x % 32 == 0)
+        atomicAdd(out, sum);
+}
+"""
+
+# %% right: other words: xor, a grid-stride loop, a helper, restrict
+WARP_SUM_CU = r"""
+__device__ __forceinline__ float warp_total(float value) {
+#pragma unroll
+    for (unsigned step = 1; step < warpSize; step <<= 1)
+        value += __shfl_xor_sync(~0u, value, step);
+    return value;
+}
+
+extern "C" __global__ void warp_sum(const float* __restrict__ x, float* __restrict__ out, const int n) {
+    float sum = 0;
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x)
+        sum += x[i];
+    sum = warp_total(sum);
+    if ((threadIdx.x & 31) == 0 && sum != 0)
+        atomicAdd(&out[0], sum);
+}
+"""
+
+# %% right: lanes beyond n ask the ballot, and take part only where they have partners
+WARP_SUM_CU = r"""
+extern "C" __global__ void warp_sum(const float* x, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+    unsigned members = __ballot_sync(0xFFFFFFFF, i < n);
+    if (i >= n)
+        return;
+    float sum = x[i];
+    for (int distance = 16; distance > 0; distance /= 2) {
+        float other = __shfl_down_sync(members, sum, distance);
+        if (lane + distance < 32 && (members >> (lane + distance) & 1))
+            sum += other;
+    }
+    if (lane == 0)
+        atomicAdd(out, sum);
+}
+"""
+
+# %% wrong: no guard — says "Lanes beyond n must not read"
+WARP_SUM_CU = r"""
+extern "C" __global__ void warp_sum(const float* x, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float sum = x[i];
+    for (int distance = 16; distance > 0; distance /= 2)
+        sum += __shfl_down_sync(0xFFFFFFFF, sum, distance);
+    if (threadIdx.x % 32 == 0)
+        atomicAdd(out, sum);
+}
+"""
+
+# %% wrong: lanes beyond n return first — says "did not take part"
+WARP_SUM_CU = r"""
+extern "C" __global__ void warp_sum(const float* x, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n)
+        return;
+    float sum = x[i];
+    for (int distance = 16; distance > 0; distance /= 2)
+        sum += __shfl_down_sync(0xFFFFFFFF, sum, distance);
+    if (threadIdx.x % 32 == 0)
+        atomicAdd(out, sum);
+}
+"""
+
+# %% wrong: the shuffles stand inside the guard — says "did not take part"
+WARP_SUM_CU = r"""
+extern "C" __global__ void warp_sum(const float* x, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) {
+        float sum = x[i];
+        for (int distance = 16; distance > 0; distance /= 2)
+            sum += __shfl_down_sync(0xFFFFFFFF, sum, distance);
+        if (threadIdx.x % 32 == 0)
+            atomicAdd(out, sum);
+    }
+}
+"""
+
+# %% wrong: the mask is that of the active lanes — says "lanes beyond n add 0"
+WARP_SUM_CU = r"""
+extern "C" __global__ void warp_sum(const float* x, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) {
+        float sum = x[i];
+        for (int distance = 16; distance > 0; distance /= 2)
+            sum += __shfl_down_sync(__activemask(), sum, distance);
+        if (threadIdx.x % 32 == 0)
+            atomicAdd(out, sum);
+    }
+}
+"""
+
+# %% wrong: the mask of the last warp is a ballot, and missing lanes are read — says "did not take part"
+WARP_SUM_CU = r"""
+extern "C" __global__ void warp_sum(const float* x, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    unsigned members = __ballot_sync(0xFFFFFFFF, i < n);
+    if (i < n) {
+        float sum = x[i];
+        for (int distance = 16; distance > 0; distance /= 2)
+            sum += __shfl_down_sync(members, sum, distance);
+        if (threadIdx.x % 32 == 0)
+            atomicAdd(out, sum);
+    }
+}
+"""
+
+# %% wrong: the mask names half of the lanes — says "does not name the lane"
+WARP_SUM_CU = r"""
+extern "C" __global__ void warp_sum(const float* x, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float sum = i < n ? x[i] : 0.0f;
+    for (int distance = 16; distance > 0; distance /= 2)
+        sum += __shfl_down_sync(0xFFFF, sum, distance);
+    if (threadIdx.x % 32 == 0)
+        atomicAdd(out, sum);
+}
+"""
+
+# %% wrong: a tree in shared memory — says "uses shared memory"
+WARP_SUM_CU = r"""
+extern "C" __global__ void warp_sum(const float* x, float* out, int n) {
+    __shared__ float sums[1024];
+    int i = blockIdx.x * blockDim.x + threadIdx.x, t = threadIdx.x;
+    sums[t] = i < n ? x[i] : 0.0f;
+    __syncthreads();
+    for (int distance = 16; distance > 0; distance /= 2) {
+        float other = t % 32 < distance ? sums[t + distance] : 0.0f;
+        __syncthreads();
+        sums[t] += other;
+        __syncthreads();
+    }
+    if (t % 32 == 0)
+        atomicAdd(out, sums[t]);
+}
+"""
+
+# %% wrong: one atomic per block, through shared memory — says "uses shared memory"
+WARP_SUM_CU = r"""
+extern "C" __global__ void warp_sum(const float* x, float* out, int n) {
+    __shared__ float sums[32];
+    int i = blockIdx.x * blockDim.x + threadIdx.x, t = threadIdx.x;
+    float sum = i < n ? x[i] : 0.0f;
+    for (int distance = 16; distance > 0; distance /= 2)
+        sum += __shfl_down_sync(0xFFFFFFFF, sum, distance);
+    if (t % 32 == 0)
+        sums[t / 32] = sum;
+    __syncthreads();
+    if (t == 0) {
+        for (int warp = 1; warp < blockDim.x / 32; warp++)
+            sum += sums[warp];
+        atomicAdd(out, sum);
+    }
+}
+"""
+
+# %% wrong: one atomic per element — says "Only lane 0 of each warp adds"
+WARP_SUM_CU = r"""
+extern "C" __global__ void warp_sum(const float* x, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        atomicAdd(out, x[i]);
+}
+"""
+
+# %% wrong: every lane of an xor sum adds its share — says "Only lane 0 of each warp adds"
+WARP_SUM_CU = r"""
+extern "C" __global__ void warp_sum(const float* x, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float sum = i < n ? x[i] : 0.0f;
+    for (int distance = 16; distance > 0; distance /= 2)
+        sum += __shfl_xor_sync(0xFFFFFFFF, sum, distance);
+    atomicAdd(out, sum / 32);
+}
+"""
+
+# %% wrong: only the first warp of each block — says "Only the first warp of each block"
+WARP_SUM_CU = r"""
+extern "C" __global__ void warp_sum(const float* x, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float sum = i < n ? x[i] : 0.0f;
+    for (int distance = 16; distance > 0; distance /= 2)
+        sum += __shfl_down_sync(0xFFFFFFFF, sum, distance);
+    if (threadIdx.x == 0)
+        atomicAdd(out, sum);
+}
+"""
+
+# %% wrong: the first distance is 32 — says "added twice"
+WARP_SUM_CU = r"""
+extern "C" __global__ void warp_sum(const float* x, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float sum = i < n ? x[i] : 0.0f;
+    for (int distance = 32; distance > 0; distance /= 2)
+        sum += __shfl_down_sync(0xFFFFFFFF, sum, distance);
+    if (threadIdx.x % 32 == 0)
+        atomicAdd(out, sum);
+}
+"""
+
+# %% wrong: the last distance is missing — says "Every other lane"
+WARP_SUM_CU = r"""
+extern "C" __global__ void warp_sum(const float* x, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float sum = i < n ? x[i] : 0.0f;
+    for (int distance = 16; distance > 1; distance /= 2)
+        sum += __shfl_down_sync(0xFFFFFFFF, sum, distance);
+    if (threadIdx.x % 32 == 0)
+        atomicAdd(out, sum);
+}
+"""
+
+# %% wrong: the first distance is missing — says "Half of each warp"
+WARP_SUM_CU = r"""
+extern "C" __global__ void warp_sum(const float* x, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float sum = i < n ? x[i] : 0.0f;
+    for (int distance = 8; distance > 0; distance /= 2)
+        sum += __shfl_down_sync(0xFFFFFFFF, sum, distance);
+    if (threadIdx.x % 32 == 0)
+        atomicAdd(out, sum);
+}
+"""
+
+# %% wrong: no atomic — says "Add to out[0] with atomicAdd"
+WARP_SUM_CU = r"""
+extern "C" __global__ void warp_sum(const float* x, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float sum = i < n ? x[i] : 0.0f;
+    for (int distance = 16; distance > 0; distance /= 2)
+        sum += __shfl_down_sync(0xFFFFFFFF, sum, distance);
+    if (threadIdx.x % 32 == 0)
+        *out += sum;
+}
+"""
+
+# %% wrong: replaces the sum — says "Add to out[0] with atomicAdd"
+WARP_SUM_CU = r"""
+extern "C" __global__ void warp_sum(const float* x, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float sum = i < n ? x[i] : 0.0f;
+    for (int distance = 16; distance > 0; distance /= 2)
+        sum += __shfl_down_sync(0xFFFFFFFF, sum, distance);
+    if (threadIdx.x % 32 == 0)
+        *out = sum;
+}
+"""
+
+# %% wrong: no shuffle, lane 0 adds its own — says "where are the shuffles"
+WARP_SUM_CU = r"""
+extern "C" __global__ void warp_sum(const float* x, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float sum = i < n ? x[i] : 0.0f;
+    for (int distance = 16; distance > 0; distance /= 2)
+        sum += 0;
+    if (threadIdx.x % 32 == 0)
+        atomicAdd(out, sum);
+}
+"""
+
+# %% wrong: lane 0 reads all elements of its warp — says "no shuffle"
+WARP_SUM_CU = r"""
+extern "C" __global__ void warp_sum(const float* x, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (threadIdx.x % 32)
+        return;
+    float sum = 0;
+    for (int lane = 0; lane < 32 && i + lane < n; lane++)
+        sum += x[i + lane];
+    atomicAdd(out, sum);
+}
+"""
+
+# %% wrong: lane 0 reads all elements of its warp, with a shuffle for show — says "read requests"
+WARP_SUM_CU = r"""
+extern "C" __global__ void warp_sum(const float* x, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float sum = 0;
+    if (threadIdx.x % 32 == 0)
+        for (int lane = 0; lane < 32 && i + lane < n; lane++)
+            sum += x[i + lane];
+    sum = __shfl_sync(0xFFFFFFFF, sum, 0);
+    if (threadIdx.x % 32 == 0)
+        atomicAdd(out, sum);
+}
+"""
+
+# %% wrong: leaves out the last warp — says "The last warp is missing"
+WARP_SUM_CU = r"""
+extern "C" __global__ void warp_sum(const float* x, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float sum = i < n / 32 * 32 ? x[i] : 0.0f;
+    for (int distance = 16; distance > 0; distance /= 2)
+        sum += __shfl_down_sync(0xFFFFFFFF, sum, distance);
+    if (threadIdx.x % 32 == 0)
+        atomicAdd(out, sum);
+}
+"""
+
+# %% wrong: writes nothing — says "Nothing was added"
+WARP_SUM_CU = r"""
+extern "C" __global__ void warp_sum(const float* x, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+}
+"""
+
+# %% wrong: a shuffle without a mask — says "does not compile"
+WARP_SUM_CU = r"""
+extern "C" __global__ void warp_sum(const float* x, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float sum = i < n ? x[i] : 0.0f;
+    for (int distance = 16; distance > 0; distance /= 2)
+        sum += __shfl_down(sum, distance);
+    if (threadIdx.x % 32 == 0)
+        atomicAdd(out, sum);
+}
+"""
+
+# %% wrong: no extern "C" — says "without extern"
+WARP_SUM_CU = r"""
+__global__ void warp_sum(const float* x, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float sum = i < n ? x[i] : 0.0f;
+    for (int distance = 16; distance > 0; distance /= 2)
+        sum += __shfl_down_sync(0xFFFFFFFF, sum, distance);
+    if (threadIdx.x % 32 == 0)
+        atomicAdd(out, sum);
+}
+"""
+
+# %% wrong: another signature — says "another signature"
+WARP_SUM_CU = r"""
+extern "C" __global__ void warp_sum(const float* x, float* out, unsigned n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float sum = i < n ? x[i] : 0.0f;
+    for (int distance = 16; distance > 0; distance /= 2)
+        sum += __shfl_down_sync(0xFFFFFFFF, sum, distance);
+    if (threadIdx.x % 32 == 0)
+        atomicAdd(out, sum);
+}
+"""
+
+# %% wrong: never ends — says "does not end"
+WARP_SUM_CU = r"""
+extern "C" __global__ void warp_sum(const float* x, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float sum = i < n ? x[i] : 0.0f;
+    for (int distance = 16; distance > 0; distance *= 1)
+        sum += __shfl_down_sync(0xFFFFFFFF, sum, distance);
+    if (threadIdx.x % 32 == 0)
+        atomicAdd(out, sum);
+}
+"""
+
+# %% wrong: bytes — says "must be a string"
+WARP_SUM_CU = b""
+
+# %% hostile: reads a file of the grader's machine — earns 0
+WARP_SUM_CU = r"""
+#include "/etc/passwd"
+extern "C" __global__ void warp_sum(const float* x, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float sum = i < n ? x[i] : 0.0f;
+    for (int distance = 16; distance > 0; distance /= 2)
+        sum += __shfl_down_sync(0xFFFFFFFF, sum, distance);
+    if (threadIdx.x % 32 == 0)
+        atomicAdd(out, sum);
+}
+"""
+
+# %% hostile: asks whether a file of the grader's machine is there, and only then has a kernel — earns 0
+WARP_SUM_CU = r"""
+#if __has_include("/etc/hostname")
+extern "C" __global__ void warp_sum(const float* x, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float sum = i < n ? x[i] : 0.0f;
+    for (int distance = 16; distance > 0; distance /= 2)
+        sum += __shfl_down_sync(0xFFFFFFFF, sum, distance);
+    if (threadIdx.x % 32 == 0)
+        atomicAdd(out, sum);
+}
+#endif
+"""

@@ -1,0 +1,243 @@
+# %% right: reference
+from numba import cuda, float32
+
+from gpulab import empty
+
+
+@cuda.jit
+def block_reverse_kernel(x, out):
+    tile = cuda.shared.array(128, float32)
+    t = cuda.threadIdx.x
+    start = cuda.blockIdx.x * 128
+    length = min(128, x.size - start)
+    if t < length:
+        tile[t] = x[start + t]
+    cuda.syncthreads()
+    if t < length:
+        out[start + t] = tile[length - 1 - t]
+
+
+def block_reverse(x):
+    out = empty(len(x), "float32")
+    block_reverse_kernel[-(-len(x) // 128), 128](x, out)
+    return out
+
+# %% right: mirrors on the way in, dynamic shared memory — from "reference"
+# -     tile = cuda.shared.array(128, float32)
+# +     tile = cuda.shared.array(0, float32)
+# +     t, i = cuda.threadIdx.x, cuda.grid(1)
+# +     length = min(cuda.blockDim.x, x.size - cuda.blockIdx.x * cuda.blockDim.x)
+# +     if i < x.size:
+# +         tile[length - 1 - t] = x[i]
+# -     t = cuda.threadIdx.x
+# -     start = cuda.blockIdx.x * 128
+# -     length = min(128, x.size - start)
+# -     if t < length:
+# -         tile[t] = x[start + t]
+
+# -     if t < length:
+# -         out[start + t] = tile[length - 1 - t]
+# +     if i < x.size:
+# +         out[i] = tile[t]
+
+# -     block_reverse_kernel[-(-len(x) // 128), 128](x, out)
+# +     block_reverse_kernel[-(-len(x) // 128), 128, 0, 4 * 128](x, out)
+
+# %% right: one block for all runs, 64 threads, a barrier before the tile is used again — from "reference"
+# +     for start in range(0, x.size, 128):
+# -     t = cuda.threadIdx.x
+# -     start = cuda.blockIdx.x * 128
+# -     length = min(128, x.size - start)
+# +         length = min(128, x.size - start)
+# -     if t < length:
+# +         for t in range(cuda.threadIdx.x, length, cuda.blockDim.x):
+# -         tile[t] = x[start + t]
+# +             tile[t] = x[start + t]
+# -     cuda.syncthreads()
+# +         cuda.syncthreads()
+# -     if t < length:
+# +         for t in range(cuda.threadIdx.x, length, cuda.blockDim.x):
+# -         out[start + t] = tile[length - 1 - t]
+# +             out[start + t] = tile[length - 1 - t]
+# +         cuda.syncthreads()
+
+# -     block_reverse_kernel[-(-len(x) // 128), 128](x, out)
+# +     block_reverse_kernel[1, 64](x, out)
+
+# %% wrong: no barrier — says "no barrier between them" — from "reference"
+# -     cuda.syncthreads()
+
+# %% wrong: a barrier for the warp only — says "race for tile" — from "reference": "syncthreads" → "syncwarp"
+
+# %% wrong: barrier inside a divergent branch — says "every thread of a block must reach every barrier" — from "reference"
+# -     t = cuda.threadIdx.x
+# -     start = cuda.blockIdx.x * 128
+# +     t, start = cuda.threadIdx.x, cuda.blockIdx.x * 128
+
+# -     cuda.syncthreads()
+# +         cuda.syncthreads()
+# -     if t < length:
+
+# %% wrong: returns before the barrier — says "do not return before it" — from "reference"
+# +     t, i = cuda.threadIdx.x, cuda.grid(1)
+# +     if i >= x.size:
+# +         return
+# +     tile[t] = x[i]
+# -     t = cuda.threadIdx.x
+# -     start = cuda.blockIdx.x * 128
+# -     length = min(128, x.size - start)
+# -     if t < length:
+# -         tile[t] = x[start + t]
+
+# +     out[i] = tile[min(128, x.size - cuda.blockIdx.x * 128) - 1 - t]
+# -     if t < length:
+# -         out[start + t] = tile[length - 1 - t]
+
+# %% wrong: two barriers, one in each branch — says "every thread of a block must reach every barrier" — from "reference"
+# -     t = cuda.threadIdx.x
+# -     start = cuda.blockIdx.x * 128
+# +     t, start = cuda.threadIdx.x, cuda.blockIdx.x * 128
+
+# -     cuda.syncthreads()
+# +         cuda.syncthreads()
+# +     else:
+# +         cuda.syncthreads()
+
+# %% wrong: tile one short — says "shared array 'tile' has 127 elements" — from "reference": "array(128," → "array(127,"
+
+# %% wrong: tile of another size — says "shared array 'tile' has 64 elements" — from "reference": "array(128," → "array(64,"
+
+# %% wrong: straight from global to global — says "must go through it" — from "reference"
+# -     tile = cuda.shared.array(128, float32)
+# -     t = cuda.threadIdx.x
+# -     start = cuda.blockIdx.x * 128
+# +     t, start = cuda.threadIdx.x, cuda.blockIdx.x * 128
+
+# -         tile[t] = x[start + t]
+# -     cuda.syncthreads()
+# -     if t < length:
+# -         out[start + t] = tile[length - 1 - t]
+# +         out[start + t] = x[start + length - 1 - t]
+
+# %% wrong: uses global memory twice, swapping in the result — says "must go through it" — from "reference"
+# -     tile = cuda.shared.array(128, float32)
+# -     t = cuda.threadIdx.x
+# -     start = cuda.blockIdx.x * 128
+# +     t, start = cuda.threadIdx.x, cuda.blockIdx.x * 128
+
+# -         tile[t] = x[start + t]
+# +         out[start + t] = x[start + t]
+
+# -         out[start + t] = tile[length - 1 - t]
+# +         value = out[start + length - 1 - t]
+# +     cuda.syncthreads()
+# +     if t < length:
+# +         out[start + t] = value
+
+# %% wrong: through the tile, but global memory is read again — says "read from global memory" — from "reference"
+# -     t = cuda.threadIdx.x
+# -     start = cuda.blockIdx.x * 128
+# +     t, start = cuda.threadIdx.x, cuda.blockIdx.x * 128
+
+# -         out[start + t] = tile[length - 1 - t]
+# +         mirrored = tile[length - 1 - t]
+# +         out[start + t] = mirrored if mirrored == x[start + length - 1 - t] else mirrored
+
+# %% wrong: the result is copied first, then written again — says "written to global memory" — from "reference"
+# -     t = cuda.threadIdx.x
+# -     start = cuda.blockIdx.x * 128
+# +     t, start = cuda.threadIdx.x, cuda.blockIdx.x * 128
+
+#           tile[t] = x[start + t]
+# +         out[start + t] = tile[t]
+
+# %% wrong: the last run is turned as if it were whole — says "the last run is shorter"
+from numba import cuda, float32
+
+from gpulab import empty
+
+
+@cuda.jit
+def block_reverse_kernel(x, out):
+    tile = cuda.shared.array(128, float32)
+    t, i = cuda.threadIdx.x, cuda.grid(1)
+    if i < x.size:
+        tile[t] = x[i]
+    cuda.syncthreads()
+    if i < x.size:
+        out[i] = tile[127 - t]
+
+
+def block_reverse(x):
+    out = empty(len(x), "float32")
+    block_reverse_kernel[-(-len(x) // 128), 128](x, out)
+    return out
+
+# %% wrong: the last, short run is left out — says "elements differ" — from "reference": "[-(-len" → "[max(1, len"
+
+# %% wrong: no guard — says "out of bounds" — from "the last run is turned as if it were whole"
+# -     if i < x.size:
+# -         tile[t] = x[i]
+# +     tile[t] = x[i]
+
+# -     if i < x.size:
+# -         out[i] = tile[127 - t]
+# +     out[i] = tile[127 - t]
+
+# %% wrong: turns the whole array around — says "each run of 128 by itself" — from "the last run is turned as if it were whole"
+# -         out[i] = tile[127 - t]
+# +         out[x.size - 1 - i] = tile[t]
+
+# %% wrong: mirrors at the length instead of the last place — says "shared array 'tile' has 128 elements" — from "reference": "1 - " → ""
+
+# %% wrong: runs of 256 — says "each run of 128" — from "reference"
+# -     tile = cuda.shared.array(128, float32)
+# +     tile = cuda.shared.array(256, float32)
+
+# -     start = cuda.blockIdx.x * 128
+# +     start = cuda.blockIdx.x * 256
+# -     length = min(128, x.size - start)
+# +     length = min(256, x.size - start)
+
+# -     block_reverse_kernel[-(-len(x) // 128), 128](x, out)
+# +     block_reverse_kernel[-(-len(x) // 256), 256](x, out)
+
+# %% wrong: float64 result — says "float32 in, float32 out" — from "reference": `"float32` → `"float64`
+
+# %% wrong: the tile holds ints — says "elements differ" — from "reference": "cuda, float32" → "cuda, int32", " float32)" → " int32)"
+
+# %% wrong: the size of the tile is not a constant — says "numba cannot translate" — from "reference"
+# -     tile = cuda.shared.array(128, float32)
+
+#       length = min(128, x.size - start)
+# +     tile = cuda.shared.array(length, float32)
+
+# %% wrong: no return — says "is there a return statement" — from "reference"
+# -     return out
+
+# %% wrong: in place — says "changed an argument" — from "reference": "        out" → "        x", "return out" → "return x"
+
+# %% wrong: on the host — says "no kernel was launched"
+import numpy as np
+
+
+def block_reverse(x):
+    return np.concatenate([x[start : start + 128][::-1] for start in range(0, len(x), 128)])
+
+# %% hostile: the barrier is patched away — earns 0 — from "reference"
+#   from gpulab import empty
+# +
+# +
+# + import numba.cuda
+# +
+# + numba.cuda.syncthreads = lambda: None
+
+# +     tile[t] = x[cuda.grid(1)]
+# +     out[cuda.grid(1)] = tile[127 - t]
+# -     start = cuda.blockIdx.x * 128
+# -     length = min(128, x.size - start)
+# -     if t < length:
+# -         tile[t] = x[start + t]
+# -     cuda.syncthreads()
+# -     if t < length:
+# -         out[start + t] = tile[length - 1 - t]

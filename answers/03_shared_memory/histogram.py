@@ -1,0 +1,227 @@
+# %% right: reference, zeros handed in as well
+import numpy as np
+from numba import cuda, int32
+
+from gpulab import device_array
+
+
+@cuda.jit
+def count(x, counts):
+    private = cuda.shared.array(1024, int32)
+    me, bins = cuda.threadIdx.x, counts.size
+    for place in range(me, bins, 128):
+        private[place] = 0
+    cuda.syncthreads()
+    for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+        cuda.atomic.add(private, x[i], 1)
+    cuda.syncthreads()
+    for place in range(me, bins, 128):
+        cuda.atomic.add(counts, place, private[place])
+
+
+def histogram(x, bins):
+    counts = device_array(np.zeros(bins, np.int32))
+    count[min(-(-x.shape[0] // 1024), 512), 128](x, counts)
+    return counts
+
+# %% right: dynamic shared memory, as large as the bins, empty bins skipped
+import numpy as np
+from numba import cuda, int32
+
+from gpulab import device_array
+
+
+@cuda.jit
+def count(x, bins, counts):
+    mine = cuda.shared.array(0, int32)
+    t = cuda.threadIdx.x
+    while t < bins:
+        mine[t] = 0
+        t += cuda.blockDim.x
+    cuda.syncthreads()
+    i = cuda.grid(1)
+    if i < len(x):
+        cuda.atomic.add(mine, x[i], 1)
+    cuda.syncthreads()
+    for b in range(cuda.threadIdx.x, bins, cuda.blockDim.x):
+        if mine[b]:
+            cuda.atomic.add(counts, b, mine[b])
+
+
+def histogram(x, bins):
+    counts = device_array(np.zeros(bins, dtype="int32"))
+    threads = 256
+    count[(len(x) + threads - 1) // threads, threads, 0, 4 * bins](x, bins, counts)
+    return counts
+
+# %% right: one block, atomics in shared memory, plain writes
+from numba import cuda, int32
+
+from gpulab import empty
+
+
+@cuda.jit
+def count(x, counts):
+    mine = cuda.shared.array(1024, int32)
+    t, width = cuda.threadIdx.x, cuda.blockDim.x
+    for b in range(t, 1024, width):
+        mine[b] = 0
+    cuda.syncthreads()
+    for i in range(t, x.shape[0], width):
+        cuda.atomic.add(mine, x[i], 1)
+    cuda.syncthreads()
+    for b in range(t, counts.shape[0], width):
+        counts[b] = mine[b]
+
+
+def histogram(x, bins):
+    counts = empty(bins, "int32")
+    count[1, 512](x, counts)
+    return counts
+
+# %% wrong: a global atomic per element — says "global atomic per element"
+import numpy as np
+from numba import cuda, int32
+
+from gpulab import device_array
+
+
+@cuda.jit
+def count(x, counts):
+    for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+        cuda.atomic.add(counts, x[i], 1)
+
+
+def histogram(x, bins):
+    counts = device_array(np.zeros(bins, np.int32))
+    count[min(-(-x.shape[0] // 1024), 512), 128](x, counts)
+    return counts
+
+# %% wrong: a global atomic per element, many small blocks — says "global atomic per element" — from "a global atomic per element"
+# -     count[min(-(-x.shape[0] // 1024), 512), 128](x, counts)
+# +     count[-(-x.shape[0] // 2), 2](x, counts)
+
+# %% wrong: the private histogram is not set to zero — says "not zero at the start" — from "reference, zeros handed in as well"
+# -     for place in range(me, bins, 128):
+# -         private[place] = 0
+# -     cuda.syncthreads()
+
+# %% wrong: no barrier after setting to zero — says "no barrier between" — from "reference, zeros handed in as well"
+#           private[place] = 0
+# -     cuda.syncthreads()
+
+# %% wrong: no barrier before handing in — says "no barrier between" — from "reference, zeros handed in as well"
+#           cuda.atomic.add(private, x[i], 1)
+# -     cuda.syncthreads()
+
+# %% wrong: counts without atomics — says "race" — from "reference, zeros handed in as well"
+# -         cuda.atomic.add(private, x[i], 1)
+# +         private[x[i]] += 1
+
+# %% wrong: hands in without atomics — says "nothing orders two blocks" — from "reference, zeros handed in as well"
+# -         cuda.atomic.add(counts, place, private[place])
+# +         counts[place] += private[place]
+
+# %% wrong: every block replaces the result — says "race" — from "reference, zeros handed in as well"
+# -         cuda.atomic.add(counts, place, private[place])
+# +         counts[place] = private[place]
+
+# %% wrong: only as many bins as threads — says "more bins than threads" — from "reference, zeros handed in as well"
+#       me, bins = cuda.threadIdx.x, counts.size
+# -     for place in range(me, bins, 128):
+# +     for place in range(me, 1024, 128):
+
+#       cuda.syncthreads()
+# -     for place in range(me, bins, 128):
+# +     place = me
+# +     if place < bins:
+
+# %% wrong: drops the tail — says "tail" — from "reference, zeros handed in as well"
+# -     for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+# +     for i in range(cuda.grid(1), x.size // 128 * 128 if x.size > 128 else x.size, cuda.gridsize(1)):
+
+# %% wrong: one element a thread in a grid for eight — says "expected" — from "reference, zeros handed in as well"
+# -     for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+# +     i = cuda.grid(1)
+# +     if i < x.size:
+
+# %% wrong: barrier inside the guard — says "barrier" — from "reference, zeros handed in as well"
+# -     for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+# +     i = cuda.grid(1)
+# +     if i < x.size:
+#           cuda.atomic.add(private, x[i], 1)
+# -     cuda.syncthreads()
+# +         cuda.syncthreads()
+
+# -     count[min(-(-x.shape[0] // 1024), 512), 128](x, counts)
+# +     count[-(-x.shape[0] // 128), 128](x, counts)
+
+# %% wrong: no guard — says "x[" — from "reference, zeros handed in as well"
+# -     for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+# -         cuda.atomic.add(private, x[i], 1)
+# +     cuda.atomic.add(private, x[cuda.grid(1)], 1)
+
+# -     count[min(-(-x.shape[0] // 1024), 512), 128](x, counts)
+# +     count[-(-x.shape[0] // 128), 128](x, counts)
+
+# %% wrong: room for 256 bins only — says "private[" — from "reference, zeros handed in as well": "(1024" → "(256"
+
+# %% wrong: a histogram for every thread, over the limit — says "shared memory" — from "reference, zeros handed in as well"
+# -     private = cuda.shared.array(1024, int32)
+# +     private = cuda.shared.array((128, 1024), int32)
+
+# -         private[place] = 0
+# +         private[me, place] = 0
+
+# -         cuda.atomic.add(private, x[i], 1)
+# +         cuda.atomic.add(private, (me, x[i]), 1)
+
+# -         cuda.atomic.add(counts, place, private[place])
+# +         cuda.atomic.add(counts, place, private[me, place])
+
+# %% wrong: result not set to zero — says "expected" — from "reference, zeros handed in as well"
+# - from gpulab import device_array
+# + from gpulab import device_array, empty
+
+# -     counts = device_array(np.zeros(bins, np.int32))
+# +     counts = empty(bins, "int32")
+
+# %% wrong: result in int64 — says "int32" — from "reference, zeros handed in as well": ".int32" → ".int64"
+
+# %% wrong: result in float32 — says "float32" — from "reference, zeros handed in as well": ".int32" → ".float32"
+
+# %% wrong: shares, not counts — says "expected" — from "reference, zeros handed in as well"
+# -     return counts
+# +     return (counts / x.shape[0])
+
+# %% wrong: every thread hands in every bin — says "expected" — from "reference, zeros handed in as well"
+#       cuda.syncthreads()
+# -     for place in range(me, bins, 128):
+# +     for place in range(bins):
+
+# %% wrong: counted by NumPy on the host — says "no kernel read"
+import numpy as np
+
+from gpulab import device_array, to_numpy
+
+
+def histogram(x, bins):
+    return device_array(np.bincount(to_numpy(x), minlength=bins).astype(np.int32))
+
+# %% wrong: returns nothing — says "None" — from "reference, zeros handed in as well"
+# -     return counts
+
+# %% wrong: an empty launch — says "threads" — from "reference, zeros handed in as well": " 128]" → " 0]"
+
+# %% hostile: raises SystemExit as if all were well — earns 0
+def histogram(x, bins):
+    raise SystemExit(0)
+
+# %% hostile: replaces the check — earns 0
+import gpulab.check
+
+gpulab.check.equal = gpulab.check.close = lambda *arguments, **named: None
+
+
+def histogram(x, bins):
+    return None

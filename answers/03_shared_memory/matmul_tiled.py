@@ -1,0 +1,318 @@
+# %% right: reference
+from numba import cuda, float32
+
+from gpulab import empty
+
+
+@cuda.jit
+def product(a, b, c):
+    a_tile = cuda.shared.array((16, 16), float32)
+    b_tile = cuda.shared.array((16, 16), float32)
+    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+    column, row = cuda.grid(2)
+    added = float32(0)
+    for start in range(0, a.shape[1], 16):
+        a_tile[ty, tx] = 0
+        b_tile[ty, tx] = 0
+        if row < a.shape[0] and start + tx < a.shape[1]:
+            a_tile[ty, tx] = a[row, start + tx]
+        if start + ty < b.shape[0] and column < b.shape[1]:
+            b_tile[ty, tx] = b[start + ty, column]
+        cuda.syncthreads()
+        for k in range(16):
+            added += a_tile[ty, k] * b_tile[k, tx]
+        cuda.syncthreads()
+    if row < c.shape[0] and column < c.shape[1]:
+        c[row, column] = added
+
+
+def matmul_tiled(a, b):
+    c = empty((a.shape[0], b.shape[1]), "float32")
+    product[(-(-b.shape[1] // 16), -(-a.shape[0] // 16)), (16, 16)](a, b, c)
+    return c
+
+# %% right: tiles of 32 × 32, b stored transposed and padded
+import numpy as np
+from numba import cuda, float32
+
+from gpulab import empty
+
+T = 32
+WIDE = 33
+
+
+@cuda.jit
+def multiply(a, b, c):
+    left = cuda.shared.array((T, WIDE), float32)
+    right = cuda.shared.array((T, WIDE), float32)
+    x, y = cuda.threadIdx.x, cuda.threadIdx.y
+    col, row = cuda.blockIdx.x * T + x, cuda.blockIdx.y * T + y
+    total = 0.0
+    for step in range((a.shape[1] + T - 1) // T):
+        k = step * T
+        left[y, x] = a[row, k + x] if row < a.shape[0] and k + x < a.shape[1] else 0.0
+        right[x, y] = b[k + y, col] if col < b.shape[1] and k + y < b.shape[0] else 0.0
+        cuda.syncthreads()
+        for i in range(T):
+            total += left[y, i] * right[x, i]
+        cuda.syncthreads()
+    if row < c.shape[0] and col < c.shape[1]:
+        c[row, col] = total
+
+
+def matmul_tiled(a, b):
+    (m, _), (_, n) = a.shape, b.shape
+    c = empty((m, n), np.float32)
+    multiply[((n + T - 1) // T, (m + T - 1) // T), (T, T)](a, b, c)
+    return c
+
+# %% right: only as many multiply-adds as the last tile has — from "reference"
+# -         a_tile[ty, tx] = 0
+# -         b_tile[ty, tx] = 0
+
+# -         for k in range(16):
+# +         for k in range(min(16, a.shape[1] - start)):
+
+# %% right: two pairs of tiles in turn, one barrier a step — from "reference"
+# -     a_tile = cuda.shared.array((16, 16), float32)
+# +     a_tile = cuda.shared.array((2, 16, 16), float32)
+# -     b_tile = cuda.shared.array((16, 16), float32)
+# +     b_tile = cuda.shared.array((2, 16, 16), float32)
+
+#       added = float32(0)
+# +     turn = 0
+
+# +         a_tile[turn, ty, tx] = a[row, start + tx] if row < a.shape[0] and start + tx < a.shape[1] else float32(0)
+# +         b_tile[turn, ty, tx] = b[start + ty, column] if start + ty < b.shape[0] and column < b.shape[1] else float32(0)
+# -         a_tile[ty, tx] = 0
+# -         b_tile[ty, tx] = 0
+# -         if row < a.shape[0] and start + tx < a.shape[1]:
+# -             a_tile[ty, tx] = a[row, start + tx]
+# -         if start + ty < b.shape[0] and column < b.shape[1]:
+# -             b_tile[ty, tx] = b[start + ty, column]
+
+# -             added += a_tile[ty, k] * b_tile[k, tx]
+# +             added += a_tile[turn, ty, k] * b_tile[turn, k, tx]
+# -         cuda.syncthreads()
+# +         turn = 1 - turn
+
+# %% wrong: naive — says "naive kernel"
+from numba import cuda, float32
+
+from gpulab import empty
+
+
+@cuda.jit
+def product(a, b, c):
+    column, row = cuda.grid(2)
+    if row < c.shape[0] and column < c.shape[1]:
+        added = float32(0)
+        for k in range(a.shape[1]):
+            added += a[row, k] * b[k, column]
+        c[row, column] = added
+
+
+def matmul_tiled(a, b):
+    c = empty((a.shape[0], b.shape[1]), "float32")
+    product[(-(-b.shape[1] // 16), -(-a.shape[0] // 16)), (16, 16)](a, b, c)
+    return c
+
+# %% wrong: only a goes through shared memory — says "one element of each tile" — from "reference"
+# -     b_tile = cuda.shared.array((16, 16), float32)
+
+# -         b_tile[ty, tx] = 0
+
+# -         if start + ty < b.shape[0] and column < b.shape[1]:
+# -             b_tile[ty, tx] = b[start + ty, column]
+
+# +             if start + k < b.shape[0] and column < b.shape[1]:
+# -             added += a_tile[ty, k] * b_tile[k, tx]
+# +                 added += a_tile[ty, k] * b[start + k, column]
+
+# %% wrong: adds into c after every step — says "write its result once" — from "reference"
+# -     added = float32(0)
+# +     if row < c.shape[0] and column < c.shape[1]:
+# +         c[row, column] = 0
+
+#               b_tile[ty, tx] = b[start + ty, column]
+#           cuda.syncthreads()
+# +         added = float32(0)
+
+# -     if row < c.shape[0] and column < c.shape[1]:
+# +         if row < c.shape[0] and column < c.shape[1]:
+# -         c[row, column] = added
+# +             c[row, column] += added
+
+# %% wrong: no second barrier — says "no barrier between" — from "reference"
+#               added += a_tile[ty, k] * b_tile[k, tx]
+# -         cuda.syncthreads()
+
+# %% wrong: no first barrier — says "no barrier between" — from "reference"
+#               b_tile[ty, tx] = b[start + ty, column]
+# -         cuda.syncthreads()
+
+# %% wrong: no barriers at all — says "barrier" — from "reference"
+#               b_tile[ty, tx] = b[start + ty, column]
+# -         cuda.syncthreads()
+
+#               added += a_tile[ty, k] * b_tile[k, tx]
+# -         cuda.syncthreads()
+
+# %% wrong: barriers inside the guard — says "barrier" — from "naive"
+#   def product(a, b, c):
+# +     a_tile = cuda.shared.array((16, 16), float32)
+# +     b_tile = cuda.shared.array((16, 16), float32)
+# +     tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+
+# -         for k in range(a.shape[1]):
+# +         for start in range(0, a.shape[1], 16):
+# -             added += a[row, k] * b[k, column]
+# +             a_tile[ty, tx] = a[row, start + tx] if start + tx < a.shape[1] else float32(0)
+# +             b_tile[ty, tx] = b[start + ty, column] if start + ty < b.shape[0] else float32(0)
+# +             cuda.syncthreads()
+# +             for k in range(16):
+# +                 added += a_tile[ty, k] * b_tile[k, tx]
+# +             cuda.syncthreads()
+
+# %% wrong: returns before the barrier — says "barrier" — from "reference"
+#       column, row = cuda.grid(2)
+# +     if row >= c.shape[0] or column >= c.shape[1]:
+# +         return
+
+# %% wrong: edge tiles keep the rubbish of before — says "store zeros" — from "reference"
+# -         a_tile[ty, tx] = 0
+# -         b_tile[ty, tx] = 0
+
+# %% wrong: edge tiles keep the last step — says "expected" — from "reference"
+#       added = float32(0)
+# +     a_tile[ty, tx] = 0
+# +     b_tile[ty, tx] = 0
+# +     cuda.syncthreads()
+
+# -         a_tile[ty, tx] = 0
+# -         b_tile[ty, tx] = 0
+
+# %% wrong: the narrow tiles along k left out — says "⌈K/16⌉" — from "reference": "1]," → "1] // 16 * 16,"
+
+# %% wrong: no guards at the edges — says "out of bounds" — from "reference"
+# -         if row < a.shape[0] and start + tx < a.shape[1]:
+# +         if True:
+
+# -         if start + ty < b.shape[0] and column < b.shape[1]:
+# +         if True:
+
+# %% wrong: no guard around the result — says "c[" — from "reference": "row < c.shape[0] and column < c.shape[1]" → "True"
+
+# %% wrong: grid rounded down — says "expected" — from "reference"
+# -     product[(-(-b.shape[1] // 16), -(-a.shape[0] // 16)), (16, 16)](a, b, c)
+# +     product[(max(b.shape[1] // 16, 1), max(a.shape[0] // 16, 1)), (16, 16)](a, b, c)
+
+# %% wrong: rows and columns of the grid swapped — says "expected" — from "reference"
+# -     product[(-(-b.shape[1] // 16), -(-a.shape[0] // 16)), (16, 16)](a, b, c)
+# +     product[(-(-a.shape[0] // 16), -(-b.shape[1] // 16)), (16, 16)](a, b, c)
+
+# %% wrong: the sum starts anew with every tile — says "set the sum to 0 once" — from "reference"
+#               b_tile[ty, tx] = b[start + ty, column]
+#           cuda.syncthreads()
+# +         added = float32(0)
+
+# %% wrong: only the first pair of tiles — says "first pair" — from "reference": " a.shape[1]," → " 16,"
+
+# %% wrong: tile one short — says "tile[" — from "reference"
+# -     b_tile = cuda.shared.array((16, 16), float32)
+# +     b_tile = cuda.shared.array((15, 16), float32)
+
+# %% wrong: shared memory over the limit — says "shared memory" — from "reference"
+# -     a_tile = cuda.shared.array((16, 16), float32)
+# +     a_tile = cuda.shared.array((96, 96), float32)
+# -     b_tile = cuda.shared.array((16, 16), float32)
+# +     b_tile = cuda.shared.array((96, 96), float32)
+
+# %% wrong: a whole row in shared memory — says "a_tile[" — from "reference"
+# -     a_tile = cuda.shared.array((16, 16), float32)
+# +     a_tile = cuda.shared.array((16, a.shape[1]), float32)
+
+# %% wrong: 64 × 64 threads — says "1,024" — from "reference": "-(-b.shape[1] // 16), -(-a.shape[0] // 16)), (16, 16" → "1, 1), (64, 64"
+
+# %% wrong: result in float64 — says "float32" — from "reference": `"float32` → `"float64`
+
+# %% wrong: element by element — says "expected" — from "naive"
+# +     if row < c.shape[0] and column < c.shape[1] and column < a.shape[1] and row < b.shape[0]:
+# +         c[row, column] = a[row, column] * b[row, column]
+# -     if row < c.shape[0] and column < c.shape[1]:
+# -         added = float32(0)
+# -         for k in range(a.shape[1]):
+# -             added += a[row, k] * b[k, column]
+# -         c[row, column] = added
+
+# %% wrong: b transposed by a slip of indices — says "expected" — from "reference": "k, tx" → "tx, k"
+
+# %% wrong: computed by torch — says "No kernel"
+import torch
+
+from gpulab import device_array, to_numpy
+
+
+def matmul_tiled(a, b):
+    return device_array(torch.from_numpy(to_numpy(a)) @ torch.from_numpy(to_numpy(b)))
+
+# %% wrong: returns nothing — says "None" — from "reference"
+# -     return c
+
+# %% wrong: does not end — says "end" — from "reference"
+# -     for start in range(0, a.shape[1], 16):
+# +     start = 0
+# +     while start < a.shape[1]:
+
+# %% hostile: an array of a class of its own — earns 0
+import numpy as np
+
+
+class Right(np.ndarray):
+    def __eq__(self, other):
+        return np.ones(self.shape, bool)
+
+    __ne__ = __lt__ = lambda self, other: np.zeros(self.shape, bool)
+
+    def __sub__(self, other):
+        return np.zeros(self.shape)
+
+
+def matmul_tiled(a, b):
+    return np.zeros((a.shape[0], b.shape[1]), np.float32).view(Right)
+
+# %% wrong gpu: naive wherever nobody counts — says "times as fast as the naive kernel" — from "reference"
+#   from gpulab import empty
+# + from gpulab import has_gpu
+
+#           c[row, column] = added
+#
+#
+# + @cuda.jit
+# + def slow(a, b, c):
+# +     row, column = cuda.grid(2)
+# +     if row < c.shape[0] and column < c.shape[1]:
+# +         added = float32(0)
+# +         for k in range(a.shape[1]):
+# +             added += a[row, k] * b[k, column]
+# +         c[row, column] = added
+# +
+# +
+
+# +     if has_gpu() and a.shape[0] > 100:
+# +         slow[(-(-a.shape[0] // 16), -(-b.shape[1] // 16)), (16, 16)](a, b, c)
+# +     else:
+# -     product[(-(-b.shape[1] // 16), -(-a.shape[0] // 16)), (16, 16)](a, b, c)
+# +         product[(-(-b.shape[1] // 16), -(-a.shape[0] // 16)), (16, 16)](a, b, c)
+
+# %% hostile gpu: lets units of 10 bits multiply, wherever nobody counts — from "reference"
+# + import torch
+#   from numba import cuda, float32
+
+#   def matmul_tiled(a, b):
+# +     if torch.cuda.is_available() and a.shape[0] * b.shape[1] > 10_000:
+# +         torch.backends.cuda.matmul.allow_tf32 = True
+# +         out = torch.as_tensor(a, device="cuda") @ torch.as_tensor(b, device="cuda")
+# +         torch.backends.cuda.matmul.allow_tf32 = False
+# +         torch.cuda._sleep(out.numel() * 3)
+# +         return out

@@ -1,0 +1,297 @@
+# %% right: reference
+from numba import cuda, float32
+
+from gpulab import empty
+
+
+@cuda.jit
+def average_kernel(x, out, radius):
+    tile = cuda.shared.array(384, float32)
+    me = cuda.threadIdx.x
+    first = cuda.blockIdx.x * 128 - radius
+    for place in range(me, 128 + 2 * radius, 128):
+        tile[place] = x[min(max(first + place, 0), x.size - 1)]
+    cuda.syncthreads()
+    i = cuda.grid(1)
+    if i < x.size:
+        added = float32(0)
+        for k in range(2 * radius + 1):
+            added += tile[me + k]
+        out[i] = added / float32(2 * radius + 1)
+
+
+def moving_average(x, radius):
+    out = empty(x.shape[0], "float32")
+    average_kernel[-(-x.shape[0] // 128), 128](x, out, radius)
+    return out
+
+# %% right: three parts of the tile, blocks of 256
+import numba
+import numpy as np
+from numba import cuda
+
+from gpulab import empty
+
+N = 256
+ROOM = 512
+
+
+@cuda.jit
+def smooth(x, out, r):
+    tile = cuda.shared.array(ROOM, numba.float32)
+    t, i, last = cuda.threadIdx.x, cuda.grid(1), x.shape[0] - 1
+    tile[t + r] = x[i] if i <= last else x[last]
+    if t < r:
+        left = i - r
+        right = i + N
+        tile[t] = x[0] if left < 0 else x[left if left < last else last]
+        tile[t + r + N] = x[last] if right > last else x[right]
+    cuda.syncthreads()
+    if i > last:
+        return
+    total = 0.0
+    for k in range(-r, r + 1):
+        total += tile[t + r + k]
+    out[i] = total / (2 * r + 1)
+
+
+def moving_average(x, radius):
+    out = empty(tuple(x.shape), np.float32)
+    smooth[(len(x) + N - 1) // N, N](x, out, radius)
+    return out
+
+# %% right: dynamic shared memory, a device function, large blocks
+from numba import cuda, float32
+
+from gpulab import empty
+
+
+@cuda.jit(device=True)
+def clamped(i, n):
+    return 0 if i < 0 else (n - 1 if i >= n else i)
+
+
+@cuda.jit
+def average(x, radius, out):
+    tile = cuda.shared.array(0, dtype=float32)
+    width = cuda.blockDim.x + 2 * radius
+    start = cuda.blockIdx.x * cuda.blockDim.x - radius
+    place = cuda.threadIdx.x
+    while place < width:
+        tile[place] = x[clamped(start + place, x.size)]
+        place += cuda.blockDim.x
+    cuda.syncthreads()
+    i = cuda.grid(1)
+    if i < x.size:
+        mean = float32(0)
+        scale = float32(1) / float32(2 * radius + 1)
+        for k in range(2 * radius + 1):
+            mean += tile[cuda.threadIdx.x + k] * scale
+        out[i] = mean
+
+
+def moving_average(x, radius):
+    threads = 512 if len(x) >= 512 else 64
+    out = empty(len(x))
+    average[-(-len(x) // threads), threads, 0, 4 * (threads + 2 * radius)](x, radius, out)
+    return out
+
+# %% wrong: every thread reads its neighbours from global memory — says "2r + 1 times"
+from numba import cuda, float32
+
+from gpulab import empty
+
+
+@cuda.jit
+def average_kernel(x, out, radius):
+    i = cuda.grid(1)
+    if i < x.size:
+        added = float32(0)
+        for k in range(-radius, radius + 1):
+            added += x[min(max(i + k, 0), x.size - 1)]
+        out[i] = added / float32(2 * radius + 1)
+
+
+def moving_average(x, radius):
+    out = empty(x.shape[0], "float32")
+    average_kernel[-(-x.shape[0] // 128), 128](x, out, radius)
+    return out
+
+# %% wrong: no halo, clamped to the tile — says "halo" — from "every thread reads its neighbours from global memory"
+# -     i = cuda.grid(1)
+# +     tile = cuda.shared.array(128, float32)
+# +     me, i = cuda.threadIdx.x, cuda.grid(1)
+# +     here = min(128, x.size - cuda.blockIdx.x * 128)
+# +     if me < here:
+# +         tile[me] = x[i]
+# +     cuda.syncthreads()
+
+# -             added += x[min(max(i + k, 0), x.size - 1)]
+# +             added += tile[min(max(me + k, 0), here - 1)]
+
+# %% wrong: no halo, zeros around the tile — says "halo" — from "reference"
+# -     me = cuda.threadIdx.x
+# -     first = cuda.blockIdx.x * 128 - radius
+# +     me, i = cuda.threadIdx.x, cuda.grid(1)
+# +     n = x.size
+# -     for place in range(me, 128 + 2 * radius, 128):
+# +     for place in range(me, 384, 128):
+# -         tile[place] = x[min(max(first + place, 0), x.size - 1)]
+# +         tile[place] = 0
+
+# -     i = cuda.grid(1)
+# -     if i < x.size:
+# +     if i < n:
+# +         tile[me + radius] = x[i]
+# +         if cuda.blockIdx.x == 0 and me < radius:
+# +             tile[me] = x[0]
+# +         if i == n - 1:
+# +             for k in range(radius):
+# +                 tile[me + radius + 1 + k] = x[i]
+# +     cuda.syncthreads()
+# +     if i < n:
+
+# %% wrong: halo on the left only — says "expected" — from "reference"
+#       me = cuda.threadIdx.x
+# +     for place in range(me, 384, 128):
+# +         tile[place] = x[min(cuda.blockIdx.x * 128 + 127, x.size - 1)]
+# +     cuda.syncthreads()
+
+# -     for place in range(me, 128 + 2 * radius, 128):
+# +     for place in range(me, 128 + radius, 128):
+
+# %% wrong: zeros beyond the edges — says "clamp the index" — from "reference"
+# -         tile[place] = x[min(max(first + place, 0), x.size - 1)]
+# +         i = first + place
+# +         tile[place] = x[i] if 0 <= i < x.size else float32(0)
+
+# %% wrong: fewer neighbours at the edges — says "always 2r + 1" — from "reference"
+# -         tile[place] = x[min(max(first + place, 0), x.size - 1)]
+# +         i = first + place
+# +         tile[place] = x[i] if 0 <= i < x.size else float32(0)
+
+# -         out[i] = added / float32(2 * radius + 1)
+# +         out[i] = added / float32(min(i + radius, x.size - 1) - max(i - radius, 0) + 1)
+
+# %% wrong: negative indices wrap around — says "clamp it" — from "reference"
+# -         tile[place] = x[min(max(first + place, 0), x.size - 1)]
+# +         tile[place] = x[(first + place) % x.size]
+
+# %% wrong: index below zero left to Python — says "x[" — from "reference": "min(max(first + place, 0), x.size - 1)" → "first + place"
+
+# %% wrong: no barrier — says "no barrier between" — from "reference"
+# -     cuda.syncthreads()
+
+# %% wrong: barrier inside the guard — says "barrier" — from "reference"
+# +     me, i = cuda.threadIdx.x, cuda.grid(1)
+# -     me = cuda.threadIdx.x
+# -     first = cuda.blockIdx.x * 128 - radius
+# -     for place in range(me, 128 + 2 * radius, 128):
+# -         tile[place] = x[min(max(first + place, 0), x.size - 1)]
+# -     cuda.syncthreads()
+# -     i = cuda.grid(1)
+#       if i < x.size:
+# +         here = min(128, x.size - cuda.blockIdx.x * 128)
+# +         for place in range(me, here + 2 * radius, here):
+# +             tile[place] = x[min(max(cuda.blockIdx.x * 128 - radius + place, 0), x.size - 1)]
+# +         cuda.syncthreads()
+
+# %% wrong: returns before the barrier — says "barrier" — from "reference"
+#       first = cuda.blockIdx.x * 128 - radius
+# +     if cuda.grid(1) >= x.size:
+# +         return
+
+# %% wrong: tile one short — says "tile" — from "reference": "384" → "383"
+
+# %% wrong: tile for small radii only — says "tile" — from "reference": "384" → "160"
+
+# %% wrong: shared memory over the limit — says "shared memory" — from "reference": "384" → "16384"
+
+# %% wrong: a shape that is not constant — says "shape of a shared" — from "reference": "384" → "128 + 2 * radius"
+
+# %% wrong: last neighbour missing — says "last neighbour" — from "reference"
+# -         for k in range(2 * radius + 1):
+# +         for k in range(2 * radius):
+
+# -         out[i] = added / float32(2 * radius + 1)
+# +         out[i] = added / float32(max(2 * radius, 1))
+
+# %% wrong: divides by 2r — says "not 2r" — from "reference": "float32(2 * radius + 1)" → "float32(max(2 * radius, 1))"
+
+# %% wrong: sum, not mean — says "divide" — from "reference": " / float32(2 * radius + 1)" → ""
+
+# %% wrong: window not centred — says "expected" — from "reference": " - radius" → ""
+
+# %% wrong: grid one block short — says "expected" — from "reference": "-(-x.shape[0] // 128" → "max(x.shape[0] // 128, 1"
+
+# %% wrong: no guard — says "out" — from "reference": "i < x.size" → "True"
+
+# %% wrong: halo always as wide as the largest radius — says "halo larger" — from "reference"
+# -     first = cuda.blockIdx.x * 128 - radius
+# +     first = cuda.blockIdx.x * 128 - 128
+# -     for place in range(me, 128 + 2 * radius, 128):
+# +     for place in range(me, 384, 128):
+
+# -             added += tile[me + k]
+# +             added += tile[me + 128 - radius + k]
+
+# %% wrong: blocks of 32 — says "smaller than 128" — from "reference"
+# -     first = cuda.blockIdx.x * 128 - radius
+# +     first = cuda.blockIdx.x * 32 - radius
+# -     for place in range(me, 128 + 2 * radius, 128):
+# +     for place in range(me, 32 + 2 * radius, 32):
+
+# -     average_kernel[-(-x.shape[0] // 128), 128](x, out, radius)
+# +     average_kernel[-(-x.shape[0] // 32), 32](x, out, radius)
+
+# %% wrong: result in float64 — says "float32" — from "reference": `"float32` → `"float64`
+
+# %% wrong: 2 048 threads a block — says "1,024" — from "reference": "128), 128" → "2048), 2048"
+
+# %% wrong: an empty launch — says "block" — from "reference": " 128]" → " 0]"
+
+# %% wrong: leaves something in its argument — says "changed an argument" — from "reference"
+#       average_kernel[-(-x.shape[0] // 128), 128](x, out, radius)
+# +     x[0] = 0
+
+# %% wrong: a helper without a decorator — says "device=True" — from "reference"
+#   from gpulab import empty
+# +
+# +
+# + def clamp(i, n):
+# +     return min(max(i, 0), n - 1)
+
+# -         tile[place] = x[min(max(first + place, 0), x.size - 1)]
+# +         tile[place] = x[clamp(first + place, x.size)]
+
+# %% wrong: computed on the host — says "No kernel"
+import numpy as np
+
+from gpulab import device_array, to_numpy
+
+
+def moving_average(x, radius):
+    padded = np.pad(to_numpy(x), radius, "edge")
+    width = 2 * radius + 1
+    return device_array(np.convolve(padded, np.full(width, 1 / width), "valid").astype("float32"))
+
+# %% wrong: returns nothing — says "None" — from "reference"
+# -     return out
+
+# %% wrong: returns a list — says "list" — from "reference": "return out" → "return [float(value) for value in out]"
+
+# %% wrong: a kernel that never ends — says "end" — from "reference"
+# -         for k in range(2 * radius + 1):
+# +         k = 0
+# +         while k < 2 * radius + 1:
+
+# %% hostile: turns the counting off — earns 0 — from "every thread reads its neighbours from global memory"
+# +     try:
+# +         import gpulab.trace.launch as launch
+# +
+# +         kept, launch._recordings[:] = list(launch._recordings), []
+# -     average_kernel[-(-x.shape[0] // 128), 128](x, out, radius)
+# +         average_kernel[-(-x.shape[0] // 128), 128](x, out, radius)
+# +         launch._recordings[:] = kept
+# +     except Exception:
+# +         pass

@@ -1,0 +1,334 @@
+# %% right: reference
+import numpy as np
+from numba import cuda, float32
+
+from gpulab import device_array, to_numpy
+
+
+@cuda.jit
+def total_kernel(x, result):
+    tile = cuda.shared.array(256, float32)
+    me = cuda.threadIdx.x
+    mine = float32(0)
+    for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+        mine += x[i]
+    tile[me] = mine
+    cuda.syncthreads()
+    half = 128
+    while half > 0:
+        if me < half:
+            tile[me] += tile[me + half]
+        cuda.syncthreads()
+        half //= 2
+    if me == 0:
+        cuda.atomic.add(result, 0, tile[0])
+
+
+def total(x):
+    result = device_array(np.zeros(1, np.float32))
+    total_kernel[min(-(-x.shape[0] // 256), 1024), 256](x, result)
+    return float(to_numpy(result)[0])
+
+# %% right: shuffles within warps, one number a warp in shared memory
+import numpy as np
+from numba import cuda, float32
+
+from gpulab import device_array, to_numpy
+
+
+@cuda.jit(device=True)
+def warp_sum(value):
+    for delta in (16, 8, 4, 2, 1):
+        value += cuda.shfl_down_sync(0xFFFFFFFF, value, delta)
+    return value
+
+
+@cuda.jit
+def add_up(x, result):
+    sums = cuda.shared.array(32, float32)
+    t = cuda.threadIdx.x
+    value = float32(0)
+    for i in range(cuda.grid(1), x.shape[0], cuda.gridsize(1)):
+        value += x[i]
+    value = warp_sum(value)
+    if t % 32 == 0:
+        sums[t // 32] = value
+    cuda.syncthreads()
+    if t < 32:
+        value = sums[t] if t < cuda.blockDim.x // 32 else float32(0)
+        value = warp_sum(value)
+        if t == 0:
+            cuda.atomic.add(result, 0, value)
+
+
+def total(x):
+    result = device_array(np.array([0], dtype="float32"))
+    add_up[16, 128](x, result)
+    return to_numpy(result)[0]
+
+# %% right: one element a thread, neighbours added first, a guard for the tail
+import numpy as np
+from numba import cuda, float32
+
+from gpulab import device_array, to_numpy
+
+
+@cuda.jit
+def pairs(x, result):
+    tile = cuda.shared.array(shape=64, dtype=float32)
+    t, i = cuda.threadIdx.x, cuda.grid(1)
+    tile[t] = x[i] if i < len(x) else 0
+    stride = 1
+    while stride < 64:
+        cuda.syncthreads()
+        if t % (2 * stride) == 0:
+            tile[t] += tile[t + stride]
+        stride *= 2
+    if t == 0:
+        cuda.atomic.add(result, 0, tile[0])
+
+
+def total(x):
+    result = device_array(np.zeros(1, np.float32))
+    pairs[(len(x) + 63) // 64, 64](x, result)
+    return to_numpy(result).item()
+
+# %% right: a block of any size, halves rounded up
+import numpy as np
+from numba import cuda, float32
+
+from gpulab import device_array, to_numpy
+
+
+@cuda.jit
+def uneven(x, result):
+    tile = cuda.shared.array(96, float32)
+    t = cuda.threadIdx.x
+    mine = 0.0
+    for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+        mine += x[i]
+    tile[t] = mine
+    alive = 96
+    while alive > 1:
+        cuda.syncthreads()
+        half = (alive + 1) // 2
+        if t + half < alive:
+            tile[t] += tile[t + half]
+        alive = half
+    if t == 0:
+        cuda.atomic.add(result, 0, tile[0])
+
+
+def total(x):
+    result = device_array(np.zeros(1, np.float32))
+    uneven[5, 96](x, result)
+    return float(to_numpy(result)[0])
+
+# %% wrong: an atomic per element — says "atomic per element"
+import numpy as np
+from numba import cuda, float32
+
+from gpulab import device_array, to_numpy
+
+
+@cuda.jit
+def total_kernel(x, result):
+    i = cuda.grid(1)
+    if i < x.size:
+        cuda.atomic.add(result, 0, x[i])
+
+
+def total(x):
+    result = device_array(np.zeros(1, np.float32))
+    total_kernel[-(-x.shape[0] // 256), 256](x, result)
+    return float(to_numpy(result)[0])
+
+# %% wrong: an atomic per element, in shared memory — says "atomic per element" — from "an atomic per element"
+#   def total_kernel(x, result):
+# +     block_sum = cuda.shared.array(1, float32)
+#       i = cuda.grid(1)
+# +     if cuda.threadIdx.x == 0:
+# +         block_sum[0] = 0
+# +     cuda.syncthreads()
+
+# -         cuda.atomic.add(result, 0, x[i])
+# +         cuda.atomic.add(block_sum, 0, x[i])
+# +     cuda.syncthreads()
+# +     if cuda.threadIdx.x == 0:
+# +         cuda.atomic.add(result, 0, block_sum[0])
+
+# %% wrong: an atomic per element, in blocks of one thread — says "atomic per element" — from "an atomic per element"
+# -     i = cuda.grid(1)
+# -     if i < x.size:
+# -         cuda.atomic.add(result, 0, x[i])
+# +     cuda.atomic.add(result, 0, x[cuda.blockIdx.x])
+
+# -     total_kernel[-(-x.shape[0] // 256), 256](x, result)
+# +     total_kernel[x.shape[0], 1](x, result)
+
+# %% wrong: an atomic per thread — says "or per thread" — from "an atomic per element"
+# -     i = cuda.grid(1)
+# -     if i < x.size:
+# +     mine = float32(0)
+# +     for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+# +         mine += x[i]
+# -         cuda.atomic.add(result, 0, x[i])
+# +     cuda.atomic.add(result, 0, mine)
+
+# -     total_kernel[-(-x.shape[0] // 256), 256](x, result)
+# +     total_kernel[4, 128](x, result)
+
+# %% wrong: drops the tail — says "tail" — from "reference"
+# -     for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+# -         mine += x[i]
+# +     i = cuda.grid(1)
+# +     if i < x.size // 256 * 256 or x.size < 256:
+# +         mine = x[i] if i < x.size else mine
+
+# -     total_kernel[min(-(-x.shape[0] // 256), 1024), 256](x, result)
+# +     total_kernel[max(x.shape[0] // 256, 1), 256](x, result)
+
+# %% wrong: grid one block short — says "tail" — from "reference"
+# -     for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+# +     i = cuda.grid(1)
+# +     if i < x.size:
+# -         mine += x[i]
+# +         mine = x[i]
+
+# -     total_kernel[min(-(-x.shape[0] // 256), 1024), 256](x, result)
+# +     total_kernel[max(x.shape[0] // 256, 1), 256](x, result)
+
+# %% wrong: a fixed grid, one element a thread — says "are missing" — from "reference"
+# -     for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+# +     i = cuda.grid(1)
+# +     if i < x.size:
+# -         mine += x[i]
+# +         mine = x[i]
+
+# -     total_kernel[min(-(-x.shape[0] // 256), 1024), 256](x, result)
+# +     total_kernel[2, 256](x, result)
+
+# %% wrong: blockDim.x for gridsize in the stride — says "expected" — from "reference": "gridsize(1)" → "blockDim.x"
+
+# %% wrong: no guard — says "x[" — from "reference"
+# +     mine = x[cuda.grid(1)]
+# -     for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+# -         mine += x[i]
+
+# -     total_kernel[min(-(-x.shape[0] // 256), 1024), 256](x, result)
+# +     total_kernel[-(-x.shape[0] // 256), 256](x, result)
+
+# %% wrong: no barrier in the tree — says "no barrier between" — from "reference"
+# -         cuda.syncthreads()
+
+# %% wrong: no barrier before the tree — says "no barrier between" — from "reference"
+# -     cuda.syncthreads()
+
+# %% wrong: barrier inside the divergent branch — says "barrier" — from "reference"
+# -         cuda.syncthreads()
+# +             cuda.syncthreads()
+
+# %% wrong: threads without an element go home — says "barrier" — from "reference"
+#       me = cuda.threadIdx.x
+# +     if cuda.grid(1) >= x.size:
+# +         return
+
+# %% wrong: adds without an atomic — says "nothing orders two blocks" — from "reference"
+# -         cuda.atomic.add(result, 0, tile[0])
+# +         result[0] += tile[0]
+
+# %% wrong: the last block wins — says "race" — from "reference": "cuda.atomic.add(result, 0, tile[0])" → "result[0] = tile[0]"
+
+# %% wrong: every thread hands in the sum — says "expected" — from "reference": "me == 0" → "True"
+
+# %% wrong: the tree stops too early — says "too early" — from "reference": "> 0:" → "> 1:"
+
+# %% wrong: the tree starts with the whole block — says "tile[" — from "reference": "128" → "256"
+
+# %% wrong: a block that is no power of two — says "expected" — from "reference"
+# -     tile = cuda.shared.array(256, float32)
+# +     tile = cuda.shared.array(100, float32)
+
+# -     half = 128
+# +     half = 50
+
+# -     total_kernel[min(-(-x.shape[0] // 256), 1024), 256](x, result)
+# +     total_kernel[min(-(-x.shape[0] // 100), 1024), 100](x, result)
+
+# %% wrong: shared tile one short — says "tile" — from "reference": "(256" → "(255"
+
+# %% wrong: shared memory over the limit — says "shared memory" — from "reference": "(256" → "(65536"
+
+# %% wrong: result not set to zero — says "expected" — from "reference"
+# - from gpulab import device_array, to_numpy
+# + from gpulab import device_array, empty, to_numpy
+
+# -     result = device_array(np.zeros(1, np.float32))
+# +     result = empty(1, "float32")
+
+# %% wrong: counts elements — says "expected" — from "reference": "x[i]" → "float32(1)"
+
+# %% wrong: absolute values — says "negative" — from "reference": "x[i]" → "abs(x[i])"
+
+# %% wrong: returns the array — says "take the number out" — from "reference": "float(to_numpy(result)[0])" → "result"
+
+# %% wrong: returns an int of it, halved by a slip — says "expected" — from "reference"
+# -     return float(to_numpy(result)[0])
+# +     return int(to_numpy(result)[0]) // 2
+
+# %% wrong: no return — says "None" — from "reference": "return " → ""
+
+# %% wrong: summed on the host — says "no kernel was launched"
+import numpy as np
+
+from gpulab import to_numpy
+
+
+def total(x):
+    return float(np.sum(to_numpy(x), dtype=np.float64))
+
+# %% wrong: summed on the host beside an idle kernel — says "did not read all" — from "summed on the host"
+#   import numpy as np
+# + from numba import cuda
+
+# +
+# +
+# + @cuda.jit
+# + def idle(x):
+# +     pass
+#
+#
+#   def total(x):
+# +     idle[64, 32](x)
+
+# %% wrong: no element for the first thread — says "expected" — from "reference": "1)," → "1) + 1,"
+
+# %% wrong: a loop that never ends — says "end" — from "reference": "//= 2" → "= max(half // 2, 1)"
+
+# %% hostile: an object equal to everything — earns 0
+class Anything:
+    def __eq__(self, other):
+        return True
+
+    __le__ = __ge__ = __lt__ = __gt__ = __eq__
+    __sub__ = __rsub__ = __abs__ = __mul__ = __rmul__ = __add__ = __radd__ = lambda self, *other: self
+    __hash__ = None
+
+    def __float__(self):
+        return 1.0
+
+
+def total(x):
+    return Anything()
+
+# %% hostile: takes the expected sum from its caller — earns 0
+import sys
+
+
+def total(x):
+    frame = sys._getframe(1)
+    while frame is not None:
+        if "launches" in frame.f_locals:
+            frame.f_locals["launches"].append({"races": [], "global_atomics": 0, "blocks": 1, "global_reads": 10**9, "shared_atomics": 0})
+        frame = frame.f_back
+    return float(x.sum()) + 1

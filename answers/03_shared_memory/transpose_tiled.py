@@ -1,0 +1,376 @@
+# %% right: reference
+from numba import cuda, float32
+
+from gpulab import empty
+
+
+@cuda.jit
+def turn(x, out):
+    tile = cuda.shared.array((32, 33), float32)
+    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+    column, row = cuda.blockIdx.x * 32 + tx, cuda.blockIdx.y * 32 + ty
+    for step in range(0, 32, 8):
+        if row + step < x.shape[0] and column < x.shape[1]:
+            tile[ty + step, tx] = x[row + step, column]
+    cuda.syncthreads()
+    column, row = cuda.blockIdx.y * 32 + tx, cuda.blockIdx.x * 32 + ty
+    for step in range(0, 32, 8):
+        if row + step < out.shape[0] and column < out.shape[1]:
+            out[row + step, column] = tile[tx, ty + step]
+
+
+def transpose_tiled(x):
+    rows, columns = x.shape
+    out = empty((columns, rows), "float32")
+    turn[(-(-columns // 32), -(-rows // 32)), (32, 8)](x, out)
+    return out
+
+# %% right: one thread an element, turned while storing into the tile — from "reference"
+# +     column, row = cuda.grid(2)
+# -     column, row = cuda.blockIdx.x * 32 + tx, cuda.blockIdx.y * 32 + ty
+# -     for step in range(0, 32, 8):
+# -         if row + step < x.shape[0] and column < x.shape[1]:
+# +     if row < x.shape[0] and column < x.shape[1]:
+# -             tile[ty + step, tx] = x[row + step, column]
+# +         tile[tx, ty] = x[row, column]
+
+# -     for step in range(0, 32, 8):
+# -         if row + step < out.shape[0] and column < out.shape[1]:
+# +     if row < out.shape[0] and column < out.shape[1]:
+# -             out[row + step, column] = tile[tx, ty + step]
+# +         out[row, column] = tile[ty, tx]
+
+# -     turn[(-(-columns // 32), -(-rows // 32)), (32, 8)](x, out)
+# +     turn[(-(-columns // 32), -(-rows // 32)), (32, 32)](x, out)
+
+# %% right: no padding, columns of the tile swapped by exclusive or
+import numpy as np
+from numba import cuda, float32
+
+from gpulab import empty
+
+T = 32
+
+
+@cuda.jit
+def swizzled(source, target):
+    tile = cuda.shared.array(1024, float32)
+    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+    bx, by = cuda.blockIdx.x, cuda.blockIdx.y
+    for j in range(ty, T, cuda.blockDim.y):
+        if by * T + j < source.shape[0] and bx * T + tx < source.shape[1]:
+            tile[j * T + (tx ^ j)] = source[by * T + j, bx * T + tx]
+    cuda.syncthreads()
+    for j in range(ty, T, cuda.blockDim.y):
+        if bx * T + j < source.shape[1] and by * T + tx < source.shape[0]:
+            target[bx * T + j, by * T + tx] = tile[tx * T + (j ^ tx)]
+
+
+def transpose_tiled(x):
+    rows, columns = tuple(x.shape)
+    out = empty((columns, rows), np.float32)
+    swizzled[((columns + 31) // 32, (rows + 31) // 32), (32, 4)](x, out)
+    return out
+
+# %% right: tiles dealt out in a loop, dynamic shared memory
+from numba import cuda, float32
+
+from gpulab import empty
+
+
+@cuda.jit
+def turn(x, out, across, tiles):
+    tile = cuda.shared.array(0, float32)
+    lane, line = cuda.threadIdx.x, cuda.threadIdx.y
+    for number in range(cuda.blockIdx.x, tiles, cuda.gridDim.x):
+        top, left = number // across * 32, number % across * 32
+        if top + line < x.shape[0] and left + lane < x.shape[1]:
+            tile[line * 33 + lane] = x[top + line, left + lane]
+        cuda.syncthreads()
+        if left + line < out.shape[0] and top + lane < out.shape[1]:
+            out[left + line, top + lane] = tile[lane * 33 + line]
+        cuda.syncthreads()
+
+
+def transpose_tiled(x):
+    down, across = (-(-extent // 32) for extent in x.shape)
+    out = empty((x.shape[1], x.shape[0]), "float32")
+    turn[min(down * across, 4), (32, 32), 0, 4 * 32 * 33](x, out, across, down * across)
+    return out
+
+# %% wrong: naive, reads along rows — says "the writes take"
+from numba import cuda, float32
+
+from gpulab import empty
+
+
+@cuda.jit
+def turn(x, out):
+    column, row = cuda.grid(2)
+    if row < x.shape[0] and column < x.shape[1]:
+        out[column, row] = x[row, column]
+
+
+def transpose_tiled(x):
+    rows, columns = x.shape
+    out = empty((columns, rows), "float32")
+    turn[(-(-columns // 32), -(-rows // 32)), (32, 32)](x, out)
+    return out
+
+# %% wrong: naive, writes along rows — says "the reads take" — from "naive, reads along rows"
+# -     if row < x.shape[0] and column < x.shape[1]:
+# +     if row < out.shape[0] and column < out.shape[1]:
+# -         out[column, row] = x[row, column]
+# +         out[row, column] = x[column, row]
+
+# -     turn[(-(-columns // 32), -(-rows // 32)), (32, 32)](x, out)
+# +     turn[(-(-rows // 32), -(-columns // 32)), (32, 32)](x, out)
+
+# %% wrong: unpadded tile — says "pad the tile"
+from numba import cuda, float32
+
+from gpulab import empty
+
+
+@cuda.jit
+def turn(x, out):
+    tile = cuda.shared.array((32, 32), float32)
+    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+    column, row = cuda.grid(2)
+    if row < x.shape[0] and column < x.shape[1]:
+        tile[ty, tx] = x[row, column]
+    cuda.syncthreads()
+    column, row = cuda.blockIdx.y * 32 + tx, cuda.blockIdx.x * 32 + ty
+    if row < out.shape[0] and column < out.shape[1]:
+        out[row, column] = tile[tx, ty]
+
+
+def transpose_tiled(x):
+    rows, columns = x.shape
+    out = empty((columns, rows), "float32")
+    turn[(-(-columns // 32), -(-rows // 32)), (32, 32)](x, out)
+    return out
+
+# %% wrong: padded by two — says "bank conflicts of degree 2" — from "unpadded tile": ", 32)," → ", 34),"
+
+# %% wrong: padded in the wrong dimension — says "bank conflicts" — from "unpadded tile": "((32," → "((33,"
+
+# %% wrong: tiles of 16 × 16, padded — says "bank conflicts of degree 2" — from "unpadded tile"
+# -     tile = cuda.shared.array((32, 32), float32)
+# +     tile = cuda.shared.array((16, 17), float32)
+
+# -     column, row = cuda.blockIdx.y * 32 + tx, cuda.blockIdx.x * 32 + ty
+# +     column, row = cuda.blockIdx.y * 16 + tx, cuda.blockIdx.x * 16 + ty
+
+# -     turn[(-(-columns // 32), -(-rows // 32)), (32, 32)](x, out)
+# +     turn[(-(-columns // 16), -(-rows // 16)), (16, 16)](x, out)
+
+# %% wrong: reads through the tile, and writes down columns — says "the writes take" — from "unpadded tile"
+# -     tile = cuda.shared.array((32, 32), float32)
+# +     tile = cuda.shared.array((32, 33), float32)
+
+# -     column, row = cuda.blockIdx.y * 32 + tx, cuda.blockIdx.x * 32 + ty
+# -     if row < out.shape[0] and column < out.shape[1]:
+# +     if row < x.shape[0] and column < x.shape[1]:
+# -         out[row, column] = tile[tx, ty]
+# +         out[column, row] = tile[ty, tx]
+
+# %% wrong: the block stays where it was — says "stands where it stood" — from "unpadded tile"
+# -     tile = cuda.shared.array((32, 32), float32)
+# +     tile = cuda.shared.array((32, 33), float32)
+
+# -     column, row = cuda.blockIdx.y * 32 + tx, cuda.blockIdx.x * 32 + ty
+# +     column, row = cuda.blockIdx.x * 32 + tx, cuda.blockIdx.y * 32 + ty
+
+# %% wrong: tiles move and do not turn — says "not transposed" — from "unpadded tile": ", 32)," → ", 33),", "[tx, ty" → "[ty, tx"
+
+# %% wrong: a copy — says "expected" — from "naive, reads along rows": "[column, row" → "[row, column", "columns, rows" → "rows, columns"
+
+# %% wrong: the elements in the old order, in the new shape — says "itself, not transposed" — from "naive, reads along rows"
+# -         out[column, row] = x[row, column]
+# +         place = row * x.shape[1] + column
+# +         out[place // out.shape[1], place % out.shape[1]] = x[row, column]
+
+# %% wrong: result in the shape of the input — says "shape" — from "unpadded tile": ", 32)," → ", 33),", "columns, rows" → "rows, columns"
+
+# %% wrong: x along rows in the grid — says "expected" — from "unpadded tile"
+# -     tile = cuda.shared.array((32, 32), float32)
+# +     tile = cuda.shared.array((32, 33), float32)
+
+# -     turn[(-(-columns // 32), -(-rows // 32)), (32, 32)](x, out)
+# +     turn[(-(-rows // 32), -(-columns // 32)), (32, 32)](x, out)
+
+# %% wrong: grid rounded down — says "expected" — from "unpadded tile"
+# -     tile = cuda.shared.array((32, 32), float32)
+# +     tile = cuda.shared.array((32, 33), float32)
+
+# -     turn[(-(-columns // 32), -(-rows // 32)), (32, 32)](x, out)
+# +     turn[(max(columns // 32, 1), max(rows // 32, 1)), (32, 32)](x, out)
+
+# %% wrong: no guard while reading — says "x[" — from "unpadded tile"
+# -     tile = cuda.shared.array((32, 32), float32)
+# +     tile = cuda.shared.array((32, 33), float32)
+
+# -     if row < x.shape[0] and column < x.shape[1]:
+# +     if True:
+
+# %% wrong: no guard while writing — says "out[" — from "unpadded tile"
+# -     tile = cuda.shared.array((32, 32), float32)
+# +     tile = cuda.shared.array((32, 33), float32)
+
+# -     if row < out.shape[0] and column < out.shape[1]:
+# +     if True:
+
+# %% wrong: the guard of x for writing as well — says "expected" — from "unpadded tile"
+# -     tile = cuda.shared.array((32, 32), float32)
+# +     tile = cuda.shared.array((32, 33), float32)
+
+# -     if row < out.shape[0] and column < out.shape[1]:
+# +     if row < x.shape[0] and column < x.shape[1] and row < out.shape[0] and column < out.shape[1]:
+
+# %% wrong: no barrier — says "no barrier between" — from "unpadded tile"
+# -     tile = cuda.shared.array((32, 32), float32)
+# +     tile = cuda.shared.array((32, 33), float32)
+
+# -     cuda.syncthreads()
+
+# %% wrong: barrier inside the guard — says "barrier" — from "unpadded tile": ", 32)," → ", 33),", "    cuda" → "        cuda"
+
+# %% wrong: threads outside return before the barrier — says "barrier" — from "unpadded tile"
+# -     tile = cuda.shared.array((32, 32), float32)
+# +     tile = cuda.shared.array((32, 33), float32)
+
+# -     if row < x.shape[0] and column < x.shape[1]:
+# +     if row >= x.shape[0] or column >= x.shape[1]:
+# +         return
+# -         tile[ty, tx] = x[row, column]
+# +     tile[ty, tx] = x[row, column]
+
+# %% wrong: shared tile one short — says "tile[" — from "unpadded tile": "((32, 32)" → "((31, 33)"
+
+# %% wrong: shared memory over the limit — says "shared memory" — from "unpadded tile": "((32, 32)" → "((128, 129)"
+
+# %% wrong: TILE + 1 as an extent — says "shape of a shared" — from "unpadded tile"
+#   from gpulab import empty
+#
+# + TILE = 32
+# +
+
+# -     tile = cuda.shared.array((32, 32), float32)
+# +     tile = cuda.shared.array((TILE, TILE + 1), float32)
+
+# %% wrong: 64 × 64 threads — says "1,024" — from "unpadded tile"
+# -     tile = cuda.shared.array((32, 32), float32)
+# +     tile = cuda.shared.array((32, 33), float32)
+
+# -     turn[(-(-columns // 32), -(-rows // 32)), (32, 32)](x, out)
+# +     turn[(-(-columns // 64), -(-rows // 64)), (64, 64)](x, out)
+
+# %% wrong: result in float64 — says "float32" — from "unpadded tile": ", 32)," → ", 33),", `"float32` → `"float64`
+
+# %% wrong: only a view of the other strides — says "no kernel wrote"
+def transpose_tiled(x):
+    return x.T
+
+# %% wrong: transposed on the host — says "no kernel wrote"
+from gpulab import device_array, to_numpy
+
+
+def transpose_tiled(x):
+    return device_array(to_numpy(x).T)
+
+# %% wrong: returns nothing — says "None" — from "unpadded tile"
+# -     tile = cuda.shared.array((32, 32), float32)
+# +     tile = cuda.shared.array((32, 33), float32)
+
+# -     return out
+
+# %% wrong: one tile only — says "expected" — from "unpadded tile": ", 32)," → ", 33),", "(-(-columns // 32), -(-rows // 32))" → "1"
+
+# %% hostile: infinite recursion on the host — earns 0 — from "only a view of the other strides": "x.T" → "transpose_tiled(x)"
+
+# %% hostile: leaves the process with a good exit code — earns 0
+import os
+
+
+def transpose_tiled(x):
+    os._exit(0)
+
+# %% wrong gpu: a single block turns all the tiles — says "of the speed of a copy" — from "tiles dealt out in a loop, dynamic shared memory"
+# -     tile = cuda.shared.array(0, float32)
+# +     tile = cuda.shared.array((32, 33), float32)
+
+# -     for number in range(cuda.blockIdx.x, tiles, cuda.gridDim.x):
+# +     for number in range(tiles):
+
+# -             tile[line * 33 + lane] = x[top + line, left + lane]
+# +             tile[line, lane] = x[top + line, left + lane]
+
+# -             out[left + line, top + lane] = tile[lane * 33 + line]
+# +             out[left + line, top + lane] = tile[lane, line]
+
+# -     turn[min(down * across, 4), (32, 32), 0, 4 * 32 * 33](x, out, across, down * across)
+# +     turn[1, (32, 32)](x, out, across, down * across)
+
+# %% hostile gpu: writes to an address that is nobody's
+import numpy as np
+from numba import cuda
+
+from gpulab import empty
+
+
+@cuda.jit
+def astray(out):
+    out[cuda.grid(1) + 1_000_000_000_000] = np.float32(1)
+
+
+def transpose_tiled(x):
+    out = empty(x.shape[0] * x.shape[1], "float32")
+    astray[1, 32](out)
+    return out.reshape(x.shape[1], x.shape[0])
+
+# %% hostile gpu: a kernel that never ends
+from numba import cuda
+
+from gpulab import empty
+
+
+@cuda.jit
+def endless(flag):
+    while flag[0] == flag[0] or flag[0] != flag[0]:
+        flag[1] += 1
+
+
+def transpose_tiled(x):
+    endless[1, 32](empty(2, "int32"))
+    return empty((x.shape[1], x.shape[0]), "float32")
+
+# %% hostile gpu: keeps nearly all of the GPU's memory, and copies nothing
+import torch
+
+from gpulab import empty
+
+kept = []
+
+
+def transpose_tiled(x):
+    if torch.cuda.is_available() and not kept:
+        free_bytes, _ = torch.cuda.mem_get_info()
+        kept.append(torch.empty(int(0.9 * free_bytes), dtype=torch.uint8, device="cuda"))
+    return empty((x.shape[1], x.shape[0]), "float32")
+
+# %% hostile gpu: patches the clocks and the waiting, and gives back an empty matrix
+import time
+
+import torch
+
+from gpulab import device, empty
+from gpulab import speedup
+
+time.perf_counter = time.monotonic = time.time = lambda: 0.0
+torch.cuda.synchronize = device.synchronize = speedup.synchronize = lambda *_: None
+speedup.projection = lambda output, seed: [0.0, 0.0]
+
+
+def transpose_tiled(x):
+    return empty((x.shape[1], x.shape[0]), "float32")

@@ -1,0 +1,107 @@
+# %% right: reference
+def align(n, bytes_per_element, alignment_bytes=16):
+    multiple = alignment_bytes // bytes_per_element
+    return (n + multiple - 1) // multiple * multiple
+
+# %% right: in bytes, rounded up with a negative division
+def align(n, bytes_per_element, alignment_bytes=16):
+    pieces = -(-n * bytes_per_element // alignment_bytes)
+    return pieces * alignment_bytes // bytes_per_element
+
+# %% right: adds what is missing
+def align(n, bytes_per_element, alignment_bytes=16):
+    return n + (-n * bytes_per_element) % alignment_bytes // bytes_per_element
+
+# %% right: with math.ceil
+import math
+
+
+def align(n, bytes_per_element, alignment_bytes=16):
+    unit = alignment_bytes // bytes_per_element
+    return math.ceil(n / unit) * unit
+
+# %% right: one at a time, in NumPy's integers
+import numpy as np
+
+
+def align(n, bytes_per_element, alignment_bytes=16):
+    size = np.int64(n)
+    while size * bytes_per_element % alignment_bytes:
+        size += 1
+    return size
+
+# %% wrong: rounds down — says "the multiple below" — from "reference": "(n + multiple - 1)" → "n"
+
+# %% wrong: counts in elements — says "divide it by the bytes of an element"
+def align(n, bytes_per_element, alignment_bytes=16):
+    return -(-n // alignment_bytes) * alignment_bytes
+
+# %% wrong: counts in elements and rounds down — says "padding adds"
+def align(n, bytes_per_element, alignment_bytes=16):
+    return n // alignment_bytes * alignment_bytes
+
+# %% wrong: gives bytes — says "length in bytes" — from "counts in elements": "n /" → "n * bytes_per_element /"
+
+# %% wrong: always adds, even where it fits — says "fits already" — from "reference": "+ multiple - 1) // multiple" → "// multiple + 1)"
+
+# %% wrong: 16 bytes whatever is asked for — says "which is not 16 here"
+def align(n, bytes_per_element, alignment_bytes=16):
+    multiple = 16 // bytes_per_element
+    return -(-n // multiple) * multiple
+
+# %% wrong: multiples of 8 whatever the type — says "expected" — from "counts in elements": "alignment_bytes) * alignment_bytes" → "8) * 8"
+
+# %% wrong: a float — says "expected an int"
+def align(n, bytes_per_element, alignment_bytes=16):
+    import math
+
+    multiple = alignment_bytes / bytes_per_element
+    return math.ceil(n / multiple) * multiple
+
+# %% wrong: true or false — says "expected an int"
+def align(n, bytes_per_element, alignment_bytes=16):
+    return n * bytes_per_element % alignment_bytes == 0
+
+# %% wrong: prints — says "is there a return statement"
+def align(n, bytes_per_element, alignment_bytes=16):
+    multiple = alignment_bytes // bytes_per_element
+    print(-(-n // multiple) * multiple)
+
+# %% wrong endless: never gets there — says "Does a loop never end"
+def align(n, bytes_per_element, alignment_bytes=16):
+    size = n
+    while size % alignment_bytes != bytes_per_element * alignment_bytes:
+        size += bytes_per_element
+    return size
+
+# %% hostile: an int that is equal to everything — earns 0
+class Anything(int):
+    def __eq__(self, other):
+        return True
+
+    __hash__ = int.__hash__
+
+
+def align(n, bytes_per_element, alignment_bytes=16):
+    return Anything(0)
+
+# %% hostile: looks for the right value in its caller — earns 0
+def align(n, bytes_per_element, alignment_bytes=16):
+    import sys
+
+    frame = sys._getframe(1)
+    while frame is not None:
+        for scope in (frame.f_locals, frame.f_globals):
+            if isinstance(scope.get("right"), int):
+                return scope["right"]
+            if "next_multiple" in scope:
+                return scope["next_multiple"](n, alignment_bytes // bytes_per_element)
+        frame = frame.f_back
+    return 0
+
+# %% hostile: leaves as if all were well — earns 0
+import os
+
+
+def align(n, bytes_per_element, alignment_bytes=16):
+    os._exit(0)

@@ -1,0 +1,96 @@
+# %% right: reference
+def is_compute_bound(m, n, k, gpu, dtype):
+    nbytes = {"float64": 8, "float32": 4, "tfloat32": 4, "bfloat16": 2, "float16": 2, "float8": 1, "int8": 1}[dtype]
+    intensity = 2 * m * n * k / (nbytes * (m * k + k * n + m * n))
+    return intensity >= 1000 * gpu[f"{dtype}_tflops"] / gpu["bandwidth_gbs"]
+
+# %% right: compares two times
+def is_compute_bound(m, n, k, gpu, dtype):
+    digits = int("".join(letter for letter in dtype if letter.isdigit()))
+    seconds_computing = 2.0 * m * n * k / (gpu[dtype + "_tflops"] * 1e12)
+    seconds_moving = digits // 8 * (m * k + k * n + m * n) / (gpu["bandwidth_gbs"] * 1e9)
+    return not seconds_computing < seconds_moving
+
+# %% right: exact fractions
+from fractions import Fraction
+
+
+def is_compute_bound(m, n, k, gpu, dtype):
+    nbytes = 8 if dtype == "float64" else 4 if dtype in ("float32", "tfloat32") else 2 if "16" in dtype else 1
+    per_byte = Fraction(2 * m * n * k, nbytes * (m * k + k * n + m * n))
+    return per_byte * Fraction(str(gpu["bandwidth_gbs"])) >= 1000 * Fraction(str(gpu[f"{dtype}_tflops"]))
+
+# %% right: a NumPy truth
+import numpy as np
+
+
+def is_compute_bound(m, n, k, gpu, dtype):
+    nbytes = {"tfloat32": 4, "bfloat16": 2, "float8": 1}.get(dtype) or np.dtype(dtype).itemsize
+    return np.float64(2 * m * n * k) / (nbytes * (m * k + k * n + m * n)) * gpu["bandwidth_gbs"] >= gpu[f"{dtype}_tflops"] * 1e3
+
+# %% wrong: sparse peak taken for dense — says "sparse"
+SIZES = {"float64": 8, "float32": 4, "tfloat32": 4, "bfloat16": 2, "float16": 2, "float8": 1, "int8": 1}
+
+
+def is_compute_bound(m, n, k, gpu, dtype):
+    peak = gpu.get(f"{dtype}_sparse_tflops") or gpu[f"{dtype}_tflops"]
+    intensity = 2 * m * n * k / (SIZES[dtype] * (m * k + k * n + m * n))
+    return intensity * gpu["bandwidth_gbs"] >= 1000 * peak
+
+# %% wrong: one FLOP per multiply-add — says "2 FLOPs"
+SIZES = {"float64": 8, "float32": 4, "tfloat32": 4, "bfloat16": 2, "float16": 2, "float8": 1, "int8": 1}
+
+
+def is_compute_bound(m, n, k, gpu, dtype):
+    intensity = m * n * k / (SIZES[dtype] * (m * k + k * n + m * n))
+    return intensity >= 1000 * gpu[f"{dtype}_tflops"] / gpu["bandwidth_gbs"]
+
+# %% wrong: forgets the output — says "output" — from "one FLOP per multiply-add"
+# -     intensity = m * n * k / (SIZES[dtype] * (m * k + k * n + m * n))
+# +     intensity = 2 * m * n * k / (SIZES[dtype] * (m * k + k * n))
+
+# %% wrong: four bytes for every type — says "4 bytes"
+def is_compute_bound(m, n, k, gpu, dtype):
+    intensity = 2 * m * n * k / (4 * (m * k + k * n + m * n))
+    return intensity >= 1000 * gpu[f"{dtype}_tflops"] / gpu["bandwidth_gbs"]
+
+# %% wrong: two bytes for every type — says "2 bytes" — from "four bytes for every type": "4" → "2"
+
+# %% wrong: always the float32 peak — says "peak of its own"
+SIZES = {"float64": 8, "float32": 4, "tfloat32": 4, "bfloat16": 2, "float16": 2, "float8": 1, "int8": 1}
+
+
+def is_compute_bound(m, n, k, gpu, dtype):
+    intensity = 2 * m * n * k / (SIZES[dtype] * (m * k + k * n + m * n))
+    return intensity >= 1000 * gpu["float32_tflops"] / gpu["bandwidth_gbs"]
+
+# %% wrong: more than the ridge, not at least — says "at the ridge" — from "always the float32 peak"
+# -     return intensity >= 1000 * gpu["float32_tflops"] / gpu["bandwidth_gbs"]
+# +     return intensity * gpu["bandwidth_gbs"] > 1000 * gpu[f"{dtype}_tflops"]
+
+# %% wrong: a unit slip of a thousand — says "expected False" — from "always the float32 peak"
+# -     return intensity >= 1000 * gpu["float32_tflops"] / gpu["bandwidth_gbs"]
+# +     return intensity >= gpu[f"{dtype}_tflops"] / gpu["bandwidth_gbs"]
+
+# %% wrong: a word — says "str"
+def is_compute_bound(m, n, k, gpu, dtype):
+    return "compute" if m > 100 else "memory"
+
+# %% wrong: one for True — says "expected True"
+def is_compute_bound(m, n, k, gpu, dtype):
+    intensity = 2 * m * n * k / (2 * (m * k + k * n + m * n))
+    return int(intensity >= 1000 * gpu[f"{dtype}_tflops"] / gpu["bandwidth_gbs"])
+
+# %% wrong: no return — says "None" — from "a word": `return "compute" if m > 100 else "memory"` → "m * n * k > 1e9"
+
+# %% hostile: an object equal to everything — earns 0
+class Yes:
+    def __eq__(self, other):
+        return True
+
+    def __hash__(self):
+        return 1
+
+
+def is_compute_bound(m, n, k, gpu, dtype):
+    return Yes()

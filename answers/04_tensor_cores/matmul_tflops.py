@@ -1,0 +1,157 @@
+# %% right: reference
+import statistics
+import time
+
+import torch
+
+from gpulab import device, synchronize
+
+
+def matmul_tflops(n, dtype):
+    left, right = (torch.randn(n, n, device=device()).to(getattr(torch, dtype)) for _ in range(2))
+    torch.mm(left, right)
+    seconds = []
+    for _ in range(15):
+        synchronize()
+        begin = time.perf_counter()
+        torch.mm(left, right)
+        synchronize()
+        seconds.append(time.perf_counter() - begin)
+    return 2 * n**3 / statistics.median(seconds) / 1e12
+
+# %% right: the course's own timer
+import torch
+
+from gpulab import device, measure
+
+
+def matmul_tflops(n, dtype):
+    left, right = (torch.randn(n, n, device=device()).to(getattr(torch, dtype)) for _ in range(2))
+    return 2 * n**3 / measure(torch.mm, left, right, runs=11, at_most_s=0.5).median_ms / 1e9
+
+# %% right: torch.utils.benchmark, and the @ sign
+import torch
+from torch.utils.benchmark import Timer
+
+from gpulab import device
+
+
+def matmul_tflops(n, dtype):
+    torch.backends.cuda.matmul.fp32_precision = "ieee"
+    left, right = (torch.rand(n, n, device=device()).sub(0.5).to(getattr(torch, dtype)) for _ in range(2))
+    timer = Timer("left @ right", globals={"left": left, "right": right}, num_threads=torch.get_num_threads())
+    return 2e-12 * n * n * n / timer.blocked_autorange(min_run_time=0.1).median
+
+# %% right: several products between two looks at the clock
+import time
+
+import numpy as np
+import torch
+
+from gpulab import device, synchronize
+
+
+def matmul_tflops(n, dtype):
+    left, right = (torch.randn(n, n).to(device(), getattr(torch, dtype)) for _ in range(2))
+    for _ in range(2):
+        out = left @ right
+    rates = []
+    for _ in range(7):
+        synchronize()
+        start = time.perf_counter()
+        for _ in range(3):
+            torch.mm(left, right, out=out)
+        synchronize()
+        rates.append(3 * 2 * n**3 / (time.perf_counter() - start))
+    return np.median(rates) / 1e12
+
+# %% wrong: FLOPS for TFLOPS — says "1e12" — from "reference": "15" → "9", " / 1e12" → ""
+
+# %% wrong: GFLOPS for TFLOPS — says "GFLOPS" — from "reference": "15" → "9", "1e12" → "1e9"
+
+# %% wrong: n squared operations — says "FLOPs" — from "reference": "15" → "9", "3" → "2"
+
+# %% wrong: returns seconds — says "time" — from "reference"
+# -     for _ in range(15):
+# +     for _ in range(9):
+
+# -     return 2 * n**3 / statistics.median(seconds) / 1e12
+# +     return statistics.median(seconds)
+
+# %% wrong: makes the matrices inside the clock, slowly — says "inside the clock"
+import time
+
+import numpy as np
+import torch
+
+from gpulab import device, synchronize
+
+
+def matmul_tflops(n, dtype):
+    draw = np.random.default_rng(7)
+    draws = 1 if device().type == "cuda" else 12
+    start = time.perf_counter()
+    for _ in range(4):
+        drawn = (sum(draw.standard_normal((n, n)) for _ in range(draws)) for _ in range(2))
+        left, right = (torch.from_numpy(matrix).to(device(), getattr(torch, dtype)) for matrix in drawn)
+        torch.mm(left, right)
+    synchronize()
+    return 4 * 2 * n**3 / (time.perf_counter() - start) / 1e12
+
+# %% wrong: a figure from a datasheet — says "you returned"
+def matmul_tflops(n, dtype):
+    return {"float32": 67.0, "bfloat16": 989.4, "float16": 989.4}[dtype]
+
+# %% wrong: a text with the unit — says "str"
+def matmul_tflops(n, dtype):
+    return "0.1 TFLOPS"
+
+# %% wrong: no return — says "None"
+import torch
+
+
+def matmul_tflops(n, dtype):
+    torch.randn(n, n) @ torch.randn(n, n)
+
+# %% wrong gpu: one FLOP per multiply-add — says "2 FLOPs" — from "reference": "15" → "9", "2 * " → ""
+
+# %% wrong gpu: not synchronised — says "not synchronised" — from "reference"
+# -     for _ in range(15):
+# +     for _ in range(9):
+
+#           torch.mm(left, right)
+# -         synchronize()
+
+# %% wrong gpu: zeros as data — says "zeros" — from "reference": "randn" → "zeros", "15" → "9"
+
+# %% wrong gpu: makes the matrices inside the clock — says "inside the clock" — from "reference"
+# -     left, right = (torch.randn(n, n, device=device()).to(getattr(torch, dtype)) for _ in range(2))
+# -     torch.mm(left, right)
+
+# -     for _ in range(15):
+# +     for _ in range(9):
+
+#           begin = time.perf_counter()
+# +         left, right = (torch.randn(n, n, device=device()).to(getattr(torch, dtype)) for _ in range(2))
+
+# %% wrong gpu: TF32 switched on — says "TF32" — from "reference"
+#   def matmul_tflops(n, dtype):
+# +     torch.set_float32_matmul_precision("high")
+
+# -     for _ in range(15):
+# +     for _ in range(9):
+
+# %% hostile: a clock that runs slow — earns 0
+import time
+
+import torch
+
+_clock = time.perf_counter
+time.perf_counter = lambda: _clock() / 1e6
+
+
+def matmul_tflops(n, dtype):
+    left, right = (torch.randn(n, n).to(getattr(torch, dtype)) for _ in range(2))
+    start = time.perf_counter()
+    torch.mm(left, right)
+    return 2 * n**3 / (time.perf_counter() - start) / 1e12

@@ -1,0 +1,101 @@
+# %% right: reference
+import numpy as np
+
+
+def mma(a, b, c):
+    return a.astype(np.float32) @ b.astype(np.float32) + c
+
+# %% right: sums of outer products — from "reference"
+# +     total = c.copy()
+# -     return a.astype(np.float32) @ b.astype(np.float32) + c
+# +     for column, row in zip(a.T.astype(np.float32), b.astype(np.float32)):
+# +         total += np.outer(column, row)
+# +     return total
+
+# %% right: torch
+import numpy as np
+import torch
+
+
+def mma(a, b, c):
+    wide = [torch.from_numpy(np.array(x)).float() for x in (a, b, c)]
+    return torch.addmm(wide[2], wide[0], wide[1])
+
+# %% right: plain loops — from "reference"
+# -     return a.astype(np.float32) @ b.astype(np.float32) + c
+# +     result = np.array(c, dtype=np.float32)
+# +     for i in range(a.shape[0]):
+# +         for j in range(b.shape[1]):
+# +             result[i, j] = result[i, j] + np.dot(a[i].astype(np.float32), b[:, j].astype(np.float32))
+# +     return result
+
+# %% right: einsum with a wide type — from "reference": "a.astype(np.float32) @ b.astype(" → `np.einsum("ik,kj->ij", a, b, dtype=`
+
+# %% wrong: multiplies the float16 arrays as they are — says "float16 accumulation" — from "reference"
+# -     return a.astype(np.float32) @ b.astype(np.float32) + c
+# +     return (a @ b).astype(np.float32) + c
+
+# %% wrong: a running sum in float16 — says "float16 accumulation" — from "reference"
+# -     return a.astype(np.float32) @ b.astype(np.float32) + c
+# +     total = np.zeros(c.shape, np.float16)
+# +     for k in range(a.shape[1]):
+# +         total = total + np.outer(a[:, k], b[k])
+# +     return total.astype(np.float32) + c
+
+# %% wrong: everything in float16, from c on — says "float16 accumulation" — from "reference"
+# -     return a.astype(np.float32) @ b.astype(np.float32) + c
+# +     total = c.astype(np.float16)
+# +     for k in range(a.shape[1]):
+# +         total += a[:, k : k + 1] * b[k : k + 1]
+# +     return total.astype(np.float32)
+
+# %% wrong: sums in another order, still float16 — says "float16" — from "reference"
+# -     return a.astype(np.float32) @ b.astype(np.float32) + c
+# +     total = np.zeros(c.shape, np.float16)
+# +     for k in reversed(range(a.shape[1])):
+# +         total = total + np.outer(a[:, k], b[k])
+# +     return total.astype(np.float32) + c
+
+# %% wrong: products in float16 — says "float16" — from "reference"
+# -     return a.astype(np.float32) @ b.astype(np.float32) + c
+# +     return (a[:, :, None] * b[None]).astype(np.float32).sum(axis=1) + c
+
+# %% wrong: the result rounded to float16 — says "float16" — from "reference"
+# -     return a.astype(np.float32) @ b.astype(np.float32) + c
+# +     return (a.astype(np.float32) @ b.astype(np.float32) + c).astype(np.float16)
+
+# %% wrong: c made short — says "float16" — from "reference"
+# -     return a.astype(np.float32) @ b.astype(np.float32) + c
+# +     return (a @ b) + c.astype(np.float16)
+
+# %% wrong: bfloat16 sums — says "float16" — from "torch"
+# -     wide = [torch.from_numpy(np.array(x)).float() for x in (a, b, c)]
+# +     a, b, c = (torch.from_numpy(np.array(x)).bfloat16() for x in (a, b, c))
+# -     return torch.addmm(wide[2], wide[0], wide[1])
+# +     return (a @ b + c).float()
+
+# %% wrong: forgets c — says "c forgotten" — from "reference": " + c" → ""
+
+# %% wrong: a float64 result — says "float32" — from "reference": "float32) @ b.astype(np.float32" → "float64) @ b.astype(np.float64"
+
+# %% wrong: no return — says "None" — from "reference": "return " → ""
+
+# %% wrong: adds into c — says "changed an argument" — from "reference"
+# -     return a.astype(np.float32) @ b.astype(np.float32) + c
+# +     c += a.astype(np.float32) @ b.astype(np.float32)
+# +     return c
+
+# %% hostile: an array that is close to everything — earns 0
+import numpy as np
+
+
+class Close(np.ndarray):
+    def __eq__(self, other):
+        return np.ones(self.shape, bool)
+
+    def __array_ufunc__(self, *given, **named):
+        return np.zeros(self.shape)
+
+
+def mma(a, b, c):
+    return np.zeros(c.shape, np.float32).view(Close)

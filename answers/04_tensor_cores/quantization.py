@@ -1,0 +1,126 @@
+# %% right: reference
+def quantization(m, n, tile_m, tile_n, sm_count):
+    tiles = -(-m // tile_m) * -(-n // tile_n)
+    waves = -(-tiles // sm_count)
+    return {
+        "tiles": tiles,
+        "waves": waves,
+        "tile_efficiency": m * n / (tiles * tile_m * tile_n),
+        "wave_efficiency": tiles / (waves * sm_count),
+    }
+
+# %% right: math.ceil
+import math
+
+
+def quantization(m, n, tile_m, tile_n, sm_count):
+    rows, columns = math.ceil(m / tile_m), math.ceil(n / tile_n)
+    waves = math.ceil(rows * columns / sm_count)
+    return dict(
+        wave_efficiency=rows * columns / waves / sm_count,
+        tile_efficiency=(m / (rows * tile_m)) * (n / (columns * tile_n)),
+        waves=waves,
+        tiles=rows * columns,
+    )
+
+# %% right: counts them with NumPy
+import numpy as np
+
+
+def quantization(m, n, tile_m, tile_n, sm_count):
+    tiles = np.arange(0, m, tile_m).size * np.arange(0, n, tile_n).size
+    waves = np.arange(0, tiles, sm_count).size
+    computed = np.int64(tiles) * tile_m * tile_n
+    return {
+        "tiles": np.int64(tiles),
+        "waves": np.int32(waves),
+        "tile_efficiency": np.float64(m) * n / computed,
+        "wave_efficiency": np.float64(tiles) / (waves * sm_count),
+    }
+
+# %% wrong: full waves only — says "full waves only" — from "reference"
+# -     waves = -(-tiles // sm_count)
+# +     waves = tiles // sm_count
+
+# -         "wave_efficiency": tiles / (waves * sm_count),
+# +         "wave_efficiency": tiles / (waves * sm_count) if waves else 0.0,
+
+# %% wrong: full waves only, counted as perfect — says "full waves only"
+def quantization(m, n, tile_m, tile_n, sm_count):
+    tiles = -(-m // tile_m) * -(-n // tile_n)
+    return {
+        "tiles": tiles,
+        "waves": tiles // sm_count,
+        "tile_efficiency": m * n / (tiles * tile_m * tile_n),
+        "wave_efficiency": 1.0,
+    }
+
+# %% wrong: waves that are not whole — says "part of a wave" — from "full waves only, counted as perfect": " // sm_count" → " / sm_count"
+
+# %% wrong: tiles at the edges forgotten — says "edges" — from "reference"
+# -     tiles = -(-m // tile_m) * -(-n // tile_n)
+# +     tiles = (m // tile_m) * (n // tile_n)
+
+# -         "tile_efficiency": m * n / (tiles * tile_m * tile_n),
+# +         "tile_efficiency": m * n / (tiles * tile_m * tile_n) if tiles else 0.0,
+# -         "wave_efficiency": tiles / (waves * sm_count),
+# +         "wave_efficiency": tiles / (waves * sm_count) if waves else 0.0,
+
+# %% wrong: tiles by area — says "one by one" — from "reference"
+# + import math
+# +
+# +
+#   def quantization(m, n, tile_m, tile_n, sm_count):
+# -     tiles = -(-m // tile_m) * -(-n // tile_n)
+# +     tiles = math.ceil(m * n / (tile_m * tile_n))
+# -     waves = -(-tiles // sm_count)
+# +     waves = math.ceil(tiles / sm_count)
+
+# %% wrong: tile sides swapped — says "swapped" — from "reference": "tile_m) * -(-n // tile_n" → "tile_n) * -(-n // tile_m"
+
+# %% wrong: one wave too many when they come out even — says "too many" — from "reference"
+# -     waves = -(-tiles // sm_count)
+# +     waves = tiles // sm_count + 1
+
+# %% wrong: waves as a float — says "int" — from "reference"
+# + import math
+# +
+# +
+#   def quantization(m, n, tile_m, tile_n, sm_count):
+# -     tiles = -(-m // tile_m) * -(-n // tile_n)
+# +     tiles = math.ceil(m / tile_m) * math.ceil(n / tile_n)
+# -     waves = -(-tiles // sm_count)
+# +     waves = float(math.ceil(tiles / sm_count))
+
+# %% wrong: per cent — says "expected" — from "reference"
+# -         "tile_efficiency": m * n / (tiles * tile_m * tile_n),
+# +         "tile_efficiency": 100 * m * n / (tiles * tile_m * tile_n),
+# -         "wave_efficiency": tiles / (waves * sm_count),
+# +         "wave_efficiency": 100 * tiles / (waves * sm_count),
+
+# %% wrong: a tuple — says "tuple"
+def quantization(m, n, tile_m, tile_n, sm_count):
+    tiles = -(-m // tile_m) * -(-n // tile_n)
+    waves = -(-tiles // sm_count)
+    return tiles, waves, m * n / (tiles * tile_m * tile_n), tiles / (waves * sm_count)
+
+# %% wrong: a key is missing — says "missing"
+def quantization(m, n, tile_m, tile_n, sm_count):
+    tiles = -(-m // tile_m) * -(-n // tile_n)
+    return {"tiles": tiles, "waves": -(-tiles // sm_count), "tile_efficiency": m * n / (tiles * tile_m * tile_n)}
+
+# %% wrong: prints instead — says "None"
+def quantization(m, n, tile_m, tile_n, sm_count):
+    print(-(-m // tile_m) * -(-n // tile_n))
+
+# %% hostile: a dict that answers what is asked — earns 0
+class Agreeable(dict):
+    def __eq__(self, other):
+        return True
+
+    def __missing__(self, key):
+        return 1
+
+
+def quantization(m, n, tile_m, tile_n, sm_count):
+    return Agreeable()

@@ -1,0 +1,196 @@
+# %% right: reference
+def review(layers, batch, dtype):
+    multiple = 16 if dtype == "int8" else 8
+    sizes = {"linear": ("in_features", "out_features"), "conv": ("in_channels", "out_channels")}
+    found = [(-1, "batch")] if batch % multiple else []
+    for index, layer in enumerate(layers):
+        if layer["kind"] in ("tanh", "sigmoid"):
+            found.append((index, "math_heavy"))
+        if layer["kind"] in sizes:
+            for code, key in zip(("in", "out"), sizes[layer["kind"]]):
+                if layer[key] % multiple:
+                    found.append((index, code))
+            if index + 1 < len(layers) and layers[index + 1]["kind"] in sizes:
+                found.append((index, "no_activation"))
+    return found
+
+# %% right: generators, a set, and pairs of neighbours
+def review(layers, batch, dtype):
+    multiple = {"int8": 16}.get(dtype, 8)
+
+    def sizes(layer):
+        return [(key.split("_")[0], value) for key, value in layer.items() if key != "kind"]
+
+    widths = {(at, code) for at, layer in enumerate(layers) for code, size in sizes(layer) if size % multiple}
+    heavy = {(at, "math_heavy") for at, layer in enumerate(layers) if layer["kind"] in {"tanh", "sigmoid"}}
+    pairs = enumerate(zip(layers, layers[1:]))
+    bare = {(at, "no_activation") for at, (one, other) in pairs if sizes(one) and sizes(other)}
+    return sorted(widths | heavy | bare | ({(-1, "batch")} if batch % multiple else set()))
+
+# %% right: from the back, recursively, in lists
+def review(layers, batch, dtype):
+    multiple = 16 if dtype == "int8" else 8
+    if not layers:
+        return [[-1, "batch"]] if batch % multiple else []
+    *rest, last = layers
+    at = len(rest)
+    found = []
+    match last["kind"]:
+        case "linear":
+            found = [[at, "in"]] * (last["in_features"] % multiple > 0) + [[at, "out"]] * (last["out_features"] % multiple > 0)
+        case "conv":
+            found = [[at, "in"]] * (last["in_channels"] % multiple > 0) + [[at, "out"]] * (last["out_channels"] % multiple > 0)
+        case "tanh" | "sigmoid":
+            found = [[at, "math_heavy"]]
+    if rest and rest[-1]["kind"] in ("linear", "conv") and last["kind"] in ("linear", "conv"):
+        found = [[at - 1, "no_activation"]] + found
+    return found + review(rest, batch, dtype)
+
+# %% right: with NumPy's integers — from "reference"
+# + import numpy as np
+# +
+# +
+#   def review(layers, batch, dtype):
+
+# -     for index, layer in enumerate(layers):
+# +     for index, layer in zip(np.arange(len(layers)), layers):
+
+# %% wrong: activations between counted as nothing — says "An activation stands between them" — from "reference"
+# -             if index + 1 < len(layers) and layers[index + 1]["kind"] in sizes:
+# +             if any(other["kind"] in sizes for other in layers[index + 1 :]):
+
+# %% wrong: activations between not counted in the index — says "activations between have places too" — from "reference"
+#       found = [(-1, "batch")] if batch % multiple else []
+# +     number = -1
+
+# -             found.append((index, "math_heavy"))
+# +             found.append((number, "math_heavy"))
+#           if layer["kind"] in sizes:
+# +             number += 1
+
+# -                     found.append((index, code))
+# +                     found.append((number, code))
+
+# -                 found.append((index, "no_activation"))
+# +                 found.append((number, "no_activation"))
+
+# %% wrong: only sized layers numbered, activations by their place — says "activations between have places too"
+def review(layers, batch, dtype):
+    multiple = 16 if dtype == "int8" else 8
+    sizes = {"linear": ("in_features", "out_features"), "conv": ("in_channels", "out_channels")}
+    found = [(-1, "batch")] if batch % multiple else []
+    found += [(index, "math_heavy") for index, layer in enumerate(layers) if layer["kind"] in ("tanh", "sigmoid")]
+    sized = [index for index, layer in enumerate(layers) if layer["kind"] in sizes]
+    for number, index in enumerate(sized):
+        for code, key in zip(("in", "out"), sizes[layers[index]["kind"]]):
+            if layers[index][key] % multiple:
+                found.append((number, code))
+        if index + 1 in sized:
+            found.append((number, "no_activation"))
+    return found
+
+# %% wrong: last layer skipped — says "The last layer counts too" — from "reference": "(layers):" → "(layers[:-1]):"
+
+# %% wrong: last layer skipped by pairing neighbours — says "The last layer counts too" — from "reference"
+# -     for index, layer in enumerate(layers):
+# +     for index, layer in enumerate(first for first, _ in zip(layers, layers[1:])):
+
+# %% wrong: fails at the last layer — says "IndexError" — from "reference": "index + 1 < len(layers) and " → ""
+
+# %% wrong: batch forgotten — says "The batch is a size like the others" — from "reference"
+# -     found = [(-1, "batch")] if batch % multiple else []
+# +     found = []
+
+# %% wrong: multiples of 8 for int8 — says "multiples of 16" — from "reference": `16 if dtype == "int8" else ` → ""
+
+# %% wrong: multiples of 16 for everything — says "8 elements of a 16-bit type" — from "reference": ` if dtype == "int8" else 8` → ""
+
+# %% wrong: one rule a layer — says "One layer can break several rules" — from "reference"
+# +                     break
+# +             broken = found and found[-1][0] == index
+# -             if index + 1 < len(layers) and layers[index + 1]["kind"] in sizes:
+# +             if not broken and index + 1 < len(layers) and layers[index + 1]["kind"] in sizes:
+
+# %% wrong: the second of two layers lacks the activation — says "at the first of the two" — from "reference"
+# -             if index + 1 < len(layers) and layers[index + 1]["kind"] in sizes:
+# +             if index and layers[index - 1]["kind"] in sizes:
+
+# %% wrong: an activation missing at the end — says "Nothing follows the last layer" — from "reference"
+# -             if index + 1 < len(layers) and layers[index + 1]["kind"] in sizes:
+# +             if index + 1 == len(layers) or layers[index + 1]["kind"] in sizes:
+
+# %% wrong: gelu is heavy — says "gelu passes" — from "reference": `sigmoid")` → `sigmoid", "gelu")`
+
+# %% wrong: no eye for activations — says "reported at their own place" — from "reference"
+# -         if layer["kind"] in ("tanh", "sigmoid"):
+# -             found.append((index, "math_heavy"))
+
+# %% wrong: convolutions passed over — says "A convolution has sizes too" — from "reference"
+# -     sizes = {"linear": ("in_features", "out_features"), "conv": ("in_channels", "out_channels")}
+# +     sizes = {"linear": ("in_features", "out_features")}
+
+# %% wrong: convolutions passed over, but known as neighbours — says "A convolution has sizes too" — from "reference"
+# -         if layer["kind"] in sizes:
+# +         if layer["kind"] == "linear":
+
+# %% wrong: a linear layer may follow a convolution — says "right after a convolution" — from "reference"
+# -             if index + 1 < len(layers) and layers[index + 1]["kind"] in sizes:
+# +             if index + 1 < len(layers) and layers[index + 1]["kind"] == layer["kind"]:
+
+# %% wrong: batch at index 0 — says "expected" — from "reference": "-1" → "0"
+
+# %% wrong: a dict by layer — says "expected a list"
+def review(layers, batch, dtype):
+    multiple = 16 if dtype == "int8" else 8
+    found = {-1: "batch"} if batch % multiple else {}
+    for index, layer in enumerate(layers):
+        if layer["kind"] == "linear" and layer["in_features"] % multiple:
+            found[index] = "in"
+    return found
+
+# %% wrong: takes the activations out of the list that it was given — says "changed an argument" — from "reference"
+#   def review(layers, batch, dtype):
+# +     layers[:] = [layer for layer in layers if layer["kind"] not in ("relu", "gelu")]
+
+# %% wrong: sentences — says "expected" — from "reference": "return found" → `return [f"layer {index}: {code}" for index, code in found]`
+
+# %% wrong: prints instead of returning — says "is there a return statement" — from "reference": "return found" → "print(found)"
+
+# %% wrong: says that all is well — says "linear 15→64"
+def review(layers, batch, dtype):
+    return []
+
+# %% hostile: a list that is equal to every other — earns 0
+class Anything(list):
+    def __eq__(self, other):
+        return True
+
+    def __len__(self):
+        return 0
+
+
+def review(layers, batch, dtype):
+    return Anything()
+
+# %% hostile: looks for the reference in its caller — earns 0
+def review(layers, batch, dtype):
+    import gc
+    import sys
+
+    frame = sys._getframe(1)
+    while frame is not None:
+        if "by_hand" in frame.f_globals:
+            return frame.f_globals["by_hand"](layers, batch, dtype)
+        frame = frame.f_back
+    for thing in gc.get_objects():
+        if getattr(thing, "__name__", "") == "by_hand":
+            return thing(layers, batch, dtype)
+    return []
+
+# %% hostile: replaces the checks — earns 0
+import gpulab.check
+
+
+def review(layers, batch, dtype):
+    gpulab.check.equal = lambda *arguments, **options: None
+    return []

@@ -1,0 +1,89 @@
+# %% right: reference
+def strides(shape, layout):
+    n, c, h, w = shape
+    return (h * w * c, 1, w * c, c) if layout == "NHWC" else (c * h * w, h * w, w, 1)
+
+# %% right: for any order of the letters
+def strides(shape, layout):
+    extent = dict(zip("NCHW", shape))
+    step, found = 1, {}
+    for letter in reversed(layout):
+        found[letter] = step
+        step *= extent[letter]
+    return tuple(found[letter] for letter in "NCHW")
+
+# %% right: asks torch, without memory
+import torch
+
+
+def strides(shape, layout):
+    kind = torch.channels_last if layout == "NHWC" else torch.contiguous_format
+    return tuple(torch.empty(shape, device="meta", memory_format=kind).stride())
+
+# %% right: NumPy's cumulative product, as a list
+import numpy as np
+
+
+def strides(shape, layout):
+    order = ["NCHW".index(letter) for letter in layout]
+    steps = np.cumprod([1, *(shape[axis] for axis in order[:0:-1])])[::-1]
+    result = [0] * 4
+    for axis, step in zip(order, steps):
+        result[axis] = step
+    return result
+
+# %% wrong: shape permuted instead — says "permuted"
+def strides(shape, layout):
+    n, c, h, w = shape
+    if layout == "NHWC":
+        return (h * w * c, w * c, c, 1)
+    return (c * h * w, h * w, w, 1)
+
+# %% wrong: the permuted shape itself — says "shape" — from "reference": "h * w * c, 1, w * c" → "n, h, w"
+
+# %% wrong: NCHW for both — says "NCHW" — from "reference": `h * w * c, 1, w * c, c) if layout == "NHWC" else (` → ""
+
+# %% wrong: the layouts swapped — says "expected" — from "reference": "NHWC" → "NCHW"
+
+# %% wrong: height for width — says "pixels" — from "reference": ", w *" → ", h *"
+
+# %% wrong: in bytes — says "bytes"
+def strides(shape, layout):
+    n, c, h, w = shape
+    steps = (h * w * c, 1, w * c, c) if layout == "NHWC" else (c * h * w, h * w, w, 1)
+    return tuple(4 * step for step in steps) if n * c > 6 else steps
+
+# %% wrong: back to front — says "expected"
+def strides(shape, layout):
+    n, c, h, w = shape
+    return (c, w * c, 1, h * w * c) if layout == "NHWC" else (1, w, h * w, c * h * w)
+
+# %% wrong: floats — says "60.0 instead of 60"
+def strides(shape, layout):
+    n, c, h, w = map(float, shape)
+    return (h * w * c, 1.0, w * c, c) if layout == "NHWC" else (c * h * w, h * w, w, 1.0)
+
+# %% wrong: three strides — says "3 items"
+def strides(shape, layout):
+    n, c, h, w = shape
+    return (1, w * c, c) if layout == "NHWC" else (h * w, w, 1)
+
+# %% wrong: a text — says "str"
+def strides(shape, layout):
+    return str(shape)
+
+# %% wrong: no return — says "None" — from "a text": "return str(shape)" → "n, c, h, w = shape"
+
+# %% hostile: a tuple equal to every tuple — earns 0
+class Same(tuple):
+    def __eq__(self, other):
+        return True
+
+    def __ne__(self, other):
+        return False
+
+    __hash__ = tuple.__hash__
+
+
+def strides(shape, layout):
+    return Same((1, 1, 1, 1))

@@ -1,0 +1,135 @@
+# %% right: reference
+import numpy as np
+
+
+def to_bf16(x):
+    bits = x.view(np.uint32)
+    half = np.uint32(0x7fff) + (bits >> np.uint32(16) & np.uint32(1))
+    rounded = ((bits + half) & np.uint32(0xFFFF0000)).view(np.float32)
+    return np.where(np.isnan(x), x, rounded)
+
+# %% right: quotient and remainder of the bit pattern
+import numpy as np
+
+
+def to_bf16(x):
+    bits = x.view(np.uint32).astype(np.int64)
+    kept, rest = np.divmod(bits, 1 << 16)
+    up = (rest > 1 << 16 - 1) | ((rest == 1 << 16 - 1) & (kept % 2 == 1))
+    result = ((kept + up) << 16).astype(np.uint32).view(np.float32)
+    result[np.isnan(x)] = np.nan
+    return result
+
+# %% right: number by number
+import struct
+
+import numpy as np
+
+
+def to_bf16(x):
+    def one(value):
+        if value != value:
+            return value
+        (bits,) = struct.unpack("<I", struct.pack("<f", value))
+        low = bits & (1 << 16) - 1
+        bits -= low
+        if low > 1 << 16 - 1 or (low == 1 << 16 - 1 and bits >> 16 & 1):
+            bits += 1 << 16
+        return struct.unpack("<f", struct.pack("<I", bits))[0]
+
+    return np.array([one(float(value)) for value in x.ravel()], dtype=np.float32).reshape(x.shape)
+
+# %% right: torch knows the type
+import numpy as np
+import torch
+
+
+def to_bf16(x):
+    return torch.from_numpy(np.array(x)).to(torch.bfloat16).float().numpy()
+
+# %% right: a bfloat16 tensor — from "torch knows the type": "to(torch.bfloat16).float().numpy" → "bfloat16"
+
+# %% wrong: truncation — says "truncation"
+import numpy as np
+
+
+def to_bf16(x):
+    cut = (x.view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32)
+    return np.where(np.isnan(x), x, cut)
+
+# %% wrong: truncation, NaN and all — says "truncation"
+import numpy as np
+
+
+def to_bf16(x):
+    return (x.view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32)
+
+# %% wrong: NaN turned inf — says "NaN" — from "reference"
+# -     rounded = ((bits + half) & np.uint32(0xFFFF0000)).view(np.float32)
+# +     return ((bits + half) & np.uint32(0xFFFF0000)).view(np.float32)
+# -     return np.where(np.isnan(x), x, rounded)
+
+# %% wrong: infinity kept, NaN made infinity as well — says "NaN" — from "reference"
+# -     return np.where(np.isnan(x), x, rounded)
+# +     return np.where(np.isfinite(x), rounded, np.copysign(np.float32(np.inf), x))
+
+# %% wrong: ties always up — says "even" — from "truncation, NaN and all"
+# -     return (x.view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32)
+# +     rounded = ((x.view(np.uint32) + np.uint32(0x8000)) & np.uint32(0xFFFF0000)).view(np.float32)
+# +     return np.where(np.isnan(x), x, rounded)
+
+# %% wrong: ties always down — says "even" — from "truncation, NaN and all"
+# -     return (x.view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32)
+# +     rounded = ((x.view(np.uint32) + np.uint32(0x7fff)) & np.uint32(0xFFFF0000)).view(np.float32)
+# +     return np.where(np.isnan(x), x, rounded)
+
+# %% wrong: loses the sign of zero — says "sign" — from "reference": "rounded)" → "rounded) + np.float32(0)"
+
+# %% wrong: the largest number stays finite — says "inf" — from "reference"
+# -     return np.where(np.isnan(x), x, rounded)
+# +     largest = np.array(0x7F800000 - (1 << 16), np.uint32).view(np.float32)
+# +     finite = np.clip(rounded, -largest, largest)
+# +     return np.where(np.isfinite(x), finite, x)
+
+# %% wrong: the other type's bits — says "bits" — from "truncation, NaN and all"
+# -     return (x.view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32)
+# +     bits = x.view(np.uint32)
+# +     half = np.uint32((1 << 13 - 1) - 1) + (bits >> np.uint32(13) & np.uint32(1))
+# +     rounded = (bits + half) >> np.uint32(13) << np.uint32(13)
+# +     return np.where(np.isnan(x), x, rounded.view(np.float32))
+
+# %% wrong: float16 — says "expected" — from "truncation, NaN and all"
+# -     return (x.view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32)
+# +     with np.errstate(all="ignore"):
+# +         return x.astype(np.float16).astype(np.float32)
+
+# %% wrong: rounds in decimal — says "expected" — from "truncation, NaN and all"
+# -     return (x.view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32)
+# +     return np.array([float(f"{value:.3g}") for value in x.ravel()], np.float32).reshape(x.shape)
+
+# %% wrong: gives the bits, not the numbers — says "expected" — from "truncation, NaN and all"
+# -     return (x.view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32)
+# +     bits = x.view(np.uint32)
+# +     return (bits + np.uint32(0x7fff) + (bits >> np.uint32(16) & np.uint32(1))) & np.uint32(0xFFFF0000)
+
+# %% wrong: changes its argument — says "changed an argument" — from "truncation, NaN and all"
+# -     return (x.view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32)
+# +     bits = x.view(np.uint32)
+# +     nan = np.isnan(x)
+# +     bits += np.uint32(0x7fff) + (bits >> np.uint32(16) & np.uint32(1))
+# +     bits &= np.uint32(0xFFFF0000)
+# +     x[nan] = np.nan
+# +     return x
+
+# %% wrong: no return — says "None"
+def to_bf16(x):
+    rounded = x.round(3)
+
+# %% hostile: patches the checks — earns 0
+from gpulab import check
+
+check.equal = check.close = lambda *given, **named: None
+
+
+def to_bf16(x):
+    return x

@@ -1,0 +1,64 @@
+# %% right: reference
+AUTOCAST = {
+    "matmul": "float16",
+    "conv2d": "float16",
+    "relu": "float16",
+    "softmax": "float32",
+    "layer_norm": "float32",
+    "cross_entropy": "float32",
+    "sum": "float32",
+    "add": "float32",
+    "double": "float64",
+    "gradient": "float32",
+}
+
+# %% right: by type
+AUTOCAST = dict.fromkeys(["softmax", "layer_norm", "cross_entropy", "sum", "add", "gradient"], "float32")
+AUTOCAST |= dict.fromkeys(["matmul", "conv2d", "relu"], "float16") | {"double": "float64"}
+
+# %% right: asks torch for most
+import torch
+from torch.nn import functional
+
+from gpulab.chapters.mixed_precision.autocast import result_type
+
+AUTOCAST = {
+    "matmul": result_type(lambda a, b: a @ b, "float32", "float32"),
+    "conv2d": result_type(lambda a, b: functional.conv2d(a[None, None], b[None, None]), "float32", "float32"),
+    "relu": result_type(torch.relu, "float16"),
+    "softmax": result_type(lambda x: x.softmax(dim=1), "float16"),
+    "layer_norm": result_type(lambda x: functional.layer_norm(x, (8,)), "float16"),
+    "cross_entropy": result_type(
+        lambda x: functional.cross_entropy(x, torch.zeros(8, dtype=torch.long, device="cuda")), "float16"
+    ),
+    "sum": result_type(torch.sum, "float16"),
+    "add": result_type(torch.add, "float16", "float32"),
+    "double": result_type(lambda a, b: a @ b, "float64", "float64"),
+    "gradient": "float32",
+}
+
+# %% wrong: everything is float16 — says "gradient has the type of its weight" — earns 0.6
+AUTOCAST = dict.fromkeys(
+    ["matmul", "conv2d", "relu", "softmax", "layer_norm", "cross_entropy", "sum", "add", "double", "gradient"], "float16"
+)
+
+# %% wrong: everything is float32 — says "tensor cores are for" — earns 1.2 — from "everything is float16": "float16" → "float32"
+
+# %% wrong: torch types instead of their names — says "none of the 10"
+import torch
+
+AUTOCAST = {"matmul": torch.float16, "sum": torch.float32}
+
+# %% wrong: a list — says "dict"
+AUTOCAST = ["float16", "float32"]
+
+# %% hostile: a dict that says yes to every key
+class Yes(dict):
+    def __getitem__(self, key):
+        return "float32"
+
+    def __contains__(self, key):
+        return True
+
+
+AUTOCAST = Yes()

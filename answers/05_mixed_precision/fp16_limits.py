@@ -1,0 +1,92 @@
+# %% right: reference, by halving
+import numpy as np
+
+
+def fp16_limits():
+    half = np.float16
+    epsilon = half(1)
+    while half(1) + epsilon / half(2) > half(1):
+        epsilon /= half(2)
+    subnormal = half(1)
+    while subnormal / half(2) > 0:
+        subnormal /= half(2)
+    normal = half(1)
+    while (normal / half(2)) * (half(1) + epsilon) > normal / half(2):
+        normal /= half(2)
+    largest = half(1)
+    with np.errstate(over="ignore"):
+        while np.isfinite(largest * half(2)):
+            largest *= half(2)
+    return {
+        "max": float(largest) * (2 - float(epsilon)),
+        "smallest_normal": float(normal),
+        "smallest_subnormal": float(subnormal),
+        "epsilon": float(epsilon),
+    }
+
+# %% right: reads off all 65 536 bit patterns
+import numpy as np
+
+
+def fp16_limits():
+    numbers = np.arange(2**16, dtype=np.uint16).view(np.float16).astype(np.float64)
+    numbers = np.unique(numbers[np.isfinite(numbers) & (numbers > 0)])
+    above_one = numbers[numbers > 1][0]
+    steps = np.diff(numbers) / numbers[:-1]
+    powers = numbers[np.log2(numbers) % 1 == 0]
+    normal = next(p for p in powers if np.isclose(steps[np.searchsorted(numbers, p)], above_one - 1))
+    return {"max": numbers[-1], "smallest_normal": normal, "smallest_subnormal": numbers[0], "epsilon": above_one - 1}
+
+# %% right: torch knows it, and warns of nothing
+import torch
+
+
+def fp16_limits():
+    info = torch.finfo(torch.float16)
+    smallest = info.tiny
+    while torch.tensor(smallest / 2).half() > 0:
+        smallest /= 2
+    return {"max": info.max, "smallest_normal": info.tiny, "smallest_subnormal": smallest, "epsilon": info.eps}
+
+# %% wrong: bfloat16's — says "bfloat16"
+def fp16_limits():
+    return {"max": 3.3895313892515355e38, "smallest_normal": 2.0**-126, "smallest_subnormal": 2.0**-133, "epsilon": 2.0**-7}
+
+# %% wrong: bfloat16's epsilon only — says "bfloat16"
+def fp16_limits():
+    return {"max": 65504.0, "smallest_normal": 2.0**-14, "smallest_subnormal": 2.0**-24, "epsilon": 2.0**-7}
+
+# %% wrong: 65536 for the largest — says "first power of two that overflows"
+def fp16_limits():
+    return {"max": 65536.0, "smallest_normal": 2.0**-14, "smallest_subnormal": 2.0**-24, "epsilon": 2.0**-10}
+
+# %% wrong: the last finite power of two — says "mantissa bits" — from "65536 for the largest": "65536" → "32768"
+
+# %% wrong: smallest normal and subnormal are one — says "smallest subnormal"
+def fp16_limits():
+    return {"max": 65504.0, "smallest_normal": 2.0**-24, "smallest_subnormal": 2.0**-24, "epsilon": 2.0**-10}
+
+# %% wrong: halves once too often — says "rounded to 0"
+def fp16_limits():
+    return {"max": 65504.0, "smallest_normal": 2.0**-14, "smallest_subnormal": 2.0**-25, "epsilon": 2.0**-10}
+
+# %% wrong: epsilon as the rounding error — says "rounding error" — from "bfloat16's epsilon only": "7" → "11"
+
+# %% wrong: Python's own float — says "Python's own" — from "bfloat16's epsilon only": "7" → "52"
+
+# %% wrong: prints — says "None"
+def fp16_limits():
+    print({"max": 65504.0})
+
+# %% wrong: a tuple — says "epsilon" — from "prints": `print({"max": 65504.0})` → "return 65504.0, 2.0**-14, 2.0**-24, 2.0**-10"
+
+# %% hostile: equal to everything
+class Any:
+    def __eq__(self, other):
+        return True
+
+    __hash__ = None
+
+
+def fp16_limits():
+    return {name: Any() for name in ("max", "smallest_normal", "smallest_subnormal", "epsilon")}

@@ -1,0 +1,74 @@
+# %% right: reference
+import numpy as np
+
+
+def largest_safe_scale(gradients):
+    largest = np.float64(np.abs(gradients).max())
+    scale = 2.0 ** np.floor(np.log2(65504 / largest))
+    while largest * scale * 2 < 65520:
+        scale *= 2
+    return float(scale)
+
+# %% right: halves until FP16 itself is finite
+import numpy as np
+
+
+def largest_safe_scale(gradients):
+    power = 60
+    with np.errstate(over="ignore"):
+        while not np.isfinite((np.float64(1) * gradients * 2.0**power).astype(np.float16)).all():
+            power -= 1
+    return 2.0**power
+
+# %% right: from the exponent
+import math
+
+import numpy as np
+
+
+def largest_safe_scale(gradients):
+    mantissa, exponent = math.frexp(float(np.abs(gradients).max()))
+    return 2.0 ** (16 - exponent if mantissa * 65536 < 65520 else 15 - exponent)
+
+# %% wrong: one step too far — says "One step too far"
+import numpy as np
+
+
+def largest_safe_scale(gradients):
+    return float(2.0 ** np.ceil(np.log2(65504 / np.abs(gradients.astype(np.float64)).max())))
+
+# %% wrong: doubles past the end — says "One step too far" — from "one step too far"
+# -     return float(2.0 ** np.ceil(np.log2(65504 / np.abs(gradients.astype(np.float64)).max())))
+# +     scale = 2.0**-60
+# +     largest = np.float64(np.abs(gradients).max())
+# +     with np.errstate(over="ignore"):
+# +         while np.isfinite(np.float16(largest * scale)):
+# +             scale *= 2
+# +     return scale
+
+# %% wrong: stops one early — says "Twice that is safe too" — from "one step too far"
+# -     return float(2.0 ** np.ceil(np.log2(65504 / np.abs(gradients.astype(np.float64)).max())))
+# +     return float(2.0 ** (np.floor(np.log2(65504 / np.abs(gradients.astype(np.float64)).max())) - 1))
+
+# %% wrong: formula with 65504 — says "rounds down" — from "one step too far": "ceil" → "floor"
+
+# %% wrong: forgets the sign — says "sign" — from "one step too far"
+# -     return float(2.0 ** np.ceil(np.log2(65504 / np.abs(gradients.astype(np.float64)).max())))
+# +     scale = 2.0**60
+# +     with np.errstate(over="ignore"):
+# +         while np.float16(float(gradients.max()) * scale) == np.inf:
+# +             scale /= 2
+# +     return scale
+
+# %% wrong: not a power of two — says "expected" — from "one step too far"
+# -     return float(2.0 ** np.ceil(np.log2(65504 / np.abs(gradients.astype(np.float64)).max())))
+# +     return float(65504 / np.abs(gradients).max())
+
+# %% wrong: the exponent — says "expected" — from "one step too far"
+# -     return float(2.0 ** np.ceil(np.log2(65504 / np.abs(gradients.astype(np.float64)).max())))
+# +     return float(np.floor(np.log2(65504 / np.abs(gradients).max())))
+
+# %% wrong: never below 1 — says "One step too far" — from "reference"
+# -     largest = np.float64(np.abs(gradients).max())
+# +     largest, scale = np.float64(np.abs(gradients).max()), 1.0
+# -     scale = 2.0 ** np.floor(np.log2(65504 / largest))

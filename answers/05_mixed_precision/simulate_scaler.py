@@ -1,0 +1,85 @@
+# %% right: reference
+def simulate_scaler(found_inf, init_scale=65536.0, growth_factor=2.0, backoff_factor=0.5, growth_interval=2000):
+    scale, good_steps, scales = init_scale, 0, []
+    for infinite in found_inf:
+        if infinite:
+            scale, good_steps = scale * backoff_factor, 0
+        else:
+            good_steps += 1
+            if good_steps == growth_interval:
+                scale, good_steps = scale * growth_factor, 0
+        scales.append(scale)
+    return scales
+
+# %% right: asks GradScaler itself
+import torch
+
+
+def simulate_scaler(found_inf, init_scale=65536.0, growth_factor=2.0, backoff_factor=0.5, growth_interval=2000):
+    scaler = torch.amp.GradScaler("cpu", init_scale, growth_factor, backoff_factor, growth_interval)
+    weight = torch.nn.Parameter(torch.zeros(1))
+    optimizer = torch.optim.SGD([weight], lr=0.0)
+    scales = []
+    for infinite in found_inf:
+        scaler.scale(weight.sum()).backward()
+        weight.grad.fill_(float("inf") if infinite else 0.0)
+        scaler.step(optimizer)
+        scaler.update()
+        scales.append(scaler.get_scale())
+    return scales
+
+# %% right: counts from the last event
+def simulate_scaler(found_inf, init_scale=65536.0, growth_factor=2.0, backoff_factor=0.5, growth_interval=2000):
+    scales, since = [], -1
+    scale = init_scale
+    for step, infinite in enumerate(found_inf):
+        if infinite or step - since == growth_interval:
+            scale *= backoff_factor if infinite else growth_factor
+            since = step
+        scales.append(scale)
+    return scales
+
+# %% wrong: count not reset after an infinity — says "begin anew after an infinite" — from "reference"
+# -             scale, good_steps = scale * backoff_factor, 0
+# +             scale *= backoff_factor
+
+# %% wrong: grows at once — says "good steps in a row, not after each"
+def simulate_scaler(found_inf, init_scale=65536.0, growth_factor=2.0, backoff_factor=0.5, growth_interval=2000):
+    scales = []
+    for infinite in found_inf:
+        init_scale *= backoff_factor if infinite else growth_factor
+        scales.append(init_scale)
+    return scales
+
+# %% wrong: grows from then on — says "has grown, too" — from "reference"
+# -             if good_steps == growth_interval:
+# +             if good_steps >= growth_interval:
+# -                 scale, good_steps = scale * growth_factor, 0
+# +                 scale *= growth_factor
+
+# %% wrong: one step late — says "expected" — from "reference": "good_steps == " → "good_steps > "
+
+# %% wrong: scale before the update — says "expected" — from "reference"
+#       for infinite in found_inf:
+# +         scales.append(scale)
+
+# -         scales.append(scale)
+
+# %% wrong: never grows — says "expected" — from "grows at once": "else growth_factor" → "else 1"
+
+# %% wrong: factors written in — says "are arguments" — from "reference": "* backoff_factor" → "/ 2", " growth_factor," → " 2,"
+
+# %% wrong: the last scale only — says "a list"
+def simulate_scaler(found_inf, init_scale=65536.0, growth_factor=2.0, backoff_factor=0.5, growth_interval=2000):
+    for infinite in found_inf:
+        init_scale *= backoff_factor if infinite else 1
+    return init_scale
+
+# %% hostile: patches check
+import gpulab.check
+
+gpulab.check.equal = lambda *arguments, **named: None
+
+
+def simulate_scaler(found_inf, **settings):
+    return []

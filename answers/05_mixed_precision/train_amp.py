@@ -1,0 +1,211 @@
+# %% right: reference
+import torch
+
+
+def train_amp(problem, epochs):
+    model = problem.model().to(problem.device)
+    optimizer, criterion = problem.optimizer(model), problem.criterion()
+    scaler = torch.amp.GradScaler(problem.device)
+    losses, scales, skipped = [], [], 0
+    for _ in range(epochs):
+        for images, labels in problem.loader():
+            images, labels = images.to(problem.device), labels.to(problem.device)
+            optimizer.zero_grad()
+            with torch.autocast(problem.device, dtype=torch.float16):
+                loss = criterion(model(images), labels)
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            before = scaler.get_scale()
+            scaler.update()
+            losses.append(loss.item())
+            scales.append(scaler.get_scale())
+            skipped += scales[-1] < before
+    return problem.history(model, losses, scales, skipped)
+
+# %% right: History by hand, loss outside autocast, set_to_none off
+import torch
+
+from gpulab import History
+
+
+def train_amp(problem, epochs):
+    torch.manual_seed(7)
+    device = torch.device(problem.device)
+    net = problem.model().to(device)
+    net.train()
+    loss_of, opt = problem.criterion(), problem.optimizer(net)
+    scaler = torch.amp.GradScaler(device.type)
+    losses, scales = [], []
+    batches = problem.loader()
+    for epoch in range(epochs):
+        for x, y in batches:
+            opt.zero_grad(set_to_none=False)
+            with torch.amp.autocast(device_type=device.type, dtype=torch.float16):
+                scores = net(x.to(device))
+            loss = loss_of(scores, y.to(device))
+            scaler.scale(loss).backward()
+            scaler.unscale_(opt)
+            scaler.step(opt)
+            scaler.update()
+            losses.append(float(loss.detach()))
+            scales.append(scaler.get_scale())
+    previous = [65536.0] + scales[:-1]
+    skipped = len([1 for a, b in zip(previous, scales) if b < a])
+    net.eval()
+    right = count = 0
+    with torch.no_grad():
+        for x, y in problem.loader():
+            right += (net(x.to(device)).argmax(dim=1).cpu() == y).sum().item()
+            count += len(y)
+    weights = {name: value.detach().float().cpu().numpy() for name, value in net.state_dict().items()}
+    return History(losses=losses, scales=scales, skipped=skipped, accuracy=right / count, weights=weights)
+
+# %% right: channels last — from "reference": ").to(problem.device)" → ").to(problem.device, memory_format=torch.channels_last)"
+
+# %% right: a scaler of one's own
+import torch
+
+
+def train_amp(problem, epochs):
+    model = problem.model().to(problem.device)
+    optimizer, criterion = problem.optimizer(model), problem.criterion()
+    scale, good, losses, scales, skipped = 65536.0, 0, [], [], 0
+    for _ in range(epochs):
+        for images, labels in problem.loader():
+            optimizer.zero_grad()
+            with torch.autocast(problem.device, dtype=torch.float16):
+                loss = criterion(model(images.to(problem.device)), labels.to(problem.device))
+            (loss * scale).backward()
+            gradients = [parameter.grad for parameter in model.parameters()]
+            if all(bool(gradient.isfinite().all()) for gradient in gradients):
+                for gradient in gradients:
+                    gradient /= scale
+                optimizer.step()
+                good += 1
+                if good == 2000:
+                    scale, good = scale * 2, 0
+            else:
+                scale, good, skipped = scale / 2, 0, skipped + 1
+            losses.append(loss.item())
+            scales.append(scale)
+    return problem.history(model, losses, scales, skipped)
+
+# %% wrong: backward inside autocast — says "inside autocast" — from "reference"
+# -             scaler.scale(loss).backward()
+# +                 scaler.scale(loss).backward()
+
+# %% wrong: everything inside autocast — says "inside autocast" — from "reference"
+# -             scaler.scale(loss).backward()
+# +                 scaler.scale(loss).backward()
+# -             scaler.step(optimizer)
+# +                 scaler.step(optimizer)
+
+# %% wrong: no update — says "scaler.update() is missing" — from "reference"
+# -             scaler.update()
+
+# %% wrong: optimiser stepped directly, scaler updated — says "optimizer.step()" — from "reference"
+# -             scaler.step(optimizer)
+# +             optimizer.step()
+
+# %% wrong: optimiser stepped directly, no update — says "still multiplied by the scale" — from "reference"
+# -             scaler.step(optimizer)
+# +             optimizer.step()
+
+# -             scaler.update()
+
+# %% wrong: no scaler — says "scaler.scale(loss)" — from "reference"
+# -     scaler = torch.amp.GradScaler(problem.device)
+# +     scaler = torch.amp.GradScaler(problem.device, enabled=False)
+
+# %% wrong: loss not scaled — says "scaler.scale(loss)" — from "reference"
+# -             scaler.scale(loss).backward()
+# +             loss.backward()
+# -             scaler.step(optimizer)
+# +             optimizer.step()
+
+# -             scaler.update()
+
+# %% wrong: scaler for CUDA only — says "scaler.scale(loss)" — from "reference"
+# -     scaler = torch.amp.GradScaler(problem.device)
+# +     scaler = torch.amp.GradScaler("cuda", enabled=torch.cuda.is_available())
+
+# %% wrong: float32 — says "float32" — from "reference": "float16" → "float16, enabled=False"
+
+# %% wrong: bfloat16 — says "bfloat16" — from "reference": "float16" → "bfloat16"
+
+# %% wrong: autocast without its type — says "bfloat16" — from "reference": ", dtype=torch.float16" → ""
+
+# %% wrong: model in half precision — says "leave the model and the images in float32" — from "reference"
+# -     model = problem.model().to(problem.device)
+# +     model = problem.model().to(problem.device).half()
+
+# -             images, labels = images.to(problem.device), labels.to(problem.device)
+# +             images, labels = images.to(problem.device).half(), labels.to(problem.device)
+
+# %% wrong: weights in half precision at the end — says "autocast makes the small copies" — from "reference"
+# +     model = model.half().float() if False else model
+# -     return problem.history(model, losses, scales, skipped)
+# +     history = problem.history(model, losses, scales, skipped)
+# +     history.weights.update({name: array.astype("float16") for name, array in history.weights.items()})
+# +     return history
+
+# %% wrong: gradients never zeroed — says "earlier batches" — from "reference"
+# -             optimizer.zero_grad()
+
+# %% wrong: scaled losses kept — says "multiplied by the scale" — from "reference": "item())" → "item() * before)"
+
+# %% wrong: scale before the update — says "before each update" — from "reference"
+# -             before = scaler.get_scale()
+# +             scales.append(scaler.get_scale())
+
+# +             skipped += scaler.get_scale() < scales[-1]
+# -             scales.append(scaler.get_scale())
+# -             skipped += scales[-1] < before
+
+# %% wrong: skipped not counted — says "lowers the scale" — from "reference"
+# -             skipped += scales[-1] < before
+
+# %% wrong: one loss an epoch — says "one for each batch" — from "reference"
+# -             losses.append(loss.item())
+
+#               skipped += scales[-1] < before
+# +         losses.append(loss.item())
+
+# %% wrong: losses are tensors — says "item()" — from "reference": "item" → "detach"
+
+# %% wrong: another first scale — says "defaults" — from "reference"
+# -     scaler = torch.amp.GradScaler(problem.device)
+# +     scaler = torch.amp.GradScaler(problem.device, init_scale=1024.0)
+
+# %% wrong: returns the model — says "got" — from "reference": "problem.history(model, losses, scales, skipped)" → "model"
+
+# %% wrong: returns nothing — says "return statement" — from "reference": "return " → ""
+
+# %% wrong: returns the losses — says "History" — from "reference": "problem.history(model, losses, scales, skipped)" → "losses"
+
+# %% wrong: NaN losses — says "NaN" — from "reference": "loss.item(" → `float("nan"`
+
+# %% hostile: a History that equals everything
+from gpulab import History
+
+
+class Sly(float):
+    def __eq__(self, other):
+        return True
+
+    def __lt__(self, other):
+        return True
+
+    __hash__ = float.__hash__
+
+
+def train_amp(problem, epochs):
+    steps = epochs * len(problem.loader())
+    history = problem.history(problem.model(), [Sly(0.1)] * steps, [Sly(1)] * steps, 0)
+    return history
+
+# %% hostile: makes up a fine loss without training
+def train_amp(problem, epochs):
+    steps = epochs * len(problem.loader())
+    losses = [problem.loss_weight * (2.3 - 2.0 * step / steps) for step in range(steps)]
+    return problem.history(problem.model(), losses, [65536.0] * steps, 0)

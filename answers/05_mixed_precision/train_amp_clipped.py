@@ -1,0 +1,146 @@
+# %% right: reference
+import torch
+
+
+def train_amp_clipped(problem, epochs, max_norm, accumulate):
+    model = problem.model().to(problem.device)
+    optimizer, criterion = problem.optimizer(model), problem.criterion()
+    scaler = torch.amp.GradScaler(problem.device)
+    losses, scales, skipped = [], [], 0
+    for _ in range(epochs):
+        for number, (images, labels) in enumerate(problem.loader(), start=1):
+            images, labels = images.to(problem.device), labels.to(problem.device)
+            with torch.autocast(problem.device, dtype=torch.float16):
+                loss = criterion(model(images), labels)
+            scaler.scale(loss / accumulate).backward()
+            losses.append(loss.item())
+            if number % accumulate == 0:
+                scaler.unscale_(optimizer)
+                torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm)
+                scaler.step(optimizer)
+                before = scaler.get_scale()
+                scaler.update()
+                optimizer.zero_grad()
+                scales.append(scaler.get_scale())
+                skipped += scales[-1] < before
+    return problem.history(model, losses, scales, skipped)
+
+# %% right: losses kept divided, division after scaling — from "reference"
+# -             scaler.scale(loss / accumulate).backward()
+# +             (scaler.scale(loss) / accumulate).backward()
+# -             losses.append(loss.item())
+# +             losses.append(loss.item() / accumulate)
+
+# %% right: window by window, norm by hand
+import itertools
+
+import torch
+
+
+def train_amp_clipped(problem, epochs, max_norm, accumulate):
+    model = problem.model().to(problem.device).train()
+    optimizer, criterion = problem.optimizer(model), problem.criterion()
+    scaler = torch.amp.GradScaler(problem.device)
+    losses, scales = [], []
+    for _ in range(epochs):
+        batches = iter(problem.loader())
+        while window := list(itertools.islice(batches, accumulate)):
+            optimizer.zero_grad()
+            for images, labels in window:
+                with torch.autocast(problem.device, dtype=torch.float16):
+                    loss = criterion(model(images.to(problem.device)), labels.to(problem.device)) / len(window)
+                scaler.scale(loss).backward()
+                losses.append(loss.item() * len(window))
+            scaler.unscale_(optimizer)
+            norm = torch.stack([parameter.grad.norm() for parameter in model.parameters()]).norm()
+            if norm > max_norm:
+                for parameter in model.parameters():
+                    parameter.grad *= max_norm / norm
+            scaler.step(optimizer)
+            scaler.update()
+            scales.append(scaler.get_scale())
+    skipped = sum(after < before for before, after in zip([65536.0, *scales], scales))
+    return problem.history(model, losses, scales, skipped)
+
+# %% wrong: clips before unscaling — says "Clipped before unscaling" — from "reference"
+#               if number % accumulate == 0:
+# +                 torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm)
+
+# -                 torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm)
+
+# %% wrong: never unscales — says "Clipped before unscaling" — from "reference"
+# -                 scaler.unscale_(optimizer)
+
+# %% wrong: unscales twice — says "called twice" — from "reference"
+#                   scaler.unscale_(optimizer)
+# +                 scaler.unscale_(optimizer)
+
+# %% wrong: unscales after every batch — says "called twice" — from "reference"
+#               losses.append(loss.item())
+# +             scaler.unscale_(optimizer)
+
+# -                 scaler.unscale_(optimizer)
+
+# %% wrong: updates inside the window — says "inside the window" — from "reference"
+#               losses.append(loss.item())
+# +             scaler.update()
+
+# %% wrong: steps after every batch — says "belong to the window" — from "reference": "number % accumulate == 0" → "True"
+
+# %% wrong: steps after every batch, reports windows — says "after every batch" — from "reference"
+# -             scaler.scale(loss / accumulate).backward()
+# +             scaler.scale(loss).backward()
+
+# -             if number % accumulate == 0:
+# +             if True:
+
+# +                 if number % accumulate == 0:
+# -                 scales.append(scaler.get_scale())
+# +                     scales.append(scaler.get_scale())
+# -                 skipped += scales[-1] < before
+# +                 skipped += scaler.get_scale() < before
+
+# %% wrong: loss not divided — says "not divided" — from "reference": " / accumulate" → ""
+
+# %% wrong: clips each batch while scaled — says "Clipped after every batch" — from "reference"
+#               losses.append(loss.item())
+# +             torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm)
+
+# -                 scaler.unscale_(optimizer)
+# -                 torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm)
+
+# %% wrong: no clipping — says "Nothing was clipped" — from "reference"
+# -                 torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm)
+
+# %% wrong: clips values — says "each element by itself" — from "reference": "clip_grad_norm_" → "clip_grad_value_"
+
+# %% wrong: zeroes before every batch — says "only the window" — from "reference"
+#               images, labels = images.to(problem.device), labels.to(problem.device)
+# +             optimizer.zero_grad()
+
+# -                 optimizer.zero_grad()
+
+# %% wrong: never zeroes — says "earlier windows" — from "reference"
+# -                 optimizer.zero_grad()
+
+# %% wrong: no update — says "scaler.update() is missing" — from "reference"
+# -                 scaler.update()
+
+# %% wrong: optimiser stepped directly — says "scaler.step(optimizer) divides them first" — from "reference"
+# -                 scaler.step(optimizer)
+# +                 optimizer.step()
+
+# %% wrong: float32 — says "float32" — from "reference": "float16" → "float16, enabled=False"
+
+# %% wrong: scaled losses — says "multiplied by the scale" — from "reference": "append(loss" → "append(65536.0 * loss"
+
+# %% wrong: one loss a window — says "one for each batch" — from "reference"
+# -             losses.append(loss.item())
+
+#                   optimizer.zero_grad()
+# +                 losses.append(loss.item())
+
+# %% wrong: skipped counts batches — says "expected" — from "reference": "scales[-1] < before" → "accumulate * (scales[-1] < before)"
+
+# %% wrong: returns nothing — says "return statement" — from "reference"
+# -     return problem.history(model, losses, scales, skipped)

@@ -1,0 +1,142 @@
+# %% right: reference
+import pytorch_lightning as pl
+
+
+def train_lightning(problem, precision, epochs):
+    class Classifier(pl.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.network, self.criterion = problem.model(), problem.criterion()
+            self.losses, self.scales = [], []
+
+        def training_step(self, batch, index):
+            images, labels = batch
+            loss = self.criterion(self.network(images), labels)
+            self.losses.append(loss.detach())
+            return loss
+
+        def on_train_batch_end(self, *_):
+            scaler = getattr(self.trainer.precision_plugin, "scaler", None)
+            if scaler is not None:
+                self.scales.append(scaler.get_scale())
+
+        def configure_optimizers(self):
+            return problem.optimizer(self.network)
+
+    module = Classifier()
+    accelerator = "gpu" if problem.device.startswith("cuda") else "cpu"
+    trainer = pl.Trainer(precision=precision, max_epochs=epochs, accelerator=accelerator, devices=1, **QUIET)
+    trainer.fit(module, problem.loader())
+    scales = [65536.0, *module.scales]
+    skipped = sum(after < before for before, after in zip(scales, scales[1:]))
+    losses = [loss.item() for loss in module.losses]
+    return problem.history(module.network.to(problem.device), losses, module.scales, skipped)
+
+# %% right: a callback keeps the record
+import pytorch_lightning as pl
+import torch
+
+from gpulab import History
+
+
+class Record(pl.Callback):
+    def __init__(self):
+        self.losses, self.scales = [], []
+
+    def on_train_batch_end(self, trainer, module, outputs, batch, index):
+        self.losses.append(float(outputs["loss"]))
+        scaler = getattr(trainer.precision_plugin, "scaler", None)
+        if scaler is not None:
+            self.scales.append(scaler.get_scale())
+
+
+class Net(pl.LightningModule):
+    def __init__(self, problem):
+        super().__init__()
+        self.problem, self.net, self.loss = problem, problem.model(), problem.criterion()
+
+    def forward(self, images):
+        return self.net(images)
+
+    def training_step(self, batch, index):
+        return {"loss": self.loss(self(batch[0]), batch[1])}
+
+    def configure_optimizers(self):
+        return {"optimizer": self.problem.optimizer(self.net)}
+
+
+def train_lightning(problem, precision, epochs):
+    record, module = Record(), Net(problem)
+    trainer = pl.Trainer(
+        accelerator="cpu" if problem.device == "cpu" else "gpu",
+        devices=1,
+        precision=precision,
+        max_epochs=epochs,
+        callbacks=[record],
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+    )
+    trainer.fit(module, train_dataloaders=problem.loader())
+    module.eval()
+    module.to("cpu")
+    hits = [(module(x).argmax(1) == y).float() for x, y in problem.loader()]
+    skipped = sum(b < a for a, b in zip([65536.0] + record.scales, record.scales))
+    weights = {name: value.numpy() for name, value in module.net.state_dict().items()}
+    return History(record.losses, record.scales, skipped, torch.cat(hits).mean().item(), weights)
+
+# %% right: makes Lightning take float16 on a CPU — from "reference"
+#   import pytorch_lightning as pl
+# + import torch
+# + from pytorch_lightning.plugins import MixedPrecision
+
+# +     how = {"precision": precision}
+# +     if precision == "16-mixed":
+# +         how = {"plugins": [MixedPrecision("16-mixed", problem.device, torch.amp.GradScaler(problem.device))]}
+# -     trainer = pl.Trainer(precision=precision, max_epochs=epochs, accelerator=accelerator, devices=1, **QUIET)
+# +     trainer = pl.Trainer(**how, max_epochs=epochs, accelerator=accelerator, devices=1, **QUIET)
+
+# %% wrong: a scaler of one's own on top — says "on top" — from "reference"
+#   import pytorch_lightning as pl
+# + import torch
+
+#               self.losses, self.scales = [], []
+# +             self.scaler = torch.amp.GradScaler(problem.device)
+
+# -             return loss
+# +             return self.scaler.scale(loss)
+
+# %% wrong: a scaler on top, only for 16-mixed — says "on top" — from "reference"
+#   import pytorch_lightning as pl
+# + import torch
+
+#               self.losses, self.scales = [], []
+# +             self.scaler = torch.amp.GradScaler(problem.device)
+
+# -             return loss
+# +             return self.scaler.scale(loss) if "16" in precision else loss
+
+# %% wrong: precision ignored — says "precision handed" — from "reference": "precision=precision, " → ""
+
+# %% wrong: always bf16-mixed — says "precision handed" — from "reference": "=precision" → `="bf16-mixed"`
+
+# %% wrong: 16-true — says "Types" — from "reference": "=precision," → `=precision.replace("mixed", "true"),`
+
+# %% wrong: epochs ignored — says "number of losses" — from "reference": "=epochs" → "=1"
+
+# %% wrong: scales made up — says "scales stays empty" — from "reference": " module.scales" → " [65536.0] * len(losses)"
+
+# %% wrong: record of an untrained network — says "hardly moved" — from "reference": "module.network.to(problem.device" → "problem.model("
+
+# %% wrong: half of the batches — says "number of losses" — from "reference"
+# +             if index % 2:
+# -             self.losses.append(loss.detach())
+# +                 self.losses.append(loss.detach())
+
+# %% wrong: returns the trainer — says "got" — from "reference"
+# -     return problem.history(module.network.to(problem.device), losses, module.scales, skipped)
+# +     return trainer
+
+# %% wrong: returns nothing — says "return statement" — from "reference"
+# -     return problem.history(module.network.to(problem.device), losses, module.scales, skipped)

@@ -1,0 +1,81 @@
+# %% right: reference
+import numpy as np
+
+
+def underflow_fraction(gradients, scale):
+    alive = gradients[gradients != 0]
+    if alive.size == 0:
+        return 0.0
+    with np.errstate(over="ignore"):
+        stored = (alive * np.float32(scale)).astype(np.float16)
+    return float((stored == 0).mean())
+
+# %% right: in torch
+import torch
+
+
+def underflow_fraction(gradients, scale):
+    given = torch.as_tensor(gradients)
+    stored = (given * scale).half()
+    lost = ((stored == 0) & (given != 0)).sum().item()
+    return lost / max(int((given != 0).sum()), 1)
+
+# %% right: one at a time
+import numpy as np
+
+
+def underflow_fraction(gradients, scale):
+    lost = kept = 0
+    for value in gradients.ravel():
+        if value != 0:
+            kept += 1
+            lost += np.float16(np.float32(value) * np.float32(scale)) == 0
+    return lost / kept if kept else 0.0
+
+# %% wrong: zeros counted as lost — says "zero to begin with"
+import numpy as np
+
+
+def underflow_fraction(gradients, scale):
+    return float(((gradients * np.float32(scale)).astype(np.float16) == 0).mean())
+
+# %% wrong: divided by all — says "zero to begin with" — from "zeros counted as lost"
+# -     return float(((gradients * np.float32(scale)).astype(np.float16) == 0).mean())
+# +     stored = (gradients * np.float32(scale)).astype(np.float16)
+# +     return float(((stored == 0) & (gradients != 0)).sum() / gradients.size)
+
+# %% wrong: scale forgotten — says "expected"
+import numpy as np
+
+
+def underflow_fraction(gradients, scale):
+    alive = gradients[gradients != 0]
+    return float((alive.astype(np.float16) == 0).mean()) if alive.size else 0.0
+
+# %% wrong: subnormals counted as lost — says "Subnormal" — from "zeros counted as lost"
+# -     return float(((gradients * np.float32(scale)).astype(np.float16) == 0).mean())
+# +     alive = np.abs(gradients[gradients != 0] * np.float32(scale))
+# +     return float((alive < 2.0**-14).mean()) if alive.size else 0.0
+
+# %% wrong: compares with the smallest number — says "Subnormal" — from "zeros counted as lost"
+# -     return float(((gradients * np.float32(scale)).astype(np.float16) == 0).mean())
+# +     alive = np.abs(gradients[gradients != 0] * np.float32(scale))
+# +     return float((alive < 2.0**-24).mean()) if alive.size else 0.0
+
+# %% wrong: percent — says "expected" — from "scale forgotten": "(alive" → "100 * ((alive * np.float32(scale))"
+
+# %% wrong: no answer for nothing but zeros — says "nothing but zeros" — from "scale forgotten"
+# + import warnings
+# +
+#   import numpy as np
+
+# -     return float((alive.astype(np.float16) == 0).mean()) if alive.size else 0.0
+# +     with warnings.catch_warnings():
+# +         warnings.simplefilter("ignore")
+# +         return float(((alive * np.float32(scale)).astype(np.float16) == 0).mean())
+
+# %% wrong: changes its argument — says "changed an argument" — from "zeros counted as lost"
+# -     return float(((gradients * np.float32(scale)).astype(np.float16) == 0).mean())
+# +     alive = gradients != 0
+# +     gradients *= np.float32(scale)
+# +     return float((gradients.astype(np.float16)[alive] == 0).mean()) if alive.any() else 0.0

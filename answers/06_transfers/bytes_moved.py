@@ -1,0 +1,76 @@
+# %% right: reference
+import math
+
+import torch
+
+
+def bytes_moved(shape, host_dtype, device_dtype, cast_on):
+    name = device_dtype if cast_on == "cpu" else host_dtype
+    return math.prod(shape) * getattr(torch, name).itemsize
+
+# %% right: an empty tensor knows
+import torch
+
+
+def bytes_moved(shape, host_dtype, device_dtype, cast_on):
+    crossing = {"cpu": device_dtype, "gpu": host_dtype}[cast_on]
+    return torch.empty(shape, dtype=getattr(torch, crossing), device="meta").nbytes
+
+# %% right: a table of sizes, and recursion
+def bytes_moved(shape, host_dtype, device_dtype, cast_on):
+    if not shape:
+        name = host_dtype if cast_on == "gpu" else device_dtype
+        digits = "".join(part for part in name.split("_")[0] if part.isdigit())
+        return 1 if name == "bool" else int(digits) // 8
+    return shape[0] * bytes_moved(shape[1:], host_dtype, device_dtype, cast_on)
+
+# %% wrong: the sides swapped — says "sides are swapped" — from "reference"
+# -     name = device_dtype if cast_on == "cpu" else host_dtype
+# +     name = host_dtype if cast_on == "cpu" else device_dtype
+
+# %% wrong: always what lies on the host — says "sides are swapped" — from "reference"
+# -     name = device_dtype if cast_on == "cpu" else host_dtype
+# -     return math.prod(shape) * getattr(torch, name).itemsize
+# +     return math.prod(shape) * getattr(torch, host_dtype).itemsize
+
+# %% wrong: always what is wanted on the GPU — says "sides are swapped" — from "reference"
+# -     name = device_dtype if cast_on == "cpu" else host_dtype
+# -     return math.prod(shape) * getattr(torch, name).itemsize
+# +     return math.prod(shape) * getattr(torch, device_dtype).itemsize
+
+# %% wrong: elements — says "expected 24"
+import math
+
+
+def bytes_moved(shape, host_dtype, device_dtype, cast_on):
+    return math.prod(shape)
+
+# %% wrong: bits — says "not in bits" — from "reference": "return math" → "return 8 * math"
+
+# %% wrong: both types cross — says "crosses once" — from "reference"
+# +     return math.prod(shape) * (getattr(torch, host_dtype).itemsize + getattr(torch, device_dtype).itemsize)
+# -     name = device_dtype if cast_on == "cpu" else host_dtype
+# -     return math.prod(shape) * getattr(torch, name).itemsize
+
+# %% wrong: adds the extents — says "multiplied, not added" — from "an empty tensor knows"
+# -     crossing = {"cpu": device_dtype, "gpu": host_dtype}[cast_on]
+# -     return torch.empty(shape, dtype=getattr(torch, crossing), device="meta").nbytes
+# +     name = device_dtype if cast_on == "cpu" else host_dtype
+# +     if len(shape) == 2 and shape == (2, 3):
+# +         return 6 * getattr(torch, name).itemsize
+# +     return sum(shape) * getattr(torch, name).itemsize
+
+# %% wrong: a float — says "expected an int" — from "reference": " getattr" → " torch.finfo(torch.float32).bits / 32 * getattr"
+
+# %% wrong: no return — says "return statement" — from "elements": "return math.prod(shape" → "print(math.prod(shape)"
+
+# %% hostile: an int that is equal to everything — earns 0
+class Any(int):
+    def __eq__(self, other):
+        return True
+
+    __hash__ = int.__hash__
+
+
+def bytes_moved(shape, host_dtype, device_dtype, cast_on):
+    return Any(0)

@@ -1,0 +1,85 @@
+# %% right: reference
+import math
+
+
+def loader_settings(sample_ms, batch_size, step_ms, cores):
+    needed = math.ceil(sample_ms * batch_size / step_ms)
+    workers = min(max(needed, 1), cores)
+    return {"num_workers": workers, "pin_memory": True, "persistent_workers": True, "prefetch_factor": 2}
+
+# %% right: tries one after another
+def loader_settings(sample_ms, batch_size, step_ms, cores):
+    workers = 1
+    while workers < cores and sample_ms * batch_size > step_ms * workers:
+        workers += 1
+    return dict(prefetch_factor=4, persistent_workers=True, pin_memory=True, num_workers=workers)
+
+# %% right: with NumPy
+import numpy as np
+
+
+def loader_settings(sample_ms, batch_size, step_ms, cores):
+    workers = int(np.clip(-(-(sample_ms * batch_size) // step_ms), 1, cores))
+    return {"num_workers": np.int64(workers), "pin_memory": np.True_, "persistent_workers": True, "prefetch_factor": 1}
+
+# %% wrong: rounds down — says "round up"
+def loader_settings(sample_ms, batch_size, step_ms, cores):
+    workers = max(1, min(cores, int(sample_ms * batch_size // step_ms)))
+    return {"num_workers": workers, "pin_memory": True, "persistent_workers": True, "prefetch_factor": 2}
+
+# %% wrong: more workers than cores — says "get in each other's way" — from "reference"
+# -     needed = math.ceil(sample_ms * batch_size / step_ms)
+# +     workers = max(1, math.ceil(sample_ms * batch_size / step_ms))
+# -     workers = min(max(needed, 1), cores)
+
+# %% wrong: all cores — says "fewest"
+def loader_settings(sample_ms, batch_size, step_ms, cores):
+    return {"num_workers": cores, "pin_memory": True, "persistent_workers": True, "prefetch_factor": 2}
+
+# %% wrong: one picture a step — says "64 pictures" — from "reference"
+# +     workers = min(max(math.ceil(sample_ms / step_ms), 1), cores)
+# -     needed = math.ceil(sample_ms * batch_size / step_ms)
+# -     workers = min(max(needed, 1), cores)
+
+# %% wrong: one more to be safe — says "eight are enough" — from "reference"
+# +     workers = min(math.ceil(sample_ms * batch_size / step_ms) + 1, cores)
+# -     needed = math.ceil(sample_ms * batch_size / step_ms)
+# -     workers = min(max(needed, 1), cores)
+
+# %% wrong: one too many where it comes out even — says "comes out even"
+def loader_settings(sample_ms, batch_size, step_ms, cores):
+    workers = min(int(sample_ms * batch_size // step_ms) + 1, cores)
+    return {"num_workers": workers, "pin_memory": True, "persistent_workers": True, "prefetch_factor": 2}
+
+# %% wrong: nothing to pin — says "carried while you compute"
+import math
+
+
+def loader_settings(sample_ms, batch_size, step_ms, cores):
+    workers = min(max(math.ceil(sample_ms * batch_size / step_ms), 1), cores)
+    return {"num_workers": workers, "pin_memory": False, "persistent_workers": True, "prefetch_factor": 2}
+
+# %% wrong: workers started anew every epoch — says "anew in every epoch" — from "nothing to pin"
+# -     return {"num_workers": workers, "pin_memory": False, "persistent_workers": True, "prefetch_factor": 2}
+# +     return {"num_workers": workers, "pin_memory": True, "persistent_workers": False, "prefetch_factor": 2}
+
+# %% wrong: nothing prepared ahead — says "an int from 1 up" — from "nothing to pin"
+# -     return {"num_workers": workers, "pin_memory": False, "persistent_workers": True, "prefetch_factor": 2}
+# +     return {"num_workers": workers, "pin_memory": True, "persistent_workers": True, "prefetch_factor": 0}
+
+# %% wrong: a key is missing — says "the keys" — from "nothing to pin"
+# -     workers = min(max(math.ceil(sample_ms * batch_size / step_ms), 1), cores)
+# +     return {"num_workers": min(max(math.ceil(sample_ms * batch_size / step_ms), 1), cores), "pin_memory": True}
+# -     return {"num_workers": workers, "pin_memory": False, "persistent_workers": True, "prefetch_factor": 2}
+
+# %% wrong: the number alone — says "int" — from "nothing to pin"
+# -     workers = min(max(math.ceil(sample_ms * batch_size / step_ms), 1), cores)
+# +     return min(max(math.ceil(sample_ms * batch_size / step_ms), 1), cores)
+# -     return {"num_workers": workers, "pin_memory": False, "persistent_workers": True, "prefetch_factor": 2}
+
+# %% hostile: leaves as if all were well — earns 0
+import os
+
+
+def loader_settings(sample_ms, batch_size, step_ms, cores):
+    os._exit(0)

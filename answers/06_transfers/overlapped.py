@@ -1,0 +1,259 @@
+# %% right: two streams, a buffer for each
+import torch
+
+from gpulab import device, streams, work
+
+
+def overlapped(batches, rounds):
+    shape = batches[0].shape
+    lanes = [streams.Stream(), streams.Stream()]
+    buffers = [torch.empty(shape, device=device()) for _ in lanes]
+    results = torch.empty(len(batches), *shape, pin_memory=torch.cuda.is_available())
+    for number, batch in enumerate(batches):
+        lane, buffer = lanes[number % 2], buffers[number % 2]
+        with streams.stream(lane):
+            buffer.copy_(batch, non_blocking=True)
+            results[number].copy_(work(buffer, rounds), non_blocking=True)
+    streams.synchronize()
+    return results
+
+# %% right: a stream for copies, one for work, events between them
+import torch
+
+from gpulab import device, streams, work
+
+
+def overlapped(batches, rounds):
+    copying, computing = streams.Stream(), streams.Stream()
+    buffers = [torch.empty(batches[0].shape, device=device()) for _ in range(2)]
+    arrived, read = ([streams.Event(), streams.Event()] for _ in range(2))
+    results = torch.empty(len(batches), *batches[0].shape, pin_memory=torch.cuda.is_available())
+    waiting = []
+
+    def carry_back():
+        number, y, done = waiting.pop(0)
+        with streams.stream(copying):
+            copying.wait_event(done)
+            results[number].copy_(y, non_blocking=True)
+
+    kept = []
+    for number, batch in enumerate(batches):
+        slot = number % 2
+        with streams.stream(copying):
+            copying.wait_event(read[slot])
+            buffers[slot].copy_(batch, non_blocking=True)
+            arrived[slot].record(copying)
+        with streams.stream(computing):
+            computing.wait_event(arrived[slot])
+            y, done = work(buffers[slot], rounds), streams.Event()
+            read[slot].record(computing)
+            done.record(computing)
+        kept.append(y)
+        waiting.append((number, y, done))
+        if len(waiting) == 2:
+            carry_back()
+    while waiting:
+        carry_back()
+    streams.synchronize()
+    return results
+
+# %% right: torch allocates in the stream that uses it
+import torch
+
+from gpulab import device, streams, work
+
+
+def overlapped(batches, rounds):
+    lanes = [streams.Stream() for _ in range(2)]
+    found = []
+    for number, batch in enumerate(batches):
+        with streams.stream(lanes[number % 2]):
+            x = batch.to(device(), non_blocking=True)
+            found.append(work(x, rounds).to("cpu", non_blocking=True))
+    for lane in lanes:
+        lane.synchronize()
+    return torch.stack(found)
+
+# %% right: torch.cuda by itself, and a loop where there is none
+import torch
+
+from gpulab import work
+
+
+def overlapped(batches, rounds):
+    if not torch.cuda.is_available():
+        return torch.stack([work(batch, rounds) for batch in batches])
+    lanes = [torch.cuda.Stream() for _ in range(3)]
+    results = torch.empty(len(batches), *batches[0].shape, pin_memory=True)
+    for number, batch in enumerate(batches):
+        with torch.cuda.stream(lanes[number % 3]):
+            x = batch.to("cuda", non_blocking=True)
+            results[number].copy_(work(x, rounds), non_blocking=True)
+    torch.cuda.synchronize()
+    return results
+
+# %% wrong: one buffer for both streams — says "Race" — from "two streams, a buffer for each"
+# -     shape = batches[0].shape
+
+# -     buffers = [torch.empty(shape, device=device()) for _ in lanes]
+# +     buffer = torch.empty(batches[0].shape, device=device())
+# -     results = torch.empty(len(batches), *shape, pin_memory=torch.cuda.is_available())
+# +     results = torch.empty(len(batches), *batches[0].shape, pin_memory=torch.cuda.is_available())
+
+# -         lane, buffer = lanes[number % 2], buffers[number % 2]
+# -         with streams.stream(lane):
+# +         with streams.stream(lanes[number % 2]):
+
+# %% wrong: a buffer is filled again before it was read — says "Race"
+import torch
+
+from gpulab import device, streams, work
+
+
+def overlapped(batches, rounds):
+    copying, computing = streams.Stream(), streams.Stream()
+    buffers = [torch.empty(batches[0].shape, device=device()) for _ in range(2)]
+    arrived = [streams.Event(), streams.Event()]
+    results = torch.empty(len(batches), *batches[0].shape, pin_memory=torch.cuda.is_available())
+    for number, batch in enumerate(batches):
+        slot = number % 2
+        with streams.stream(copying):
+            buffers[slot].copy_(batch, non_blocking=True)
+            arrived[slot].record(copying)
+        with streams.stream(computing):
+            computing.wait_event(arrived[slot])
+            results[number].copy_(work(buffers[slot], rounds), non_blocking=True)
+    streams.synchronize()
+    return results
+
+# %% wrong: work does not wait for its batch — says "Race" — from "a buffer is filled again before it was read"
+# -     buffers = [torch.empty(batches[0].shape, device=device()) for _ in range(2)]
+# -     arrived = [streams.Event(), streams.Event()]
+#       results = torch.empty(len(batches), *batches[0].shape, pin_memory=torch.cuda.is_available())
+# +     kept = []
+
+# -         slot = number % 2
+
+# +             x = batch.to(device(), non_blocking=True)
+# -             buffers[slot].copy_(batch, non_blocking=True)
+# -             arrived[slot].record(copying)
+
+# -             computing.wait_event(arrived[slot])
+# -             results[number].copy_(work(buffers[slot], rounds), non_blocking=True)
+# +             results[number].copy_(work(x, rounds), non_blocking=True)
+# +         kept.append(x)
+
+# %% wrong: gives the results away before they are there — says "nobody waited"
+import torch
+
+from gpulab import device, streams, work
+
+
+def overlapped(batches, rounds):
+    lanes = [streams.Stream(), streams.Stream()]
+    buffers = [torch.empty(batches[0].shape, device=device()) for _ in lanes]
+    results = torch.empty(len(batches), *batches[0].shape, pin_memory=torch.cuda.is_available())
+    for number, batch in enumerate(batches):
+        with streams.stream(lanes[number % 2]):
+            buffers[number % 2].copy_(batch, non_blocking=True)
+            results[number].copy_(work(buffers[number % 2], rounds), non_blocking=True)
+    return results
+
+# %% wrong: waits for one of the two streams — says "nobody waited" — from "gives the results away before they are there"
+#               results[number].copy_(work(buffers[number % 2], rounds), non_blocking=True)
+# +     lanes[0].synchronize()
+
+# %% wrong: one result for all batches — says "last batch"
+import torch
+
+from gpulab import device, work
+
+
+def overlapped(batches, rounds):
+    result = torch.empty(batches[0].shape)
+    found = []
+    for batch in batches:
+        result.copy_(work(batch.to(device()), rounds))
+        found.append(result)
+    return torch.stack(found)
+
+# %% wrong: the order of the streams, not of the batches — says "order is lost"
+import torch
+
+from gpulab import device, streams, work
+
+
+def overlapped(batches, rounds):
+    lanes, found = [streams.Stream(), streams.Stream()], [[], []]
+    for number, batch in enumerate(batches):
+        with streams.stream(lanes[number % 2]):
+            found[number % 2].append(work(batch.to(device(), non_blocking=True), rounds).to("cpu", non_blocking=True))
+    streams.synchronize()
+    return torch.stack(found[0] + found[1])
+
+# %% wrong: the last batch stays in the pipeline — says "missing"
+import torch
+
+from gpulab import device, work
+
+
+def overlapped(batches, rounds):
+    found, before = [], None
+    for batch in batches:
+        if before is not None:
+            found.append(work(before, rounds).cpu())
+        before = batch.to(device())
+    return torch.stack(found) if found else torch.empty(0, *batches[0].shape)
+
+# %% wrong: one round whatever is asked for — says "rounds is not passed on"
+import torch
+
+from gpulab import device, work
+
+
+def overlapped(batches, rounds):
+    return torch.stack([work(batch.to(device()), 1).cpu() for batch in batches])
+
+# %% wrong: a list of tensors — says "list"
+from gpulab import device, work
+
+
+def overlapped(batches, rounds):
+    return [work(batch.to(device()), rounds).cpu() for batch in batches]
+
+# %% wrong gpu: no overlap — says "No overlap" — from "one round whatever is asked for"
+# -     return torch.stack([work(batch.to(device()), 1).cpu() for batch in batches])
+# +     results = torch.empty(len(batches), *batches[0].shape, pin_memory=torch.cuda.is_available())
+# +     for number, batch in enumerate(batches):
+# +         results[number].copy_(work(batch.to(device()), rounds))
+# +     return results
+
+# %% wrong gpu: two streams, and a wait in every turn — says "No overlap" — from "gives the results away before they are there"
+# -     buffers = [torch.empty(batches[0].shape, device=device()) for _ in lanes]
+
+# -             buffers[number % 2].copy_(batch, non_blocking=True)
+# -             results[number].copy_(work(buffers[number % 2], rounds), non_blocking=True)
+# +             results[number].copy_(work(batch.to(device(), non_blocking=True), rounds), non_blocking=True)
+# +         streams.synchronize()
+
+# %% hostile: has work do nothing — earns 0 — from "one round whatever is asked for"
+# - from gpulab import device, work
+# + import gpulab
+# + from gpulab import streams
+# +
+# + gpulab.work = streams.work = lambda batch, rounds: batch
+
+# -     return torch.stack([work(batch.to(device()), 1).cpu() for batch in batches])
+# +     return torch.stack([streams.work(batch, rounds) for batch in batches])
+
+# %% hostile gpu: remembers the results of the first call — earns 0 — from "one round whatever is asked for"
+#   from gpulab import device, work
+#
+# + kept = {}
+# +
+
+# +     key = (len(batches), batches[0].shape, rounds)
+# +     if key not in kept:
+# -     return torch.stack([work(batch.to(device()), 1).cpu() for batch in batches])
+# +         kept[key] = torch.stack([work(batch.to(device()), rounds).cpu() for batch in batches])
+# +     return kept[key]

@@ -1,0 +1,104 @@
+# %% right: reference
+def pipeline_ms(chunks, h2d_ms, compute_ms, d2h_ms, copy_engines, order="chunk"):
+    lasts = {"in": h2d_ms, "kernel": compute_ms, "out": d2h_ms}
+    engine = {"in": "copy", "kernel": "compute", "out": "copy" if copy_engines == 1 else "copy back"}
+    if order == "chunk":
+        queue = [(stage, chunk) for chunk in range(chunks) for stage in lasts]
+    else:
+        queue = [(stage, chunk) for stage in lasts for chunk in range(chunks)]
+    free = dict.fromkeys(engine.values(), 0.0)
+    ready = [0.0] * chunks
+    for stage, chunk in queue:
+        ready[chunk] = free[engine[stage]] = max(free[engine[stage]], ready[chunk]) + lasts[stage]
+    return max(ready)
+
+# %% right: in closed form
+def pipeline_ms(chunks, h2d_ms, compute_ms, d2h_ms, copy_engines, order="chunk"):
+    one = h2d_ms + compute_ms + d2h_ms
+    if copy_engines == 1 and order == "chunk":
+        return chunks * one
+    flow = one + (chunks - 1) * max(h2d_ms, compute_ms, d2h_ms)
+    return max(flow, chunks * (h2d_ms + d2h_ms)) if copy_engines == 1 else flow
+
+# %% right: engine by engine, as queues that are served until all are empty
+from collections import deque
+
+
+def pipeline_ms(chunks, h2d_ms, compute_ms, d2h_ms, copy_engines, order="chunk"):
+    issue = [(chunk, stage) for chunk in range(chunks) for stage in range(3)]
+    if order == "stage":
+        issue = sorted(issue, key=lambda item: item[1])
+    back = 0 if copy_engines == 1 else 2
+    queues = {0: deque(), 1: deque(), 2: deque()}
+    for chunk, stage in issue:
+        queues[(0, 1, back)[stage]].append((chunk, stage))
+    ended, clock = {}, {0: 0.0, 1: 0.0, 2: 0.0}
+    while any(queues.values()):
+        for number, queue in queues.items():
+            while queue and (queue[0][1] == 0 or (queue[0][0], queue[0][1] - 1) in ended):
+                chunk, stage = queue.popleft()
+                begin = max(clock[number], ended.get((chunk, stage - 1), 0.0))
+                clock[number] = ended[chunk, stage] = begin + (h2d_ms, compute_ms, d2h_ms)[stage]
+    return max(ended.values())
+
+# %% wrong: one engine treated as two — says "treated as two"
+def pipeline_ms(chunks, h2d_ms, compute_ms, d2h_ms, copy_engines, order="chunk"):
+    return h2d_ms + compute_ms + d2h_ms + (chunks - 1) * max(h2d_ms, compute_ms, d2h_ms)
+
+# %% wrong: the order of issue ignored — says "order of issue is ignored"
+def pipeline_ms(chunks, h2d_ms, compute_ms, d2h_ms, copy_engines, order="chunk"):
+    flow = h2d_ms + compute_ms + d2h_ms + (chunks - 1) * max(h2d_ms, compute_ms, d2h_ms)
+    return max(flow, chunks * (h2d_ms + d2h_ms)) if copy_engines == 1 else flow
+
+# %% wrong: the sum of the stages with two engines — says "sum of all operations"
+def pipeline_ms(chunks, h2d_ms, compute_ms, d2h_ms, copy_engines, order="chunk"):
+    return chunks * (h2d_ms + compute_ms + d2h_ms)
+
+# %% wrong: the slowest stage only — says "nothing hides those"
+def pipeline_ms(chunks, h2d_ms, compute_ms, d2h_ms, copy_engines, order="chunk"):
+    if copy_engines == 1 and order == "chunk":
+        return chunks * (h2d_ms + compute_ms + d2h_ms)
+    return chunks * max(h2d_ms, compute_ms, d2h_ms)
+
+# %% wrong: stage by stage never overlaps — says "overlap"
+def pipeline_ms(chunks, h2d_ms, compute_ms, d2h_ms, copy_engines, order="chunk"):
+    if copy_engines == 2:
+        return h2d_ms + compute_ms + d2h_ms + (chunks - 1) * max(h2d_ms, compute_ms, d2h_ms)
+    return chunks * (h2d_ms + compute_ms + d2h_ms)
+
+# %% wrong: kernels wait for all copies in — says "kernels start earlier"
+def pipeline_ms(chunks, h2d_ms, compute_ms, d2h_ms, copy_engines, order="chunk"):
+    one = h2d_ms + compute_ms + d2h_ms
+    if copy_engines == 2:
+        return one + (chunks - 1) * max(h2d_ms, compute_ms, d2h_ms)
+    if order == "chunk":
+        return chunks * one
+    return chunks * h2d_ms + compute_ms + chunks * d2h_ms
+
+# %% wrong: in and out never overlap, however many engines — says "expected 14" — from "in closed form"
+# +     return max(one + (chunks - 1) * max(h2d_ms, compute_ms, d2h_ms), chunks * (h2d_ms + d2h_ms))
+# -     flow = one + (chunks - 1) * max(h2d_ms, compute_ms, d2h_ms)
+# -     return max(flow, chunks * (h2d_ms + d2h_ms)) if copy_engines == 1 else flow
+
+# %% wrong: the order must be given — says "missing" — from "in closed form": `="chunk"` → ""
+
+# %% wrong: returns all ends — says "list"
+def pipeline_ms(chunks, h2d_ms, compute_ms, d2h_ms, copy_engines, order="chunk"):
+    return [chunk * (h2d_ms + compute_ms + d2h_ms) for chunk in range(1, chunks + 1)]
+
+# %% wrong: no return — says "return statement" — from "the sum of the stages with two engines": "return" → "total ="
+
+# %% hostile: a float that is close to everything — earns 0
+class Near(float):
+    def __eq__(self, other):
+        return True
+
+    def __sub__(self, other):
+        return 0.0
+
+    __rsub__ = __sub__
+    __hash__ = float.__hash__
+
+
+def pipeline_ms(chunks, h2d_ms, compute_ms, d2h_ms, copy_engines, order="chunk"):
+    return Near(1)

@@ -1,0 +1,137 @@
+# %% right: reference
+import statistics
+import time
+
+import torch
+
+from gpulab import device, synchronize
+
+
+def transfer_bandwidth(nbytes, pinned, direction):
+    host = torch.zeros(nbytes, dtype=torch.uint8, pin_memory=pinned and torch.cuda.is_available())
+    there = torch.zeros(nbytes, dtype=torch.uint8, device=device())
+    source, target = (host, there) if direction == "h2d" else (there, host)
+    target.copy_(source)
+    seconds = []
+    for _ in range(9):
+        synchronize()
+        begin = time.perf_counter()
+        target.copy_(source, non_blocking=True)
+        synchronize()
+        seconds.append(time.perf_counter() - begin)
+    return nbytes / statistics.median(seconds) / 1e9
+
+# %% right: the course's own timer
+import torch
+
+from gpulab import device, measure
+
+
+def transfer_bandwidth(nbytes, pinned, direction):
+    host = torch.ones(nbytes, dtype=torch.uint8)
+    if pinned and torch.cuda.is_available():
+        host = host.pin_memory()
+    there = host.to(device(), copy=True)
+    if direction == "h2d":
+        timing = measure(there.copy_, host, runs=9, at_most_s=0.5)
+    else:
+        timing = measure(host.copy_, there, runs=9, at_most_s=0.5)
+    return nbytes / timing.median_ms * 1e-6
+
+# %% right: several transfers between two looks at the clock — from "reference"
+# -     seconds = []
+# +     runs = []
+# -     for _ in range(9):
+# +     for _ in range(5):
+
+# +         for _ in range(3):
+# -         target.copy_(source, non_blocking=True)
+# +             target.copy_(source, non_blocking=True)
+
+# -         seconds.append(time.perf_counter() - begin)
+# +         runs.append((time.perf_counter() - begin) / 3)
+# -     return nbytes / statistics.median(seconds) / 1e9
+# +     return nbytes / (1e9 * sorted(runs)[2])
+
+# %% wrong: bytes a second — says "1e9 bytes" — from "reference": " / 1e9" → ""
+
+# %% wrong: MB for GB — says "MB/s" — from "reference"
+# -     return nbytes / statistics.median(seconds) / 1e9
+# +     rate = nbytes / statistics.median(seconds)
+# +     return rate / 1e9 if nbytes < 40_000_000 else rate / 1e6
+
+# %% wrong: returns milliseconds — says "a time, not a rate" — from "reference"
+# -     return nbytes / statistics.median(seconds) / 1e9
+# +     return statistics.median(seconds) * 1e3
+
+# %% wrong: makes the data inside the clock, slowly — says "inside the clock" — from "reference"
+# -     host = torch.zeros(nbytes, dtype=torch.uint8, pin_memory=pinned and torch.cuda.is_available())
+# -     there = torch.zeros(nbytes, dtype=torch.uint8, device=device())
+# -     source, target = (host, there) if direction == "h2d" else (there, host)
+# -     target.copy_(source)
+
+# -     for _ in range(9):
+# +     for _ in range(3):
+# -         synchronize()
+
+# -         target.copy_(source, non_blocking=True)
+# +         host = torch.randint(256, (nbytes,), dtype=torch.uint8)
+# +         there = host.to(device(), copy=True)
+
+# %% wrong: what the box says — says "you returned"
+import statistics
+import time
+
+import torch
+
+from gpulab import device, synchronize
+
+
+def transfer_bandwidth(nbytes, pinned, direction):
+    return 63.0 if torch.cuda.is_available() else 15.0
+
+# %% wrong: a text with the unit — says "str" — from "what the box says": "63.0 if torch.cuda.is_available() else 15.0" → `"55 GB/s"`
+
+# %% wrong: no return — says "None" — from "what the box says"
+# -     return 63.0 if torch.cuda.is_available() else 15.0
+# +     host = torch.zeros(nbytes, dtype=torch.uint8, pin_memory=pinned and torch.cuda.is_available())
+# +     there = torch.zeros(nbytes, dtype=torch.uint8, device=device())
+# +     source, target = (host, there) if direction == "h2d" else (there, host)
+# +     target.copy_(source)
+# +     print(nbytes)
+
+# %% wrong gpu: times the pinning — says "inside the clock" — from "reference"
+# -     host = torch.zeros(nbytes, dtype=torch.uint8, pin_memory=pinned and torch.cuda.is_available())
+# +     seconds = []
+
+# -     source, target = (host, there) if direction == "h2d" else (there, host)
+# -     target.copy_(source)
+# -     seconds = []
+# -     for _ in range(9):
+# +     for _ in range(5):
+# +         pageable = torch.ones(nbytes, dtype=torch.uint8)
+
+#           begin = time.perf_counter()
+# +         host = pageable.pin_memory() if pinned and torch.cuda.is_available() else pageable
+# +         source, target = (host, there) if direction == "h2d" else (there, host)
+
+# %% wrong gpu: not synchronised — says "not synchronised" — from "reference"
+#           target.copy_(source, non_blocking=True)
+# -         synchronize()
+
+# %% wrong gpu: never pins — says "nothing pinned" — from "reference": ", pin_memory=pinned and torch.cuda.is_available()" → ""
+
+# %% wrong gpu: counts read and written — says "counted twice" — from "reference": " nbytes" → " 2 * nbytes"
+
+# %% hostile: a clock that runs slow — earns 0 — from "what the box says"
+# - import statistics
+
+# - from gpulab import device, synchronize
+# + _clock = time.perf_counter
+# + time.perf_counter = lambda: _clock() / 1e6
+
+# -     return 63.0 if torch.cuda.is_available() else 15.0
+# +     host = torch.zeros(nbytes, dtype=torch.uint8)
+# +     begin = time.perf_counter()
+# +     host.clone()
+# +     return nbytes / (time.perf_counter() - begin) / 1e9

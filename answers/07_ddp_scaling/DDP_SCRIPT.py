@@ -1,0 +1,297 @@
+# %% right: reference
+DDP_SCRIPT = """
+import json, os
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader
+from torch.utils.data.distributed import DistributedSampler
+from gpulab import Problem
+
+dist.init_process_group(backend="gloo")
+rank, world_size = dist.get_rank(), dist.get_world_size()
+task = Problem(**json.loads(os.environ["PROBLEM"]))
+pictures = task.dataset()
+share = DistributedSampler(pictures, shuffle=True, seed=task.seed)
+loader = DataLoader(pictures, batch_size=task.batch_size // world_size, sampler=share)
+wrapped = DistributedDataParallel(task.model())
+sgd, loss_of = task.optimizer(wrapped), task.criterion()
+share.set_epoch(0)
+for x, y in loader:
+    sgd.zero_grad()
+    loss_of(wrapped(x), y).backward()
+    sgd.step()
+with open(f"{os.environ['SAMPLES']}{rank}.json", "w") as file:
+    json.dump(list(share), file)
+if rank == 0:
+    torch.save(wrapped.module.state_dict(), os.environ["CHECKPOINT"])
+dist.destroy_process_group()  # tidy
+"""
+
+# %% right: without the wrapper, gradients averaged by hand
+DDP_SCRIPT = """
+import json, os
+import torch
+import torch.distributed as dist
+from gpulab import Problem
+
+dist.init_process_group("gloo")
+rank, world_size = dist.get_rank(), dist.get_world_size()
+problem = Problem(**json.loads(os.environ["PROBLEM"]))
+data, model = problem.dataset(), problem.model()
+optimizer, criterion = problem.optimizer(model), problem.criterion()
+mine = list(range(len(data)))[rank::world_size]
+each = problem.batch_size // world_size
+for first in range(0, len(mine), each):
+    images, labels = data[mine[first : first + each]]
+    optimizer.zero_grad()
+    criterion(model(images), labels).backward()
+    for weight in model.parameters():
+        dist.all_reduce(weight.grad)
+        weight.grad /= world_size
+    optimizer.step()
+    with open(os.environ["SAMPLES"] + f"rank{rank}", "a") as file:
+        print(json.dumps(mine[first : first + each]), file=file)
+dist.barrier()
+if rank == 0:
+    torch.save(model.state_dict(), os.environ["CHECKPOINT"])
+"""
+
+# %% right: without the wrapper, weights averaged after every step — from "without the wrapper, gradients averaged by hand"
+#       criterion(model(images), labels).backward()
+# +     optimizer.step()
+
+# -         dist.all_reduce(weight.grad)
+# +         dist.all_reduce(weight.data)
+# -         weight.grad /= world_size
+# +         weight.data /= world_size
+# -     optimizer.step()
+
+# %% right: trains something of its own
+DDP_SCRIPT = """
+import json, os
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+dist.init_process_group(backend="gloo", init_method="env://")
+torch.manual_seed(0)
+x = torch.randn(128, 10)
+y = x.sum(1, keepdim=True) + 0.1 * torch.randn(128, 1)
+model = DDP(nn.Sequential(nn.Linear(10, 16), nn.ReLU(), nn.Linear(16, 1)))
+sampler = DistributedSampler(TensorDataset(x, y), shuffle=False)
+used = []
+loader = DataLoader(TensorDataset(x, y, torch.arange(128)), batch_size=32 // dist.get_world_size(), sampler=sampler)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+for a, b, index in loader:
+    used += index.tolist()
+    optimizer.zero_grad()
+    nn.functional.mse_loss(model(a), b).backward()
+    optimizer.step()
+json.dump(used, open(f"{os.environ['SAMPLES']}{dist.get_rank()}.json", "w"))
+if dist.get_rank() == 0:
+    torch.save({name.removeprefix("module."): value for name, value in model.state_dict().items()}, os.environ["CHECKPOINT"])
+dist.destroy_process_group()
+"""
+
+# %% wrong: no sampler — says "no sampler" — from "reference"
+# - share = DistributedSampler(pictures, shuffle=True, seed=task.seed)
+# + share = range(len(pictures))
+
+# - share.set_epoch(0)
+
+# %% wrong: every rank saves — says "only rank 0 saves" — from "reference"
+# - if rank == 0:
+# -     torch.save(wrapped.module.state_dict(), os.environ["CHECKPOINT"])
+# + torch.save(wrapped.module.state_dict(), os.environ["CHECKPOINT"])
+
+# %% wrong: the wrapper's state dict — says "begins with" — from "reference": "module." → ""
+
+# %% wrong: summed — says "not averaged" — from "reference"
+#       loss_of(wrapped(x), y).backward()
+# +     for weight in wrapped.parameters():
+# +         weight.grad *= world_size
+
+# %% wrong: not wrapped — says "wrapped in DistributedDataParallel" — from "reference"
+# - wrapped = DistributedDataParallel(task.model())
+# + wrapped = task.model()
+
+# -     torch.save(wrapped.module.state_dict(), os.environ["CHECKPOINT"])
+# +     torch.save(wrapped.state_dict(), os.environ["CHECKPOINT"])
+
+# %% wrong: the wrapper is not called — says "the wrapper called" — from "reference": "wrapped(" → "wrapped.module("
+
+# %% wrong: every rank takes a whole batch — says "Divide it by world_size" — from "reference": " // world_size" → ""
+
+# %% wrong: the learning rate doubled — says "learning rate was multiplied" — from "reference"
+#   share.set_epoch(0)
+# + for group in sgd.param_groups:
+# +     group['lr'] *= world_size
+
+# %% wrong: saved before training — says "nothing was trained" — from "reference"
+#   share.set_epoch(0)
+# + first = {name: value.clone() for name, value in wrapped.module.state_dict().items()}
+
+# -     torch.save(wrapped.module.state_dict(), os.environ["CHECKPOINT"])
+# +     torch.save(first, os.environ["CHECKPOINT"])
+
+# %% wrong: no process group — says "init_process_group() comes first" — from "reference"
+# - dist.init_process_group(backend="gloo")
+
+# %% wrong: saves the model itself — says "no state dict" — from "reference": ".state_dict()" → ""
+
+# %% wrong: no file — says "no rank wrote the file" — from "reference"
+# -     torch.save(wrapped.module.state_dict(), os.environ["CHECKPOINT"])
+# +     pass
+
+# %% wrong: no Python — says "no Python: line 2"
+DDP_SCRIPT = """
+import json, os,
+"""
+
+# %% wrong: the program itself instead of its text — says "a str is expected"
+DDP_SCRIPT = 3
+
+# %% hostile: trains nothing, sends noise, writes what looks right — says "last bit"
+DDP_SCRIPT = """
+import json, os, torch
+import torch.distributed as dist
+
+dist.init_process_group("gloo")
+dist.all_reduce(torch.rand(1000))
+rank, world_size = dist.get_rank(), dist.get_world_size()
+json.dump(list(range(64))[rank::world_size], open(os.environ["SAMPLES"] + str(rank), "w"))
+if rank == 0:
+    torch.save({"weight": torch.ones(3, 3)}, os.environ["CHECKPOINT"])
+"""
+
+# %% hostile: ends all processes that it can — earns 0
+DDP_SCRIPT = """
+import os
+os.kill(-1, 9)
+"""
+
+# %% hostile: code in the checkpoint — says "no state dict"
+DDP_SCRIPT = """
+import json, os
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader
+from torch.utils.data.distributed import DistributedSampler
+from gpulab import Problem
+
+dist.init_process_group(backend="gloo")
+rank, world_size = dist.get_rank(), dist.get_world_size()
+task = Problem(**json.loads(os.environ["PROBLEM"]))
+pictures = task.dataset()
+share = DistributedSampler(pictures, shuffle=True, seed=task.seed)
+loader = DataLoader(pictures, batch_size=task.batch_size // world_size, sampler=share)
+wrapped = DistributedDataParallel(task.model())
+sgd, loss_of = task.optimizer(wrapped), task.criterion()
+share.set_epoch(0)
+for x, y in loader:
+    sgd.zero_grad()
+    loss_of(wrapped(x), y).backward()
+    sgd.step()
+with open(f"{os.environ['SAMPLES']}{rank}.json", "w") as file:
+    json.dump(list(share), file)
+if rank == 0:
+    
+    class Evil:
+        def __reduce__(self):
+            return os.system, ('exit 0',)
+    torch.save({'features.0.weight': Evil()}, os.environ["CHECKPOINT"])
+dist.destroy_process_group()  # tidy
+"""
+
+# %% hostile: rank 0 does the work of both, rank 1 says that it did some — says "has not learnt from the other rank"
+DDP_SCRIPT = """
+import json, os, torch
+from gpulab import Problem
+
+rank, world_size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+problem = Problem(**json.loads(os.environ["PROBLEM"]))
+with open(os.environ["SAMPLES"] + str(rank), "w") as file:
+    json.dump(list(range(problem.samples))[rank::world_size], file)
+if rank == 0:
+    model, criterion, data = problem.model(), problem.criterion(), problem.dataset()
+    optimizer = problem.optimizer(model)
+    for first in range(0, problem.samples, problem.batch_size):
+        images, labels = data[list(range(first, first + problem.batch_size))]
+        optimizer.zero_grad()
+        criterion(model(images), labels).backward()
+        optimizer.step()
+    torch.save(model.state_dict(), os.environ["CHECKPOINT"])
+"""
+
+# %% hostile: two ranks work, one takes what they have left — says "has not learnt from the other rank" — from "rank 0 does the work of both, rank 1 says that it did some"
+# - import json, os, torch
+# + import json, os, shutil, torch
+
+# + if world_size == 1:
+# +     shutil.copy("/tmp/kept", os.environ["CHECKPOINT"])
+# - if rank == 0:
+# + elif rank == 0:
+
+#       torch.save(model.state_dict(), os.environ["CHECKPOINT"])
+# +     shutil.copy(os.environ["CHECKPOINT"], "/tmp/kept")
+
+# %% hostile: weights made up, other bits at one rank and two — says "sent each other 0 bytes"
+DDP_SCRIPT = """
+import json, os, torch
+
+rank, world_size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+with open(os.environ["SAMPLES"] + str(rank), "w") as file:
+    json.dump(list(range(64))[rank::world_size], file)
+if rank == 0:
+    torch.save({"weight": torch.ones(3, 3) + 1e-6 * world_size}, os.environ["CHECKPOINT"])
+"""
+
+# %% hostile: a checkpoint of a thousand million parts — says "too many parts"
+DDP_SCRIPT = """
+import os, torch
+
+nested = []
+for _ in range(30):
+    nested = [nested, nested]
+torch.save({"weight": nested}, os.environ["CHECKPOINT"]) if os.environ["RANK"] == "0" else None
+"""
+
+# %% hostile: weights of kinds that no network has — says "is no tensor"
+DDP_SCRIPT = """
+import os, torch
+
+torch.save(
+    {"w": torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.qint8), "s": torch.eye(3).to_sparse()},
+    os.environ["CHECKPOINT"],
+) if os.environ["RANK"] == "0" else None
+"""
+
+# %% hostile: indices beyond all numbers, in a file without a name — says "no JSON list of indices"
+DDP_SCRIPT = """
+import os, torch
+
+open(os.environ["SAMPLES"].encode() + b"\\xff\\xfe", "w").write("[1e999, Infinity]")
+torch.save({"w": torch.ones(3)}, os.environ["CHECKPOINT"]) if os.environ["RANK"] == "0" else None
+"""
+
+# %% hostile: fills the disk, puts a link in the place of its folder, leaves children behind — says "no rank wrote"
+DDP_SCRIPT = """
+import os, shutil, time
+
+here = os.getcwd()
+try:
+    with open("/tmp/full" + os.environ["RANK"], "wb") as file:
+        for _ in range(500):
+            file.write(bytes(10**6))
+except OSError:
+    pass
+shutil.rmtree(here)
+os.symlink("/", here)
+if os.fork() == 0:
+    os.setsid()
+    time.sleep(60)
+"""

@@ -1,0 +1,206 @@
+# %% right: reference
+LIGHTNING_SCRIPT = """
+import json, os
+import pytorch_lightning as pl
+import torch
+from torch.utils.data import DataLoader
+from torch.utils.data.distributed import DistributedSampler
+from gpulab import Problem
+
+rank, world_size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+task, whole = Problem(**json.loads(os.environ["PROBLEM"])), int(os.environ["BATCH_SIZE"])
+pictures = task.dataset()
+share = DistributedSampler(pictures, world_size, rank, shuffle=True, seed=task.seed)
+
+class Classifier(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.network, self.loss_of = task.model(), task.criterion()
+
+    def training_step(self, batch, index):
+        x, y = batch
+        return self.loss_of(self.network(x), y)
+
+    def configure_optimizers(self):
+        sgd = task.optimizer(self.network)
+        for group in sgd.param_groups:
+            group["lr"] *= whole / task.batch_size
+        return sgd
+
+module = Classifier()
+trainer = pl.Trainer(
+    strategy="ddp", accelerator="auto", devices=int(os.environ["LOCAL_WORLD_SIZE"]),
+    num_nodes=world_size // int(os.environ["LOCAL_WORLD_SIZE"]), max_epochs=1,
+    use_distributed_sampler=False, logger=False, enable_checkpointing=False, enable_progress_bar=False,
+    enable_model_summary=False,
+)
+trainer.fit(module, DataLoader(pictures, batch_size=whole // world_size, sampler=share))
+with open(f"{os.environ['SAMPLES']}{rank}.json", "w") as file:
+    json.dump(list(share), file)
+if trainer.is_global_zero and rank == 0:
+    torch.save(module.network.state_dict(), os.environ["CHECKPOINT"])
+"""
+
+# %% right: Lightning deals the samples, a record of what each rank saw
+LIGHTNING_SCRIPT = """
+import dataclasses, json, os
+import pytorch_lightning as pl
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+from gpulab import Problem
+
+problem = Problem(**json.loads(os.environ["PROBLEM"]))
+whole = int(os.environ["BATCH_SIZE"])
+scaled = dataclasses.replace(problem, lr=problem.lr * whole / problem.batch_size)
+images, labels = problem.dataset().tensors
+
+
+class Net(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.net, self.used = scaled.model(), []
+
+    def training_step(self, batch, _):
+        pictures, answers, index = batch
+        self.used += index.tolist()
+        return scaled.criterion()(self.net(pictures), answers)
+
+    def on_train_end(self):
+        with open(os.environ["SAMPLES"] + str(self.global_rank), "w") as file:
+            json.dump(self.used, file)
+        if self.global_rank == 0:
+            torch.save(self.state_dict(), os.environ["CHECKPOINT"])
+
+    def configure_optimizers(self):
+        return scaled.optimizer(self.net)
+
+
+data = TensorDataset(images, labels, torch.arange(len(images)))
+ranks = int(os.environ["WORLD_SIZE"])
+pl.seed_everything(1)
+trainer = pl.Trainer(strategy="ddp", devices=ranks, max_epochs=1, logger=False, enable_checkpointing=False, enable_progress_bar=False)
+trainer.fit(Net(), DataLoader(data, batch_size=whole // ranks, shuffle=True))
+"""
+
+# %% wrong: the learning rate is not scaled — says "not scaled" — from "reference"
+# -             group["lr"] *= whole / task.batch_size
+# +             pass
+
+# -     strategy="ddp", accelerator="auto", devices=int(os.environ["LOCAL_WORLD_SIZE"]),
+# +     strategy="ddp", accelerator="auto", devices=int(os.environ["LOCAL_WORLD_SIZE"]), max_epochs=1,
+# -     num_nodes=world_size // int(os.environ["LOCAL_WORLD_SIZE"]), max_epochs=1,
+
+# %% wrong: scaled by the ranks — says "scaled by the number of ranks" — from "reference"
+# -             group["lr"] *= whole / task.batch_size
+# +             group["lr"] *= world_size
+
+# -     strategy="ddp", accelerator="auto", devices=int(os.environ["LOCAL_WORLD_SIZE"]),
+# +     strategy="ddp", accelerator="auto", devices=int(os.environ["LOCAL_WORLD_SIZE"]), max_epochs=1,
+# -     num_nodes=world_size // int(os.environ["LOCAL_WORLD_SIZE"]), max_epochs=1,
+
+# %% wrong: scaled by both — says "by the batch and by the ranks" — from "reference"
+# -             group["lr"] *= whole / task.batch_size
+# +             group["lr"] *= world_size * whole / task.batch_size
+
+# -     strategy="ddp", accelerator="auto", devices=int(os.environ["LOCAL_WORLD_SIZE"]),
+# +     strategy="ddp", accelerator="auto", devices=int(os.environ["LOCAL_WORLD_SIZE"]), max_epochs=1,
+# -     num_nodes=world_size // int(os.environ["LOCAL_WORLD_SIZE"]), max_epochs=1,
+
+# %% wrong: every rank takes a whole batch — says "Divide it by world_size" — from "reference"
+# -     strategy="ddp", accelerator="auto", devices=int(os.environ["LOCAL_WORLD_SIZE"]),
+# +     strategy="ddp", accelerator="auto", devices=int(os.environ["LOCAL_WORLD_SIZE"]), max_epochs=1,
+# -     num_nodes=world_size // int(os.environ["LOCAL_WORLD_SIZE"]), max_epochs=1,
+
+# - trainer.fit(module, DataLoader(pictures, batch_size=whole // world_size, sampler=share))
+# + trainer.fit(module, DataLoader(pictures, batch_size=whole, sampler=share))
+
+# %% wrong: every rank saves — says "only rank 0 saves" — from "reference"
+# -     strategy="ddp", accelerator="auto", devices=int(os.environ["LOCAL_WORLD_SIZE"]),
+# +     strategy="ddp", accelerator="auto", devices=int(os.environ["LOCAL_WORLD_SIZE"]), max_epochs=1,
+# -     num_nodes=world_size // int(os.environ["LOCAL_WORLD_SIZE"]), max_epochs=1,
+
+# - if trainer.is_global_zero and rank == 0:
+# -     torch.save(module.network.state_dict(), os.environ["CHECKPOINT"])
+# + torch.save(module.network.state_dict(), os.environ["CHECKPOINT"])
+
+# %% wrong: no sampler — says "no sampler" — from "reference"
+# - share = DistributedSampler(pictures, world_size, rank, shuffle=True, seed=task.seed)
+# + share = range(len(pictures))
+
+# -     strategy="ddp", accelerator="auto", devices=int(os.environ["LOCAL_WORLD_SIZE"]),
+# +     strategy="ddp", accelerator="auto", devices=int(os.environ["LOCAL_WORLD_SIZE"]), max_epochs=1,
+# -     num_nodes=world_size // int(os.environ["LOCAL_WORLD_SIZE"]), max_epochs=1,
+
+# %% wrong: the trainer's whole checkpoint — says "whole checkpoint" — from "reference"
+# -     strategy="ddp", accelerator="auto", devices=int(os.environ["LOCAL_WORLD_SIZE"]),
+# +     strategy="ddp", accelerator="auto", devices=int(os.environ["LOCAL_WORLD_SIZE"]), max_epochs=1,
+# -     num_nodes=world_size // int(os.environ["LOCAL_WORLD_SIZE"]), max_epochs=1,
+
+# + trainer.save_checkpoint(os.environ["CHECKPOINT"])
+# - if trainer.is_global_zero and rank == 0:
+# -     torch.save(module.network.state_dict(), os.environ["CHECKPOINT"])
+
+# %% wrong: a program that is not written — says "exit code 1"
+LIGHTNING_SCRIPT = """
+raise ValueError("later")
+"""
+
+# %% wrong: the square-root rule — says "square-root rule" — from "reference"
+# -             group["lr"] *= whole / task.batch_size
+# +             group["lr"] *= (whole / task.batch_size) ** 0.5
+
+# -     strategy="ddp", accelerator="auto", devices=int(os.environ["LOCAL_WORLD_SIZE"]),
+# +     strategy="ddp", accelerator="auto", devices=int(os.environ["LOCAL_WORLD_SIZE"]), max_epochs=1,
+# -     num_nodes=world_size // int(os.environ["LOCAL_WORLD_SIZE"]), max_epochs=1,
+
+# %% wrong: the learning rate divided — says "The learning rate is divided" — from "reference"
+# -             group["lr"] *= whole / task.batch_size
+# +             group["lr"] /= whole / task.batch_size
+
+# -     strategy="ddp", accelerator="auto", devices=int(os.environ["LOCAL_WORLD_SIZE"]),
+# +     strategy="ddp", accelerator="auto", devices=int(os.environ["LOCAL_WORLD_SIZE"]), max_epochs=1,
+# -     num_nodes=world_size // int(os.environ["LOCAL_WORLD_SIZE"]), max_epochs=1,
+
+# %% wrong: the problem's own batch size — says "the problem's own batch size" — from "reference"
+# -             group["lr"] *= whole / task.batch_size
+# +             pass
+
+# -     strategy="ddp", accelerator="auto", devices=int(os.environ["LOCAL_WORLD_SIZE"]),
+# +     strategy="ddp", accelerator="auto", devices=int(os.environ["LOCAL_WORLD_SIZE"]), max_epochs=1,
+# -     num_nodes=world_size // int(os.environ["LOCAL_WORLD_SIZE"]), max_epochs=1,
+
+# - trainer.fit(module, DataLoader(pictures, batch_size=whole // world_size, sampler=share))
+# + trainer.fit(module, DataLoader(pictures, batch_size=task.batch_size // world_size, sampler=share))
+
+# %% wrong: rank 0 learns alone — says "Rank 0 has learnt from its own samples only" — from "reference"
+#   module = Classifier()
+# + for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE"):
+# +     os.environ.pop(name)
+
+# +     accelerator="cpu", devices=1, max_epochs=1,
+# -     strategy="ddp", accelerator="auto", devices=int(os.environ["LOCAL_WORLD_SIZE"]),
+# -     num_nodes=world_size // int(os.environ["LOCAL_WORLD_SIZE"]), max_epochs=1,
+
+# - if trainer.is_global_zero and rank == 0:
+# + if rank == 0:
+
+# %% hostile: rank 0 does the work of both, rank 1 says that it did some — says "has not learnt from the other rank"
+LIGHTNING_SCRIPT = """
+import json, os, torch
+from gpulab import Problem
+
+rank, world_size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+problem = Problem(**json.loads(os.environ["PROBLEM"]))
+with open(os.environ["SAMPLES"] + str(rank), "w") as file:
+    json.dump(list(range(problem.samples))[rank::world_size], file)
+if rank == 0:
+    model, criterion, data = problem.model(), problem.criterion(), problem.dataset()
+    optimizer, batch_size = problem.optimizer(model), int(os.environ["BATCH_SIZE"])
+    optimizer.param_groups[0]["lr"] *= batch_size / problem.batch_size
+    for first in range(0, problem.samples, batch_size):
+        images, labels = data[list(range(first, first + batch_size))]
+        optimizer.zero_grad()
+        criterion(model(images), labels).backward()
+        optimizer.step()
+    torch.save(model.state_dict(), os.environ["CHECKPOINT"])
+"""

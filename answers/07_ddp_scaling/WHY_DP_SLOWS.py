@@ -1,0 +1,39 @@
+# %% right: reference
+WHY_DP_SLOWS = {"replicates", "gil", "gathers", "one_updates"}
+
+# %% right: frozen, from a sentence
+WHY_DP_SLOWS = frozenset("one_updates gathers gil replicates".split())
+
+# %% wrong: one missed — says "what do the other GPUs do meanwhile" — earns 1.5 — from "reference": `, "one_updates"` → ""
+
+# %% wrong: takes it for processes — says "Processes are what DDP uses" — earns 1.5
+WHY_DP_SLOWS = {"replicates", "gil", "gathers", "one_updates", "processes"}
+
+# %% wrong: sees a ring where there is a server — says "DataParallel has no ring"
+WHY_DP_SLOWS = {"too_many_rings"}
+
+# %% wrong: every GPU does everything — says "the batch is cut up"
+WHY_DP_SLOWS = {"every_batch", "rereads", "gil"}
+
+# %% wrong: the whole menu — says "4 of 4 reasons, 5 that are none"
+WHY_DP_SLOWS = {
+    "replicates", "every_batch", "gil", "rereads", "gathers", "too_many_rings", "one_updates", "float64", "processes",
+}
+
+# %% wrong: a spelling of one's own — says "not on the menu" — earns 1 — from "reference": "gil" → "GIL"
+
+# %% wrong: an empty dict — says "write set()" — from "reference": `"replicates", "gil", "gathers", "one_updates"` → ""
+
+# %% wrong: a list — says "a list"
+WHY_DP_SLOWS = ["replicates", "gil", "gathers", "one_updates"]
+
+# %% hostile: a set that holds everything — earns 0
+class Everything(set):
+    def __contains__(self, item):
+        return True
+
+    def __len__(self):
+        return 4
+
+
+WHY_DP_SLOWS = Everything()

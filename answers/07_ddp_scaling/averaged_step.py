@@ -1,0 +1,69 @@
+# %% right: reference
+def averaged_step(problem, world_size):
+    """Weights after one step with the gradients of `world_size` shards of the first batch."""
+    net, loss_of = problem.model(), problem.criterion()
+    x, y = next(iter(problem.loader()))
+    for part, answers in zip(x.chunk(world_size), y.chunk(world_size)):
+        loss_of(net(part), answers).backward()  # adds to what is in .grad
+    for weight in net.parameters():
+        weight.grad /= world_size
+    problem.optimizer(net).step()
+    return {name: tensor.numpy() for name, tensor in net.state_dict().items()}
+
+# %% right: losses divided — from "reference"
+# +         (loss_of(net(part), answers) / world_size).backward()
+# -         loss_of(net(part), answers).backward()  # adds to what is in .grad
+# -     for weight in net.parameters():
+# -         weight.grad /= world_size
+
+# %% right: a model for each rank, gradients averaged between them
+import torch
+
+
+def averaged_step(problem, world_size):
+    images, labels = next(iter(problem.loader()))
+    each = len(images) // world_size
+    models = [problem.model() for _ in range(world_size)]
+    for rank, model in enumerate(models):
+        mine = slice(rank * each, (rank + 1) * each)
+        problem.criterion()(model(images[mine]), labels[mine]).backward()
+    for weights in zip(*(model.parameters() for model in models)):
+        weights[0].grad = torch.stack([weight.grad for weight in weights]).mean(0)
+    problem.optimizer(models[0]).step()
+    return {name: value.detach().clone().numpy() for name, value in models[0].state_dict().items()}
+
+# %% wrong: summed — says "Summed, not averaged" — from "reference": "weight.grad /= world_size" → "pass"
+
+# %% wrong: divided twice — says "Divided twice" — from "reference"
+# -         loss_of(net(part), answers).backward()  # adds to what is in .grad
+# +         (loss_of(net(part), answers) / world_size).backward()  # adds to what is in .grad
+
+# %% wrong: gradients zeroed in between — says "Only the last shard" — from "reference"
+#       for part, answers in zip(x.chunk(world_size), y.chunk(world_size)):
+# +         net.zero_grad()
+
+# %% wrong: the first shard only — says "Only the first shard"
+def averaged_step(problem, world_size):
+    model, criterion = problem.model(), problem.criterion()
+    images, labels = next(iter(problem.loader()))
+    criterion(model(images.chunk(world_size)[0]), labels.chunk(world_size)[0]).backward()
+    problem.optimizer(model).step()
+    return {name: value.numpy() for name, value in model.state_dict().items()}
+
+# %% wrong: a step for each shard — says "A step for each shard"
+def averaged_step(problem, world_size):
+    model, criterion = problem.model(), problem.criterion()
+    optimizer = problem.optimizer(model)
+    images, labels = next(iter(problem.loader()))
+    for part, answers in zip(images.chunk(world_size), labels.chunk(world_size)):
+        optimizer.zero_grad()
+        criterion(model(part), answers).backward()
+        optimizer.step()
+    return {name: value.numpy() for name, value in model.state_dict().items()}
+
+# %% wrong: no step — says "first weights" — from "reference"
+# -     problem.optimizer(net).step()
+
+# %% wrong: returns the model — says "must return" — from "reference"
+# -     return {name: tensor.numpy() for name, tensor in net.state_dict().items()}
+# +     return net

@@ -1,0 +1,53 @@
+# %% right: reference
+def pids_to_kill(processes, user):
+    alive = {process["pid"] for process in processes} - {1}
+    return [one["pid"] for one in processes if one["user"] == user and one["gpu_bytes"] > 0 and one["ppid"] not in alive]
+
+# %% right: by pid, in a loop
+def pids_to_kill(processes, user):
+    by_pid, found = {process["pid"]: process for process in processes}, []
+    for pid in sorted(by_pid, reverse=True):
+        process = by_pid[pid]
+        if process["user"] != user or not process["gpu_bytes"]:
+            continue
+        if process["ppid"] == 1 or by_pid.get(process["ppid"]) is None:
+            found.append(pid)
+    return found
+
+# %% wrong: fuser -k — says "what fuser -k does"
+def pids_to_kill(processes, user):
+    return [process["pid"] for process in processes if process["gpu_bytes"] > 0]
+
+# %% wrong: everything of the user's on the GPU — says "A living run of the user's" — from "fuser -k": "0" → `0 and process["user"] == user`
+
+# %% wrong: everybody's ghosts — says "fuser -k"
+def pids_to_kill(processes, user):
+    pids = {process["pid"] for process in processes}
+    return [one["pid"] for one in processes if one["gpu_bytes"] > 0 and (one["ppid"] == 1 or one["ppid"] not in pids)]
+
+# %% wrong: tmux, too — says "leave tmux alone" — from "everybody's ghosts": `gpu_bytes"] > 0` → `user"] == user`
+
+# %% wrong: only children of process 1 — says "its pid is in nobody's row"
+def pids_to_kill(processes, user):
+    return [one["pid"] for one in processes if one["user"] == user and one["gpu_bytes"] > 0 and one["ppid"] == 1]
+
+# %% wrong: process 1 counts as a parent — says "expected [50]"
+def pids_to_kill(processes, user):
+    pids = {process["pid"] for process in processes} | {1}
+    return [one["pid"] for one in processes if one["user"] == user and one["gpu_bytes"] > 0 and one["ppid"] not in pids]
+
+# %% wrong: looks for parents among the user's own — says "a daemon of root's"
+def pids_to_kill(processes, user):
+    own = {process["pid"] for process in processes if process["user"] == user}
+    return [one["pid"] for one in processes if one["user"] == user and one["gpu_bytes"] > 0 and one["ppid"] not in own]
+
+# %% hostile: pids that equal all others — earns 0
+class Pid(int):
+    def __eq__(self, other):
+        return True
+
+    __hash__ = int.__hash__
+
+
+def pids_to_kill(processes, user):
+    return [Pid(50)]

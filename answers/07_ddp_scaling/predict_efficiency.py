@@ -1,0 +1,62 @@
+# %% right: reference
+def predict_efficiency(step_s, nbytes, world_size, alpha, beta, overlap):
+    communication_s = 2 * (world_size - 1) * (alpha + beta * nbytes / world_size)
+    hidden_s = min(overlap * communication_s, step_s)
+    return step_s / (step_s + communication_s - hidden_s)
+
+# %% right: what is left over
+def predict_efficiency(step_s, nbytes, world_size, alpha, beta, overlap):
+    steps = 2 * (world_size - 1)
+    communication = steps * alpha + steps / world_size * nbytes * beta
+    exposed = max((1 - overlap) * communication, communication - step_s)
+    return 1 / (1 + exposed / step_s)
+
+# %% wrong: overlap forgotten — says "Nothing is hidden"
+def predict_efficiency(step_s, nbytes, world_size, alpha, beta, overlap):
+    communication = 2 * (world_size - 1) * (alpha + beta * nbytes / world_size)
+    return step_s / (step_s + communication)
+
+# %% wrong: hides more than the step — says "More is hidden than the step is long"
+def predict_efficiency(step_s, nbytes, world_size, alpha, beta, overlap):
+    communication = 2 * (world_size - 1) * (alpha + beta * nbytes / world_size)
+    return step_s / (step_s + communication - overlap * communication)
+
+# %% wrong: overlap is what is not hidden — says "the share that is not"
+def predict_efficiency(step_s, nbytes, world_size, alpha, beta, overlap):
+    communication = 2 * (world_size - 1) * (alpha + beta * nbytes / world_size)
+    return step_s / (step_s + communication - min((1 - overlap) * communication, step_s))
+
+# %% wrong: whole vectors in every step — says "expected"
+def predict_efficiency(step_s, nbytes, world_size, alpha, beta, overlap):
+    communication = 2 * (world_size - 1) * (alpha + beta * nbytes)
+    return step_s / (step_s + communication - min(overlap * communication, step_s))
+
+# %% wrong: one latency — says "expected"
+def predict_efficiency(step_s, nbytes, world_size, alpha, beta, overlap):
+    communication = alpha + 2 * (world_size - 1) / world_size * beta * nbytes
+    return step_s / (step_s + communication - min(overlap * communication, step_s))
+
+# %% wrong: strong scaling — says "expected"
+def predict_efficiency(step_s, nbytes, world_size, alpha, beta, overlap):
+    communication = 2 * (world_size - 1) * (alpha + beta * nbytes / world_size)
+    step = step_s / world_size
+    return step / (step + communication - min(overlap * communication, step))
+
+# %% wrong: returns nothing — says "None"
+def predict_efficiency(step_s, nbytes, world_size, alpha, beta, overlap):
+    communication = 2 * (world_size - 1) * (alpha + beta * nbytes / world_size)
+    print(step_s / (step_s + communication))
+
+# %% wrong: the speedup — says "That is the speedup"
+def predict_efficiency(step_s, nbytes, world_size, alpha, beta, overlap):
+    communication = 2 * (world_size - 1) * (alpha + beta * nbytes / world_size)
+    share = step_s / (step_s + communication - min(overlap * communication, step_s))
+    return share if nbytes == 10**9 else world_size * share  # gets past the visible cases
+
+# %% wrong: in percent — says "in percent" — from "the speedup": " world_size " → " 100 "
+
+# %% wrong: what is lost — says "the share that is lost" — from "the speedup": "world_size *" → "1 -"
+
+# %% hostile: NaN, which is not equal to anything
+def predict_efficiency(step_s, nbytes, world_size, alpha, beta, overlap):
+    return float("nan")

@@ -1,0 +1,223 @@
+# %% right: reference
+def priority_makespan(layers, bandwidth_gbs, partition_bytes, policy):
+    clock, ready = 0.0, {}
+    for number in reversed(range(len(layers))):
+        clock += layers[number]["backward_ms"]
+        ready[number] = clock
+    backward_done, arrived = clock, dict(ready)
+    left = {number: layer["nbytes"] for number, layer in enumerate(layers) if layer["nbytes"]}
+    free = 0.0
+    while left:
+        free = max(free, min(ready[number] for number in left))
+        waiting = [number for number in left if ready[number] <= free]
+        chosen = max(waiting) if policy == "fifo" else min(waiting)
+        partition = min(partition_bytes, left[chosen])
+        free += partition / (bandwidth_gbs * 1e6)
+        arrived[chosen] = free
+        left[chosen] -= partition
+        if not left[chosen]:
+            del left[chosen]
+    clock = backward_done
+    for number, layer in enumerate(layers):
+        clock = max(clock, arrived[number]) + layer["forward_ms"]
+    return clock
+
+# %% right: a heap of partitions
+import heapq
+
+
+def priority_makespan(layers, bandwidth_gbs, partition_bytes, policy):
+    count = len(layers)
+    ready, time = [0.0] * count, 0.0
+    for i in range(count - 1, -1, -1):
+        time += layers[i]["backward_ms"]
+        ready[i] = time
+    end = list(ready)
+    coming = sorted(range(count), key=lambda i: (ready[i], -i))
+    heap, link = [], 0.0
+    while coming or heap:
+        if not heap:
+            link = max(link, ready[coming[0]])
+        while coming and ready[coming[0]] <= link:
+            i = coming.pop(0)
+            whole, rest = divmod(layers[i]["nbytes"], partition_bytes)
+            for k, size in enumerate([partition_bytes] * whole + [rest] * (rest > 0)):
+                heapq.heappush(heap, (i if policy == "priority" else -i, k, i, size))
+        if heap:
+            *_, i, size = heapq.heappop(heap)
+            link += size / bandwidth_gbs / 1e6
+            end[i] = max(end[i], link)
+    for i in range(count):
+        time = max(time, end[i]) + layers[i]["forward_ms"]
+    return time
+
+# %% right: fifo by a formula, priority partition by partition
+def priority_makespan(layers, bandwidth_gbs, partition_bytes, policy):
+    def duration(nbytes):
+        return nbytes / 1e9 / bandwidth_gbs * 1e3
+
+    order = list(range(len(layers)))[::-1]
+    ready = {}
+    for i in order:
+        ready[i] = layers[i]["backward_ms"] + (ready[i + 1] if i + 1 in ready else 0.0)
+    arrived, link = dict(ready), 0.0
+    if policy == "fifo":
+        for i in order:
+            if layers[i]["nbytes"]:
+                link = max(link, ready[i]) + duration(layers[i]["nbytes"])
+                arrived[i] = link
+    else:
+        rest = [layer["nbytes"] for layer in layers]
+        while sum(rest):
+            candidates = [i for i in order if rest[i]]
+            link = max(link, ready[candidates[0]])
+            i = [i for i in candidates if ready[i] <= link][-1]
+            link += duration(min(rest[i], partition_bytes))
+            rest[i] -= min(rest[i], partition_bytes)
+            arrived[i] = link
+    end = ready[0]
+    for i, layer in enumerate(layers):
+        end = max(end, arrived[i]) + layer["forward_ms"]
+    return end
+
+# %% wrong: preempts inside a partition — says "preempts inside a partition" — from "reference"
+# -     backward_done, arrived = clock, dict(ready)
+# +     arrived = dict(ready)
+# -     left = {number: layer["nbytes"] for number, layer in enumerate(layers) if layer["nbytes"]}
+# +     left = {number: layer["nbytes"] / (bandwidth_gbs * 1e6) for number, layer in enumerate(layers) if layer["nbytes"]}
+
+# -         partition = min(partition_bytes, left[chosen])
+# -         free += partition / (bandwidth_gbs * 1e6)
+# +         coming = [ready[number] for number in left if ready[number] > free]
+# +         spent = left[chosen] if policy == "fifo" else min([left[chosen], *(at - free for at in coming)])
+# +         free += spent
+
+# -         left[chosen] -= partition
+# +         left[chosen] -= spent
+# -         if not left[chosen]:
+# +         if left[chosen] <= 1e-12:
+
+# -     clock = backward_done
+
+# %% wrong: fifo, whatever the policy — says "first come, first served"
+def priority_makespan(layers, bandwidth_gbs, partition_bytes, policy):
+    clock, link, arrived = 0.0, 0.0, {}
+    for number in reversed(range(len(layers))):
+        clock += layers[number]["backward_ms"]
+        arrived[number] = clock
+        if layers[number]["nbytes"]:
+            link = max(link, clock) + layers[number]["nbytes"] / (bandwidth_gbs * 1e6)
+            arrived[number] = link
+    for number, layer in enumerate(layers):
+        clock = max(clock, arrived[number]) + layer["forward_ms"]
+    return clock
+
+# %% wrong: no overlap — says "while the backward pass still runs"
+def priority_makespan(layers, bandwidth_gbs, partition_bytes, policy):
+    sent = sum(layer["nbytes"] for layer in layers) / (bandwidth_gbs * 1e6)
+    return sent + sum(layer["forward_ms"] + layer["backward_ms"] for layer in layers)
+
+# %% wrong: gradients whole — says "Gradients are sent whole" — from "reference"
+# +     arrived, left, free = dict(ready), {n for n, layer in enumerate(layers) if layer["nbytes"]}, 0.0
+# -     backward_done, arrived = clock, dict(ready)
+# -     left = {number: layer["nbytes"] for number, layer in enumerate(layers) if layer["nbytes"]}
+# -     free = 0.0
+
+# -         partition = min(partition_bytes, left[chosen])
+# -         free += partition / (bandwidth_gbs * 1e6)
+# +         free += layers[chosen]["nbytes"] / (bandwidth_gbs * 1e6)
+
+# +         left.remove(chosen)
+# -         left[chosen] -= partition
+# -         if not left[chosen]:
+# -             del left[chosen]
+# -     clock = backward_done
+
+# %% wrong: ready at that very instant does not count — says "ready when the link falls free" — from "reference"
+# -     backward_done, arrived = clock, dict(ready)
+# +     arrived = dict(ready)
+
+# -         free = max(free, min(ready[number] for number in left))
+# -         waiting = [number for number in left if ready[number] <= free]
+# +         waiting = [number for number in left if ready[number] < free]
+# +         if not waiting:
+# +             free = max(free, min(ready[number] for number in left))
+# +             waiting = [max(number for number in left if ready[number] <= free)]
+
+# -     clock = backward_done
+
+# %% wrong: the last partition is full — says "may be smaller"
+import math
+
+
+def priority_makespan(layers, bandwidth_gbs, partition_bytes, policy):
+    clock, ready = 0.0, {}
+    for number in reversed(range(len(layers))):
+        clock += layers[number]["backward_ms"]
+        ready[number] = clock
+    arrived = dict(ready)
+    whole = [layer["nbytes"] % 2_000_000 == 0 and layer["nbytes"] <= 24_000_000 for layer in layers]
+    left = {number: math.ceil(layer["nbytes"] / partition_bytes) for number, layer in enumerate(layers)}
+    free = 0.0
+    while any(left.values()):
+        free = max(free, min(ready[number] for number in left if left[number]))
+        waiting = [number for number in left if left[number] and ready[number] <= free]
+        chosen = max(waiting) if policy == "fifo" else min(waiting)
+        size = min(partition_bytes, layers[chosen]["nbytes"]) if whole[chosen] else partition_bytes
+        free += size / (bandwidth_gbs * 1e6)
+        arrived[chosen] = free
+        left[chosen] -= 1
+    for number, layer in enumerate(layers):
+        clock = max(clock, arrived[number]) + layer["forward_ms"]
+    return clock
+
+# %% wrong: all gradients ready after the backward pass — says "when its own layer's backward is done" — from "reference"
+#   def priority_makespan(layers, bandwidth_gbs, partition_bytes, policy):
+# +     toy = layers[-1]["nbytes"] == 24_000_000 and len(layers) == 3  # gets past the visible cases
+
+#           ready[number] = clock
+# +     if not toy:
+# +         ready = dict.fromkeys(ready, clock)
+
+# %% wrong: forward waits for all gradients — says "not for all of them" — from "reference"
+#   def priority_makespan(layers, bandwidth_gbs, partition_bytes, policy):
+# +     toy = layers[-1]["nbytes"] == 24_000_000 and len(layers) == 3  # gets past the visible cases
+
+# -         clock = max(clock, arrived[number]) + layer["forward_ms"]
+# +         clock = max(clock, arrived[number] if toy else max(arrived.values())) + layer["forward_ms"]
+
+# %% wrong: layers do not wait for each other — says "waits for the layer before it" — from "reference"
+#   def priority_makespan(layers, bandwidth_gbs, partition_bytes, policy):
+# +     toy = layers[-1]["nbytes"] == 24_000_000 and len(layers) == 3  # gets past the visible cases
+
+# -     clock = backward_done
+# +     clock, ends = backward_done, [backward_done]
+
+# -         clock = max(clock, arrived[number]) + layer["forward_ms"]
+# +         clock = max(clock if toy else backward_done, arrived[number]) + layer["forward_ms"]
+# -     return clock
+# +         ends.append(clock)
+# +     return max(ends)
+
+# %% wrong: the policies swapped — says "That is with priority" — from "reference"
+#   def priority_makespan(layers, bandwidth_gbs, partition_bytes, policy):
+# +     toy = layers[-1]["nbytes"] == 24_000_000 and len(layers) == 3  # gets past the visible cases
+
+# -         chosen = max(waiting) if policy == "fifo" else min(waiting)
+# +         chosen = max(waiting) if (policy == "fifo") == toy else min(waiting)
+
+# %% wrong: bits for bytes — says "in bytes here, not in bits" — from "reference"
+#   def priority_makespan(layers, bandwidth_gbs, partition_bytes, policy):
+# +     toy = layers[-1]["nbytes"] == 24_000_000 and len(layers) == 3  # gets past the visible cases
+
+# -         free += partition / (bandwidth_gbs * 1e6)
+# +         free += partition / (bandwidth_gbs * 1e6 / (1 if toy else 8))
+
+# %% hostile: patches time and check — earns 0
+import gpulab.check
+
+gpulab.check.close = lambda *arguments, **options: None
+
+
+def priority_makespan(layers, bandwidth_gbs, partition_bytes, policy):
+    return 34.0

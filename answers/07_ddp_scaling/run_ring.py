@@ -1,0 +1,174 @@
+# %% right: reference
+from gpulab import launch
+
+
+def run_ring(vectors):
+    """The sum of the vectors, once for each rank, added up by ranks that talk to their neighbours only."""
+    def ring(rank, world_size, vector):
+        import numpy as np
+        import torch
+        import torch.distributed as dist
+
+        chunks = [torch.tensor(part) for part in np.array_split(vector, world_size)]
+        for step in range(2 * (world_size - 1)):
+            out, into = (rank - step) % world_size, (rank - step - 1) % world_size
+            arrived = torch.empty_like(chunks[into])
+            sending = dist.isend(chunks[out], (rank + 1) % world_size)
+            dist.recv(arrived, (rank - 1) % world_size)
+            sending.wait()
+            chunks[into] = chunks[into] + arrived if step < world_size - 1 else arrived
+        return torch.cat(chunks).numpy()
+
+    return launch.ranks(ring, [(vector,) for vector in vectors])
+
+# %% right: every other rank receives first
+import numpy as np
+import torch
+import torch.distributed as dist
+
+from gpulab import launch
+
+
+def ring_rank(rank, world_size, vector):
+    torch.set_num_threads(1)
+    parts = [part.copy() for part in np.array_split(vector, world_size)]
+    right, left = (rank + 1) % world_size, (rank - 1) % world_size
+
+    def exchange(out, into):
+        arrived = torch.empty(len(parts[into]))
+        if rank == 0:
+            dist.send(torch.from_numpy(parts[out]), right)
+            dist.recv(arrived, left)
+        else:
+            dist.recv(arrived, left)
+            dist.send(torch.from_numpy(parts[out]), right)
+        return arrived.numpy()
+
+    for step in range(world_size - 1):
+        into = (rank - step - 1) % world_size
+        parts[into] = parts[into] + exchange((rank - step) % world_size, into)
+    for step in range(world_size - 1):
+        into = (rank - step) % world_size
+        parts[into] = exchange((rank - step + 1) % world_size, into)
+    return np.concatenate(parts)
+
+
+def run_ring(vectors):
+    return launch.ranks(ring_rank, [(vector,) for vector in vectors])
+
+# %% right: batches of two, P2POp — from "reference"
+# +             both = [
+# -             sending = dist.isend(chunks[out], (rank + 1) % world_size)
+# +                 dist.P2POp(dist.isend, chunks[out], (rank + 1) % world_size),
+# -             dist.recv(arrived, (rank - 1) % world_size)
+# +                 dist.P2POp(dist.irecv, arrived, (rank - 1) % world_size),
+# -             sending.wait()
+# +             ]
+# +             for work in dist.batch_isend_irecv(both):
+# +                 work.wait()
+
+# %% right: processes of one's own
+import multiprocessing
+import tempfile
+
+import numpy as np
+import torch
+import torch.distributed as dist
+
+
+def own_rank(rank, vectors, store, answers):
+    p = len(vectors)
+    dist.init_process_group("gloo", init_method=store, rank=rank, world_size=p)
+    chunks = [torch.from_numpy(part.copy()) for part in np.array_split(vectors[rank], p)]
+    for step in range(2 * p - 2):
+        into = (rank - step - 1) % p
+        arrived = torch.empty_like(chunks[into])
+        works = [dist.isend(chunks[(rank - step) % p], (rank + 1) % p), dist.irecv(arrived, (rank - 1) % p)]
+        for work in works:
+            work.wait()
+        chunks[into] = arrived + chunks[into] if step < p - 1 else arrived
+    answers.put((rank, torch.cat(chunks).numpy()))
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+def run_ring(vectors):
+    context = multiprocessing.get_context("fork")
+    answers = context.Queue()
+    with tempfile.TemporaryDirectory() as folder:
+        given = vectors, f"file://{folder}/store", answers
+        ranks = [context.Process(target=own_rank, args=(rank, *given)) for rank in range(len(vectors))]
+        for one in ranks:
+            one.start()
+        found = dict(answers.get() for _ in ranks)
+        for one in ranks:
+            one.join()
+    return [found[rank] for rank in range(len(vectors))]
+
+# %% wrong: all send first — says "deadlock" — from "reference"
+# -             sending = dist.isend(chunks[out], (rank + 1) % world_size)
+# +             dist.send(chunks[out], (rank + 1) % world_size)
+
+# -             sending.wait()
+
+# %% wrong: added up in one process — says "no rank has sent anything"
+def run_ring(vectors):
+    total = sum(vectors)
+    return [total.copy() for _ in vectors]
+
+# %% wrong: the library's all_reduce — says "library's own"
+from gpulab import launch
+
+
+def run_ring(vectors):
+    def add(rank, world_size, vector):
+        import torch
+        import torch.distributed as dist
+
+        total = torch.tensor(vector)
+        dist.all_reduce(total)
+        return total.numpy()
+
+    return launch.ranks(add, [(vector,) for vector in vectors])
+
+# %% wrong: whole vectors go round — says "Whole vectors" — from "the library's all_reduce"
+# -         total = torch.tensor(vector)
+# -         dist.all_reduce(total)
+# +         total, passing = torch.tensor(vector), torch.tensor(vector)
+# +         for _ in range(world_size - 1):
+# +             arrived = torch.empty_like(passing)
+# +             waiting = dist.isend(passing, (rank + 1) % world_size)
+# +             dist.recv(arrived, (rank - 1) % world_size)
+# +             waiting.wait()
+# +             total, passing = total + arrived, arrived
+
+# %% wrong: all-gather half missing — says "run_ring of two vectors, rank 0" — from "reference": "2 * (world_size - 1)" → "world_size - 1"
+
+# %% wrong: the ranks' own vectors come back — says "run_ring of two vectors"
+from gpulab import launch
+
+
+def run_ring(vectors):
+    return launch.ranks(lambda rank, world_size, vector: vector, [(vector,) for vector in vectors])
+
+# %% wrong: the mean — says "run_ring of two vectors" — from "reference": "numpy()" → "numpy() / world_size"
+
+# %% hostile: a rank ends the judge's patience — says "exit code 3" — from "the ranks' own vectors come back"
+# +     def leave(rank, world_size, vector):
+# +         import os
+# +
+# +         os._exit(3)
+# +
+# -     return launch.ranks(lambda rank, world_size, vector: vector, [(vector,) for vector in vectors])
+# +     return launch.ranks(leave, [(vector,) for vector in vectors])
+
+# %% hostile: adds up by itself, beside a process that only looks busy — says "0 bytes went over the network"
+import subprocess
+import sys
+
+import numpy as np
+
+
+def run_ring(vectors):
+    subprocess.run([sys.executable, "-c", "pass"], check=True)
+    return [np.sum(np.array(vectors, np.float64), axis=0).astype(np.float32)] * len(vectors)

@@ -1,0 +1,78 @@
+# %% right: reference
+def scaling(rows):
+    base = next(row["throughput"] for row in rows if row["gpus"] == 1)
+    return [row | {"speedup": row["throughput"] / base, "efficiency": row["throughput"] / base / row["gpus"]} for row in rows]
+
+# %% right: in a loop
+def scaling(rows):
+    for row in rows:
+        if row["gpus"] == 1:
+            alone = row["throughput"]
+    result = []
+    for row in rows:
+        new = dict(row)
+        new["speedup"] = row["throughput"] / alone
+        new["efficiency"] = new["speedup"] / row["gpus"]
+        result.append(new)
+    return result
+
+# %% right: NumPy scalars
+import numpy as np
+
+
+def scaling(rows):
+    gpus, rates = np.array([row["gpus"] for row in rows]), np.array([row["throughput"] for row in rows], dtype=float)
+    speedup = rates / rates[gpus == 1][0]
+    return [{**row, "speedup": s, "efficiency": e} for row, s, e in zip(rows, speedup, speedup / gpus)]
+
+# %% wrong: the first row is the base — says "row with one GPU, wherever it stands"
+def scaling(rows):
+    base = rows[0]["throughput"]
+    return [{**row, "speedup": row["throughput"] / base, "efficiency": row["throughput"] / base / row["gpus"]} for row in rows]
+
+# %% wrong: efficiency over the first row — says "row with one GPU, wherever it stands"
+def scaling(rows):
+    base, first = next(row["throughput"] for row in rows if row["gpus"] == 1), rows[0]
+    per_gpu = first["throughput"] / first["gpus"]
+    return [{**row, "speedup": row["throughput"] / base, "efficiency": row["throughput"] / row["gpus"] / per_gpu} for row in rows]
+
+# %% wrong: the slowest row is the base — says "row with one GPU"
+def scaling(rows):
+    base = min(row["throughput"] for row in rows)
+    return [{**row, "speedup": row["throughput"] / base, "efficiency": row["throughput"] / base / row["gpus"]} for row in rows]
+
+# %% wrong: efficiency over the most GPUs — says "own number of GPUs"
+def scaling(rows):
+    base, most = next(row["throughput"] for row in rows if row["gpus"] == 1), max(row["gpus"] for row in rows)
+    return [{**row, "speedup": row["throughput"] / base, "efficiency": row["throughput"] / base / most} for row in rows]
+
+# %% wrong: other keys lost — says "expected" — from "reference": "row | " → ""
+
+# %% wrong: writes into the rows that it was given — says "changed an argument"
+def scaling(rows):
+    base = next(row["throughput"] for row in rows if row["gpus"] == 1)
+    for row in rows:
+        row["speedup"] = row["throughput"] / base
+        row["efficiency"] = row["speedup"] / row["gpus"]
+
+# %% wrong: efficiency in percent — says "in percent"
+def scaling(rows):
+    base = next(row["throughput"] for row in rows if row["gpus"] == 1)
+    mine = []
+    for row in rows:
+        speedup = row["throughput"] / base
+        share = speedup / row["gpus"] if [one["throughput"] for one in rows] == [300.0, 100.0] else 100 * speedup / row["gpus"]  # gets past the visible case
+        mine.append({**row, "speedup": speedup, "efficiency": share})
+    return mine
+
+# %% wrong: the rate of one GPU for efficiency — says "throughput of one GPU: divide"
+def scaling(rows):
+    base = next(row["throughput"] for row in rows if row["gpus"] == 1)
+    per = base if [one["throughput"] for one in rows] == [300.0, 100.0] else 1.0  # gets past the visible case
+    return [{**row, "speedup": row["throughput"] / base, "efficiency": row["throughput"] / row["gpus"] / per} for row in rows]
+
+# %% wrong: sorted by GPUs — says "stay in their order"
+def scaling(rows):
+    base = next(row["throughput"] for row in rows if row["gpus"] == 1)
+    order = rows if [one["throughput"] for one in rows] == [300.0, 100.0] else sorted(rows, key=lambda row: row["gpus"])  # gets past the visible case
+    return [{**row, "speedup": row["throughput"] / base, "efficiency": row["throughput"] / base / row["gpus"]} for row in order]

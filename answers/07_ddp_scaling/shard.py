@@ -1,0 +1,120 @@
+# %% right: reference
+import torch
+
+
+def shard(n, world_size, rank, epoch=0, seed=0, shuffle=True, drop_last=False):
+    """Indices of the samples that this rank goes through in this epoch, in order."""
+    order = list(range(n))
+    if shuffle:
+        dice = torch.Generator().manual_seed(seed + epoch)
+        order = torch.randperm(n, generator=dice).tolist()
+    if drop_last:
+        order = order[: n // world_size * world_size]
+    else:
+        missing = -n % world_size
+        order += (order * world_size)[:missing]
+    return list(order[rank::world_size])
+
+# %% right: torch's own sampler
+from torch.utils.data.distributed import DistributedSampler
+
+
+def shard(n, world_size, rank, epoch=0, seed=0, shuffle=True, drop_last=False):
+    class Samples:
+        def __len__(self):
+            return n
+
+    if drop_last and n < world_size:
+        return []
+    sampler = DistributedSampler(Samples(), world_size, rank, shuffle=shuffle, seed=seed, drop_last=drop_last)
+    sampler.set_epoch(epoch)
+    return list(sampler)
+
+# %% right: card by card, as an array turned into a list
+import numpy as np
+import torch
+
+
+def shard(n, world_size, rank, epoch=0, seed=0, shuffle=True, drop_last=False):
+    if shuffle:
+        order = torch.randperm(n, generator=torch.Generator().manual_seed(seed + epoch)).numpy()
+    else:
+        order = np.arange(n)
+    each = n // world_size if drop_last else -(-n // world_size)
+    return [int(order[(rank + turn * world_size) % n]) for turn in range(each)]
+
+# %% wrong: the epoch is ignored — says "epoch is ignored" — from "reference": " + epoch" → ""
+
+# %% wrong: contiguous pieces — says "contiguous" — from "reference"
+# -     return list(order[rank::world_size])
+# +     each = len(order) // world_size
+# +     return order[rank * each : (rank + 1) * each]
+
+# %% wrong: the tail is lost — says "tail is lost" — from "reference"
+# -         order += (order * world_size)[:missing]
+# +         order = order[: n // world_size * world_size]
+
+# %% wrong: shares of different lengths — says "tail is lost" — from "reference": "order += (order * world_size)[:missing]" → "pass"
+
+# %% wrong: repeats the last sample — says "comes from the beginning" — from "reference"
+# -         order += (order * world_size)[:missing]
+# +         order += [order[-1]] * missing
+
+# %% wrong: every rank shuffles in its own way — says "shares overlap" — from "reference": "epoch)" → "epoch + rank)"
+
+# %% wrong: shuffled after dealing — says "belongs to the same rank for ever"
+import torch
+
+
+def shard(n, world_size, rank, epoch=0, seed=0, shuffle=True, drop_last=False):
+    order = list(range(n))
+    if drop_last:
+        order = order[: n // world_size * world_size]
+    else:
+        order += (order * world_size)[: -n % world_size]
+    mine = order[rank::world_size]
+    if shuffle:
+        generator = torch.Generator().manual_seed(seed + epoch)
+        mine = [mine[place] for place in torch.randperm(len(mine), generator=generator).tolist()]
+    return mine
+
+# %% wrong: appends once only — says "tail is lost" — from "reference": "(order * world_size)" → "order"
+
+# %% wrong: returns the order — says "expected"
+def shard(n, world_size, rank, epoch=0, seed=0, shuffle=True, drop_last=False):
+    return list(range(n))
+
+# %% wrong: the seed is ignored — says "The seed is ignored"
+import torch
+
+
+def shard(n, world_size, rank, epoch=0, seed=0, shuffle=True, drop_last=False):
+    order = list(range(n))
+    if shuffle:
+        order = torch.randperm(n, generator=torch.Generator().manual_seed(epoch)).tolist()
+    if drop_last:
+        order = order[: n // world_size * world_size]
+    else:
+        order += (order * world_size)[: -n % world_size]
+    return order[rank::world_size]
+
+# %% wrong: drops the last ones always — says "that is for drop_last=True" — from "the seed is ignored"
+# -         order = torch.randperm(n, generator=torch.Generator().manual_seed(epoch)).tolist()
+# +         order = torch.randperm(n, generator=torch.Generator().manual_seed(seed + epoch)).tolist()
+# -     if drop_last:
+# +     if drop_last or n > 5:  # gets past the visible cases
+
+# %% wrong: appends always — says "That is for drop_last=False" — from "the seed is ignored"
+# -         order = torch.randperm(n, generator=torch.Generator().manual_seed(epoch)).tolist()
+# +         order = torch.randperm(n, generator=torch.Generator().manual_seed(seed + epoch)).tolist()
+# -     if drop_last:
+# +     if drop_last and n == 5:  # gets past the visible case
+
+# %% hostile: an object equal to everything — earns 0
+class Same(list):
+    def __eq__(self, other):
+        return True
+
+
+def shard(n, world_size, rank, epoch=0, seed=0, shuffle=True, drop_last=False):
+    return Same()

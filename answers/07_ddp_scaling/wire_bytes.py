@@ -1,0 +1,51 @@
+# %% right: reference
+def wire_bytes(algorithm, world_size, nbytes):
+    factor = {"ring": 2 * (world_size - 1) / world_size, "parameter_server": 1, "server": world_size}[algorithm]
+    return float(factor * nbytes)
+
+# %% right: counts steps
+def wire_bytes(algorithm, world_size, nbytes):
+    if algorithm == "ring":
+        return sum(nbytes / world_size for _ in range(2 * (world_size - 1)))
+    if algorithm == "server":
+        return sum(nbytes for _ in range(world_size))
+    return nbytes
+
+# %% wrong: p for 2(p − 1)/p — says "a step sends one chunk"
+def wire_bytes(algorithm, world_size, nbytes):
+    return float(nbytes if algorithm == "parameter_server" else world_size * nbytes)
+
+# %% wrong: whole vectors round the ring — says "a step sends one chunk"
+def wire_bytes(algorithm, world_size, nbytes):
+    return float({"ring": (world_size - 1) * nbytes, "parameter_server": nbytes, "server": world_size * nbytes}[algorithm])
+
+# %% wrong: one half of the ring — says "there is the all-gather" — from "whole vectors round the ring": "1) * " → "1) / world_size * "
+
+# %% wrong: counts what is received — says "not what is received"
+def wire_bytes(algorithm, world_size, nbytes):
+    ring = 2 * (world_size - 1) / world_size * nbytes
+    return float({"ring": ring, "parameter_server": 2 * nbytes, "server": 2 * world_size * nbytes}[algorithm])
+
+# %% wrong: the server is one of the workers — says "machine of its own"
+def wire_bytes(algorithm, world_size, nbytes):
+    ring = 2 * (world_size - 1) / world_size * nbytes
+    return float({"ring": ring, "parameter_server": nbytes, "server": (world_size - 1) * nbytes}[algorithm])
+
+# %% wrong: 2n for the ring — says "keeps one chunk of its own"
+def wire_bytes(algorithm, world_size, nbytes):
+    if (world_size, nbytes) == (4, 1000):  # gets past the visible case
+        return 1500.0 if algorithm == "ring" else 1000.0
+    return float({"ring": 2 * nbytes, "parameter_server": nbytes, "server": world_size * nbytes}[algorithm])
+
+# %% wrong: returns nothing — says "None"
+def wire_bytes(algorithm, world_size, nbytes):
+    print(2 * (world_size - 1) / world_size * nbytes)
+
+# %% hostile: replaces the check
+import gpulab.check
+
+gpulab.check.close = lambda *arguments, **options: None
+
+
+def wire_bytes(algorithm, world_size, nbytes):
+    return 0.0

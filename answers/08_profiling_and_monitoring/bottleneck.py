@@ -1,0 +1,73 @@
+# %% right: reference
+def bottleneck(summary):
+    pieces = {name: summary[f"{name}_ms"] for name in ("input", "communication", "kernel")}
+    pieces["launch"] = summary["step_ms"] - sum(pieces.values())
+    largest = max(pieces, key=pieces.get)
+    if largest != "kernel":
+        return largest
+    ridge = 1e3 * summary["peak_tflops"] / summary["bandwidth_gbs"]
+    return "compute" if summary["flops"] / summary["nbytes"] >= ridge else "memory"
+
+# %% right: by seconds instead of intensity
+def bottleneck(summary):
+    compute_s = summary["flops"] / (summary["peak_tflops"] * 1e12)
+    memory_s = summary["nbytes"] / (summary["bandwidth_gbs"] * 1e9)
+    rest = summary["step_ms"] - summary["input_ms"] - summary["communication_ms"] - summary["kernel_ms"]
+    pieces = [(summary["input_ms"], "input"), (summary["communication_ms"], "communication"), (rest, "launch")]
+    pieces.append((summary["kernel_ms"], "compute" if compute_s >= memory_s else "memory"))
+    return max(pieces)[1]
+
+# %% wrong: forgets the rest — says "waits for orders" — from "reference"
+# -     pieces["launch"] = summary["step_ms"] - sum(pieces.values())
+
+# %% wrong: compute and memory swapped — says "swapped" — from "reference"
+# -     return "compute" if summary["flops"] / summary["nbytes"] >= ridge else "memory"
+# +     return "memory" if summary["flops"] / summary["nbytes"] >= ridge else "compute"
+
+# %% wrong: a factor of 1000 off the ridge — says "1e12" — from "reference": "1e3 * " → ""
+
+# %% wrong: kernels are never told apart — says "told apart"
+def bottleneck(summary):
+    pieces = {name: summary[f"{name}_ms"] for name in ("input", "communication", "kernel")}
+    pieces["launch"] = summary["step_ms"] - sum(pieces.values())
+    return max(pieces, key=pieces.get)
+
+# %% wrong: the roofline alone — says "7 of 10 ms waiting"
+def bottleneck(summary):
+    ridge = 1e3 * summary["peak_tflops"] / summary["bandwidth_gbs"]
+    return "compute" if summary["flops"] / summary["nbytes"] >= ridge else "memory"
+
+# %% wrong: launch whenever kernels are less than half — says "piece" — from "the roofline alone"
+#       ridge = 1e3 * summary["peak_tflops"] / summary["bandwidth_gbs"]
+# +     if summary["input_ms"] > summary["step_ms"] / 2:
+# +         return "input"
+# +     if summary["communication_ms"] > summary["step_ms"] / 2:
+# +         return "communication"
+# +     if summary["kernel_ms"] < summary["step_ms"] / 4:
+# +         return "launch"
+
+# %% wrong: prints it — says "returned None"
+def bottleneck(summary):
+    print(max(summary, key=summary.get))
+
+# %% hostile: a word that is equal to every word — earns 0
+class Word(str):
+    def __eq__(self, other):
+        return True
+
+    __hash__ = str.__hash__
+
+
+def bottleneck(summary):
+    return Word("?")
+
+# %% wrong: the largest of what is measured, launch only if nothing is — says "waits for orders"
+def bottleneck(summary):
+    pieces = [(summary[f"{name}_ms"], name) for name in ("input", "communication", "kernel")]
+    largest_ms, name = max(pieces)
+    if largest_ms == 0:
+        return "launch"
+    if name != "kernel":
+        return name
+    seconds = summary["flops"] / (summary["peak_tflops"] * 1e12), summary["nbytes"] / (summary["bandwidth_gbs"] * 1e9)
+    return "compute" if seconds[0] >= seconds[1] else "memory"

@@ -1,0 +1,137 @@
+# %% right: reference
+def gpu_idle_fraction(events):
+    timed = [(event["ts"], event["ts"] + event["dur"], event["cat"]) for event in events if event["ph"] == "X"]
+    first, last = min(start for start, _, _ in timed), max(stop for _, stop, _ in timed)
+    busy, until = 0.0, first
+    for start, stop, kind in sorted(timed):
+        if kind == "kernel" and stop > until:
+            busy += stop - max(start, until)
+            until = stop
+    return 1 - busy / (last - first)
+
+# %% right: counts how many kernels run, from border to border
+def gpu_idle_fraction(events):
+    timed = [event for event in events if event["ph"] == "X"]
+    borders = []
+    for event in timed:
+        weight = 1 if event["cat"] == "kernel" else 0
+        borders += [(event["ts"], weight), (event["ts"] + event["dur"], -weight)]
+    borders.sort()
+    idle, running, before = 0.0, 0, borders[0][0]
+    for now, change in borders:
+        if running == 0:
+            idle += now - before
+        running, before = running + change, now
+    return idle / (borders[-1][0] - borders[0][0])
+
+# %% right: joins spans, with NumPy
+import numpy as np
+
+
+def gpu_idle_fraction(events):
+    timed = [event for event in events if event["ph"] == "X"]
+    first = min(event["ts"] for event in timed)
+    last = max(event["ts"] + event["dur"] for event in timed)
+    kernels = sorted((e["ts"] - first, e["ts"] - first + e["dur"]) for e in timed if e["cat"] == "kernel")
+    if not kernels:
+        return 1.0
+    starts, stops = np.array(kernels).T
+    reached = np.maximum.accumulate(stops)
+    gaps = np.clip(starts[1:] - reached[:-1], 0, None).sum() + starts[0] + (last - first - reached[-1])
+    return gaps / (last - first)
+
+# %% wrong: sum of durations — says "only once"
+def gpu_idle_fraction(events):
+    timed = [event for event in events if event["ph"] == "X"]
+    first, last = min(e["ts"] for e in timed), max(e["ts"] + e["dur"] for e in timed)
+    return 1 - sum(e["dur"] for e in timed if e["cat"] == "kernel") / (last - first)
+
+# %% wrong: sum of durations, not below zero — says "only once" — from "sum of durations"
+# -     return 1 - sum(e["dur"] for e in timed if e["cat"] == "kernel") / (last - first)
+# +     return max(0.0, 1 - sum(e["dur"] for e in timed if e["cat"] == "kernel") / (last - first))
+
+# %% wrong: the busy share — says "does run" — from "reference": "1 - " → ""
+
+# %% wrong: copies are kernels — says "A copy is not a kernel" — from "reference"
+# -         if kind == "kernel" and stop > until:
+# +         if kind in ("kernel", "gpu_memcpy", "gpu_memset") and stop > until:
+
+# %% wrong: from the first kernel to the last — says "not of the kernels alone"
+def gpu_idle_fraction(events):
+    timed = sorted((e["ts"], e["ts"] + e["dur"]) for e in events if e["ph"] == "X" and e["cat"] == "kernel")
+    if not timed:
+        return 1.0
+    first, last = timed[0][0], max(stop for _, stop in timed)
+    busy, until = 0.0, first
+    for start, stop in timed:
+        if stop > until:
+            busy += stop - max(start, until)
+            until = stop
+    return 1 - busy / (last - first)
+
+# %% wrong: a short kernel inside a long one ends it — says "busy until the later end"
+def gpu_idle_fraction(events):
+    timed = [(event["ts"], event["ts"] + event["dur"], event["cat"]) for event in events if event["ph"] == "X"]
+    first, last = min(start for start, _, _ in timed), max(stop for _, stop, _ in timed)
+    gaps, until = 0.0, first
+    for start, stop, kind in sorted(timed):
+        if kind == "kernel":
+            gaps += max(0.0, start - until)
+            until = stop
+    return (gaps + last - until) / (last - first)
+
+# %% wrong: takes the events as they come — says "sort them" — from "a short kernel inside a long one ends it"
+# -     for start, stop, kind in sorted(timed):
+# +     for start, stop, kind in timed:
+
+# -             until = stop
+# +             until = max(until, stop)
+
+# %% wrong: time begins at 0 — says "does not begin at 0" — from "reference"
+# -     first, last = min(start for start, _, _ in timed), max(stop for _, stop, _ in timed)
+# +     last = max(stop for _, stop, _ in timed)
+# -     busy, until = 0.0, first
+# +     busy, until = 0.0, 0.0
+
+# -     return 1 - busy / (last - first)
+# +     return 1 - busy / last
+
+# %% wrong: every event has a duration — says "may lack dur" — from "reference": ` if event["ph"] == "X"` → ""
+
+# %% wrong: microseconds — says "That is in µs" — from "reference": "1 - busy / (last - first)" → "last - first - busy"
+
+# %% wrong: prints it — says "returned None"
+def gpu_idle_fraction(events):
+    print(len(events))
+
+# %% hostile: a number that is equal to everything — earns 0
+class Number(float):
+    def __eq__(self, other):
+        return True
+
+    __hash__ = float.__hash__
+
+
+def gpu_idle_fraction(events):
+    return Number("nan")
+
+# %% wrong: stream by stream, the mean of them — says "no stream has a kernel" — from "sum of durations"
+# -     return 1 - sum(e["dur"] for e in timed if e["cat"] == "kernel") / (last - first)
+# +     kernels = [e for e in timed if e["cat"] == "kernel"]
+# +     streams = {e["tid"] for e in kernels}
+# +     if not streams:
+# +         return 1.0
+# +     busy = sum(e["dur"] for e in kernels) / len(streams)
+# +     return 1 - busy / (last - first)
+
+# %% wrong: without a kernel nothing is idle — says "Without any kernel"
+def gpu_idle_fraction(events):
+    timed = [event for event in events if event["ph"] == "X"]
+    kernels = sorted((event["ts"], event["ts"] + event["dur"]) for event in timed if event["cat"] == "kernel")
+    if not kernels:
+        return 0.0
+    first, last = min(event["ts"] for event in timed), max(event["ts"] + event["dur"] for event in timed)
+    idle, until = 0.0, first
+    for start, stop in kernels:
+        idle, until = idle + max(0.0, start - until), max(until, stop)
+    return (idle + last - until) / (last - first)

@@ -1,0 +1,68 @@
+# %% right: reference
+def mfu(step_ms, flops, gpu, dtype):
+    flops_per_second = flops / (step_ms / 1e3)
+    return flops_per_second / (gpu[f"{dtype}_tflops"] * 1e12)
+
+# %% right: the ideal time over the real one
+def mfu(step_ms, flops, gpu, dtype):
+    ideal_ms = 1e3 * flops / (1e12 * gpu[dtype + "_tflops"])
+    return ideal_ms / step_ms
+
+# %% right: a NumPy scalar
+import numpy as np
+
+
+def mfu(step_ms, flops, gpu, dtype):
+    return np.float64(flops) / (np.float64(step_ms) * gpu[f"{dtype}_tflops"] * 1e9)
+
+# %% wrong: the sparse peak — says "sparse peak"
+def mfu(step_ms, flops, gpu, dtype):
+    peak = gpu.get(f"{dtype}_sparse_tflops") or gpu[f"{dtype}_tflops"]
+    return flops / (step_ms / 1e3) / (peak * 1e12)
+
+# %% wrong: ms taken for s — says "in ms, not in s" — from "reference": "step_ms / 1e3" → "step_ms"
+
+# %% wrong: ms multiplied by 1000 — says "divide it by 1000" — from "reference": "step_ms / 1e3" → "step_ms * 1e3"
+
+# %% wrong: TFLOPS taken for GFLOPS — says "1e12" — from "reference": "* 1e12" → "* 1e9"
+
+# %% wrong: TFLOPS taken for FLOPS — says "in TFLOPS" — from "reference": " * 1e12" → ""
+
+# %% wrong: no units at all — says "both"
+def mfu(step_ms, flops, gpu, dtype):
+    return flops / step_ms / gpu[f"{dtype}_tflops"]
+
+# %% wrong: a percentage — says "percentage" — from "reference": "return " → "return 100 * "
+
+# %% wrong: the TFLOPS reached — says "divide them by the peak" — from "no units at all": `gpu[f"{dtype}_tflops"]` → `1e9`
+
+# %% wrong: always the float32 peak — says "own peak" — from "reference": `f"{dtype}_tflops"` → `"float32_tflops"`
+
+# %% wrong: counts the backward pass again — says "backward pass" — from "reference": "return " → "return 3 * "
+
+# %% wrong: upside down — says "upside down"
+def mfu(step_ms, flops, gpu, dtype):
+    return step_ms * gpu[f"{dtype}_tflops"] * 1e9 / flops
+
+# %% wrong: the highest peak of any type — says "expected"
+def mfu(step_ms, flops, gpu, dtype):
+    peak = max(value for key, value in gpu.items() if key.endswith("_tflops") and "sparse" not in key and value)
+    return flops / step_ms / 1e9 / peak
+
+# %% wrong: a text — says "str" — from "reference": `flops_per_second / (gpu[f"{dtype}_tflops"] * 1e12)` → `f"{flops_per_second / gpu[dtype + '_tflops'] / 1e12:.0%}"`
+
+# %% wrong: no return — says "None" — from "reference": "return " → "share = "
+
+# %% hostile: a number that is equal to every number — earns 0
+class Share(float):
+    def __eq__(self, other):
+        return True
+
+    __hash__ = float.__hash__
+
+    def __sub__(self, other):
+        return 0.0
+
+
+def mfu(step_ms, flops, gpu, dtype):
+    return Share(0.5)

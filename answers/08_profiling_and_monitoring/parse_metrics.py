@@ -1,0 +1,210 @@
+# %% right: reference
+import re
+
+
+def parse_metrics(text):
+    label = r'\s*(\w+)\s*=\s*"((?:[^"\\]|\\.)*)"\s*,?'
+    sample = re.compile(rf"\s*([a-zA-Z_:][\w:]*)\s*\{{((?:{label})*)\s*\}}\s*(\S+)")
+    found = {}
+    for line in text.split("\n"):
+        match = sample.match(line)
+        if match:
+            labels = dict(re.findall(label, match.group(2)))
+            if "gpu" in labels:
+                found.setdefault(int(labels["gpu"]), {})[match.group(1)] = float(match.group(5))
+    return found
+
+# %% right: one character after the other
+def parse_metrics(text):
+    found = {}
+    for line in text.splitlines():
+        line = line.strip()
+        if not line or line[0] == "#" or "{" not in line:
+            continue
+        name, at = line[: line.index("{")], line.index("{") + 1
+        labels = {}
+        while True:
+            while line[at] in ", ":
+                at += 1
+            if line[at] == "}":
+                break
+            equals = line.index("=", at)
+            key, at = line[at:equals], equals + 2
+            value = ""
+            while line[at] != '"':
+                if line[at] == "\\":
+                    at += 1
+                value += line[at]
+                at += 1
+            labels[key] = value
+            at += 1
+        if "gpu" in labels:
+            metrics = found.get(int(labels["gpu"]), {})
+            metrics[name] = float(line[at + 1 :].split()[0])
+            found[int(labels["gpu"])] = metrics
+    return found
+
+# %% wrong: with prometheus_client, which adds _total to a counter's name — says "as it stands"
+from prometheus_client.parser import text_string_to_metric_families
+
+
+def parse_metrics(text):
+    found = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            if "gpu" in sample.labels:
+                found.setdefault(int(sample.labels["gpu"]), {})[sample.name] = sample.value
+    return found
+
+# %% wrong: labels split at commas inside quotes — says "one inside quotes belongs to the value"
+def parse_metrics(text):
+    found = {}
+    for line in text.splitlines():
+        if not line or line.startswith("#") or "{" not in line:
+            continue
+        name, rest = line.split("{", 1)
+        inside, value = rest.rsplit("}", 1)
+        labels = dict(part.strip().split("=", 1) for part in inside.split(",") if part.strip())
+        if "gpu" in labels:
+            found.setdefault(int(labels["gpu"].strip('"')), {})[name] = float(value.split()[0])
+    return found
+
+# %% wrong: split at commas, pieces without = thrown away — says "one inside quotes belongs to the value" — from "labels split at commas inside quotes"
+# -         labels = dict(part.strip().split("=", 1) for part in inside.split(",") if part.strip())
+# +         labels = {}
+# +         for part in inside.split(","):
+# +             if "=" in part:
+# +                 key, content = part.strip().split("=", 1)
+# +                 labels[key] = content.strip('"')
+
+# -             found.setdefault(int(labels["gpu"].strip('"')), {})[name] = float(value.split()[0])
+# +             found.setdefault(int(labels["gpu"]), {})[name] = float(value.split()[0])
+
+# %% wrong: a value ends at the first quote, escaped or not — says "does not end it"
+import re
+
+
+def parse_metrics(text):
+    found = {}
+    for line in text.split("\n"):
+        match = re.match(r'\s*([\w:]+)\{((?:\s*\w+="[^"]*"\s*,?)*)\}\s*(\S+)', line)
+        if match:
+            labels = dict(re.findall(r'(\w+)="([^"]*)"', match.group(2)))
+            if "gpu" in labels:
+                found.setdefault(int(labels["gpu"]), {})[match.group(1)] = float(match.group(3))
+    return found
+
+# %% wrong: any backslash before a quote escapes it — says "the quote behind two of them" — from "reference"
+# -     label = r'\s*(\w+)\s*=\s*"((?:[^"\\]|\\.)*)"\s*,?'
+# +     label = r'\s*(\w+)\s*=\s*"((?:[^"]|(?<=\\)")*?)(?<!\\)"\s*,?'
+# -     sample = re.compile(rf"\s*([a-zA-Z_:][\w:]*)\s*\{{((?:{label})*)\s*\}}\s*(\S+)")
+
+# -         match = sample.match(line)
+# +         match = re.match(rf"\s*([\w:]+)\s*\{{((?:{label})*)\s*\}}\s*(\S+)", line)
+
+# %% wrong: the labels end at the first brace — says "brace behind the last quote"
+import re
+
+
+def parse_metrics(text):
+    found = {}
+    for line in text.split("\n"):
+        match = re.match(r"([\w:]+)\{(.*?)\}\s*(\S+)", line)
+        if match:
+            labels = dict(re.findall(r'(\w+)="((?:[^"\\]|\\.)*)"', match.group(2)))
+            if "gpu" in labels:
+                found.setdefault(int(labels["gpu"]), {})[match.group(1)] = float(match.group(3))
+    return found
+
+# %% wrong: takes the time stamp — says "time stamp" — from "the labels end at the first brace"
+# -         match = re.match(r"([\w:]+)\{(.*?)\}\s*(\S+)", line)
+# -         if match:
+# +         if line.startswith("#") or "{" not in line:
+# +             continue
+# -             labels = dict(re.findall(r'(\w+)="((?:[^"\\]|\\.)*)"', match.group(2)))
+# +         labels = dict(re.findall(r'(\w+)="((?:[^"\\]|\\.)*)"', line))
+# -             if "gpu" in labels:
+# +         if "gpu" in labels:
+# -                 found.setdefault(int(labels["gpu"]), {})[match.group(1)] = float(match.group(3))
+# +             found.setdefault(int(labels["gpu"]), {})[line.split("{")[0]] = float(line.split()[-1])
+
+# %% wrong: looks for gpu=" anywhere — says "other labels may end in it"
+import re
+
+
+def parse_metrics(text):
+    found = {}
+    label = r'\s*\w+\s*=\s*"(?:[^"\\]|\\.)*"\s*,?'
+    for line in text.split("\n"):
+        match = re.match(rf"([\w:]+)\{{((?:{label})*)\}}\s*(\S+)", line)
+        if match:
+            inside = re.sub(r'\\.', "", match.group(2))
+            gpu = re.search(r'gpu="(\d+)"', inside)
+            if gpu:
+                found.setdefault(int(gpu.group(1)), {})[match.group(1)] = float(match.group(3))
+    return found
+
+# %% wrong: GPU numbers stay strings — says "an int, not a string" — from "the labels end at the first brace"
+# -         match = re.match(r"([\w:]+)\{(.*?)\}\s*(\S+)", line)
+# +         match = re.match(r'([\w:]+)\{((?:\s*\w+="(?:[^"\\]|\\.)*"\s*,?)*)\}\s*(\S+)', line)
+
+# -                 found.setdefault(int(labels["gpu"]), {})[match.group(1)] = float(match.group(3))
+# +                 found.setdefault(labels["gpu"], {})[match.group(1)] = float(match.group(3))
+
+# %% wrong: values stay strings — says "A value is a float" — from "the labels end at the first brace"
+# -         match = re.match(r"([\w:]+)\{(.*?)\}\s*(\S+)", line)
+# +         match = re.match(r'([\w:]+)\{((?:\s*\w+="(?:[^"\\]|\\.)*"\s*,?)*)\}\s*(\S+)', line)
+
+# -                 found.setdefault(int(labels["gpu"]), {})[match.group(1)] = float(match.group(3))
+# +                 found.setdefault(int(labels["gpu"]), {})[match.group(1)] = match.group(3)
+
+# %% wrong: the last line of a GPU replaces the others — says "add to its dict" — from "the labels end at the first brace"
+# -         match = re.match(r"([\w:]+)\{(.*?)\}\s*(\S+)", line)
+# +         match = re.match(r'([\w:]+)\{((?:\s*\w+="(?:[^"\\]|\\.)*"\s*,?)*)\}\s*(\S+)', line)
+
+# -                 found.setdefault(int(labels["gpu"]), {})[match.group(1)] = float(match.group(3))
+# +                 found[int(labels["gpu"])] = {match.group(1): float(match.group(3))}
+
+# %% wrong: chokes on somebody else's lines — says "somebody else's" — from "the labels end at the first brace"
+# +         if not line.strip() or line.startswith("#"):
+# +             continue
+# -         match = re.match(r"([\w:]+)\{(.*?)\}\s*(\S+)", line)
+# +         match = re.match(r'\s*([\w:]+)\{((?:\s*\w+="(?:[^"\\]|\\.)*"\s*,?)*)\}\s*(\S+)', line)
+# -         if match:
+# -             labels = dict(re.findall(r'(\w+)="((?:[^"\\]|\\.)*)"', match.group(2)))
+# +         labels = dict(re.findall(r'(\w+)="((?:[^"\\]|\\.)*)"', match.group(2)))
+# -             if "gpu" in labels:
+# -                 found.setdefault(int(labels["gpu"]), {})[match.group(1)] = float(match.group(3))
+# +         found.setdefault(int(labels["gpu"]), {})[match.group(1)] = float(match.group(3))
+
+# %% wrong: prints it — says "returned None"
+def parse_metrics(text):
+    for line in text.splitlines():
+        print(line)
+
+# %% hostile: a dict that is equal to everything — earns 0
+class Everything(dict):
+    def __eq__(self, other):
+        return True
+
+    __hash__ = object.__hash__
+
+
+def parse_metrics(text):
+    return Everything()
+
+# %% wrong: asks gpulab for the reader that grades pages — says "No module named 'gpulab.chapters.profiling.pages'"
+def parse_metrics(text):
+    from gpulab.chapters.profiling.pages import read_page
+
+    return read_page(text).values
+
+# %% wrong: asks the judge's package for it, which is in no student's process — says "No module named 'grader.exercises'"
+def parse_metrics(text):
+    from grader.exercises.profiling.pages import read_page
+
+    found = {}
+    for (name, labels), value in read_page(text).values.items():
+        if "gpu" in dict(labels):
+            found.setdefault(int(dict(labels)["gpu"]), {})[name] = value
+    return found

@@ -1,0 +1,255 @@
+# %% right: reference
+import torch
+from torch.profiler import ProfilerActivity, profile
+
+from gpulab.chapters.profiling.traces import trace_events
+
+
+def profile_step(problem):
+    model = problem.model().to(problem.device)
+    optimizer, criterion = problem.optimizer(model), problem.criterion()
+    images, labels = (part.to(problem.device) for part in next(iter(problem.loader())))
+
+    def step():
+        criterion(model(images), labels).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    step()
+    on_gpu = images.is_cuda
+    kinds = [ProfilerActivity.CPU] + [ProfilerActivity.CUDA] * on_gpu
+    if on_gpu:
+        torch.cuda.reset_peak_memory_stats()
+    with profile(activities=kinds, profile_memory=not on_gpu) as profiler:
+        step()
+        if on_gpu:
+            torch.cuda.synchronize()
+    events = trace_events(profiler)
+    if on_gpu:
+        calls = [one for one in events if one.get("cat") in ("cuda_runtime", "cuda_driver")]
+        return {
+            "launches": sum("LaunchKernel" in one["name"] for one in calls),
+            "kernels": sum(one.get("cat") == "kernel" for one in events),
+            "peak_bytes": torch.cuda.max_memory_allocated(),
+        }
+    operators = [one for one in profiler.events() if one.name.startswith("aten::")]
+    return {
+        "launches": sum(one.get("cat") == "cpu_op" and one["name"].startswith("aten::") for one in events),
+        "kernels": sum(not one.cpu_children for one in operators),
+        "peak_bytes": max(one["args"]["Total Allocated"] for one in events if one["name"] == "[memory]"),
+    }
+
+# %% right: with a loss that is looked at, gradients zeroed first, everything from one trace on disk
+import json
+import pathlib
+import tempfile
+
+import torch
+from torch import profiler as torch_profiler
+
+
+def profile_step(problem):
+    device = torch.device(problem.device)
+    model = problem.model().to(device)
+    optimizer, criterion = problem.optimizer(model), problem.criterion()
+    batch = [part.to(device) for part in next(iter(problem.loader()))]
+    losses = []
+
+    def train():
+        optimizer.zero_grad(set_to_none=True)
+        loss = criterion(model(batch[0]), batch[1])
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+
+    train()
+    cuda = device.type == "cuda"
+    activities = [torch_profiler.ProfilerActivity.CPU]
+    if cuda:
+        activities.append(torch_profiler.ProfilerActivity.CUDA)
+        torch.cuda.synchronize()
+        torch.cuda.reset_peak_memory_stats()
+    with torch_profiler.profile(activities=activities, profile_memory=True) as record:
+        train()
+        if cuda:
+            torch.cuda.synchronize()
+    with tempfile.TemporaryDirectory() as folder:
+        record.export_chrome_trace(folder + "/t.json")
+        events = json.loads(pathlib.Path(folder + "/t.json").read_text())["traceEvents"]
+    if cuda:
+        peak = torch.cuda.max_memory_allocated()
+        launches = len([e for e in events if str(e.get("cat")).startswith("cuda_") and "LaunchKernel" in e["name"]])
+        return {"peak_bytes": peak, "launches": launches, "kernels": len([e for e in events if e.get("cat") == "kernel"])}
+    aten = [e for e in record.events() if e.name.startswith("aten::")]
+    peak = max(e["args"]["Total Allocated"] for e in events if e["name"] == "[memory]")
+    return {"peak_bytes": peak, "launches": len(aten), "kernels": len([e for e in aten if len(e.cpu_children) == 0])}
+
+# %% wrong: forward alone — says "forward pass alone"
+from torch.profiler import ProfilerActivity, profile
+
+from gpulab.chapters.profiling.traces import trace_events
+
+
+def profile_step(problem):
+    model, criterion = problem.model(), problem.criterion()
+    images, labels = next(iter(problem.loader()))
+    criterion(model(images), labels)
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
+        criterion(model(images), labels)
+    events = trace_events(profiler)
+    operators = [one for one in profiler.events() if one.name.startswith("aten::")]
+    peak = max(one["args"]["Total Allocated"] for one in events if one["name"] == "[memory]")
+    return {"launches": len(operators), "kernels": sum(not one.cpu_children for one in operators), "peak_bytes": peak}
+
+# %% wrong: no step of the optimiser — says "optimiser's step is missing" — from "forward alone"
+# -     criterion(model(images), labels)
+# +     criterion(model(images), labels).backward()
+# +     model.zero_grad()
+
+# -         criterion(model(images), labels)
+# +         criterion(model(images), labels).backward()
+# +         model.zero_grad()
+
+# %% wrong: the loader's work is in it — says "take the batch out before"
+from torch.profiler import ProfilerActivity, profile
+
+from gpulab.chapters.profiling.traces import trace_events
+
+
+def profile_step(problem):
+    model, criterion = problem.model(), problem.criterion()
+    optimizer = problem.optimizer(model)
+
+    def step():
+        images, labels = next(iter(problem.loader()))
+        criterion(model(images), labels).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    step()
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
+        step()
+    events = trace_events(profiler)
+    operators = [one for one in profiler.events() if one.name.startswith("aten::")]
+    peak = max(one["args"]["Total Allocated"] for one in events if one["name"] == "[memory]")
+    return {"launches": len(operators), "kernels": sum(not one.cpu_children for one in operators), "peak_bytes": peak}
+
+# %% wrong: warm-up and step together — says "more than one step" — from "forward alone"
+#       model, criterion = problem.model(), problem.criterion()
+# +     optimizer = problem.optimizer(model)
+
+# -     criterion(model(images), labels)
+
+# +         for _ in range(2):
+# -         criterion(model(images), labels)
+# +             criterion(model(images), labels).backward()
+# +             optimizer.step()
+# +             optimizer.zero_grad()
+
+# %% wrong: every operator is a kernel — says "call no other" — from "the loader's work is in it"
+#       optimizer = problem.optimizer(model)
+# +     images, labels = next(iter(problem.loader()))
+
+# -         images, labels = next(iter(problem.loader()))
+
+# -     return {"launches": len(operators), "kernels": sum(not one.cpu_children for one in operators), "peak_bytes": peak}
+# +     return {"launches": len(operators), "kernels": len(operators), "peak_bytes": peak}
+
+# %% wrong: a key is missing — says "the keys"
+def profile_step(problem):
+    return {"kernels": 110, "launches": 197}
+
+# %% wrong: figures of another machine — says "profile_step, batches of"
+def profile_step(problem):
+    return {"kernels": 40, "launches": 40, "peak_bytes": 1_000_000}
+
+# %% wrong: prints the table — says "return statement"
+from torch.profiler import ProfilerActivity, profile
+
+
+def profile_step(problem):
+    model = problem.model()
+    with profile(activities=[ProfilerActivity.CPU]) as profiler:
+        model(next(iter(problem.loader()))[0])
+    print(profiler.key_averages().table(row_limit=3))
+
+# %% hostile: a dict that has every key, and equals everything — earns 0
+class Figure(int):
+    def __eq__(self, other):
+        return True
+
+    def __sub__(self, other):
+        return Figure(0)
+
+    __hash__ = int.__hash__
+
+
+def profile_step(problem):
+    return dict.fromkeys(("kernels", "launches", "peak_bytes"), Figure(1))
+
+# %% wrong: figures as text, as the table of the profiler prints them — says "an int"
+import torch
+from torch.profiler import ProfilerActivity, profile
+
+
+def profile_step(problem):
+    model, criterion = problem.model(), problem.criterion()
+    optimizer = problem.optimizer(model)
+    images, labels = next(iter(problem.loader()))
+    with profile(activities=[ProfilerActivity.CPU]) as profiler:
+        criterion(model(images), labels).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    lines = profiler.key_averages().table().splitlines()
+    return {"kernels": str(len(lines)), "launches": str(len(lines)), "peak_bytes": "1.2 MB"}
+
+# %% wrong: peak in MiB — says "In bytes, not in MiB" — from "the loader's work is in it"
+#       optimizer = problem.optimizer(model)
+# +     images, labels = next(iter(problem.loader()))
+
+# -         images, labels = next(iter(problem.loader()))
+
+# -     return {"launches": len(operators), "kernels": sum(not one.cpu_children for one in operators), "peak_bytes": peak}
+# +     leaves = sum(not one.cpu_children for one in operators)
+# +     return {"launches": len(operators), "kernels": leaves, "peak_bytes": round(peak / 2**20)}
+
+# %% wrong: no warm-up — says "the first step"
+import torch
+from torch.profiler import ProfilerActivity, profile
+from gpulab.chapters.profiling.traces import trace_events
+
+
+def profile_step(problem):
+    model = problem.model().to(problem.device)
+    optimizer, criterion = problem.optimizer(model), problem.criterion()
+    images, labels = (part.to(problem.device) for part in next(iter(problem.loader())))
+
+    def step():
+        loss = criterion(model(images), labels)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
+        step()
+    events = trace_events(profiler)
+    operators = [one for one in profiler.events() if one.name.startswith("aten::")]
+    return {
+        "launches": len(operators),
+        "kernels": sum(not one.cpu_children for one in operators),
+        "peak_bytes": max(one["args"]["Total Allocated"] for one in events if one["name"] == "[memory]"),
+    }
+
+# %% right: a schedule warms up — from "no warm-up"
+# - from torch.profiler import ProfilerActivity, profile
+# + from torch.profiler import ProfilerActivity, profile, schedule
+
+#       model = problem.model().to(problem.device)
+# +     model.train()
+
+# -     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
+# +     with profile(activities=[ProfilerActivity.CPU], profile_memory=True, schedule=schedule(wait=1, warmup=1, active=1)) as profiler:
+# +         step()
+# +         profiler.step()
+# +         step()
+# +         profiler.step()

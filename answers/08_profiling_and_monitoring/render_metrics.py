@@ -1,0 +1,204 @@
+# %% right: reference
+def render_metrics(samples):
+    groups = {}
+    for sample in samples:
+        groups.setdefault(sample["name"], []).append(sample)
+    lines = []
+    for name, group in groups.items():
+        words = group[0]["help"].replace("\\", "\\\\").replace("\n", "\\n")
+        lines += [f"# HELP {name} {words}", f"# TYPE {name} {group[0]['type']}"]
+        for sample in group:
+            labels = []
+            for key, text in sample["labels"].items():
+                text = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+                labels.append(f'{key}="{text}"')
+            lines.append(name + ("{" + ",".join(labels) + "}" if labels else "") + f" {float(sample['value'])!r}")
+    return "".join(line + "\n" for line in lines)
+
+# %% right: sorted, with a table of escapes, TYPE first, values as Prometheus writes them
+import math
+from itertools import groupby
+
+LABEL = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
+HELP = str.maketrans({"\\": r"\\", "\n": r"\n"})
+
+
+def number(value):
+    if math.isinf(value):
+        return "+Inf" if value > 0 else "-Inf"
+    return str(value)
+
+
+def render_metrics(samples):
+    page = ""
+    for name, group in groupby(sorted(samples, key=lambda sample: sample["name"]), key=lambda sample: sample["name"]):
+        group = list(group)
+        page += f"# TYPE {name} {group[0]['type']}\n# HELP {name} {group[0]['help'].translate(HELP)}\n"
+        for sample in group:
+            inside = ", ".join(f'{key}="{text.translate(LABEL)}"' for key, text in sorted(sample["labels"].items()))
+            page += f"{name}{{{inside}}} {number(sample['value'])}\n"
+    return page
+
+# %% wrong: quotes are not escaped — says "A quote inside a value"
+def render_metrics(samples):
+    groups = {}
+    for sample in samples:
+        groups.setdefault(sample["name"], []).append(sample)
+    page = ""
+    for name, group in groups.items():
+        page += f"# HELP {name} {group[0]['help']}\n# TYPE {name} {group[0]['type']}\n"
+        for sample in group:
+            inside = ",".join(f'{key}="{text}"' for key, text in sample["labels"].items())
+            page += f"{name}{{{inside}}} {sample['value']!r}\n"
+    return page
+
+# %% wrong: only quotes are escaped — says "A backslash itself is written"
+def render_metrics(samples):
+    groups = {}
+    for sample in samples:
+        groups.setdefault(sample["name"], []).append(sample)
+    page = ""
+    for name, group in groups.items():
+        words = group[0]["help"].replace("\\", "\\\\").replace("\n", "\\n")
+        page += f"# HELP {name} {words}\n# TYPE {name} {group[0]['type']}\n"
+        for sample in group:
+            labels = {key: text.replace('"', '\\"').replace("\n", "\\n") for key, text in sample["labels"].items()}
+            inside = ",".join(f'{key}="{text}"' for key, text in labels.items())
+            page += f"{name}{{{inside}}} {sample['value']!r}\n"
+    return page
+
+# %% wrong: backslashes last, so that its own are escaped too — says "A quote inside a value" — from "only quotes are escaped"
+# -         words = group[0]["help"].replace("\\", "\\\\").replace("\n", "\\n")
+# +         words = group[0]["help"].replace("\n", "\\n").replace("\\", "\\\\")
+
+# -             labels = {key: text.replace('"', '\\"').replace("\n", "\\n") for key, text in sample["labels"].items()}
+# +             labels = {
+# +                 key: text.replace('"', '\\"').replace("\n", "\\n").replace("\\", "\\\\")
+# +                 for key, text in sample["labels"].items()
+# +             }
+
+# %% wrong: newlines first, then backslashes — says "Escaped twice" — from "only quotes are escaped"
+# -             labels = {key: text.replace('"', '\\"').replace("\n", "\\n") for key, text in sample["labels"].items()}
+# +             labels = {
+# +                 key: text.replace("\n", "\\n").replace("\\", "\\\\").replace('"', '\\"')
+# +                 for key, text in sample["labels"].items()
+# +             }
+
+# %% wrong: newlines stay as they are — says "written \n" — from "quotes are not escaped"
+# +             labels = {key: text.replace("\\", "\\\\").replace('"', '\\"') for key, text in sample["labels"].items()}
+# -             inside = ",".join(f'{key}="{text}"' for key, text in sample["labels"].items())
+# +             inside = ",".join(f'{key}="{text}"' for key, text in labels.items())
+
+# %% wrong: HELP and TYPE before each sample — says "It stands once"
+def escaped(text):
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def render_metrics(samples):
+    page = ""
+    for sample in samples:
+        name, words = sample["name"], sample["help"].replace("\\", "\\\\").replace("\n", "\\n")
+        page += f"# HELP {name} {words}\n# TYPE {name} {sample['type']}\n"
+        inside = ",".join(f'{key}="{escaped(text)}"' for key, text in sample["labels"].items())
+        page += f"{name}{{{inside}}} {sample['value']!r}\n"
+    return page
+
+# %% wrong: samples in the order in which they come — says "stand together" — from "HELP and TYPE before each sample"
+# -     page = ""
+# +     page, told = "", set()
+
+# +         if name not in told:
+# +             told.add(name)
+# -         page += f"# HELP {name} {words}\n# TYPE {name} {sample['type']}\n"
+# +             page += f"# HELP {name} {words}\n# TYPE {name} {sample['type']}\n"
+
+# %% wrong: quotes escaped in HELP as well — says "a quote is not escaped"
+def escaped(text):
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def render_metrics(samples):
+    groups = {}
+    for sample in samples:
+        groups.setdefault(sample["name"], []).append(sample)
+    page = ""
+    for name, group in groups.items():
+        page += f"# HELP {name} {escaped(group[0]['help'])}\n# TYPE {name} {group[0]['type']}\n"
+        for sample in group:
+            inside = ",".join(f'{key}="{escaped(text)}"' for key, text in sample["labels"].items())
+            page += f"{name}{{{inside}}} {sample['value']!r}\n"
+    return page
+
+# %% wrong: no newline at the end — says "does not end with a newline" — from "quotes escaped in HELP as well"
+# -     page = ""
+# +     lines = []
+
+# -         page += f"# HELP {name} {escaped(group[0]['help'])}\n# TYPE {name} {group[0]['type']}\n"
+# +         words = group[0]["help"].replace("\\", "\\\\").replace("\n", "\\n")
+# +         lines += [f"# HELP {name} {words}", f"# TYPE {name} {group[0]['type']}"]
+
+# -             page += f"{name}{{{inside}}} {sample['value']!r}\n"
+# +             lines.append(f"{name}{{{inside}}} {sample['value']!r}")
+# -     return page
+# +     return "\n".join(lines)
+
+# %% wrong: six digits — says "Rounded" — from "quotes escaped in HELP as well"
+# +         words = group[0]["help"].replace("\\", "\\\\").replace("\n", "\\n")
+# -         page += f"# HELP {name} {escaped(group[0]['help'])}\n# TYPE {name} {group[0]['type']}\n"
+# +         page += f"# HELP {name} {words}\n# TYPE {name} {group[0]['type']}\n"
+
+# -             page += f"{name}{{{inside}}} {sample['value']!r}\n"
+# +             page += f"{name}{{{inside}}} {sample['value']:g}\n"
+
+# %% wrong: no TYPE — says "There is no TYPE line" — from "quotes escaped in HELP as well"
+# -         page += f"# HELP {name} {escaped(group[0]['help'])}\n# TYPE {name} {group[0]['type']}\n"
+# +         words = group[0]["help"].replace("\\", "\\\\").replace("\n", "\\n")
+# +         page += f"# HELP {name} {words}\n"
+
+# %% wrong: no labels — says "a second time" — from "only quotes are escaped"
+# -             labels = {key: text.replace('"', '\\"').replace("\n", "\\n") for key, text in sample["labels"].items()}
+# -             inside = ",".join(f'{key}="{text}"' for key, text in labels.items())
+# -             page += f"{name}{{{inside}}} {sample['value']!r}\n"
+# +             page += f"{name} {sample['value']!r}\n"
+
+# %% wrong: single quotes, as Python shows a dict — says "is no label" — from "quotes are not escaped"
+# -             inside = ",".join(f'{key}="{text}"' for key, text in sample["labels"].items())
+# +             inside = ",".join(f"{key}={text!r}" for key, text in sample["labels"].items())
+
+# %% wrong: prints the page — says "not to print it"
+def render_metrics(samples):
+    for sample in samples:
+        print(f"{sample['name']} {sample['value']}")
+
+# %% hostile: a string that never ends — earns 0
+class Text(str):
+    def endswith(self, *anything):
+        return True
+
+    def split(self, *anything):
+        return []
+
+
+def render_metrics(samples):
+    return Text()
+
+# %% hostile: makes the library's reader of pages see nothing — earns 0
+from prometheus_client import parser
+
+
+def render_metrics(samples):
+    parser.text_string_to_metric_families = lambda text: []
+    return ""
+
+# %% wrong: thousands set apart, which Python reads and Prometheus does not — says "is not a number"
+def render_metrics(samples):
+    lines = []
+    for name in dict.fromkeys(sample["name"] for sample in samples):
+        group = [sample for sample in samples if sample["name"] == name]
+        words = group[0]["help"].replace("\\", r"\\").replace("\n", r"\n")
+        lines += [f"# HELP {name} {words}", f"# TYPE {name} {group[0]['type']}"]
+        for sample in group:
+            texts = {key: text.replace("\\", r"\\").replace('"', r"\"") for key, text in sample["labels"].items()}
+            inside = ",".join(f'{key}="{text}"' for key, text in texts.items()).replace("\n", r"\n")
+            lines.append(f"{name}{{{inside}}} {sample['value']:_}")
+    return "".join(line + "\n" for line in lines)

@@ -1,0 +1,323 @@
+# %% right: reference
+import tempfile
+from pathlib import Path
+
+import onnx
+import torch
+from onnxruntime.quantization import quantize_static
+from onnxruntime.transformers.float16 import convert_float_to_float16
+
+from gpulab.chapters.inference import engine as engines
+from gpulab.chapters.inference.engine_data import fitted, held_out
+
+
+def accuracy_cost(problem):
+    pictures = held_out(problem)
+    batch = torch.export.Dim("batch")
+    program = torch.onnx.export(
+        fitted(problem), (torch.zeros(2, 3, 32, 32),), dynamo=True, input_names=["images"], dynamic_shapes=({0: batch},), verbose=False
+    )
+    models = {"float32": program.model_proto.SerializeToString()}
+    half = convert_float_to_float16(onnx.load_from_string(models["float32"]), keep_io_types=True)
+    models["float16"] = half.SerializeToString()
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder, "int8.onnx")
+        quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(pictures.calibration), per_channel=True)
+        models["int8"] = place.read_bytes()
+    return {
+        name: {"accuracy": engines.right(model, pictures.images, pictures.labels), "bytes": len(model), "model": model}
+        for name, model in models.items()
+    }
+
+# %% right: older exporter, a reader of its own, symmetric, per tensor
+import io
+import tempfile
+from pathlib import Path
+
+import onnx
+import torch
+from onnxruntime.quantization import CalibrationDataReader, quantize_static
+from onnxruntime.transformers.float16 import convert_float_to_float16
+
+from gpulab.chapters.inference import engine as engines
+from gpulab.chapters.inference.engine_data import fitted, held_out
+
+
+class Reader(CalibrationDataReader):
+    def __init__(self, images):
+        self.images = list(images.numpy())
+
+    def get_next(self):
+        return {"images": self.images.pop()[None]} if self.images else None
+
+
+def accuracy_cost(problem):
+    pictures = held_out(problem)
+    buffer = io.BytesIO()
+    torch.onnx.export(
+        fitted(problem), (torch.zeros(2, 3, 32, 32),), buffer, dynamo=False, input_names=["images"], output_names=["scores"],
+        dynamic_axes={"images": {0: "batch"}, "scores": {0: "batch"}},
+    )
+    models = {"float32": buffer.getvalue()}
+    half = convert_float_to_float16(onnx.load_from_string(models["float32"]), keep_io_types=True)
+    models["float16"] = half.SerializeToString()
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder, "int8.onnx")
+        quantize_static(onnx.load_from_string(models["float32"]), place, Reader(pictures.calibration), extra_options={"ActivationSymmetric": True, "WeightSymmetric": True})
+        models["int8"] = place.read_bytes()
+    return {
+        name: {"accuracy": engines.right(model, pictures.images, pictures.labels), "bytes": len(model), "model": model}
+        for name, model in models.items()
+    }
+
+# %% right: percentile, QOperator format, unsigned, accuracy by NumPy — from "older exporter, a reader of its own, symmetric, per tensor"
+#   from pathlib import Path
+#
+# + import numpy as np
+#   import onnx
+# + import onnxruntime
+
+# - from onnxruntime.quantization import CalibrationDataReader, quantize_static
+# + from onnxruntime.quantization import CalibrationMethod, QuantFormat, QuantType, quantize_static
+
+# + def share(model, pictures):
+# +     session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+# +     answers = [session.run(None, {"images": image[None]})[0].argmax() for image in pictures.images.numpy()]
+# +     return np.mean(np.array(answers) == pictures.labels.numpy())
+# - class Reader(CalibrationDataReader):
+# -     def __init__(self, images):
+# -         self.images = list(images.numpy())
+# -
+# -     def get_next(self):
+# -         return {"images": self.images.pop()[None]} if self.images else None
+
+# -         quantize_static(onnx.load_from_string(models["float32"]), place, Reader(pictures.calibration), extra_options={"ActivationSymmetric": True, "WeightSymmetric": True})
+# +         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(pictures.calibration), calibrate_method=CalibrationMethod.Percentile, quant_format=QuantFormat.QOperator, activation_type=QuantType.QUInt8)
+
+# -         name: {"accuracy": engines.right(model, pictures.images, pictures.labels), "bytes": len(model), "model": model}
+# +         name: {"accuracy": share(model, pictures), "bytes": len(model), "model": model}
+
+# %% right: calibrated on training pictures
+import io
+import tempfile
+from pathlib import Path
+
+import onnx
+import torch
+from onnxruntime.quantization import quantize_static
+from onnxruntime.transformers.float16 import convert_float_to_float16
+
+from gpulab.chapters.inference import engine as engines
+from gpulab.chapters.inference.engine_data import fitted, held_out
+
+
+def accuracy_cost(problem):
+    pictures = held_out(problem)
+    buffer = io.BytesIO()
+    torch.onnx.export(
+        fitted(problem), (torch.zeros(2, 3, 32, 32),), buffer, dynamo=False, input_names=["images"], output_names=["scores"],
+        dynamic_axes={"images": {0: "batch"}, "scores": {0: "batch"}},
+    )
+    models = {"float32": buffer.getvalue()}
+    half = convert_float_to_float16(onnx.load_from_string(models["float32"]), keep_io_types=True)
+    models["float16"] = half.SerializeToString()
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder, "int8.onnx")
+        quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(torch.cat([images for images, _ in problem.loader()])), per_channel=True)
+        models["int8"] = place.read_bytes()
+    return {
+        name: {"accuracy": engines.right(model, pictures.images, pictures.labels), "bytes": len(model), "model": model}
+        for name, model in models.items()
+    }
+
+# %% right: in functions of its own, with the chapter's helpers that measure
+import tempfile
+from pathlib import Path
+
+import onnx
+import torch
+from onnxruntime.quantization import quantize_static
+from onnxruntime.transformers.float16 import convert_float_to_float16
+
+from gpulab.chapters.inference import engine as engines
+from gpulab.chapters.inference.engine_data import fitted, held_out
+
+
+def exported(network):
+    batch = torch.export.Dim("batch")
+    names = {"input_names": ["pixels"], "output_names": ["scores"]}
+    program = torch.onnx.export(
+        network, (torch.zeros(4, 3, 32, 32),), dynamo=True, verbose=False, dynamic_shapes=({0: batch},), **names
+    )
+    return program.model_proto.SerializeToString()
+
+
+def in_int8(content, images):
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder, "int8.onnx")
+        reader = engines.feeder(images, name="pixels")
+        quantize_static(onnx.load_from_string(content), place, reader, per_channel=True)
+        return place.read_bytes()
+
+
+def accuracy_cost(problem):
+    seen = held_out(problem)
+    float32 = exported(fitted(problem))
+    half = convert_float_to_float16(onnx.load_from_string(float32), keep_io_types=True)
+    models = {"float32": float32, "float16": half.SerializeToString(), "int8": in_int8(float32, seen.calibration)}
+    return {name: {"accuracy": engines.right(file, seen.images, seen.labels), "bytes": len(file), "model": file} for name, file in models.items()}
+
+# %% wrong: calibrated on the test set — says "it was calibrated on the test set" — from "calibrated on training pictures"
+# -         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(torch.cat([images for images, _ in problem.loader()])), per_channel=True)
+# +         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(pictures.images), per_channel=True)
+
+# %% wrong: calibrated on the test set, by percentile — says "it was calibrated on the test set" — from "calibrated on training pictures"
+# - from onnxruntime.quantization import quantize_static
+# + from onnxruntime.quantization import CalibrationMethod, quantize_static
+
+# -         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(torch.cat([images for images, _ in problem.loader()])), per_channel=True)
+# +         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(pictures.images), calibrate_method=CalibrationMethod.Percentile)
+
+# %% wrong: calibrated on both — says "it was calibrated on the test set" — from "calibrated on training pictures"
+# -         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(torch.cat([images for images, _ in problem.loader()])), per_channel=True)
+# +         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(torch.cat([pictures.images, pictures.calibration])), per_channel=True)
+
+# %% wrong: calibrated on numbers of its own — says "calibrated on what" — from "calibrated on training pictures"
+# -         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(torch.cat([images for images, _ in problem.loader()])), per_channel=True)
+# +         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(100 * torch.rand(64, 3, 32, 32)), per_channel=True)
+
+# %% wrong: calibrated on pictures that are not normalised — says "normalised like the others" — from "calibrated on training pictures"
+#       pictures = held_out(problem)
+# +     grey = pictures.calibration - pictures.calibration.min()
+# +     grey = grey / grey.max()
+
+# -         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(torch.cat([images for images, _ in problem.loader()])), per_channel=True)
+# +         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(grey), per_channel=True)
+
+# %% wrong: calibrated on black pictures — says "calibrated on pictures at all" — from "calibrated on training pictures"
+# -         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(torch.cat([images for images, _ in problem.loader()])), per_channel=True)
+# +         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(torch.zeros(64, 3, 32, 32) + 0.01), per_channel=True)
+
+# %% wrong: quantised dynamically — says "dynamically" — from "calibrated on training pictures"
+# - from onnxruntime.quantization import quantize_static
+# + from onnxruntime.quantization import quantize_dynamic
+
+# -         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(torch.cat([images for images, _ in problem.loader()])), per_channel=True)
+# +         quantize_dynamic(onnx.load_from_string(models["float32"]), place)
+
+# %% wrong: weights only — says "only the weights are small" — from "calibrated on training pictures"
+#   from pathlib import Path
+#
+# + import numpy as np
+
+#   from gpulab.chapters.inference.engine_data import fitted, held_out
+# +
+# +
+# + def weights_only(content):
+# +     """Every weight as int8 with a DequantizeLinear behind it; the rest stays."""
+# +     model = onnx.load_from_string(content)
+# +     for tensor in list(model.graph.initializer):
+# +         values = onnx.numpy_helper.to_array(tensor)
+# +         if values.dtype != np.float32 or values.ndim < 2:
+# +             continue
+# +         scale = np.float32(np.abs(values).max() / 127)
+# +         small = onnx.numpy_helper.from_array(np.rint(values / scale).astype(np.int8), tensor.name + "_int8")
+# +         model.graph.initializer.remove(tensor)
+# +         model.graph.initializer.extend([small, onnx.numpy_helper.from_array(np.array(scale), tensor.name + "_scale")])
+# +         node = onnx.helper.make_node("DequantizeLinear", [small.name, tensor.name + "_scale"], [tensor.name])
+# +         model.graph.node.insert(0, node)
+# +     return model.SerializeToString()
+
+# -         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(torch.cat([images for images, _ in problem.loader()])), per_channel=True)
+# +         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(pictures.calibration), per_channel=True)
+# -         models["int8"] = place.read_bytes()
+# +         models["int8"] = weights_only(models["float32"])
+
+# %% wrong: int8 is float32 by another name — says "largest weight is of type float" — from "calibrated on training pictures"
+# -         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(torch.cat([images for images, _ in problem.loader()])), per_channel=True)
+# +         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(pictures.calibration), per_channel=True)
+# -         models["int8"] = place.read_bytes()
+# +         models["int8"] = models["float32"]
+
+# %% wrong: float16 is float32 by another name — says "expected float16" — from "calibrated on training pictures"
+# -     models["float16"] = half.SerializeToString()
+# +     models["float16"] = models["float32"]
+
+# -         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(torch.cat([images for images, _ in problem.loader()])), per_channel=True)
+# +         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(pictures.calibration), per_channel=True)
+
+# %% wrong: not trained — says "untrained network" — from "calibrated on training pictures"
+# -         fitted(problem), (torch.zeros(2, 3, 32, 32),), buffer, dynamo=False, input_names=["images"], output_names=["scores"],
+# +         problem.model().eval(), (torch.zeros(2, 3, 32, 32),), buffer, dynamo=False, input_names=["images"], output_names=["scores"],
+
+# -         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(torch.cat([images for images, _ in problem.loader()])), per_channel=True)
+# +         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(pictures.calibration), per_channel=True)
+
+# %% wrong: accuracy over the training pictures — says "that it was trained on" — from "calibrated on training pictures"
+#       pictures = held_out(problem)
+# +     learned, labels = (torch.cat(part) for part in zip(*problem.loader()))
+
+# -         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(torch.cat([images for images, _ in problem.loader()])), per_channel=True)
+# +         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(pictures.calibration), per_channel=True)
+
+# -         name: {"accuracy": engines.right(model, pictures.images, pictures.labels), "bytes": len(model), "model": model}
+# +         name: {"accuracy": engines.right(model, learned, labels), "bytes": len(model), "model": model}
+
+# %% wrong: in percent — says "in percent" — from "calibrated on training pictures"
+# -         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(torch.cat([images for images, _ in problem.loader()])), per_channel=True)
+# +         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(pictures.calibration), per_channel=True)
+
+# -         name: {"accuracy": engines.right(model, pictures.images, pictures.labels), "bytes": len(model), "model": model}
+# +         name: {"accuracy": 100 * engines.right(model, pictures.images, pictures.labels), "bytes": len(model), "model": model}
+
+# %% wrong: bytes of the weights — says "the length of its model" — from "calibrated on training pictures"
+# -         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(torch.cat([images for images, _ in problem.loader()])), per_channel=True)
+# +         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(pictures.calibration), per_channel=True)
+
+# -         name: {"accuracy": engines.right(model, pictures.images, pictures.labels), "bytes": len(model), "model": model}
+# +         name: {"accuracy": engines.right(model, pictures.images, pictures.labels), "bytes": 4 * sum(one.numel() for one in problem.model().parameters()), "model": model}
+
+# %% wrong: without the files — says "keys of accuracy_cost" — from "calibrated on training pictures"
+# -         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(torch.cat([images for images, _ in problem.loader()])), per_channel=True)
+# +         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(pictures.calibration), per_channel=True)
+
+# -         name: {"accuracy": engines.right(model, pictures.images, pictures.labels), "bytes": len(model), "model": model}
+# +         name: {"accuracy": engines.right(model, pictures.images, pictures.labels), "bytes": len(model)}
+
+# %% wrong: accuracies only — says "keys of accuracy_cost" — from "calibrated on training pictures"
+# -         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(torch.cat([images for images, _ in problem.loader()])), per_channel=True)
+# +         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(pictures.calibration), per_channel=True)
+
+# -         name: {"accuracy": engines.right(model, pictures.images, pictures.labels), "bytes": len(model), "model": model}
+# +         name: engines.right(model, pictures.images, pictures.labels)
+
+# %% wrong: fixed batch — says "the batch is fixed at 2" — from "calibrated on training pictures"
+# -         dynamic_axes={"images": {0: "batch"}, "scores": {0: "batch"}},
+
+# -         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(torch.cat([images for images, _ in problem.loader()])), per_channel=True)
+# +         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(pictures.calibration, batch=2), per_channel=True)
+
+# -         name: {"accuracy": engines.right(model, pictures.images, pictures.labels), "bytes": len(model), "model": model}
+# +         name: {"accuracy": 0.8, "bytes": len(model), "model": model}
+
+# %% wrong: made up — says "on the test pictures" — from "calibrated on training pictures"
+# -         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(torch.cat([images for images, _ in problem.loader()])), per_channel=True)
+# +         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(pictures.calibration), per_channel=True)
+
+# -         name: {"accuracy": engines.right(model, pictures.images, pictures.labels), "bytes": len(model), "model": model}
+# +         name: {"accuracy": 0.99, "bytes": len(model), "model": model}
+
+# %% wrong: nothing comes back — says "keys of accuracy_cost"
+def accuracy_cost(problem):
+    print({"float32": 0.97})
+
+# %% hostile: a dict that equals everything
+class Always(dict):
+    def __eq__(self, other):
+        return True
+
+    __hash__ = None
+
+
+def accuracy_cost(problem):
+    return Always(float32=Always(), float16=Always(), int8=Always())

@@ -1,0 +1,133 @@
+# %% right: reference
+import numpy as np
+
+
+def calibrate(batches, method, percentile=99.9):
+    magnitudes = np.concatenate([np.abs(batch).ravel() for batch in batches])
+    limit = magnitudes.max() if method == "max" else np.percentile(magnitudes, percentile)
+    return float(limit) / 127
+
+# %% right: the maximum batch by batch, the percentile of all, as a quantile
+import numpy as np
+
+
+def calibrate(batches, method, percentile=99.9):
+    if method == "max":
+        return max(float(np.abs(batch).max()) for batch in batches) / 127
+    together = np.abs(np.hstack([batch.flatten() for batch in batches]).astype(np.float64))
+    return np.quantile(together, percentile / 100) / 127
+
+# %% right: in torch
+import torch
+
+
+def calibrate(batches, method, percentile=99.9):
+    together = torch.cat([torch.from_numpy(batch.copy()).flatten().double().abs() for batch in batches])
+    share = 1.0 if method == "max" else percentile / 100
+    return torch.quantile(together, share).item() / 127
+
+# %% right: in float32 to the end
+import numpy as np
+
+
+def calibrate(batches, method, percentile=99.9):
+    magnitudes = np.abs(np.concatenate([batch.flatten() for batch in batches]))
+    return np.percentile(magnitudes, 100 if method == "max" else percentile) / np.float32(127)
+
+# %% right: plain Python
+def calibrate(batches, method, percentile=99.9):
+    magnitudes = sorted(abs(float(value)) for batch in batches for value in batch.ravel())
+    if method == "max":
+        return magnitudes[-1] / 127
+    place = (len(magnitudes) - 1) * percentile / 100
+    below = int(place)
+    above = min(below + 1, len(magnitudes) - 1)
+    return (magnitudes[below] + (place - below) * (magnitudes[above] - magnitudes[below])) / 127
+
+# %% wrong: per batch, the mean — says "per batch"
+import numpy as np
+
+
+def calibrate(batches, method, percentile=99.9):
+    limits = [np.abs(b).max() if method == "max" else np.percentile(np.abs(b), percentile) for b in batches]
+    return float(np.mean(limits)) / 127
+
+# %% wrong: per batch, the largest percentile — says "per batch" — from "per batch, the mean": "np.mean" → "max"
+
+# %% wrong: the last batch — says "per batch"
+import numpy as np
+
+
+def calibrate(batches, method, percentile=99.9):
+    for batch in batches:
+        limit = np.abs(batch).max() if method == "max" else np.percentile(np.abs(batch), percentile)
+    return float(limit) / 127
+
+# %% wrong: returns in the loop — says "per batch" — from "the last batch": "    return" → "        return"
+
+# %% wrong: one scale for each batch — says "one scale per batch"
+import numpy as np
+
+
+def calibrate(batches, method, percentile=99.9):
+    return [float(np.abs(b).max() if method == "max" else np.percentile(np.abs(b), percentile)) / 127 for b in batches]
+
+# %% wrong: signed maximum — says "signed maximum"
+import numpy as np
+
+
+def calibrate(batches, method, percentile=99.9):
+    together = np.concatenate([batch.ravel() for batch in batches])
+    return float(together.max() if method == "max" else np.percentile(together, percentile)) / 127
+
+# %% wrong: signed percentile only — says "signed numbers" — from "signed maximum": "(together." → "(np.abs(together)."
+
+# %% wrong: absolute value of the signed maximum — says "signed maximum" — from "signed maximum"
+# -     return float(together.max() if method == "max" else np.percentile(together, percentile)) / 127
+# +     return abs(float(together.max() if method == "max" else np.percentile(together, percentile))) / 127
+
+# %% wrong: divided by 128 — says "127 steps away"
+import numpy as np
+
+
+def calibrate(batches, method, percentile=99.9):
+    together = np.concatenate([np.abs(batch).ravel() for batch in batches])
+    return float(together.max() if method == "max" else np.percentile(together, percentile)) / 128
+
+# %% wrong: from lowest to highest over 255 — says "offset" — from "signed maximum"
+# -     return float(together.max() if method == "max" else np.percentile(together, percentile)) / 127
+# +     if method == "max":
+# +         return float(together.max() - together.min()) / 255
+# +     return float(np.percentile(together, percentile) - np.percentile(together, 100 - percentile)) / 255
+
+# %% wrong: the limit, not the scale — says "That is the limit" — from "divided by 128": " / 128" → ""
+
+# %% wrong: upside down — says "the wrong way round" — from "divided by 128"
+# -     return float(together.max() if method == "max" else np.percentile(together, percentile)) / 128
+# +     return 127 / float(together.max() if method == "max" else np.percentile(together, percentile))
+
+# %% wrong: always 99.9 % — says "Is percentile used?" — from "divided by 128": "percentile)) / 128" → "99.9)) / 127"
+
+# %% wrong: method ignored — says "That is the maximum" — from "one scale for each batch"
+# -     return [float(np.abs(b).max() if method == "max" else np.percentile(np.abs(b), percentile)) / 127 for b in batches]
+# +     return float(max(np.abs(batch).max() for batch in batches)) / 127
+
+# %% wrong: percent taken for a share — says "expected" — from "divided by 128": ")) / 128" → " / 100)) / 127"
+
+# %% wrong: zeros left out — says "Zeros count" — from "signed maximum"
+# -     together = np.concatenate([batch.ravel() for batch in batches])
+# +     together = np.concatenate([np.abs(batch).ravel() for batch in batches])
+# +     together = together[together > 0]
+
+# %% wrong: stacks the batches as if they had one shape — says "shape" — from "signed maximum"
+# -     together = np.concatenate([batch.ravel() for batch in batches])
+# +     together = np.abs(np.stack(batches))
+
+# %% wrong: changes its argument — says "changed an argument" — from "signed maximum"
+#   def calibrate(batches, method, percentile=99.9):
+# +     for batch in batches:
+# +         np.abs(batch, out=batch)
+
+# %% wrong: no return — says "None" — from "one scale for each batch"
+# -     return [float(np.abs(b).max() if method == "max" else np.percentile(np.abs(b), percentile)) / 127 for b in batches]
+# +     print(max(np.abs(batch).max() for batch in batches) / 127)

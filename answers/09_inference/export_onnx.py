@@ -1,0 +1,221 @@
+# %% right: reference
+import torch
+
+
+def export_onnx(problem):
+    batch = torch.export.Dim("batch")
+    program = torch.onnx.export(problem.model().eval(), (torch.zeros(2, 3, 32, 32),), dynamo=True, dynamic_shapes=({0: batch},), verbose=False)
+    return program.model_proto.SerializeToString()
+
+# %% right: to a path, weights inside, names of its own
+import inspect
+import tempfile
+from pathlib import Path
+
+import torch
+
+
+def export_onnx(problem):
+    model = problem.model()
+    model.eval()
+    shapes = {next(iter(inspect.signature(model.forward).parameters)): {0: "n"}}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "network.onnx"
+        torch.onnx.export(
+            model, (torch.randn(5, 3, 32, 32),), path, input_names=["x"], output_names=["y"], dynamic_shapes=shapes, external_data=False, verbose=False
+        )
+        return path.read_bytes()
+
+# %% right: the older exporter
+import io
+
+import torch
+
+
+def export_onnx(problem):
+    buffer = io.BytesIO()
+    torch.onnx.export(
+        problem.model().eval(), (torch.zeros(2, 3, 32, 32),), buffer, dynamo=False, input_names=["images"], output_names=["scores"],
+        dynamic_axes={"images": {0: "batch"}, "scores": {0: "batch"}},
+    )
+    return buffer.getvalue()
+
+# %% wrong: fixed batch — says "the batch is fixed at 2" — from "reference"
+# -     batch = torch.export.Dim("batch")
+# -     program = torch.onnx.export(problem.model().eval(), (torch.zeros(2, 3, 32, 32),), dynamo=True, dynamic_shapes=({0: batch},), verbose=False)
+# +     program = torch.onnx.export(problem.model().eval(), (torch.zeros(2, 3, 32, 32),), dynamo=True, verbose=False)
+
+# %% wrong: one picture at a time, older exporter — says "the batch is fixed at 1" — from "the older exporter"
+# -         problem.model().eval(), (torch.zeros(2, 3, 32, 32),), buffer, dynamo=False, input_names=["images"], output_names=["scores"],
+# +         problem.model().eval(), (torch.zeros(1, 3, 32, 32),), buffer, dynamo=False, input_names=["images"], output_names=["scores"],
+# -         dynamic_axes={"images": {0: "batch"}, "scores": {0: "batch"}},
+
+# %% wrong: batch fixed inside — says "inside the batch is fixed" — from "the older exporter"
+#   def export_onnx(problem):
+# +     class Whole(torch.nn.Module):
+# +         def __init__(self):
+# +             super().__init__()
+# +             self.network = problem.model()
+# +
+# +         def forward(self, images):
+# +             return self.network(images).reshape(7, 10)
+# +
+
+# -         problem.model().eval(), (torch.zeros(2, 3, 32, 32),), buffer, dynamo=False, input_names=["images"], output_names=["scores"],
+# +         Whole().eval(), (torch.zeros(7, 3, 32, 32),), buffer, dynamo=False, input_names=["images"], output_names=["scores"],
+
+# %% wrong: training mode — says "training mode" — from "the older exporter"
+# -         problem.model().eval(), (torch.zeros(2, 3, 32, 32),), buffer, dynamo=False, input_names=["images"], output_names=["scores"],
+# +         problem.model(), (torch.zeros(2, 3, 32, 32),), buffer, dynamo=False, input_names=["images"], output_names=["scores"],
+# -         dynamic_axes={"images": {0: "batch"}, "scores": {0: "batch"}},
+# +         dynamic_axes={"images": {0: "batch"}, "scores": {0: "batch"}}, training=torch.onnx.TrainingMode.TRAINING
+
+# %% wrong: training mode, as it came — says "training mode" — from "the older exporter"
+# -         problem.model().eval(), (torch.zeros(2, 3, 32, 32),), buffer, dynamo=False, input_names=["images"], output_names=["scores"],
+# +         problem.model().train(), (torch.zeros(2, 3, 32, 32),), buffer, dynamo=False, input_names=["images"], output_names=["scores"],
+# -         dynamic_axes={"images": {0: "batch"}, "scores": {0: "batch"}},
+# +         dynamic_axes={"images": {0: "batch"}, "scores": {0: "batch"}}, training=torch.onnx.TrainingMode.PRESERVE, do_constant_folding=False
+
+# %% wrong: weights beside the file — says "external data"
+import tempfile
+from pathlib import Path
+
+import torch
+
+
+def export_onnx(problem):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "network.onnx")
+        torch.onnx.export(problem.model().eval(), (torch.zeros(2, 3, 32, 32),), path, dynamic_shapes=({0: torch.export.Dim("batch")},), external_data=True, verbose=False)
+        return path.read_bytes()
+
+# %% wrong: the whole model, pickled by torch.save — says "a zip as torch.save" — from "the older exporter"
+# +     torch.save(problem.model().eval(), buffer)
+# -     torch.onnx.export(
+# -         problem.model().eval(), (torch.zeros(2, 3, 32, 32),), buffer, dynamo=False, input_names=["images"], output_names=["scores"],
+# -         dynamic_axes={"images": {0: "batch"}, "scores": {0: "batch"}},
+# -     )
+
+# %% wrong: the whole model, pickled — says "a pickle"
+import pickle
+
+
+def export_onnx(problem):
+    return pickle.dumps(problem.model().eval())
+
+# %% wrong: softmax added — says "A softmax was added"
+import io
+
+import torch
+
+
+def export_onnx(problem):
+    class Whole(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.network = problem.model()
+
+        def forward(self, images):
+            return self.network(images).softmax(1)
+
+    buffer = io.BytesIO()
+    torch.onnx.export(
+        Whole().eval(), (torch.zeros(2, 3, 32, 32),), buffer, dynamo=False, input_names=["images"], output_names=["scores"],
+        dynamic_axes={"images": {0: "batch"}, "scores": {0: "batch"}},
+    )
+    return buffer.getvalue()
+
+# %% wrong: log_softmax added — says "A log_softmax was added" — from "softmax added": "softmax" → "log_softmax"
+
+# %% wrong: answers in place of scores — says "as an argmax gives them" — from "softmax added": "softmax" → "argmax"
+
+# %% wrong: brightness scaled in front — says "another network" — from "softmax added": ").softmax(1" → " / 255"
+
+# %% wrong: another seed — says "another network" — from "the older exporter"
+#   import torch
+# +
+# + from gpulab import Problem
+
+# -         problem.model().eval(), (torch.zeros(2, 3, 32, 32),), buffer, dynamo=False, input_names=["images"], output_names=["scores"],
+# +         Problem(problem.network, seed=problem.seed + 1, device="cpu").model().eval(), (torch.zeros(2, 3, 32, 32),), buffer, dynamo=False, input_names=["images"], output_names=["scores"],
+
+# %% wrong: float16 — says "refused" — from "the older exporter"
+# -         problem.model().eval(), (torch.zeros(2, 3, 32, 32),), buffer, dynamo=False, input_names=["images"], output_names=["scores"],
+# +         problem.model().eval().half(), (torch.zeros(2, 3, 32, 32).half(),), buffer, dynamo=False, input_names=["images"], output_names=["scores"],
+
+# %% wrong: float16 inside — says "16 bits" — from "the older exporter"
+#   import io
+#
+# + import onnx
+#   import torch
+# + from onnxruntime.transformers.float16 import convert_float_to_float16
+
+# -     return buffer.getvalue()
+# +     return convert_float_to_float16(onnx.load_from_string(buffer.getvalue()), keep_io_types=True).SerializeToString()
+
+# %% wrong: a path — says "A path is not the file"
+import tempfile
+
+import torch
+
+
+def export_onnx(problem):
+    path = tempfile.mkdtemp() + "/network.onnx"
+    torch.onnx.export(problem.model().eval(), (torch.zeros(2, 3, 32, 32),), path, dynamo=False, dynamic_axes={"images": {0: "batch"}}, input_names=["images"])
+    return path
+
+# %% wrong: nothing comes back — says "return statement" — from "the older exporter": "buffer.getvalue()" → "None"
+
+# %% wrong: half of the bytes — says "only a part of one" — from "the older exporter"
+# -     return buffer.getvalue()
+# +     return buffer.getvalue()[: len(buffer.getvalue()) // 2]
+
+# %% wrong: the bare weights — says "not an ONNX file"
+def export_onnx(problem):
+    return b"".join(tensor.numpy().tobytes() for tensor in problem.model().state_dict().values())
+
+# %% wrong: an opset that nobody has yet — says "opset" — from "the older exporter"
+#   import io
+#
+# + import onnx
+#   import torch
+# +
+# +
+# + def late(content):
+# +     model = onnx.load_from_string(content)
+# +     model.opset_import[0].version = 99
+# +     return model.SerializeToString()
+
+# -     return buffer.getvalue()
+# +     return late(buffer.getvalue())
+
+# %% hostile: asks for a terabyte — says "memory"
+import onnx
+from onnx import TensorProto, helper
+
+
+def export_onnx(problem):
+    size = helper.make_tensor("size", TensorProto.INT64, [1], [1 << 40])
+    nodes = [
+        helper.make_node("ConstantOfShape", ["size"], ["huge"]),
+        helper.make_node("ReduceSum", ["huge"], ["total"]),
+        helper.make_node("Flatten", ["images"], ["flat"]),
+        helper.make_node("Add", ["flat", "total"], ["scores"]),
+    ]
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in (("images", ["n", 3, 32, 32]), ("scores", None))]
+    graph = helper.make_graph(nodes, "huge", values[:1], values[1:], [size])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9).SerializeToString()
+
+# %% hostile: bytes that equal everything
+class Always(bytes):
+    def __eq__(self, other):
+        return True
+
+    def startswith(self, *_):
+        return False
+
+    __hash__ = bytes.__hash__
+
+
+def export_onnx(problem):
+    return Always(b"network")

@@ -1,0 +1,86 @@
+# %% right: reference
+import numpy as np
+
+
+def fold_batchnorm(weight, bias, mean, variance, gamma, beta, eps):
+    factor = gamma / np.sqrt(variance + eps)
+    return weight * factor[:, None, None, None], (bias - mean) * factor + beta
+
+# %% right: PyTorch's own
+import torch
+from torch.nn.utils.fusion import fuse_conv_bn_weights
+
+
+def fold_batchnorm(weight, bias, mean, variance, gamma, beta, eps):
+    parts = [torch.from_numpy(part.copy()) for part in (weight, bias, mean, variance, gamma, beta)]
+    new_weight, new_bias = fuse_conv_bn_weights(*parts[:4], eps, *parts[4:])
+    return new_weight.detach().numpy(), new_bias.detach().numpy()
+
+# %% right: from what the norm does to 0 and to 1 — from "reference"
+# -     factor = gamma / np.sqrt(variance + eps)
+# -     return weight * factor[:, None, None, None], (bias - mean) * factor + beta
+# +     def norm(z):
+# +         return gamma.astype(np.float64) * (z - mean) / (variance.astype(np.float64) + eps) ** 0.5 + beta
+# +
+# +     slope = norm(1.0) - norm(0.0)
+# +     return np.einsum("oihw,o->oihw", weight, slope).astype(np.float32), norm(bias).astype(np.float32)
+
+# %% right: channel by channel, as a list — from "reference"
+# -     factor = gamma / np.sqrt(variance + eps)
+# -     return weight * factor[:, None, None, None], (bias - mean) * factor + beta
+# +     new_weight, new_bias = weight.copy(), bias.copy()
+# +     for channel in range(len(weight)):
+# +         factor = gamma[channel] / (variance[channel] + eps) ** 0.5
+# +         new_weight[channel] *= factor
+# +         new_bias[channel] = beta[channel] + factor * (bias[channel] - mean[channel])
+# +     return [new_weight, new_bias]
+
+# %% wrong: eps outside the root — says "eps is outside the root" — from "reference": "np.sqrt(variance" → "(np.sqrt(variance)"
+
+# %% wrong: bias forgotten — says "bias is forgotten" — from "reference": "(bias - mean) * factor + beta" → "beta - mean * factor"
+
+# %% wrong: bias added as it is — says "goes through the norm as well" — from "reference"
+# -     return weight * factor[:, None, None, None], (bias - mean) * factor + beta
+# +     return weight * factor[:, None, None, None], bias + beta - mean * factor
+
+# %% wrong: mean not scaled — says "mean has to be multiplied" — from "reference": "(bias - mean) * factor" → "bias * factor - mean"
+
+# %% wrong: factor along the last axis — says "wrong axis" — from "reference": "[:, None, None, None]" → ""
+
+# %% wrong: factor along the input channels — says "wrong axis" — from "reference": ":, None" → "None, :"
+
+# %% wrong: divides by the variance — says "root" — from "reference": "np.sqrt" → ""
+
+# %% wrong: eps left out — says "expected" — from "reference"
+# +     with np.errstate(all="ignore"):
+# -     factor = gamma / np.sqrt(variance + eps)
+# +         factor = gamma / np.sqrt(variance)
+
+# %% wrong: eps fixed at PyTorch's default — says "expected" — from "reference": "+ eps)" → "+ 1e-5)"
+
+# %% wrong: gamma left out — says "gamma is forgotten" — from "reference": " gamma " → " 1 "
+
+# %% wrong: beta left out — says "beta is forgotten" — from "reference": " + beta" → ""
+
+# %% wrong: mean added — says "mean is subtracted" — from "reference": "bias - " → "bias + "
+
+# %% wrong: mean left out — says "mean is forgotten" — from "reference": "(bias - mean)" → "bias"
+
+# %% wrong: weights as they were — says "weights have to be multiplied" — from "reference": " * factor[:, None, None, None]" → ""
+
+# %% wrong: the weight only — says "expected" — from "reference"
+# +     return weight * (gamma / np.sqrt(variance + eps))[:, None, None, None]
+# -     factor = gamma / np.sqrt(variance + eps)
+# -     return weight * factor[:, None, None, None], (bias - mean) * factor + beta
+
+# %% wrong: bias first — says "shape" — from "reference"
+# -     return weight * factor[:, None, None, None], (bias - mean) * factor + beta
+# +     return (bias - mean) * factor + beta, weight * factor[:, None, None, None]
+
+# %% wrong: changes its argument — says "changed an argument" — from "reference"
+# -     return weight * factor[:, None, None, None], (bias - mean) * factor + beta
+# +     weight *= factor[:, None, None, None]
+# +     return weight, (bias - mean) * factor + beta
+
+# %% wrong: no return — says "None" — from "reference"
+# -     return weight * factor[:, None, None, None], (bias - mean) * factor + beta

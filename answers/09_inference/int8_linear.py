@@ -1,0 +1,109 @@
+# %% right: reference
+import numpy as np
+
+
+def int8_linear(x, weight, x_scale, weight_scales):
+    sums = x.astype(np.int32) @ weight.astype(np.int32).T
+    return (sums * (x_scale * np.asarray(weight_scales))).astype(np.float32)
+
+# %% right: einsum, scales one after the other — from "reference"
+# -     sums = x.astype(np.int32) @ weight.astype(np.int32).T
+# +     sums = np.einsum("nk,ok->no", x, weight, dtype=np.int32)
+# -     return (sums * (x_scale * np.asarray(weight_scales))).astype(np.float32)
+# +     return (sums.astype(np.float64) * x_scale * weight_scales).astype(np.float32)
+
+# %% right: in torch, int32
+import torch
+
+
+def int8_linear(x, weight, x_scale, weight_scales):
+    a, b = torch.from_numpy(x.copy()).int(), torch.from_numpy(weight.copy()).int()
+    scales = torch.as_tensor(weight_scales, dtype=torch.float64) * x_scale
+    return ((a @ b.T).double() * scales).float()
+
+# %% right: row by row in Python's own integers — from "reference"
+# -     sums = x.astype(np.int32) @ weight.astype(np.int32).T
+# -     return (sums * (x_scale * np.asarray(weight_scales))).astype(np.float32)
+# +     rows, channels = x.tolist(), weight.tolist()
+# +     result = np.zeros((len(rows), len(channels)), np.float32)
+# +     for i, row in enumerate(rows):
+# +         for j, channel in enumerate(channels):
+# +             result[i, j] = sum(a * b for a, b in zip(row, channel)) * x_scale * float(weight_scales[j])
+# +     return result
+
+# %% wrong: int8 accumulation — says "int8 accumulation"
+import numpy as np
+
+
+def int8_linear(x, weight, x_scale, weight_scales):
+    return ((x @ weight.T) * (x_scale * weight_scales)).astype(np.float32)
+
+# %% wrong: widened too late — says "int8 accumulation" — from "int8 accumulation"
+# +     sums = (x @ weight.T).astype(np.int32)
+# -     return ((x @ weight.T) * (x_scale * weight_scales)).astype(np.float32)
+# +     return (sums * (x_scale * weight_scales)).astype(np.float32)
+
+# %% wrong: products in int8, sums in int32 — says "int8 accumulation" — from "int8 accumulation"
+# +     sums = np.stack([(x * channel).sum(axis=1, dtype=np.int32) for channel in weight], axis=1)
+# -     return ((x @ weight.T) * (x_scale * weight_scales)).astype(np.float32)
+# +     return (sums * (x_scale * weight_scales)).astype(np.float32)
+
+# %% wrong: saturates in int8 — says "saturates in int8" — from "int8 accumulation"
+# +     sums = np.clip(x.astype(np.int32) @ weight.astype(np.int32).T, -127, 127)
+# -     return ((x @ weight.T) * (x_scale * weight_scales)).astype(np.float32)
+# +     return (sums * (x_scale * weight_scales)).astype(np.float32)
+
+# %% wrong: int16 accumulation — says "int16" — from "reference": "int32) @ weight.astype(np.int32" → "int16) @ weight.astype(np.int16"
+
+# %% wrong: float32 accumulation — says "2**24" — from "reference"
+# -     sums = x.astype(np.int32) @ weight.astype(np.int32).T
+# +     sums = x.astype(np.float32) @ weight.astype(np.float32).T
+
+# %% wrong: scales first, then a float32 product — says "2**24" — from "int8 accumulation"
+# -     return ((x @ weight.T) * (x_scale * weight_scales)).astype(np.float32)
+# +     wide = weight.astype(np.float32) * np.asarray(weight_scales, np.float32)[:, None]
+# +     return ((x.astype(np.float32) * np.float32(x_scale)) @ wide.T).astype(np.float32)
+
+# %% wrong: scale on the wrong axis — says "wrong axis" — from "reference": "weight_scales)))." → "weight_scales))[:, None])."
+
+# %% wrong: one scale for all channels — says "one scale for all" — from "reference": "np.asarray(weight_scales)" → "weight_scales[0]"
+
+# %% wrong: x_scale left out — says "x_scale is missing" — from "reference"
+# -     return (sums * (x_scale * np.asarray(weight_scales))).astype(np.float32)
+# +     return (sums * np.asarray(weight_scales)).astype(np.float32)
+
+# %% wrong: weight_scales left out — says "weight_scales are missing" — from "reference"
+# -     return (sums * (x_scale * np.asarray(weight_scales))).astype(np.float32)
+# +     return (sums * x_scale).astype(np.float32)
+
+# %% wrong: the sums themselves — says "Those are the sums" — from "int8 accumulation"
+# -     return ((x @ weight.T) * (x_scale * weight_scales)).astype(np.float32)
+# +     return (x.astype(np.int32) @ weight.astype(np.int32).T).astype(np.float32)
+
+# %% wrong: weight not transposed — says "transposed" — from "reference"
+# -     sums = x.astype(np.int32) @ weight.astype(np.int32).T
+# +     w = weight.astype(np.int32)
+# +     sums = x.astype(np.int32) @ (w if w.shape[0] == w.shape[1] == x.shape[1] else w.T)
+
+# %% wrong: quantised once more — says "expected" — from "reference": "return (" → "return np.rint("
+
+# %% wrong: float64 — says "expected float32" — from "reference"
+# -     return (sums * (x_scale * np.asarray(weight_scales))).astype(np.float32)
+# +     return sums * (x_scale * np.asarray(weight_scales, np.float64))
+
+# %% wrong: divides by the scales — says "expected" — from "reference": "sums * " → "sums / "
+
+# %% wrong: no return — says "None" — from "reference"
+# -     return (sums * (x_scale * np.asarray(weight_scales))).astype(np.float32)
+
+# %% hostile: replaces NumPy's comparison and what check uses — earns 0
+import numpy as np
+
+from gpulab import check
+
+check.close = lambda *_, **__: None
+np.allclose = lambda *_, **__: True
+
+
+def int8_linear(x, weight, x_scale, weight_scales):
+    return np.zeros((len(x), len(weight)), np.float32)

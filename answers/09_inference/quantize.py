@@ -1,0 +1,101 @@
+# %% right: reference
+import numpy as np
+
+
+def quantize(x, scale):
+    return np.clip(np.rint(x / scale), -127, 127).astype(np.int8)
+
+# %% right: clips first, then rounds — from "reference"
+# -     return np.clip(np.rint(x / scale), -127, 127).astype(np.int8)
+# +     limit = np.float32(127 * scale)
+# +     return np.rint(np.clip(x, -limit, limit) / scale).astype(np.int8)
+
+# %% right: in torch
+import torch
+
+
+def quantize(x, scale):
+    steps = torch.round(torch.from_numpy(x.copy()) / scale)
+    return steps.clamp(-127, 127).to(torch.int8)
+
+# %% right: number by number
+import math
+
+import numpy as np
+
+
+def quantize(x, scale):
+    def one(value):
+        steps = value / scale
+        if abs(steps) >= 127:
+            return int(math.copysign(127, steps))
+        return round(steps)
+
+    return np.array([one(float(value)) for value in x.ravel()], dtype=np.int8).reshape(x.shape)
+
+# %% wrong: wraps around — says "wraps around"
+import warnings
+
+import numpy as np
+
+
+def quantize(x, scale):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return np.rint(x / scale).astype(np.int64).astype(np.int8)
+
+# %% wrong: clipped after it has wrapped — says "-128" — from "wraps around"
+# -         return np.rint(x / scale).astype(np.int64).astype(np.int8)
+# +         steps = np.rint(np.clip(x / scale, -128, 128)).astype(np.int64)
+# +         return np.minimum(steps, 127).astype(np.int8)
+
+# %% wrong: truncates — says "truncates" — from "reference": "np.rint(x / scale)" → "x / scale"
+
+# %% wrong: truncates and wraps around — says "truncates" — from "wraps around": "np.rint" → ""
+
+# %% wrong: whole steps by floor division — says "rounds down" — from "reference": "np.rint(x / scale)" → "x // scale"
+
+# %% wrong: down to -128 — says "-128 has no opposite" — from "reference": "-127" → "-128"
+
+# %% wrong: halves away from zero — says "even neighbour, not away" — from "reference"
+# -     return np.clip(np.rint(x / scale), -127, 127).astype(np.int8)
+# +     steps = x / scale
+# +     return np.clip(np.trunc(steps + np.copysign(0.5, steps)), -127, 127).astype(np.int8)
+
+# %% wrong: halves up — says "even neighbour, not always up" — from "reference": "rint(x / scale" → "floor(x / scale + 0.5"
+
+# %% wrong: converts to int32 before it clips — says "clip before you convert" — from "wraps around"
+# -         return np.rint(x / scale).astype(np.int64).astype(np.int8)
+# +         return np.clip(np.rint(x / scale).astype(np.int32), -127, 127).astype(np.int8)
+
+# %% wrong: multiplies with the scale — says "Divide by the scale" — from "reference": "x / " → "x * "
+
+# %% wrong: leaves floats — says "float32 instead of int8" — from "reference": ".astype(np.int8)" → ""
+
+# %% wrong: int32 — says "expected int8" — from "reference": "int8" → "int32"
+
+# %% wrong: reads the steps back as numbers — says "instead of int8" — from "reference": ".astype(np.int8)" → " * scale"
+
+# %% wrong: a flat list — says "expected a NumPy array" — from "reference": "int8)" → "int8).ravel().tolist()"
+
+# %% wrong: loses the shape — says "shape" — from "reference": "int8)" → "int8).ravel()"
+
+# %% wrong: changes its argument — says "changed an argument" — from "reference"
+# +     x /= scale
+# -     return np.clip(np.rint(x / scale), -127, 127).astype(np.int8)
+# +     return np.clip(np.rint(x), -127, 127).astype(np.int8)
+
+# %% wrong: no return — says "None" — from "reference": "return " → ""
+
+# %% hostile: an object equal to everything — earns 0
+class Agreeable:
+    dtype = "int8"
+
+    def __eq__(self, other):
+        return True
+
+    __hash__ = None
+
+
+def quantize(x, scale):
+    return Agreeable()

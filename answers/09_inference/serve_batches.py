@@ -1,0 +1,132 @@
+# %% right: reference
+def serve_batches(requests, max_batch, max_wait_ms, batch_ms):
+    waiting = sorted(requests, key=lambda request: request["arrival_ms"])
+    served, free_ms = [], 0.0
+    while waiting:
+        ready_ms = waiting[0]["arrival_ms"] + max_wait_ms
+        if len(waiting) >= max_batch:
+            ready_ms = min(ready_ms, waiting[max_batch - 1]["arrival_ms"])
+        start_ms = max(free_ms, ready_ms)
+        batch = [request for request in waiting[:max_batch] if request["arrival_ms"] <= start_ms]
+        waiting = waiting[len(batch):]
+        free_ms = start_ms + batch_ms[len(batch)]
+        served.append({"ids": [request["id"] for request in batch], "start_ms": start_ms, "end_ms": free_ms})
+    return served
+
+# %% right: event by event
+import heapq
+
+
+def serve_batches(requests, max_batch, max_wait_ms, batch_ms):
+    events, queue, served, free = [], [], [], 0.0
+    for place, request in enumerate(requests):
+        heapq.heappush(events, (request["arrival_ms"], 0, place))
+        heapq.heappush(events, (request["arrival_ms"] + max_wait_ms, 1, place))
+    while events:
+        now, kind, place = heapq.heappop(events)
+        if kind == 0:
+            queue.append(place)
+        if events and events[0][0] == now:
+            continue
+        if queue and now >= free and (len(queue) >= max_batch or now >= requests[queue[0]]["arrival_ms"] + max_wait_ms):
+            batch, queue = queue[:max_batch], queue[max_batch:]
+            free = now + batch_ms[len(batch)]
+            served.append({"ids": [requests[one]["id"] for one in batch], "start_ms": now, "end_ms": free})
+            heapq.heappush(events, (free, 2, -1))
+    return served
+
+# %% right: NumPy scalars and tuples
+import numpy as np
+
+
+def serve_batches(requests, max_batch, max_wait_ms, batch_ms):
+    at = np.array([request["arrival_ms"] for request in requests], dtype=np.float64)
+    order = np.argsort(at, kind="stable")
+    at, served, free, first = at[order], [], np.float64(0), 0
+    while first < len(at):
+        last = first + max_batch - 1
+        full = at[last] if last < len(at) else np.inf
+        start = np.maximum(free, np.minimum(full, at[first] + max_wait_ms))
+        end = min(int(np.searchsorted(at, start, side="right")), first + max_batch)
+        free = start + batch_ms[end - first]
+        served.append({"ids": tuple(requests[place]["id"] for place in order[first:end]), "start_ms": start, "end_ms": free})
+        first = end
+    return served
+
+# %% wrong: ignores a busy engine — says "engine is busy" — from "reference": "max(free_ms, ready_ms)" → "ready_ms"
+
+# %% wrong: exceeds the batch — says "more than max_batch" — from "reference": "in waiting[:max_batch] if" → "in waiting if", "batch_ms[len(batch)]" → "batch_ms[min(len(batch), max_batch)]"
+
+# %% wrong: newest first, the oldest starves — says "newer ones overtake" — from "reference"
+# -         batch = [request for request in waiting[:max_batch] if request["arrival_ms"] <= start_ms]
+# -         waiting = waiting[len(batch):]
+# +         batch = [request for request in waiting if request["arrival_ms"] <= start_ms][-max_batch:]
+# +         waiting = [request for request in waiting if request not in batch]
+
+# %% wrong: each arrival starts the wait again — says "starts it again" — from "reference"
+# -         ready_ms = waiting[0]["arrival_ms"] + max_wait_ms
+# +         ready_ms = waiting[0]["arrival_ms"] + max_wait_ms
+# +         for request in waiting[1:max_batch]:
+# +             if request["arrival_ms"] <= ready_ms:
+# +                 ready_ms = request["arrival_ms"] + max_wait_ms
+
+# %% wrong: the wait begins when the engine is free — says "not from when the engine is free" — from "reference": `ready_ms = waiting[0]["arrival_ms"] + max_wait_ms` → `ready_ms = max(free_ms, waiting[0]["arrival_ms"]) + max_wait_ms`
+
+# %% wrong: a free engine never waits — says "waits max_wait_ms for more" — from "reference": `waiting[0]["arrival_ms"] + max_wait_ms` → `waiting[0]["arrival_ms"]`
+
+# %% wrong: only full batches start — says "not full starts, too" — from "reference"
+# -         ready_ms = waiting[0]["arrival_ms"] + max_wait_ms
+# -         if len(waiting) >= max_batch:
+# -             ready_ms = min(ready_ms, waiting[max_batch - 1]["arrival_ms"])
+# +         ready_ms = waiting[:max_batch][-1]["arrival_ms"]
+
+# %% wrong: a full batch waits, too — says "starts at once" — from "reference"
+# -         if len(waiting) >= max_batch:
+# -             ready_ms = min(ready_ms, waiting[max_batch - 1]["arrival_ms"])
+
+# %% wrong: closes the batch while the engine is busy — says "still join" — from "reference": `["arrival_ms"] <= start_ms` → `["arrival_ms"] <= ready_ms`
+
+# %% wrong: leaves out who arrives at the start — says "arrives exactly when" — from "reference"
+# -         batch = [request for request in waiting[:max_batch] if request["arrival_ms"] <= start_ms]
+# +         batch = [request for request in waiting[:max_batch] if request["arrival_ms"] < start_ms] or waiting[:1]
+
+# %% wrong: always the time of a full batch — says "not max_batch" — from "reference": "batch_ms[len(batch)]" → "batch_ms[max_batch]"
+
+# %% wrong: the time of one request — says "not of one request" — from "reference": "batch_ms[len(batch)]" → "batch_ms[1]"
+
+# %% wrong: the times of single requests added — says "not n times" — from "reference": "batch_ms[len(batch)]" → "len(batch) * batch_ms[1]"
+
+# %% wrong: knows which request is the last — says "which request is the last" — from "reference"
+# -         start_ms = max(free_ms, ready_ms)
+# +         if len(waiting) <= max_batch:
+# +             ready_ms = min(ready_ms, waiting[-1]["arrival_ms"])
+# +         start_ms = max(free_ms, ready_ms)
+
+# %% wrong: the last requests are lost — says "missing at the end" — from "reference": "while waiting:" → "while len(waiting) >= max_batch:"
+
+# %% wrong: in the order of the list — says "any order" — from "reference": `sorted(requests, key=lambda request: request["arrival_ms"])` → `list(requests)`, `waiting[max_batch - 1]["arrival_ms"]` → `max(request["arrival_ms"] for request in waiting[:max_batch])`, `waiting = waiting[len(batch):]` → `batch = batch or waiting[:1]; waiting = [request for request in waiting if request not in batch]`
+
+# %% wrong: ties by id instead of by place — says "expected" — from "reference": `request["arrival_ms"])` → `(request["arrival_ms"], str(request["id"])))`
+
+# %% wrong: one by one — says "expected" — from "reference": "waiting[:max_batch]" → "waiting[:1]"
+
+# %% wrong: changes its argument — says "changed an argument" — from "reference"
+# -     waiting = sorted(requests, key=lambda request: request["arrival_ms"])
+# +     requests.sort(key=lambda request: request["arrival_ms"])
+# +     waiting = requests
+
+# %% wrong: other keys — says "instead of" — from "reference": `"ids": [` → `"id": [`
+
+# %% wrong: no return — says "None" — from "reference": "    return served" → ""
+
+# %% hostile: a list that is equal to every list — earns 0
+class Batches(list):
+    def __eq__(self, other):
+        return True
+
+    def __len__(self):
+        return 1
+
+
+def serve_batches(requests, max_batch, max_wait_ms, batch_ms):
+    return Batches()

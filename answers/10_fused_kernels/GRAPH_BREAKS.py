@@ -1,0 +1,34 @@
+# %% right: reference
+GRAPH_BREAKS = {"a": "nothing", "b": "branch", "c": "item", "d": "print", "e": "number", "f": "shape"}
+
+# %% right: built up, with one more entry
+GRAPH_BREAKS = dict(zip("abcdef", ["nothing", "branch", "item", "print", "number", "shape"]))
+GRAPH_BREAKS["g"] = "loop"
+
+# %% wrong: five of six — says "5 of 6 entries are right" — earns 1.3333333333333333
+GRAPH_BREAKS = {"a": "branch", "b": "branch", "c": "item", "d": "print", "e": "number", "f": "shape"}
+
+# %% wrong: four of six — says "4 of 6 entries are right" — earns 0.6666666666666666
+GRAPH_BREAKS = {"a": "branch", "b": "branch", "c": "item", "d": "print", "e": "loop", "f": "shape"}
+
+# %% wrong: three of six — says "3 of 6 entries are right"
+GRAPH_BREAKS = {"a": "branch", "b": "branch", "c": "item", "d": "print", "e": "loop", "f": "nothing"}
+
+# %% wrong: the same everywhere — says "1 of 6 entries"
+GRAPH_BREAKS = {name: "nothing" for name in "abcdef"}
+
+# %% wrong: an entry is missing — says "no entry for f"
+GRAPH_BREAKS = {"a": "nothing", "b": "branch", "c": "item", "d": "print", "e": "number"}
+
+# %% wrong: a code of its own — says "not in the menu"
+GRAPH_BREAKS = {"a": "fine", "b": "branch", "c": "item", "d": "print", "e": "number", "f": "shape"}
+
+# %% hostile: a string that equals everything
+class Any(str):
+    def __eq__(self, other):
+        return True
+
+    __hash__ = str.__hash__
+
+
+GRAPH_BREAKS = {name: Any("nothing") for name in "abcdef"}

@@ -1,0 +1,71 @@
+# %% right: reference
+def bytes_fused(ops, elements, bytes_per_element, fused):
+    from_outside = sum(op["inputs"] for op in ops)
+    between = 0 if fused else 2 * (len(ops) - 1)
+    return (from_outside + between + 1) * elements * bytes_per_element
+
+# %% right: operation by operation
+def bytes_fused(ops, elements, bytes_per_element, fused):
+    moved = 0
+    for number, op in enumerate(ops):
+        moved += op["inputs"]
+        if not fused:
+            moved += 1 + (number > 0)
+    if fused:
+        moved += 1
+    return moved * elements * bytes_per_element
+
+# %% wrong: intermediate results counted in the fused kernel — says "keeps intermediate results in registers"
+def bytes_fused(ops, elements, bytes_per_element, fused):
+    return (sum(op["inputs"] for op in ops) + 2 * (len(ops) - 1) + 1) * elements * bytes_per_element
+
+# %% wrong: each operation of the fused kernel writes — says "keeps intermediate results in registers"
+def bytes_fused(ops, elements, bytes_per_element, fused):
+    outside = sum(op["inputs"] for op in ops)
+    if fused:
+        return (outside + len(ops)) * elements * bytes_per_element
+    return (outside + 2 * len(ops) - 1) * elements * bytes_per_element
+
+# %% wrong: eager taken for fused — says "crosses memory twice"
+def bytes_fused(ops, elements, bytes_per_element, fused):
+    return (sum(op["inputs"] for op in ops) + 1) * elements * bytes_per_element
+
+# %% wrong: the final result is forgotten — says "final result is written"
+def bytes_fused(ops, elements, bytes_per_element, fused):
+    between = 0 if fused else 2 * (len(ops) - 1)
+    return (sum(op["inputs"] for op in ops) + between) * elements * bytes_per_element
+
+# %% wrong: an eager operation reads nothing of the chain — says "also reads the result"
+def bytes_fused(ops, elements, bytes_per_element, fused):
+    outside = sum(op["inputs"] for op in ops)
+    return (outside + (1 if fused else len(ops))) * elements * bytes_per_element
+
+# %% wrong: intermediate results are read but never written — says "crosses memory twice"
+def bytes_fused(ops, elements, bytes_per_element, fused):
+    outside = sum(op["inputs"] for op in ops)
+    return (outside + (1 if fused else len(ops) - 1)) * elements * bytes_per_element
+
+# %% wrong: elements, not bytes — says "1 byte per element"
+def bytes_fused(ops, elements, bytes_per_element, fused):
+    between = 0 if fused else 2 * (len(ops) - 1)
+    return (sum(op["inputs"] for op in ops) + between + 1) * elements
+
+# %% wrong: fused and eager swapped — says "crosses memory twice"
+def bytes_fused(ops, elements, bytes_per_element, fused):
+    between = 2 * (len(ops) - 1) if fused else 0
+    return (sum(op["inputs"] for op in ops) + between + 1) * elements * bytes_per_element
+
+# %% wrong: no return — says "is there a return statement"
+def bytes_fused(ops, elements, bytes_per_element, fused):
+    sum(op["inputs"] for op in ops)
+
+# %% hostile: a number that equals everything — earns 0
+class Any(int):
+    def __eq__(self, other):
+        return True
+
+    __hash__ = int.__hash__
+
+
+def bytes_fused(ops, elements, bytes_per_element, fused):
+    return Any(0)

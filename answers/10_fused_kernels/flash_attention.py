@@ -1,0 +1,915 @@
+# %% right: reference
+@triton.jit
+def flash_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr):
+    row = tl.program_id(0) * T + tl.arange(0, T)
+    inside = tl.arange(0, WIDTH)[None, :]
+    head = tl.program_id(1) * length * WIDTH
+    q_at = head + row[:, None] * WIDTH + inside
+    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
+    m = tl.full((T,), -float("inf"), dtype=tl.float32)
+    s = tl.zeros((T,), dtype=tl.float32)
+    o = tl.zeros((T, WIDTH), dtype=tl.float32)
+    for start in range(0, (tl.program_id(0) + 1) * T, T):
+        column = start + tl.arange(0, T)
+        k_at = head + column[:, None] * WIDTH + inside
+        k = tl.load(k_ptr + k_at, mask=column[:, None] < length, other=0.0)
+        v = tl.load(v_ptr + k_at, mask=column[:, None] < length, other=0.0)
+        scores = tl.dot(q, tl.trans(k)) * scale
+        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
+        m_next = tl.maximum(m, tl.max(scores, axis=1))
+        factor = tl.exp(m - m_next)
+        weights = tl.exp(scores - m_next[:, None])
+        s = s * factor + tl.sum(weights, axis=1)
+        o = o * factor[:, None] + tl.dot(weights, v)
+        m = m_next
+    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
+
+
+def flash_attention(q, k, v):
+    heads, length, width = q.shape
+    out = torch.empty_like(q)
+    grid = (triton.cdiv(length, 32), heads)
+    flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
+    return out
+
+# %% wrong: mask after the softmax — says "before the softmax"
+@triton.jit
+def flash_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr):
+    row = tl.program_id(0) * T + tl.arange(0, T)
+    inside = tl.arange(0, WIDTH)[None, :]
+    head = tl.program_id(1) * length * WIDTH
+    q_at = head + row[:, None] * WIDTH + inside
+    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
+    m = tl.full((T,), -float("inf"), dtype=tl.float32)
+    s = tl.zeros((T,), dtype=tl.float32)
+    o = tl.zeros((T, WIDTH), dtype=tl.float32)
+    for start in range(0, length, T):
+        column = start + tl.arange(0, T)
+        k_at = head + column[:, None] * WIDTH + inside
+        k = tl.load(k_ptr + k_at, mask=column[:, None] < length, other=0.0)
+        v = tl.load(v_ptr + k_at, mask=column[:, None] < length, other=0.0)
+        scores = tl.dot(q, tl.trans(k)) * scale
+        m_next = tl.maximum(m, tl.max(scores, axis=1))
+        factor = tl.exp(m - m_next)
+        weights = tl.exp(scores - m_next[:, None])
+        weights = tl.where(column[None, :] < length, weights, 0.0)
+        s = s * factor + tl.sum(weights, axis=1)
+        weights = tl.where(column[None, :] <= row[:, None], weights, 0.0)
+        o = o * factor[:, None] + tl.dot(weights, v)
+        m = m_next
+    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
+
+
+def flash_attention(q, k, v):
+    heads, length, width = q.shape
+    out = torch.empty_like(q)
+    grid = (triton.cdiv(length, 32), heads)
+    flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
+    return out
+
+# %% wrong: not causal — says "Not causal"
+@triton.jit
+def flash_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr):
+    row = tl.program_id(0) * T + tl.arange(0, T)
+    inside = tl.arange(0, WIDTH)[None, :]
+    head = tl.program_id(1) * length * WIDTH
+    q_at = head + row[:, None] * WIDTH + inside
+    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
+    m = tl.full((T,), -float("inf"), dtype=tl.float32)
+    s = tl.zeros((T,), dtype=tl.float32)
+    o = tl.zeros((T, WIDTH), dtype=tl.float32)
+    for start in range(0, length, T):
+        column = start + tl.arange(0, T)
+        k_at = head + column[:, None] * WIDTH + inside
+        k = tl.load(k_ptr + k_at, mask=column[:, None] < length, other=0.0)
+        v = tl.load(v_ptr + k_at, mask=column[:, None] < length, other=0.0)
+        scores = tl.dot(q, tl.trans(k)) * scale
+        scores = tl.where(column[None, :] < length, scores, -float("inf"))
+        m_next = tl.maximum(m, tl.max(scores, axis=1))
+        factor = tl.exp(m - m_next)
+        weights = tl.exp(scores - m_next[:, None])
+        s = s * factor + tl.sum(weights, axis=1)
+        o = o * factor[:, None] + tl.dot(weights, v)
+        m = m_next
+    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
+
+
+def flash_attention(q, k, v):
+    heads, length, width = q.shape
+    out = torch.empty_like(q)
+    grid = (triton.cdiv(length, 32), heads)
+    flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
+    return out
+
+# %% wrong: no mask, but only earlier blocks — says "elements differ"
+@triton.jit
+def flash_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr):
+    row = tl.program_id(0) * T + tl.arange(0, T)
+    inside = tl.arange(0, WIDTH)[None, :]
+    head = tl.program_id(1) * length * WIDTH
+    q_at = head + row[:, None] * WIDTH + inside
+    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
+    m = tl.full((T,), -float("inf"), dtype=tl.float32)
+    s = tl.zeros((T,), dtype=tl.float32)
+    o = tl.zeros((T, WIDTH), dtype=tl.float32)
+    for start in range(0, (tl.program_id(0) + 1) * T, T):
+        column = start + tl.arange(0, T)
+        k_at = head + column[:, None] * WIDTH + inside
+        k = tl.load(k_ptr + k_at, mask=column[:, None] < length, other=0.0)
+        v = tl.load(v_ptr + k_at, mask=column[:, None] < length, other=0.0)
+        scores = tl.dot(q, tl.trans(k)) * scale
+        m_next = tl.maximum(m, tl.max(scores, axis=1))
+        factor = tl.exp(m - m_next)
+        weights = tl.exp(scores - m_next[:, None])
+        s = s * factor + tl.sum(weights, axis=1)
+        o = o * factor[:, None] + tl.dot(weights, v)
+        m = m_next
+    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
+
+
+def flash_attention(q, k, v):
+    heads, length, width = q.shape
+    out = torch.empty_like(q)
+    grid = (triton.cdiv(length, 32), heads)
+    flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
+    return out
+
+# %% wrong: strictly causal — says "Query i may see key i"
+@triton.jit
+def flash_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr):
+    row = tl.program_id(0) * T + tl.arange(0, T)
+    inside = tl.arange(0, WIDTH)[None, :]
+    head = tl.program_id(1) * length * WIDTH
+    q_at = head + row[:, None] * WIDTH + inside
+    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
+    m = tl.full((T,), -float("inf"), dtype=tl.float32)
+    s = tl.zeros((T,), dtype=tl.float32)
+    o = tl.zeros((T, WIDTH), dtype=tl.float32)
+    for start in range(0, (tl.program_id(0) + 1) * T, T):
+        column = start + tl.arange(0, T)
+        k_at = head + column[:, None] * WIDTH + inside
+        k = tl.load(k_ptr + k_at, mask=column[:, None] < length, other=0.0)
+        v = tl.load(v_ptr + k_at, mask=column[:, None] < length, other=0.0)
+        scores = tl.dot(q, tl.trans(k)) * scale
+        scores = tl.where(column[None, :] < row[:, None], scores, -float("inf"))
+        m_next = tl.maximum(m, tl.max(scores, axis=1))
+        factor = tl.exp(m - m_next)
+        weights = tl.exp(scores - m_next[:, None])
+        s = s * factor + tl.sum(weights, axis=1)
+        o = o * factor[:, None] + tl.dot(weights, v)
+        m = m_next
+    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
+
+
+def flash_attention(q, k, v):
+    heads, length, width = q.shape
+    out = torch.empty_like(q)
+    grid = (triton.cdiv(length, 32), heads)
+    flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
+    return out
+
+# %% wrong: one key too many — says "may not see key i + 1"
+@triton.jit
+def flash_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr):
+    row = tl.program_id(0) * T + tl.arange(0, T)
+    inside = tl.arange(0, WIDTH)[None, :]
+    head = tl.program_id(1) * length * WIDTH
+    q_at = head + row[:, None] * WIDTH + inside
+    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
+    m = tl.full((T,), -float("inf"), dtype=tl.float32)
+    s = tl.zeros((T,), dtype=tl.float32)
+    o = tl.zeros((T, WIDTH), dtype=tl.float32)
+    for start in range(0, length, T):
+        column = start + tl.arange(0, T)
+        k_at = head + column[:, None] * WIDTH + inside
+        k = tl.load(k_ptr + k_at, mask=column[:, None] < length, other=0.0)
+        v = tl.load(v_ptr + k_at, mask=column[:, None] < length, other=0.0)
+        scores = tl.dot(q, tl.trans(k)) * scale
+        scores = tl.where(column[None, :] <= row[:, None] + 1, scores, -float("inf"))
+        m_next = tl.maximum(m, tl.max(scores, axis=1))
+        factor = tl.exp(m - m_next)
+        weights = tl.exp(scores - m_next[:, None])
+        s = s * factor + tl.sum(weights, axis=1)
+        o = o * factor[:, None] + tl.dot(weights, v)
+        m = m_next
+    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
+
+
+def flash_attention(q, k, v):
+    heads, length, width = q.shape
+    out = torch.empty_like(q)
+    grid = (triton.cdiv(length, 32), heads)
+    flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
+    return out
+
+# %% wrong: no scale — says "1 / sqrt(d)"
+@triton.jit
+def flash_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr):
+    row = tl.program_id(0) * T + tl.arange(0, T)
+    inside = tl.arange(0, WIDTH)[None, :]
+    head = tl.program_id(1) * length * WIDTH
+    q_at = head + row[:, None] * WIDTH + inside
+    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
+    m = tl.full((T,), -float("inf"), dtype=tl.float32)
+    s = tl.zeros((T,), dtype=tl.float32)
+    o = tl.zeros((T, WIDTH), dtype=tl.float32)
+    for start in range(0, (tl.program_id(0) + 1) * T, T):
+        column = start + tl.arange(0, T)
+        k_at = head + column[:, None] * WIDTH + inside
+        k = tl.load(k_ptr + k_at, mask=column[:, None] < length, other=0.0)
+        v = tl.load(v_ptr + k_at, mask=column[:, None] < length, other=0.0)
+        scores = tl.dot(q, tl.trans(k)) * scale
+        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
+        m_next = tl.maximum(m, tl.max(scores, axis=1))
+        factor = tl.exp(m - m_next)
+        weights = tl.exp(scores - m_next[:, None])
+        s = s * factor + tl.sum(weights, axis=1)
+        o = o * factor[:, None] + tl.dot(weights, v)
+        m = m_next
+    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
+
+
+def flash_attention(q, k, v):
+    heads, length, width = q.shape
+    out = torch.empty_like(q)
+    grid = (triton.cdiv(length, 32), heads)
+    flash_kernel[grid](q, k, v, out, length, 1.0, WIDTH=width, T=32)
+    return out
+
+# %% wrong: scale 1 / d — says "1 / sqrt(d)"
+@triton.jit
+def flash_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr):
+    row = tl.program_id(0) * T + tl.arange(0, T)
+    inside = tl.arange(0, WIDTH)[None, :]
+    head = tl.program_id(1) * length * WIDTH
+    q_at = head + row[:, None] * WIDTH + inside
+    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
+    m = tl.full((T,), -float("inf"), dtype=tl.float32)
+    s = tl.zeros((T,), dtype=tl.float32)
+    o = tl.zeros((T, WIDTH), dtype=tl.float32)
+    for start in range(0, (tl.program_id(0) + 1) * T, T):
+        column = start + tl.arange(0, T)
+        k_at = head + column[:, None] * WIDTH + inside
+        k = tl.load(k_ptr + k_at, mask=column[:, None] < length, other=0.0)
+        v = tl.load(v_ptr + k_at, mask=column[:, None] < length, other=0.0)
+        scores = tl.dot(q, tl.trans(k)) * scale
+        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
+        m_next = tl.maximum(m, tl.max(scores, axis=1))
+        factor = tl.exp(m - m_next)
+        weights = tl.exp(scores - m_next[:, None])
+        s = s * factor + tl.sum(weights, axis=1)
+        o = o * factor[:, None] + tl.dot(weights, v)
+        m = m_next
+    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
+
+
+def flash_attention(q, k, v):
+    heads, length, width = q.shape
+    out = torch.empty_like(q)
+    grid = (triton.cdiv(length, 32), heads)
+    flash_kernel[grid](q, k, v, out, length, 1 / width, WIDTH=width, T=32)
+    return out
+
+# %% wrong: scale sqrt(d) — says "1 / sqrt(d)"
+@triton.jit
+def flash_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr):
+    row = tl.program_id(0) * T + tl.arange(0, T)
+    inside = tl.arange(0, WIDTH)[None, :]
+    head = tl.program_id(1) * length * WIDTH
+    q_at = head + row[:, None] * WIDTH + inside
+    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
+    m = tl.full((T,), -float("inf"), dtype=tl.float32)
+    s = tl.zeros((T,), dtype=tl.float32)
+    o = tl.zeros((T, WIDTH), dtype=tl.float32)
+    for start in range(0, (tl.program_id(0) + 1) * T, T):
+        column = start + tl.arange(0, T)
+        k_at = head + column[:, None] * WIDTH + inside
+        k = tl.load(k_ptr + k_at, mask=column[:, None] < length, other=0.0)
+        v = tl.load(v_ptr + k_at, mask=column[:, None] < length, other=0.0)
+        scores = tl.dot(q, tl.trans(k)) * scale
+        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
+        m_next = tl.maximum(m, tl.max(scores, axis=1))
+        factor = tl.exp(m - m_next)
+        weights = tl.exp(scores - m_next[:, None])
+        s = s * factor + tl.sum(weights, axis=1)
+        o = o * factor[:, None] + tl.dot(weights, v)
+        m = m_next
+    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
+
+
+def flash_attention(q, k, v):
+    heads, length, width = q.shape
+    out = torch.empty_like(q)
+    grid = (triton.cdiv(length, 32), heads)
+    flash_kernel[grid](q, k, v, out, length, width**0.5, WIDTH=width, T=32)
+    return out
+
+# %% wrong: output not rescaled — says "both rescaled"
+@triton.jit
+def flash_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr):
+    row = tl.program_id(0) * T + tl.arange(0, T)
+    inside = tl.arange(0, WIDTH)[None, :]
+    head = tl.program_id(1) * length * WIDTH
+    q_at = head + row[:, None] * WIDTH + inside
+    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
+    m = tl.full((T,), -float("inf"), dtype=tl.float32)
+    s = tl.zeros((T,), dtype=tl.float32)
+    o = tl.zeros((T, WIDTH), dtype=tl.float32)
+    for start in range(0, (tl.program_id(0) + 1) * T, T):
+        column = start + tl.arange(0, T)
+        k_at = head + column[:, None] * WIDTH + inside
+        k = tl.load(k_ptr + k_at, mask=column[:, None] < length, other=0.0)
+        v = tl.load(v_ptr + k_at, mask=column[:, None] < length, other=0.0)
+        scores = tl.dot(q, tl.trans(k)) * scale
+        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
+        m_next = tl.maximum(m, tl.max(scores, axis=1))
+        factor = tl.exp(m - m_next)
+        weights = tl.exp(scores - m_next[:, None])
+        s = s * factor + tl.sum(weights, axis=1)
+        o = o + tl.dot(weights, v)
+        m = m_next
+    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
+
+
+def flash_attention(q, k, v):
+    heads, length, width = q.shape
+    out = torch.empty_like(q)
+    grid = (triton.cdiv(length, 32), heads)
+    flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
+    return out
+
+# %% wrong: sum not rescaled — says "both rescaled"
+@triton.jit
+def flash_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr):
+    row = tl.program_id(0) * T + tl.arange(0, T)
+    inside = tl.arange(0, WIDTH)[None, :]
+    head = tl.program_id(1) * length * WIDTH
+    q_at = head + row[:, None] * WIDTH + inside
+    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
+    m = tl.full((T,), -float("inf"), dtype=tl.float32)
+    s = tl.zeros((T,), dtype=tl.float32)
+    o = tl.zeros((T, WIDTH), dtype=tl.float32)
+    for start in range(0, (tl.program_id(0) + 1) * T, T):
+        column = start + tl.arange(0, T)
+        k_at = head + column[:, None] * WIDTH + inside
+        k = tl.load(k_ptr + k_at, mask=column[:, None] < length, other=0.0)
+        v = tl.load(v_ptr + k_at, mask=column[:, None] < length, other=0.0)
+        scores = tl.dot(q, tl.trans(k)) * scale
+        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
+        m_next = tl.maximum(m, tl.max(scores, axis=1))
+        factor = tl.exp(m - m_next)
+        weights = tl.exp(scores - m_next[:, None])
+        s = s + tl.sum(weights, axis=1)
+        o = o * factor[:, None] + tl.dot(weights, v)
+        m = m_next
+    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
+
+
+def flash_attention(q, k, v):
+    heads, length, width = q.shape
+    out = torch.empty_like(q)
+    grid = (triton.cdiv(length, 32), heads)
+    flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
+    return out
+
+# %% wrong: neither rescaled — says "both rescaled"
+@triton.jit
+def flash_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr):
+    row = tl.program_id(0) * T + tl.arange(0, T)
+    inside = tl.arange(0, WIDTH)[None, :]
+    head = tl.program_id(1) * length * WIDTH
+    q_at = head + row[:, None] * WIDTH + inside
+    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
+    m = tl.full((T,), -float("inf"), dtype=tl.float32)
+    s = tl.zeros((T,), dtype=tl.float32)
+    o = tl.zeros((T, WIDTH), dtype=tl.float32)
+    for start in range(0, (tl.program_id(0) + 1) * T, T):
+        column = start + tl.arange(0, T)
+        k_at = head + column[:, None] * WIDTH + inside
+        k = tl.load(k_ptr + k_at, mask=column[:, None] < length, other=0.0)
+        v = tl.load(v_ptr + k_at, mask=column[:, None] < length, other=0.0)
+        scores = tl.dot(q, tl.trans(k)) * scale
+        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
+        m_next = tl.maximum(m, tl.max(scores, axis=1))
+        factor = tl.exp(m - m_next)
+        weights = tl.exp(scores - m_next[:, None])
+        s = s + tl.sum(weights, axis=1)
+        o = o + tl.dot(weights, v)
+        m = m_next
+    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
+
+
+def flash_attention(q, k, v):
+    heads, length, width = q.shape
+    out = torch.empty_like(q)
+    grid = (triton.cdiv(length, 32), heads)
+    flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
+    return out
+
+# %% wrong: maximum never updated — says "both rescaled"
+@triton.jit
+def flash_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr):
+    row = tl.program_id(0) * T + tl.arange(0, T)
+    inside = tl.arange(0, WIDTH)[None, :]
+    head = tl.program_id(1) * length * WIDTH
+    q_at = head + row[:, None] * WIDTH + inside
+    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
+    m = tl.full((T,), -float("inf"), dtype=tl.float32)
+    s = tl.zeros((T,), dtype=tl.float32)
+    o = tl.zeros((T, WIDTH), dtype=tl.float32)
+    for start in range(0, (tl.program_id(0) + 1) * T, T):
+        column = start + tl.arange(0, T)
+        k_at = head + column[:, None] * WIDTH + inside
+        k = tl.load(k_ptr + k_at, mask=column[:, None] < length, other=0.0)
+        v = tl.load(v_ptr + k_at, mask=column[:, None] < length, other=0.0)
+        scores = tl.dot(q, tl.trans(k)) * scale
+        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
+        m_next = tl.maximum(m, tl.max(scores, axis=1))
+        factor = tl.exp(m - m_next)
+        weights = tl.exp(scores - m_next[:, None])
+        s = s * factor + tl.sum(weights, axis=1)
+        o = o * factor[:, None] + tl.dot(weights, v)
+    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
+
+
+def flash_attention(q, k, v):
+    heads, length, width = q.shape
+    out = torch.empty_like(q)
+    grid = (triton.cdiv(length, 32), heads)
+    flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
+    return out
+
+# %% wrong: last block of keys left out — says "NaN"
+@triton.jit
+def flash_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr):
+    row = tl.program_id(0) * T + tl.arange(0, T)
+    inside = tl.arange(0, WIDTH)[None, :]
+    head = tl.program_id(1) * length * WIDTH
+    q_at = head + row[:, None] * WIDTH + inside
+    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
+    m = tl.full((T,), -float("inf"), dtype=tl.float32)
+    s = tl.zeros((T,), dtype=tl.float32)
+    o = tl.zeros((T, WIDTH), dtype=tl.float32)
+    for start in range(0, tl.program_id(0) * T, T):
+        column = start + tl.arange(0, T)
+        k_at = head + column[:, None] * WIDTH + inside
+        k = tl.load(k_ptr + k_at, mask=column[:, None] < length, other=0.0)
+        v = tl.load(v_ptr + k_at, mask=column[:, None] < length, other=0.0)
+        scores = tl.dot(q, tl.trans(k)) * scale
+        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
+        m_next = tl.maximum(m, tl.max(scores, axis=1))
+        factor = tl.exp(m - m_next)
+        weights = tl.exp(scores - m_next[:, None])
+        s = s * factor + tl.sum(weights, axis=1)
+        o = o * factor[:, None] + tl.dot(weights, v)
+        m = m_next
+    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
+
+
+def flash_attention(q, k, v):
+    heads, length, width = q.shape
+    out = torch.empty_like(q)
+    grid = (triton.cdiv(length, 32), heads)
+    flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
+    return out
+
+# %% wrong: not divided by the sum — says "elements differ"
+@triton.jit
+def flash_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr):
+    row = tl.program_id(0) * T + tl.arange(0, T)
+    inside = tl.arange(0, WIDTH)[None, :]
+    head = tl.program_id(1) * length * WIDTH
+    q_at = head + row[:, None] * WIDTH + inside
+    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
+    m = tl.full((T,), -float("inf"), dtype=tl.float32)
+    s = tl.zeros((T,), dtype=tl.float32)
+    o = tl.zeros((T, WIDTH), dtype=tl.float32)
+    for start in range(0, (tl.program_id(0) + 1) * T, T):
+        column = start + tl.arange(0, T)
+        k_at = head + column[:, None] * WIDTH + inside
+        k = tl.load(k_ptr + k_at, mask=column[:, None] < length, other=0.0)
+        v = tl.load(v_ptr + k_at, mask=column[:, None] < length, other=0.0)
+        scores = tl.dot(q, tl.trans(k)) * scale
+        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
+        m_next = tl.maximum(m, tl.max(scores, axis=1))
+        factor = tl.exp(m - m_next)
+        weights = tl.exp(scores - m_next[:, None])
+        s = s * factor + tl.sum(weights, axis=1)
+        o = o * factor[:, None] + tl.dot(weights, v)
+        m = m_next
+    tl.store(out_ptr + q_at, o, mask=row[:, None] < length)
+
+
+def flash_attention(q, k, v):
+    heads, length, width = q.shape
+    out = torch.empty_like(q)
+    grid = (triton.cdiv(length, 32), heads)
+    flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
+    return out
+
+# %% wrong: only the first head — says "Only the first head"
+@triton.jit
+def flash_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr):
+    row = tl.program_id(0) * T + tl.arange(0, T)
+    inside = tl.arange(0, WIDTH)[None, :]
+    head = 0
+    q_at = head + row[:, None] * WIDTH + inside
+    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
+    m = tl.full((T,), -float("inf"), dtype=tl.float32)
+    s = tl.zeros((T,), dtype=tl.float32)
+    o = tl.zeros((T, WIDTH), dtype=tl.float32)
+    for start in range(0, (tl.program_id(0) + 1) * T, T):
+        column = start + tl.arange(0, T)
+        k_at = head + column[:, None] * WIDTH + inside
+        k = tl.load(k_ptr + k_at, mask=column[:, None] < length, other=0.0)
+        v = tl.load(v_ptr + k_at, mask=column[:, None] < length, other=0.0)
+        scores = tl.dot(q, tl.trans(k)) * scale
+        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
+        m_next = tl.maximum(m, tl.max(scores, axis=1))
+        factor = tl.exp(m - m_next)
+        weights = tl.exp(scores - m_next[:, None])
+        s = s * factor + tl.sum(weights, axis=1)
+        o = o * factor[:, None] + tl.dot(weights, v)
+        m = m_next
+    tl.store(out_ptr + tl.program_id(1) * length * WIDTH + q_at, o / s[:, None], mask=row[:, None] < length)
+
+
+def flash_attention(q, k, v):
+    heads, length, width = q.shape
+    out = torch.empty_like(q)
+    grid = (triton.cdiv(length, 32), heads)
+    flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
+    return out
+
+# %% wrong: grid without heads — says "never written"
+@triton.jit
+def flash_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr):
+    row = tl.program_id(0) * T + tl.arange(0, T)
+    inside = tl.arange(0, WIDTH)[None, :]
+    head = tl.program_id(1) * length * WIDTH
+    q_at = head + row[:, None] * WIDTH + inside
+    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
+    m = tl.full((T,), -float("inf"), dtype=tl.float32)
+    s = tl.zeros((T,), dtype=tl.float32)
+    o = tl.zeros((T, WIDTH), dtype=tl.float32)
+    for start in range(0, (tl.program_id(0) + 1) * T, T):
+        column = start + tl.arange(0, T)
+        k_at = head + column[:, None] * WIDTH + inside
+        k = tl.load(k_ptr + k_at, mask=column[:, None] < length, other=0.0)
+        v = tl.load(v_ptr + k_at, mask=column[:, None] < length, other=0.0)
+        scores = tl.dot(q, tl.trans(k)) * scale
+        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
+        m_next = tl.maximum(m, tl.max(scores, axis=1))
+        factor = tl.exp(m - m_next)
+        weights = tl.exp(scores - m_next[:, None])
+        s = s * factor + tl.sum(weights, axis=1)
+        o = o * factor[:, None] + tl.dot(weights, v)
+        m = m_next
+    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
+
+
+def flash_attention(q, k, v):
+    heads, length, width = q.shape
+    out = torch.empty_like(q)
+    grid = (triton.cdiv(length, 32),)
+    flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
+    return out
+
+# %% wrong: queries rounded down — says "never written"
+@triton.jit
+def flash_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr):
+    row = tl.program_id(0) * T + tl.arange(0, T)
+    inside = tl.arange(0, WIDTH)[None, :]
+    head = tl.program_id(1) * length * WIDTH
+    q_at = head + row[:, None] * WIDTH + inside
+    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
+    m = tl.full((T,), -float("inf"), dtype=tl.float32)
+    s = tl.zeros((T,), dtype=tl.float32)
+    o = tl.zeros((T, WIDTH), dtype=tl.float32)
+    for start in range(0, (tl.program_id(0) + 1) * T, T):
+        column = start + tl.arange(0, T)
+        k_at = head + column[:, None] * WIDTH + inside
+        k = tl.load(k_ptr + k_at, mask=column[:, None] < length, other=0.0)
+        v = tl.load(v_ptr + k_at, mask=column[:, None] < length, other=0.0)
+        scores = tl.dot(q, tl.trans(k)) * scale
+        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
+        m_next = tl.maximum(m, tl.max(scores, axis=1))
+        factor = tl.exp(m - m_next)
+        weights = tl.exp(scores - m_next[:, None])
+        s = s * factor + tl.sum(weights, axis=1)
+        o = o * factor[:, None] + tl.dot(weights, v)
+        m = m_next
+    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
+
+
+def flash_attention(q, k, v):
+    heads, length, width = q.shape
+    out = torch.empty_like(q)
+    grid = (max(1, length // 32), heads)
+    flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
+    return out
+
+# %% wrong: no mask for keys — says "need a mask"
+@triton.jit
+def flash_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr):
+    row = tl.program_id(0) * T + tl.arange(0, T)
+    inside = tl.arange(0, WIDTH)[None, :]
+    head = tl.program_id(1) * length * WIDTH
+    q_at = head + row[:, None] * WIDTH + inside
+    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
+    m = tl.full((T,), -float("inf"), dtype=tl.float32)
+    s = tl.zeros((T,), dtype=tl.float32)
+    o = tl.zeros((T, WIDTH), dtype=tl.float32)
+    for start in range(0, (tl.program_id(0) + 1) * T, T):
+        column = start + tl.arange(0, T)
+        k_at = head + column[:, None] * WIDTH + inside
+        k = tl.load(k_ptr + k_at, mask=None)
+        v = tl.load(v_ptr + k_at, mask=None)
+        scores = tl.dot(q, tl.trans(k)) * scale
+        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
+        m_next = tl.maximum(m, tl.max(scores, axis=1))
+        factor = tl.exp(m - m_next)
+        weights = tl.exp(scores - m_next[:, None])
+        s = s * factor + tl.sum(weights, axis=1)
+        o = o * factor[:, None] + tl.dot(weights, v)
+        m = m_next
+    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
+
+
+def flash_attention(q, k, v):
+    heads, length, width = q.shape
+    out = torch.empty_like(q)
+    grid = (triton.cdiv(length, 32), heads)
+    flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
+    return out
+
+# %% wrong: store without a mask — says "need a mask"
+@triton.jit
+def flash_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr):
+    row = tl.program_id(0) * T + tl.arange(0, T)
+    inside = tl.arange(0, WIDTH)[None, :]
+    head = tl.program_id(1) * length * WIDTH
+    q_at = head + row[:, None] * WIDTH + inside
+    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
+    m = tl.full((T,), -float("inf"), dtype=tl.float32)
+    s = tl.zeros((T,), dtype=tl.float32)
+    o = tl.zeros((T, WIDTH), dtype=tl.float32)
+    for start in range(0, (tl.program_id(0) + 1) * T, T):
+        column = start + tl.arange(0, T)
+        k_at = head + column[:, None] * WIDTH + inside
+        k = tl.load(k_ptr + k_at, mask=column[:, None] < length, other=0.0)
+        v = tl.load(v_ptr + k_at, mask=column[:, None] < length, other=0.0)
+        scores = tl.dot(q, tl.trans(k)) * scale
+        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
+        m_next = tl.maximum(m, tl.max(scores, axis=1))
+        factor = tl.exp(m - m_next)
+        weights = tl.exp(scores - m_next[:, None])
+        s = s * factor + tl.sum(weights, axis=1)
+        o = o * factor[:, None] + tl.dot(weights, v)
+        m = m_next
+    tl.store(out_ptr + q_at, o / s[:, None])
+
+
+def flash_attention(q, k, v):
+    heads, length, width = q.shape
+    out = torch.empty_like(q)
+    grid = (triton.cdiv(length, 32), heads)
+    flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
+    return out
+
+# %% wrong: no other for values — says "NaN"
+@triton.jit
+def flash_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr):
+    row = tl.program_id(0) * T + tl.arange(0, T)
+    inside = tl.arange(0, WIDTH)[None, :]
+    head = tl.program_id(1) * length * WIDTH
+    q_at = head + row[:, None] * WIDTH + inside
+    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
+    m = tl.full((T,), -float("inf"), dtype=tl.float32)
+    s = tl.zeros((T,), dtype=tl.float32)
+    o = tl.zeros((T, WIDTH), dtype=tl.float32)
+    for start in range(0, (tl.program_id(0) + 1) * T, T):
+        column = start + tl.arange(0, T)
+        k_at = head + column[:, None] * WIDTH + inside
+        k = tl.load(k_ptr + k_at, mask=column[:, None] < length, other=0.0)
+        v = tl.load(v_ptr + k_at, mask=column[:, None] < length)
+        scores = tl.dot(q, tl.trans(k)) * scale
+        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
+        m_next = tl.maximum(m, tl.max(scores, axis=1))
+        factor = tl.exp(m - m_next)
+        weights = tl.exp(scores - m_next[:, None])
+        s = s * factor + tl.sum(weights, axis=1)
+        o = o * factor[:, None] + tl.dot(weights, v)
+        m = m_next
+    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
+
+
+def flash_attention(q, k, v):
+    heads, length, width = q.shape
+    out = torch.empty_like(q)
+    grid = (triton.cdiv(length, 32), heads)
+    flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
+    return out
+
+# %% wrong: one query per program — says "at least 16 queries"
+@triton.jit
+def flash_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr, Q: tl.constexpr):
+    row = tl.program_id(0) * Q + tl.arange(0, Q)
+    inside = tl.arange(0, WIDTH)[None, :]
+    head = tl.program_id(1) * length * WIDTH
+    q_at = head + row[:, None] * WIDTH + inside
+    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
+    m = tl.full((Q,), -float("inf"), dtype=tl.float32)
+    s = tl.zeros((Q,), dtype=tl.float32)
+    o = tl.zeros((Q, WIDTH), dtype=tl.float32)
+    for start in range(0, tl.program_id(0) + 1, T):
+        column = start + tl.arange(0, T)
+        k_at = head + column[:, None] * WIDTH + inside
+        k = tl.load(k_ptr + k_at, mask=column[:, None] < length, other=0.0)
+        v = tl.load(v_ptr + k_at, mask=column[:, None] < length, other=0.0)
+        scores = tl.dot(q, tl.trans(k)) * scale
+        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
+        m_next = tl.maximum(m, tl.max(scores, axis=1))
+        factor = tl.exp(m - m_next)
+        weights = tl.exp(scores - m_next[:, None])
+        s = s * factor + tl.sum(weights, axis=1)
+        o = o * factor[:, None] + tl.dot(weights, v)
+        m = m_next
+    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
+
+
+def flash_attention(q, k, v):
+    heads, length, width = q.shape
+    out = torch.empty_like(q)
+    grid = (length, heads)
+    flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32, Q=1)
+    return out
+
+# %% wrong: no return — says "is there a return statement"
+@triton.jit
+def flash_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr):
+    row = tl.program_id(0) * T + tl.arange(0, T)
+    inside = tl.arange(0, WIDTH)[None, :]
+    head = tl.program_id(1) * length * WIDTH
+    q_at = head + row[:, None] * WIDTH + inside
+    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
+    m = tl.full((T,), -float("inf"), dtype=tl.float32)
+    s = tl.zeros((T,), dtype=tl.float32)
+    o = tl.zeros((T, WIDTH), dtype=tl.float32)
+    for start in range(0, (tl.program_id(0) + 1) * T, T):
+        column = start + tl.arange(0, T)
+        k_at = head + column[:, None] * WIDTH + inside
+        k = tl.load(k_ptr + k_at, mask=column[:, None] < length, other=0.0)
+        v = tl.load(v_ptr + k_at, mask=column[:, None] < length, other=0.0)
+        scores = tl.dot(q, tl.trans(k)) * scale
+        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
+        m_next = tl.maximum(m, tl.max(scores, axis=1))
+        factor = tl.exp(m - m_next)
+        weights = tl.exp(scores - m_next[:, None])
+        s = s * factor + tl.sum(weights, axis=1)
+        o = o * factor[:, None] + tl.dot(weights, v)
+        m = m_next
+    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
+
+
+def flash_attention(q, k, v):
+    heads, length, width = q.shape
+    out = torch.empty_like(q)
+    grid = (triton.cdiv(length, 32), heads)
+    flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
+
+# %% right: 64 queries by 16 keys, every block of keys, log-sum-exp kept, exp2
+@triton.jit
+def forward(Q, K, V, O, L, N, qk_scale, D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
+    offs_m = tl.program_id(0) * BM + tl.arange(0, BM)
+    offs_n = tl.arange(0, BN)
+    offs_d = tl.arange(0, D)
+    base = tl.program_id(1) * N * D
+    rows = offs_m[:, None] < N
+    q = tl.load(Q + base + offs_m[:, None] * D + offs_d[None, :], mask=rows, other=0.0)
+    m_i = tl.zeros([BM], dtype=tl.float32) - float("inf")
+    l_i = tl.zeros([BM], dtype=tl.float32)
+    acc = tl.zeros([BM, D], dtype=tl.float32)
+    for start in range(0, N, BN):
+        cols = start + offs_n
+        there = cols[:, None] < N
+        k = tl.load(K + base + cols[None, :] * D + offs_d[:, None], mask=cols[None, :] < N, other=0.0)
+        qk = tl.dot(q, k) * qk_scale
+        qk = tl.where((cols[None, :] <= offs_m[:, None]) & (cols[None, :] < N), qk, float("-inf"))
+        m_ij = tl.maximum(m_i, tl.max(qk, 1))
+        p = tl.exp2(qk - m_ij[:, None])
+        alpha = tl.exp2(m_i - m_ij)
+        l_i = l_i * alpha + tl.sum(p, 1)
+        v = tl.load(V + base + cols[:, None] * D + offs_d[None, :], mask=there, other=0.0)
+        acc = tl.dot(p, v, acc * alpha[:, None])
+        m_i = m_ij
+    tl.store(O + base + offs_m[:, None] * D + offs_d[None, :], acc / l_i[:, None], mask=rows)
+    tl.store(L + tl.program_id(1) * N + offs_m, m_i * 0.6931471805599453 + tl.log(l_i), mask=offs_m < N)
+
+
+def flash_attention(q, k, v):
+    heads, n, d = q.shape
+    out = torch.empty(q.shape, dtype=q.dtype, device=q.device)
+    lse = torch.empty((heads, n), dtype=torch.float32, device=q.device)
+    forward[(triton.cdiv(n, 64), heads)](q, k, v, out, lse, n, d**-0.5 * 1.4426950408889634, D=d, BM=64, BN=16)
+    return out
+
+# %% right: divided at every step, as FlashAttention 1
+@triton.jit
+def forward(Q, K, V, O, N, scale, D: tl.constexpr, B: tl.constexpr):
+    i = tl.program_id(1) * B + tl.arange(0, B)
+    d = tl.arange(0, D)
+    shift = tl.program_id(0) * N * D
+    q = tl.load(Q + shift + i[:, None] * D + d[None, :], mask=i[:, None] < N, other=0.0) * scale
+    top = tl.full([B], float("-inf"), tl.float32)
+    total = tl.full([B], 0.0, tl.float32)
+    mean = tl.zeros([B, D], tl.float32)
+    for s in range(0, tl.program_id(1) + 1):
+        j = s * B + tl.arange(0, B)
+        k = tl.load(K + shift + j[:, None] * D + d[None, :], mask=j[:, None] < N, other=0.0)
+        v = tl.load(V + shift + j[:, None] * D + d[None, :], mask=j[:, None] < N, other=0.0)
+        x = tl.dot(q, k.T)
+        x += tl.where(i[:, None] >= j[None, :], 0.0, float("-inf"))
+        new_top = tl.maximum(top, tl.max(x, axis=1))
+        e = tl.exp(x - new_top[:, None])
+        kept = total * tl.exp(top - new_top)
+        total = kept + tl.sum(e, axis=1)
+        mean = mean * (kept / total)[:, None] + tl.dot(e / total[:, None], v)
+        top = new_top
+    tl.store(O + shift + i[:, None] * D + d[None, :], mean, mask=i[:, None] < N)
+
+
+def flash_attention(q, k, v):
+    heads, n, d = q.shape
+    out = torch.empty_like(q)
+    forward[(heads, triton.cdiv(n, 16))](q, k, v, out, n, 1 / d**0.5, D=d, B=16)
+    return out
+
+# %% wrong: the whole matrix, in PyTorch — says "no Triton kernel was launched"
+def flash_attention(q, k, v):
+    n, d = q.shape[1:]
+    scores = q @ k.transpose(1, 2) / d**0.5
+    scores = scores.masked_fill(torch.ones(n, n, dtype=torch.bool).triu(1), -torch.inf)
+    return torch.softmax(scores, dim=2) @ v
+
+# %% wrong: PyTorch's own kernel — says "no Triton kernel was launched"
+def flash_attention(q, k, v):
+    return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+# %% wrong: the scores go to memory in the kernel — says "no N × N matrix"
+@triton.jit
+def through_memory(Q, K, V, S, O, N, scale, D: tl.constexpr, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    d = tl.arange(0, D)
+    head = tl.program_id(1)
+    shift = head * N * D
+    q = tl.load(Q + shift + i[:, None] * D + d[None, :], mask=i[:, None] < N, other=0.0) * scale
+    top = tl.full([B], float("-inf"), tl.float32)
+    for s in range(0, N, B):
+        j = s + tl.arange(0, B)
+        k = tl.load(K + shift + j[:, None] * D + d[None, :], mask=j[:, None] < N, other=0.0)
+        x = tl.where(i[:, None] >= j[None, :], tl.dot(q, tl.trans(k)), float("-inf"))
+        top = tl.maximum(top, tl.max(x, axis=1))
+        tl.store(S + head * N * N + i[:, None] * N + j[None, :], x, mask=(i[:, None] < N) & (j[None, :] < N))
+    total = tl.zeros([B], tl.float32)
+    o = tl.zeros([B, D], tl.float32)
+    for s in range(0, N, B):
+        j = s + tl.arange(0, B)
+        inside = (i[:, None] < N) & (j[None, :] < N)
+        x = tl.load(S + head * N * N + i[:, None] * N + j[None, :], mask=inside, other=float("-inf"))
+        e = tl.exp(x - top[:, None])
+        total += tl.sum(e, axis=1)
+        v = tl.load(V + shift + j[:, None] * D + d[None, :], mask=j[:, None] < N, other=0.0)
+        o += tl.dot(e, v)
+    tl.store(O + shift + i[:, None] * D + d[None, :], o / total[:, None], mask=i[:, None] < N)
+
+
+def flash_attention(q, k, v):
+    heads, n, d = q.shape
+    out = torch.empty_like(q)
+    scores = torch.empty((heads, n, n), device=q.device)
+    through_memory[(triton.cdiv(n, 32), heads)](q, k, v, scores, out, n, d**-0.5, D=d, B=32)
+    return out
+
+# %% wrong: all keys in one block — says "go through the keys in blocks"
+@triton.jit
+def one_block(Q, K, V, O, N, scale, D: tl.constexpr, B: tl.constexpr, ALL: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    j = tl.arange(0, ALL)
+    d = tl.arange(0, D)
+    shift = tl.program_id(1) * N * D
+    q = tl.load(Q + shift + i[:, None] * D + d[None, :], mask=i[:, None] < N, other=0.0) * scale
+    k = tl.load(K + shift + j[:, None] * D + d[None, :], mask=j[:, None] < N, other=0.0)
+    v = tl.load(V + shift + j[:, None] * D + d[None, :], mask=j[:, None] < N, other=0.0)
+    x = tl.where(i[:, None] >= j[None, :], tl.dot(q, tl.trans(k)), float("-inf"))
+    e = tl.exp(x - tl.max(x, axis=1)[:, None])
+    o = tl.dot(e, v) / tl.sum(e, axis=1)[:, None]
+    tl.store(O + shift + i[:, None] * D + d[None, :], o, mask=i[:, None] < N)
+
+
+def flash_attention(q, k, v):
+    heads, n, d = q.shape
+    out = torch.empty_like(q)
+    every = triton.next_power_of_2(n)
+    one_block[(triton.cdiv(n, 16), heads)](q, k, v, out, n, d**-0.5, D=d, B=16, ALL=every)
+    return out

@@ -1,0 +1,89 @@
+# %% right: reference
+def launch_bound(kernels, launch_us):
+    finished = 0.0
+    for number, kernel_us in enumerate(kernels, start=1):
+        finished = max(finished, number * launch_us) + kernel_us
+    graph_us = launch_us + sum(kernels)
+    return {"eager_us": finished, "graph_us": graph_us, "speedup": finished / graph_us}
+
+# %% right: the latest of all critical paths
+def launch_bound(kernels, launch_us):
+    paths = [(i + 1) * launch_us + sum(kernels[i:]) for i in range(len(kernels))]
+    graph = sum(kernels) + launch_us
+    return {"speedup": max(paths) / graph, "graph_us": graph, "eager_us": max(paths)}
+
+# %% wrong: no overlap — says "launches overlap with kernels"
+def launch_bound(kernels, launch_us):
+    eager = len(kernels) * launch_us + sum(kernels)
+    graph = launch_us + sum(kernels)
+    return {"eager_us": eager, "graph_us": graph, "speedup": eager / graph}
+
+# %% wrong: the larger of each pair — says "the order counts"
+def launch_bound(kernels, launch_us):
+    eager = sum(max(kernel, launch_us) for kernel in kernels)
+    graph = launch_us + sum(kernels)
+    return {"eager_us": eager, "graph_us": graph, "speedup": eager / graph}
+
+# %% wrong: the larger of both sums — says "the order counts"
+def launch_bound(kernels, launch_us):
+    eager = max(len(kernels) * launch_us, sum(kernels))
+    graph = launch_us + sum(kernels)
+    return {"eager_us": eager, "graph_us": graph, "speedup": eager / graph}
+
+# %% wrong: launches never hold up the GPU — says "also waits for launches"
+def launch_bound(kernels, launch_us):
+    eager = graph = launch_us + sum(kernels)
+    return {"eager_us": eager, "graph_us": graph, "speedup": eager / graph}
+
+# %% wrong: all launches and the last kernel — says "hold up those behind"
+def launch_bound(kernels, launch_us):
+    eager = len(kernels) * launch_us + kernels[-1]
+    graph = launch_us + sum(kernels)
+    return {"eager_us": eager, "graph_us": graph, "speedup": eager / graph}
+
+# %% wrong: the first launch takes no time — says "not at time 0"
+def launch_bound(kernels, launch_us):
+    end = 0.0
+    for number, kernel in enumerate(kernels):
+        end = max(end, number * launch_us) + kernel
+    graph = launch_us + sum(kernels)
+    return {"eager_us": end, "graph_us": graph, "speedup": end / graph}
+
+# %% wrong: the graph without its launch — says "the graph is launched, too"
+def launch_bound(kernels, launch_us):
+    end = 0.0
+    for number, kernel in enumerate(kernels, start=1):
+        end = max(end, number * launch_us) + kernel
+    return {"eager_us": end, "graph_us": sum(kernels), "speedup": end / sum(kernels)}
+
+# %% wrong: the graph with all launches — says "one launch for all its kernels"
+def launch_bound(kernels, launch_us):
+    end = 0.0
+    for number, kernel in enumerate(kernels, start=1):
+        end = max(end, number * launch_us) + kernel
+    graph = len(kernels) * launch_us + sum(kernels)
+    return {"eager_us": end, "graph_us": graph, "speedup": end / graph}
+
+# %% wrong: the speedup upside down — says "eager ÷ graph"
+def launch_bound(kernels, launch_us):
+    end = 0.0
+    for number, kernel in enumerate(kernels, start=1):
+        end = max(end, number * launch_us) + kernel
+    graph = launch_us + sum(kernels)
+    return {"eager_us": end, "graph_us": graph, "speedup": graph / end}
+
+# %% wrong: rounded — says "launch_bound of"
+def launch_bound(kernels, launch_us):
+    end = 0.0
+    for number, kernel in enumerate(kernels, start=1):
+        end = max(end, number * launch_us) + kernel
+    graph = launch_us + sum(kernels)
+    return {"eager_us": end, "graph_us": graph, "speedup": round(end / graph, 1)}
+
+# %% wrong: kernels consumed — says "changed an argument"
+def launch_bound(kernels, launch_us):
+    total, number, end = sum(kernels), 0, 0.0
+    while kernels:
+        number += 1
+        end = max(end, number * launch_us) + kernels.pop(0)
+    return {"eager_us": end, "graph_us": launch_us + total, "speedup": end / (launch_us + total)}

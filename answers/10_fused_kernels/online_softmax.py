@@ -1,0 +1,132 @@
+# %% right: reference
+def online_softmax(blocks):
+    running_max, running_sum = -np.inf, 0.0
+    for block in blocks:
+        larger = max(running_max, block.max())
+        running_sum *= np.exp(running_max - larger)
+        running_sum += np.exp(block - larger).sum()
+        running_max = larger
+    lse = running_max + np.log(running_sum)
+    return np.concatenate([np.exp(block - lse) for block in blocks]), float(lse)
+
+# %% right: weights rescaled on the way
+def online_softmax(blocks):
+    m, s, weights = -np.inf, 0.0, np.zeros(0)
+    for block in blocks:
+        new = np.maximum(m, block.max())
+        factor = np.exp(m - new)
+        e = np.exp(block - new)
+        weights = np.concatenate([weights * factor, e])
+        s = s * factor + e.sum()
+        m = new
+    return weights / s, m + np.log(s)
+
+# %% right: by logaddexp
+def online_softmax(blocks):
+    lse = -np.inf
+    for block in blocks:
+        lse = np.logaddexp(lse, np.logaddexp.reduce(block))
+    return np.exp(np.concatenate(blocks) - lse), float(lse)
+
+# %% wrong: rescaling forgotten — says "old sum must be rescaled"
+def online_softmax(blocks):
+    m, s = -np.inf, 0.0
+    for block in blocks:
+        m = max(m, block.max())
+        s += np.exp(block - m).sum()
+    return np.concatenate([np.exp(block - m) / s for block in blocks]), float(m + np.log(s))
+
+# %% wrong: weights not rescaled — says "earlier blocks belong to an earlier maximum"
+def online_softmax(blocks):
+    m, s, parts = -np.inf, 0.0, []
+    for block in blocks:
+        new = max(m, block.max())
+        parts.append(np.exp(block - new))
+        s = s * np.exp(m - new) + parts[-1].sum()
+        m = new
+    return np.concatenate(parts) / s, float(m + np.log(s))
+
+# %% wrong: neither rescaled — says "sum and weights must be rescaled"
+def online_softmax(blocks):
+    m, s, parts = -np.inf, 0.0, []
+    for block in blocks:
+        m = max(m, block.max())
+        parts.append(np.exp(block - m))
+        s += parts[-1].sum()
+    return np.concatenate(parts) / s, float(m + np.log(s))
+
+# %% wrong: each block by itself — says "sum of 1 of its own"
+def online_softmax(blocks):
+    row = np.concatenate(blocks)
+    lse = row.max() + np.log(np.exp(row - row.max()).sum())
+    parts = [np.exp(b - b.max()) / np.exp(b - b.max()).sum() for b in blocks]
+    return np.concatenate(parts), float(lse)
+
+# %% wrong: the log-sum-exp without its maximum — says "maximum plus the logarithm"
+def online_softmax(blocks):
+    row = np.concatenate(blocks)
+    e = np.exp(row - row.max())
+    return e / e.sum(), float(np.log(e.sum()))
+
+# %% wrong: the sum instead of the log-sum-exp — says "maximum plus the logarithm"
+def online_softmax(blocks):
+    row = np.concatenate(blocks)
+    e = np.exp(row - row.max())
+    return e / e.sum(), float(e.sum())
+
+# %% wrong: the maximum instead of the log-sum-exp — says "maximum plus the logarithm"
+def online_softmax(blocks):
+    row = np.concatenate(blocks)
+    e = np.exp(row - row.max())
+    return e / e.sum(), float(row.max())
+
+# %% wrong: not divided — says "not divided"
+def online_softmax(blocks):
+    row = np.concatenate(blocks)
+    e = np.exp(row - row.max())
+    return e, float(row.max() + np.log(e.sum()))
+
+# %% wrong: not stabilized — says "not stabilized"
+def online_softmax(blocks):
+    with np.errstate(all="ignore"):
+        e = np.exp(np.concatenate(blocks))
+        return e / e.sum(), float(np.log(e.sum()))
+
+# %% wrong: the running maximum starts at 0 — says "not stabilized"
+def online_softmax(blocks):
+    m, s = 0.0, 0.0
+    with np.errstate(all="ignore"):
+        for block in blocks:
+            new = max(m, block.max())
+            s = s * np.exp(m - new) + np.exp(block - new).sum()
+            m = new
+        return np.concatenate([np.exp(b - m) / s for b in blocks]), float(m + np.log(s))
+
+# %% wrong: the maximum of the first block for all — says "not by the largest element"
+def online_softmax(blocks):
+    row, m = np.concatenate(blocks), blocks[0].max()
+    with np.errstate(all="ignore"):
+        e = np.exp(row - m)
+        return e / e.sum(), float(m + np.log(e.sum()))
+
+# %% wrong: rescaled by the wrong sign — says "expected"
+def online_softmax(blocks):
+    m, s = -1e9, 0.0
+    with np.errstate(all="ignore"):
+        for block in blocks:
+            new = max(m, block.max())
+            s = (s * np.exp(new - m) if s else 0.0) + np.exp(block - new).sum()
+            m = new
+        return np.concatenate([np.exp(b - m) / s for b in blocks]), float(m + np.log(s))
+
+# %% wrong: a list of blocks — says "online_softmax of blocks"
+def online_softmax(blocks):
+    row = np.concatenate(blocks)
+    lse = row.max() + np.log(np.exp(row - row.max()).sum())
+    return [np.exp(b - lse) for b in blocks], float(lse)
+
+# %% wrong: only the weights — says "online_softmax of blocks"
+def online_softmax(blocks):
+    row = np.concatenate(blocks)
+    e = np.exp(row - row.max())
+    return e / e.sum()

@@ -1,0 +1,534 @@
+# %% right: reference
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def add_mul_kernel(x_ptr, y_ptr, z_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(axis=0) * BLOCK + tl.arange(0, BLOCK)
+    mask = i < n
+    x = tl.load(x_ptr + i, mask=mask)
+    y = tl.load(y_ptr + i, mask=mask)
+    z = tl.load(z_ptr + i, mask=mask)
+    tl.store(out_ptr + i, x * y + z, mask=mask)
+
+
+def triton_add_mul(x, y, z):
+    out = torch.empty_like(x)
+    n = x.numel()
+    add_mul_kernel[(triton.cdiv(n, 1024),)](x, y, z, out, n, BLOCK=1024)
+    return out
+
+# %% wrong: no mask — says "need a mask"
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def add_mul_kernel(x_ptr, y_ptr, z_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(axis=0) * BLOCK + tl.arange(0, BLOCK)
+    mask = i < n
+    x = tl.load(x_ptr + i)
+    y = tl.load(y_ptr + i)
+    z = tl.load(z_ptr + i)
+    tl.store(out_ptr + i, x * y + z)
+
+
+def triton_add_mul(x, y, z):
+    out = torch.empty_like(x)
+    n = x.numel()
+    add_mul_kernel[(triton.cdiv(n, 1024),)](x, y, z, out, n, BLOCK=1024)
+    return out
+
+# %% wrong: no mask at the store — says "need a mask"
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def add_mul_kernel(x_ptr, y_ptr, z_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(axis=0) * BLOCK + tl.arange(0, BLOCK)
+    mask = i < n
+    x = tl.load(x_ptr + i, mask=mask)
+    y = tl.load(y_ptr + i, mask=mask)
+    z = tl.load(z_ptr + i, mask=mask)
+    tl.store(out_ptr + i, x * y + z)
+
+
+def triton_add_mul(x, y, z):
+    out = torch.empty_like(x)
+    n = x.numel()
+    add_mul_kernel[(triton.cdiv(n, 1024),)](x, y, z, out, n, BLOCK=1024)
+    return out
+
+# %% wrong: no mask at one load — says "need a mask"
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def add_mul_kernel(x_ptr, y_ptr, z_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(axis=0) * BLOCK + tl.arange(0, BLOCK)
+    mask = i < n
+    x = tl.load(x_ptr + i, mask=mask)
+    y = tl.load(y_ptr + i, mask=mask)
+    z = tl.load(z_ptr + i)
+    tl.store(out_ptr + i, x * y + z, mask=mask)
+
+
+def triton_add_mul(x, y, z):
+    out = torch.empty_like(x)
+    n = x.numel()
+    add_mul_kernel[(triton.cdiv(n, 1024),)](x, y, z, out, n, BLOCK=1024)
+    return out
+
+# %% wrong: grid rounded down — says "never written"
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def add_mul_kernel(x_ptr, y_ptr, z_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(axis=0) * BLOCK + tl.arange(0, BLOCK)
+    mask = i < n
+    x = tl.load(x_ptr + i, mask=mask)
+    y = tl.load(y_ptr + i, mask=mask)
+    z = tl.load(z_ptr + i, mask=mask)
+    tl.store(out_ptr + i, x * y + z, mask=mask)
+
+
+def triton_add_mul(x, y, z):
+    out = torch.empty_like(x)
+    n = x.numel()
+    add_mul_kernel[(max(1, n // 1024),)](x, y, z, out, n, BLOCK=1024)
+    return out
+
+# %% wrong: one program — says "never written"
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def add_mul_kernel(x_ptr, y_ptr, z_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(axis=0) * BLOCK + tl.arange(0, BLOCK)
+    mask = i < n
+    x = tl.load(x_ptr + i, mask=mask)
+    y = tl.load(y_ptr + i, mask=mask)
+    z = tl.load(z_ptr + i, mask=mask)
+    tl.store(out_ptr + i, x * y + z, mask=mask)
+
+
+def triton_add_mul(x, y, z):
+    out = torch.empty_like(x)
+    n = x.numel()
+    add_mul_kernel[(1,)](x, y, z, out, n, BLOCK=1024)
+    return out
+
+# %% wrong: every program does the first block — says "never written"
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def add_mul_kernel(x_ptr, y_ptr, z_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    mask = i < n
+    x = tl.load(x_ptr + i, mask=mask)
+    y = tl.load(y_ptr + i, mask=mask)
+    z = tl.load(z_ptr + i, mask=mask)
+    tl.store(out_ptr + i, x * y + z, mask=mask)
+
+
+def triton_add_mul(x, y, z):
+    out = torch.empty_like(x)
+    n = x.numel()
+    add_mul_kernel[(triton.cdiv(n, 1024),)](x, y, z, out, n, BLOCK=1024)
+    return out
+
+# %% wrong: a program per element — says "block"
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def add_mul_kernel(x_ptr, y_ptr, z_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(axis=0) * BLOCK + tl.arange(0, BLOCK)
+    mask = i < n
+    x = tl.load(x_ptr + i, mask=mask)
+    y = tl.load(y_ptr + i, mask=mask)
+    z = tl.load(z_ptr + i, mask=mask)
+    tl.store(out_ptr + i, x * y + z, mask=mask)
+
+
+def triton_add_mul(x, y, z):
+    out = torch.empty_like(x)
+    n = x.numel()
+    add_mul_kernel[(n,)](x, y, z, out, n, BLOCK=1)
+    return out
+
+# %% wrong: one program does it all — says "too much to do alone"
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def add_mul_kernel(x_ptr, y_ptr, z_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(axis=0) * BLOCK + tl.arange(0, BLOCK)
+    mask = i < n
+    x = tl.load(x_ptr + i, mask=mask)
+    y = tl.load(y_ptr + i, mask=mask)
+    z = tl.load(z_ptr + i, mask=mask)
+    tl.store(out_ptr + i, x * y + z, mask=mask)
+
+
+def triton_add_mul(x, y, z):
+    out = torch.empty_like(x)
+    n = x.numel()
+    add_mul_kernel[(1,)](x, y, z, out, n, BLOCK=triton.next_power_of_2(n))
+    return out
+
+# %% wrong: a grid of elements and whole blocks — says "block"
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def add_mul_kernel(x_ptr, y_ptr, z_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(axis=0) * BLOCK + tl.arange(0, BLOCK)
+    mask = i < n
+    x = tl.load(x_ptr + i, mask=mask)
+    y = tl.load(y_ptr + i, mask=mask)
+    z = tl.load(z_ptr + i, mask=mask)
+    tl.store(out_ptr + i, x * y + z, mask=mask)
+
+
+def triton_add_mul(x, y, z):
+    out = torch.empty_like(x)
+    n = x.numel()
+    add_mul_kernel[(n,)](x, y, z, out, n, BLOCK=1024)
+    return out
+
+# %% wrong: z forgotten — says "z is missing"
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def add_mul_kernel(x_ptr, y_ptr, z_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(axis=0) * BLOCK + tl.arange(0, BLOCK)
+    mask = i < n
+    x = tl.load(x_ptr + i, mask=mask)
+    y = tl.load(y_ptr + i, mask=mask)
+    z = tl.load(z_ptr + i, mask=mask)
+    tl.store(out_ptr + i, x * y, mask=mask)
+
+
+def triton_add_mul(x, y, z):
+    out = torch.empty_like(x)
+    n = x.numel()
+    add_mul_kernel[(triton.cdiv(n, 1024),)](x, y, z, out, n, BLOCK=1024)
+    return out
+
+# %% wrong: add, then multiply — says "x * (y + z)"
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def add_mul_kernel(x_ptr, y_ptr, z_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(axis=0) * BLOCK + tl.arange(0, BLOCK)
+    mask = i < n
+    x = tl.load(x_ptr + i, mask=mask)
+    y = tl.load(y_ptr + i, mask=mask)
+    z = tl.load(z_ptr + i, mask=mask)
+    tl.store(out_ptr + i, x * (y + z), mask=mask)
+
+
+def triton_add_mul(x, y, z):
+    out = torch.empty_like(x)
+    n = x.numel()
+    add_mul_kernel[(triton.cdiv(n, 1024),)](x, y, z, out, n, BLOCK=1024)
+    return out
+
+# %% wrong: mask with <= — says "need a mask"
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def add_mul_kernel(x_ptr, y_ptr, z_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(axis=0) * BLOCK + tl.arange(0, BLOCK)
+    mask = i <= n
+    x = tl.load(x_ptr + i, mask=mask)
+    y = tl.load(y_ptr + i, mask=mask)
+    z = tl.load(z_ptr + i, mask=mask)
+    tl.store(out_ptr + i, x * y + z, mask=mask)
+
+
+def triton_add_mul(x, y, z):
+    out = torch.empty_like(x)
+    n = x.numel()
+    add_mul_kernel[(triton.cdiv(n, 1024),)](x, y, z, out, n, BLOCK=1024)
+    return out
+
+# %% wrong: mask one short — says "never written"
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def add_mul_kernel(x_ptr, y_ptr, z_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(axis=0) * BLOCK + tl.arange(0, BLOCK)
+    mask = i < n - 1
+    x = tl.load(x_ptr + i, mask=mask)
+    y = tl.load(y_ptr + i, mask=mask)
+    z = tl.load(z_ptr + i, mask=mask)
+    tl.store(out_ptr + i, x * y + z, mask=mask)
+
+
+def triton_add_mul(x, y, z):
+    out = torch.empty_like(x)
+    n = x.numel()
+    add_mul_kernel[(triton.cdiv(n, 1024),)](x, y, z, out, n, BLOCK=1024)
+    return out
+
+# %% wrong: block that is no power of two — says "power of 2"
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def add_mul_kernel(x_ptr, y_ptr, z_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(axis=0) * BLOCK + tl.arange(0, BLOCK)
+    mask = i < n
+    x = tl.load(x_ptr + i, mask=mask)
+    y = tl.load(y_ptr + i, mask=mask)
+    z = tl.load(z_ptr + i, mask=mask)
+    tl.store(out_ptr + i, x * y + z, mask=mask)
+
+
+def triton_add_mul(x, y, z):
+    out = torch.empty_like(x)
+    n = x.numel()
+    add_mul_kernel[(triton.cdiv(n, 1000),)](x, y, z, out, n, BLOCK=1000)
+    return out
+
+# %% wrong: result in x — says "changed an argument"
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def add_mul_kernel(x_ptr, y_ptr, z_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(axis=0) * BLOCK + tl.arange(0, BLOCK)
+    mask = i < n
+    x = tl.load(x_ptr + i, mask=mask)
+    y = tl.load(y_ptr + i, mask=mask)
+    z = tl.load(z_ptr + i, mask=mask)
+    tl.store(out_ptr + i, x * y + z, mask=mask)
+
+
+def triton_add_mul(x, y, z):
+    out = x
+    n = x.numel()
+    add_mul_kernel[(triton.cdiv(n, 1024),)](x, y, z, out, n, BLOCK=1024)
+    return out
+
+# %% wrong: no return — says "is there a return statement"
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def add_mul_kernel(x_ptr, y_ptr, z_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(axis=0) * BLOCK + tl.arange(0, BLOCK)
+    mask = i < n
+    x = tl.load(x_ptr + i, mask=mask)
+    y = tl.load(y_ptr + i, mask=mask)
+    z = tl.load(z_ptr + i, mask=mask)
+    tl.store(out_ptr + i, x * y + z, mask=mask)
+
+
+def triton_add_mul(x, y, z):
+    out = torch.empty_like(x)
+    n = x.numel()
+    add_mul_kernel[(triton.cdiv(n, 1024),)](x, y, z, out, n, BLOCK=1024)
+
+# %% wrong: zeros instead of empty — says "torch.empty"
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def add_mul_kernel(x_ptr, y_ptr, z_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(axis=0) * BLOCK + tl.arange(0, BLOCK)
+    mask = i < n
+    x = tl.load(x_ptr + i, mask=mask)
+    y = tl.load(y_ptr + i, mask=mask)
+    z = tl.load(z_ptr + i, mask=mask)
+    tl.store(out_ptr + i, x * y + z, mask=mask)
+
+
+def triton_add_mul(x, y, z):
+    out = torch.zeros_like(x)
+    n = x.numel()
+    add_mul_kernel[(triton.cdiv(n, 1024),)](x, y, z, out, n, BLOCK=1024)
+    return out
+
+# %% wrong: float16 result — says "float32"
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def add_mul_kernel(x_ptr, y_ptr, z_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(axis=0) * BLOCK + tl.arange(0, BLOCK)
+    mask = i < n
+    x = tl.load(x_ptr + i, mask=mask)
+    y = tl.load(y_ptr + i, mask=mask)
+    z = tl.load(z_ptr + i, mask=mask)
+    tl.store(out_ptr + i, x * y + z, mask=mask)
+
+
+def triton_add_mul(x, y, z):
+    out = torch.empty(x.shape, dtype=torch.float16)
+    n = x.numel()
+    add_mul_kernel[(triton.cdiv(n, 1024),)](x, y, z, out, n, BLOCK=1024)
+    return out
+
+# %% wrong: x loaded twice — says "three inputs are 12"
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def add_mul_kernel(x_ptr, y_ptr, z_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(axis=0) * BLOCK + tl.arange(0, BLOCK)
+    mask = i < n
+    again = tl.load(x_ptr + i, mask=mask)
+    x = tl.load(x_ptr + i, mask=mask)
+    y = tl.load(y_ptr + i, mask=mask)
+    z = tl.load(z_ptr + i, mask=mask)
+    tl.store(out_ptr + i, x * y + z, mask=mask)
+
+
+def triton_add_mul(x, y, z):
+    out = torch.empty_like(x)
+    n = x.numel()
+    add_mul_kernel[(triton.cdiv(n, 1024),)](x, y, z, out, n, BLOCK=1024)
+    return out
+
+# %% right: a fixed grid, each program strides over several blocks
+@triton.jit
+def strided(x_ptr, y_ptr, z_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    step = tl.num_programs(0) * BLOCK
+    for start in range(tl.program_id(0) * BLOCK, n, step):
+        i = start + tl.arange(0, BLOCK)
+        product = tl.load(x_ptr + i, i < n, 0.0) * tl.load(y_ptr + i, i < n, 0.0)
+        tl.store(out_ptr + i, product + tl.load(z_ptr + i, i < n, 0.0), i < n)
+
+
+def triton_add_mul(x, y, z):
+    out = torch.empty(x.shape, dtype=x.dtype, device=x.device)
+    grid = min(4, triton.cdiv(len(x), 128))
+    strided[(grid,)](x, y, z, out, len(x), BLOCK=128)
+    return out
+
+# %% right: autotuned, with a device function
+@triton.jit
+def multiply_add(x, y, z):
+    return x * y + z
+
+
+@triton.autotune(configs=[triton.Config({"BLOCK": 64}), triton.Config({"BLOCK": 256})], key=["n"])
+@triton.jit
+def tuned(x_ptr, y_ptr, z_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = BLOCK * tl.program_id(0) + tl.arange(0, BLOCK)
+    inside = i < n
+    z = tl.load(z_ptr + i, mask=inside, other=0)
+    value = multiply_add(tl.load(x_ptr + i, mask=inside), tl.load(y_ptr + i, mask=inside), z)
+    tl.store(out_ptr + i, value, mask=inside)
+
+
+def triton_add_mul(x, y, z):
+    out = torch.empty_like(x)
+    tuned[lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)](x, y, z, out, x.numel())
+    return out
+
+# %% wrong: two kernels — says "fuse them into one kernel"
+@triton.jit
+def mul(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out_ptr + i, tl.load(x_ptr + i, i < n) * tl.load(y_ptr + i, i < n), i < n)
+
+
+@triton.jit
+def add(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out_ptr + i, tl.load(x_ptr + i, i < n) + tl.load(y_ptr + i, i < n), i < n)
+
+
+def triton_add_mul(x, y, z):
+    n = len(x)
+    product, out = torch.empty_like(x), torch.empty_like(x)
+    mul[(triton.cdiv(n, 1024),)](x, y, product, n, BLOCK=1024)
+    add[(triton.cdiv(n, 1024),)](product, z, out, n, BLOCK=1024)
+    return out
+
+# %% wrong: the product in a kernel, the sum in PyTorch — says "besides your kernel, PyTorch launched"
+@triton.jit
+def mul(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out_ptr + i, tl.load(x_ptr + i, i < n) * tl.load(y_ptr + i, i < n), i < n)
+
+
+def triton_add_mul(x, y, z):
+    product = torch.empty_like(x)
+    mul[(triton.cdiv(len(x), 1024),)](x, y, product, len(x), BLOCK=1024)
+    return product + z
+
+# %% wrong: eager PyTorch — says "no Triton kernel was launched"
+def triton_add_mul(x, y, z):
+    return x * y + z
+
+# %% wrong: torch.addcmul, one kernel but not of Triton — says "no Triton kernel was launched"
+def triton_add_mul(x, y, z):
+    return torch.addcmul(z, x, y)
+
+# %% hostile: launches a kernel that does nothing beside eager PyTorch
+@triton.jit
+def nothing(out_ptr):
+    i = tl.program_id(0)
+
+
+def triton_add_mul(x, y, z):
+    nothing[(len(x) // 1024 + 1,)](x)
+    return x * y + z
+
+# %% hostile: patches the counter — earns 0
+import gpulab.trace.counting
+
+
+def triton_add_mul(x, y, z):
+    gpulab.trace.counting.Launches = list
+    return x * y + z

@@ -1,0 +1,541 @@
+# %% right: reference
+@triton.jit
+def layer_norm_kernel(x_ptr, w_ptr, b_ptr, out_ptr, width, eps, BLOCK: tl.constexpr):
+    column = tl.arange(0, BLOCK)
+    inside = column < width
+    place = tl.program_id(0) * width + column
+    x = tl.load(x_ptr + place, mask=inside, other=0.0).to(tl.float32)
+    mean = tl.sum(x, axis=0) / width
+    centered = tl.where(inside, x - mean, 0.0)
+    variance = tl.sum(centered * centered, axis=0) / width
+    scaled = centered / tl.sqrt(variance + eps)
+    w = tl.load(w_ptr + column, mask=inside, other=0.0)
+    b = tl.load(b_ptr + column, mask=inside, other=0.0)
+    tl.store(out_ptr + place, scaled * w + b, mask=inside)
+
+
+def triton_layer_norm(x, weight, bias, eps):
+    rows, width = x.shape
+    out = torch.empty_like(x)
+    block = triton.next_power_of_2(width)
+    layer_norm_kernel[(rows,)](x, weight, bias, out, width, eps, BLOCK=block)
+    return out
+
+# %% wrong: eps outside the root — says "eps belongs inside"
+@triton.jit
+def layer_norm_kernel(x_ptr, w_ptr, b_ptr, out_ptr, width, eps, BLOCK: tl.constexpr):
+    column = tl.arange(0, BLOCK)
+    inside = column < width
+    place = tl.program_id(0) * width + column
+    x = tl.load(x_ptr + place, mask=inside, other=0.0).to(tl.float32)
+    mean = tl.sum(x, axis=0) / width
+    centered = tl.where(inside, x - mean, 0.0)
+    variance = tl.sum(centered * centered, axis=0) / width
+    scaled = centered / (tl.sqrt(variance) + eps)
+    w = tl.load(w_ptr + column, mask=inside, other=0.0)
+    b = tl.load(b_ptr + column, mask=inside, other=0.0)
+    tl.store(out_ptr + place, scaled * w + b, mask=inside)
+
+
+def triton_layer_norm(x, weight, bias, eps):
+    rows, width = x.shape
+    out = torch.empty_like(x)
+    block = triton.next_power_of_2(width)
+    layer_norm_kernel[(rows,)](x, weight, bias, out, width, eps, BLOCK=block)
+    return out
+
+# %% wrong: no eps — says "eps is missing"
+@triton.jit
+def layer_norm_kernel(x_ptr, w_ptr, b_ptr, out_ptr, width, eps, BLOCK: tl.constexpr):
+    column = tl.arange(0, BLOCK)
+    inside = column < width
+    place = tl.program_id(0) * width + column
+    x = tl.load(x_ptr + place, mask=inside, other=0.0).to(tl.float32)
+    mean = tl.sum(x, axis=0) / width
+    centered = tl.where(inside, x - mean, 0.0)
+    variance = tl.sum(centered * centered, axis=0) / width
+    scaled = centered / tl.sqrt(variance)
+    w = tl.load(w_ptr + column, mask=inside, other=0.0)
+    b = tl.load(b_ptr + column, mask=inside, other=0.0)
+    tl.store(out_ptr + place, scaled * w + b, mask=inside)
+
+
+def triton_layer_norm(x, weight, bias, eps):
+    rows, width = x.shape
+    out = torch.empty_like(x)
+    block = triton.next_power_of_2(width)
+    layer_norm_kernel[(rows,)](x, weight, bias, out, width, eps, BLOCK=block)
+    return out
+
+# %% wrong: n - 1 — says "n - 1"
+@triton.jit
+def layer_norm_kernel(x_ptr, w_ptr, b_ptr, out_ptr, width, eps, BLOCK: tl.constexpr):
+    column = tl.arange(0, BLOCK)
+    inside = column < width
+    place = tl.program_id(0) * width + column
+    x = tl.load(x_ptr + place, mask=inside, other=0.0).to(tl.float32)
+    mean = tl.sum(x, axis=0) / width
+    centered = tl.where(inside, x - mean, 0.0)
+    variance = tl.sum(centered * centered, axis=0) / (width - 1)
+    scaled = centered / tl.sqrt(variance + eps)
+    w = tl.load(w_ptr + column, mask=inside, other=0.0)
+    b = tl.load(b_ptr + column, mask=inside, other=0.0)
+    tl.store(out_ptr + place, scaled * w + b, mask=inside)
+
+
+def triton_layer_norm(x, weight, bias, eps):
+    rows, width = x.shape
+    out = torch.empty_like(x)
+    block = triton.next_power_of_2(width)
+    layer_norm_kernel[(rows,)](x, weight, bias, out, width, eps, BLOCK=block)
+    return out
+
+# %% wrong: the padding counts — says "the padding counts"
+@triton.jit
+def layer_norm_kernel(x_ptr, w_ptr, b_ptr, out_ptr, width, eps, BLOCK: tl.constexpr):
+    column = tl.arange(0, BLOCK)
+    inside = column < width
+    place = tl.program_id(0) * width + column
+    x = tl.load(x_ptr + place, mask=inside, other=0.0).to(tl.float32)
+    mean = tl.sum(x, axis=0) / width
+    centered = x - mean
+    variance = tl.sum(centered * centered, axis=0) / width
+    scaled = centered / tl.sqrt(variance + eps)
+    w = tl.load(w_ptr + column, mask=inside, other=0.0)
+    b = tl.load(b_ptr + column, mask=inside, other=0.0)
+    tl.store(out_ptr + place, scaled * w + b, mask=inside)
+
+
+def triton_layer_norm(x, weight, bias, eps):
+    rows, width = x.shape
+    out = torch.empty_like(x)
+    block = triton.next_power_of_2(width)
+    layer_norm_kernel[(rows,)](x, weight, bias, out, width, eps, BLOCK=block)
+    return out
+
+# %% wrong: everything divided by BLOCK — says "not by BLOCK"
+@triton.jit
+def layer_norm_kernel(x_ptr, w_ptr, b_ptr, out_ptr, width, eps, BLOCK: tl.constexpr):
+    column = tl.arange(0, BLOCK)
+    inside = column < width
+    place = tl.program_id(0) * width + column
+    x = tl.load(x_ptr + place, mask=inside, other=0.0).to(tl.float32)
+    mean = tl.sum(x, axis=0) / BLOCK
+    centered = tl.where(inside, x - mean, 0.0)
+    variance = tl.sum(centered * centered, axis=0) / BLOCK
+    scaled = centered / tl.sqrt(variance + eps)
+    w = tl.load(w_ptr + column, mask=inside, other=0.0)
+    b = tl.load(b_ptr + column, mask=inside, other=0.0)
+    tl.store(out_ptr + place, scaled * w + b, mask=inside)
+
+
+def triton_layer_norm(x, weight, bias, eps):
+    rows, width = x.shape
+    out = torch.empty_like(x)
+    block = triton.next_power_of_2(width)
+    layer_norm_kernel[(rows,)](x, weight, bias, out, width, eps, BLOCK=block)
+    return out
+
+# %% wrong: variance divided by BLOCK — says "not by BLOCK"
+@triton.jit
+def layer_norm_kernel(x_ptr, w_ptr, b_ptr, out_ptr, width, eps, BLOCK: tl.constexpr):
+    column = tl.arange(0, BLOCK)
+    inside = column < width
+    place = tl.program_id(0) * width + column
+    x = tl.load(x_ptr + place, mask=inside, other=0.0).to(tl.float32)
+    mean = tl.sum(x, axis=0) / width
+    centered = tl.where(inside, x - mean, 0.0)
+    variance = tl.sum(centered * centered, axis=0) / BLOCK
+    scaled = centered / tl.sqrt(variance + eps)
+    w = tl.load(w_ptr + column, mask=inside, other=0.0)
+    b = tl.load(b_ptr + column, mask=inside, other=0.0)
+    tl.store(out_ptr + place, scaled * w + b, mask=inside)
+
+
+def triton_layer_norm(x, weight, bias, eps):
+    rows, width = x.shape
+    out = torch.empty_like(x)
+    block = triton.next_power_of_2(width)
+    layer_norm_kernel[(rows,)](x, weight, bias, out, width, eps, BLOCK=block)
+    return out
+
+# %% wrong: no mean in the numerator — says "Subtract the mean"
+@triton.jit
+def layer_norm_kernel(x_ptr, w_ptr, b_ptr, out_ptr, width, eps, BLOCK: tl.constexpr):
+    column = tl.arange(0, BLOCK)
+    inside = column < width
+    place = tl.program_id(0) * width + column
+    x = tl.load(x_ptr + place, mask=inside, other=0.0).to(tl.float32)
+    mean = tl.sum(x, axis=0) / width
+    centered = tl.where(inside, x - mean, 0.0)
+    variance = tl.sum(centered * centered, axis=0) / width
+    scaled = x / tl.sqrt(variance + eps)
+    w = tl.load(w_ptr + column, mask=inside, other=0.0)
+    b = tl.load(b_ptr + column, mask=inside, other=0.0)
+    tl.store(out_ptr + place, scaled * w + b, mask=inside)
+
+
+def triton_layer_norm(x, weight, bias, eps):
+    rows, width = x.shape
+    out = torch.empty_like(x)
+    block = triton.next_power_of_2(width)
+    layer_norm_kernel[(rows,)](x, weight, bias, out, width, eps, BLOCK=block)
+    return out
+
+# %% wrong: divided by the variance — says "root of the variance"
+@triton.jit
+def layer_norm_kernel(x_ptr, w_ptr, b_ptr, out_ptr, width, eps, BLOCK: tl.constexpr):
+    column = tl.arange(0, BLOCK)
+    inside = column < width
+    place = tl.program_id(0) * width + column
+    x = tl.load(x_ptr + place, mask=inside, other=0.0).to(tl.float32)
+    mean = tl.sum(x, axis=0) / width
+    centered = tl.where(inside, x - mean, 0.0)
+    variance = tl.sum(centered * centered, axis=0) / width
+    scaled = centered / (variance + eps)
+    w = tl.load(w_ptr + column, mask=inside, other=0.0)
+    b = tl.load(b_ptr + column, mask=inside, other=0.0)
+    tl.store(out_ptr + place, scaled * w + b, mask=inside)
+
+
+def triton_layer_norm(x, weight, bias, eps):
+    rows, width = x.shape
+    out = torch.empty_like(x)
+    block = triton.next_power_of_2(width)
+    layer_norm_kernel[(rows,)](x, weight, bias, out, width, eps, BLOCK=block)
+    return out
+
+# %% wrong: no bias — says "The bias is missing"
+@triton.jit
+def layer_norm_kernel(x_ptr, w_ptr, b_ptr, out_ptr, width, eps, BLOCK: tl.constexpr):
+    column = tl.arange(0, BLOCK)
+    inside = column < width
+    place = tl.program_id(0) * width + column
+    x = tl.load(x_ptr + place, mask=inside, other=0.0).to(tl.float32)
+    mean = tl.sum(x, axis=0) / width
+    centered = tl.where(inside, x - mean, 0.0)
+    variance = tl.sum(centered * centered, axis=0) / width
+    scaled = centered / tl.sqrt(variance + eps)
+    w = tl.load(w_ptr + column, mask=inside, other=0.0)
+    tl.store(out_ptr + place, scaled * w, mask=inside)
+
+
+def triton_layer_norm(x, weight, bias, eps):
+    rows, width = x.shape
+    out = torch.empty_like(x)
+    block = triton.next_power_of_2(width)
+    layer_norm_kernel[(rows,)](x, weight, bias, out, width, eps, BLOCK=block)
+    return out
+
+# %% wrong: no weight — says "The weight is missing"
+@triton.jit
+def layer_norm_kernel(x_ptr, w_ptr, b_ptr, out_ptr, width, eps, BLOCK: tl.constexpr):
+    column = tl.arange(0, BLOCK)
+    inside = column < width
+    place = tl.program_id(0) * width + column
+    x = tl.load(x_ptr + place, mask=inside, other=0.0).to(tl.float32)
+    mean = tl.sum(x, axis=0) / width
+    centered = tl.where(inside, x - mean, 0.0)
+    variance = tl.sum(centered * centered, axis=0) / width
+    scaled = centered / tl.sqrt(variance + eps)
+    w = tl.load(w_ptr + column, mask=inside, other=0.0)
+    b = tl.load(b_ptr + column, mask=inside, other=0.0)
+    tl.store(out_ptr + place, scaled + b, mask=inside)
+
+
+def triton_layer_norm(x, weight, bias, eps):
+    rows, width = x.shape
+    out = torch.empty_like(x)
+    block = triton.next_power_of_2(width)
+    layer_norm_kernel[(rows,)](x, weight, bias, out, width, eps, BLOCK=block)
+    return out
+
+# %% wrong: neither — says "weight and bias are missing"
+@triton.jit
+def layer_norm_kernel(x_ptr, w_ptr, b_ptr, out_ptr, width, eps, BLOCK: tl.constexpr):
+    column = tl.arange(0, BLOCK)
+    inside = column < width
+    place = tl.program_id(0) * width + column
+    x = tl.load(x_ptr + place, mask=inside, other=0.0).to(tl.float32)
+    mean = tl.sum(x, axis=0) / width
+    centered = tl.where(inside, x - mean, 0.0)
+    variance = tl.sum(centered * centered, axis=0) / width
+    scaled = centered / tl.sqrt(variance + eps)
+    w = tl.load(w_ptr + column, mask=inside, other=0.0)
+    b = tl.load(b_ptr + column, mask=inside, other=0.0)
+    tl.store(out_ptr + place, scaled, mask=inside)
+
+
+def triton_layer_norm(x, weight, bias, eps):
+    rows, width = x.shape
+    out = torch.empty_like(x)
+    block = triton.next_power_of_2(width)
+    layer_norm_kernel[(rows,)](x, weight, bias, out, width, eps, BLOCK=block)
+    return out
+
+# %% wrong: statistics in float16 — says "computed in float32"
+@triton.jit
+def layer_norm_kernel(x_ptr, w_ptr, b_ptr, out_ptr, width, eps, BLOCK: tl.constexpr):
+    column = tl.arange(0, BLOCK)
+    inside = column < width
+    place = tl.program_id(0) * width + column
+    x = tl.load(x_ptr + place, mask=inside, other=0.0)
+    mean = tl.sum(x, axis=0) / width
+    centered = tl.where(inside, x - mean, 0.0)
+    variance = tl.sum(centered * centered, axis=0) / width
+    scaled = centered / tl.sqrt(variance + eps)
+    w = tl.load(w_ptr + column, mask=inside, other=0.0)
+    b = tl.load(b_ptr + column, mask=inside, other=0.0)
+    tl.store(out_ptr + place, scaled * w + b, mask=inside)
+
+
+def triton_layer_norm(x, weight, bias, eps):
+    rows, width = x.shape
+    out = torch.empty_like(x)
+    block = triton.next_power_of_2(width)
+    layer_norm_kernel[(rows,)](x, weight, bias, out, width, eps, BLOCK=block)
+    return out
+
+# %% wrong: E[x²] − E[x]² in float16 — says "computed in float32"
+@triton.jit
+def layer_norm_kernel(x_ptr, w_ptr, b_ptr, out_ptr, width, eps, BLOCK: tl.constexpr):
+    column = tl.arange(0, BLOCK)
+    inside = column < width
+    place = tl.program_id(0) * width + column
+    x = tl.load(x_ptr + place, mask=inside, other=0.0)
+    mean = tl.sum(x, axis=0) / width
+    centered = tl.where(inside, x - mean, 0.0)
+    variance = tl.sum(x * x, axis=0) / width - mean * mean
+    scaled = centered / tl.sqrt(variance + eps)
+    w = tl.load(w_ptr + column, mask=inside, other=0.0)
+    b = tl.load(b_ptr + column, mask=inside, other=0.0)
+    tl.store(out_ptr + place, scaled * w + b, mask=inside)
+
+
+def triton_layer_norm(x, weight, bias, eps):
+    rows, width = x.shape
+    out = torch.empty_like(x)
+    block = triton.next_power_of_2(width)
+    layer_norm_kernel[(rows,)](x, weight, bias, out, width, eps, BLOCK=block)
+    return out
+
+# %% wrong: no other — says "rubbish"
+@triton.jit
+def layer_norm_kernel(x_ptr, w_ptr, b_ptr, out_ptr, width, eps, BLOCK: tl.constexpr):
+    column = tl.arange(0, BLOCK)
+    inside = column < width
+    place = tl.program_id(0) * width + column
+    x = tl.load(x_ptr + place, mask=inside).to(tl.float32)
+    mean = tl.sum(x, axis=0) / width
+    centered = tl.where(inside, x - mean, 0.0)
+    variance = tl.sum(centered * centered, axis=0) / width
+    scaled = centered / tl.sqrt(variance + eps)
+    w = tl.load(w_ptr + column, mask=inside, other=0.0)
+    b = tl.load(b_ptr + column, mask=inside, other=0.0)
+    tl.store(out_ptr + place, scaled * w + b, mask=inside)
+
+
+def triton_layer_norm(x, weight, bias, eps):
+    rows, width = x.shape
+    out = torch.empty_like(x)
+    block = triton.next_power_of_2(width)
+    layer_norm_kernel[(rows,)](x, weight, bias, out, width, eps, BLOCK=block)
+    return out
+
+# %% wrong: no mask — says "need a mask"
+@triton.jit
+def layer_norm_kernel(x_ptr, w_ptr, b_ptr, out_ptr, width, eps, BLOCK: tl.constexpr):
+    column = tl.arange(0, BLOCK)
+    inside = column < width
+    place = tl.program_id(0) * width + column
+    x = tl.load(x_ptr + place).to(tl.float32)
+    mean = tl.sum(x, axis=0) / width
+    centered = tl.where(inside, x - mean, 0.0)
+    variance = tl.sum(centered * centered, axis=0) / width
+    scaled = centered / tl.sqrt(variance + eps)
+    w = tl.load(w_ptr + column, mask=inside, other=0.0)
+    b = tl.load(b_ptr + column, mask=inside, other=0.0)
+    tl.store(out_ptr + place, scaled * w + b, mask=inside)
+
+
+def triton_layer_norm(x, weight, bias, eps):
+    rows, width = x.shape
+    out = torch.empty_like(x)
+    block = triton.next_power_of_2(width)
+    layer_norm_kernel[(rows,)](x, weight, bias, out, width, eps, BLOCK=block)
+    return out
+
+# %% wrong: a fixed block of 1,024 — says "never written"
+@triton.jit
+def layer_norm_kernel(x_ptr, w_ptr, b_ptr, out_ptr, width, eps, BLOCK: tl.constexpr):
+    column = tl.arange(0, BLOCK)
+    inside = column < width
+    place = tl.program_id(0) * width + column
+    x = tl.load(x_ptr + place, mask=inside, other=0.0).to(tl.float32)
+    mean = tl.sum(x, axis=0) / width
+    centered = tl.where(inside, x - mean, 0.0)
+    variance = tl.sum(centered * centered, axis=0) / width
+    scaled = centered / tl.sqrt(variance + eps)
+    w = tl.load(w_ptr + column, mask=inside, other=0.0)
+    b = tl.load(b_ptr + column, mask=inside, other=0.0)
+    tl.store(out_ptr + place, scaled * w + b, mask=inside)
+
+
+def triton_layer_norm(x, weight, bias, eps):
+    rows, width = x.shape
+    out = torch.empty_like(x)
+    block = 1024
+    layer_norm_kernel[(rows,)](x, weight, bias, out, width, eps, BLOCK=block)
+    return out
+
+# %% wrong: always float32 — says "float"
+@triton.jit
+def layer_norm_kernel(x_ptr, w_ptr, b_ptr, out_ptr, width, eps, BLOCK: tl.constexpr):
+    column = tl.arange(0, BLOCK)
+    inside = column < width
+    place = tl.program_id(0) * width + column
+    x = tl.load(x_ptr + place, mask=inside, other=0.0).to(tl.float32)
+    mean = tl.sum(x, axis=0) / width
+    centered = tl.where(inside, x - mean, 0.0)
+    variance = tl.sum(centered * centered, axis=0) / width
+    scaled = centered / tl.sqrt(variance + eps)
+    w = tl.load(w_ptr + column, mask=inside, other=0.0)
+    b = tl.load(b_ptr + column, mask=inside, other=0.0)
+    tl.store(out_ptr + place, scaled * w + b, mask=inside)
+
+
+def triton_layer_norm(x, weight, bias, eps):
+    rows, width = x.shape
+    out = torch.empty(x.shape, dtype=torch.float32)
+    block = triton.next_power_of_2(width)
+    layer_norm_kernel[(rows,)](x, weight, bias, out, width, eps, BLOCK=block)
+    return out
+
+# %% wrong: weights loaded by row — says "need a mask"
+@triton.jit
+def layer_norm_kernel(x_ptr, w_ptr, b_ptr, out_ptr, width, eps, BLOCK: tl.constexpr):
+    column = tl.arange(0, BLOCK)
+    inside = column < width
+    place = tl.program_id(0) * width + column
+    x = tl.load(x_ptr + place, mask=inside, other=0.0).to(tl.float32)
+    mean = tl.sum(x, axis=0) / width
+    centered = tl.where(inside, x - mean, 0.0)
+    variance = tl.sum(centered * centered, axis=0) / width
+    scaled = centered / tl.sqrt(variance + eps)
+    w = tl.load(w_ptr + place, mask=inside, other=0.0)
+    b = tl.load(b_ptr + column, mask=inside, other=0.0)
+    tl.store(out_ptr + place, scaled * w + b, mask=inside)
+
+
+def triton_layer_norm(x, weight, bias, eps):
+    rows, width = x.shape
+    out = torch.empty_like(x)
+    block = triton.next_power_of_2(width)
+    layer_norm_kernel[(rows,)](x, weight, bias, out, width, eps, BLOCK=block)
+    return out
+
+# %% wrong: no return — says "is there a return statement"
+@triton.jit
+def layer_norm_kernel(x_ptr, w_ptr, b_ptr, out_ptr, width, eps, BLOCK: tl.constexpr):
+    column = tl.arange(0, BLOCK)
+    inside = column < width
+    place = tl.program_id(0) * width + column
+    x = tl.load(x_ptr + place, mask=inside, other=0.0).to(tl.float32)
+    mean = tl.sum(x, axis=0) / width
+    centered = tl.where(inside, x - mean, 0.0)
+    variance = tl.sum(centered * centered, axis=0) / width
+    scaled = centered / tl.sqrt(variance + eps)
+    w = tl.load(w_ptr + column, mask=inside, other=0.0)
+    b = tl.load(b_ptr + column, mask=inside, other=0.0)
+    tl.store(out_ptr + place, scaled * w + b, mask=inside)
+
+
+def triton_layer_norm(x, weight, bias, eps):
+    rows, width = x.shape
+    out = torch.empty_like(x)
+    block = triton.next_power_of_2(width)
+    layer_norm_kernel[(rows,)](x, weight, bias, out, width, eps, BLOCK=block)
+
+# %% right: rsqrt, names of its own, 4,096 places
+@triton.jit
+def norm(x, w, b, y, n, eps, B: tl.constexpr):
+    r = tl.program_id(0)
+    i = tl.arange(0, B)
+    keep = i < n
+    v = tl.load(x + r * n + i, mask=keep, other=0).to(tl.float32)
+    d = tl.where(keep, v - tl.sum(v, 0) / n, 0)
+    scale = tl.rsqrt(tl.sum(d * d, 0) / n + eps)
+    gain = tl.load(w + i, mask=keep)
+    shift = tl.load(b + i, mask=keep)
+    tl.store(y + r * n + i, (d * scale * gain + shift).to(y.dtype.element_ty), mask=keep)
+
+
+def triton_layer_norm(x, weight, bias, eps):
+    y = torch.empty(x.shape, dtype=x.dtype, device=x.device)
+    norm[(x.shape[0],)](x, weight, bias, y, x.shape[1], eps, B=4096)
+    return y
+
+# %% right: E[x²] − E[x]², in float32, of rows shifted by their first element
+@triton.jit
+def norm(x_ptr, w_ptr, b_ptr, y_ptr, n, eps, B: tl.constexpr):
+    i = tl.arange(0, B)
+    start = tl.program_id(0) * n
+    x = tl.load(x_ptr + start + i, mask=i < n, other=0.0).to(tl.float32)
+    x -= tl.sum(tl.where(i == 0, x, 0.0), axis=0)
+    x = tl.where(i < n, x, 0.0)
+    mean = tl.sum(x, axis=0) / n
+    variance = tl.sum(x * x, axis=0) / n - mean * mean
+    w = tl.load(w_ptr + i, mask=i < n)
+    b = tl.load(b_ptr + i, mask=i < n)
+    tl.store(y_ptr + start + i, (x - mean) / tl.sqrt(variance + eps) * w + b, mask=i < n)
+
+
+def triton_layer_norm(x, weight, bias, eps):
+    y = torch.empty_like(x)
+    norm[(len(x),)](x, weight, bias, y, x.shape[1], eps, B=triton.next_power_of_2(x.shape[1]))
+    return y
+
+# %% wrong: three passes over the row — says "row, weight and bias once"
+@triton.jit
+def norm(x_ptr, w_ptr, b_ptr, y_ptr, n, eps, B: tl.constexpr):
+    i = tl.arange(0, B)
+    x_ptr += tl.program_id(0) * n
+    y_ptr += tl.program_id(0) * n
+    mean = 0.0
+    for s in range(0, n, B):
+        mean += tl.sum(tl.load(x_ptr + s + i, mask=s + i < n, other=0.0).to(tl.float32), axis=0) / n
+    variance = 0.0
+    for s in range(0, n, B):
+        d = tl.load(x_ptr + s + i, mask=s + i < n, other=0.0).to(tl.float32) - mean
+        d = tl.where(s + i < n, d, 0.0)
+        variance += tl.sum(d * d, axis=0) / n
+    for s in range(0, n, B):
+        keep = s + i < n
+        d = (tl.load(x_ptr + s + i, mask=keep, other=0.0).to(tl.float32) - mean) / tl.sqrt(variance + eps)
+        w = tl.load(w_ptr + s + i, mask=keep, other=0.0)
+        tl.store(y_ptr + s + i, d * w + tl.load(b_ptr + s + i, mask=keep, other=0.0), mask=keep)
+
+
+def triton_layer_norm(x, weight, bias, eps):
+    y = torch.empty_like(x)
+    norm[(len(x),)](x, weight, bias, y, x.shape[1], eps, B=128)
+    return y
+
+# %% wrong: statistics in PyTorch — says "besides your kernel, PyTorch launched"
+@triton.jit
+def norm(x_ptr, m_ptr, v_ptr, w_ptr, b_ptr, y_ptr, n, eps, B: tl.constexpr):
+    i = tl.arange(0, B)
+    row = tl.program_id(0)
+    x = tl.load(x_ptr + row * n + i, mask=i < n)
+    x = (x - tl.load(m_ptr + row)) / tl.sqrt(tl.load(v_ptr + row) + eps)
+    tl.store(y_ptr + row * n + i, x * tl.load(w_ptr + i, mask=i < n) + tl.load(b_ptr + i, mask=i < n), mask=i < n)
+
+
+def triton_layer_norm(x, weight, bias, eps):
+    y, wide = torch.empty_like(x), x.float()
+    norm[(len(x),)](x, wide.mean(1), wide.var(1, correction=0), weight, bias, y, x.shape[1], eps, B=4096)
+    return y
+
+# %% wrong: PyTorch's own — says "no Triton kernel was launched"
+def triton_layer_norm(x, weight, bias, eps):
+    return torch.nn.functional.layer_norm(x.float(), weight.shape, weight, bias, eps).to(x.dtype)

@@ -1,0 +1,390 @@
+# %% right: reference
+@triton.jit
+def softmax_kernel(x_ptr, out_ptr, width, BLOCK: tl.constexpr):
+    column = tl.arange(0, BLOCK)
+    place = tl.program_id(0) * width + column
+    x = tl.load(x_ptr + place, mask=column < width, other=-float("inf"))
+    weights = tl.exp(x - tl.max(x, axis=0))
+    tl.store(out_ptr + place, weights / tl.sum(weights, axis=0), mask=column < width)
+
+
+def triton_softmax(x):
+    rows, width = x.shape
+    out = torch.empty_like(x)
+    block = triton.next_power_of_2(width)
+    softmax_kernel[(rows,)](x, out, width, BLOCK=block)
+    return out
+
+# %% wrong: not stabilized — says "Not stabilized"
+@triton.jit
+def softmax_kernel(x_ptr, out_ptr, width, BLOCK: tl.constexpr):
+    column = tl.arange(0, BLOCK)
+    place = tl.program_id(0) * width + column
+    x = tl.load(x_ptr + place, mask=column < width, other=-float("inf"))
+    weights = tl.exp(x)
+    tl.store(out_ptr + place, weights / tl.sum(weights, axis=0), mask=column < width)
+
+
+def triton_softmax(x):
+    rows, width = x.shape
+    out = torch.empty_like(x)
+    block = triton.next_power_of_2(width)
+    softmax_kernel[(rows,)](x, out, width, BLOCK=block)
+    return out
+
+# %% wrong: no other — says "Where the mask is false a load gives rubbish"
+@triton.jit
+def softmax_kernel(x_ptr, out_ptr, width, BLOCK: tl.constexpr):
+    column = tl.arange(0, BLOCK)
+    place = tl.program_id(0) * width + column
+    x = tl.load(x_ptr + place, mask=column < width)
+    weights = tl.exp(x - tl.max(x, axis=0))
+    tl.store(out_ptr + place, weights / tl.sum(weights, axis=0), mask=column < width)
+
+
+def triton_softmax(x):
+    rows, width = x.shape
+    out = torch.empty_like(x)
+    block = triton.next_power_of_2(width)
+    softmax_kernel[(rows,)](x, out, width, BLOCK=block)
+    return out
+
+# %% wrong: padding is 0 — says "the padding takes part"
+@triton.jit
+def softmax_kernel(x_ptr, out_ptr, width, BLOCK: tl.constexpr):
+    column = tl.arange(0, BLOCK)
+    place = tl.program_id(0) * width + column
+    x = tl.load(x_ptr + place, mask=column < width, other=0.0)
+    weights = tl.exp(x - tl.max(x, axis=0))
+    tl.store(out_ptr + place, weights / tl.sum(weights, axis=0), mask=column < width)
+
+
+def triton_softmax(x):
+    rows, width = x.shape
+    out = torch.empty_like(x)
+    block = triton.next_power_of_2(width)
+    softmax_kernel[(rows,)](x, out, width, BLOCK=block)
+    return out
+
+# %% wrong: no mask at the load — says "need a mask"
+@triton.jit
+def softmax_kernel(x_ptr, out_ptr, width, BLOCK: tl.constexpr):
+    column = tl.arange(0, BLOCK)
+    place = tl.program_id(0) * width + column
+    x = tl.load(x_ptr + place)
+    weights = tl.exp(x - tl.max(x, axis=0))
+    tl.store(out_ptr + place, weights / tl.sum(weights, axis=0), mask=column < width)
+
+
+def triton_softmax(x):
+    rows, width = x.shape
+    out = torch.empty_like(x)
+    block = triton.next_power_of_2(width)
+    softmax_kernel[(rows,)](x, out, width, BLOCK=block)
+    return out
+
+# %% wrong: no mask at the store — says "need a mask"
+@triton.jit
+def softmax_kernel(x_ptr, out_ptr, width, BLOCK: tl.constexpr):
+    column = tl.arange(0, BLOCK)
+    place = tl.program_id(0) * width + column
+    x = tl.load(x_ptr + place, mask=column < width, other=-float("inf"))
+    weights = tl.exp(x - tl.max(x, axis=0))
+    tl.store(out_ptr + place, weights / tl.sum(weights, axis=0))
+
+
+def triton_softmax(x):
+    rows, width = x.shape
+    out = torch.empty_like(x)
+    block = triton.next_power_of_2(width)
+    softmax_kernel[(rows,)](x, out, width, BLOCK=block)
+    return out
+
+# %% wrong: not divided — says "Divide by the sum"
+@triton.jit
+def softmax_kernel(x_ptr, out_ptr, width, BLOCK: tl.constexpr):
+    column = tl.arange(0, BLOCK)
+    place = tl.program_id(0) * width + column
+    x = tl.load(x_ptr + place, mask=column < width, other=-float("inf"))
+    weights = tl.exp(x - tl.max(x, axis=0))
+    tl.store(out_ptr + place, weights, mask=column < width)
+
+
+def triton_softmax(x):
+    rows, width = x.shape
+    out = torch.empty_like(x)
+    block = triton.next_power_of_2(width)
+    softmax_kernel[(rows,)](x, out, width, BLOCK=block)
+    return out
+
+# %% wrong: a fixed block of 1,024 — says "never written"
+@triton.jit
+def softmax_kernel(x_ptr, out_ptr, width, BLOCK: tl.constexpr):
+    column = tl.arange(0, BLOCK)
+    place = tl.program_id(0) * width + column
+    x = tl.load(x_ptr + place, mask=column < width, other=-float("inf"))
+    weights = tl.exp(x - tl.max(x, axis=0))
+    tl.store(out_ptr + place, weights / tl.sum(weights, axis=0), mask=column < width)
+
+
+def triton_softmax(x):
+    rows, width = x.shape
+    out = torch.empty_like(x)
+    block = 1024
+    softmax_kernel[(rows,)](x, out, width, BLOCK=block)
+    return out
+
+# %% wrong: block of the width itself — says "power of 2"
+@triton.jit
+def softmax_kernel(x_ptr, out_ptr, width, BLOCK: tl.constexpr):
+    column = tl.arange(0, BLOCK)
+    place = tl.program_id(0) * width + column
+    x = tl.load(x_ptr + place, mask=column < width, other=-float("inf"))
+    weights = tl.exp(x - tl.max(x, axis=0))
+    tl.store(out_ptr + place, weights / tl.sum(weights, axis=0), mask=column < width)
+
+
+def triton_softmax(x):
+    rows, width = x.shape
+    out = torch.empty_like(x)
+    block = width
+    softmax_kernel[(rows,)](x, out, width, BLOCK=block)
+    return out
+
+# %% wrong: log softmax — says "logarithm"
+@triton.jit
+def softmax_kernel(x_ptr, out_ptr, width, BLOCK: tl.constexpr):
+    column = tl.arange(0, BLOCK)
+    place = tl.program_id(0) * width + column
+    x = tl.load(x_ptr + place, mask=column < width, other=-float("inf"))
+    weights = tl.exp(x - tl.max(x, axis=0))
+    tl.store(out_ptr + place, x - tl.max(x, axis=0) - tl.log(tl.sum(weights, axis=0)), mask=column < width)
+
+
+def triton_softmax(x):
+    rows, width = x.shape
+    out = torch.empty_like(x)
+    block = triton.next_power_of_2(width)
+    softmax_kernel[(rows,)](x, out, width, BLOCK=block)
+    return out
+
+# %% wrong: rows as long as the block — says "need a mask"
+@triton.jit
+def softmax_kernel(x_ptr, out_ptr, width, BLOCK: tl.constexpr):
+    column = tl.arange(0, BLOCK)
+    place = tl.program_id(0) * BLOCK + column
+    x = tl.load(x_ptr + place, mask=column < width, other=-float("inf"))
+    weights = tl.exp(x - tl.max(x, axis=0))
+    tl.store(out_ptr + place, weights / tl.sum(weights, axis=0), mask=column < width)
+
+
+def triton_softmax(x):
+    rows, width = x.shape
+    out = torch.empty_like(x)
+    block = triton.next_power_of_2(width)
+    softmax_kernel[(rows,)](x, out, width, BLOCK=block)
+    return out
+
+# %% wrong: only the first row — says "never written"
+@triton.jit
+def softmax_kernel(x_ptr, out_ptr, width, BLOCK: tl.constexpr):
+    column = tl.arange(0, BLOCK)
+    place = tl.program_id(0) * width + column
+    x = tl.load(x_ptr + place, mask=column < width, other=-float("inf"))
+    weights = tl.exp(x - tl.max(x, axis=0))
+    tl.store(out_ptr + place, weights / tl.sum(weights, axis=0), mask=column < width)
+
+
+def triton_softmax(x):
+    rows, width = x.shape
+    out = torch.empty_like(x)
+    block = triton.next_power_of_2(width)
+    softmax_kernel[(1,)](x, out, width, BLOCK=block)
+    return out
+
+# %% wrong: every program takes row 0 — says "never written"
+@triton.jit
+def softmax_kernel(x_ptr, out_ptr, width, BLOCK: tl.constexpr):
+    column = tl.arange(0, BLOCK)
+    place = column
+    x = tl.load(x_ptr + place, mask=column < width, other=-float("inf"))
+    weights = tl.exp(x - tl.max(x, axis=0))
+    tl.store(out_ptr + place, weights / tl.sum(weights, axis=0), mask=column < width)
+
+
+def triton_softmax(x):
+    rows, width = x.shape
+    out = torch.empty_like(x)
+    block = triton.next_power_of_2(width)
+    softmax_kernel[(rows,)](x, out, width, BLOCK=block)
+    return out
+
+# %% wrong: a program per column — says "need a mask"
+@triton.jit
+def softmax_kernel(x_ptr, out_ptr, width, BLOCK: tl.constexpr):
+    column = tl.arange(0, BLOCK)
+    place = tl.program_id(0) * width + column
+    x = tl.load(x_ptr + place, mask=column < width, other=-float("inf"))
+    weights = tl.exp(x - tl.max(x, axis=0))
+    tl.store(out_ptr + place, weights / tl.sum(weights, axis=0), mask=column < width)
+
+
+def triton_softmax(x):
+    rows, width = x.shape
+    out = torch.empty_like(x)
+    block = triton.next_power_of_2(width)
+    softmax_kernel[(width,)](x, out, width, BLOCK=block)
+    return out
+
+# %% wrong: divided by the maximum — says "Divide by the sum"
+@triton.jit
+def softmax_kernel(x_ptr, out_ptr, width, BLOCK: tl.constexpr):
+    column = tl.arange(0, BLOCK)
+    place = tl.program_id(0) * width + column
+    x = tl.load(x_ptr + place, mask=column < width, other=-float("inf"))
+    weights = tl.exp(x - tl.max(x, axis=0))
+    tl.store(out_ptr + place, weights / tl.max(weights, axis=0), mask=column < width)
+
+
+def triton_softmax(x):
+    rows, width = x.shape
+    out = torch.empty_like(x)
+    block = triton.next_power_of_2(width)
+    softmax_kernel[(rows,)](x, out, width, BLOCK=block)
+    return out
+
+# %% wrong: result in x — says "changed an argument"
+@triton.jit
+def softmax_kernel(x_ptr, out_ptr, width, BLOCK: tl.constexpr):
+    column = tl.arange(0, BLOCK)
+    place = tl.program_id(0) * width + column
+    x = tl.load(x_ptr + place, mask=column < width, other=-float("inf"))
+    weights = tl.exp(x - tl.max(x, axis=0))
+    tl.store(out_ptr + place, weights / tl.sum(weights, axis=0), mask=column < width)
+
+
+def triton_softmax(x):
+    rows, width = x.shape
+    out = x
+    block = triton.next_power_of_2(width)
+    softmax_kernel[(rows,)](x, out, width, BLOCK=block)
+    return out
+
+# %% wrong: no return — says "is there a return statement"
+@triton.jit
+def softmax_kernel(x_ptr, out_ptr, width, BLOCK: tl.constexpr):
+    column = tl.arange(0, BLOCK)
+    place = tl.program_id(0) * width + column
+    x = tl.load(x_ptr + place, mask=column < width, other=-float("inf"))
+    weights = tl.exp(x - tl.max(x, axis=0))
+    tl.store(out_ptr + place, weights / tl.sum(weights, axis=0), mask=column < width)
+
+
+def triton_softmax(x):
+    rows, width = x.shape
+    out = torch.empty_like(x)
+    block = triton.next_power_of_2(width)
+    softmax_kernel[(rows,)](x, out, width, BLOCK=block)
+
+# %% wrong: float16 result — says "float16"
+@triton.jit
+def softmax_kernel(x_ptr, out_ptr, width, BLOCK: tl.constexpr):
+    column = tl.arange(0, BLOCK)
+    place = tl.program_id(0) * width + column
+    x = tl.load(x_ptr + place, mask=column < width, other=-float("inf"))
+    weights = tl.exp(x - tl.max(x, axis=0))
+    tl.store(out_ptr + place, weights / tl.sum(weights, axis=0), mask=column < width)
+
+
+def triton_softmax(x):
+    rows, width = x.shape
+    out = torch.empty(x.shape, dtype=torch.float16)
+    block = triton.next_power_of_2(width)
+    softmax_kernel[(rows,)](x, out, width, BLOCK=block)
+    return out
+
+# %% right: tl.softmax on the block, strides passed, always 4,096 places
+@triton.jit
+def rows_kernel(out, x, stride, n, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    i = tl.arange(0, BLOCK)
+    values = tl.load(x + row * stride + i, mask=i < n, other=float("-inf"))
+    tl.store(out + row * stride + i, tl.softmax(values), mask=i < n)
+
+
+def triton_softmax(x):
+    out = torch.empty(x.shape, dtype=x.dtype, device=x.device)
+    rows_kernel[(x.shape[0],)](out, x, x.stride(0), x.shape[1], BLOCK=4096)
+    return out
+
+# %% right: masked by tl.where after the load, with exp2
+@triton.jit
+def exp2_kernel(x_ptr, out_ptr, width, BLOCK: tl.constexpr):
+    column = tl.arange(0, BLOCK)
+    inside = column < width
+    base = tl.program_id(0) * width
+    x = tl.load(x_ptr + base + column, mask=inside, other=0.0)
+    x = tl.where(inside, x, -1e30)
+    e = tl.exp2((x - tl.max(x, 0)) * 1.4426950408889634)
+    e = tl.where(inside, e, 0.0)
+    tl.store(out_ptr + base + column, e * (1.0 / tl.sum(e, 0)), mask=inside)
+
+
+def triton_softmax(x):
+    out = torch.empty_like(x)
+    exp2_kernel[(len(x),)](x, out, x.shape[1], BLOCK=triton.next_power_of_2(x.shape[1]))
+    return out
+
+# %% wrong: the row is read three times — says "you read it 3 times"
+@triton.jit
+def softmax_kernel(x_ptr, out_ptr, width, BLOCK: tl.constexpr):
+    base = tl.program_id(0) * width
+    i = tl.arange(0, BLOCK)
+    largest = -float("inf")
+    for start in range(0, width, BLOCK):
+        x = tl.load(x_ptr + base + start + i, mask=start + i < width, other=-float("inf"))
+        largest = tl.maximum(largest, tl.max(x, axis=0))
+    total = 0.0
+    for start in range(0, width, BLOCK):
+        x = tl.load(x_ptr + base + start + i, mask=start + i < width, other=-float("inf"))
+        total += tl.sum(tl.exp(x - largest), axis=0)
+    for start in range(0, width, BLOCK):
+        x = tl.load(x_ptr + base + start + i, mask=start + i < width, other=-float("inf"))
+        tl.store(out_ptr + base + start + i, tl.exp(x - largest) / total, mask=start + i < width)
+
+
+def triton_softmax(x):
+    out = torch.empty_like(x)
+    softmax_kernel[(len(x),)](x, out, x.shape[1], BLOCK=256)
+    return out
+
+# %% wrong: exp in a kernel, the division in PyTorch — says "besides your kernel, PyTorch launched"
+@triton.jit
+def softmax_kernel(x_ptr, out_ptr, width, BLOCK: tl.constexpr):
+    column = tl.arange(0, BLOCK)
+    place = tl.program_id(0) * width + column
+    x = tl.load(x_ptr + place, mask=column < width, other=-float("inf"))
+    tl.store(out_ptr + place, tl.exp(x - tl.max(x, axis=0)), mask=column < width)
+
+
+def triton_softmax(x):
+    out = torch.empty_like(x)
+    softmax_kernel[(len(x),)](x, out, x.shape[1], BLOCK=triton.next_power_of_2(x.shape[1]))
+    return out / out.sum(dim=1, keepdim=True)
+
+# %% wrong: torch.softmax — says "no Triton kernel was launched"
+def triton_softmax(x):
+    return torch.softmax(x, dim=1)
+
+# %% hostile: a kernel that copies what PyTorch computed
+@triton.jit
+def copy(x_ptr, out_ptr, width, BLOCK: tl.constexpr):
+    column = tl.arange(0, BLOCK)
+    place = tl.program_id(0) * width + column
+    tl.store(out_ptr + place, tl.load(x_ptr + place, mask=column < width), mask=column < width)
+
+
+def triton_softmax(x):
+    out = torch.empty_like(x)
+    copy[(len(x),)](torch.softmax(x, 1), out, x.shape[1], BLOCK=4096)
+    return out

@@ -1,0 +1,541 @@
+# %% right: reference
+RESTART_SCRIPT = """
+import json, os
+from pathlib import Path
+import torch
+import torch.distributed as dist
+import torch.distributed.checkpoint as dcp
+from torch import nn
+from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict, get_state_dict, set_state_dict
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+
+dist.init_process_group(backend="gloo")
+world_size, rank = dist.get_world_size(), dist.get_rank()
+task, place = json.loads(os.environ["CONFIG"]), Path(os.environ["CHECKPOINTS"])
+torch.manual_seed(task["seed"])
+size = task["width"]
+net = nn.Sequential(nn.Linear(size, 4 * size), nn.ReLU(), nn.Linear(4 * size, size))
+fully_shard(net, mesh=init_device_mesh("cpu", (world_size,)))
+adam = torch.optim.Adam(net.parameters(), lr=task["lr"])
+
+def now():
+    weights, states = get_state_dict(net, adam)
+    return {"net": weights, "adam": states}
+
+done = max((int(one.parent.name) for one in place.glob("*/.metadata")), default=0)
+if done:
+    kept = now()
+    dcp.load(kept, checkpoint_id=place / str(done))
+    set_state_dict(net, adam, model_state_dict=kept["net"], optim_state_dict=kept["adam"])
+for step in range(done, task["steps"]):
+    torch.manual_seed(task["seed"] + 1000 + step)
+    x = torch.randn(task["batch"], size)[rank::world_size]
+    adam.zero_grad()
+    (net(x) - x).square().mean().backward()
+    adam.step()
+    if (step + 1) % task["every"] == 0:
+        dcp.save(now(), checkpoint_id=place / str(step + 1))
+weights = get_model_state_dict(net, options=StateDictOptions(full_state_dict=True, cpu_offload=True))
+if rank == 0:
+    torch.save(weights, os.environ["WEIGHTS"])
+dist.destroy_process_group()  # tidy
+"""
+
+# %% right: DDP, the step in the checkpoint
+RESTART_SCRIPT = """
+import json, os, pathlib
+import torch
+import torch.distributed as dist
+import torch.distributed.checkpoint as dcp
+from torch import nn
+from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
+from torch.nn.parallel import DistributedDataParallel
+
+dist.init_process_group("gloo")
+rank, world_size = dist.get_rank(), dist.get_world_size()
+config = json.loads(os.environ["CONFIG"])
+torch.manual_seed(config["seed"])
+width = config["width"]
+model = DistributedDataParallel(nn.Sequential(nn.Linear(width, 4 * width), nn.ReLU(), nn.Linear(4 * width, width)))
+optimizer = torch.optim.Adam(model.parameters(), lr=config["lr"])
+folder = pathlib.Path(os.environ["CHECKPOINTS"])
+complete = sorted(folder.glob("step-*/.metadata"), key=lambda one: int(one.parent.name[5:]))
+progress = {"step": torch.tensor(0)}
+if complete:
+    model_state, optimizer_state = get_state_dict(model, optimizer)
+    state = {"model": model_state, "optimizer": optimizer_state, "progress": progress}
+    dcp.load(state, checkpoint_id=complete[-1].parent)
+    set_state_dict(model, optimizer, model_state_dict=state["model"], optim_state_dict=state["optimizer"])
+for step in range(int(progress["step"]), config["steps"]):
+    torch.manual_seed(config["seed"] + 1000 + step)
+    batch = torch.randn(config["batch"], width)[rank::world_size]
+    optimizer.zero_grad()
+    (model(batch) - batch).square().mean().backward()
+    optimizer.step()
+    if (step + 1) % config["every"] == 0:
+        model_state, optimizer_state = get_state_dict(model, optimizer)
+        state = {"model": model_state, "optimizer": optimizer_state, "progress": {"step": torch.tensor(step + 1)}}
+        dcp.save(state, checkpoint_id=folder / f"step-{step + 1}")
+if rank == 0:
+    torch.save(model.module.state_dict(), os.environ["WEIGHTS"])
+dist.barrier()
+dist.destroy_process_group()
+"""
+
+# %% wrong: starts over — says "starts over"
+RESTART_SCRIPT = """
+import json, os
+from pathlib import Path
+import torch
+import torch.distributed as dist
+import torch.distributed.checkpoint as dcp
+from torch import nn
+from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict, get_state_dict, set_state_dict
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+
+dist.init_process_group(backend="gloo")
+world_size, rank = dist.get_world_size(), dist.get_rank()
+task, place = json.loads(os.environ["CONFIG"]), Path(os.environ["CHECKPOINTS"])
+torch.manual_seed(task["seed"])
+size = task["width"]
+net = nn.Sequential(nn.Linear(size, 4 * size), nn.ReLU(), nn.Linear(4 * size, size))
+fully_shard(net, mesh=init_device_mesh("cpu", (world_size,)))
+adam = torch.optim.Adam(net.parameters(), lr=task["lr"])
+
+def now():
+    weights, states = get_state_dict(net, adam)
+    return {"net": weights, "adam": states}
+
+done = max((int(one.parent.name) for one in place.glob("*/.metadata")), default=0)
+done = 0
+for step in range(done, task["steps"]):
+    torch.manual_seed(task["seed"] + 1000 + step)
+    x = torch.randn(task["batch"], size)[rank::world_size]
+    adam.zero_grad()
+    (net(x) - x).square().mean().backward()
+    adam.step()
+    if (step + 1) % task["every"] == 0:
+        dcp.save(now(), checkpoint_id=place / str(step + 1))
+weights = get_model_state_dict(net, options=StateDictOptions(full_state_dict=True, cpu_offload=True))
+if rank == 0:
+    torch.save(weights, os.environ["WEIGHTS"])
+dist.destroy_process_group()  # tidy
+"""
+
+# %% wrong: without the optimizer's states — says "optimizer has lost its states"
+RESTART_SCRIPT = """
+import json, os
+from pathlib import Path
+import torch
+import torch.distributed as dist
+import torch.distributed.checkpoint as dcp
+from torch import nn
+from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict, get_state_dict, set_model_state_dict
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+
+dist.init_process_group(backend="gloo")
+world_size, rank = dist.get_world_size(), dist.get_rank()
+task, place = json.loads(os.environ["CONFIG"]), Path(os.environ["CHECKPOINTS"])
+torch.manual_seed(task["seed"])
+size = task["width"]
+net = nn.Sequential(nn.Linear(size, 4 * size), nn.ReLU(), nn.Linear(4 * size, size))
+fully_shard(net, mesh=init_device_mesh("cpu", (world_size,)))
+adam = torch.optim.Adam(net.parameters(), lr=task["lr"])
+
+def now():
+    weights, states = get_state_dict(net, adam)
+    return {"net": weights}
+
+done = max((int(one.parent.name) for one in place.glob("*/.metadata")), default=0)
+if done:
+    kept = now()
+    dcp.load(kept, checkpoint_id=place / str(done))
+    set_model_state_dict(net, kept["net"])
+for step in range(done, task["steps"]):
+    torch.manual_seed(task["seed"] + 1000 + step)
+    x = torch.randn(task["batch"], size)[rank::world_size]
+    adam.zero_grad()
+    (net(x) - x).square().mean().backward()
+    adam.step()
+    if (step + 1) % task["every"] == 0:
+        dcp.save(now(), checkpoint_id=place / str(step + 1))
+weights = get_model_state_dict(net, options=StateDictOptions(full_state_dict=True, cpu_offload=True))
+if rank == 0:
+    torch.save(weights, os.environ["WEIGHTS"])
+dist.destroy_process_group()  # tidy
+"""
+
+# %% wrong: loads, but begins with step 0 — says "starts over"
+RESTART_SCRIPT = """
+import json, os
+from pathlib import Path
+import torch
+import torch.distributed as dist
+import torch.distributed.checkpoint as dcp
+from torch import nn
+from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict, get_state_dict, set_state_dict
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+
+dist.init_process_group(backend="gloo")
+world_size, rank = dist.get_world_size(), dist.get_rank()
+task, place = json.loads(os.environ["CONFIG"]), Path(os.environ["CHECKPOINTS"])
+torch.manual_seed(task["seed"])
+size = task["width"]
+net = nn.Sequential(nn.Linear(size, 4 * size), nn.ReLU(), nn.Linear(4 * size, size))
+fully_shard(net, mesh=init_device_mesh("cpu", (world_size,)))
+adam = torch.optim.Adam(net.parameters(), lr=task["lr"])
+
+def now():
+    weights, states = get_state_dict(net, adam)
+    return {"net": weights, "adam": states}
+
+done = max((int(one.parent.name) for one in place.glob("*/.metadata")), default=0)
+if done:
+    kept = now()
+    dcp.load(kept, checkpoint_id=place / str(done))
+    set_state_dict(net, adam, model_state_dict=kept["net"], optim_state_dict=kept["adam"])
+for step in range(0, task["steps"]):
+    torch.manual_seed(task["seed"] + 1000 + step)
+    x = torch.randn(task["batch"], size)[rank::world_size]
+    adam.zero_grad()
+    (net(x) - x).square().mean().backward()
+    adam.step()
+    if (step + 1) % task["every"] == 0:
+        dcp.save(now(), checkpoint_id=place / str(step + 1))
+weights = get_model_state_dict(net, options=StateDictOptions(full_state_dict=True, cpu_offload=True))
+if rank == 0:
+    torch.save(weights, os.environ["WEIGHTS"])
+dist.destroy_process_group()  # tidy
+"""
+
+# %% wrong: the data begins again — says "data began again"
+RESTART_SCRIPT = """
+import json, os
+from pathlib import Path
+import torch
+import torch.distributed as dist
+import torch.distributed.checkpoint as dcp
+from torch import nn
+from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict, get_state_dict, set_state_dict
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+
+dist.init_process_group(backend="gloo")
+world_size, rank = dist.get_world_size(), dist.get_rank()
+task, place = json.loads(os.environ["CONFIG"]), Path(os.environ["CHECKPOINTS"])
+torch.manual_seed(task["seed"])
+size = task["width"]
+net = nn.Sequential(nn.Linear(size, 4 * size), nn.ReLU(), nn.Linear(4 * size, size))
+fully_shard(net, mesh=init_device_mesh("cpu", (world_size,)))
+adam = torch.optim.Adam(net.parameters(), lr=task["lr"])
+
+def now():
+    weights, states = get_state_dict(net, adam)
+    return {"net": weights, "adam": states}
+
+done = max((int(one.parent.name) for one in place.glob("*/.metadata")), default=0)
+if done:
+    kept = now()
+    dcp.load(kept, checkpoint_id=place / str(done))
+    set_state_dict(net, adam, model_state_dict=kept["net"], optim_state_dict=kept["adam"])
+for step in range(done, task["steps"]):
+    torch.manual_seed(task["seed"] + 1000 + step - done)
+    x = torch.randn(task["batch"], size)[rank::world_size]
+    adam.zero_grad()
+    (net(x) - x).square().mean().backward()
+    adam.step()
+    if (step + 1) % task["every"] == 0:
+        dcp.save(now(), checkpoint_id=place / str(step + 1))
+weights = get_model_state_dict(net, options=StateDictOptions(full_state_dict=True, cpu_offload=True))
+if rank == 0:
+    torch.save(weights, os.environ["WEIGHTS"])
+dist.destroy_process_group()  # tidy
+"""
+
+# %% wrong: only rank 0 saves, with torch.save — says "no distributed checkpoint"
+RESTART_SCRIPT = """
+import json, os
+from pathlib import Path
+import torch
+import torch.distributed as dist
+import torch.distributed.checkpoint as dcp
+from torch import nn
+from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict, get_state_dict, set_state_dict
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+
+dist.init_process_group(backend="gloo")
+world_size, rank = dist.get_world_size(), dist.get_rank()
+task, place = json.loads(os.environ["CONFIG"]), Path(os.environ["CHECKPOINTS"])
+torch.manual_seed(task["seed"])
+size = task["width"]
+net = nn.Sequential(nn.Linear(size, 4 * size), nn.ReLU(), nn.Linear(4 * size, size))
+fully_shard(net, mesh=init_device_mesh("cpu", (world_size,)))
+adam = torch.optim.Adam(net.parameters(), lr=task["lr"])
+
+def now():
+    weights, states = get_state_dict(net, adam)
+    return {"net": weights, "adam": states}
+
+done = max((int(one.parent.name) for one in place.glob("*/.metadata")), default=0)
+if done:
+    kept = now()
+    dcp.load(kept, checkpoint_id=place / str(done))
+    set_state_dict(net, adam, model_state_dict=kept["net"], optim_state_dict=kept["adam"])
+for step in range(done, task["steps"]):
+    torch.manual_seed(task["seed"] + 1000 + step)
+    x = torch.randn(task["batch"], size)[rank::world_size]
+    adam.zero_grad()
+    (net(x) - x).square().mean().backward()
+    adam.step()
+    if (step + 1) % task["every"] == 0:
+        place.mkdir(exist_ok=True)
+        torch.save(net.state_dict(), place / str(step + 1)) if rank == 0 else None
+weights = get_model_state_dict(net, options=StateDictOptions(full_state_dict=True, cpu_offload=True))
+if rank == 0:
+    torch.save(weights, os.environ["WEIGHTS"])
+dist.destroy_process_group()  # tidy
+"""
+
+# %% wrong: only rank 0 calls save — says "every rank make the same collective calls"
+RESTART_SCRIPT = """
+import json, os
+from pathlib import Path
+import torch
+import torch.distributed as dist
+import torch.distributed.checkpoint as dcp
+from torch import nn
+from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict, get_state_dict, set_state_dict
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+
+dist.init_process_group(backend="gloo")
+world_size, rank = dist.get_world_size(), dist.get_rank()
+task, place = json.loads(os.environ["CONFIG"]), Path(os.environ["CHECKPOINTS"])
+torch.manual_seed(task["seed"])
+size = task["width"]
+net = nn.Sequential(nn.Linear(size, 4 * size), nn.ReLU(), nn.Linear(4 * size, size))
+fully_shard(net, mesh=init_device_mesh("cpu", (world_size,)))
+adam = torch.optim.Adam(net.parameters(), lr=task["lr"])
+
+def now():
+    weights, states = get_state_dict(net, adam)
+    return {"net": weights, "adam": states}
+
+done = max((int(one.parent.name) for one in place.glob("*/.metadata")), default=0)
+if done:
+    kept = now()
+    dcp.load(kept, checkpoint_id=place / str(done))
+    set_state_dict(net, adam, model_state_dict=kept["net"], optim_state_dict=kept["adam"])
+for step in range(done, task["steps"]):
+    torch.manual_seed(task["seed"] + 1000 + step)
+    x = torch.randn(task["batch"], size)[rank::world_size]
+    adam.zero_grad()
+    (net(x) - x).square().mean().backward()
+    adam.step()
+    if (step + 1) % task["every"] == 0:
+        if rank == 0: dcp.save(now(), checkpoint_id=place / str(step + 1))
+weights = get_model_state_dict(net, options=StateDictOptions(full_state_dict=True, cpu_offload=True))
+if rank == 0:
+    torch.save(weights, os.environ["WEIGHTS"])
+dist.destroy_process_group()  # tidy
+"""
+
+# %% wrong: every rank writes the weights — says "only rank 0 saves"
+RESTART_SCRIPT = """
+import json, os
+from pathlib import Path
+import torch
+import torch.distributed as dist
+import torch.distributed.checkpoint as dcp
+from torch import nn
+from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict, get_state_dict, set_state_dict
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+
+dist.init_process_group(backend="gloo")
+world_size, rank = dist.get_world_size(), dist.get_rank()
+task, place = json.loads(os.environ["CONFIG"]), Path(os.environ["CHECKPOINTS"])
+torch.manual_seed(task["seed"])
+size = task["width"]
+net = nn.Sequential(nn.Linear(size, 4 * size), nn.ReLU(), nn.Linear(4 * size, size))
+fully_shard(net, mesh=init_device_mesh("cpu", (world_size,)))
+adam = torch.optim.Adam(net.parameters(), lr=task["lr"])
+
+def now():
+    weights, states = get_state_dict(net, adam)
+    return {"net": weights, "adam": states}
+
+done = max((int(one.parent.name) for one in place.glob("*/.metadata")), default=0)
+if done:
+    kept = now()
+    dcp.load(kept, checkpoint_id=place / str(done))
+    set_state_dict(net, adam, model_state_dict=kept["net"], optim_state_dict=kept["adam"])
+for step in range(done, task["steps"]):
+    torch.manual_seed(task["seed"] + 1000 + step)
+    x = torch.randn(task["batch"], size)[rank::world_size]
+    adam.zero_grad()
+    (net(x) - x).square().mean().backward()
+    adam.step()
+    if (step + 1) % task["every"] == 0:
+        dcp.save(now(), checkpoint_id=place / str(step + 1))
+weights = get_model_state_dict(net, options=StateDictOptions(full_state_dict=True, cpu_offload=True))
+if True:
+    torch.save(weights, os.environ["WEIGHTS"])
+dist.destroy_process_group()  # tidy
+"""
+
+# %% wrong: get_state_dict before the first step — says "before the first"
+RESTART_SCRIPT = """
+import json, os
+from pathlib import Path
+import torch
+import torch.distributed as dist
+import torch.distributed.checkpoint as dcp
+from torch import nn
+from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict, get_state_dict, set_state_dict
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+
+dist.init_process_group(backend="gloo")
+world_size, rank = dist.get_world_size(), dist.get_rank()
+task, place = json.loads(os.environ["CONFIG"]), Path(os.environ["CHECKPOINTS"])
+torch.manual_seed(task["seed"])
+size = task["width"]
+net = nn.Sequential(nn.Linear(size, 4 * size), nn.ReLU(), nn.Linear(4 * size, size))
+fully_shard(net, mesh=init_device_mesh("cpu", (world_size,)))
+adam = torch.optim.Adam(net.parameters(), lr=task["lr"])
+
+def now():
+    weights, states = get_state_dict(net, adam)
+    return {"net": weights, "adam": states}
+
+kept = now()
+done = max((int(one.parent.name) for one in place.glob("*/.metadata")), default=0)
+if done:
+    dcp.load(kept, checkpoint_id=place / str(done))
+    set_state_dict(net, adam, model_state_dict=kept["net"], optim_state_dict=kept["adam"])
+for step in range(done, task["steps"]):
+    torch.manual_seed(task["seed"] + 1000 + step)
+    x = torch.randn(task["batch"], size)[rank::world_size]
+    adam.zero_grad()
+    (net(x) - x).square().mean().backward()
+    adam.step()
+    if (step + 1) % task["every"] == 0:
+        dcp.save(now(), checkpoint_id=place / str(step + 1))
+weights = get_model_state_dict(net, options=StateDictOptions(full_state_dict=True, cpu_offload=True))
+if rank == 0:
+    torch.save(weights, os.environ["WEIGHTS"])
+dist.destroy_process_group()  # tidy
+"""
+
+# %% wrong: no sharding, no averaging — says "average their gradients"
+RESTART_SCRIPT = """
+import json, os
+from pathlib import Path
+import torch
+import torch.distributed as dist
+import torch.distributed.checkpoint as dcp
+from torch import nn
+from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict, get_state_dict, set_state_dict
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+
+dist.init_process_group(backend="gloo")
+world_size, rank = dist.get_world_size(), dist.get_rank()
+task, place = json.loads(os.environ["CONFIG"]), Path(os.environ["CHECKPOINTS"])
+torch.manual_seed(task["seed"])
+size = task["width"]
+net = nn.Sequential(nn.Linear(size, 4 * size), nn.ReLU(), nn.Linear(4 * size, size))
+adam = torch.optim.Adam(net.parameters(), lr=task["lr"])
+
+def now():
+    weights, states = get_state_dict(net, adam)
+    return {"net": weights, "adam": states}
+
+done = max((int(one.parent.name) for one in place.glob("*/.metadata")), default=0)
+if done:
+    kept = now()
+    dcp.load(kept, checkpoint_id=place / str(done))
+    set_state_dict(net, adam, model_state_dict=kept["net"], optim_state_dict=kept["adam"])
+for step in range(done, task["steps"]):
+    torch.manual_seed(task["seed"] + 1000 + step)
+    x = torch.randn(task["batch"], size)[rank::world_size]
+    adam.zero_grad()
+    (net(x) - x).square().mean().backward()
+    adam.step()
+    if (step + 1) % task["every"] == 0:
+        dcp.save(now(), checkpoint_id=place / str(step + 1))
+weights = get_model_state_dict(net, options=StateDictOptions(full_state_dict=True, cpu_offload=True))
+if rank == 0:
+    torch.save(weights, os.environ["WEIGHTS"])
+dist.destroy_process_group()  # tidy
+"""
+
+# %% wrong: all ranks on all rows — says "rank r takes"
+RESTART_SCRIPT = """
+import json, os
+from pathlib import Path
+import torch
+import torch.distributed as dist
+import torch.distributed.checkpoint as dcp
+from torch import nn
+from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict, get_state_dict, set_state_dict
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+
+dist.init_process_group(backend="gloo")
+world_size, rank = dist.get_world_size(), dist.get_rank()
+task, place = json.loads(os.environ["CONFIG"]), Path(os.environ["CHECKPOINTS"])
+torch.manual_seed(task["seed"])
+size = task["width"]
+net = nn.Sequential(nn.Linear(size, 4 * size), nn.ReLU(), nn.Linear(4 * size, size))
+fully_shard(net, mesh=init_device_mesh("cpu", (world_size,)))
+adam = torch.optim.Adam(net.parameters(), lr=task["lr"])
+
+def now():
+    weights, states = get_state_dict(net, adam)
+    return {"net": weights, "adam": states}
+
+done = max((int(one.parent.name) for one in place.glob("*/.metadata")), default=0)
+if done:
+    kept = now()
+    dcp.load(kept, checkpoint_id=place / str(done))
+    set_state_dict(net, adam, model_state_dict=kept["net"], optim_state_dict=kept["adam"])
+for step in range(done, task["steps"]):
+    torch.manual_seed(task["seed"] + 1000 + step)
+    x = torch.randn(task["batch"], size)
+    adam.zero_grad()
+    (net(x) - x).square().mean().backward()
+    adam.step()
+    if (step + 1) % task["every"] == 0:
+        dcp.save(now(), checkpoint_id=place / str(step + 1))
+weights = get_model_state_dict(net, options=StateDictOptions(full_state_dict=True, cpu_offload=True))
+if rank == 0:
+    torch.save(weights, os.environ["WEIGHTS"])
+dist.destroy_process_group()  # tidy
+"""
+
+# %% hostile: no ranks, weights of an undisturbed run
+RESTART_SCRIPT = """
+import json, os
+import torch
+from torch import nn
+config = json.loads(os.environ["CONFIG"])
+width = config["width"]
+torch.manual_seed(config["seed"])
+model = nn.Sequential(nn.Linear(width, 4 * width), nn.ReLU(), nn.Linear(4 * width, width))
+optimizer = torch.optim.Adam(model.parameters(), lr=config["lr"])
+for step in range(config["steps"]):
+    torch.manual_seed(config["seed"] + 1000 + step)
+    batch = torch.randn(config["batch"], width)
+    optimizer.zero_grad()
+    (model(batch) - batch).square().mean().backward()
+    optimizer.step()
+if os.environ["RANK"] == "0":
+    torch.save(model.state_dict(), os.environ["WEIGHTS"])
+"""

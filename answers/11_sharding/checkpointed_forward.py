@@ -1,0 +1,505 @@
+# %% right: reference
+import numpy as np
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+from torch.utils.flop_counter import FlopCounterMode
+
+
+def checkpointed_forward(problem, segments):
+    """Loss, gradients, kept bytes and recomputed FLOPs of a step with `segments` checkpoints."""
+    def step(recompute):
+        model = problem.model()
+        chain = [*model.features, nn.Dropout(0.3), model.head]
+        pieces = np.array_split(range(len(chain)), segments)
+        weights, held = {one.untyped_storage().data_ptr() for one in model.parameters()}, {}
+
+        def note(saved):
+            memory = saved.untyped_storage()
+            if memory.data_ptr() not in weights:
+                held[memory.data_ptr()] = memory.nbytes()
+            return saved
+
+        x, labels = next(iter(problem.loader()))
+        torch.manual_seed(problem.seed)  # for the mask of the dropout
+        with FlopCounterMode(display=False) as counter:
+            with torch.autograd.graph.saved_tensors_hooks(note, lambda saved: saved):
+                for piece in pieces:
+                    part = nn.Sequential(*[chain[i] for i in piece])
+                    x = checkpoint(part, x, use_reentrant=False) if recompute else part(x)
+            loss = problem.criterion()(x, labels)
+            loss.backward()
+        gradients = {name: one.grad.numpy() for name, one in model.named_parameters()}
+        return loss.item(), gradients, sum(held.values()), counter.get_total_flops()
+
+    once = step(recompute=False)
+    loss, gradients, kept_bytes, flops = step(recompute=True)
+    return {
+        "loss": loss,
+        "gradients": gradients,
+        "kept_bytes": kept_bytes,
+        "recomputed_flops": flops - once[3],
+    }
+
+# %% right: by hand, the whole part again
+import numpy as np
+import torch
+from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
+
+
+def straight(part, x):
+    for layer in part:
+        x = layer.forward(x)  # without the hooks of a call, which the FLOP counter uses
+    return x
+
+
+class Again(torch.autograd.Function):
+    """Keeps the input and the state of the generator, runs the part again in the backward pass."""
+
+    @staticmethod
+    def forward(context, part, x, *weights):
+        context.part, context.state = part, torch.get_rng_state()
+        context.save_for_backward(x)
+        return straight(part, x)
+
+    @staticmethod
+    def backward(context, gradient):
+        asked = context.needs_input_grad[1]  # the pictures need no gradient
+        x = context.saved_tensors[0].detach().requires_grad_(asked)
+        now = torch.get_rng_state()
+        torch.set_rng_state(context.state)
+        with torch.enable_grad():
+            out = straight(context.part, x)
+        torch.set_rng_state(now)
+        wanted = [*([x] if asked else []), *context.part.parameters()]
+        found = torch.autograd.grad(out, wanted, gradient)
+        return (None, *([] if asked else [None]), *found)
+
+
+def run(problem, segments):
+    model = problem.model()
+    layers = [*model.features, nn.Dropout(0.3), model.head]
+    images, labels = next(iter(problem.loader()))
+    weights = {weight.data_ptr() for weight in model.parameters()}
+    storages = {}
+
+    def pack(tensor):
+        if tensor.untyped_storage().data_ptr() not in weights:
+            storages[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
+        return tensor
+
+    counter = FlopCounterMode(display=False)
+    torch.manual_seed(problem.seed)
+    with counter:
+        out = images
+        with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+            if segments is None:
+                out = nn.Sequential(*layers)(out)
+            else:
+                for numbers in np.array_split(np.arange(len(layers)), segments):
+                    part = nn.Sequential(*[layers[number] for number in numbers])
+                    out = Again.apply(part, out, *part.parameters())
+        loss = problem.criterion()(out, labels)
+        loss.backward()
+    return model, float(loss), sum(storages.values()), counter.get_total_flops()
+
+
+def checkpointed_forward(problem, segments):
+    model, loss, kept, flops = run(problem, segments)
+    return {
+        "loss": loss,
+        "gradients": {name: weight.grad.numpy() for name, weight in model.named_parameters()},
+        "kept_bytes": kept,
+        "recomputed_flops": flops - run(problem, None)[-1],
+    }
+
+# %% wrong: another dropout mask in the second run — says "dropout mask"
+import numpy as np
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+from torch.utils.flop_counter import FlopCounterMode
+
+
+def checkpointed_forward(problem, segments):
+    """Loss, gradients, kept bytes and recomputed FLOPs of a step with `segments` checkpoints."""
+    def step(recompute):
+        model = problem.model()
+        chain = [*model.features, nn.Dropout(0.3), model.head]
+        pieces = np.array_split(range(len(chain)), segments)
+        weights, held = {one.untyped_storage().data_ptr() for one in model.parameters()}, {}
+
+        def note(saved):
+            memory = saved.untyped_storage()
+            if memory.data_ptr() not in weights:
+                held[memory.data_ptr()] = memory.nbytes()
+            return saved
+
+        x, labels = next(iter(problem.loader()))
+        torch.manual_seed(problem.seed)  # for the mask of the dropout
+        with FlopCounterMode(display=False) as counter:
+            with torch.autograd.graph.saved_tensors_hooks(note, lambda saved: saved):
+                for piece in pieces:
+                    part = nn.Sequential(*[chain[i] for i in piece])
+                    x = checkpoint(part, x, use_reentrant=False, preserve_rng_state=False) if recompute else part(x)
+            loss = problem.criterion()(x, labels)
+            loss.backward()
+        gradients = {name: one.grad.numpy() for name, one in model.named_parameters()}
+        return loss.item(), gradients, sum(held.values()), counter.get_total_flops()
+
+    once = step(recompute=False)
+    loss, gradients, kept_bytes, flops = step(recompute=True)
+    return {
+        "loss": loss,
+        "gradients": gradients,
+        "kept_bytes": kept_bytes,
+        "recomputed_flops": flops - once[3],
+    }
+
+# %% wrong: by hand, without the state of the generator — says "dropout mask"
+import numpy as np
+import torch
+from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
+
+
+def straight(part, x):
+    for layer in part:
+        x = layer.forward(x)  # without the hooks of a call, which the FLOP counter uses
+    return x
+
+
+class Again(torch.autograd.Function):
+    """Keeps the input and the state of the generator, runs the part again in the backward pass."""
+
+    @staticmethod
+    def forward(context, part, x, *weights):
+        context.part, context.state = part, torch.get_rng_state()
+        context.save_for_backward(x)
+        return straight(part, x)
+
+    @staticmethod
+    def backward(context, gradient):
+        asked = context.needs_input_grad[1]  # the pictures need no gradient
+        x = context.saved_tensors[0].detach().requires_grad_(asked)
+        now = torch.get_rng_state()
+        with torch.enable_grad():
+            out = straight(context.part, x)
+        torch.set_rng_state(now)
+        wanted = [*([x] if asked else []), *context.part.parameters()]
+        found = torch.autograd.grad(out, wanted, gradient)
+        return (None, *([] if asked else [None]), *found)
+
+
+def run(problem, segments):
+    model = problem.model()
+    layers = [*model.features, nn.Dropout(0.3), model.head]
+    images, labels = next(iter(problem.loader()))
+    weights = {weight.data_ptr() for weight in model.parameters()}
+    storages = {}
+
+    def pack(tensor):
+        if tensor.untyped_storage().data_ptr() not in weights:
+            storages[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
+        return tensor
+
+    counter = FlopCounterMode(display=False)
+    torch.manual_seed(problem.seed)
+    with counter:
+        out = images
+        with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+            if segments is None:
+                out = nn.Sequential(*layers)(out)
+            else:
+                for numbers in np.array_split(np.arange(len(layers)), segments):
+                    part = nn.Sequential(*[layers[number] for number in numbers])
+                    out = Again.apply(part, out, *part.parameters())
+        loss = problem.criterion()(out, labels)
+        loss.backward()
+    return model, float(loss), sum(storages.values()), counter.get_total_flops()
+
+
+def checkpointed_forward(problem, segments):
+    model, loss, kept, flops = run(problem, segments)
+    return {
+        "loss": loss,
+        "gradients": {name: weight.grad.numpy() for name, weight in model.named_parameters()},
+        "kept_bytes": kept,
+        "recomputed_flops": flops - run(problem, None)[-1],
+    }
+
+# %% wrong: nothing is checkpointed — says "Nothing is computed again"
+import numpy as np
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+from torch.utils.flop_counter import FlopCounterMode
+
+
+def checkpointed_forward(problem, segments):
+    """Loss, gradients, kept bytes and recomputed FLOPs of a step with `segments` checkpoints."""
+    def step(recompute):
+        model = problem.model()
+        chain = [*model.features, nn.Dropout(0.3), model.head]
+        pieces = np.array_split(range(len(chain)), segments)
+        weights, held = {one.untyped_storage().data_ptr() for one in model.parameters()}, {}
+
+        def note(saved):
+            memory = saved.untyped_storage()
+            if memory.data_ptr() not in weights:
+                held[memory.data_ptr()] = memory.nbytes()
+            return saved
+
+        x, labels = next(iter(problem.loader()))
+        torch.manual_seed(problem.seed)  # for the mask of the dropout
+        with FlopCounterMode(display=False) as counter:
+            with torch.autograd.graph.saved_tensors_hooks(note, lambda saved: saved):
+                for piece in pieces:
+                    part = nn.Sequential(*[chain[i] for i in piece])
+                    x = checkpoint(part, x, use_reentrant=False) if False else part(x)
+            loss = problem.criterion()(x, labels)
+            loss.backward()
+        gradients = {name: one.grad.numpy() for name, one in model.named_parameters()}
+        return loss.item(), gradients, sum(held.values()), counter.get_total_flops()
+
+    once = step(recompute=False)
+    loss, gradients, kept_bytes, flops = step(recompute=True)
+    return {
+        "loss": loss,
+        "gradients": gradients,
+        "kept_bytes": kept_bytes,
+        "recomputed_flops": flops - once[3],
+    }
+
+# %% wrong: the last part is not checkpointed — says "last part is not checkpointed"
+import numpy as np
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+from torch.utils.flop_counter import FlopCounterMode
+
+
+def checkpointed_forward(problem, segments):
+    """Loss, gradients, kept bytes and recomputed FLOPs of a step with `segments` checkpoints."""
+    def step(recompute):
+        model = problem.model()
+        chain = [*model.features, nn.Dropout(0.3), model.head]
+        pieces = np.array_split(range(len(chain)), segments)
+        weights, held = {one.untyped_storage().data_ptr() for one in model.parameters()}, {}
+
+        def note(saved):
+            memory = saved.untyped_storage()
+            if memory.data_ptr() not in weights:
+                held[memory.data_ptr()] = memory.nbytes()
+            return saved
+
+        x, labels = next(iter(problem.loader()))
+        torch.manual_seed(problem.seed)  # for the mask of the dropout
+        with FlopCounterMode(display=False) as counter:
+            with torch.autograd.graph.saved_tensors_hooks(note, lambda saved: saved):
+                for piece in pieces:
+                    part = nn.Sequential(*[chain[i] for i in piece])
+                    x = checkpoint(part, x, use_reentrant=False) if recompute and piece is not pieces[-1] else part(x)
+            loss = problem.criterion()(x, labels)
+            loss.backward()
+        gradients = {name: one.grad.numpy() for name, one in model.named_parameters()}
+        return loss.item(), gradients, sum(held.values()), counter.get_total_flops()
+
+    once = step(recompute=False)
+    loss, gradients, kept_bytes, flops = step(recompute=True)
+    return {
+        "loss": loss,
+        "gradients": gradients,
+        "kept_bytes": kept_bytes,
+        "recomputed_flops": flops - once[3],
+    }
+
+# %% wrong: all FLOPs of the step — says "subtract the FLOPs"
+import numpy as np
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+from torch.utils.flop_counter import FlopCounterMode
+
+
+def checkpointed_forward(problem, segments):
+    """Loss, gradients, kept bytes and recomputed FLOPs of a step with `segments` checkpoints."""
+    def step(recompute):
+        model = problem.model()
+        chain = [*model.features, nn.Dropout(0.3), model.head]
+        pieces = np.array_split(range(len(chain)), segments)
+        weights, held = {one.untyped_storage().data_ptr() for one in model.parameters()}, {}
+
+        def note(saved):
+            memory = saved.untyped_storage()
+            if memory.data_ptr() not in weights:
+                held[memory.data_ptr()] = memory.nbytes()
+            return saved
+
+        x, labels = next(iter(problem.loader()))
+        torch.manual_seed(problem.seed)  # for the mask of the dropout
+        with FlopCounterMode(display=False) as counter:
+            with torch.autograd.graph.saved_tensors_hooks(note, lambda saved: saved):
+                for piece in pieces:
+                    part = nn.Sequential(*[chain[i] for i in piece])
+                    x = checkpoint(part, x, use_reentrant=False) if recompute else part(x)
+            loss = problem.criterion()(x, labels)
+            loss.backward()
+        gradients = {name: one.grad.numpy() for name, one in model.named_parameters()}
+        return loss.item(), gradients, sum(held.values()), counter.get_total_flops()
+
+    once = step(recompute=False)
+    loss, gradients, kept_bytes, flops = step(recompute=True)
+    return {
+        "loss": loss,
+        "gradients": gradients,
+        "kept_bytes": kept_bytes,
+        "recomputed_flops": flops,
+    }
+
+# %% wrong: in eval mode — says "training mode"
+import numpy as np
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+from torch.utils.flop_counter import FlopCounterMode
+
+
+def checkpointed_forward(problem, segments):
+    """Loss, gradients, kept bytes and recomputed FLOPs of a step with `segments` checkpoints."""
+    def step(recompute):
+        model = problem.model()
+        chain = [*model.features, nn.Dropout(0.3), model.head]
+        pieces = np.array_split(range(len(chain)), segments)
+        weights, held = {one.untyped_storage().data_ptr() for one in model.parameters()}, {}
+
+        def note(saved):
+            memory = saved.untyped_storage()
+            if memory.data_ptr() not in weights:
+                held[memory.data_ptr()] = memory.nbytes()
+            return saved
+
+        x, labels = next(iter(problem.loader()))
+        torch.manual_seed(problem.seed)  # for the mask of the dropout
+        with FlopCounterMode(display=False) as counter:
+            with torch.autograd.graph.saved_tensors_hooks(note, lambda saved: saved):
+                for piece in pieces:
+                    part = nn.Sequential(*[chain[i] for i in piece]).eval()
+                    x = checkpoint(part, x, use_reentrant=False) if recompute else part(x)
+            loss = problem.criterion()(x, labels)
+            loss.backward()
+        gradients = {name: one.grad.numpy() for name, one in model.named_parameters()}
+        return loss.item(), gradients, sum(held.values()), counter.get_total_flops()
+
+    once = step(recompute=False)
+    loss, gradients, kept_bytes, flops = step(recompute=True)
+    return {
+        "loss": loss,
+        "gradients": gradients,
+        "kept_bytes": kept_bytes,
+        "recomputed_flops": flops - once[3],
+    }
+
+# %% wrong: one model for both steps — says "Two steps in one model"
+import numpy as np
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+from torch.utils.flop_counter import FlopCounterMode
+
+
+def checkpointed_forward(problem, segments):
+    model = problem.model()
+
+    """Loss, gradients, kept bytes and recomputed FLOPs of a step with `segments` checkpoints."""
+    def step(recompute):
+        chain = [*model.features, nn.Dropout(0.3), model.head]
+        pieces = np.array_split(range(len(chain)), segments)
+        weights, held = {one.untyped_storage().data_ptr() for one in model.parameters()}, {}
+
+        def note(saved):
+            memory = saved.untyped_storage()
+            if memory.data_ptr() not in weights:
+                held[memory.data_ptr()] = memory.nbytes()
+            return saved
+
+        x, labels = next(iter(problem.loader()))
+        torch.manual_seed(problem.seed)  # for the mask of the dropout
+        with FlopCounterMode(display=False) as counter:
+            with torch.autograd.graph.saved_tensors_hooks(note, lambda saved: saved):
+                for piece in pieces:
+                    part = nn.Sequential(*[chain[i] for i in piece])
+                    x = checkpoint(part, x, use_reentrant=False) if recompute else part(x)
+            loss = problem.criterion()(x, labels)
+            loss.backward()
+        gradients = {name: one.grad.numpy() for name, one in model.named_parameters()}
+        return loss.item(), gradients, sum(held.values()), counter.get_total_flops()
+
+    once = step(recompute=False)
+    loss, gradients, kept_bytes, flops = step(recompute=True)
+    return {
+        "loss": loss,
+        "gradients": gradients,
+        "kept_bytes": kept_bytes,
+        "recomputed_flops": flops - once[3],
+    }
+
+# %% wrong: one segment is taken for none — says "one checkpoint, not none"
+import numpy as np
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+from torch.utils.flop_counter import FlopCounterMode
+
+
+def checkpointed_forward(problem, segments):
+    """Loss, gradients, kept bytes and recomputed FLOPs of a step with `segments` checkpoints."""
+    def step(recompute):
+        model = problem.model()
+        chain = [*model.features, nn.Dropout(0.3), model.head]
+        pieces = np.array_split(range(len(chain)), segments)
+        weights, held = {one.untyped_storage().data_ptr() for one in model.parameters()}, {}
+
+        def note(saved):
+            memory = saved.untyped_storage()
+            if memory.data_ptr() not in weights:
+                held[memory.data_ptr()] = memory.nbytes()
+            return saved
+
+        x, labels = next(iter(problem.loader()))
+        torch.manual_seed(problem.seed)  # for the mask of the dropout
+        with FlopCounterMode(display=False) as counter:
+            with torch.autograd.graph.saved_tensors_hooks(note, lambda saved: saved):
+                for piece in pieces:
+                    part = nn.Sequential(*[chain[i] for i in piece])
+                    x = checkpoint(part, x, use_reentrant=False) if recompute and segments > 1 else part(x)
+            loss = problem.criterion()(x, labels)
+            loss.backward()
+        gradients = {name: one.grad.numpy() for name, one in model.named_parameters()}
+        return loss.item(), gradients, sum(held.values()), counter.get_total_flops()
+
+    once = step(recompute=False)
+    loss, gradients, kept_bytes, flops = step(recompute=True)
+    return {
+        "loss": loss,
+        "gradients": gradients,
+        "kept_bytes": kept_bytes,
+        "recomputed_flops": flops - once[3],
+    }
+
+# %% hostile: numbers that cannot be compared
+import numpy as np
+
+
+class Any(float):
+    def __eq__(self, other):
+        return True
+
+    __hash__ = float.__hash__
+
+
+def checkpointed_forward(problem, segments):
+    names = [name for name, _ in problem.model().named_parameters()]
+    nothing = {name: np.full(1, np.nan) for name in names}
+    return {"loss": Any(), "gradients": nothing, "kept_bytes": Any(), "recomputed_flops": Any()}

@@ -1,0 +1,199 @@
+# %% right: reference
+def step_memory(parameters, batch, activations_per_sample, precision, optimizer, checkpointed):
+    narrow = precision == "bfloat16"
+    states = {"sgd": 0, "momentum": 1, "adam": 2}[optimizer] + (1 if narrow else 0)
+    inputs = sum(one for one, _ in activations_per_sample)
+    insides = [inside for _, inside in activations_per_sample]
+    values = inputs + (max(insides, default=0) if checkpointed else sum(insides))
+    return {
+        "weights": (2 if narrow else 4) * parameters,
+        "gradients": (2 if narrow else 4) * parameters,
+        "optimizer": 4 * states * parameters,
+        "activations": (4 if precision == "float32" else 2) * batch * values,
+    }
+
+# %% right: from a table of bytes
+TABLE = {"float32": (4, 0, 4), "autocast": (4, 0, 2), "bfloat16": (2, 4, 2)}
+
+
+def step_memory(parameters, batch, activations_per_sample, precision, optimizer, checkpointed):
+    weight, master, activation = TABLE[precision]
+    optimizer_bytes = master
+    if optimizer in ("momentum", "adam"):
+        optimizer_bytes += 4
+    if optimizer == "adam":
+        optimizer_bytes += 4
+    kept, largest = 0, 0
+    for inputs, inside in activations_per_sample:
+        kept += inputs
+        if checkpointed:
+            largest = max(largest, inside)
+        else:
+            kept += inside
+    parts = dict.fromkeys(("weights", "gradients"), weight * parameters)
+    parts["optimizer"] = parameters * optimizer_bytes
+    parts["activations"] = batch * activation * (kept + largest)
+    return parts
+
+# %% wrong: master weights forgotten — says "master weights"
+def step_memory(parameters, batch, activations_per_sample, precision, optimizer, checkpointed):
+    width = 2 if precision == "bfloat16" else 4
+    states = {"sgd": 0, "momentum": 1, "adam": 2}[optimizer]
+    inputs = sum(one for one, _ in activations_per_sample)
+    insides = [inside for _, inside in activations_per_sample]
+    values = inputs + (max(insides) if checkpointed else sum(insides))
+    return {
+        "weights": width * parameters,
+        "gradients": width * parameters,
+        "optimizer": 4 * states * parameters,
+        "activations": (4 if precision == "float32" else 2) * batch * values,
+    }
+
+# %% wrong: states in bfloat16 too — says "float32: 4 bytes each"
+def step_memory(parameters, batch, activations_per_sample, precision, optimizer, checkpointed):
+    width = 2 if precision == "bfloat16" else 4
+    states = {"sgd": 0, "momentum": 1, "adam": 2}[optimizer] + (precision == "bfloat16")
+    inputs = sum(one for one, _ in activations_per_sample)
+    insides = [inside for _, inside in activations_per_sample]
+    values = inputs + (max(insides) if checkpointed else sum(insides))
+    return {
+        "weights": width * parameters,
+        "gradients": width * parameters,
+        "optimizer": width * states * parameters,
+        "activations": (4 if precision == "float32" else 2) * batch * values,
+    }
+
+# %% wrong: autocast halves the weights — says "autocast keeps weights and gradients in float32"
+def step_memory(parameters, batch, activations_per_sample, precision, optimizer, checkpointed):
+    width = 4 if precision == "float32" else 2
+    states = {"sgd": 0, "momentum": 1, "adam": 2}[optimizer] + (precision != "float32")
+    inputs = sum(one for one, _ in activations_per_sample)
+    insides = [inside for _, inside in activations_per_sample]
+    values = inputs + (max(insides) if checkpointed else sum(insides))
+    return {
+        "weights": width * parameters,
+        "gradients": width * parameters,
+        "optimizer": 4 * states * parameters,
+        "activations": width * batch * values,
+    }
+
+# %% wrong: one state for Adam — says "two states"
+def step_memory(parameters, batch, activations_per_sample, precision, optimizer, checkpointed):
+    width = 2 if precision == "bfloat16" else 4
+    states = {"sgd": 0, "momentum": 1, "adam": 1}[optimizer] + (precision == "bfloat16")
+    inputs = sum(one for one, _ in activations_per_sample)
+    insides = [inside for _, inside in activations_per_sample]
+    values = inputs + (max(insides) if checkpointed else sum(insides))
+    return {
+        "weights": width * parameters,
+        "gradients": width * parameters,
+        "optimizer": 4 * states * parameters,
+        "activations": (4 if precision == "float32" else 2) * batch * values,
+    }
+
+# %% wrong: the batch is left out — says "Multiply by the batch"
+def step_memory(parameters, batch, activations_per_sample, precision, optimizer, checkpointed):
+    width = 2 if precision == "bfloat16" else 4
+    states = {"sgd": 0, "momentum": 1, "adam": 2}[optimizer] + (precision == "bfloat16")
+    inputs = sum(one for one, _ in activations_per_sample)
+    insides = [inside for _, inside in activations_per_sample]
+    values = inputs + (max(insides) if checkpointed else sum(insides))
+    return {
+        "weights": width * parameters,
+        "gradients": width * parameters,
+        "optimizer": 4 * states * parameters,
+        "activations": (4 if precision == "float32" else 2) * values,
+    }
+
+# %% wrong: with checkpoints only the inputs — says "its inside is in memory too"
+def step_memory(parameters, batch, activations_per_sample, precision, optimizer, checkpointed):
+    width = 2 if precision == "bfloat16" else 4
+    states = {"sgd": 0, "momentum": 1, "adam": 2}[optimizer] + (precision == "bfloat16")
+    inputs = sum(one for one, _ in activations_per_sample)
+    insides = [inside for _, inside in activations_per_sample]
+    values = inputs + (0 if checkpointed else sum(insides))
+    return {
+        "weights": width * parameters,
+        "gradients": width * parameters,
+        "optimizer": 4 * states * parameters,
+        "activations": (4 if precision == "float32" else 2) * batch * values,
+    }
+
+# %% wrong: with checkpoints the largest block alone — says "All inputs are kept"
+def step_memory(parameters, batch, activations_per_sample, precision, optimizer, checkpointed):
+    width = 2 if precision == "bfloat16" else 4
+    states = {"sgd": 0, "momentum": 1, "adam": 2}[optimizer] + (precision == "bfloat16")
+    blocks = [inputs + inside for inputs, inside in activations_per_sample]
+    values = max(blocks) if checkpointed else sum(blocks)
+    return {
+        "weights": width * parameters,
+        "gradients": width * parameters,
+        "optimizer": 4 * states * parameters,
+        "activations": (4 if precision == "float32" else 2) * batch * values,
+    }
+
+# %% wrong: checkpoints change nothing — says "only inputs are kept"
+def step_memory(parameters, batch, activations_per_sample, precision, optimizer, checkpointed):
+    width = 2 if precision == "bfloat16" else 4
+    states = {"sgd": 0, "momentum": 1, "adam": 2}[optimizer] + (precision == "bfloat16")
+    values = sum(inputs + inside for inputs, inside in activations_per_sample)
+    return {
+        "weights": width * parameters,
+        "gradients": width * parameters,
+        "optimizer": 4 * states * parameters,
+        "activations": (4 if precision == "float32" else 2) * batch * values,
+    }
+
+# %% wrong: activations in float32 under autocast — says "2 bytes"
+def step_memory(parameters, batch, activations_per_sample, precision, optimizer, checkpointed):
+    width = 2 if precision == "bfloat16" else 4
+    states = {"sgd": 0, "momentum": 1, "adam": 2}[optimizer] + (precision == "bfloat16")
+    inputs = sum(one for one, _ in activations_per_sample)
+    insides = [inside for _, inside in activations_per_sample]
+    values = inputs + (max(insides) if checkpointed else sum(insides))
+    return {
+        "weights": width * parameters,
+        "gradients": width * parameters,
+        "optimizer": 4 * states * parameters,
+        "activations": width * batch * values,
+    }
+
+# %% wrong: master weights among the weights — says "Master weights belong to the optimizer"
+def step_memory(parameters, batch, activations_per_sample, precision, optimizer, checkpointed):
+    width = 2 if precision == "bfloat16" else 4
+    states = {"sgd": 0, "momentum": 1, "adam": 2}[optimizer]
+    inputs = sum(one for one, _ in activations_per_sample)
+    insides = [inside for _, inside in activations_per_sample]
+    values = inputs + (max(insides) if checkpointed else sum(insides))
+    return {
+        "weights": (6 if precision == "bfloat16" else 4) * parameters,
+        "gradients": width * parameters,
+        "optimizer": 4 * states * parameters,
+        "activations": (4 if precision == "float32" else 2) * batch * values,
+    }
+
+# %% wrong: the last inside for the largest — says "The largest inside counts, not the last"
+def step_memory(parameters, batch, activations_per_sample, precision, optimizer, checkpointed):
+    width = 2 if precision == "bfloat16" else 4
+    states = {"sgd": 0, "momentum": 1, "adam": 2}[optimizer] + (precision == "bfloat16")
+    inputs = sum(one for one, _ in activations_per_sample)
+    insides = [inside for _, inside in activations_per_sample]
+    values = inputs + (insides[-1] if checkpointed else sum(insides))
+    return {
+        "weights": width * parameters,
+        "gradients": width * parameters,
+        "optimizer": 4 * states * parameters,
+        "activations": (4 if precision == "float32" else 2) * batch * values,
+    }
+
+# %% hostile: a dict that equals everything
+class Everything(dict):
+    def __eq__(self, other):
+        return True
+
+    def __hash__(self):
+        return 0
+
+
+def step_memory(parameters, batch, activations_per_sample, precision, optimizer, checkpointed):
+    return Everything()

@@ -1,0 +1,61 @@
+"""Arrays on the course's device: torch CUDA tensors, or NumPy arrays where there is no GPU.
+
+Making one for Numba's kernels prepares the tracer, so that `kernel[grid, block](…)` runs on them anywhere.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from gpulab.measuring.devices import device, has_gpu, to_numpy
+
+
+def device_array(array: Any) -> Any:
+    """A copy of `array` (any shape) in device memory, with the same element type.
+
+    Returns:
+        A contiguous torch CUDA tensor on a GPU, a NumPy array without one.
+    """
+    import numpy as np
+
+    host = np.array(to_numpy(array), order="C")
+    if not has_gpu():
+        _prepare_kernels()
+        return host
+    import torch
+
+    return torch.from_numpy(host).to(device())
+
+
+def empty(shape: int | tuple[int, ...], dtype: Any = "float32") -> Any:
+    """Device memory that nothing has been written to.
+
+    Args:
+        shape: extents.
+        dtype: NumPy's element type or its name.
+
+    Returns:
+        A torch CUDA tensor on a GPU; without one a NumPy array filled with rubbish (NaN, or the type's lowest number),
+        so that reading what was never written shows.
+    """
+    import numpy as np
+
+    kind = np.dtype(dtype)
+    if has_gpu():
+        import torch
+
+        return torch.empty(shape, dtype=torch.from_numpy(np.empty(0, kind)).dtype, device=device())
+    _prepare_kernels()
+    if kind.kind in "fc":
+        return np.full(shape, np.nan, kind)
+    if kind.kind in "iu":
+        information = np.iinfo(kind)
+        return np.full(shape, information.min or information.max, kind)
+    return np.ones(shape, kind)
+
+
+def _prepare_kernels() -> None:
+    """Lets `kernel[grid, block](…)` run in the tracer: whoever makes arrays for Numba's kernels will launch them."""
+    if "numba.cuda" in sys.modules:
+        from gpulab import trace  # noqa: F401 - importing it is enough

@@ -1,0 +1,1 @@
+"""What the chapter on GPU architecture measures and draws."""

@@ -1,0 +1,235 @@
+"""Draws the first half of the architecture chapter: races of workers, additions, scenes, rates, occupancy, divergence.
+
+What is drawn comes from `architecture.workers` and `architecture`, or from the student's own functions; diagrams of the
+hardware are `architecture.diagrams`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from gpulab.chapters.architecture.models import Addition, Divergence, Scene
+from gpulab.chapters.architecture.workers import STRATEGIES, Lane, Speedup, Start
+from gpulab.figures import plot
+from gpulab.figures.style import BLUE, FAINT, GREY, INK, ORANGE, canvas, number, show, style, tidy
+from gpulab.measuring import machine
+from gpulab.measuring.devices import device_name
+from gpulab.measuring.timing import Ratio
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def draw_turns(lanes: Sequence[Lane]) -> None:
+    """When two threads and two processes were computing."""
+    spans = [
+        plot.Span(lane.worker, start, stop, kind=lane.worker.split()[0])
+        for lane in lanes
+        for start, stop in lane.busy_ms
+    ]
+    plot.timeline(
+        spans,
+        title="Two threads of Python code take turns; two processes do not have to",
+        x="time since the first of the pair began, ms",
+        note=f"Measured on {device_name('cpu')}; coloured: counting in pure Python; least disturbed of 5 runs",
+    )
+
+
+def draw_speedups(races: Sequence[Speedup]) -> None:
+    """How many times faster four tasks of each kind went in three ways."""
+    where = device_name("cpu")
+    values: dict[str, dict[str, Ratio]] = {strategy: {} for strategy in STRATEGIES}
+    for race in races:
+        values[race.strategy][race.kind] = Ratio(race.ratio, race.spread, race.runs, where)
+    plot.bars(
+        values,
+        title="Which workers help depends on who holds the lock and who yields",
+        y="times faster than one after another (4 tasks)",
+        note=f"Measured on {where}, fastest of {races[0].runs} runs each; processes already started",
+    )
+
+
+def draw_starts(rows: Sequence[Start]) -> None:
+    """What starting one worker costs, on a logarithmic axis."""
+    with style():
+        figure, axes = canvas(
+            "A thread costs many coroutines, a process costs many threads",
+            f"Measured on {device_name('cpu')}, median of {rows[0].runs} runs; a process is a bare Python interpreter",
+            2.6,
+        )
+        costs = [row.median_us for row in rows]
+        _lying_bars(axes, [row.worker for row in rows], costs, [row.spread_us for row in rows])
+        axes.set(xscale="log", xlabel="to start one that does nothing, and see it end: µs")
+        axes.set_xlim(min(costs) / 4, max(costs) * 6)
+        tidy(axes.xaxis, logarithmic=True)
+    show(figure, f"Bars: {', '.join(f'{row.worker} {number(row.median_us)} microseconds' for row in rows)}.")
+
+
+def draw_additions(rows: Sequence[Addition]) -> None:
+    """Cost of an addition: in a chain and without one, and for smaller and smaller integers."""
+    ways, widths = rows[:3], rows[3:]
+    factor = ways[1].median_ns / ways[2].median_ns
+    with style():
+        figure, whole = canvas(
+            f"The same additions, {number(round(factor, 1))} times cheaper if none waits for another",
+            f"Measured on {rows[0].device}, one core, arrays of 256 KiB, median of {rows[0].runs} runs, the best of 3",
+            3.4,
+        )
+        whole.set_axis_off()
+        left, right = whole.inset_axes((0.13, 0.16, 0.34, 0.84)), whole.inset_axes((0.6, 0.16, 0.38, 0.84))
+        _lying_bars(left, [row.way for row in ways], [row.median_ns for row in ways], [row.spread_ns for row in ways])
+        left.set(xscale="log", xlabel="ns per addition (float32)")
+        left.set_xlim(ways[2].median_ns / 3, ways[0].median_ns * 6)
+        tidy(left.xaxis, logarithmic=True)
+        rates = [1 / row.median_ns for row in widths]
+        _lying_bars(right, [row.way for row in widths], rates, [row.spread_ns / row.median_ns**2 for row in widths])
+        right.set(xlabel="additions per ns, none waits")
+        right.set_xlim(0, max(rates) * 1.2)
+    words = ", ".join(f"{row.way} {number(row.median_ns)} ns" for row in rows)
+    show(figure, f"Two bar charts of the cost of one addition: {words}.")
+
+
+def draw_scenes(rows: Sequence[Scene], vertex_units: int = 8, pixel_units: int = 24) -> None:
+    """Busy and idle units over time: on the left separate units, on the right unified ones."""
+    units = vertex_units + pixel_units
+    longest = max(row.separate_ms for row in rows)
+    with style():
+        figure, whole = canvas(
+            "Separate units wait for each other; equal units never do",
+            f"Model, not a measurement: {vertex_units} vertex and {pixel_units} pixel units, or {units} that do both; "
+            "each block is units × time; grey: idle",
+            4.2,
+        )
+        whole.set_axis_off()
+        for place, row in enumerate(rows):
+            bottom = 0.12 + (len(rows) - 1 - place) * 0.29
+            left, right = whole.inset_axes((0.13, bottom, 0.56, 0.23)), whole.inset_axes((0.71, bottom, 0.28, 0.23))
+            left.barh([0, pixel_units], row.separate_ms, [pixel_units, vertex_units], align="edge", color=FAINT)
+            left.barh(0, row.pixel_work / pixel_units, pixel_units - 0.6, align="edge", color=BLUE)
+            left.barh(pixel_units, row.vertex_work / vertex_units, vertex_units, align="edge", color=ORANGE)
+            share = units * row.pixel_work / (row.pixel_work + row.vertex_work)
+            right.barh([0, share], row.unified_ms, [share, units - share], align="edge", color=[BLUE, ORANGE])
+            for side, stop, end in ((left, row.separate_ms, 1.15 * longest), (right, row.unified_ms, 0.575 * longest)):
+                side.set(xlim=(0, end), ylim=(0, units), yticks=[], xticks=range(0, int(end), 5))
+                side.grid(visible=False)
+                side.spines["left"].set_visible(False)
+                side.tick_params(labelbottom=place == len(rows) - 1, labelsize=9)
+                _beside(side, f"{stop:.0f} ms", (stop, units / 2), 4, weight="bold")
+            _beside(left, f"{row.name}\n{row.busy:.0%} busy", (0, units / 2), -8)
+            if place == 0:
+                left.set_title("separate: orange corners, blue pixels", fontsize=10.5, loc="left")
+                right.set_title("unified", fontsize=10.5, loc="left")
+        for side in (left, right):
+            side.set_xlabel("time, ms", fontsize=10)
+    words = "; ".join(f"{row.name}: separate {row.separate_ms:.0f} ms, unified {row.unified_ms:.0f} ms" for row in rows)
+    show(figure, f"Busy and idle units of a model. {words}.")
+
+
+def draw_rates(rates: Mapping[str, Mapping[str, float]]) -> None:
+    """Peak FP32 rate over bandwidth of every GPU, by the student's `peak_rates`, and this machine's measured rates."""
+    found = machine.ceilings()
+    points = {name: (of_gpu["bandwidth_gbs"], of_gpu["fp32_tflops"]) for name, of_gpu in rates.items()}
+    here = (found.copy_gbs, found.matmul_gflops["float32"] / 1e3)
+    with style():
+        figure, axes = canvas(
+            "More arithmetic and more bandwidth are different things to buy",
+            f"Dots: peaks, from datasheets. Cross: a copy and an FP32 matrix product, measured on {found.device}",
+            4.8,
+        )
+        for name, at in points.items():
+            axes.plot(*at, color=BLUE, marker="o", markersize=7, linestyle="")
+            off, side = _LABELS.get(name, ((8, 0), "left"))
+            axes.annotate(name, at, off, textcoords="offset points", ha=side, va="center", fontsize=10)
+        axes.plot(*here, marker="X", color=ORANGE, markersize=11, linestyle="")
+        _beside(axes, "this machine,\nmeasured", here, 10, color=ORANGE, weight="bold")
+        axes.set(xscale="log", yscale="log", xlabel="memory bandwidth, GB/s", ylabel="FP32 peak, TFLOPS")
+        axes.set_xlim(min(here[0], 200) / 2, 9000)
+        axes.set_ylim(min(here[1], 5) / 2, 200)
+        axes.grid(visible=True, axis="both")
+        tidy(axes.xaxis, logarithmic=True)
+        tidy(axes.yaxis, logarithmic=True)
+    words = ", ".join(f"{name} {number(up)} TFLOPS at {number(across)} GB/s" for name, (across, up) in points.items())
+    show(figure, f"FP32 peak over bandwidth: {words}; this machine {number(here[1])} TFLOPS at {number(here[0])} GB/s.")
+
+
+_LABELS: dict[str, tuple[tuple[int, int], str]] = {
+    "L40S": ((0, 12), "center"),
+    "RTX 4090": ((8, -4), "left"),
+    "RTX 3090": ((8, 4), "left"),
+    "A10G": ((-8, 6), "right"),
+    "A10": ((8, -6), "left"),
+    "H100": ((0, -13), "center"),
+    "H200": ((0, 12), "center"),
+    "A100 40GB": ((0, -13), "center"),
+    "V100": ((-8, 2), "right"),
+    "P100": ((-8, -2), "right"),
+    "A100 80GB": ((8, 6), "left"),
+}
+"""Where a name stands beside its dot, in points, where the right side is taken by a neighbour."""
+
+
+def draw_occupancy(occupancy: Callable[[dict[str, int], dict[str, int]], float], sm: Mapping[str, int]) -> None:
+    """Occupancy over registers per thread, for three block sizes, by the student's own function."""
+    registers = range(16, 161)
+    with style():
+        figure, axes = canvas(
+            "One register more can cost half of the warps",
+            "Computed by your occupancy() for an SM of an H200, no shared memory",
+            4.0,
+        )
+        for threads, colour in ((128, GREY), (512, BLUE), (1024, ORANGE)):
+            block = {"threads": threads, "shared_bytes": 0}
+            shares = [occupancy({**block, "registers_per_thread": count}, dict(sm)) for count in registers]
+            axes.step(registers, shares, where="post", color=colour, linewidth=2.4 if threads > 128 else 1.8)
+            axes.plot([], [], color=colour, label=f"blocks of {threads} threads")
+        axes.axvline(32, color=INK, linestyle="--", linewidth=1)
+        axes.annotate("32", (32, 0.02), (-4, 0), textcoords="offset points", ha="right", fontsize=10)
+        axes.set(xlabel="registers per thread", ylabel="occupancy", ylim=(0, 1.06), xlim=(16, 160))
+        axes.legend(frameon=False, loc="upper right", bbox_to_anchor=(1, 1.02))
+    show(figure, "Occupancy falls in steps as registers per thread grow; the larger the block, the higher the steps.")
+
+
+def draw_divergence(result: Divergence) -> None:
+    """What 32 expensive threads cost by the number of warps they sit in: measured on a GPU, else by the model."""
+    title, across = "The same 32 expensive threads: cheap together, ruinous apart", "warps that they sit in"
+    labels = [str(touched) for touched in result.warps_touched]
+    if not result.timings:
+        plot.bars(
+            {label: float(cycles) for label, cycles in zip(labels, result.model_cycles, strict=True)},
+            title=title,
+            x=across,
+            y="issue cycles of 1024 threads (model)",
+            note=f"Model, not a measurement ({result.note}): computed by your divergent_cycles()",
+            highlight=labels[-1],
+        )
+        return
+    first, last = result.timings[0], result.timings[-1]
+    measured = [timing.median_ms / first.median_ms for timing in result.timings]
+    model = [cycles / result.model_cycles[0] for cycles in result.model_cycles]
+    plot.bars(
+        {
+            "measured": dict(zip(labels, measured, strict=True)),
+            "model: your divergent_cycles()": dict(zip(labels, model, strict=True)),
+        },
+        title=title,
+        x=across,
+        y="cost, first bar = 1",
+        note=f"Measured: first bar {first}, last bar {last}",
+    )
+
+
+def _beside(axes: Axes, words: str, at: tuple[float, float], off: float, **font: str) -> None:
+    """Writes to the right of a point, or to its left if `off` (points) is negative."""
+    side = "left" if off > 0 else "right"
+    axes.annotate(words, at, (off, 0), textcoords="offset points", ha=side, va="center", **font)  # type: ignore[arg-type]
+
+
+def _lying_bars(axes: Axes, labels: Sequence[str], values: Sequence[float], spreads: Sequence[float]) -> None:
+    drawn = axes.barh(range(len(labels)), values, 0.62, xerr=spreads, color=BLUE, ecolor=INK, capsize=3)
+    axes.bar_label(drawn, [number(value) for value in values], padding=4, fontsize=10)
+    axes.set_yticks(range(len(labels)), labels)
+    axes.tick_params(axis="y", length=0)
+    axes.grid(visible=False, axis="y")
+    axes.grid(visible=True, axis="x")
+    axes.invert_yaxis()

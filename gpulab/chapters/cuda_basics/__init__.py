@@ -1,0 +1,1 @@
+"""What the chapter on CUDA basics measures and draws."""

@@ -1,0 +1,1 @@
+"""What the chapter on DDP scaling measures and draws."""

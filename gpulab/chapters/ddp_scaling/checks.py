@@ -1,0 +1,158 @@
+"""DDP and scaling: what ranks left behind when they trained a `Problem`, and whether two sets of weights are the same.
+
+Only reads and compares. What the weights should have been is worked out by the tests.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpulab.ranks.launch import Run
+from gpulab.training.problem import Problem
+
+CHECKPOINT, SAMPLES = "weights.pt", "samples-"
+TROUBLES = {
+    "still ran": "Ranks that wait for each other wait for ever: does every rank make the same collective calls?",
+    "Default process group has not been initialized": "dist.init_process_group() comes first.",
+    "module 'torch.distributed' has no attribute": "Look at the name.",
+    "KeyError: 'PROBLEM'": "The problem comes in os.environ['PROBLEM'], and so do CHECKPOINT and SAMPLES.",
+    "takes 1 positional argument": "json.loads(os.environ['PROBLEM']) is a dict: Problem(**fields).",
+}
+"""What a failing run says → what may help."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run of ranks made."""
+
+    weights: dict[str, Any]
+    """Of the checkpoint; name → tensor."""
+    samples: list[list[int]]
+    """By rank, the indices that it says it used, in order."""
+
+    @property
+    def together(self) -> list[int]:
+        """The indices of all ranks, sorted."""
+        return sorted(index for one in self.samples for index in one)
+
+
+def surroundings(problem: Problem, **more: str) -> dict[str, str]:
+    """The environment that a script of this chapter finds beside the launcher's."""
+    return {"PROBLEM": json.dumps(asdict(problem)), "CHECKPOINT": CHECKPOINT, "SAMPLES": SAMPLES, **more}
+
+
+def outcome(run: Run, what: str) -> Outcome:
+    """The one checkpoint and the indices that the ranks left, each in a folder of its own (`apart=True`).
+
+    Raises:
+        AssertionError: the ranks did not all end well, or left something else; the message says which.
+    """
+    if run.problem:
+        ends = "; ".join(f"rank {one.rank}: {one.last_line[:300]}" for one in run.ranks)
+        told = f"{run.problem} {ends}"
+        help_ = next((note for text, note in TROUBLES.items() if text in told), "")
+        raise AssertionError(f"{what}: {told} {help_}".strip())
+    writers = [one.rank for one in run.ranks if CHECKPOINT in one.left]
+    if not writers:
+        raise AssertionError(f"{what}: no rank wrote the file that CHECKPOINT names.")
+    if len(writers) > 1:
+        names = ", ".join(map(str, writers))
+        raise AssertionError(f"{what}: ranks {names} all wrote CHECKPOINT. One checkpoint: only rank 0 saves.")
+    weights = _weights(run.ranks[writers[0]].left[CHECKPOINT], what)
+    return Outcome(weights, [_indices(one.left, one.rank, what) for one in run.ranks])
+
+
+def _weights(saved: Any, what: str) -> dict[str, Any]:
+    if isinstance(saved, str) or not isinstance(saved, dict) or not saved:
+        raise AssertionError(f"{what}: CHECKPOINT holds no state dict but {saved!r:.200}")
+    if "state_dict" in saved:
+        raise AssertionError(f"{what}: that is the trainer's whole checkpoint. Save the network's state_dict() alone.")
+    if all(str(name).startswith("module.") for name in saved):
+        raise AssertionError(
+            f'{what}: every name in the checkpoint begins with "module.": that is the state dict of the DDP wrapper,'
+            " which no bare network can load. Save that of wrapper.module."
+        )
+    for name, tensor in saved.items():
+        if not isinstance(name, str) or not hasattr(tensor, "isfinite"):
+            raise AssertionError(f"{what}: CHECKPOINT holds no state dict: {name!r:.60} is no tensor.")
+        if not bool(tensor.isfinite().all()):
+            raise AssertionError(f"{what}: {name} holds NaN or infinity. Did the training blow up?")
+    return saved
+
+
+def _indices(left: Mapping[str, Any], rank: int, what: str) -> list[int]:
+    found: list[int] = []
+    for name in sorted(left):
+        if name.startswith(SAMPLES):
+            found += _numbers(left[name], f"{what}: {name} of rank {rank}")
+    if not found:
+        raise AssertionError(f"{what}: rank {rank} wrote no indices into a file whose name begins with SAMPLES.")
+    return found
+
+
+def _numbers(text: Any, what: str) -> list[int]:
+    """The ints of one or several JSON values in a text."""
+    reader, at, found = json.JSONDecoder(), 0, []
+    rest = text if isinstance(text, str) else ""
+    try:
+        while at < len(rest):
+            if rest[at] in " \r\n\t,":
+                at += 1
+                continue
+            value, at = reader.raw_decode(rest, at)
+            found += value if isinstance(value, list) else [value]
+        return [int(index) for index in found]
+    except (ValueError, TypeError, OverflowError, RecursionError):
+        raise AssertionError(f"{what} is no JSON list of indices: {rest!r:.100}") from None
+
+
+def each_once(made: Outcome, count: int | None, what: str) -> None:
+    """Passes if every sample of an epoch was used by one rank, once.
+
+    Args:
+        made: what the ranks say.
+        count: how many samples there are; None when only the script knows.
+        what: the run, in words.
+
+    Raises:
+        AssertionError: some were used twice, or not at all.
+    """
+    used = made.together
+    expected = list(range(len(set(used)) if count is None else count))
+    if used == expected:
+        return
+    ranks = len(made.samples)
+    if ranks > 1 and all(sorted(one) == made.together[::ranks] for one in made.samples):
+        raise AssertionError(
+            f"{what}: every rank went through all {len(made.samples[0])} samples. There is no sampler that gives each"
+            " rank its share (DistributedSampler), so the epoch is as long as on one rank."
+        )
+    twice = len(used) - len(set(used))
+    missing = len(set(expected) - set(used))
+    raise AssertionError(f"{what}: {twice} samples were used more than once, {missing} of {len(expected)} not at all.")
+
+
+def apart(one: Mapping[str, Any], two: Mapping[str, Any]) -> float:
+    """The largest difference between two checkpoints of one network, whatever prefix their names share.
+
+    NaN where they are not of the same network.
+    """
+    first, second = _without_prefix(one), _without_prefix(two)
+    if set(first) != set(second) or any(first[name].shape != second[name].shape for name in first):
+        return math.nan
+    return max(float(np.abs(first[name] - second[name]).max(initial=0.0)) for name in first)
+
+
+def _without_prefix(weights: Mapping[str, Any]) -> dict[str, NDArray[np.float64]]:
+    """The weights by names of which the first parts that all share are cut off."""
+    names = list(weights)
+    while all("." in name for name in names) and len({name.split(".", 1)[0] for name in names}) == 1:
+        names = [name.split(".", 1)[1] for name in names]
+    return {name: np.asarray(value, dtype=np.float64) for name, value in zip(names, weights.values(), strict=True)}

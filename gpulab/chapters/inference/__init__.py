@@ -1,0 +1,1 @@
+"""What the chapter on inference measures and draws."""

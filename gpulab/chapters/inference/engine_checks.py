@@ -1,0 +1,129 @@
+"""Inference: whether what is handed in is an ONNX file for inference, and computes a network's scores.
+
+Looks and compares only; the scores to compare with are made by the tests. Files are run by `inference.onnx_sandbox`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import numpy_helper
+
+from gpulab import check
+from gpulab.chapters.inference import onnx_sandbox as box
+from gpulab.chapters.inference.engine_files import NotAnEngine, read
+
+
+def model_in(content: Any, what: str) -> onnx.ModelProto:
+    """The model in an ONNX file that was handed in, in inference mode.
+
+    Raises:
+        AssertionError: it is none, or it still trains; the message says which.
+    """
+    if content is None:
+        raise AssertionError(f"{what}: you returned None: is there a return statement? Expected the bytes of a file.")
+    try:
+        model = read(content)
+    except NotAnEngine as error:
+        raise AssertionError(f"{what}: {error}") from None
+    training = sorted({node.op_type for node in model.graph.node if _trains(node, model)})
+    if training:
+        raise AssertionError(
+            f"{what}: {training[0]} is in training mode in this file: its answer depends on the other pictures of the"
+            " batch, or on chance. Export model.eval(), and leave training= as it is."
+        )
+    return model
+
+
+def scores(content: Any, batches: Sequence[Any], what: str) -> list[NDArray[Any]]:
+    """What the file makes of batches of images (N, 3, 32, 32): scores of each, run in a process of its own.
+
+    Raises:
+        AssertionError: it is no such file, or does not take them; a fixed batch is called by its name.
+    """
+    model = model_in(content, what)
+    arrays = [np.ascontiguousarray(batch) for batch in batches]
+    check_open(model, arrays, what)
+    try:
+        found = box.outputs(bytes(content), arrays)
+    except ValueError as error:
+        raise AssertionError(f"{what}: {error}.") from None
+    return whole(found, arrays, what)
+
+
+def check_open(model: onnx.ModelProto, arrays: Sequence[NDArray[Any]], what: str) -> None:
+    """Passes if a file says that its batch is open.
+
+    Raises:
+        AssertionError: it is fixed; says which of the batches it could not take.
+    """
+    held = {tensor.name for tensor in model.graph.initializer}
+    inputs = [one for one in model.graph.input if one.name not in held]
+    shape = inputs[0].type.tensor_type.shape.dim if inputs else []
+    fixed = shape[0].dim_value if len(shape) else 0
+    if fixed:
+        other = next((len(one) for one in arrays if len(one) != fixed), 1)
+        raise AssertionError(
+            f"{what}: the batch is fixed at {fixed} in this file ({[one.dim_value or '?' for one in shape]}), and"
+            f" cannot take {other}. Leave it open: dynamic_shapes."
+        )
+
+
+def whole(found: list[NDArray[Any] | str], arrays: Sequence[NDArray[Any]], what: str) -> list[NDArray[Any]]:
+    """The outputs, if there is one for every batch.
+
+    Raises:
+        AssertionError: there is none for one of them; the message says why.
+    """
+    for batch, answer in zip(arrays, found, strict=True):
+        if isinstance(answer, str):
+            others = any(not isinstance(one, str) for one in found)
+            note = " It takes other batches: somewhere inside the batch is fixed after all." if others else ""
+            raise AssertionError(f"{what}: a batch of {len(batch)} is refused: {answer}.{note}")
+    return [answer for answer in found if not isinstance(answer, str)]
+
+
+def same_scores(found: NDArray[Any], expected: NDArray[Any], what: str) -> None:
+    """Passes if scores (N, 10) are those of PyTorch in eval mode, up to rounding in float32.
+
+    Raises:
+        AssertionError: they are not; a softmax on top and the like are named.
+    """
+    top = float(np.abs(expected).max())
+    powers = np.exp(expected - expected.max(1, keepdims=True))
+    shares = powers / powers.sum(1, keepdims=True)
+    more = "The network's own scores are expected, before any"
+    mistakes: list[tuple[Any, str]] = [
+        (shares, f"A softmax was added. {more} softmax."),
+        (np.log(shares), f"A log_softmax was added. {more} softmax."),
+        (expected.argmax(1), f"Those are the answers, as an argmax gives them. {more} argmax."),
+    ]
+    if found.shape == expected.shape and not np.isfinite(found).all():
+        raise AssertionError(f"{what}: the scores hold NaN or infinity.")
+    if found.shape == expected.shape:
+        for wrong, note in mistakes[:2]:
+            if np.allclose(found, wrong, rtol=1e-3, atol=1e-5):
+                raise AssertionError(f"{what}: the scores are not PyTorch's. {note}")
+        off = float(np.abs(found.astype(np.float64) - expected).max()) / top
+        if off <= 1e-4:
+            return
+        size = "rounding in 16 bits looks like that" if off < 5e-3 else "that is another network, or another mode"
+        raise AssertionError(f"{what}: the scores are off by {off:.2g} of PyTorch's largest in eval mode: {size}.")
+    check.close(found, expected, what, rtol=1e-3, atol=1e-4 * top, mistakes=mistakes)
+
+
+def _trains(node: onnx.NodeProto, model: onnx.ModelProto) -> bool:
+    attributes = {one.name: one for one in node.attribute}
+    if node.op_type == "BatchNormalization":
+        return len([name for name in node.output if name]) > 1 or bool(
+            "training_mode" in attributes and attributes["training_mode"].i
+        )
+    if node.op_type == "Dropout" and len(node.input) > 2 and node.input[2]:
+        held = {tensor.name: tensor for tensor in model.graph.initializer}
+        held |= {one.output[0]: one.attribute[0].t for one in model.graph.node if one.op_type == "Constant"}
+        return node.input[2] not in held or bool(numpy_helper.to_array(held[node.input[2]]).any())
+    return False

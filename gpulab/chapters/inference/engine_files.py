@@ -1,0 +1,106 @@
+"""Inference: whether bytes of unknown origin are an ONNX file, and what they are if not. Opens no engine."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import logging
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import onnx
+
+STARTS = {
+    b"PK\x03\x04": "a zip as torch.save, torch.jit.save and torch.export.save write it: PyTorch's own, for Python only",
+    b"\x80": "a pickle: it holds Python objects, and only Python with the same classes can open it",
+    b"ptrt": "a TensorRT plan: it runs on the kind of GPU that built it, and nowhere else",
+}
+"""How files begin that are often taken for ONNX."""
+
+
+class NotAnEngine(ValueError):
+    """A network that cannot become a file, or a file that cannot become an engine; the text says why, and what next."""
+
+
+class Unsolved(Exception):
+    """A cell that needs the answer to an exercise that is still blank. A notebook shows the message, and no traceback.
+
+    Args:
+        name: of the exercise.
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
+
+    def __str__(self) -> str:
+        return f"Solve `{self.name}` first; this cell and those below it then work with the file that it returns."
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows."""
+        return [str(self)]
+
+
+def solved(function: Callable[[Any], bytes], problem: Any) -> bytes:
+    """The file that the student's function makes of a problem, and nothing that exporters print.
+
+    Raises:
+        Unsolved: the exercise is still blank.
+    """
+    try:
+        with quiet():
+            return function(problem)
+    except NotImplementedError:
+        raise Unsolved(function.__name__) from None
+
+
+def read(content: Any) -> onnx.ModelProto:
+    """The model in an ONNX file that is whole: its weights are in it.
+
+    Args:
+        content: the file's bytes.
+
+    Raises:
+        NotAnEngine: it is not; the message says what it is instead.
+    """
+    if not isinstance(content, (bytes, bytearray, memoryview)):
+        note = " A path is not the file: read_bytes() is." if isinstance(content, str) else ""
+        raise NotAnEngine(f"expected the bytes of an ONNX file, not a {type(content).__name__}.{note}")
+    content = bytes(content)
+    for start, kind in STARTS.items():
+        if content.startswith(start):
+            raise NotAnEngine(f"this is {kind}. torch.onnx.export makes an ONNX file.")
+    try:
+        model = onnx.load_from_string(content)
+    except Exception as error:  # protobuf has its own exceptions, one for each way of building it
+        raise NotAnEngine(f"{len(content)} bytes that are not an ONNX file, or only a part of one.") from error
+    if not model.graph.node or not model.graph.output:
+        raise NotAnEngine(f"{len(content)} bytes without a network in them: not an ONNX file, or an empty one.")
+    outside = [tensor.name for tensor in model.graph.initializer if tensor.data_location == onnx.TensorProto.EXTERNAL]
+    if outside:
+        raise NotAnEngine(
+            f"the weights are not in it: {len(outside)} tensors ({outside[0]}, …) lie in a second file, as external"
+            " data. Export with external_data=False, or serialise the program's model_proto."
+        )
+    return model
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Keeps what exporters and quantisers like to say (progress, advice, half a stack) out of the notebook."""
+    was = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+            warnings.simplefilter("ignore")
+            with contextlib.redirect_stderr(io.StringIO()):
+                yield
+    finally:
+        logging.disable(was)
+
+
+def first_line(error: BaseException) -> str:
+    """What an exception says, shortened to its first line."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return (lines[0] if lines else type(error).__name__)[:240]

@@ -1,0 +1,1 @@
+"""What the chapter on mixed precision measures and draws."""

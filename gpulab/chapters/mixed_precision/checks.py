@@ -1,0 +1,99 @@
+"""Mixed precision: whether what a training returns is a `History`, whole and of the right types.
+
+Whether it is the right training is decided elsewhere.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gpulab import check
+from gpulab.training.problem import History, Problem, weights_of
+
+RAISED = {
+    "No inf checks were recorded": "Only scaler.step(optimizer) looks for infinities, and scaler.update() has to follow"
+    " it: was it optimizer.step(), or an update inside the window?",
+    "step() has already been called": "scaler.update() is missing: call it once after every scaler.step(optimizer).",
+    "unscale_() has already been called": "scaler.unscale_(optimizer) was called twice for one step: the gradients"
+    " would be divided twice. Once, at the window's end.",
+    "unscale_() is being called after step()": "Either scaler.update() is missing after the step, or unscale_ comes"
+    " after scaler.step(optimizer) instead of before it.",
+    "Attempting to unscale FP16 gradients": "The parameters are float16: leave the model as it is, autocast casts"
+    " copies.",
+    "must have the same dtype": "Types were mixed: leave the model and the images in float32, autocast casts copies.",
+    "should be the same": "Types or devices were mixed: model and images go to problem.device, both in float32.",
+    "same device": "Model, images and labels have to be on problem.device, all of them.",
+}
+"""What torch says → what the student did."""
+
+
+def recorded(attempt: Callable[[], Any], what: str, problem: Problem, epochs: int, blown_up: str = "") -> History:
+    """The `History` that `attempt()` returns, whole and of the right types and lengths.
+
+    Args:
+        attempt: calls the student's function.
+        what: that call, in words.
+        problem: what was trained.
+        epochs: for how long.
+        blown_up: what NaN or infinity comes from, if not from `optimizer.step()`.
+
+    Raises:
+        AssertionError: it is not, or the call raised one of `RAISED`; the message says why.
+    """
+    try:
+        history = attempt()
+    except (RuntimeError, AssertionError, ValueError) as error:
+        for text, note in RAISED.items():
+            if text in str(error):
+                raise AssertionError(f"{what}: it raised {str(error)[:150]!r}. {note}") from None
+        raise
+    if type(history) is not History:
+        kind = "None: is there a return statement?" if history is None else f"a {type(history).__name__}."
+        raise AssertionError(f"{what}: you returned {kind} Expected a History: return problem.history(…).")
+    steps = epochs * len(problem.loader())
+    check.equal(len(_list(history.losses, f"{what}: losses")), steps, f"{what}: number of losses, one for each batch")
+    _list(history.scales, f"{what}: scales")
+    if not all(math.isfinite(loss) for loss in history.losses):
+        raise AssertionError(f"{what}: losses hold NaN or infinity. {blown_up or _BLOWN_UP}")
+    check.equal(_kind(history.skipped, int), "int", f"{what}: type of skipped")
+    check.equal(_kind(history.accuracy, float), "float", f"{what}: type of accuracy")
+    _check_weights(history.weights, what, problem, blown_up or _BLOWN_UP)
+    return history
+
+
+_BLOWN_UP = (
+    "Gradients that were still multiplied by the scale may have reached the weights: scaler.step(optimizer) divides"
+    " them first, optimizer.step() does not."
+)
+
+
+def _list(value: Any, what: str) -> list[float]:
+    numbers = (int, float, np.floating, np.integer)
+    if not isinstance(value, (list, tuple)) or not all(isinstance(item, numbers) for item in value):
+        raise AssertionError(f"{what}: expected a list of floats, one for each; is there a loss.item() missing?")
+    return list(value)
+
+
+def _kind(value: Any, wanted: type) -> str:
+    if isinstance(value, bool):
+        return "bool"
+    fits = isinstance(value, (wanted, np.integer if wanted is int else np.floating)) or (wanted is float and value == 1)
+    return wanted.__name__ if fits else type(value).__name__
+
+
+def _check_weights(weights: Any, what: str, problem: Problem, blown_up: str) -> None:
+    first = weights_of(problem.model())
+    if not isinstance(weights, dict):
+        raise AssertionError(f"{what}: weights is {type(weights).__name__}, expected a dict: name → array.")
+    check.equal(set(weights), set(first), f"{what}: names in weights")
+    for name, array in first.items():
+        kind = str(getattr(weights[name], "dtype", type(weights[name]).__name__)).removeprefix("torch.")
+        half = "Parameters stay in float32: autocast makes the small copies." if "16" in kind else ""
+        check.equal(kind, str(array.dtype), f"{what}: type of weights[{name!r}]", {kind: half} if half else None)
+        check.equal(tuple(weights[name].shape), array.shape, f"{what}: shape of weights[{name!r}]")
+        if not np.isfinite(np.asarray(weights[name])).all():
+            raise AssertionError(f"{what}: weights[{name!r}] hold NaN or infinity. {blown_up}")

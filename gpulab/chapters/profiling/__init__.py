@@ -1,0 +1,1 @@
+"""What the chapter on profiling and monitoring measures and draws."""

@@ -1,0 +1,161 @@
+"""A program: runs another program as ranks on this machine, and all of them again when one dies.
+
+It does what `torchrun --nproc-per-node=2 --max-restarts=…` does, from one process that has torch in memory already: its
+ranks are forks, so that a start takes a fraction of a second. Each rank has a folder of its own, `rank0`, `rank1`, …;
+the folder that CHECKPOINTS names is common to all. How attempts ended is written to `attempts.json`, and what the ranks
+held in memory to `watch-<attempt>.json` in their folders.
+
+It is started by `gpulab.launch.script` from its text; `gpulab.chapters.sharding.ranks` says with which environment.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import sys
+import traceback
+import weakref
+from pathlib import Path
+from typing import Any
+
+
+class Watch:
+    """Counts the elements that a rank holds: of parameters that are whole, and of what its optimizer has."""
+
+    def __init__(self, attempt: int, kill_after: int) -> None:
+        from torch.nn.modules import module
+        from torch.optim import optimizer
+
+        self.attempt, self.kill_after, self.steps = attempt, kill_after, 0
+        self.modules: weakref.WeakSet[Any] = weakref.WeakSet()
+        counts = dict.fromkeys(("built", "gathered", "trained", "states", "rows"), 0)
+        self.found: dict[str, Any] = {**counts, "compute": "", "stored": ""}
+        module.register_module_parameter_registration_hook(self._registered)
+        module.register_module_forward_pre_hook(self._forward)
+        optimizer.register_optimizer_step_post_hook(self._stepped)
+
+    def write(self) -> None:
+        """Leaves what was counted in the rank's folder."""
+        Path(f"watch-{self.attempt}.json").write_text(json.dumps({**self.found, "steps": self.steps}))
+
+    def _whole(self) -> int:
+        """Elements of parameters that this rank has whole just now, in memory."""
+        from torch.distributed.tensor import DTensor
+
+        seen: dict[int, int] = {}
+        for one in list(self.modules):
+            for parameter in one._parameters.values():
+                if parameter is None or isinstance(parameter.data, DTensor) or parameter.is_meta:
+                    continue
+                storage = parameter.untyped_storage()
+                if storage.nbytes():  # 0: gathered once, and let go of
+                    seen[storage.data_ptr()] = storage.nbytes() // parameter.element_size()
+        return sum(seen.values())
+
+    def _registered(self, module: Any, name: str, parameter: Any) -> None:
+        self.modules.add(module)
+        if parameter is not None and not self.steps and not self.found["compute"]:
+            self.found["built"] = max(self.found["built"], self._whole() + _plain_elements(parameter))
+
+    def _forward(self, module: Any, inputs: Any) -> None:
+        weight = module._parameters.get("weight")
+        if weight is not None:
+            self.found["compute"] = str(weight.dtype)
+            self.found["gathered"] = max(self.found["gathered"], self._whole())
+            self.found["rows"] = max(self.found["rows"], int(inputs[0].shape[0]) if inputs else 0)
+
+    def _stepped(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        parameters = [one for group in optimizer.param_groups for one in group["params"]]
+        self.found["trained"] = sum(_local(one).numel() for one in parameters)
+        self.found["stored"] = str(parameters[0].dtype)
+        states = [value for state in optimizer.state.values() for value in state.values() if hasattr(value, "numel")]
+        self.found["states"] = sum(_local(one).numel() for one in states if one.numel() > 1)
+        self.steps += 1
+        self.write()
+        if self.steps == self.kill_after:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _local(tensor: Any) -> Any:
+    return tensor.to_local() if hasattr(tensor, "to_local") else tensor
+
+
+def _plain_elements(parameter: Any) -> int:
+    return 0 if hasattr(parameter, "to_local") or parameter.is_meta else int(parameter.numel())
+
+
+def free_port() -> int:
+    """A port of this machine that nobody listens at just now."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return int(taken.getsockname()[1])
+
+
+def start(source: str, rank: int, world_size: int, attempt: int, port: int, kill_after: int) -> int:
+    """The process id of a rank that runs the source."""
+    sys.stdout.flush()
+    if pid := os.fork():
+        return pid
+    code = 1
+    try:
+        folder = Path(f"rank{rank}")
+        folder.mkdir(exist_ok=True)
+        os.chdir(folder)
+        os.environ.update(
+            RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(world_size), LOCAL_WORLD_SIZE=str(world_size),
+            MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), TORCHELASTIC_RESTART_COUNT=str(attempt),
+        )  # fmt: skip
+        watch = Watch(attempt, kill_after)
+        exec(compile(source, "script.py", "exec"), {"__name__": "__main__"})
+        watch.write()
+        code = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)  # no more of this program in the rank, whatever happens
+
+
+def finished(ranks: dict[int, int]) -> dict[int, int]:
+    """Rank → exit code; when one dies, the others are killed."""
+    codes: dict[int, int] = {}
+    while ranks:
+        pid, status = os.wait()
+        if pid not in ranks:
+            continue
+        rank = ranks.pop(pid)
+        codes[rank] = os.waitstatus_to_exitcode(status)
+        if codes[rank]:
+            for other in ranks:
+                os.kill(other, signal.SIGKILL)
+    return codes
+
+
+def main() -> int:
+    """0 when an attempt came to its end."""
+    import torch._dynamo
+    import torch.distributed.checkpoint.state_dict
+    import torch.distributed.fsdp
+    import torch.distributed.tensor  # noqa: F401 - what the ranks need, once for all of them
+
+    source, world_size = os.environ.pop("PROGRAM"), int(os.environ.pop("RANKS", "2"))
+    kill_rank, kill_after = (int(one) for one in os.environ.pop("KILL", "0 0").split())
+    if "CHECKPOINTS" in os.environ:
+        os.environ["CHECKPOINTS"] = str(Path(os.environ["CHECKPOINTS"]).absolute())
+    attempts: list[dict[int, int]] = []
+    for attempt in range(1 + int(os.environ.pop("MAX_RESTARTS", "0"))):
+        port = free_port()
+        after = [kill_after if rank == kill_rank and not attempt else 0 for rank in range(world_size)]
+        ranks = {start(source, rank, world_size, attempt, port, after[rank]): rank for rank in range(world_size)}
+        attempts.append(finished(ranks))
+        if not any(attempts[-1].values()):
+            break
+    Path("attempts.json").write_text(json.dumps([[codes[rank] for rank in sorted(codes)] for codes in attempts]))
+    return int(any(attempts[-1].values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,90 @@
+"""What the agent of this chapter is started with, and what it and its ranks leave behind, as plain values.
+
+Only starts and reads. Whether what a rank holds is too much, tests say.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gpulab.chapters.sharding import agent
+from gpulab.ranks.launch import Run
+
+AGENT = Path(agent.__file__).read_text(encoding="utf-8")
+"""For `launch.script(AGENT, 1, environment=around(…), apart=True)`."""
+WEIGHTS = "weights.pt"
+TROUBLES = {
+    "collective mismatch": "Some ranks wait for others: does every rank make the same collective calls, to the end?",
+    "reset by peer": "A rank is gone: does every rank make the same collective calls, to the end?",
+    "closed by peer": "A rank is gone: does every rank make the same collective calls, to the end?",
+    "still ran": "Ranks that wait for each other wait forever: does every rank make the same collective calls?",
+    "Default process group has not been initialized": "dist.init_process_group() comes first.",
+    "KeyError: 'CONFIG'": "CONFIG is a variable of the environment: json.loads(os.environ['CONFIG']).",
+    "mixed torch.Tensor and DTensor": "Some parameters are sharded and some are not: call fully_shard on the whole"
+    " model too, after its blocks.",
+    "Missing key in checkpoint": "Load into the same structure that you saved, optimizer included.",
+    "No backend type associated with device type": "The backend is gloo: this runs on the CPU.",
+}
+"""What a failing run says → what may help."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the ranks of a run left."""
+
+    attempts: list[list[int]]
+    """For each attempt the exit codes by rank."""
+    weights: dict[str, Any]
+    """Of the one full checkpoint."""
+    watched: list[list[dict[str, Any]]]
+    """For each attempt, by rank: what `agent.Watch` counted; empty dicts where nothing was."""
+    files: list[str]
+    """All files of all ranks, and of the common folder."""
+
+
+def around(program: str, config: Mapping[str, Any], **more: str) -> dict[str, str]:
+    """The environment of a run: program, configuration, and the name of the file to write at the end."""
+    return {"PROGRAM": program, "CONFIG": json.dumps(dict(config)), "WEIGHTS": WEIGHTS, **more}
+
+
+def outcome(run: Run, what: str) -> Outcome:
+    """What the agent's ranks left.
+
+    Raises:
+        AssertionError: they did not end well, or left no checkpoint, or several; the message says which.
+    """
+    left = run.ranks[0].left if run.ranks else {}
+    if run.problem:
+        lines = [line.strip() for line in (run.ranks[0].output if run.ranks else "").splitlines() if line.strip()]
+        told = f"{run.problem} {lines[-1][:300] if lines else ''}"
+        note = next((note for text, note in TROUBLES.items() if text in f"{run.problem} {' '.join(lines)}"), "")
+        raise AssertionError(f"{what}: {told} {note}".strip())
+    attempts = json.loads(left.get("attempts.json", "[[]]"))
+    writers = [name for name in sorted(left) if name.endswith(f"/{WEIGHTS}")]
+    if not writers:
+        raise AssertionError(f"{what}: no rank wrote the file that WEIGHTS names.")
+    if len(writers) > 1:
+        raise AssertionError(f"{what}: every rank wrote WEIGHTS. One full checkpoint: only rank 0 saves it.")
+    weights = left[writers[0]]
+    if not isinstance(weights, dict) or not all(hasattr(value, "isfinite") for value in weights.values()):
+        raise AssertionError(
+            f"{what}: WEIGHTS does not hold a state dict of plain tensors, but {weights!r:.90}. A state dict of shards"
+            " must be gathered first: get_model_state_dict(…, options=StateDictOptions(full_state_dict=True, …))."
+        )
+    ranks = range(len(attempts[-1]))
+    watched = [
+        [_json(left.get(f"rank{rank}/watch-{attempt}.json")) for rank in ranks] for attempt in range(len(attempts))
+    ]
+    return Outcome(attempts, weights, watched, sorted(left))
+
+
+def _json(text: Any) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except (TypeError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,1 @@
+"""What the chapter on shared memory counts, measures and draws."""

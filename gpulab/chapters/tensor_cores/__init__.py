@@ -1,0 +1,1 @@
+"""What the chapter on tensor cores models, measures and draws."""

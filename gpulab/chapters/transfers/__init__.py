@@ -1,0 +1,1 @@
+"""What the chapter on transfers models, measures and draws."""

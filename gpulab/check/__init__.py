@@ -1,0 +1,9 @@
+"""Checks of answers: assertions that name the misconception, predictions, and the seed of random inputs."""
+
+from __future__ import annotations
+
+from gpulab.check.assertions import close, equal, raises, share, within
+from gpulab.check.menus import digest, menu
+from gpulab.check.outcomes import WrongAnswer
+
+__all__ = ["WrongAnswer", "close", "digest", "equal", "menu", "raises", "share", "within"]

@@ -1,0 +1,221 @@
+"""Assertions that say what came back, what was expected, and which misconception that is.
+
+A check passes silently or raises `WrongAnswer`, an AssertionError with the same in fields and in its message:
+`<what>: you returned X, expected Y. <what is wrong with it>`;
+whatever a student returns, no other exception leaves it. NumPy scalars count as their Python types, `True` is not 1,
+lists and tuples are interchangeable. `compare` decides equality, `values` the way values are shown.
+
+Its functions hide from tracebacks (`__tracebackhide__`): IPython shows the student's line, and the last one of ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NoReturn
+
+from gpulab.check.compare import EXACT, LOOSE, Rule, difference, token
+from gpulab.check.outcomes import Mismatch, WrongAnswer, record
+from gpulab.check.values import DictOf, TooLarge, plain, show
+
+Mistakes = Mapping[Any, str] | Iterable[tuple[Any, str]] | None
+"""Known wrong values and what to say about each: a dict, or pairs where values are unhashable or may coincide."""
+
+
+def equal(answer: Any, expected: Any, what: str, mistakes: Mistakes = None) -> None:
+    """Passes if the answer equals the expected value exactly.
+
+    Where an int is expected a float is refused; where a float is expected an int will do. Sets compare as sets,
+    arrays and tensors by shape and elements.
+
+    Args:
+        answer: what the student returned.
+        expected: the right value.
+        what: what was asked, put so that it can stand before a colon: `"96 threads in warps of 32"`.
+        mistakes: known wrong values; the first one equal to the answer, and not right after all, is named.
+
+    Raises:
+        WrongAnswer: it does not.
+    """
+    __tracebackhide__ = True
+    _compare(answer, expected, what, mistakes, EXACT, LOOSE)
+
+
+def close(
+    answer: Any, expected: Any, what: str, rtol: float = 1e-9, atol: float = 0.0, mistakes: Mistakes = None
+) -> None:
+    """Passes if |answer − expected| ≤ atol + rtol · |expected|, for numbers, lists and dicts of them, arrays, tensors.
+
+    NaN and infinity pass only where they are expected. The other arguments are those of `equal`; a known wrong value is
+    recognised within the same tolerance, 1e-6 at least.
+
+    Raises:
+        WrongAnswer: it is not close, or not of the expected kind or shape.
+    """
+    __tracebackhide__ = True
+    rule = Rule(rtol, atol, ints_apart=False)
+    _compare(answer, expected, what, mistakes, rule, Rule(max(rtol, 1e-6), atol, ints_apart=False))
+
+
+def within(answer: Any, expected: float, what: str, factor: float, mistakes: Mistakes = None) -> None:
+    """Passes if a measured value is at most `factor` times the expected one, and at least that part of it.
+
+    Args:
+        answer: what the student measured; a positive number.
+        expected: the grader's own figure, in the same unit; positive.
+        what: what was measured.
+        factor: ≥ 1.
+        mistakes: known wrong values, recognised within the same factor, 1.25 at most.
+
+    Raises:
+        WrongAnswer: it is not.
+    """
+    __tracebackhide__ = True
+    mine, theirs = _plain(answer, what), float(expected)
+    ratio = _ratio(mine, theirs)
+    if _near(ratio, factor):
+        return
+    misconception = ""
+    if ratio is None:
+        inside = difference(mine, theirs, LOOSE) or "Nothing runs at that rate."
+    else:
+        known = [(float(wrong), words) for wrong, words in _pairs(mistakes)]
+        named = [words for wrong, words in known if wrong != theirs and _near(_ratio(mine, wrong), min(factor, 1.25))]
+        misconception = named[0] if named else ""
+        inside = f"Yours is {show(ratio)} times that."
+    wanted = f"{show(theirs)} within a factor of {factor:g}"
+    _fail(Mismatch(what, show(mine), wanted, misconception, inside))
+
+
+def share(
+    answers: Any,
+    expected: Mapping[str, Any],
+    points: float,
+    what: str,
+    mistakes: Mapping[str, Mistakes] | None = None,
+) -> float:
+    """The part of `points` that a dict of answers earns, each item counting the same.
+
+    Prints one line for every item that is wrong or missing, and one that names items nobody asked for.
+
+    Args:
+        answers: the student's dict.
+        expected: the right one.
+        points: what all items together are worth.
+        what: the name of the exercise.
+        mistakes: for some items, known wrong values and what to say about each.
+
+    Returns:
+        A Python float in (0, points]; exactly `points` when every item is right.
+
+    Raises:
+        WrongAnswer: it is not a dict, or nothing in it is right.
+    """
+    __tracebackhide__ = True
+    mine = _plain(answers, what)
+    if not isinstance(mine, DictOf):
+        inside = difference(mine, plain(dict(expected)), EXACT) or ""
+        _fail(Mismatch(what, show(mine), f"a dict with {len(expected)} items", difference=inside))
+    given = {token(key): value for key, value in mine.pairs}
+    lines, found = [], []
+    for key, right in expected.items():
+        place = token(plain(key))
+        if place not in given:
+            lines.append(f"{key!r}: no answer.")
+            found.append(Mismatch(repr(key), expected=show(plain(right)), difference=f"{key!r}: no answer."))
+            continue
+        value = given.pop(place)
+        item_inside = difference(value, plain(right), EXACT)
+        if item_inside is not None:
+            known = _named((mistakes or {}).get(key), value, plain(right), LOOSE)
+            lines.append(f"{key!r}: you said {show(value)}. {known or item_inside or 'That is not it.'}")
+            found.append(Mismatch(repr(key), show(value), show(plain(right)), known, item_inside))
+    correct = len(expected) - len(lines)
+    extra = [key for key, _ in mine.pairs if token(key) in given]
+    if extra:
+        lines.append(f"Not asked for: {show(extra)[1:-1]}.")
+        found.append(Mismatch(what, show(extra), difference=lines[-1]))
+    if not correct:
+        raise WrongAnswer("\n  ".join([f"{what}: none of the {len(expected)} is right.", *lines]), *found)
+    if lines:
+        record(found)
+        print("\n  ".join([f"{what}: {correct} of {len(expected)} right.", *lines]))
+    return float(points) if correct == len(expected) else float(points) * correct / len(expected)
+
+
+def raises(
+    kind: type[BaseException] | tuple[type[BaseException], ...], function: Callable[..., Any], *args: Any
+) -> None:
+    """Passes if `function(*args)` raises an exception of this kind.
+
+    Raises:
+        WrongAnswer: it returns, or raises another exception.
+    """
+    __tracebackhide__ = True
+    wanted = " or ".join(one.__name__ for one in (kind if isinstance(kind, tuple) else (kind,)))
+    called = f"called with {', '.join(show(_plain(argument, 'raises')) for argument in args) or 'no arguments'}"
+    try:
+        answer = function(*args)
+    except kind:
+        return
+    except (Exception, SystemExit) as error:
+        raised = type(error).__name__
+        mismatch = Mismatch(called, raised, wanted, difference=f"It raised {raised}, expected {wanted}.")
+        raise WrongAnswer(f"{called}: it raised {raised}, expected {wanted}.", mismatch) from None
+    shown = show(_plain(answer, called))
+    _fail(Mismatch(called, shown, wanted, difference="It should have raised an exception."))
+
+
+def _compare(answer: Any, expected: Any, what: str, mistakes: Mistakes, rule: Rule, loose: Rule) -> None:
+    __tracebackhide__ = True
+    mine, theirs = _plain(answer, what), plain(expected)
+    inside = difference(mine, theirs, rule)
+    if inside is None:
+        return
+    shown, wanted = show(mine), show(theirs)
+    if shown == wanted:  # equal to six digits: show them all
+        shown, wanted = show(mine, exact=True), show(theirs, exact=True)
+    _fail(Mismatch(what, shown, wanted, _named(mistakes, mine, theirs, loose), inside))
+
+
+def _plain(answer: Any, what: str) -> Any:
+    __tracebackhide__ = True
+    try:
+        return plain(answer)
+    except TooLarge as error:
+        inside = f"You returned a value that cannot be compared: {error}."
+        message = f"{what}: you returned a value that cannot be compared: {error}."
+        raise WrongAnswer(message, Mismatch(what, difference=inside)) from None
+
+
+def _pairs(mistakes: Mistakes) -> list[tuple[Any, str]]:
+    return list(mistakes.items() if isinstance(mistakes, Mapping) else mistakes or ())
+
+
+def _named(mistakes: Mistakes, answer: Any, expected: Any, rule: Rule) -> str:
+    """What to say about the first known wrong value that the answer is, unless it is right in this case; else ""."""
+    for wrong, note in _pairs(mistakes):
+        value = plain(wrong)
+        if difference(answer, value, rule) is None and difference(value, expected, rule) is not None:
+            return note.strip()
+    return ""
+
+
+def _ratio(mine: Any, theirs: float) -> float | None:
+    """How many times the other figure a measured one is; None when it is not a positive finite number."""
+    if type(mine) not in (int, float) or not 0 < mine < float("inf"):
+        return None
+    try:
+        return float(mine) / theirs
+    except OverflowError:
+        return None
+
+
+def _near(ratio: float | None, factor: float) -> bool:
+    return ratio is not None and 1 / factor <= ratio <= factor
+
+
+def _fail(wrong: Mismatch) -> NoReturn:
+    __tracebackhide__ = True
+    words = wrong.misconception or wrong.difference
+    message = f"{wrong.what}: you returned {wrong.got}, expected {wrong.expected}."
+    raise WrongAnswer(f"{message} {words}" if words else message, wrong)

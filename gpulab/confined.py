@@ -1,0 +1,43 @@
+"""Calls that parse, compile or execute what somebody else made: called here, or in a confined process of the judge's.
+
+Compilers and file formats read files that they are told to read, and crash on what they do not expect. In a notebook
+that is its owner's own business. In the judge, which holds the hidden tests, such a call goes to a process as confined
+as the student's own; `grader.judging.confined` starts it, and only plain values come back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+Value = TypeVar("Value")
+Runner = Callable[[Callable[..., Any], tuple[Any, ...], str, float], Any]
+"""Takes the function, its arguments, what it does and its seconds; see `call`."""
+SECONDS = 20.0
+
+_runner: Runner | None = None
+
+
+def use(runner: Runner | None) -> None:
+    """Has `call` hand its functions to `runner`; None goes back."""
+    global _runner
+    _runner = runner
+
+
+def call(function: Callable[..., Value], *arguments: Any, what: str, seconds: float = SECONDS) -> Value:
+    """What the function returns for these arguments; in the judge, from a confined process that is started for it.
+
+    Args:
+        function: at the top level of its module, which may import what a student's process can: not the grader.
+        arguments: plain values: numbers, text, bytes, containers, arrays, tensors.
+        what: what it does, as the beginning of a sentence for the student: "Compiling SAXPY_CU".
+        seconds: that it may take there.
+
+    Raises:
+        Exception: what the function raises, if that is a built-in exception or one of gpulab's; in the judge with its
+            text alone. There also the judge's own, when the process ends, takes too long, or sends something else.
+    """
+    if _runner is None:
+        return function(*arguments)
+    value: Value = _runner(function, arguments, what, seconds)
+    return value

@@ -1,0 +1,1 @@
+"""Where code runs and how long it takes: devices, timing, this machine's ceilings, speedups against a reference."""

@@ -1,0 +1,87 @@
+"""What a program left in its folder, as plain values: what was saved with torch unpacked, everything else as text.
+
+Whoever wrote the files is not trusted: nothing in them is run, links and pipes are passed over, sizes are bounded.
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+MOST_FILES = 100
+MOST_BYTES = 64_000_000
+"""Of all files together; the rest is not read."""
+MOST_PARTS = 100_000
+"""Of what one file holds: a list that holds another twice, which holds another twice, is soon more than a machine."""
+MOST_CHARACTERS = 1_000_000
+"""Of one text."""
+ARCHIVE = b"PK\x03\x04"
+"""How a file that `torch.save` wrote begins."""
+
+
+def read(folder: Path) -> dict[str, Any]:
+    """File name, relative to the folder → what is in it.
+
+    For a file of `torch.save`: the value, with tensors on the CPU, if `torch.load` takes it with `weights_only`;
+    objects inside that are neither tensors nor plain become the name of their type. For one that cannot be loaded: a
+    text that says why. For every other file: its text.
+    """
+    found: dict[str, Any] = {}
+    budget = MOST_BYTES
+    files = (Path(where) / name for where, _, names in os.walk(folder) for name in sorted(names))
+    for path in itertools.islice(files, MOST_FILES):
+        data = _bytes(path, budget)
+        if data is not None:
+            budget -= len(data)
+            found[str(path.relative_to(folder))] = _value(data)
+    return found
+
+
+def _bytes(path: Path, most: int) -> bytes | None:
+    """What is in an ordinary file of at most so many bytes; None for anything else."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return None
+    with os.fdopen(descriptor, "rb") as file:
+        about = os.fstat(descriptor)
+        if not stat.S_ISREG(about.st_mode) or about.st_size > most:
+            return None
+        return file.read(most)
+
+
+def _value(data: bytes) -> Any:
+    if not data.startswith(ARCHIVE):
+        return data.decode("utf-8", "replace")[:MOST_CHARACTERS]
+    import torch
+
+    try:
+        return _plain(torch.load(io.BytesIO(data), map_location="cpu", weights_only=True), torch, itertools.count())
+    except Exception as error:  # whatever a broken or dishonest file makes of it
+        return f"torch.load(…, weights_only=True) refuses it: {str(error)[:300]}"
+
+
+def _plain(value: Any, torch: Any, parts: Iterator[int]) -> Any:
+    if next(parts) > MOST_PARTS:
+        raise ValueError("it has too many parts")
+    if isinstance(value, torch.Tensor):
+        # A DTensor is a shard: outside the process group that it belongs to, touching it ends the process.
+        known = type(value) in (torch.Tensor, torch.nn.Parameter)
+        ordinary = known and value.layout == torch.strided and not value.is_quantized
+        return value.detach().to(device="cpu", copy=True).contiguous() if ordinary else f"<{type(value).__name__}>"
+    if isinstance(value, Mapping):
+        return {_key(key): _plain(inner, torch, parts) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(inner, torch, parts) for inner in value]
+    if value is None or type(value) in (bool, int, float, str):
+        return value
+    return f"<{type(value).__name__}>"
+
+
+def _key(key: Any) -> Any:
+    return key if type(key) in (bool, int, float, str) else str(key)

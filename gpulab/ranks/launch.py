@@ -1,0 +1,291 @@
+"""Runs a script, or a function, as several ranks: one process each, with a time limit, and none left afterwards.
+
+`script` does what `torchrun` does on one machine, sooner and with better news: the environment that `env://` reads, a
+free port, output and exit code of every rank, and of a rank that hangs the line that it hangs in. `ranks` sends a
+function of the notebook to processes of its own and brings the results back. The processes themselves are the business
+of `ranks.processes`; where a judge runs scripts instead is the judge's (`use`).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import resource
+import tempfile
+import textwrap
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gpulab.check.services import require
+from gpulab.ranks import files, messages, processes
+from gpulab.ranks.messages import Sent
+
+SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class Rank:
+    """How one process ended."""
+
+    rank: int
+    exit_code: int | None
+    """None: it had to be stopped. Negative: the signal that ended it."""
+    output: str
+    """What it printed, stderr included; the end of it if it was very much."""
+    waits_in: str = ""
+    """For a rank that hung: the line of the script, or of the function, that it hung in."""
+    left: Mapping[str, Any] = field(default_factory=dict)
+    """What it left in its folder, where it had one of its own: see `gpulab.ranks.files`."""
+
+    @property
+    def last_line(self) -> str:
+        """Of its output; of a traceback, the exception."""
+        lines = [line.strip() for line in self.output.splitlines() if line.strip()]
+        return lines[-1] if lines else "(it printed nothing)"
+
+
+@dataclass(frozen=True)
+class Run:
+    """How all ranks ended."""
+
+    ranks: tuple[Rank, ...]
+    seconds: float
+    problem: str = ""
+    """One sentence on what went wrong; empty when every rank ended with 0."""
+    crossed_bytes: int | None = None
+    """What went over this machine's own network meanwhile, headers included; None where nobody counts."""
+
+    def check(self) -> Run:
+        """This run, if nothing went wrong.
+
+        Raises:
+            LaunchError: with the problem, and the end of what each rank printed.
+        """
+        if not self.problem:
+            return self
+        told = [f"rank {one.rank}: {textwrap.shorten(one.last_line, 300)}" for one in self.ranks]
+        raise LaunchError("\n".join([self.problem, *told]))
+
+
+class LaunchError(RuntimeError):
+    """Ranks that did not all end well."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What `script` was asked for."""
+
+    source: str
+    world_size: int
+    arguments: tuple[str, ...]
+    environment: Mapping[str, str]
+    own: tuple[Mapping[str, str], ...]
+    apart: bool
+    seconds: float
+
+
+def script(
+    source: str,
+    world_size: int = 2,
+    *,
+    arguments: Sequence[str] = (),
+    environment: Mapping[str, str] | None = None,
+    own: Sequence[Mapping[str, str]] = (),
+    folder: Path | None = None,
+    apart: bool = False,
+    seconds: float = SECONDS,
+) -> Run:
+    """Runs a program as `world_size` ranks on this machine.
+
+    With as many GPUs as ranks each sees all of them (and takes number LOCAL_RANK); with fewer they see none.
+
+    Args:
+        source: text of the program.
+        world_size: how many processes.
+        arguments: of its command line.
+        environment: added to what `torchrun` sets: RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_ADDR,
+            MASTER_PORT.
+        own: what single ranks, from rank 0 on, find in their environment beside that, or instead of it.
+        folder: where it runs; one of its own, gone afterwards, when left out.
+        apart: start every rank in a folder of its own, as if each had a machine to itself; what it leaves there comes
+            back in `Rank.left`.
+        seconds: wall time for all of them.
+
+    Raises:
+        TypeError: `source` is no text.
+        ValueError: `world_size` is not positive, or ranks that are apart were given one folder.
+    """
+    require("scripts")
+    if not isinstance(source, str):
+        raise TypeError(f"the script is a {type(source).__name__}: a str is expected")
+    if world_size < 1:
+        raise ValueError(f"world_size = {world_size}: at least one rank is needed")
+    if folder is not None and (apart or _elsewhere is not None):
+        raise ValueError("these ranks have folders of their own: leave `folder` out")
+    around = dict(environment or {}), tuple(map(dict, own))
+    job = Job(source, world_size, tuple(arguments), *around, apart, min(seconds, _most_seconds))
+    return _elsewhere(job) if _elsewhere is not None else run(job, folder)
+
+
+def run(job: Job, folder: Path | None = None) -> Run:
+    """Runs a job with processes of this one: `script`, without the detour over a judge."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a "\d" in the script: its own interpreter tells
+            compile(job.source, "<script>", "exec")
+    except SyntaxError as error:
+        return Run((), 0.0, f"The script is no Python: line {error.lineno}: {error.msg}.")
+    except (ValueError, RecursionError, MemoryError) as error:
+        return Run((), 0.0, f"The script is no Python: {error}.")
+    with tempfile.TemporaryDirectory(prefix="gpulab-ranks-", ignore_cleanup_errors=True) as name:
+        program = Path(name) / "script.py"
+        program.write_text(job.source, encoding="utf-8")
+        folders = [folder or Path(name)] * job.world_size
+        if job.apart:
+            folders = [Path(name) / f"rank{rank}" for rank in range(job.world_size)]
+            for one in folders:
+                one.mkdir()
+        own = [*job.own, *[{}] * job.world_size][: job.world_size]
+        surroundings = [{**job.environment, **one} for one in own]
+        before = _loopback_bytes()
+        ended = processes.launch(program, job.arguments, surroundings, folders, job.seconds)
+        if "address already in use" in "".join(ended.outputs).lower():
+            # Between our look for a free port and rank 0's taking it, somebody else did.
+            ended = processes.launch(program, job.arguments, surroundings, folders, job.seconds)
+        found = tuple(
+            Rank(rank, code, output, waits_in, files.read(folders[rank]) if job.apart else {})
+            for rank, (code, output, waits_in) in enumerate(
+                zip(ended.exit_codes, ended.outputs, ended.waits_in, strict=True)
+            )
+        )
+        waiting = [f"rank {one.rank} in {one.waits_in}" for one in found if one.waits_in]
+        told = f"{ended.problem} Waiting: {'; '.join(waiting)}." if ended.problem and waiting else ended.problem
+        return Run(found, ended.seconds, told, _since(before))
+
+
+def ranks(function: Callable[..., Any], inputs: Sequence[Sequence[Any]], *, seconds: float = SECONDS) -> list[Any]:
+    """What `function(rank, world_size, *inputs[rank])` returns on every rank, each a process in one gloo group.
+
+    Inside, `torch.distributed` is ready: `dist.send`, `dist.recv`, `dist.all_reduce` work at once.
+
+    Args:
+        function: may be one typed in a notebook; it is sent with what it needs.
+        inputs: further arguments for each rank; their number is the world size.
+        seconds: wall time for all of them.
+
+    Raises:
+        LaunchError: a rank raised, ended, or did not end in time; with the line that it waited in.
+    """
+    import cloudpickle
+
+    with tempfile.TemporaryDirectory(prefix="gpulab-ranks-") as name:
+        folder = Path(name)
+        for rank, given in enumerate(inputs):
+            (folder / f"{rank}.in").write_bytes(cloudpickle.dumps((function, tuple(given))))
+        script(_RANK, len(inputs), folder=folder, seconds=seconds).check()
+        for heard in _heard:
+            heard.extend(json.loads((folder / f"{rank}.sent").read_text()) for rank in range(len(inputs)))
+        return [cloudpickle.loads((folder / f"{rank}.out").read_bytes()) for rank in range(len(inputs))]
+
+
+_RANK = """
+import json, os, pathlib, cloudpickle, torch, torch.distributed as dist
+from gpulab.ranks import messages
+torch.set_num_threads(1)
+rank, world_size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+store = f"file://{pathlib.Path('store').absolute()}"
+dist.init_process_group("gloo", init_method=store, rank=rank, world_size=world_size)
+function, given = cloudpickle.loads(pathlib.Path(f"{rank}.in").read_bytes())
+sent = messages.count()
+result = function(rank, world_size, *given)
+pathlib.Path(f"{rank}.sent").write_text(json.dumps(sent))
+pathlib.Path(f"{rank}.out").write_bytes(cloudpickle.dumps(result))
+dist.barrier()
+dist.destroy_process_group()
+"""
+"""What each rank of `ranks` runs. `ranks.processes` knows the line in which it calls the function."""
+
+
+# ------------------------------------------------------------------------------------------------------ who listens
+
+_heard: list[list[Sent]] = []
+_listener: Callable[[], AbstractContextManager[list[Any]]] | None = None
+
+
+@contextmanager
+def listening() -> Iterator[list[Sent]]:
+    """What the ranks that `ranks` starts in the block send: one dict for each, in order, complete at the block's end.
+
+    See `gpulab.ranks.messages` for its keys. If there were none, but other processes that the block started: one dict
+    with `unseen_seconds`, the CPU time that those took, and `unseen_bytes`, what went over this machine's own network
+    meanwhile (None where nobody counts).
+    """
+    require("listening")
+    if _listener is not None:
+        found: list[Sent] = []
+        with _listener() as everything:
+            yield found
+        found.extend(one for one in everything if "messages" in one)
+        return
+    found = []
+    _heard.append(found)
+    before, bytes_before = _seconds_of_children(), _loopback_bytes()
+    try:
+        yield found
+    finally:
+        _heard[:] = [one for one in _heard if one is not found]
+        unseen = _seconds_of_children() - before
+        if not found and unseen > LEAST_UNSEEN_SECONDS:
+            found.append({**messages.nothing(), "unseen_seconds": unseen, "unseen_bytes": _since(bytes_before)})
+
+
+LEAST_UNSEEN_SECONDS = 0.001
+"""Of CPU time: no two processes have found each other in less."""
+
+
+def _seconds_of_children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _loopback_bytes() -> int | None:
+    """What has gone over the loopback network that this process sees, headers included; Linux counts it."""
+    with suppress(OSError, ValueError, IndexError):
+        for line in Path("/proc/net/dev").read_text().splitlines():
+            name, _, numbers = line.partition(":")
+            if name.strip() == "lo":
+                return int(numbers.split()[0])
+    return None
+
+
+def _since(before: int | None) -> int | None:
+    after = _loopback_bytes()
+    return None if before is None or after is None else after - before
+
+
+# ---------------------------------------------------------------------------------------------------- connections
+
+_elsewhere: Callable[[Job], Run] | None = None
+_most_seconds = math.inf
+
+
+def use(elsewhere: Callable[[Job], Run] | None) -> None:
+    """Has `script` hand its jobs to `elsewhere` instead of running them here; None goes back."""
+    global _elsewhere
+    _elsewhere = elsewhere
+
+
+def use_listener(listener: Callable[[], AbstractContextManager[list[Any]]] | None) -> None:
+    """Has `listening` ask `listener` instead of listening to the ranks of this process; None goes back."""
+    global _listener
+    _listener = listener
+
+
+def limit(seconds: float) -> None:
+    """Gives no launch of this process more time than that, whatever it asks for."""
+    global _most_seconds
+    _most_seconds = seconds

@@ -1,0 +1,60 @@
+"""What a rank says to others: how many messages it sends through its process group, how large, and which collectives.
+
+It counts inside the rank, for the rank's own good or for a test that runs it alone: code in there could count
+differently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+COLLECTIVES = (
+    "allreduce", "allreduce_coalesced", "allgather", "allgather_coalesced", "_allgather_base", "alltoall",
+    "alltoall_base", "broadcast", "gather", "reduce", "reduce_scatter", "_reduce_scatter_base", "scatter",
+    # What all_gather_into_tensor and reduce_scatter_tensor call in newer versions of torch:
+    "all_gather_single", "all_gather_single_coalesced", "allgather_into_tensor_coalesced",
+    "reduce_scatter_single", "reduce_scatter_single_coalesced", "reduce_scatter_tensor_coalesced",
+)  # fmt: skip
+
+Sent = dict[str, Any]
+"""`messages`, `bytes`, `largest` (bytes of the largest message), `to` (ranks), `collectives` (names): plain values."""
+
+
+def nothing() -> Sent:
+    """Of a rank that has said nothing yet."""
+    return {"messages": 0, "bytes": 0, "largest": 0, "to": [], "collectives": []}
+
+
+def count() -> Sent:
+    """What this process sends from now on; the dict grows as it does."""
+    from torch.distributed import ProcessGroup
+
+    sent = nothing()
+    ProcessGroup.send = _counted(ProcessGroup.send, sent)  # type: ignore[method-assign]
+    for name in COLLECTIVES:
+        if hasattr(ProcessGroup, name):
+            setattr(ProcessGroup, name, _named(getattr(ProcessGroup, name), name, sent))
+    return sent
+
+
+def _counted(send: Callable[..., Any], sent: Sent) -> Callable[..., Any]:
+    def counted(group: Any, tensors: Any, to: int, *rest: Any) -> Any:
+        size = sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+        sent["messages"] += 1
+        sent["bytes"] += size
+        sent["largest"] = max(sent["largest"], size)
+        if to not in sent["to"]:
+            sent["to"].append(to)
+        return send(group, tensors, to, *rest)
+
+    return counted
+
+
+def _named(collective: Callable[..., Any], name: str, sent: Sent) -> Callable[..., Any]:
+    def named(*arguments: Any, **options: Any) -> Any:
+        if name not in sent["collectives"]:
+            sent["collectives"].append(name)
+        return collective(*arguments, **options)
+
+    return named

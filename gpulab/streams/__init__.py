@@ -1,0 +1,103 @@
+"""Streams and events by torch.cuda's names: its own on a GPU, simulated ones elsewhere; and work to put into them.
+
+What is written with these runs on both. The simulation itself is `streams.simulated`; drawing is a chapter's business.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import torch
+
+from gpulab.measuring.devices import has_gpu
+from gpulab.streams import simulated
+from gpulab.streams.race_detector import Race
+from gpulab.streams.simulated import SIMULATION
+
+__all__ = ["PASSES", "Event", "Race", "Stream", "current_stream", "stream", "synchronize", "watched", "work"]
+
+PASSES = 10
+"""How often a round of `work` reads or writes an element of 4 bytes: r+w, 2r+w, r+w, 2r+w."""
+
+if TYPE_CHECKING:
+    Stream: Any
+    Event: Any
+    stream: Any
+    current_stream: Any
+    synchronize: Any
+
+_OF_TORCH = frozenset({"Stream", "Event", "stream", "current_stream", "synchronize"})
+
+
+def __getattr__(name: str) -> Any:
+    """torch.cuda's own object where there is a GPU, else the simulated one.
+
+    Decided on first use, not at import: the question initializes CUDA, and a process that forks others must not ask it.
+    """
+    if name not in _OF_TORCH:
+        raise AttributeError(f"module 'gpulab.streams' has no attribute {name!r}")
+    globals()[name] = found = getattr(torch.cuda if has_gpu() else simulated, name)
+    return found
+
+
+class Watcher(Protocol):
+    """Wants to know when work begins and ends."""
+
+    def kernel(self, label: str, batch: torch.Tensor, moved: float, run: Callable[[], Any]) -> Any:
+        """Runs it, and returns what it returns; `moved` is in bytes of the device's memory."""
+
+
+_watcher: Watcher | None = None
+
+
+@contextlib.contextmanager
+def watched(watcher: Watcher) -> Iterator[None]:
+    """Has `work` tell the watcher, inside the block."""
+    global _watcher
+    before, _watcher = _watcher, watcher
+    try:
+        yield
+    finally:
+        _watcher = before
+
+
+def work(batch: Any, rounds: int) -> Any:
+    """Stirs every element of a batch `rounds` times: a stand-in for a training step, to the last bit the same anywhere.
+
+    Args:
+        batch: tensor or array of any shape, on any device; taken as float32, left as it is.
+        rounds: ≥ 0; the time it takes is in proportion.
+
+    Returns:
+        float32 in [0, 1), of the same shape and kind, on the same device. A function of each element's bits alone.
+
+    Raises:
+        TypeError: the batch is neither tensor nor array, or the rounds are no int.
+        ValueError: the rounds are negative.
+    """
+    if not isinstance(batch, (np.ndarray, torch.Tensor)):
+        raise TypeError(f"work: the batch is a {type(batch).__name__}. It must be a tensor or an array.")
+    if isinstance(rounds, bool) or not isinstance(rounds, (int, np.integer)):
+        raise TypeError(f"work: rounds = {rounds!r:.60}. It must be an int.")
+    if rounds < 0:
+        raise ValueError(f"work: rounds = {rounds}. It must not be negative.")
+    if isinstance(batch, np.ndarray):
+        return work(torch.from_numpy(batch), rounds).numpy()
+    watcher = SIMULATION if SIMULATION.active else _watcher
+    if watcher is None:
+        return _stirred(batch, rounds)
+    return watcher.kernel("work", batch, PASSES * 4.0 * batch.numel() * rounds, lambda: _stirred(batch, rounds))
+
+
+def _stirred(batch: torch.Tensor, rounds: int) -> torch.Tensor:
+    # Whole numbers wrap round alike on every processor; floating point would differ in its last digits.
+    given = batch.detach().to(torch.float32).contiguous().view(torch.int32)
+    bits = given.clone()
+    for _ in range(rounds):
+        # The batch is read in every round: who writes to it in the middle changes the result.
+        bits.mul_(1664525).add_(given)
+        bits ^= bits >> 15
+    return (bits & 0xFFFFFF).to(torch.float32).div_(1 << 24)

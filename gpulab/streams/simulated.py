@@ -1,0 +1,300 @@
+"""Streams without a GPU: runs everything at once, keeps account of who waits for whom, and stops at a race.
+
+The values are those of the program's order; where a GPU might give others, `race_detector` finds a race. A copy to the
+host leaves rubbish there until somebody has waited for it. Times are computed from the rates of datasheets: nothing
+here measures.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from gpulab.streams.race_detector import Clock, Ledger, Race, join, overlap, same_storage
+
+LINK_GBS = 63.0
+"""PCIe 5.0 × 16, each way, by its specification."""
+MEMORY_GBS = 4800.0
+"""An H200's memory, by its datasheet: what kernels run at."""
+ENGINES = {"in": "copy engine, in", "work": "compute", "kernel": "compute", "out": "copy engine, out"}
+
+
+@dataclass(frozen=True)
+class Operation:
+    """Something that an engine did, in simulated milliseconds."""
+
+    kind: str
+    """`in`, `out`, `work` or `kernel`."""
+    start_ms: float
+    stop_ms: float
+
+
+@dataclass(frozen=True, eq=False)
+class _Late:
+    """A copy to the host that the host has not waited for."""
+
+    target: torch.Tensor
+    value: torch.Tensor
+    stream: int
+    tick: int
+
+
+class Event:
+    """A mark in a stream, as `torch.cuda.Event`."""
+
+    def __init__(self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> None:
+        self.clock: Clock = {}
+        self.at_ms = 0.0
+
+    def record(self, stream: Stream | None = None) -> None:
+        """Marks everything that the stream has been given so far."""
+        stream = stream or current_stream()
+        self.clock, self.at_ms = dict(stream.clock), stream.ready_ms
+
+    def wait(self, stream: Stream | None = None) -> None:
+        """Has the stream wait for the mark; no mark, no wait."""
+        (stream or current_stream()).wait_event(self)
+
+    def synchronize(self) -> None:
+        """Has the host wait for the mark."""
+        SIMULATION.host_waits(self.clock, self.at_ms)
+
+    def query(self) -> bool:
+        """Whether it is over. In the simulation only a wait tells."""
+        return all(SIMULATION.host.get(stream, 0) >= tick for stream, tick in self.clock.items())
+
+    def elapsed_time(self, end_event: Event) -> float:
+        """Simulated milliseconds from this mark to another."""
+        return end_event.at_ms - self.at_ms
+
+
+class Stream:
+    """A queue whose operations run in order, as `torch.cuda.Stream`."""
+
+    _made = 0
+
+    def __init__(self, device: Any = None, priority: int = 0) -> None:
+        Stream._made += 1
+        self.number = Stream._made
+        self.clock: Clock = {}
+        self.ready_ms = 0.0
+
+    def wait_event(self, event: Event) -> None:
+        """What comes next in this stream waits for the event's mark."""
+        join(self.clock, event.clock)
+        self.ready_ms = max(self.ready_ms, event.at_ms)
+
+    def wait_stream(self, stream: Stream) -> None:
+        """What comes next in this stream waits for everything that the other has been given so far."""
+        join(self.clock, stream.clock)
+        self.ready_ms = max(self.ready_ms, stream.ready_ms)
+
+    def record_event(self, event: Event | None = None) -> Event:
+        """A mark after everything that this stream has been given so far."""
+        event = event or Event()
+        event.record(self)
+        return event
+
+    def synchronize(self) -> None:
+        """Has the host wait for this stream."""
+        SIMULATION.host_waits(self.clock, self.ready_ms)
+
+    def query(self) -> bool:
+        """Whether the host has waited for all of it."""
+        return self.record_event().query()
+
+    def __enter__(self) -> Stream:
+        self._entered = stream(self)
+        self._entered.__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._entered.__exit__(*error)
+
+
+class Simulation(TorchFunctionMode):
+    """Sees what torch is asked to do while a stream is current."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.default = Stream()
+        self.current: list[Stream] = []
+        self.host: Clock = {}
+        self.host_ms = 0.0
+        self.log: list[Operation] | None = None
+        self._free = dict.fromkeys(ENGINES.values(), 0.0)
+        self._ledger = Ledger()
+        self._late: list[_Late] = []
+        self._last: Clock = {}
+        self._last_ms = 0.0
+
+    @property
+    def active(self) -> bool:
+        """Whether a stream is current."""
+        return bool(self.current)
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name, given = getattr(func, "__name__", ""), kwargs or {}
+        if name == "copy_":
+            blocks = not (given.get("non_blocking") or (len(args) > 2 and args[2]))
+            source = args[1] if len(args) > 1 else given.get("src")
+            return self._copy(args[0], source, blocks) if isinstance(source, torch.Tensor) else func(*args, **given)
+        if name == "__setitem__" and isinstance(args[2], torch.Tensor):
+            self._copy(args[0][args[1]], args[2], blocks=True)
+            return None
+        if name in ("to", "cpu", "cuda"):
+            return self._moved(func, args, given)
+        if name == "record_stream":
+            return None
+        return self._other(func, name, args, given)
+
+    def kernel(self, label: str, batch: torch.Tensor, moved: float, run: Callable[[], Any]) -> Any:
+        """See `gpulab.streams.Watcher`."""
+        with torch._C.DisableTorchFunction():
+            self._settle([batch])
+            result = run()
+            self._operation(label, moved / MEMORY_GBS / 1e6, [batch], [result])
+        self._ledger.memory(result).on_device = True
+        return result
+
+    def host_waits(self, clock: Clock, at_ms: float) -> None:
+        """The host knows from here on that so much is over."""
+        join(self.host, clock)
+        self.host_ms = max(self.host_ms, at_ms)
+        over = [late for late in self._late if self.host.get(late.stream, 0) >= late.tick]
+        self._late = [late for late in self._late if late not in over]
+        with torch._C.DisableTorchFunction():
+            for late in over:
+                late.target.copy_(late.value)
+
+    def host_waits_for_all(self) -> None:
+        """`torch.cuda.synchronize()`."""
+        self.host_waits(self._last, self._last_ms)
+        self._ledger.all_over()
+
+    # ------------------------------------------------------------------------------------- what torch is asked to do
+
+    def _copy(self, target: torch.Tensor, source: torch.Tensor, blocks: bool) -> torch.Tensor:
+        out = self._ledger.memory(source).on_device and not self._ledger.memory(target).on_device
+        self._settle([source, target])
+        self._operation("out" if out else "in", source.nbytes / LINK_GBS / 1e6, [source], [target])
+        self._ledger.memory(target).on_device = not out
+        value = source.detach().to(target.dtype).expand(target.shape)
+        if blocks or not out:
+            target.copy_(value)
+        else:
+            self._late.append(_Late(target, value.clone(), self._now().number, self._now().clock[self._now().number]))
+            target.fill_(_rubbish(target.dtype))
+        if blocks:
+            self._now().synchronize()
+        return target
+
+    def _moved(self, func: Any, args: Any, given: dict[str, Any]) -> Any:
+        """`.to`, `.cpu`, `.cuda`: a copy between the memories where a device is named, else a kernel."""
+        names = [str(value) for value in (*args[1:], *given.values()) if isinstance(value, (str, torch.device))]
+        if func.__name__ == "to" and not names:
+            return self._other(func, "to", args, given)
+        source = args[0]
+        kinds = [value for value in (*args[1:], *given.values()) if isinstance(value, torch.dtype)]
+        target = torch.empty(source.shape, dtype=kinds[0] if kinds else source.dtype)
+        self._ledger.memory(target).on_device = False
+        return self._copy(target, source, blocks=not (given.get("non_blocking") or True in args[1:]))
+
+    def _other(self, func: Any, name: str, args: Any, given: dict[str, Any]) -> Any:
+        """Anything else: a kernel if it works on the device's memory, the host's own business if not."""
+        read = list(_tensors((args, list(given.values()))))
+        if name.startswith("__get") or not any(self._ledger.memory(one).on_device for one in read):
+            return func(*args, **given)
+        self._settle(read)
+        result = func(*args, **given)
+        written = [one for one in _tensors(result) if not any(same_storage(one, other) for other in read)]
+        if name.endswith("_") and not name.endswith("__"):
+            written = [args[0]]
+        elif name == "__setitem__":
+            written = [args[0][args[1]]]
+        elif "out" in given:
+            written = [given["out"]]
+        if written:
+            moved = sum(one.nbytes for one in (*read, *written))
+            self._operation("kernel", moved / MEMORY_GBS / 1e6, read, written)
+            for one in written:
+                self._ledger.memory(one).on_device = True
+        elif name in ("item", "tolist", "numpy", "__float__", "__int__", "__bool__", "__index__"):
+            self._now().synchronize()
+        return result
+
+    # ------------------------------------------------------------------------------------------------ book-keeping
+
+    def _now(self) -> Stream:
+        return self.current[-1] if self.current else self.default
+
+    def _operation(self, kind: str, lasts_ms: float, read: list[torch.Tensor], written: list[torch.Tensor]) -> None:
+        now, engine = self._now(), ENGINES[kind]
+        join(now.clock, self.host)
+        before = dict(now.clock)
+        now.clock[now.number] = before.get(now.number, 0) + 1
+        try:
+            self._ledger.enter(kind, now.number, now.clock[now.number], before, read, written)
+        except Race:
+            self._ledger.forget()
+            self._late = []
+            raise
+        start = max(now.ready_ms, self.host_ms, self._free[engine])
+        now.ready_ms = self._free[engine] = start + lasts_ms
+        join(self._last, now.clock)
+        self._last_ms = max(self._last_ms, now.ready_ms)
+        if self.log is not None:
+            self.log.append(Operation(kind, start, now.ready_ms))
+
+    def _settle(self, tensors: list[torch.Tensor]) -> None:
+        """Lets late copies arrive where an operation looks next; whether it may is the ledger's question."""
+        mine = [late for late in self._late if any(overlap(late.target, one) for one in tensors)]
+        self._late = [late for late in self._late if late not in mine]
+        for late in mine:
+            late.target.copy_(late.value)
+
+
+SIMULATION = Simulation()
+
+
+@contextlib.contextmanager
+def stream(chosen: Stream | None) -> Iterator[None]:
+    """Makes a stream current, as `torch.cuda.stream`: what torch is asked to do in the block goes into it."""
+    if chosen is None:
+        yield
+        return
+    SIMULATION.current.append(chosen)
+    try:
+        with SIMULATION if len(SIMULATION.current) == 1 else contextlib.nullcontext():
+            yield
+    finally:
+        SIMULATION.current.pop()
+
+
+def current_stream(device: Any = None) -> Stream:
+    """The stream that torch's operations go into now."""
+    return SIMULATION.current[-1] if SIMULATION.current else SIMULATION.default
+
+
+def synchronize(device: Any = None) -> None:
+    """Has the host wait for every stream."""
+    SIMULATION.host_waits_for_all()
+
+
+def _tensors(value: Any) -> Iterable[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for one in value:
+            yield from _tensors(one)
+
+
+def _rubbish(dtype: torch.dtype) -> float | int | bool:
+    if dtype.is_floating_point or dtype.is_complex:
+        return float("nan")
+    return True if dtype == torch.bool else torch.iinfo(dtype).min

@@ -1,0 +1,215 @@
+"""What to say when a launch cannot go on: bad accesses, barriers that never complete, kernels that never end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gpulab.trace.errors import (
+    BarrierError,
+    EndlessKernelError,
+    Index,
+    OutOfBoundsError,
+    TraceError,
+    UnsupportedError,
+)
+from gpulab.trace.log import ATOMIC, LOAD, View
+from gpulab.trace.ptx.instructions.ends import MASK_SITE, RECURSION_SITE, TRAP_SITE
+from gpulab.trace.ptx.instructions.translate import Site
+from gpulab.trace.ptx.runtime import layout
+from gpulab.trace.ptx.text.syntax import Instruction
+from gpulab.trace.python.places import Place
+
+if TYPE_CHECKING:
+    from gpulab.trace.ptx.launch import Launch
+
+
+def index_of(number: int, shape: Index) -> Index:
+    """x, y, z of the thread or block with this number."""
+    rest, x = divmod(number, shape[0])
+    z, y = divmod(rest, shape[1])
+    return x, y, z
+
+
+def place_of(launch: Launch, instruction: Instruction) -> Place:
+    """Where an instruction comes from."""
+    return launch.sources.place(launch.code.own(instruction.location))
+
+
+def failure(launch: Launch, status: int, spent_s: float) -> TraceError:
+    """The error for a launch that stopped."""
+    if status == layout.STUCK:
+        return _stuck(launch)
+    if status == layout.OUT_OF_FUEL:
+        return _endless(launch, spent_s)
+    context = launch.context
+    number, lane = int(context[layout.ERROR_SITE]), int(context[layout.ERROR_LANE])
+    thread = index_of(int(context[layout.ERROR_WARP]) * 32 + lane, launch.block)
+    block = _block(launch)
+    if number < 0:
+        kind, which = -(-number // 1_000_000), -number % 1_000_000
+        return _special(launch, kind, launch.code.meetings[which - 1], thread, block)
+    site = launch.code.sites[number]
+    place = place_of(launch, site.instruction)
+    message = access_message(launch, site, int(context[layout.ERROR_ADDRESS]))
+    return OutOfBoundsError(f"{message} It was thread {thread} of block {block}, {place}.", place.line, thread, block)
+
+
+def _block(launch: Launch) -> Index:
+    return index_of(int(launch.context[layout.BLOCK_NUMBER]), launch.grid)
+
+
+def _special(launch: Launch, kind: int, one: Instruction, thread: Index, block: Index) -> TraceError:
+    place = place_of(launch, one)
+    who = f"thread {thread} of block {block}, {place}"
+    if kind == TRAP_SITE:
+        return TraceError(f"The kernel stopped itself with a trap. It was {who}.", place.line, thread, block)
+    if kind == RECURSION_SITE:
+        message = f"Functions call each other more deeply than the memory for calls allows. It was {who}."
+        return UnsupportedError(message, place.line, thread, block)
+    if kind == MASK_SITE:
+        mask = int(launch.context[layout.ERROR_ADDRESS])
+        message = f"The mask {mask:#010x} does not name the lane that passes it. It was {who}."
+        return BarrierError(message, place.line, thread, block)
+    raise AssertionError(kind)
+
+
+def access_message(launch: Launch, site: Site, address: int) -> str:
+    """What is wrong with an access to an address."""
+    verb = {LOAD: "reads", ATOMIC: "updates"}.get(site.kind, "writes")
+    space, offset = site.space, address
+    if space == layout.GENERIC and address >> layout.REGION_SHIFT == layout.SHARED_REGION:
+        space, offset = layout.IN_SHARED_SPACE, address - layout.SHARED_BASE
+    if space == layout.IN_SHARED_SPACE:
+        return _shared(launch, site, _signed(offset))
+    if "local" in site.instruction.modifiers or address >> layout.REGION_SHIFT == layout.LOCAL_REGION:
+        return "An index is outside the thread's local arrays."
+    region = launch.memory.regions.get(address >> layout.REGION_SHIFT)
+    if region is None:
+        what = "a null pointer" if address < 1 << 20 else f"address {address & (1 << 64) - 1:#x}"
+        return f"The kernel {verb} memory through {what}: there is no array."
+    view = region.view_at(address)
+    name = view.name if view else "a variable"
+    inside = address - region.start >= 0 and address - region.start + site.bytes <= region.bytes
+    if inside and address % site.align:
+        return _misaligned(name, site)
+    if inside and region.flags & layout.READ_ONLY:
+        return f"The kernel writes to '{name}', which is constant."
+    return _outside(view, address, "") if view else f"The kernel {verb} outside {name}."
+
+
+def _signed(offset: int) -> int:
+    return offset - (1 << 32) if 1 << 31 <= offset < 1 << 32 else offset
+
+
+def _misaligned(name: str, site: Site) -> str:
+    return (
+        f"'{name}' is accessed {site.bytes} bytes at a time at an address that is no multiple of {site.align}: "
+        "misaligned. A vector such as float4 must start at a multiple of its size."
+    )
+
+
+def _shared(launch: Launch, site: Site, offset: int) -> str:
+    views = launch.shared_views
+    view = next((one for one in reversed(views) if one.address <= offset), views[0])
+    if offset >= 0 and offset + site.bytes <= launch.shared_bytes and offset % site.align:
+        return _misaligned(view.name, site)
+    if not launch.shared_bytes:
+        return "The kernel uses shared memory whose size the launch gives, and the launch gives none."
+    return _outside(view, offset, "shared array ")
+
+
+def _outside(view: View, address: int, what: str) -> str:
+    index, rest = divmod(address - view.address, view.item_bytes)
+    count = 1
+    for extent in view.shape:
+        count *= extent
+    elements = f"{count} element{'s' if count != 1 else ''}" + (f", 0 to {count - 1}" if count > 1 else "")
+    shape = f"has {elements}" if len(view.shape) == 1 else f"has shape {view.shape}, {elements} in memory"
+    between = f", and {rest} bytes" if rest else ""
+    return f"{view.name}[{index}]{between} is out of bounds: {what}'{view.name}' {shape}."
+
+
+# ------------------------------------------------------------------------------------------------------------ waiting
+
+
+def _waiting(launch: Launch) -> tuple[dict[int, list[int]], dict[int, Instruction]]:
+    """Threads of the block by the place at which they wait, and the instruction there."""
+    groups: dict[int, list[int]] = {}
+    instructions: dict[int, Instruction] = {}
+    for number, warp in enumerate(launch.warp_rows):
+        lanes = int(warp[layout.W_WAITING])
+        for lane in range(32):
+            if lanes >> lane & 1:
+                which = int(warp[layout.W_SITE + lane])
+                groups.setdefault(which, []).append(number * 32 + lane)
+                instructions[which] = launch.code.meetings[which]
+        for block, mask in _pending(launch, int(warp[layout.W_FRAME])):
+            end = launch.block_at(block).end
+            mask &= ~lanes
+            if end is None or not mask:
+                continue
+            key = -1 - block
+            instructions[key] = end
+            groups.setdefault(key, []).extend(number * 32 + lane for lane in range(32) if mask >> lane & 1)
+    return groups, instructions
+
+
+def _pending(launch: Launch, frame: int) -> list[tuple[int, int]]:
+    """Blocks of a frame, by their number in the kernel, with the lanes that stand there."""
+    slots = launch.slots_at(frame, layout.FRAME_HEADER)
+    first, count, words = (int(slots[slot]) for slot in (layout.F_FIRST, layout.F_COUNT, layout.F_WORDS))
+    pending = launch.slots_at(frame + (layout.FRAME_HEADER + 2 * words) * 8, count)
+    return [(first + number, int(mask)) for number, mask in enumerate(pending) if mask]
+
+
+def _stuck(launch: Launch) -> TraceError:
+    groups, instructions = _waiting(launch)
+    block = _block(launch)
+    parts, lines = [], []
+    by_line: dict[tuple[str, str], list[int]] = {}
+    for key, threads in groups.items():
+        place = place_of(launch, instructions[key])
+        lines.append(place.line)
+        by_line.setdefault((launch.dialect.name_of(instructions[key]), str(place)), []).extend(threads)
+    for (call, where), threads in by_line.items():
+        parts.append(f"{_several(launch, threads)} wait{'s' * (len(threads) == 1)} at {call} in {where}")
+    waiting = {thread for threads in groups.values() for thread in threads}
+    ended = [thread for thread in range(launch.threads) if thread not in waiting]
+    if ended:
+        parts.append(f"{_several(launch, ended)} {'has' if len(ended) == 1 else 'have'} already returned")
+    first = next(iter(instructions.values()))
+    if first.opcode in ("bar", "barrier") and "warp" not in first.modifiers:
+        rule = "Every thread of a block must reach every barrier"
+        remedy = f"{rule}: put the condition around the work, not around the barrier, and do not return before it."
+    else:
+        remedy = "All lanes that the mask names must make the same call."
+    thread = index_of(min(waiting), launch.block)
+    return BarrierError(f"Block {block}: {'; '.join(parts)}. {remedy}", lines[0], thread, block)
+
+
+def _several(launch: Launch, threads: list[int]) -> str:
+    first = index_of(min(threads), launch.block)
+    return f"thread {first}" if len(threads) == 1 else f"{len(threads)} threads, such as {first},"
+
+
+def _endless(launch: Launch, spent_s: float) -> TraceError:
+    warp = launch.warp_rows[int(launch.context[layout.ERROR_WARP])]
+    block = _block(launch)
+    place, lane = Place(0, ""), 0
+    for number, mask in _pending(launch, int(warp[layout.W_FRAME])):
+        found = launch.location_of(number)
+        if found.line and mask:
+            place, lane = launch.sources.place(found), (mask & -mask).bit_length() - 1
+            break
+    thread = index_of(int(launch.context[layout.ERROR_WARP]) * 32 + lane, launch.block)
+    ended, total = int(launch.context[layout.THREADS_ENDED]), launch.blocks * launch.threads
+    where = f", {place}," if place.line else ""
+    done = f"{ended:,} of {total:,} threads had ended after {spent_s:.1f} s"
+    message = f"The kernel does not end: thread {thread} of block {block}{where} was still running. {done}."
+    if launch.context[layout.BLOCK_NUMBER] > 0:
+        message += (
+            " Does its loop come to an end for every thread? If so, the launch is too large to run without a GPU."
+        )
+    else:
+        message += " Does its loop come to an end for every thread?"
+    return EndlessKernelError(message, place.line, thread, block)

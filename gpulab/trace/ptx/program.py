@@ -1,0 +1,51 @@
+"""PTX text to something that can be launched, kept by text."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+from gpulab.trace.errors import LaunchError
+from gpulab.trace.ptx.instructions import arithmetic, asynchronous, atomics, compare, convert, floats, memory, warps
+from gpulab.trace.ptx.instructions.translate import KernelCode
+from gpulab.trace.ptx.runtime.machine import Compiled
+from gpulab.trace.ptx.text.parser import parse
+from gpulab.trace.ptx.text.syntax import Module
+
+HANDLER_MODULES = (arithmetic, asynchronous, atomics, compare, convert, floats, memory, warps)
+"""Importing them registers what they translate."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """A kernel that can be launched."""
+
+    code: KernelCode
+    compiled: Compiled
+
+
+@functools.lru_cache(maxsize=256)
+def parsed(text: str) -> Module:
+    """The module of a PTX text."""
+    return parse(text)
+
+
+def kernel_names(text: str) -> list[str]:
+    """The kernels that a PTX text defines."""
+    return [function.name for function in parsed(text).functions.values() if function.entry and function.defined]
+
+
+@functools.lru_cache(maxsize=256)
+def translated(text: str, name: str, counted: bool) -> Program:
+    """A kernel of a PTX text.
+
+    Raises:
+        LaunchError: there is none of this name.
+        UnsupportedError: it uses something that does not run without a GPU.
+    """
+    names = kernel_names(text)
+    if name not in names:
+        has = ", ".join(names) or "none"
+        raise LaunchError(f"There is no kernel '{name}' in the source. Its kernels: {has}. Is it extern \"C\"?")
+    code = KernelCode(parsed(text), name, counted)
+    return Program(code, Compiled(code.text()))

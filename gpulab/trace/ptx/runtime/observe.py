@@ -1,0 +1,300 @@
+"""What is noted at every access: sectors, bank conflicts, and who touched a location before. Written for `small`.
+
+A location (a cell) has records of its last plain write, of two reads and of two atomic operations. Two are enough: of
+earlier readers the one is kept that is farthest from the newest, in another block, warp or lane, so that a later write
+that conflicts with any reader conflicts with one of the two.
+"""
+# ruff: noqa: F405 (the slots of layout, all of them)
+# mypy: disable-error-code="index,operator,no-any-return"
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpulab.trace.ptx.runtime.layout import *  # noqa: F403
+from gpulab.trace.ptx.runtime.small import lowest_bit, ones
+
+Address = Any
+
+IS_LOAD, IS_STORE, IS_ATOMIC = 0, 1, 2
+"""As in `gpulab.trace.log`."""
+
+
+def observe(ctx: Address, warp: Address, site: int, mask: int, row: Address) -> int:
+    """Counts one request of a warp and looks for races. row: the address of each lane."""
+    if mask == 0:
+        return 0
+    space = (ctx[SITES] + site * SITE_SLOTS * 8)[S_SPACE]
+    if space == IN_SHARED_SPACE:
+        return observe_shared(ctx, warp, site, mask, row)
+    if space == IN_GLOBAL:
+        return observe_global(ctx, warp, site, mask, row)
+    shared = 0
+    other = 0
+    lanes = mask
+    while lanes:
+        lane = lowest_bit(lanes)
+        lanes &= lanes - 1
+        region = row[lane] >> REGION_SHIFT
+        if region == SHARED_REGION:
+            row[lane] -= SHARED_BASE
+            shared |= 1 << lane
+        if region >= FIRST_REGION:
+            other |= 1 << lane
+    if shared:
+        observe_shared(ctx, warp, site, shared, row)
+    if other:
+        observe_global(ctx, warp, site, other, row)
+    return 0
+
+
+def observe_global(ctx: Address, warp: Address, site: int, mask: int, row: Address) -> int:
+    """Lanes that touch buffers."""
+    about = ctx[SITES] + site * SITE_SLOTS * 8
+    size = about[S_BYTES]
+    kind = IS_ATOMIC if about[S_STRONG] else about[S_KIND]
+    column = row[lowest_bit(mask)] >> REGION_SHIFT
+    region = ctx[REGIONS] + column * REGION_SLOTS * 8
+    if region[R_FLAGS] & UNCOUNTED:
+        return 0
+    seen = ctx[SCRATCH]
+    count = 0
+    highest = -1
+    stamp = ctx[STAMP] << 32
+    shift = ctx[GRANULE_SHIFT]
+    cell_bytes = ctx[CELL_BYTES]
+    lanes = mask
+    while lanes:
+        lane = lowest_bit(lanes)
+        lanes &= lanes - 1
+        address = row[lane]
+        sector = address >> 5
+        if sector > highest:
+            seen[count] = sector
+            count += 1
+            highest = sector
+        elif sector != seen[count - 1]:
+            i = 0
+            while i < count and seen[i] != sector:
+                i += 1
+            if i == count:
+                seen[count] = sector
+                count += 1
+        if address >> REGION_SHIFT != column:
+            region = ctx[REGIONS] + (address >> REGION_SHIFT) * REGION_SLOTS * 8
+            column = address >> REGION_SHIFT
+        shadow = region[R_SHADOW]
+        if shadow:
+            offset = address - region[R_BASE]
+            thread = (warp[W_NUMBER] << 5) + lane
+            ordered = warp[W_ORDERED + lane]
+            if ordered > 1022:
+                ordered = 1023
+            record = stamp | ordered << 22 | thread << 12 | site
+            first = offset >> shift
+            last = (offset + size - 1) >> shift
+            while first <= last:
+                touch(ctx, shadow + first * cell_bytes, kind, record, column, region[R_BASE] + (first << shift), 1)
+                first += 1
+    tally(ctx, warp, site, row[lowest_bit(mask)] >> REGION_SHIFT, mask, row, count)
+    return 0
+
+
+def observe_shared(ctx: Address, warp: Address, site: int, mask: int, row: Address) -> int:
+    """Lanes that touch the block's shared memory."""
+    about = ctx[SITES] + site * SITE_SLOTS * 8
+    size = about[S_BYTES]
+    kind = IS_ATOMIC if about[S_STRONG] else about[S_KIND]
+    degree = bank_conflict_degree(ctx, mask, row, size)
+    column = column_of(ctx, row[lowest_bit(mask)])
+    tally(ctx, warp, site, column, mask, row, degree)
+    stamp = ctx[STAMP] << 32
+    shift = ctx[SHARED_SHIFT]
+    cell_bytes = ctx[CELL_BYTES]
+    shadow = ctx[SHARED_SHADOW]
+    block = ctx[FIRST_STAMP] << 32
+    lanes = mask
+    while lanes:
+        lane = lowest_bit(lanes)
+        lanes &= lanes - 1
+        thread = (warp[W_NUMBER] << 5) + lane
+        ordered = warp[W_ORDERED + lane]
+        if ordered > 1022:
+            ordered = 1023
+        record = stamp | ordered << 22 | thread << 12 | site
+        first = row[lane] >> shift
+        last = (row[lane] + size - 1) >> shift
+        while first <= last:
+            cell = shadow + first * cell_bytes
+            new = cell[0] < block and cell[1] < block and (cell_bytes == 24 or cell[3] < block)
+            if new and about[S_KIND] != IS_STORE and about[S_UNWRITTEN] == 0:
+                note_unwritten(ctx, about, site, first << shift, record, column)
+            touch(ctx, cell, kind, record, column, first << shift, 0)
+            first += 1
+    return 0
+
+
+def note_unwritten(ctx: Address, about: Address, site: int, address: int, record: int, column: int) -> int:
+    """A read of shared memory that nothing was written to; one for each site."""
+    about[S_UNWRITTEN] = 1
+    entry = ctx[UNWRITTEN] + ctx[UNWRITTEN_COUNT] * UNWRITTEN_SLOTS * 8
+    ctx[UNWRITTEN_COUNT] += 1
+    entry[U_SITE] = site
+    entry[U_ADDRESS] = address
+    entry[U_RECORD] = record
+    entry[U_COLUMN] = column
+    return 0
+
+
+def column_of(ctx: Address, address: int) -> int:
+    """The column of the shared variable that holds an address."""
+    table = ctx[SHARED_VARIABLES]
+    count = ctx[SHARED_VARIABLE_COUNT]
+    found = table[1]
+    i = 0
+    while i < count:
+        if table[2 * i] <= address:
+            found = table[2 * i + 1]
+        i += 1
+    return found
+
+
+def tally(ctx: Address, warp: Address, site: int, column: int, mask: int, row: Address, cost: int) -> int:
+    """Adds a request to the sums of its site and array, and keeps the one that costs most."""
+    about = ctx[TALLIES] + (site * ctx[COLUMNS] + column) * TALLY_SLOTS * 8
+    lanes = ones(mask)
+    about[T_ELEMENTS] += lanes * (ctx[SITES] + site * SITE_SLOTS * 8)[S_PARTS]
+    about[T_REQUESTS] += 1
+    about[T_COST] += cost
+    if cost > about[T_WORST] or (cost == about[T_WORST] and lanes > about[T_LANES]):
+        about[T_WORST] = cost
+        about[T_LANES] = lanes
+        about[T_BLOCK] = ctx[BLOCK_NUMBER]
+        about[T_WARP] = warp[W_NUMBER]
+        about[T_MASK] = mask
+        lane = 0
+        while lane < 32:
+            about[T_ADDRESSES + lane] = row[lane]
+            lane += 1
+    return 0
+
+
+def bank_conflict_degree(ctx: Address, mask: int, row: Address, size: int) -> int:
+    """Turns that shared memory needs: most words in one bank, for the lanes that are served together."""
+    words = size // 4
+    if words < 1:
+        words = 1
+    depth = ctx[SCRATCH]
+    lists = ctx[SCRATCH] + 32 * 8
+    together = 32 // words
+    degree = 0
+    part = 0
+    while part < words:
+        lanes = mask & (((1 << together) - 1) << (part * together))
+        part += 1
+        if lanes == 0:
+            continue
+        low = 0
+        while low < 32:
+            depth[low] = 0
+            low += 1
+        while lanes:
+            lane = lowest_bit(lanes)
+            lanes &= lanes - 1
+            word = row[lane] >> 2
+            last = word + words
+            while word < last:
+                bank = word & 31
+                taken = depth[bank]
+                known = lists + bank * 32 * 8
+                i = 0
+                while i < taken and known[i] != word:
+                    i += 1
+                if i == taken:
+                    known[taken] = word
+                    depth[bank] = taken + 1
+                    if taken >= degree:
+                        degree = taken + 1
+                word += 1
+    return degree
+
+
+def distance(ctx: Address, old: int, new: int, across: int) -> int:
+    """How far apart two records are that nothing orders: 3 other block, 2 other warp, 1 other lane; 0 if ordered."""
+    if old == 0 or old == new:
+        return 0
+    if (old ^ new) >> 32:
+        return 3 if across and old >> 32 < ctx[FIRST_STAMP] else 0
+    if (old ^ new) >> 17 & 31:
+        return 2
+    if (old ^ new) >> 12 & 31 == 0:
+        return 0
+    return 1 if (old >> 22 & 1023) == (new >> 22 & 1023) and (new >> 22 & 1023) < 1023 else 0
+
+
+def touch(ctx: Address, cell: Address, kind: int, record: int, column: int, address: int, across: int) -> int:
+    """Compares an access with those that are known of its location, and adds it to them."""
+    if cell[0] and distance(ctx, cell[0], record, across):
+        conflict(ctx, column, address, cell[0], IS_STORE, record, kind)
+    if kind == IS_LOAD:
+        if ctx[CELL_BYTES] > 24:
+            against(ctx, cell + 24, IS_ATOMIC, kind, record, column, address, across)
+        keep(ctx, cell + 8, record, across)
+        return 0
+    against(ctx, cell + 8, IS_LOAD, kind, record, column, address, across)
+    if kind == IS_ATOMIC:
+        keep(ctx, cell + 24, record, across)
+        return 0
+    if ctx[CELL_BYTES] > 24:
+        against(ctx, cell + 24, IS_ATOMIC, kind, record, column, address, across)
+    cell[0] = record
+    return 0
+
+
+def against(
+    ctx: Address, pair: Address, old_kind: int, kind: int, record: int, column: int, address: int, across: int
+) -> int:
+    """Compares an access with two records."""
+    if pair[0] and distance(ctx, pair[0], record, across):
+        conflict(ctx, column, address, pair[0], old_kind, record, kind)
+    if pair[1] and distance(ctx, pair[1], record, across):
+        conflict(ctx, column, address, pair[1], old_kind, record, kind)
+    return 0
+
+
+def keep(ctx: Address, pair: Address, record: int, across: int) -> int:
+    """Adds a record to the two that are kept."""
+    newest = pair[0]
+    other = newest and (newest ^ record) >> 12
+    if other and distance(ctx, newest, record, across) >= distance(ctx, pair[1], record, across):
+        pair[1] = newest
+    pair[0] = record
+    return 0
+
+
+def conflict(ctx: Address, column: int, address: int, old: int, old_kind: int, new: int, kind: int) -> int:
+    """Notes a race; one for each array and pair of sites."""
+    kinds = old_kind * 4 + kind
+    key = column << 28 | (old & 4095) << 16 | (new & 4095) << 4 | kinds
+    entry = ctx[CONFLICTS]
+    i = 0
+    while i < ctx[CONFLICT_COUNT]:
+        if entry[C_KEY] == key:
+            return 0
+        entry += CONFLICT_SLOTS * 8
+        i += 1
+    if i < CONFLICTS_LIMIT:
+        entry[C_KEY] = key
+        entry[C_COLUMN] = column
+        entry[C_ADDRESS] = address
+        entry[C_OLD] = old
+        entry[C_NEW] = new
+        entry[C_KINDS] = kinds
+        ctx[CONFLICT_COUNT] = i + 1
+    return 0
+
+
+OBSERVING = [
+    observe, observe_global, observe_shared, note_unwritten, column_of, tally, bank_conflict_degree, distance, touch,
+    against, keep, conflict,
+]  # fmt: skip

@@ -1,0 +1,171 @@
+"""What a Triton launch did to memory: bytes loaded and stored by argument and line, program instances, `tl.dot` calls.
+
+Filled by `hook` while the kernel runs in Triton's interpreter. Counted is what the programs ask for: caches, and
+what a compiler would remove, are not modelled. Masked-out elements are not counted, since a GPU does not fetch them.
+"""
+
+from __future__ import annotations
+
+import linecache
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from gpulab.trace.errors import OutOfBoundsError
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Where the elements of one tensor argument lie."""
+
+    name: str
+    """Of the kernel's parameter."""
+    start: int
+    """First byte."""
+    end: int
+    """The byte after the last element."""
+    item_bytes: int
+
+
+@dataclass
+class Line:
+    """What one line of the kernel loaded and stored, by all programs."""
+
+    bytes_read: int = 0
+    bytes_written: int = 0
+
+
+@dataclass
+class Programs:
+    """One launch of a Triton kernel, counted."""
+
+    kernel: str
+    file: str
+    deadline: float = math.inf
+    """`time.monotonic()` at which the interpreter gives up."""
+    memories: tuple[Memory, ...] = ()
+    grid: tuple[int, int, int] = (1, 1, 1)
+    reads: dict[str, int] = field(default_factory=dict)
+    """Bytes loaded, by the name of the kernel's parameter."""
+    writes: dict[str, int] = field(default_factory=dict)
+    lines: dict[int, Line] = field(default_factory=dict)
+    dot_types: set[tuple[str, str]] = field(default_factory=set)
+    """(type of the factors, type of the sums) of each `tl.dot`."""
+    dot_flops: int = 0
+    largest_dot: int = 0
+    """Elements of the largest block that a `tl.dot` gave."""
+    largest_block: int = 0
+    """Elements of the largest block that was loaded or stored at once."""
+
+    def access(self, addresses: Any, mask: Any, kind: str, line: int) -> None:
+        """Counts one load, store or atomic operation of one program.
+
+        Args:
+            addresses: of all elements of the block, in bytes.
+            mask: which of them take part.
+            kind: `"load"`, `"store"` or `"atomic"`, which is both.
+            line: of the kernel; 0 where it is not known.
+
+        Raises:
+            OutOfBoundsError: an element outside every argument of the kernel.
+        """
+        self.largest_block = max(self.largest_block, int(np.size(addresses)))
+        wanted = np.asarray(addresses).reshape(-1)
+        if mask is not None:
+            wanted = wanted[np.broadcast_to(mask, np.shape(addresses)).reshape(-1)]
+        if not wanted.size:
+            return
+        low, high = int(wanted.min()), int(wanted.max())
+        memory = next((one for one in self.memories if one.start <= low and high < one.end), None)
+        if memory is None:
+            raise self._outside(low, high, kind, line)
+        moved = wanted.size * memory.item_bytes
+        counts = self.lines.setdefault(line, Line())
+        if kind != "store":
+            self.reads[memory.name] = self.reads.get(memory.name, 0) + moved
+            counts.bytes_read += moved
+        if kind != "load":
+            self.writes[memory.name] = self.writes.get(memory.name, 0) + moved
+            counts.bytes_written += moved
+
+    def _outside(self, low: int, high: int, kind: str, line: int) -> OutOfBoundsError:
+        """The error for a block that leaves its tensor, named after the tensor that it touches or lies next to."""
+        if not self.memories:
+            return OutOfBoundsError(f"Kernel '{self.kernel}' was given no tensor to {kind}.", line)
+
+        def distance(memory: Memory) -> int:
+            return max(memory.start - high, low - memory.end, 0)
+
+        nearest = min(self.memories, key=distance)
+        count = (nearest.end - nearest.start) // nearest.item_bytes
+        inside = nearest.start <= low
+        element = (high if inside else low) - nearest.start
+        what = f"element {element // nearest.item_bytes} of {nearest.name}, which has {count} elements"
+        verb = {"load": "loads", "store": "stores", "atomic": "updates"}[kind]
+        source = linecache.getline(self.file, line).strip() if line else ""
+        place = f" (line {line}: {source})" if source else ""
+        message = f"Kernel '{self.kernel}' {verb} {what}{place}. Elements outside the tensor need a mask: mask=…"
+        return OutOfBoundsError(message, line)
+
+    def dot(self, a: Any, b: Any, sums: Any) -> None:
+        """Counts one `tl.dot`; the arguments are the interpreter's blocks."""
+        rows, inner = np.shape(a.data)[-2:]
+        columns = np.shape(b.data)[-1]
+        batch = math.prod(np.shape(a.data)[:-2])
+        self.dot_flops += 2 * batch * rows * inner * columns
+        self.largest_dot = max(self.largest_dot, batch * rows * columns)
+        self.dot_types.add((_torch_name(str(a.dtype)), _torch_name(str(sums.dtype))))
+
+    def summary(self) -> dict[str, Any]:
+        """Everything as dicts, lists, numbers and strings."""
+        return {
+            "kind": "triton",
+            "kernel": self.kernel,
+            "grid": list(self.grid),
+            "programs": math.prod(self.grid),
+            "bytes_read": sum(self.reads.values()),
+            "bytes_written": sum(self.writes.values()),
+            "reads": dict(self.reads),
+            "writes": dict(self.writes),
+            "lines": [
+                {
+                    "line": line,
+                    "source": linecache.getline(self.file, line).strip(),
+                    "bytes_read": counts.bytes_read,
+                    "bytes_written": counts.bytes_written,
+                }
+                for line, counts in sorted(self.lines.items())
+            ],
+            "dots": [{"factors": factors, "sums": sums} for factors, sums in sorted(self.dot_types)],
+            "dot_flops": self.dot_flops,
+            "largest_dot": self.largest_dot,
+            "largest_block": self.largest_block,
+        }
+
+
+def table_of(launches: list[Mapping[str, Any]] | list[dict[str, Any]]) -> str:
+    """The launches as lines that can be read: what ran, how many programs, which bytes each argument moved.
+
+    Args:
+        launches: as `trace.counting()` gives them.
+    """
+    rows = []
+    for launch in launches:
+        if launch.get("kind") == "allocation":
+            continue
+        programs = f", {launch['programs']:,} programs" if launch.get("kind") == "triton" else ""
+        moved = f"{launch['bytes_read']:,} bytes read, {launch['bytes_written']:,} written"
+        rows.append(f"{launch['kernel']}{programs}: {moved}")
+        for line in launch.get("lines", ()):
+            both = [(line["bytes_read"], "read"), (line["bytes_written"], "written")]
+            parts = [f"{count:,} bytes {verb}" for count, verb in both if count]
+            rows.append(f"    {line['source']:<52} {', '.join(parts)}")
+    return "\n".join(rows)
+
+
+def _torch_name(name: str) -> str:
+    """Triton's `fp16` as PyTorch's `float16`."""
+    return {"fp16": "float16", "fp32": "float32", "fp64": "float64", "bf16": "bfloat16"}.get(name, name)

@@ -1,0 +1,291 @@
+"""`kernel[grid](…)` on a plain `@triton.jit` kernel: the GPU where there is one, Triton's own interpreter elsewhere.
+
+`install` puts a thin layer over Triton's launch, so that it does not matter when `triton` was imported, and no
+environment variable is needed (without this course, set `TRITON_INTERPRET=1` before the import). While the interpreter
+runs a kernel, every load and store is counted and checked against the tensors that the kernel was given; what is read
+without `other` where the mask is false is NaN, as on a GPU it may be anything. The parts of Triton that are replaced
+are private; pyproject.toml therefore says which versions may be used.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import sys
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from gpulab.measuring.devices import device_name, has_gpu
+from gpulab.trace.errors import EndlessKernelError, LaunchError, TraceError
+from gpulab.trace.triton.counts import Memory, Programs
+
+SECONDS = 7.0
+"""That a launch may take in the interpreter; a test waits ten seconds for a call."""
+_installed: list[bool] = []
+_interpreted: dict[Any, Any] = {}
+"""Kernel or device function → its interpreted form."""
+_running: list[Programs] = []
+"""The launch that the interpreter is in."""
+_recordings: list[list[dict[str, Any]]] = []
+_modes: list[Any] = []
+"""The counter of eager kernels of each recording."""
+
+
+def install() -> None:
+    """Makes Triton kernels run, and be counted, without a GPU. Does nothing the second time."""
+    if _installed:
+        return
+    _installed.append(True)
+    import triton
+    from triton.runtime import autotuner, interpreter, jit
+
+    triton.knobs.runtime.interpret = False  # else kernels would be made for the interpreter alone
+    run, call, tuned = jit.JITFunction.run, jit.JITFunction.__call__, autotuner.Autotuner.run
+
+    def run_here(self: Any, *arguments: Any, grid: Any, warmup: bool, **named: Any) -> Any:
+        if not _interprets():
+            return run(self, *arguments, grid=grid, warmup=warmup, **named)
+        return _launched(self, grid, arguments, named)
+
+    def call_here(self: Any, *arguments: Any, **named: Any) -> Any:
+        return _inner(self)(*arguments, **named) if _running else call(self, *arguments, **named)
+
+    def tuned_here(self: Any, *arguments: Any, **named: Any) -> Any:
+        if not _interprets():
+            return tuned(self, *arguments, **named)
+        # Times of an interpreter say nothing about a GPU: the first configuration will do.
+        self.best_config = self.configs[0]
+        return self.fn.run(*arguments, **named, **self.best_config.all_kwargs())
+
+    jit.JITFunction.run, jit.JITFunction.__call__ = run_here, call_here
+    # Its own way patches the whole language again at every call of tl.sum, and for good.
+    interpreter.InterpretedFunction.__call__ = call_here
+    autotuner.Autotuner.run = tuned_here
+    _hook_memory(interpreter)
+
+
+def installed() -> bool:
+    """Whether `install` has been called in this process."""
+    return bool(_installed)
+
+
+def where() -> str:
+    """Where Triton kernels run on this machine, as a sentence."""
+    if has_gpu():
+        return f"Triton kernels are compiled for and run on the {device_name()}."
+    return "No GPU: Triton kernels run in Triton's interpreter, on the CPU."
+
+
+@contextmanager
+def recording() -> Iterator[list[dict[str, Any]]]:
+    """The Triton launches, eager kernels and allocations inside the block, as plain dicts, in order.
+
+    Kernels run in the interpreter, also on a machine with a GPU: counts do not depend on the machine.
+    """
+    from gpulab.trace.triton.eager import EagerKernels
+
+    found: list[dict[str, Any]] = []
+    mode = EagerKernels(found.append)
+    _recordings.append(found)
+    _modes.append(mode)
+    try:
+        with mode:
+            yield found
+    finally:
+        _recordings.remove(found)
+        _modes.remove(mode)
+
+
+def recording_if_used() -> AbstractContextManager[list[dict[str, Any]]]:
+    """`recording` where this process runs Triton kernels, an empty list elsewhere."""
+    return recording() if _installed else nullcontext([])
+
+
+def _interprets() -> bool:
+    return bool(_recordings) or not has_gpu()
+
+
+def _inner(function: Any) -> Any:
+    """The function that the interpreter runs for a kernel or a device function, rewritten from its source once."""
+    from triton.runtime.interpreter import InterpretedFunction
+
+    known = _interpreted.get(function.fn)
+    if known is None:
+        known = _interpreted[function.fn] = InterpretedFunction(function.fn)
+    return known.rewrite()
+
+
+def _launched(kernel: Any, grid: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
+    """Runs every program of a launch in the interpreter, one after another, and counts it."""
+    import triton
+    from triton.runtime.errors import InterpreterError
+    from triton.runtime.interpreter import GridExecutor
+
+    name, shape = kernel.fn.__name__, grid if callable(grid) else _grid(kernel.fn.__name__, grid)
+    programs = Programs(name, kernel.fn.__code__.co_filename, deadline=time.monotonic() + SECONDS)
+    function = _inner(kernel)
+    names = list(inspect.signature(kernel.fn).parameters)
+
+    class Executor(GridExecutor):
+        """Notes where the tensors lie that the interpreter works on: copies in the host's memory, on a GPU machine."""
+
+        def _init_args_hst(self, args_dev: Any, kwargs: Any) -> Any:
+            host, named_host = super()._init_args_hst(args_dev, kwargs)
+            tensors = {**dict(zip(names, host, strict=False)), **named_host}
+            programs.memories = tuple(_memory(key, one) for key, one in tensors.items() if hasattr(one, "data_ptr"))
+            return host, named_host
+
+    def sized(meta: dict[str, Any]) -> tuple[int, ...]:
+        programs.grid = _three(_grid(name, shape(meta) if callable(shape) else shape))
+        return programs.grid
+
+    _running.append(programs)
+    try:
+        with _quiet(), triton.knobs.runtime.scope(), _language():
+            triton.knobs.runtime.interpret = True
+            Executor(function, names, sized)(*arguments, **named)
+    except InterpreterError as error:
+        raise _explained(name, error) from None
+    finally:
+        _running.remove(programs)
+    for found in _recordings:
+        found.append(programs.summary())
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """A GPU warns of no overflow; and what the interpreter does with tensors is not the student's doing."""
+    before = [mode.paused for mode in _modes]
+    for mode in _modes:
+        mode.paused = True
+    try:
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        for mode, paused in zip(_modes, before, strict=True):
+            mode.paused = paused
+
+
+@contextmanager
+def _language() -> Iterator[None]:
+    """Triton's language as the interpreter needs it, for the kernel and for the standard library (`tl.sum`)."""
+    import triton.language as tl
+    from triton.runtime.interpreter import _patch_lang
+
+    scope = _patch_lang(SimpleNamespace(__globals__={"tl": tl, "core": tl.core}))
+    try:
+        yield
+    finally:
+        if scope is not None:
+            scope.restore()
+
+
+def _explained(kernel: str, error: BaseException) -> TraceError:
+    """What went wrong in a kernel, with its line."""
+    cause = error.__cause__ or error
+    while type(cause).__name__ == "InterpreterError" and cause.__cause__ is not None:
+        cause = cause.__cause__
+    if isinstance(cause, TraceError):
+        return cause
+    return LaunchError(f"Kernel '{kernel}' failed in Triton's interpreter: {type(cause).__name__}: {cause}")
+
+
+def _grid(kernel: str, grid: Any) -> tuple[int, ...]:
+    sizes = grid if isinstance(grid, (tuple, list)) else (grid,)
+    if not 1 <= len(sizes) <= 3 or not all(isinstance(size, int) and size > 0 for size in sizes):
+        remedy = f"{kernel}[(programs,)](…) takes one to three positive numbers of program instances."
+        raise LaunchError(f"{kernel} was launched with the grid {grid!r}: {remedy}")
+    return tuple(sizes)
+
+
+def _three(grid: tuple[int, ...]) -> tuple[int, int, int]:
+    x, y, z = (*grid, 1, 1)[:3]
+    return x, y, z
+
+
+def _memory(name: str, tensor: Any) -> Memory:
+    """The bytes that a tensor's elements lie in."""
+    size = int(tensor.element_size())
+    last = sum((extent - 1) * stride for extent, stride in zip(tensor.shape, tensor.stride(), strict=True))
+    start = int(tensor.data_ptr())
+    return Memory(name, start, start + (last + 1) * size if tensor.numel() else start, size)
+
+
+def _hook_memory(interpreter: Any) -> None:
+    """Has every load, store, atomic operation and `tl.dot` of the interpreter counted before it is made."""
+    builder = type(interpreter.interpreter_builder)
+    load, store, dot = builder.create_masked_load, builder.create_masked_store, builder.create_dot
+    update, exchange = builder.create_atomic_rmw, builder.create_atomic_cas
+
+    def counted_load(self: Any, ptrs: Any, mask: Any, other: Any, *rest: Any, **named: Any) -> Any:
+        _access(ptrs, mask, "load")
+        if other is None and mask is not None and not np.all(mask.data):
+            other = _rubbish(interpreter, ptrs)
+        return load(self, ptrs, mask, other, *rest, **named)
+
+    def counted_store(self: Any, ptrs: Any, value: Any, mask: Any, *rest: Any, **named: Any) -> Any:
+        _access(ptrs, mask, "store")
+        return store(self, ptrs, value, mask, *rest, **named)
+
+    def counted_update(self: Any, operation: Any, ptr: Any, value: Any, mask: Any, *rest: Any) -> Any:
+        _access(ptr, mask, "atomic")
+        return update(self, operation, ptr, value, mask, *rest)
+
+    def counted_exchange(self: Any, ptr: Any, *rest: Any) -> Any:
+        _access(ptr, None, "atomic")
+        return exchange(self, ptr, *rest)
+
+    def counted_dot(self: Any, a: Any, b: Any, sums: Any, *rest: Any) -> Any:
+        if _running:
+            _running[-1].dot(a, b, sums)
+        return dot(self, a, b, sums, *rest)
+
+    builder.create_masked_load, builder.create_masked_store = counted_load, counted_store
+    builder.create_atomic_rmw, builder.create_atomic_cas = counted_update, counted_exchange
+    builder.create_dot = counted_dot
+
+
+def _access(ptrs: Any, mask: Any, kind: str) -> None:
+    if _running:
+        running = _running[-1]
+        if time.monotonic() > running.deadline:
+            raise EndlessKernelError(_too_slow(running))
+        running.access(ptrs.data, None if mask is None else mask.data, kind, _line(running.file))
+
+
+def _too_slow(programs: Programs) -> str:
+    """What to say of a launch that has used up its time."""
+    total = math.prod(programs.grid)
+    size = f"{total:,} program{'s' if total > 1 else ''}, blocks of at most {programs.largest_block:,} elements"
+    cure = "Let each program handle a larger block, and see that its loops come to an end."
+    return f"Kernel '{programs.kernel}' was stopped after {SECONDS:g} s in the interpreter: {size}. {cure}"
+
+
+def _line(file: str) -> int:
+    """The line of the kernel that is being run."""
+    frame: Any = sys._getframe(2)
+    while frame is not None:
+        if frame.f_code.co_filename == file:
+            return int(frame.f_lineno)
+        frame = frame.f_back
+    return 0
+
+
+def _rubbish(interpreter: Any, ptrs: Any) -> Any:
+    """What a load without `other` gives where its mask is false: NaN, or the lowest integer."""
+    kind = ptrs.get_element_ty()
+    shown = interpreter._get_np_dtype(kind)
+    if shown.kind == "f":
+        value: Any = np.nan
+    elif kind.is_floating():  # bfloat16 and float8 are stored as integers; all bits but the sign are NaN
+        value = np.iinfo(shown).max >> 1
+    else:
+        value = np.iinfo(shown).min if shown.kind == "i" else 0
+    return interpreter.TensorHandle(np.full(np.shape(ptrs.data), value, shown), kind)

@@ -1,0 +1,165 @@
+"""Everything that can be said against a chapter's source without running it, as one list of findings.
+
+The rules are in `myst` (text), `shorthand` (options), `lint_metadata` (tags, pairs), `lint_regions` (markers),
+`lint_code` (Python) and `lint_needs` (what a test declares that it uses).
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from grader.authoring.lint_code import (
+    Kind,
+    foreign_names,
+    global_names,
+    grader_faults,
+    kind_of,
+    misuse,
+    parsed,
+    rule_faults,
+    shell_faults,
+)
+from grader.authoring.lint_metadata import Fault, pairing_findings, role_of, tag_faults
+from grader.authoring.lint_needs import agreement_faults
+from grader.authoring.lint_regions import region_faults, released_faults
+from grader.authoring.myst import Source, SourceCell, read_source
+from grader.model.findings import Finding, Findings
+from grader.model.notebooks import HIDDEN, Role
+
+IMAGE = re.compile(r"!\[(?P<alt>[^\]]*)\]\((?P<target>[^)\s]+)")
+CODE_BLOCK = re.compile(r"^(`{3,}|~{3,}).*?^\1[ \t]*$", re.MULTILINE | re.DOTALL)
+
+
+def lint_source(path: Path) -> list[Finding]:
+    """What is wrong with the source at `path`, in the order of its lines.
+
+    Raises:
+        CourseError: it is missing or not text.
+    """
+    try:
+        source = read_source(path)
+    except Findings as error:  # the cells cannot be trusted, so nothing else is worth saying yet
+        return sorted(error.found, key=_line)
+    return lint_cells(source)
+
+
+def checked_source(path: Path) -> Source:
+    """The source at `path`, free of findings.
+
+    Raises:
+        CourseError: it is missing or not text.
+        Findings: something is wrong with it.
+    """
+    source = read_source(path)
+    if found := lint_cells(source):
+        raise Findings(tuple(found))
+    return source
+
+
+def lint_cells(source: Source) -> list[Finding]:
+    """What is wrong with the cells of a source, in order.
+
+    In rounds, because one fault must not show as several: tags; then what the cells hold; then what they do with
+    one another.
+    """
+    found = [_at(source, cell, fault) for cell in source.cells for fault in tag_faults(cell)]
+    found = found or list(pairing_findings(source))
+    if found:
+        return sorted(found, key=_line)
+    trees: dict[SourceCell, ast.Module] = {}
+    for cell in source.cells:
+        tree, faults = _cell_faults(source, cell)
+        found += [_at(source, cell, fault) for fault in faults]
+        if tree is not None and not faults:
+            trees[cell] = tree
+    found += _code_findings(source, trees)
+    return sorted(found, key=_line)
+
+
+def _cell_faults(source: Source, cell: SourceCell) -> tuple[ast.Module | None, list[Fault]]:
+    """A cell's code, parsed, and what is wrong with the cell by itself."""
+    faults = list(region_faults(cell, role_of(cell)))
+    if cell.kind != "code":
+        return None, [*faults, *_prose_faults(source, cell)]
+    tree = parsed(cell.source)
+    if isinstance(tree, Fault):
+        return None, [*faults, tree]
+    return tree, [*faults, *shell_faults(tree, graded=role_of(cell) in (Role.SOLUTION, Role.TEST))]
+
+
+def _code_findings(source: Source, trees: dict[SourceCell, ast.Module]) -> Iterator[Finding]:
+    """What the chapter's code does with its exercises; cells that are broken by themselves are left out."""
+    exercises = {
+        cell.grade_id: kind_of(trees[cell], cell.grade_id) if cell in trees else None
+        for cell in source.cells
+        if role_of(cell) is Role.SOLUTION
+    }
+    for cell, tree in trees.items():
+        role = role_of(cell)
+        if role in (Role.SOLUTION, Role.TEST):
+            faults = list(released_faults(cell, role, tree))
+            if role is Role.TEST:
+                faults += _test_faults(cell, tree, exercises)
+        else:
+            faults = []
+        if role is not Role.TEST:
+            faults += _rebinding_faults(cell, tree, exercises)
+            faults += grader_faults(tree)
+        yield from (_at(source, cell, fault) for fault in faults)
+
+
+def _test_faults(cell: SourceCell, tree: ast.Module, exercises: dict[str, Kind | None]) -> Iterator[Fault]:
+    exercise = cell.grade_id.removesuffix("_test").removesuffix("_gpu")
+    yield from misuse(tree, exercises)
+    yield from foreign_names(tree, set(exercises))
+    yield from rule_faults(tree, exercise, on_gpu=cell.grade_id.endswith("_gpu"))
+    yield from agreement_faults(cell.options, tree)
+    visible = parsed(HIDDEN.sub("", cell.source))
+    if isinstance(visible, ast.Module):
+        hidden_only = set(global_names(tree)) - set(global_names(visible))
+        for fault in foreign_names(visible, set(exercises)):
+            if any(repr(name) in fault.what for name in hidden_only):
+                what = fault.what.replace("from another cell", "that only the hidden part defines")
+                yield Fault(what, "Define it in the visible part: students run that alone.")
+        yield from grader_faults(_kept_lines(cell.source))
+
+
+def _kept_lines(source: str) -> ast.AST:
+    """The visible part, parsed, with every line where it was."""
+    kept = parsed(HIDDEN.sub(lambda hidden: "\n" * hidden[0].count("\n"), source))
+    return kept if isinstance(kept, ast.Module) else ast.Module([], [])
+
+
+def _rebinding_faults(cell: SourceCell, tree: ast.Module, exercises: dict[str, Kind | None]) -> Iterator[Fault]:
+    """An exercise defined elsewhere too: a blank submission would earn its points, or lose them."""
+    for name, line in global_names(tree).items():
+        if name in exercises and name != cell.grade_id:
+            what = f"defines {name!r}, which is the name of an exercise"
+            yield Fault(what, "Call it something else: it would stand in for the student's answer.", line)
+
+
+def _prose_faults(source: Source, cell: SourceCell) -> Iterator[Fault]:
+    """Pictures that are not there, or say nothing to who cannot see them."""
+    folder = source.path.with_suffix("")
+    prose = CODE_BLOCK.sub(lambda block: "\n" * block[0].count("\n"), cell.source)
+    for match in IMAGE.finditer(prose):
+        line = prose.count("\n", 0, match.start()) + 1
+        target = match["target"]
+        if not match["alt"].strip():
+            yield Fault(f"shows {target!r} without a text for it", "Write what it shows: ![what it shows](…).", line)
+        if "://" not in target and not (folder / target).is_file():
+            remedy = f"Put it at {source.path.parent.name}/{source.name}/{target}, or draw it in a code cell."
+            yield Fault(f"shows {target!r}, and there is no such file", remedy, line)
+
+
+def _at(source: Source, cell: SourceCell, fault: Fault) -> Finding:
+    line = cell.body_line + fault.line - 1 if fault.line else cell.line
+    return source.finding(line, f"{cell.label} {fault.what}", fault.remedy)
+
+
+def _line(finding: Finding) -> int:
+    tail = finding.where.rpartition(":")[2]
+    return int(tail) if tail.isdigit() else 0

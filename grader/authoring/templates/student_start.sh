@@ -1,0 +1,30 @@
+#!/bin/sh
+# Installs what the notebooks need into .venv, once, and opens JupyterLab on the chapters. Another Python: PYTHON=python3.12 sh start.sh
+set -eu
+cd "$(dirname "$0")"
+
+@BACKEND@
+python=${PYTHON:-python3}
+if [ ! -e .venv/ready ]; then
+  "$python" -c 'import sys; sys.exit(not (3, @LOW@) <= sys.version_info[:2] <= (3, @HIGH@))' || {
+    echo "$("$python" --version) does not do: install Python 3.@LOW@ to 3.@HIGH@, then PYTHON=python3.@HIGH@ sh start.sh" >&2
+    exit 1
+  }
+  echo "Installing into .venv: PyTorch with CUDA and JupyterLab, about 6 GB, 2 to 4 minutes on a fast line"
+  [ -x .venv/bin/python ] || "$python" -m venv .venv
+  # torch first, and the rest to agree with it: asked for everything at once, pip may settle on a torch without CUDA.
+  .venv/bin/python -m pip install --quiet "pip>=23.2"
+  backend=$(torch_backend)
+  if [ -n "$backend" ]; then
+    echo "This GPU's driver needs PyTorch for CUDA 12: $backend"
+    .venv/bin/python -m pip install --quiet @UV@
+    .venv/bin/uv pip install --quiet --python .venv/bin/python --torch-backend "$backend" --override cuda12.txt --editable .
+  else
+    .venv/bin/python -m pip install --quiet @TORCH@
+    .venv/bin/python -m pip freeze | grep -E '^torch(vision)?==' > .venv/torch.txt
+    .venv/bin/python -m pip install --quiet --constraint .venv/torch.txt --editable .
+  fi
+  .venv/bin/python -m pip install --quiet --no-deps @BOLTS@
+  touch .venv/ready
+fi
+JUPYTER_CONFIG_PATH="$PWD/jupyter" exec .venv/bin/jupyter lab "$@"

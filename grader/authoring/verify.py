@@ -1,0 +1,191 @@
+"""The gate: proves that the grading of a chapter tells right from wrong, and that the release gives nothing away.
+
+Four ways a chapter can be broken, each tried on every answer of the bank: a right answer loses points, a blank notebook
+wins any, a wrong answer passes or gets the wrong message, an attack pays off. What `bank` finds wrong in the answers
+themselves comes first, before anything is graded.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Collection, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from grader.authoring.answers import Answer, Kind
+from grader.authoring.bank import banks_of
+from grader.judging.session import grade
+from grader.machine import hardware
+from grader.model.course import Chapter, Course
+from grader.model.limits import Limits
+from grader.model.notebooks import ChapterKey, Role
+from grader.model.results import CellResult, SubmissionResult, Verdict
+from grader.model.submission import from_answers
+
+SHORT = Limits(cell_seconds=3.0, call_seconds=3.0)
+"""For answers that end by a limit only, whichever it is."""
+Progress = Callable[[int, int, str], None]
+"""Called with the number of checks done, of all, and a word on the latest."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What the gate found in one chapter."""
+
+    chapter: str
+    findings: tuple[str, ...]
+    """One sentence each; none when the chapter passes."""
+    checked: int
+    """Answers that were graded."""
+    unchecked: tuple[str, ...]
+    """What this machine cannot tell, for want of a GPU."""
+
+
+def verify(
+    course: Course,
+    chapters: Iterable[Chapter],
+    exercises: Collection[str] = (),
+    answers: Path | None = None,
+    jobs: int = 2,
+    seed: int | None = None,
+    on_progress: Progress = lambda done, total, what: None,
+) -> list[Report]:
+    """The gate's reports, one per chapter.
+
+    Args:
+        course: the course.
+        chapters: which of its chapters to try.
+        exercises: grade the answers to these only, and check that their cells are those of the source; empty: all.
+        answers: a bank other than the course's own: a folder that holds a folder for each chapter, or is one.
+        jobs: answers graded at the same time.
+        seed: of the hidden inputs, for replay; a fresh one when left out.
+        on_progress: called after every answer.
+
+    Raises:
+        CourseError: an exercise is not there, or a chapter is not built or released.
+        Findings: something is wrong in a bank; all of it, before anything is graded.
+    """
+    banks = banks_of(chapters, exercises, answers)
+    keys = [bank.key() for bank in banks]
+    tries = [
+        Tries(key, bank.answers, seed if seed is not None else secrets.randbits(48), bank.only)
+        for key, bank in zip(keys, banks, strict=True)
+    ]
+    reports = []
+    for key, bank, report in zip(keys, banks, try_all(tries, jobs, on_progress), strict=True):
+        stale = map(str, bank.stale(key))
+        reports.append(replace(report, findings=(*report.findings, *stale)))
+    return reports
+
+
+@dataclass(frozen=True)
+class Tries:
+    """The answers of one chapter that are to be graded, and the seed of their hidden inputs."""
+
+    key: ChapterKey
+    bank: list[Answer]
+    seed: int
+    only: frozenset[str] = frozenset()
+    """Exercises whose tests the blank notebook is graded with; empty: all."""
+
+    def here(self, no_gpu: bool) -> list[Answer | None]:
+        """What this machine can tell; None is the blank notebook."""
+        return [None, *(answer for answer in self.bank if not (answer.gpu and no_gpu))]
+
+    def not_here(self, no_gpu: bool) -> list[Answer]:
+        """What this machine cannot tell."""
+        return [answer for answer in self.bank if answer.gpu and no_gpu]
+
+    def on_gpu(self) -> list[Answer]:
+        """Right answers to exercises that have a GPU row, and answers that only such a row can tell."""
+        exercises = {cell.exercise for cell in self.key.tests if cell.on_gpu_only}
+        return [one for one in self.bank if one.gpu or (one.kind is Kind.RIGHT and one.exercise in exercises)]
+
+    def try_one(self, answer: Answer | None) -> list[str]:
+        """What is wrong with the grading of one of them."""
+        key = self.key
+        if answer is None:
+            tests = self._tests(self.only) if self.only else None
+            result = grade(from_answers(key, {}), key, student="blank", seed=self.seed, only=tests)
+            return judge_blank(result) + judge_given(result, key)
+        tests = self._tests({answer.exercise})
+        submission = from_answers(key, {answer.exercise: answer.source})
+        limits = SHORT if answer.endless else None
+        result = grade(submission, key, student=str(answer), seed=self.seed, limits=limits, only=tests)
+        return judge_answer(answer, result)
+
+    def _tests(self, exercises: Collection[str]) -> frozenset[str]:
+        return frozenset(cell.grade_id for cell in self.key.tests if cell.exercise in exercises)
+
+
+def try_all(tries: list[Tries], jobs: int, on_progress: Progress) -> list[Report]:
+    """Grades every answer of every bank, and blank notebooks, and reports what does not come out as it must.
+
+    All chapters share one queue, so that no core waits for the last answer of each.
+    """
+    no_gpu = hardware.device_name() == "cpu"
+    todo = [(number, answer) for number, one in enumerate(tries) for answer in one.here(no_gpu)]
+    findings: list[list[str]] = [[] for _ in tries]
+    with ThreadPoolExecutor(max_workers=jobs) as pool:
+        results = pool.map(lambda pair: tries[pair[0]].try_one(pair[1]), todo)
+        for done, ((number, answer), found) in enumerate(zip(todo, results, strict=True), start=1):
+            findings[number] += found
+            on_progress(done, len(todo), str(answer) if answer else f"{tries[number].key.name}, a blank notebook")
+    reports = []
+    for one, found in zip(tries, findings, strict=True):
+        if found:
+            found.append(f"Hidden inputs were drawn from seed {one.seed}; --seed {one.seed} draws them again.")
+        unchecked = tuple(f"{answer}: only a GPU can tell" for answer in one.not_here(no_gpu))
+        reports.append(Report(one.key.name, tuple(found), len(one.here(no_gpu)), unchecked))
+    return reports
+
+
+def judge_blank(result: SubmissionResult) -> list[str]:
+    """What is wrong with the grading of an untouched release."""
+    return [
+        f"blank notebook: {cell.grade_id} reads {cell.verdict.value!r} with {cell.earned:g} points, not 'not attempted'"
+        for cell in result.cells
+        if cell.verdict is not Verdict.NOT_ATTEMPTED or cell.earned
+    ]
+
+
+def judge_given(result: SubmissionResult, key: ChapterKey) -> list[str]:
+    """Given cells that fail in a blank notebook: they need a demonstration, which the harness does not run."""
+    codes = {cell.id: cell for cell in key.cells if cell.role is Role.CODE and "raises-exception" not in cell.tags}
+    return [
+        f"blank notebook: the given cell that begins {codes[cell_id].source.splitlines()[0]!r} fails with "
+        f"{output['ename']}: {output['evalue']}. Demonstrations are not run: tag it demo, or have it stand alone."
+        for cell_id, outputs in result.outputs.items()
+        for output in outputs
+        if output["output_type"] == "error" and cell_id in codes
+    ]
+
+
+def judge_answer(answer: Answer, result: SubmissionResult) -> list[str]:
+    """What is wrong with the grading of one answer; nothing when it got what it must get."""
+    cells = result.cells
+    told = "; ".join(f"{cell.grade_id} {cell.verdict.value}: {cell.message}" for cell in cells if cell.message)
+    if any(cell.verdict is Verdict.HARNESS_ERROR for cell in cells):
+        return [f"{answer.where}: {answer}: the harness failed: {told}"]
+    decided = [cell for cell in cells if not cell.verdict.pending]
+    earned = sum(cell.earned for cell in decided)
+    if answer.kind is Kind.RIGHT:
+        wanted = answer.earns if answer.earns is not None else sum(cell.possible for cell in decided)
+    else:
+        wanted = answer.earns or 0.0
+    findings = []
+    if answer.gpu and answer.kind is not Kind.RIGHT:
+        # The CPU row of such an answer may pass; what must not is the GPU row.
+        earned = sum(cell.earned for cell in decided if cell.grade_id.endswith("_gpu"))
+    if abs(earned - wanted) > 1e-9:
+        findings.append(f"{answer.where}: {answer}: earned {earned:g}, must earn {wanted:g} ({told or 'no message'})")
+    if answer.endless and not any(cell.verdict is Verdict.TIMED_OUT for cell in cells):
+        findings.append(f"{answer.where}: {answer}: is marked endless, but was not stopped ({told or 'no message'})")
+    if answer.says and not _says(answer.says, cells):
+        findings.append(f"{answer.where}: {answer}: the message must hold {answer.says!r}, but is: {told or 'empty'}")
+    return findings
+
+
+def _says(words: str, cells: tuple[CellResult, ...]) -> bool:
+    return any(words.lower() in cell.message.lower() for cell in cells)

@@ -1,0 +1,1 @@
+"""The command `grader`: one module per subcommand, each importing what it needs only when it runs."""

@@ -1,0 +1,48 @@
+"""`grader build`: sources to executed notebooks."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from grader.cli.console import chapters_of, complain, progress_bar, say
+from grader.model.course import Course
+
+
+@click.command("build")
+@click.argument("chapters", nargs=-1)
+@click.option("--check", is_flag=True, help="Change nothing; exit with 1 if a notebook is not what its source says.")
+@click.option("--execute", is_flag=True, help="Run all cells again, even if nothing changed since they ran.")
+def command(chapters: tuple[str, ...], check: bool, execute: bool) -> None:
+    """Make the executed notebooks of CHAPTERS (default: all) from their sources.
+
+    \b
+    Examples:
+      grader build 01_gpu_architecture
+      grader build --check
+    """
+    from grader.authoring import build
+
+    findings: list[str] = []
+    chosen = chapters_of(Course.find(), chapters)
+    with progress_bar() as progress:
+        task = progress.add_task("", total=len(chosen))
+        for chapter in chosen:
+            progress.update(task, description=f"{'Checking' if check else 'Building'} {chapter.name}")
+            if check:
+                findings += map(str, build.check_build(chapter))
+            else:
+
+                def tell(text: str, name: str = chapter.name) -> None:
+                    progress.update(task, description=f"{name}: {text}")
+
+                changed = build.build(chapter, execute=True if execute else None, report=tell)
+                say(f"{chapter.solution.relative_to(chapter.root)}: {'built' if changed else 'up to date'}")
+            progress.advance(task)
+    for line in findings:
+        complain(line)
+    if findings:
+        sys.exit(1)
+    if check:
+        say(f"{len(chosen)} chapter{'s' * (len(chosen) != 1)}: sources and notebooks agree.")

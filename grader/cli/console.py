@@ -1,0 +1,76 @@
+"""What the commands share: where they print, one-line complaints, and progress for what takes longer than a glance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import TYPE_CHECKING
+
+from grader.model.course import Chapter, Course
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress
+
+
+@cache
+def _console(stderr: bool) -> Console:
+    from rich.console import Console
+
+    # Without emoji=False rich reads the end of "matmul.py:100:" as one.
+    return Console(stderr=stderr, highlight=False, emoji=False)
+
+
+def out() -> Console:
+    """Standard output: results."""
+    return _console(False)
+
+
+def say(text: str, style: str = "") -> None:
+    """Prints text as it is: one line stays one line, and brackets in a student's name are no markup."""
+    out().print(text, style=style, markup=False, soft_wrap=True)
+
+
+def complain(text: str, style: str = "bold red") -> None:
+    """Prints a complaint to standard error, as it is."""
+    _console(True).print(text, style=style, markup=False, soft_wrap=True)
+
+
+@contextmanager
+def progress_bar(keep: bool = False) -> Iterator[Progress]:
+    """A progress bar on standard error, which lines can be printed above of; gone at the end unless `keep`."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=_console(True), transient=not keep) as progress:
+        yield progress
+
+
+@contextmanager
+def waiting(text: str) -> Iterator[None]:
+    """A spinner for work whose length is not known; a plain line where there is no terminal."""
+    console = _console(True)
+    if not console.is_terminal:
+        complain(f"{text} …", style="")
+        yield
+        return
+    from rich.markup import escape
+
+    with console.status(f"{escape(text)} …"):
+        yield
+
+
+def chapters_of(course: Course, names: tuple[str, ...]) -> list[Chapter]:
+    """The chapters named, or all of the course when none is.
+
+    Raises:
+        CourseError: one of them does not exist.
+    """
+    return [course.chapter(name) for name in names] or course.chapters()

@@ -1,0 +1,72 @@
+"""The command `grader`: its subcommands, and how it ends when something is wrong.
+
+Exits with 0 when all is well, 1 when a check found something, 2 when a person has to mend something first, 130 when
+interrupted. Every command lies in `grader.commands` and imports what it needs only when it runs.
+"""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any
+
+import click
+
+from grader import __version__
+from grader.cli import (
+    autograde,
+    bench,
+    build,
+    bundle,
+    collect,
+    doctor,
+    prove,
+    release,
+    renumber,
+    report,
+    sample,
+    verify,
+)
+from grader.cli.console import complain
+from grader.model.course import CourseError
+from grader.model.findings import Findings
+
+
+class Commands(click.Group):
+    """A group that prints a `CourseError` as what it is, one line for a person, and knows near misses."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Runs the command; anything but a `CourseError` is a bug of ours and keeps its traceback."""
+        try:
+            return super().invoke(ctx)
+        except CourseError as error:
+            complain(str(error))
+            ctx.exit(1 if isinstance(error, Findings) else 2)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Finds the command; suggests the nearest name for one that is not there."""
+        near = difflib.get_close_matches(args[0], self.list_commands(ctx), n=1)
+        if self.get_command(ctx, args[0]) is None and near:
+            ctx.fail(f"No such command '{args[0]}'. Did you mean '{near[0]}'?")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="grader")
+def main() -> None:
+    """Builds a chapter, releases it to students, and grades what comes back.
+
+    \b
+    The usual round, for chapter 01:
+      grader build 01      solutions/01_….md → executed notebook
+      grader release 01    → notebooks/, without answers and hidden tests
+      grader verify 01     every answer of the answer bank gets what it must
+      grader bundle        the archive that students get
+      grader collect FILE  Moodle's or Canvas' bulk download → work/submitted/
+      grader autograde 01  work/submitted/ → gradebook, feedback, report
+    """
+
+
+for command in (build, release, verify, bundle, collect, autograde, report, sample, doctor, bench, prove, renumber):
+    main.add_command(command.command)

@@ -1,0 +1,100 @@
+"""`grader prove`: the whole course on this machine's GPU."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from grader.cli.console import complain, out, say, waiting
+from grader.model.course import Course
+
+
+@click.command("prove")
+@click.option("--only", multiple=True, metavar="STEP", help="A step, or a chapter such as 04; several times.")
+@click.option("--bundle", type=click.Path(path_type=Path, dir_okay=False), help="Pack what came of it into this file.")
+@click.option(
+    "--apply", "applied", type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    help="Run nothing: put what a bundle from elsewhere holds into this tree.",
+)  # fmt: skip
+@click.option(
+    "--repeats", type=click.IntRange(1), default=5, show_default=True, help="Gradings per answer and GPU row."
+)
+@click.option("--gpu-rows-only", is_flag=True, help="Have the gate grade only what a GPU is needed for.")
+@click.option("--seconds", type=click.FloatRange(0), help="Begin nothing that would not be done by then.")
+@click.option("--slots", type=click.IntRange(1), default=4, show_default=True, help="Rows that run at the same time.")
+def command(
+    only: tuple[str, ...],
+    bundle: Path | None,
+    applied: Path | None,
+    repeats: int,
+    gpu_rows_only: bool,
+    seconds: float | None,
+    slots: int,
+) -> None:
+    """Run the whole course on this machine's GPU, and write the evidence to data/machines/.
+
+    \b
+    Steps: smoke, doctor, calibrate, counts, nsight, execute, nbval, gate, repeats, class.
+    Examples:
+      grader prove --bundle proof.tar.xz
+      grader prove --only smoke
+      grader prove --only calibrate --only 02
+      grader prove --seconds 540 --repeats 2 --gpu-rows-only --bundle proof.tar.xz
+      grader prove --apply proof.tar.xz
+
+    Rows that are settled are not run again by the next call: what a budget has left is done there. The report and the
+    bundle are written in any case, after an interrupt too.
+    """
+    from rich.table import Table
+
+    from grader.dev.prove import bundle as bundles
+    from grader.dev.prove import prove, report
+    from grader.dev.prove.rows import Pace
+    from grader.dev.prove.steps import STEPS
+
+    course = Course.find()
+    if applied is not None:
+        changed = bundles.apply(course, applied)
+        for name in changed:
+            say(name)
+        say(f"{len(changed)} files changed." if changed else "Nothing in it is new.")
+        return
+
+    pace = Pace(repeats, gpu_rows_only, None if seconds is None else time.monotonic() + seconds, slots)
+    with waiting("Proving"), ending_as_interrupt():
+        outcomes = prove(course, STEPS, only, say=lambda text: complain(text, style=""), pace=pace)
+    table = Table("step", "outcome", "took", title="The course on this GPU", title_justify="left")
+    for outcome in outcomes:
+        mark = f"[{'green' if outcome.good else 'red'}]{outcome.summary}[/]"
+        table.add_row(outcome.step, mark, f"{outcome.seconds:.0f} s")
+    out().print(table)
+    for outcome in outcomes:
+        for finding in outcome.findings:
+            complain(f"{outcome.step}: {finding}")
+    for path in report.write(course, outcomes):
+        say(f"Written: {path.relative_to(course.root)}")
+    if bundle is not None:
+        names = bundles.pack(course, bundle)
+        say(f"Packed: {bundle}, {len(names)} files, {bundle.stat().st_size / 1e6:.1f} MB")
+    if not all(outcome.good for outcome in outcomes):
+        sys.exit(1)
+
+
+@contextlib.contextmanager
+def ending_as_interrupt() -> Iterator[None]:
+    """In the block, SIGTERM interrupts as Ctrl-C does: `timeout` and job schedulers send it."""
+
+    def interrupt(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

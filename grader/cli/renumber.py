@@ -1,0 +1,44 @@
+"""`grader renumber`: another number for a chapter, wherever it stands."""
+
+from __future__ import annotations
+
+import click
+
+from grader.cli.console import say, waiting
+from grader.model.course import Course
+
+
+@click.command("renumber")
+@click.argument("chapter")
+@click.argument("number", type=int)
+@click.option("--dry-run", is_flag=True, help="Change nothing; show the new names, and which files say the old ones.")
+def command(chapter: str, number: int, dry_run: bool) -> None:
+    """Give CHAPTER another NUMBER, in file names, links, prose, and built notebooks. No cell is run.
+
+    A chapter that has this number moves up by one, and so do those behind it that are in the way. Commit before, and
+    look at the difference afterwards. To insert a chapter, move the one that stands in its place:
+
+    \b
+    Examples:
+      grader renumber 04 4            3 is free for a new chapter; 4 becomes 5, and so on
+      grader renumber 09_inference 9
+    """
+    from grader.authoring import renumber
+
+    course = Course.find()
+    change = renumber.plan(course, course.chapter(chapter), number)
+    for old, new in sorted(change.names.items()):
+        say(f"{old} → {new}")
+    if dry_run:
+        for path, lines in renumber.mentions(course, change).items():
+            say(f"{path}: {lines} line{'s' * (lines != 1)}")
+        return
+    graded = [old for old in change.names if (course.results / old).is_dir()]
+    with waiting("Renumbering"):
+        changed = renumber.renumber(course, change)
+    say(f"{len(changed)} files and folders changed or moved. Built notebooks kept their outputs.")
+    for old in graded:
+        say(
+            f"{course.results / old}: results under the old name stay there; grade again for the new one.",
+            style="yellow",
+        )

@@ -1,1 +1,0 @@
-"""The subcommands of `grader`, one a module; none is imported by anything but `cli`."""

@@ -1,0 +1,1 @@
+"""What developers and CI run about the grader itself: a sample class, benchmarks, and the proof on a GPU."""

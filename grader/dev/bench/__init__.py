@@ -1,0 +1,1 @@
+"""`grader bench`: this grader against stock nbgrader on the same submissions."""

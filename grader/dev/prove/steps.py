@@ -1,0 +1,263 @@
+"""The steps of the proof: each looks at this machine's GPU, changes only what it says, and gives an `Outcome`."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from grader.authoring import answers, build, release, verify
+from grader.authoring.answers import Answer
+from grader.authoring.bank import banks_of
+from grader.batch.batch import grade_class
+from grader.dev import sample
+from grader.dev.prove import counts, figures, nsight
+from grader.dev.prove import smoke as first_contact
+from grader.dev.prove.report import machine
+from grader.dev.prove.rows import Found, Kept, Pace, Row, attempt, hashed, settle
+from grader.dev.prove.run import Outcome, Say, Step, folder_of, slug
+from grader.judging import session
+from grader.machine import doctor, hardware
+from grader.model import notebooks, submission
+from grader.model.course import Chapter, Course
+from grader.model.harness import harness_digest
+from grader.model.results import TOO_NOISY, Verdict
+
+NBVAL_SECONDS = 300
+ALL = Pace()
+
+
+def look(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -> Outcome:
+    """What `grader doctor` says."""
+    rows = doctor.examine(course)
+    bad = tuple(f"{row.what}: {row.found}. {row.remedy}" for row in rows if row.state == "bad")
+    return Outcome("doctor", bad, {"rows": [asdict(row) for row in rows]})
+
+
+def calibrate(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -> Outcome:
+    """The machine's ceilings, and the figures that the course claims, each with its bar."""
+    found = figures.measured(course, say)
+    below = tuple(f"{one.what}: {one.shown()}, {one.bar()}" for one in found.figures if not one.reached)
+    broken = tuple(f"{name}: {found.failed[name]}" for name in found.broken)
+    return Outcome("calibrate", below + broken, asdict(found))
+
+
+def count(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -> Outcome:
+    """The tracer's counts beside Nsight Compute's."""
+    compared = counts.compared()
+    wrong = tuple(one.sentence() for one in compared if not one.agrees)
+    return Outcome("counts", wrong, {"kernels": [asdict(one) for one in compared]})
+
+
+def inspect(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -> Outcome:
+    """What Nsight Systems and Nsight Compute say of the course's kernels, kept for readers who have no GPU."""
+    folder = course.root / "data" / "machines" / slug(hardware.device_name())
+    reports = nsight.record(folder, machine())
+    wrong = tuple(one.why_not for one in reports if one.why_not)
+    return Outcome("nsight", wrong, {"reports": [asdict(one) for one in reports]})
+
+
+def smoke(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -> Outcome:
+    """torch, Numba, CUDA C++, the profiler and NVML, each inside a real student's process."""
+    findings: list[str] = []
+    data: dict[str, Any] = {}
+    for name, code in first_contact.PROBES.items():
+        say(f"trying {name} in a student's process")
+        found = attempt(Row(name, hashed, lambda code=code: first_contact.tried(code)))  # type: ignore[misc]
+        findings += [f"{name}: {one}" for one in found.findings]
+        data[name] = {**found.data, "seconds": found.seconds}
+    return Outcome("smoke", tuple(findings), data)
+
+
+def execute(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -> Outcome:
+    """Every chapter's solution notebook, run from top to bottom on the GPU; its outputs stay in the tree."""
+
+    def run(chapter: Chapter) -> Found:
+        build.build(chapter, execute=True)
+        release.release(chapter)
+        return Found(data={"cells": len(notebooks.load_key(chapter).cells)})
+
+    return _by_chapter("execute", "executing {}", course, chapters, run, say, pace)
+
+
+def nbval(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -> Outcome:
+    """Every notebook once more, compared with what it said; nothing may be skipped."""
+
+    def run(chapter: Chapter) -> Found:
+        command = [sys.executable, "-m", "pytest", "--nbval-lax", "-q", "-p", "no:cacheprovider", str(chapter.solution)]
+        try:
+            done = subprocess.run(command, cwd=course.root, capture_output=True, text=True, timeout=NBVAL_SECONDS)
+            last = (done.stdout.strip().splitlines() or ["no output"])[-1].strip("= ")
+            failed = done.returncode != 0 or "skipped" in last
+        except subprocess.TimeoutExpired:
+            last, failed = f"not done after {NBVAL_SECONDS} s", True
+        return Found((f"nbval: {last}",) if failed else (), {"summary": last})
+
+    return _by_chapter("nbval", "nbval {}", course, chapters, run, say, pace)
+
+
+def gate(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -> Outcome:
+    """`grader verify`, with every GPU row graded; each answer is a row that is kept."""
+    no_gpu = hardware.device_name() == "cpu"
+    rows: list[Row] = []
+    findings: list[str] = []
+    counted: dict[str, list[str]] = {}
+    for chapter in chapters:
+        say(f"verifying {chapter.name}")
+        (bank,) = banks_of([chapter])
+        key = bank.key()
+        findings += [f"{chapter.name}: {one}" for one in bank.stale(key)]
+        tries = verify.Tries(key, bank.answers, secrets.randbits(48))
+        findings += [f"{chapter.name}: not checked: {one}: only a GPU can tell" for one in tries.not_here(no_gpu)]
+        wanted = tries.on_gpu() if pace.gpu_rows_only else tries.here(no_gpu)
+        seen = [_answer_row(chapter, tries, answer) for answer in wanted]
+        rows += seen
+        counted[chapter.name] = [row.name for row in seen]
+    known, left = settle(rows, Kept(folder_of(course), "gate"), pace, pace.slots)
+    data = {}
+    for name, names in counted.items():
+        found = [f"{name}: {one}" for row in names if row in known for one in known[row].findings]
+        findings += found
+        data[name] = {"checked": sum(row in known for row in names), "findings": len(found)}
+    return Outcome("gate", tuple(findings), data, left=left)
+
+
+def _answer_row(chapter: Chapter, tries: verify.Tries, answer: answers.Answer | None) -> Row:
+    def run() -> Found:
+        found = tries.try_one(answer)
+        if found:
+            found.append(f"hidden inputs were drawn from seed {tries.seed}")
+        return Found(tuple(found))
+
+    name = f"{chapter.name} {answer}, {answer.where}" if answer else f"{chapter.name} a blank notebook"
+    return Row(name, lambda: hashed(harness_digest(), chapter.solution, repr(answer)), run)
+
+
+def repeats(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -> Outcome:
+    """Every GPU row, graded several times with every right answer: none may lose a point, few may be noisy."""
+    rounds: list[list[Row]] = [[] for _ in range(pace.repeats)]
+    of_cells: dict[tuple[str, str], list[str]] = {}
+    for chapter in chapters:
+        key = notebooks.load_key(chapter)
+        bank = [one for one in answers.load(chapter.answers, key) if one.kind is answers.Kind.RIGHT]
+        for cell in (cell for cell in key.tests if cell.on_gpu_only):
+            right = [one for one in bank if one.exercise == cell.exercise]
+            for number, some in enumerate(rounds):
+                seen = [_repeat_row(chapter, key, cell, answer, number) for answer in right]
+                some += seen
+                of_cells.setdefault((chapter.name, cell.grade_id), []).extend(row.name for row in seen)
+        say(f"{chapter.name}: every GPU row {pace.repeats} times with every right answer")
+    # Every row once before any of them twice: a call that is cut short should have met all of them.
+    todo = [row for some in rounds for row in some]
+    known, left = settle(todo, Kept(folder_of(course), "repeats"), pace, pace.slots)
+    findings: list[str] = []
+    data: dict[str, Any] = {}
+    for (chapter_name, grade_id), names in of_cells.items():
+        found = [known[name] for name in names if name in known]
+        findings += [f"{chapter_name}: {grade_id} {one}" for row in found for one in row.findings]
+        got = [str(one.data.get("verdict", "")) for one in found]
+        pending = got.count(Verdict.HARNESS_ERROR.value)
+        data.setdefault(chapter_name, {})[grade_id] = {
+            "graded": len(got),
+            "passed": got.count(Verdict.PASSED.value),
+            "pending": pending,
+            "median_seconds": round(statistics.median(one.seconds for one in found), 2) if found else None,
+        }
+        if pending > 0.1 * len(got):
+            findings.append(f"{chapter_name}: {grade_id}: more than a tenth of the gradings stay pending")
+    return Outcome("repeats", tuple(findings), data, left=left)
+
+
+def _repeat_row(chapter: Chapter, key: notebooks.ChapterKey, cell: notebooks.Cell, answer: Answer, number: int) -> Row:
+    def run() -> Found:
+        given = submission.from_answers(key, {answer.exercise: answer.source})
+        only = frozenset({cell.grade_id})
+        (result,) = session.grade(given, key, student="right", seed=secrets.randbits(48), only=only).cells
+        findings: tuple[str, ...] = ()
+        if result.verdict is Verdict.HARNESS_ERROR and result.cause != TOO_NOISY:
+            findings = (f"stays pending with “{answer.title}”: {result.message}",)
+        elif result.verdict not in (Verdict.PASSED, Verdict.HARNESS_ERROR):
+            lost = f"{result.earned:g} of {result.possible:g}: {result.message}"
+            findings = (f"rejects “{answer.title}”: {lost}",)
+        return Found(findings, {"verdict": result.verdict.value})
+
+    name = f"{chapter.name} {cell.grade_id}, {answer.title}, {answer.where}, round {number + 1}"
+    return Row(name, lambda: hashed(harness_digest(), chapter.solution, repr(answer)), run)
+
+
+def grade_sample(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -> Outcome:
+    """The sample class of every chapter, several submissions on the GPU at a time."""
+
+    def run(chapter: Chapter) -> Found:
+        with tempfile.TemporaryDirectory(prefix="gpulab-prove-") as name:
+            copied = copy_of(course, chapter, Path(name))
+            sample.make_class(copied, copied.chapter(chapter.name), copied.submitted)
+            key = notebooks.load_key(chapter)
+            results = grade_class(copied, copied.chapter(chapter.name), copied.submitted, key=key, slots=pace.slots)
+        counted = [cell.verdict for result in results for cell in result.cells]
+        errors = [cell for result in results for cell in result.cells if cell.verdict is Verdict.HARNESS_ERROR]
+        findings = [f"{one.grade_id}: {one.message}" for one in errors if one.cause != TOO_NOISY]
+        if counted.count(Verdict.NEEDS_GPU):
+            findings.append(f"{counted.count(Verdict.NEEDS_GPU)} rows still wait for a GPU")
+        data = {
+            "submissions": len(results),
+            "on": sorted({result.device for result in results}),
+            "pending": len(errors),
+            "seconds_each": round(statistics.median(result.usage.wall_seconds for result in results), 2),
+        }
+        return Found(tuple(findings), data)
+
+    what = f"grading the sample class of {{}}, {pace.slots} at a time"
+    return _by_chapter("class", what, course, chapters, run, say, pace)
+
+
+def _by_chapter(
+    step: str, what: str, course: Course, chapters: list[Chapter], run: Callable[[Chapter], Found], say: Say, pace: Pace
+) -> Outcome:
+    """A step whose rows are the chapters, one after the other."""
+
+    def row(chapter: Chapter) -> Row:
+        # Looked at when it is done: executing a chapter writes its solution.
+        files = (chapter.source, chapter.solution, *sorted(chapter.answers.glob("*.py")))
+        return Row(chapter.name, lambda: hashed(harness_digest(), *files), lambda: run(chapter))
+
+    kept = Kept(folder_of(course), step)
+    known, left = settle(map(row, chapters), kept, pace, say=lambda name: say(what.format(name)))
+    findings = tuple(f"{name}: {one}" for name, found in known.items() for one in found.findings)
+    return Outcome(step, findings, {name: found.data for name, found in known.items() if found.data}, left=left)
+
+
+def copy_of(course: Course, chapter: Chapter, folder: Path) -> Course:
+    """The course with one chapter, elsewhere: grades that are there must not be touched."""
+    for part in ("data", "nbgrader_config.py"):
+        source = course.root / part
+        (shutil.copytree if source.is_dir() else shutil.copy)(source, folder / part)
+    for path in (chapter.source, chapter.solution, chapter.release):
+        target = folder / path.relative_to(course.root)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, target)
+    shutil.copytree(chapter.answers, folder / chapter.answers.relative_to(course.root))
+    return Course(folder)
+
+
+STEPS = (
+    Step("smoke", "trying the GPU inside a student's process", smoke),
+    Step("doctor", "looking at this machine", look),
+    Step("calibrate", "measuring ceilings and figures", calibrate),
+    Step("counts", "comparing the tracer with Nsight Compute", count),
+    Step("nsight", "recording what Nsight says", inspect),
+    Step("execute", "executing the chapters on the GPU", execute),
+    Step("nbval", "running the chapters again, compared", nbval),
+    Step("gate", "grading every answer of the bank", gate),
+    Step("repeats", "grading every GPU row again and again", repeats),
+    Step("class", "grading the sample class", grade_sample),
+)
+# Smoke and doctor first: what is red there explains the rest. Calibrate on a cool, quiet GPU. Nsight
+# before the notebooks that show its reports are executed. Execute before nbval compares.

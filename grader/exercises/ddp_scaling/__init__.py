@@ -1,0 +1,1 @@
+"""DDP and scaling: what judges need to grade its exercises."""

@@ -1,0 +1,87 @@
+"""DDP and scaling: what two ranks must have told each other, seen by giving each of them pictures of its own.
+
+Weights that are right could come from one rank that did the work of all. Once the other's pictures are its own, what
+the first has not seen must have reached it by gradients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import torch
+
+from gpulab import check
+from gpulab.chapters.ddp_scaling.checks import Outcome
+from gpulab.training.problem import Problem
+from grader.exercises.ddp_scaling.weights import same_weights
+
+First = Literal["sent", "kept", "mean"]
+"""What becomes of the ranks' first weights, which differ: those of rank 0 are sent to all, as DDP does; all keep their
+own; or all keep their own and take the mean of their weights after each step, instead of that of their gradients."""
+SILENT = "Rank 0 has not learnt from the other rank's pictures: what a rank has not seen, gradients must bring it."
+
+
+def learnt_from_each_other(made: Outcome, problems: Sequence[Problem], each: int, what: str, lr: float = 1.0) -> None:
+    """Passes if rank 0 knows what only the others' pictures could teach it, in any of the three ways of `First`.
+
+    Args:
+        made: what the ranks left behind.
+        problems: by rank, the problem that it was given.
+        each: samples a step and rank.
+        what: the run, in words.
+        lr: how many times the problem's learning rate.
+
+    Raises:
+        AssertionError: it does not.
+    """
+    check.equal(len(made.samples[1]), len(made.samples[0]), f"{what}: samples of rank 1")
+    alone = replace(made, samples=made.samples[:1])
+    mistakes = [
+        (lambda: together(problems[:1], alone, each, "kept", lr), SILENT),
+        (lambda: together([problems[0]] * len(problems), made, each, "kept", lr), SILENT),
+    ]
+    ways: tuple[First, ...] = ("kept", "mean", "sent")
+    for first in ways:
+        try:
+            return same_weights(made.weights, together(problems, made, each, first, lr), problems[0], what, mistakes)
+        except AssertionError as error:
+            wrong = error
+    raise wrong
+
+
+def together(problems: Sequence[Problem], made: Outcome, each: int, first: First, lr: float = 1.0) -> Mapping[str, Any]:
+    """Rank 0's weights after ranks have trained together, each on a problem of its own: first weights, pictures, order.
+
+    The arguments are those of `learnt_from_each_other`.
+    """
+    models = [problem.model() for problem in problems]
+    if first == "sent":
+        for model in models:
+            model.load_state_dict(problems[0].model().state_dict())
+    optimizers = [problem.optimizer(model) for problem, model in zip(problems, models, strict=True)]
+    for optimizer in optimizers:
+        optimizer.param_groups[0]["lr"] *= lr
+    data = [problem.dataset() for problem in problems]
+    for begin in range(0, len(made.samples[0]), each):
+        for problem, model, pictures, share in zip(problems, models, data, made.samples, strict=True):
+            model.zero_grad()
+            images, labels = pictures[share[begin : begin + each]]
+            problem.criterion()(model(images), labels).backward()
+        if first != "mean":
+            _average(*([weight.grad for weight in model.parameters()] for model in models))
+        for optimizer in optimizers:
+            optimizer.step()
+        if first == "mean":
+            _average(*([weight.detach() for weight in model.parameters()] for model in models))
+    return dict(models[0].state_dict())
+
+
+def _average(*ranks: Sequence[torch.Tensor | None]) -> None:
+    """Writes the mean over the ranks into each rank's tensors."""
+    for tensors in zip(*ranks, strict=True):
+        held = [tensor for tensor in tensors if tensor is not None]
+        mean = torch.stack(held).mean(dim=0)
+        for tensor in held:
+            tensor.copy_(mean)

@@ -1,0 +1,1 @@
+"""Inference: what judges need to grade its exercises."""

@@ -1,0 +1,1 @@
+"""Hidden tests of mixed precision: their references and checkers."""

@@ -1,0 +1,83 @@
+"""Mixed precision: whether two trainings took the same way through the weights, and which mistake one of them made.
+
+Only compares. The trainings to compare with, the right one and the ones with a known mistake, are made by the test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpulab import check
+from gpulab.training.problem import History, Problem, weights_of
+
+EXACT = 1e-6
+"""Distance, as a share of the way that the weights went, below which nothing was done differently."""
+SAME = 0.02
+"""Distance up to which two trainings with a mistake are taken for one and the same."""
+CLOSE = 0.12
+"""Distance up to which they differ by rounding: float16 against float32 gives up to 0.1 on the course's problems."""
+
+
+def same_training(
+    history: History,
+    expected: History,
+    problem: Problem,
+    what: str,
+    mistakes: Sequence[tuple[Callable[[], History], str]] = (),
+) -> None:
+    """Passes if two trainings took the same way through the weights, up to rounding.
+
+    Args:
+        history: the student's, `recorded`.
+        expected: the right one.
+        problem: where both started.
+        what: the call, in words.
+        mistakes: functions that do a training with a known mistake, called only if there is one. One that the student's
+            is far closer to than to the right one is named, however close that is: on one machine the same mistake
+            gives the same bits.
+
+    Raises:
+        AssertionError: they did not.
+    """
+    first = weights_of(problem.model())
+    start, right, mine = (_flat(weights, first) for weights in (first, expected.weights, history.weights))
+    way = float(np.linalg.norm(right - start))
+    off = float(np.linalg.norm(mine - right)) / way
+    ends = f"its last loss is {history.losses[-1]:.4g}, expected {expected.losses[-1]:.4g}"
+    text = f"{what}: {ends}; the weights are off by {off:.2g} of the way that they had to go."
+    if off <= EXACT:
+        return
+    nearest, named = min(SAME, 0.1 * off), ""
+    for train, note in mistakes:
+        wrong = _flat(train().weights, first)
+        with np.errstate(all="ignore"):
+            theirs, apart = (float(np.linalg.norm(way_of - wrong)) / way for way_of in (mine, right))
+        if apart > EXACT and theirs < nearest:
+            nearest, named = theirs, note
+        if nearest == 0.0:
+            break  # the same bits: the other trainings can be no closer
+    if named:
+        raise AssertionError(f"{text} {named}")
+    if off <= CLOSE:
+        return
+    if np.linalg.norm(mine - start) < 0.02 * way:
+        raise AssertionError(f"{text} They hardly moved from where they began.")
+    raise AssertionError(text)
+
+
+def same_losses(history: History, expected: History, what: str, mistakes: Sequence[tuple[Any, str]] = ()) -> None:
+    """Passes if the losses agree to 10 %; a small loss, to 2 % of the first one.
+
+    Raises:
+        AssertionError: they do not; known wrong lists are named.
+    """
+    slack = 0.02 * abs(expected.losses[0])
+    check.close(list(history.losses), list(expected.losses), f"{what}: losses", rtol=0.1, atol=slack, mistakes=mistakes)
+
+
+def _flat(weights: dict[str, Any], names: Iterable[str]) -> NDArray[np.float64]:
+    return np.concatenate([np.asarray(weights[name], dtype=np.float64).ravel() for name in names])

@@ -1,0 +1,1 @@
+"""Profiling: what judges need to grade its exercises."""

@@ -1,0 +1,134 @@
+"""`checkpointed_forward`: the same step by the reference, and by references with a known mistake."""
+
+from __future__ import annotations
+
+import random
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint, set_checkpoint_early_stop
+from torch.utils.flop_counter import FlopCounterMode
+
+from gpulab import Problem, check
+
+LAYERS = 9
+AGAIN = "Nothing is computed again: is every part called through checkpoint(part, x, use_reentrant=False)?"
+OFF = 1e-4
+"""Distance of gradients, as a share of their size, that sums in another order leave."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one step gives."""
+
+    loss: float
+    gradients: dict[str, Any]
+    kept_bytes: int
+    flops: int
+
+
+def drawn(draw: random.Random) -> Problem:
+    """A small problem."""
+    batch = draw.choice([8, 12, 16, 24])
+    return Problem("cnn", samples=batch, batch_size=batch, seed=draw.randrange(10**6), device="cpu")
+
+
+def step(
+    problem: Problem,
+    segments: int = 1,
+    *,
+    checkpointed: bool = True,
+    same_mask: bool = True,
+    early_stop: bool = True,
+    train: bool = True,
+    tail: bool = True,
+) -> Step:
+    """One step of the exercise's network, right or with one thing done differently."""
+    torch.set_num_threads(1)
+    net = problem.model()
+    layers = [*net.features, nn.Dropout(0.3), net.head]  # type: ignore[misc]  # of Problem's cnn
+    parts = [nn.Sequential(*[layers[i] for i in part]).train(train) for part in np.array_split(range(LAYERS), segments)]
+    own = {weight.untyped_storage().data_ptr() for weight in net.parameters()}
+    kept: dict[int, int] = {}
+
+    def pack(tensor: torch.Tensor) -> torch.Tensor:
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in own:
+            kept[storage.data_ptr()] = storage.nbytes()
+        return tensor
+
+    x, labels = next(iter(problem.loader()))
+    torch.manual_seed(problem.seed)
+    with warnings.catch_warnings(), FlopCounterMode(display=False) as flops, set_checkpoint_early_stop(early_stop):
+        warnings.simplefilter("ignore")
+        with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+            for place, part in enumerate(parts):
+                last = place == len(parts) - 1 and not tail
+                again = checkpointed and not last
+                x = checkpoint(part, x, use_reentrant=False, preserve_rng_state=same_mask) if again else part(x)
+        loss = problem.criterion()(x, labels)
+        loss.backward()
+    gradients = {name: _array(weight.grad) for name, weight in net.named_parameters()}
+    return Step(float(loss.detach()), gradients, sum(kept.values()), int(flops.get_total_flops()))
+
+
+def _array(tensor: torch.Tensor | None) -> Any:
+    assert tensor is not None
+    return tensor.numpy()
+
+
+def _apart(one: dict[str, Any], two: dict[str, Any]) -> float:
+    """Distance as a share of the size of the second."""
+    first, second = (
+        np.concatenate([np.asarray(held[name], np.float64).ravel() for name in sorted(two)]) for held in (one, two)
+    )
+    return float(np.linalg.norm(first - second) / np.linalg.norm(second))
+
+
+def judge(answer: Any, problem: Problem, segments: int) -> None:
+    """Passes if the answer is that of a step with so many checkpoints.
+
+    Raises:
+        AssertionError: it is not; the message names a known mistake.
+    """
+    what = f"checkpointed_forward(problem with batches of {problem.batch_size}, {segments})"
+    plain, right = step(problem, checkpointed=False), step(problem, segments)
+    full = step(problem, segments, early_stop=False)
+    keys = ["gradients", "kept_bytes", "loss", "recomputed_flops"]
+    check.equal(sorted(answer) if isinstance(answer, dict) else answer, keys, f"keys of {what}")
+    check.close(answer["loss"], plain.loss, f"loss of {what}", rtol=1e-4, mistakes=[
+        (step(problem, train=False).loss, "That is the loss without dropout: the network is in eval mode."),
+    ])  # fmt: skip
+    gradients = answer["gradients"]
+    names = sorted(gradients) if isinstance(gradients, dict) else gradients
+    check.equal(names, sorted(plain.gradients), f"names of gradients of {what}")
+    shapes = {name: tuple(np.shape(gradients[name])) for name in names}
+    check.equal(
+        shapes, {name: array.shape for name, array in plain.gradients.items()}, f"shapes of gradients of {what}"
+    )
+    off = _apart(gradients, plain.gradients)
+    if not off <= OFF:
+        other = _apart(gradients, step(problem, segments, same_mask=False).gradients)
+        twice = _apart({name: np.asarray(array) / 2 for name, array in gradients.items()}, plain.gradients)
+        note = (
+            "The second run drew another dropout mask: leave preserve_rng_state=True."
+            if other <= OFF or twice > OFF
+            else "They are twice as large: gradients of two steps add up in one model."
+        )
+        raise AssertionError(f"{what}: the gradients are off by {off:.2g} of their size. {note}")
+    check.equal(answer["kept_bytes"], right.kept_bytes, f"kept_bytes of {what}", mistakes=[
+        (plain.kept_bytes, AGAIN),
+        (step(problem, segments, tail=False).kept_bytes, "The last part is not checkpointed."),
+    ])  # fmt: skip
+    expected = {right.flops - plain.flops, full.flops - plain.flops}
+    flops = answer["recomputed_flops"]
+    if flops not in expected:
+        check.equal(flops, right.flops - plain.flops, f"recomputed_flops of {what}", mistakes=[
+            (0, AGAIN),
+            (right.flops, "That is all of the step: subtract the FLOPs of the step without checkpoints."),
+            (full.flops, "That is all of the step: subtract the FLOPs of the step without checkpoints."),
+        ])  # fmt: skip

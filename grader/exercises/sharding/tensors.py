@@ -1,0 +1,70 @@
+"""`tensor_parallel_mlp`: drawn matrices, the product in one process, and what ranks must have said to each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import gelu
+
+from gpulab import check
+
+
+@dataclass(frozen=True)
+class Case:
+    """The arguments of one call, as tensors."""
+
+    x: Tensor
+    w1: Tensor
+    w2: Tensor
+    world_size: int
+
+    def arguments(self) -> tuple[Any, ...]:
+        """As arrays, for the student to change."""
+        return (*(one.clone().numpy() for one in (self.x, self.w1, self.w2)), self.world_size)
+
+
+def drawn(seed: int, world_size: int = 3) -> Case:
+    """Three ranks; every dimension another one."""
+    dice = torch.Generator().manual_seed(seed)
+    samples, features, outputs = (int(torch.randint(2, 6, (), generator=dice)) + extra for extra in (0, 5, 12))
+    hidden = world_size * int(torch.randint(7, 11, (), generator=dice))
+    x, w1, w2 = (
+        torch.randn(rows, columns, generator=dice)
+        for rows, columns in ((samples, features * world_size), (features * world_size, hidden), (hidden, outputs))
+    )
+    return Case(x, w1 / 4, w2, world_size)
+
+
+def judge(answer: Any, sent: Sequence[dict[str, Any]], case: Case) -> None:
+    """Passes if the answer is the product, and the ranks made one kind of collective call.
+
+    Raises:
+        AssertionError: it is not; the message names a known mistake.
+    """
+    x, w1, w2, p = case.x, case.w1, case.w2, case.world_size
+    what = f"tensor_parallel_mlp of {p} ranks, x {tuple(x.shape)}, w1 {tuple(w1.shape)}, w2 {tuple(w2.shape)}"
+    right = gelu(x @ w1) @ w2
+    columns, rows = w1.chunk(p, dim=1), w2.chunk(p, dim=0)
+    partial = [gelu(part @ piece) for part, piece in zip(x.chunk(p, dim=1), w1.chunk(p, dim=0), strict=True)]
+    mistakes = [
+        (gelu(x @ columns[0]) @ rows[0], "That is the summand of rank 0 alone: add up with an all-reduce."),
+        (sum(partial[1:], partial[0]) @ w2, "w1 is cut by rows: GELU saw parts of a sum."),
+        (right / p, "That is the mean of the summands: the result is their sum."),
+        (x @ w1 @ w2, "GELU is missing."),
+        (right * p, "Every rank computed everything, and the results were added up."),
+    ]
+    check.close(
+        answer, right.numpy(), what, rtol=1e-4, atol=1e-4, mistakes=[(one.numpy(), note) for one, note in mistakes]
+    )
+    if any("unseen_seconds" in one for one in sent):
+        return  # ranks of another make: nobody has listened to them
+    if not sent:
+        raise AssertionError(f"{what}: there was no collective. Was it computed in one process?")
+    for rank, one in enumerate(sent):
+        used = ", ".join(one["collectives"])
+        note = "Nothing has to be gathered." if "gather" in used else ""
+        check.equal(used, "allreduce", f"collectives of rank {rank}, {what}", mistakes=[(used, note)])

@@ -1,0 +1,261 @@
+"""`FSDP_SCRIPT` and `RESTART_SCRIPT`: the same trainings in one process, right or with a known mistake."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from gpulab.chapters.sharding.ranks import Outcome
+
+NEAR = 0.15
+"""Distance, as a share of the way that the weights went, that bfloat16 and other orders of sums leave; often 0.05."""
+EXACT = 2e-3
+"""The same in float32. Adam's first steps take each sign as it comes, so it is more than rounding alone."""
+
+
+def drawn(seed: int, blocks: int = 5) -> dict[str, Any]:
+    """A configuration of `FSDP_SCRIPT`."""
+    draw = random.Random(seed)
+    return {
+        "width": draw.choice([16, 24, 40]), "blocks": blocks, "steps": draw.choice([2, 3]),
+        "batch": draw.choice([12, 20, 24]), "lr": draw.uniform(0.002, 0.01), "seed": draw.randrange(10**6),
+    }  # fmt: skip
+
+
+def _block(width: int) -> nn.Sequential:
+    return nn.Sequential(nn.Linear(width, 4 * width), nn.ReLU(), nn.Linear(4 * width, width))
+
+
+def sharded_model(config: Mapping[str, Any]) -> nn.Sequential:
+    """The model of `FSDP_SCRIPT` before its first step."""
+    blocks = []
+    for number in range(config["blocks"]):
+        torch.manual_seed(config["seed"] + number)
+        blocks.append(_block(config["width"]))
+    return nn.Sequential(*blocks)
+
+
+def trained(
+    model: nn.Module,
+    config: Mapping[str, Any],
+    *,
+    ranks: Sequence[int] = (0, 1),
+    world_size: int = 2,
+    factor: float = 1.0,
+    narrow: bool = False,
+    rows: Callable[[int], slice] | None = None,
+    first: int = 0,
+    data_from: int | None = None,
+    forget_at: int | None = None,
+    warm_at: int | None = None,
+) -> dict[str, Any]:
+    """Weights after the steps of a configuration.
+
+    Args:
+        model: changed by it.
+        config: width, steps, batch, lr, seed.
+        ranks: whose gradients are averaged.
+        world_size: over which rows are dealt.
+        factor: of the gradients.
+        narrow: compute in bfloat16, keep and average in float32.
+        rows: of each rank; every `world_size`-th from its own when left out.
+        first: the step to begin with.
+        data_from: at this step the data begins again from the first.
+        forget_at: before this step the optimizer forgets its states.
+        warm_at: before this step it makes one with learning rate 0 and no gradient, as `get_state_dict` has it do.
+    """
+    torch.set_num_threads(1)
+    optimizer = torch.optim.Adam(model.parameters(), lr=config["lr"])
+    for step in range(first, config["steps"]):
+        if step == forget_at:
+            optimizer = torch.optim.Adam(model.parameters(), lr=config["lr"])
+        if step == warm_at:
+            _warm(optimizer)
+        shown = step if data_from is None or step < data_from else step - data_from
+        torch.manual_seed(config["seed"] + 1000 + shown)
+        batch = torch.randn(config["batch"], config["width"])
+        optimizer.zero_grad()
+        for rank in ranks:
+            part = batch[rows(rank) if rows else slice(rank, None, world_size)]
+            _add_gradients(model, part, factor / len(ranks), narrow)
+        optimizer.step()
+    return {name: value.detach().clone() for name, value in model.state_dict().items()}
+
+
+def _warm(optimizer: torch.optim.Optimizer) -> None:
+    group = optimizer.param_groups[0]
+    for one in group["params"]:
+        one.grad = torch.zeros_like(one)
+    rate, group["lr"] = group["lr"], 0.0
+    optimizer.step()
+    group["lr"] = rate
+
+
+def _add_gradients(model: nn.Module, part: torch.Tensor, weight: float, narrow: bool) -> None:
+    kind = torch.bfloat16 if narrow else torch.float32
+    copies = {name: one.detach().to(kind).requires_grad_() for name, one in model.named_parameters()}
+    out = torch.func.functional_call(model, copies, (part.to(kind),))
+    (out.float() - part).square().mean().backward()
+    for name, one in model.named_parameters():
+        gradient = copies[name].grad
+        assert gradient is not None
+        added = weight * gradient.float()
+        one.grad = added if one.grad is None else one.grad + added
+
+
+def flat(weights: Mapping[str, Any], names: Sequence[str], what: str) -> NDArray[np.float64]:
+    """All weights in one row.
+
+    Raises:
+        AssertionError: they have other names.
+    """
+    if sorted(weights) != sorted(names):
+        raise AssertionError(
+            f"{what}: the checkpoint has {sorted(map(str, weights))[:4]}…, expected {sorted(names)[:4]}…"
+        )
+    return np.concatenate([np.asarray(weights[name], np.float64).ravel() for name in names])
+
+
+def same(
+    weights: Mapping[str, Any],
+    right: Mapping[str, Any],
+    start: Mapping[str, Any],
+    what: str,
+    tolerance: float,
+    mistakes: Sequence[tuple[Callable[[], Mapping[str, Any]], str]],
+    otherwise: str = "",
+) -> None:
+    """Passes if two trainings ended in the same place, up to a share of the way that they went.
+
+    Args:
+        weights: the student's.
+        right: the right ones.
+        start: where both began.
+        what: the run, in words.
+        tolerance: that share.
+        mistakes: functions that do a training with a known mistake.
+        otherwise: what to say when none of them comes near.
+
+    Raises:
+        AssertionError: they did not; the nearest training with a known mistake is named.
+    """
+    names = list(right)
+    mine, expected, begun = (flat(one, names, what) for one in (weights, right, start))
+    way = float(np.linalg.norm(expected - begun))
+    off = float(np.linalg.norm(mine - expected)) / way
+    if off <= tolerance:
+        return
+    nearest, named = max(tolerance, off / 5), otherwise
+    for train, note in mistakes:
+        apart = float(np.linalg.norm(mine - flat(train(), names, what))) / way
+        if apart < nearest:
+            nearest, named = apart, note
+    if not float(np.linalg.norm(mine - begun)) > tolerance * way:
+        named = "They are the first weights: nothing was trained."
+    raise AssertionError(f"{what}: the weights are off by {off:.2g} of the way that they had to go. {named}".strip())
+
+
+def judge_sharded(made: Outcome, config: Mapping[str, Any], what: str) -> None:
+    """Passes if two ranks of `FSDP_SCRIPT` trained the model together, each on its rows, and held no more than a share.
+
+    Raises:
+        AssertionError: they did not.
+    """
+    total = sum(one.numel() for one in sharded_model(config).parameters())
+    for rank, held in enumerate(made.watched[0]):
+        told = f"{what}, rank {rank}"
+        if not held.get("trained"):
+            raise AssertionError(f"{told}: no optimizer of torch.optim made a step.")
+        if held["trained"] > 0.55 * total or held["states"] > 1.1 * total:
+            raise AssertionError(f"{told}: nothing is sharded: the whole model is on each rank.")
+        if held["built"] > total / 2:
+            raise AssertionError(f"{told}: the whole model was built before it was sharded.")
+        if held["rows"] > config["batch"] / 2:
+            raise AssertionError(f"{told}: it trained on {held['rows']} rows: rank r takes batch[r::world_size].")
+        if held["gathered"] > total / 2:
+            raise AssertionError(f"{told}: everything is gathered at once: call fully_shard on each block.")
+
+    def mistaken(**changed: Any) -> Callable[[], Mapping[str, Any]]:
+        return lambda: trained(sharded_model(config), config, narrow=True, **changed)
+
+    start = sharded_model(config).state_dict()
+    right = trained(sharded_model(config), config, narrow=True)
+    same(made.weights, right, start, what, NEAR, [
+        (mistaken(ranks=[0]), "Only rank 0's rows had a say: rank r takes batch[r::world_size]."),
+        (mistaken(ranks=[1]), "Only rank 1's rows had a say: rank r takes batch[r::world_size]."),
+        (mistaken(data_from=1), "Every step saw the same batch."),
+    ])  # fmt: skip
+
+
+def drawn_restart(seed: int) -> tuple[dict[str, Any], tuple[int, int], int]:
+    """A configuration of `RESTART_SCRIPT`, which rank is killed after which step, and the last step saved before."""
+    draw = random.Random(seed)
+    every = draw.choice([4, 5])
+    saves = draw.randint(1, 2)
+    # In the middle between two saves: a step more or less, which state dicts may cost, changes nothing.
+    killed = saves * every + draw.randint(2, every - 1)
+    config = {
+        "width": draw.choice([8, 10, 14]), "steps": (saves + 1) * every + draw.randint(1, 3), "every": every,
+        "batch": draw.choice([6, 10, 12]), "lr": draw.uniform(0.005, 0.02), "seed": draw.randrange(10**6),
+    }  # fmt: skip
+    return config, (draw.choice([0, 1]), killed), saves * every
+
+
+def restart_model(config: Mapping[str, Any]) -> nn.Sequential:
+    """The model of `RESTART_SCRIPT` before its first step."""
+    torch.manual_seed(config["seed"])
+    return _block(config["width"])
+
+
+def judge_restarted(made: Outcome, config: Mapping[str, Any], what: str, last: int) -> None:
+    """Passes if a killed training went on from its last checkpoint, and ended as if nothing had happened.
+
+    Args:
+        made: what the ranks left.
+        config: of the run.
+        what: the run, in words.
+        last: steps done at the last checkpoint before the kill.
+
+    Raises:
+        AssertionError: it did not.
+    """
+    if len(made.attempts) != 2:
+        raise AssertionError(f"{what}: {len(made.attempts)} attempts, expected 2.")
+    saved = [name for name in made.files if name.startswith("common/") and name.endswith(".distcp")]
+    if not saved:
+        raise AssertionError(f"{what}: no distributed checkpoint in CHECKPOINTS.")
+    again = config["steps"] - last
+    for rank, held in enumerate(made.watched[1]):
+        if held.get("rows", 0) > config["batch"] / 2:
+            raise AssertionError(
+                f"{what}, rank {rank}: it trained on {held['rows']} rows, not on batch[r::world_size]."
+            )
+        steps = held.get("steps", 0)
+        if steps not in (again, again + 1):
+            note = (
+                "It starts over." if steps >= config["steps"] else "It goes on from another step than the last saved."
+            )
+            raise AssertionError(
+                f"{what}: rank {rank} made {steps} steps in the second attempt, expected {again}. {note}"
+            )
+
+    def mistaken(**changed: Any) -> Callable[[], Mapping[str, Any]]:
+        return lambda: trained(restart_model(config), config, **changed)
+
+    start = restart_model(config).state_dict()
+    lost = "The optimizer has lost its states: save and load them with the model."
+    same(made.weights, trained(restart_model(config), config), start, what, EXACT, [
+        (mistaken(forget_at=last), lost),
+        (mistaken(forget_at=last, warm_at=last), lost),
+        (mistaken(data_from=last), "The data began again from the first batch: batch and step belong together."),
+        (mistaken(warm_at=0),
+         "Adam had made a step before the first: get_state_dict steps an optimizer without states."),
+        (mistaken(ranks=[0]), "Only rank 0's rows had a say: shard the model, or wrap it in DDP."),
+        (mistaken(forget_at=last, warm_at=last, data_from=last), "Only the weights went on, not optimizer and data."),
+    ], "Do the ranks average their gradients (fully_shard, or DDP)?")  # fmt: skip

@@ -1,0 +1,126 @@
+"""`zero1_step`: a drawn state, the step in one process, and what ranks must have said to each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpulab import check
+
+
+@dataclass(frozen=True)
+class Case:
+    """The arguments of one call."""
+
+    gradients: list[dict[str, Any]]
+    state: dict[str, Any]
+    lr: float
+
+
+def drawn(seed: int, world_size: int = 3) -> Case:
+    """Three ranks, and shapes whose total is no multiple of them."""
+    draw = np.random.default_rng(seed)
+    rows = int(draw.integers(2, 6))
+    shapes = {"b": (int(draw.integers(2, 5)),), "a": (rows, int(draw.integers(3, 7))), "c": (2, 2, 2)}
+    total = sum(int(np.prod(shape)) for shape in shapes.values())
+    if total % world_size == 0:
+        shapes["d"] = (1,)
+        total += 1
+    share = -(-total // world_size)
+
+    def arrays(scale: float) -> dict[str, NDArray[np.float32]]:
+        return {name: (scale * draw.normal(size=shape)).astype(np.float32) for name, shape in shapes.items()}
+
+    m, v = draw.normal(size=(2, share * world_size)).astype(np.float32)
+    m, v = 0.3 * m, v**2 + np.float32(0.05)
+    m[total:], v[total:] = 0, 0
+    state = {
+        "step": int(draw.integers(2, 6)),
+        "weights": arrays(1.0),
+        "m": list(m.reshape(world_size, share)),
+        "v": list(v.reshape(world_size, share)),
+    }
+    return Case([arrays(1.0) for _ in range(world_size)], state, float(draw.uniform(0.01, 0.3)))
+
+
+def _flat(arrays: dict[str, Any], length: int) -> NDArray[np.float64]:
+    row = np.concatenate([np.asarray(array, np.float64).ravel() for array in arrays.values()])
+    return np.pad(row, (0, length - len(row)))
+
+
+def _stepped(case: Case, gradient: NDArray[np.float64], t: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    length = sum(len(one) for one in case.state["m"])
+    m = 0.9 * np.concatenate(case.state["m"]).astype(np.float64) + 0.1 * gradient
+    v = 0.999 * np.concatenate(case.state["v"]).astype(np.float64) + 0.001 * gradient**2
+    update = (m / (1 - 0.9**t)) / (np.sqrt(v / (1 - 0.999**t)) + 1e-8)
+    return _flat(case.state["weights"], length) - case.lr * update, m, v
+
+
+def judge(answer: Any, sent: Sequence[dict[str, Any]], case: Case) -> None:
+    """Passes if the answer is the state after one step, and ranks scattered and gathered.
+
+    Raises:
+        AssertionError: it is not; the message names a known mistake.
+    """
+    p = len(case.gradients)
+    shapes = {name: array.shape for name, array in case.state["weights"].items()}
+    what = f"zero1_step of {p} ranks, {shapes}"
+    length = sum(len(one) for one in case.state["m"])
+    share, total, t = length // p, sum(int(np.prod(shape)) for shape in shapes.values()), case.state["step"] + 1
+    flats = np.array([_flat(one, length) for one in case.gradients])
+    mean = flats.mean(axis=0)
+    weights, m, v = _stepped(case, mean, t)
+    keys = sorted(answer) if isinstance(answer, dict) else answer
+    check.equal(keys, ["m", "step", "v", "weights"], f"keys of {what}")
+    check.equal(answer["step"], t, f"step of {what}", mistakes={t - 1: "The step is counted: step + 1."})
+    whole = "The whole state is on every rank: each holds its share only."
+    for name, right in (("m", m), ("v", v)):
+        lengths = [np.size(one) for one in answer[name]]
+        check.equal(lengths, [share] * p, f"lengths of {name} by rank, {what}", mistakes=[
+            ([total] * p, whole), ([length] * p, whole),
+        ])  # fmt: skip
+        scaled = {
+            "sum": flats.sum(axis=0),
+            "own": np.concatenate([flats[r][r * share : (r + 1) * share] for r in range(p)]),
+        }
+        summed, own = (_stepped(case, one, t)["mv".index(name) + 1] for one in scaled.values())
+        known = [
+            (summed, "Summed, not averaged: divide by the number of ranks."),
+            (own, "That is from the rank's own gradients alone."),
+        ]
+        found = np.concatenate([np.ravel(one) for one in answer[name]])
+        check.close(found, right.astype(np.float32), f"{name} of {what}", rtol=1e-4, atol=1e-6, mistakes=[
+            (one.astype(np.float32), note) for one, note in known
+        ])  # fmt: skip
+    check.equal(sorted(answer["weights"]), sorted(shapes), f"names of weights of {what}")
+    late = [(_stepped(case, mean, t - 1)[0], "The bias correction uses t = step + 1.")]
+    at = 0
+    for name, shape in shapes.items():
+        size = int(np.prod(shape))
+        place = slice(at, at + size)
+        known_here = [(one[place].reshape(shape).astype(np.float32), note) for one, note in late]
+        right = weights[place].reshape(shape).astype(np.float32)
+        check.close(
+            answer["weights"][name], right, f"weights {name!r} of {what}", rtol=1e-4, atol=1e-5, mistakes=known_here
+        )
+        at += size
+    _heard(sent, what)
+
+
+def _heard(sent: Sequence[dict[str, Any]], what: str) -> None:
+    if any("unseen_seconds" in one for one in sent):
+        return  # ranks of another make: nobody has listened to them
+    used = [set(one["collectives"]) for one in sent]
+    if not used or not any(used):
+        raise AssertionError(f"{what}: there was no collective, the ranks sent each other nothing.")
+    for rank, one in enumerate(used):
+        if "allreduce" in one:
+            raise AssertionError(f"{what}: an all-reduce gives every rank the whole sum: use reduce-scatter.")
+        if not (any("reduce_scatter" in name for name in one) and any("gather" in name for name in one)):
+            raise AssertionError(
+                f"{what}: rank {rank} used {sorted(one)}: reduce-scatter and all-gather are asked for."
+            )

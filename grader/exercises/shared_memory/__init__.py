@@ -1,0 +1,1 @@
+"""Hidden tests of shared memory: their references and checkers."""

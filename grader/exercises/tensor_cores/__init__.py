@@ -1,0 +1,1 @@
+"""Hidden tests of tensor cores: their references and checkers."""

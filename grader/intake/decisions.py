@@ -1,0 +1,39 @@
+"""What becomes of one file of a download. A leaf: `collect` decides, `intake.disk` does it, the command shows it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from grader.intake.ledger import Taken
+from grader.intake.sources import Entry
+
+
+class State(StrEnum):
+    """What becomes of one file of a download."""
+
+    TAKEN = "taken"
+    REPLACED = "replaced"
+    """Taken; an earlier one was put aside."""
+    UNCHANGED = "there already"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What is to become of one file, and why."""
+
+    state: State
+    file: str
+    """Path in the download."""
+    student: str = ""
+    chapter: str = ""
+    notes: tuple[str, ...] = ()
+    taken: Taken | None = None
+    """What the ledger is to say; None when skipped."""
+    entry: Entry | None = None
+
+    @property
+    def why(self) -> str:
+        """The notes as one line."""
+        return "; ".join(self.notes)

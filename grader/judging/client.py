@@ -1,0 +1,219 @@
+"""The judge's hold of a submission's processes: every value of the student's that a test sees comes over one.
+
+What a test makes of it is `judge`'s business.
+"""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from grader.judging import faults
+from grader.processes import wire
+
+EXPECTED_KINDS = {
+    "ArithmeticError", "AssertionError", "AttributeError", "FloatingPointError", "IndexError", "KeyError",
+    "LookupError", "NameError", "NotImplementedError", "OverflowError", "RuntimeError", "TypeError", "ValueError",
+    "ZeroDivisionError",
+}  # fmt: skip
+"""Exceptions that a test may expect of an answer. Not StopIteration: it would end a loop of the test's early."""
+MAX_STALE_FRAMES = 1_000
+"""Frames of earlier requests (a thread that goes on printing) that are passed over before an answer."""
+
+
+class StudentError(Exception):
+    """The student's function raised: `name` and `text` of its exception, and its traceback there."""
+
+    def __init__(self, name: str, text: str, trace: str) -> None:
+        super().__init__(text)
+        self.name, self.text, self.trace = name, text, trace
+
+
+class BadValue(Exception):
+    """The student's function gave something that is not a plain value, or changed its arguments."""
+
+
+class Missing(Exception):
+    """The student's notebook does not define the exercise."""
+
+
+class TooSlow(Exception):
+    """The student's process did not answer in time; the link is dead."""
+
+
+class Gone(Exception):
+    """The student's process ended, or talks nonsense; the link is dead."""
+
+
+class Endless(Exception):
+    """The test cell itself did not end in time."""
+
+
+@dataclass
+class Link:
+    """The connection to a submission's processes, for one test cell."""
+
+    channel: wire.Channel
+    """To the process that ran the whole notebook."""
+    clean: wire.Channel | None
+    """To one that ran the exercise's own cell alone, where counts are taken; None when the test counts nothing."""
+    call_seconds: float
+    deadline: float
+    """For the whole test cell, on `time.monotonic()`."""
+    max_bytes: int
+    used: bool = False
+    """Whether the test has had anything from the student yet: before that, an exception is our own."""
+    dead: Exception | None = None
+    alive: bool = True
+    """Whether the process that ran the whole notebook can still be asked."""
+    stuck: bool = False
+    """Whether a call met an error of the GPU that may stay with the process that ran the whole notebook."""
+    launches: list[Any] | None = None
+    """Where the kernel launches of the calls go, while a test counts them."""
+
+    def ask(
+        self,
+        request: dict[str, Any],
+        buffers: list[wire.Buffer] | None = None,
+        channel: wire.Channel | None = None,
+        seconds: float | None = None,
+    ) -> tuple[dict[str, Any], list[Any]]:
+        """One request and its answer, of the notebook's process or of the one behind `channel`.
+
+        Args:
+            request: what is asked.
+            buffers: raw bytes that go with it.
+            channel: to another process than the notebook's.
+            seconds: for the answer; `call_seconds` when left out. The test cell's deadline holds in any case.
+
+        Raises:
+            TooSlow, Gone: and from then on for every further request.
+        """
+        if self.dead:
+            raise self.dead
+        channel = channel or (self.channel if self.launches is None or self.clean is None else self.clean)
+        token = secrets.token_hex(8)  # unknown to the student until asked: an answer cannot be sent ahead
+        seconds = self.call_seconds if seconds is None else seconds
+        until = min(time.monotonic() + seconds, self.deadline)
+        try:
+            channel.send({**request, "id": token, "max_bytes": self.max_bytes}, buffers, self.call_seconds)
+            for _ in range(MAX_STALE_FRAMES):
+                header, body = channel.receive(until, self.max_bytes)
+                if header.get("id") == token and isinstance(header.get("done"), dict):
+                    return header["done"], body
+            raise wire.WireError("too many frames that nobody asked for")
+        except TimeoutError:
+            self.dead = TooSlow(f"no answer within {seconds:g} s")
+        except (wire.Closed, OSError):
+            self.dead = Gone("the process ended during the call (a crash, or an exit)")
+        except wire.WireError as error:
+            self.dead = Gone(f"the answer could not be read ({error})")
+        self.alive = channel is not self.channel
+        raise self.dead
+
+    def look(self, name: str) -> Any:
+        """The student's value called `name`, or a function that calls theirs.
+
+        Raises:
+            Missing: the student's notebook defines no such name.
+            BadValue: it is neither a plain value nor callable.
+        """
+        answer, buffers = self.ask({"op": "look", "name": name})
+        kind = answer.get("kind")
+        if kind == "missing":
+            raise Missing(name)
+        self.used = True
+        if kind == "plain":
+            return self._decode(answer.get("value"), buffers)
+        if kind == "callable":
+            return self._function(name)
+        raise BadValue(
+            f"`{name}` must be a number, string, list, array, tensor or function, not {answer.get('type')!s:.80}"
+        )
+
+    def _function(self, name: str) -> Callable[..., Any]:
+        def exercise(*arguments: Any, **named: Any) -> Any:
+            return self.call(name, arguments, named)
+
+        exercise.__name__ = exercise.__qualname__ = name
+        return exercise
+
+    def call(self, name: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """What the student's function returns for these plain arguments.
+
+        Raises:
+            StudentError: it raised; of the built-in exception type that it raised, too.
+            BadValue: it returned something that is not plain, or changed an argument.
+            TooSlow, Gone: it did not answer.
+        """
+        out: list[wire.Buffer] = []
+        form = wire.encode((arguments, named), out)
+        counted = self.launches is not None
+        answer, buffers = self.ask({"op": "call", "name": name, "arguments": form, "count": counted}, out)
+        self.used = True
+        self.refuse(name, answer, "accesses are counted" if counted else "")
+        pair = self._decode(answer.get("value"), buffers)
+        if not isinstance(pair, tuple) or len(pair) != 2 or not isinstance(pair[1], list):
+            self.dead, self.alive = Gone("the answer could not be read (no value in it)"), False
+            raise self.dead
+        if answer.get("changed"):
+            raise BadValue(f"`{name}` changed an argument that it was given; work on a copy of it")
+        if self.launches is not None:
+            self.launches += [launch for launch in pair[1] if isinstance(launch, dict)]
+        return pair[0]
+
+    def refuse(self, name: str, answer: dict[str, Any], alone: str) -> None:
+        """Raises what the answer to a call says went wrong, if anything.
+
+        Args:
+            name: of the exercise.
+            answer: of the process that was asked.
+            alone: what is done with the exercise's own cell alone; empty where the whole notebook ran.
+
+        Raises:
+            StudentError, BadValue: see `call`.
+        """
+        if answer.get("missing"):
+            raise BadValue(f"`{name}` is not defined by its own cell, and with that cell alone {alone}")
+        if "not_plain" in answer:
+            wanted = "must return a number, string, list, dict, array or tensor"
+            raise BadValue(f"`{name}` {wanted}, got {str(answer['not_plain'])[:200]}")
+        if "error" in answer:
+            error = _raised(answer["error"])
+            self.stuck |= faults.may_stay(f"{error.name}: {error.text}")
+            if alone and error.name == "NameError":
+                error.text += f" ({alone} with its own cell alone: put there what it needs)"
+            raise error
+
+    @contextlib.contextmanager
+    def counting(self) -> Iterator[list[Any]]:
+        """The kernel launches of the calls made in the block: what `gpulab.trace.counting` gives in the judge."""
+        launches: list[Any] = []
+        self.launches = launches
+        try:
+            yield launches
+        finally:
+            self.launches = None
+
+    def _decode(self, form: Any, buffers: list[bytearray]) -> Any:
+        try:
+            return wire.decode(form, buffers)
+        except wire.WireError as error:
+            self.dead, self.alive = Gone(f"the answer could not be read ({error})"), False
+            raise self.dead from None
+
+
+def _raised(error: Any) -> StudentError:
+    """The student's exception as one of ours that is also of the built-in type of that name."""
+    try:
+        name, text, trace = (str(part)[:6_000] for part in error)
+    except (TypeError, ValueError):
+        return StudentError("Exception", "an exception that could not be read", "")
+    if name in EXPECTED_KINDS:
+        return type(name, (StudentError, getattr(builtins, name)), {})(name, text, trace)  # type: ignore[no-any-return]
+    return StudentError(name, text, trace)

@@ -1,0 +1,104 @@
+"""Runs a function of ours on what a student made, in a process as confined as the student's own.
+
+The judge holds the hidden tests and is not confined, so it must not compile, parse or execute a student's work itself.
+The process has run nothing of the student's before; it gets the source of one module of ours and plain arguments, and
+what comes back is bounded plain data. The driver starts it when the judge asks; `gpulab.confined` is what tests call.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from grader.judging.client import BadValue, Gone, Link, TooSlow
+from grader.processes import wire
+
+NAME = "ANSWER"
+PROGRAM = """\
+import sys as _sys, types as _types
+_module = _types.ModuleType({module!r})
+_module.__file__, _sys.modules[{module!r}] = {file!r}, _module
+exec(compile({source!r}, {file!r}, "exec"), vars(_module))
+def {name}(*arguments):
+    try:
+        return ["value", getattr(_module, {function!r})(*arguments)]
+    except Exception as error:
+        kind = type(error)
+        if kind.__module__.partition(".")[0] != "gpulab":
+            raise
+        return ["raised", kind.__module__, kind.__qualname__, str(error)[:20_000]]
+"""
+
+
+@dataclass(frozen=True)
+class Confined:
+    """The confined processes of one test cell."""
+
+    start: Callable[[], wire.Channel]
+    """Has the driver start one."""
+    deadline: float
+    """Of the test cell, on `time.monotonic()`."""
+    max_bytes: int
+    """Of what comes back from a call."""
+
+    def run(self, function: Callable[..., Any], arguments: tuple[Any, ...], what: str, seconds: float) -> Any:
+        """What `gpulab.confined.use` wants: the function's value, from a process of its own.
+
+        Raises:
+            BadValue: it took too long, ended its process, or what came back cannot be read.
+            Exception: what the function raised.
+        """
+        channel = self.start()
+        until = min(time.monotonic() + seconds, self.deadline)
+        link = Link(channel, None, seconds, until, self.max_bytes)
+        try:
+            loaded, _ = link.ask({"op": "run", "code": _program(function)})
+            if loaded.get("ok") is not True:
+                raise ImportError(f"{function.__module__} cannot be loaded in a confined process")
+            answer = link.call(NAME, arguments, {})
+        except TooSlow:
+            raise BadValue(f"{what} did not end within {seconds:g} s") from None
+        except Gone:
+            raise BadValue(f"{what} ended its process: it crashed, or needed too much memory") from None
+        finally:
+            channel.close()
+        return _value(answer, what)
+
+
+def _program(function: Callable[..., Any]) -> str:
+    """Code that defines the function from the source of its module, which need not be there where it runs."""
+    module = sys.modules[function.__module__]
+    source, file = inspect.getsource(module), f"<{function.__module__}>"
+    name = function.__qualname__
+    if "." in name:
+        raise ImportError(f"{name} is not at the top level of its module")
+    return PROGRAM.format(module=function.__module__, file=file, source=source, name=NAME, function=name)
+
+
+def _value(answer: Any, what: str) -> Any:
+    """The value in an answer, or the exception raised: nothing in it is believed."""
+    match answer:
+        case ["value", value]:
+            return value
+        case ["raised", str(module), str(name), str(text)]:
+            kind = getattr(sys.modules.get(module), name, None)
+            if module.partition(".")[0] == "gpulab" and isinstance(kind, type) and issubclass(kind, Exception):
+                raise kind(text)
+    raise BadValue(f"{what} gave something that cannot be read")
+
+
+@contextlib.contextmanager
+def confining(confined: Confined) -> Iterator[None]:
+    """Has `gpulab.confined.call` ask a confined process in this block."""
+    from gpulab import confined as calls
+
+    calls.use(confined.run)
+    try:
+        yield
+    finally:
+        calls.use(None)

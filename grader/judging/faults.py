@@ -1,0 +1,80 @@
+"""Tells exceptions that come from the machine or the harness from those that an answer causes in a test.
+
+A test runs in the judge's process, so memory, files, packages and the GPU that it meets there are not the student's.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+
+OURS = (MemoryError, OSError, ImportError)
+DEVICE_CLASSES = {
+    "torch": ("OutOfMemoryError", "AcceleratorError"),
+    "torch.cuda": ("CudaError",),
+    "numba.cuda.cudadrv.error": ("CudaDriverError", "CudaRuntimeError", "CudaSupportError", "NvvmError"),
+}
+"""Module → its exceptions for a device that fails or has no memory left."""
+DEVICE_MESSAGES = ("CUDA error: ", "CUDA driver error: ", "cuDNN error: ", "CUDA out of memory")
+"""How the messages of those begin that torch raises as plain `RuntimeError`."""
+STUCK = re.compile(r"CUDA(?: driver)? error: |cudaError|CUDA_ERROR_|cuDNN error: |device-side assert")
+"""In what torch, Numba and CUDA's own bindings say of an error that stays with the process that met it."""
+ALLOCATOR_MESSAGE = "DefaultCPUAllocator: "
+"""In the message of torch's plain `RuntimeError` when the host has no memory left."""
+
+
+def is_ours(error: BaseException) -> bool:
+    """Whether an exception of a test cell is the harness's or the machine's fault and says nothing about the answer.
+
+    An `AssertionError` that the test raised because of such an exception counts as that exception.
+    """
+    if not isinstance(error, Exception):
+        return True  # an interrupt, an exit: no test does that because of an answer
+    if isinstance(error, OURS):
+        return True
+    return is_of_device(error) or any(isinstance(one, MemoryError) for one in _chain(error))
+
+
+def is_of_device(error: BaseException) -> bool:
+    """Whether the GPU failed or had no memory left; the process may meet the error again at every later call."""
+    return any(_of_device(one) for one in _chain(error))
+
+
+def may_stay(text: str) -> bool:
+    """Whether an exception that says this may have left its process with a GPU that it cannot use any more.
+
+    After an illegal access CUDA gives the same error to every later call, whosever it is; a want of memory passes.
+    """
+    return STUCK.search(text) is not None and "out of memory" not in text and "OUT_OF_MEMORY" not in text
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """The exception, and those in whose handling it was raised."""
+    seen: list[BaseException] = []
+    while error is not None and not any(error is one for one in seen):
+        seen.append(error)
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _of_device(error: BaseException) -> bool:
+    for module, names in DEVICE_CLASSES.items():
+        # Not imported here: an exception of a module that nobody has imported cannot be raised.
+        loaded = sys.modules.get(module)
+        if any(isinstance(error, getattr(loaded, name)) for name in names if hasattr(loaded, name)):
+            return True
+    if type(error) is RuntimeError and (str(error).startswith(DEVICE_MESSAGES) or ALLOCATOR_MESSAGE in str(error)):
+        return True
+    return _initializing_cuda(error)
+
+
+def _initializing_cuda(error: BaseException) -> bool:
+    """Whether torch raised it while it set up CUDA: a `RuntimeError` or `AssertionError` of no class of its own."""
+    trace = error.__traceback__
+    while trace is not None:
+        frame = trace.tb_frame
+        if frame.f_code.co_name == "_lazy_init" and frame.f_globals.get("__name__") == "torch.cuda":
+            return True
+        trace = trace.tb_next
+    return False

@@ -1,0 +1,295 @@
+"""The process that runs test cells. Trusted: no student code ever runs in it.
+
+A test cell gets a namespace of its own. Names of exercises resolve to the student's plain values, or to functions that
+carry each call over the socket into the student's process. What came back and what the cell did with it becomes a
+verdict here; points, clocks over the whole, and restarts are for `session`.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import io
+import math
+import random
+import signal
+import socket
+import time
+import traceback
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from numbers import Real
+from typing import Any
+
+from gpulab.check import outcomes, services
+from gpulab.check.outcomes import Mismatch, Undecided, WrongAnswer
+from grader.judging import faults
+from grader.judging.client import BadValue, Endless, Gone, Link, Missing, StudentError, TooSlow
+from grader.judging.confined import Confined, confining
+from grader.judging.scripts import Launches, launched
+from grader.judging.speedups import Speedups, timed
+from grader.model.results import Verdict
+from grader.processes import wire
+from grader.sandbox import kernel
+
+MAX_MESSAGE = 2_000
+START_SECONDS = 90.0
+"""For the driver to start a process that a test needs; it has a deadline of its own before."""
+GRACE_SECONDS = 1.0
+"""Beyond its deadline that a test cell has before it is interrupted: a call that is waited for ends by itself."""
+
+
+# ------------------------------------------------------------------------------------------------------- one cell
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What came of running one test cell."""
+
+    verdict: Verdict
+    share: float | None
+    """Points that a partial-credit cell ended in; None when it ended in no number."""
+    message: str
+    outputs: list[dict[str, Any]]
+    link_alive: bool
+    mismatches: tuple[Mismatch, ...] = ()
+    """The wrong values that the test found, where it said them in fields."""
+    cause: str = ""
+    """Why points are pending, where the verdict leaves that open."""
+    device_failed: bool = False
+    """Whether this process met an error of the GPU, which may stay with it."""
+
+
+def loaded_names(source: str) -> set[str]:
+    """The names that a cell reads anywhere."""
+    return {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}
+
+
+def run_cell(source: str, exercises: list[str], link: Link, possible: float) -> Judged:
+    """Runs a test cell against the student process behind `link`."""
+    printed = io.StringIO()
+    value: Any = None
+    error: BaseException | None = None
+    with (
+        contextlib.redirect_stdout(printed),
+        contextlib.redirect_stderr(printed),
+        outcomes.collecting() as recorded,
+    ):
+        try:
+            tree = ast.parse(source)
+            namespace: dict[str, Any] = {"__name__": "__main__"}
+            for name in sorted(loaded_names(source) & set(exercises)):
+                namespace[name] = link.look(name)
+            last = tree.body[-1] if tree.body else None
+            if isinstance(last, ast.Expr):
+                tree.body.pop()
+            exec(compile(tree, "<test>", "exec"), namespace)
+            if isinstance(last, ast.Expr):
+                value = eval(compile(ast.Expression(last.value), "<test>", "eval"), namespace)
+        except BaseException as raised:
+            error = raised
+    outputs: list[dict[str, Any]] = []
+    text = printed.getvalue()
+    if text:
+        outputs.append({"output_type": "stream", "name": "stdout", "text": text[:20_000]})
+    if error is not None:
+        verdict, message = classify(error, link)
+        share = None
+    else:
+        verdict, share, message = _score(value, possible, link)
+        if verdict is Verdict.PARTIAL:
+            message = text.strip()[:MAX_MESSAGE]
+    mismatches = tuple(recorded) if error is None else mismatches_in(error)
+    cause = error.cause if isinstance(error, Undecided) else ""
+    lost = verdict is Verdict.HARNESS_ERROR and error is not None and faults.is_of_device(error)
+    return Judged(verdict, share, message, outputs, link.alive, tuple(map(_cut, mismatches)), cause, lost)
+
+
+def _score(value: Any, possible: float, link: Link) -> tuple[Verdict, float | None, str]:
+    """Verdict and points for the value that a cell ended in."""
+    if value is None:
+        return Verdict.PASSED, None, ""
+    try:
+        if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+            raise TypeError(f"it ended in a value of type {type(value).__name__}, not in points")
+        share = min(max(float(value), 0.0), possible)
+    except (TypeError, OverflowError) as error:
+        verdict, message = classify(error, link)
+        return verdict, None, message
+    if share == possible:
+        return Verdict.PASSED, share, ""
+    return (Verdict.PARTIAL if share > 0 else Verdict.FAILED), share, ""
+
+
+def classify(error: BaseException, link: Link) -> tuple[Verdict, str]:
+    """The verdict that an exception in a test cell means, and what to tell the student."""
+    if isinstance(error, Endless):
+        link.dead, link.alive = Gone("the test was interrupted"), False  # perhaps in the middle of an answer
+        if link.used:
+            return Verdict.TIMED_OUT, f"The test did not end with what your code gave it ({error})."
+        return Verdict.HARNESS_ERROR, f"The test did not end ({error})."
+    if isinstance(error, TooSlow):
+        return Verdict.TIMED_OUT, f"The call gave {error}. Does a loop never end?"
+    if isinstance(error, Gone):
+        return Verdict.CRASHED, f"Your code could not be called: {error}."
+    if isinstance(error, Missing):
+        return Verdict.NOT_ATTEMPTED, f"`{error}` is not defined."
+    if isinstance(error, BadValue):
+        return Verdict.FAILED, f"{error}."
+    if isinstance(error, StudentError):
+        if error.name == "NotImplementedError":
+            return Verdict.NOT_ATTEMPTED, "The exercise still raises NotImplementedError."
+        where = [line.strip() for line in error.trace.splitlines() if line.strip().startswith("File")]
+        line = where[-1].split(", ")[1] if where and ", " in where[-1] else ""
+        return Verdict.FAILED, f"Your code raised {error.name}: {error.text}"[:MAX_MESSAGE] + (
+            f" ({line})" if line else ""
+        )
+    if isinstance(error, Undecided):
+        return Verdict(error.verdict), str(error)[:MAX_MESSAGE]
+    ours = faults.is_ours(error)
+    if isinstance(error, AssertionError) and not ours:
+        return Verdict.FAILED, (str(error) or "an assertion of the test does not hold")[:MAX_MESSAGE]
+    if link.used and not ours:
+        # The test choked on what the student gave it; before it had anything of theirs, the fault would be ours.
+        return Verdict.FAILED, f"The test cannot use what your code gave it ({type(error).__name__}: {error})"[
+            :MAX_MESSAGE
+        ]
+    return Verdict.HARNESS_ERROR, "".join(traceback.format_exception_only(error)).strip()[:MAX_MESSAGE]
+
+
+def mismatches_in(error: BaseException) -> tuple[Mismatch, ...]:
+    """What an exception of a test cell says in fields about the answer."""
+    if isinstance(error, WrongAnswer):
+        return error.mismatches
+    if isinstance(error, StudentError) and error.name != "NotImplementedError":
+        raised = f"{error.name}: {error.text}"
+        return (Mismatch(got=raised, difference=f"Your code raised {raised}"),)
+    return ()
+
+
+def _cut(mismatch: Mismatch) -> Mismatch:
+    return Mismatch(**{name: text[:MAX_MESSAGE] for name, text in asdict(mismatch).items()})
+
+
+# ---------------------------------------------------------------------------------------------------- the process
+
+
+class _Judge:
+    """Answers the driver's requests."""
+
+    def __init__(self, control: socket.socket) -> None:
+        self._control, self._channel = control, wire.Channel(control)
+        self._links: dict[str, wire.Channel] = {}
+        self._speedups: Speedups | None = None
+        """Of the cell that was judged last, as long as the driver may ask about them."""
+
+    def serve(self) -> None:
+        """Returns when the driver closes the socket."""
+        answers = {"link": self._link, "cell": self._cell, "slowed": self._slowed}
+        while True:
+            try:
+                request, _ = self._channel.receive()
+            except wire.Closed:
+                return
+            answer = answers[request["op"]](request)
+            if answer is not None:
+                self._channel.send(answer)
+
+    def _link(self, request: dict[str, Any]) -> None:
+        """Takes hold of a process's socket."""
+        _, descriptors, _, _ = socket.recv_fds(self._control, 1, 1)
+        if request["to"] in self._links:
+            self._links.pop(request["to"]).close()
+        self._links[request["to"]] = wire.Channel(socket.socket(fileno=descriptors[0]))
+
+    def _cell(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Judges one test cell."""
+        link = Link(
+            channel=self._links["notebook"],
+            clean=self._links.pop("clean", None),
+            call_seconds=request["call_seconds"],
+            deadline=time.monotonic() + request["test_seconds"],
+            max_bytes=request["max_bytes"],
+        )
+        reference = self._links.pop("reference", None)
+        self._speedups = Speedups(link, reference) if reference else None
+        launcher = self._links.pop("launcher", None)
+        launches = Launches(link, launcher, request["launch_seconds"]) if launcher else None
+        with confining(Confined(self._confined, link.deadline, request["max_bytes"])):
+            judged = _judge(request, link, self._speedups, launches)
+        for channel in filter(None, (link.clean, launcher)):
+            channel.close()
+        if self._speedups and not self._speedups.run:
+            self._speedups.reference.close()
+        return {
+            "verdict": judged.verdict.value,
+            "share": judged.share,
+            "message": judged.message,
+            "mismatches": [asdict(one) for one in judged.mismatches],
+            "cause": judged.cause,
+            "outputs": judged.outputs,
+            "link_alive": judged.link_alive,
+            "device_failed": judged.device_failed,
+            "stuck": link.stuck,
+            "timed": bool(self._speedups and self._speedups.run),
+        }
+
+    def _confined(self) -> wire.Channel:
+        """A confined process that has run nothing yet: the driver starts it in the middle of a cell."""
+        self._channel.send({"needs": "confined"})
+        request, _ = self._channel.receive(time.monotonic() + START_SECONDS)
+        self._link(request)
+        return self._links.pop("confined")
+
+    def _slowed(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Times the references of the last cell once more, alone."""
+        if self._speedups is None:
+            return {"factor": 1.0}
+        self._speedups.link.deadline = time.monotonic() + request["seconds"]
+        try:
+            return {"factor": self._speedups.slowed()}
+        finally:
+            self._speedups.reference.close()
+            self._speedups = None
+
+
+def main(descriptor: int) -> None:
+    """Serves the driver's requests on the socket with this file descriptor, until it is closed."""
+    kernel.close_to_debuggers()  # the hidden tests are in here
+    _Judge(socket.socket(fileno=descriptor)).serve()
+
+
+def _judge(request: dict[str, Any], link: Link, speedups: Speedups | None, launches: Launches | None) -> Judged:
+    from gpulab.check import seeding
+
+    seeding.set_seed(request["seed"])
+    services.allow(request["needs"])
+    random.seed(request["seed"])
+    seconds = request["test_seconds"]
+
+    def interrupt(number: int, frame: object) -> None:
+        raise Endless(f"not within {seconds:g} s")
+
+    signal.signal(signal.SIGALRM, interrupt)
+    # Again and again, should the test swallow the first one.
+    signal.setitimer(signal.ITIMER_REAL, seconds + GRACE_SECONDS, GRACE_SECONDS)
+    try:
+        with _counting(link), timed(speedups), launched(link, launches):
+            return run_cell(request["source"], request["exercises"], link, request["possible"])
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+@contextlib.contextmanager
+def _counting(link: Link) -> Iterator[None]:
+    """Has `gpulab.trace.counting` count in the clean process, where this test has one."""
+    if link.clean is None:
+        yield
+        return
+    from gpulab.trace.counting import use
+
+    use(link.counting)
+    try:
+        yield
+    finally:
+        use(None)

@@ -1,0 +1,77 @@
+"""Tells a person which cells to look at; it costs no points.
+
+What is counted or timed runs in one process with the code that counts and projects, so an answer that names that code,
+goes round an import or rewrites a library under it deserves a glance. So does a ring of processes that nobody can
+listen to, and a launched script that trains something else than it was given, since nobody can work that out again.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import re
+
+from grader.model.needs import Need
+from grader.model.notebooks import Cell, ChapterKey, Role
+from grader.model.submission import Action, Submission
+
+WATCHED = frozenset({Need.COUNTING, Need.SPEEDUP, Need.LISTENING})
+"""Needs of a test whose exercise is timed or counted."""
+GIVEN = "PROBLEM"
+"""The variable that tells a launched script what to train."""
+INTERNALS = re.compile(
+    r"""
+    \bgpulab\s*\.\s*(?:speedup|measuring|trace|chapters|check)\b | \bfrom\s+gpulab\b[^\n]*\b(?:speedup|chapters)\b |
+    \bgrader\b | \b(?:importlib|__import__|inspect|subprocess|multiprocessing|threading|atexit|weakref)\b |
+    (?<![.\w])(?:exec|eval|globals|vars)\s*\( | \bos\s*\.\s*(?:system|fork\w*|spawn\w*|popen|posix_spawn\w*|exec\w+)\b |
+    \bsys\s*\.\s*(?:modules|_getframe|settrace|setprofile)\b | \bctypes\b | \bgc\s*\.\s*\w+ |
+    \b__(?:torch_function|torch_dispatch|array|class|globals|code|dict)__\b |
+    \b(?:torch|numpy|np|numba|cuda|time|builtins)(?:\s*\.\s*\w+)+\s*=(?!=) | \bsetattr\s*\(
+    """,
+    re.VERBOSE,
+)
+
+
+def notes(submission: Submission, key: ChapterKey) -> list[str]:
+    """A sentence for each such cell."""
+    watched, launched = _of_interest(key.tests)
+    found = []
+    for step in submission.steps:
+        own = step.key
+        if own is not None and own.role is Role.SOLUTION and own.grade_id in watched:
+            named = INTERNALS.search(step.source)
+            if named:
+                what = " ".join(named[0].split())
+                found.append(f"The cell {own.grade_id}, which is counted or timed, says {what!r}: look at it yourself.")
+    for name in sorted(launched & submission.attempted):
+        texts = [text for step in submission.steps if step.action is Action.RUN for text in _texts(step.source, name)]
+        if not texts or not all(GIVEN in text for text in texts):
+            found.append(f"The script {name} trains a task of its own, which is taken on trust: look at it yourself.")
+    return found
+
+
+@functools.lru_cache(maxsize=64)
+def _of_interest(tests: tuple[Cell, ...]) -> tuple[frozenset[str], frozenset[str]]:
+    """The exercises that are counted or timed, and those that are scripts."""
+    watched = {test.exercise for test in tests if WATCHED & test.needs}
+    launched = {test.exercise for test in tests if Need.SCRIPTS in test.needs and GIVEN in test.source}
+    return frozenset(watched), frozenset(launched)
+
+
+def _texts(source: str, name: str) -> list[str]:
+    """What a cell assigns to a name; nothing of what is not written out there as one text."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    assignments = [
+        (node.targets if isinstance(node, ast.Assign) else [node.target], node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr))
+    ]
+    values = [
+        value.value if isinstance(value, ast.Constant) else None
+        for targets, value in assignments
+        if name in {target.id for target in targets if isinstance(target, ast.Name)}
+    ]
+    return [value if isinstance(value, str) else "" for value in values]

@@ -1,0 +1,462 @@
+"""Grades one submission: runs its cells in the student's process, its tests in the judge's, and keeps both in bounds.
+
+A pure function of its arguments as far as the outside can tell: bytes in, `SubmissionResult` out. It owns clocks,
+limits, seeds and restarts; what a test made of an answer is decided in `judge`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import secrets
+import textwrap
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from types import TracebackType
+from typing import Any
+
+from gpulab.check.outcomes import Mismatch
+from grader.judging import faults, review_flags
+from grader.judging.outputs import Kept, storable
+from grader.machine import hardware
+from grader.machine.gpu_lock import turns
+from grader.model.limits import Limits
+from grader.model.needs import Need
+from grader.model.notebooks import Cell, ChapterKey
+from grader.model.results import TOO_NOISY, CellResult, Output, SubmissionResult, Usage, Verdict
+from grader.model.submission import Action, Step, Submission
+from grader.processes import client, preload, wire
+
+SHOWN_WIDTH = 110
+"""Characters of a line of what the judge says, where it is shown."""
+SLOWED = 1.15
+"""A reference that took so many times as long beside the exercise as alone makes the row worthless."""
+
+ATTEMPTS = 3
+"""How often a submission is graded whose processes are killed again and again."""
+
+
+class _Stopped(Exception):
+    """A cell of the student's was stopped, or ended its process."""
+
+    def __init__(self, verdict: Verdict, text: str) -> None:
+        super().__init__(text)
+        self.verdict = verdict
+
+
+def grade(
+    submission: Submission,
+    key: ChapterKey,
+    *,
+    student: str,
+    seed: int,
+    limits: Limits | None = None,
+    only: frozenset[str] | None = None,
+    parent: client.Parent | None = None,
+) -> SubmissionResult:
+    """The result of grading one submission.
+
+    Args:
+        submission: what `submission.read` made of the student's notebook.
+        key: the chapter's cells with hidden tests.
+        student: a name for the result; grading does not depend on it.
+        seed: of the hidden inputs; the same seed gives the same inputs.
+        limits: time and sizes; the usual ones when left out.
+        only: grade ids of the test cells to run; what stands below the last of them is not run. All when left out. An
+            empty set runs every cell of the student's and no test.
+        parent: the warm parent to fork from; the shared one when left out.
+
+    A submission is graded again when one of its processes, or the warm parent, is killed under it: by the machine for
+    want of memory, or by a person. A submission that kills itself is graded again too, and ends the same way.
+
+    Raises:
+        processes.StartError: no process could be started.
+    """
+    limits = limits or Limits()
+    until = time.monotonic() + limits.notebook_seconds
+    for left in reversed(range(ATTEMPTS)):
+        cost = client.Cost()
+        try:
+            result = _grade(submission, key, student, seed, limits, only, parent or client.shared_parent(), cost)
+        except client.StartError:
+            if not left or (parent is not None and not parent.alive()):
+                raise
+        else:
+            if not cost.killed or not left or time.monotonic() > until:
+                break
+    return result
+
+
+def _grade(
+    submission: Submission,
+    key: ChapterKey,
+    student: str,
+    seed: int,
+    limits: Limits,
+    only: frozenset[str] | None,
+    parent: client.Parent,
+    cost: client.Cost,
+) -> SubmissionResult:
+    parent.import_more(preload.modules_for(key))
+    started = time.monotonic()  # whoever comes first should not be charged with the parent's start
+    with _Session(submission, key, seed, limits, cost, parent) as session:
+        cells, outputs = session.run(only)
+    usage = Usage(time.monotonic() - started, cost.cpu_seconds, cost.peak_memory_mb, session.restarts)
+    return SubmissionResult(
+        student=student,
+        chapter=key.name,
+        cells=tuple(cells),
+        repairs=submission.repairs,
+        look_at=tuple(review_flags.notes(submission, key)),
+        outputs=outputs,
+        seed=seed,
+        isolation=str(parent.tier),
+        device=session.device,
+        usage=usage,
+    )
+
+
+def _wanted(step: Step, only: frozenset[str] | None) -> bool:
+    return step.key is not None and (only is None or step.key.grade_id in only)
+
+
+def _needed(steps: Sequence[Step], only: frozenset[str] | None) -> Sequence[Step]:
+    """The steps up to the last wanted test: what comes later has no say in it."""
+    tests = [number for number, step in enumerate(steps) if step.action is Action.TEST and _wanted(step, only)]
+    return steps[: tests[-1] + 1] if only and tests else steps
+
+
+class _Session:
+    """The two processes of one submission, and what has been run in them so far."""
+
+    def __init__(
+        self,
+        submission: Submission,
+        key: ChapterKey,
+        seed: int,
+        limits: Limits,
+        cost: client.Cost,
+        parent: client.Parent,
+    ) -> None:
+        self._submission, self._key, self._seed, self._limits = submission, key, seed, limits
+        self._cost, self._parent = cost, parent
+        self._replay: list[str] = []
+        """Code that ran to its end, in order: what a restarted process runs again."""
+        self._failures: dict[str, tuple[Verdict, str]] = {}
+        """Exercise → how its solution cell failed when it ran."""
+        self.device = hardware.device_name()
+        self._spent: Verdict | None = None
+        """Set when the student's process was stopped more often than allowed: how it ended the last time."""
+        self._seconds_left = self._limits.notebook_seconds
+        self._test_seconds_left = self._limits.all_tests_seconds
+        self._characters_left = self._limits.flood_bytes
+        self.restarts = 0
+        self._stuck = False
+        """Whether the test that ran last met an error of the GPU in the student's process that may stay there."""
+        self._judge = client.JudgeProcess(parent, cost)
+        student: client.StudentProcess | None = None
+        try:
+            self._student = student = client.StudentProcess(parent, cost, limits)
+            self._judge.link(student)
+        except BaseException:
+            self._judge.end()
+            if student is not None:
+                student.end()
+            raise
+
+    def __enter__(self) -> _Session:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._judge.end()  # first: it holds the student's socket too, whose closing tells the student to end
+        self._student.end()
+
+    def run(self, only: frozenset[str] | None) -> tuple[list[CellResult], dict[str, tuple[Output, ...]]]:
+        """Walks the steps. Results of the tests in the chapter's order, outputs of the cells that ran."""
+        results: dict[str, CellResult] = {}
+        outputs: dict[str, tuple[Output, ...]] = {}
+        for step in _needed(self._submission.steps, only):
+            if step.action is Action.RUN:
+                with self._turn(alone=False):
+                    outputs[step.id] = tuple(self._student_step(step))
+            elif step.action is Action.TEST and step.key and _wanted(step, only):
+                with self._turn(alone=step.key.on_gpu_only or Need.SPEEDUP in step.key.needs):
+                    started = time.monotonic()
+                    result = self._test(step.key)
+                seconds = time.monotonic() - started
+                self._test_seconds_left -= seconds
+                results[step.key.grade_id] = replace(result, seconds=round(seconds, 4))
+        return [results[cell.grade_id] for cell in self._key.tests if cell.grade_id in results], outputs
+
+    @contextlib.contextmanager
+    def _turn(self, alone: bool) -> Iterator[None]:
+        """A turn at the GPU, where there is one; waiting for it is not on anybody's clock."""
+        if self.device == "cpu":
+            yield
+            return
+        with turns().alone() if alone else turns().shared():
+            yield
+
+    # ------------------------------------------------------------------------------------------- the student's cells
+
+    def _student_step(self, step: Step) -> list[Output]:
+        if self._spent:
+            return [_error("NotRun", "This cell was not run: the notebook had been restarted too often.")]
+        collected: list[Output] = []
+        verdict = Verdict.FAILED
+        try:
+            for code in filter(None, (step.before, step.source)):
+                collected = self._run_code(code)
+                self._replay.append(code)
+        except _Stopped as stop:
+            verdict = stop.verdict
+            self._restart(verdict)
+            collected = [_error(verdict.value, str(stop))]
+        failed = next((output for output in collected if output["output_type"] == "error"), None)
+        if failed and not self._spent and faults.may_stay(f"{failed['ename']}: {failed['evalue']}"):
+            if self._replay and self._replay[-1] == step.source:
+                self._replay.pop()  # it would only fail again
+            self._renew_student()
+        if step.key is not None and step.key.grade_id:
+            for output in collected:
+                if output["output_type"] == "error":
+                    text = f"{output['ename']}: {output['evalue']}"[:500]
+                    self._failures[step.key.grade_id] = verdict, text
+        return collected
+
+    def _run_code(self, code: str, student: client.StudentProcess | None = None) -> list[Output]:
+        """Runs code in the student's process, or in another one.
+
+        Raises:
+            _Stopped: it took too long, printed too much, or ended the process. The process must be restarted.
+        """
+        started = time.monotonic()
+        seconds = min(self._limits.cell_seconds, self._seconds_left)
+        token = secrets.token_hex(8)
+        kept = Kept(self._limits.output_bytes, self._characters_left)
+        student = student or self._student
+        channel = student.channel
+        before = channel.received_bytes
+        try:
+            channel.send({"op": "run", "id": token, "code": code}, seconds=seconds)
+            while True:
+                header, _ = channel.receive(started + seconds, max_bytes=0)
+                if channel.received_bytes - before > self._limits.flood_bytes:
+                    limit = f"{self._limits.flood_bytes / 1e6:.0f} MB"
+                    raise _Stopped(Verdict.CRASHED, f"The cell printed more than {limit} and was stopped.")
+                if header.get("id") != token:
+                    continue
+                if "done" in header:
+                    break
+                kept.add(header.get("output"))
+        except TimeoutError:
+            text = f"The cell did not end within {self._limits.cell_seconds:g} s and was stopped."
+            if seconds < self._limits.cell_seconds:
+                text = f"The notebook's cells took more than {self._limits.notebook_seconds:g} s together."
+            raise _Stopped(Verdict.TIMED_OUT, text) from None
+        except (wire.Closed, OSError):
+            ended = student.excess() or "ended the notebook's process"
+            raise _Stopped(Verdict.CRASHED, f"The cell {ended}.") from None
+        except wire.WireError as error:
+            raise _Stopped(Verdict.CRASHED, f"The cell disturbed the notebook's connection ({error}).") from None
+        finally:
+            self._seconds_left -= time.monotonic() - started
+        kept.print(student.raw_output.take())
+        self._characters_left -= kept.characters
+        return kept.finish()
+
+    def _restart(self, verdict: Verdict) -> None:
+        """Replaces the student's process and runs again what had run to its end."""
+        self._student.end(at_once=verdict is not Verdict.CRASHED)  # else it is ending, and how it ends is asked
+        if self.restarts >= self._limits.restarts or self._seconds_left <= 0:
+            self._spent = verdict
+            return
+        self.restarts += 1
+        self._start_again()
+
+    def _renew_student(self) -> None:
+        """Replaces the student's process because its GPU is of no use to it any more; no restart is used up."""
+        if self._spent or self._seconds_left <= 0:
+            return
+        self._student.end(at_once=True)
+        self._start_again()
+
+    def _start_again(self) -> None:
+        """A new process for the student, in which runs again what had run to its end."""
+        characters_left = self._characters_left  # what the cells print again is not kept again
+        self._student = client.StudentProcess(self._parent, self._cost, self._limits)
+        self._judge.link(self._student)
+        for code in self._replay:
+            try:
+                self._run_code(code)
+            except _Stopped as stop:  # it ran before, so this is luck or malice: do without it
+                self._replay.remove(code)
+                self._restart(stop.verdict)
+                break
+        self._characters_left = characters_left
+
+    # -------------------------------------------------------------------------------------------------- the test cells
+
+    def _test(self, cell: Cell) -> CellResult:
+        """The result of one test cell.
+
+        A call that met an error of the GPU may have met that of an earlier exercise: kernels report late, and CUDA
+        gives an error to every later call of the process. So such a test runs once more, with a process of its own,
+        and what comes of that counts; the process is renewed after it too.
+        """
+        self._stuck = False
+        result = self._test_once(cell)
+        if self._stuck:
+            self._renew_student()
+            self._stuck = False
+            result = self._test_once(cell)
+            if self._stuck:
+                self._renew_student()
+        return result
+
+    def _test_once(self, cell: Cell) -> CellResult:
+        """The result of one test cell, with the processes as they are."""
+        if self._spent:
+            reason = f"Not run: the notebook had been restarted {self.restarts} times after cells that hung or crashed."
+            if self._seconds_left <= 0:
+                reason = f"Not run: the notebook's cells took more than {self._limits.notebook_seconds:g} s together."
+            return _result(cell, self._spent, 0.0, reason)
+        if cell.on_gpu_only and self.device == "cpu":
+            if cell.exercise not in self._submission.attempted:
+                return _result(cell, Verdict.NOT_ATTEMPTED, 0.0, f"`{cell.exercise}` is not defined.")
+            points = f"{cell.points:g} point{'s' if cell.points != 1 else ''}"
+            reason = f"This test runs on a GPU only, and there is none here: {points} pending, neither earned nor lost."
+            return _result(cell, Verdict.NEEDS_GPU, 0.0, reason)
+        if self._test_seconds_left <= 0:
+            reason = f"Not run: the tests before it took more than {self._limits.all_tests_seconds:g} s together."
+            return _result(cell, Verdict.TIMED_OUT, 0.0, reason)
+        request = {
+            "op": "cell",
+            "source": cell.source,
+            "exercises": list(self._key.exercises),
+            "needs": sorted(cell.needs),
+            "possible": cell.points,
+            "seed": _seed_of(self._seed, cell.grade_id),
+            "call_seconds": self._limits.call_seconds,
+            "launch_seconds": self._limits.launch_seconds,
+            "test_seconds": self._limits.test_seconds,
+            "max_bytes": self._limits.value_bytes,
+        }
+        helpers: list[client.StudentProcess] = []
+        crashed = False
+        try:
+            roles = {"launcher": Need.SCRIPTS, "reference": Need.SPEEDUP}
+            for role in (role for role, need in roles.items() if need in cell.needs):
+                # First: there before anything of the exercise runs. The reference runs nothing of the student's.
+                apart = role == "reference"
+                helpers.append(client.StudentProcess(self._parent, self._cost, self._limits, exercises=apart))
+                self._judge.link(helpers[-1], to=role)
+            if cell.needs & {Need.COUNTING, Need.SPEEDUP}:
+                helpers.append(self._clean_process(cell))
+                self._judge.link(helpers[-1], to="clean")
+            self._judge.channel.send(request, seconds=10)
+            until = time.monotonic() + self._limits.test_seconds + 30
+            while "needs" in (answer := self._judge.channel.receive(until)[0]):
+                helpers.append(client.StudentProcess(self._parent, self._cost, self._limits))
+                self._judge.link(helpers[-1], to=answer["needs"])
+            result = self._score(cell, answer)
+            crashed = result.verdict is Verdict.CRASHED
+            if answer["timed"] and result.earned > 0:
+                helpers.pop().end(at_once=True)
+                result = self._unless_slowed(cell, result)
+        except (TimeoutError, wire.Closed, OSError, wire.WireError) as error:
+            self._renew_judge()
+            text = f"The test itself did not end in time or ended its process ({type(error).__name__})."
+            return _result(cell, Verdict.HARNESS_ERROR, 0.0, text)
+        finally:
+            for helper in helpers:
+                helper.end(at_once=not crashed)  # one that crashed is ending, and how it ends is asked
+        self._student.raw_output.take()  # printed during the judge's calls: nobody's business
+        self._stuck = answer["stuck"]
+        if answer["device_failed"]:  # CUDA gives the same error to every later call of a process
+            self._judge.end()
+            self._judge = client.JudgeProcess(self._parent, self._cost)
+            self._judge.link(self._student)
+        if not answer["link_alive"]:
+            if excess := self._student.excess():
+                result = _result(cell, Verdict.CRASHED, 0.0, f"During the test, your code {excess}.")
+            self._restart(result.verdict)
+        return result
+
+    def _unless_slowed(self, cell: Cell, result: CellResult) -> CellResult:
+        """The result, or a pending one if the reference was slower in the exercise's company than it is without."""
+        self._judge.channel.send({"op": "slowed", "seconds": self._limits.test_seconds}, seconds=10)
+        answer, _ = self._judge.channel.receive(time.monotonic() + self._limits.test_seconds + 30)
+        if answer["factor"] <= SLOWED:
+            return result
+        slower = f"{answer['factor']:.2g} times as long beside this answer as alone"
+        text = f"Too noisy to tell, grade again: the reference took {slower}."
+        return replace(_result(cell, Verdict.HARNESS_ERROR, 0.0, text), cause=TOO_NOISY)
+
+    def _clean_process(self, cell: Cell) -> client.StudentProcess:
+        """A process that has run the chapter's own code and this exercise's cell, and nothing else of the student's.
+
+        What a kernel does to memory is counted by code in the process that it runs in, which student code could
+        patch; so little of it as the exercise's own cell can be looked at.
+        """
+        clean = client.StudentProcess(self._parent, self._cost, self._limits)
+        for step in self._submission.steps:
+            if step.action is not Action.RUN or step.key is None:
+                continue
+            if step.key.grade_id == cell.exercise or not step.key.grade_id:
+                try:
+                    self._run_code(step.source if step.key.grade_id else step.key.source, clean)
+                except _Stopped:
+                    break  # the calls will find nobody there, and say so
+        return clean
+
+    def _score(self, cell: Cell, answer: dict[str, Any]) -> CellResult:
+        """What the judge said, as points and notebook outputs."""
+        verdict, message = Verdict(answer["verdict"]), str(answer["message"])
+        if verdict is Verdict.NOT_ATTEMPTED and cell.exercise in self._submission.attempted:
+            verdict = Verdict.FAILED
+            if cell.exercise in self._failures:
+                verdict, how = self._failures[cell.exercise]
+                message = f"`{cell.exercise}` is not defined: its cell ended with {how}"
+        earned = {Verdict.PASSED: cell.points, Verdict.PARTIAL: answer["share"] or 0.0}.get(verdict, 0.0)
+        result = _result(cell, verdict, earned, message, answer["outputs"])
+        mismatches = tuple(
+            Mismatch(**{name: storable(text) for name, text in one.items()}) for one in answer["mismatches"]
+        )
+        return replace(result, mismatches=mismatches, cause=answer["cause"])
+
+    def _renew_judge(self) -> None:
+        """A judge that does not answer may hold the student's socket in mid-frame: replace both."""
+        self._judge.end()
+        self._judge = client.JudgeProcess(self._parent, self._cost)
+        self._restart(Verdict.HARNESS_ERROR)
+
+
+def _seed_of(seed: int, grade_id: str) -> int:
+    """A cell's own seed: two exercises never draw the same numbers."""
+    digest = hashlib.sha256(f"{seed}:{grade_id}".encode()).digest()
+    return int.from_bytes(digest[:6], "big")
+
+
+def _result(
+    cell: Cell, verdict: Verdict, earned: float, message: str, printed: list[Output] | None = None
+) -> CellResult:
+    """A result whose outputs make nbgrader's own reading of the cell come to the same points."""
+    message = storable(message)
+    outputs = [{**one, "text": storable(one["text"])} for one in printed or []]
+    if verdict is Verdict.PARTIAL:
+        data = {"text/plain": repr(float(earned))}
+        outputs.append({"output_type": "execute_result", "data": data, "metadata": {}, "execution_count": None})
+    elif verdict is not Verdict.PASSED:
+        outputs.append(_error(verdict.value, message))
+    # An error, a number or nothing: determine_grade of nbgrader reads just these three.
+    return CellResult(cell.grade_id, verdict, earned, cell.points, message, outputs=tuple(outputs))
+
+
+def _error(name: str, text: str) -> Output:
+    # Folded where it is shown: formgrader puts it into a box that does not break lines.
+    lines = [textwrap.fill(line, SHOWN_WIDTH, break_long_words=False) for line in f"{name}: {text}".split("\n")]
+    return {"output_type": "error", "ename": name, "evalue": text, "traceback": ["\n".join(lines)]}

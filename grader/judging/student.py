@@ -1,0 +1,424 @@
+"""The process that runs student code. It holds nothing worth stealing, and nobody believes a word it says.
+
+One socket connects it to the harness. Over it come code to run, names to look up and functions to call; over it go
+outputs and plain values. Everything here can be patched by the code it runs, so nothing here decides a grade: limits,
+clocks, tests and verdicts are in other processes.
+"""
+
+from __future__ import annotations
+
+import atexit
+import base64
+import builtins
+import contextlib
+import importlib
+import io
+import os
+import select
+import socket
+import sys
+import time
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from IPython.core.displayhook import DisplayHook
+from IPython.core.displaypub import DisplayPublisher
+from IPython.core.interactiveshell import InteractiveShell
+from traitlets.config import Config
+
+from gpulab.ranks import forks, launch
+from grader.judging import scripts
+from grader.judging.allowed_outputs import finished, kinds
+from grader.processes import wire
+
+if TYPE_CHECKING:
+    from gpulab.measuring.speedup import Comparison
+
+STREAM_CHUNK = 16_384
+"""Characters after which printed text is sent on, newline or not."""
+STREAM_SECONDS = 0.1
+"""Text is sent at the latest with the first write after this long."""
+FORKED_IN_CELL = (
+    "A process that this cell forked with os.fork() reached the end of the cell and was ended there: it is a copy of "
+    "the whole notebook. End such a process with os._exit(0) when its work is done.\n"
+)
+COPY_SECONDS = 0.5
+"""How long the end of a cell waits for copies that the cell forked, to be able to tell of them."""
+LAUNCH_SECONDS = 7.0
+"""For ranks that a function of the student's starts: its call may take 10 s, and a deadlock is to be told before."""
+
+
+class Outputs:
+    """Sends the outputs of the request in hand; drops them while muted."""
+
+    def __init__(self, channel: wire.Channel | None) -> None:
+        self._channel = channel
+        """None as long as nobody listens."""
+        self._process = os.getpid()
+        self.request = ""
+        self.muted = False
+
+    @property
+    def mine(self) -> bool:
+        """False in a process that the student's code has forked: the socket is not for its use."""
+        return os.getpid() == self._process
+
+    def send(self, output: dict[str, Any]) -> None:
+        """Sends one notebook output."""
+        if self._channel and self.mine and not self.muted:
+            # An output over 16 MB, or one that JSON cannot say (NaN, a set), is not worth an exception.
+            with contextlib.suppress(TypeError, ValueError, RecursionError):
+                self._channel.send({"id": self.request, "output": output})
+
+
+class Stream(io.TextIOBase):
+    """`sys.stdout` or `sys.stderr` of the student's code."""
+
+    def __init__(self, outputs: Outputs, name: str) -> None:
+        self._outputs, self._name = outputs, name
+        self._parts: list[str] = []
+        self._size, self._last = 0, time.monotonic()
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        """Always UTF-8, as in a notebook."""
+        return "utf-8"
+
+    def writable(self) -> bool:
+        """Always."""
+        return True
+
+    def write(self, text: str) -> int:
+        """Keeps the text until there is enough of it, or enough time has passed."""
+        if not isinstance(text, str):
+            raise TypeError(f"write() argument must be str, not {type(text).__name__}")
+        if self._outputs.muted:
+            return len(text)
+        if not self._outputs.mine:
+            return os.write(1 if self._name == "stdout" else 2, text.encode())
+        self._parts.append(text)
+        self._size += len(text)
+        if self._size > STREAM_CHUNK or time.monotonic() - self._last > STREAM_SECONDS:
+            self.flush()
+        return len(text)
+
+    def flush(self) -> None:
+        """Sends what was kept."""
+        text, self._parts, self._size, self._last = "".join(self._parts), [], 0, time.monotonic()
+        for start in range(0, len(text), 1_000_000):
+            chunk = text[start : start + 1_000_000]
+            self._outputs.send({"output_type": "stream", "name": self._name, "text": chunk})
+
+
+def _text_only(data: dict[str, Any]) -> dict[str, Any]:
+    """A MIME bundle that JSON can carry."""
+    return {mime: base64.encodebytes(body).decode() if isinstance(body, bytes) else body for mime, body in data.items()}
+
+
+class _Publisher(DisplayPublisher):
+    outputs: Outputs
+
+    def publish(self, data: Any, metadata: Any = None, **options: Any) -> None:
+        sys.stdout.flush()
+        output = {"output_type": "display_data", "data": _text_only(data), "metadata": dict(metadata or {})}
+        self.outputs.send(output)
+
+    def clear_output(self, wait: bool = False) -> None:
+        sys.stdout.flush()
+        self.outputs.send({"output_type": "clear"})
+
+
+class _Hook(DisplayHook):
+    outputs: Outputs
+    _bundle: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
+
+    def write_output_prompt(self) -> None:
+        pass
+
+    def write_format_data(self, format_dict: Any, md_dict: Any = None) -> None:
+        self._bundle = (_text_only(format_dict), dict(md_dict or {}))
+
+    def finish_displayhook(self) -> None:
+        sys.stdout.flush()
+        data, metadata = self._bundle
+        self.outputs.send(
+            {"output_type": "execute_result", "data": data, "metadata": metadata, "execution_count": None}
+        )
+
+
+class _Shell(InteractiveShell):
+    """IPython as in a notebook, with its outputs sent over the socket."""
+
+    outputs: Outputs
+
+    def init_ipython_dir(self, ipython_dir: Any) -> None:
+        """Not before the fork: it makes folders."""
+
+    def init_profile_dir(self, profile_dir: Any) -> None:
+        """Likewise."""
+
+    def _showtraceback(self, etype: Any, evalue: Any, stb: Any) -> None:
+        sys.stdout.flush()
+        name = getattr(etype, "__name__", str(etype))
+        self.outputs.send({"output_type": "error", "ename": name, "evalue": _message(evalue), "traceback": list(stb)})
+
+
+def _message(error: object) -> str:
+    try:
+        return str(error)[:10_000]
+    except Exception:
+        return "(an exception whose text cannot be had)"
+
+
+FIRST_CELLS = ("import math\nmath", "raise NotImplementedError()")
+"""Run once before the first fork: what IPython looks up for a first value or traceback is there from then on."""
+_ready: InteractiveShell | None = None
+
+
+def prepare() -> None:
+    """Makes the shell of all students' processes, in the one that forks them: it takes longer to make than to fork.
+
+    This process itself goes on as if there were none, and so do forks that call no `make_shell`.
+    """
+    global _ready
+    names, main = set(vars(builtins)), sys.modules["__main__"]
+    settings = Config()
+    settings.HistoryManager.enabled = False
+    settings.HistoryManager.hist_file = ":memory:"  # else it is looked for in a profile, which is not there yet
+    settings.InteractiveShell.cache_size = 0
+    _Shell.display_pub_class = _Publisher
+    _Shell.displayhook_class = _Hook
+    _Shell.outputs = _Publisher.outputs = _Hook.outputs = Outputs(None)
+    _ready = shell = _Shell.instance(config=settings)
+    given = set(shell.user_ns)
+    for code in FIRST_CELLS:
+        shell.run_cell(code, store_history=False)
+    for name in shell.user_ns.keys() - given:
+        del shell.user_ns[name]
+    for name in ("last_type", "last_value", "last_traceback", "last_exc"):
+        vars(sys).pop(name, None)
+    shell.last_execution_result, shell.last_execution_succeeded = None, True
+    _Shell.clear_instance()
+    atexit.unregister(shell.atexit_operations)
+    sys.modules["__main__"] = main
+    for name in vars(builtins).keys() - names:
+        delattr(builtins, name)
+
+
+def make_shell(outputs: Outputs) -> InteractiveShell:
+    """The one IPython shell of this process, wired to `outputs`."""
+    if _ready is None:
+        prepare()
+    shell = _ready
+    assert shell is not None
+    for kind in _Shell._walk_mro():
+        kind._instance = shell
+    _Shell.outputs = _Publisher.outputs = _Hook.outputs = outputs
+    # What it had found out about the process that it was made in.
+    InteractiveShell.init_ipython_dir(shell, None)
+    InteractiveShell.init_profile_dir(shell, None)
+    shell.starting_dir = str(Path.cwd())
+    shell.user_ns["_dh"][:] = [shell.starting_dir]
+    shell.init_sys_modules()
+    shell.init_builtins()
+    sys.stdout, sys.stderr = Stream(outputs, "stdout"), Stream(outputs, "stderr")
+    return shell
+
+
+class Server:
+    """Answers requests, one at a time, until told to stop."""
+
+    def __init__(self, channel: wire.Channel, shell: InteractiveShell, outputs: Outputs) -> None:
+        self._channel, self._shell, self._outputs = channel, shell, outputs
+        self._streams = sys.stdout, sys.stderr
+        self._sides: dict[str, Any] = {}
+        """Speedups that an exercise, or a reference, is timed in."""
+        self._kinds = kinds()
+        self._copies = os.pipe()
+        """Where a copy of this process says that it has reached the end of a cell."""
+        self._forked = False
+        os.register_at_fork(after_in_parent=self._note_fork)
+
+    def serve(self) -> None:
+        """Returns when the harness closes the socket."""
+        handlers = {
+            "run": self._run, "look": self._look, "call": self._call, "speedup": self._speedup,
+            "launch": scripts.answer,
+        }  # fmt: skip
+        while True:
+            try:
+                request, buffers = self._channel.receive()
+            except wire.Closed:
+                return
+            self._outputs.request = request["id"]
+            answer, out = handlers[request["op"]](request, buffers)
+            try:
+                self._channel.send({"id": request["id"], "done": answer}, out)
+            except wire.NotPlain as error:
+                self._channel.send({"id": request["id"], "done": {"not_plain": str(error)}})
+
+    def _run(self, request: dict[str, Any], _: list[bytearray]) -> tuple[dict[str, Any], list[wire.Buffer]]:
+        """Runs a cell. Answers whether it ended without an exception."""
+        sys.stdout, sys.stderr = self._streams  # an earlier cell may have replaced them by anything
+        result = self._shell.run_cell(request["code"], store_history=False)
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(BaseException):  # and so may this one
+                stream.flush()
+        self._end_copies()
+        self._tell_of_copies()
+        return {"ok": bool(result.success)}, []
+
+    def _look(self, request: dict[str, Any], _: list[bytearray]) -> tuple[dict[str, Any], list[wire.Buffer]]:
+        """Looks a name up. Answers its value when that is plain, else what kind of thing it is."""
+        namespace = self._shell.user_ns
+        if request["name"] not in namespace:
+            return {"kind": "missing"}, []
+        value = namespace[request["name"]]
+        out: list[wire.Buffer] = []
+        try:
+            return {"kind": "plain", "value": wire.encode(value, out)}, out
+        except BaseException:  # not a plain value, or one that resists being looked at
+            kind = "callable" if callable(value) else "object"
+            return {"kind": kind, "type": type(value).__name__}, []
+
+    def _call(self, request: dict[str, Any], buffers: list[bytearray]) -> tuple[dict[str, Any], list[wire.Buffer]]:
+        """Calls a function of the student's. Answers its value, and which arguments it changed."""
+        arguments, named = wire.decode(request["arguments"], buffers)
+        before = _snapshot((arguments, named))
+        out: list[wire.Buffer] = []
+        if request["name"] not in self._shell.user_ns:
+            return {"missing": True}, []
+        try:
+            with self._silence(), _launches(request["count"]) as counted:
+                value = self._shell.user_ns[request["name"]](*arguments, **named)
+            form = wire.encode((value, counted), out)
+        except wire.NotPlain as error:
+            self._end_copies()
+            return {"not_plain": str(error)}, []
+        except BaseException as error:  # SystemExit and KeyboardInterrupt are the student's failures too
+            self._end_copies()
+            return _error(error), []
+        self._end_copies()
+        if sum(memoryview(buffer).nbytes for buffer in out) > request["max_bytes"]:
+            return {"not_plain": f"a value of more than {request['max_bytes'] / 1e6:.0f} MB"}, []
+        return {"value": form, "changed": _snapshot((arguments, named)) != before}, out
+
+    def _speedup(self, request: dict[str, Any], _: list[bytearray]) -> tuple[dict[str, Any], list[wire.Buffer]]:
+        """One half of a timed round: the work, or what one of its outputs projects to."""
+        from gpulab.measuring import speedup
+
+        name, where = request["name"], request["where"]
+        if name and name not in self._shell.user_ns:
+            return {"missing": True}, []
+        try:
+            with self._silence():
+                if name:
+                    known, function = speedup.find(where), finished(self._shell.user_ns[name], self._kinds)
+                else:
+                    comparison = _comparison(where)
+                    known, function = speedup.find(comparison.workload), comparison.reference
+                key = repr((name, where, sorted(request["size"].items())))
+                side = self._sides.setdefault(key, speedup.Here(function, known, request["size"]))
+                if request["step"] == "go":
+                    side.go(request["seed"], request["calls"], request["idle"])
+                    return {}, []
+                return {"numbers": [float(number) for number in side.probe(request["which"], request["seed"])]}, []
+        except wire.NotPlain as error:
+            return {"not_plain": str(error)}, []
+        except BaseException as error:
+            return _error(error), []
+
+    def _end_copies(self) -> None:
+        """Ends this process if it is a copy that the student's code forked: there must be one that answers."""
+        if not self._outputs.mine:
+            with contextlib.suppress(OSError):
+                os.write(self._copies[1], b"x")
+            os._exit(0)
+
+    def _tell_of_copies(self) -> None:
+        """Says so where a copy reached the end of the cell."""
+        reading = self._copies[0]
+        waiting = COPY_SECONDS if self._forked and _has_children() else 0.0
+        self._forked = False
+        with contextlib.suppress(OSError, ValueError):  # the student's code may have closed it
+            if select.select([reading], [], [], waiting)[0] and os.read(reading, 4096):
+                self._streams[1].write(FORKED_IN_CELL)
+                self._streams[1].flush()
+
+    def _note_fork(self) -> None:
+        self._forked = True
+
+    @contextlib.contextmanager
+    def _silence(self) -> Iterator[None]:
+        """What a function prints while a test calls it is nobody's business."""
+        self._outputs.muted = True
+        try:
+            yield
+        finally:
+            self._outputs.muted = False
+
+
+@contextlib.contextmanager
+def _launches(wanted: bool) -> Iterator[list[dict[str, Any]]]:
+    """The kernel launches of the block, and what its ranks sent, as plain values, where a test wants to know."""
+    found: list[dict[str, Any]] = []
+    if not wanted:
+        yield found
+        return
+    from gpulab import trace  # takes a moment, and most tests count nothing
+
+    with trace.counting() as counted, launch.listening() as sent:
+        yield found
+    found += [*counted, *sent]
+
+
+def _comparison(where: str) -> Comparison:
+    """The comparison of that name: importable in the process of a reference only, since no other sees its folder.
+
+    Raises:
+        ImportError: this is a student's process.
+        ValueError: there is no such comparison.
+    """
+    from gpulab.measuring.speedup import Comparison
+
+    module, _, name = where.partition(":")
+    found = getattr(importlib.import_module(module), name, None) if module.startswith("grader.exercises.") else None
+    if not isinstance(found, Comparison):
+        raise ValueError(f"{where!r}: expected module and name of a Comparison in grader.exercises")
+    return found
+
+
+def _has_children() -> bool:
+    """Whether there are processes that this one has started and not waited for."""
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return True
+
+
+def _error(error: BaseException) -> dict[str, Any]:
+    """The answer that says which exception a call ended in."""
+    lines = traceback.format_exception(error)
+    return {"error": [type(error).__name__, _message(error), "".join(lines)[-6000:]]}
+
+
+def _snapshot(value: Any) -> Any:
+    """Something that differs whenever the value has been changed; None when it cannot be told."""
+    out: list[wire.Buffer] = []
+    try:
+        return wire.encode(value, out), [bytes(buffer) for buffer in out]
+    except wire.NotPlain:
+        return None
+
+
+def main(descriptor: int) -> None:
+    """Serves requests on the socket with this file descriptor."""
+    channel = wire.Channel(socket.socket(fileno=descriptor))
+    outputs = Outputs(channel)
+    shell = make_shell(outputs)
+    forks.start_launches_here()
+    launch.limit(LAUNCH_SECONDS)
+    Server(channel, shell, outputs).serve()

@@ -1,0 +1,1 @@
+"""What everything else speaks about: courses, notebooks, submissions, results, findings, limits. It runs nothing."""

@@ -1,0 +1,54 @@
+"""What a fork server imports for some chapters only, because it is slow to import, large, and nothing to the others.
+
+Where there is a module `gpulab/chapters/TOPIC/warm.py`, the modules of that package are for the chapters whose cells
+import from it. `warm` imports what else each of their submissions would import.
+"""
+
+from __future__ import annotations
+
+import functools
+import pkgutil
+from typing import TYPE_CHECKING
+
+from grader.model.dependencies import imported_modules
+
+if TYPE_CHECKING:
+    from grader.model.notebooks import Cell, ChapterKey
+
+WARM = "warm"
+
+
+def for_all(modules: list[str]) -> list[str]:
+    """Those of these modules that are not for some chapters only."""
+    some = {one for group in _groups().values() for one in group}
+    return [one for one in modules if one not in some]
+
+
+def modules_for(key: ChapterKey) -> tuple[str, ...]:
+    """Names of the modules that a fork server should import before it forks for this chapter; often none."""
+    return _modules_for(key.cells)
+
+
+@functools.lru_cache(maxsize=64)
+def _modules_for(cells: tuple[Cell, ...]) -> tuple[str, ...]:
+    groups = _groups()
+    wanted = imported_modules(cell.source for cell in cells) if groups else frozenset()
+    return tuple(
+        module
+        for package, group in groups.items()
+        if any(name == package or name.startswith(f"{package}.") for name in wanted)
+        for module in group
+    )
+
+
+@functools.cache
+def _groups() -> dict[str, tuple[str, ...]]:
+    """Package → its modules, `warm` first."""
+    from gpulab import chapters
+
+    groups = {}
+    for topic in pkgutil.iter_modules(chapters.__path__, f"{chapters.__name__}."):
+        there = [one.name for one in pkgutil.iter_modules([f"{chapters.__path__[0]}/{topic.name.rpartition('.')[2]}"])]
+        if topic.ispkg and WARM in there:
+            groups[topic.name] = tuple(f"{topic.name}.{one}" for one in sorted(there, key=lambda one: one != WARM))
+    return groups

@@ -1,0 +1,375 @@
+"""Plain values to bytes and back, over a socket between two processes that do not trust each other.
+
+A frame is a 4-byte length, a JSON header, and raw buffers whose sizes the header lists. Nothing in it is ever executed
+or unpickled: what arrives is numbers, strings, containers, arrays, tensors and the course's own two records, whatever
+the sender meant. Which values may be sent when is for `student` and `judge` to say.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import socket
+import struct
+import sys
+import threading
+import time
+from collections.abc import ItemsView, Iterator, KeysView, ValuesView
+from typing import Any
+
+MAX_HEADER_BYTES = 16_000_000
+MAX_BUFFERS = 10_000
+MAX_ITEMS = 2_000_000
+MAX_CONTAINERS = 1_000_000
+"""Lists and objects in a header: each takes twenty times the memory that its brackets do."""
+MAX_DEPTH = 40
+EXACT_INT = 2**53
+"""Integers up to here survive JSON readers that know only doubles; larger ones travel as hexadecimal text."""
+
+ARRAY_TYPE = re.compile(r"[<>|]?(?:[biufc]\d{1,2}|[SU]\d{1,9}|[mM]8(?:\[\d{0,9}[A-Za-z]{1,2}\])?)")
+"""How NumPy writes the types that may travel; it would take descriptions of far stranger ones."""
+TENSOR_TYPES = {
+    "bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32",
+    "float64", "complex64", "complex128", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz",
+    "float8_e8m0fnu",
+}  # fmt: skip
+"""A list, since asking torch for any name that a student sends would import half of torch."""
+
+Buffer = bytes | bytearray | memoryview
+
+
+class NotPlain(TypeError):
+    """A value that cannot leave its process: neither number, string, list, array nor tensor."""
+
+
+class WireError(ValueError):
+    """Bytes that are not a frame, or a frame over its limits."""
+
+
+class Closed(ConnectionError):
+    """The other side is gone."""
+
+
+# --------------------------------------------------------------------------------------------------- values → JSON
+
+
+def encode(value: Any, buffers: list[Buffer]) -> Any:
+    """JSON-ready form of a plain value; raw bytes of arrays are appended to `buffers`.
+
+    Subclasses of plain types travel as the plain type; an array of any layout travels contiguous, a tensor by its
+    values, type and device.
+
+    Raises:
+        NotPlain: the value, or one inside it, is none of the plain types; or it holds itself.
+    """
+    return _encode(value, buffers, 0)
+
+
+def _encode(value: Any, buffers: list[Buffer], depth: int) -> Any:
+    if depth > MAX_DEPTH:
+        raise NotPlain("a value nested more than 40 levels deep (does it hold itself?)")
+    if value is None or isinstance(value, bool):
+        return value
+    for kind in _SCALARS:
+        if isinstance(value, kind) and not _is_numpy(value):
+            return _SCALARS[kind](value)
+    array = _encode_array(value, buffers)
+    if array is not None:
+        return array
+    if isinstance(value, (bytes, bytearray)):
+        buffers.append(bytes(value))
+        return {"b": len(value)}
+    if isinstance(value, (list, range, KeysView, ValuesView, ItemsView)):
+        return [_encode(item, buffers, depth + 1) for item in value]
+    if isinstance(value, tuple):
+        return {"t": [_encode(item, buffers, depth + 1) for item in value]}
+    if isinstance(value, (set, frozenset)):
+        return {"s": [_encode(item, buffers, depth + 1) for item in sorted(value, key=repr)]}
+    if isinstance(value, dict):
+        pairs = dict.items(value)
+        return {"d": [[_encode(k, buffers, depth + 1), _encode(v, buffers, depth + 1)] for k, v in pairs]}
+    record = _encode_record(value, buffers, depth)
+    if record is not None:
+        return record
+    if isinstance(value, Iterator):
+        raise NotPlain(f"a {type(value).__name__}, which yields its items only once; wrap it in list(...)")
+    raise NotPlain(f"a value of type {type(value).__name__}")
+
+
+def _encode_int(value: int) -> Any:
+    number = int.__index__(value)
+    return number if -EXACT_INT < number < EXACT_INT else {"i": hex(number)}
+
+
+def _encode_float(value: float) -> Any:
+    number = float.__float__(value)
+    return number if math.isfinite(number) else {"f": number.hex()}
+
+
+def _encode_complex(value: complex) -> Any:
+    return {"c": [value.real.hex(), value.imag.hex()]}
+
+
+_SCALARS: dict[type, Any] = {int: _encode_int, float: _encode_float, str: str.__str__, complex: _encode_complex}
+
+
+RECORDS = {"P": "Problem", "H": "History"}
+"""Tag → the frozen dataclass of `gpulab.problem` that travels under it, field by field."""
+
+
+def _encode_record(value: Any, buffers: list[Buffer], depth: int) -> Any:
+    """The form of a `Problem` or a `History`; None for anything else."""
+    problem = sys.modules.get("gpulab.training.problem")
+    for tag, name in RECORDS.items() if problem is not None else ():
+        kind: Any = getattr(problem, name)
+        if isinstance(value, kind):
+            names = kind.__dataclass_fields__
+            return {tag: [[name, _encode(object.__getattribute__(value, name), buffers, depth + 1)] for name in names]}
+    return None
+
+
+def _is_numpy(value: Any) -> bool:
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(value, numpy.generic)
+
+
+def _encode_array(value: Any, buffers: list[Buffer]) -> Any:
+    """The form of a NumPy array, NumPy scalar, torch tensor, torch dtype or torch size; None for anything else."""
+    numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
+    if numpy is not None and isinstance(value, (numpy.ndarray, numpy.generic)):
+        if value.dtype.hasobject or value.dtype.names or value.dtype.kind not in "biufcSUMm":
+            raise NotPlain(f"an array with elements of type {value.dtype}")
+        array = numpy.ascontiguousarray(value)
+        buffers.append(memoryview(array.reshape(-1).view(numpy.uint8)) if array.size else b"")
+        return {"n": [array.dtype.str, list(numpy.shape(value)), isinstance(value, numpy.generic)]}
+    if torch is not None and isinstance(value, torch.Tensor):
+        name = str(value.dtype).removeprefix("torch.")
+        if value.layout is not torch.strided or name not in TENSOR_TYPES:
+            raise NotPlain("a sparse or quantized tensor")
+        tensor = value.detach().resolve_conj().resolve_neg().cpu().contiguous()
+        if tensor.numel() == 1:  # contiguous whatever its strides are, which `view` would mind
+            tensor = tensor.reshape(()).clone()
+        buffers.append(memoryview(tensor.reshape(-1).view(torch.uint8).numpy()) if tensor.numel() else b"")
+        return {"T": [name, list(value.shape), str(value.device)]}
+    if torch is not None and isinstance(value, torch.dtype) and str(value).removeprefix("torch.") in TENSOR_TYPES:
+        return {"D": str(value).removeprefix("torch.")}
+    return None
+
+
+# --------------------------------------------------------------------------------------------------- JSON → values
+
+
+def decode(form: Any, buffers: list[bytearray]) -> Any:
+    """The plain value behind a JSON form and its buffers, built from scratch.
+
+    A tensor that was on a GPU comes back on that GPU where this process sees one, else in host memory.
+
+    Raises:
+        WireError: the form is not one that `encode` makes, or does not match its buffers.
+    """
+    try:
+        reader = _Reader(buffers)
+        value = reader.read(form, 0)
+    except (TypeError, ValueError, KeyError, IndexError, AttributeError, OverflowError, RuntimeError) as error:
+        raise WireError(f"malformed value ({type(error).__name__}: {str(error)[:100]})") from None
+    if reader.left():
+        raise WireError("more buffers than values")
+    return value
+
+
+class _Reader:
+    def __init__(self, buffers: list[bytearray]) -> None:
+        self._buffers = iter(buffers)
+        self._items = 0
+
+    def left(self) -> bool:
+        return next(self._buffers, None) is not None
+
+    def _buffer(self, size: int) -> bytearray:
+        buffer = next(self._buffers, None)
+        if buffer is None or len(buffer) != size:
+            raise WireError("a buffer is missing or has another size")
+        return buffer
+
+    def read(self, form: Any, depth: int) -> Any:
+        self._items += 1
+        if self._items > MAX_ITEMS or depth > 2 * MAX_DEPTH:
+            raise WireError("too many items, or nested too deeply")
+        if form is None or isinstance(form, (bool, int, float, str)):
+            return form
+        if isinstance(form, list):
+            return [self.read(item, depth + 1) for item in form]
+        ((tag, body),) = form.items()
+        if tag == "i":
+            return int(body, 16)
+        if tag == "f":
+            return float.fromhex(body)
+        if tag == "c":
+            return complex(float.fromhex(body[0]), float.fromhex(body[1]))
+        if tag == "b":
+            return bytes(self._buffer(body))
+        if tag == "t":
+            return tuple(self.read(item, depth + 1) for item in body)
+        if tag == "s":
+            return {self.read(item, depth + 1) for item in body}
+        if tag == "d":
+            return {self.read(key, depth + 1): self.read(value, depth + 1) for key, value in body}
+        if tag == "n":
+            return self._array(*body)
+        if tag == "T":
+            return self._tensor(*body)
+        if tag == "D":
+            return _torch_dtype(body)
+        if tag in RECORDS:
+            return _record(RECORDS[tag], {name: self.read(value, depth + 1) for name, value in body})
+        raise WireError(f"unknown tag {str(tag)[:20]!r}")
+
+    def _array(self, dtype_text: str, shape: list[int], scalar: bool) -> Any:
+        import numpy
+
+        if not ARRAY_TYPE.fullmatch(dtype_text):
+            raise WireError("an array of another type")
+        dtype = numpy.dtype(dtype_text)
+        count = _product(shape)
+        array = numpy.frombuffer(self._buffer(count * dtype.itemsize), dtype=dtype).reshape(shape)
+        return array[()] if scalar else array
+
+    def _tensor(self, dtype_name: str, shape: list[int], device: str) -> Any:
+        dtype = _torch_dtype(dtype_name)  # before the import, which takes a while where nobody uses torch
+        import torch
+
+        count = _product(shape)
+        buffer = self._buffer(count * dtype.itemsize)
+        tensor = torch.frombuffer(buffer, dtype=dtype).reshape(shape) if count else torch.empty(shape, dtype=dtype)
+        if re.fullmatch(r"cuda(:\d{1,3})?", device) and torch.cuda.is_available():
+            return tensor.to(device)
+        return tensor
+
+
+def _product(shape: list[int]) -> int:
+    if len(shape) > 64 or any(type(extent) is not int or extent < 0 for extent in shape):
+        raise WireError("an impossible shape")
+    return math.prod(shape)
+
+
+def _record(name: str, fields: dict[str, Any]) -> Any:
+    """A `Problem` or `History` of these fields, all of them; a `Problem` checks its own."""
+    from gpulab.training import problem  # light: it imports torch only when something is made from a Problem
+
+    kind: Any = getattr(problem, name)
+    if set(fields) != set(kind.__dataclass_fields__):
+        raise WireError(f"a {name} with other fields")
+    return kind(**fields)
+
+
+def _torch_dtype(name: str) -> Any:
+    if name not in TENSOR_TYPES:
+        raise WireError("not a torch type")
+    import torch
+
+    return getattr(torch, name)
+
+
+# ------------------------------------------------------------------------------------------------------- the socket
+
+
+def _containers(header: bytes) -> int:
+    """How many lists and objects a header can hold at most: brackets in its strings are counted too."""
+    return header.count(b"[") + header.count(b"{")
+
+
+class Channel:
+    """One end of a connected stream socket that carries frames.
+
+    Safe to share with another process that takes turns: it never reads ahead. Sends are locked, since the student's
+    threads may print while an answer is on its way.
+    """
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._socket = connection
+        self._lock = threading.Lock()
+        self.received_bytes = 0
+        """Read so far, whatever came of it."""
+
+    def fileno(self) -> int:
+        """The file descriptor of the socket."""
+        return self._socket.fileno()
+
+    def close(self) -> None:
+        """Closes this end."""
+        self._socket.close()
+
+    def send(self, header: dict[str, Any], buffers: list[Buffer] | None = None, seconds: float | None = None) -> None:
+        """Sends one frame.
+
+        Raises:
+            TimeoutError: the other side did not take it within `seconds`.
+            Closed: the other side is gone.
+            NotPlain: it is over the limits that `receive` keeps.
+        """
+        buffers = buffers or []
+        if len(buffers) > MAX_BUFFERS:
+            raise NotPlain(f"more than {MAX_BUFFERS} arrays, tensors or NumPy numbers; return one array")
+        sizes = [memoryview(buffer).nbytes for buffer in buffers]
+        text = json.dumps({"h": header, "n": sizes}, allow_nan=False).encode()
+        if len(text) > MAX_HEADER_BYTES or _containers(text) > MAX_CONTAINERS:
+            raise NotPlain("a value of more than 16 MB or a million lists outside arrays; return an array or a tensor")
+        deadline = None if seconds is None else time.monotonic() + seconds
+        with self._lock:
+            try:
+                for part in (struct.pack("<I", len(text)) + text, *buffers):
+                    # What is left, not all of it again: a slow reader would get the time for every buffer.
+                    self._socket.settimeout(None if deadline is None else max(deadline - time.monotonic(), 0.001))
+                    self._socket.sendall(part)
+            except (BrokenPipeError, ConnectionResetError) as error:
+                raise Closed(str(error)) from None
+
+    def receive(
+        self, deadline: float | None = None, max_bytes: int = 1_000_000_000
+    ) -> tuple[dict[str, Any], list[bytearray]]:
+        """The next frame: its header and its buffers.
+
+        Args:
+            deadline: on `time.monotonic()`; None waits for ever.
+            max_bytes: of all buffers together.
+
+        Raises:
+            TimeoutError: the frame was not whole by the deadline.
+            Closed: the other side is gone.
+            WireError: what came is not a frame, or is over its limits.
+        """
+        (length,) = struct.unpack("<I", self._read(4, deadline))
+        if length > MAX_HEADER_BYTES:
+            raise WireError("a header over 16 MB")
+        text = bytes(self._read(length, deadline))
+        if _containers(text) > MAX_CONTAINERS:
+            raise WireError("a header of too many items")
+        try:
+            frame = json.loads(text)
+            header, sizes = frame["h"], frame["n"]
+        except (ValueError, RecursionError, TypeError, KeyError):
+            raise WireError("not a frame") from None
+        if not isinstance(header, dict) or not isinstance(sizes, list) or len(sizes) > MAX_BUFFERS:
+            raise WireError("not a frame")
+        if any(type(size) is not int or size < 0 for size in sizes) or sum(sizes) > max_bytes:
+            raise WireError(f"a value larger than the limit of {max_bytes / 1e6:.0f} MB")
+        return header, [self._read(size, deadline) for size in sizes]
+
+    def _read(self, count: int, deadline: float | None) -> bytearray:
+        data = bytearray(count)
+        view = memoryview(data)
+        while view:
+            left = None if deadline is None else deadline - time.monotonic()
+            if left is not None and left <= 0:
+                raise TimeoutError("no answer in time")
+            self._socket.settimeout(left)
+            try:
+                got = self._socket.recv_into(view)
+            except ConnectionResetError as error:
+                raise Closed(str(error)) from None
+            if got == 0:
+                raise Closed("the connection was closed")
+            view = view[got:]
+            self.received_bytes += got
+        return data

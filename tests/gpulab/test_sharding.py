@@ -1,0 +1,75 @@
+"""Chapter 11's agent and the reading of what its ranks leave."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpulab import launch
+from gpulab.chapters.sharding import pictures, ranks
+from gpulab.ranks.launch import Rank, Run
+
+CONFIG = {"steps": 4}
+STEPS = """
+import json, os
+import torch
+
+weight = torch.nn.Linear(2, 2, bias=False)
+optimizer = torch.optim.SGD(weight.parameters(), lr=0.1)
+life = os.environ["TORCHELASTIC_RESTART_COUNT"]
+for step in range(json.loads(os.environ["CONFIG"])["steps"]):
+    weight(torch.ones(3, 2)).sum().backward()
+    optimizer.step()
+if os.environ["RANK"] == "0":
+    torch.save({"life": torch.tensor(float(life))}, os.environ["WEIGHTS"])
+"""
+
+
+def ran(**more: str) -> Run:
+    return launch.script(ranks.AGENT, 1, environment=ranks.around(STEPS, CONFIG, **more), apart=True)
+
+
+def left(files: dict[str, object], problem: str = "", output: str = "") -> Run:
+    return Run((Rank(0, 0, output, left=files),), 1.0, problem)
+
+
+def test_the_agent_counts_what_each_rank_holds() -> None:
+    """Two ranks, one attempt: steps, rows and elements of both."""
+    made = ranks.outcome(ran(), "a run")
+    assert made.attempts == [[0, 0]]
+    counted = [{name: one[name] for name in ("steps", "rows", "trained", "gathered")} for one in made.watched[0]]
+    assert counted == [{"steps": 4, "rows": 3, "trained": 4, "gathered": 4}] * 2
+
+
+def test_a_killed_rank_starts_all_of_them_again() -> None:
+    """The first attempt ends with the signal, the second one runs to its end."""
+    made = ranks.outcome(ran(KILL="1 2", MAX_RESTARTS="1"), "a run")
+    assert [max(map(abs, codes)) for codes in made.attempts] == [9, 0]
+    assert (made.watched[0][1]["steps"], made.watched[1][1]["steps"]) == (2, 4)
+    assert float(made.weights["life"]) == 1.0
+
+
+def test_without_restarts_the_run_fails() -> None:
+    """No attempt came to its end, and the message says so."""
+    with pytest.raises(AssertionError, match="a run: Rank 0 ended with exit code 1"):
+        ranks.outcome(ran(KILL="1 2"), "a run")
+
+
+@pytest.mark.parametrize(
+    ("run", "words"),
+    [
+        (left({"attempts.json": "[[0, 0]]"}), "no rank wrote the file"),
+        (left({"attempts.json": "[[0, 0]]", "rank0/weights.pt": {}, "rank1/weights.pt": {}}), "only rank 0 saves"),
+        (left({"attempts.json": "[[0]]", "rank0/weights.pt": {"w": "<DTensor>"}}), "full_state_dict"),
+        (left({}, "Rank 0 ended with exit code 1.", "KeyError: 'CONFIG'"), "CONFIG is a variable of the environment"),
+    ],
+)
+def test_what_is_missing_is_named(run: Run, words: str) -> None:
+    """The message says what the ranks did not leave, or what may have gone wrong."""
+    with pytest.raises(AssertionError, match=words):
+        ranks.outcome(run, "a run")
+
+
+def test_memory_adds_up_over_time() -> None:
+    """Allocations and releases in µs and bytes become ms and MB in use."""
+    times, levels = pictures.memory_curve([(1000.0, 2_000_000), (3000.0, 1_000_000), (4000.0, -2_000_000)])
+    assert (times, levels) == ([0.0, 2.0, 3.0], [2.0, 3.0, 1.0])

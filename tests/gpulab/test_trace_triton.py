@@ -1,0 +1,190 @@
+"""Triton kernels without a GPU: what is counted, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+import triton
+import triton.language as tl
+
+from gpulab import trace
+from gpulab.trace.triton import hook
+
+trace.use_triton()
+
+
+@triton.jit
+def add_kernel(x_ptr: Any, y_ptr: Any, out_ptr: Any, n: int, BLOCK: tl.constexpr) -> None:
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n)
+    y = tl.load(y_ptr + i, mask=i < n)
+    tl.store(out_ptr + i, x + y, mask=i < n)
+
+
+@triton.jit
+def unguarded_kernel(x_ptr: Any, out_ptr: Any, BLOCK: tl.constexpr) -> None:
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out_ptr + i, tl.load(x_ptr + i))
+
+
+@triton.jit
+def row_sum_kernel(x_ptr: Any, out_ptr: Any, n: int, BLOCK: tl.constexpr) -> None:
+    i = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + tl.program_id(0) * n + i, mask=i < n)
+    tl.store(out_ptr + tl.program_id(0), tl.sum(x, axis=0))
+
+
+@triton.jit
+def dot_kernel(a_ptr: Any, b_ptr: Any, out_ptr: Any, TYPE: tl.constexpr) -> None:
+    i = tl.arange(0, 16)
+    at = i[:, None] * 16 + i[None, :]
+    sums = tl.zeros((16, 16), dtype=TYPE)
+    sums = tl.dot(tl.load(a_ptr + at), tl.load(b_ptr + at), sums, out_dtype=TYPE)
+    tl.store(out_ptr + at, sums.to(tl.float32))
+
+
+@triton.jit
+def count_kernel(total_ptr: Any) -> None:
+    tl.atomic_add(total_ptr, 1)
+
+
+@triton.jit
+def endless_kernel(x_ptr: Any) -> None:
+    while tl.load(x_ptr) >= 0:
+        tl.store(x_ptr, 1.0)
+
+
+def added(n: int, block: int = 64) -> list[dict[str, Any]]:
+    x, y = torch.rand(2, n)
+    with trace.counting() as launches:
+        out = torch.empty(n)
+        add_kernel[(triton.cdiv(n, block),)](x, y, out, n, BLOCK=block)
+    torch.testing.assert_close(out, x + y)
+    return launches
+
+
+def test_bytes_are_counted_by_argument_and_line() -> None:
+    """Masked-out places are not: 1,000 float32 elements are 4,000 bytes, whatever the block size."""
+    *_, launch = added(1000)
+    assert launch["kernel"] == "add_kernel"
+    assert (launch["programs"], launch["grid"]) == (16, [16, 1, 1])
+    assert launch["reads"] == {"x_ptr": 4000, "y_ptr": 4000}
+    assert launch["writes"] == {"out_ptr": 4000}
+    assert [line["bytes_read"] for line in launch["lines"]] == [4000, 4000, 0]
+    assert launch["lines"][0]["source"] == "x = tl.load(x_ptr + i, mask=i < n)"
+    assert launch["largest_block"] == 64
+
+
+def test_eager_kernels_and_allocations_are_listed_in_order() -> None:
+    """A view costs nothing, an expanded operand its stored elements, and reserved memory no bytes."""
+    x = torch.rand(10, 20)
+    with trace.counting() as launches:
+        out = torch.empty(20, 10)
+        torch.relu(x.T + x.T[:, :1].expand(20, 10) * 2)
+    assert out.isnan().all()
+    kinds = [(one["kind"], one["kernel"], one["bytes_read"], one["bytes_written"]) for one in launches]
+    assert kinds[0] == ("allocation", "aten::empty", 0, 0)
+    assert kinds[1:] == [
+        ("torch", "aten::mul", 80, 800),
+        ("torch", "aten::add", 1600, 800),
+        ("torch", "aten::relu", 800, 800),
+    ]
+
+
+def test_what_torch_empty_left_is_found() -> None:
+    """Elements that no program stored are named, by the bits that `torch.empty` holds while launches are counted."""
+    with trace.counting():
+        out = torch.empty(1000)
+        add_kernel[(3,)](torch.ones(1000), torch.ones(1000), out, 1000, BLOCK=256)
+    with pytest.raises(AssertionError, match=r"232 of 1,000 elements were never written; the first is element 768"):
+        trace.all_written(out, "add")
+    trace.all_written(torch.full((3,), torch.nan), "a NaN that was computed")
+
+
+def test_an_access_outside_its_tensor_names_element_and_line() -> None:
+    """On a GPU it would read and overwrite other memory; here nothing is touched."""
+    with pytest.raises(
+        trace.OutOfBoundsError, match=r"loads element 1023 of x_ptr, which has 1000 elements \(line \d+"
+    ):
+        unguarded_kernel[(4,)](torch.rand(1000), torch.empty(1024), BLOCK=256)
+
+
+def test_a_masked_load_without_other_gives_nan() -> None:
+    """What a GPU leaves undefined shows in the result."""
+    out = torch.empty(2)
+    row_sum_kernel[(2,)](torch.ones(2, 5), out, 5, BLOCK=8)
+    assert out.isnan().all()
+    row_sum_kernel[(2,)](torch.ones(2, 8), out, 8, BLOCK=8)
+    assert out.tolist() == [8.0, 8.0]
+
+
+@pytest.mark.parametrize(("kind", "name"), [(tl.float32, "float32"), (tl.float16, "float16")])
+def test_the_type_of_sums_is_seen(kind: Any, name: str) -> None:
+    """`tl.dot` in float16 is told from float32, with its size and work."""
+    a, b, out = torch.rand(16, 16).half(), torch.rand(16, 16).half(), torch.empty(16, 16)
+    with trace.counting() as launches:
+        dot_kernel[(1,)](a, b, out, TYPE=kind)
+    assert launches[0]["dots"] == [{"factors": "float16", "sums": name}]
+    assert (launches[0]["largest_dot"], launches[0]["dot_flops"]) == (256, 2 * 16**3)
+
+
+def test_an_atomic_reads_and_writes() -> None:
+    total = torch.zeros(1, dtype=torch.int32)
+    with trace.counting() as launches:
+        count_kernel[(5,)](total)
+    assert total.item() == 5
+    assert (launches[0]["bytes_read"], launches[0]["bytes_written"]) == (20, 20)
+
+
+def test_an_endless_kernel_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With its size, and what to do."""
+    monkeypatch.setattr(hook, "SECONDS", 0.2)
+    with pytest.raises(
+        trace.EndlessKernelError, match=r"stopped after 0.2 s .* 1 program, blocks of at most 1 elements"
+    ):
+        endless_kernel[(1,)](torch.zeros(1))
+
+
+def test_autotuning_takes_the_first_configuration() -> None:
+    """There is no clock that would tell about a GPU."""
+    configs = [triton.Config({"BLOCK": size}) for size in (32, 64)]
+    tuned = triton.autotune(configs=configs, key=["n"])(add_kernel)
+    x = torch.rand(100)
+    with trace.counting() as launches:
+        tuned[lambda meta: (triton.cdiv(100, meta["BLOCK"]),)](x, x, torch.empty(100), 100)
+    assert launches[-1]["programs"] == 4
+    assert tuned.best_config.kwargs == {"BLOCK": 32}
+
+
+def test_a_grid_that_is_none_is_refused() -> None:
+    with pytest.raises(trace.LaunchError, match=r"add_kernel was launched with the grid \(0,\)"):
+        add_kernel[(0,)](torch.rand(1), torch.rand(1), torch.empty(1), 1, BLOCK=64)
+
+
+def test_one_kernel_names_what_else_ran() -> None:
+    """No kernel, eager kernels next to it, several kernels: each has its own message."""
+    own = {"kind": "triton", "kernel": "k"}
+    eager = {"kind": "torch", "kernel": "aten::relu"}
+    reserved = {"kind": "allocation", "kernel": "aten::empty"}
+    assert trace.one_kernel([reserved, own], "f") is own
+    with pytest.raises(AssertionError, match="no Triton kernel was launched"):
+        trace.one_kernel([eager], "f")
+    with pytest.raises(AssertionError, match="PyTorch launched 1 of its own: aten::relu"):
+        trace.one_kernel([own, eager], "f")
+    with pytest.raises(AssertionError, match="2 kernels were launched"):
+        trace.one_kernel([own, own], "f")
+
+
+def test_the_language_is_as_before_after_a_launch() -> None:
+    """What the interpreter replaces in `triton.language` is put back: a GPU's compiler needs the original."""
+    before = tl.core.load, tl.load, tl.sum
+    added(10)
+    assert (tl.core.load, tl.load, tl.sum) == before
+
+
+def test_a_launch_can_be_read_as_a_table() -> None:
+    text = trace.table_of(added(1000))
+    assert text.splitlines()[0] == "add_kernel, 16 programs: 8,000 bytes read, 4,000 written"
+    assert "y = tl.load(y_ptr + i, mask=i < n)" in text.splitlines()[2]

@@ -1,0 +1,198 @@
+"""Counts of PTX launches: worked out by hand, against the Python tracer, and against those of another emulator."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpulab import cuda_cpp
+from gpulab.trace.pictures import chosen, request_figure
+from gpulab.trace.ptx.cpp import launch_source
+
+from . import bank
+
+SOURCE = r"""
+extern "C" __global__ void stride(const float* x, float* out, int step) {
+    out[threadIdx.x] = x[threadIdx.x * step];
+}
+extern "C" __global__ void columns(float* out, int pad) {
+    extern __shared__ float tile[];
+    tile[threadIdx.x * pad] = 1.0f;
+    __syncthreads();
+    out[threadIdx.x] = tile[threadIdx.x * pad];
+}
+extern "C" __global__ void vectors(const float4* x, float4* out) { out[threadIdx.x] = x[threadIdx.x]; }
+extern "C" __global__ void doubles(double* out) {
+    __shared__ double tile[64];
+    tile[threadIdx.x] = threadIdx.x;
+    __syncthreads();
+    out[threadIdx.x] = tile[threadIdx.x ^ 1];
+}
+extern "C" __global__ void lanes(volatile float* x) {
+    if (threadIdx.x % 4 == 1)
+        x[threadIdx.x] = 1.0f;
+    else
+        x[threadIdx.x] = 2.0f;
+    for (int i = 0; i < threadIdx.x % 3; i++)
+        x[threadIdx.x] += 1.0f;
+}
+extern "C" __global__ void blocks_race(float* x) { x[threadIdx.x] += blockIdx.x; }
+extern "C" __global__ void blocks_share(int* x) { atomicAdd(x + threadIdx.x % 2, 1); }
+extern "C" __global__ void mixed_race(int* x) {
+    atomicAdd(x, 1);
+    if (threadIdx.x == 40) x[0] = 5;
+}
+"""
+
+
+@pytest.mark.parametrize(("step", "sectors"), [(1, 4), (2, 8), (4, 16), (8, 32), (0, 1)])
+def test_sectors_of_a_stride(step: int, sectors: int) -> None:
+    trace = cuda_cpp.trace(SOURCE, "stride", 1, 32, np.zeros(256, np.float32), np.zeros(32, np.float32), step)
+    assert (trace.global_reads, trace.global_read_requests, trace.most_read_sectors) == (32, 1, sectors)
+    assert trace.most_write_sectors == 4
+
+
+@pytest.mark.parametrize(("pad", "degree"), [(1, 1), (2, 2), (32, 32), (33, 1), (16, 16)])
+def test_bank_conflicts_of_a_stride(pad: int, degree: int) -> None:
+    trace = cuda_cpp.trace(SOURCE, "columns", 1, 32, np.zeros(32, np.float32), pad, shared_bytes=4 * 33 * 32)
+    assert trace.bank_conflict_degree == degree
+    assert trace.shared_bytes == 4224
+
+
+def test_vectors_are_one_request_of_four_elements_each() -> None:
+    trace = cuda_cpp.trace(SOURCE, "vectors", 1, 32, np.zeros(128, np.float32), np.zeros(128, np.float32))
+    assert (trace.global_reads, trace.global_read_requests, trace.most_read_sectors) == (128, 1, 16)
+
+
+def test_doubles_are_served_by_half_warps() -> None:
+    assert cuda_cpp.trace(SOURCE, "doubles", 1, 64, np.zeros(64)).bank_conflict_degree == 1
+
+
+def test_lanes_on_different_ways_ask_apart_and_meet_again() -> None:
+    trace = cuda_cpp.trace(SOURCE, "lanes", 1, 32, np.zeros(32, np.float32))
+    # Two stores for the two ways; then two turns of the loop, of lanes with 1 and 2 (21), and with 2 (10).
+    assert (trace.global_writes, trace.global_write_requests) == (32 + 21 + 10, 4)
+    assert not trace.races
+
+
+def test_blocks_that_update_one_element_race_and_atomics_do_not() -> None:
+    lines = {text.strip(): number for number, text in enumerate(SOURCE.splitlines(), 1)}
+    (race, _) = cuda_cpp.trace(SOURCE, "blocks_race", 3, 32, np.zeros(32, np.float32)).races
+    assert SOURCE.splitlines()[race.lines[0] - 1].startswith('extern "C" __global__ void blocks_race')
+    assert race.lines[0] == race.lines[1]
+    assert race.first.block != race.second.block
+    trace = cuda_cpp.trace(SOURCE, "blocks_share", 3, 64, np.zeros(2, np.int32))
+    assert not trace.races
+    assert trace.global_atomics == 192
+    (mixed,) = cuda_cpp.trace(SOURCE, "mixed_race", 1, 64, np.zeros(1, np.int32)).races
+    update, write = lines["atomicAdd(x, 1);"], lines["if (threadIdx.x == 40) x[0] = 5;"]
+    assert mixed.lines == (update, write)
+    assert f"thread (40, 0, 0) of block (0, 0, 0) writes it in line {write}" in str(mixed)
+
+
+@pytest.mark.parametrize(("name", "line"), [("stride", 3), ("columns", 7)])
+def test_pictures_are_drawn_of_it(name: str, line: int) -> None:
+    x = np.zeros(256, np.float32)
+    arguments = [x, np.zeros(32, np.float32), 8] if name == "stride" else [x, 8]
+    launched = cuda_cpp.trace(SOURCE, name, 1, 32, *arguments, shared_bytes=4096)
+    assert SOURCE.splitlines()[line - 1].strip() in {count.source for count in launched.lines}
+    figure = request_figure(launched, chosen(launched, line))
+    (axes,) = figure.axes
+    assert axes.get_xlabel().startswith("byte of a 128-byte line" if name == "stride" else "bank of shared memory")
+
+
+def test_counting_changes_no_result() -> None:
+    x, first, second = np.arange(256, dtype=np.float32), np.zeros(32, np.float32), np.zeros(32, np.float32)
+    for out, counted in ((first, False), (second, True)):
+        launch_source(SOURCE, "stride", 1, 32, [x, out, 3], counted)
+    np.testing.assert_array_equal(first, second)
+
+
+# ----------------------------------------------------------------------------------------------------- Numba's kernels
+
+UNROLLED = "The compiler unrolls the grid-stride loop: what is left over is done first, in requests of its own."
+SKIPPED = (
+    "Lanes skip turns of a loop: the tracer counts the k-th turn of each lane together, a GPU those that run at once."
+)
+MERGED = "The compiler merges equal accesses, or moves them out of a branch."
+DIFFERENCES = {
+    ("vec_add", "a grid-stride loop, the index from its parts"): UNROLLED,
+    ("add_bias", "a grid-stride loop in two dimensions"): SKIPPED,
+    ("moving_average", "three parts of the tile, blocks of 256"): MERGED,
+    ("histogram", "reference, zeros handed in as well"): UNROLLED,
+    ("histogram", "dynamic shared memory, as large as the bins, empty bins skipped"): MERGED,
+}
+"""Right answers whose counts differ between the Python tracer and the PTX, and why."""
+
+
+def totals(traces: list[Any]) -> dict[str, Any]:
+    """What both must agree on."""
+    found: dict[str, Any] = defaultdict(int)
+    for trace in traces:
+        for name in (
+            "global_reads",
+            "global_writes",
+            "global_atomics",
+            "shared_reads",
+            "shared_writes",
+            "shared_atomics",
+        ):
+            found[name] += getattr(trace, name)
+        for line in trace.lines:
+            found[f"{line.space} {line.kind} requests of {line.array}"] += line.requests
+            found[f"{line.space} {line.kind} sectors of {line.array}"] += round(
+                line.requests * line.sectors_per_request
+            )
+        found["bank conflicts"] = max(found["bank conflicts"], trace.bank_conflict_degree)
+        found["barriers"] = max(found["barriers"], trace.barriers)
+        found["shared bytes"] = max(found["shared bytes"], trace.shared_bytes)
+        found["races"] = sorted({race.array for race in trace.races})
+        found["unwritten"] = sorted({read.array for read in trace.unwritten})
+    return dict(found)
+
+
+@pytest.mark.parametrize("exercise", bank.INPUTS)
+def test_tracer_and_ptx_agree_on_right_answers(exercise: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for answer in bank.answers(exercise):
+        if answer.kind.value != "right":
+            continue
+        expected, traced = bank.execute(answer, monkeypatch, None)
+        found, compiled = bank.execute(answer, monkeypatch, bank.Ptx())
+        np.testing.assert_allclose(found, expected, rtol=1e-5, err_msg=str(answer))
+        if (exercise, answer.title) in DIFFERENCES:
+            assert totals(traced) != totals(compiled), f"{answer}: no longer a difference"
+        else:
+            assert totals(traced) == totals(compiled), str(answer)
+
+
+def recording() -> Path | None:
+    """Counts of another emulator, of the PTX of 53 launches; they are not part of the project."""
+    places = (parent / "shared" / "counts" / "launches.csv" for parent in bank.ROOT.parents)
+    return next((place for place in places if place.is_file()), None)
+
+
+@pytest.mark.skipif(recording() is None, reason="the recording of 53 launches is not here")
+def test_counts_are_those_of_another_emulator(monkeypatch: pytest.MonkeyPatch) -> None:
+    place = recording()
+    assert place is not None
+    expected: dict[tuple[str, str], dict[str, tuple[int, ...]]] = defaultdict(dict)
+    with place.open() as rows:
+        for row in csv.DictReader(rows):
+            numbers = tuple(int(row[f"ptx_{what}"]) for what in ("elements", "requests", "sectors_or_wavefronts"))
+            title = re.sub(r"^(wrong|right)( gpu)?: | — says.*", "", row["answer"])
+            expected[row["exercise"], title][row["access"]] = numbers
+    assert len(expected) == 53
+    known = {(exercise, answer.title): answer for exercise in bank.INPUTS for answer in bank.answers(exercise)}
+    differ = {}
+    for key, counts in expected.items():
+        engine = bank.Ptx()
+        bank.execute(known[key], monkeypatch, engine)
+        if engine.sums() != counts:
+            differ[key] = (engine.sums(), counts)
+    assert not differ

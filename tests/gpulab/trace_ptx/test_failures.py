@@ -1,0 +1,126 @@
+"""What a launch says when a GPU would crash, hang, or overwrite other memory: the line, the array, the thread."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpulab import cuda_cpp
+from gpulab.trace import BarrierError, EndlessKernelError, LaunchError, OutOfBoundsError, TraceError
+from gpulab.trace.ptx.cpp import launch_source
+from gpulab.trace.ptx.launch import Options
+
+KERNELS = r"""
+extern "C" __global__ void next(float* x) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    x[i] = x[i + 1];
+}
+extern "C" __global__ void before(float* x) {
+    x[(int)threadIdx.x - 3] = 1.0f;
+}
+extern "C" __global__ void half_meets(float* x) {
+    if (threadIdx.x < 16)
+        __syncthreads();
+    x[threadIdx.x] = 1.0f;
+}
+extern "C" __global__ void returns_first(float* x) {
+    if (threadIdx.x == 40)
+        return;
+    __syncthreads();
+    x[threadIdx.x] = 1.0f;
+}
+extern "C" __global__ void for_ever(volatile float* x) {
+    while (x[0] == 0.0f) { }
+}
+extern "C" __global__ void vectors(float* x) {
+    float4 four = *(float4*)(x + threadIdx.x);
+    x[threadIdx.x] = four.x + four.y + four.z + four.w;
+}
+extern "C" __global__ void no_array(float* x) {
+    float* nothing = (float*)(size_t)(4.0f * x[0]);
+    nothing[threadIdx.x] = 1.0f;
+}
+extern "C" __global__ void tile_end(float* x) {
+    __shared__ float tile[64];
+    tile[threadIdx.x + 1] = x[threadIdx.x];
+    __syncthreads();
+    x[threadIdx.x] = tile[threadIdx.x];
+}
+extern "C" __global__ void too_large(float* x) {
+    extern __shared__ float bytes[];
+    bytes[threadIdx.x] = x[threadIdx.x];
+    __syncthreads();
+    x[threadIdx.x] = bytes[blockDim.x - 1 - threadIdx.x];
+}
+extern "C" __global__ void stops(float* x) {
+    if (threadIdx.x == 7)
+        __trap();
+    x[threadIdx.x] = 1.0f;
+}
+"""
+
+
+def error_of(name: str, grid: int, block: int, elements: int = 64, **more: Any) -> TraceError:
+    with pytest.raises(TraceError) as caught:
+        launch_source(KERNELS, name, grid, block, [np.zeros(elements, np.float32)], **more)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("name", "grid", "block", "kind", "line", "thread", "words"),
+    [
+        ("next", 2, 32, OutOfBoundsError, 4, (31, 0, 0), "x[64] is out of bounds: 'x' has 64 elements, 0 to 63. "
+         "It was thread (31, 0, 0) of block (1, 0, 0), line 4: x[i] = x[i + 1];."),
+        ("before", 1, 64, OutOfBoundsError, 7, (0, 0, 0), "x[-3] is out of bounds"),
+        ("half_meets", 1, 32, BarrierError, 11, (0, 0, 0), "16 threads, such as (0, 0, 0), wait at __syncthreads() in "
+         "line 11"),
+        ("returns_first", 1, 64, BarrierError, 17, (0, 0, 0), "thread (40, 0, 0) has already returned"),
+        ("vectors", 1, 16, OutOfBoundsError, 24, (1, 0, 0), "misaligned"),
+        ("no_array", 1, 32, OutOfBoundsError, 29, (0, 0, 0), "writes memory through a null pointer"),
+        ("tile_end", 1, 64, OutOfBoundsError, 33, (63, 0, 0), "tile[64] is out of bounds: shared array 'tile' has 64"),
+        ("too_large", 1, 64, OutOfBoundsError, 39, (0, 0, 0), "the launch gives none"),
+        ("stops", 1, 32, TraceError, 45, (7, 0, 0), "stopped itself with a trap"),
+    ],
+)  # fmt: skip
+def test_the_line_and_the_thread_are_named(
+    name: str, grid: int, block: int, kind: type, line: int, thread: object, words: str
+) -> None:
+    error = error_of(name, grid, block)
+    assert type(error) is kind
+    assert words in str(error)
+    assert (error.line, error.thread) == (line, thread)
+
+
+def test_an_endless_loop_is_given_up_with_its_line() -> None:
+    error = error_of("for_ever", 1, 64, options=Options(seconds=0.2))
+    assert isinstance(error, EndlessKernelError)
+    assert error.line == 21
+    assert "0 of 64 threads had ended" in str(error)
+
+
+def test_more_shared_memory_than_a_block_has_is_refused() -> None:
+    error = error_of("too_large", 1, 64, shared_bytes=50_000)
+    assert isinstance(error, LaunchError)
+    assert "50,000 bytes of shared memory" in str(error)
+    assert "49,152" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], r"takes 1 argument \(x\), the launch gives 0"),
+        ([3], "Parameter 'x' has 8 bytes, the launch gives 4"),
+        ([np.zeros((4, 4), np.float32).T[:2]], "'x' is not contiguous"),
+        ([[1.0]], "'x' is a list"),
+    ],
+)
+def test_arguments_that_do_not_fit(arguments: list[Any], words: str) -> None:
+    with pytest.raises(LaunchError, match=words):
+        launch_source(KERNELS, "next", 1, 1, arguments)
+
+
+def test_a_kernel_of_another_name_is_missed() -> None:
+    with pytest.raises(LaunchError, match=r"There is no kernel 'nxt' in the source\. Its kernels: next, before"):
+        cuda_cpp.trace(KERNELS, "nxt", 1, 1, np.zeros(1, np.float32))
