@@ -181,7 +181,7 @@ def test_test_runs_every_check_in_order(tmp_path: Path) -> None:
         "grader release --check",
         'pytest tests -m "not alone"',
         "pytest $(grep --recursive --files-with-matches --include='test_*.py' 'mark\\.alone' tests) -m alone",
-        "grader verify",
+        "grader verify --sample 40",
         "pytest --nbval-lax solutions",
         "grader sample",
         "grader autograde",
@@ -190,6 +190,10 @@ def test_test_runs_every_check_in_order(tmp_path: Path) -> None:
     lines = [line for line in typed if line.startswith(("ruff", "mypy", "pytest", "grader"))]
     assert len(lines) == len(commands)
     assert all(line.startswith(command) for line, command in zip(lines, commands, strict=True))
+
+
+def test_verify_by_itself_grades_every_answer(tmp_path: Path) -> None:
+    assert "grader verify --sample 100\n" in make(tmp_path, "--dry-run", "verify").stdout
 
 
 @pytest.mark.parametrize(

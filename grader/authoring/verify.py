@@ -7,7 +7,10 @@ themselves comes first, before anything is graded.
 
 from __future__ import annotations
 
+import math
+import random
 import secrets
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -40,6 +43,8 @@ class Report:
     """Answers that were graded."""
     unchecked: tuple[str, ...]
     """What this machine cannot tell, for want of a GPU."""
+    left_out: int = 0
+    """Wrong answers that a sample did not draw."""
 
 
 def verify(
@@ -49,6 +54,7 @@ def verify(
     answers: Path | None = None,
     jobs: int = 2,
     seed: int | None = None,
+    sample: float = 1.0,
     on_progress: Progress = lambda done, total, what: None,
 ) -> list[Report]:
     """The gate's reports, one per chapter.
@@ -59,7 +65,8 @@ def verify(
         exercises: grade the answers to these only, and check that their cells are those of the source; empty: all.
         answers: a bank other than the course's own: a folder that holds a folder for each chapter, or is one.
         jobs: answers graded at the same time.
-        seed: of the hidden inputs, for replay; a fresh one when left out.
+        seed: of the hidden inputs and the sample, for replay; a fresh one when left out.
+        sample: the share of each exercise's wrong answers to grade, at least one; all others are graded.
         on_progress: called after every answer.
 
     Raises:
@@ -68,15 +75,28 @@ def verify(
     """
     banks = banks_of(chapters, exercises, answers)
     keys = [bank.key() for bank in banks]
+    seeds = [seed if seed is not None else secrets.randbits(48) for _ in banks]
     tries = [
-        Tries(key, bank.answers, seed if seed is not None else secrets.randbits(48), bank.only)
-        for key, bank in zip(keys, banks, strict=True)
+        Tries(key, drawn(bank.answers, sample, its_seed), its_seed, bank.only)
+        for key, bank, its_seed in zip(keys, banks, seeds, strict=True)
     ]
     reports = []
-    for key, bank, report in zip(keys, banks, try_all(tries, jobs, on_progress), strict=True):
-        stale = map(str, bank.stale(key))
-        reports.append(replace(report, findings=(*report.findings, *stale)))
+    for one, bank, report in zip(tries, banks, try_all(tries, jobs, on_progress), strict=True):
+        stale = map(str, bank.stale(one.key))
+        left_out = len(bank.answers) - len(one.bank)
+        reports.append(replace(report, findings=(*report.findings, *stale), left_out=left_out))
     return reports
+
+
+def drawn(answers: list[Answer], share: float, seed: int) -> list[Answer]:
+    """The answers without all but this share of each exercise's wrong ones, at least one, in their order."""
+    wrong = defaultdict(list)
+    for answer in answers:
+        if answer.kind is Kind.WRONG:
+            wrong[answer.exercise].append(answer)
+    draw = random.Random(seed)
+    kept = {id(one) for of_one in wrong.values() for one in draw.sample(of_one, math.ceil(share * len(of_one)))}
+    return [answer for answer in answers if answer.kind is not Kind.WRONG or id(answer) in kept]
 
 
 @dataclass(frozen=True)

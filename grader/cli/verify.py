@@ -29,8 +29,15 @@ def jobs_here() -> int:
     help="Answers judged at a time.",
 )
 @click.option("--seed", type=click.IntRange(0), help="Draw the hidden inputs of an earlier run again.")
+@click.option(
+    "--sample",
+    type=click.IntRange(1, 100),
+    default=100,
+    metavar="PERCENT",
+    help="Grade only this share of each exercise's wrong answers, drawn afresh each time.",
+)
 @click.option("--show", is_flag=True, help="Grade nothing: print every answer's whole text.")
-def command(names: tuple[str, ...], answers: Path | None, jobs: int, seed: int | None, show: bool) -> None:
+def command(names: tuple[str, ...], answers: Path | None, jobs: int, seed: int | None, sample: int, show: bool) -> None:
     """Check that CHAPTERS (default: all) grade right: right answers pass, blank, wrong and hostile ones do not.
 
     With EXERCISES, the answers to these alone. A chapter begins with a digit, an exercise does not.
@@ -40,6 +47,7 @@ def command(names: tuple[str, ...], answers: Path | None, jobs: int, seed: int |
       grader verify 01_gpu_architecture
       grader verify 01 peak_rates occupancy
       grader verify peak_rates --show
+      grader verify --sample 30
       grader verify --answers ~/private/answers
     """
     from grader.authoring import bank, verify
@@ -59,13 +67,17 @@ def command(names: tuple[str, ...], answers: Path | None, jobs: int, seed: int |
         def advance(done: int, total: int, text: str) -> None:
             progress.update(task, completed=done, total=total, description=f"Verifying {text}")
 
-        reports = verify.verify(course, chosen, exercises, answers=answers, jobs=jobs, seed=seed, on_progress=advance)
+        reports = verify.verify(
+            course, chosen, exercises, answers=answers, jobs=jobs, seed=seed, sample=sample / 100, on_progress=advance
+        )
     for report in reports:
         for finding in report.findings:
             complain(str(finding))
         for left in report.unchecked:
             say(f"{report.chapter}: not checked here: {left}", style="yellow")
         outcome = f"{len(report.findings)} findings" if report.findings else "every one gets what it must"
+        if report.left_out:
+            outcome += f"; {report.left_out} wrong answers not drawn by --sample {sample}"
         style = "bold red" if report.findings else "green"
         say(f"{report.chapter}: {report.checked} answers checked, {len(report.unchecked)} not; {outcome}.", style=style)
     if any(report.findings for report in reports):

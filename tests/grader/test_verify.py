@@ -8,7 +8,7 @@ import pytest
 from minikey import RIGHT, make_key
 
 from grader.authoring.answers import Answer, Kind
-from grader.authoring.verify import Report, Tries, try_all
+from grader.authoring.verify import Report, Tries, drawn, try_all
 from grader.cli.verify import jobs_here
 from grader.model.limits import Limits
 from grader.model.notebooks import Cell, Role
@@ -45,6 +45,20 @@ def test_each_chapter_of_one_queue_gets_its_own_report() -> None:
     assert "exits: earned 2, must earn 0" in two.findings[0]
     assert [entry[:2] for entry in told] == [(number, 5) for number in range(1, 6)]
     assert told[3][2] == "two, a blank notebook"
+
+
+def test_a_sample_leaves_out_wrong_answers_only() -> None:
+    wrong = [replace(GOOD[1], title=f"wrong {number}") for number in range(10)]
+    for share, kept in ((0.01, 1), (0.3, 3), (1.0, 10)):
+        sample = drawn([GOOD[0], *wrong, *GOOD[3:]], share, seed=3)
+        assert sum(one.title.startswith("wrong ") for one in sample) == kept
+        assert [one for one in sample if one not in wrong] == [GOOD[0], *GOOD[3:]]
+
+
+def test_fresh_seeds_come_to_every_wrong_answer() -> None:
+    wrong = [replace(GOOD[1], title=f"wrong {number}") for number in range(10)]
+    met = {one.title for seed in range(100) for one in drawn(wrong, 0.3, seed)}
+    assert len(met) == 10
 
 
 @pytest.mark.parametrize(
