@@ -29,7 +29,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help grade lab bench gpu test upgrade clean
+.PHONY: help grade lab bench gpu site test upgrade clean
 .PHONY: lint types tests build-check release-check verify notebooks sample-class
 
 # Not only for our own commands: nbgrader looks for alembic on PATH.
@@ -42,6 +42,7 @@ help:
 	@echo "make test    everything that CI checks"
 	@echo "make bench   seconds and memory a submission, beside nbgrader autograde (long: ARGS=\"--stock 8\")"
 	@echo "make gpu     the whole course on this machine's GPU, and the evidence in data/machines/"
+	@echo "make site    the course as a static web site, without answers, in work/site/html"
 	@echo "make upgrade the newest versions of all packages, and constraints.txt written anew: run make test after it"
 	@echo "make clean   remove .venv and what tools cached; never work/, where grades lie"
 
@@ -67,6 +68,9 @@ bench: $(READY)
 
 gpu: $(READY)
 	@grader prove $(ARGS)
+
+site: $(READY)
+	@grader site $(ARGS)
 
 # Everything is resolved again; what was installed comes first in the file's history if the tests do not pass.
 upgrade: $(READY)

@@ -157,7 +157,7 @@ def prove_clean(solution: NotebookNode, released: NotebookNode) -> list[str]:
     Returns:
         One sentence without a full stop for each fault.
     """
-    return [*_structure_faults(solution, released), *_leaks(secrets_of(solution), _texts(released))]
+    return [*_structure_faults(solution, released), *leaks(secrets_of(solution), texts_of(released))]
 
 
 def secrets_of(solution: NotebookNode) -> set[str]:
@@ -188,7 +188,8 @@ def _lines(code: str) -> set[str]:
     return {line for line in lines if len(line.replace(" ", "")) >= 8 and not line.startswith(("import ", "from "))}
 
 
-def _leaks(secrets: set[str], texts: list[str]) -> Iterator[str]:
+def leaks(secrets: set[str], texts: list[str]) -> Iterator[str]:
+    """A sentence without a full stop for every secret line, and every marker of nbgrader's, that is in the texts."""
     everything = "\n".join(texts)
     for secret in sorted(secrets):
         if secret in everything:
@@ -198,14 +199,14 @@ def _leaks(secrets: set[str], texts: list[str]) -> Iterator[str]:
             yield f"holds a marker {marker!r}"
 
 
-def _texts(value: Any) -> list[str]:
+def texts_of(value: Any) -> list[str]:
     """Every string in a notebook, its keys too."""
     if isinstance(value, str):
         return [value]
     if isinstance(value, dict):
-        return [text for key, item in value.items() for text in (str(key), *_texts(item))]
+        return [text for key, item in value.items() for text in (str(key), *texts_of(item))]
     if isinstance(value, list):
-        return [text for item in value for text in _texts(item)]
+        return [text for item in value for text in texts_of(item)]
     return []
 
 
@@ -215,7 +216,7 @@ def _structure_faults(solution: NotebookNode, released: NotebookNode) -> Iterato
         odd = sorted(set(wanted) ^ {str(name) for name in found}) or ["their order"]
         yield f"has other cells than the built notebook: {', '.join(odd)}"
         return
-    if "jupytext" in _texts(released.metadata):
+    if "jupytext" in texts_of(released.metadata):
         yield "has jupytext metadata"
     for own, cell, theirs in zip(cells_of(solution), released.cells, solution.cells, strict=True):
         name = own.grade_id or own.id
@@ -259,8 +260,8 @@ def _proof(chapter: Chapter, solution: NotebookNode, text: str, others: dict[str
     ]
     secrets = secrets_of(solution)
     for name, data in others.items():
-        leaks = _leaks(secrets, [data.decode(errors="replace")])
-        faults += [Finding(_shown(chapter.release.parent / name), leak, "Take it out of the folder.") for leak in leaks]
+        told = leaks(secrets, [data.decode(errors="replace")])
+        faults += [Finding(_shown(chapter.release.parent / name), leak, "Take it out of the folder.") for leak in told]
     return faults
 
 

@@ -1,7 +1,7 @@
 """The command `grader`: its subcommands, and how it ends when something is wrong.
 
 Exits with 0 when all is well, 1 when a check found something, 2 when a person has to mend something first, 130 when
-interrupted. Every command lies in `grader.commands` and imports what it needs only when it runs.
+interrupted. Every command lies in `grader.cli` and imports what it needs only when it runs.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from grader.cli import (
     renumber,
     report,
     sample,
+    site,
     verify,
 )
 from grader.cli.console import complain
@@ -63,10 +64,12 @@ def main() -> None:
       grader release 01    → notebooks/, without answers and hidden tests
       grader verify 01     every answer of the answer bank gets what it must
       grader bundle        the archive that students get
+      grader site          the course as a web site
       grader collect FILE  Moodle's or Canvas' bulk download → work/submitted/
       grader autograde 01  work/submitted/ → gradebook, feedback, report
     """
 
 
-for command in (build, release, verify, bundle, collect, autograde, report, sample, doctor, bench, prove, renumber):
+ALL = (build, release, verify, bundle, site, collect, autograde, report, sample, doctor, bench, prove, renumber)
+for command in ALL:
     main.add_command(command.command)
