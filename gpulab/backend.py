@@ -54,7 +54,7 @@ Sides = Callable[[Callable[..., Any], Any, dict[str, Any]], tuple[Side, Side]]
 Run = Callable[[Callable[..., Any], tuple[Any, ...], str, float], Any]
 """(function, its arguments, what it does, seconds) → what it returns; see `gpulab.confined.call`."""
 StartRank = Callable[[Path, Sequence[str], Path, Mapping[str, str], IO[bytes]], Process]
-"""(program, arguments, folder, environment, open file for its output) → the process."""
+"""(program, arguments, folder, environment, open file for its output) → the process; see `gpulab.ranks.forks.start`."""
 
 
 @dataclass(frozen=True)

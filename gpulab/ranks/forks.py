@@ -1,7 +1,8 @@
-"""Starts a program in a fork of this process: what is imported here costs it nothing. Everything else is as if fresh.
+"""Ranks that are forks: of this process, or of a fork server that has torch in memory. All else is as if fresh.
 
-For processes that have torch in memory, and have done nothing with a GPU yet; `launch` says when, and ends what is
-started here.
+Importing torch takes seconds of every rank, importing Lightning three times as many; so the second launch of a notebook
+starts at once. The server is an interpreter of its own, started with the first launch, so no rank inherits anything of
+the notebook's; it ends, with all its ranks, when the notebook's process does. `processes` says where ranks come from.
 """
 
 from __future__ import annotations
@@ -9,23 +10,38 @@ from __future__ import annotations
 import atexit
 import faulthandler
 import os
+import re
 import signal
+import subprocess
 import sys
 import threading
 import traceback
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
-from gpulab.forkserver.client import Forked
-from gpulab.forkserver.server import exit_code, fork, take_streams
+from gpulab.forkserver.client import Forked, ForkServer, Shared, StartError
+from gpulab.forkserver.server import Ready, Server, can_fork, exit_code, fork, take_streams
+
+AT_ONCE = ("numpy", "torch", "torch.distributed", "cloudpickle", "gpulab.training.problem", "gpulab.ranks.messages")
+IF_NAMED = {
+    "DistributedDataParallel": ("torch._dynamo", "gpulab.training.networks", "gpulab.training.data"),
+    "torchvision": ("torchvision",),
+    "resnet": ("torchvision",),
+    "pytorch_lightning": ("pytorch_lightning", "torch._dynamo"),
+    "lightning": ("lightning", "torch._dynamo"),
+}
+"""Word in a program → what it will import, if only when it runs."""
+OWN_SETTINGS = re.compile(r"PYTHON|OMP_|MKL_|OPENBLAS_|LD_|TORCH")
+"""Variables that count when an interpreter starts or imports torch: a rank with its own cannot come from here."""
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 
 def start(
     program: Path, arguments: Sequence[str], folder: Path, environment: Mapping[str, str], log: IO[bytes]
 ) -> Forked:
-    """Runs a program as `python program arguments…` would, in a session of its own.
+    """Runs a program in a fork of the server, as `python program arguments…` would, in a session of its own.
 
     Args:
         program: file with its source.
@@ -33,29 +49,59 @@ def start(
         folder: where it runs.
         environment: all of it.
         log: an open file that takes what it prints, stderr included.
+
+    Raises:
+        StartError: it could not be started.
     """
-    pid = fork(lambda: become(program, arguments, folder, environment, log.fileno(), lambda: None))
-    return Forked(pid, lambda: exit_code(pid, unknown=0))  # the student's code may have asked
+    words = set(re.findall(r"\w+", program.read_text(encoding="utf-8")))
+    server = shared.get()
+    server.import_more(module for name, modules in IF_NAMED.items() if name in words for module in modules)
+    pid = server.fork({"op": "rank", **_request(program, arguments, folder, environment)}, [log.fileno()])["pid"]
+    return Forked(pid, lambda: server.exit_code(pid))
 
 
-def become(
-    program: Path,
-    arguments: Sequence[str],
-    folder: Path,
-    environment: Mapping[str, str],
-    log: int,
-    ready: Callable[[], None],
-) -> int:
-    """Runs the program in this process, which was just forked. Its exit code.
+def start_here(
+    program: Path, arguments: Sequence[str], folder: Path, environment: Mapping[str, str], log: IO[bytes]
+) -> Forked:
+    """The same in a fork of this process.
 
-    Leaves behind what a fresh interpreter would not have: open files, handlers, streams, modules that are no modules.
-
-    Args:
-        program, arguments, folder, environment: see `start`.
-        log: descriptor of the file that takes what it prints.
-        ready: called before the program begins.
+    Raises:
+        StartError: this process has initialized CUDA, which does not survive a fork.
     """
-    ready()
+    if not can_fork():
+        raise StartError("this process cannot be forked")
+    request = _request(program, arguments, folder, environment)
+    pid = fork(lambda: _become(request, log.fileno()))
+    return Forked(pid, lambda: exit_code(pid, unknown=0))  # the student's code may have asked before
+
+
+def suits(environment: Mapping[str, str]) -> bool:
+    """Whether ranks with these further variables can come from the server."""
+    return sys.platform == "linux" and not any(OWN_SETTINGS.match(name) for name in environment)
+
+
+shared = Shared(lambda: ForkServer(["-m", __name__], AT_ONCE, {**os.environ, **ONE_THREAD}, output=subprocess.DEVNULL))
+"""The fork server of this process's ranks."""
+
+
+# -------------------------------------------------------------------------------------------------- in a forked child
+
+
+class _Server(Server):
+    def become(self, ready: Ready, request: dict[str, Any], descriptors: list[int]) -> int:
+        ready()
+        return _become(request, descriptors[0])
+
+
+def _request(program: Path, arguments: Sequence[str], folder: Path, environment: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        "program": str(program), "arguments": list(arguments), "folder": str(folder), "environment": dict(environment)
+    }  # fmt: skip
+
+
+def _become(request: dict[str, Any], log: int) -> int:
+    """Runs a program. Leaves behind what a fresh interpreter would not have: files, handlers, streams, modules."""
+    program = Path(request["program"])
     take_streams((os.open(os.devnull, os.O_RDONLY), log, log))
     atexit._clear()
     sys.stdin, sys.stdout, sys.stderr = os.fdopen(0), os.fdopen(1, "w", 1, "utf-8"), os.fdopen(2, "w", 1, "utf-8")
@@ -66,9 +112,9 @@ def become(
             signal.signal(number, signal.SIG_DFL)
         faulthandler.enable(sys.stderr)
         os.environ.clear()
-        os.environ.update(environment)
-        os.chdir(folder)
-        sys.argv = [str(program), *arguments]
+        os.environ.update(request["environment"])
+        os.chdir(request["folder"])
+        sys.argv = [str(program), *request["arguments"]]
         sys.path[:] = [str(program.parent), *(path for path in sys.path if path)]
         return _run(program)
     except BaseException:
@@ -99,3 +145,7 @@ def _run(program: Path) -> int:
     if isinstance(code, int):
         return code & 0xFF
     return 0 if code is None else 1
+
+
+if __name__ == "__main__":
+    _Server(adopts=True).serve(int(sys.argv[1]), sys.argv[2:])

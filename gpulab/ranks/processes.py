@@ -18,13 +18,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
-from gpulab.backend import Process, current
+from gpulab.backend import Process, StartRank, current
 from gpulab.forkserver.client import StartError
 from gpulab.forkserver.prctl import die_with_parent
-from gpulab.forkserver.server import KILL_SECONDS, can_fork
-from gpulab.ranks import fork_server, forks
+from gpulab.forkserver.server import KILL_SECONDS
+from gpulab.ranks import forks
 
 GRACE_SECONDS = 2.0
 """For the others, once a rank has failed: their own messages often say more than that one's."""
@@ -99,11 +99,11 @@ def _launch(
         shared["CUDA_VISIBLE_DEVICES"] = ""
     source = program.read_text(encoding="utf-8").splitlines()
     processes: list[Process] = []
-    start = current().start_rank or (from_server if all(map(fork_server.suits, more)) else interpreter)
+    start = current().start_rank or (forks.start if all(map(forks.suits, more)) else interpreter)
     try:
         for rank, (log, folder, around) in enumerate(zip(logs, folders, more, strict=True)):
             own = {**shared, **around, "RANK": str(rank), "LOCAL_RANK": str(rank)}
-            processes.append(start(program, arguments, folder, own, log))
+            processes.append(_started(start, program, arguments, folder, own, log))
         started = time.monotonic()  # the fork server may just have imported torch
         problem = _wait(processes, logs, started + seconds, seconds)
         codes = [process.poll() for process in processes]
@@ -116,30 +116,20 @@ def _launch(
                 os.killpg(process.pid, signal.SIGKILL)
             with suppress(subprocess.TimeoutExpired):
                 process.wait(timeout=KILL_SECONDS)
-        if start is from_server and fork_server.shared.server is not None:
-            fork_server.shared.server.clear()
+        if start is forks.start and forks.shared.server is not None:
+            forks.shared.server.clear()
         _end_marked(mark)
     texts = [_split(log, stopped=code is None) for log, code in zip(logs, codes, strict=True)]
     outputs, waits_in = [text for text, _ in texts], [_waiting_line(trace, program, source) for _, trace in texts]
     return Ended(codes, outputs, waits_in, time.monotonic() - started, problem)
 
 
-def from_server(
-    program: Path, arguments: Sequence[str], folder: Path, environment: Mapping[str, str], log: IO[bytes]
-) -> Process:
-    """Starts a program in a fork of a clean interpreter that has torch in memory; if that fails, in a fresh one."""
+def _started(start: StartRank, *rank: Any) -> Process:
+    """A rank; if it cannot be started that way, as a fresh interpreter."""
     try:
-        return fork_server.start(program, arguments, folder, environment, log)
+        return start(*rank)
     except StartError:
-        return interpreter(program, arguments, folder, environment, log)
-
-
-def forked_here(
-    program: Path, arguments: Sequence[str], folder: Path, environment: Mapping[str, str], log: IO[bytes]
-) -> Process:
-    """Starts a program in a fork of this process; where that cannot be forked, in a fresh interpreter."""
-    start = forks.start if can_fork() else interpreter
-    return start(program, arguments, folder, environment, log)
+        return interpreter(*rank)
 
 
 def interpreter(

@@ -29,7 +29,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
 from gpulab.backend import Backend, use
-from gpulab.ranks import launch, processes
+from gpulab.ranks import forks, launch
 from grader.judging import scripts
 from grader.judging.allowed_outputs import finished, kinds
 from grader.processes import wire
@@ -420,5 +420,5 @@ def main(descriptor: int) -> None:
     channel = wire.Channel(socket.socket(fileno=descriptor))
     outputs = Outputs(channel)
     shell = make_shell(outputs)
-    with use(Backend(start_rank=processes.forked_here, launch_seconds=LAUNCH_SECONDS)):
+    with use(Backend(start_rank=forks.start_here, launch_seconds=LAUNCH_SECONDS)):
         Server(channel, shell, outputs).serve()
