@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from gpulab import check
 from gpulab.arrays import device_array, empty
+from gpulab.backend import seed
 from gpulab.check.predictions import predict
-from gpulab.check.seeding import seed
 from gpulab.measuring.devices import NeedsGPU, device, device_name, has_gpu, needs_gpu, synchronize, to_numpy
 from gpulab.tables import gpu_row, table
 

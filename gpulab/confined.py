@@ -10,18 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from gpulab.backend import current
+
 Value = TypeVar("Value")
-Runner = Callable[[Callable[..., Any], tuple[Any, ...], str, float], Any]
-"""Takes the function, its arguments, what it does and its seconds; see `call`."""
 SECONDS = 20.0
-
-_runner: Runner | None = None
-
-
-def use(runner: Runner | None) -> None:
-    """Has `call` hand its functions to `runner`; None goes back."""
-    global _runner
-    _runner = runner
 
 
 def call(function: Callable[..., Value], *arguments: Any, what: str, seconds: float = SECONDS) -> Value:
@@ -37,7 +29,8 @@ def call(function: Callable[..., Value], *arguments: Any, what: str, seconds: fl
         Exception: what the function raises, if that is a built-in exception or one of gpulab's; in the judge with its
             text alone. There also the judge's own, when the process ends, takes too long, or sends something else.
     """
-    if _runner is None:
+    run = current().confined
+    if run is None:
         return function(*arguments)
-    value: Value = _runner(function, arguments, what, seconds)
+    value: Value = run(function, arguments, what, seconds)
     return value

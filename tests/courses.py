@@ -16,7 +16,7 @@ from pathlib import Path
 from grader.model.course import Course
 
 NAME = "01_small"
-LIGHT = {"GPULAB_WARM": "numpy gpulab gpulab.check"}
+LIGHT = {"GPULAB_PRELOAD": "numpy gpulab gpulab.check"}
 """Environment of a grader that has only this small chapter to grade: it starts in a second instead of seven."""
 ROOT = Path(__file__).parents[1]
 

@@ -13,7 +13,7 @@ from grader.sandbox import cgroups
 
 
 def processes(marker: str) -> list[int]:
-    """The processes of a warm parent that was started with the marker among its modules: it, and all its forks."""
+    """The processes of a fork server that was started with the marker among its modules: it, and all its forks."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):

@@ -2,7 +2,7 @@
 
     python tests/random_kills.py [kills] [seed]
 
-In each grading one process dies: the warm parent, the student's, the judge's, or one that watches over the student's,
+In each grading one process dies: the fork server, the student's, the judge's, or one that watches over the student's,
 at a random moment. Exits with 1 when a result differs from the undisturbed one, or anything is left behind.
 """
 
@@ -30,10 +30,10 @@ from grader.model.submission import from_answers  # noqa: E402
 from grader.processes import client  # noqa: E402
 
 MARKER = "random_kills_marker"
-"""No module: a name among the warm parent's arguments, which its forks share."""
+"""No module: a name among the fork server's arguments, which its forks share."""
 MODULES = f"numpy gpulab gpulab.check {MARKER}"
 PARENT_SHARE = 0.1
-"""Of the kills, those that are meant for the warm parent."""
+"""Of the kills, those that are meant for the fork server."""
 
 
 def comparable(result: SubmissionResult) -> str:
@@ -51,7 +51,7 @@ def graded() -> str:
 
 
 def parent_pid() -> int:
-    return client.shared_parent()._process.pid
+    return client.shared.get().pid
 
 
 class Killer(threading.Thread):
@@ -67,7 +67,7 @@ class Killer(threading.Thread):
         while time.monotonic() < until:
             pass  # a sleep would round the moment
         if self._pick.random() < PARENT_SHARE:
-            self._kill(self._parent, "warm parent")
+            self._kill(self._parent, "fork server")
             return
         while time.monotonic() < until + 1.0 and not self.killed:
             candidates = [pid for pid in processes(MARKER) if pid != self._parent]

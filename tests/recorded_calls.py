@@ -80,7 +80,7 @@ def _solved(key: ChapterKey) -> dict[str, Any]:
 
 
 def _of_test(key: ChapterKey, cell: Cell, names: dict[str, Any]) -> list[Exercise]:
-    from gpulab.check import seeding
+    from gpulab.backend import Backend, use
     from gpulab.ranks import launch
 
     name = cell.exercise
@@ -106,13 +106,10 @@ def _of_test(key: ChapterKey, cell: Cell, names: dict[str, Any]) -> list[Exercis
     record.__name__ = name
     namespace = dict(names)
     namespace[name] = record if callable(right) else right
-    seeding.set_seed(20)
     random.seed(20)
-    with contextlib.suppress(BaseException), _limited():
-        if isinstance(right, str):
-            launch.use(started)
+    backend = Backend(seed=20, script=started if isinstance(right, str) else None)
+    with contextlib.suppress(BaseException), _limited(), use(backend):
         exec(compile(cell.source, f"<{cell.id}>", "exec"), namespace)
-    launch.use(None)
     parameters: tuple[str, ...] = ()
     if callable(right):
         parameters = right.__code__.co_varnames[: right.__code__.co_argcount]

@@ -1,4 +1,4 @@
-"""Checks of answers: assertions that name the misconception, predictions, and the seed of random inputs."""
+"""Checks of answers: assertions that name the misconception, and predictions."""
 
 from __future__ import annotations
 

@@ -6,21 +6,12 @@ differently. So it is refused instead.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
+from gpulab.backend import current
 from gpulab.check.outcomes import Undecided
-
-_allowed: frozenset[str] | None = None
 
 
 class Undeclared(Undecided):
     """A test cell uses a service that it does not declare."""
-
-
-def allow(services: Iterable[str] | None) -> None:
-    """Restricts this process to these services (`counting`, `speedup`, `scripts`, `listening`); None lifts it."""
-    global _allowed
-    _allowed = None if services is None else frozenset(services)
 
 
 def require(service: str) -> None:
@@ -29,6 +20,7 @@ def require(service: str) -> None:
     Raises:
         Undeclared: a judge grades a test cell that does not declare it.
     """
-    if _allowed is not None and service not in _allowed:
+    allowed = current().services
+    if allowed is not None and service not in allowed:
         remedy = f'Add ":needs: {service}" below the points of the test cell, and build the chapter again.'
         raise Undeclared(f"This test uses a service of the judge that its cell does not declare: {service}. {remedy}")

@@ -4,7 +4,7 @@ The clock is on the caller's side. It starts with a seed, from which the other s
 number is there that only the finished outputs give: which output, and how it is projected to that number, is told after
 the work is reported done. The other outputs of the round are looked at as well, off the clock. The reference takes the
 same road in turn, and so does a round without work, whose time is taken off both. In one
-process, as in a notebook, both sides are here; a judge puts its own connections in (`use`).
+process, as in a notebook, both sides are here; a judge's `gpulab.backend` reaches two other processes.
 
 Time that is not compared with a reference is the business of `timing`. `same` takes the same road without a clock.
 """
@@ -18,10 +18,11 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
+from gpulab.backend import Side, current
+from gpulab.backend import seed as secret_seed
 from gpulab.check.outcomes import Undecided
-from gpulab.check.seeding import seed as secret_seed
 from gpulab.check.services import require
 from gpulab.measuring.devices import device_name, has_gpu, synchronize
 
@@ -71,16 +72,6 @@ class Comparison:
     """Does the same as the exercise, or moves the same bytes."""
     agree: Callable[[list[float], list[float]], bool] | None = None
     """(the answer's numbers, the reference's) → whether they say the same; `projections_agree` when left out."""
-
-
-class Side(Protocol):
-    """One of the two that are timed."""
-
-    def go(self, seed: int, calls: int, idle: bool) -> None:
-        """Draws inputs for so many calls and, unless idle, makes them; returns when the device is done."""
-
-    def probe(self, which: int, seed: int) -> list[float]:
-        """What the output of call number `which` projects to; an idle round looks at the outputs of the last one."""
 
 
 @dataclass(frozen=True)
@@ -147,7 +138,7 @@ def against(
     require("speedup")
     if calls < 1 or rounds < 1:
         raise ValueError(f"calls = {calls}, rounds = {rounds}: both must be positive")
-    mine, theirs = (_sides or _here)(yours, comparison, size)
+    mine, theirs = (current().speedup or _here)(yours, comparison, size)
     draw = random.Random(f"{secret_seed()}:{comparison.name}")
     _round(theirs, _question(draw, 1))  # warm both, and the outputs of an idle round
     question = _question(draw, 1)
@@ -191,7 +182,7 @@ def same(
     require("speedup")
     if times < 1:
         raise ValueError(f"times = {times}: it must be positive")
-    mine, theirs = (_sides or _here)(yours, comparison, size)
+    mine, theirs = (current().speedup or _here)(yours, comparison, size)
     agree = comparison.agree or (lambda answer, expected: projections_agree(answer, expected, tolerance))
     draw = random.Random(f"{secret_seed()}:{comparison.name}:same")
     agreed = 0
@@ -333,20 +324,6 @@ def projections_agree(answer: list[float], expected: list[float], tolerance: flo
     norm, most = expected[-1 - LOOKS], tolerance * expected[-1 - LOOKS]
     near = abs(answer[-1 - LOOKS] - norm) <= most and math.dist(answer[-LOOKS:], expected[-LOOKS:]) <= most
     return near and math.isfinite(norm)  # False for NaN
-
-
-# ---------------------------------------------------------------------------------------------------- connections
-
-Sides = Callable[[Callable[..., Any], Comparison, dict[str, Any]], tuple[Side, Side]]
-"""(the exercise, what it is held against, size) → its side and the reference's."""
-
-_sides: Sides | None = None
-
-
-def use(sides: Sides | None) -> None:
-    """Has `against` reach both sides through `sides` instead of in this process; None goes back."""
-    global _sides
-    _sides = sides
 
 
 def _here(yours: Callable[..., Any], comparison: Comparison, size: dict[str, Any]) -> tuple[Side, Side]:

@@ -1,7 +1,8 @@
-"""Starts a program in a fork of this process: what is imported here costs it nothing. Everything else is as if fresh.
+"""Ranks that are forks: of this process, or of a fork server that has torch in memory. All else is as if fresh.
 
-For processes that have torch in memory, and have done nothing with a GPU yet; `launch` says when, and ends what is
-started here.
+Importing torch takes seconds of every rank, importing Lightning three times as many; so the second launch of a notebook
+starts at once. The server is an interpreter of its own, started with the first launch, so no rank inherits anything of
+the notebook's; it ends, with all its ranks, when the notebook's process does. `processes` says where ranks come from.
 """
 
 from __future__ import annotations
@@ -9,62 +10,38 @@ from __future__ import annotations
 import atexit
 import faulthandler
 import os
-import random
+import re
 import signal
+import subprocess
 import sys
 import threading
 import traceback
 import types
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
-from gpulab.ranks.prctl import die_with_parent
+from gpulab.forkserver.client import Forked, ForkServer, Shared, StartError
+from gpulab.forkserver.server import Ready, Server, can_fork, exit_code, fork, take_streams
 
-LARGEST_DESCRIPTOR = 65_536
-
-
-class Forked:
-    """A child of this process, to be asked as a `subprocess.Popen` is."""
-
-    def __init__(self, pid: int) -> None:
-        self.pid = pid
-        self._code: int | None = None
-
-    def poll(self) -> int | None:
-        """Its exit code, negative for a signal; None while it runs."""
-        return self._look(os.WNOHANG)
-
-    def wait(self) -> int:
-        """Its exit code, once it has one."""
-        return self._look(0) or 0
-
-    def send_signal(self, number: int) -> None:
-        """Signals it, if it still runs."""
-        if self.poll() is None:
-            os.kill(self.pid, number)
-
-    def _look(self, options: int) -> int | None:
-        if self._code is None:
-            try:
-                found, status = os.waitpid(self.pid, options)
-            except ChildProcessError:  # somebody else has asked
-                found, status = self.pid, 0
-            if found:
-                self._code = os.waitstatus_to_exitcode(status)
-        return self._code
-
-
-def possible() -> bool:
-    """Whether a fork of this process can do all that a fresh interpreter can: CUDA does not survive one."""
-    torch = sys.modules.get("torch")
-    return hasattr(os, "fork") and not (torch is not None and torch.cuda.is_initialized())
+AT_ONCE = ("numpy", "torch", "torch.distributed", "cloudpickle", "gpulab.training.problem", "gpulab.ranks.messages")
+IF_NAMED = {
+    "DistributedDataParallel": ("torch._dynamo", "gpulab.training.networks", "gpulab.training.data"),
+    "torchvision": ("torchvision",),
+    "resnet": ("torchvision",),
+    "pytorch_lightning": ("pytorch_lightning", "torch._dynamo"),
+    "lightning": ("lightning", "torch._dynamo"),
+}
+"""Word in a program → what it will import, if only when it runs."""
+OWN_SETTINGS = re.compile(r"PYTHON|OMP_|MKL_|OPENBLAS_|LD_|TORCH")
+"""Variables that count when an interpreter starts or imports torch: a rank with its own cannot come from here."""
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 
 def start(
     program: Path, arguments: Sequence[str], folder: Path, environment: Mapping[str, str], log: IO[bytes]
 ) -> Forked:
-    """Runs a program as `python program arguments…` would, in a session of its own.
+    """Runs a program in a fork of the server, as `python program arguments…` would, in a session of its own.
 
     Args:
         program: file with its source.
@@ -72,49 +49,77 @@ def start(
         folder: where it runs.
         environment: all of it.
         log: an open file that takes what it prints, stderr included.
+
+    Raises:
+        StartError: it could not be started.
     """
-    sys.stdout.flush()
-    sys.stderr.flush()
-    pid = os.fork()
-    if pid:
-        return Forked(pid)
-    code = 1
-    try:
-        _become(program, arguments, folder, environment, log)
-        code = _run(program)
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        os._exit(code)
+    words = set(re.findall(r"\w+", program.read_text(encoding="utf-8")))
+    server = shared.get()
+    server.import_more(module for name, modules in IF_NAMED.items() if name in words for module in modules)
+    pid = server.fork({"op": "rank", **_request(program, arguments, folder, environment)}, [log.fileno()])["pid"]
+    return Forked(pid, lambda: server.exit_code(pid))
 
 
-def _become(
+def start_here(
     program: Path, arguments: Sequence[str], folder: Path, environment: Mapping[str, str], log: IO[bytes]
-) -> None:
-    """Leaves behind what a fresh interpreter would not have: open files, handlers, streams, random numbers."""
-    os.setsid()
-    die_with_parent()
-    for source, target in ((os.open(os.devnull, os.O_RDONLY), 0), (log.fileno(), 1), (log.fileno(), 2)):
-        os.dup2(source, target)
-    os.closerange(3, LARGEST_DESCRIPTOR)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    for number in (signal.SIGTERM, signal.SIGALRM, signal.SIGCHLD, signal.SIGHUP):
-        signal.signal(number, signal.SIG_DFL)
+) -> Forked:
+    """The same in a fork of this process.
+
+    Raises:
+        StartError: this process has initialized CUDA, which does not survive a fork.
+    """
+    if not can_fork():
+        raise StartError("this process cannot be forked")
+    request = _request(program, arguments, folder, environment)
+    pid = fork(lambda: _become(request, log.fileno()))
+    return Forked(pid, lambda: exit_code(pid, unknown=0))  # the student's code may have asked before
+
+
+def suits(environment: Mapping[str, str]) -> bool:
+    """Whether ranks with these further variables can come from the server."""
+    return sys.platform == "linux" and not any(OWN_SETTINGS.match(name) for name in environment)
+
+
+shared = Shared(lambda: ForkServer(["-m", __name__], AT_ONCE, {**os.environ, **ONE_THREAD}, output=subprocess.DEVNULL))
+"""The fork server of this process's ranks."""
+
+
+# -------------------------------------------------------------------------------------------------- in a forked child
+
+
+class _Server(Server):
+    def become(self, ready: Ready, request: dict[str, Any], descriptors: list[int]) -> int:
+        ready()
+        return _become(request, descriptors[0])
+
+
+def _request(program: Path, arguments: Sequence[str], folder: Path, environment: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        "program": str(program), "arguments": list(arguments), "folder": str(folder), "environment": dict(environment)
+    }  # fmt: skip
+
+
+def _become(request: dict[str, Any], log: int) -> int:
+    """Runs a program. Leaves behind what a fresh interpreter would not have: files, handlers, streams, modules."""
+    program = Path(request["program"])
+    take_streams((os.open(os.devnull, os.O_RDONLY), log, log))
     atexit._clear()
     sys.stdin, sys.stdout, sys.stderr = os.fdopen(0), os.fdopen(1, "w", 1, "utf-8"), os.fdopen(2, "w", 1, "utf-8")
     sys.__stdin__, sys.__stdout__, sys.__stderr__ = sys.stdin, sys.stdout, sys.stderr  # type: ignore[misc]
     sys.excepthook = sys.__excepthook__
-    faulthandler.enable(sys.stderr)
-    os.environ.clear()
-    os.environ.update(environment)
-    os.chdir(folder)
-    sys.argv = [str(program), *arguments]
-    sys.path[:] = [str(program.parent), *(path for path in sys.path if path)]
-    # Forks of one process would all draw the same numbers, and a script that forgets its seed would look right.
-    random.seed()
-    for name in ("numpy.random", "torch"):
-        if name in sys.modules:
-            sys.modules[name].seed()
+    try:
+        for number in (signal.SIGTERM, signal.SIGALRM, signal.SIGCHLD, signal.SIGHUP):
+            signal.signal(number, signal.SIG_DFL)
+        faulthandler.enable(sys.stderr)
+        os.environ.clear()
+        os.environ.update(request["environment"])
+        os.chdir(request["folder"])
+        sys.argv = [str(program), *request["arguments"]]
+        sys.path[:] = [str(program.parent), *(path for path in sys.path if path)]
+        return _run(program)
+    except BaseException:
+        traceback.print_exc()
+        return 1
 
 
 def _run(program: Path) -> int:
@@ -142,14 +147,5 @@ def _run(program: Path) -> int:
     return 0 if code is None else 1
 
 
-def start_launches_here() -> None:
-    """Has `launch` start the ranks of this process as forks of it, as long as it can."""
-    from gpulab.ranks import processes
-
-    def begin(
-        program: Path, arguments: Sequence[str], folder: Path, environment: Mapping[str, str], log: IO[bytes]
-    ) -> processes.Process:
-        how = start if possible() else processes.interpreter
-        return how(program, arguments, folder, environment, log)
-
-    processes.start_with(begin)
+if __name__ == "__main__":
+    _Server(adopts=True).serve(int(sys.argv[1]), sys.argv[2:])

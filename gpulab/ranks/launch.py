@@ -3,23 +3,23 @@
 `script` does what `torchrun` does on one machine, sooner and with better news: the environment that `env://` reads, a
 free port, output and exit code of every rank, and of a rank that hangs the line that it hangs in. `ranks` sends a
 function of the notebook to processes of its own and brings the results back. The processes themselves are the business
-of `ranks.processes`; where a judge runs scripts instead is the judge's (`use`).
+of `ranks.processes`; a judge's `gpulab.backend` runs scripts in another process.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import resource
 import tempfile
 import textwrap
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from gpulab.backend import current
 from gpulab.check.services import require
 from gpulab.ranks import files, messages, processes
 from gpulab.ranks.messages import Sent
@@ -124,11 +124,13 @@ def script(
         raise TypeError(f"the script is a {type(source).__name__}: a str is expected")
     if world_size < 1:
         raise ValueError(f"world_size = {world_size}: at least one rank is needed")
-    if folder is not None and (apart or _elsewhere is not None):
+    backend = current()
+    if folder is not None and (apart or backend.script is not None):
         raise ValueError("these ranks have folders of their own: leave `folder` out")
     around = dict(environment or {}), tuple(map(dict, own))
-    job = Job(source, world_size, tuple(arguments), *around, apart, min(seconds, _most_seconds))
-    return _elsewhere(job) if _elsewhere is not None else run(job, folder)
+    job = Job(source, world_size, tuple(arguments), *around, apart, min(seconds, backend.launch_seconds))
+    ran: Run = backend.script(job) if backend.script is not None else run(job, folder)
+    return ran
 
 
 def run(job: Job, folder: Path | None = None) -> Run:
@@ -213,7 +215,6 @@ dist.destroy_process_group()
 # ------------------------------------------------------------------------------------------------------ who listens
 
 _heard: list[list[Sent]] = []
-_listener: Callable[[], AbstractContextManager[list[Any]]] | None = None
 
 
 @contextmanager
@@ -225,9 +226,10 @@ def listening() -> Iterator[list[Sent]]:
     meanwhile (None where nobody counts).
     """
     require("listening")
-    if _listener is not None:
+    listener = current().listening
+    if listener is not None:
         found: list[Sent] = []
-        with _listener() as everything:
+        with listener() as everything:
             yield found
         found.extend(one for one in everything if "messages" in one)
         return
@@ -265,27 +267,3 @@ def _loopback_bytes() -> int | None:
 def _since(before: int | None) -> int | None:
     after = _loopback_bytes()
     return None if before is None or after is None else after - before
-
-
-# ---------------------------------------------------------------------------------------------------- connections
-
-_elsewhere: Callable[[Job], Run] | None = None
-_most_seconds = math.inf
-
-
-def use(elsewhere: Callable[[Job], Run] | None) -> None:
-    """Has `script` hand its jobs to `elsewhere` instead of running them here; None goes back."""
-    global _elsewhere
-    _elsewhere = elsewhere
-
-
-def use_listener(listener: Callable[[], AbstractContextManager[list[Any]]] | None) -> None:
-    """Has `listening` ask `listener` instead of listening to the ranks of this process; None goes back."""
-    global _listener
-    _listener = listener
-
-
-def limit(seconds: float) -> None:
-    """Gives no launch of this process more time than that, whatever it asks for."""
-    global _most_seconds
-    _most_seconds = seconds

@@ -14,14 +14,17 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO, Any
 
-from gpulab.ranks import fork_server
-from gpulab.ranks.prctl import die_with_parent
+from gpulab.backend import Process, StartRank, current
+from gpulab.forkserver.client import StartError
+from gpulab.forkserver.prctl import die_with_parent
+from gpulab.forkserver.server import KILL_SECONDS
+from gpulab.ranks import forks
 
 GRACE_SECONDS = 2.0
 """For the others, once a rank has failed: their own messages often say more than that one's."""
@@ -39,25 +42,6 @@ LOST_BYTES = 1000
 """Of the end of a rank's output, in which that is looked for."""
 MARK = "GPULAB_LAUNCH"
 """In the environment of every rank and of what it starts: whatever leaves its session is still known by it."""
-
-
-class Process(Protocol):
-    """A rank: a `subprocess.Popen`, or a fork of this process."""
-
-    pid: int
-
-    def poll(self) -> int | None:
-        """Its exit code, negative for a signal; None while it runs."""
-
-    def wait(self) -> int:
-        """Its exit code, once it has one."""
-
-    def send_signal(self, number: int) -> None:
-        """Signals it, if it still runs."""
-
-
-Start = Callable[[Path, Sequence[str], Path, Mapping[str, str], IO[bytes]], Process]
-"""(program, arguments, folder, environment, open file for its output) → the process."""
 
 
 @dataclass(frozen=True)
@@ -115,12 +99,12 @@ def _launch(
         shared["CUDA_VISIBLE_DEVICES"] = ""
     source = program.read_text(encoding="utf-8").splitlines()
     processes: list[Process] = []
-    start = _start or (nursery if all(map(fork_server.suits, more)) else interpreter)
+    start = current().start_rank or (forks.start if all(map(forks.suits, more)) else interpreter)
     try:
         for rank, (log, folder, around) in enumerate(zip(logs, folders, more, strict=True)):
             own = {**shared, **around, "RANK": str(rank), "LOCAL_RANK": str(rank)}
-            processes.append(start(program, arguments, folder, own, log))
-        started = time.monotonic()  # the nursery may just have imported torch
+            processes.append(_started(start, program, arguments, folder, own, log))
+        started = time.monotonic()  # the fork server may just have imported torch
         problem = _wait(processes, logs, started + seconds, seconds)
         codes = [process.poll() for process in processes]
         for process in processes:
@@ -130,32 +114,22 @@ def _launch(
         for process in processes:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-        if start is nursery:
-            fork_server.shared().clear()
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=KILL_SECONDS)
+        if start is forks.start and forks.shared.server is not None:
+            forks.shared.server.clear()
         _end_marked(mark)
     texts = [_split(log, stopped=code is None) for log, code in zip(logs, codes, strict=True)]
     outputs, waits_in = [text for text, _ in texts], [_waiting_line(trace, program, source) for _, trace in texts]
     return Ended(codes, outputs, waits_in, time.monotonic() - started, problem)
 
 
-_start: Start | None = None
-
-
-def start_with(start: Start | None) -> None:
-    """Has ranks started by `start` instead of from a nursery; None goes back."""
-    global _start
-    _start = start
-
-
-def nursery(
-    program: Path, arguments: Sequence[str], folder: Path, environment: Mapping[str, str], log: IO[bytes]
-) -> Process:
-    """Starts a program in a fork of a clean interpreter that has torch in memory; if that is gone, in a fresh one."""
+def _started(start: StartRank, *rank: Any) -> Process:
+    """A rank; if it cannot be started that way, as a fresh interpreter."""
     try:
-        return fork_server.shared().start(program, arguments, folder, environment, log)
-    except fork_server.Gone:
-        return interpreter(program, arguments, folder, environment, log)
+        return start(*rank)
+    except StartError:
+        return interpreter(*rank)
 
 
 def interpreter(

@@ -1,30 +1,23 @@
 """`counting`: what a test cell uses to learn what an exercise's kernels do to memory.
 
-In one process, as in a notebook, it records the launches made inside the block. The judge puts a counter of its own in
-its place (`use`): there the exercise runs in another process, a clean one that holds only the exercise's own cell.
+In one process, as in a notebook, it records the launches made inside the block. The judge's `gpulab.backend` asks
+another process instead: a clean one that holds only the exercise's own cell.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
+from gpulab.backend import current
 from gpulab.check.services import require
 from gpulab.trace.launch import recording
 
 Launches = list[dict[str, Any]]
 """One `Trace.summary()` for each launch, in order: plain values. Triton's launches, and the eager kernels around them,
 are `triton.counts.Programs.summary()` and what `triton.eager` finds."""
-
-_counter: Callable[[], AbstractContextManager[Launches]] | None = None
-
-
-def use(counter: Callable[[], AbstractContextManager[Launches]] | None) -> None:
-    """Has `counting` ask `counter` instead of recording here; None goes back to recording."""
-    global _counter
-    _counter = counter
 
 
 @contextmanager
@@ -34,8 +27,9 @@ def counting() -> Iterator[Launches]:
     They run in the tracer, also on a machine with a GPU: counts do not depend on the machine.
     """
     require("counting")
-    if _counter is not None:
-        with _counter() as launches:
+    counter = current().counting
+    if counter is not None:
+        with counter() as launches:
             yield launches
         return
     launches = []

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from gpulab.forkserver.client import StartError
 from grader.intake.find_submissions import Found
 from grader.judging.task import Task, judge
 from grader.model.course import Chapter, Course, CourseError
@@ -83,23 +84,23 @@ class RealSteps:
         self._writer = None
 
     def begin(self, course: Course, chapter: Chapter, judging: bool, accounts: Accounts) -> None:
-        """Makes the gradebook ready, and has the warm parent started meanwhile.
+        """Makes the gradebook ready, and has the fork server started meanwhile.
 
         Raises:
             CourseError: the gradebook cannot be used, or is that of another version of the chapter.
         """
         if judging:
-            threading.Thread(target=_warm_up, args=(accounts,), name="warm-up", daemon=True).start()
+            threading.Thread(target=_start_fork_server, args=(accounts,), name="warm-up", daemon=True).start()
         with accounts.on("gradebook"):
             from grader.gradebook import gradebook
 
             gradebook.prepare(course, chapter)
 
     def finish(self, accounts: Accounts) -> None:
-        """Books what the warm parent has used."""
+        """Books what the fork server has used."""
         from grader.processes import client
 
-        accounts.add("parent", 0.0, client.shared_parent_cpu_seconds())
+        accounts.add("parent", 0.0, client.shared_cpu_seconds())
 
     def load(self, path: Path) -> bytes:
         """Reads the file.
@@ -145,12 +146,12 @@ class RealSteps:
         return gradebook.recorded(course, chapter).keys()
 
 
-def _warm_up(accounts: Accounts) -> None:
-    """Starts the warm parent early; what is wrong with it, the first submission will say."""
+def _start_fork_server(accounts: Accounts) -> None:
+    """Starts the fork server early; what is wrong with it, the first submission will say."""
     from grader.processes import client
 
-    with accounts.on("warm-up"), suppress(client.StartError):
-        client.shared_parent()
+    with accounts.on("warm-up"), suppress(StartError):
+        client.shared.get()
 
 
 @dataclass

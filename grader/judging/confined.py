@@ -7,11 +7,10 @@ what comes back is bounded plain data. The driver starts it when the judge asks;
 
 from __future__ import annotations
 
-import contextlib
 import inspect
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,7 +46,7 @@ class Confined:
     """Of what comes back from a call."""
 
     def run(self, function: Callable[..., Any], arguments: tuple[Any, ...], what: str, seconds: float) -> Any:
-        """What `gpulab.confined.use` wants: the function's value, from a process of its own.
+        """What `gpulab.backend.Backend.confined` wants: the function's value, from a process of its own.
 
         Raises:
             BadValue: it took too long, ended its process, or what came back cannot be read.
@@ -90,15 +89,3 @@ def _value(answer: Any, what: str) -> Any:
             if module.partition(".")[0] == "gpulab" and isinstance(kind, type) and issubclass(kind, Exception):
                 raise kind(text)
     raise BadValue(f"{what} gave something that cannot be read")
-
-
-@contextlib.contextmanager
-def confining(confined: Confined) -> Iterator[None]:
-    """Has `gpulab.confined.call` ask a confined process in this block."""
-    from gpulab import confined as calls
-
-    calls.use(confined.run)
-    try:
-        yield
-    finally:
-        calls.use(None)

@@ -16,18 +16,18 @@ import signal
 import socket
 import time
 import traceback
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from numbers import Real
 from typing import Any
 
-from gpulab.check import outcomes, services
+from gpulab.backend import Backend, use
+from gpulab.check import outcomes
 from gpulab.check.outcomes import Mismatch, Undecided, WrongAnswer
 from grader.judging import faults
 from grader.judging.client import BadValue, Endless, Gone, Link, Missing, StudentError, TooSlow
-from grader.judging.confined import Confined, confining
-from grader.judging.scripts import Launches, launched
-from grader.judging.speedups import Speedups, timed
+from grader.judging.confined import Confined
+from grader.judging.scripts import Launches
+from grader.judging.speedups import Speedups
 from grader.model.results import Verdict
 from grader.processes import wire
 from grader.sandbox import kernel
@@ -215,8 +215,8 @@ class _Judge:
         self._speedups = Speedups(link, reference) if reference else None
         launcher = self._links.pop("launcher", None)
         launches = Launches(link, launcher, request["launch_seconds"]) if launcher else None
-        with confining(Confined(self._confined, link.deadline, request["max_bytes"])):
-            judged = _judge(request, link, self._speedups, launches)
+        confined = Confined(self._confined, link.deadline, request["max_bytes"])
+        judged = _judge(request, link, backend_of(request, link, self._speedups, launches, confined))
         for channel in filter(None, (link.clean, launcher)):
             channel.close()
         if self._speedups and not self._speedups.run:
@@ -259,11 +259,26 @@ def main(descriptor: int) -> None:
     _Judge(socket.socket(fileno=descriptor)).serve()
 
 
-def _judge(request: dict[str, Any], link: Link, speedups: Speedups | None, launches: Launches | None) -> Judged:
-    from gpulab.check import seeding
+def backend_of(
+    request: dict[str, Any], link: Link, speedups: Speedups | None, launches: Launches | None, confined: Confined
+) -> Backend:
+    """What one test cell asks of this process: its own seed, its declared services, and the other processes.
 
-    seeding.set_seed(request["seed"])
-    services.allow(request["needs"])
+    A script without a process for its launches is refused by `gpulab.check.services`: it would run next to the hidden
+    tests.
+    """
+    return Backend(
+        seed=request["seed"],
+        services=frozenset(request["needs"]),
+        counting=link.counting if link.clean else None,
+        speedup=speedups.sides if speedups else None,
+        script=launches.script if launches else None,
+        listening=link.counting,
+        confined=confined.run,
+    )
+
+
+def _judge(request: dict[str, Any], link: Link, backend: Backend) -> Judged:
     random.seed(request["seed"])
     seconds = request["test_seconds"]
 
@@ -274,22 +289,7 @@ def _judge(request: dict[str, Any], link: Link, speedups: Speedups | None, launc
     # Again and again, should the test swallow the first one.
     signal.setitimer(signal.ITIMER_REAL, seconds + GRACE_SECONDS, GRACE_SECONDS)
     try:
-        with _counting(link), timed(speedups), launched(link, launches):
+        with use(backend):
             return run_cell(request["source"], request["exercises"], link, request["possible"])
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-
-
-@contextlib.contextmanager
-def _counting(link: Link) -> Iterator[None]:
-    """Has `gpulab.trace.counting` count in the clean process, where this test has one."""
-    if link.clean is None:
-        yield
-        return
-    from gpulab.trace.counting import use
-
-    use(link.counting)
-    try:
-        yield
-    finally:
-        use(None)

@@ -21,7 +21,8 @@ GIVEN = "PROBLEM"
 """The variable that tells a launched script what to train."""
 INTERNALS = re.compile(
     r"""
-    \bgpulab\s*\.\s*(?:speedup|measuring|trace|chapters|check)\b | \bfrom\s+gpulab\b[^\n]*\b(?:speedup|chapters)\b |
+    \bgpulab\s*\.\s*(?:backend|speedup|measuring|trace|chapters|check)\b |
+    \bfrom\s+gpulab\b[^\n]*\b(?:backend|speedup|chapters)\b |
     \bgrader\b | \b(?:importlib|__import__|inspect|subprocess|multiprocessing|threading|atexit|weakref)\b |
     (?<![.\w])(?:exec|eval|globals|vars)\s*\( | \bos\s*\.\s*(?:system|fork\w*|spawn\w*|popen|posix_spawn\w*|exec\w+)\b |
     \bsys\s*\.\s*(?:modules|_getframe|settrace|setprofile)\b | \bctypes\b | \bgc\s*\.\s*\w+ |

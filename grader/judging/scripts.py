@@ -6,8 +6,6 @@ ends of the road there are in this module; what a rank reports of itself is for 
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -30,7 +28,7 @@ class Launches:
     """For one launch, whatever the test allows it."""
 
     def script(self, job: launch.Job) -> launch.Run:
-        """What `gpulab.launch.use` wants.
+        """What `gpulab.backend.Backend.script` wants.
 
         Raises:
             TooSlow, Gone: the script did away with the process that started it.
@@ -88,18 +86,3 @@ def answer_too_large(run: launch.Run) -> dict[str, Any]:
     """The answer for ranks that left more than may travel."""
     problem = "The ranks left more data than can be looked at."
     return {"run": wire.encode({"ranks": [], "seconds": run.seconds, "problem": problem, "crossed_bytes": None}, [])}
-
-
-@contextlib.contextmanager
-def launched(link: Link, launches: Launches | None) -> Iterator[None]:
-    """Has `gpulab.launch.script` run in the other process, where this test has one; `listening` asks the student's.
-
-    Without one, `gpulab.check.services` refuses the launch: its text would run next to the hidden tests.
-    """
-    try:
-        launch.use(launches.script if launches else None)
-        launch.use_listener(link.counting)
-        yield
-    finally:
-        launch.use(None)
-        launch.use_listener(None)

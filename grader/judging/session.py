@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Any
 
 from gpulab.check.outcomes import Mismatch
+from gpulab.forkserver.client import StartError
 from grader.judging import faults, review_flags
 from grader.judging.outputs import Kept, storable
 from grader.machine import hardware
@@ -53,7 +54,7 @@ def grade(
     seed: int,
     limits: Limits | None = None,
     only: frozenset[str] | None = None,
-    parent: client.Parent | None = None,
+    parent: client.SubmissionServer | None = None,
 ) -> SubmissionResult:
     """The result of grading one submission.
 
@@ -65,21 +66,21 @@ def grade(
         limits: time and sizes; the usual ones when left out.
         only: grade ids of the test cells to run; what stands below the last of them is not run. All when left out. An
             empty set runs every cell of the student's and no test.
-        parent: the warm parent to fork from; the shared one when left out.
+        parent: the fork server to fork from; the shared one when left out.
 
-    A submission is graded again when one of its processes, or the warm parent, is killed under it: by the machine for
+    A submission is graded again when one of its processes, or the fork server, is killed under it: by the machine for
     want of memory, or by a person. A submission that kills itself is graded again too, and ends the same way.
 
     Raises:
-        processes.StartError: no process could be started.
+        StartError: no process could be started.
     """
     limits = limits or Limits()
     until = time.monotonic() + limits.notebook_seconds
     for left in reversed(range(ATTEMPTS)):
         cost = client.Cost()
         try:
-            result = _grade(submission, key, student, seed, limits, only, parent or client.shared_parent(), cost)
-        except client.StartError:
+            result = _grade(submission, key, student, seed, limits, only, parent or client.shared.get(), cost)
+        except StartError:
             if not left or (parent is not None and not parent.alive()):
                 raise
         else:
@@ -95,7 +96,7 @@ def _grade(
     seed: int,
     limits: Limits,
     only: frozenset[str] | None,
-    parent: client.Parent,
+    parent: client.SubmissionServer,
     cost: client.Cost,
 ) -> SubmissionResult:
     parent.import_more(preload.modules_for(key))
@@ -137,7 +138,7 @@ class _Session:
         seed: int,
         limits: Limits,
         cost: client.Cost,
-        parent: client.Parent,
+        parent: client.SubmissionServer,
     ) -> None:
         self._submission, self._key, self._seed, self._limits = submission, key, seed, limits
         self._cost, self._parent = cost, parent

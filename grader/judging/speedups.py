@@ -7,10 +7,9 @@ and the judge can import.
 
 from __future__ import annotations
 
-import contextlib
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +25,7 @@ ALONE_ROUNDS = 5
 
 @dataclass
 class RemoteSide:
-    """One of the two that are timed; see `gpulab.measuring.speedup.Side`."""
+    """One of the two that are timed; see `gpulab.backend.Side`."""
 
     link: Link
     channel: wire.Channel
@@ -86,7 +85,7 @@ class Speedups:
     def sides(
         self, yours: Callable[..., Any], comparison: Comparison, size: dict[str, Any]
     ) -> tuple[RemoteSide, RemoteSide]:
-        """What `gpulab.measuring.speedup.use` wants.
+        """What `gpulab.backend.Backend.speedup` wants.
 
         Raises:
             BadValue: the test wants to time what is no function of the student's.
@@ -115,18 +114,3 @@ def _slowed(side: RemoteSide) -> float:
             side.probe(which, seed)
         side.go(seed, calls, idle=True)
     return beside / statistics.median(seconds for _, _, seconds in side.work)
-
-
-@contextlib.contextmanager
-def timed(speedups: Speedups | None) -> Iterator[None]:
-    """Has `gpulab.measuring.speedup.against` ask the two processes, where this test has them."""
-    if speedups is None:
-        yield
-        return
-    from gpulab.measuring.speedup import use
-
-    use(speedups.sides)
-    try:
-        yield
-    finally:
-        use(None)

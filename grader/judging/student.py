@@ -28,6 +28,7 @@ from IPython.core.displaypub import DisplayPublisher
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
+from gpulab.backend import Backend, use
 from gpulab.ranks import forks, launch
 from grader.judging import scripts
 from grader.judging.allowed_outputs import finished, kinds
@@ -419,6 +420,5 @@ def main(descriptor: int) -> None:
     channel = wire.Channel(socket.socket(fileno=descriptor))
     outputs = Outputs(channel)
     shell = make_shell(outputs)
-    forks.start_launches_here()
-    launch.limit(LAUNCH_SECONDS)
-    Server(channel, shell, outputs).serve()
+    with use(Backend(start_rank=forks.start_here, launch_seconds=LAUNCH_SECONDS)):
+        Server(channel, shell, outputs).serve()

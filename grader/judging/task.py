@@ -30,7 +30,7 @@ def judge(task: Task, key: ChapterKey) -> SubmissionResult:
 
     Raises:
         CourseError: it cannot be read as a submission of this chapter.
-        grader.processes.client.StartError: no process could be started.
+        gpulab.forkserver.client.StartError: no process could be started.
     """
     from grader.judging import session
     from grader.model import submission

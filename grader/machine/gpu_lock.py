@@ -10,18 +10,28 @@ import fcntl
 import hashlib
 import os
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from grader.model.limits import Limits
+
+WAIT_SECONDS = 6 * (Limits.notebook_seconds + Limits.all_tests_seconds)
+"""For a turn: what six submissions take that use up all of their time, one after another."""
+LOOK_SECONDS = 0.02
+"""Between two looks whether a lock is free."""
+
 
 class Turns:
-    """The turns at one GPU."""
+    """The turns at one GPU. Waiting for one raises TimeoutError in the end: whoever holds the GPU hangs."""
 
-    def __init__(self, folder: Path, gpu: str) -> None:
+    def __init__(self, folder: Path, gpu: str, wait_seconds: float = WAIT_SECONDS) -> None:
         """Args:
         folder: where the lock files lie; the same for all graders of a machine that are one user's.
         gpu: which GPU, as CUDA_VISIBLE_DEVICES says it.
+        wait_seconds: how long to wait for a turn.
         """
+        self._wait_seconds = wait_seconds
         name = hashlib.sha256(gpu.encode()).hexdigest()[:8]
         self._gate = folder / f"gpulab-{os.getuid()}-{name}.gate"
         self._room = folder / f"gpulab-{os.getuid()}-{name}.room"
@@ -29,16 +39,18 @@ class Turns:
     @contextlib.contextmanager
     def shared(self) -> Iterator[None]:
         """Waits while a timed test runs, or waits itself."""
-        with _locked(self._gate, fcntl.LOCK_SH):
+        until = time.monotonic() + self._wait_seconds
+        with _locked(self._gate, fcntl.LOCK_SH, until):
             room = contextlib.ExitStack()
-            room.enter_context(_locked(self._room, fcntl.LOCK_SH))
+            room.enter_context(_locked(self._room, fcntl.LOCK_SH, until))
         with room:
             yield
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
         """Waits until nobody else is there, and keeps newcomers out meanwhile: they would be there for ever."""
-        with _locked(self._gate, fcntl.LOCK_EX), _locked(self._room, fcntl.LOCK_EX):
+        until = time.monotonic() + self._wait_seconds
+        with _locked(self._gate, fcntl.LOCK_EX, until), _locked(self._room, fcntl.LOCK_EX, until):
             yield
 
 
@@ -48,11 +60,25 @@ def turns() -> Turns:
 
 
 @contextlib.contextmanager
-def _locked(path: Path, kind: int) -> Iterator[None]:
+def _locked(path: Path, kind: int, until: float) -> Iterator[None]:
     # Not through a link that somebody else put there, and not for others to hold for ever.
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
-        fcntl.flock(descriptor, kind)
+        while not _taken(descriptor, kind):
+            if time.monotonic() > until:
+                raise TimeoutError(
+                    f"{path}: the GPU is still held by another grader. Find the one that hangs, end it, grade again."
+                )
+            time.sleep(LOOK_SECONDS)
         yield
     finally:
         os.close(descriptor)
+
+
+def _taken(descriptor: int, kind: int) -> bool:
+    """Takes the lock if it is free; flock itself cannot be told how long to wait."""
+    try:
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

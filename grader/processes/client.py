@@ -1,27 +1,24 @@
 """Starts the student's and the judge's processes, ends them with all that they started, and adds up what they used.
 
-Processes are forked from a warm parent (`warm`), one for this Python process, started with the first of them.
+Processes are forked by a fork server, one for this Python process, started with the first of them.
 """
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import itertools
-import json
 import os
 import select
 import shutil
 import socket
 import subprocess
-import sys
 import tempfile
 import threading
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gpulab.forkserver.client import ForkServer, Shared, StartError
 from grader.machine import gpu_memory
 from grader.model.limits import Limits
 from grader.processes import fork_server
@@ -31,28 +28,18 @@ from grader.sandbox import Tier, cgroups, course_folders
 from grader.sandbox.probe import best_tier
 
 PACKAGES = course_folders.PACKAGES
-MODULES_VARIABLE = "GPULAB_WARM"
-"""Environment variable: what warm parents import, where that is not what this course uses."""
+MODULES_VARIABLE = "GPULAB_PRELOAD"
+"""Environment variable: what fork servers import, where that is not what this course uses."""
 FOLDERS = "gpulab-student-"
 """How the names of students' temporary folders begin; the driver's process id follows."""
 
 
-START_SECONDS = 300.0
-"""For a warm parent to import everything, from a cold disk at worst; for further imports likewise."""
-ANSWER_SECONDS = 60.0
-"""For a warm parent to answer anything else."""
-READY_SECONDS = 60.0
-"""For a new process to confine itself and say that it is ready."""
+GRACE_SECONDS = 0.3
+"""How long a process whose socket was closed may take to end by itself; then it is killed."""
+REMOVE_SECONDS = 60.0
+"""For a command that removes a folder."""
 LINK_SECONDS = 10.0
 SHARED_MEMORY = Path("/dev/shm")
-
-
-class StartError(RuntimeError):
-    """A process of ours could not be started: a fault of the harness or the machine, never of a submission."""
-
-
-class ParentGone(StartError):
-    """There is no warm parent any more to start it; another one can be made."""
 
 
 @dataclass
@@ -70,8 +57,8 @@ class Cost:
         self.peak_memory_mb = max(self.peak_memory_mb, peak_memory_mb)
 
 
-class Parent:
-    """The driver's side of a warm parent. Threads may share it.
+class SubmissionServer(ForkServer):
+    """The driver's fork server.
 
     Args:
         modules: imported before the first fork.
@@ -83,144 +70,28 @@ class Parent:
         self, modules: tuple[str, ...] = fork_server.MODULES, tier: Tier | None = None, one_core: bool = True
     ) -> None:
         self.tier = best_tier() if tier is None else tier
-        self._lock, self._importing = threading.Lock(), threading.Lock()
         self._numbers = itertools.count(os.getpid() * 64)  # drivers side by side should not pick the same users
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        given = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
-        paths = dict.fromkeys([str(PACKAGES), *(str(Path(path).absolute()) for path in given)])
         kept = {name: os.environ[name] for name in fork_server.OWN_VARIABLES if name in os.environ}
         own = {
             name: value
             for name, value in fork_server.ENVIRONMENT.items()
             if one_core or name not in fork_server.THREADS
         }
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "grader.processes.fork_server", str(theirs.fileno()), *modules],
-            cwd="/",
-            env={**kept, **own, "PYTHONPATH": os.pathsep.join(paths)},
-            stdin=subprocess.DEVNULL,
-            pass_fds=[theirs.fileno()],
-            start_new_session=True,  # Ctrl-C in the terminal is for the driver to handle
-        )
-        theirs.close()
-        self._control = ours
-        self._gone = False
-        """Known before its exit status is: a big process takes a while to die."""
-        try:
-            self.threads = int(self._answer(START_SECONDS)["threads"])
-            """How many it has: one, or forking would not be safe."""
-        except StartError:
-            self.close()
-            raise
-        self._modules = set(modules)
-
-    def ask(
-        self, request: dict[str, Any], descriptors: list[int] | None = None, seconds: float | None = None
-    ) -> dict[str, Any]:
-        """The answer to one request.
-
-        Args:
-            request: what is asked.
-            descriptors: file descriptors that go with it.
-            seconds: for the answer; `ANSWER_SECONDS` when left out.
-
-        Raises:
-            ParentGone: it was killed, or did not answer in time.
-            StartError: it could not do what it was asked.
-        """
-        seconds = ANSWER_SECONDS if seconds is None else seconds
-        with self._lock:
-            try:
-                self._control.settimeout(seconds)
-                socket.send_fds(self._control, [json.dumps(request).encode()], descriptors or [])
-            except OSError as error:
-                raise self._lost(str(error)) from None
-            answer = self._answer(seconds)
-        if "error" in answer:
-            raise StartError(str(answer["error"]))
-        return answer
-
-    def _answer(self, seconds: float) -> dict[str, Any]:
-        try:
-            self._control.settimeout(seconds)
-            data = self._control.recv(fork_server.MAX_MESSAGE)
-        except TimeoutError:
-            self._process.kill()  # else its answer would be taken for that to a later request
-            raise self._lost(f"it did not answer within {seconds:g} s") from None
-        except OSError as error:
-            raise self._lost(str(error)) from None
-        if not data:
-            raise self._lost("it ended")
-        answer: dict[str, Any] = json.loads(data)
-        return answer
-
-    def _lost(self, how: str) -> ParentGone:
-        self._gone = True
-        return ParentGone(f"the warm parent is gone ({how})")
-
-    def start(self, request: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
-        """Has it fork a process, and waits until that is ready: its process ids.
-
-        Raises:
-            ParentGone: see `ask`.
-            StartError: the process could not be made, or was killed before it was ready.
-        """
-        ready, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with ready:
-            try:
-                pid = int(self.ask(request, [theirs.fileno(), *descriptors])["pid"])
-            finally:
-                theirs.close()  # the new process's is then the only one, and its end is seen here
-            try:
-                ready.settimeout(READY_SECONDS)
-                answer: dict[str, Any] = json.loads(ready.recv(fork_server.MAX_MESSAGE) or '{"error": "it was killed"}')
-            except TimeoutError:
-                answer = {"error": f"it was not ready within {READY_SECONDS:g} s"}
-            except OSError as error:
-                answer = {"error": str(error)}
-        if "error" in answer:
-            self.ask({"op": "end", "pid": pid, "inner": pid, "grace_seconds": 0.0})
-            raise StartError(f"a process could not be started: {answer['error']}")
-        return answer
-
-    def import_more(self, modules: Iterable[str]) -> None:
-        """Has it import what it has not imported yet; processes forked from now on have it too.
-
-        Raises:
-            ParentGone: it was killed, or did not survive the import.
-        """
-        with self._importing:
-            missing = [name for name in modules if name not in self._modules]
-            if missing:
-                self.threads = int(self.ask({"op": "import", "modules": missing}, seconds=START_SECONDS)["threads"])
-                self._modules.update(missing)
+        super().__init__(["-P", "-m", "grader.processes.fork_server"], modules, {**kept, **own}, folder="/")
 
     def number(self) -> int:
         """A number that no other living process of this driver has."""
         return next(self._numbers)
 
-    def alive(self) -> bool:
-        """Whether it still runs."""
-        return not self._gone and self._process.poll() is None
-
     def cpu_seconds(self) -> float:
         """CPU time that it has used itself, for its imports and for forking, without the processes that it forked."""
-        return cpu_seconds_of(self._process.pid)
-
-    def close(self) -> None:
-        """Ends it and every process that it started."""
-        self._control.close()
-        try:
-            self._process.wait(timeout=5)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        return cpu_seconds_of(self.pid)
 
 
 class Child:
     """A running process of ours, with its socket."""
 
-    def __init__(self, parent: Parent, answer: dict[str, Any], channel: Channel, cost: Cost) -> None:
+    def __init__(self, parent: SubmissionServer, answer: dict[str, Any], channel: Channel, cost: Cost) -> None:
         self._parent, self.channel, self._cost = parent, channel, cost
         self._pid, self._inner = int(answer["pid"]), int(answer["inner"])
         self._ended = False
@@ -233,7 +104,7 @@ class Child:
         """
         if not self._ended:
             self._ended = True
-            self._end(0.0 if at_once else fork_server.GRACE_SECONDS)
+            self._end(0.0 if at_once else GRACE_SECONDS)
 
     def _end(self, grace_seconds: float) -> None:
         self.channel.close()
@@ -250,7 +121,7 @@ class Child:
 class StudentProcess(Child):
     """A process that runs student code: confined, in a scratch folder of its own."""
 
-    def __init__(self, parent: Parent, cost: Cost, limits: Limits, *, exercises: bool = False) -> None:
+    def __init__(self, parent: SubmissionServer, cost: Cost, limits: Limits, *, exercises: bool = False) -> None:
         number = parent.number()
         self._folder = Path(tempfile.mkdtemp(prefix=f"{FOLDERS}{os.getpid()}-"))
         work = self._folder / "work"
@@ -278,7 +149,7 @@ class StudentProcess(Child):
         try:
             if self._group is not None:
                 request["group"] = [str(folder) for folder in set(self._group.folders.values())]
-            answer = parent.start(request, [theirs.fileno(), writing])
+            answer = parent.fork(request, [theirs.fileno(), writing])
         except StartError:
             ours.close()
             os.close(reading)
@@ -330,10 +201,10 @@ class StudentProcess(Child):
 class JudgeProcess(Child):
     """A process that runs test cells."""
 
-    def __init__(self, parent: Parent, cost: Cost) -> None:
+    def __init__(self, parent: SubmissionServer, cost: Cost) -> None:
         ours, theirs = socket.socketpair()
         try:
-            answer = parent.start({"op": "judge"}, [theirs.fileno()])
+            answer = parent.fork({"op": "judge"}, [theirs.fileno()])
         except StartError:
             ours.close()
             raise
@@ -398,7 +269,7 @@ def _remove(folder: Path) -> None:
         for command in (["chmod", "-R", "u+rwX"], ["rm", "-rf"]):
             with contextlib.suppress(subprocess.TimeoutExpired):
                 subprocess.run(
-                    [*command, "--", str(folder)], stderr=subprocess.DEVNULL, check=False, timeout=ANSWER_SECONDS
+                    [*command, "--", str(folder)], stderr=subprocess.DEVNULL, check=False, timeout=REMOVE_SECONDS
                 )
 
 
@@ -445,25 +316,16 @@ class _Drain:
             os.close(self._descriptor)
 
 
-_shared: Parent | None = None
-_shared_lock = threading.Lock()
+def _start() -> SubmissionServer:
+    cgroups.sweep()
+    sweep()
+    return SubmissionServer(tuple(os.environ.get(MODULES_VARIABLE, "").split()) or fork_server.MODULES)
 
 
-def shared_parent() -> Parent:
-    """The warm parent of this Python process, started when there is none, or none any more."""
-    global _shared
-    with _shared_lock:
-        if _shared is None or not _shared.alive():
-            if _shared is not None:
-                atexit.unregister(_shared.close)
-                _shared.close()
-            cgroups.sweep()
-            sweep()
-            _shared = Parent(tuple(os.environ.get(MODULES_VARIABLE, "").split()) or fork_server.MODULES)
-            atexit.register(_shared.close)
-        return _shared
+shared = Shared(_start)
+"""The fork server of this Python process's submissions."""
 
 
-def shared_parent_cpu_seconds() -> float:
-    """What the warm parent of this Python process has used itself; 0 when there is none."""
-    return _shared.cpu_seconds() if _shared is not None else 0.0
+def shared_cpu_seconds() -> float:
+    """What the fork server of this Python process has used itself; 0 when there is none."""
+    return shared.server.cpu_seconds() if shared.server is not None else 0.0

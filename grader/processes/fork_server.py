@@ -1,33 +1,22 @@
-"""The warm parent: a process that has imported everything slow once, and forks the processes of each submission.
+"""The grader's fork server: forks the processes of each submission, students' confined before their first line.
 
-It has one thread, never touches CUDA (a forked CUDA context is a broken one), and holds nothing secret: whatever is in
-its memory is in that of every student process. It lives exactly as long as the driver's end of its control socket;
-`processes` is its client.
-
-One request is one message: JSON, with file descriptors beside it. A request for a process is answered twice: here with
-its process id, and by the process itself, over a socket that came with the request, once it is ready; a process that
-dies before that is noticed at once, since the socket then ends. `end` is answered with what the process used, `import`
-(what only some chapters need, see `preload`) with the number of threads.
+It holds nothing secret: whatever is in its memory is in that of every student process. `client` asks it, and
+`gpulab.forkserver` is how it is asked, forks and ends.
 """
 
 from __future__ import annotations
 
 import contextlib
-import gc
 import importlib
-import json
 import os
 import pkgutil
 import select
-import signal
-import socket
 import sys
 import tempfile
-import traceback
 from pathlib import Path
-from typing import Any
 
-from gpulab.ranks.prctl import adopt_orphans, die_with_parent
+from gpulab.forkserver.prctl import adopt_orphans
+from gpulab.forkserver.server import Ready, Request, Server, keep_only, take_streams
 from grader import sandbox
 from grader.processes import preload
 from grader.processes.watcher import exit_code_of, fork_watched, watch
@@ -48,12 +37,6 @@ EXERCISES = "grader.exercises"
 """Never imported here: a fork inherits `sys.modules`. Judges, and the processes of references, import it themselves."""
 ROLES = {"judge": "grader.judging.judge", "student": "grader.judging.student"}
 """What a fork becomes. Named and not imported by name: grading is built on this package, not the other way round."""
-MAX_MESSAGE = 65_536
-MAX_DESCRIPTORS = 4
-GRACE_SECONDS = 0.3
-"""How long a process whose socket was closed may take to end by itself; then it is killed."""
-KILLED = (-signal.SIGKILL, 256 - signal.SIGKILL)
-"""How a process ends that was killed, and how one ends that watched over it."""
 SYSTEM_PATH = ("/usr/local/cuda/bin", "/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 ENVIRONMENT = {
     "PATH": os.pathsep.join((str(Path(sys.executable).parent), *SYSTEM_PATH)),
@@ -75,174 +58,66 @@ MACHINE_VARIABLES = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "LD_LIBRARY_PA
 KEPT_VARIABLES = (*MACHINE_VARIABLES, "PYTHONPATH")
 """All that a student's process sees of its parent's environment."""
 OWN_VARIABLES = (*MACHINE_VARIABLES, "HOME", "GPULAB_HOME", "GPULAB_DATA", "NUMBA_CACHE_DIR")
-"""All of the driver's environment that the warm parent is started with: what a process was started with stays readable
+"""All of the driver's environment that the fork server is started with: what a process was started with stays readable
 in its forks. Not TMPDIR: it names a folder that the students' file system does not have."""
 UMASK = 0o022
 
 
-def main(descriptor: int, modules: list[str]) -> None:
-    """Serves the driver behind this socket until it is closed."""
-    kernel.close_to_debuggers()
-    os.umask(UMASK)
-    signal.pthread_sigmask(signal.SIG_SETMASK, [])
-    import_all(modules)
-    roles = {role: importlib.import_module(name) for role, name in ROLES.items()}
-    roles["student"].prepare()
-    control = socket.socket(fileno=descriptor)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the driver, which ends us by hanging up
-    settle()
-    children: set[int] = set()
-    with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # the driver ended, perhaps in mid-request
-        send(control, {"threads": len(list(Path("/proc/self/task").iterdir()))})
-        answer_requests(control, children)
-    for pid in children:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGTERM)  # and what it confines dies with it: die_with_parent, or `watch`
-    os._exit(0)  # no farewells from a hundred imported libraries
+class GraderServer(Server):
+    """Forks the processes of submissions, and Jupyter kernels."""
 
+    def prepare(self) -> None:
+        """Imports what forks become, and makes the shell of all students' processes."""
+        for name in ROLES.values():
+            importlib.import_module(name)
+        sys.modules[ROLES["student"]].prepare()
 
-def settle() -> None:
-    """Makes memory ready to be shared: the collector leaves it alone, and there are few pages to keep books on.
+    def settle(self) -> None:
+        """See `Server`; there are few pages to keep books on, too.
 
-    Raises:
-        RuntimeError: an import has brought along what hidden tests need; students' processes would inherit it.
-    """
-    if secret := sorted(name for name in sys.modules if name == EXERCISES or name.startswith(f"{EXERCISES}.")):
-        raise RuntimeError(f"the fork server has imported {', '.join(secret)}: nothing that it imports may import that")
-    gc.collect()
-    gc.freeze()  # keeps the collector from touching, and so copying, pages that all children share
-    kernel.use_huge_pages()
+        Raises:
+            RuntimeError: an import has brought along what hidden tests need; students' processes would inherit it.
+        """
+        if secret := sorted(name for name in sys.modules if name == EXERCISES or name.startswith(f"{EXERCISES}.")):
+            told = ", ".join(secret)
+            raise RuntimeError(f"the fork server has imported {told}: nothing that it imports may import that")
+        super().settle()
+        kernel.use_huge_pages()
 
-
-def answer_requests(control: socket.socket, children: set[int]) -> None:
-    """Answers the driver until it hangs up; `children` are those that it has not asked to end."""
-    shared_mb, own = resident_mb(), os.getpid()
-    while True:
-        select.select([control], [], [])
-        message, descriptors, _, _ = socket.recv_fds(control, MAX_MESSAGE, MAX_DESCRIPTORS)
-        if not message:
-            return
-        request = json.loads(message)
-        if request["op"] == "import":
-            import_all(request["modules"])
-            settle()
-            shared_mb = resident_mb()
-            send(control, {"threads": len(list(Path("/proc/self/task").iterdir()))})
-        elif request["op"] == "end":
-            children.discard(request["pid"])
-            send(control, end(request["pid"], request["inner"], request["grace_seconds"], shared_mb))
+    def become(self, ready: Ready, request: Request, descriptors: list[int]) -> int:
+        """Becomes a student's or a judge's process, or a kernel."""
+        if request["op"] != "kernel":
+            first_to_go()
+        if request["op"] == "judge":
+            ready()
+            keep_only(descriptors)
+            sys.modules[ROLES["judge"]].main(descriptors[0])
+        elif request["op"] == "kernel":
+            ready()
+            become_kernel(request, descriptors)
         else:
-            try:
-                pid = os.fork()
-            except OSError as error:  # no memory, or too many processes: the next one may be luckier
-                send(control, {"error": f"it could not be forked: {error}"})
-            else:
-                if pid == 0:
-                    control.close()
-                    run_child(socket.socket(fileno=descriptors[0]), request, descriptors[1:], own)
-                children.add(pid)
-                send(control, {"pid": pid})
-        for number in descriptors:
-            os.close(number)
+            become_student(ready, request, descriptors)
+        return 0
 
 
-def import_all(modules: list[str]) -> None:
-    """Imports what can be imported; a course without torch is still a course."""
+def expanded(modules: list[str]) -> list[str]:
+    """The names, with all modules of a package in place of `package.*`."""
+    found = []
     for name in modules:
-        with contextlib.suppress(ImportError):
-            module = importlib.import_module(name.removesuffix(".*"))
-            if name.endswith(".*"):
-                found = [one.name for one in pkgutil.walk_packages(module.__path__, f"{module.__name__}.")]
-                import_all(preload.for_all(found))
-
-
-def send(control: socket.socket, message: dict[str, Any]) -> None:
-    """One message to the driver."""
-    control.sendall(json.dumps(message).encode())
-
-
-# ------------------------------------------------------------------------------------------------- ending a process
-
-
-def end(pid: int, inner: int, grace_seconds: float, shared_mb: float) -> dict[str, Any]:
-    """Waits a moment for a child to end, kills it otherwise, and says what it and its children used.
-
-    The answer's `killed` says whether somebody else had killed it before: the machine for want of memory, a person, or
-    the student's own code.
-
-    Args:
-        pid: the child of ours that watches over the process.
-        inner: the process to kill; the same, or the first process of its namespace.
-        grace_seconds: how long that moment is.
-        shared_mb: memory that every child shares with us, not to be counted as its own.
-    """
-    watched = os.pidfd_open(pid)
-    try:
-        by_itself = bool(select.select([watched], [], [], grace_seconds)[0])
-        if not by_itself:
-            for target in dict.fromkeys((inner, pid)):
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(target, signal.SIGKILL)
-                    if target == pid:
-                        os.killpg(pid, signal.SIGKILL)  # there may be none yet, of a process that was just forked
-                if select.select([watched], [], [], 2.0)[0]:
-                    break
-        ended, status, usage = os.wait4(pid, os.WNOHANG)
-    finally:
-        os.close(watched)
-    if not ended:  # a kernel that cannot let go of it, such as one that waits for a dead disk, must not hold us up
-        return {"cpu_seconds": 0.0, "peak_memory_mb": 0.0, "killed": False}
-    peak_mb = max(0.0, usage.ru_maxrss * 1024 / 1e6 - shared_mb)
-    killed = by_itself and os.waitstatus_to_exitcode(status) in KILLED
-    return {"cpu_seconds": usage.ru_utime + usage.ru_stime, "peak_memory_mb": peak_mb, "killed": killed}
-
-
-def resident_mb() -> float:
-    """This process's memory now, MB = 1e6 bytes."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+        if name.endswith(".*"):
+            with contextlib.suppress(ImportError):
+                package = importlib.import_module(name.removesuffix(".*"))
+                inner = [one.name for one in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")]
+                found += preload.for_all(inner)
+        else:
+            found.append(name)
+    return found
 
 
 # -------------------------------------------------------------------------------------------------- in a forked child
 
 
-def run_child(ready: socket.socket, request: dict[str, Any], descriptors: list[int], parent: int) -> None:
-    """Becomes a student's or a judge's process. Never returns.
-
-    Args:
-        ready: where the driver hears that the process is ready, or why it never will be.
-        request: what to become.
-        descriptors: the sockets and pipes that this kind of process has.
-        parent: the process that forked this one.
-    """
-    code = 1
-    try:
-        os.setsid()
-        die_with_parent()
-        if os.getppid() != parent:
-            return  # it ended before it could take us along
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        reseed()
-        if request["op"] != "kernel":
-            first_to_go()
-        if request["op"] == "judge":
-            send(ready, {"pid": os.getpid(), "inner": os.getpid()})
-            keep_only(descriptors)
-            sys.modules[ROLES["judge"]].main(descriptors[0])
-        elif request["op"] == "kernel":
-            send(ready, {"pid": os.getpid(), "inner": os.getpid()})
-            become_kernel(request, descriptors)
-        else:
-            become_student(ready, request, descriptors)
-        code = 0
-    except BaseException:
-        with contextlib.suppress(OSError):
-            send(ready, {"error": traceback.format_exc()[-4000:]})
-    finally:
-        os._exit(code)
-
-
-def become_student(ready: socket.socket, request: dict[str, Any], descriptors: list[int]) -> None:
+def become_student(ready: Ready, request: Request, descriptors: list[int]) -> None:
     """Confines itself, tells the driver its process ids, and serves requests."""
     settings = confinement(request)
     connection, output = descriptors
@@ -261,11 +136,11 @@ def become_student(ready: socket.socket, request: dict[str, Any], descriptors: l
         try:
             sandbox.enter(settings)
         except OSError:
-            send(ready, {"error": traceback.format_exc()[-4000:]})
+            ready.failed()
             os._exit(1)
         end_without(watcher)
         os.setsid()
-        send(ready, {"pid": outer, "inner": os.getpid()})
+        ready(pid=outer)
         serve(settings, connection, output)
         return
     entered, entering = os.pipe()
@@ -273,7 +148,7 @@ def become_student(ready: socket.socket, request: dict[str, Any], descriptors: l
     if first:
         os.close(entering)
         if os.read(entered, 1):  # it alone knows when, and we alone know its number out here
-            send(ready, {"pid": outer, "inner": first})
+            ready(pid=outer, inner=first)
         keep_only([])
         os._exit(exit_code_of(first))
     sandbox.enter(settings)
@@ -295,10 +170,7 @@ def end_without(watcher: int) -> None:
 
 def serve(settings: Confinement, connection: int, output: int) -> None:
     """Runs student code from here on."""
-    null = os.open("/dev/null", os.O_RDONLY)
-    for source, target in ((null, 0), (output, 1), (output, 2)):
-        os.dup2(source, target)
-    keep_only([connection])
+    take_streams((os.open("/dev/null", os.O_RDONLY), output, output), keep=[connection])
     home = str(Path.cwd())
     temporary = "/tmp" if settings.tier == Tier.NAMESPACES else home
     kept = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}
@@ -312,11 +184,9 @@ def serve(settings: Confinement, connection: int, output: int) -> None:
     sys.modules[ROLES["student"]].main(connection)
 
 
-def become_kernel(request: dict[str, Any], descriptors: list[int]) -> None:
+def become_kernel(request: Request, descriptors: list[int]) -> None:
     """Runs an ordinary, unconfined Jupyter kernel until it is shut down."""
-    for target, source in enumerate(descriptors):
-        os.dup2(source, target)
-    keep_only([])
+    take_streams(descriptors)
     kernel.close_to_debuggers(False)
     os.environ.clear()
     os.environ.update(request["environment"])
@@ -331,21 +201,12 @@ def become_kernel(request: dict[str, Any], descriptors: list[int]) -> None:
     IPKernelApp.launch_instance(argv=sys.argv[1:])
 
 
-def confinement(request: dict[str, Any]) -> Confinement:
+def confinement(request: Request) -> Confinement:
     """The settings that a request describes."""
     # A reference's process, in which no code of a student's ever runs, sees the references too.
     more = (str(Path(__file__).resolve().parents[1] / "exercises"),) if request.get("exercises") else ()
     box = box_for(request["folder"], request["work"], tuple(request["courses"]), more)
     return Confinement(Tier(request["tier"]), box, request["number"])
-
-
-def keep_only(descriptors: list[int]) -> None:
-    """Closes every file descriptor but these and the standard three."""
-    start = 3
-    for number in sorted(descriptors):
-        os.closerange(start, number)
-        start = number + 1
-    os.closerange(start, 65_536)
 
 
 def first_to_go() -> None:
@@ -354,18 +215,7 @@ def first_to_go() -> None:
         Path("/proc/self/oom_score_adj").write_text("800")
 
 
-def reseed() -> None:
-    """Gives this process random numbers of its own: forks of one parent would all draw the same."""
-    seed = int.from_bytes(os.urandom(4), "big")
-    import random
-
-    random.seed(seed)
-    if "numpy" in sys.modules:
-        sys.modules["numpy"].random.seed(seed)
-    if "torch" in sys.modules:
-        # torch.manual_seed looks for accelerators too, which takes ten times as long; theirs begin anywhere as it is.
-        sys.modules["torch"].default_generator.manual_seed(seed)
-
-
 if __name__ == "__main__":
-    main(int(sys.argv[1]), sys.argv[2:])
+    kernel.close_to_debuggers()
+    os.umask(UMASK)
+    GraderServer().serve(int(sys.argv[1]), expanded(sys.argv[2:]))

@@ -8,7 +8,8 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
+
+from gpulab.forkserver.server import children_of
 
 
 @contextmanager
@@ -37,18 +38,10 @@ def end_children(seconds: float = 5.0) -> None:
     """
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
-        for child in _children():
+        for child in children_of(os.getpid()):
             with suppress(OSError):
                 if os.getsid(child) == child:  # ours lead sessions of their own; spares what others started here
                     os.killpg(child, signal.SIGKILL)
         if not any(thread.name.startswith("slot") for thread in threading.enumerate()):
             return
         time.sleep(0.05)
-
-
-def _children() -> list[int]:
-    found: list[int] = []
-    for task in Path("/proc/self/task").iterdir():
-        with suppress(OSError, ValueError):  # a thread may end while we look
-            found += map(int, (task / "children").read_text().split())
-    return found

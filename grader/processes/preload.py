@@ -1,7 +1,7 @@
 """What a fork server imports for some chapters only, because it is slow to import, large, and nothing to the others.
 
-Where there is a module `gpulab/chapters/TOPIC/warm.py`, the modules of that package are for the chapters whose cells
-import from it. `warm` imports what else each of their submissions would import.
+Where there is a module `gpulab/chapters/TOPIC/preload.py`, the modules of that package are for the chapters whose cells
+import from it. `preload` imports what else each of their submissions would import.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from grader.model.dependencies import imported_modules
 if TYPE_CHECKING:
     from grader.model.notebooks import Cell, ChapterKey
 
-WARM = "warm"
+MODULE = "preload"
 
 
 def for_all(modules: list[str]) -> list[str]:
@@ -43,12 +43,12 @@ def _modules_for(cells: tuple[Cell, ...]) -> tuple[str, ...]:
 
 @functools.cache
 def _groups() -> dict[str, tuple[str, ...]]:
-    """Package → its modules, `warm` first."""
+    """Package → its modules, `preload` first."""
     from gpulab import chapters
 
     groups = {}
     for topic in pkgutil.iter_modules(chapters.__path__, f"{chapters.__name__}."):
         there = [one.name for one in pkgutil.iter_modules([f"{chapters.__path__[0]}/{topic.name.rpartition('.')[2]}"])]
-        if topic.ispkg and WARM in there:
-            groups[topic.name] = tuple(f"{topic.name}.{one}" for one in sorted(there, key=lambda one: one != WARM))
+        if topic.ispkg and MODULE in there:
+            groups[topic.name] = tuple(f"{topic.name}.{one}" for one in sorted(there, key=lambda one: one != MODULE))
     return groups

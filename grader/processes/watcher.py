@@ -9,20 +9,19 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import time
-from pathlib import Path
 
-from gpulab.ranks.prctl import die_with_parent
+from gpulab.forkserver.prctl import die_with_parent
+from gpulab.forkserver.server import end_children
 
 CLEANING_SECONDS = 1.5
-"""How long processes that start new ones are chased; less than `warm.end` waits before it kills the one that chases."""
+"""How long processes that start new ones are chased; less than `server.end` waits for the one that chases."""
 AWAITED = (signal.SIGTERM, signal.SIGCHLD)
 
 
 def fork_watched() -> int:
     """Forks the process that `watch` is for: its process id, or 0 in that process.
 
-    From here on, being told to end and the end of the warm parent wait until `watch` asks for them: an ordinary signal
+    From here on, being told to end and the end of the fork server wait until `watch` asks for them: an ordinary signal
     could end this process before it has anything in place, or in the middle of cleaning up, and leave all that it
     watches over.
     """
@@ -37,7 +36,7 @@ def fork_watched() -> int:
 def watch(worker: int, uid: int | None) -> None:
     """Waits for the student's process and then ends all that it started: what a process namespace does in tier 2.
 
-    Told to end, or when the warm parent ends, it ends the student's process first. Never returns.
+    Told to end, or when the fork server ends, it ends the student's process first. Never returns.
 
     Args:
         worker: the student's process, from `fork_watched`.
@@ -52,16 +51,7 @@ def watch(worker: int, uid: int | None) -> None:
             code = reap(worker)
     if uid is not None:
         end_all_of(uid)
-    until = time.monotonic() + CLEANING_SECONDS
-    # Again and again: the children of a child that was killed become ours.
-    while (left := children_of(os.getpid())) and time.monotonic() < until:
-        for number in (signal.SIGSTOP, signal.SIGKILL):
-            for pid in left:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, number)
-        for pid in left:
-            with contextlib.suppress(ChildProcessError):
-                os.waitpid(pid, 0)
+    end_children(CLEANING_SECONDS)
     os._exit(code)
 
 
@@ -84,16 +74,6 @@ def end_all_of(uid: int) -> None:
         os._exit(0)
     with contextlib.suppress(ChildProcessError):
         os.waitpid(killer, 0)
-
-
-def children_of(pid: int) -> list[int]:
-    """The processes whose parent this one is."""
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            if int((folder / "stat").read_text().rpartition(")")[2].split()[1]) == pid:
-                found.append(int(folder.name))
-    return found
 
 
 def exit_code_of(child: int) -> int:

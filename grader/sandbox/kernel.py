@@ -13,6 +13,8 @@ import socket
 import struct
 from pathlib import Path
 
+from gpulab.forkserver.prctl import Option, prctl
+
 _libc = ctypes.CDLL(None, use_errno=True)
 
 NEW_MOUNTS, NEW_HOSTNAME, NEW_IPC = 0x20000, 0x4000000, 0x8000000
@@ -28,7 +30,7 @@ _MOUNT_SETATTR = 442
 _CAPABILITY_VERSION_3 = 0x20080522
 _COLLAPSE = 25
 _HUGE_PAGE = 2 << 20
-_PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS = 4, 22, 24, 38
+_SECCOMP_MODE_FILTER = 2
 
 
 def checked(result: int, what: str) -> int:
@@ -50,16 +52,6 @@ def syscall(number: int, *arguments: object, what: str) -> int:
         OSError: it failed.
     """
     return checked(_libc.syscall(ctypes.c_long(number), *arguments), what)
-
-
-def prctl(option: int, argument: int = 0) -> int:
-    """`prctl(option, argument, 0, 0, 0)`.
-
-    Raises:
-        OSError: it failed.
-    """
-    zero = ctypes.c_ulong(0)
-    return checked(_libc.prctl(option, ctypes.c_ulong(argument), zero, zero, zero), f"prctl {option}")
 
 
 def unshare(flags: int) -> None:
@@ -163,7 +155,7 @@ def drop_capabilities() -> None:
     """
     for number in range(64):
         try:
-            prctl(_PR_CAPBSET_DROP, number)
+            prctl(Option.CAPBSET_DROP, number)
         except OSError:  # past the last one that this kernel knows, or none of ours to drop
             break
     header = _CapabilityHeader(_CAPABILITY_VERSION_3, 0)
@@ -173,12 +165,12 @@ def drop_capabilities() -> None:
 
 def no_new_privileges() -> None:
     """Makes setuid programs powerless for this process and its children; cannot be undone."""
-    prctl(_PR_SET_NO_NEW_PRIVS, 1)
+    prctl(Option.NO_NEW_PRIVS, 1)
 
 
 def close_to_debuggers(closed: bool = True) -> None:
     """Keeps other processes of the same user from reading this one's memory; `False` lets them again."""
-    prctl(_PR_SET_DUMPABLE, 0 if closed else 1)
+    prctl(Option.DUMPABLE, 0 if closed else 1)
 
 
 def install_filter(program: bytes) -> None:
@@ -193,8 +185,7 @@ def install_filter(program: bytes) -> None:
 
     buffer = ctypes.create_string_buffer(program, len(program))
     description = Filter(len(program) // 8, ctypes.cast(buffer, ctypes.c_void_p))
-    mode_filter = ctypes.c_ulong(2)
-    checked(_libc.prctl(_PR_SET_SECCOMP, mode_filter, ctypes.byref(description), 0, 0), "seccomp")
+    prctl(Option.SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(description))
 
 
 def use_huge_pages() -> int:

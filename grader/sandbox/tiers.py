@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 
-from gpulab.ranks.prctl import die_with_parent
+from gpulab.forkserver.prctl import die_with_parent
 from grader.sandbox import course_folders, kernel, landlock, root, seccomp
 
 FIRST_UID = 200_000

@@ -12,6 +12,7 @@ import pytest
 import torch
 import torch.distributed as dist
 
+from gpulab.backend import Backend, use
 from gpulab.ranks import launch, processes
 from gpulab.ranks.launch import LaunchError
 
@@ -119,18 +120,16 @@ time.sleep(0.1)
 
 
 @pytest.mark.parametrize("source", [STARTS, DETACHES], ids=["starts", "detaches"])
-@pytest.mark.parametrize("fresh", [False, True], ids=["from the nursery", "fresh"])
-def test_what_a_rank_starts_ends_with_it(source: str, fresh: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("fresh", [False, True], ids=["from the fork server", "fresh"])
+def test_what_a_rank_starts_ends_with_it(source: str, fresh: bool) -> None:
     """Also what has left the rank's session."""
-    if fresh:
-        monkeypatch.setattr(processes, "_start", processes.interpreter)
-    ended = run(source, 1)
-    assert ended.problem == ""
+    with use(Backend(start_rank=processes.interpreter if fresh else None)):
+        assert run(source, 1).problem == ""
     assert left_over() == []
 
 
 def test_an_orphan_that_a_rank_forks_ends_too(tmp_path: Path) -> None:
-    """One that execs nothing has no mark in its environment; but the nursery inherits it."""
+    """One that execs nothing has no mark in its environment; but the fork server inherits it."""
     assert run(FORKS, 1, folder=tmp_path).problem == ""
     assert not Path("/proc", (tmp_path / "pid").read_text()).exists()
 
@@ -183,18 +182,15 @@ def test_a_judge_may_run_scripts_elsewhere() -> None:
         jobs.append(job)
         return launch.Run((), 0.5)
 
-    launch.use(elsewhere)
-    try:
+    with use(Backend(script=elsewhere)):
         assert launch.script("print(1)", 3, arguments=["-v"], seconds=9).seconds == 0.5
-    finally:
-        launch.use(None)
     assert jobs == [launch.Job("print(1)", 3, ("-v",), {}, (), False, 9)]
     assert run("print(1)", 1).ranks[0].last_line == "1"
 
 
-def test_a_process_may_have_less_time_to_give(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launch, "_most_seconds", 1.0)
-    assert run("import time\ntime.sleep(30)", 1).problem.startswith("After 1 s rank 0 still ran.")
+def test_a_process_may_have_less_time_to_give() -> None:
+    with use(Backend(launch_seconds=1.0)):
+        assert run("import time\ntime.sleep(30)", 1).problem.startswith("After 1 s rank 0 still ran.")
 
 
 def test_messages_of_ranks_are_heard() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from gpulab import NeedsGPU, check
+from gpulab.backend import Backend, use
 from gpulab.check import services
 from gpulab.check.outcomes import Mismatch, Undecided, WrongAnswer, collecting
 from gpulab.measuring.speedup import Noisy
@@ -88,11 +89,8 @@ def test_pending_points_say_their_verdict(error: type[Undecided], verdict: str, 
 
 def test_services_are_free_in_a_notebook_and_declared_in_a_judge() -> None:
     services.require("counting")
-    services.allow(["speedup"])
-    try:
+    with use(Backend(services=frozenset({"speedup"}))):
         services.require("speedup")
         with pytest.raises(services.Undeclared, match=r'counting\. Add ":needs: counting" below the points'):
             services.require("counting")
-    finally:
-        services.allow(None)
     services.require("counting")

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 
+from gpulab.backend import Backend, use
 from gpulab.chapters.shared_memory import workloads
 from gpulab.measuring import speedup
 from gpulab.measuring.speedup import Comparison, Noisy, Speed, Workload, against, find, projection, projections_agree
@@ -160,11 +161,8 @@ class _Instant:
 def test_reporting_done_too_early_gains_nothing() -> None:
     """The clock runs until the projection is there."""
     mine, theirs = speedup._here(doubled_in(WORK_S), SLOW, {})
-    speedup.use(lambda *_: (_Instant(mine), theirs))
-    try:
+    with use(Backend(speedup=lambda *_: (_Instant(mine), theirs))):
         assert against(doubled_in(WORK_S), SLOW, calls=2, rounds=3).median == pytest.approx(1, rel=0.4)
-    finally:
-        speedup.use(None)
 
 
 def test_impossibly_fast_is_void() -> None:

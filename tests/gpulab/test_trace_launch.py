@@ -16,7 +16,6 @@ from numba import cuda
 
 import gpulab
 from gpulab import trace
-from gpulab.trace.counting import use
 from gpulab.trace.python import hook
 
 no_gpu_here = pytest.mark.skipif(torch.cuda.is_available(), reason="says what happens without a GPU")
@@ -126,15 +125,6 @@ def test_counting_gives_plain_values() -> None:
     with trace.counting() as launches:
         double(X)
     assert [(launch["kernel"], launch["global_reads"]) for launch in launches] == [("strided", 100)] * 2
-
-
-def test_counting_can_be_taken_over() -> None:
-    use(lambda: pytest.MonkeyPatch.context())  # type: ignore[arg-type]
-    try:
-        with trace.counting() as found:
-            assert isinstance(found, pytest.MonkeyPatch)
-    finally:
-        use(None)
 
 
 def test_with_a_gpu_launches_go_numbas_way(fake_gpu: FakeGPU, monkeypatch: pytest.MonkeyPatch) -> None:

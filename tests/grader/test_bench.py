@@ -164,10 +164,10 @@ def test_both_tools_are_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     """The command as a person runs it, with a class of two."""
     course_with_bank(tmp_path)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("GPULAB_WARM", " ".join(LIGHT_MODULES))  # all that this course uses
+    monkeypatch.setenv("GPULAB_PRELOAD", " ".join(LIGHT_MODULES))  # all that this course uses
     ended = CliRunner().invoke(main, ["bench", "1", "--submissions", "2", "--json", "bench.json"])
     assert ended.exit_code == 0, ended.output
     written = json.loads((tmp_path / "bench.json").read_text())
     assert (written["agreeing"], written["ours"]["submissions"], written["stock"]["submissions"]) == (2, 2, 2)
-    assert written["ours"]["cpu_seconds"] > 0 < written["breakdown"]["cpu_seconds"]["warm parent: imports, forks"]
+    assert written["ours"]["cpu_seconds"] > 0 < written["breakdown"]["cpu_seconds"]["fork server: imports, forks"]
     assert 0 < written["breakdown"]["ready_seconds"] < written["breakdown"]["wall_seconds"]

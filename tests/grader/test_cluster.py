@@ -163,7 +163,7 @@ def test_whoever_dies_on_the_way_the_gradebook_is_the_same(course: Course, undis
     """
     driver = autograde(course, lab)
     wait_for(lambda: len(kept(course)) >= 1 or driver.poll() is not None)
-    assert len(processes_with(lab.marker("one"))) >= 2  # it, its warm parent, and a student's process perhaps
+    assert len(processes_with(lab.marker("one"))) >= 2  # it, its fork server, and a student's process perhaps
     lab.kill("one")
     wait_for(lambda: not processes_with(lab.marker("one")), 10)
     at_death = len(kept(course))

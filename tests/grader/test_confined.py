@@ -83,14 +83,14 @@ QUICK = Limits(cell_seconds=10, call_seconds=5, test_seconds=20, value_bytes=10_
 
 @pytest.fixture(scope="module")
 def parent():
-    parent = client.Parent((*fork_server.LIGHT_MODULES, MARKER))
+    parent = client.SubmissionServer((*fork_server.LIGHT_MODULES, MARKER))
     yield parent
-    assert left_behind(MARKER, parent._process.pid) == []
+    assert left_behind(MARKER, parent.pid) == []
     parent.close()
 
 
 @pytest.fixture
-def judged(parent: client.Parent, tmp_path: Path):
+def judged(parent: client.SubmissionServer, tmp_path: Path):
     """What a test cell that uses the facility comes to; the next cell's answer is right."""
 
     def run(body: str) -> CellResult:

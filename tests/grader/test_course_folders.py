@@ -46,7 +46,7 @@ for tier in (Tier.FILES, Tier.NAMESPACES):
     if tier in refusals():
         found[tier.name] = refusals()[tier]
         continue
-    parent = client.Parent(fork_server.LIGHT_MODULES, tier)
+    parent = client.SubmissionServer(fork_server.LIGHT_MODULES, tier)
     answers = from_answers(key, {{**RIGHT, "double": LOOK + RIGHT["double"]}})
     result = grade(answers, key, student="s", seed=1, parent=parent)
     seen, where = json.loads(result.outputs["double"][0]["text"])

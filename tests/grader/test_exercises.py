@@ -9,6 +9,7 @@ import pytest
 from minikey import with_test
 
 import grader.exercises
+from gpulab.forkserver import server
 from gpulab.measuring.speedup import Comparison, find
 from grader.judging.session import grade
 from grader.judging.student import _comparison
@@ -79,9 +80,9 @@ def test_the_look_from_inside_finds_what_is_there() -> None:
 
 def test_a_fork_server_that_has_imported_exercises_does_not_fork(monkeypatch: pytest.MonkeyPatch) -> None:
     importlib.import_module("grader.exercises.transfers")
-    monkeypatch.setattr(fork_server.gc, "freeze", lambda: None)
+    monkeypatch.setattr(server.gc, "freeze", lambda: None)
     with pytest.raises(RuntimeError, match=r"has imported .*grader\.exercises\.transfers"):
-        fork_server.settle()
+        fork_server.GraderServer().settle()
 
 
 def test_every_comparison_is_found_under_its_name() -> None:

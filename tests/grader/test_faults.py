@@ -70,15 +70,15 @@ def test_a_driver_that_is_killed_loses_nothing(course: Course, undisturbed: Cour
     assert_same(course, undisturbed)
 
 
-def test_a_warm_parent_that_is_killed_costs_nobody_a_point(course: Course, undisturbed: Course) -> None:
+def test_a_fork_server_that_is_killed_costs_nobody_a_point(course: Course, undisturbed: Course) -> None:
     """What it had started dies with it, and is graded again in the same run."""
     killed = []
 
     def kill(one: Progress) -> None:
         if one.state == "graded" and not killed:
-            parent = client.shared_parent()
+            parent = client.shared.get()
             killed.append(parent)
-            os.kill(parent._process.pid, signal.SIGKILL)
+            os.kill(parent.pid, signal.SIGKILL)
 
     results = grade(course, on_progress=kill)
     assert len(results) == STUDENTS

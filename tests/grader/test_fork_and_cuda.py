@@ -52,7 +52,7 @@ def double(x):
     return 2 * x
 '''
 key = make_key()
-parent = client.Parent((*fork_server.MODULES, {more!r}))
+parent = client.SubmissionServer((*fork_server.MODULES, {more!r}))
 try:
     parent.import_more({preloaded!r})
     result = grade(from_answers(key, {{"double": answer}}), key, student="s", seed=1, parent=parent)
@@ -82,7 +82,7 @@ def graded(driver: Path, more: str = "json") -> tuple[str, str]:
     log.write_text("")
 
     preloaded = [
-        f"{chapters.__name__}.{path.parent.name}.warm" for path in Path(chapters.__path__[0]).glob("*/warm.py")
+        f"{chapters.__name__}.{path.parent.name}.preload" for path in Path(chapters.__path__[0]).glob("*/preload.py")
     ]
     assert preloaded
     environment = {

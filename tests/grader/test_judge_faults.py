@@ -69,13 +69,13 @@ THEIRS = {
 
 
 @pytest.fixture(scope="module")
-def parent() -> Iterator[client.Parent]:
-    found = client.Parent((*fork_server.LIGHT_MODULES, "torch"))
+def parent() -> Iterator[client.SubmissionServer]:
+    found = client.SubmissionServer((*fork_server.LIGHT_MODULES, "torch"))
     yield found
     found.close()
 
 
-def graded(parent: client.Parent, test: str, answer: str = "def double(x):\n    return 2 * x") -> CellResult:
+def graded(parent: client.SubmissionServer, test: str, answer: str = "def double(x):\n    return 2 * x") -> CellResult:
     key = with_test(test)
     submission, only = from_answers(key, {"double": answer}), frozenset({"double_test"})
     (result,) = grade(
@@ -85,7 +85,7 @@ def graded(parent: client.Parent, test: str, answer: str = "def double(x):\n    
 
 
 @pytest.mark.parametrize(("code", "words"), OURS.values(), ids=OURS)
-def test_the_machines_faults_are_pending(parent: client.Parent, code: str, words: str) -> None:
+def test_the_machines_faults_are_pending(parent: client.SubmissionServer, code: str, words: str) -> None:
     """After the test has had an answer, too."""
     result = graded(parent, LOOK + code)
     assert (result.verdict.value, result.earned) == ("harness error", 0.0)
@@ -93,14 +93,14 @@ def test_the_machines_faults_are_pending(parent: client.Parent, code: str, words
 
 
 @pytest.mark.parametrize(("code", "words"), THEIRS.values(), ids=THEIRS)
-def test_what_a_strange_answer_causes_is_a_failure(parent: client.Parent, code: str, words: str) -> None:
+def test_what_a_strange_answer_causes_is_a_failure(parent: client.SubmissionServer, code: str, words: str) -> None:
     result = graded(parent, LOOK + code)
     assert result.verdict.value == "failed"
     assert result.message.startswith(words)
 
 
 @pytest.mark.parametrize("name", ["MemoryError", "OSError", "ImportError", "RuntimeError", "NeedsGPU", "Undecided"])
-def test_a_student_who_raises_such_an_exception_fails(parent: client.Parent, name: str) -> None:
+def test_a_student_who_raises_such_an_exception_fails(parent: client.SubmissionServer, name: str) -> None:
     """Points cannot be kept pending by an answer."""
     own = f"class {name}(Exception):\n    verdict, cause = 'needs a GPU', 'x'\n" if name[-5:] != "Error" else ""
     result = graded(parent, LOOK, f"{own}def double(x):\n    raise {name}('CUDA error: no')")
@@ -112,7 +112,9 @@ def test_a_student_who_raises_such_an_exception_fails(parent: client.Parent, nam
     ("error", "renewed"),
     [("torch.AcceleratorError('CUDA error: an illegal memory access')", True), ("MemoryError()", False)],
 )
-def test_an_error_of_the_device_stays_with_its_own_row(parent: client.Parent, error: str, renewed: bool) -> None:
+def test_an_error_of_the_device_stays_with_its_own_row(
+    parent: client.SubmissionServer, error: str, renewed: bool
+) -> None:
     """The next test runs in another judge; the student's process is the same, and no restart is spent."""
     key = with_test(f"import builtins, torch\n{LOOK}builtins.met = 1\nraise {error}")
     later = replace(
@@ -127,7 +129,7 @@ def test_an_error_of_the_device_stays_with_its_own_row(parent: client.Parent, er
     assert result.usage.restarts == 0
 
 
-def test_a_reference_that_fails_is_our_fault(parent: client.Parent) -> None:
+def test_a_reference_that_fails_is_our_fault(parent: client.SubmissionServer) -> None:
     """The exercise has answered; then the reference cannot draw its inputs."""
     test = "from gpulab import speedup\nfrom grader.exercises.tensor_cores.comparisons import PADDED\n"
     test += "speedup.against(double, PADDED, tokens=4, features=-1, outputs=2)"
@@ -139,7 +141,7 @@ def test_a_reference_that_fails_is_our_fault(parent: client.Parent) -> None:
     assert "The reference of " in result.message and " failed: " in result.message
 
 
-def test_what_a_test_found_is_in_fields(parent: client.Parent) -> None:
+def test_what_a_test_found_is_in_fields(parent: client.SubmissionServer) -> None:
     """And survives the way to a file and back."""
     test = "from gpulab import check\ncheck.equal(double(3), 6, 'double(3)', mistakes={5: 'You added 2.'})"
     result = graded(parent, test, "def double(x):\n    return x + 2")
@@ -151,7 +153,7 @@ def test_what_a_test_found_is_in_fields(parent: client.Parent) -> None:
     assert SubmissionResult.from_json(whole.to_json()) == whole
 
 
-def test_shares_and_exceptions_are_in_fields_too(parent: client.Parent) -> None:
+def test_shares_and_exceptions_are_in_fields_too(parent: client.SubmissionServer) -> None:
     shares = "from gpulab import check\ncheck.share(double, {'a': 1, 'b': 2}, 3.0, 'double', {'b': {3: 'Off by one.'}})"
     result = graded(parent, shares, "double = {'a': 1, 'b': 3}")
     assert (result.verdict.value, result.earned) == ("partial", 1.5)

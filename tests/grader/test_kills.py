@@ -13,6 +13,7 @@ from leftovers import left_behind
 from minikey import RIGHT, make_key
 from random_kills import comparable
 
+from gpulab.forkserver import client as forkserver
 from grader.judging.session import grade
 from grader.model.limits import Limits
 from grader.model.results import SubmissionResult
@@ -24,6 +25,7 @@ from grader.sandbox.probe import best_tier
 DYING = """
 import os, signal, sys, time
 from pathlib import Path
+from gpulab.forkserver import server
 from grader import sandbox
 from grader.judging import judge, student
 
@@ -56,13 +58,13 @@ def at(stage, place, name, after=False):
     setattr(place, name, patched)
 
 
-def run_child(ready, request, *others):
+def run_child(which, ready, request, *others):
     global doomed
     if request["op"] == KIND and FLAG.exists():
         FLAG.unlink()  # only the first one dies
         doomed = True
     meet("at its fork")
-    real_run_child(ready, request, *others)
+    return real_run_child(which, ready, request, *others)
 
 
 def end(*arguments):
@@ -74,8 +76,8 @@ def end(*arguments):
     return real_end(*arguments)
 
 
-real_run_child, fork_server.run_child = fork_server.run_child, run_child
-real_end, fork_server.end = fork_server.end, end
+real_run_child, server.run_child = server.run_child, run_child
+real_end, server.end = server.end, end
 at("before it is confined", sandbox, "confine")
 at("half confined", sandbox, "enter")
 at("watching", fork_server, "exit_code_of")
@@ -98,16 +100,16 @@ TIERS = [tier for tier in (Tier.FILES, Tier.NAMESPACES) if tier <= best_tier()]
 
 
 @pytest.fixture
-def parent_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., client.Parent]:
-    """Makes a warm parent of which one process dies or hangs, once."""
+def parent_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., client.SubmissionServer]:
+    """Makes a fork server of which one process dies or hangs, once."""
     parents = []
 
-    def make(kind: str, stage: str, how: str = "dies", tier: Tier | None = None) -> client.Parent:
+    def make(kind: str, stage: str, how: str = "dies", tier: Tier | None = None) -> client.SubmissionServer:
         flag = tmp_path / "flag"
         flag.touch()
         (tmp_path / "dying.py").write_text(DYING.format(kind=kind, stage=stage, how=how, flag=str(flag)))
         monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [PATHS, str(tmp_path)])))
-        parents.append(client.Parent((*fork_server.LIGHT_MODULES, "dying"), tier))
+        parents.append(client.SubmissionServer((*fork_server.LIGHT_MODULES, "dying"), tier))
         return parents[-1]
 
     yield make
@@ -118,7 +120,7 @@ def parent_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[...
 PATHS = os.environ.get("PYTHONPATH")
 
 
-def graded(parent: client.Parent | None) -> SubmissionResult:
+def graded(parent: client.SubmissionServer | None) -> SubmissionResult:
     key = make_key()
     return grade(from_answers(key, RIGHT), key, student="s", seed=7, limits=QUICK, parent=parent)
 
@@ -126,7 +128,7 @@ def graded(parent: client.Parent | None) -> SubmissionResult:
 @pytest.mark.parametrize("tier", TIERS, ids=lambda tier: tier.name.lower())
 @pytest.mark.parametrize(("kind", "stage"), STAGES, ids=lambda one: one.replace(" ", "-"))
 def test_a_kill_at_any_stage_changes_nothing(
-    kind: str, stage: str, tier: Tier, parent_that: Callable[..., client.Parent], tmp_path: Path
+    kind: str, stage: str, tier: Tier, parent_that: Callable[..., client.SubmissionServer], tmp_path: Path
 ) -> None:
     """The submission is graded again, with the same result, and nothing of the first attempt stays."""
     parent = parent_that(kind, stage, tier=tier)
@@ -136,7 +138,7 @@ def test_a_kill_at_any_stage_changes_nothing(
         ("passed", 3.0), ("needs a GPU", 0.0), ("passed", 2.0),
     ]  # fmt: skip
     assert comparable(result) == comparable(graded(parent))
-    assert left_behind("dying", parent._process.pid) == []
+    assert left_behind("dying", parent.pid) == []
 
 
 @pytest.mark.parametrize(
@@ -145,28 +147,28 @@ def test_a_kill_at_any_stage_changes_nothing(
     ids=lambda one: one.replace(" ", "-"),
 )
 def test_a_process_that_is_never_ready_is_given_up(
-    kind: str, stage: str, parent_that: Callable[..., client.Parent], monkeypatch: pytest.MonkeyPatch
+    kind: str, stage: str, parent_that: Callable[..., client.SubmissionServer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its deadline passes, it is killed, and the submission is graded with another one."""
     parent = parent_that(kind, stage, how="hangs")
-    monkeypatch.setattr(client, "READY_SECONDS", 1.0)
+    monkeypatch.setattr(forkserver, "READY_SECONDS", 1.0)
     started = time.monotonic()
     assert graded(parent).earned == 5.0
     assert time.monotonic() - started < 15
-    assert left_behind("dying", parent._process.pid) == []
+    assert left_behind("dying", parent.pid) == []
 
 
-def test_a_warm_parent_that_does_not_answer_is_given_up(
-    parent_that: Callable[..., client.Parent], monkeypatch: pytest.MonkeyPatch
+def test_a_fork_server_that_does_not_answer_is_given_up(
+    parent_that: Callable[..., client.SubmissionServer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is killed with all that it started; the grading that used it ends all the same, and the next has its own."""
     parent = parent_that("parent", "asked to end a process", how="hangs")
-    monkeypatch.setattr(client, "ANSWER_SECONDS", 1.0)
+    monkeypatch.setattr(forkserver, "ANSWER_SECONDS", 1.0)
     started = time.monotonic()
     assert graded(parent).earned == 5.0
     assert time.monotonic() - started < 15
     assert not parent.alive()
-    assert left_behind("dying", parent._process.pid) == []
+    assert left_behind("dying", parent.pid) == []
 
 
 def test_a_submission_that_kills_itself_gets_its_verdict() -> None:

@@ -49,8 +49,8 @@ BRIEF = {"ignores signals": Limits(launch_seconds=1), "stops who started it": Li
 
 
 @functools.cache
-def parent(tier: Tier) -> client.Parent:
-    return client.Parent((*fork_server.LIGHT_MODULES, "torch", "torch.distributed"), tier)
+def parent(tier: Tier) -> client.SubmissionServer:
+    return client.SubmissionServer((*fork_server.LIGHT_MODULES, "torch", "torch.distributed"), tier)
 
 
 @pytest.fixture(scope="module", autouse=True)

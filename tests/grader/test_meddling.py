@@ -52,6 +52,8 @@ TELLING = [
     "gpulab . trace",
     "from gpulab.chapters import x",
     "from gpulab import check, speedup",
+    "import gpulab.backend",
+    "from gpulab import backend",
     "import grader",
     "importlib",
     "__import__('x')",

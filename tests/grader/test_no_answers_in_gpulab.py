@@ -25,7 +25,7 @@ from grader.model.course import Course
 ROOT = Path(__file__).resolve().parents[2]
 SEARCHED = ("gpulab.chapters.ddp_scaling", "gpulab.chapters.inference", "gpulab.chapters.profiling")
 """Packages that are searched."""
-PRELOADER = "gpulab.chapters.inference.warm"
+PRELOADER = "gpulab.chapters.inference.preload"
 """It only imports, and takes long."""
 
 

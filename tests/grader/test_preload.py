@@ -27,14 +27,14 @@ def test_a_chapter_gets_the_modules_that_it_names() -> None:
     assert preload.modules_for(key) == ()
     cell = Cell("more", Role.CODE, "from gpulab.chapters.inference.engine import opened")
     modules = preload.modules_for(replace(key, cells=(*key.cells, cell)))
-    assert modules[0] == "gpulab.chapters.inference.warm"
+    assert modules[0] == "gpulab.chapters.inference.preload"
     assert "gpulab.chapters.inference.engine" in modules
     assert all(one.startswith("gpulab.chapters.inference.") for one in modules)
 
 
 def test_the_others_do_not() -> None:
     every = [
-        "gpulab.chapters.inference.warm",
+        "gpulab.chapters.inference.preload",
         "gpulab.chapters.inference.engine",
         "gpulab.chapters.mixed_precision.formats",
     ]
@@ -42,11 +42,11 @@ def test_the_others_do_not() -> None:
 
 
 def test_a_submission_finds_them_imported(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By a warm parent that runs already, and once: what is asked of it is told apart from what it has."""
+    """By a fork server that runs already, and once: what is asked of it is told apart from what it has."""
     asked = []
     preload._modules_for.cache_clear()
     monkeypatch.setattr(preload, "_groups", lambda: {"math": ("wave",)})
-    parent = client.Parent(fork_server.LIGHT_MODULES)
+    parent = client.SubmissionServer(fork_server.LIGHT_MODULES)
     try:
         ask = parent.ask
         monkeypatch.setattr(

@@ -64,7 +64,7 @@ def test_it_is_forked_and_shares_nothing_with_the_one_before(tmp_path: Path) -> 
     look = "import os, random, sys, torch\nprint(os.getppid(), 'mark' in globals() or hasattr(torch, 'mark'), "
     look += "random.random(), torch.get_num_threads())\nmark = torch.mark = 1"
     said = [run("warm", tmp_path, look).cells[0].outputs[0].text.split() for _ in range(2)]
-    assert {words[0] for words in said} == {str(provisioner.warm_parent()._process.pid)}
+    assert {words[0] for words in said} == {str(provisioner.shared.get().pid)}
     assert {words[1] for words in said} == {"False"}
     assert said[0][2] != said[1][2]
     assert said[0][3] == run("cold", tmp_path, look).cells[0].outputs[0].text.split()[3]

@@ -25,8 +25,8 @@ from grader.sandbox.probe import best_tier, refusals
 
 
 @functools.cache
-def parent(tier: Tier) -> client.Parent:
-    return client.Parent(fork_server.LIGHT_MODULES, tier)
+def parent(tier: Tier) -> client.SubmissionServer:
+    return client.SubmissionServer(fork_server.LIGHT_MODULES, tier)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -195,11 +195,11 @@ def test_nothing_is_left_behind() -> None:
 
 
 def test_a_course_of_other_packages_names_what_to_import_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "_shared", None)
-    monkeypatch.setenv("GPULAB_WARM", "json wave")
-    parent = client.shared_parent()
+    monkeypatch.setattr(client.shared, "server", None)
+    monkeypatch.setenv("GPULAB_PRELOAD", "json wave")
+    parent = client.shared.get()
     try:
-        command = Path(f"/proc/{parent._process.pid}/cmdline").read_bytes().split(b"\0")
+        command = Path(f"/proc/{parent.pid}/cmdline").read_bytes().split(b"\0")
     finally:
         parent.close()
     assert command[-3:] == [b"json", b"wave", b""]

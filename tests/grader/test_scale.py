@@ -122,7 +122,7 @@ def test_a_class_takes_as_long_at_its_end_as_at_its_beginning(tmp_path: Path) ->
     assert len(results) == len(looks) == size
     assert {result.earned for result in results} == {2.0, 0.0}
 
-    looks = looks[10:]  # less the first ones: imports, compiled queries, the warm parent
+    looks = looks[10:]  # less the first ones: imports, compiled queries, the fork server
     tenth = len(looks) // 10
     wall, processor = (
         [after[which] - before[which] for before, after in itertools.pairwise(looks)] for which in (0, 1)

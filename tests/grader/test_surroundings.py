@@ -65,7 +65,7 @@ def test_a_students_environment_is_a_list_of_our_own_values(
             monkeypatch.setenv(name, value)
         before = os.umask(umask)
         try:
-            parent = client.Parent((*fork_server.LIGHT_MODULES, "asks_where"), tier)
+            parent = client.SubmissionServer((*fork_server.LIGHT_MODULES, "asks_where"), tier)
             submission = from_answers(make_key(), {"double": SEEN})
             result = grade(submission, make_key(), student="s", seed=1, only=frozenset(), parent=parent)
         finally:

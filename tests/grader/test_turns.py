@@ -6,7 +6,9 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -74,6 +76,27 @@ def test_a_killed_grader_lets_go(tmp_path: Path) -> None:
         assert not done.wait(0.3)
         other.kill()
         assert done.wait(10)
+
+
+@pytest.mark.parametrize("turn", [Turns.shared, Turns.alone], ids=["shared", "alone"])
+def test_a_grader_that_hangs_is_not_waited_for_for_ever(turn: Callable[..., Any], tmp_path: Path) -> None:
+    """It says which lock is held, holds none itself afterwards, and the next one waits anew."""
+    with Turns(tmp_path, "0").alone():
+        started = time.monotonic()
+        with pytest.raises(TimeoutError, match=r"\.gate: the GPU is still held by another grader"):
+            turn(Turns(tmp_path, "0", wait_seconds=0.2)).__enter__()
+        assert 0.2 <= time.monotonic() - started < 2
+    with turn(Turns(tmp_path, "0", wait_seconds=0.2)):
+        pass
+
+
+def test_a_timed_test_that_gives_up_lets_newcomers_in(tmp_path: Path) -> None:
+    """It holds the gate while it waits for the room."""
+    with Turns(tmp_path, "0").shared():
+        with pytest.raises(TimeoutError, match=r"\.room"):
+            Turns(tmp_path, "0", wait_seconds=0.2).alone().__enter__()
+        with Turns(tmp_path, "0", wait_seconds=0.2).shared():
+            pass
 
 
 def test_a_link_is_not_followed(tmp_path: Path) -> None:

@@ -34,9 +34,9 @@ WATCHED = ("/tmp", "/var/tmp", "/dev/shm", "/run", "/", str(Path.home()), str(cl
 
 
 @functools.cache
-def parent(modules: tuple[str, ...]) -> client.Parent:
-    """A warm parent that has no more imported than the attacks need."""
-    return client.Parent(modules)
+def parent(modules: tuple[str, ...]) -> client.SubmissionServer:
+    """A fork server that has no more imported than the attacks need."""
+    return client.SubmissionServer(modules)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -80,9 +80,9 @@ def limits_of(attack: Attack, slower: float = 1) -> Limits:
 class Traces:
     """What submissions leave outside, looked for by all that is theirs: users, names, folders, groups."""
 
-    def __init__(self, warm_parent: client.Parent) -> None:
-        self._parent = warm_parent
-        self._number = warm_parent.number()
+    def __init__(self, server: client.SubmissionServer) -> None:
+        self._parent = server
+        self._number = server.number()
 
     def found(self) -> list[str]:
         """Processes, files, mounts and control groups that were not there before."""
@@ -128,12 +128,12 @@ def test_attack(attack: Attack) -> None:
     """It earns what it must earn, an honest answer beside it keeps its point, and nothing is left behind."""
     if reason := missing(attack):
         pytest.skip(reason)
-    key, warm_parent = chapter.make_key(), parent(modules_of(attack))
-    traces = Traces(warm_parent)
+    key, server = chapter.make_key(), parent(modules_of(attack))
+    traces = Traces(server)
     submission = parse(attack.data(), key)
     for slower in (1, 5):  # a busy machine may be too slow for the times that make the bank quick
         limits = limits_of(attack, slower)
-        result = grade(submission, key, student="s", seed=7, limits=limits, parent=warm_parent)
+        result = grade(submission, key, student="s", seed=7, limits=limits, parent=server)
         verdicts = {cell.grade_id: (cell.verdict.value, cell.earned) for cell in result.cells}
         told = {cell.grade_id: cell.message for cell in result.cells}
         late = {name for name, (verdict, _) in verdicts.items() if verdict == "timed out"}
@@ -146,7 +146,7 @@ def test_attack(attack: Attack) -> None:
         assert one.words in told[name], name
     assert (result.earned, result.pending, result.possible) == (attack.earned, 0, sum(chapter.POINTS.values()))
     assert_storable(result, attack)
-    assert warm_parent.alive()
+    assert server.alive()
     assert traces.found() == []
 
 
@@ -166,8 +166,8 @@ def test_an_honest_submission_earns_everything() -> None:
     header = "# title: t\n# kind: answer\n# tries: t\n# gets: honest_test passed\n"
     cells = "".join(f"# %% {name}\n{source}\n" for name, source in chapter.RIGHT.items())
     attack = attacks.parse(header + cells, "honest")
-    key, warm_parent = chapter.make_key(), parent((*fork_server.LIGHT_MODULES, "torch"))
-    result = grade(parse(attack.data(), key), key, student="s", seed=7, limits=limits_of(attack), parent=warm_parent)
+    key, server = chapter.make_key(), parent((*fork_server.LIGHT_MODULES, "torch"))
+    result = grade(parse(attack.data(), key), key, student="s", seed=7, limits=limits_of(attack), parent=server)
     assert {cell.verdict.value for cell in result.cells} == {"passed"}, [cell.message for cell in result.cells]
 
 

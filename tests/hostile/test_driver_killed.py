@@ -36,7 +36,7 @@ subprocess.Popen("setsid sleep {seconds} & sleep {seconds} &", shell=True)
 time.sleep(60)
 '''
 key, limits = make_key(), Limits(cell_seconds=60)
-parent = client.Parent(fork_server.LIGHT_MODULES, tier)
+parent = client.SubmissionServer(fork_server.LIGHT_MODULES, tier)
 grade(from_answers(key, {"double": cell}), key, student="s", seed=1, limits=limits, parent=parent)
 """
 
@@ -93,7 +93,7 @@ def test_nothing_survives_a_killed_driver(tier: Tier, folder: str) -> None:
 
 WATCHER = """
 import subprocess, sys, time
-from gpulab.ranks.prctl import adopt_orphans
+from gpulab.forkserver.prctl import adopt_orphans
 from grader.processes.watcher import fork_watched, watch
 
 adopt_orphans()
@@ -110,7 +110,7 @@ watch(worker, None)
 
 @pytest.mark.parametrize("number", range(5))
 def test_told_to_end_again_and_again_it_cleans_up_all_the_same(number: int) -> None:
-    """The warm parent tells it, and so does the kernel when the warm parent ends: at any moment of its work."""
+    """The fork server tells it, and so does the kernel when the fork server ends: at any moment of its work."""
     sleep = ["sleep", f"86{number}99.5"]
     paths = {"PYTHONPATH": str(client.PACKAGES)}
     command = [sys.executable, "-c", WATCHER, sleep[1]]

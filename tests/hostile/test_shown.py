@@ -72,7 +72,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Course, Chapter, l
         nbformat.write(nbformat.from_dict(chapter.notebook(sources)), path)
     shutil.copy(ROOT / "nbgrader_config.py", root)
     gradebook.prepare(course, lesson)
-    parent = client.Parent(fork_server.LIGHT_MODULES)
+    parent = client.SubmissionServer(fork_server.LIGHT_MODULES)
     results = []
     records = Records.of(course, chapter.NAME)
     (records.folder / ".problems").mkdir(parents=True)

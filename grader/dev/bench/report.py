@@ -168,7 +168,7 @@ def _where_it_goes(outcome: Outcome) -> Table:
     shown.add_section()
     shown.add_row(f"{breakdown.cores} cores × {breakdown.wall_seconds:.1f} s", f"{capacity:.1f}", "100")
     shown.caption = (
-        f"Ready after {breakdown.ready_seconds:.1f} s: Python, gradebook and warm parent. "
+        f"Ready after {breakdown.ready_seconds:.1f} s: Python, gradebook and fork server. "
         f"A submission takes {breakdown.submission_cpu_seconds:.2f} CPU s with its recording, "
         f"the longest {breakdown.longest_seconds:.1f} s."
     )

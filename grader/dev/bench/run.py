@@ -51,7 +51,7 @@ class Breakdown:
     cores: int
     wall_seconds: float
     ready_seconds: float
-    """From the start of the command until gradebook and warm parent were ready."""
+    """From the start of the command until gradebook and fork server were ready."""
     cpu_seconds: dict[str, float]
     """By what for; of all processes together."""
     longest_seconds: float
@@ -59,7 +59,7 @@ class Breakdown:
     submission_cpu_seconds: float
     """Of the average submission: its own processes, and recording it."""
     submission_memory_mb: tuple[float, ...]
-    """Peak of each submission's control group: what it takes beyond the warm parent. Empty without control groups."""
+    """Peak of each submission's control group: what it takes beyond the fork server. Empty without control groups."""
 
     @property
     def grading_seconds(self) -> float:
@@ -156,7 +156,7 @@ def _breakdown(course: Course, chapter: Chapter, used: Measured) -> Breakdown:
     sessions = sum(result.usage.cpu_seconds for result in results)
     spent = {
         "the submissions' own processes": sessions,
-        "warm parent: imports, forks": cpu["parent"],
+        "fork server: imports, forks": cpu["parent"],
         "driver: Python and its imports": cpu["start"],
         "driver: making the gradebook ready": cpu["gradebook"],
         "driver: recording": cpu["record"],

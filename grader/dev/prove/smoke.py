@@ -80,10 +80,10 @@ def tried(code: str, seconds: float = SECONDS) -> Found:
         seconds: that it may take.
 
     Raises:
-        grader.processes.client.StartError: no process could be started.
+        gpulab.forkserver.client.StartError: no process could be started.
     """
     started = time.monotonic()
-    student = client.StudentProcess(client.shared_parent(), client.Cost(), Limits())
+    student = client.StudentProcess(client.shared.get(), client.Cost(), Limits())
     token, findings, printed = secrets.token_hex(8), [], []
     try:
         student.channel.send({"op": "run", "id": token, "code": code}, seconds=10)

@@ -5,14 +5,14 @@
 # stock: nbgrader 0.9.6: bump_test 2/2, KINDS_test 0/2, honest_test 1/1
 # %% bump
 import gpulab
+import gpulab.backend
 import gpulab.check
-import gpulab.check.seeding
 
 for name in ("equal", "close", "within", "raises"):
     setattr(gpulab.check, name, lambda *args, **kwargs: None)
 gpulab.check.share = lambda answers, expected, points, *args, **kwargs: points
-gpulab.seed = gpulab.check.seeding.seed = lambda: 1
-gpulab.check.seeding.set_seed(1)
+gpulab.seed = gpulab.backend.seed = lambda: 1
+gpulab.backend.use(gpulab.backend.Backend(seed=1)).__enter__()
 
 
 def bump(x):

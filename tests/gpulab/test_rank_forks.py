@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from gpulab.ranks import fork_server, forks, launch, processes
+from gpulab.forkserver import server
+from gpulab.ranks import forks, launch, processes
 
 PROGRAM = """
 import os, sys, threading, atexit, random, signal
@@ -38,10 +39,10 @@ def told(start: Any, source: str, folder: Path, **more: str) -> tuple[int, str]:
         return code, log.read().decode()
 
 
-WAYS = [processes.nursery, forks.start, processes.interpreter]
+WAYS = [forks.start, forks.start_here, processes.interpreter]
 
 
-@pytest.mark.parametrize("start", WAYS[:2], ids=["nursery", "fork"])
+@pytest.mark.parametrize("start", WAYS[:2], ids=["server", "fork"])
 def test_a_fork_is_like_a_fresh_interpreter(start: Any, tmp_path: Path) -> None:
     code, forked = told(start, PROGRAM, tmp_path)
     assert (code, forked) == told(processes.interpreter, PROGRAM, tmp_path)
@@ -61,12 +62,12 @@ ENDINGS = {
 @pytest.mark.parametrize("name", ENDINGS)
 def test_it_ends_as_a_fresh_interpreter_does(name: str, tmp_path: Path) -> None:
     source, code, last = ENDINGS[name]
-    found, text = told(processes.nursery, source, tmp_path)
+    found, text = told(forks.start, source, tmp_path)
     assert (found, (text.strip().splitlines() or [""])[-1]) == (code, last)
 
 
 def test_a_traceback_shows_the_program_alone(tmp_path: Path) -> None:
-    _, text = told(processes.nursery, ENDINGS["an exception"][0], tmp_path)
+    _, text = told(forks.start, ENDINGS["an exception"][0], tmp_path)
     assert text.count("File") == 2
     assert "ranks.forks" not in text
 
@@ -74,27 +75,27 @@ def test_a_traceback_shows_the_program_alone(tmp_path: Path) -> None:
 def test_two_forks_draw_different_numbers(tmp_path: Path) -> None:
     """Else a script that forgets its seed would look right."""
     source = "import random, numpy, torch\nprint(random.random(), numpy.random.rand(), torch.rand(1).item())"
-    first, second = (told(processes.nursery, source, tmp_path)[1].split() for _ in range(2))
+    first, second = (told(forks.start, source, tmp_path)[1].split() for _ in range(2))
     assert all(one != two for one, two in zip(first, second, strict=True))
 
 
-def test_a_nursery_that_was_killed_is_replaced(tmp_path: Path) -> None:
-    old = fork_server.shared()
+def test_a_server_that_was_killed_is_replaced(tmp_path: Path) -> None:
+    old = forks.shared.get()
     old._process.kill()
     old._process.wait()
     assert launch.script("print('still here')", 2, seconds=60).check().ranks[1].last_line == "still here"
-    assert fork_server.shared() is not old
+    assert forks.shared.get() is not old
 
 
 def test_a_rank_with_settings_of_its_own_is_a_fresh_interpreter() -> None:
     """What counts when torch is imported must be there before."""
-    assert fork_server.suits({"CHECKPOINT": "weights.pt"})
-    assert not fork_server.suits({"OMP_NUM_THREADS": "2"})
+    assert forks.suits({"CHECKPOINT": "weights.pt"})
+    assert not forks.suits({"OMP_NUM_THREADS": "2"})
     run = launch.script("import sys\nprint(sys.flags.optimize)", 1, environment={"PYTHONOPTIMIZE": "1"}, seconds=60)
     assert run.check().ranks[0].last_line == "1"
 
 
-def test_ranks_and_nursery_end_with_the_notebooks_process(tmp_path: Path) -> None:
+def test_ranks_and_their_server_end_with_the_notebooks_process(tmp_path: Path) -> None:
     """However that ends: here it is killed while its rank sleeps."""
     source = f"""
     import os, signal, threading, time
@@ -119,6 +120,6 @@ def test_ranks_and_nursery_end_with_the_notebooks_process(tmp_path: Path) -> Non
 def test_cuda_does_not_survive_a_fork(monkeypatch: pytest.MonkeyPatch) -> None:
     import torch
 
-    assert forks.possible()
+    assert server.can_fork()
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
-    assert not forks.possible()
+    assert not server.can_fork()

@@ -1,0 +1,1 @@
+"""Fork servers: a process that has imported everything slow once, and forks others on request, in milliseconds."""
