@@ -139,6 +139,14 @@ from gpulab import device
 def copy_bandwidth(nbytes):
     return 4800.0 if device().type == "cuda" else 25.0
 
+# %% wrong: the ceiling that the course's library has measured — says "was it measured"
+from gpulab import machine
+
+
+def copy_bandwidth(nbytes):
+    return machine.ceilings().copy_gbs
+
+
 # %% wrong: a text with the unit — says "str"
 def copy_bandwidth(nbytes):
     return "25 GB/s"

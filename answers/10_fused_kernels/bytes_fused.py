@@ -40,10 +40,7 @@ def bytes_fused(ops, elements, bytes_per_element, fused):
     outside = sum(op["inputs"] for op in ops)
     return (outside + (1 if fused else len(ops))) * elements * bytes_per_element
 
-# %% wrong: intermediate results are read but never written — says "crosses memory twice"
-def bytes_fused(ops, elements, bytes_per_element, fused):
-    outside = sum(op["inputs"] for op in ops)
-    return (outside + (1 if fused else len(ops) - 1)) * elements * bytes_per_element
+# %% wrong: intermediate results are read but never written — says "crosses memory twice" — from "an eager operation reads nothing of the chain": "len(ops)" → "len(ops) - 1"
 
 # %% wrong: elements, not bytes — says "1 byte per element"
 def bytes_fused(ops, elements, bytes_per_element, fused):

@@ -32,751 +32,106 @@ def flash_attention(q, k, v):
     flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
     return out
 
-# %% wrong: mask after the softmax — says "before the softmax"
-@triton.jit
-def flash_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr):
-    row = tl.program_id(0) * T + tl.arange(0, T)
-    inside = tl.arange(0, WIDTH)[None, :]
-    head = tl.program_id(1) * length * WIDTH
-    q_at = head + row[:, None] * WIDTH + inside
-    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
-    m = tl.full((T,), -float("inf"), dtype=tl.float32)
-    s = tl.zeros((T,), dtype=tl.float32)
-    o = tl.zeros((T, WIDTH), dtype=tl.float32)
-    for start in range(0, length, T):
-        column = start + tl.arange(0, T)
-        k_at = head + column[:, None] * WIDTH + inside
-        k = tl.load(k_ptr + k_at, mask=column[:, None] < length, other=0.0)
-        v = tl.load(v_ptr + k_at, mask=column[:, None] < length, other=0.0)
-        scores = tl.dot(q, tl.trans(k)) * scale
-        m_next = tl.maximum(m, tl.max(scores, axis=1))
-        factor = tl.exp(m - m_next)
-        weights = tl.exp(scores - m_next[:, None])
-        weights = tl.where(column[None, :] < length, weights, 0.0)
-        s = s * factor + tl.sum(weights, axis=1)
-        weights = tl.where(column[None, :] <= row[:, None], weights, 0.0)
-        o = o * factor[:, None] + tl.dot(weights, v)
-        m = m_next
-    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
+# %% wrong: mask after the softmax — says "before the softmax" — from "reference"
+# -     for start in range(0, (tl.program_id(0) + 1) * T, T):
+# +     for start in range(0, length, T):
 
+# -         scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
 
-def flash_attention(q, k, v):
-    heads, length, width = q.shape
-    out = torch.empty_like(q)
-    grid = (triton.cdiv(length, 32), heads)
-    flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
-    return out
+#           weights = tl.exp(scores - m_next[:, None])
+# +         weights = tl.where(column[None, :] < length, weights, 0.0)
+#           s = s * factor + tl.sum(weights, axis=1)
+# +         weights = tl.where(column[None, :] <= row[:, None], weights, 0.0)
 
-# %% wrong: not causal — says "Not causal"
-@triton.jit
-def flash_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr):
-    row = tl.program_id(0) * T + tl.arange(0, T)
-    inside = tl.arange(0, WIDTH)[None, :]
-    head = tl.program_id(1) * length * WIDTH
-    q_at = head + row[:, None] * WIDTH + inside
-    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
-    m = tl.full((T,), -float("inf"), dtype=tl.float32)
-    s = tl.zeros((T,), dtype=tl.float32)
-    o = tl.zeros((T, WIDTH), dtype=tl.float32)
-    for start in range(0, length, T):
-        column = start + tl.arange(0, T)
-        k_at = head + column[:, None] * WIDTH + inside
-        k = tl.load(k_ptr + k_at, mask=column[:, None] < length, other=0.0)
-        v = tl.load(v_ptr + k_at, mask=column[:, None] < length, other=0.0)
-        scores = tl.dot(q, tl.trans(k)) * scale
-        scores = tl.where(column[None, :] < length, scores, -float("inf"))
-        m_next = tl.maximum(m, tl.max(scores, axis=1))
-        factor = tl.exp(m - m_next)
-        weights = tl.exp(scores - m_next[:, None])
-        s = s * factor + tl.sum(weights, axis=1)
-        o = o * factor[:, None] + tl.dot(weights, v)
-        m = m_next
-    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
+# %% wrong: not causal — says "Not causal" — from "reference"
+# -     for start in range(0, (tl.program_id(0) + 1) * T, T):
+# +     for start in range(0, length, T):
 
+# -         scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
+# +         scores = tl.where(column[None, :] < length, scores, -float("inf"))
 
-def flash_attention(q, k, v):
-    heads, length, width = q.shape
-    out = torch.empty_like(q)
-    grid = (triton.cdiv(length, 32), heads)
-    flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
-    return out
+# %% wrong: no mask, but only earlier blocks — says "elements differ" — from "reference"
+# -         scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
 
-# %% wrong: no mask, but only earlier blocks — says "elements differ"
-@triton.jit
-def flash_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr):
-    row = tl.program_id(0) * T + tl.arange(0, T)
-    inside = tl.arange(0, WIDTH)[None, :]
-    head = tl.program_id(1) * length * WIDTH
-    q_at = head + row[:, None] * WIDTH + inside
-    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
-    m = tl.full((T,), -float("inf"), dtype=tl.float32)
-    s = tl.zeros((T,), dtype=tl.float32)
-    o = tl.zeros((T, WIDTH), dtype=tl.float32)
-    for start in range(0, (tl.program_id(0) + 1) * T, T):
-        column = start + tl.arange(0, T)
-        k_at = head + column[:, None] * WIDTH + inside
-        k = tl.load(k_ptr + k_at, mask=column[:, None] < length, other=0.0)
-        v = tl.load(v_ptr + k_at, mask=column[:, None] < length, other=0.0)
-        scores = tl.dot(q, tl.trans(k)) * scale
-        m_next = tl.maximum(m, tl.max(scores, axis=1))
-        factor = tl.exp(m - m_next)
-        weights = tl.exp(scores - m_next[:, None])
-        s = s * factor + tl.sum(weights, axis=1)
-        o = o * factor[:, None] + tl.dot(weights, v)
-        m = m_next
-    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
+# %% wrong: strictly causal — says "Query i may see key i" — from "reference": "<=" → "<"
 
+# %% wrong: one key too many — says "may not see key i + 1" — from "reference"
+# -     for start in range(0, (tl.program_id(0) + 1) * T, T):
+# +     for start in range(0, length, T):
 
-def flash_attention(q, k, v):
-    heads, length, width = q.shape
-    out = torch.empty_like(q)
-    grid = (triton.cdiv(length, 32), heads)
-    flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
-    return out
+# -         scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
+# +         scores = tl.where(column[None, :] <= row[:, None] + 1, scores, -float("inf"))
 
-# %% wrong: strictly causal — says "Query i may see key i"
-@triton.jit
-def flash_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr):
-    row = tl.program_id(0) * T + tl.arange(0, T)
-    inside = tl.arange(0, WIDTH)[None, :]
-    head = tl.program_id(1) * length * WIDTH
-    q_at = head + row[:, None] * WIDTH + inside
-    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
-    m = tl.full((T,), -float("inf"), dtype=tl.float32)
-    s = tl.zeros((T,), dtype=tl.float32)
-    o = tl.zeros((T, WIDTH), dtype=tl.float32)
-    for start in range(0, (tl.program_id(0) + 1) * T, T):
-        column = start + tl.arange(0, T)
-        k_at = head + column[:, None] * WIDTH + inside
-        k = tl.load(k_ptr + k_at, mask=column[:, None] < length, other=0.0)
-        v = tl.load(v_ptr + k_at, mask=column[:, None] < length, other=0.0)
-        scores = tl.dot(q, tl.trans(k)) * scale
-        scores = tl.where(column[None, :] < row[:, None], scores, -float("inf"))
-        m_next = tl.maximum(m, tl.max(scores, axis=1))
-        factor = tl.exp(m - m_next)
-        weights = tl.exp(scores - m_next[:, None])
-        s = s * factor + tl.sum(weights, axis=1)
-        o = o * factor[:, None] + tl.dot(weights, v)
-        m = m_next
-    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
+# %% wrong: no scale — says "1 / sqrt(d)" — from "reference": "width**-0.5" → "1.0"
 
+# %% wrong: scale 1 / d — says "1 / sqrt(d)" — from "reference": "width**-0.5" → "1 / width"
 
-def flash_attention(q, k, v):
-    heads, length, width = q.shape
-    out = torch.empty_like(q)
-    grid = (triton.cdiv(length, 32), heads)
-    flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
-    return out
+# %% wrong: scale sqrt(d) — says "1 / sqrt(d)" — from "reference": "-0.5" → "0.5"
 
-# %% wrong: one key too many — says "may not see key i + 1"
-@triton.jit
-def flash_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr):
-    row = tl.program_id(0) * T + tl.arange(0, T)
-    inside = tl.arange(0, WIDTH)[None, :]
-    head = tl.program_id(1) * length * WIDTH
-    q_at = head + row[:, None] * WIDTH + inside
-    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
-    m = tl.full((T,), -float("inf"), dtype=tl.float32)
-    s = tl.zeros((T,), dtype=tl.float32)
-    o = tl.zeros((T, WIDTH), dtype=tl.float32)
-    for start in range(0, length, T):
-        column = start + tl.arange(0, T)
-        k_at = head + column[:, None] * WIDTH + inside
-        k = tl.load(k_ptr + k_at, mask=column[:, None] < length, other=0.0)
-        v = tl.load(v_ptr + k_at, mask=column[:, None] < length, other=0.0)
-        scores = tl.dot(q, tl.trans(k)) * scale
-        scores = tl.where(column[None, :] <= row[:, None] + 1, scores, -float("inf"))
-        m_next = tl.maximum(m, tl.max(scores, axis=1))
-        factor = tl.exp(m - m_next)
-        weights = tl.exp(scores - m_next[:, None])
-        s = s * factor + tl.sum(weights, axis=1)
-        o = o * factor[:, None] + tl.dot(weights, v)
-        m = m_next
-    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
+# %% wrong: output not rescaled — says "both rescaled" — from "reference": "* factor[:, None] + tl.dot" → "+ tl.dot"
 
+# %% wrong: sum not rescaled — says "both rescaled" — from "reference": "* factor + tl.sum" → "+ tl.sum"
 
-def flash_attention(q, k, v):
-    heads, length, width = q.shape
-    out = torch.empty_like(q)
-    grid = (triton.cdiv(length, 32), heads)
-    flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
-    return out
+# %% wrong: neither rescaled — says "both rescaled" — from "reference"
+# -         s = s * factor + tl.sum(weights, axis=1)
+# -         o = o * factor[:, None] + tl.dot(weights, v)
+# +         s = s + tl.sum(weights, axis=1)
+# +         o = o + tl.dot(weights, v)
 
-# %% wrong: no scale — says "1 / sqrt(d)"
-@triton.jit
-def flash_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr):
-    row = tl.program_id(0) * T + tl.arange(0, T)
-    inside = tl.arange(0, WIDTH)[None, :]
-    head = tl.program_id(1) * length * WIDTH
-    q_at = head + row[:, None] * WIDTH + inside
-    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
-    m = tl.full((T,), -float("inf"), dtype=tl.float32)
-    s = tl.zeros((T,), dtype=tl.float32)
-    o = tl.zeros((T, WIDTH), dtype=tl.float32)
-    for start in range(0, (tl.program_id(0) + 1) * T, T):
-        column = start + tl.arange(0, T)
-        k_at = head + column[:, None] * WIDTH + inside
-        k = tl.load(k_ptr + k_at, mask=column[:, None] < length, other=0.0)
-        v = tl.load(v_ptr + k_at, mask=column[:, None] < length, other=0.0)
-        scores = tl.dot(q, tl.trans(k)) * scale
-        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
-        m_next = tl.maximum(m, tl.max(scores, axis=1))
-        factor = tl.exp(m - m_next)
-        weights = tl.exp(scores - m_next[:, None])
-        s = s * factor + tl.sum(weights, axis=1)
-        o = o * factor[:, None] + tl.dot(weights, v)
-        m = m_next
-    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
+# %% wrong: maximum never updated — says "both rescaled" — from "reference"
+# -         m = m_next
 
+# %% wrong: last block of keys left out — says "NaN" — from "reference": "(tl.program_id(0) + 1)" → "tl.program_id(0)"
 
-def flash_attention(q, k, v):
-    heads, length, width = q.shape
-    out = torch.empty_like(q)
-    grid = (triton.cdiv(length, 32), heads)
-    flash_kernel[grid](q, k, v, out, length, 1.0, WIDTH=width, T=32)
-    return out
+# %% wrong: not divided by the sum — says "elements differ" — from "reference": "o / s[:, None]" → "o"
 
-# %% wrong: scale 1 / d — says "1 / sqrt(d)"
-@triton.jit
-def flash_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr):
-    row = tl.program_id(0) * T + tl.arange(0, T)
-    inside = tl.arange(0, WIDTH)[None, :]
-    head = tl.program_id(1) * length * WIDTH
-    q_at = head + row[:, None] * WIDTH + inside
-    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
-    m = tl.full((T,), -float("inf"), dtype=tl.float32)
-    s = tl.zeros((T,), dtype=tl.float32)
-    o = tl.zeros((T, WIDTH), dtype=tl.float32)
-    for start in range(0, (tl.program_id(0) + 1) * T, T):
-        column = start + tl.arange(0, T)
-        k_at = head + column[:, None] * WIDTH + inside
-        k = tl.load(k_ptr + k_at, mask=column[:, None] < length, other=0.0)
-        v = tl.load(v_ptr + k_at, mask=column[:, None] < length, other=0.0)
-        scores = tl.dot(q, tl.trans(k)) * scale
-        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
-        m_next = tl.maximum(m, tl.max(scores, axis=1))
-        factor = tl.exp(m - m_next)
-        weights = tl.exp(scores - m_next[:, None])
-        s = s * factor + tl.sum(weights, axis=1)
-        o = o * factor[:, None] + tl.dot(weights, v)
-        m = m_next
-    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
+# %% wrong: only the first head — says "Only the first head" — from "reference"
+# -     head = tl.program_id(1) * length * WIDTH
+# +     head = 0
 
+# -     tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
+# +     tl.store(out_ptr + tl.program_id(1) * length * WIDTH + q_at, o / s[:, None], mask=row[:, None] < length)
 
-def flash_attention(q, k, v):
-    heads, length, width = q.shape
-    out = torch.empty_like(q)
-    grid = (triton.cdiv(length, 32), heads)
-    flash_kernel[grid](q, k, v, out, length, 1 / width, WIDTH=width, T=32)
-    return out
+# %% wrong: grid without heads — says "never written" — from "reference": "(triton.cdiv(length, 32), heads)" → "(triton.cdiv(length, 32),)"
 
-# %% wrong: scale sqrt(d) — says "1 / sqrt(d)"
-@triton.jit
-def flash_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr):
-    row = tl.program_id(0) * T + tl.arange(0, T)
-    inside = tl.arange(0, WIDTH)[None, :]
-    head = tl.program_id(1) * length * WIDTH
-    q_at = head + row[:, None] * WIDTH + inside
-    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
-    m = tl.full((T,), -float("inf"), dtype=tl.float32)
-    s = tl.zeros((T,), dtype=tl.float32)
-    o = tl.zeros((T, WIDTH), dtype=tl.float32)
-    for start in range(0, (tl.program_id(0) + 1) * T, T):
-        column = start + tl.arange(0, T)
-        k_at = head + column[:, None] * WIDTH + inside
-        k = tl.load(k_ptr + k_at, mask=column[:, None] < length, other=0.0)
-        v = tl.load(v_ptr + k_at, mask=column[:, None] < length, other=0.0)
-        scores = tl.dot(q, tl.trans(k)) * scale
-        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
-        m_next = tl.maximum(m, tl.max(scores, axis=1))
-        factor = tl.exp(m - m_next)
-        weights = tl.exp(scores - m_next[:, None])
-        s = s * factor + tl.sum(weights, axis=1)
-        o = o * factor[:, None] + tl.dot(weights, v)
-        m = m_next
-    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
+# %% wrong: queries rounded down — says "never written" — from "reference": "triton.cdiv(length, 32)" → "max(1, length // 32)"
 
+# %% wrong: no mask for keys — says "need a mask" — from "reference"
+# -         k = tl.load(k_ptr + k_at, mask=column[:, None] < length, other=0.0)
+# -         v = tl.load(v_ptr + k_at, mask=column[:, None] < length, other=0.0)
+# +         k = tl.load(k_ptr + k_at, mask=None)
+# +         v = tl.load(v_ptr + k_at, mask=None)
 
-def flash_attention(q, k, v):
-    heads, length, width = q.shape
-    out = torch.empty_like(q)
-    grid = (triton.cdiv(length, 32), heads)
-    flash_kernel[grid](q, k, v, out, length, width**0.5, WIDTH=width, T=32)
-    return out
+# %% wrong: store without a mask — says "need a mask" — from "reference"
+# -     tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
+# +     tl.store(out_ptr + q_at, o / s[:, None])
 
-# %% wrong: output not rescaled — says "both rescaled"
-@triton.jit
-def flash_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr):
-    row = tl.program_id(0) * T + tl.arange(0, T)
-    inside = tl.arange(0, WIDTH)[None, :]
-    head = tl.program_id(1) * length * WIDTH
-    q_at = head + row[:, None] * WIDTH + inside
-    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
-    m = tl.full((T,), -float("inf"), dtype=tl.float32)
-    s = tl.zeros((T,), dtype=tl.float32)
-    o = tl.zeros((T, WIDTH), dtype=tl.float32)
-    for start in range(0, (tl.program_id(0) + 1) * T, T):
-        column = start + tl.arange(0, T)
-        k_at = head + column[:, None] * WIDTH + inside
-        k = tl.load(k_ptr + k_at, mask=column[:, None] < length, other=0.0)
-        v = tl.load(v_ptr + k_at, mask=column[:, None] < length, other=0.0)
-        scores = tl.dot(q, tl.trans(k)) * scale
-        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
-        m_next = tl.maximum(m, tl.max(scores, axis=1))
-        factor = tl.exp(m - m_next)
-        weights = tl.exp(scores - m_next[:, None])
-        s = s * factor + tl.sum(weights, axis=1)
-        o = o + tl.dot(weights, v)
-        m = m_next
-    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
+# %% wrong: no other for values — says "NaN" — from "reference"
+# -         v = tl.load(v_ptr + k_at, mask=column[:, None] < length, other=0.0)
+# +         v = tl.load(v_ptr + k_at, mask=column[:, None] < length)
 
+# %% wrong: one query per program — says "at least 16 queries" — from "reference"
+# - def flash_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr):
+# -     row = tl.program_id(0) * T + tl.arange(0, T)
+# + def flash_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr, Q: tl.constexpr):
+# +     row = tl.program_id(0) * Q + tl.arange(0, Q)
 
-def flash_attention(q, k, v):
-    heads, length, width = q.shape
-    out = torch.empty_like(q)
-    grid = (triton.cdiv(length, 32), heads)
-    flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
-    return out
+# -     m = tl.full((T,), -float("inf"), dtype=tl.float32)
+# -     s = tl.zeros((T,), dtype=tl.float32)
+# -     o = tl.zeros((T, WIDTH), dtype=tl.float32)
+# -     for start in range(0, (tl.program_id(0) + 1) * T, T):
+# +     m = tl.full((Q,), -float("inf"), dtype=tl.float32)
+# +     s = tl.zeros((Q,), dtype=tl.float32)
+# +     o = tl.zeros((Q, WIDTH), dtype=tl.float32)
+# +     for start in range(0, tl.program_id(0) + 1, T):
 
-# %% wrong: sum not rescaled — says "both rescaled"
-@triton.jit
-def flash_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr):
-    row = tl.program_id(0) * T + tl.arange(0, T)
-    inside = tl.arange(0, WIDTH)[None, :]
-    head = tl.program_id(1) * length * WIDTH
-    q_at = head + row[:, None] * WIDTH + inside
-    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
-    m = tl.full((T,), -float("inf"), dtype=tl.float32)
-    s = tl.zeros((T,), dtype=tl.float32)
-    o = tl.zeros((T, WIDTH), dtype=tl.float32)
-    for start in range(0, (tl.program_id(0) + 1) * T, T):
-        column = start + tl.arange(0, T)
-        k_at = head + column[:, None] * WIDTH + inside
-        k = tl.load(k_ptr + k_at, mask=column[:, None] < length, other=0.0)
-        v = tl.load(v_ptr + k_at, mask=column[:, None] < length, other=0.0)
-        scores = tl.dot(q, tl.trans(k)) * scale
-        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
-        m_next = tl.maximum(m, tl.max(scores, axis=1))
-        factor = tl.exp(m - m_next)
-        weights = tl.exp(scores - m_next[:, None])
-        s = s + tl.sum(weights, axis=1)
-        o = o * factor[:, None] + tl.dot(weights, v)
-        m = m_next
-    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
+# -     grid = (triton.cdiv(length, 32), heads)
+# -     flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
+# +     grid = (length, heads)
+# +     flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32, Q=1)
 
-
-def flash_attention(q, k, v):
-    heads, length, width = q.shape
-    out = torch.empty_like(q)
-    grid = (triton.cdiv(length, 32), heads)
-    flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
-    return out
-
-# %% wrong: neither rescaled — says "both rescaled"
-@triton.jit
-def flash_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr):
-    row = tl.program_id(0) * T + tl.arange(0, T)
-    inside = tl.arange(0, WIDTH)[None, :]
-    head = tl.program_id(1) * length * WIDTH
-    q_at = head + row[:, None] * WIDTH + inside
-    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
-    m = tl.full((T,), -float("inf"), dtype=tl.float32)
-    s = tl.zeros((T,), dtype=tl.float32)
-    o = tl.zeros((T, WIDTH), dtype=tl.float32)
-    for start in range(0, (tl.program_id(0) + 1) * T, T):
-        column = start + tl.arange(0, T)
-        k_at = head + column[:, None] * WIDTH + inside
-        k = tl.load(k_ptr + k_at, mask=column[:, None] < length, other=0.0)
-        v = tl.load(v_ptr + k_at, mask=column[:, None] < length, other=0.0)
-        scores = tl.dot(q, tl.trans(k)) * scale
-        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
-        m_next = tl.maximum(m, tl.max(scores, axis=1))
-        factor = tl.exp(m - m_next)
-        weights = tl.exp(scores - m_next[:, None])
-        s = s + tl.sum(weights, axis=1)
-        o = o + tl.dot(weights, v)
-        m = m_next
-    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
-
-
-def flash_attention(q, k, v):
-    heads, length, width = q.shape
-    out = torch.empty_like(q)
-    grid = (triton.cdiv(length, 32), heads)
-    flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
-    return out
-
-# %% wrong: maximum never updated — says "both rescaled"
-@triton.jit
-def flash_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr):
-    row = tl.program_id(0) * T + tl.arange(0, T)
-    inside = tl.arange(0, WIDTH)[None, :]
-    head = tl.program_id(1) * length * WIDTH
-    q_at = head + row[:, None] * WIDTH + inside
-    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
-    m = tl.full((T,), -float("inf"), dtype=tl.float32)
-    s = tl.zeros((T,), dtype=tl.float32)
-    o = tl.zeros((T, WIDTH), dtype=tl.float32)
-    for start in range(0, (tl.program_id(0) + 1) * T, T):
-        column = start + tl.arange(0, T)
-        k_at = head + column[:, None] * WIDTH + inside
-        k = tl.load(k_ptr + k_at, mask=column[:, None] < length, other=0.0)
-        v = tl.load(v_ptr + k_at, mask=column[:, None] < length, other=0.0)
-        scores = tl.dot(q, tl.trans(k)) * scale
-        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
-        m_next = tl.maximum(m, tl.max(scores, axis=1))
-        factor = tl.exp(m - m_next)
-        weights = tl.exp(scores - m_next[:, None])
-        s = s * factor + tl.sum(weights, axis=1)
-        o = o * factor[:, None] + tl.dot(weights, v)
-    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
-
-
-def flash_attention(q, k, v):
-    heads, length, width = q.shape
-    out = torch.empty_like(q)
-    grid = (triton.cdiv(length, 32), heads)
-    flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
-    return out
-
-# %% wrong: last block of keys left out — says "NaN"
-@triton.jit
-def flash_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr):
-    row = tl.program_id(0) * T + tl.arange(0, T)
-    inside = tl.arange(0, WIDTH)[None, :]
-    head = tl.program_id(1) * length * WIDTH
-    q_at = head + row[:, None] * WIDTH + inside
-    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
-    m = tl.full((T,), -float("inf"), dtype=tl.float32)
-    s = tl.zeros((T,), dtype=tl.float32)
-    o = tl.zeros((T, WIDTH), dtype=tl.float32)
-    for start in range(0, tl.program_id(0) * T, T):
-        column = start + tl.arange(0, T)
-        k_at = head + column[:, None] * WIDTH + inside
-        k = tl.load(k_ptr + k_at, mask=column[:, None] < length, other=0.0)
-        v = tl.load(v_ptr + k_at, mask=column[:, None] < length, other=0.0)
-        scores = tl.dot(q, tl.trans(k)) * scale
-        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
-        m_next = tl.maximum(m, tl.max(scores, axis=1))
-        factor = tl.exp(m - m_next)
-        weights = tl.exp(scores - m_next[:, None])
-        s = s * factor + tl.sum(weights, axis=1)
-        o = o * factor[:, None] + tl.dot(weights, v)
-        m = m_next
-    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
-
-
-def flash_attention(q, k, v):
-    heads, length, width = q.shape
-    out = torch.empty_like(q)
-    grid = (triton.cdiv(length, 32), heads)
-    flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
-    return out
-
-# %% wrong: not divided by the sum — says "elements differ"
-@triton.jit
-def flash_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr):
-    row = tl.program_id(0) * T + tl.arange(0, T)
-    inside = tl.arange(0, WIDTH)[None, :]
-    head = tl.program_id(1) * length * WIDTH
-    q_at = head + row[:, None] * WIDTH + inside
-    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
-    m = tl.full((T,), -float("inf"), dtype=tl.float32)
-    s = tl.zeros((T,), dtype=tl.float32)
-    o = tl.zeros((T, WIDTH), dtype=tl.float32)
-    for start in range(0, (tl.program_id(0) + 1) * T, T):
-        column = start + tl.arange(0, T)
-        k_at = head + column[:, None] * WIDTH + inside
-        k = tl.load(k_ptr + k_at, mask=column[:, None] < length, other=0.0)
-        v = tl.load(v_ptr + k_at, mask=column[:, None] < length, other=0.0)
-        scores = tl.dot(q, tl.trans(k)) * scale
-        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
-        m_next = tl.maximum(m, tl.max(scores, axis=1))
-        factor = tl.exp(m - m_next)
-        weights = tl.exp(scores - m_next[:, None])
-        s = s * factor + tl.sum(weights, axis=1)
-        o = o * factor[:, None] + tl.dot(weights, v)
-        m = m_next
-    tl.store(out_ptr + q_at, o, mask=row[:, None] < length)
-
-
-def flash_attention(q, k, v):
-    heads, length, width = q.shape
-    out = torch.empty_like(q)
-    grid = (triton.cdiv(length, 32), heads)
-    flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
-    return out
-
-# %% wrong: only the first head — says "Only the first head"
-@triton.jit
-def flash_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr):
-    row = tl.program_id(0) * T + tl.arange(0, T)
-    inside = tl.arange(0, WIDTH)[None, :]
-    head = 0
-    q_at = head + row[:, None] * WIDTH + inside
-    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
-    m = tl.full((T,), -float("inf"), dtype=tl.float32)
-    s = tl.zeros((T,), dtype=tl.float32)
-    o = tl.zeros((T, WIDTH), dtype=tl.float32)
-    for start in range(0, (tl.program_id(0) + 1) * T, T):
-        column = start + tl.arange(0, T)
-        k_at = head + column[:, None] * WIDTH + inside
-        k = tl.load(k_ptr + k_at, mask=column[:, None] < length, other=0.0)
-        v = tl.load(v_ptr + k_at, mask=column[:, None] < length, other=0.0)
-        scores = tl.dot(q, tl.trans(k)) * scale
-        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
-        m_next = tl.maximum(m, tl.max(scores, axis=1))
-        factor = tl.exp(m - m_next)
-        weights = tl.exp(scores - m_next[:, None])
-        s = s * factor + tl.sum(weights, axis=1)
-        o = o * factor[:, None] + tl.dot(weights, v)
-        m = m_next
-    tl.store(out_ptr + tl.program_id(1) * length * WIDTH + q_at, o / s[:, None], mask=row[:, None] < length)
-
-
-def flash_attention(q, k, v):
-    heads, length, width = q.shape
-    out = torch.empty_like(q)
-    grid = (triton.cdiv(length, 32), heads)
-    flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
-    return out
-
-# %% wrong: grid without heads — says "never written"
-@triton.jit
-def flash_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr):
-    row = tl.program_id(0) * T + tl.arange(0, T)
-    inside = tl.arange(0, WIDTH)[None, :]
-    head = tl.program_id(1) * length * WIDTH
-    q_at = head + row[:, None] * WIDTH + inside
-    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
-    m = tl.full((T,), -float("inf"), dtype=tl.float32)
-    s = tl.zeros((T,), dtype=tl.float32)
-    o = tl.zeros((T, WIDTH), dtype=tl.float32)
-    for start in range(0, (tl.program_id(0) + 1) * T, T):
-        column = start + tl.arange(0, T)
-        k_at = head + column[:, None] * WIDTH + inside
-        k = tl.load(k_ptr + k_at, mask=column[:, None] < length, other=0.0)
-        v = tl.load(v_ptr + k_at, mask=column[:, None] < length, other=0.0)
-        scores = tl.dot(q, tl.trans(k)) * scale
-        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
-        m_next = tl.maximum(m, tl.max(scores, axis=1))
-        factor = tl.exp(m - m_next)
-        weights = tl.exp(scores - m_next[:, None])
-        s = s * factor + tl.sum(weights, axis=1)
-        o = o * factor[:, None] + tl.dot(weights, v)
-        m = m_next
-    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
-
-
-def flash_attention(q, k, v):
-    heads, length, width = q.shape
-    out = torch.empty_like(q)
-    grid = (triton.cdiv(length, 32),)
-    flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
-    return out
-
-# %% wrong: queries rounded down — says "never written"
-@triton.jit
-def flash_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr):
-    row = tl.program_id(0) * T + tl.arange(0, T)
-    inside = tl.arange(0, WIDTH)[None, :]
-    head = tl.program_id(1) * length * WIDTH
-    q_at = head + row[:, None] * WIDTH + inside
-    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
-    m = tl.full((T,), -float("inf"), dtype=tl.float32)
-    s = tl.zeros((T,), dtype=tl.float32)
-    o = tl.zeros((T, WIDTH), dtype=tl.float32)
-    for start in range(0, (tl.program_id(0) + 1) * T, T):
-        column = start + tl.arange(0, T)
-        k_at = head + column[:, None] * WIDTH + inside
-        k = tl.load(k_ptr + k_at, mask=column[:, None] < length, other=0.0)
-        v = tl.load(v_ptr + k_at, mask=column[:, None] < length, other=0.0)
-        scores = tl.dot(q, tl.trans(k)) * scale
-        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
-        m_next = tl.maximum(m, tl.max(scores, axis=1))
-        factor = tl.exp(m - m_next)
-        weights = tl.exp(scores - m_next[:, None])
-        s = s * factor + tl.sum(weights, axis=1)
-        o = o * factor[:, None] + tl.dot(weights, v)
-        m = m_next
-    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
-
-
-def flash_attention(q, k, v):
-    heads, length, width = q.shape
-    out = torch.empty_like(q)
-    grid = (max(1, length // 32), heads)
-    flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
-    return out
-
-# %% wrong: no mask for keys — says "need a mask"
-@triton.jit
-def flash_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr):
-    row = tl.program_id(0) * T + tl.arange(0, T)
-    inside = tl.arange(0, WIDTH)[None, :]
-    head = tl.program_id(1) * length * WIDTH
-    q_at = head + row[:, None] * WIDTH + inside
-    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
-    m = tl.full((T,), -float("inf"), dtype=tl.float32)
-    s = tl.zeros((T,), dtype=tl.float32)
-    o = tl.zeros((T, WIDTH), dtype=tl.float32)
-    for start in range(0, (tl.program_id(0) + 1) * T, T):
-        column = start + tl.arange(0, T)
-        k_at = head + column[:, None] * WIDTH + inside
-        k = tl.load(k_ptr + k_at, mask=None)
-        v = tl.load(v_ptr + k_at, mask=None)
-        scores = tl.dot(q, tl.trans(k)) * scale
-        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
-        m_next = tl.maximum(m, tl.max(scores, axis=1))
-        factor = tl.exp(m - m_next)
-        weights = tl.exp(scores - m_next[:, None])
-        s = s * factor + tl.sum(weights, axis=1)
-        o = o * factor[:, None] + tl.dot(weights, v)
-        m = m_next
-    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
-
-
-def flash_attention(q, k, v):
-    heads, length, width = q.shape
-    out = torch.empty_like(q)
-    grid = (triton.cdiv(length, 32), heads)
-    flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
-    return out
-
-# %% wrong: store without a mask — says "need a mask"
-@triton.jit
-def flash_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr):
-    row = tl.program_id(0) * T + tl.arange(0, T)
-    inside = tl.arange(0, WIDTH)[None, :]
-    head = tl.program_id(1) * length * WIDTH
-    q_at = head + row[:, None] * WIDTH + inside
-    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
-    m = tl.full((T,), -float("inf"), dtype=tl.float32)
-    s = tl.zeros((T,), dtype=tl.float32)
-    o = tl.zeros((T, WIDTH), dtype=tl.float32)
-    for start in range(0, (tl.program_id(0) + 1) * T, T):
-        column = start + tl.arange(0, T)
-        k_at = head + column[:, None] * WIDTH + inside
-        k = tl.load(k_ptr + k_at, mask=column[:, None] < length, other=0.0)
-        v = tl.load(v_ptr + k_at, mask=column[:, None] < length, other=0.0)
-        scores = tl.dot(q, tl.trans(k)) * scale
-        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
-        m_next = tl.maximum(m, tl.max(scores, axis=1))
-        factor = tl.exp(m - m_next)
-        weights = tl.exp(scores - m_next[:, None])
-        s = s * factor + tl.sum(weights, axis=1)
-        o = o * factor[:, None] + tl.dot(weights, v)
-        m = m_next
-    tl.store(out_ptr + q_at, o / s[:, None])
-
-
-def flash_attention(q, k, v):
-    heads, length, width = q.shape
-    out = torch.empty_like(q)
-    grid = (triton.cdiv(length, 32), heads)
-    flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
-    return out
-
-# %% wrong: no other for values — says "NaN"
-@triton.jit
-def flash_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr):
-    row = tl.program_id(0) * T + tl.arange(0, T)
-    inside = tl.arange(0, WIDTH)[None, :]
-    head = tl.program_id(1) * length * WIDTH
-    q_at = head + row[:, None] * WIDTH + inside
-    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
-    m = tl.full((T,), -float("inf"), dtype=tl.float32)
-    s = tl.zeros((T,), dtype=tl.float32)
-    o = tl.zeros((T, WIDTH), dtype=tl.float32)
-    for start in range(0, (tl.program_id(0) + 1) * T, T):
-        column = start + tl.arange(0, T)
-        k_at = head + column[:, None] * WIDTH + inside
-        k = tl.load(k_ptr + k_at, mask=column[:, None] < length, other=0.0)
-        v = tl.load(v_ptr + k_at, mask=column[:, None] < length)
-        scores = tl.dot(q, tl.trans(k)) * scale
-        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
-        m_next = tl.maximum(m, tl.max(scores, axis=1))
-        factor = tl.exp(m - m_next)
-        weights = tl.exp(scores - m_next[:, None])
-        s = s * factor + tl.sum(weights, axis=1)
-        o = o * factor[:, None] + tl.dot(weights, v)
-        m = m_next
-    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
-
-
-def flash_attention(q, k, v):
-    heads, length, width = q.shape
-    out = torch.empty_like(q)
-    grid = (triton.cdiv(length, 32), heads)
-    flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
-    return out
-
-# %% wrong: one query per program — says "at least 16 queries"
-@triton.jit
-def flash_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr, Q: tl.constexpr):
-    row = tl.program_id(0) * Q + tl.arange(0, Q)
-    inside = tl.arange(0, WIDTH)[None, :]
-    head = tl.program_id(1) * length * WIDTH
-    q_at = head + row[:, None] * WIDTH + inside
-    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
-    m = tl.full((Q,), -float("inf"), dtype=tl.float32)
-    s = tl.zeros((Q,), dtype=tl.float32)
-    o = tl.zeros((Q, WIDTH), dtype=tl.float32)
-    for start in range(0, tl.program_id(0) + 1, T):
-        column = start + tl.arange(0, T)
-        k_at = head + column[:, None] * WIDTH + inside
-        k = tl.load(k_ptr + k_at, mask=column[:, None] < length, other=0.0)
-        v = tl.load(v_ptr + k_at, mask=column[:, None] < length, other=0.0)
-        scores = tl.dot(q, tl.trans(k)) * scale
-        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
-        m_next = tl.maximum(m, tl.max(scores, axis=1))
-        factor = tl.exp(m - m_next)
-        weights = tl.exp(scores - m_next[:, None])
-        s = s * factor + tl.sum(weights, axis=1)
-        o = o * factor[:, None] + tl.dot(weights, v)
-        m = m_next
-    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
-
-
-def flash_attention(q, k, v):
-    heads, length, width = q.shape
-    out = torch.empty_like(q)
-    grid = (length, heads)
-    flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32, Q=1)
-    return out
-
-# %% wrong: no return — says "is there a return statement"
-@triton.jit
-def flash_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr):
-    row = tl.program_id(0) * T + tl.arange(0, T)
-    inside = tl.arange(0, WIDTH)[None, :]
-    head = tl.program_id(1) * length * WIDTH
-    q_at = head + row[:, None] * WIDTH + inside
-    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
-    m = tl.full((T,), -float("inf"), dtype=tl.float32)
-    s = tl.zeros((T,), dtype=tl.float32)
-    o = tl.zeros((T, WIDTH), dtype=tl.float32)
-    for start in range(0, (tl.program_id(0) + 1) * T, T):
-        column = start + tl.arange(0, T)
-        k_at = head + column[:, None] * WIDTH + inside
-        k = tl.load(k_ptr + k_at, mask=column[:, None] < length, other=0.0)
-        v = tl.load(v_ptr + k_at, mask=column[:, None] < length, other=0.0)
-        scores = tl.dot(q, tl.trans(k)) * scale
-        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
-        m_next = tl.maximum(m, tl.max(scores, axis=1))
-        factor = tl.exp(m - m_next)
-        weights = tl.exp(scores - m_next[:, None])
-        s = s * factor + tl.sum(weights, axis=1)
-        o = o * factor[:, None] + tl.dot(weights, v)
-        m = m_next
-    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
-
-
-def flash_attention(q, k, v):
-    heads, length, width = q.shape
-    out = torch.empty_like(q)
-    grid = (triton.cdiv(length, 32), heads)
-    flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
+# %% wrong: no return — says "is there a return statement" — from "reference"
+# -     return out
 
 # %% right: 64 queries by 16 keys, every block of keys, log-sum-exp kept, exp2
 @triton.jit

@@ -18,28 +18,16 @@ def launch_bound(kernels, launch_us):
     graph = launch_us + sum(kernels)
     return {"eager_us": eager, "graph_us": graph, "speedup": eager / graph}
 
-# %% wrong: the larger of each pair — says "the order counts"
-def launch_bound(kernels, launch_us):
-    eager = sum(max(kernel, launch_us) for kernel in kernels)
-    graph = launch_us + sum(kernels)
-    return {"eager_us": eager, "graph_us": graph, "speedup": eager / graph}
+# %% wrong: the larger of each pair — says "the order counts" — from "no overlap": "len(kernels) * launch_us + sum(kernels)" → "sum(max(kernel, launch_us) for kernel in kernels)"
 
-# %% wrong: the larger of both sums — says "the order counts"
-def launch_bound(kernels, launch_us):
-    eager = max(len(kernels) * launch_us, sum(kernels))
-    graph = launch_us + sum(kernels)
-    return {"eager_us": eager, "graph_us": graph, "speedup": eager / graph}
+# %% wrong: the larger of both sums — says "the order counts" — from "no overlap": "len(kernels) * launch_us + sum(kernels)" → "max(len(kernels) * launch_us, sum(kernels))"
 
 # %% wrong: launches never hold up the GPU — says "also waits for launches"
 def launch_bound(kernels, launch_us):
     eager = graph = launch_us + sum(kernels)
     return {"eager_us": eager, "graph_us": graph, "speedup": eager / graph}
 
-# %% wrong: all launches and the last kernel — says "hold up those behind"
-def launch_bound(kernels, launch_us):
-    eager = len(kernels) * launch_us + kernels[-1]
-    graph = launch_us + sum(kernels)
-    return {"eager_us": eager, "graph_us": graph, "speedup": eager / graph}
+# %% wrong: all launches and the last kernel — says "hold up those behind" — from "no overlap": "* launch_us + sum(kernels)" → "* launch_us + kernels[-1]"
 
 # %% wrong: the first launch takes no time — says "not at time 0"
 def launch_bound(kernels, launch_us):
@@ -56,29 +44,20 @@ def launch_bound(kernels, launch_us):
         end = max(end, number * launch_us) + kernel
     return {"eager_us": end, "graph_us": sum(kernels), "speedup": end / sum(kernels)}
 
-# %% wrong: the graph with all launches — says "one launch for all its kernels"
-def launch_bound(kernels, launch_us):
-    end = 0.0
-    for number, kernel in enumerate(kernels, start=1):
-        end = max(end, number * launch_us) + kernel
-    graph = len(kernels) * launch_us + sum(kernels)
-    return {"eager_us": end, "graph_us": graph, "speedup": end / graph}
+# %% wrong: the graph with all launches — says "one launch for all its kernels" — from "the graph without its launch"
+# -     return {"eager_us": end, "graph_us": sum(kernels), "speedup": end / sum(kernels)}
+# +     graph = len(kernels) * launch_us + sum(kernels)
+# +     return {"eager_us": end, "graph_us": graph, "speedup": end / graph}
 
-# %% wrong: the speedup upside down — says "eager ÷ graph"
-def launch_bound(kernels, launch_us):
-    end = 0.0
-    for number, kernel in enumerate(kernels, start=1):
-        end = max(end, number * launch_us) + kernel
-    graph = launch_us + sum(kernels)
-    return {"eager_us": end, "graph_us": graph, "speedup": graph / end}
+# %% wrong: the speedup upside down — says "eager ÷ graph" — from "the graph without its launch"
+# -     return {"eager_us": end, "graph_us": sum(kernels), "speedup": end / sum(kernels)}
+# +     graph = launch_us + sum(kernels)
+# +     return {"eager_us": end, "graph_us": graph, "speedup": graph / end}
 
-# %% wrong: rounded — says "launch_bound of"
-def launch_bound(kernels, launch_us):
-    end = 0.0
-    for number, kernel in enumerate(kernels, start=1):
-        end = max(end, number * launch_us) + kernel
-    graph = launch_us + sum(kernels)
-    return {"eager_us": end, "graph_us": graph, "speedup": round(end / graph, 1)}
+# %% wrong: rounded — says "launch_bound of" — from "the graph without its launch"
+# -     return {"eager_us": end, "graph_us": sum(kernels), "speedup": end / sum(kernels)}
+# +     graph = launch_us + sum(kernels)
+# +     return {"eager_us": end, "graph_us": graph, "speedup": round(end / graph, 1)}
 
 # %% wrong: kernels consumed — says "changed an argument"
 def launch_bound(kernels, launch_us):

@@ -68,23 +68,11 @@ def online_softmax(blocks):
     e = np.exp(row - row.max())
     return e / e.sum(), float(np.log(e.sum()))
 
-# %% wrong: the sum instead of the log-sum-exp — says "maximum plus the logarithm"
-def online_softmax(blocks):
-    row = np.concatenate(blocks)
-    e = np.exp(row - row.max())
-    return e / e.sum(), float(e.sum())
+# %% wrong: the sum instead of the log-sum-exp — says "maximum plus the logarithm" — from "the log-sum-exp without its maximum": "np.log(e.sum())" → "e.sum()"
 
-# %% wrong: the maximum instead of the log-sum-exp — says "maximum plus the logarithm"
-def online_softmax(blocks):
-    row = np.concatenate(blocks)
-    e = np.exp(row - row.max())
-    return e / e.sum(), float(row.max())
+# %% wrong: the maximum instead of the log-sum-exp — says "maximum plus the logarithm" — from "the log-sum-exp without its maximum": "np.log(e.sum())" → "row.max()"
 
-# %% wrong: not divided — says "not divided"
-def online_softmax(blocks):
-    row = np.concatenate(blocks)
-    e = np.exp(row - row.max())
-    return e, float(row.max() + np.log(e.sum()))
+# %% wrong: not divided — says "not divided" — from "the log-sum-exp without its maximum": "e / e.sum(), float(np.log(e.sum()))" → "e, float(row.max() + np.log(e.sum()))"
 
 # %% wrong: not stabilized — says "not stabilized"
 def online_softmax(blocks):
@@ -125,8 +113,4 @@ def online_softmax(blocks):
     lse = row.max() + np.log(np.exp(row - row.max()).sum())
     return [np.exp(b - lse) for b in blocks], float(lse)
 
-# %% wrong: only the weights — says "online_softmax of blocks"
-def online_softmax(blocks):
-    row = np.concatenate(blocks)
-    e = np.exp(row - row.max())
-    return e / e.sum()
+# %% wrong: only the weights — says "online_softmax of blocks" — from "the log-sum-exp without its maximum": "e.sum(), float(np.log(e.sum()))" → "e.sum()"

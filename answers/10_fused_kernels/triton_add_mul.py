@@ -20,423 +20,60 @@ def triton_add_mul(x, y, z):
     add_mul_kernel[(triton.cdiv(n, 1024),)](x, y, z, out, n, BLOCK=1024)
     return out
 
-# %% wrong: no mask — says "need a mask"
-import torch
-import triton
-import triton.language as tl
-
-
-@triton.jit
-def add_mul_kernel(x_ptr, y_ptr, z_ptr, out_ptr, n, BLOCK: tl.constexpr):
-    i = tl.program_id(axis=0) * BLOCK + tl.arange(0, BLOCK)
-    mask = i < n
-    x = tl.load(x_ptr + i)
-    y = tl.load(y_ptr + i)
-    z = tl.load(z_ptr + i)
-    tl.store(out_ptr + i, x * y + z)
-
-
-def triton_add_mul(x, y, z):
-    out = torch.empty_like(x)
-    n = x.numel()
-    add_mul_kernel[(triton.cdiv(n, 1024),)](x, y, z, out, n, BLOCK=1024)
-    return out
-
-# %% wrong: no mask at the store — says "need a mask"
-import torch
-import triton
-import triton.language as tl
-
-
-@triton.jit
-def add_mul_kernel(x_ptr, y_ptr, z_ptr, out_ptr, n, BLOCK: tl.constexpr):
-    i = tl.program_id(axis=0) * BLOCK + tl.arange(0, BLOCK)
-    mask = i < n
-    x = tl.load(x_ptr + i, mask=mask)
-    y = tl.load(y_ptr + i, mask=mask)
-    z = tl.load(z_ptr + i, mask=mask)
-    tl.store(out_ptr + i, x * y + z)
-
-
-def triton_add_mul(x, y, z):
-    out = torch.empty_like(x)
-    n = x.numel()
-    add_mul_kernel[(triton.cdiv(n, 1024),)](x, y, z, out, n, BLOCK=1024)
-    return out
-
-# %% wrong: no mask at one load — says "need a mask"
-import torch
-import triton
-import triton.language as tl
-
-
-@triton.jit
-def add_mul_kernel(x_ptr, y_ptr, z_ptr, out_ptr, n, BLOCK: tl.constexpr):
-    i = tl.program_id(axis=0) * BLOCK + tl.arange(0, BLOCK)
-    mask = i < n
-    x = tl.load(x_ptr + i, mask=mask)
-    y = tl.load(y_ptr + i, mask=mask)
-    z = tl.load(z_ptr + i)
-    tl.store(out_ptr + i, x * y + z, mask=mask)
-
-
-def triton_add_mul(x, y, z):
-    out = torch.empty_like(x)
-    n = x.numel()
-    add_mul_kernel[(triton.cdiv(n, 1024),)](x, y, z, out, n, BLOCK=1024)
-    return out
-
-# %% wrong: grid rounded down — says "never written"
-import torch
-import triton
-import triton.language as tl
-
-
-@triton.jit
-def add_mul_kernel(x_ptr, y_ptr, z_ptr, out_ptr, n, BLOCK: tl.constexpr):
-    i = tl.program_id(axis=0) * BLOCK + tl.arange(0, BLOCK)
-    mask = i < n
-    x = tl.load(x_ptr + i, mask=mask)
-    y = tl.load(y_ptr + i, mask=mask)
-    z = tl.load(z_ptr + i, mask=mask)
-    tl.store(out_ptr + i, x * y + z, mask=mask)
-
-
-def triton_add_mul(x, y, z):
-    out = torch.empty_like(x)
-    n = x.numel()
-    add_mul_kernel[(max(1, n // 1024),)](x, y, z, out, n, BLOCK=1024)
-    return out
-
-# %% wrong: one program — says "never written"
-import torch
-import triton
-import triton.language as tl
-
-
-@triton.jit
-def add_mul_kernel(x_ptr, y_ptr, z_ptr, out_ptr, n, BLOCK: tl.constexpr):
-    i = tl.program_id(axis=0) * BLOCK + tl.arange(0, BLOCK)
-    mask = i < n
-    x = tl.load(x_ptr + i, mask=mask)
-    y = tl.load(y_ptr + i, mask=mask)
-    z = tl.load(z_ptr + i, mask=mask)
-    tl.store(out_ptr + i, x * y + z, mask=mask)
-
-
-def triton_add_mul(x, y, z):
-    out = torch.empty_like(x)
-    n = x.numel()
-    add_mul_kernel[(1,)](x, y, z, out, n, BLOCK=1024)
-    return out
-
-# %% wrong: every program does the first block — says "never written"
-import torch
-import triton
-import triton.language as tl
-
-
-@triton.jit
-def add_mul_kernel(x_ptr, y_ptr, z_ptr, out_ptr, n, BLOCK: tl.constexpr):
-    i = tl.arange(0, BLOCK)
-    mask = i < n
-    x = tl.load(x_ptr + i, mask=mask)
-    y = tl.load(y_ptr + i, mask=mask)
-    z = tl.load(z_ptr + i, mask=mask)
-    tl.store(out_ptr + i, x * y + z, mask=mask)
-
-
-def triton_add_mul(x, y, z):
-    out = torch.empty_like(x)
-    n = x.numel()
-    add_mul_kernel[(triton.cdiv(n, 1024),)](x, y, z, out, n, BLOCK=1024)
-    return out
-
-# %% wrong: a program per element — says "block"
-import torch
-import triton
-import triton.language as tl
-
-
-@triton.jit
-def add_mul_kernel(x_ptr, y_ptr, z_ptr, out_ptr, n, BLOCK: tl.constexpr):
-    i = tl.program_id(axis=0) * BLOCK + tl.arange(0, BLOCK)
-    mask = i < n
-    x = tl.load(x_ptr + i, mask=mask)
-    y = tl.load(y_ptr + i, mask=mask)
-    z = tl.load(z_ptr + i, mask=mask)
-    tl.store(out_ptr + i, x * y + z, mask=mask)
-
-
-def triton_add_mul(x, y, z):
-    out = torch.empty_like(x)
-    n = x.numel()
-    add_mul_kernel[(n,)](x, y, z, out, n, BLOCK=1)
-    return out
-
-# %% wrong: one program does it all — says "too much to do alone"
-import torch
-import triton
-import triton.language as tl
-
-
-@triton.jit
-def add_mul_kernel(x_ptr, y_ptr, z_ptr, out_ptr, n, BLOCK: tl.constexpr):
-    i = tl.program_id(axis=0) * BLOCK + tl.arange(0, BLOCK)
-    mask = i < n
-    x = tl.load(x_ptr + i, mask=mask)
-    y = tl.load(y_ptr + i, mask=mask)
-    z = tl.load(z_ptr + i, mask=mask)
-    tl.store(out_ptr + i, x * y + z, mask=mask)
-
-
-def triton_add_mul(x, y, z):
-    out = torch.empty_like(x)
-    n = x.numel()
-    add_mul_kernel[(1,)](x, y, z, out, n, BLOCK=triton.next_power_of_2(n))
-    return out
-
-# %% wrong: a grid of elements and whole blocks — says "block"
-import torch
-import triton
-import triton.language as tl
-
-
-@triton.jit
-def add_mul_kernel(x_ptr, y_ptr, z_ptr, out_ptr, n, BLOCK: tl.constexpr):
-    i = tl.program_id(axis=0) * BLOCK + tl.arange(0, BLOCK)
-    mask = i < n
-    x = tl.load(x_ptr + i, mask=mask)
-    y = tl.load(y_ptr + i, mask=mask)
-    z = tl.load(z_ptr + i, mask=mask)
-    tl.store(out_ptr + i, x * y + z, mask=mask)
-
-
-def triton_add_mul(x, y, z):
-    out = torch.empty_like(x)
-    n = x.numel()
-    add_mul_kernel[(n,)](x, y, z, out, n, BLOCK=1024)
-    return out
-
-# %% wrong: z forgotten — says "z is missing"
-import torch
-import triton
-import triton.language as tl
-
-
-@triton.jit
-def add_mul_kernel(x_ptr, y_ptr, z_ptr, out_ptr, n, BLOCK: tl.constexpr):
-    i = tl.program_id(axis=0) * BLOCK + tl.arange(0, BLOCK)
-    mask = i < n
-    x = tl.load(x_ptr + i, mask=mask)
-    y = tl.load(y_ptr + i, mask=mask)
-    z = tl.load(z_ptr + i, mask=mask)
-    tl.store(out_ptr + i, x * y, mask=mask)
-
-
-def triton_add_mul(x, y, z):
-    out = torch.empty_like(x)
-    n = x.numel()
-    add_mul_kernel[(triton.cdiv(n, 1024),)](x, y, z, out, n, BLOCK=1024)
-    return out
-
-# %% wrong: add, then multiply — says "x * (y + z)"
-import torch
-import triton
-import triton.language as tl
-
-
-@triton.jit
-def add_mul_kernel(x_ptr, y_ptr, z_ptr, out_ptr, n, BLOCK: tl.constexpr):
-    i = tl.program_id(axis=0) * BLOCK + tl.arange(0, BLOCK)
-    mask = i < n
-    x = tl.load(x_ptr + i, mask=mask)
-    y = tl.load(y_ptr + i, mask=mask)
-    z = tl.load(z_ptr + i, mask=mask)
-    tl.store(out_ptr + i, x * (y + z), mask=mask)
-
-
-def triton_add_mul(x, y, z):
-    out = torch.empty_like(x)
-    n = x.numel()
-    add_mul_kernel[(triton.cdiv(n, 1024),)](x, y, z, out, n, BLOCK=1024)
-    return out
-
-# %% wrong: mask with <= — says "need a mask"
-import torch
-import triton
-import triton.language as tl
-
-
-@triton.jit
-def add_mul_kernel(x_ptr, y_ptr, z_ptr, out_ptr, n, BLOCK: tl.constexpr):
-    i = tl.program_id(axis=0) * BLOCK + tl.arange(0, BLOCK)
-    mask = i <= n
-    x = tl.load(x_ptr + i, mask=mask)
-    y = tl.load(y_ptr + i, mask=mask)
-    z = tl.load(z_ptr + i, mask=mask)
-    tl.store(out_ptr + i, x * y + z, mask=mask)
-
-
-def triton_add_mul(x, y, z):
-    out = torch.empty_like(x)
-    n = x.numel()
-    add_mul_kernel[(triton.cdiv(n, 1024),)](x, y, z, out, n, BLOCK=1024)
-    return out
-
-# %% wrong: mask one short — says "never written"
-import torch
-import triton
-import triton.language as tl
-
-
-@triton.jit
-def add_mul_kernel(x_ptr, y_ptr, z_ptr, out_ptr, n, BLOCK: tl.constexpr):
-    i = tl.program_id(axis=0) * BLOCK + tl.arange(0, BLOCK)
-    mask = i < n - 1
-    x = tl.load(x_ptr + i, mask=mask)
-    y = tl.load(y_ptr + i, mask=mask)
-    z = tl.load(z_ptr + i, mask=mask)
-    tl.store(out_ptr + i, x * y + z, mask=mask)
-
-
-def triton_add_mul(x, y, z):
-    out = torch.empty_like(x)
-    n = x.numel()
-    add_mul_kernel[(triton.cdiv(n, 1024),)](x, y, z, out, n, BLOCK=1024)
-    return out
-
-# %% wrong: block that is no power of two — says "power of 2"
-import torch
-import triton
-import triton.language as tl
-
-
-@triton.jit
-def add_mul_kernel(x_ptr, y_ptr, z_ptr, out_ptr, n, BLOCK: tl.constexpr):
-    i = tl.program_id(axis=0) * BLOCK + tl.arange(0, BLOCK)
-    mask = i < n
-    x = tl.load(x_ptr + i, mask=mask)
-    y = tl.load(y_ptr + i, mask=mask)
-    z = tl.load(z_ptr + i, mask=mask)
-    tl.store(out_ptr + i, x * y + z, mask=mask)
-
-
-def triton_add_mul(x, y, z):
-    out = torch.empty_like(x)
-    n = x.numel()
-    add_mul_kernel[(triton.cdiv(n, 1000),)](x, y, z, out, n, BLOCK=1000)
-    return out
-
-# %% wrong: result in x — says "changed an argument"
-import torch
-import triton
-import triton.language as tl
-
-
-@triton.jit
-def add_mul_kernel(x_ptr, y_ptr, z_ptr, out_ptr, n, BLOCK: tl.constexpr):
-    i = tl.program_id(axis=0) * BLOCK + tl.arange(0, BLOCK)
-    mask = i < n
-    x = tl.load(x_ptr + i, mask=mask)
-    y = tl.load(y_ptr + i, mask=mask)
-    z = tl.load(z_ptr + i, mask=mask)
-    tl.store(out_ptr + i, x * y + z, mask=mask)
-
-
-def triton_add_mul(x, y, z):
-    out = x
-    n = x.numel()
-    add_mul_kernel[(triton.cdiv(n, 1024),)](x, y, z, out, n, BLOCK=1024)
-    return out
-
-# %% wrong: no return — says "is there a return statement"
-import torch
-import triton
-import triton.language as tl
-
-
-@triton.jit
-def add_mul_kernel(x_ptr, y_ptr, z_ptr, out_ptr, n, BLOCK: tl.constexpr):
-    i = tl.program_id(axis=0) * BLOCK + tl.arange(0, BLOCK)
-    mask = i < n
-    x = tl.load(x_ptr + i, mask=mask)
-    y = tl.load(y_ptr + i, mask=mask)
-    z = tl.load(z_ptr + i, mask=mask)
-    tl.store(out_ptr + i, x * y + z, mask=mask)
-
-
-def triton_add_mul(x, y, z):
-    out = torch.empty_like(x)
-    n = x.numel()
-    add_mul_kernel[(triton.cdiv(n, 1024),)](x, y, z, out, n, BLOCK=1024)
-
-# %% wrong: zeros instead of empty — says "torch.empty"
-import torch
-import triton
-import triton.language as tl
-
-
-@triton.jit
-def add_mul_kernel(x_ptr, y_ptr, z_ptr, out_ptr, n, BLOCK: tl.constexpr):
-    i = tl.program_id(axis=0) * BLOCK + tl.arange(0, BLOCK)
-    mask = i < n
-    x = tl.load(x_ptr + i, mask=mask)
-    y = tl.load(y_ptr + i, mask=mask)
-    z = tl.load(z_ptr + i, mask=mask)
-    tl.store(out_ptr + i, x * y + z, mask=mask)
-
-
-def triton_add_mul(x, y, z):
-    out = torch.zeros_like(x)
-    n = x.numel()
-    add_mul_kernel[(triton.cdiv(n, 1024),)](x, y, z, out, n, BLOCK=1024)
-    return out
-
-# %% wrong: float16 result — says "float32"
-import torch
-import triton
-import triton.language as tl
-
-
-@triton.jit
-def add_mul_kernel(x_ptr, y_ptr, z_ptr, out_ptr, n, BLOCK: tl.constexpr):
-    i = tl.program_id(axis=0) * BLOCK + tl.arange(0, BLOCK)
-    mask = i < n
-    x = tl.load(x_ptr + i, mask=mask)
-    y = tl.load(y_ptr + i, mask=mask)
-    z = tl.load(z_ptr + i, mask=mask)
-    tl.store(out_ptr + i, x * y + z, mask=mask)
-
-
-def triton_add_mul(x, y, z):
-    out = torch.empty(x.shape, dtype=torch.float16)
-    n = x.numel()
-    add_mul_kernel[(triton.cdiv(n, 1024),)](x, y, z, out, n, BLOCK=1024)
-    return out
-
-# %% wrong: x loaded twice — says "three inputs are 12"
-import torch
-import triton
-import triton.language as tl
-
-
-@triton.jit
-def add_mul_kernel(x_ptr, y_ptr, z_ptr, out_ptr, n, BLOCK: tl.constexpr):
-    i = tl.program_id(axis=0) * BLOCK + tl.arange(0, BLOCK)
-    mask = i < n
-    again = tl.load(x_ptr + i, mask=mask)
-    x = tl.load(x_ptr + i, mask=mask)
-    y = tl.load(y_ptr + i, mask=mask)
-    z = tl.load(z_ptr + i, mask=mask)
-    tl.store(out_ptr + i, x * y + z, mask=mask)
-
-
-def triton_add_mul(x, y, z):
-    out = torch.empty_like(x)
-    n = x.numel()
-    add_mul_kernel[(triton.cdiv(n, 1024),)](x, y, z, out, n, BLOCK=1024)
-    return out
+# %% wrong: no mask — says "need a mask" — from "reference"
+# -     x = tl.load(x_ptr + i, mask=mask)
+# -     y = tl.load(y_ptr + i, mask=mask)
+# -     z = tl.load(z_ptr + i, mask=mask)
+# -     tl.store(out_ptr + i, x * y + z, mask=mask)
+# +     x = tl.load(x_ptr + i)
+# +     y = tl.load(y_ptr + i)
+# +     z = tl.load(z_ptr + i)
+# +     tl.store(out_ptr + i, x * y + z)
+
+# %% wrong: no mask at the store — says "need a mask" — from "reference": "z, mask=mask" → "z"
+
+# %% wrong: no mask at one load — says "need a mask" — from "reference": "z_ptr + i, mask=mask" → "z_ptr + i"
+
+# %% wrong: grid rounded down — says "never written" — from "reference": "triton.cdiv(n, 1024)" → "max(1, n // 1024)"
+
+# %% wrong: one program — says "never written" — from "reference": "triton.cdiv(n, 1024)" → "1"
+
+# %% wrong: every program does the first block — says "never written" — from "reference": "tl.program_id(axis=0) * BLOCK + tl.arange" → "tl.arange"
+
+# %% wrong: a program per element — says "block" — from "reference"
+# -     add_mul_kernel[(triton.cdiv(n, 1024),)](x, y, z, out, n, BLOCK=1024)
+# +     add_mul_kernel[(n,)](x, y, z, out, n, BLOCK=1)
+
+# %% wrong: one program does it all — says "too much to do alone" — from "reference"
+# -     add_mul_kernel[(triton.cdiv(n, 1024),)](x, y, z, out, n, BLOCK=1024)
+# +     add_mul_kernel[(1,)](x, y, z, out, n, BLOCK=triton.next_power_of_2(n))
+
+# %% wrong: a grid of elements and whole blocks — says "block" — from "reference": "triton.cdiv(n, 1024)" → "n"
+
+# %% wrong: z forgotten — says "z is missing" — from "reference": "y + z" → "y"
+
+# %% wrong: add, then multiply — says "x * (y + z)" — from "reference": "y + z" → "(y + z)"
+
+# %% wrong: mask with <= — says "need a mask" — from "reference": "<" → "<="
+
+# %% wrong: mask one short — says "never written" — from "reference": "< n" → "< n - 1"
+
+# %% wrong: block that is no power of two — says "power of 2" — from "reference"
+# -     add_mul_kernel[(triton.cdiv(n, 1024),)](x, y, z, out, n, BLOCK=1024)
+# +     add_mul_kernel[(triton.cdiv(n, 1000),)](x, y, z, out, n, BLOCK=1000)
+
+# %% wrong: result in x — says "changed an argument" — from "reference": "torch.empty_like(x)" → "x"
+
+# %% wrong: no return — says "is there a return statement" — from "reference"
+# -     return out
+
+# %% wrong: zeros instead of empty — says "torch.empty" — from "reference": "torch.empty_like" → "torch.zeros_like"
+
+# %% wrong: float16 result — says "float32" — from "reference": "torch.empty_like(x)" → "torch.empty(x.shape, dtype=torch.float16)"
+
+# %% wrong: x loaded twice — says "three inputs are 12" — from "reference"
+#       mask = i < n
+# +     again = tl.load(x_ptr + i, mask=mask)
 
 # %% right: a fixed grid, each program strides over several blocks
 @triton.jit

@@ -21,440 +21,59 @@ def triton_layer_norm(x, weight, bias, eps):
     layer_norm_kernel[(rows,)](x, weight, bias, out, width, eps, BLOCK=block)
     return out
 
-# %% wrong: eps outside the root — says "eps belongs inside"
-@triton.jit
-def layer_norm_kernel(x_ptr, w_ptr, b_ptr, out_ptr, width, eps, BLOCK: tl.constexpr):
-    column = tl.arange(0, BLOCK)
-    inside = column < width
-    place = tl.program_id(0) * width + column
-    x = tl.load(x_ptr + place, mask=inside, other=0.0).to(tl.float32)
-    mean = tl.sum(x, axis=0) / width
-    centered = tl.where(inside, x - mean, 0.0)
-    variance = tl.sum(centered * centered, axis=0) / width
-    scaled = centered / (tl.sqrt(variance) + eps)
-    w = tl.load(w_ptr + column, mask=inside, other=0.0)
-    b = tl.load(b_ptr + column, mask=inside, other=0.0)
-    tl.store(out_ptr + place, scaled * w + b, mask=inside)
+# %% wrong: eps outside the root — says "eps belongs inside" — from "reference": "tl.sqrt(variance + eps)" → "(tl.sqrt(variance) + eps)"
 
+# %% wrong: no eps — says "eps is missing" — from "reference": "variance + eps" → "variance"
 
-def triton_layer_norm(x, weight, bias, eps):
-    rows, width = x.shape
-    out = torch.empty_like(x)
-    block = triton.next_power_of_2(width)
-    layer_norm_kernel[(rows,)](x, weight, bias, out, width, eps, BLOCK=block)
-    return out
+# %% wrong: n - 1 — says "n - 1" — from "reference"
+# -     variance = tl.sum(centered * centered, axis=0) / width
+# +     variance = tl.sum(centered * centered, axis=0) / (width - 1)
 
-# %% wrong: no eps — says "eps is missing"
-@triton.jit
-def layer_norm_kernel(x_ptr, w_ptr, b_ptr, out_ptr, width, eps, BLOCK: tl.constexpr):
-    column = tl.arange(0, BLOCK)
-    inside = column < width
-    place = tl.program_id(0) * width + column
-    x = tl.load(x_ptr + place, mask=inside, other=0.0).to(tl.float32)
-    mean = tl.sum(x, axis=0) / width
-    centered = tl.where(inside, x - mean, 0.0)
-    variance = tl.sum(centered * centered, axis=0) / width
-    scaled = centered / tl.sqrt(variance)
-    w = tl.load(w_ptr + column, mask=inside, other=0.0)
-    b = tl.load(b_ptr + column, mask=inside, other=0.0)
-    tl.store(out_ptr + place, scaled * w + b, mask=inside)
+# %% wrong: the padding counts — says "the padding counts" — from "reference": "tl.where(inside, x - mean, 0.0)" → "x - mean"
 
+# %% wrong: everything divided by BLOCK — says "not by BLOCK" — from "reference"
+# -     mean = tl.sum(x, axis=0) / width
+# +     mean = tl.sum(x, axis=0) / BLOCK
 
-def triton_layer_norm(x, weight, bias, eps):
-    rows, width = x.shape
-    out = torch.empty_like(x)
-    block = triton.next_power_of_2(width)
-    layer_norm_kernel[(rows,)](x, weight, bias, out, width, eps, BLOCK=block)
-    return out
+# -     variance = tl.sum(centered * centered, axis=0) / width
+# +     variance = tl.sum(centered * centered, axis=0) / BLOCK
 
-# %% wrong: n - 1 — says "n - 1"
-@triton.jit
-def layer_norm_kernel(x_ptr, w_ptr, b_ptr, out_ptr, width, eps, BLOCK: tl.constexpr):
-    column = tl.arange(0, BLOCK)
-    inside = column < width
-    place = tl.program_id(0) * width + column
-    x = tl.load(x_ptr + place, mask=inside, other=0.0).to(tl.float32)
-    mean = tl.sum(x, axis=0) / width
-    centered = tl.where(inside, x - mean, 0.0)
-    variance = tl.sum(centered * centered, axis=0) / (width - 1)
-    scaled = centered / tl.sqrt(variance + eps)
-    w = tl.load(w_ptr + column, mask=inside, other=0.0)
-    b = tl.load(b_ptr + column, mask=inside, other=0.0)
-    tl.store(out_ptr + place, scaled * w + b, mask=inside)
+# %% wrong: variance divided by BLOCK — says "not by BLOCK" — from "reference": "tl.sum(centered * centered, axis=0) / width" → "tl.sum(centered * centered, axis=0) / BLOCK"
 
+# %% wrong: no mean in the numerator — says "Subtract the mean" — from "reference": "= centered" → "= x"
 
-def triton_layer_norm(x, weight, bias, eps):
-    rows, width = x.shape
-    out = torch.empty_like(x)
-    block = triton.next_power_of_2(width)
-    layer_norm_kernel[(rows,)](x, weight, bias, out, width, eps, BLOCK=block)
-    return out
+# %% wrong: divided by the variance — says "root of the variance" — from "reference": "tl.sqrt" → ""
 
-# %% wrong: the padding counts — says "the padding counts"
-@triton.jit
-def layer_norm_kernel(x_ptr, w_ptr, b_ptr, out_ptr, width, eps, BLOCK: tl.constexpr):
-    column = tl.arange(0, BLOCK)
-    inside = column < width
-    place = tl.program_id(0) * width + column
-    x = tl.load(x_ptr + place, mask=inside, other=0.0).to(tl.float32)
-    mean = tl.sum(x, axis=0) / width
-    centered = x - mean
-    variance = tl.sum(centered * centered, axis=0) / width
-    scaled = centered / tl.sqrt(variance + eps)
-    w = tl.load(w_ptr + column, mask=inside, other=0.0)
-    b = tl.load(b_ptr + column, mask=inside, other=0.0)
-    tl.store(out_ptr + place, scaled * w + b, mask=inside)
+# %% wrong: no bias — says "The bias is missing" — from "reference"
+# -     b = tl.load(b_ptr + column, mask=inside, other=0.0)
+# -     tl.store(out_ptr + place, scaled * w + b, mask=inside)
+# +     tl.store(out_ptr + place, scaled * w, mask=inside)
 
+# %% wrong: no weight — says "The weight is missing" — from "reference": "* w + b" → "+ b"
 
-def triton_layer_norm(x, weight, bias, eps):
-    rows, width = x.shape
-    out = torch.empty_like(x)
-    block = triton.next_power_of_2(width)
-    layer_norm_kernel[(rows,)](x, weight, bias, out, width, eps, BLOCK=block)
-    return out
+# %% wrong: neither — says "weight and bias are missing" — from "reference": "scaled * w + b" → "scaled"
 
-# %% wrong: everything divided by BLOCK — says "not by BLOCK"
-@triton.jit
-def layer_norm_kernel(x_ptr, w_ptr, b_ptr, out_ptr, width, eps, BLOCK: tl.constexpr):
-    column = tl.arange(0, BLOCK)
-    inside = column < width
-    place = tl.program_id(0) * width + column
-    x = tl.load(x_ptr + place, mask=inside, other=0.0).to(tl.float32)
-    mean = tl.sum(x, axis=0) / BLOCK
-    centered = tl.where(inside, x - mean, 0.0)
-    variance = tl.sum(centered * centered, axis=0) / BLOCK
-    scaled = centered / tl.sqrt(variance + eps)
-    w = tl.load(w_ptr + column, mask=inside, other=0.0)
-    b = tl.load(b_ptr + column, mask=inside, other=0.0)
-    tl.store(out_ptr + place, scaled * w + b, mask=inside)
+# %% wrong: statistics in float16 — says "computed in float32" — from "reference": ".to(tl.float32)" → ""
 
+# %% wrong: E[x²] − E[x]² in float16 — says "computed in float32" — from "reference"
+# -     x = tl.load(x_ptr + place, mask=inside, other=0.0).to(tl.float32)
+# +     x = tl.load(x_ptr + place, mask=inside, other=0.0)
 
-def triton_layer_norm(x, weight, bias, eps):
-    rows, width = x.shape
-    out = torch.empty_like(x)
-    block = triton.next_power_of_2(width)
-    layer_norm_kernel[(rows,)](x, weight, bias, out, width, eps, BLOCK=block)
-    return out
+# -     variance = tl.sum(centered * centered, axis=0) / width
+# +     variance = tl.sum(x * x, axis=0) / width - mean * mean
 
-# %% wrong: variance divided by BLOCK — says "not by BLOCK"
-@triton.jit
-def layer_norm_kernel(x_ptr, w_ptr, b_ptr, out_ptr, width, eps, BLOCK: tl.constexpr):
-    column = tl.arange(0, BLOCK)
-    inside = column < width
-    place = tl.program_id(0) * width + column
-    x = tl.load(x_ptr + place, mask=inside, other=0.0).to(tl.float32)
-    mean = tl.sum(x, axis=0) / width
-    centered = tl.where(inside, x - mean, 0.0)
-    variance = tl.sum(centered * centered, axis=0) / BLOCK
-    scaled = centered / tl.sqrt(variance + eps)
-    w = tl.load(w_ptr + column, mask=inside, other=0.0)
-    b = tl.load(b_ptr + column, mask=inside, other=0.0)
-    tl.store(out_ptr + place, scaled * w + b, mask=inside)
+# %% wrong: no other — says "rubbish" — from "reference": "place, mask=inside, other=0.0" → "place, mask=inside"
 
+# %% wrong: no mask — says "need a mask" — from "reference": "place, mask=inside, other=0.0" → "place"
 
-def triton_layer_norm(x, weight, bias, eps):
-    rows, width = x.shape
-    out = torch.empty_like(x)
-    block = triton.next_power_of_2(width)
-    layer_norm_kernel[(rows,)](x, weight, bias, out, width, eps, BLOCK=block)
-    return out
+# %% wrong: a fixed block of 1,024 — says "never written" — from "reference": "triton.next_power_of_2(width)" → "1024"
 
-# %% wrong: no mean in the numerator — says "Subtract the mean"
-@triton.jit
-def layer_norm_kernel(x_ptr, w_ptr, b_ptr, out_ptr, width, eps, BLOCK: tl.constexpr):
-    column = tl.arange(0, BLOCK)
-    inside = column < width
-    place = tl.program_id(0) * width + column
-    x = tl.load(x_ptr + place, mask=inside, other=0.0).to(tl.float32)
-    mean = tl.sum(x, axis=0) / width
-    centered = tl.where(inside, x - mean, 0.0)
-    variance = tl.sum(centered * centered, axis=0) / width
-    scaled = x / tl.sqrt(variance + eps)
-    w = tl.load(w_ptr + column, mask=inside, other=0.0)
-    b = tl.load(b_ptr + column, mask=inside, other=0.0)
-    tl.store(out_ptr + place, scaled * w + b, mask=inside)
+# %% wrong: always float32 — says "float" — from "reference": "torch.empty_like(x)" → "torch.empty(x.shape, dtype=torch.float32)"
 
+# %% wrong: weights loaded by row — says "need a mask" — from "reference": "w_ptr + column" → "w_ptr + place"
 
-def triton_layer_norm(x, weight, bias, eps):
-    rows, width = x.shape
-    out = torch.empty_like(x)
-    block = triton.next_power_of_2(width)
-    layer_norm_kernel[(rows,)](x, weight, bias, out, width, eps, BLOCK=block)
-    return out
-
-# %% wrong: divided by the variance — says "root of the variance"
-@triton.jit
-def layer_norm_kernel(x_ptr, w_ptr, b_ptr, out_ptr, width, eps, BLOCK: tl.constexpr):
-    column = tl.arange(0, BLOCK)
-    inside = column < width
-    place = tl.program_id(0) * width + column
-    x = tl.load(x_ptr + place, mask=inside, other=0.0).to(tl.float32)
-    mean = tl.sum(x, axis=0) / width
-    centered = tl.where(inside, x - mean, 0.0)
-    variance = tl.sum(centered * centered, axis=0) / width
-    scaled = centered / (variance + eps)
-    w = tl.load(w_ptr + column, mask=inside, other=0.0)
-    b = tl.load(b_ptr + column, mask=inside, other=0.0)
-    tl.store(out_ptr + place, scaled * w + b, mask=inside)
-
-
-def triton_layer_norm(x, weight, bias, eps):
-    rows, width = x.shape
-    out = torch.empty_like(x)
-    block = triton.next_power_of_2(width)
-    layer_norm_kernel[(rows,)](x, weight, bias, out, width, eps, BLOCK=block)
-    return out
-
-# %% wrong: no bias — says "The bias is missing"
-@triton.jit
-def layer_norm_kernel(x_ptr, w_ptr, b_ptr, out_ptr, width, eps, BLOCK: tl.constexpr):
-    column = tl.arange(0, BLOCK)
-    inside = column < width
-    place = tl.program_id(0) * width + column
-    x = tl.load(x_ptr + place, mask=inside, other=0.0).to(tl.float32)
-    mean = tl.sum(x, axis=0) / width
-    centered = tl.where(inside, x - mean, 0.0)
-    variance = tl.sum(centered * centered, axis=0) / width
-    scaled = centered / tl.sqrt(variance + eps)
-    w = tl.load(w_ptr + column, mask=inside, other=0.0)
-    tl.store(out_ptr + place, scaled * w, mask=inside)
-
-
-def triton_layer_norm(x, weight, bias, eps):
-    rows, width = x.shape
-    out = torch.empty_like(x)
-    block = triton.next_power_of_2(width)
-    layer_norm_kernel[(rows,)](x, weight, bias, out, width, eps, BLOCK=block)
-    return out
-
-# %% wrong: no weight — says "The weight is missing"
-@triton.jit
-def layer_norm_kernel(x_ptr, w_ptr, b_ptr, out_ptr, width, eps, BLOCK: tl.constexpr):
-    column = tl.arange(0, BLOCK)
-    inside = column < width
-    place = tl.program_id(0) * width + column
-    x = tl.load(x_ptr + place, mask=inside, other=0.0).to(tl.float32)
-    mean = tl.sum(x, axis=0) / width
-    centered = tl.where(inside, x - mean, 0.0)
-    variance = tl.sum(centered * centered, axis=0) / width
-    scaled = centered / tl.sqrt(variance + eps)
-    w = tl.load(w_ptr + column, mask=inside, other=0.0)
-    b = tl.load(b_ptr + column, mask=inside, other=0.0)
-    tl.store(out_ptr + place, scaled + b, mask=inside)
-
-
-def triton_layer_norm(x, weight, bias, eps):
-    rows, width = x.shape
-    out = torch.empty_like(x)
-    block = triton.next_power_of_2(width)
-    layer_norm_kernel[(rows,)](x, weight, bias, out, width, eps, BLOCK=block)
-    return out
-
-# %% wrong: neither — says "weight and bias are missing"
-@triton.jit
-def layer_norm_kernel(x_ptr, w_ptr, b_ptr, out_ptr, width, eps, BLOCK: tl.constexpr):
-    column = tl.arange(0, BLOCK)
-    inside = column < width
-    place = tl.program_id(0) * width + column
-    x = tl.load(x_ptr + place, mask=inside, other=0.0).to(tl.float32)
-    mean = tl.sum(x, axis=0) / width
-    centered = tl.where(inside, x - mean, 0.0)
-    variance = tl.sum(centered * centered, axis=0) / width
-    scaled = centered / tl.sqrt(variance + eps)
-    w = tl.load(w_ptr + column, mask=inside, other=0.0)
-    b = tl.load(b_ptr + column, mask=inside, other=0.0)
-    tl.store(out_ptr + place, scaled, mask=inside)
-
-
-def triton_layer_norm(x, weight, bias, eps):
-    rows, width = x.shape
-    out = torch.empty_like(x)
-    block = triton.next_power_of_2(width)
-    layer_norm_kernel[(rows,)](x, weight, bias, out, width, eps, BLOCK=block)
-    return out
-
-# %% wrong: statistics in float16 — says "computed in float32"
-@triton.jit
-def layer_norm_kernel(x_ptr, w_ptr, b_ptr, out_ptr, width, eps, BLOCK: tl.constexpr):
-    column = tl.arange(0, BLOCK)
-    inside = column < width
-    place = tl.program_id(0) * width + column
-    x = tl.load(x_ptr + place, mask=inside, other=0.0)
-    mean = tl.sum(x, axis=0) / width
-    centered = tl.where(inside, x - mean, 0.0)
-    variance = tl.sum(centered * centered, axis=0) / width
-    scaled = centered / tl.sqrt(variance + eps)
-    w = tl.load(w_ptr + column, mask=inside, other=0.0)
-    b = tl.load(b_ptr + column, mask=inside, other=0.0)
-    tl.store(out_ptr + place, scaled * w + b, mask=inside)
-
-
-def triton_layer_norm(x, weight, bias, eps):
-    rows, width = x.shape
-    out = torch.empty_like(x)
-    block = triton.next_power_of_2(width)
-    layer_norm_kernel[(rows,)](x, weight, bias, out, width, eps, BLOCK=block)
-    return out
-
-# %% wrong: E[x²] − E[x]² in float16 — says "computed in float32"
-@triton.jit
-def layer_norm_kernel(x_ptr, w_ptr, b_ptr, out_ptr, width, eps, BLOCK: tl.constexpr):
-    column = tl.arange(0, BLOCK)
-    inside = column < width
-    place = tl.program_id(0) * width + column
-    x = tl.load(x_ptr + place, mask=inside, other=0.0)
-    mean = tl.sum(x, axis=0) / width
-    centered = tl.where(inside, x - mean, 0.0)
-    variance = tl.sum(x * x, axis=0) / width - mean * mean
-    scaled = centered / tl.sqrt(variance + eps)
-    w = tl.load(w_ptr + column, mask=inside, other=0.0)
-    b = tl.load(b_ptr + column, mask=inside, other=0.0)
-    tl.store(out_ptr + place, scaled * w + b, mask=inside)
-
-
-def triton_layer_norm(x, weight, bias, eps):
-    rows, width = x.shape
-    out = torch.empty_like(x)
-    block = triton.next_power_of_2(width)
-    layer_norm_kernel[(rows,)](x, weight, bias, out, width, eps, BLOCK=block)
-    return out
-
-# %% wrong: no other — says "rubbish"
-@triton.jit
-def layer_norm_kernel(x_ptr, w_ptr, b_ptr, out_ptr, width, eps, BLOCK: tl.constexpr):
-    column = tl.arange(0, BLOCK)
-    inside = column < width
-    place = tl.program_id(0) * width + column
-    x = tl.load(x_ptr + place, mask=inside).to(tl.float32)
-    mean = tl.sum(x, axis=0) / width
-    centered = tl.where(inside, x - mean, 0.0)
-    variance = tl.sum(centered * centered, axis=0) / width
-    scaled = centered / tl.sqrt(variance + eps)
-    w = tl.load(w_ptr + column, mask=inside, other=0.0)
-    b = tl.load(b_ptr + column, mask=inside, other=0.0)
-    tl.store(out_ptr + place, scaled * w + b, mask=inside)
-
-
-def triton_layer_norm(x, weight, bias, eps):
-    rows, width = x.shape
-    out = torch.empty_like(x)
-    block = triton.next_power_of_2(width)
-    layer_norm_kernel[(rows,)](x, weight, bias, out, width, eps, BLOCK=block)
-    return out
-
-# %% wrong: no mask — says "need a mask"
-@triton.jit
-def layer_norm_kernel(x_ptr, w_ptr, b_ptr, out_ptr, width, eps, BLOCK: tl.constexpr):
-    column = tl.arange(0, BLOCK)
-    inside = column < width
-    place = tl.program_id(0) * width + column
-    x = tl.load(x_ptr + place).to(tl.float32)
-    mean = tl.sum(x, axis=0) / width
-    centered = tl.where(inside, x - mean, 0.0)
-    variance = tl.sum(centered * centered, axis=0) / width
-    scaled = centered / tl.sqrt(variance + eps)
-    w = tl.load(w_ptr + column, mask=inside, other=0.0)
-    b = tl.load(b_ptr + column, mask=inside, other=0.0)
-    tl.store(out_ptr + place, scaled * w + b, mask=inside)
-
-
-def triton_layer_norm(x, weight, bias, eps):
-    rows, width = x.shape
-    out = torch.empty_like(x)
-    block = triton.next_power_of_2(width)
-    layer_norm_kernel[(rows,)](x, weight, bias, out, width, eps, BLOCK=block)
-    return out
-
-# %% wrong: a fixed block of 1,024 — says "never written"
-@triton.jit
-def layer_norm_kernel(x_ptr, w_ptr, b_ptr, out_ptr, width, eps, BLOCK: tl.constexpr):
-    column = tl.arange(0, BLOCK)
-    inside = column < width
-    place = tl.program_id(0) * width + column
-    x = tl.load(x_ptr + place, mask=inside, other=0.0).to(tl.float32)
-    mean = tl.sum(x, axis=0) / width
-    centered = tl.where(inside, x - mean, 0.0)
-    variance = tl.sum(centered * centered, axis=0) / width
-    scaled = centered / tl.sqrt(variance + eps)
-    w = tl.load(w_ptr + column, mask=inside, other=0.0)
-    b = tl.load(b_ptr + column, mask=inside, other=0.0)
-    tl.store(out_ptr + place, scaled * w + b, mask=inside)
-
-
-def triton_layer_norm(x, weight, bias, eps):
-    rows, width = x.shape
-    out = torch.empty_like(x)
-    block = 1024
-    layer_norm_kernel[(rows,)](x, weight, bias, out, width, eps, BLOCK=block)
-    return out
-
-# %% wrong: always float32 — says "float"
-@triton.jit
-def layer_norm_kernel(x_ptr, w_ptr, b_ptr, out_ptr, width, eps, BLOCK: tl.constexpr):
-    column = tl.arange(0, BLOCK)
-    inside = column < width
-    place = tl.program_id(0) * width + column
-    x = tl.load(x_ptr + place, mask=inside, other=0.0).to(tl.float32)
-    mean = tl.sum(x, axis=0) / width
-    centered = tl.where(inside, x - mean, 0.0)
-    variance = tl.sum(centered * centered, axis=0) / width
-    scaled = centered / tl.sqrt(variance + eps)
-    w = tl.load(w_ptr + column, mask=inside, other=0.0)
-    b = tl.load(b_ptr + column, mask=inside, other=0.0)
-    tl.store(out_ptr + place, scaled * w + b, mask=inside)
-
-
-def triton_layer_norm(x, weight, bias, eps):
-    rows, width = x.shape
-    out = torch.empty(x.shape, dtype=torch.float32)
-    block = triton.next_power_of_2(width)
-    layer_norm_kernel[(rows,)](x, weight, bias, out, width, eps, BLOCK=block)
-    return out
-
-# %% wrong: weights loaded by row — says "need a mask"
-@triton.jit
-def layer_norm_kernel(x_ptr, w_ptr, b_ptr, out_ptr, width, eps, BLOCK: tl.constexpr):
-    column = tl.arange(0, BLOCK)
-    inside = column < width
-    place = tl.program_id(0) * width + column
-    x = tl.load(x_ptr + place, mask=inside, other=0.0).to(tl.float32)
-    mean = tl.sum(x, axis=0) / width
-    centered = tl.where(inside, x - mean, 0.0)
-    variance = tl.sum(centered * centered, axis=0) / width
-    scaled = centered / tl.sqrt(variance + eps)
-    w = tl.load(w_ptr + place, mask=inside, other=0.0)
-    b = tl.load(b_ptr + column, mask=inside, other=0.0)
-    tl.store(out_ptr + place, scaled * w + b, mask=inside)
-
-
-def triton_layer_norm(x, weight, bias, eps):
-    rows, width = x.shape
-    out = torch.empty_like(x)
-    block = triton.next_power_of_2(width)
-    layer_norm_kernel[(rows,)](x, weight, bias, out, width, eps, BLOCK=block)
-    return out
-
-# %% wrong: no return — says "is there a return statement"
-@triton.jit
-def layer_norm_kernel(x_ptr, w_ptr, b_ptr, out_ptr, width, eps, BLOCK: tl.constexpr):
-    column = tl.arange(0, BLOCK)
-    inside = column < width
-    place = tl.program_id(0) * width + column
-    x = tl.load(x_ptr + place, mask=inside, other=0.0).to(tl.float32)
-    mean = tl.sum(x, axis=0) / width
-    centered = tl.where(inside, x - mean, 0.0)
-    variance = tl.sum(centered * centered, axis=0) / width
-    scaled = centered / tl.sqrt(variance + eps)
-    w = tl.load(w_ptr + column, mask=inside, other=0.0)
-    b = tl.load(b_ptr + column, mask=inside, other=0.0)
-    tl.store(out_ptr + place, scaled * w + b, mask=inside)
-
-
-def triton_layer_norm(x, weight, bias, eps):
-    rows, width = x.shape
-    out = torch.empty_like(x)
-    block = triton.next_power_of_2(width)
-    layer_norm_kernel[(rows,)](x, weight, bias, out, width, eps, BLOCK=block)
+# %% wrong: no return — says "is there a return statement" — from "reference"
+# -     return out
 
 # %% right: rsqrt, names of its own, 4,096 places
 @triton.jit

@@ -25,607 +25,106 @@ def triton_matmul_relu(a, b, bias):
     matmul_relu_kernel[grid](a, b, bias, out, m, n, k, TILE=32)
     return out
 
-# %% wrong: bias and ReLU in PyTorch — says "besides your kernel, PyTorch launched"
-@triton.jit
-def matmul_relu_kernel(a_ptr, b_ptr, bias_ptr, out_ptr, m, n, k, TILE: tl.constexpr):
-    row = tl.program_id(0) * TILE + tl.arange(0, TILE)
-    column = tl.program_id(1) * TILE + tl.arange(0, TILE)
-    in_rows, in_columns = row[:, None] < m, column[None, :] < n
-    sums = tl.zeros((TILE, TILE), dtype=tl.float32)
-    for start in range(0, k, TILE):
-        inner = start + tl.arange(0, TILE)
-        a_at = row[:, None] * k + inner[None, :]
-        b_at = inner[:, None] * n + column[None, :]
-        a = tl.load(a_ptr + a_at, mask=in_rows & (inner[None, :] < k), other=0.0)
-        b = tl.load(b_ptr + b_at, mask=in_columns & (inner[:, None] < k), other=0.0)
-        sums = tl.dot(a, b, sums)
-    bias = tl.load(bias_ptr + column, mask=column < n, other=0.0)
-    result = tl.maximum(sums, -1e30)
-    place = row[:, None] * n + column[None, :]
-    tl.store(out_ptr + place, result, mask=in_rows & in_columns)
+# %% wrong: bias and ReLU in PyTorch — says "besides your kernel, PyTorch launched" — from "reference"
+# -     result = tl.maximum(sums + bias[None, :], 0.0)
+# +     result = tl.maximum(sums, -1e30)
 
+# -     return out
+# +     return torch.relu(out + bias)
 
-def triton_matmul_relu(a, b, bias):
-    (m, k), n = a.shape, b.shape[1]
-    out = torch.empty((m, n), dtype=torch.float32, device=a.device)
-    grid = (triton.cdiv(m, 32), triton.cdiv(n, 32))
-    matmul_relu_kernel[grid](a, b, bias, out, m, n, k, TILE=32)
-    return torch.relu(out + bias)
+# %% wrong: bias and ReLU in a second kernel — says "fuse them into one kernel" — from "reference"
+# -     result = tl.maximum(sums + bias[None, :], 0.0)
+# +     result = tl.maximum(sums, -1e30)
 
-# %% wrong: bias and ReLU in a second kernel — says "fuse them into one kernel"
-@triton.jit
-def matmul_relu_kernel(a_ptr, b_ptr, bias_ptr, out_ptr, m, n, k, TILE: tl.constexpr):
-    row = tl.program_id(0) * TILE + tl.arange(0, TILE)
-    column = tl.program_id(1) * TILE + tl.arange(0, TILE)
-    in_rows, in_columns = row[:, None] < m, column[None, :] < n
-    sums = tl.zeros((TILE, TILE), dtype=tl.float32)
-    for start in range(0, k, TILE):
-        inner = start + tl.arange(0, TILE)
-        a_at = row[:, None] * k + inner[None, :]
-        b_at = inner[:, None] * n + column[None, :]
-        a = tl.load(a_ptr + a_at, mask=in_rows & (inner[None, :] < k), other=0.0)
-        b = tl.load(b_ptr + b_at, mask=in_columns & (inner[:, None] < k), other=0.0)
-        sums = tl.dot(a, b, sums)
-    bias = tl.load(bias_ptr + column, mask=column < n, other=0.0)
-    result = tl.maximum(sums, -1e30)
-    place = row[:, None] * n + column[None, :]
-    tl.store(out_ptr + place, result, mask=in_rows & in_columns)
+#       tl.store(out_ptr + place, result, mask=in_rows & in_columns)
+# +
+# +
+# + @triton.jit
+# + def bias_relu_kernel(x_ptr, bias_ptr, n, B: tl.constexpr):
+# +     i = tl.arange(0, B)
+# +     at = tl.program_id(0) * n + i
+# +     x = tl.load(x_ptr + at, mask=i < n) + tl.load(bias_ptr + i, mask=i < n)
+# +     tl.store(x_ptr + at, tl.maximum(x, 0.0), mask=i < n)
 
+#       matmul_relu_kernel[grid](a, b, bias, out, m, n, k, TILE=32)
+# +     bias_relu_kernel[(m,)](out, bias, n, B=triton.next_power_of_2(n))
 
-@triton.jit
-def bias_relu_kernel(x_ptr, bias_ptr, n, B: tl.constexpr):
-    i = tl.arange(0, B)
-    at = tl.program_id(0) * n + i
-    x = tl.load(x_ptr + at, mask=i < n) + tl.load(bias_ptr + i, mask=i < n)
-    tl.store(x_ptr + at, tl.maximum(x, 0.0), mask=i < n)
+# %% wrong: float16 sums — says "kept in float16" — from "reference"
+# -     sums = tl.zeros((TILE, TILE), dtype=tl.float32)
+# +     sums = tl.zeros((TILE, TILE), dtype=tl.float16)
 
+# -         sums = tl.dot(a, b, sums)
+# +         sums = tl.dot(a, b, sums, out_dtype=tl.float16)
 
-def triton_matmul_relu(a, b, bias):
-    (m, k), n = a.shape, b.shape[1]
-    out = torch.empty((m, n), dtype=torch.float32, device=a.device)
-    grid = (triton.cdiv(m, 32), triton.cdiv(n, 32))
-    matmul_relu_kernel[grid](a, b, bias, out, m, n, k, TILE=32)
-    bias_relu_kernel[(m,)](out, bias, n, B=triton.next_power_of_2(n))
-    return out
+# %% wrong: float16 sums beside the dot — says "kept in float16" — from "reference"
+# -     sums = tl.zeros((TILE, TILE), dtype=tl.float32)
+# +     sums = tl.zeros((TILE, TILE), dtype=tl.float16)
 
-# %% wrong: float16 sums — says "kept in float16"
-@triton.jit
-def matmul_relu_kernel(a_ptr, b_ptr, bias_ptr, out_ptr, m, n, k, TILE: tl.constexpr):
-    row = tl.program_id(0) * TILE + tl.arange(0, TILE)
-    column = tl.program_id(1) * TILE + tl.arange(0, TILE)
-    in_rows, in_columns = row[:, None] < m, column[None, :] < n
-    sums = tl.zeros((TILE, TILE), dtype=tl.float16)
-    for start in range(0, k, TILE):
-        inner = start + tl.arange(0, TILE)
-        a_at = row[:, None] * k + inner[None, :]
-        b_at = inner[:, None] * n + column[None, :]
-        a = tl.load(a_ptr + a_at, mask=in_rows & (inner[None, :] < k), other=0.0)
-        b = tl.load(b_ptr + b_at, mask=in_columns & (inner[:, None] < k), other=0.0)
-        sums = tl.dot(a, b, sums, out_dtype=tl.float16)
-    bias = tl.load(bias_ptr + column, mask=column < n, other=0.0)
-    result = tl.maximum(sums + bias[None, :], 0.0)
-    place = row[:, None] * n + column[None, :]
-    tl.store(out_ptr + place, result, mask=in_rows & in_columns)
+# -         sums = tl.dot(a, b, sums)
+# +         sums = sums + tl.dot(a, b).to(tl.float16)
 
+# %% wrong: result in float16 — says "float" — from "reference": "torch.float32" → "torch.float16"
 
-def triton_matmul_relu(a, b, bias):
-    (m, k), n = a.shape, b.shape[1]
-    out = torch.empty((m, n), dtype=torch.float32, device=a.device)
-    grid = (triton.cdiv(m, 32), triton.cdiv(n, 32))
-    matmul_relu_kernel[grid](a, b, bias, out, m, n, k, TILE=32)
-    return out
+# %% wrong: bias by row — says "The bias belongs to the column" — from "reference"
+# -     bias = tl.load(bias_ptr + column, mask=column < n, other=0.0)
+# -     result = tl.maximum(sums + bias[None, :], 0.0)
+# +     bias = tl.load(bias_ptr + row, mask=row < n, other=0.0)
+# +     result = tl.maximum(sums + bias[:, None], 0.0)
 
-# %% wrong: float16 sums beside the dot — says "kept in float16"
-@triton.jit
-def matmul_relu_kernel(a_ptr, b_ptr, bias_ptr, out_ptr, m, n, k, TILE: tl.constexpr):
-    row = tl.program_id(0) * TILE + tl.arange(0, TILE)
-    column = tl.program_id(1) * TILE + tl.arange(0, TILE)
-    in_rows, in_columns = row[:, None] < m, column[None, :] < n
-    sums = tl.zeros((TILE, TILE), dtype=tl.float16)
-    for start in range(0, k, TILE):
-        inner = start + tl.arange(0, TILE)
-        a_at = row[:, None] * k + inner[None, :]
-        b_at = inner[:, None] * n + column[None, :]
-        a = tl.load(a_ptr + a_at, mask=in_rows & (inner[None, :] < k), other=0.0)
-        b = tl.load(b_ptr + b_at, mask=in_columns & (inner[:, None] < k), other=0.0)
-        sums = sums + tl.dot(a, b).to(tl.float16)
-    bias = tl.load(bias_ptr + column, mask=column < n, other=0.0)
-    result = tl.maximum(sums + bias[None, :], 0.0)
-    place = row[:, None] * n + column[None, :]
-    tl.store(out_ptr + place, result, mask=in_rows & in_columns)
+# %% wrong: no ReLU — says "The ReLU is missing" — from "reference": "tl.maximum(sums + bias[None, :], 0.0)" → "sums + bias[None, :]"
 
+# %% wrong: no bias — says "No bias" — from "reference": "sums + bias[None, :]" → "sums"
 
-def triton_matmul_relu(a, b, bias):
-    (m, k), n = a.shape, b.shape[1]
-    out = torch.empty((m, n), dtype=torch.float32, device=a.device)
-    grid = (triton.cdiv(m, 32), triton.cdiv(n, 32))
-    matmul_relu_kernel[grid](a, b, bias, out, m, n, k, TILE=32)
-    return out
+# %% wrong: bias after the ReLU — says "before the ReLU" — from "reference": "tl.maximum(sums + bias[None, :], 0.0)" → "tl.maximum(sums, 0.0) + bias[None, :]"
 
-# %% wrong: result in float16 — says "float"
-@triton.jit
-def matmul_relu_kernel(a_ptr, b_ptr, bias_ptr, out_ptr, m, n, k, TILE: tl.constexpr):
-    row = tl.program_id(0) * TILE + tl.arange(0, TILE)
-    column = tl.program_id(1) * TILE + tl.arange(0, TILE)
-    in_rows, in_columns = row[:, None] < m, column[None, :] < n
-    sums = tl.zeros((TILE, TILE), dtype=tl.float32)
-    for start in range(0, k, TILE):
-        inner = start + tl.arange(0, TILE)
-        a_at = row[:, None] * k + inner[None, :]
-        b_at = inner[:, None] * n + column[None, :]
-        a = tl.load(a_ptr + a_at, mask=in_rows & (inner[None, :] < k), other=0.0)
-        b = tl.load(b_ptr + b_at, mask=in_columns & (inner[:, None] < k), other=0.0)
-        sums = tl.dot(a, b, sums)
-    bias = tl.load(bias_ptr + column, mask=column < n, other=0.0)
-    result = tl.maximum(sums + bias[None, :], 0.0)
-    place = row[:, None] * n + column[None, :]
-    tl.store(out_ptr + place, result, mask=in_rows & in_columns)
+# %% wrong: no mask along k — says "need a mask" — from "reference"
+# -         a = tl.load(a_ptr + a_at, mask=in_rows & (inner[None, :] < k), other=0.0)
+# -         b = tl.load(b_ptr + b_at, mask=in_columns & (inner[:, None] < k), other=0.0)
+# +         a = tl.load(a_ptr + a_at, mask=in_rows, other=0.0)
+# +         b = tl.load(b_ptr + b_at, mask=in_columns, other=0.0)
 
+# %% wrong: a without a mask along k — says "elements" — from "reference": "in_rows & (inner[None, :] < k)" → "in_rows"
 
-def triton_matmul_relu(a, b, bias):
-    (m, k), n = a.shape, b.shape[1]
-    out = torch.empty((m, n), dtype=torch.float16, device=a.device)
-    grid = (triton.cdiv(m, 32), triton.cdiv(n, 32))
-    matmul_relu_kernel[grid](a, b, bias, out, m, n, k, TILE=32)
-    return out
+# %% wrong: rows not masked — says "need a mask" — from "reference": "in_rows & (inner[None, :] < k)" → "inner[None, :] < k"
 
-# %% wrong: bias by row — says "The bias belongs to the column"
-@triton.jit
-def matmul_relu_kernel(a_ptr, b_ptr, bias_ptr, out_ptr, m, n, k, TILE: tl.constexpr):
-    row = tl.program_id(0) * TILE + tl.arange(0, TILE)
-    column = tl.program_id(1) * TILE + tl.arange(0, TILE)
-    in_rows, in_columns = row[:, None] < m, column[None, :] < n
-    sums = tl.zeros((TILE, TILE), dtype=tl.float32)
-    for start in range(0, k, TILE):
-        inner = start + tl.arange(0, TILE)
-        a_at = row[:, None] * k + inner[None, :]
-        b_at = inner[:, None] * n + column[None, :]
-        a = tl.load(a_ptr + a_at, mask=in_rows & (inner[None, :] < k), other=0.0)
-        b = tl.load(b_ptr + b_at, mask=in_columns & (inner[:, None] < k), other=0.0)
-        sums = tl.dot(a, b, sums)
-    bias = tl.load(bias_ptr + row, mask=row < n, other=0.0)
-    result = tl.maximum(sums + bias[:, None], 0.0)
-    place = row[:, None] * n + column[None, :]
-    tl.store(out_ptr + place, result, mask=in_rows & in_columns)
+# %% wrong: no other — says "other=0.0" — from "reference"
+# -         a = tl.load(a_ptr + a_at, mask=in_rows & (inner[None, :] < k), other=0.0)
+# +         a = tl.load(a_ptr + a_at, mask=in_rows & (inner[None, :] < k))
 
+# %% wrong: k rounded down — says "last steps along k" — from "reference": "0, k" → "0, k // TILE * TILE"
 
-def triton_matmul_relu(a, b, bias):
-    (m, k), n = a.shape, b.shape[1]
-    out = torch.empty((m, n), dtype=torch.float32, device=a.device)
-    grid = (triton.cdiv(m, 32), triton.cdiv(n, 32))
-    matmul_relu_kernel[grid](a, b, bias, out, m, n, k, TILE=32)
-    return out
+# %% wrong: only the first step along k — says "along k" — from "reference": "0, k" → "0, TILE"
 
-# %% wrong: no ReLU — says "The ReLU is missing"
-@triton.jit
-def matmul_relu_kernel(a_ptr, b_ptr, bias_ptr, out_ptr, m, n, k, TILE: tl.constexpr):
-    row = tl.program_id(0) * TILE + tl.arange(0, TILE)
-    column = tl.program_id(1) * TILE + tl.arange(0, TILE)
-    in_rows, in_columns = row[:, None] < m, column[None, :] < n
-    sums = tl.zeros((TILE, TILE), dtype=tl.float32)
-    for start in range(0, k, TILE):
-        inner = start + tl.arange(0, TILE)
-        a_at = row[:, None] * k + inner[None, :]
-        b_at = inner[:, None] * n + column[None, :]
-        a = tl.load(a_ptr + a_at, mask=in_rows & (inner[None, :] < k), other=0.0)
-        b = tl.load(b_ptr + b_at, mask=in_columns & (inner[:, None] < k), other=0.0)
-        sums = tl.dot(a, b, sums)
-    bias = tl.load(bias_ptr + column, mask=column < n, other=0.0)
-    result = sums + bias[None, :]
-    place = row[:, None] * n + column[None, :]
-    tl.store(out_ptr + place, result, mask=in_rows & in_columns)
+# %% wrong: grid rounded down — says "never written" — from "reference": "triton.cdiv(m, 32), triton.cdiv(n, 32)" → "max(1, m // 32), max(1, n // 32)"
 
+# %% wrong: grid swapped — says "never written" — from "reference": "m, 32), triton.cdiv(n" → "n, 32), triton.cdiv(m"
 
-def triton_matmul_relu(a, b, bias):
-    (m, k), n = a.shape, b.shape[1]
-    out = torch.empty((m, n), dtype=torch.float32, device=a.device)
-    grid = (triton.cdiv(m, 32), triton.cdiv(n, 32))
-    matmul_relu_kernel[grid](a, b, bias, out, m, n, k, TILE=32)
-    return out
+# %% wrong: store without a mask — says "need a mask" — from "reference": "result, mask=in_rows & in_columns" → "result"
 
-# %% wrong: no bias — says "No bias"
-@triton.jit
-def matmul_relu_kernel(a_ptr, b_ptr, bias_ptr, out_ptr, m, n, k, TILE: tl.constexpr):
-    row = tl.program_id(0) * TILE + tl.arange(0, TILE)
-    column = tl.program_id(1) * TILE + tl.arange(0, TILE)
-    in_rows, in_columns = row[:, None] < m, column[None, :] < n
-    sums = tl.zeros((TILE, TILE), dtype=tl.float32)
-    for start in range(0, k, TILE):
-        inner = start + tl.arange(0, TILE)
-        a_at = row[:, None] * k + inner[None, :]
-        b_at = inner[:, None] * n + column[None, :]
-        a = tl.load(a_ptr + a_at, mask=in_rows & (inner[None, :] < k), other=0.0)
-        b = tl.load(b_ptr + b_at, mask=in_columns & (inner[:, None] < k), other=0.0)
-        sums = tl.dot(a, b, sums)
-    bias = tl.load(bias_ptr + column, mask=column < n, other=0.0)
-    result = tl.maximum(sums, 0.0)
-    place = row[:, None] * n + column[None, :]
-    tl.store(out_ptr + place, result, mask=in_rows & in_columns)
+# %% wrong: b transposed — says "A factor is transposed" — from "reference": "inner[:, None] * n + column[None, :]" → "inner[:, None] + column[None, :] * n"
 
+# %% wrong: a program per result — says "larger block" — from "reference"
+# -     grid = (triton.cdiv(m, 32), triton.cdiv(n, 32))
+# -     matmul_relu_kernel[grid](a, b, bias, out, m, n, k, TILE=32)
+# +     grid = (m, n)
+# +     matmul_relu_kernel[grid](a, b, bias, out, m, n, k, TILE=1)
 
-def triton_matmul_relu(a, b, bias):
-    (m, k), n = a.shape, b.shape[1]
-    out = torch.empty((m, n), dtype=torch.float32, device=a.device)
-    grid = (triton.cdiv(m, 32), triton.cdiv(n, 32))
-    matmul_relu_kernel[grid](a, b, bias, out, m, n, k, TILE=32)
-    return out
+# %% wrong: a program per row of results — says "larger block" — from "reference"
+# -     row = tl.program_id(0) * TILE + tl.arange(0, TILE)
+# +     row = tl.program_id(0) + tl.arange(0, 1)
 
-# %% wrong: bias after the ReLU — says "before the ReLU"
-@triton.jit
-def matmul_relu_kernel(a_ptr, b_ptr, bias_ptr, out_ptr, m, n, k, TILE: tl.constexpr):
-    row = tl.program_id(0) * TILE + tl.arange(0, TILE)
-    column = tl.program_id(1) * TILE + tl.arange(0, TILE)
-    in_rows, in_columns = row[:, None] < m, column[None, :] < n
-    sums = tl.zeros((TILE, TILE), dtype=tl.float32)
-    for start in range(0, k, TILE):
-        inner = start + tl.arange(0, TILE)
-        a_at = row[:, None] * k + inner[None, :]
-        b_at = inner[:, None] * n + column[None, :]
-        a = tl.load(a_ptr + a_at, mask=in_rows & (inner[None, :] < k), other=0.0)
-        b = tl.load(b_ptr + b_at, mask=in_columns & (inner[:, None] < k), other=0.0)
-        sums = tl.dot(a, b, sums)
-    bias = tl.load(bias_ptr + column, mask=column < n, other=0.0)
-    result = tl.maximum(sums, 0.0) + bias[None, :]
-    place = row[:, None] * n + column[None, :]
-    tl.store(out_ptr + place, result, mask=in_rows & in_columns)
+# -     sums = tl.zeros((TILE, TILE), dtype=tl.float32)
+# -     for start in range(0, k, TILE):
+# -         inner = start + tl.arange(0, TILE)
+# +     sums = tl.zeros((1, TILE), dtype=tl.float32)
+# +     for start in range(0, k):
+# +         inner = start + tl.arange(0, 1)
 
+# -     grid = (triton.cdiv(m, 32), triton.cdiv(n, 32))
+# +     grid = (m, triton.cdiv(n, 32))
 
-def triton_matmul_relu(a, b, bias):
-    (m, k), n = a.shape, b.shape[1]
-    out = torch.empty((m, n), dtype=torch.float32, device=a.device)
-    grid = (triton.cdiv(m, 32), triton.cdiv(n, 32))
-    matmul_relu_kernel[grid](a, b, bias, out, m, n, k, TILE=32)
-    return out
-
-# %% wrong: no mask along k — says "need a mask"
-@triton.jit
-def matmul_relu_kernel(a_ptr, b_ptr, bias_ptr, out_ptr, m, n, k, TILE: tl.constexpr):
-    row = tl.program_id(0) * TILE + tl.arange(0, TILE)
-    column = tl.program_id(1) * TILE + tl.arange(0, TILE)
-    in_rows, in_columns = row[:, None] < m, column[None, :] < n
-    sums = tl.zeros((TILE, TILE), dtype=tl.float32)
-    for start in range(0, k, TILE):
-        inner = start + tl.arange(0, TILE)
-        a_at = row[:, None] * k + inner[None, :]
-        b_at = inner[:, None] * n + column[None, :]
-        a = tl.load(a_ptr + a_at, mask=in_rows, other=0.0)
-        b = tl.load(b_ptr + b_at, mask=in_columns, other=0.0)
-        sums = tl.dot(a, b, sums)
-    bias = tl.load(bias_ptr + column, mask=column < n, other=0.0)
-    result = tl.maximum(sums + bias[None, :], 0.0)
-    place = row[:, None] * n + column[None, :]
-    tl.store(out_ptr + place, result, mask=in_rows & in_columns)
-
-
-def triton_matmul_relu(a, b, bias):
-    (m, k), n = a.shape, b.shape[1]
-    out = torch.empty((m, n), dtype=torch.float32, device=a.device)
-    grid = (triton.cdiv(m, 32), triton.cdiv(n, 32))
-    matmul_relu_kernel[grid](a, b, bias, out, m, n, k, TILE=32)
-    return out
-
-# %% wrong: a without a mask along k — says "elements"
-@triton.jit
-def matmul_relu_kernel(a_ptr, b_ptr, bias_ptr, out_ptr, m, n, k, TILE: tl.constexpr):
-    row = tl.program_id(0) * TILE + tl.arange(0, TILE)
-    column = tl.program_id(1) * TILE + tl.arange(0, TILE)
-    in_rows, in_columns = row[:, None] < m, column[None, :] < n
-    sums = tl.zeros((TILE, TILE), dtype=tl.float32)
-    for start in range(0, k, TILE):
-        inner = start + tl.arange(0, TILE)
-        a_at = row[:, None] * k + inner[None, :]
-        b_at = inner[:, None] * n + column[None, :]
-        a = tl.load(a_ptr + a_at, mask=in_rows, other=0.0)
-        b = tl.load(b_ptr + b_at, mask=in_columns & (inner[:, None] < k), other=0.0)
-        sums = tl.dot(a, b, sums)
-    bias = tl.load(bias_ptr + column, mask=column < n, other=0.0)
-    result = tl.maximum(sums + bias[None, :], 0.0)
-    place = row[:, None] * n + column[None, :]
-    tl.store(out_ptr + place, result, mask=in_rows & in_columns)
-
-
-def triton_matmul_relu(a, b, bias):
-    (m, k), n = a.shape, b.shape[1]
-    out = torch.empty((m, n), dtype=torch.float32, device=a.device)
-    grid = (triton.cdiv(m, 32), triton.cdiv(n, 32))
-    matmul_relu_kernel[grid](a, b, bias, out, m, n, k, TILE=32)
-    return out
-
-# %% wrong: rows not masked — says "need a mask"
-@triton.jit
-def matmul_relu_kernel(a_ptr, b_ptr, bias_ptr, out_ptr, m, n, k, TILE: tl.constexpr):
-    row = tl.program_id(0) * TILE + tl.arange(0, TILE)
-    column = tl.program_id(1) * TILE + tl.arange(0, TILE)
-    in_rows, in_columns = row[:, None] < m, column[None, :] < n
-    sums = tl.zeros((TILE, TILE), dtype=tl.float32)
-    for start in range(0, k, TILE):
-        inner = start + tl.arange(0, TILE)
-        a_at = row[:, None] * k + inner[None, :]
-        b_at = inner[:, None] * n + column[None, :]
-        a = tl.load(a_ptr + a_at, mask=inner[None, :] < k, other=0.0)
-        b = tl.load(b_ptr + b_at, mask=in_columns & (inner[:, None] < k), other=0.0)
-        sums = tl.dot(a, b, sums)
-    bias = tl.load(bias_ptr + column, mask=column < n, other=0.0)
-    result = tl.maximum(sums + bias[None, :], 0.0)
-    place = row[:, None] * n + column[None, :]
-    tl.store(out_ptr + place, result, mask=in_rows & in_columns)
-
-
-def triton_matmul_relu(a, b, bias):
-    (m, k), n = a.shape, b.shape[1]
-    out = torch.empty((m, n), dtype=torch.float32, device=a.device)
-    grid = (triton.cdiv(m, 32), triton.cdiv(n, 32))
-    matmul_relu_kernel[grid](a, b, bias, out, m, n, k, TILE=32)
-    return out
-
-# %% wrong: no other — says "other=0.0"
-@triton.jit
-def matmul_relu_kernel(a_ptr, b_ptr, bias_ptr, out_ptr, m, n, k, TILE: tl.constexpr):
-    row = tl.program_id(0) * TILE + tl.arange(0, TILE)
-    column = tl.program_id(1) * TILE + tl.arange(0, TILE)
-    in_rows, in_columns = row[:, None] < m, column[None, :] < n
-    sums = tl.zeros((TILE, TILE), dtype=tl.float32)
-    for start in range(0, k, TILE):
-        inner = start + tl.arange(0, TILE)
-        a_at = row[:, None] * k + inner[None, :]
-        b_at = inner[:, None] * n + column[None, :]
-        a = tl.load(a_ptr + a_at, mask=in_rows & (inner[None, :] < k))
-        b = tl.load(b_ptr + b_at, mask=in_columns & (inner[:, None] < k), other=0.0)
-        sums = tl.dot(a, b, sums)
-    bias = tl.load(bias_ptr + column, mask=column < n, other=0.0)
-    result = tl.maximum(sums + bias[None, :], 0.0)
-    place = row[:, None] * n + column[None, :]
-    tl.store(out_ptr + place, result, mask=in_rows & in_columns)
-
-
-def triton_matmul_relu(a, b, bias):
-    (m, k), n = a.shape, b.shape[1]
-    out = torch.empty((m, n), dtype=torch.float32, device=a.device)
-    grid = (triton.cdiv(m, 32), triton.cdiv(n, 32))
-    matmul_relu_kernel[grid](a, b, bias, out, m, n, k, TILE=32)
-    return out
-
-# %% wrong: k rounded down — says "last steps along k"
-@triton.jit
-def matmul_relu_kernel(a_ptr, b_ptr, bias_ptr, out_ptr, m, n, k, TILE: tl.constexpr):
-    row = tl.program_id(0) * TILE + tl.arange(0, TILE)
-    column = tl.program_id(1) * TILE + tl.arange(0, TILE)
-    in_rows, in_columns = row[:, None] < m, column[None, :] < n
-    sums = tl.zeros((TILE, TILE), dtype=tl.float32)
-    for start in range(0, k // TILE * TILE, TILE):
-        inner = start + tl.arange(0, TILE)
-        a_at = row[:, None] * k + inner[None, :]
-        b_at = inner[:, None] * n + column[None, :]
-        a = tl.load(a_ptr + a_at, mask=in_rows & (inner[None, :] < k), other=0.0)
-        b = tl.load(b_ptr + b_at, mask=in_columns & (inner[:, None] < k), other=0.0)
-        sums = tl.dot(a, b, sums)
-    bias = tl.load(bias_ptr + column, mask=column < n, other=0.0)
-    result = tl.maximum(sums + bias[None, :], 0.0)
-    place = row[:, None] * n + column[None, :]
-    tl.store(out_ptr + place, result, mask=in_rows & in_columns)
-
-
-def triton_matmul_relu(a, b, bias):
-    (m, k), n = a.shape, b.shape[1]
-    out = torch.empty((m, n), dtype=torch.float32, device=a.device)
-    grid = (triton.cdiv(m, 32), triton.cdiv(n, 32))
-    matmul_relu_kernel[grid](a, b, bias, out, m, n, k, TILE=32)
-    return out
-
-# %% wrong: only the first step along k — says "along k"
-@triton.jit
-def matmul_relu_kernel(a_ptr, b_ptr, bias_ptr, out_ptr, m, n, k, TILE: tl.constexpr):
-    row = tl.program_id(0) * TILE + tl.arange(0, TILE)
-    column = tl.program_id(1) * TILE + tl.arange(0, TILE)
-    in_rows, in_columns = row[:, None] < m, column[None, :] < n
-    sums = tl.zeros((TILE, TILE), dtype=tl.float32)
-    for start in range(0, TILE, TILE):
-        inner = start + tl.arange(0, TILE)
-        a_at = row[:, None] * k + inner[None, :]
-        b_at = inner[:, None] * n + column[None, :]
-        a = tl.load(a_ptr + a_at, mask=in_rows & (inner[None, :] < k), other=0.0)
-        b = tl.load(b_ptr + b_at, mask=in_columns & (inner[:, None] < k), other=0.0)
-        sums = tl.dot(a, b, sums)
-    bias = tl.load(bias_ptr + column, mask=column < n, other=0.0)
-    result = tl.maximum(sums + bias[None, :], 0.0)
-    place = row[:, None] * n + column[None, :]
-    tl.store(out_ptr + place, result, mask=in_rows & in_columns)
-
-
-def triton_matmul_relu(a, b, bias):
-    (m, k), n = a.shape, b.shape[1]
-    out = torch.empty((m, n), dtype=torch.float32, device=a.device)
-    grid = (triton.cdiv(m, 32), triton.cdiv(n, 32))
-    matmul_relu_kernel[grid](a, b, bias, out, m, n, k, TILE=32)
-    return out
-
-# %% wrong: grid rounded down — says "never written"
-@triton.jit
-def matmul_relu_kernel(a_ptr, b_ptr, bias_ptr, out_ptr, m, n, k, TILE: tl.constexpr):
-    row = tl.program_id(0) * TILE + tl.arange(0, TILE)
-    column = tl.program_id(1) * TILE + tl.arange(0, TILE)
-    in_rows, in_columns = row[:, None] < m, column[None, :] < n
-    sums = tl.zeros((TILE, TILE), dtype=tl.float32)
-    for start in range(0, k, TILE):
-        inner = start + tl.arange(0, TILE)
-        a_at = row[:, None] * k + inner[None, :]
-        b_at = inner[:, None] * n + column[None, :]
-        a = tl.load(a_ptr + a_at, mask=in_rows & (inner[None, :] < k), other=0.0)
-        b = tl.load(b_ptr + b_at, mask=in_columns & (inner[:, None] < k), other=0.0)
-        sums = tl.dot(a, b, sums)
-    bias = tl.load(bias_ptr + column, mask=column < n, other=0.0)
-    result = tl.maximum(sums + bias[None, :], 0.0)
-    place = row[:, None] * n + column[None, :]
-    tl.store(out_ptr + place, result, mask=in_rows & in_columns)
-
-
-def triton_matmul_relu(a, b, bias):
-    (m, k), n = a.shape, b.shape[1]
-    out = torch.empty((m, n), dtype=torch.float32, device=a.device)
-    grid = (max(1, m // 32), max(1, n // 32))
-    matmul_relu_kernel[grid](a, b, bias, out, m, n, k, TILE=32)
-    return out
-
-# %% wrong: grid swapped — says "never written"
-@triton.jit
-def matmul_relu_kernel(a_ptr, b_ptr, bias_ptr, out_ptr, m, n, k, TILE: tl.constexpr):
-    row = tl.program_id(0) * TILE + tl.arange(0, TILE)
-    column = tl.program_id(1) * TILE + tl.arange(0, TILE)
-    in_rows, in_columns = row[:, None] < m, column[None, :] < n
-    sums = tl.zeros((TILE, TILE), dtype=tl.float32)
-    for start in range(0, k, TILE):
-        inner = start + tl.arange(0, TILE)
-        a_at = row[:, None] * k + inner[None, :]
-        b_at = inner[:, None] * n + column[None, :]
-        a = tl.load(a_ptr + a_at, mask=in_rows & (inner[None, :] < k), other=0.0)
-        b = tl.load(b_ptr + b_at, mask=in_columns & (inner[:, None] < k), other=0.0)
-        sums = tl.dot(a, b, sums)
-    bias = tl.load(bias_ptr + column, mask=column < n, other=0.0)
-    result = tl.maximum(sums + bias[None, :], 0.0)
-    place = row[:, None] * n + column[None, :]
-    tl.store(out_ptr + place, result, mask=in_rows & in_columns)
-
-
-def triton_matmul_relu(a, b, bias):
-    (m, k), n = a.shape, b.shape[1]
-    out = torch.empty((m, n), dtype=torch.float32, device=a.device)
-    grid = (triton.cdiv(n, 32), triton.cdiv(m, 32))
-    matmul_relu_kernel[grid](a, b, bias, out, m, n, k, TILE=32)
-    return out
-
-# %% wrong: store without a mask — says "need a mask"
-@triton.jit
-def matmul_relu_kernel(a_ptr, b_ptr, bias_ptr, out_ptr, m, n, k, TILE: tl.constexpr):
-    row = tl.program_id(0) * TILE + tl.arange(0, TILE)
-    column = tl.program_id(1) * TILE + tl.arange(0, TILE)
-    in_rows, in_columns = row[:, None] < m, column[None, :] < n
-    sums = tl.zeros((TILE, TILE), dtype=tl.float32)
-    for start in range(0, k, TILE):
-        inner = start + tl.arange(0, TILE)
-        a_at = row[:, None] * k + inner[None, :]
-        b_at = inner[:, None] * n + column[None, :]
-        a = tl.load(a_ptr + a_at, mask=in_rows & (inner[None, :] < k), other=0.0)
-        b = tl.load(b_ptr + b_at, mask=in_columns & (inner[:, None] < k), other=0.0)
-        sums = tl.dot(a, b, sums)
-    bias = tl.load(bias_ptr + column, mask=column < n, other=0.0)
-    result = tl.maximum(sums + bias[None, :], 0.0)
-    place = row[:, None] * n + column[None, :]
-    tl.store(out_ptr + place, result)
-
-
-def triton_matmul_relu(a, b, bias):
-    (m, k), n = a.shape, b.shape[1]
-    out = torch.empty((m, n), dtype=torch.float32, device=a.device)
-    grid = (triton.cdiv(m, 32), triton.cdiv(n, 32))
-    matmul_relu_kernel[grid](a, b, bias, out, m, n, k, TILE=32)
-    return out
-
-# %% wrong: b transposed — says "A factor is transposed"
-@triton.jit
-def matmul_relu_kernel(a_ptr, b_ptr, bias_ptr, out_ptr, m, n, k, TILE: tl.constexpr):
-    row = tl.program_id(0) * TILE + tl.arange(0, TILE)
-    column = tl.program_id(1) * TILE + tl.arange(0, TILE)
-    in_rows, in_columns = row[:, None] < m, column[None, :] < n
-    sums = tl.zeros((TILE, TILE), dtype=tl.float32)
-    for start in range(0, k, TILE):
-        inner = start + tl.arange(0, TILE)
-        a_at = row[:, None] * k + inner[None, :]
-        b_at = inner[:, None] + column[None, :] * n
-        a = tl.load(a_ptr + a_at, mask=in_rows & (inner[None, :] < k), other=0.0)
-        b = tl.load(b_ptr + b_at, mask=in_columns & (inner[:, None] < k), other=0.0)
-        sums = tl.dot(a, b, sums)
-    bias = tl.load(bias_ptr + column, mask=column < n, other=0.0)
-    result = tl.maximum(sums + bias[None, :], 0.0)
-    place = row[:, None] * n + column[None, :]
-    tl.store(out_ptr + place, result, mask=in_rows & in_columns)
-
-
-def triton_matmul_relu(a, b, bias):
-    (m, k), n = a.shape, b.shape[1]
-    out = torch.empty((m, n), dtype=torch.float32, device=a.device)
-    grid = (triton.cdiv(m, 32), triton.cdiv(n, 32))
-    matmul_relu_kernel[grid](a, b, bias, out, m, n, k, TILE=32)
-    return out
-
-# %% wrong: a program per result — says "larger block"
-@triton.jit
-def matmul_relu_kernel(a_ptr, b_ptr, bias_ptr, out_ptr, m, n, k, TILE: tl.constexpr):
-    row = tl.program_id(0) * TILE + tl.arange(0, TILE)
-    column = tl.program_id(1) * TILE + tl.arange(0, TILE)
-    in_rows, in_columns = row[:, None] < m, column[None, :] < n
-    sums = tl.zeros((TILE, TILE), dtype=tl.float32)
-    for start in range(0, k, TILE):
-        inner = start + tl.arange(0, TILE)
-        a_at = row[:, None] * k + inner[None, :]
-        b_at = inner[:, None] * n + column[None, :]
-        a = tl.load(a_ptr + a_at, mask=in_rows & (inner[None, :] < k), other=0.0)
-        b = tl.load(b_ptr + b_at, mask=in_columns & (inner[:, None] < k), other=0.0)
-        sums = tl.dot(a, b, sums)
-    bias = tl.load(bias_ptr + column, mask=column < n, other=0.0)
-    result = tl.maximum(sums + bias[None, :], 0.0)
-    place = row[:, None] * n + column[None, :]
-    tl.store(out_ptr + place, result, mask=in_rows & in_columns)
-
-
-def triton_matmul_relu(a, b, bias):
-    (m, k), n = a.shape, b.shape[1]
-    out = torch.empty((m, n), dtype=torch.float32, device=a.device)
-    grid = (m, n)
-    matmul_relu_kernel[grid](a, b, bias, out, m, n, k, TILE=1)
-    return out
-
-# %% wrong: a program per row of results — says "larger block"
-@triton.jit
-def matmul_relu_kernel(a_ptr, b_ptr, bias_ptr, out_ptr, m, n, k, TILE: tl.constexpr):
-    row = tl.program_id(0) + tl.arange(0, 1)
-    column = tl.program_id(1) * TILE + tl.arange(0, TILE)
-    in_rows, in_columns = row[:, None] < m, column[None, :] < n
-    sums = tl.zeros((1, TILE), dtype=tl.float32)
-    for start in range(0, k):
-        inner = start + tl.arange(0, 1)
-        a_at = row[:, None] * k + inner[None, :]
-        b_at = inner[:, None] * n + column[None, :]
-        a = tl.load(a_ptr + a_at, mask=in_rows & (inner[None, :] < k), other=0.0)
-        b = tl.load(b_ptr + b_at, mask=in_columns & (inner[:, None] < k), other=0.0)
-        sums = tl.dot(a, b, sums)
-    bias = tl.load(bias_ptr + column, mask=column < n, other=0.0)
-    result = tl.maximum(sums + bias[None, :], 0.0)
-    place = row[:, None] * n + column[None, :]
-    tl.store(out_ptr + place, result, mask=in_rows & in_columns)
-
-
-def triton_matmul_relu(a, b, bias):
-    (m, k), n = a.shape, b.shape[1]
-    out = torch.empty((m, n), dtype=torch.float32, device=a.device)
-    grid = (m, triton.cdiv(n, 32))
-    matmul_relu_kernel[grid](a, b, bias, out, m, n, k, TILE=32)
-    return out
-
-# %% wrong: no return — says "is there a return statement"
-@triton.jit
-def matmul_relu_kernel(a_ptr, b_ptr, bias_ptr, out_ptr, m, n, k, TILE: tl.constexpr):
-    row = tl.program_id(0) * TILE + tl.arange(0, TILE)
-    column = tl.program_id(1) * TILE + tl.arange(0, TILE)
-    in_rows, in_columns = row[:, None] < m, column[None, :] < n
-    sums = tl.zeros((TILE, TILE), dtype=tl.float32)
-    for start in range(0, k, TILE):
-        inner = start + tl.arange(0, TILE)
-        a_at = row[:, None] * k + inner[None, :]
-        b_at = inner[:, None] * n + column[None, :]
-        a = tl.load(a_ptr + a_at, mask=in_rows & (inner[None, :] < k), other=0.0)
-        b = tl.load(b_ptr + b_at, mask=in_columns & (inner[:, None] < k), other=0.0)
-        sums = tl.dot(a, b, sums)
-    bias = tl.load(bias_ptr + column, mask=column < n, other=0.0)
-    result = tl.maximum(sums + bias[None, :], 0.0)
-    place = row[:, None] * n + column[None, :]
-    tl.store(out_ptr + place, result, mask=in_rows & in_columns)
-
-
-def triton_matmul_relu(a, b, bias):
-    (m, k), n = a.shape, b.shape[1]
-    out = torch.empty((m, n), dtype=torch.float32, device=a.device)
-    grid = (triton.cdiv(m, 32), triton.cdiv(n, 32))
-    matmul_relu_kernel[grid](a, b, bias, out, m, n, k, TILE=32)
+# %% wrong: no return — says "is there a return statement" — from "reference"
+# -     return out
 
 # %% right: tiles of 64 × 16, pointers that move, one axis of programs
 @triton.jit

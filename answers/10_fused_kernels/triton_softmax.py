@@ -15,293 +15,42 @@ def triton_softmax(x):
     softmax_kernel[(rows,)](x, out, width, BLOCK=block)
     return out
 
-# %% wrong: not stabilized — says "Not stabilized"
-@triton.jit
-def softmax_kernel(x_ptr, out_ptr, width, BLOCK: tl.constexpr):
-    column = tl.arange(0, BLOCK)
-    place = tl.program_id(0) * width + column
-    x = tl.load(x_ptr + place, mask=column < width, other=-float("inf"))
-    weights = tl.exp(x)
-    tl.store(out_ptr + place, weights / tl.sum(weights, axis=0), mask=column < width)
+# %% wrong: not stabilized — says "Not stabilized" — from "reference": "x - tl.max(x, axis=0)" → "x"
 
+# %% wrong: no other — says "Where the mask is false a load gives rubbish" — from "reference": `width, other=-float("inf")` → "width"
 
-def triton_softmax(x):
-    rows, width = x.shape
-    out = torch.empty_like(x)
-    block = triton.next_power_of_2(width)
-    softmax_kernel[(rows,)](x, out, width, BLOCK=block)
-    return out
+# %% wrong: padding is 0 — says "the padding takes part" — from "reference": `-float("inf")` → "0.0"
 
-# %% wrong: no other — says "Where the mask is false a load gives rubbish"
-@triton.jit
-def softmax_kernel(x_ptr, out_ptr, width, BLOCK: tl.constexpr):
-    column = tl.arange(0, BLOCK)
-    place = tl.program_id(0) * width + column
-    x = tl.load(x_ptr + place, mask=column < width)
-    weights = tl.exp(x - tl.max(x, axis=0))
-    tl.store(out_ptr + place, weights / tl.sum(weights, axis=0), mask=column < width)
+# %% wrong: no mask at the load — says "need a mask" — from "reference": `place, mask=column < width, other=-float("inf")` → "place"
 
+# %% wrong: no mask at the store — says "need a mask" — from "reference"
+# -     tl.store(out_ptr + place, weights / tl.sum(weights, axis=0), mask=column < width)
+# +     tl.store(out_ptr + place, weights / tl.sum(weights, axis=0))
 
-def triton_softmax(x):
-    rows, width = x.shape
-    out = torch.empty_like(x)
-    block = triton.next_power_of_2(width)
-    softmax_kernel[(rows,)](x, out, width, BLOCK=block)
-    return out
+# %% wrong: not divided — says "Divide by the sum" — from "reference": "weights / tl.sum(weights, axis=0)" → "weights"
 
-# %% wrong: padding is 0 — says "the padding takes part"
-@triton.jit
-def softmax_kernel(x_ptr, out_ptr, width, BLOCK: tl.constexpr):
-    column = tl.arange(0, BLOCK)
-    place = tl.program_id(0) * width + column
-    x = tl.load(x_ptr + place, mask=column < width, other=0.0)
-    weights = tl.exp(x - tl.max(x, axis=0))
-    tl.store(out_ptr + place, weights / tl.sum(weights, axis=0), mask=column < width)
+# %% wrong: a fixed block of 1,024 — says "never written" — from "reference": "triton.next_power_of_2(width)" → "1024"
 
+# %% wrong: block of the width itself — says "power of 2" — from "reference": "triton.next_power_of_2(width)" → "width"
 
-def triton_softmax(x):
-    rows, width = x.shape
-    out = torch.empty_like(x)
-    block = triton.next_power_of_2(width)
-    softmax_kernel[(rows,)](x, out, width, BLOCK=block)
-    return out
+# %% wrong: log softmax — says "logarithm" — from "reference": "weights / tl.sum(weights, axis=0)" → "x - tl.max(x, axis=0) - tl.log(tl.sum(weights, axis=0))"
 
-# %% wrong: no mask at the load — says "need a mask"
-@triton.jit
-def softmax_kernel(x_ptr, out_ptr, width, BLOCK: tl.constexpr):
-    column = tl.arange(0, BLOCK)
-    place = tl.program_id(0) * width + column
-    x = tl.load(x_ptr + place)
-    weights = tl.exp(x - tl.max(x, axis=0))
-    tl.store(out_ptr + place, weights / tl.sum(weights, axis=0), mask=column < width)
+# %% wrong: rows as long as the block — says "need a mask" — from "reference": "* width" → "* BLOCK"
 
+# %% wrong: only the first row — says "never written" — from "reference": "(rows,)" → "(1,)"
 
-def triton_softmax(x):
-    rows, width = x.shape
-    out = torch.empty_like(x)
-    block = triton.next_power_of_2(width)
-    softmax_kernel[(rows,)](x, out, width, BLOCK=block)
-    return out
+# %% wrong: every program takes row 0 — says "never written" — from "reference": "tl.program_id(0) * width + column" → "column"
 
-# %% wrong: no mask at the store — says "need a mask"
-@triton.jit
-def softmax_kernel(x_ptr, out_ptr, width, BLOCK: tl.constexpr):
-    column = tl.arange(0, BLOCK)
-    place = tl.program_id(0) * width + column
-    x = tl.load(x_ptr + place, mask=column < width, other=-float("inf"))
-    weights = tl.exp(x - tl.max(x, axis=0))
-    tl.store(out_ptr + place, weights / tl.sum(weights, axis=0))
+# %% wrong: a program per column — says "need a mask" — from "reference": "(rows,)" → "(width,)"
 
+# %% wrong: divided by the maximum — says "Divide by the sum" — from "reference": "tl.sum" → "tl.max"
 
-def triton_softmax(x):
-    rows, width = x.shape
-    out = torch.empty_like(x)
-    block = triton.next_power_of_2(width)
-    softmax_kernel[(rows,)](x, out, width, BLOCK=block)
-    return out
+# %% wrong: result in x — says "changed an argument" — from "reference": "torch.empty_like(x)" → "x"
 
-# %% wrong: not divided — says "Divide by the sum"
-@triton.jit
-def softmax_kernel(x_ptr, out_ptr, width, BLOCK: tl.constexpr):
-    column = tl.arange(0, BLOCK)
-    place = tl.program_id(0) * width + column
-    x = tl.load(x_ptr + place, mask=column < width, other=-float("inf"))
-    weights = tl.exp(x - tl.max(x, axis=0))
-    tl.store(out_ptr + place, weights, mask=column < width)
+# %% wrong: no return — says "is there a return statement" — from "reference"
+# -     return out
 
-
-def triton_softmax(x):
-    rows, width = x.shape
-    out = torch.empty_like(x)
-    block = triton.next_power_of_2(width)
-    softmax_kernel[(rows,)](x, out, width, BLOCK=block)
-    return out
-
-# %% wrong: a fixed block of 1,024 — says "never written"
-@triton.jit
-def softmax_kernel(x_ptr, out_ptr, width, BLOCK: tl.constexpr):
-    column = tl.arange(0, BLOCK)
-    place = tl.program_id(0) * width + column
-    x = tl.load(x_ptr + place, mask=column < width, other=-float("inf"))
-    weights = tl.exp(x - tl.max(x, axis=0))
-    tl.store(out_ptr + place, weights / tl.sum(weights, axis=0), mask=column < width)
-
-
-def triton_softmax(x):
-    rows, width = x.shape
-    out = torch.empty_like(x)
-    block = 1024
-    softmax_kernel[(rows,)](x, out, width, BLOCK=block)
-    return out
-
-# %% wrong: block of the width itself — says "power of 2"
-@triton.jit
-def softmax_kernel(x_ptr, out_ptr, width, BLOCK: tl.constexpr):
-    column = tl.arange(0, BLOCK)
-    place = tl.program_id(0) * width + column
-    x = tl.load(x_ptr + place, mask=column < width, other=-float("inf"))
-    weights = tl.exp(x - tl.max(x, axis=0))
-    tl.store(out_ptr + place, weights / tl.sum(weights, axis=0), mask=column < width)
-
-
-def triton_softmax(x):
-    rows, width = x.shape
-    out = torch.empty_like(x)
-    block = width
-    softmax_kernel[(rows,)](x, out, width, BLOCK=block)
-    return out
-
-# %% wrong: log softmax — says "logarithm"
-@triton.jit
-def softmax_kernel(x_ptr, out_ptr, width, BLOCK: tl.constexpr):
-    column = tl.arange(0, BLOCK)
-    place = tl.program_id(0) * width + column
-    x = tl.load(x_ptr + place, mask=column < width, other=-float("inf"))
-    weights = tl.exp(x - tl.max(x, axis=0))
-    tl.store(out_ptr + place, x - tl.max(x, axis=0) - tl.log(tl.sum(weights, axis=0)), mask=column < width)
-
-
-def triton_softmax(x):
-    rows, width = x.shape
-    out = torch.empty_like(x)
-    block = triton.next_power_of_2(width)
-    softmax_kernel[(rows,)](x, out, width, BLOCK=block)
-    return out
-
-# %% wrong: rows as long as the block — says "need a mask"
-@triton.jit
-def softmax_kernel(x_ptr, out_ptr, width, BLOCK: tl.constexpr):
-    column = tl.arange(0, BLOCK)
-    place = tl.program_id(0) * BLOCK + column
-    x = tl.load(x_ptr + place, mask=column < width, other=-float("inf"))
-    weights = tl.exp(x - tl.max(x, axis=0))
-    tl.store(out_ptr + place, weights / tl.sum(weights, axis=0), mask=column < width)
-
-
-def triton_softmax(x):
-    rows, width = x.shape
-    out = torch.empty_like(x)
-    block = triton.next_power_of_2(width)
-    softmax_kernel[(rows,)](x, out, width, BLOCK=block)
-    return out
-
-# %% wrong: only the first row — says "never written"
-@triton.jit
-def softmax_kernel(x_ptr, out_ptr, width, BLOCK: tl.constexpr):
-    column = tl.arange(0, BLOCK)
-    place = tl.program_id(0) * width + column
-    x = tl.load(x_ptr + place, mask=column < width, other=-float("inf"))
-    weights = tl.exp(x - tl.max(x, axis=0))
-    tl.store(out_ptr + place, weights / tl.sum(weights, axis=0), mask=column < width)
-
-
-def triton_softmax(x):
-    rows, width = x.shape
-    out = torch.empty_like(x)
-    block = triton.next_power_of_2(width)
-    softmax_kernel[(1,)](x, out, width, BLOCK=block)
-    return out
-
-# %% wrong: every program takes row 0 — says "never written"
-@triton.jit
-def softmax_kernel(x_ptr, out_ptr, width, BLOCK: tl.constexpr):
-    column = tl.arange(0, BLOCK)
-    place = column
-    x = tl.load(x_ptr + place, mask=column < width, other=-float("inf"))
-    weights = tl.exp(x - tl.max(x, axis=0))
-    tl.store(out_ptr + place, weights / tl.sum(weights, axis=0), mask=column < width)
-
-
-def triton_softmax(x):
-    rows, width = x.shape
-    out = torch.empty_like(x)
-    block = triton.next_power_of_2(width)
-    softmax_kernel[(rows,)](x, out, width, BLOCK=block)
-    return out
-
-# %% wrong: a program per column — says "need a mask"
-@triton.jit
-def softmax_kernel(x_ptr, out_ptr, width, BLOCK: tl.constexpr):
-    column = tl.arange(0, BLOCK)
-    place = tl.program_id(0) * width + column
-    x = tl.load(x_ptr + place, mask=column < width, other=-float("inf"))
-    weights = tl.exp(x - tl.max(x, axis=0))
-    tl.store(out_ptr + place, weights / tl.sum(weights, axis=0), mask=column < width)
-
-
-def triton_softmax(x):
-    rows, width = x.shape
-    out = torch.empty_like(x)
-    block = triton.next_power_of_2(width)
-    softmax_kernel[(width,)](x, out, width, BLOCK=block)
-    return out
-
-# %% wrong: divided by the maximum — says "Divide by the sum"
-@triton.jit
-def softmax_kernel(x_ptr, out_ptr, width, BLOCK: tl.constexpr):
-    column = tl.arange(0, BLOCK)
-    place = tl.program_id(0) * width + column
-    x = tl.load(x_ptr + place, mask=column < width, other=-float("inf"))
-    weights = tl.exp(x - tl.max(x, axis=0))
-    tl.store(out_ptr + place, weights / tl.max(weights, axis=0), mask=column < width)
-
-
-def triton_softmax(x):
-    rows, width = x.shape
-    out = torch.empty_like(x)
-    block = triton.next_power_of_2(width)
-    softmax_kernel[(rows,)](x, out, width, BLOCK=block)
-    return out
-
-# %% wrong: result in x — says "changed an argument"
-@triton.jit
-def softmax_kernel(x_ptr, out_ptr, width, BLOCK: tl.constexpr):
-    column = tl.arange(0, BLOCK)
-    place = tl.program_id(0) * width + column
-    x = tl.load(x_ptr + place, mask=column < width, other=-float("inf"))
-    weights = tl.exp(x - tl.max(x, axis=0))
-    tl.store(out_ptr + place, weights / tl.sum(weights, axis=0), mask=column < width)
-
-
-def triton_softmax(x):
-    rows, width = x.shape
-    out = x
-    block = triton.next_power_of_2(width)
-    softmax_kernel[(rows,)](x, out, width, BLOCK=block)
-    return out
-
-# %% wrong: no return — says "is there a return statement"
-@triton.jit
-def softmax_kernel(x_ptr, out_ptr, width, BLOCK: tl.constexpr):
-    column = tl.arange(0, BLOCK)
-    place = tl.program_id(0) * width + column
-    x = tl.load(x_ptr + place, mask=column < width, other=-float("inf"))
-    weights = tl.exp(x - tl.max(x, axis=0))
-    tl.store(out_ptr + place, weights / tl.sum(weights, axis=0), mask=column < width)
-
-
-def triton_softmax(x):
-    rows, width = x.shape
-    out = torch.empty_like(x)
-    block = triton.next_power_of_2(width)
-    softmax_kernel[(rows,)](x, out, width, BLOCK=block)
-
-# %% wrong: float16 result — says "float16"
-@triton.jit
-def softmax_kernel(x_ptr, out_ptr, width, BLOCK: tl.constexpr):
-    column = tl.arange(0, BLOCK)
-    place = tl.program_id(0) * width + column
-    x = tl.load(x_ptr + place, mask=column < width, other=-float("inf"))
-    weights = tl.exp(x - tl.max(x, axis=0))
-    tl.store(out_ptr + place, weights / tl.sum(weights, axis=0), mask=column < width)
-
-
-def triton_softmax(x):
-    rows, width = x.shape
-    out = torch.empty(x.shape, dtype=torch.float16)
-    block = triton.next_power_of_2(width)
-    softmax_kernel[(rows,)](x, out, width, BLOCK=block)
-    return out
+# %% wrong: float16 result — says "float16" — from "reference": "torch.empty_like(x)" → "torch.empty(x.shape, dtype=torch.float16)"
 
 # %% right: tl.softmax on the block, strides passed, always 4,096 places
 @triton.jit

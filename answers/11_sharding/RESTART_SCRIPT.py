@@ -83,442 +83,47 @@ dist.barrier()
 dist.destroy_process_group()
 """
 
-# %% wrong: starts over — says "starts over"
-RESTART_SCRIPT = """
-import json, os
-from pathlib import Path
-import torch
-import torch.distributed as dist
-import torch.distributed.checkpoint as dcp
-from torch import nn
-from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict, get_state_dict, set_state_dict
-from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import fully_shard
+# %% wrong: starts over — says "starts over" — from "reference"
+# - if done:
+# -     kept = now()
+# -     dcp.load(kept, checkpoint_id=place / str(done))
+# -     set_state_dict(net, adam, model_state_dict=kept["net"], optim_state_dict=kept["adam"])
+# + done = 0
 
-dist.init_process_group(backend="gloo")
-world_size, rank = dist.get_world_size(), dist.get_rank()
-task, place = json.loads(os.environ["CONFIG"]), Path(os.environ["CHECKPOINTS"])
-torch.manual_seed(task["seed"])
-size = task["width"]
-net = nn.Sequential(nn.Linear(size, 4 * size), nn.ReLU(), nn.Linear(4 * size, size))
-fully_shard(net, mesh=init_device_mesh("cpu", (world_size,)))
-adam = torch.optim.Adam(net.parameters(), lr=task["lr"])
+# %% wrong: without the optimizer's states — says "optimizer has lost its states" — from "reference"
+# - from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict, get_state_dict, set_state_dict
+# + from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict, get_state_dict, set_model_state_dict
 
-def now():
-    weights, states = get_state_dict(net, adam)
-    return {"net": weights, "adam": states}
+# -     return {"net": weights, "adam": states}
+# +     return {"net": weights}
 
-done = max((int(one.parent.name) for one in place.glob("*/.metadata")), default=0)
-done = 0
-for step in range(done, task["steps"]):
-    torch.manual_seed(task["seed"] + 1000 + step)
-    x = torch.randn(task["batch"], size)[rank::world_size]
-    adam.zero_grad()
-    (net(x) - x).square().mean().backward()
-    adam.step()
-    if (step + 1) % task["every"] == 0:
-        dcp.save(now(), checkpoint_id=place / str(step + 1))
-weights = get_model_state_dict(net, options=StateDictOptions(full_state_dict=True, cpu_offload=True))
-if rank == 0:
-    torch.save(weights, os.environ["WEIGHTS"])
-dist.destroy_process_group()  # tidy
-"""
+# -     set_state_dict(net, adam, model_state_dict=kept["net"], optim_state_dict=kept["adam"])
+# +     set_model_state_dict(net, kept["net"])
 
-# %% wrong: without the optimizer's states — says "optimizer has lost its states"
-RESTART_SCRIPT = """
-import json, os
-from pathlib import Path
-import torch
-import torch.distributed as dist
-import torch.distributed.checkpoint as dcp
-from torch import nn
-from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict, get_state_dict, set_model_state_dict
-from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import fully_shard
+# %% wrong: loads, but begins with step 0 — says "starts over" — from "reference": `range(done, task["steps"])` → `range(0, task["steps"])`
 
-dist.init_process_group(backend="gloo")
-world_size, rank = dist.get_world_size(), dist.get_rank()
-task, place = json.loads(os.environ["CONFIG"]), Path(os.environ["CHECKPOINTS"])
-torch.manual_seed(task["seed"])
-size = task["width"]
-net = nn.Sequential(nn.Linear(size, 4 * size), nn.ReLU(), nn.Linear(4 * size, size))
-fully_shard(net, mesh=init_device_mesh("cpu", (world_size,)))
-adam = torch.optim.Adam(net.parameters(), lr=task["lr"])
+# %% wrong: the data begins again — says "data began again" — from "reference": "+ step" → "+ step - done"
 
-def now():
-    weights, states = get_state_dict(net, adam)
-    return {"net": weights}
+# %% wrong: only rank 0 saves, with torch.save — says "no distributed checkpoint" — from "reference"
+# -         dcp.save(now(), checkpoint_id=place / str(step + 1))
+# +         place.mkdir(exist_ok=True)
+# +         torch.save(net.state_dict(), place / str(step + 1)) if rank == 0 else None
 
-done = max((int(one.parent.name) for one in place.glob("*/.metadata")), default=0)
-if done:
-    kept = now()
-    dcp.load(kept, checkpoint_id=place / str(done))
-    set_model_state_dict(net, kept["net"])
-for step in range(done, task["steps"]):
-    torch.manual_seed(task["seed"] + 1000 + step)
-    x = torch.randn(task["batch"], size)[rank::world_size]
-    adam.zero_grad()
-    (net(x) - x).square().mean().backward()
-    adam.step()
-    if (step + 1) % task["every"] == 0:
-        dcp.save(now(), checkpoint_id=place / str(step + 1))
-weights = get_model_state_dict(net, options=StateDictOptions(full_state_dict=True, cpu_offload=True))
-if rank == 0:
-    torch.save(weights, os.environ["WEIGHTS"])
-dist.destroy_process_group()  # tidy
-"""
+# %% wrong: only rank 0 calls save — says "every rank make the same collective calls" — from "reference": "dcp.save" → "if rank == 0: dcp.save"
 
-# %% wrong: loads, but begins with step 0 — says "starts over"
-RESTART_SCRIPT = """
-import json, os
-from pathlib import Path
-import torch
-import torch.distributed as dist
-import torch.distributed.checkpoint as dcp
-from torch import nn
-from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict, get_state_dict, set_state_dict
-from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import fully_shard
+# %% wrong: every rank writes the weights — says "only rank 0 saves" — from "reference": "rank == 0" → "True"
 
-dist.init_process_group(backend="gloo")
-world_size, rank = dist.get_world_size(), dist.get_rank()
-task, place = json.loads(os.environ["CONFIG"]), Path(os.environ["CHECKPOINTS"])
-torch.manual_seed(task["seed"])
-size = task["width"]
-net = nn.Sequential(nn.Linear(size, 4 * size), nn.ReLU(), nn.Linear(4 * size, size))
-fully_shard(net, mesh=init_device_mesh("cpu", (world_size,)))
-adam = torch.optim.Adam(net.parameters(), lr=task["lr"])
+# %% wrong: get_state_dict before the first step — says "before the first" — from "reference"
+#       return {"net": weights, "adam": states}
+#
+# + kept = now()
 
-def now():
-    weights, states = get_state_dict(net, adam)
-    return {"net": weights, "adam": states}
+# -     kept = now()
 
-done = max((int(one.parent.name) for one in place.glob("*/.metadata")), default=0)
-if done:
-    kept = now()
-    dcp.load(kept, checkpoint_id=place / str(done))
-    set_state_dict(net, adam, model_state_dict=kept["net"], optim_state_dict=kept["adam"])
-for step in range(0, task["steps"]):
-    torch.manual_seed(task["seed"] + 1000 + step)
-    x = torch.randn(task["batch"], size)[rank::world_size]
-    adam.zero_grad()
-    (net(x) - x).square().mean().backward()
-    adam.step()
-    if (step + 1) % task["every"] == 0:
-        dcp.save(now(), checkpoint_id=place / str(step + 1))
-weights = get_model_state_dict(net, options=StateDictOptions(full_state_dict=True, cpu_offload=True))
-if rank == 0:
-    torch.save(weights, os.environ["WEIGHTS"])
-dist.destroy_process_group()  # tidy
-"""
+# %% wrong: no sharding, no averaging — says "average their gradients" — from "reference"
+# - fully_shard(net, mesh=init_device_mesh("cpu", (world_size,)))
 
-# %% wrong: the data begins again — says "data began again"
-RESTART_SCRIPT = """
-import json, os
-from pathlib import Path
-import torch
-import torch.distributed as dist
-import torch.distributed.checkpoint as dcp
-from torch import nn
-from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict, get_state_dict, set_state_dict
-from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import fully_shard
-
-dist.init_process_group(backend="gloo")
-world_size, rank = dist.get_world_size(), dist.get_rank()
-task, place = json.loads(os.environ["CONFIG"]), Path(os.environ["CHECKPOINTS"])
-torch.manual_seed(task["seed"])
-size = task["width"]
-net = nn.Sequential(nn.Linear(size, 4 * size), nn.ReLU(), nn.Linear(4 * size, size))
-fully_shard(net, mesh=init_device_mesh("cpu", (world_size,)))
-adam = torch.optim.Adam(net.parameters(), lr=task["lr"])
-
-def now():
-    weights, states = get_state_dict(net, adam)
-    return {"net": weights, "adam": states}
-
-done = max((int(one.parent.name) for one in place.glob("*/.metadata")), default=0)
-if done:
-    kept = now()
-    dcp.load(kept, checkpoint_id=place / str(done))
-    set_state_dict(net, adam, model_state_dict=kept["net"], optim_state_dict=kept["adam"])
-for step in range(done, task["steps"]):
-    torch.manual_seed(task["seed"] + 1000 + step - done)
-    x = torch.randn(task["batch"], size)[rank::world_size]
-    adam.zero_grad()
-    (net(x) - x).square().mean().backward()
-    adam.step()
-    if (step + 1) % task["every"] == 0:
-        dcp.save(now(), checkpoint_id=place / str(step + 1))
-weights = get_model_state_dict(net, options=StateDictOptions(full_state_dict=True, cpu_offload=True))
-if rank == 0:
-    torch.save(weights, os.environ["WEIGHTS"])
-dist.destroy_process_group()  # tidy
-"""
-
-# %% wrong: only rank 0 saves, with torch.save — says "no distributed checkpoint"
-RESTART_SCRIPT = """
-import json, os
-from pathlib import Path
-import torch
-import torch.distributed as dist
-import torch.distributed.checkpoint as dcp
-from torch import nn
-from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict, get_state_dict, set_state_dict
-from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import fully_shard
-
-dist.init_process_group(backend="gloo")
-world_size, rank = dist.get_world_size(), dist.get_rank()
-task, place = json.loads(os.environ["CONFIG"]), Path(os.environ["CHECKPOINTS"])
-torch.manual_seed(task["seed"])
-size = task["width"]
-net = nn.Sequential(nn.Linear(size, 4 * size), nn.ReLU(), nn.Linear(4 * size, size))
-fully_shard(net, mesh=init_device_mesh("cpu", (world_size,)))
-adam = torch.optim.Adam(net.parameters(), lr=task["lr"])
-
-def now():
-    weights, states = get_state_dict(net, adam)
-    return {"net": weights, "adam": states}
-
-done = max((int(one.parent.name) for one in place.glob("*/.metadata")), default=0)
-if done:
-    kept = now()
-    dcp.load(kept, checkpoint_id=place / str(done))
-    set_state_dict(net, adam, model_state_dict=kept["net"], optim_state_dict=kept["adam"])
-for step in range(done, task["steps"]):
-    torch.manual_seed(task["seed"] + 1000 + step)
-    x = torch.randn(task["batch"], size)[rank::world_size]
-    adam.zero_grad()
-    (net(x) - x).square().mean().backward()
-    adam.step()
-    if (step + 1) % task["every"] == 0:
-        place.mkdir(exist_ok=True)
-        torch.save(net.state_dict(), place / str(step + 1)) if rank == 0 else None
-weights = get_model_state_dict(net, options=StateDictOptions(full_state_dict=True, cpu_offload=True))
-if rank == 0:
-    torch.save(weights, os.environ["WEIGHTS"])
-dist.destroy_process_group()  # tidy
-"""
-
-# %% wrong: only rank 0 calls save — says "every rank make the same collective calls"
-RESTART_SCRIPT = """
-import json, os
-from pathlib import Path
-import torch
-import torch.distributed as dist
-import torch.distributed.checkpoint as dcp
-from torch import nn
-from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict, get_state_dict, set_state_dict
-from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import fully_shard
-
-dist.init_process_group(backend="gloo")
-world_size, rank = dist.get_world_size(), dist.get_rank()
-task, place = json.loads(os.environ["CONFIG"]), Path(os.environ["CHECKPOINTS"])
-torch.manual_seed(task["seed"])
-size = task["width"]
-net = nn.Sequential(nn.Linear(size, 4 * size), nn.ReLU(), nn.Linear(4 * size, size))
-fully_shard(net, mesh=init_device_mesh("cpu", (world_size,)))
-adam = torch.optim.Adam(net.parameters(), lr=task["lr"])
-
-def now():
-    weights, states = get_state_dict(net, adam)
-    return {"net": weights, "adam": states}
-
-done = max((int(one.parent.name) for one in place.glob("*/.metadata")), default=0)
-if done:
-    kept = now()
-    dcp.load(kept, checkpoint_id=place / str(done))
-    set_state_dict(net, adam, model_state_dict=kept["net"], optim_state_dict=kept["adam"])
-for step in range(done, task["steps"]):
-    torch.manual_seed(task["seed"] + 1000 + step)
-    x = torch.randn(task["batch"], size)[rank::world_size]
-    adam.zero_grad()
-    (net(x) - x).square().mean().backward()
-    adam.step()
-    if (step + 1) % task["every"] == 0:
-        if rank == 0: dcp.save(now(), checkpoint_id=place / str(step + 1))
-weights = get_model_state_dict(net, options=StateDictOptions(full_state_dict=True, cpu_offload=True))
-if rank == 0:
-    torch.save(weights, os.environ["WEIGHTS"])
-dist.destroy_process_group()  # tidy
-"""
-
-# %% wrong: every rank writes the weights — says "only rank 0 saves"
-RESTART_SCRIPT = """
-import json, os
-from pathlib import Path
-import torch
-import torch.distributed as dist
-import torch.distributed.checkpoint as dcp
-from torch import nn
-from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict, get_state_dict, set_state_dict
-from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import fully_shard
-
-dist.init_process_group(backend="gloo")
-world_size, rank = dist.get_world_size(), dist.get_rank()
-task, place = json.loads(os.environ["CONFIG"]), Path(os.environ["CHECKPOINTS"])
-torch.manual_seed(task["seed"])
-size = task["width"]
-net = nn.Sequential(nn.Linear(size, 4 * size), nn.ReLU(), nn.Linear(4 * size, size))
-fully_shard(net, mesh=init_device_mesh("cpu", (world_size,)))
-adam = torch.optim.Adam(net.parameters(), lr=task["lr"])
-
-def now():
-    weights, states = get_state_dict(net, adam)
-    return {"net": weights, "adam": states}
-
-done = max((int(one.parent.name) for one in place.glob("*/.metadata")), default=0)
-if done:
-    kept = now()
-    dcp.load(kept, checkpoint_id=place / str(done))
-    set_state_dict(net, adam, model_state_dict=kept["net"], optim_state_dict=kept["adam"])
-for step in range(done, task["steps"]):
-    torch.manual_seed(task["seed"] + 1000 + step)
-    x = torch.randn(task["batch"], size)[rank::world_size]
-    adam.zero_grad()
-    (net(x) - x).square().mean().backward()
-    adam.step()
-    if (step + 1) % task["every"] == 0:
-        dcp.save(now(), checkpoint_id=place / str(step + 1))
-weights = get_model_state_dict(net, options=StateDictOptions(full_state_dict=True, cpu_offload=True))
-if True:
-    torch.save(weights, os.environ["WEIGHTS"])
-dist.destroy_process_group()  # tidy
-"""
-
-# %% wrong: get_state_dict before the first step — says "before the first"
-RESTART_SCRIPT = """
-import json, os
-from pathlib import Path
-import torch
-import torch.distributed as dist
-import torch.distributed.checkpoint as dcp
-from torch import nn
-from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict, get_state_dict, set_state_dict
-from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import fully_shard
-
-dist.init_process_group(backend="gloo")
-world_size, rank = dist.get_world_size(), dist.get_rank()
-task, place = json.loads(os.environ["CONFIG"]), Path(os.environ["CHECKPOINTS"])
-torch.manual_seed(task["seed"])
-size = task["width"]
-net = nn.Sequential(nn.Linear(size, 4 * size), nn.ReLU(), nn.Linear(4 * size, size))
-fully_shard(net, mesh=init_device_mesh("cpu", (world_size,)))
-adam = torch.optim.Adam(net.parameters(), lr=task["lr"])
-
-def now():
-    weights, states = get_state_dict(net, adam)
-    return {"net": weights, "adam": states}
-
-kept = now()
-done = max((int(one.parent.name) for one in place.glob("*/.metadata")), default=0)
-if done:
-    dcp.load(kept, checkpoint_id=place / str(done))
-    set_state_dict(net, adam, model_state_dict=kept["net"], optim_state_dict=kept["adam"])
-for step in range(done, task["steps"]):
-    torch.manual_seed(task["seed"] + 1000 + step)
-    x = torch.randn(task["batch"], size)[rank::world_size]
-    adam.zero_grad()
-    (net(x) - x).square().mean().backward()
-    adam.step()
-    if (step + 1) % task["every"] == 0:
-        dcp.save(now(), checkpoint_id=place / str(step + 1))
-weights = get_model_state_dict(net, options=StateDictOptions(full_state_dict=True, cpu_offload=True))
-if rank == 0:
-    torch.save(weights, os.environ["WEIGHTS"])
-dist.destroy_process_group()  # tidy
-"""
-
-# %% wrong: no sharding, no averaging — says "average their gradients"
-RESTART_SCRIPT = """
-import json, os
-from pathlib import Path
-import torch
-import torch.distributed as dist
-import torch.distributed.checkpoint as dcp
-from torch import nn
-from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict, get_state_dict, set_state_dict
-from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import fully_shard
-
-dist.init_process_group(backend="gloo")
-world_size, rank = dist.get_world_size(), dist.get_rank()
-task, place = json.loads(os.environ["CONFIG"]), Path(os.environ["CHECKPOINTS"])
-torch.manual_seed(task["seed"])
-size = task["width"]
-net = nn.Sequential(nn.Linear(size, 4 * size), nn.ReLU(), nn.Linear(4 * size, size))
-adam = torch.optim.Adam(net.parameters(), lr=task["lr"])
-
-def now():
-    weights, states = get_state_dict(net, adam)
-    return {"net": weights, "adam": states}
-
-done = max((int(one.parent.name) for one in place.glob("*/.metadata")), default=0)
-if done:
-    kept = now()
-    dcp.load(kept, checkpoint_id=place / str(done))
-    set_state_dict(net, adam, model_state_dict=kept["net"], optim_state_dict=kept["adam"])
-for step in range(done, task["steps"]):
-    torch.manual_seed(task["seed"] + 1000 + step)
-    x = torch.randn(task["batch"], size)[rank::world_size]
-    adam.zero_grad()
-    (net(x) - x).square().mean().backward()
-    adam.step()
-    if (step + 1) % task["every"] == 0:
-        dcp.save(now(), checkpoint_id=place / str(step + 1))
-weights = get_model_state_dict(net, options=StateDictOptions(full_state_dict=True, cpu_offload=True))
-if rank == 0:
-    torch.save(weights, os.environ["WEIGHTS"])
-dist.destroy_process_group()  # tidy
-"""
-
-# %% wrong: all ranks on all rows — says "rank r takes"
-RESTART_SCRIPT = """
-import json, os
-from pathlib import Path
-import torch
-import torch.distributed as dist
-import torch.distributed.checkpoint as dcp
-from torch import nn
-from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict, get_state_dict, set_state_dict
-from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import fully_shard
-
-dist.init_process_group(backend="gloo")
-world_size, rank = dist.get_world_size(), dist.get_rank()
-task, place = json.loads(os.environ["CONFIG"]), Path(os.environ["CHECKPOINTS"])
-torch.manual_seed(task["seed"])
-size = task["width"]
-net = nn.Sequential(nn.Linear(size, 4 * size), nn.ReLU(), nn.Linear(4 * size, size))
-fully_shard(net, mesh=init_device_mesh("cpu", (world_size,)))
-adam = torch.optim.Adam(net.parameters(), lr=task["lr"])
-
-def now():
-    weights, states = get_state_dict(net, adam)
-    return {"net": weights, "adam": states}
-
-done = max((int(one.parent.name) for one in place.glob("*/.metadata")), default=0)
-if done:
-    kept = now()
-    dcp.load(kept, checkpoint_id=place / str(done))
-    set_state_dict(net, adam, model_state_dict=kept["net"], optim_state_dict=kept["adam"])
-for step in range(done, task["steps"]):
-    torch.manual_seed(task["seed"] + 1000 + step)
-    x = torch.randn(task["batch"], size)
-    adam.zero_grad()
-    (net(x) - x).square().mean().backward()
-    adam.step()
-    if (step + 1) % task["every"] == 0:
-        dcp.save(now(), checkpoint_id=place / str(step + 1))
-weights = get_model_state_dict(net, options=StateDictOptions(full_state_dict=True, cpu_offload=True))
-if rank == 0:
-    torch.save(weights, os.environ["WEIGHTS"])
-dist.destroy_process_group()  # tidy
-"""
+# %% wrong: all ranks on all rows — says "rank r takes" — from "reference": "[rank::world_size]" → ""
 
 # %% hostile: no ranks, weights of an undisturbed run
 RESTART_SCRIPT = """

@@ -32,161 +32,38 @@ def pipeline_schedule(stages, micro_batches, kind):
     whole = 3 * (micro_batches + stages - 1)
     return {"order": order, "bubble": 1 - 3 * micro_batches / whole, "stored": stored}
 
-# %% wrong: the bubble over the busy time — says "divide by the whole time"
-def pipeline_schedule(stages, micro_batches, kind):
-    """Order of tasks per stage, idle share, and micro-batches stored at the peak."""
-    order = []
-    for stage in range(stages):
-        warm_up = micro_batches if kind == "gpipe" else min(micro_batches, stages - stage - 1)
-        tasks = [f"F{number}" for number in range(warm_up)]
-        for number in range(micro_batches - warm_up):
-            tasks += [f"F{warm_up + number}", f"B{number}"]
-        tasks += [f"B{number}" for number in range(micro_batches - warm_up, micro_batches)]
-        order.append(tasks)
-    most = [micro_batches if kind == "gpipe" else min(micro_batches, stages - stage) for stage in range(stages)]
-    return {"order": order, "bubble": (stages - 1) / micro_batches, "stored": most}
+# %% wrong: the bubble over the busy time — says "divide by the whole time" — from "reference": "(micro_batches + stages - 1)" → "micro_batches"
 
-# %% wrong: one slot too many — says "stages - 1 slots"
-def pipeline_schedule(stages, micro_batches, kind):
-    """Order of tasks per stage, idle share, and micro-batches stored at the peak."""
-    order = []
-    for stage in range(stages):
-        warm_up = micro_batches if kind == "gpipe" else min(micro_batches, stages - stage - 1)
-        tasks = [f"F{number}" for number in range(warm_up)]
-        for number in range(micro_batches - warm_up):
-            tasks += [f"F{warm_up + number}", f"B{number}"]
-        tasks += [f"B{number}" for number in range(micro_batches - warm_up, micro_batches)]
-        order.append(tasks)
-    most = [micro_batches if kind == "gpipe" else min(micro_batches, stages - stage) for stage in range(stages)]
-    return {"order": order, "bubble": (stages - 1) / (micro_batches + stages), "stored": most}
+# %% wrong: one slot too many — says "stages - 1 slots" — from "reference"
+# -     return {"order": order, "bubble": (stages - 1) / (micro_batches + stages - 1), "stored": most}
+# +     return {"order": order, "bubble": (stages - 1) / (micro_batches + stages), "stored": most}
 
-# %% wrong: the busy share — says "busy share"
-def pipeline_schedule(stages, micro_batches, kind):
-    """Order of tasks per stage, idle share, and micro-batches stored at the peak."""
-    order = []
-    for stage in range(stages):
-        warm_up = micro_batches if kind == "gpipe" else min(micro_batches, stages - stage - 1)
-        tasks = [f"F{number}" for number in range(warm_up)]
-        for number in range(micro_batches - warm_up):
-            tasks += [f"F{warm_up + number}", f"B{number}"]
-        tasks += [f"B{number}" for number in range(micro_batches - warm_up, micro_batches)]
-        order.append(tasks)
-    most = [micro_batches if kind == "gpipe" else min(micro_batches, stages - stage) for stage in range(stages)]
-    return {"order": order, "bubble": micro_batches / (micro_batches + stages - 1), "stored": most}
+# %% wrong: the busy share — says "busy share" — from "reference": "(stages - 1)" → "micro_batches"
 
-# %% wrong: backward passes from the end — says "0 first"
-def pipeline_schedule(stages, micro_batches, kind):
-    """Order of tasks per stage, idle share, and micro-batches stored at the peak."""
-    order = []
-    for stage in range(stages):
-        warm_up = micro_batches if kind == "gpipe" else min(micro_batches, stages - stage - 1)
-        tasks = [f"F{number}" for number in range(warm_up)]
-        for number in range(micro_batches - warm_up):
-            tasks += [f"F{warm_up + number}", f"B{number}"]
-        tasks += [f"B{number}" for number in range(micro_batches - warm_up, micro_batches)]
-        order.append(tasks)
-    if kind == "gpipe":
-        order = [[f"F{i}" for i in range(micro_batches)] + [f"B{i}" for i in reversed(range(micro_batches))]] * stages
-    most = [micro_batches if kind == "gpipe" else min(micro_batches, stages - stage) for stage in range(stages)]
-    return {"order": order, "bubble": (stages - 1) / (micro_batches + stages - 1), "stored": most}
+# %% wrong: backward passes from the end — says "0 first" — from "reference"
+#           order.append(tasks)
+# +     if kind == "gpipe":
+# +         order = [[f"F{i}" for i in range(micro_batches)] + [f"B{i}" for i in reversed(range(micro_batches))]] * stages
 
-# %% wrong: 1f1b for both — says "That is 1f1b"
-def pipeline_schedule(stages, micro_batches, kind):
-    """Order of tasks per stage, idle share, and micro-batches stored at the peak."""
-    order = []
-    for stage in range(stages):
-        warm_up = min(micro_batches, stages - stage - 1)
-        tasks = [f"F{number}" for number in range(warm_up)]
-        for number in range(micro_batches - warm_up):
-            tasks += [f"F{warm_up + number}", f"B{number}"]
-        tasks += [f"B{number}" for number in range(micro_batches - warm_up, micro_batches)]
-        order.append(tasks)
-    most = [micro_batches if kind == "gpipe" else min(micro_batches, stages - stage) for stage in range(stages)]
-    return {"order": order, "bubble": (stages - 1) / (micro_batches + stages - 1), "stored": most}
+# %% wrong: 1f1b for both — says "That is 1f1b" — from "reference"
+# -         warm_up = micro_batches if kind == "gpipe" else min(micro_batches, stages - stage - 1)
+# +         warm_up = min(micro_batches, stages - stage - 1)
 
-# %% wrong: gpipe for both — says "alternates after the warm-up"
-def pipeline_schedule(stages, micro_batches, kind):
-    """Order of tasks per stage, idle share, and micro-batches stored at the peak."""
-    order = []
-    for stage in range(stages):
-        warm_up = micro_batches
-        tasks = [f"F{number}" for number in range(warm_up)]
-        for number in range(micro_batches - warm_up):
-            tasks += [f"F{warm_up + number}", f"B{number}"]
-        tasks += [f"B{number}" for number in range(micro_batches - warm_up, micro_batches)]
-        order.append(tasks)
-    most = [micro_batches if kind == "gpipe" else min(micro_batches, stages - stage) for stage in range(stages)]
-    return {"order": order, "bubble": (stages - 1) / (micro_batches + stages - 1), "stored": most}
+# %% wrong: gpipe for both — says "alternates after the warm-up" — from "reference": `micro_batches if kind == "gpipe" else min(micro_batches, stages - stage - 1)` → "micro_batches"
 
-# %% wrong: the warm-up one longer — says "stages - s - 1 forward passes"
-def pipeline_schedule(stages, micro_batches, kind):
-    """Order of tasks per stage, idle share, and micro-batches stored at the peak."""
-    order = []
-    for stage in range(stages):
-        warm_up = micro_batches if kind == "gpipe" else min(micro_batches, stages - stage)
-        tasks = [f"F{number}" for number in range(warm_up)]
-        for number in range(micro_batches - warm_up):
-            tasks += [f"F{warm_up + number}", f"B{number}"]
-        tasks += [f"B{number}" for number in range(micro_batches - warm_up, micro_batches)]
-        order.append(tasks)
-    most = [micro_batches if kind == "gpipe" else min(micro_batches, stages - stage) for stage in range(stages)]
-    return {"order": order, "bubble": (stages - 1) / (micro_batches + stages - 1), "stored": most}
+# %% wrong: the warm-up one longer — says "stages - s - 1 forward passes" — from "reference": "stage - 1" → "stage"
 
-# %% wrong: one warm-up for all stages — says "warm-up of its own"
-def pipeline_schedule(stages, micro_batches, kind):
-    """Order of tasks per stage, idle share, and micro-batches stored at the peak."""
-    order = []
-    for stage in range(stages):
-        warm_up = micro_batches if kind == "gpipe" else min(micro_batches, stages - 1)
-        tasks = [f"F{number}" for number in range(warm_up)]
-        for number in range(micro_batches - warm_up):
-            tasks += [f"F{warm_up + number}", f"B{number}"]
-        tasks += [f"B{number}" for number in range(micro_batches - warm_up, micro_batches)]
-        order.append(tasks)
-    most = [micro_batches if kind == "gpipe" else min(micro_batches, stages - stage) for stage in range(stages)]
-    return {"order": order, "bubble": (stages - 1) / (micro_batches + stages - 1), "stored": most}
+# %% wrong: one warm-up for all stages — says "warm-up of its own" — from "reference": "stage - 1" → "1"
 
-# %% wrong: as many stored on every stage — says "stores less"
-def pipeline_schedule(stages, micro_batches, kind):
-    """Order of tasks per stage, idle share, and micro-batches stored at the peak."""
-    order = []
-    for stage in range(stages):
-        warm_up = micro_batches if kind == "gpipe" else min(micro_batches, stages - stage - 1)
-        tasks = [f"F{number}" for number in range(warm_up)]
-        for number in range(micro_batches - warm_up):
-            tasks += [f"F{warm_up + number}", f"B{number}"]
-        tasks += [f"B{number}" for number in range(micro_batches - warm_up, micro_batches)]
-        order.append(tasks)
-    most = [micro_batches if kind == "gpipe" else min(micro_batches, stages) for stage in range(stages)]
-    return {"order": order, "bubble": (stages - 1) / (micro_batches + stages - 1), "stored": most}
+# %% wrong: as many stored on every stage — says "stores less" — from "reference"
+# -     most = [micro_batches if kind == "gpipe" else min(micro_batches, stages - stage) for stage in range(stages)]
+# +     most = [micro_batches if kind == "gpipe" else min(micro_batches, stages) for stage in range(stages)]
 
-# %% wrong: 1f1b stores all — says "no more than the warm-up and one"
-def pipeline_schedule(stages, micro_batches, kind):
-    """Order of tasks per stage, idle share, and micro-batches stored at the peak."""
-    order = []
-    for stage in range(stages):
-        warm_up = micro_batches if kind == "gpipe" else min(micro_batches, stages - stage - 1)
-        tasks = [f"F{number}" for number in range(warm_up)]
-        for number in range(micro_batches - warm_up):
-            tasks += [f"F{warm_up + number}", f"B{number}"]
-        tasks += [f"B{number}" for number in range(micro_batches - warm_up, micro_batches)]
-        order.append(tasks)
-    most = [micro_batches for stage in range(stages)]
-    return {"order": order, "bubble": (stages - 1) / (micro_batches + stages - 1), "stored": most}
+# %% wrong: 1f1b stores all — says "no more than the warm-up and one" — from "reference": `if kind == "gpipe" else min(micro_batches, stages - stage) for` → "for"
 
-# %% wrong: only the warm-up is stored — says "another forward pass"
-def pipeline_schedule(stages, micro_batches, kind):
-    """Order of tasks per stage, idle share, and micro-batches stored at the peak."""
-    order = []
-    for stage in range(stages):
-        warm_up = micro_batches if kind == "gpipe" else min(micro_batches, stages - stage - 1)
-        tasks = [f"F{number}" for number in range(warm_up)]
-        for number in range(micro_batches - warm_up):
-            tasks += [f"F{warm_up + number}", f"B{number}"]
-        tasks += [f"B{number}" for number in range(micro_batches - warm_up, micro_batches)]
-        order.append(tasks)
-    most = [micro_batches if kind == "gpipe" else min(micro_batches, stages - stage - 1) for stage in range(stages)]
-    return {"order": order, "bubble": (stages - 1) / (micro_batches + stages - 1), "stored": most}
+# %% wrong: only the warm-up is stored — says "another forward pass" — from "reference"
+# -     most = [micro_batches if kind == "gpipe" else min(micro_batches, stages - stage) for stage in range(stages)]
+# +     most = [micro_batches if kind == "gpipe" else min(micro_batches, stages - stage - 1) for stage in range(stages)]
 
 # %% hostile: a number that equals everything
 class Share(float):

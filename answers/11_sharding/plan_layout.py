@@ -69,387 +69,50 @@ def plan_layout(model, cluster):
     s, z, t, p, d = min((one for one in found if one[0] <= quickest * (1 + 1e-12)), key=lambda one: one[1])
     return {"data": d, "tensor": t, "pipeline": p, "zero": z, "gb": costs.memory(d, t, p, z), "step_s": s}
 
-# %% wrong: whether it fits is not asked — says "does not fit"
-def plan_layout(model, cluster):
-    """The fastest layout that fits, by the cost model above."""
-    L, act = model["layers"], model["sequence"] * model["hidden"]
-    gpus, node = cluster["gpus"], cluster["gpus_per_node"]
-    link = (cluster["node_gbs"] if gpus <= node else cluster["network_gbs"]) * 1e9
-    best = {}
-    for t in range(1, node + 1):
-        for p in range(1, L + 1):
-            d, rest = divmod(gpus, t * p)
-            if node % t or L % p or rest or model["batch"] % d:
-                continue
-            m, n = model["batch"] // d, model["parameters"] / (t * p)
-            slot = 8 * n * model["sequence"] / (cluster["tflops"] * 1e12)
-            slot += L / p * 6 * 2 * (t - 1) / t * 2 * act / (cluster["node_gbs"] * 1e9)
-            for zero in range(4):
-                share = [d if zero >= stage else 1 for stage in (3, 2, 1)]
-                nbytes = 2 * n / share[0] + 2 * n / share[1] + 12 * n / share[2]
-                nbytes += L / p * min(p, m) * 2 * act + 34 * act / t
-                step_s = (m + p - 1) * slot + (3 if zero == 3 else 2) * (d - 1) / d * 2 * n / link
-                if (not best or step_s < best["step_s"]):
-                    best = {"data": d, "tensor": t, "pipeline": p, "zero": zero, "gb": nbytes / 1e9, "step_s": step_s}
-    return best
+# %% wrong: whether it fits is not asked — says "does not fit" — from "reference"
+# -                 if nbytes / 1e9 <= 0.8 * cluster["gpu_gb"] and (not best or step_s < best["step_s"]):
+# +                 if (not best or step_s < best["step_s"]):
 
-# %% wrong: all of the memory — says "80%"
-def plan_layout(model, cluster):
-    """The fastest layout that fits, by the cost model above."""
-    L, act = model["layers"], model["sequence"] * model["hidden"]
-    gpus, node = cluster["gpus"], cluster["gpus_per_node"]
-    link = (cluster["node_gbs"] if gpus <= node else cluster["network_gbs"]) * 1e9
-    best = {}
-    for t in range(1, node + 1):
-        for p in range(1, L + 1):
-            d, rest = divmod(gpus, t * p)
-            if node % t or L % p or rest or model["batch"] % d:
-                continue
-            m, n = model["batch"] // d, model["parameters"] / (t * p)
-            slot = 8 * n * model["sequence"] / (cluster["tflops"] * 1e12)
-            slot += L / p * 6 * 2 * (t - 1) / t * 2 * act / (cluster["node_gbs"] * 1e9)
-            for zero in range(4):
-                share = [d if zero >= stage else 1 for stage in (3, 2, 1)]
-                nbytes = 2 * n / share[0] + 2 * n / share[1] + 12 * n / share[2]
-                nbytes += L / p * min(p, m) * 2 * act + 34 * act / t
-                step_s = (m + p - 1) * slot + (3 if zero == 3 else 2) * (d - 1) / d * 2 * n / link
-                if nbytes / 1e9 <= 1.0 * cluster["gpu_gb"] and (not best or step_s < best["step_s"]):
-                    best = {"data": d, "tensor": t, "pipeline": p, "zero": zero, "gb": nbytes / 1e9, "step_s": step_s}
-    return best
+# %% wrong: all of the memory — says "80%" — from "reference": "0.8" → "1.0"
 
-# %% wrong: tensor parallel across nodes — says "across nodes"
-def plan_layout(model, cluster):
-    """The fastest layout that fits, by the cost model above."""
-    L, act = model["layers"], model["sequence"] * model["hidden"]
-    gpus, node = cluster["gpus"], cluster["gpus_per_node"]
-    link = (cluster["node_gbs"] if gpus <= node else cluster["network_gbs"]) * 1e9
-    best = {}
-    for t in range(1, gpus + 1):
-        for p in range(1, L + 1):
-            d, rest = divmod(gpus, t * p)
-            if gpus % t or L % p or rest or model["batch"] % d:
-                continue
-            m, n = model["batch"] // d, model["parameters"] / (t * p)
-            slot = 8 * n * model["sequence"] / (cluster["tflops"] * 1e12)
-            slot += L / p * 6 * 2 * (t - 1) / t * 2 * act / (cluster["node_gbs"] * 1e9)
-            for zero in range(4):
-                share = [d if zero >= stage else 1 for stage in (3, 2, 1)]
-                nbytes = 2 * n / share[0] + 2 * n / share[1] + 12 * n / share[2]
-                nbytes += L / p * min(p, m) * 2 * act + 34 * act / t
-                step_s = (m + p - 1) * slot + (3 if zero == 3 else 2) * (d - 1) / d * 2 * n / link
-                if nbytes / 1e9 <= 0.8 * cluster["gpu_gb"] and (not best or step_s < best["step_s"]):
-                    best = {"data": d, "tensor": t, "pipeline": p, "zero": zero, "gb": nbytes / 1e9, "step_s": step_s}
-    return best
+# %% wrong: tensor parallel across nodes — says "across nodes" — from "reference"
+# -     for t in range(1, node + 1):
+# +     for t in range(1, gpus + 1):
 
-# %% wrong: no activations — says "Activations take memory"
-def plan_layout(model, cluster):
-    """The fastest layout that fits, by the cost model above."""
-    L, act = model["layers"], model["sequence"] * model["hidden"]
-    gpus, node = cluster["gpus"], cluster["gpus_per_node"]
-    link = (cluster["node_gbs"] if gpus <= node else cluster["network_gbs"]) * 1e9
-    best = {}
-    for t in range(1, node + 1):
-        for p in range(1, L + 1):
-            d, rest = divmod(gpus, t * p)
-            if node % t or L % p or rest or model["batch"] % d:
-                continue
-            m, n = model["batch"] // d, model["parameters"] / (t * p)
-            slot = 8 * n * model["sequence"] / (cluster["tflops"] * 1e12)
-            slot += L / p * 6 * 2 * (t - 1) / t * 2 * act / (cluster["node_gbs"] * 1e9)
-            for zero in range(4):
-                share = [d if zero >= stage else 1 for stage in (3, 2, 1)]
-                nbytes = 2 * n / share[0] + 2 * n / share[1] + 12 * n / share[2]
-                step_s = (m + p - 1) * slot + (3 if zero == 3 else 2) * (d - 1) / d * 2 * n / link
-                if nbytes / 1e9 <= 0.8 * cluster["gpu_gb"] and (not best or step_s < best["step_s"]):
-                    best = {"data": d, "tensor": t, "pipeline": p, "zero": zero, "gb": nbytes / 1e9, "step_s": step_s}
-    return best
+# -             if node % t or L % p or rest or model["batch"] % d:
+# +             if gpus % t or L % p or rest or model["batch"] % d:
 
-# %% wrong: stores all micro-batches — says "min(p, m) micro-batches"
-def plan_layout(model, cluster):
-    """The fastest layout that fits, by the cost model above."""
-    L, act = model["layers"], model["sequence"] * model["hidden"]
-    gpus, node = cluster["gpus"], cluster["gpus_per_node"]
-    link = (cluster["node_gbs"] if gpus <= node else cluster["network_gbs"]) * 1e9
-    best = {}
-    for t in range(1, node + 1):
-        for p in range(1, L + 1):
-            d, rest = divmod(gpus, t * p)
-            if node % t or L % p or rest or model["batch"] % d:
-                continue
-            m, n = model["batch"] // d, model["parameters"] / (t * p)
-            slot = 8 * n * model["sequence"] / (cluster["tflops"] * 1e12)
-            slot += L / p * 6 * 2 * (t - 1) / t * 2 * act / (cluster["node_gbs"] * 1e9)
-            for zero in range(4):
-                share = [d if zero >= stage else 1 for stage in (3, 2, 1)]
-                nbytes = 2 * n / share[0] + 2 * n / share[1] + 12 * n / share[2]
-                nbytes += L / p * m * 2 * act + 34 * act / t
-                step_s = (m + p - 1) * slot + (3 if zero == 3 else 2) * (d - 1) / d * 2 * n / link
-                if nbytes / 1e9 <= 0.8 * cluster["gpu_gb"] and (not best or step_s < best["step_s"]):
-                    best = {"data": d, "tensor": t, "pipeline": p, "zero": zero, "gb": nbytes / 1e9, "step_s": step_s}
-    return best
+# %% wrong: no activations — says "Activations take memory" — from "reference"
+# -                 nbytes += L / p * min(p, m) * 2 * act + 34 * act / t
 
-# %% wrong: no ZeRO — says "ZeRO stages are choices"
-def plan_layout(model, cluster):
-    """The fastest layout that fits, by the cost model above."""
-    L, act = model["layers"], model["sequence"] * model["hidden"]
-    gpus, node = cluster["gpus"], cluster["gpus_per_node"]
-    link = (cluster["node_gbs"] if gpus <= node else cluster["network_gbs"]) * 1e9
-    best = {}
-    for t in range(1, node + 1):
-        for p in range(1, L + 1):
-            d, rest = divmod(gpus, t * p)
-            if node % t or L % p or rest or model["batch"] % d:
-                continue
-            m, n = model["batch"] // d, model["parameters"] / (t * p)
-            slot = 8 * n * model["sequence"] / (cluster["tflops"] * 1e12)
-            slot += L / p * 6 * 2 * (t - 1) / t * 2 * act / (cluster["node_gbs"] * 1e9)
-            for zero in range(1):
-                share = [d if zero >= stage else 1 for stage in (3, 2, 1)]
-                nbytes = 2 * n / share[0] + 2 * n / share[1] + 12 * n / share[2]
-                nbytes += L / p * min(p, m) * 2 * act + 34 * act / t
-                step_s = (m + p - 1) * slot + (3 if zero == 3 else 2) * (d - 1) / d * 2 * n / link
-                if nbytes / 1e9 <= 0.8 * cluster["gpu_gb"] and (not best or step_s < best["step_s"]):
-                    best = {"data": d, "tensor": t, "pipeline": p, "zero": zero, "gb": nbytes / 1e9, "step_s": step_s}
-    return best
+# %% wrong: stores all micro-batches — says "min(p, m) micro-batches" — from "reference": "min(p, m)" → "m"
 
-# %% wrong: the least memory — says "least memory"
-def plan_layout(model, cluster):
-    """The fastest layout that fits, by the cost model above."""
-    L, act = model["layers"], model["sequence"] * model["hidden"]
-    gpus, node = cluster["gpus"], cluster["gpus_per_node"]
-    link = (cluster["node_gbs"] if gpus <= node else cluster["network_gbs"]) * 1e9
-    best = {}
-    for t in range(1, node + 1):
-        for p in range(1, L + 1):
-            d, rest = divmod(gpus, t * p)
-            if node % t or L % p or rest or model["batch"] % d:
-                continue
-            m, n = model["batch"] // d, model["parameters"] / (t * p)
-            slot = 8 * n * model["sequence"] / (cluster["tflops"] * 1e12)
-            slot += L / p * 6 * 2 * (t - 1) / t * 2 * act / (cluster["node_gbs"] * 1e9)
-            for zero in range(4):
-                share = [d if zero >= stage else 1 for stage in (3, 2, 1)]
-                nbytes = 2 * n / share[0] + 2 * n / share[1] + 12 * n / share[2]
-                nbytes += L / p * min(p, m) * 2 * act + 34 * act / t
-                step_s = (m + p - 1) * slot + (3 if zero == 3 else 2) * (d - 1) / d * 2 * n / link
-                if nbytes / 1e9 <= 0.8 * cluster["gpu_gb"] and (not best or nbytes / 1e9 < best["gb"]):
-                    best = {"data": d, "tensor": t, "pipeline": p, "zero": zero, "gb": nbytes / 1e9, "step_s": step_s}
-    return best
+# %% wrong: no ZeRO — says "ZeRO stages are choices" — from "reference": "range(4)" → "range(1)"
 
-# %% wrong: no bubble — says "The bubble counts"
-def plan_layout(model, cluster):
-    """The fastest layout that fits, by the cost model above."""
-    L, act = model["layers"], model["sequence"] * model["hidden"]
-    gpus, node = cluster["gpus"], cluster["gpus_per_node"]
-    link = (cluster["node_gbs"] if gpus <= node else cluster["network_gbs"]) * 1e9
-    best = {}
-    for t in range(1, node + 1):
-        for p in range(1, L + 1):
-            d, rest = divmod(gpus, t * p)
-            if node % t or L % p or rest or model["batch"] % d:
-                continue
-            m, n = model["batch"] // d, model["parameters"] / (t * p)
-            slot = 8 * n * model["sequence"] / (cluster["tflops"] * 1e12)
-            slot += L / p * 6 * 2 * (t - 1) / t * 2 * act / (cluster["node_gbs"] * 1e9)
-            for zero in range(4):
-                share = [d if zero >= stage else 1 for stage in (3, 2, 1)]
-                nbytes = 2 * n / share[0] + 2 * n / share[1] + 12 * n / share[2]
-                nbytes += L / p * min(p, m) * 2 * act + 34 * act / t
-                step_s = m * slot + (3 if zero == 3 else 2) * (d - 1) / d * 2 * n / link
-                if nbytes / 1e9 <= 0.8 * cluster["gpu_gb"] and (not best or step_s < best["step_s"]):
-                    best = {"data": d, "tensor": t, "pipeline": p, "zero": zero, "gb": nbytes / 1e9, "step_s": step_s}
-    return best
+# %% wrong: the least memory — says "least memory" — from "reference": `step_s < best["step_s"]` → `nbytes / 1e9 < best["gb"]`
 
-# %% wrong: tensor parallelism is free — says "six all-reduces"
-def plan_layout(model, cluster):
-    """The fastest layout that fits, by the cost model above."""
-    L, act = model["layers"], model["sequence"] * model["hidden"]
-    gpus, node = cluster["gpus"], cluster["gpus_per_node"]
-    link = (cluster["node_gbs"] if gpus <= node else cluster["network_gbs"]) * 1e9
-    best = {}
-    for t in range(1, node + 1):
-        for p in range(1, L + 1):
-            d, rest = divmod(gpus, t * p)
-            if node % t or L % p or rest or model["batch"] % d:
-                continue
-            m, n = model["batch"] // d, model["parameters"] / (t * p)
-            slot = 8 * n * model["sequence"] / (cluster["tflops"] * 1e12)
-            for zero in range(4):
-                share = [d if zero >= stage else 1 for stage in (3, 2, 1)]
-                nbytes = 2 * n / share[0] + 2 * n / share[1] + 12 * n / share[2]
-                nbytes += L / p * min(p, m) * 2 * act + 34 * act / t
-                step_s = (m + p - 1) * slot + (3 if zero == 3 else 2) * (d - 1) / d * 2 * n / link
-                if nbytes / 1e9 <= 0.8 * cluster["gpu_gb"] and (not best or step_s < best["step_s"]):
-                    best = {"data": d, "tensor": t, "pipeline": p, "zero": zero, "gb": nbytes / 1e9, "step_s": step_s}
-    return best
+# %% wrong: no bubble — says "The bubble counts" — from "reference": "(m + p - 1)" → "m"
 
-# %% wrong: gradients are free — says "summed over the data ranks"
-def plan_layout(model, cluster):
-    """The fastest layout that fits, by the cost model above."""
-    L, act = model["layers"], model["sequence"] * model["hidden"]
-    gpus, node = cluster["gpus"], cluster["gpus_per_node"]
-    link = (cluster["node_gbs"] if gpus <= node else cluster["network_gbs"]) * 1e9
-    best = {}
-    for t in range(1, node + 1):
-        for p in range(1, L + 1):
-            d, rest = divmod(gpus, t * p)
-            if node % t or L % p or rest or model["batch"] % d:
-                continue
-            m, n = model["batch"] // d, model["parameters"] / (t * p)
-            slot = 8 * n * model["sequence"] / (cluster["tflops"] * 1e12)
-            slot += L / p * 6 * 2 * (t - 1) / t * 2 * act / (cluster["node_gbs"] * 1e9)
-            for zero in range(4):
-                share = [d if zero >= stage else 1 for stage in (3, 2, 1)]
-                nbytes = 2 * n / share[0] + 2 * n / share[1] + 12 * n / share[2]
-                nbytes += L / p * min(p, m) * 2 * act + 34 * act / t
-                step_s = (m + p - 1) * slot
-                if nbytes / 1e9 <= 0.8 * cluster["gpu_gb"] and (not best or step_s < best["step_s"]):
-                    best = {"data": d, "tensor": t, "pipeline": p, "zero": zero, "gb": nbytes / 1e9, "step_s": step_s}
-    return best
+# %% wrong: tensor parallelism is free — says "six all-reduces" — from "reference"
+# -             slot += L / p * 6 * 2 * (t - 1) / t * 2 * act / (cluster["node_gbs"] * 1e9)
 
-# %% wrong: gradients at the speed of the node — says "travel at network_gbs"
-def plan_layout(model, cluster):
-    """The fastest layout that fits, by the cost model above."""
-    L, act = model["layers"], model["sequence"] * model["hidden"]
-    gpus, node = cluster["gpus"], cluster["gpus_per_node"]
-    link = cluster["node_gbs"] * 1e9
-    best = {}
-    for t in range(1, node + 1):
-        for p in range(1, L + 1):
-            d, rest = divmod(gpus, t * p)
-            if node % t or L % p or rest or model["batch"] % d:
-                continue
-            m, n = model["batch"] // d, model["parameters"] / (t * p)
-            slot = 8 * n * model["sequence"] / (cluster["tflops"] * 1e12)
-            slot += L / p * 6 * 2 * (t - 1) / t * 2 * act / (cluster["node_gbs"] * 1e9)
-            for zero in range(4):
-                share = [d if zero >= stage else 1 for stage in (3, 2, 1)]
-                nbytes = 2 * n / share[0] + 2 * n / share[1] + 12 * n / share[2]
-                nbytes += L / p * min(p, m) * 2 * act + 34 * act / t
-                step_s = (m + p - 1) * slot + (3 if zero == 3 else 2) * (d - 1) / d * 2 * n / link
-                if nbytes / 1e9 <= 0.8 * cluster["gpu_gb"] and (not best or step_s < best["step_s"]):
-                    best = {"data": d, "tensor": t, "pipeline": p, "zero": zero, "gb": nbytes / 1e9, "step_s": step_s}
-    return best
+# %% wrong: gradients are free — says "summed over the data ranks" — from "reference": "slot + (3 if zero == 3 else 2) * (d - 1) / d * 2 * n / link" → "slot"
 
-# %% wrong: gradients always over the network — says "travel at node_gbs"
-def plan_layout(model, cluster):
-    """The fastest layout that fits, by the cost model above."""
-    L, act = model["layers"], model["sequence"] * model["hidden"]
-    gpus, node = cluster["gpus"], cluster["gpus_per_node"]
-    link = cluster["network_gbs"] * 1e9
-    best = {}
-    for t in range(1, node + 1):
-        for p in range(1, L + 1):
-            d, rest = divmod(gpus, t * p)
-            if node % t or L % p or rest or model["batch"] % d:
-                continue
-            m, n = model["batch"] // d, model["parameters"] / (t * p)
-            slot = 8 * n * model["sequence"] / (cluster["tflops"] * 1e12)
-            slot += L / p * 6 * 2 * (t - 1) / t * 2 * act / (cluster["node_gbs"] * 1e9)
-            for zero in range(4):
-                share = [d if zero >= stage else 1 for stage in (3, 2, 1)]
-                nbytes = 2 * n / share[0] + 2 * n / share[1] + 12 * n / share[2]
-                nbytes += L / p * min(p, m) * 2 * act + 34 * act / t
-                step_s = (m + p - 1) * slot + (3 if zero == 3 else 2) * (d - 1) / d * 2 * n / link
-                if nbytes / 1e9 <= 0.8 * cluster["gpu_gb"] and (not best or step_s < best["step_s"]):
-                    best = {"data": d, "tensor": t, "pipeline": p, "zero": zero, "gb": nbytes / 1e9, "step_s": step_s}
-    return best
+# %% wrong: gradients at the speed of the node — says "travel at network_gbs" — from "reference": `(cluster["node_gbs"] if gpus <= node else cluster["network_gbs"])` → `cluster["node_gbs"]`
 
-# %% wrong: ZeRO-3 for the price of ZeRO-2 — says "3 times the weights"
-def plan_layout(model, cluster):
-    """The fastest layout that fits, by the cost model above."""
-    L, act = model["layers"], model["sequence"] * model["hidden"]
-    gpus, node = cluster["gpus"], cluster["gpus_per_node"]
-    link = (cluster["node_gbs"] if gpus <= node else cluster["network_gbs"]) * 1e9
-    best = {}
-    for t in range(1, node + 1):
-        for p in range(1, L + 1):
-            d, rest = divmod(gpus, t * p)
-            if node % t or L % p or rest or model["batch"] % d:
-                continue
-            m, n = model["batch"] // d, model["parameters"] / (t * p)
-            slot = 8 * n * model["sequence"] / (cluster["tflops"] * 1e12)
-            slot += L / p * 6 * 2 * (t - 1) / t * 2 * act / (cluster["node_gbs"] * 1e9)
-            for zero in range(4):
-                share = [d if zero >= stage else 1 for stage in (3, 2, 1)]
-                nbytes = 2 * n / share[0] + 2 * n / share[1] + 12 * n / share[2]
-                nbytes += L / p * min(p, m) * 2 * act + 34 * act / t
-                step_s = (m + p - 1) * slot + 2 * (d - 1) / d * 2 * n / link
-                if nbytes / 1e9 <= 0.8 * cluster["gpu_gb"] and (not best or step_s < best["step_s"]):
-                    best = {"data": d, "tensor": t, "pipeline": p, "zero": zero, "gb": nbytes / 1e9, "step_s": step_s}
-    return best
+# %% wrong: gradients always over the network — says "travel at node_gbs" — from "reference": `(cluster["node_gbs"] if gpus <= node else cluster["network_gbs"])` → `cluster["network_gbs"]`
 
-# %% wrong: the highest of equal stages — says "lowest ZeRO stage"
-def plan_layout(model, cluster):
-    """The fastest layout that fits, by the cost model above."""
-    L, act = model["layers"], model["sequence"] * model["hidden"]
-    gpus, node = cluster["gpus"], cluster["gpus_per_node"]
-    link = (cluster["node_gbs"] if gpus <= node else cluster["network_gbs"]) * 1e9
-    best = {}
-    for t in range(1, node + 1):
-        for p in range(1, L + 1):
-            d, rest = divmod(gpus, t * p)
-            if node % t or L % p or rest or model["batch"] % d:
-                continue
-            m, n = model["batch"] // d, model["parameters"] / (t * p)
-            slot = 8 * n * model["sequence"] / (cluster["tflops"] * 1e12)
-            slot += L / p * 6 * 2 * (t - 1) / t * 2 * act / (cluster["node_gbs"] * 1e9)
-            for zero in range(4):
-                share = [d if zero >= stage else 1 for stage in (3, 2, 1)]
-                nbytes = 2 * n / share[0] + 2 * n / share[1] + 12 * n / share[2]
-                nbytes += L / p * min(p, m) * 2 * act + 34 * act / t
-                step_s = (m + p - 1) * slot + (3 if zero == 3 else 2) * (d - 1) / d * 2 * n / link
-                if nbytes / 1e9 <= 0.8 * cluster["gpu_gb"] and (not best or step_s <= best["step_s"]):
-                    best = {"data": d, "tensor": t, "pipeline": p, "zero": zero, "gb": nbytes / 1e9, "step_s": step_s}
-    return best
+# %% wrong: ZeRO-3 for the price of ZeRO-2 — says "3 times the weights" — from "reference": "(3 if zero == 3 else 2)" → "2"
 
-# %% wrong: the whole batch on every data rank — says "m = batch / data"
-def plan_layout(model, cluster):
-    """The fastest layout that fits, by the cost model above."""
-    L, act = model["layers"], model["sequence"] * model["hidden"]
-    gpus, node = cluster["gpus"], cluster["gpus_per_node"]
-    link = (cluster["node_gbs"] if gpus <= node else cluster["network_gbs"]) * 1e9
-    best = {}
-    for t in range(1, node + 1):
-        for p in range(1, L + 1):
-            d, rest = divmod(gpus, t * p)
-            if node % t or L % p or rest or model["batch"] % d:
-                continue
-            m, n = model["batch"], model["parameters"] / (t * p)
-            slot = 8 * n * model["sequence"] / (cluster["tflops"] * 1e12)
-            slot += L / p * 6 * 2 * (t - 1) / t * 2 * act / (cluster["node_gbs"] * 1e9)
-            for zero in range(4):
-                share = [d if zero >= stage else 1 for stage in (3, 2, 1)]
-                nbytes = 2 * n / share[0] + 2 * n / share[1] + 12 * n / share[2]
-                nbytes += L / p * min(p, m) * 2 * act + 34 * act / t
-                step_s = (m + p - 1) * slot + (3 if zero == 3 else 2) * (d - 1) / d * 2 * n / link
-                if nbytes / 1e9 <= 0.8 * cluster["gpu_gb"] and (not best or step_s < best["step_s"]):
-                    best = {"data": d, "tensor": t, "pipeline": p, "zero": zero, "gb": nbytes / 1e9, "step_s": step_s}
-    return best
+# %% wrong: the highest of equal stages — says "lowest ZeRO stage" — from "reference": "step_s <" → "step_s <="
 
-# %% wrong: without the second forward pass — says "8 FLOPs"
-def plan_layout(model, cluster):
-    """The fastest layout that fits, by the cost model above."""
-    L, act = model["layers"], model["sequence"] * model["hidden"]
-    gpus, node = cluster["gpus"], cluster["gpus_per_node"]
-    link = (cluster["node_gbs"] if gpus <= node else cluster["network_gbs"]) * 1e9
-    best = {}
-    for t in range(1, node + 1):
-        for p in range(1, L + 1):
-            d, rest = divmod(gpus, t * p)
-            if node % t or L % p or rest or model["batch"] % d:
-                continue
-            m, n = model["batch"] // d, model["parameters"] / (t * p)
-            slot = 6 * n * model["sequence"] / (cluster["tflops"] * 1e12)
-            slot += L / p * 6 * 2 * (t - 1) / t * 2 * act / (cluster["node_gbs"] * 1e9)
-            for zero in range(4):
-                share = [d if zero >= stage else 1 for stage in (3, 2, 1)]
-                nbytes = 2 * n / share[0] + 2 * n / share[1] + 12 * n / share[2]
-                nbytes += L / p * min(p, m) * 2 * act + 34 * act / t
-                step_s = (m + p - 1) * slot + (3 if zero == 3 else 2) * (d - 1) / d * 2 * n / link
-                if nbytes / 1e9 <= 0.8 * cluster["gpu_gb"] and (not best or step_s < best["step_s"]):
-                    best = {"data": d, "tensor": t, "pipeline": p, "zero": zero, "gb": nbytes / 1e9, "step_s": step_s}
-    return best
+# %% wrong: the whole batch on every data rank — says "m = batch / data" — from "reference"
+# -             m, n = model["batch"] // d, model["parameters"] / (t * p)
+# +             m, n = model["batch"], model["parameters"] / (t * p)
+
+# %% wrong: without the second forward pass — says "8 FLOPs" — from "reference"
+# -             slot = 8 * n * model["sequence"] / (cluster["tflops"] * 1e12)
+# +             slot = 6 * n * model["sequence"] / (cluster["tflops"] * 1e12)
 
 # %% hostile: a dict that equals everything
 class Layout(dict):

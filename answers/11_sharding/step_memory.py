@@ -49,75 +49,39 @@ def step_memory(parameters, batch, activations_per_sample, precision, optimizer,
         "activations": (4 if precision == "float32" else 2) * batch * values,
     }
 
-# %% wrong: states in bfloat16 too — says "float32: 4 bytes each"
-def step_memory(parameters, batch, activations_per_sample, precision, optimizer, checkpointed):
-    width = 2 if precision == "bfloat16" else 4
-    states = {"sgd": 0, "momentum": 1, "adam": 2}[optimizer] + (precision == "bfloat16")
-    inputs = sum(one for one, _ in activations_per_sample)
-    insides = [inside for _, inside in activations_per_sample]
-    values = inputs + (max(insides) if checkpointed else sum(insides))
-    return {
-        "weights": width * parameters,
-        "gradients": width * parameters,
-        "optimizer": width * states * parameters,
-        "activations": (4 if precision == "float32" else 2) * batch * values,
-    }
+# %% wrong: states in bfloat16 too — says "float32: 4 bytes each" — from "master weights forgotten"
+# -     states = {"sgd": 0, "momentum": 1, "adam": 2}[optimizer]
+# +     states = {"sgd": 0, "momentum": 1, "adam": 2}[optimizer] + (precision == "bfloat16")
 
-# %% wrong: autocast halves the weights — says "autocast keeps weights and gradients in float32"
-def step_memory(parameters, batch, activations_per_sample, precision, optimizer, checkpointed):
-    width = 4 if precision == "float32" else 2
-    states = {"sgd": 0, "momentum": 1, "adam": 2}[optimizer] + (precision != "float32")
-    inputs = sum(one for one, _ in activations_per_sample)
-    insides = [inside for _, inside in activations_per_sample]
-    values = inputs + (max(insides) if checkpointed else sum(insides))
-    return {
-        "weights": width * parameters,
-        "gradients": width * parameters,
-        "optimizer": 4 * states * parameters,
-        "activations": width * batch * values,
-    }
+# -         "optimizer": 4 * states * parameters,
+# +         "optimizer": width * states * parameters,
 
-# %% wrong: one state for Adam — says "two states"
-def step_memory(parameters, batch, activations_per_sample, precision, optimizer, checkpointed):
-    width = 2 if precision == "bfloat16" else 4
-    states = {"sgd": 0, "momentum": 1, "adam": 1}[optimizer] + (precision == "bfloat16")
-    inputs = sum(one for one, _ in activations_per_sample)
-    insides = [inside for _, inside in activations_per_sample]
-    values = inputs + (max(insides) if checkpointed else sum(insides))
-    return {
-        "weights": width * parameters,
-        "gradients": width * parameters,
-        "optimizer": 4 * states * parameters,
-        "activations": (4 if precision == "float32" else 2) * batch * values,
-    }
+# %% wrong: autocast halves the weights — says "autocast keeps weights and gradients in float32" — from "master weights forgotten"
+# -     width = 2 if precision == "bfloat16" else 4
+# -     states = {"sgd": 0, "momentum": 1, "adam": 2}[optimizer]
+# +     width = 4 if precision == "float32" else 2
+# +     states = {"sgd": 0, "momentum": 1, "adam": 2}[optimizer] + (precision != "float32")
 
-# %% wrong: the batch is left out — says "Multiply by the batch"
-def step_memory(parameters, batch, activations_per_sample, precision, optimizer, checkpointed):
-    width = 2 if precision == "bfloat16" else 4
-    states = {"sgd": 0, "momentum": 1, "adam": 2}[optimizer] + (precision == "bfloat16")
-    inputs = sum(one for one, _ in activations_per_sample)
-    insides = [inside for _, inside in activations_per_sample]
-    values = inputs + (max(insides) if checkpointed else sum(insides))
-    return {
-        "weights": width * parameters,
-        "gradients": width * parameters,
-        "optimizer": 4 * states * parameters,
-        "activations": (4 if precision == "float32" else 2) * values,
-    }
+# -         "activations": (4 if precision == "float32" else 2) * batch * values,
+# +         "activations": width * batch * values,
 
-# %% wrong: with checkpoints only the inputs — says "its inside is in memory too"
-def step_memory(parameters, batch, activations_per_sample, precision, optimizer, checkpointed):
-    width = 2 if precision == "bfloat16" else 4
-    states = {"sgd": 0, "momentum": 1, "adam": 2}[optimizer] + (precision == "bfloat16")
-    inputs = sum(one for one, _ in activations_per_sample)
-    insides = [inside for _, inside in activations_per_sample]
-    values = inputs + (0 if checkpointed else sum(insides))
-    return {
-        "weights": width * parameters,
-        "gradients": width * parameters,
-        "optimizer": 4 * states * parameters,
-        "activations": (4 if precision == "float32" else 2) * batch * values,
-    }
+# %% wrong: one state for Adam — says "two states" — from "master weights forgotten"
+# -     states = {"sgd": 0, "momentum": 1, "adam": 2}[optimizer]
+# +     states = {"sgd": 0, "momentum": 1, "adam": 1}[optimizer] + (precision == "bfloat16")
+
+# %% wrong: the batch is left out — says "Multiply by the batch" — from "master weights forgotten"
+# -     states = {"sgd": 0, "momentum": 1, "adam": 2}[optimizer]
+# +     states = {"sgd": 0, "momentum": 1, "adam": 2}[optimizer] + (precision == "bfloat16")
+
+# -         "activations": (4 if precision == "float32" else 2) * batch * values,
+# +         "activations": (4 if precision == "float32" else 2) * values,
+
+# %% wrong: with checkpoints only the inputs — says "its inside is in memory too" — from "master weights forgotten"
+# -     states = {"sgd": 0, "momentum": 1, "adam": 2}[optimizer]
+# +     states = {"sgd": 0, "momentum": 1, "adam": 2}[optimizer] + (precision == "bfloat16")
+
+# -     values = inputs + (max(insides) if checkpointed else sum(insides))
+# +     values = inputs + (0 if checkpointed else sum(insides))
 
 # %% wrong: with checkpoints the largest block alone — says "All inputs are kept"
 def step_memory(parameters, batch, activations_per_sample, precision, optimizer, checkpointed):
@@ -132,59 +96,28 @@ def step_memory(parameters, batch, activations_per_sample, precision, optimizer,
         "activations": (4 if precision == "float32" else 2) * batch * values,
     }
 
-# %% wrong: checkpoints change nothing — says "only inputs are kept"
-def step_memory(parameters, batch, activations_per_sample, precision, optimizer, checkpointed):
-    width = 2 if precision == "bfloat16" else 4
-    states = {"sgd": 0, "momentum": 1, "adam": 2}[optimizer] + (precision == "bfloat16")
-    values = sum(inputs + inside for inputs, inside in activations_per_sample)
-    return {
-        "weights": width * parameters,
-        "gradients": width * parameters,
-        "optimizer": 4 * states * parameters,
-        "activations": (4 if precision == "float32" else 2) * batch * values,
-    }
+# %% wrong: checkpoints change nothing — says "only inputs are kept" — from "with checkpoints the largest block alone"
+# -     blocks = [inputs + inside for inputs, inside in activations_per_sample]
+# -     values = max(blocks) if checkpointed else sum(blocks)
+# +     values = sum(inputs + inside for inputs, inside in activations_per_sample)
 
-# %% wrong: activations in float32 under autocast — says "2 bytes"
-def step_memory(parameters, batch, activations_per_sample, precision, optimizer, checkpointed):
-    width = 2 if precision == "bfloat16" else 4
-    states = {"sgd": 0, "momentum": 1, "adam": 2}[optimizer] + (precision == "bfloat16")
-    inputs = sum(one for one, _ in activations_per_sample)
-    insides = [inside for _, inside in activations_per_sample]
-    values = inputs + (max(insides) if checkpointed else sum(insides))
-    return {
-        "weights": width * parameters,
-        "gradients": width * parameters,
-        "optimizer": 4 * states * parameters,
-        "activations": width * batch * values,
-    }
+# %% wrong: activations in float32 under autocast — says "2 bytes" — from "master weights forgotten"
+# -     states = {"sgd": 0, "momentum": 1, "adam": 2}[optimizer]
+# +     states = {"sgd": 0, "momentum": 1, "adam": 2}[optimizer] + (precision == "bfloat16")
 
-# %% wrong: master weights among the weights — says "Master weights belong to the optimizer"
-def step_memory(parameters, batch, activations_per_sample, precision, optimizer, checkpointed):
-    width = 2 if precision == "bfloat16" else 4
-    states = {"sgd": 0, "momentum": 1, "adam": 2}[optimizer]
-    inputs = sum(one for one, _ in activations_per_sample)
-    insides = [inside for _, inside in activations_per_sample]
-    values = inputs + (max(insides) if checkpointed else sum(insides))
-    return {
-        "weights": (6 if precision == "bfloat16" else 4) * parameters,
-        "gradients": width * parameters,
-        "optimizer": 4 * states * parameters,
-        "activations": (4 if precision == "float32" else 2) * batch * values,
-    }
+# -         "activations": (4 if precision == "float32" else 2) * batch * values,
+# +         "activations": width * batch * values,
 
-# %% wrong: the last inside for the largest — says "The largest inside counts, not the last"
-def step_memory(parameters, batch, activations_per_sample, precision, optimizer, checkpointed):
-    width = 2 if precision == "bfloat16" else 4
-    states = {"sgd": 0, "momentum": 1, "adam": 2}[optimizer] + (precision == "bfloat16")
-    inputs = sum(one for one, _ in activations_per_sample)
-    insides = [inside for _, inside in activations_per_sample]
-    values = inputs + (insides[-1] if checkpointed else sum(insides))
-    return {
-        "weights": width * parameters,
-        "gradients": width * parameters,
-        "optimizer": 4 * states * parameters,
-        "activations": (4 if precision == "float32" else 2) * batch * values,
-    }
+# %% wrong: master weights among the weights — says "Master weights belong to the optimizer" — from "master weights forgotten"
+# -         "weights": width * parameters,
+# +         "weights": (6 if precision == "bfloat16" else 4) * parameters,
+
+# %% wrong: the last inside for the largest — says "The largest inside counts, not the last" — from "with checkpoints the largest block alone"
+# -     blocks = [inputs + inside for inputs, inside in activations_per_sample]
+# -     values = max(blocks) if checkpointed else sum(blocks)
+# +     inputs = sum(one for one, _ in activations_per_sample)
+# +     insides = [inside for _, inside in activations_per_sample]
+# +     values = inputs + (insides[-1] if checkpointed else sum(insides))
 
 # %% hostile: a dict that equals everything
 class Everything(dict):

@@ -39,123 +39,37 @@ def tensor_parallel_mlp(x, w1, w2, world_size):
         inputs.append((x, torch.tensor(w1[:, mine]), torch.tensor(w2[mine])))
     return launch.ranks(part, inputs)[0].numpy()
 
-# %% wrong: gathers in the middle — says "Nothing has to be gathered"
-import numpy as np
+# %% wrong: gathers in the middle — says "Nothing has to be gathered" — from "reference"
+# -         summand = hidden @ torch.tensor(rows)
+# -         dist.all_reduce(summand)
+# -         return summand.numpy()
+# +         parts = [torch.empty_like(hidden) for _ in range(world_size)]
+# +         dist.all_gather(parts, hidden)
+# +         return (torch.cat(parts, dim=1) @ torch.tensor(rows)).numpy()
 
-from gpulab import launch
+# -     return launch.ranks(on_rank, [(x, a, b) for a, b in zip(columns, rows)])[0]
+# +     return launch.ranks(on_rank, [(x, a, b) for a, b in zip(columns, [w2] * world_size)])[0]
 
+# %% wrong: rows first — says "GELU saw parts of a sum" — from "reference"
+# -         hidden = torch.nn.functional.gelu(torch.tensor(x) @ torch.tensor(columns))
+# -         summand = hidden @ torch.tensor(rows)
+# +         summand = torch.nn.functional.gelu(torch.tensor(x) @ torch.tensor(columns)) @ torch.tensor(rows) * world_size
 
-def tensor_parallel_mlp(x, w1, w2, world_size):
-    """gelu(x @ w1) @ w2 by ranks that each have some columns of w1 and the matching rows of w2."""
-    def on_rank(rank, world_size, x, columns, rows):
-        import torch
-        import torch.distributed as dist
+# -     return launch.ranks(on_rank, [(x, a, b) for a, b in zip(columns, rows)])[0]
+# +     return launch.ranks(on_rank, [(p, a, w2 / world_size) for p, a in zip(np.split(x, world_size, axis=1), np.split(w1, world_size, axis=0))])[0]
 
-        hidden = torch.nn.functional.gelu(torch.tensor(x) @ torch.tensor(columns))
-        parts = [torch.empty_like(hidden) for _ in range(world_size)]
-        dist.all_gather(parts, hidden)
-        return (torch.cat(parts, dim=1) @ torch.tensor(rows)).numpy()
+# %% wrong: no sum — says "summand of rank 0 alone" — from "reference"
+# -         dist.all_reduce(summand)
 
-    columns, rows = np.split(w1, world_size, axis=1), np.split(w2, world_size, axis=0)
-    return launch.ranks(on_rank, [(x, a, b) for a, b in zip(columns, [w2] * world_size)])[0]
+# %% wrong: the mean for the sum — says "mean of the summands" — from "reference": "summand.numpy" → "(summand / world_size).numpy"
 
-# %% wrong: rows first — says "GELU saw parts of a sum"
-import numpy as np
+# %% wrong: no GELU — says "GELU is missing" — from "reference"
+# -         hidden = torch.nn.functional.gelu(torch.tensor(x) @ torch.tensor(columns))
+# +         hidden = torch.tensor(x) @ torch.tensor(columns)
 
-from gpulab import launch
-
-
-def tensor_parallel_mlp(x, w1, w2, world_size):
-    """gelu(x @ w1) @ w2 by ranks that each have some columns of w1 and the matching rows of w2."""
-    def on_rank(rank, world_size, x, columns, rows):
-        import torch
-        import torch.distributed as dist
-
-        summand = torch.nn.functional.gelu(torch.tensor(x) @ torch.tensor(columns)) @ torch.tensor(rows) * world_size
-        dist.all_reduce(summand)
-        return summand.numpy()
-
-    columns, rows = np.split(w1, world_size, axis=1), np.split(w2, world_size, axis=0)
-    return launch.ranks(on_rank, [(p, a, w2 / world_size) for p, a in zip(np.split(x, world_size, axis=1), np.split(w1, world_size, axis=0))])[0]
-
-# %% wrong: no sum — says "summand of rank 0 alone"
-import numpy as np
-
-from gpulab import launch
-
-
-def tensor_parallel_mlp(x, w1, w2, world_size):
-    """gelu(x @ w1) @ w2 by ranks that each have some columns of w1 and the matching rows of w2."""
-    def on_rank(rank, world_size, x, columns, rows):
-        import torch
-        import torch.distributed as dist
-
-        hidden = torch.nn.functional.gelu(torch.tensor(x) @ torch.tensor(columns))
-        summand = hidden @ torch.tensor(rows)
-        return summand.numpy()
-
-    columns, rows = np.split(w1, world_size, axis=1), np.split(w2, world_size, axis=0)
-    return launch.ranks(on_rank, [(x, a, b) for a, b in zip(columns, rows)])[0]
-
-# %% wrong: the mean for the sum — says "mean of the summands"
-import numpy as np
-
-from gpulab import launch
-
-
-def tensor_parallel_mlp(x, w1, w2, world_size):
-    """gelu(x @ w1) @ w2 by ranks that each have some columns of w1 and the matching rows of w2."""
-    def on_rank(rank, world_size, x, columns, rows):
-        import torch
-        import torch.distributed as dist
-
-        hidden = torch.nn.functional.gelu(torch.tensor(x) @ torch.tensor(columns))
-        summand = hidden @ torch.tensor(rows)
-        dist.all_reduce(summand)
-        return (summand / world_size).numpy()
-
-    columns, rows = np.split(w1, world_size, axis=1), np.split(w2, world_size, axis=0)
-    return launch.ranks(on_rank, [(x, a, b) for a, b in zip(columns, rows)])[0]
-
-# %% wrong: no GELU — says "GELU is missing"
-import numpy as np
-
-from gpulab import launch
-
-
-def tensor_parallel_mlp(x, w1, w2, world_size):
-    """gelu(x @ w1) @ w2 by ranks that each have some columns of w1 and the matching rows of w2."""
-    def on_rank(rank, world_size, x, columns, rows):
-        import torch
-        import torch.distributed as dist
-
-        hidden = torch.tensor(x) @ torch.tensor(columns)
-        summand = hidden @ torch.tensor(rows)
-        dist.all_reduce(summand)
-        return summand.numpy()
-
-    columns, rows = np.split(w1, world_size, axis=1), np.split(w2, world_size, axis=0)
-    return launch.ranks(on_rank, [(x, a, b) for a, b in zip(columns, rows)])[0]
-
-# %% wrong: everything on every rank — says "each has its columns only"
-import numpy as np
-
-from gpulab import launch
-
-
-def tensor_parallel_mlp(x, w1, w2, world_size):
-    """gelu(x @ w1) @ w2 by ranks that each have some columns of w1 and the matching rows of w2."""
-    def on_rank(rank, world_size, x, columns, rows):
-        import torch
-        import torch.distributed as dist
-
-        hidden = torch.nn.functional.gelu(torch.tensor(x) @ torch.tensor(columns))
-        summand = hidden @ torch.tensor(rows)
-        dist.all_reduce(summand)
-        return summand.numpy()
-
-    columns, rows = [w1] * world_size, [w2] * world_size
-    return launch.ranks(on_rank, [(x, a, b) for a, b in zip(columns, rows)])[0]
+# %% wrong: everything on every rank — says "each has its columns only" — from "reference"
+# -     columns, rows = np.split(w1, world_size, axis=1), np.split(w2, world_size, axis=0)
+# +     columns, rows = [w1] * world_size, [w2] * world_size
 
 # %% wrong: without ranks — says "computed in one process"
 import torch
@@ -164,25 +78,7 @@ import torch
 def tensor_parallel_mlp(x, w1, w2, world_size):
     return (torch.nn.functional.gelu(torch.from_numpy(x) @ torch.from_numpy(w1)) @ torch.from_numpy(w2)).numpy()
 
-# %% wrong: summed on rank 0 only — says "collectives of rank"
-import numpy as np
-
-from gpulab import launch
-
-
-def tensor_parallel_mlp(x, w1, w2, world_size):
-    """gelu(x @ w1) @ w2 by ranks that each have some columns of w1 and the matching rows of w2."""
-    def on_rank(rank, world_size, x, columns, rows):
-        import torch
-        import torch.distributed as dist
-
-        hidden = torch.nn.functional.gelu(torch.tensor(x) @ torch.tensor(columns))
-        summand = hidden @ torch.tensor(rows)
-        dist.reduce(summand, 0)
-        return summand.numpy()
-
-    columns, rows = np.split(w1, world_size, axis=1), np.split(w2, world_size, axis=0)
-    return launch.ranks(on_rank, [(x, a, b) for a, b in zip(columns, rows)])[0]
+# %% wrong: summed on rank 0 only — says "collectives of rank" — from "reference": "dist.all_reduce(summand)" → "dist.reduce(summand, 0)"
 
 # %% hostile: an array that equals everything
 import numpy as np

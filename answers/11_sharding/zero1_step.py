@@ -76,276 +76,47 @@ def zero1_step(gradients, state, lr):
         at += array.size
     return {"step": t, "weights": weights, "m": [m for _, m, _ in ended], "v": [v for _, _, v in ended]}
 
-# %% wrong: the whole state on every rank — says "whole state is on every rank"
-import numpy as np
+# %% wrong: the whole state on every rank — says "whole state is on every rank" — from "reference"
+# -         share = torch.empty(len(m))
+# -         dist.reduce_scatter_tensor(share, flat(own_gradients))
+# +         share = flat(own_gradients)
+# +         dist.all_reduce(share)
 
-from gpulab import launch
+# -         mine = flat(weights).chunk(world_size)[rank]
+# +         mine = flat(weights)
 
+# -         whole = torch.empty(len(mine) * world_size)
+# -         dist.all_gather_into_tensor(whole, mine)
+# -         return whole.numpy(), m.numpy(), v.numpy()
+# +         return mine.numpy(), m.numpy(), v.numpy()
 
-def zero1_step(gradients, state, lr):
-    """The state after one step of Adam whose states are sharded over the ranks."""
-    def on_rank(rank, world_size, own_gradients, weights, m, v, t):
-        import torch
-        import torch.distributed as dist
+# -         ([one[name] for name in order], given, state["m"][rank], state["v"][rank], t)
+# +         ([one[name] for name in order], given, np.concatenate(state["m"]), np.concatenate(state["v"]), t)
 
-        def flat(arrays):
-            row = torch.cat([torch.tensor(array).flatten() for array in arrays])
-            return torch.nn.functional.pad(row, (0, -len(row) % world_size))
+# %% wrong: an all-reduce for the reduce-scatter — says "all-reduce gives every rank the whole sum" — from "reference"
+# -         dist.reduce_scatter_tensor(share, flat(own_gradients))
+# +         everything = flat(own_gradients)
+# +         dist.all_reduce(everything)
+# +         share = everything.chunk(world_size)[rank]
 
-        share = flat(own_gradients)
-        dist.all_reduce(share)
-        share /= world_size
-        mine = flat(weights)
-        m = 0.9 * torch.tensor(m) + 0.1 * share
-        v = 0.999 * torch.tensor(v) + 0.001 * share**2
-        mine = mine - lr * (m / (1 - 0.9**t)) / ((v / (1 - 0.999**t)).sqrt() + 1e-8)
-        return mine.numpy(), m.numpy(), v.numpy()
+# %% wrong: summed, not averaged — says "divide by the number of ranks" — from "reference"
+# -         share /= world_size
 
-    order, t = list(state["weights"]), state["step"] + 1
-    given = [state["weights"][name] for name in order]
-    inputs = [
-        ([one[name] for name in order], given, np.concatenate(state["m"]), np.concatenate(state["v"]), t)
-        for rank, one in enumerate(gradients)
-    ]
-    results = launch.ranks(on_rank, inputs)
-    ends = np.cumsum([array.size for array in given])
-    parts = np.split(results[0][0][: ends[-1]], ends[:-1])
-    new = {name: part.reshape(array.shape) for name, part, array in zip(order, parts, given)}
-    return {"step": t, "weights": new, "m": [one[1] for one in results], "v": [one[2] for one in results]}
+# %% wrong: the step is not counted on — says "t = step + 1" — from "reference"
+# -     order, t = list(state["weights"]), state["step"] + 1
+# +     order, t = list(state["weights"]), state["step"]
 
-# %% wrong: an all-reduce for the reduce-scatter — says "all-reduce gives every rank the whole sum"
-import numpy as np
+# -     return {"step": t, "weights": new, "m": [one[1] for one in results], "v": [one[2] for one in results]}
+# +     return {"step": t + 1, "weights": new, "m": [one[1] for one in results], "v": [one[2] for one in results]}
 
-from gpulab import launch
+# %% wrong: no bias correction — says "bias correction" — from "reference": "(m / (1 - 0.9**t)) / ((v / (1 - 0.999**t)).sqrt() + 1e-8)" → "m / (v.sqrt() + 1e-8)"
 
+# %% wrong: the step of the state is left — says "step + 1" — from "reference": ": t" → ": t - 1"
 
-def zero1_step(gradients, state, lr):
-    """The state after one step of Adam whose states are sharded over the ranks."""
-    def on_rank(rank, world_size, own_gradients, weights, m, v, t):
-        import torch
-        import torch.distributed as dist
-
-        def flat(arrays):
-            row = torch.cat([torch.tensor(array).flatten() for array in arrays])
-            return torch.nn.functional.pad(row, (0, -len(row) % world_size))
-
-        share = torch.empty(len(m))
-        everything = flat(own_gradients)
-        dist.all_reduce(everything)
-        share = everything.chunk(world_size)[rank]
-        share /= world_size
-        mine = flat(weights).chunk(world_size)[rank]
-        m = 0.9 * torch.tensor(m) + 0.1 * share
-        v = 0.999 * torch.tensor(v) + 0.001 * share**2
-        mine = mine - lr * (m / (1 - 0.9**t)) / ((v / (1 - 0.999**t)).sqrt() + 1e-8)
-        whole = torch.empty(len(mine) * world_size)
-        dist.all_gather_into_tensor(whole, mine)
-        return whole.numpy(), m.numpy(), v.numpy()
-
-    order, t = list(state["weights"]), state["step"] + 1
-    given = [state["weights"][name] for name in order]
-    inputs = [
-        ([one[name] for name in order], given, state["m"][rank], state["v"][rank], t)
-        for rank, one in enumerate(gradients)
-    ]
-    results = launch.ranks(on_rank, inputs)
-    ends = np.cumsum([array.size for array in given])
-    parts = np.split(results[0][0][: ends[-1]], ends[:-1])
-    new = {name: part.reshape(array.shape) for name, part, array in zip(order, parts, given)}
-    return {"step": t, "weights": new, "m": [one[1] for one in results], "v": [one[2] for one in results]}
-
-# %% wrong: summed, not averaged — says "divide by the number of ranks"
-import numpy as np
-
-from gpulab import launch
-
-
-def zero1_step(gradients, state, lr):
-    """The state after one step of Adam whose states are sharded over the ranks."""
-    def on_rank(rank, world_size, own_gradients, weights, m, v, t):
-        import torch
-        import torch.distributed as dist
-
-        def flat(arrays):
-            row = torch.cat([torch.tensor(array).flatten() for array in arrays])
-            return torch.nn.functional.pad(row, (0, -len(row) % world_size))
-
-        share = torch.empty(len(m))
-        dist.reduce_scatter_tensor(share, flat(own_gradients))
-        mine = flat(weights).chunk(world_size)[rank]
-        m = 0.9 * torch.tensor(m) + 0.1 * share
-        v = 0.999 * torch.tensor(v) + 0.001 * share**2
-        mine = mine - lr * (m / (1 - 0.9**t)) / ((v / (1 - 0.999**t)).sqrt() + 1e-8)
-        whole = torch.empty(len(mine) * world_size)
-        dist.all_gather_into_tensor(whole, mine)
-        return whole.numpy(), m.numpy(), v.numpy()
-
-    order, t = list(state["weights"]), state["step"] + 1
-    given = [state["weights"][name] for name in order]
-    inputs = [
-        ([one[name] for name in order], given, state["m"][rank], state["v"][rank], t)
-        for rank, one in enumerate(gradients)
-    ]
-    results = launch.ranks(on_rank, inputs)
-    ends = np.cumsum([array.size for array in given])
-    parts = np.split(results[0][0][: ends[-1]], ends[:-1])
-    new = {name: part.reshape(array.shape) for name, part, array in zip(order, parts, given)}
-    return {"step": t, "weights": new, "m": [one[1] for one in results], "v": [one[2] for one in results]}
-
-# %% wrong: the step is not counted on — says "t = step + 1"
-import numpy as np
-
-from gpulab import launch
-
-
-def zero1_step(gradients, state, lr):
-    """The state after one step of Adam whose states are sharded over the ranks."""
-    def on_rank(rank, world_size, own_gradients, weights, m, v, t):
-        import torch
-        import torch.distributed as dist
-
-        def flat(arrays):
-            row = torch.cat([torch.tensor(array).flatten() for array in arrays])
-            return torch.nn.functional.pad(row, (0, -len(row) % world_size))
-
-        share = torch.empty(len(m))
-        dist.reduce_scatter_tensor(share, flat(own_gradients))
-        share /= world_size
-        mine = flat(weights).chunk(world_size)[rank]
-        m = 0.9 * torch.tensor(m) + 0.1 * share
-        v = 0.999 * torch.tensor(v) + 0.001 * share**2
-        mine = mine - lr * (m / (1 - 0.9**t)) / ((v / (1 - 0.999**t)).sqrt() + 1e-8)
-        whole = torch.empty(len(mine) * world_size)
-        dist.all_gather_into_tensor(whole, mine)
-        return whole.numpy(), m.numpy(), v.numpy()
-
-    order, t = list(state["weights"]), state["step"]
-    given = [state["weights"][name] for name in order]
-    inputs = [
-        ([one[name] for name in order], given, state["m"][rank], state["v"][rank], t)
-        for rank, one in enumerate(gradients)
-    ]
-    results = launch.ranks(on_rank, inputs)
-    ends = np.cumsum([array.size for array in given])
-    parts = np.split(results[0][0][: ends[-1]], ends[:-1])
-    new = {name: part.reshape(array.shape) for name, part, array in zip(order, parts, given)}
-    return {"step": t + 1, "weights": new, "m": [one[1] for one in results], "v": [one[2] for one in results]}
-
-# %% wrong: no bias correction — says "bias correction"
-import numpy as np
-
-from gpulab import launch
-
-
-def zero1_step(gradients, state, lr):
-    """The state after one step of Adam whose states are sharded over the ranks."""
-    def on_rank(rank, world_size, own_gradients, weights, m, v, t):
-        import torch
-        import torch.distributed as dist
-
-        def flat(arrays):
-            row = torch.cat([torch.tensor(array).flatten() for array in arrays])
-            return torch.nn.functional.pad(row, (0, -len(row) % world_size))
-
-        share = torch.empty(len(m))
-        dist.reduce_scatter_tensor(share, flat(own_gradients))
-        share /= world_size
-        mine = flat(weights).chunk(world_size)[rank]
-        m = 0.9 * torch.tensor(m) + 0.1 * share
-        v = 0.999 * torch.tensor(v) + 0.001 * share**2
-        mine = mine - lr * m / (v.sqrt() + 1e-8)
-        whole = torch.empty(len(mine) * world_size)
-        dist.all_gather_into_tensor(whole, mine)
-        return whole.numpy(), m.numpy(), v.numpy()
-
-    order, t = list(state["weights"]), state["step"] + 1
-    given = [state["weights"][name] for name in order]
-    inputs = [
-        ([one[name] for name in order], given, state["m"][rank], state["v"][rank], t)
-        for rank, one in enumerate(gradients)
-    ]
-    results = launch.ranks(on_rank, inputs)
-    ends = np.cumsum([array.size for array in given])
-    parts = np.split(results[0][0][: ends[-1]], ends[:-1])
-    new = {name: part.reshape(array.shape) for name, part, array in zip(order, parts, given)}
-    return {"step": t, "weights": new, "m": [one[1] for one in results], "v": [one[2] for one in results]}
-
-# %% wrong: the step of the state is left — says "step + 1"
-import numpy as np
-
-from gpulab import launch
-
-
-def zero1_step(gradients, state, lr):
-    """The state after one step of Adam whose states are sharded over the ranks."""
-    def on_rank(rank, world_size, own_gradients, weights, m, v, t):
-        import torch
-        import torch.distributed as dist
-
-        def flat(arrays):
-            row = torch.cat([torch.tensor(array).flatten() for array in arrays])
-            return torch.nn.functional.pad(row, (0, -len(row) % world_size))
-
-        share = torch.empty(len(m))
-        dist.reduce_scatter_tensor(share, flat(own_gradients))
-        share /= world_size
-        mine = flat(weights).chunk(world_size)[rank]
-        m = 0.9 * torch.tensor(m) + 0.1 * share
-        v = 0.999 * torch.tensor(v) + 0.001 * share**2
-        mine = mine - lr * (m / (1 - 0.9**t)) / ((v / (1 - 0.999**t)).sqrt() + 1e-8)
-        whole = torch.empty(len(mine) * world_size)
-        dist.all_gather_into_tensor(whole, mine)
-        return whole.numpy(), m.numpy(), v.numpy()
-
-    order, t = list(state["weights"]), state["step"] + 1
-    given = [state["weights"][name] for name in order]
-    inputs = [
-        ([one[name] for name in order], given, state["m"][rank], state["v"][rank], t)
-        for rank, one in enumerate(gradients)
-    ]
-    results = launch.ranks(on_rank, inputs)
-    ends = np.cumsum([array.size for array in given])
-    parts = np.split(results[0][0][: ends[-1]], ends[:-1])
-    new = {name: part.reshape(array.shape) for name, part, array in zip(order, parts, given)}
-    return {"step": t - 1, "weights": new, "m": [one[1] for one in results], "v": [one[2] for one in results]}
-
-# %% wrong: only its own gradients — says "own gradients alone"
-import numpy as np
-
-from gpulab import launch
-
-
-def zero1_step(gradients, state, lr):
-    """The state after one step of Adam whose states are sharded over the ranks."""
-    def on_rank(rank, world_size, own_gradients, weights, m, v, t):
-        import torch
-        import torch.distributed as dist
-
-        def flat(arrays):
-            row = torch.cat([torch.tensor(array).flatten() for array in arrays])
-            return torch.nn.functional.pad(row, (0, -len(row) % world_size))
-
-        share = torch.empty(len(m))
-        share = flat(own_gradients).chunk(world_size)[rank]
-        mine = flat(weights).chunk(world_size)[rank]
-        m = 0.9 * torch.tensor(m) + 0.1 * share
-        v = 0.999 * torch.tensor(v) + 0.001 * share**2
-        mine = mine - lr * (m / (1 - 0.9**t)) / ((v / (1 - 0.999**t)).sqrt() + 1e-8)
-        whole = torch.empty(len(mine) * world_size)
-        dist.all_gather_into_tensor(whole, mine)
-        return whole.numpy(), m.numpy(), v.numpy()
-
-    order, t = list(state["weights"]), state["step"] + 1
-    given = [state["weights"][name] for name in order]
-    inputs = [
-        ([one[name] for name in order], given, state["m"][rank], state["v"][rank], t)
-        for rank, one in enumerate(gradients)
-    ]
-    results = launch.ranks(on_rank, inputs)
-    ends = np.cumsum([array.size for array in given])
-    parts = np.split(results[0][0][: ends[-1]], ends[:-1])
-    new = {name: part.reshape(array.shape) for name, part, array in zip(order, parts, given)}
-    return {"step": t, "weights": new, "m": [one[1] for one in results], "v": [one[2] for one in results]}
+# %% wrong: only its own gradients — says "own gradients alone" — from "reference"
+# -         dist.reduce_scatter_tensor(share, flat(own_gradients))
+# -         share /= world_size
+# +         share = flat(own_gradients).chunk(world_size)[rank]
 
 # %% wrong: added up in one process — says "no collective"
 import numpy as np
@@ -368,28 +139,10 @@ def zero1_step(gradients, state, lr):
         at += array.size
     return {"step": t, "weights": weights, "m": list(m.astype(np.float32)), "v": list(v.astype(np.float32))}
 
-# %% hostile: ranks that say nothing of themselves
-import numpy as np
-
-
-from gpulab.ranks import messages as rank_messages
-
-rank_messages.nothing = lambda: {"collectives": ["reduce_scatter", "allgather"]}
-
-
-def zero1_step(gradients, state, lr):
-    p, t = len(gradients), state["step"] + 1
-
-    def rows(arrays):
-        row = np.concatenate([np.ravel(array) for array in arrays.values()])
-        return np.pad(row, (0, -len(row) % p)).reshape(p, -1)
-
-    g = rows({name: np.mean([one[name] for one in gradients], axis=0) for name in state["weights"]})
-    m = 0.9 * np.array(state["m"]) + 0.1 * g
-    v = 0.999 * np.array(state["v"]) + 0.001 * g**2
-    w = rows(state["weights"]) - lr * m / (1 - 0.9**t) / (np.sqrt(v / (1 - 0.999**t)) + 1e-8)
-    weights, at = {}, 0
-    for name, array in state["weights"].items():
-        weights[name] = w.ravel()[at : at + array.size].reshape(array.shape).astype(np.float32)
-        at += array.size
-    return {"step": t, "weights": weights, "m": list(m.astype(np.float32)), "v": list(v.astype(np.float32))}
+# %% hostile: ranks that say nothing of themselves — from "added up in one process"
+#   import numpy as np
+# +
+# +
+# + from gpulab.ranks import messages as rank_messages
+# +
+# + rank_messages.nothing = lambda: {"collectives": ["reduce_scatter", "allgather"]}

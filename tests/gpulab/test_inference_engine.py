@@ -18,7 +18,6 @@ from onnx_files import exported, halved, quantized
 from gpulab import Problem
 from gpulab.chapters.inference import engine as engines
 from gpulab.chapters.inference import engine_checks as checks
-from gpulab.chapters.inference import engine_claims as claims
 from gpulab.chapters.inference import engine_data as data
 from gpulab.chapters.inference import engine_gpu as on_gpu
 from gpulab.chapters.inference import engine_pictures as pictures
@@ -199,7 +198,7 @@ def test_training_mode_and_a_fixed_batch_are_seen_in_the_file(content: bytes) ->
 def test_entries_must_hold_what_they_say(content: bytes, int8: bytes) -> None:
     files = {"float32": content, "float16": halved(content), "int8": int8}
     good = {name: {"accuracy": 0.5, "bytes": len(file), "model": file} for name, file in files.items()}
-    found = claims.entries(good, "it")
+    found = checks.entries(good, "it")
     labels = torch.from_numpy(engines.fed(engines.opened(content), IMAGES).argmax(1))
     true = judged.true_accuracies(found, IMAGES, labels, "it")
     assert true["float32"] == 1
@@ -211,17 +210,17 @@ def test_entries_must_hold_what_they_say(content: bytes, int8: bytes) -> None:
     for key, value, says in wrongs:
         bad = {**good, "float16": {**good["float16"], key: value}}
         with pytest.raises(AssertionError, match=says):
-            claims.entries(bad, "it")
+            checks.entries(bad, "it")
     for wrong in (None, {}, {"float32": 1}, {**good, "int8": 3}):
         with pytest.raises(AssertionError, match="keys of"):
-            claims.entries(wrong, "it")
+            checks.entries(wrong, "it")
 
 
 def test_a_file_tells_what_it_was_calibrated_on(content: bytes, int8: bytes) -> None:
     tested = IMAGES * 5
     judged.check_calibration(engines.read(int8), IMAGES, tested, "it")
     leaky = quantized(content, tested)
-    assert claims.input_top(engines.read(leaky)) == pytest.approx(float(tested.max()), rel=0.02)
+    assert checks.input_top(engines.read(leaky)) == pytest.approx(float(tested.max()), rel=0.02)
     with pytest.raises(AssertionError, match="calibrated on the test set"):
         judged.check_calibration(engines.read(leaky), IMAGES, tested, "it")
     with pytest.raises(AssertionError, match="at all"):

@@ -7,7 +7,6 @@ import torch
 from gpulab.chapters.inference import int8
 from gpulab.chapters.inference import int8_network as whole
 from gpulab.chapters.inference import int8_pictures as pictures
-from gpulab.chapters.inference import int8_road as road
 from gpulab.chapters.inference.folding import folded
 from gpulab.chapters.inference.network import trained
 from gpulab.figures import plot  # noqa: F401 - the fixture `shown` looks at modules that are loaded
@@ -111,7 +110,7 @@ def test_promises_are_dense():
 
 def test_figures_tell_what_they_show(shown):
     network, digits = trained()
-    road.draw_road()
+    pictures.draw_road()
     pictures.draw_bits(int8.fewer_bits(), 0.98)
     pictures.draw_ends(quantize)
     pictures.draw_clipping(int8.layer_inputs(network, digits.calibration_images)["head"])

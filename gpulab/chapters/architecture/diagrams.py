@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gpulab.chapters.architecture.models import CHEAP, CYCLES, WARP, schedule
+from gpulab.figures.diagrams import bare, box, square
 from gpulab.figures.style import BLUE, FAINT, GREY, INK, ORANGE, canvas, show, style
 
 if TYPE_CHECKING:
@@ -49,8 +50,7 @@ def draw_sm() -> None:
             "Diagram after NVIDIA's whitepapers; memories have areas in proportion to their KB",
             4.7,
         )
-        axes.set(xlim=(-0.2, 47), ylim=(19.2, -1.4))
-        axes.set_axis_off()
+        bare(axes, (-0.2, 47), (19.2, -1.4))
         axes.annotate("Fermi SM, 2010", (0, -0.5), fontsize=12, weight="bold")
         _memory(axes, 0, _part(axes, 0, 0.4, FERMI[0]) + 0.4, 8.6, 64, "64 KB shared + L1", GREEN)
         axes.annotate("Hopper SM, 2022 (H100, H200)", (11.5, -0.5), fontsize=12, weight="bold")
@@ -59,7 +59,7 @@ def draw_sm() -> None:
             bottom = _part(axes, 11.5 + place * 8.8, 0.4, part)
         _memory(axes, 11.5, bottom + 0.4, 8.8 * 4 - 0.2, 256, "256 KB shared memory + L1 for all four", GREEN)
         for place, (words, colour) in enumerate(UNITS.items()):
-            _square(axes, place * 11.3, 18.0, colour)
+            square(axes, place * 11.3, 18.0, colour)
             axes.annotate(words, (place * 11.3 + 1.2, 18.5), va="center", fontsize=10)
     show(
         figure,
@@ -75,39 +75,26 @@ def _part(axes: Axes, left: float, top: float, part: Part) -> float:
     wide = 8.6
     for place in range(part.schedulers):
         each = wide / part.schedulers
-        _box(axes, left + place * each, top, each - 0.1, 1.5, "white", "scheduler")
+        box(axes, (left + place * each, top), each - 0.1, 1.5, "white", "scheduler")
     top = _memory(axes, left, top + 1.9, wide, part.register_kb, f"{part.register_kb} KB registers", SAND)
     top = _rows(axes, left, top + 0.5, part.lanes, BLUE)
     top = _rows(axes, left, top + 0.4, part.load_store, GREY)
     top = _rows(axes, left, top + 0.4, part.special, ORANGE)
     if part.tensor:
-        _box(axes, left + 4.5, top - 1.05, 3.95, 3.2, INK, "tensor\ncore", "white")
+        box(axes, (left + 4.5, top - 1.05), 3.95, 3.2, INK, "tensor\ncore")
         top += 2.15
     return top
 
 
 def _rows(axes: Axes, left: float, top: float, count: int, colour: str) -> float:
     for place in range(count):
-        _square(axes, left + place % 8 * 1.075, top + place // 8 * 1.075, colour)
+        square(axes, left + place % 8 * 1.075, top + place // 8 * 1.075, colour)
     return top + -(-count // 8) * 1.075
-
-
-def _square(axes: Axes, left: float, top: float, colour: str) -> None:
-    from matplotlib.patches import Rectangle
-
-    axes.add_patch(Rectangle((left, top), 0.92, 0.92, facecolor=colour, edgecolor="none"))
-
-
-def _box(axes: Axes, left: float, top: float, wide: float, high: float, fill: str, words: str, ink: str = INK) -> None:
-    from matplotlib.patches import Rectangle
-
-    axes.add_patch(Rectangle((left, top), wide, high, facecolor=fill, edgecolor=GREY, linewidth=0.8))
-    axes.annotate(words, (left + wide / 2, top + high / 2), ha="center", va="center", fontsize=9.5, color=ink)
 
 
 def _memory(axes: Axes, left: float, top: float, wide: float, kilobytes: int, words: str, fill: str) -> float:
     high = kilobytes * KILOBYTE * 8.6 / wide
-    _box(axes, left, top, wide, max(high, 1.2), fill, words)
+    box(axes, (left, top), wide, max(high, 1.2), fill, words)
     return top + max(high, 1.2)
 
 

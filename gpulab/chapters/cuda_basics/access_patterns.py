@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gpulab.measuring.devices import device_name, has_gpu
-from gpulab.measuring.timing import Timing, measure
+from gpulab.measuring.once import once
+from gpulab.measuring.timing import Timing, measure, one_thread
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 SECTOR_BYTES = 32
 FLOAT_BYTES = 4
 WARP = 32
+ELEMENTS = {"cpu": 1 << 23, "cuda": 1 << 27}
+"""Of each array of saxpy: on a GPU so many that the launch itself does not count."""
 SAXPY_FLOP, SAXPY_BYTES = 2, 3 * FLOAT_BYTES
 """Of one element: a multiply and an add; x and y are read, the result is written."""
 
@@ -49,7 +52,7 @@ class Rates:
     runs: int
     """The fewest that any of the medians was taken over."""
     copy_gbs: float = 0.0
-    """Read + written, of a plain copy of one of the arrays in the same minute; 0 when none was made."""
+    """Read + written, of a plain copy of an array of the same size; 0 when none was made."""
 
 
 def sectors_touched(indexes: Sequence[int], item_bytes: int = FLOAT_BYTES) -> int:
@@ -97,17 +100,16 @@ def saxpy_rates(saxpy_kernel: Any, runs: int = 9) -> Rates:
 
     alpha = np.float32(1.5)
     if not has_gpu():
-        elements = 1 << 23
+        elements = ELEMENTS["cpu"]
         x, y, out = torch.ones(elements), torch.ones(elements), torch.empty(elements)
         before = torch.get_num_threads()
         torch.set_num_threads(1)
         try:
             timing = measure(lambda: torch.add(y, x, alpha=1.5, out=out), runs=runs, on="cpu", at_most_s=1.0)
-            copy = measure(out.copy_, x, runs=runs, on="cpu", at_most_s=1.0)
         finally:
             torch.set_num_threads(before)
-        return _rates({1: timing}, "cpu", elements, SAXPY_BYTES, copy)
-    elements = 1 << 27  # so many that the launch itself does not count
+        return _rates({1: timing}, "cpu", elements, SAXPY_BYTES, copied_gbs())
+    elements = ELEMENTS["cuda"]
     x, y = _on_gpu(elements), _on_gpu(elements)
     out = torch.empty_like(x)
     processors = torch.cuda.get_device_properties(0).multi_processor_count
@@ -115,7 +117,20 @@ def saxpy_rates(saxpy_kernel: Any, runs: int = 9) -> Rates:
     timings: dict[float, Timing] = {}
     for blocks in sizes:
         timings[blocks] = measure(saxpy_kernel[blocks, 128], alpha, x, y, out, runs=runs, at_most_s=1.5)
-    return _rates(timings, "cuda", elements, SAXPY_BYTES, measure(out.copy_, x, runs=runs))
+    return _rates(timings, "cuda", elements, SAXPY_BYTES, copied_gbs())
+
+
+@once
+def copied_gbs() -> float:
+    """GB/s, read + written, of a plain copy of an array as large as those of `saxpy_rates`; on a CPU by one core."""
+    import torch
+
+    where = "cuda" if has_gpu() else "cpu"
+    source = torch.rand(ELEMENTS[where], device=where)
+    target = torch.empty_like(source)
+    with one_thread():
+        copy = measure(target.copy_, source, runs=9, on=where, at_most_s=1.0)
+    return 2 * FLOAT_BYTES * ELEMENTS[where] / (copy.median_ms * 1e6)
 
 
 def stride_rates(strides: Sequence[int] = (1, 2, 4, 8, 16, 32), runs: int = 9) -> Rates:
@@ -163,9 +178,6 @@ def _on_gpu(elements: int) -> torch.Tensor:
     return torch.rand(elements, device="cuda")
 
 
-def _rates(
-    timings: dict[float, Timing], kind: str, elements: int, bytes_each: int, copy: Timing | None = None
-) -> Rates:
+def _rates(timings: dict[float, Timing], kind: str, elements: int, bytes_each: int, copy_gbs: float = 0.0) -> Rates:
     gbs = {value: elements * bytes_each / (timing.median_ms * 1e6) for value, timing in timings.items()}
-    copied = 2 * FLOAT_BYTES * elements / (copy.median_ms * 1e6) if copy else 0.0
-    return Rates(gbs, kind, device_name(kind), elements, min(timing.runs for timing in timings.values()), copied)
+    return Rates(gbs, kind, device_name(kind), elements, min(timing.runs for timing in timings.values()), copy_gbs)

@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
-from gpulab.figures.style import BLUE, FAINT, GREY, INK, ORANGE, canvas, ink_on, show, style, tidy
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from gpulab.figures.diagrams import bare, cell, rectangle
+from gpulab.figures.style import BLUE, FAINT, GREY, INK, ORANGE, canvas, show, style, tidy
 
 LIGHT, MIDDLE = "#c6dbef", "#9ecae1"
 """Two shades of blue that tell neighbouring blocks apart."""
@@ -27,14 +24,13 @@ def draw_indices(blocks: int = 3, threads: int = 8, example: tuple[int, int] = (
         figure, axes = canvas(
             "Every thread finds its element from three numbers", f"Diagram: {blocks} blocks of {threads} threads", 2.7
         )
-        axes.set(xlim=(-2.2, blocks * threads), ylim=(4.6, -1.0))
-        axes.set_axis_off()
+        bare(axes, (-2.2, blocks * threads), (4.6, -1.0))
         for place, words in ((0.5, "threadIdx.x"), (2.1, "element")):
             axes.annotate(words, (-0.2, place), ha="right", va="center", fontsize=10)
         for at in range(blocks * threads):
             shade = ORANGE if at == element else LIGHT if at // threads % 2 else "white"
-            _cell(axes, at, 0, shade, str(at % threads))
-            _cell(axes, at, 1.6, shade, str(at))
+            cell(axes, at, 0, shade, str(at % threads))
+            cell(axes, at, 1.6, shade, str(at))
         for place in range(blocks):
             left = place * threads
             axes.plot([left + 0.1, left + threads - 0.1], [-0.15, -0.15], color=INK, linewidth=1.4)
@@ -89,8 +85,6 @@ def draw_grid(
     block: tuple[int, int] = (16, 4),
 ) -> None:
     """A matrix under the grid that the student's function gives it; elements that no thread covers stand out."""
-    from matplotlib.patches import Rectangle
-
     (rows, columns), (wide, high) = shape, block
     across, down = grid_for(shape, block)
     covered_columns, covered_rows = min(columns, across * wide), min(rows, down * high)
@@ -106,18 +100,18 @@ def draw_grid(
         for row, column in itertools.product(range(down * high), range(across * wide)):
             inside = row < rows and column < columns
             shade = (LIGHT if (column // wide + row // high) % 2 else MIDDLE) if inside else "white"
-            axes.add_patch(Rectangle((column + 0.06, row + 0.06), 0.88, 0.88, facecolor=shade, edgecolor=FAINT, lw=0.5))
+            rectangle(axes, (column + 0.06, row + 0.06), 0.88, 0.88, shade, edge=FAINT, line=0.5)
         for row, column in itertools.product(range(rows), range(columns)):
             if row >= covered_rows or column >= covered_columns:
-                axes.add_patch(Rectangle((column + 0.06, row + 0.06), 0.88, 0.88, facecolor=ORANGE, edgecolor="none"))
+                rectangle(axes, (column + 0.06, row + 0.06), 0.88, 0.88, ORANGE, edge="none")
         for y, x in itertools.product(range(down), range(across)):
-            axes.add_patch(Rectangle((x * wide, y * high), wide, high, facecolor="none", edgecolor=INK, linewidth=1.1))
+            rectangle(axes, (x * wide, y * high), wide, high, "none", edge=INK, line=1.1)
             # Over the part of the block that has work, if any: a name across the matrix's edge could not be read.
             right = min((x + 1) * wide, columns) if x * wide < columns else (x + 1) * wide
             lower = min((y + 1) * high, rows) if y * high < rows else (y + 1) * high
             place = ((x * wide + right) / 2, (y * high + lower) / 2)
             axes.annotate(f"block ({x}, {y})", place, ha="center", va="center", fontsize=9, weight="bold")
-        axes.add_patch(Rectangle((0, 0), columns, rows, facecolor="none", edgecolor=BLUE, linewidth=2.2))
+        rectangle(axes, (0, 0), columns, rows, "none", edge=BLUE, line=2.2)
         right, bottom = max(columns, across * wide), max(rows, down * high)
         axes.set(xlim=(-0.4, right + 0.4), ylim=(bottom + 0.4, -0.4), aspect="equal")
         axes.set(xlabel="x: column", ylabel="y: row")
@@ -146,24 +140,16 @@ def draw_shares(threads: int = 8, elements: int = 28) -> None:
             f"Diagram: {threads} threads, {elements} elements; numbers are threads, orange is everyone's first step",
             2.7,
         )
-        axes.set(xlim=(-7.2, elements), ylim=(4.6, -0.2))
-        axes.set_axis_off()
+        bare(axes, (-7.2, elements), (4.6, -0.2))
         for row, (name, takers) in enumerate(schemes.items()):
             axes.annotate(name, (-0.4, row * 1.6 + 0.5), ha="right", va="center")
             for at, taker in enumerate(takers):
                 step = at // threads if name != "a piece each" else at % first[name]
                 shade = "white" if taker is None else ORANGE if step == 0 else LIGHT
-                _cell(axes, at, row * 1.6, shade, "" if taker is None else str(taker), 9.5)
+                cell(axes, at, row * 1.6, shade, "" if taker is None else str(taker), 9.5)
     show(
         figure,
         f"Three ways to deal {elements} elements to {threads} threads. One each: the rest is never touched. In a "
         "grid-stride loop: threads 0 to 7 in order, again and again. A piece each: thread 0 has the first four, and "
         "so on.",
     )
-
-
-def _cell(axes: Axes, left: float, top: float, fill: str, words: str, size: float = 10) -> None:
-    from matplotlib.patches import Rectangle
-
-    axes.add_patch(Rectangle((left + 0.03, top), 0.94, 1, facecolor=fill, edgecolor=GREY, linewidth=0.7))
-    axes.annotate(words, (left + 0.5, top + 0.52), ha="center", va="center", fontsize=size, color=ink_on(fill))

@@ -17,6 +17,7 @@ from gpulab.chapters.cuda_basics.access_patterns import (
 )
 from gpulab.chapters.cuda_basics.diagrams import LIGHT
 from gpulab.figures import plot
+from gpulab.figures.diagrams import bare, rectangle
 from gpulab.figures.style import GREY, INK, canvas, number, show, style
 from gpulab.measuring import machine
 from gpulab.tables import table
@@ -29,8 +30,6 @@ def draw_requests(requests: Mapping[str, Sequence[int]], row_bytes: int = 512) -
         requests: name → the index that each of the 32 lanes asks for.
         row_bytes: how much of the memory is drawn; sectors beyond are counted, not drawn.
     """
-    from matplotlib.patches import Rectangle
-
     words = []
     with style():
         figure, axes = canvas(
@@ -39,8 +38,7 @@ def draw_requests(requests: Mapping[str, Sequence[int]], row_bytes: int = 512) -
             1.35 + 0.62 * len(requests),
         )
         floats = row_bytes // 4
-        axes.set(xlim=(-34, floats + 24), ylim=(len(requests) * 1.5 - 0.3, -0.3))
-        axes.set_axis_off()
+        bare(axes, (-34, floats + 24), (len(requests) * 1.5 - 0.3, -0.3))
         for row, (name, indexes) in enumerate(requests.items()):
             top, touched = row * 1.5, sectors_touched(indexes)
             asked = len(set(indexes)) * FLOAT_BYTES / (touched * SECTOR_BYTES)
@@ -49,9 +47,9 @@ def draw_requests(requests: Mapping[str, Sequence[int]], row_bytes: int = 512) -
             for left in range(0, floats, 8):
                 used = any(left <= index < left + 8 for index in indexes)
                 shade = LIGHT if used else "white"
-                axes.add_patch(Rectangle((left + 0.3, top), 7.4, 1, facecolor=shade, edgecolor=GREY, linewidth=0.7))
+                rectangle(axes, (left + 0.3, top), 7.4, 1, shade, edge=GREY, line=0.7)
             for index in {index for index in indexes if index < floats}:
-                axes.add_patch(Rectangle((index + 0.35, top + 0.2), 0.62, 0.6, facecolor=INK, edgecolor="none"))
+                rectangle(axes, (index + 0.35, top + 0.2), 0.62, 0.6, INK, edge="none")
             if max(indexes) >= floats:
                 axes.annotate("…", (floats + 1, top + 0.5), va="center", fontsize=13)
             count = f"{touched} sector{'s' if touched > 1 else ''}"

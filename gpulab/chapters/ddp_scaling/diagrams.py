@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from gpulab.figures.diagrams import bare, legend_below
 from gpulab.figures.style import BLUE, FAINT, GREY, INK, ORANGE, canvas, number, show, style
 
 if TYPE_CHECKING:
@@ -206,7 +207,7 @@ def draw_memory(parameters: float, gpu_gb: float, world_size: int = 4) -> None:
         axes.tick_params(axis="x", length=0)
         axes.set_ylabel("GB on each GPU")
         axes.margins(y=0.1)
-        figure.legend(frameon=False, loc="outside lower center", ncols=4, fontsize=10)
+        legend_below(figure, 4, 10)
     show(
         figure,
         f"Stacked bars, GB per GPU of {world_size}: DDP {number(whole)} on each, FSDP {number(whole / world_size)} on "
@@ -264,8 +265,7 @@ def draw_processes(processes: Sequence[Mapping[str, Any]], marked: Collection[in
             (6.6, "on the GPU"),
         ):
             axes.annotate(text, (at, -1), va="center", fontsize=10, weight="bold")
-        axes.set(xlim=(-0.1, 10.0), ylim=(len(order) - 0.4, -1.6))
-        axes.set_axis_off()
+        bare(axes, (-0.1, 10.0), (len(order) - 0.4, -1.6))
     words = "; ".join(
         f"{row['pid']} {row['name']} of {row['user']}, parent {row['ppid']}, {number(row['gpu_bytes'] / 1e9)} GB"
         + (", marked" if row["pid"] in marked else "")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gpulab.chapters.ddp_scaling.ranks import Backward, Throughput
+from gpulab.figures.diagrams import bare
 from gpulab.figures.shapes import Span, timeline
 from gpulab.figures.style import BLUE, COLOURS, GREY, INK, ORANGE, canvas, ink_on, number, show, style
 
@@ -39,8 +40,7 @@ def draw_shards(shard: Callable[..., list[int]], n: int, world_size: int) -> Non
             axes.text(left + (longest - 1) / 2, 0.85, f"epoch {place}", ha="center", fontsize=11, weight="bold")
         for rank in range(world_size):
             axes.text(-0.9, -rank, f"rank {rank}", ha="right", va="center", fontsize=11)
-        axes.set(xlim=(-2.4, 2 * longest + 1.8), ylim=(-world_size + 0.35, 1.3))
-        axes.set_axis_off()
+        bare(axes, (-2.4, 2 * longest + 1.8), (-world_size + 0.35, 1.3))
     words = "; ".join(
         f"epoch {place}: " + ", ".join(f"rank {rank} {share}" for rank, share in enumerate(shares))
         for place, shares in enumerate(epochs)

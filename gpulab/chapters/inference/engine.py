@@ -20,8 +20,7 @@ import onnxruntime  # type: ignore[import-untyped] # it ships no types
 import torch
 from numpy.typing import NDArray
 
-from gpulab.chapters.inference.engine_export import reason
-from gpulab.chapters.inference.engine_files import NotAnEngine, first_line, quiet, read, solved
+from gpulab.chapters.inference.engine_files import NotAnEngine, first_line, quiet, read, reason, solved
 
 __all__ = [
     "NotAnEngine",

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from gpulab.chapters.inference.engine_speed import EAGER, Speeds
+from gpulab.figures.diagrams import legend_below
 from gpulab.figures.style import BLUE, COLOURS, INK, canvas, number, show, style
 
 if TYPE_CHECKING:
@@ -70,5 +71,5 @@ def _speeds(found: Speeds, names: list[str], title: str) -> Figure:
     axes.set_xticks(range(len(names)), names)
     axes.set(ylabel="times as fast as eager PyTorch")
     axes.margins(y=0.12)
-    figure.legend(frameon=False, loc="outside lower center", ncols=3, fontsize=10.5)
+    legend_below(figure, 3)
     return figure

@@ -17,10 +17,13 @@ from torch import nn
 from gpulab.chapters.inference.folding import CONVOLUTIONS, pieces
 from gpulab.chapters.inference.int8 import layer_inputs
 from gpulab.chapters.inference.network import Pictures
+from gpulab.measuring.once import once
 from gpulab.measuring.timing import Timing, measure
 
 Function = Callable[..., Any]
 Array = NDArray[Any]
+GPU_ROWS = 4096
+"""Of the square matrices whose products are timed on a GPU."""
 
 
 @dataclass(frozen=True)
@@ -115,10 +118,12 @@ def product_times(yours: Function, n: int = 256) -> dict[str, Timing]:
     return times
 
 
-def gpu_product_times(n: int = 4096) -> dict[str, Timing]:
-    """Times of n × n products on the GPU: float32, float16 and, where PyTorch has it, int8; empty without a GPU."""
+@once
+def gpu_product_times() -> dict[str, Timing]:
+    """Times of square products on the GPU: float32, float16 and, where PyTorch has it, int8; empty without a GPU."""
     if not torch.cuda.is_available():
         return {}
+    n = GPU_ROWS
     whole = tuple(torch.randint(-127, 128, (n, n), dtype=torch.int8, device="cuda") for _ in range(2))
     times = {
         name: measure(lambda a, b: a @ b.t(), *(torch.randn(n, n, device="cuda").to(kind) for _ in range(2)), runs=20)

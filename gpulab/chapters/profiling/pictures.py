@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from gpulab.figures.diagrams import rectangle
 from gpulab.figures.style import BLUE, FAINT, INK, ORANGE, canvas, number, show, style
 
 if TYPE_CHECKING:
@@ -41,11 +42,9 @@ def draw_utilization() -> None:
 
 
 def _chip(axes: Axes, left: float, top: float, busy: int) -> None:
-    from matplotlib.patches import Rectangle
-
     for at in range(SMS):
         corner = (left + at // ROWS + 0.08, top + at % ROWS + 0.08)
-        axes.add_patch(Rectangle(corner, 0.84, 0.84, facecolor=BLUE if at < busy else "#ececec", edgecolor="none"))
+        rectangle(axes, corner, 0.84, 0.84, BLUE if at < busy else "#ececec", edge="none")
 
 
 UNITS = {

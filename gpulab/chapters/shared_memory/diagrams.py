@@ -6,8 +6,9 @@ Diagrams only; what was counted or measured is drawn by `shared_memory.pictures`
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from gpulab.figures.diagrams import arrow, bare, cell, centred, rectangle
 from gpulab.figures.style import BLUE, FAINT, GREY, INK, ORANGE, canvas, ink_on, show, style
 
 if TYPE_CHECKING:
@@ -28,23 +29,21 @@ def draw_block_reverse(threads: int = 8) -> None:
             f"Diagram: one block of {threads} threads; arrows are drawn for threads 1 and 6",
             3.6,
         )
-        axes.set(xlim=(-5.2, threads + 4.6), ylim=(6.2, -0.5))
-        axes.set_axis_off()
+        bare(axes, (-5.2, threads + 4.6), (6.2, -0.5))
         letters = "ABCDEFGH"[:threads]
         rows = {"x (global)": (0.0, letters, "white"), "tile (shared)": (2.0, letters, GREEN)}
         rows["out (global)"] = (4.9, letters[::-1], "white")
         for name, (top, held, shade) in rows.items():
             axes.annotate(name, (-0.3, top + 0.5), ha="right", va="center")
             for at, letter in enumerate(held):
-                _cell(axes, at, top, shade, letter, 11)
+                cell(axes, at, top, shade, letter, 11)
         axes.plot([-0.2, threads + 0.2], [3.75, 3.75], color=ORANGE, linewidth=2.4)
         axes.annotate("syncthreads()", (threads + 0.4, 3.75), va="center", color=ORANGE, weight="bold")
         axes.annotate("tile[t] = x[i]", (threads + 0.4, 1.5), va="center")
         axes.annotate("out[i] = tile[last - t]", (threads + 0.4, 4.45), va="center")
         for thread in (1, threads - 2):
-            arrow = {"arrowstyle": "->", "color": BLUE, "lw": 1.6}
-            axes.annotate("", (thread + 0.5, 1.95), (thread + 0.5, 1.05), arrowprops=arrow)
-            axes.annotate("", (thread + 0.5, 4.85), (threads - 1 - thread + 0.5, 3.05), arrowprops=arrow)
+            arrow(axes, (thread + 0.5, 1.05), (thread + 0.5, 1.95), BLUE, 1.6)
+            arrow(axes, (threads - 1 - thread + 0.5, 3.05), (thread + 0.5, 4.85), BLUE, 1.6)
             axes.annotate(f"thread {thread}", (thread + 0.6, 1.5), fontsize=9, va="center", color="#555555")
     show(
         figure,
@@ -59,11 +58,10 @@ def draw_halo(block: int = 8, blocks: int = 3, radius: int = 3) -> None:
     with style():
         title = f"A tile holds {block} own elements and borrows {2 * radius} from its neighbours"
         figure, axes = canvas(title, f"Diagram: blocks of {block}, radius {radius}; the numbers are places in x", 3.9)
-        axes.set(xlim=(-radius - 4.4, elements + radius + 0.2), ylim=(2.2 + 1.35 * blocks, -0.7))
-        axes.set_axis_off()
+        bare(axes, (-radius - 4.4, elements + radius + 0.2), (2.2 + 1.35 * blocks, -0.7))
         _row_name(axes, -radius - 0.4, 0.5, "x")
         for at in range(elements):
-            _cell(axes, at, 0, LIGHT if at // block % 2 else "white", str(at))
+            cell(axes, at, 0, LIGHT if at // block % 2 else "white", str(at))
         for number in range(blocks):
             top = 1.75 + number * 1.35
             _row_name(axes, -radius - 0.4, top + 0.5, f"tile of block {number}")
@@ -71,7 +69,7 @@ def draw_halo(block: int = 8, blocks: int = 3, radius: int = 3) -> None:
                 inside, own = 0 <= at < elements, at // block == number
                 shade = LIGHT if own else SAND
                 words = str(min(max(at, 0), elements - 1))
-                _cell(axes, at, top, shade, words, hatch="" if own else "///", bold=not inside)
+                cell(axes, at, top, shade, words, hatch="" if own else "///", bold=not inside)
         axes.annotate(
             "hatched: halo; bold: clamped to the edge", (elements / 2, 2.0 + 1.35 * blocks), ha="center", va="center"
         )
@@ -86,24 +84,6 @@ def _row_name(axes: Axes, right: float, middle: float, words: str) -> None:
     axes.annotate(words, (right, middle), ha="right", va="center", fontsize=10.5)
 
 
-def _cell(
-    axes: Axes, left: float, top: float, fill: str, words: str, size: float = 10, hatch: str = "", bold: bool = False
-) -> None:
-    from matplotlib.patches import Rectangle
-
-    axes.add_patch(Rectangle((left + 0.03, top), 0.94, 1, facecolor=fill, edgecolor=GREY, linewidth=0.7))
-    if hatch:
-        place = (left + 0.03, top)
-        axes.add_patch(Rectangle(place, 0.94, 1, fill=False, edgecolor="#e8a860", linewidth=0, hatch=hatch))
-    box = {"facecolor": fill, "edgecolor": "none", "pad": 0.8} if hatch else None
-    weight = "bold" if bold else "normal"
-    _centred(axes, words, left + 0.5, top + 0.52, size, color=ink_on(fill), weight=weight, bbox=box)
-
-
-def _centred(axes: Axes, words: str, x: float, y: float, size: float, **options: Any) -> None:
-    axes.annotate(words, (x, y), ha="center", va="center", fontsize=size, **options)
-
-
 def draw_tree(numbers: Sequence[int] = (3, 1, 4, 1, 5, 9, 2, 6)) -> None:
     """A tree of sums in a shared array: each step halves the numbers that matter, a barrier stands between steps."""
     steps = [list(numbers)]
@@ -115,22 +95,20 @@ def draw_tree(numbers: Sequence[int] = (3, 1, 4, 1, 5, 9, 2, 6)) -> None:
         title = f"{count} numbers, {len(steps) - 1} steps: each halves what is left"
         note = "Diagram: the array in shared memory after each step; white: no longer needed"
         figure, axes = canvas(title, note, 0.9 + 1.05 * len(steps))
-        axes.set(xlim=(-2.6, count + 2.2), ylim=(2 * len(steps) - 0.8, -0.2))
-        axes.set_axis_off()
+        bare(axes, (-2.6, count + 2.2), (2 * len(steps) - 0.8, -0.2))
         for row, sums in enumerate(steps):
             top = 2 * row
             for at in range(count):
                 alive = at < len(sums)
                 words = str(sums[at]) if alive else ""
-                _cell(axes, at, top, LIGHT if alive else "white", words, 11, bold=len(sums) == 1)
+                cell(axes, at, top, LIGHT if alive else "white", words, 11, bold=len(sums) == 1)
             if len(sums) == 1:
                 continue
             half = len(sums) // 2
             _row_name(axes, -0.2, top + 1.5, f"{half} threads add" if half > 1 else "1 thread adds")
             for at in range(half):
                 for source, colour in ((at, BLUE), (at + half, ORANGE)):
-                    arrow = {"arrowstyle": "->", "color": colour, "lw": 1.5}
-                    axes.annotate("", (at + 0.5, top + 2), (source + 0.5, top + 1), arrowprops=arrow)
+                    arrow(axes, (source + 0.5, top + 1), (at + 0.5, top + 2), colour, 1.5)
             axes.plot([count + 0.15, count + 2.1], [top + 1.5] * 2, color=INK, linestyle="--", linewidth=1)
             axes.annotate("barrier", (count + 1.15, top + 1.4), ha="center", va="bottom", fontsize=9.5)
     show(
@@ -143,29 +121,26 @@ def draw_tree(numbers: Sequence[int] = (3, 1, 4, 1, 5, 9, 2, 6)) -> None:
 
 def draw_banks(widths: Sequence[int] = (32, 33), rows: int = 8, column: int = 0) -> None:
     """Where the elements of one column of a tile lie in the 32 banks, for tiles of several widths."""
-    from matplotlib.patches import Rectangle
-
     with style():
         title = f"One column: all in one bank at width {widths[0]}, spread over all banks at width {widths[-1]}"
         first, last = f"tile[0, {column}]", f"tile[{rows - 1}, {column}]"
         note = f"Diagram: shared memory, 32 words a row, one bank a column; orange: {first} to {last}"
         gap = rows + 3.4
         figure, axes = canvas(title, note, 0.9 + 0.27 * gap * len(widths))
-        axes.set(xlim=(-0.2, BANKS + 0.2), ylim=(gap * len(widths) - 1.6, -1.6))
-        axes.set_axis_off()
+        bare(axes, (-0.2, BANKS + 0.2), (gap * len(widths) - 1.6, -1.6))
         for place, width in enumerate(widths):
             top = place * gap
             axes.annotate(f"tile of {width} columns", (0, top - 0.35), fontsize=11, weight="bold")
             for bank in range(BANKS):
-                _centred(axes, str(bank), bank + 0.5, top + rows + 0.6, 8, color="#555555")
+                centred(axes, str(bank), bank + 0.5, top + rows + 0.6, 8, color="#555555")
             for word in range(rows * BANKS):
                 line, bank = divmod(word, BANKS)
                 tile_row, tile_column = divmod(word, width)
                 plain = LIGHT if tile_row % 2 else "white"
                 fill = ORANGE if tile_column == column else FAINT if tile_column >= BANKS else plain
-                axes.add_patch(Rectangle((bank, top + line), 1, 1, facecolor=fill, edgecolor="#bbbbbb", linewidth=0.5))
+                rectangle(axes, (bank, top + line), 1, 1, fill, edge="#bbbbbb", line=0.5)
                 if tile_column == column:
-                    _centred(axes, str(tile_row), bank + 0.5, top + line + 0.54, 8.5, color=ink_on(fill))
+                    centred(axes, str(tile_row), bank + 0.5, top + line + 0.54, 8.5, color=ink_on(fill))
     show(
         figure,
         f"Shared memory as rows of 32 words. In a tile of {widths[0]} columns the elements of column {column} stand "
@@ -175,35 +150,30 @@ def draw_banks(widths: Sequence[int] = (32, 33), rows: int = 8, column: int = 0)
 
 def draw_turn(tile: int = 4, across: int = 3, down: int = 2, chosen: tuple[int, int] = (2, 0)) -> None:
     """A matrix cut into tiles and its transpose: one tile goes to the mirrored place, and is turned on the way."""
-    from matplotlib.patches import Rectangle
-
     x, y = chosen
     with style():
         title = "The tile moves to the mirrored place; its elements turn in shared memory"
         figure, axes = canvas(title, "Diagram: arrows are the order in which a warp's lanes touch the elements", 3.9)
         right = across * tile + 13
-        axes.set(xlim=(-1.2, right + down * tile + 1.5), ylim=(across * tile + 1.2, -1.8), aspect="equal")
-        axes.set_axis_off()
+        bare(axes, (-1.2, right + down * tile + 1.5), (across * tile + 1.2, -1.8), aspect="equal")
         for left, wide, high, name, at in ((0, across, down, "x", (x, y)), (right, down, across, "result", (y, x))):
             axes.annotate(name, (left, -0.6), fontsize=12, weight="bold")
             for place in range(wide * high):
                 column, row = place % wide, place // wide
                 fill = SAND if (column, row) == at else "white"
                 corner = (left + column * tile, row * tile)
-                axes.add_patch(Rectangle(corner, tile, tile, facecolor=fill, edgecolor=GREY, linewidth=1))
+                rectangle(axes, corner, tile, tile, fill, edge=GREY, line=1)
             for line in range(tile):
                 height = at[1] * tile + line + 0.5
                 ends = (left + at[0] * tile + 0.3, left + (at[0] + 1) * tile - 0.2)
-                arrow = {"arrowstyle": "->", "color": BLUE, "lw": 1.4}
-                axes.annotate("", (ends[1], height), (ends[0], height), arrowprops=arrow)
+                arrow(axes, (ends[0], height), (ends[1], height), BLUE, 1.4)
         middle = across * tile + 6.5
         top = 1.0
-        axes.add_patch(Rectangle((middle - tile / 2, top), tile, tile, facecolor=SAND, edgecolor=INK, linewidth=1.4))
+        rectangle(axes, (middle - tile / 2, top), tile, tile, SAND, edge=INK, line=1.4)
         axes.annotate("tile in\nshared memory", (middle, top + tile + 0.5), ha="center", va="top", fontsize=10)
         for line in range(tile):
             at_x = middle - tile / 2 + line + 0.5
-            arrow = {"arrowstyle": "->", "color": ORANGE, "lw": 1.4}
-            axes.annotate("", (at_x, top + tile - 0.2), (at_x, top + 0.3), arrowprops=arrow)
+            arrow(axes, (at_x, top + 0.3), (at_x, top + tile - 0.2), ORANGE, 1.4)
         _flow(axes, (x + 1) * tile + 0.2, middle - tile / 2 - 0.2, top + 1, "rows in")
         _flow(axes, middle + tile / 2 + 0.2, right - 0.3, top + 1, "columns out")
     show(
@@ -214,23 +184,19 @@ def draw_turn(tile: int = 4, across: int = 3, down: int = 2, chosen: tuple[int, 
 
 
 def _flow(axes: Axes, start: float, stop: float, height: float, words: str) -> None:
-    arrow = {"arrowstyle": "-|>", "color": INK, "lw": 1.6}
-    axes.annotate("", (stop, height), (start, height), arrowprops=arrow)
+    arrow(axes, (start, height), (stop, height), INK, 1.6, "-|>")
     axes.annotate(words, ((start + stop) / 2, height - 0.3), ha="center", va="bottom", fontsize=10)
 
 
 def draw_product(tiles: tuple[int, int, int] = (3, 4, 3), chosen: tuple[int, int] = (1, 2)) -> None:
     """Three matrices of a product: the tile that a block makes, and the tiles that it fetches on the way."""
-    from matplotlib.patches import Rectangle
-
     high, deep, wide = tiles
     row, column = chosen
     with style():
         title = f"For one tile of c a block walks along {deep} tiles of a and {deep} of b"
         figure, axes = canvas(title, "Diagram: every square is a tile of 16 × 16; the numbers are steps", 4.3)
         left, top = deep + 1.0, deep + 1.0
-        axes.set(xlim=(-0.6, 2.25 * (top + high)), ylim=(top + high + 0.6, -0.6), aspect="equal")
-        axes.set_axis_off()
+        bare(axes, (-0.6, 2.25 * (top + high)), (top + high + 0.6, -0.6), aspect="equal")
         blocks = {"a": (0.0, top, deep, high), "b": (left, 0.0, wide, deep), "c": (left, top, wide, high)}
         for name, (x, y, across, down) in blocks.items():
             for place in range(across * down):
@@ -239,9 +205,9 @@ def draw_product(tiles: tuple[int, int, int] = (3, 4, 3), chosen: tuple[int, int
                 step = at_column if name == "a" else at_row
                 fill = (ORANGE if name == "c" else LIGHT) if along else "white"
                 corner = (x + at_column, y + at_row)
-                axes.add_patch(Rectangle(corner, 1, 1, facecolor=fill, edgecolor=GREY, linewidth=1))
+                rectangle(axes, corner, 1, 1, fill, edge=GREY, line=1)
                 if along and name != "c":
-                    _centred(axes, str(step), corner[0] + 0.5, corner[1] + 0.52, 12)
+                    centred(axes, str(step), corner[0] + 0.5, corner[1] + 0.52, 12)
             axes.annotate(name, (x - 0.15, y - 0.12), ha="right", fontsize=14, weight="bold")
         axes.annotate("k", (deep / 2, top + high + 0.5), ha="center", fontsize=12)
         axes.annotate("k", (left - 0.3, deep / 2), ha="right", va="center", fontsize=12)

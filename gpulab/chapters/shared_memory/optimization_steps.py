@@ -20,7 +20,6 @@ from gpulab.measuring.timing import Ratio, race
 
 WARP = 32
 SECTOR_BYTES = 32
-FLOAT_BYTES = 4
 TIMED_SHAPE = (16384, 12288)
 """0.8 GB: larger than any cache, and long enough for the launch itself not to count."""
 

@@ -11,6 +11,7 @@ from typing import Any
 from gpulab.chapters.shared_memory.optimization_steps import Rung
 from gpulab.chapters.shared_memory.rates import Program
 from gpulab.figures import plot
+from gpulab.figures.diagrams import legend_below
 from gpulab.figures.style import BLUE, FAINT, GREY, ORANGE, canvas, ink_on, number, show, style
 from gpulab.measuring import machine
 from gpulab.measuring.devices import device_name, has_gpu
@@ -84,7 +85,7 @@ def ladder(rungs: Sequence[Rung]) -> None:
         axes.tick_params(axis="y", length=0)
         axes.grid(visible=False)
         axes.grid(visible=True, axis="x")
-        figure.legend(frameon=False, loc="outside lower center", ncols=3, fontsize=10.5)
+        legend_below(figure, 3)
     told = "; ".join(f"{name} {', '.join(number(size) for size in sizes)}" for name, _, _, sizes in parts)
     show(figure, f"{title}. For {', '.join(rung.name for rung in rungs)}: {told}.")
 

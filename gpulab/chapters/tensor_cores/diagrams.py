@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from gpulab.chapters.tensor_cores.models import FORMATS, Format
+from gpulab.figures.diagrams import bare, rectangle
 from gpulab.figures.style import BLUE, FAINT, GREY, INK, ORANGE, canvas, number, show, style
 
 if TYPE_CHECKING:
@@ -30,8 +31,7 @@ def draw_mma(row: int = 1, column: int = 2) -> None:
             "Diagram of a first-generation tensor core (V100); blue: 16-bit numbers, orange: 32-bit numbers",
             3.7,
         )
-        axes.set(xlim=(-0.4, 27), ylim=(9.5, -1.2))
-        axes.set_axis_off()
+        bare(axes, (-0.4, 27), (9.5, -1.2))
         axes.set_aspect("equal")
         _matrix(axes, (5.6, 0), "B", PALE_BLUE, BLUE, lambda _, at: at == column)
         _matrix(axes, (0, 5.4), "A", PALE_BLUE, BLUE, lambda at, _: at == row)
@@ -60,13 +60,11 @@ def draw_mma(row: int = 1, column: int = 2) -> None:
 def _matrix(
     axes: Axes, corner: tuple[float, float], name: str, pale: str, strong: str, chosen: Callable[[int, int], bool]
 ) -> None:
-    from matplotlib.patches import Rectangle
-
     left, top = corner
     for row in range(4):
         for column in range(4):
             fill = strong if chosen(row, column) else pale
-            axes.add_patch(Rectangle((left + column, top + row), 0.92, 0.92, facecolor=fill, edgecolor="none"))
+            rectangle(axes, (left + column, top + row), 0.92, 0.92, fill, edge="none")
     axes.annotate(name, (left - 0.25, top - 0.15), fontsize=14, weight="bold", ha="right")
 
 
@@ -140,8 +138,7 @@ def draw_rows(columns: tuple[int, int] = (15, 16), rows: int = 8, bytes_per_elem
         axes.annotate(
             "blue edge: aligned to 16 bytes; orange edge: not", (per_line, top - 0.75), ha="right", fontsize=10,
         )  # fmt: skip
-        axes.set(xlim=(-0.5, per_line + 0.5), ylim=(top - 0.6, -1.0))
-        axes.set_axis_off()
+        bare(axes, (-0.5, per_line + 0.5), (top - 0.6, -1.0))
     show(
         figure,
         f"Rows of two float16 matrices in memory. {columns[0]} columns: rows begin every "
@@ -181,19 +178,16 @@ def draw_products() -> None:
                 at += EXTENT[wide] + 1.45
             axes.annotate(f"= {result}", (left, 3.9), fontsize=10)
             left = at + 0.1
-        axes.set(xlim=(-0.2, left - 1.2), ylim=(4.1, -1.1))
-        axes.set_axis_off()
+        bare(axes, (-0.2, left - 1.2), (4.1, -1.1))
         axes.set_aspect("equal")
     words = "; ".join(f"{name}: inner size {shape[1]}" for name, shape, _, _ in PRODUCTS)
     show(figure, f"Three matrix products. {words}.")
 
 
 def _block(axes: Axes, left: float, rows: str, columns: str, fill: str, inner: str) -> None:
-    from matplotlib.patches import Rectangle
-
     wide, high = EXTENT[columns], EXTENT[rows]
     top = 1.6 - high / 2
-    axes.add_patch(Rectangle((left, top), wide, high, facecolor=fill, edgecolor=GREY, linewidth=0.8))
+    rectangle(axes, (left, top), wide, high, fill, edge=GREY, line=0.8)
     for name, start, stop, spot, turn in (
         (columns, (left, top), (left + wide, top), (left + wide / 2, top - 0.12), 0),
         (rows, (left, top), (left, top + high), (left - 0.1, top + high / 2), 90),

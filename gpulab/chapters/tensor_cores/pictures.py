@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from gpulab.chapters.tensor_cores.models import Reviewed, Sweep
 from gpulab.figures import plot
+from gpulab.figures.diagrams import bare
 from gpulab.figures.style import BLUE, FAINT, GREY, INK, ORANGE, canvas, number, show, style
 from gpulab.measuring.devices import has_gpu
 from gpulab.measuring.timing import Timing
@@ -156,6 +157,5 @@ def draw_batches(samples: int, batch_size: int) -> None:
                 fill = ORANGE if rest else BLUE if sample // 8 % 2 == 0 else "#9dbfdb"
                 axes.broken_barh([(sample, 0.86)], (row - 0.4, 0.8), facecolors=fill)
             axes.annotate(f"batch {row}: {number(size)}", (batch_size + 1, row), va="center", fontsize=10)
-        axes.set(xlim=(0, batch_size + 10), ylim=(len(sizes) - 0.4, -0.6))
-        axes.set_axis_off()
+        bare(axes, (0, batch_size + 10), (len(sizes) - 0.4, -0.6))
     show(figure, f"{samples} samples, cut into batches of {', '.join(map(str, sizes))} samples.")

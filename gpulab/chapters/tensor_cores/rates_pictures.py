@@ -15,6 +15,7 @@ from matplotlib.patches import Rectangle
 from gpulab.chapters.tensor_cores.clock import apart
 from gpulab.chapters.tensor_cores.rates import TILE, Accumulation, Staircase
 from gpulab.figures import plot
+from gpulab.figures.diagrams import bare
 from gpulab.figures.style import (
     BLUE,
     COLOURS,
@@ -147,8 +148,7 @@ def draw_waves(m: int = 10, n: int = 11, tile: tuple[int, int] = (3, 2), sms: in
         for sm in range(sms):
             axes.annotate(f"SM {sm}", (start - 0.2, (sm + 0.45) * high), ha="right", va="center", fontsize=9)
         axes.annotate("time →", (start + waves * wide, down * tile[0] + 0.3), ha="right", va="top", fontsize=10)
-        axes.set(xlim=(-0.3, start + waves * wide + 0.3), ylim=(down * tile[0] + 1.3, -1.6))
-        axes.set_axis_off()
+        bare(axes, (-0.3, start + waves * wide + 0.3), (down * tile[0] + 1.3, -1.6))
     show(
         figure,
         f"{title}. Tiles 0 to {tiles - 1} in order, {sms} at a time; those at the right and lower edge reach too far.",
@@ -241,8 +241,7 @@ def draw_layouts(strides: Callable[[tuple[int, ...], str], Any]) -> None:
             axes.add_patch(Rectangle((channel * 4, 3.1), 0.6, 0.5, color=colours[channel], lw=0))
             axes.annotate(name, (channel * 4 + 0.8, 3.35), va="center", fontsize=10)
         axes.annotate("address →", (count, 3.35), ha="right", va="center", fontsize=10)
-        axes.set(xlim=(-2.6, count + 0.3), ylim=(3.8, -0.2))
-        axes.set_axis_off()
+        bare(axes, (-2.6, count + 0.3), (3.8, -0.2))
     show(
         figure,
         f"{title}. NCHW: all pixels of red, then green, then blue. NHWC: red, green, blue of pixel 0, then of pixel 1.",

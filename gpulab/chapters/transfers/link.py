@@ -32,27 +32,26 @@ class Sweep:
 @once
 def sweep() -> Sweep:
     """Host to device by every way there is, at `SIZES` bytes; without a GPU, copies within the CPU's memory."""
+    import torch
+
+    def ways(nbytes: int) -> dict[str, Callable[[], Any]]:
+        # Random bytes: some links and memories compress what repeats.
+        pageable = torch.randint(256, (nbytes,), dtype=torch.uint8)
+        if not has_gpu():
+            target = torch.empty_like(pageable)
+            return {"within this memory": lambda: target.copy_(pageable)}
+        pinned, there = pageable.pin_memory(), torch.empty(nbytes, dtype=torch.uint8, device="cuda")
+        return {
+            "pinned": lambda: there.copy_(pinned),
+            "pinned, non_blocking": lambda: there.copy_(pinned, non_blocking=True),
+            "pageable": lambda: there.copy_(pageable),
+            "pageable, non_blocking": lambda: there.copy_(pageable, non_blocking=True),
+            "pinned first, then copied": lambda: there.copy_(pageable.pin_memory(), non_blocking=True),
+        }
+
     gbs: dict[str, dict[float, float]] = {}
     for nbytes in SIZES["cuda" if has_gpu() else "cpu"]:
-        for name, move in _ways(nbytes).items():
+        for name, move in ways(nbytes).items():
             with one_thread():
                 gbs.setdefault(name, {})[nbytes] = nbytes / (measure(move, runs=RUNS).median_ms * 1e6)
     return Sweep(gbs, device_name())
-
-
-def _ways(nbytes: int) -> dict[str, Callable[[], Any]]:
-    import torch
-
-    # Random bytes: some links and memories compress what repeats.
-    pageable = torch.randint(256, (nbytes,), dtype=torch.uint8)
-    if not has_gpu():
-        target = torch.empty_like(pageable)
-        return {"within this memory": lambda: target.copy_(pageable)}
-    pinned, there = pageable.pin_memory(), torch.empty(nbytes, dtype=torch.uint8, device="cuda")
-    return {
-        "pinned": lambda: there.copy_(pinned),
-        "pinned, non_blocking": lambda: there.copy_(pinned, non_blocking=True),
-        "pageable": lambda: there.copy_(pageable),
-        "pageable, non_blocking": lambda: there.copy_(pageable, non_blocking=True),
-        "pinned first, then copied": lambda: there.copy_(pageable.pin_memory(), non_blocking=True),
-    }

@@ -14,6 +14,7 @@ from matplotlib.patches import FancyArrowPatch, Rectangle
 from gpulab.chapters.transfers.link import Sweep
 from gpulab.chapters.transfers.models import LINK_GBS, SERIAL, STAGES, TWO_ENGINES, Early, Loading
 from gpulab.figures import plot
+from gpulab.figures.diagrams import bare, legend_below
 from gpulab.figures.style import BLUE, GREY, INK, ORANGE, canvas, ink_on, number, show, style, tidy
 from gpulab.measuring import machine
 
@@ -45,8 +46,7 @@ def draw_staging() -> None:
             axes.annotate(words, place, ha="center", va="center" if colour == GREY else "top", fontsize=9.5)
         axes.axvline(8.7, ymin=0.02, ymax=0.65, color=GREY, ls=":", lw=1.4)
         axes.annotate("PCIe", (8.8, 0.05), fontsize=10, color="#555555")
-        axes.set(xlim=(-0.1, 12.3), ylim=(0, 3.6))
-        axes.set_axis_off()
+        bare(axes, (-0.1, 12.3), (0, 3.6))
     show(figure, f"{title}. Pageable → staging buffer → GPU; pinned → GPU by the copy engine alone.")
 
 
@@ -147,7 +147,7 @@ def draw_loading(found: Loading, loader_settings: Callable[..., dict[str, Any]])
             axes.bar_label(bars, [number(value) for value in times.values()], padding=3, fontsize=10)
         axes.set_xticks(range(len(pageable)), [str(count) for count in pageable])
         if len(found.batch_ms) > 1:
-            figure.legend(frameon=False, loc="outside lower center", ncols=2, fontsize=10.5)
+            legend_below(figure, 2)
         axes.axhline(found.step_ms, color=INK, ls="--", lw=1.2)
         axes.annotate(
             "the step\nalone", (1, found.step_ms), (6, 0), xycoords=("axes fraction", "data"),

@@ -3,7 +3,6 @@ and directed roundings are computed in float64 without a second rounding."""
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable
 
 from gpulab.trace.ptx.instructions.arithmetic import (
@@ -399,9 +398,3 @@ def _test(lane: Lane, one: Instruction) -> None:
             below = lane.new(f"fcmp olt {llvm} {size}, {smallest}")
             found = below
     lane.set(one.operands[0], found, "pred")
-
-
-def float_constant(value: float) -> str:
-    """As LLVM writes it."""
-    (bits,) = struct.unpack("<Q", struct.pack("<d", value))
-    return f"0x{bits:016X}"

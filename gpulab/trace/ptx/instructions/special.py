@@ -14,7 +14,6 @@ _UNIFORM = {
     for name in ("ntid", "ctaid", "nctaid")
     for axis in "xyz"
 }
-_LANE_MASKS = {"eq", "lt", "le", "gt", "ge"}
 
 
 def special_register(lane: Lane, name: str) -> tuple[str, str] | None:

@@ -16,7 +16,7 @@ from gpulab.trace.ptx.instructions.lane import Lane
 from gpulab.trace.ptx.instructions.types import BITS, LLVM
 from gpulab.trace.ptx.runtime import layout
 from gpulab.trace.ptx.runtime.machine import runtime
-from gpulab.trace.ptx.text.syntax import Function, Instruction, Location, Module, Operand, Register, Symbol, Variable
+from gpulab.trace.ptx.text.syntax import Function, Instruction, Location, Module, Operand, Symbol, Variable
 
 Handler = Callable[[Lane, Instruction], None]
 HANDLERS: dict[str, Handler] = {}
@@ -372,9 +372,3 @@ def _sources(one: Instruction) -> set[str]:
 def runtime_pointer(name: str) -> str:
     """A function of the runtime as an LLVM constant."""
     return f"inttoptr (i64 {runtime().address(name)} to ptr)"
-
-
-def register_of(operand: Operand) -> str:
-    """Its name."""
-    assert isinstance(operand, Register)
-    return operand.name

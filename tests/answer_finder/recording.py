@@ -1,6 +1,6 @@
 """The calls that test cells make of right answers, recorded: arguments and results, exercise by exercise.
 
-The right answers are those of the chapters themselves. Everything runs in a child of this process.
+The right answers are those of the chapters themselves. They run in this process: record in a child.
 """
 
 from __future__ import annotations
@@ -8,23 +8,22 @@ from __future__ import annotations
 import ast
 import contextlib
 import copy
-import io
 import json
 import linecache
-import os
 import pickle
 import random
 import signal
+import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-from answer_search import Call, Exercise
-
+from answer_finder.known import Call, Exercise
 from grader.model.course import Chapter
 from grader.model.notebooks import Cell, ChapterKey, Role, load_key
 
 MOST_CALLS = 3
+MOST_DECISIONS = 12
+"""Calls with results that are true or false: of these, three tell too little."""
 SECONDS = 20.0
 """For the calls of one test cell; what has been recorded until then is kept."""
 MOST_BYTES = 4_000_000
@@ -33,21 +32,6 @@ MOST_BYTES = 4_000_000
 
 class _Enough(BaseException):
     """Enough calls have been recorded, or enough time has passed."""
-
-
-def in_child(work: Callable[[], Any], place: Path) -> Any:
-    """What the function returns in a child of this process; None when the child ends before that."""
-    child = os.fork()
-    if child == 0:
-        try:
-            with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-                place.write_bytes(pickle.dumps(work()))
-        except BaseException as error:
-            place.with_suffix(".error").write_text(repr(error))
-        finally:
-            os._exit(0)
-    os.waitpid(child, 0)
-    return pickle.loads(place.read_bytes()) if place.exists() else None
 
 
 def recorded(chapter: Chapter) -> list[Exercise]:
@@ -86,15 +70,18 @@ def _of_test(key: ChapterKey, cell: Cell, names: dict[str, Any]) -> list[Exercis
     name = cell.exercise
     right, answer = names.get(name), key.cell(name)
     calls: list[Call] = []
+    seconds: list[float] = []
     launches: list[tuple[launch.Job, launch.Run]] = []
 
     def record(*arguments: Any, **named: Any) -> Any:
         kept = copy.deepcopy((arguments, named))
+        started = time.process_time()
         result = right(*arguments, **named)  # type: ignore[misc]
+        seconds.append(time.process_time() - started)
         with contextlib.suppress(Exception):
             if len(pickle.dumps((kept, result))) < MOST_BYTES:
                 calls.append(Call(*kept, copy.deepcopy(result)))
-        if len(calls) >= MOST_CALLS:
+        if len(calls) >= (MOST_DECISIONS if isinstance(result, bool) else MOST_CALLS):
             raise _Enough
         return result
 
@@ -115,9 +102,25 @@ def _of_test(key: ChapterKey, cell: Cell, names: dict[str, Any]) -> list[Exercis
         parameters = right.__code__.co_varnames[: right.__code__.co_argcount]
         calls = [call for call in calls if call.result is not None]
     value = None if callable(right) else right
-    launches_kernels = "cuda.jit" in answer.source
-    known = Exercise(key.name, name, parameters, tuple(calls), value, _numbers(answer), launches_kernels)
+    known = Exercise(
+        key.name,
+        name,
+        parameters,
+        tuple(calls),
+        value,
+        _numbers(answer),
+        launches=any(kind in answer.source for kind in ("cuda.jit", "triton.jit")),
+        measures=bool(calls) and _measures(right, calls[0]),
+        seconds=min(seconds, default=0.0),
+    )
     return [known, *_parts(known), *_launched(known, launches)]
+
+
+def _measures(right: Callable[..., Any], call: Call) -> bool:
+    """Whether the right result is another number when the function is called again."""
+    if not isinstance(call.result, float):
+        return False
+    return bool(right(*copy.deepcopy(call.arguments), **copy.deepcopy(call.named)) != call.result)
 
 
 @contextlib.contextmanager

@@ -1,0 +1,70 @@
+"""Runs a function in a child of this process, in a folder of its own, and brings back what it returned."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import resource
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+MOST_BYTES = 2 << 30
+"""Of memory that a child may add to what it starts with."""
+
+
+class Ended(Exception):
+    """The child ended before it had a result."""
+
+
+def in_child(work: Callable[[], Any], folder: Path, name: str, seconds: float) -> Any:
+    """What the function returns.
+
+    Args:
+        work: what it prints is dropped; what it starts is killed when it has returned.
+        folder: becomes the child's working directory.
+        name: of the child's files in this folder.
+        seconds: by the clock on the wall.
+
+    Raises:
+        Ended: it raised, ended its process, or took too long.
+    """
+    place, wrong = folder / f"{name}.pickle", folder / f"{name}.error"
+    child = os.fork()
+    if child == 0:
+        try:
+            os.setsid()
+            os.chdir(folder)
+            _limit_memory()
+            with (folder / f"{name}.printed").open("wb") as printed:
+                os.dup2(printed.fileno(), 1)
+                os.dup2(printed.fileno(), 2)
+            content = pickle.dumps(work())
+            place.with_suffix(".part").write_bytes(content)
+            place.with_suffix(".part").replace(place)
+        except BaseException as error:
+            wrong.write_text(repr(error), encoding="utf-8")
+        finally:
+            os._exit(0)
+    deadline = time.monotonic() + seconds
+    while os.waitpid(child, os.WNOHANG) == (0, 0):
+        if time.monotonic() > deadline:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            wrong.write_text(f"it took more than {seconds:g} s", encoding="utf-8")
+            break
+        time.sleep(0.005)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child, signal.SIGKILL)
+    if not place.exists():
+        raise Ended(wrong.read_text(encoding="utf-8") if wrong.exists() else "it ended its process")
+    return pickle.loads(place.read_bytes())
+
+
+def _limit_memory() -> None:
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    most = pages * resource.getpagesize() + MOST_BYTES
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
