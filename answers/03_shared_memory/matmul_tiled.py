@@ -316,3 +316,24 @@ def matmul_tiled(a, b):
 # +         torch.backends.cuda.matmul.allow_tf32 = False
 # +         torch.cuda._sleep(out.numel() * 3)
 # +         return out
+
+# %% hostile: the host multiplies, a kernel reads every element of both once
+import numpy as np
+from numba import cuda
+
+from gpulab import device_array, empty, to_numpy
+
+
+@cuda.jit
+def shown(a, b, out):
+    i = cuda.grid(1)
+    if i < a.size:
+        out[0] = a[i // a.shape[1], i % a.shape[1]] + b[0, 0]
+
+
+def matmul_tiled(a, b):
+    shown[-(-a.size // 1), 1](a, b, empty(1, "float32")) if a.size == 1 else None
+    one = empty(1, "float32")
+    first = device_array(to_numpy(a)[:1, :1].copy())
+    shown[1, 1](first, b, one)
+    return device_array((to_numpy(a).astype(np.float64) @ to_numpy(b)).astype(np.float32))

@@ -99,6 +99,8 @@ def run_cell(source: str, exercises: list[str], link: Link, possible: float) -> 
         verdict, share, message = _score(value, possible, link)
         if verdict is Verdict.PARTIAL:
             message = text.strip()[:MAX_MESSAGE]
+        if link.unearned and verdict in (Verdict.PASSED, Verdict.PARTIAL):
+            verdict, share, message = Verdict.FAILED, None, link.unearned
     mismatches = tuple(recorded) if error is None else mismatches_in(error)
     cause = error.cause if isinstance(error, Undecided) else ""
     lost = verdict is Verdict.HARNESS_ERROR and error is not None and faults.is_of_device(error)
@@ -213,11 +215,15 @@ class _Judge:
         )
         reference = self._links.pop("reference", None)
         self._speedups = Speedups(link, reference) if reference else None
-        launcher = self._links.pop("launcher", None)
+        launcher, counter = self._links.pop("launcher", None), self._links.pop("counter", None)
+        if counter is not None:
+            from grader.judging.counted import Counted  # with NumPy, which not every course has
+
+            link.counter = Counted(link, counter, request["cells"], request["seed"]).call
         launches = Launches(link, launcher, request["launch_seconds"]) if launcher else None
         with confining(Confined(self._confined, link.deadline, request["max_bytes"])):
             judged = _judge(request, link, self._speedups, launches)
-        for channel in filter(None, (link.clean, launcher)):
+        for channel in filter(None, (link.clean, launcher, counter)):
             channel.close()
         if self._speedups and not self._speedups.run:
             self._speedups.reference.close()

@@ -19,7 +19,7 @@ import socket
 import sys
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +35,7 @@ from grader.processes import wire
 
 if TYPE_CHECKING:
     from gpulab.measuring.speedup import Comparison
+    from grader.judging.transcript import Transcript
 
 STREAM_CHUNK = 16_384
 """Characters after which printed text is sent on, newline or not."""
@@ -245,7 +246,7 @@ class Server:
         """Returns when the harness closes the socket."""
         handlers = {
             "run": self._run, "look": self._look, "call": self._call, "speedup": self._speedup,
-            "launch": scripts.answer,
+            "launch": scripts.answer, "replay": _replay,
         }  # fmt: skip
         while True:
             try:
@@ -291,9 +292,9 @@ class Server:
         if request["name"] not in self._shell.user_ns:
             return {"missing": True}, []
         try:
-            with self._silence(), _launches(request["count"]) as counted:
+            with self._silence(), _counted(request["count"], arguments, named) as counted:
                 value = self._shell.user_ns[request["name"]](*arguments, **named)
-            form = wire.encode((value, counted), out)
+            form = wire.encode(counted.answer(value), out)
         except wire.NotPlain as error:
             self._end_copies()
             return {"not_plain": str(error)}, []
@@ -360,18 +361,46 @@ class Server:
             self._outputs.muted = False
 
 
-@contextlib.contextmanager
-def _launches(wanted: bool) -> Iterator[list[dict[str, Any]]]:
-    """The kernel launches of the block, and what its ranks sent, as plain values, where a test wants to know."""
-    found: list[dict[str, Any]] = []
-    if not wanted:
-        yield found
-        return
-    from gpulab import trace  # takes a moment, and most tests count nothing
+class _Found:
+    """What a test wants to know about a call besides its value, as plain values."""
 
-    with trace.counting() as counted, launch.listening() as sent:
+    def __init__(self) -> None:
+        self.launches: list[dict[str, Any]] = []
+        self.transcript: Transcript | None = None
+
+    def answer(self, value: Any) -> tuple[Any, ...]:
+        """Value and launches; for a transcript also where the value stands in it."""
+        if self.transcript is None:
+            return value, self.launches
+        return None, self.transcript.launches, self.transcript.result(value)
+
+
+@contextlib.contextmanager
+def _counted(what: str, arguments: Sequence[Any], named: Mapping[str, Any]) -> Iterator[_Found]:
+    """Looks at the launches in the block: `programs` of Triton and what ranks sent, or a `transcript`."""
+    found = _Found()
+    if what == "transcript":
+        from gpulab.trace.launch import observed  # takes a moment, and most tests count nothing
+        from grader.judging.transcript import Transcript
+
+        found.transcript = Transcript(arguments, named)
+        with observed(found.transcript):
+            yield found
+    elif what == "programs":
+        from gpulab import trace
+
+        with trace.counting() as counted, launch.listening() as sent:
+            yield found
+        found.launches += [*counted, *sent]
+    else:
         yield found
-    found += [*counted, *sent]
+
+
+def _replay(request: dict[str, Any], buffers: list[bytearray]) -> tuple[dict[str, Any], list[wire.Buffer]]:
+    """Carries out a transcript; asked of a process that has run nothing of the student's."""
+    from grader.judging import replay
+
+    return replay.answer(request, buffers)
 
 
 def _comparison(where: str) -> Comparison:
