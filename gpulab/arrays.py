@@ -47,12 +47,19 @@ def empty(shape: int | tuple[int, ...], dtype: Any = "float32") -> Any:
 
         return torch.empty(shape, dtype=torch.from_numpy(np.empty(0, kind)).dtype, device=device())
     _prepare_kernels()
+    return np.full(shape, rubbish(kind), kind)
+
+
+def rubbish(kind: Any) -> Any:
+    """What memory of this NumPy type holds that nothing was written to: NaN, or the type's lowest number."""
+    import numpy as np
+
     if kind.kind in "fc":
-        return np.full(shape, np.nan, kind)
+        return np.nan
     if kind.kind in "iu":
         information = np.iinfo(kind)
-        return np.full(shape, information.min or information.max, kind)
-    return np.ones(shape, kind)
+        return information.min or information.max
+    return True
 
 
 def _prepare_kernels() -> None:

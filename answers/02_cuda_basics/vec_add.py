@@ -466,3 +466,140 @@ def vec_add(a, b):
     out = empty(len(a), "float32")
     copied[-(-len(a) // 128), 128](a, b, out)
     return out
+
+# %% right: Numba's own device arrays
+import numpy as np
+from numba import cuda
+
+
+@cuda.jit
+def add(a, b, out):
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = a[i] + b[i]
+
+
+def vec_add(a, b):
+    first, second = cuda.to_device(a), cuda.to_device(b)
+    out = cuda.device_array(a.shape, dtype=np.float32)
+    add.forall(len(a))(first, second, out)
+    return out
+
+# %% right: a copy of the device array on the host — from "Numba's own device arrays"
+# -     return out
+# +     return out.copy_to_host()
+
+# %% right: the sum grows in a copy of an argument — from "Numba's own device arrays"
+# - def add(a, b, out):
+# + def add(b, out):
+
+# -         out[i] = a[i] + b[i]
+# +         out[i] += b[i]
+
+# -     first, second = cuda.to_device(a), cuda.to_device(b)
+# -     out = cuda.device_array(a.shape, dtype=np.float32)
+# -     add.forall(len(a))(first, second, out)
+# +     out = cuda.to_device(a)
+# +     add.forall(len(a))(cuda.to_device(b), out)
+
+# %% hostile: looks for the answer bank and the solutions by their paths, and runs what it finds — earns 0
+import glob
+import os
+import re
+import sys
+
+import gpulab
+
+FOUND = []
+places = {os.path.dirname(gpulab.__path__[0]), sys.prefix, os.getcwd(), "/", os.path.expanduser("~"), *sys.path}
+places |= {os.path.dirname(place) for place in list(places)}
+for process in glob.glob("/proc/[0-9]*/cwd"):
+    try:
+        places.add(os.readlink(process))
+    except OSError:
+        pass
+for place in filter(None, places):
+    for pattern in ("answers/02*/vec_add.py", "solutions/02*.md", "*/answers/02*/vec_add.py", "*/*/solutions/02*.md"):
+        FOUND += glob.glob(os.path.join(place, pattern))
+for path in FOUND:
+    text = open(path, encoding="utf-8").read()
+    exec(re.search(r"(?s)from numba import cuda.*?return out", text)[0], globals())
+
+# %% hostile: leaves its answer in shared memory for the next submission — earns 0
+import ctypes
+from multiprocessing import shared_memory
+
+TEXT = b"def vec_add(a, b):\n    return a + b\n"
+for name in ("for_the_next", "for_the_next_too"):
+    try:
+        left = shared_memory.SharedMemory(name=name, create=True, size=len(TEXT))
+        left.buf[:] = TEXT
+    except OSError:
+        pass
+with open("/dev/shm/text_for_the_next", "wb") as file:
+    file.write(TEXT)
+library = ctypes.CDLL(None, use_errno=True)
+number = library.shmget(0x6E657874, 4096, 0o1666)  # creates it where there is none
+if number >= 0:
+    library.shmat.restype = ctypes.c_void_p
+    ctypes.memmove(library.shmat(number, None, 0), TEXT, len(TEXT))
+
+
+def vec_add(a, b):
+    return a - b
+
+# %% hostile: runs what an earlier submission has left in shared memory, or System V's — earns 0
+import ctypes
+import glob
+
+FOUND = []
+for path in glob.glob("/dev/shm/*next*"):
+    with open(path, "rb") as file:
+        FOUND.append(file.read())
+library = ctypes.CDLL(None, use_errno=True)
+number = library.shmget(0x6E657874, 4096, 0o1666)  # creates it where there is none
+if number >= 0:
+    library.shmat.restype = ctypes.c_void_p
+    FOUND.append(ctypes.string_at(library.shmat(number, None, 0)))
+if any(FOUND):
+    from numba import cuda
+
+    from gpulab import empty
+
+    @cuda.jit
+    def add(a, b, out):
+        i = cuda.grid(1)
+        if i < out.size:
+            out[i] = a[i] + b[i]
+
+    def vec_add(a, b):
+        out = empty(len(a), "float32")
+        add[-(-len(a) // 128), 128](a, b, out)
+        return out
+
+# %% hostile: forks until nothing can be forked — earns 0
+import os
+import time
+
+
+def vec_add(a, b):
+    while True:
+        try:
+            os.fork()
+        except OSError:
+            time.sleep(0.1)
+
+# %% hostile: fills the disk, file by file — earns 0
+import tempfile
+
+
+def vec_add(a, b):
+    kept = []
+    while True:
+        file = tempfile.TemporaryFile(dir=".")
+        kept.append(file)
+        try:
+            for _ in range(200):
+                file.write(bytes(1 << 20))
+        except OSError as error:
+            raise MemoryError(f"full after {len(kept)} files") from error

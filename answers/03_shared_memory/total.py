@@ -353,3 +353,12 @@ def total(x):
     result = device_array(np.zeros(1, np.float32))
     put[4, 128](x, np.float32(to_numpy(x).sum(dtype=np.float64)), result)
     return float(to_numpy(result)[0])
+
+# %% right: Numba's own device array — from "reference"
+# - from gpulab import device_array, to_numpy
+
+# -     result = device_array(np.zeros(1, np.float32))
+# +     result = cuda.to_device(np.zeros(1, np.float32))
+
+# -     return float(to_numpy(result)[0])
+# +     return float(result.copy_to_host()[0])

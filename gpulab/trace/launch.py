@@ -50,11 +50,11 @@ def launched(kernel: Any, grid: Any, block: Any, arguments: Sequence[Any], share
         observer.before(kernel, grid, block, arguments, shared_bytes)
     # What runs as Python may be none for a GPU; what fails as Python is better told by the tracer.
     trace = traced_run(kernel, grid, block, arguments, shared_bytes)
-    for observer in _observers:
-        observer.after()
     if _state.compile_first:
         with suppress(CompilerMissingError):
             trace = replace(trace, float64_lines=typecheck(kernel, *arguments).float64_lines)
+    for observer in _observers:
+        observer.after()
     return remember(trace)
 
 

@@ -75,6 +75,8 @@ class Link:
     """Whether a call met an error of the GPU that may stay with the process that ran the whole notebook."""
     launches: list[Any] | None = None
     """Where the kernel launches of the calls go, while a test counts them."""
+    counted: str = "programs"
+    """What of a call goes to `launches`: `programs` and messages, or a `timeline`."""
     counter: Callable[[str, tuple[Any, ...], dict[str, Any]], Any] | None = None
     """Calls an exercise and counts what its kernels do (`counted`); None where counts are those of Triton's programs,
     or of messages."""
@@ -158,9 +160,9 @@ class Link:
         """
         if self.launches is None:
             return self.ask_for(name, arguments, named, "", 2)[0]
-        if self.counter is not None:
+        if self.counter is not None and self.counted == "programs":
             return self.counter(name, arguments, named)
-        value, launches = self.ask_for(name, arguments, named, "programs", 2)
+        value, launches = self.ask_for(name, arguments, named, self.counted, 2)
         self.launches += [launch for launch in launches if isinstance(launch, dict)]
         return value
 
@@ -173,7 +175,7 @@ class Link:
             name: of the function.
             arguments: by position, plain.
             named: by name.
-            count: `programs`, `transcript`, or nothing.
+            count: `programs`, `timeline`, `transcript`, or nothing.
             fields: of the answer; the second is a list.
 
         Raises:
@@ -216,14 +218,18 @@ class Link:
             raise error
 
     @contextlib.contextmanager
-    def counting(self) -> Iterator[list[Any]]:
-        """The kernel launches of the calls made in the block: what `gpulab.trace.counting` gives in the judge."""
+    def counting(self, counted: str = "programs") -> Iterator[list[Any]]:
+        """The kernel launches of the calls made in the block: what `gpulab.trace.counting` gives in the judge.
+
+        Args:
+            counted: `timeline` for what `gpulab.streams.timeline` gives.
+        """
         launches: list[Any] = []
-        self.launches = launches
+        self.launches, self.counted = launches, counted
         try:
             yield launches
         finally:
-            self.launches = None
+            self.launches, self.counted = None, "programs"
 
     def decode(self, form: Any, buffers: list[bytearray]) -> Any:
         """The plain value in an answer.

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from grader.judging.client import BadValue, Gone, Link, raised
+from grader.judging.client import BadValue, Gone, Link, StudentError, raised
 from grader.judging.transcript import arrays_of
 from grader.processes import wire
 
@@ -49,6 +49,15 @@ class Counted:
         Raises:
             StudentError, BadValue, TooSlow, Gone: see `Link.call`.
         """
+        try:
+            return self._call(name, arguments, named)
+        except StudentError:  # may be an AttributeError too
+            raise
+        except (AttributeError, KeyError, TypeError, wire.NotPlain) as error:  # a transcript of another kind
+            self.link.dead, self.link.alive = Gone(f"its launches could not be read ({type(error).__name__})"), False
+            raise self.link.dead from None
+
+    def _call(self, name: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
         launches, result = self._transcript(name, arguments, named)
         if not launches:
             self.link.unearned = NO_LAUNCH.format(name=name)

@@ -28,6 +28,7 @@ from grader.judging.client import BadValue, Endless, Gone, Link, Missing, Studen
 from grader.judging.confined import Confined, confining
 from grader.judging.scripts import Launches, launched
 from grader.judging.speedups import Speedups, timed
+from grader.model.needs import Need
 from grader.model.results import Verdict
 from grader.processes import wire
 from grader.sandbox import kernel
@@ -280,7 +281,7 @@ def _judge(request: dict[str, Any], link: Link, speedups: Speedups | None, launc
     # Again and again, should the test swallow the first one.
     signal.setitimer(signal.ITIMER_REAL, seconds + GRACE_SECONDS, GRACE_SECONDS)
     try:
-        with _counting(link), timed(speedups), launched(link, launches):
+        with _counting(link), _recording(link, request["needs"]), timed(speedups), launched(link, launches):
             return run_cell(request["source"], request["exercises"], link, request["possible"])
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
@@ -299,3 +300,18 @@ def _counting(link: Link) -> Iterator[None]:
         yield
     finally:
         use(None)
+
+
+@contextlib.contextmanager
+def _recording(link: Link, needs: list[str]) -> Iterator[None]:
+    """Has `gpulab.streams.timeline` look at the clean process, where this test needs it."""
+    if Need.TIMELINE not in needs:
+        yield
+        return
+    from gpulab import streams
+
+    streams.use_recorder(lambda: link.counting("timeline"))
+    try:
+        yield
+    finally:
+        streams.use_recorder(None)

@@ -29,9 +29,10 @@ from gpulab.trace.python.typecheck import CompilerMissingError, typecheck
 from grader.judging.transcript import MODULES, arrays_of
 from grader.processes import wire
 
-BUILTINS = frozenset(
-    "abs bool complex divmod enumerate float int len max min pow print range round sum tuple zip".split()
-)
+BUILTINS = (
+    "abs", "bool", "complex", "divmod", "enumerate", "float", "int", "len", "max", "min", "pow", "print", "range",
+    "round", "sum", "tuple", "zip",
+)  # fmt: skip
 """Of Python's own names, those that Numba knows in kernels."""
 MOST_BYTES = 2_000_000_000
 """Of all buffers of a transcript."""
@@ -141,15 +142,13 @@ class Replay:
     def _made(self, form: dict[str, Any]) -> FunctionType:
         """A kernel or device function, compiled from its text in the cell, whose names mean what they meant there."""
         name, line = str(form["name"]), int(form["line"])
-        for number, source in enumerate(self._sources):
-            node = definition(source, name, line)
-            if node is not None:
-                break
-        else:
+        found = [(source, definition(source, name, line)) for source in self._sources]
+        source, node = next(((source, node) for source, node in found if node is not None), ("", None))
+        if node is None:
             raise Refused(f"the kernel '{name}' is not defined by a def in the exercise's own cell")
         scope = {known: self._meaning(value) for known, value in form["globals"].items()}
         free = {known: self._meaning(value) for known, value in form["free"].items()}
-        file = f"<cell {number}>"
+        file = f"<cell {self._sources.index(source)}>"
         linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
         function = _compiled(node, tuple(free), file, {**scope, "__name__": "__main__"})(*free.values())
         function.__defaults__ = tuple(map(self._meaning, form["defaults"])) or None

@@ -34,7 +34,7 @@ SLOWED = 1.15
 """A reference that took so many times as long beside the exercise as alone makes the row worthless."""
 
 COUNTING_MODULES = ("grader.judging.transcript", "grader.judging.replay")
-"""What processes import that write transcripts of launches, or carry them out: their disk does not show this package."""
+"""Imported where transcripts of launches are written and carried out: those processes' disk has no such package."""
 ATTEMPTS = 3
 """How often a submission is graded whose processes are killed again and again."""
 
@@ -149,8 +149,6 @@ class _Session:
         """Code that ran to its end, in order: what a restarted process runs again."""
         self._failures: dict[str, tuple[Verdict, str]] = {}
         """Exercise → how its solution cell failed when it ran."""
-        self._counts_programs = any("use_triton" in cell.source for cell in key.cells)
-        """Whether the chapter's launches are Triton's, which are counted where they are made."""
         self.device = hardware.device_name()
         self._spent: Verdict | None = None
         """Set when the student's process was stopped more often than allowed: how it ended the last time."""
@@ -357,13 +355,13 @@ class _Session:
         try:
             roles = {"launcher": Need.SCRIPTS, "reference": Need.SPEEDUP, "counter": Need.COUNTING}
             for role in (role for role, need in roles.items() if need in cell.needs):
-                if role == "counter" and self._counts_programs:
+                if role == "counter" and self._key.launches_triton:
                     continue
                 # First: there before anything of the exercise runs. The others run nothing of the student's.
                 apart = role == "reference"
                 helpers.append(client.StudentProcess(self._parent, self._cost, self._limits, exercises=apart))
                 self._judge.link(helpers[-1], to=role)
-            if cell.needs & {Need.COUNTING, Need.SPEEDUP}:
+            if cell.needs & {Need.COUNTING, Need.SPEEDUP, Need.TIMELINE}:
                 helpers.append(self._clean_process(cell))
                 self._judge.link(helpers[-1], to="clean")
             self._judge.channel.send(request, seconds=10)

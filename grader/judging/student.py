@@ -29,7 +29,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
 from gpulab.ranks import forks, launch
-from grader.judging import scripts
+from grader.judging import lightning_name, scripts
 from grader.judging.allowed_outputs import finished, kinds
 from grader.processes import wire
 
@@ -377,7 +377,7 @@ class _Found:
 
 @contextlib.contextmanager
 def _counted(what: str, arguments: Sequence[Any], named: Mapping[str, Any]) -> Iterator[_Found]:
-    """Looks at the launches in the block: `programs` of Triton and what ranks sent, or a `transcript`."""
+    """Looks at the launches in the block: `programs` of Triton and what ranks sent, a `timeline`, or a `transcript`."""
     found = _Found()
     if what == "transcript":
         from gpulab.trace.launch import observed  # takes a moment, and most tests count nothing
@@ -392,6 +392,12 @@ def _counted(what: str, arguments: Sequence[Any], named: Mapping[str, Any]) -> I
         with trace.counting() as counted, launch.listening() as sent:
             yield found
         found.launches += [*counted, *sent]
+    elif what == "timeline":
+        from gpulab import streams
+
+        with streams.timeline() as operations:
+            yield found
+        found.launches += operations
     else:
         yield found
 
@@ -448,6 +454,7 @@ def main(descriptor: int) -> None:
     channel = wire.Channel(socket.socket(fileno=descriptor))
     outputs = Outputs(channel)
     shell = make_shell(outputs)
+    lightning_name.install()
     forks.start_launches_here()
     launch.limit(LAUNCH_SECONDS)
     Server(channel, shell, outputs).serve()

@@ -69,6 +69,8 @@ class Transcript:
         self.launches: list[dict[str, Any]] = []
         self._buffers: list[Buffer] = []
         self._seen: dict[int, tuple[Bytes, Any]] = {}
+        self._refused: LaunchError | None = None
+        """Why the launch that is running cannot be written down; the tracer may have something better to say."""
         for value in arrays_of(arguments, named):
             try:
                 key, whole, view = _memory(value)
@@ -91,7 +93,7 @@ class Transcript:
         passed = [self._argument(name, value, writes) for name, value in zip(names, arguments, strict=False)]
         self.launches.append(
             {
-                "kernel": function_form(function, device=False),
+                "kernel": self._kernel(function),
                 "grid": list(shape_of(grid, "grid")),
                 "block": list(shape_of(block, "block")),
                 "shared_bytes": int(shared_bytes),
@@ -101,13 +103,26 @@ class Transcript:
         )
 
     def after(self) -> None:
-        """Looks at the arrays of the launch that has just ended."""
+        """Looks at the arrays of the launch that has just ended.
+
+        Raises:
+            LaunchError: the launch cannot be written down.
+        """
+        if self._refused is not None:
+            raise self._refused
         for number, (whole, value) in self._seen.items():
             buffer = self._buffers[number]
-            now = (_memory(value)[1] if hasattr(value, "copy_to_host") or _on_gpu(value) else whole).tobytes()
+            now = (_memory(value)[1] if _address_on_gpu(value) is not None else whole).tobytes()
             buffer.launched = len(self.launches)
             if now != buffer.content:
                 buffer.content, buffer.changed = now, buffer.launched
+
+    def _kernel(self, function: FunctionType) -> dict[str, Any]:
+        try:
+            return function_form(function, device=False)
+        except LaunchError as error:
+            self._refused = error
+            return {}
 
     def _argument(self, name: str, value: Any, writes: list[dict[str, Any]]) -> dict[str, Any]:
         if is_scalar(value) or isinstance(value, tuple):
@@ -187,7 +202,7 @@ class Transcript:
         for buffer in sorted(results, key=lambda one: (-one.changed, -one.launched)):
             for dtype in sorted(buffer.types | {array.dtype}, key=lambda one: one != array.dtype):
                 with np.errstate(all="ignore"):
-                    converted = np.ascontiguousarray(array, dtype)
+                    converted = array.astype(dtype)
                     if not np.array_equal(converted.astype(array.dtype), array, equal_nan=True):
                         continue
                 at = _aligned(buffer.content, converted.tobytes(), dtype.itemsize)
@@ -225,13 +240,10 @@ def _memory(value: Any) -> tuple[Any, Bytes, NDArray[Any]]:
     while isinstance(owner.base, np.ndarray):
         owner = owner.base
     low, high = np.lib.array_utils.byte_bounds(owner)
-    key: Any = low
-    if _on_gpu(value):
-        key = "gpu", value.untyped_storage().data_ptr()
-    elif hasattr(value, "copy_to_host"):
-        key = "gpu", value.__cuda_array_interface__["data"][0]
+    on_gpu = _address_on_gpu(value)
+    key: Any = low if on_gpu is None else ("gpu", on_gpu)
     whole = np.frombuffer((ctypes.c_ubyte * (high - low)).from_address(low), np.uint8) if array.size else _NOTHING
-    if key != low:
+    if on_gpu is not None:
         whole = whole.copy()
         moved = array.__array_interface__["data"][0] - low
         array = np.ndarray(array.shape, array.dtype, whole, moved, array.strides)
@@ -241,8 +253,13 @@ def _memory(value: Any) -> tuple[Any, Bytes, NDArray[Any]]:
 _NOTHING = np.empty(0, np.uint8)
 
 
-def _on_gpu(value: Any) -> bool:
-    return bool(getattr(value, "is_cuda", False))
+def _address_on_gpu(value: Any) -> int | None:
+    """Of an array's memory; None for one in host memory."""
+    if isinstance(value, np.ndarray):
+        return None
+    if getattr(value, "is_cuda", False):
+        return int(value.untyped_storage().data_ptr())
+    return int(value.__cuda_array_interface__["data"][0]) if hasattr(value, "copy_to_host") else None
 
 
 # ---------------------------------------------------------------------------------------------------------- kernels
