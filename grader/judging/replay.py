@@ -153,7 +153,7 @@ class Replay:
         function = _compiled(node, tuple(free), file, {**scope, "__name__": "__main__"})(*free.values())
         function.__defaults__ = tuple(map(self._meaning, form["defaults"])) or None
         for known in global_names(function.__code__):
-            if known not in scope and hasattr(builtins, known) and known not in BUILTINS:
+            if known not in scope and hasattr(builtins, known) and not _of_kernels(known):
                 raise Refused(f"the kernel '{name}' uses '{known}', which no GPU knows")
         return function
 
@@ -171,6 +171,12 @@ class Replay:
                 raise Refused(f"a kernel cannot use {module}.{name}")
             return getattr(_module(module), name)
         return np.dtype(form["dtype"]) if "dtype" in form else form["value"]
+
+
+def _of_kernels(name: str) -> bool:
+    """Whether a kernel may use this name of Python's own."""
+    value = getattr(builtins, name)
+    return name in BUILTINS or (isinstance(value, type) and issubclass(value, Exception))
 
 
 def _module(name: str) -> Any:

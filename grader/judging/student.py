@@ -380,9 +380,10 @@ def _counted(what: str, arguments: Sequence[Any], named: Mapping[str, Any]) -> I
     """Looks at the launches in the block: `programs` of Triton and what ranks sent, a `timeline`, or a `transcript`."""
     found = _Found()
     if what == "transcript":
-        from gpulab.trace.launch import observed  # takes a moment, and most tests count nothing
+        from gpulab.trace.launch import compile_launches, observed  # takes a moment, and most tests count nothing
         from grader.judging.transcript import Transcript
 
+        compile_launches(False)  # the process that carries it out does, before it runs a kernel
         found.transcript = Transcript(arguments, named)
         with observed(found.transcript):
             yield found
