@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from gpulab.measuring.devices import device, has_gpu, to_numpy
+from gpulab.measuring.devices import device, has_gpu, rubbish, to_numpy
 
 
 def device_array(array: Any) -> Any:
@@ -48,18 +48,6 @@ def empty(shape: int | tuple[int, ...], dtype: Any = "float32") -> Any:
         return torch.empty(shape, dtype=torch.from_numpy(np.empty(0, kind)).dtype, device=device())
     _prepare_kernels()
     return np.full(shape, rubbish(kind), kind)
-
-
-def rubbish(kind: Any) -> Any:
-    """What memory of this NumPy type holds that nothing was written to: NaN, or the type's lowest number."""
-    import numpy as np
-
-    if kind.kind in "fc":
-        return np.nan
-    if kind.kind in "iu":
-        information = np.iinfo(kind)
-        return information.min or information.max
-    return True
 
 
 def _prepare_kernels() -> None:

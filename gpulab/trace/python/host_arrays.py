@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gpulab.measuring.devices import rubbish
+
 Array = NDArray[Any]
 
 
@@ -43,8 +45,6 @@ def device_array(
     shape: int | tuple[int, ...], dtype: Any = np.float64, strides: Any = None, order: str = "C", stream: Any = 0
 ) -> HostArray:
     """As `cuda.device_array`: memory that nothing was written to. It holds rubbish, so that reading it shows."""
-    from gpulab.arrays import rubbish
-
     made = np.empty(shape, dtype, order="F" if order == "F" else "C")
     made[...] = rubbish(made.dtype)
     return made.view(HostArray)
