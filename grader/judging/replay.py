@@ -13,6 +13,7 @@ import copy
 import functools
 import importlib
 import linecache
+import math
 import pickle
 from collections.abc import Sequence
 from contextlib import suppress
@@ -84,7 +85,9 @@ class Replay:
         size = int(one["bytes"])
         if size + sum(buffer.nbytes for buffer in self._buffers.values()) > MOST_BYTES:
             raise Refused("its arrays take too much memory")
-        if "copy_of" in one:
+        if "made" in one:
+            content = _padded(self._buffers[one["copy_of"]], one)
+        elif "copy_of" in one:
             content = self._buffers[one["copy_of"]].copy()
         elif "filled" in one:
             content = np.frombuffer(one["filled"] * (size // max(len(one["filled"]), 1)), np.uint8).copy()
@@ -171,6 +174,20 @@ class Replay:
                 raise Refused(f"a kernel cannot use {module}.{name}")
             return getattr(_module(module), name)
         return np.dtype(form["dtype"]) if "dtype" in form else form["value"]
+
+
+def _padded(given: Bytes, one: dict[str, Any]) -> Bytes:
+    """The content of an array that the host has made from an argument, by another type or by padding."""
+    (given_type, given_shape), (made_type, made_shape) = one["given"], one["made"]
+    old = given.view(np.dtype(given_type)).reshape(given_shape)
+    if np.dtype(made_type).itemsize * math.prod(made_shape) != int(one["bytes"]):
+        raise Refused("its transcript contradicts itself")
+    made = np.empty(made_shape, np.dtype(made_type))
+    if one["filled"]:
+        made[...] = np.frombuffer(one["filled"], made.dtype)[0]
+    with np.errstate(all="ignore"):
+        made[tuple(slice(0, extent) for extent in old.shape)] = old.astype(made.dtype)
+    return made.reshape(-1).view(np.uint8)
 
 
 def _of_kernels(name: str) -> bool:

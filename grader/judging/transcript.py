@@ -55,6 +55,8 @@ class Buffer:
     """Number of the last launch that was given it, from 1; 0 if none was."""
     changed: int = 0
     """Number of the last launch that changed it."""
+    view: NDArray[Any] = field(default_factory=lambda: _NOTHING)
+    """The array that lies in it, as it was passed last."""
 
 
 class Transcript:
@@ -74,7 +76,7 @@ class Transcript:
         for value in arrays_of(arguments, named):
             try:
                 key, whole, view = _memory(value)
-                self._buffers.append(Buffer(key, value, whole.tobytes(), {view.dtype}))
+                self._buffers.append(Buffer(key, value, whole.tobytes(), {view.dtype}, view=view.copy()))
             except TypeError:  # NumPy has no such elements, and no kernel takes them
                 self._buffers.append(Buffer(None, value, b""))
         self._given = len(self._buffers)
@@ -133,10 +135,12 @@ class Transcript:
             return {"value": None}  # the tracer refuses it
         buffer = self._buffers[number]
         buffer.types.add(view.dtype)
+        if number >= self._given:
+            buffer.view = view
         self._seen[number] = whole, value
         content = whole.tobytes()
         if content != buffer.content:
-            writes.append({"buffer": number, "bytes": len(content), **self._origin(content, view.dtype, number)})
+            writes.append({"buffer": number, "bytes": len(content), **self._origin(content, view, number)})
             buffer.content = content
         return {"array": {"buffer": number, **_layout(view, whole)}}
 
@@ -153,17 +157,22 @@ class Transcript:
         self._buffers.append(Buffer(key, value, b""))
         return len(self._buffers) - 1, view, whole
 
-    def _origin(self, content: bytes, dtype: np.dtype[Any], number: int) -> dict[str, Any]:
+    def _origin(self, content: bytes, view: NDArray[Any], number: int) -> dict[str, Any]:
         """Where the host took what it has written to a buffer."""
         for place, given in enumerate(self._buffers[: self._given]):
             if given.content == content:
                 return {"copy_of": place}
-        items = np.frombuffer(content, np.dtype(f"V{dtype.itemsize}"))
+        items = np.frombuffer(content, np.dtype(f"V{view.dtype.itemsize}"))
         if len(items) and (items == items[0]).all():
             return {"filled": items[:1].tobytes()}
         for other, buffer in enumerate(self._buffers):
             if other != number and buffer.content == content:
                 return {"copy_of": other}
+        for place, given in enumerate(self._buffers[: self._given]):
+            whole = len(content) == view.nbytes and view.flags.c_contiguous
+            padded = _padded(given.view, view) if whole else None
+            if padded is not None:
+                return {"copy_of": place, **padded}
         return {"written": content}
 
     # ------------------------------------------------------------------------------------------------ what came of it
@@ -210,7 +219,35 @@ class Transcript:
                     form = {"buffer": self._buffers.index(buffer), "offset": at, "shape": list(array.shape)}
                     form |= {"strides": list(np.empty(array.shape, dtype).strides), "type": dtype.str}
                     return {"array": form, "as": array.dtype.str}
+            corner = _corner(buffer.view, array.shape)
+            if corner is not None and np.array_equal(corner, array, equal_nan=True):
+                whole = _memory(buffer.view)[1]
+                form = {"buffer": self._buffers.index(buffer), **_layout(corner, whole)}
+                return {"array": form, "as": array.dtype.str}
         return None
+
+
+def _corner(array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any] | None:
+    """The first elements along each axis; None if there are not as many."""
+    if array.ndim != len(shape) or any(have < want for have, want in zip(array.shape, shape, strict=True)):
+        return None
+    corner: NDArray[Any] = array[tuple(slice(0, want) for want in shape)]
+    return corner
+
+
+def _padded(given: NDArray[Any], made: NDArray[Any]) -> dict[str, Any] | None:
+    """How the host made an array from an argument by another type, or by padding with a constant; None if it did not."""
+    corner = _corner(made, given.shape)
+    with np.errstate(all="ignore"):
+        if corner is None or not np.array_equal(given.astype(made.dtype), corner, equal_nan=made.dtype.kind in "fc"):
+            return None
+    outside = np.ones(made.shape, bool)
+    outside[tuple(slice(0, want) for want in given.shape)] = False
+    rest = made[outside].view(np.dtype(f"V{made.dtype.itemsize}"))
+    if rest.size and not (rest == rest[0]).all():
+        return None
+    forms = {"given": [given.dtype.str, list(given.shape)], "made": [made.dtype.str, list(made.shape)]}
+    return {**forms, "filled": rest[:1].tobytes()}
 
 
 def _aligned(content: bytes, part: bytes, step: int) -> int:

@@ -62,6 +62,41 @@ def test_the_hosts_own_numbers_stay_what_they_were() -> None:
     np.testing.assert_array_equal(replay.value(result), 6 * X)
 
 
+def test_another_type_and_padding_by_a_constant_are_made_again() -> None:
+    """Both are copies: no result of the host's is in them."""
+
+    def host(kernel: Any, x: Any, out: Any) -> None:
+        padded = np.full(64, -1.0)
+        padded[:40] = x
+        kernel[2, 32](padded, out_of_64)
+
+    out_of_64 = gpulab.empty(64, "float32")
+    scope: dict[str, Any] = {"__name__": "__main__"}
+    exec(compile(CELL, "<cell>", "exec"), scope)
+    noted = Transcript([X], {})
+    with observed(noted):
+        host(scope["scaled"], X, None)
+    result = noted.result(out_of_64[:40].astype(np.float64))
+    replay = Replay([CELL], [7 * X])
+    replay.launch(noted.launches[0])
+    np.testing.assert_array_equal(replay.value(result or {}), 21 * X)
+
+
+def test_a_corner_of_a_result_may_be_copied() -> None:
+    cell = CELL.replace("i = cuda.grid(1)", "i, j = cuda.grid(2)").replace("x.size", "x.shape[0] and j < x.shape[1]")
+    cell = cell.replace("out[i] = SCALE * x[i]", "out[i, j] = SCALE * x[i, j]")
+    scope: dict[str, Any] = {"__name__": "__main__"}
+    exec(compile(cell, "<cell>", "exec"), scope)
+    matrix, out = X.reshape(5, 8), gpulab.empty((16, 16), "float32")
+    noted = Transcript([matrix], {})
+    with observed(noted):
+        scope["scaled"][(1, 1), (16, 16)](matrix, out)
+    result = noted.result(np.array(out[:5, :8]))
+    replay = Replay([cell], [matrix + 1])
+    replay.launch(noted.launches[0])
+    np.testing.assert_array_equal(replay.value(result or {}), 3 * (matrix + 1))
+
+
 FORBIDDEN = {
     "an import": "import os",
     "an attribute with an underscore": "out[i] = x.__class__",
