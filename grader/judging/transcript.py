@@ -236,10 +236,11 @@ def _corner(array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any] | None:
 
 
 def _padded(given: NDArray[Any], made: NDArray[Any]) -> dict[str, Any] | None:
-    """How the host made an array from an argument by another type, or by padding with a constant; None if it did not."""
+    """How the host made an array from an argument, by another type or by padding; None if it did not."""
     corner = _corner(made, given.shape)
     with np.errstate(all="ignore"):
-        if corner is None or not np.array_equal(given.astype(made.dtype), corner, equal_nan=made.dtype.kind in "fc"):
+        nan = made.dtype.kind in "fc"
+        if corner is None or not np.array_equal(given.astype(made.dtype), corner, equal_nan=nan):
             return None
     outside = np.ones(made.shape, bool)
     outside[tuple(slice(0, want) for want in given.shape)] = False
