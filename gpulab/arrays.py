@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from gpulab.measuring.devices import device, has_gpu, to_numpy
+from gpulab.measuring.devices import device, has_gpu, rubbish, to_numpy
 
 
 def device_array(array: Any) -> Any:
@@ -47,12 +47,7 @@ def empty(shape: int | tuple[int, ...], dtype: Any = "float32") -> Any:
 
         return torch.empty(shape, dtype=torch.from_numpy(np.empty(0, kind)).dtype, device=device())
     _prepare_kernels()
-    if kind.kind in "fc":
-        return np.full(shape, np.nan, kind)
-    if kind.kind in "iu":
-        information = np.iinfo(kind)
-        return np.full(shape, information.min or information.max, kind)
-    return np.ones(shape, kind)
+    return np.full(shape, rubbish(kind), kind)
 
 
 def _prepare_kernels() -> None:

@@ -64,7 +64,7 @@ class Backend:
     seed: int = NOTEBOOK_SEED
     """What `seed()` returns."""
     services: frozenset[str] | None = None
-    """Those that the running test cell declares as its needs: `counting`, `speedup`, `scripts`, `listening`. None
+    """Those that the running test cell declares as its needs: `counting`, `speedup`, …: `grader.model.needs`. None
     allows all."""
     counting: Callable[[], Found] | None = None
     """Behind `gpulab.trace.counting`: the launches of the calls in a block."""
@@ -74,6 +74,8 @@ class Backend:
     """Behind `gpulab.ranks.launch.script`: runs a `launch.Job`, gives a `launch.Run`."""
     listening: Callable[[], Found] | None = None
     """Behind `gpulab.ranks.launch.listening`: what ranks send in a block."""
+    timeline: Callable[[], Found] | None = None
+    """Behind `gpulab.streams.timeline`: the operations of simulated streams in a block."""
     confined: Run | None = None
     """Behind `gpulab.confined.call`."""
     start_rank: StartRank | None = None

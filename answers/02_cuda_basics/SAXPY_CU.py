@@ -338,6 +338,32 @@ extern "C" __global__ void saxpy(float alpha, const float* x, float* y, int n) {
 #endif
 """
 
+# %% hostile: embeds a file of the grader's machine, and needs what is in it — earns 0
+SAXPY_CU = r"""
+__device__ float axpy(float alpha, float x, float y) { return alpha * x + y; }
+
+__device__ const unsigned char held[] = {
+#embed "/etc/passwd" limit(1)
+};
+static_assert(sizeof(held) == 1 && held[0] == 'r');
+extern "C" __global__ void saxpy(float alpha, const float* x, float* y, int n) {
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x)
+        y[i] = axpy(alpha, x[i], y[i]);
+}
+"""
+
+# %% hostile: asks whether the answer bank is there, and only then has a kernel — earns 0
+SAXPY_CU = r"""
+__device__ float axpy(float alpha, float x, float y) { return alpha * x + y; }
+
+#if __has_include("answers/02_cuda_basics/SAXPY_CU.py") || __has_include("../answers/02_cuda_basics/SAXPY_CU.py") || __has_include("solutions/02_cuda_basics.md")
+extern "C" __global__ void saxpy(float alpha, const float* x, float* y, int n) {
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x)
+        y[i] = axpy(alpha, x[i], y[i]);
+}
+#endif
+"""
+
 # %% hostile: hides an include behind comment signs in strings, and needs what it includes — earns 0
 SAXPY_CU = r"""
 __device__ float axpy(float alpha, float x, float y) { return alpha * x + y; }

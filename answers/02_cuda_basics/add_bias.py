@@ -146,3 +146,21 @@ from gpulab import empty
 
 def add_bias(matrix, bias):
     return empty(matrix.size, "float32")
+
+# %% hostile: the host adds, a 2-D launch is for show
+from numba import cuda
+
+from gpulab import device_array, empty, to_numpy
+
+
+@cuda.jit
+def shown(matrix, out):
+    column, row = cuda.grid(2)
+    if row < out.shape[0] and column < out.shape[1]:
+        out[row, column] = matrix[row, column]
+
+
+def add_bias(matrix, bias):
+    rows, columns = matrix.shape
+    shown[(-(-columns // 32), -(-rows // 8)), (32, 8)](matrix, empty((rows, columns), "float32"))
+    return device_array(to_numpy(matrix) + to_numpy(bias))

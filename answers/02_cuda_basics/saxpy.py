@@ -202,3 +202,39 @@ class Anything(np.ndarray):
 
 def saxpy(alpha, x, y):
     return np.zeros(len(x), "float32").view(Anything)
+
+# %% hostile: the host computes, 8 × 128 threads write n elements of something else
+import numpy as np
+from numba import cuda
+
+from gpulab import device_array, empty, to_numpy
+
+
+@cuda.jit
+def shown(x, out):
+    for i in range(cuda.grid(1), out.size, cuda.gridsize(1)):
+        out[i] = x[i]
+
+
+def saxpy(alpha, x, y):
+    shown[8, 128](x, empty(len(x), "float32"))
+    return device_array(np.float32(alpha) * to_numpy(x) + to_numpy(y))
+
+# %% hostile: forges the record of a launch through an alias
+from gpulab import trace as t
+
+L = t.launch
+
+
+class Fake:
+    def __init__(self, n):
+        self.n = n
+
+    def summary(self):
+        return {"grid": [8, 1, 1], "block": [128, 1, 1], "global_writes": self.n, "lines": [], "races": []}
+
+
+def saxpy(alpha, x, y):
+    for launches in L._recordings:
+        launches.append(Fake(len(x)))
+    return (alpha * x + y).astype("float32")

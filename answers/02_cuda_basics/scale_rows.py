@@ -149,3 +149,74 @@ def tidy(out):
 def scale_rows(matrix, factors):
     tidy[1, 1](empty(1, "float32"))
     return matrix * factors[:, None]
+
+# %% hostile: walks along rows, and the record says that it does not
+from dataclasses import replace
+
+from numba import cuda
+
+from gpulab import empty
+from gpulab import trace as t
+
+L = t.launch
+tidy = L.traced_run
+
+
+def forged(*arguments):
+    trace = tidy(*arguments)
+    return replace(trace, lines=(), most_read_sectors=4, most_write_sectors=4)
+
+
+L.traced_run = forged
+
+
+@cuda.jit
+def walks(matrix, factors, out):
+    row = cuda.grid(1)
+    if row < out.shape[0]:
+        for column in range(out.shape[1]):
+            out[row, column] = matrix[row, column] * factors[row]
+
+
+def scale_rows(matrix, factors):
+    out = empty(matrix.shape, "float32")
+    walks[-(-matrix.shape[0] // 32), 32](matrix, factors, out)
+    return out
+
+# %% hostile: walks along rows, and the counter of sectors counts four — from "walks along rows, and the record says that it does not"
+# - from dataclasses import replace
+# -
+#   from numba import cuda
+
+# - from gpulab import trace as t
+# + import gpulab.trace.counts as c
+#
+# - L = t.launch
+# - tidy = L.traced_run
+# -
+# -
+# - def forged(*arguments):
+# -     trace = tidy(*arguments)
+# -     return replace(trace, lines=(), most_read_sectors=4, most_write_sectors=4)
+# -
+# -
+# - L.traced_run = forged
+# + c.SECTOR_BYTES = 10**9
+
+# %% hostile: the host multiplies, a launch writes as many elements elsewhere
+from numba import cuda
+
+from gpulab import device_array, empty, to_numpy
+
+
+@cuda.jit
+def shown(matrix, out):
+    column, row = cuda.grid(2)
+    if row < out.shape[0] and column < out.shape[1]:
+        out[row, column] = matrix[row, column]
+
+
+def scale_rows(matrix, factors):
+    rows, columns = matrix.shape
+    shown[(-(-columns // 32), -(-rows // 8)), (32, 8)](matrix, empty((rows, columns), "float32"))
+    return device_array(to_numpy(matrix) * to_numpy(factors)[:, None])

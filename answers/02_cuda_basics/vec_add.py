@@ -219,3 +219,387 @@ def vec_add(a, b):
     for traces in getattr(launch, "_recordings", []):
         traces.append(Fake())
     return a + b
+
+# %% hostile: adds on the host beside a launch that reads and writes as many elements
+from numba import cuda
+
+from gpulab import device_array, empty, to_numpy
+
+
+@cuda.jit
+def copied(a, b, out):
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = a[i] + 0 * b[i]
+
+
+def vec_add(a, b):
+    copied[-(-len(a) // 128), 128](a, b, empty(len(a), "float32"))
+    return device_array(to_numpy(a) + to_numpy(b))
+
+# %% hostile: the kernel writes, and the host writes over it
+from numba import cuda
+
+from gpulab import empty, to_numpy
+
+
+@cuda.jit
+def copied(a, b, out):
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = a[i] + 0 * b[i]
+
+
+def vec_add(a, b):
+    out = empty(len(a), "float32")
+    copied[-(-len(a) // 128), 128](a, b, out)
+    to_numpy(out)[:] = to_numpy(a) + to_numpy(b)
+    return out
+
+# %% hostile: the host adds, a kernel only copies the sums
+from numba import cuda
+
+from gpulab import device_array, empty, to_numpy
+
+
+@cuda.jit
+def copied(sums, out):
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = sums[i]
+
+
+def vec_add(a, b):
+    out = empty(len(a), "float32")
+    copied[-(-len(a) // 128), 128](device_array(to_numpy(a) + to_numpy(b)), out)
+    return out
+
+# %% hostile: the host adds, one launch per element carries the sum as a number
+from numba import cuda
+
+from gpulab import empty, to_numpy
+
+
+@cuda.jit
+def put(value, i, out):
+    out[i] = value
+
+
+def vec_add(a, b):
+    out = empty(len(a), "float32")
+    for i, value in enumerate(to_numpy(a) + to_numpy(b)):
+        put[1, 1](value, i, out)
+    return out
+
+# %% hostile: the host adds into the array that the kernel is about to read
+from numba import cuda
+
+from gpulab import empty, to_numpy
+
+
+@cuda.jit
+def doubled_half(out):
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = out[i] * 1
+
+
+def vec_add(a, b):
+    out = empty(len(a), "float32")
+    doubled_half[-(-len(a) // 128), 128](out)
+    to_numpy(out)[:] = to_numpy(a) + to_numpy(b)
+    doubled_half[-(-len(a) // 128), 128](out)
+    return out
+
+# %% hostile: a thread of the host writes the sums when the kernel has run
+import threading
+
+from numba import cuda
+
+from gpulab import empty, to_numpy
+
+
+@cuda.jit
+def nothing(a, b, out):
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = a[i] + 0 * b[i]
+
+
+def vec_add(a, b):
+    out = empty(len(a), "float32")
+    nothing[-(-len(a) // 128), 128](a, b, out)
+    writer = threading.Thread(target=lambda: to_numpy(out).__setitem__(slice(None), to_numpy(a) + to_numpy(b)))
+    writer.start()
+    writer.join()
+    return out
+
+# %% hostile: the kernel calls back into the host
+from numba import cuda
+
+from gpulab import empty, to_numpy
+
+WAITING = []
+
+
+@cuda.jit
+def called_back(a, b, out):
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = add(i)
+
+
+def add(i):
+    a, b = WAITING[-1]
+    return a[i] + b[i]
+
+
+add.__module__ = "numpy"
+
+
+def vec_add(a, b):
+    WAITING.append((to_numpy(a), to_numpy(b)))
+    out = empty(len(a), "float32")
+    called_back[-(-len(a) // 128), 128](a, b, out)
+    return out
+
+# %% hostile: forges the record through an alias of the module
+from gpulab import trace as t
+
+L = t.launch
+
+
+class Everything(dict):
+    def __missing__(self, key):
+        return 10**9
+
+
+class Fake:
+    def summary(self):
+        return Everything(grid=[10**6, 1, 1], block=[128, 1, 1])
+
+
+def vec_add(a, b):
+    for traces in L._recordings:
+        traces.append(Fake())
+    return a + b
+
+# %% hostile: finds the record with the garbage collector
+import gc
+import sys
+import types
+
+from gpulab import device_array, to_numpy
+
+
+def vec_add(a, b):
+    frame = sys._getframe(1)
+    while frame is not None:
+        for value in list(frame.f_locals.values()):
+            if isinstance(value, list) and not value:
+                value.append({"grid": [10**6, 1, 1], "block": [128, 1, 1], "global_writes": len(a)})
+        frame = frame.f_back
+    for one in gc.get_objects():
+        if type(one) is types.FunctionType and one.__name__ == "remember":
+            for launches in one.__globals__["_recordings"]:
+                launches.append(types.SimpleNamespace(summary=lambda: {"grid": [10**6, 1, 1], "block": [128, 1, 1]}))
+    return device_array(to_numpy(a) + to_numpy(b))
+
+# %% hostile: Numba's dispatcher adds on the host
+from numba import cuda
+
+from gpulab import empty
+
+
+@cuda.jit
+def copied(a, b, out):
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = a[i] + 0 * b[i]
+
+
+class Launch:
+    def __init__(self, launch):
+        self.launch = launch
+
+    def __call__(self, a, b, out):
+        self.launch(a, b, out)
+        out[:] = a + b
+
+
+plain = type(copied).__getitem__
+type(copied).__getitem__ = lambda kernel, shape: Launch(plain(kernel, shape))
+
+
+def vec_add(a, b):
+    out = empty(len(a), "float32")
+    copied[-(-len(a) // 128), 128](a, b, out)
+    return out
+
+# %% hostile: the engine of the tracer adds on the host
+from numba import cuda
+
+import gpulab.trace.launch as where
+from gpulab import empty
+
+traced = where.traced_run
+
+
+def and_added(kernel, grid, block, arguments, shared_bytes=0):
+    trace = traced(kernel, grid, block, arguments, shared_bytes)
+    a, b, out = arguments
+    out[:] = a + b
+    return trace
+
+
+where.traced_run = and_added
+
+
+@cuda.jit
+def copied(a, b, out):
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = a[i] + 0 * b[i]
+
+
+def vec_add(a, b):
+    out = empty(len(a), "float32")
+    copied[-(-len(a) // 128), 128](a, b, out)
+    return out
+
+# %% right: Numba's own device arrays
+import numpy as np
+from numba import cuda
+
+
+@cuda.jit
+def add(a, b, out):
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = a[i] + b[i]
+
+
+def vec_add(a, b):
+    first, second = cuda.to_device(a), cuda.to_device(b)
+    out = cuda.device_array(a.shape, dtype=np.float32)
+    add.forall(len(a))(first, second, out)
+    return out
+
+# %% right: a copy of the device array on the host — from "Numba's own device arrays"
+# -     return out
+# +     return out.copy_to_host()
+
+# %% right: the sum grows in a copy of an argument — from "Numba's own device arrays"
+# - def add(a, b, out):
+# + def add(b, out):
+
+# -         out[i] = a[i] + b[i]
+# +         out[i] += b[i]
+
+# -     first, second = cuda.to_device(a), cuda.to_device(b)
+# -     out = cuda.device_array(a.shape, dtype=np.float32)
+# -     add.forall(len(a))(first, second, out)
+# +     out = cuda.to_device(a)
+# +     add.forall(len(a))(cuda.to_device(b), out)
+
+# %% hostile: looks for the answer bank and the solutions by their paths, and runs what it finds — earns 0
+import glob
+import os
+import re
+import sys
+
+import gpulab
+
+FOUND = []
+places = {os.path.dirname(gpulab.__path__[0]), sys.prefix, os.getcwd(), "/", os.path.expanduser("~"), *sys.path}
+places |= {os.path.dirname(place) for place in list(places)}
+for process in glob.glob("/proc/[0-9]*/cwd"):
+    try:
+        places.add(os.readlink(process))
+    except OSError:
+        pass
+for place in filter(None, places):
+    for pattern in ("answers/02*/vec_add.py", "solutions/02*.md", "*/answers/02*/vec_add.py", "*/*/solutions/02*.md"):
+        FOUND += glob.glob(os.path.join(place, pattern))
+for path in FOUND:
+    text = open(path, encoding="utf-8").read()
+    exec(re.search(r"(?s)from numba import cuda.*?return out", text)[0], globals())
+
+# %% hostile: leaves its answer in shared memory for the next submission — earns 0
+import ctypes
+from multiprocessing import shared_memory
+
+TEXT = b"def vec_add(a, b):\n    return a + b\n"
+for name in ("for_the_next", "for_the_next_too"):
+    try:
+        left = shared_memory.SharedMemory(name=name, create=True, size=len(TEXT))
+        left.buf[:] = TEXT
+    except OSError:
+        pass
+with open("/dev/shm/text_for_the_next", "wb") as file:
+    file.write(TEXT)
+library = ctypes.CDLL(None, use_errno=True)
+number = library.shmget(0x6E657874, 4096, 0o1666)  # creates it where there is none
+if number >= 0:
+    library.shmat.restype = ctypes.c_void_p
+    ctypes.memmove(library.shmat(number, None, 0), TEXT, len(TEXT))
+
+
+def vec_add(a, b):
+    return a - b
+
+# %% hostile: runs what an earlier submission has left in shared memory, or System V's — earns 0
+import ctypes
+import glob
+
+FOUND = []
+for path in glob.glob("/dev/shm/*next*"):
+    with open(path, "rb") as file:
+        FOUND.append(file.read())
+library = ctypes.CDLL(None, use_errno=True)
+number = library.shmget(0x6E657874, 4096, 0o1666)  # creates it where there is none
+if number >= 0:
+    library.shmat.restype = ctypes.c_void_p
+    FOUND.append(ctypes.string_at(library.shmat(number, None, 0)))
+if any(FOUND):
+    from numba import cuda
+
+    from gpulab import empty
+
+    @cuda.jit
+    def add(a, b, out):
+        i = cuda.grid(1)
+        if i < out.size:
+            out[i] = a[i] + b[i]
+
+    def vec_add(a, b):
+        out = empty(len(a), "float32")
+        add[-(-len(a) // 128), 128](a, b, out)
+        return out
+
+# %% hostile: forks until nothing can be forked — earns 0
+import os
+import time
+
+
+def vec_add(a, b):
+    while True:
+        try:
+            os.fork()
+        except OSError:
+            time.sleep(0.1)
+
+# %% hostile: fills the disk, file by file — earns 0
+import tempfile
+
+
+def vec_add(a, b):
+    kept = []
+    while True:
+        file = tempfile.TemporaryFile(dir=".")
+        kept.append(file)
+        try:
+            for _ in range(200):
+                file.write(bytes(1 << 20))
+        except OSError as error:
+            raise MemoryError(f"full after {len(kept)} files") from error

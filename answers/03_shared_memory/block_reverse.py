@@ -241,3 +241,24 @@ def block_reverse(x):
 # -     cuda.syncthreads()
 # -     if t < length:
 # -         out[start + t] = tile[length - 1 - t]
+
+# %% hostile: the host reverses, a kernel goes through shared memory for show
+import numpy as np
+from numba import cuda, float32
+
+from gpulab import device_array, empty, to_numpy
+
+
+@cuda.jit
+def shown(x, out):
+    tile = cuda.shared.array(128, float32)
+    i = cuda.grid(1)
+    if i < x.size:
+        tile[cuda.threadIdx.x] = x[i]
+        out[i] = tile[cuda.threadIdx.x]
+
+
+def block_reverse(x):
+    shown[-(-len(x) // 128), 128](x, empty(len(x), "float32"))
+    host = to_numpy(x)
+    return device_array(np.concatenate([host[start : start + 128][::-1] for start in range(0, len(host), 128)]))

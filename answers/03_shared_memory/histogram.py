@@ -225,3 +225,24 @@ gpulab.check.equal = gpulab.check.close = lambda *arguments, **named: None
 
 def histogram(x, bins):
     return None
+
+# %% hostile: the host counts, a kernel reads everything and writes to shared memory
+import numpy as np
+from numba import cuda, int32
+
+from gpulab import device_array, to_numpy
+
+
+@cuda.jit
+def shown(x, counts):
+    private = cuda.shared.array(128, int32)
+    for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+        private[cuda.threadIdx.x] = x[i]
+    if cuda.grid(1) == 0:
+        cuda.atomic.add(counts, 0, 0)
+
+
+def histogram(x, bins):
+    counts = device_array(np.zeros(bins, np.int32))
+    shown[1, 128](x, counts)
+    return device_array(np.bincount(to_numpy(x), minlength=bins).astype(np.int32))

@@ -316,3 +316,57 @@ def matmul_tiled(a, b):
 # +         torch.backends.cuda.matmul.allow_tf32 = False
 # +         torch.cuda._sleep(out.numel() * 3)
 # +         return out
+
+# %% hostile: the host multiplies, a kernel reads every element of both once
+import numpy as np
+from numba import cuda
+
+from gpulab import device_array, empty, to_numpy
+
+
+@cuda.jit
+def shown(a, b, out):
+    i = cuda.grid(1)
+    if i < a.size:
+        out[0] = a[i // a.shape[1], i % a.shape[1]] + b[0, 0]
+
+
+def matmul_tiled(a, b):
+    shown[-(-a.size // 1), 1](a, b, empty(1, "float32")) if a.size == 1 else None
+    one = empty(1, "float32")
+    first = device_array(to_numpy(a)[:1, :1].copy())
+    shown[1, 1](first, b, one)
+    return device_array((to_numpy(a).astype(np.float64) @ to_numpy(b)).astype(np.float32))
+
+# %% right: the host pads both matrices to whole tiles, and copies the corner
+import numpy as np
+from numba import cuda, float32
+
+from gpulab import device_array, empty, to_numpy
+
+
+@cuda.jit
+def whole_tiles(a, b, c):
+    left, right = cuda.shared.array((16, 16), float32), cuda.shared.array((16, 16), float32)
+    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+    column, row = cuda.grid(2)
+    added = float32(0)
+    for start in range(0, a.shape[1], 16):
+        left[ty, tx] = a[row, start + tx]
+        right[ty, tx] = b[start + ty, column]
+        cuda.syncthreads()
+        for k in range(16):
+            added += left[ty, k] * right[k, tx]
+        cuda.syncthreads()
+    c[row, column] = added
+
+
+def matmul_tiled(a, b):
+    def padded(matrix):
+        rows, columns = matrix.shape
+        return device_array(np.pad(to_numpy(matrix), ((0, -rows % 16), (0, -columns % 16))))
+
+    first, second = padded(a), padded(b)
+    c = empty((first.shape[0], second.shape[1]), "float32")
+    whole_tiles[(c.shape[1] // 16, c.shape[0] // 16), (16, 16)](first, second, c)
+    return device_array(to_numpy(c)[: a.shape[0], : b.shape[1]])

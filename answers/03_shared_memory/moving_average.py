@@ -295,3 +295,22 @@ def moving_average(x, radius):
 # +         launch._recordings[:] = kept
 # +     except Exception:
 # +         pass
+
+# %% hostile: the host averages, a kernel reads every element once
+import numpy as np
+from numba import cuda
+
+from gpulab import device_array, empty, to_numpy
+
+
+@cuda.jit
+def shown(x, out):
+    i = cuda.grid(1)
+    if i < x.size:
+        out[i] = x[i]
+
+
+def moving_average(x, radius):
+    shown[-(-len(x) // 128), 128](x, empty(len(x), "float32"))
+    padded = np.pad(to_numpy(x).astype("float64"), radius, "edge")
+    return device_array(np.convolve(padded, np.ones(2 * radius + 1) / (2 * radius + 1), "valid").astype("float32"))

@@ -332,3 +332,33 @@ def total(x):
             frame.f_locals["launches"].append({"races": [], "global_atomics": 0, "blocks": 1, "global_reads": 10**9, "shared_atomics": 0})
         frame = frame.f_back
     return float(x.sum()) + 1
+
+# %% hostile: the host adds, and hands the sum to a kernel that reads everything
+import numpy as np
+from numba import cuda
+
+from gpulab import device_array, to_numpy
+
+
+@cuda.jit
+def put(x, value, result):
+    for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+        if x[i] > 3e38:
+            result[0] = 0
+    if cuda.grid(1) == 0:
+        cuda.atomic.add(result, 0, value)
+
+
+def total(x):
+    result = device_array(np.zeros(1, np.float32))
+    put[4, 128](x, np.float32(to_numpy(x).sum(dtype=np.float64)), result)
+    return float(to_numpy(result)[0])
+
+# %% right: Numba's own device array — from "reference"
+# - from gpulab import device_array, to_numpy
+
+# -     result = device_array(np.zeros(1, np.float32))
+# +     result = cuda.to_device(np.zeros(1, np.float32))
+
+# -     return float(to_numpy(result)[0])
+# +     return float(result.copy_to_host()[0])

@@ -374,3 +374,23 @@ speedup.projection = lambda output, seed: [0.0, 0.0]
 
 def transpose_tiled(x):
     return empty((x.shape[1], x.shape[0]), "float32")
+
+# %% hostile: the host transposes, a kernel copies what it made
+from numba import cuda
+
+from gpulab import device_array, empty, to_numpy
+
+
+@cuda.jit
+def copied(source, out):
+    column, row = cuda.grid(2)
+    if row < out.shape[0] and column < out.shape[1]:
+        out[row, column] = source[row, column]
+
+
+def transpose_tiled(x):
+    turned = device_array(to_numpy(x).T.copy())
+    rows, columns = turned.shape
+    out = empty((rows, columns), "float32")
+    copied[(-(-columns // 32), -(-rows // 8)), (32, 8)](turned, out)
+    return out

@@ -140,3 +140,5 @@ def train_lightning(problem, precision, epochs):
 
 # %% wrong: returns nothing — says "return statement" — from "reference"
 # -     return problem.history(module.network.to(problem.device), losses, module.scales, skipped)
+
+# %% right: the package under its other name — from "reference": "import pytorch_lightning as pl" → "import lightning as pl"

@@ -204,3 +204,5 @@ if rank == 0:
         optimizer.step()
     torch.save(model.state_dict(), os.environ["CHECKPOINT"])
 """
+
+# %% right: the package under its other name — from "reference": "import pytorch_lightning as pl" → "import lightning.pytorch as pl"

@@ -67,3 +67,11 @@ def averaged_step(problem, world_size):
 # %% wrong: returns the model — says "must return" — from "reference"
 # -     return {name: tensor.numpy() for name, tensor in net.state_dict().items()}
 # +     return net
+
+# %% hostile: the step of the whole batch, whatever the ranks — says "by itself"
+def averaged_step(problem, world_size):
+    model = problem.model()
+    images, labels = next(iter(problem.loader()))
+    problem.criterion()(model(images), labels).backward()
+    problem.optimizer(model).step()
+    return {name: value.numpy() for name, value in model.state_dict().items()}

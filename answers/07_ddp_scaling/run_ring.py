@@ -172,3 +172,31 @@ import numpy as np
 def run_ring(vectors):
     subprocess.run([sys.executable, "-c", "pass"], check=True)
     return [np.sum(np.array(vectors, np.float64), axis=0).astype(np.float32)] * len(vectors)
+
+# %% hostile: a ring of zeros, and each rank adds up by itself
+import numpy as np
+
+from gpulab import launch
+
+
+def run_ring(vectors):
+    def ring(rank, world_size, vectors):
+        import numpy as np
+        import torch
+        import torch.distributed as dist
+
+        mine = torch.zeros(len(vectors[0]) // world_size)
+        for _ in range(2 * (world_size - 1)):
+            sending = dist.isend(mine, (rank + 1) % world_size)
+            dist.recv(torch.empty_like(mine), (rank - 1) % world_size)
+            sending.wait()
+        return np.sum(vectors, axis=0)
+
+    return launch.ranks(ring, [(vectors,) for _ in vectors])
+
+# %% hostile: a ring of the own chunk, again and again — from "a ring of zeros, and each rank adds up by itself"
+# -         mine = torch.zeros(len(vectors[0]) // world_size)
+# +         mine = torch.tensor(np.array_split(vectors[rank], world_size)[-1])
+
+# -             dist.recv(torch.empty_like(mine), (rank - 1) % world_size)
+# +             dist.recv(torch.empty(len(mine)), (rank - 1) % world_size)

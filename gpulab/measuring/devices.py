@@ -107,3 +107,15 @@ def to_numpy(array: Any) -> NDArray[np.generic]:
     if hasattr(array, "copy_to_host"):  # Numba's device arrays
         return np.asarray(array.copy_to_host())
     return np.array(array)
+
+
+def rubbish(kind: Any) -> Any:
+    """What memory of this NumPy type holds that nothing was written to: NaN, or the type's lowest number."""
+    import numpy as np
+
+    if kind.kind in "fc":
+        return np.nan
+    if kind.kind in "iu":
+        information = np.iinfo(kind)
+        return information.min or information.max
+    return True

@@ -18,12 +18,15 @@ COLLECTIVES = (
 )  # fmt: skip
 
 Sent = dict[str, Any]
-"""`messages`, `bytes`, `largest` (bytes of the largest message), `to` (ranks), `collectives` (names): plain values."""
+"""`messages`, `bytes`, `largest` (bytes of the largest message), `to` (ranks), `collectives` (names), `contents` (lists
+of the numbers in each message, `MOST_NUMBERS` in all): plain values."""
+MOST_NUMBERS = 10_000
+"""That a rank keeps of what it sends."""
 
 
 def nothing() -> Sent:
     """Of a rank that has said nothing yet."""
-    return {"messages": 0, "bytes": 0, "largest": 0, "to": [], "collectives": []}
+    return {"messages": 0, "bytes": 0, "largest": 0, "to": [], "collectives": [], "contents": []}
 
 
 def count() -> Sent:
@@ -44,6 +47,8 @@ def _counted(send: Callable[..., Any], sent: Sent) -> Callable[..., Any]:
         sent["messages"] += 1
         sent["bytes"] += size
         sent["largest"] = max(sent["largest"], size)
+        if sum(map(len, sent["contents"])) + sum(tensor.numel() for tensor in tensors) <= MOST_NUMBERS:
+            sent["contents"].append([float(number) for tensor in tensors for number in tensor.detach().reshape(-1)])
         if to not in sent["to"]:
             sent["to"].append(to)
         return send(group, tensors, to, *rest)

@@ -7,17 +7,31 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import torch
 
+from gpulab.backend import current
+from gpulab.check.services import require
 from gpulab.measuring.devices import has_gpu
 from gpulab.streams import simulated
 from gpulab.streams.race_detector import Race
 from gpulab.streams.simulated import SIMULATION
 
-__all__ = ["PASSES", "Event", "Race", "Stream", "current_stream", "stream", "synchronize", "watched", "work"]
+__all__ = [
+    "PASSES",
+    "Event",
+    "Race",
+    "Stream",
+    "current_stream",
+    "stream",
+    "synchronize",
+    "timeline",
+    "watched",
+    "work",
+]
 
 PASSES = 10
 """How often a round of `work` reads or writes an element of 4 bytes: r+w, 2r+w, r+w, 2r+w."""
@@ -62,6 +76,33 @@ def watched(watcher: Watcher) -> Iterator[None]:
         yield
     finally:
         _watcher = before
+
+
+@contextlib.contextmanager
+def timeline() -> Iterator[list[dict[str, Any]]]:
+    """What the simulated engines do in the block: one dict for each operation, complete at the block's end.
+
+    Its keys are those of `simulated.Operation`. Empty where streams are the GPU's own.
+    """
+    require("timeline")
+    found: list[dict[str, Any]] = []
+    recorder = current().timeline
+    if recorder is not None:
+        with recorder() as everything:
+            yield found
+        found.extend(one for one in everything if "start_ms" in one)
+        return
+    if has_gpu():
+        yield found
+        return
+    simulated.synchronize()
+    before, SIMULATION.log = SIMULATION.log, []
+    try:
+        with simulated.stream(simulated.current_stream()):
+            yield found
+        found.extend(map(asdict, SIMULATION.log))
+    finally:
+        SIMULATION.log = before
 
 
 def work(batch: Any, rounds: int) -> Any:

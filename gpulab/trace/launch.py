@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 from gpulab.measuring.devices import device_name, has_gpu
 from gpulab.trace.errors import LaunchError
@@ -27,17 +27,34 @@ _state = _State()
 _recordings: list[list[Trace]] = []
 
 
+class Observer(Protocol):
+    """Sees every launch in the tracer, with the arrays as the host code passed them."""
+
+    def before(self, kernel: Any, grid: Any, block: Any, arguments: Sequence[Any], shared_bytes: int) -> None:
+        """Called before the kernel runs."""
+
+    def after(self) -> None:
+        """Called when the kernel has run to its end."""
+
+
+_observers: list[Observer] = []
+
+
 def launched(kernel: Any, grid: Any, block: Any, arguments: Sequence[Any], shared_bytes: int = 0) -> Trace:
     """Runs one launch in the tracer and remembers its trace.
 
     Raises:
         TraceError: a GPU would not carry it out as written.
     """
+    for observer in _observers:
+        observer.before(kernel, grid, block, arguments, shared_bytes)
     # What runs as Python may be none for a GPU; what fails as Python is better told by the tracer.
     trace = traced_run(kernel, grid, block, arguments, shared_bytes)
     if _state.compile_first:
         with suppress(CompilerMissingError):
             trace = replace(trace, float64_lines=typecheck(kernel, *arguments).float64_lines)
+    for observer in _observers:
+        observer.after()
     return remember(trace)
 
 
@@ -90,9 +107,19 @@ def recording() -> Iterator[list[Trace]]:
         _recordings[:] = [one for one in _recordings if one is not launches]
 
 
+@contextmanager
+def observed(observer: Observer) -> Iterator[None]:
+    """Runs every launch inside the block in the tracer, on a GPU as well, and shows it to the observer."""
+    _observers.append(observer)
+    try:
+        yield
+    finally:
+        _observers.remove(observer)
+
+
 def is_recording() -> bool:
-    """Whether somebody wants the trace of every launch."""
-    return bool(_recordings)
+    """Whether somebody wants every launch to run in the tracer."""
+    return bool(_recordings or _observers)
 
 
 def compile_launches(wanted: bool) -> None:

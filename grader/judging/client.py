@@ -75,6 +75,13 @@ class Link:
     """Whether a call met an error of the GPU that may stay with the process that ran the whole notebook."""
     launches: list[Any] | None = None
     """Where the kernel launches of the calls go, while a test counts them."""
+    counted: str = "programs"
+    """What of a call goes to `launches`: `programs` and messages, or a `timeline`."""
+    counter: Callable[[str, tuple[Any, ...], dict[str, Any]], Any] | None = None
+    """Calls an exercise and counts what its kernels do (`counted`); None where counts are those of Triton's programs,
+    or of messages."""
+    unearned: str = ""
+    """What is missing in an answer whose values are right: the row earns nothing. Empty if nothing is."""
 
     def ask(
         self,
@@ -129,7 +136,7 @@ class Link:
             raise Missing(name)
         self.used = True
         if kind == "plain":
-            return self._decode(answer.get("value"), buffers)
+            return self.decode(answer.get("value"), buffers)
         if kind == "callable":
             return self._function(name)
         raise BadValue(
@@ -151,21 +158,41 @@ class Link:
             BadValue: it returned something that is not plain, or changed an argument.
             TooSlow, Gone: it did not answer.
         """
+        if self.launches is None:
+            return self.ask_for(name, arguments, named, "", 2)[0]
+        if self.counter is not None and self.counted == "programs":
+            return self.counter(name, arguments, named)
+        value, launches = self.ask_for(name, arguments, named, self.counted, 2)
+        self.launches += [launch for launch in launches if isinstance(launch, dict)]
+        return value
+
+    def ask_for(
+        self, name: str, arguments: tuple[Any, ...], named: dict[str, Any], count: str, fields: int
+    ) -> tuple[Any, ...]:
+        """The value of a call of the student's function, and what was counted meanwhile.
+
+        Args:
+            name: of the function.
+            arguments: by position, plain.
+            named: by name.
+            count: `programs`, `timeline`, `transcript`, or nothing.
+            fields: of the answer; the second is a list.
+
+        Raises:
+            StudentError, BadValue, TooSlow, Gone: see `call`.
+        """
         out: list[wire.Buffer] = []
         form = wire.encode((arguments, named), out)
-        counted = self.launches is not None
-        answer, buffers = self.ask({"op": "call", "name": name, "arguments": form, "count": counted}, out)
+        answer, buffers = self.ask({"op": "call", "name": name, "arguments": form, "count": count}, out)
         self.used = True
-        self.refuse(name, answer, "accesses are counted" if counted else "")
-        pair = self._decode(answer.get("value"), buffers)
-        if not isinstance(pair, tuple) or len(pair) != 2 or not isinstance(pair[1], list):
+        self.refuse(name, answer, "accesses are counted" if self.launches is not None else "")
+        found = self.decode(answer.get("value"), buffers)
+        if not isinstance(found, tuple) or len(found) != fields or not isinstance(found[1], list):
             self.dead, self.alive = Gone("the answer could not be read (no value in it)"), False
             raise self.dead
         if answer.get("changed"):
             raise BadValue(f"`{name}` changed an argument that it was given; work on a copy of it")
-        if self.launches is not None:
-            self.launches += [launch for launch in pair[1] if isinstance(launch, dict)]
-        return pair[0]
+        return found
 
     def refuse(self, name: str, answer: dict[str, Any], alone: str) -> None:
         """Raises what the answer to a call says went wrong, if anything.
@@ -184,23 +211,32 @@ class Link:
             wanted = "must return a number, string, list, dict, array or tensor"
             raise BadValue(f"`{name}` {wanted}, got {str(answer['not_plain'])[:200]}")
         if "error" in answer:
-            error = _raised(answer["error"])
+            error = raised(answer["error"])
             self.stuck |= faults.may_stay(f"{error.name}: {error.text}")
             if alone and error.name == "NameError":
                 error.text += f" ({alone} with its own cell alone: put there what it needs)"
             raise error
 
     @contextlib.contextmanager
-    def counting(self) -> Iterator[list[Any]]:
-        """The kernel launches of the calls made in the block: what `gpulab.trace.counting` gives in the judge."""
+    def counting(self, counted: str = "programs") -> Iterator[list[Any]]:
+        """The kernel launches of the calls made in the block: what `gpulab.trace.counting` gives in the judge.
+
+        Args:
+            counted: `timeline` for what `gpulab.streams.timeline` gives.
+        """
         launches: list[Any] = []
-        self.launches = launches
+        self.launches, self.counted = launches, counted
         try:
             yield launches
         finally:
-            self.launches = None
+            self.launches, self.counted = None, "programs"
 
-    def _decode(self, form: Any, buffers: list[bytearray]) -> Any:
+    def decode(self, form: Any, buffers: list[bytearray]) -> Any:
+        """The plain value in an answer.
+
+        Raises:
+            Gone: there is none; and from then on for every further request.
+        """
         try:
             return wire.decode(form, buffers)
         except wire.WireError as error:
@@ -208,7 +244,7 @@ class Link:
             raise self.dead from None
 
 
-def _raised(error: Any) -> StudentError:
+def raised(error: Any) -> StudentError:
     """The student's exception as one of ours that is also of the built-in type of that name."""
     try:
         name, text, trace = (str(part)[:6_000] for part in error)

@@ -6,10 +6,13 @@ A test runs in the judge's process, so memory, files, packages and the GPU that 
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 
-OURS = (MemoryError, OSError, ImportError)
+OURS = (MemoryError, OSError, ImportError, EOFError, subprocess.SubprocessError)
+HARNESS = ("grader.judging.client", "grader.judging.counted", "grader.judging.scripts", "grader.processes")
+"""Modules and packages whose own code raises nothing because of an answer but the exceptions that `client` defines."""
 DEVICE_CLASSES = {
     "torch": ("OutOfMemoryError", "AcceleratorError"),
     "torch.cuda": ("CudaError",),
@@ -31,7 +34,7 @@ def is_ours(error: BaseException) -> bool:
     """
     if not isinstance(error, Exception):
         return True  # an interrupt, an exit: no test does that because of an answer
-    if isinstance(error, OURS):
+    if isinstance(error, OURS) or _raised_in_harness(error):
         return True
     return is_of_device(error) or any(isinstance(one, MemoryError) for one in _chain(error))
 
@@ -47,6 +50,15 @@ def may_stay(text: str) -> bool:
     After an illegal access CUDA gives the same error to every later call, whosever it is; a want of memory passes.
     """
     return STUCK.search(text) is not None and "out of memory" not in text and "OUT_OF_MEMORY" not in text
+
+
+def _raised_in_harness(error: Exception) -> bool:
+    """Whether the harness's own code raised it, not the test cell or what that called."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    name = str(trace.tb_frame.f_globals.get("__name__", "")) if trace is not None else ""
+    return any(name == package or name.startswith(f"{package}.") for package in HARNESS)
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:

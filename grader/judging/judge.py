@@ -28,6 +28,7 @@ from grader.judging.client import BadValue, Endless, Gone, Link, Missing, Studen
 from grader.judging.confined import Confined
 from grader.judging.scripts import Launches
 from grader.judging.speedups import Speedups
+from grader.model.needs import Need
 from grader.model.results import Verdict
 from grader.processes import wire
 from grader.sandbox import kernel
@@ -99,6 +100,8 @@ def run_cell(source: str, exercises: list[str], link: Link, possible: float) -> 
         verdict, share, message = _score(value, possible, link)
         if verdict is Verdict.PARTIAL:
             message = text.strip()[:MAX_MESSAGE]
+        if link.unearned and verdict in (Verdict.PASSED, Verdict.PARTIAL):
+            verdict, share, message = Verdict.FAILED, None, link.unearned
     mismatches = tuple(recorded) if error is None else mismatches_in(error)
     cause = error.cause if isinstance(error, Undecided) else ""
     lost = verdict is Verdict.HARNESS_ERROR and error is not None and faults.is_of_device(error)
@@ -213,11 +216,15 @@ class _Judge:
         )
         reference = self._links.pop("reference", None)
         self._speedups = Speedups(link, reference) if reference else None
-        launcher = self._links.pop("launcher", None)
+        launcher, counter = self._links.pop("launcher", None), self._links.pop("counter", None)
+        if counter is not None:
+            from grader.judging.counted import Counted  # with NumPy, which not every course has
+
+            link.counter = Counted(link, counter, request["cells"], request["seed"]).call
         launches = Launches(link, launcher, request["launch_seconds"]) if launcher else None
         confined = Confined(self._confined, link.deadline, request["max_bytes"])
         judged = _judge(request, link, backend_of(request, link, self._speedups, launches, confined))
-        for channel in filter(None, (link.clean, launcher)):
+        for channel in filter(None, (link.clean, launcher, counter)):
             channel.close()
         if self._speedups and not self._speedups.run:
             self._speedups.reference.close()
@@ -274,6 +281,7 @@ def backend_of(
         speedup=speedups.sides if speedups else None,
         script=launches.script if launches else None,
         listening=link.counting,
+        timeline=(lambda: link.counting("timeline")) if Need.TIMELINE in request["needs"] else None,
         confined=confined.run,
     )
 

@@ -1,8 +1,9 @@
 """Tells a person which cells to look at; it costs no points.
 
-What is counted or timed runs in one process with the code that counts and projects, so an answer that names that code,
-goes round an import or rewrites a library under it deserves a glance. So does a ring of processes that nobody can
-listen to, and a launched script that trains something else than it was given, since nobody can work that out again.
+What is timed, simulated or counted as Triton's programs runs in one process with the code that projects and counts, so
+an answer that names that code, goes round an import or rewrites a library under it deserves a glance. So does a ring of
+processes that nobody can listen to, and a launched script that trains something else than it was given, since nobody
+can work that out again. Accesses of `@cuda.jit` kernels are counted elsewhere (`counted`), and need none.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from grader.model.needs import Need
 from grader.model.notebooks import Cell, ChapterKey, Role
 from grader.model.submission import Action, Submission
 
-WATCHED = frozenset({Need.COUNTING, Need.SPEEDUP, Need.LISTENING})
-"""Needs of a test whose exercise is timed or counted."""
+WATCHED = frozenset({Need.SPEEDUP, Need.LISTENING, Need.TIMELINE})
+"""Needs of a test whose exercise is timed or counted in a process that it could change."""
 GIVEN = "PROBLEM"
 """The variable that tells a launched script what to train."""
 INTERNALS = re.compile(
@@ -35,7 +36,7 @@ INTERNALS = re.compile(
 
 def notes(submission: Submission, key: ChapterKey) -> list[str]:
     """A sentence for each such cell."""
-    watched, launched = _of_interest(key.tests)
+    watched, launched = _of_interest(key.tests, key.launches_triton)
     found = []
     for step in submission.steps:
         own = step.key
@@ -52,9 +53,10 @@ def notes(submission: Submission, key: ChapterKey) -> list[str]:
 
 
 @functools.lru_cache(maxsize=64)
-def _of_interest(tests: tuple[Cell, ...]) -> tuple[frozenset[str], frozenset[str]]:
+def _of_interest(tests: tuple[Cell, ...], triton: bool) -> tuple[frozenset[str], frozenset[str]]:
     """The exercises that are counted or timed, and those that are scripts."""
-    watched = {test.exercise for test in tests if WATCHED & test.needs}
+    needs = WATCHED | {Need.COUNTING} if triton else WATCHED
+    watched = {test.exercise for test in tests if needs & test.needs}
     launched = {test.exercise for test in tests if Need.SCRIPTS in test.needs and GIVEN in test.source}
     return frozenset(watched), frozenset(launched)
 

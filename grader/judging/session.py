@@ -34,6 +34,8 @@ SHOWN_WIDTH = 110
 SLOWED = 1.15
 """A reference that took so many times as long beside the exercise as alone makes the row worthless."""
 
+COUNTING_MODULES = ("grader.judging.transcript", "grader.judging.replay")
+"""Imported where transcripts of launches are written and carried out: those processes' disk has no such package."""
 ATTEMPTS = 3
 """How often a submission is graded whose processes are killed again and again."""
 
@@ -100,6 +102,8 @@ def _grade(
     cost: client.Cost,
 ) -> SubmissionResult:
     parent.import_more(preload.modules_for(key))
+    if any(Need.COUNTING in cell.needs for cell in key.tests):
+        parent.import_more(COUNTING_MODULES)
     started = time.monotonic()  # whoever comes first should not be charged with the parent's start
     with _Session(submission, key, seed, limits, cost, parent) as session:
         cells, outputs = session.run(only)
@@ -345,17 +349,20 @@ class _Session:
             "launch_seconds": self._limits.launch_seconds,
             "test_seconds": self._limits.test_seconds,
             "max_bytes": self._limits.value_bytes,
+            "cells": self._cells_of(cell) if Need.COUNTING in cell.needs else [],
         }
         helpers: list[client.StudentProcess] = []
         crashed = False
         try:
-            roles = {"launcher": Need.SCRIPTS, "reference": Need.SPEEDUP}
+            roles = {"launcher": Need.SCRIPTS, "reference": Need.SPEEDUP, "counter": Need.COUNTING}
             for role in (role for role, need in roles.items() if need in cell.needs):
-                # First: there before anything of the exercise runs. The reference runs nothing of the student's.
+                if role == "counter" and self._key.launches_triton:
+                    continue
+                # First: there before anything of the exercise runs. The others run nothing of the student's.
                 apart = role == "reference"
                 helpers.append(client.StudentProcess(self._parent, self._cost, self._limits, exercises=apart))
                 self._judge.link(helpers[-1], to=role)
-            if cell.needs & {Need.COUNTING, Need.SPEEDUP}:
+            if cell.needs & {Need.COUNTING, Need.SPEEDUP, Need.TIMELINE}:
                 helpers.append(self._clean_process(cell))
                 self._judge.link(helpers[-1], to="clean")
             self._judge.channel.send(request, seconds=10)
@@ -404,15 +411,20 @@ class _Session:
         patch; so little of it as the exercise's own cell can be looked at.
         """
         clean = client.StudentProcess(self._parent, self._cost, self._limits)
-        for step in self._submission.steps:
-            if step.action is not Action.RUN or step.key is None:
-                continue
-            if step.key.grade_id == cell.exercise or not step.key.grade_id:
-                try:
-                    self._run_code(step.source if step.key.grade_id else step.key.source, clean)
-                except _Stopped:
-                    break  # the calls will find nobody there, and say so
+        for code in self._cells_of(cell, in_order=True):
+            try:
+                self._run_code(code, clean)
+            except _Stopped:
+                break  # the calls will find nobody there, and say so
         return clean
+
+    def _cells_of(self, cell: Cell, in_order: bool = False) -> list[str]:
+        """The code that an exercise's clean process runs: its own cell, first unless in order, and the chapter's."""
+        steps = [step for step in self._submission.steps if step.action is Action.RUN and step.key is not None]
+        kept = [step for step in steps if step.key and step.key.grade_id in ("", cell.exercise)]
+        if not in_order:
+            kept.sort(key=lambda step: not (step.key and step.key.grade_id))
+        return [step.source if step.key and step.key.grade_id else step.key.source for step in kept if step.key]
 
     def _score(self, cell: Cell, answer: dict[str, Any]) -> CellResult:
         """What the judge said, as points and notebook outputs."""

@@ -19,7 +19,7 @@ import socket
 import sys
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,12 +30,13 @@ from traitlets.config import Config
 
 from gpulab.backend import Backend, use
 from gpulab.ranks import forks, launch
-from grader.judging import scripts
+from grader.judging import lightning_name, scripts
 from grader.judging.allowed_outputs import finished, kinds
 from grader.processes import wire
 
 if TYPE_CHECKING:
     from gpulab.measuring.speedup import Comparison
+    from grader.judging.transcript import Transcript
 
 STREAM_CHUNK = 16_384
 """Characters after which printed text is sent on, newline or not."""
@@ -246,7 +247,7 @@ class Server:
         """Returns when the harness closes the socket."""
         handlers = {
             "run": self._run, "look": self._look, "call": self._call, "speedup": self._speedup,
-            "launch": scripts.answer,
+            "launch": scripts.answer, "replay": _replay,
         }  # fmt: skip
         while True:
             try:
@@ -292,9 +293,9 @@ class Server:
         if request["name"] not in self._shell.user_ns:
             return {"missing": True}, []
         try:
-            with self._silence(), _launches(request["count"]) as counted:
+            with self._silence(), _counted(request["count"], arguments, named) as counted:
                 value = self._shell.user_ns[request["name"]](*arguments, **named)
-            form = wire.encode((value, counted), out)
+            form = wire.encode(counted.answer(value), out)
         except wire.NotPlain as error:
             self._end_copies()
             return {"not_plain": str(error)}, []
@@ -361,18 +362,53 @@ class Server:
             self._outputs.muted = False
 
 
-@contextlib.contextmanager
-def _launches(wanted: bool) -> Iterator[list[dict[str, Any]]]:
-    """The kernel launches of the block, and what its ranks sent, as plain values, where a test wants to know."""
-    found: list[dict[str, Any]] = []
-    if not wanted:
-        yield found
-        return
-    from gpulab import trace  # takes a moment, and most tests count nothing
+class _Found:
+    """What a test wants to know about a call besides its value, as plain values."""
 
-    with trace.counting() as counted, launch.listening() as sent:
+    def __init__(self) -> None:
+        self.launches: list[dict[str, Any]] = []
+        self.transcript: Transcript | None = None
+
+    def answer(self, value: Any) -> tuple[Any, ...]:
+        """Value and launches; for a transcript also where the value stands in it."""
+        if self.transcript is None:
+            return value, self.launches
+        return None, self.transcript.launches, self.transcript.result(value)
+
+
+@contextlib.contextmanager
+def _counted(what: str, arguments: Sequence[Any], named: Mapping[str, Any]) -> Iterator[_Found]:
+    """Looks at the launches in the block: `programs` of Triton and what ranks sent, a `timeline`, or a `transcript`."""
+    found = _Found()
+    if what == "transcript":
+        from gpulab.trace.launch import compile_launches, observed  # takes a moment, and most tests count nothing
+        from grader.judging.transcript import Transcript
+
+        compile_launches(False)  # the process that carries it out does, before it runs a kernel
+        found.transcript = Transcript(arguments, named)
+        with observed(found.transcript):
+            yield found
+    elif what == "programs":
+        from gpulab import trace
+
+        with trace.counting() as counted, launch.listening() as sent:
+            yield found
+        found.launches += [*counted, *sent]
+    elif what == "timeline":
+        from gpulab import streams
+
+        with streams.timeline() as operations:
+            yield found
+        found.launches += operations
+    else:
         yield found
-    found += [*counted, *sent]
+
+
+def _replay(request: dict[str, Any], buffers: list[bytearray]) -> tuple[dict[str, Any], list[wire.Buffer]]:
+    """Carries out a transcript; asked of a process that has run nothing of the student's."""
+    from grader.judging import replay
+
+    return replay.answer(request, buffers)
 
 
 def _comparison(where: str) -> Comparison:
@@ -420,5 +456,6 @@ def main(descriptor: int) -> None:
     channel = wire.Channel(socket.socket(fileno=descriptor))
     outputs = Outputs(channel)
     shell = make_shell(outputs)
+    lightning_name.install()
     with use(Backend(start_rank=forks.start_here, launch_seconds=LAUNCH_SECONDS)):
         Server(channel, shell, outputs).serve()

@@ -21,6 +21,8 @@ class Need(StrEnum):
     """`launch.script`: a process that starts the student's script as several ranks."""
     LISTENING = "listening"
     """`launch.listening`: messages of ranks are counted in the student's own process, so no process is added."""
+    TIMELINE = "timeline"
+    """`streams.timeline`: a clean process, in which only the exercise's own cell has run, simulates streams."""
 
 
 FUNCTIONS: dict[tuple[str, str], Need] = {
@@ -29,6 +31,7 @@ FUNCTIONS: dict[tuple[str, str], Need] = {
     ("speedup", "same"): Need.SPEEDUP,
     ("launch", "script"): Need.SCRIPTS,
     ("launch", "listening"): Need.LISTENING,
+    ("streams", "timeline"): Need.TIMELINE,
 }
 """(module of `gpulab`, function in it) → what a test cell that uses it must declare."""
 

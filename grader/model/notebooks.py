@@ -79,6 +79,11 @@ class ChapterKey:
         return tuple(cell.grade_id for cell in self.cells if cell.role is Role.SOLUTION)
 
     @property
+    def launches_triton(self) -> bool:
+        """Whether the chapter's launches are Triton's: those are counted in the process that makes them."""
+        return any("use_triton" in cell.source for cell in self.cells)
+
+    @property
     def digest(self) -> str:
         """Hash over everything that can change a grade."""
         text = repr(

@@ -15,7 +15,7 @@ import torch
 from onnx import TensorProto, helper
 from onnx_files import exported, halved, quantized
 
-from gpulab import Problem
+from gpulab import Problem, confined
 from gpulab.chapters.inference import engine as engines
 from gpulab.chapters.inference import engine_checks as checks
 from gpulab.chapters.inference import engine_data as data
@@ -107,6 +107,41 @@ def test_a_torn_file_weights_elsewhere_and_a_future_opset_are_refused(content: b
         engines.read(place.read_bytes())
     with pytest.raises(engines.NotAnEngine, match=r"opset 99.*those up to \d\d"):
         engines.opened(from_the_future(content))
+
+
+@pytest.mark.parametrize("where", ["node", "branch", "function"])
+def test_numbers_in_another_file_are_found_wherever_they_are_named(content: bytes, where: str) -> None:
+    """ONNX Runtime would read the file that such a tensor names."""
+    held = onnx.TensorProto(name="held", data_type=onnx.TensorProto.UINT8, dims=[4])
+    held.data_location = onnx.TensorProto.EXTERNAL
+    held.external_data.add(key="location", value="../etc/passwd")
+    node = onnx.helper.make_node("Constant", [], ["held"], value=held)
+    model = onnx.load_from_string(content)
+    if where == "node":
+        model.graph.node.insert(0, node)
+    elif where == "branch":
+        inner = onnx.helper.make_graph([node], "inner", [], [])
+        model.graph.node.insert(0, onnx.helper.make_node("If", ["x"], ["y"], then_branch=inner, else_branch=inner))
+    else:
+        model.functions.append(onnx.helper.make_function("lab", "f", [], ["held"], [node], []))
+    with pytest.raises(engines.NotAnEngine, match="external data"):
+        engines.read(model.SerializeToString())
+
+
+def test_a_model_runs_where_the_judge_says(content: bytes) -> None:
+    """In the judge that is a confined process: what opens such a file may read others."""
+    asked: list[str] = []
+
+    def runner(function: Any, arguments: tuple[Any, ...], what: str, seconds: float) -> Any:
+        asked.append(what)
+        return function(*arguments)
+
+    confined.use(runner)
+    try:
+        box.outputs(content, [IMAGES[:2].numpy()])
+    finally:
+        confined.use(None)
+    assert asked == ["Running the model"]
 
 
 @pytest.mark.parametrize(("network", "remedy"), [(Doubtful(), r"torch\.where"), (Compander(), r"lab\.compand")])

@@ -175,3 +175,19 @@ def test_torchs_own_refusals_reach_the_program() -> None:
         with pytest.raises(TypeError):
             torch.ones(3).copy_("three")
     assert not SIMULATION.active
+
+
+def test_the_timeline_of_a_block_is_plain_values() -> None:
+    """All that streams, the default one included, were given in it; nothing of what came before or comes after."""
+    in_turns(2, 2)
+    with streams.timeline() as alone:
+        for batch in BATCHES:
+            work(batch.to("cpu", copy=True), 3)
+    with streams.timeline() as operations:
+        in_turns(2, 2)
+    in_turns(2, 2)
+    assert [one["kind"] for one in operations] == ["in", "work", "out"] * len(BATCHES)
+    busy = sum(one["stop_ms"] - one["start_ms"] for one in operations)
+    assert operations[-1]["stop_ms"] - operations[0]["start_ms"] < 0.85 * busy
+    assert [one["kind"] for one in alone].count("work") == len(BATCHES)
+    assert SIMULATION.log is None

@@ -71,3 +71,91 @@ def test_a_helper_in_another_cell_is_told() -> None:
     result = run("def double" + rest, other=helper + "SHARES = {}")
     assert "NameError" in cell(result).message
     assert "its own cell" in cell(result).message
+
+
+DECOY = KERNEL.replace("return out", "import numpy\n    return numpy.array(2 * x)").replace("= 2 * x[i]", "= x[i]")
+OVERWRITTEN = KERNEL.replace("return out", "out[:] = 2 * x\n    return out").replace("= 2 * x[i]", "= x[i]")
+HANDED_OVER = KERNEL.replace("kernel[2, 64](x, out)", "kernel[2, 64](numpy.array(2 * x), out)").replace(
+    "2 * x[i]", "x[i]"
+)
+FORGED = """\
+from gpulab import trace as t
+L = t.launch
+
+class Record:
+    def summary(self):
+        return {"global_reads": 100}
+
+def double(x):
+    for launches in L._recordings:
+        launches.append(Record())
+    return 2 * x
+"""
+REWRITTEN = "from dataclasses import replace\nimport gpulab.trace.launch as L\ntraced = L.traced_run\n" + (
+    "L.traced_run = lambda *given: replace(traced(*given), global_reads=100)\n"
+)
+
+
+def test_the_host_computes_beside_a_launch() -> None:
+    """The message comes only where the values are right; wrong values are told as such."""
+    message = cell(run(DECOY)).message
+    assert "returned the right values, but not from an array that its kernels wrote" in message
+    assert "right values" not in cell(run(DECOY.replace("numpy.array(2", "numpy.array(3"))).message
+
+
+def test_the_host_writes_over_what_a_kernel_wrote() -> None:
+    assert "not from an array that its kernels wrote" in cell(run(OVERWRITTEN)).message
+
+
+def test_the_host_hands_its_results_to_a_kernel() -> None:
+    assert "values that the host had computed" in cell(run("import numpy\n" + HANDED_OVER)).message
+
+
+def test_a_forged_record_counts_for_nothing() -> None:
+    assert cell(run(FORGED)).message == "0 launches"
+
+
+def test_a_counter_that_the_cell_rewrites_is_not_the_one_that_counts() -> None:
+    wasteful = KERNEL.replace("2 * x[i]", "x[i] + x[i]")
+    assert cell(run(REWRITTEN + wasteful)).message == "200 reads"
+
+
+def test_a_result_may_be_copied_to_the_host() -> None:
+    for copied in (
+        "out.copy()",
+        "out[:100]",
+        "(out,)[0].reshape(10, 10).reshape(-1)",
+        "cuda.to_device(out).copy_to_host()",
+    ):
+        result = cell(run(KERNEL.replace("return out", f"return {copied}")))
+        assert (result.verdict.value, result.message) == ("passed", ""), copied
+
+
+def test_a_kernel_may_use_what_its_cell_defines() -> None:
+    """Constants, arrays, types, device functions, defaults, and what surrounds it."""
+    source = """\
+import math
+import numpy as np
+from numba import cuda, float32
+from numba.cuda import grid
+
+FACTORS = np.array([2, 3], np.float32)
+
+@cuda.jit(device=True)
+def times(value, factor=FACTORS.size):
+    return float32(value) * factor
+
+def double(x):
+    first, names = 0, ("x", "y")
+
+    @cuda.jit
+    def kernel(x, out):
+        i = grid(1)
+        if i < x.size:
+            out[i] = times(x[i]) / FACTORS[first] * math.sqrt(4.0)
+
+    out = cuda.device_array_like(x)
+    kernel.forall(x.size)(x, out)
+    return out
+"""
+    assert (cell(run(source)).verdict.value, cell(run(source)).message) == ("passed", "")

@@ -66,7 +66,9 @@ TESTS = {
 def test_a_student_process_has_no_exercises(test: str) -> None:
     """Neither imported, nor importable, nor on its disk, nor in its memory; while the judge has imported them."""
     result = graded(f"{test}assert answer == '', answer", LOOK)
-    assert (result.verdict.value, result.message) == ("passed", "")
+    unearned = "`double` launched no kernel: what it returned must be computed by kernels."
+    told = ("failed", unearned) if "counting" in test else ("passed", "")
+    assert (result.verdict.value, result.message) == told
 
 
 def test_the_look_from_inside_finds_what_is_there() -> None:

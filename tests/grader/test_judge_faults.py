@@ -41,6 +41,8 @@ OURS = {
     "timeout of the system": ("raise TimeoutError('connection')", "TimeoutError"),
     "package": ("import no_such_package", "ModuleNotFoundError"),
     "exit": ("raise SystemExit(1)", "SystemExit"),
+    "a program of the test's": ("import subprocess\nsubprocess.run(['false'], check=True)", "CalledProcessError"),
+    "what the harness cannot send": ("double(object())", "NotPlain"),
     "an assertion about such a fault": (
         "try:\n    raise MemoryError\nexcept MemoryError:\n    raise AssertionError('f(3) failed') from None",
         "f(3) failed",

@@ -19,13 +19,20 @@ def told(key: ChapterKey, answer: Answer) -> list[str]:
     return review_flags.notes(from_answers(key, {answer.exercise: answer.source}), key)
 
 
-@pytest.mark.parametrize("name", ["02_cuda_basics", "03_shared_memory", "04_tensor_cores", "06_transfers"])
+@pytest.mark.parametrize("name", ["04_tensor_cores", "06_transfers", "10_fused_kernels"])
 def test_of_the_banks_answers_only_those_that_meddle(name: str) -> None:
     chapter = Course(ROOT).chapter(name)
     key = load_key(chapter)
     bank = load(chapter.answers, key)
     assert [str(answer) for answer in bank if answer.kind is Kind.RIGHT and told(key, answer)] == []
     assert any(told(key, answer) for answer in bank if answer.kind is Kind.HOSTILE)
+
+
+def test_what_is_counted_elsewhere_needs_no_look() -> None:
+    """Nothing that a cell does to its own process changes the counts of its kernels."""
+    chapter = Course(ROOT).chapter("02_cuda_basics")
+    key = load_key(chapter)
+    assert [str(answer) for answer in load(chapter.answers, key) if told(key, answer)] == []
 
 
 SCRIPTS = {
@@ -99,8 +106,8 @@ HARMLESS = [
 
 @pytest.mark.parametrize(("says", "noted"), [*((one, True) for one in TELLING), *((one, False) for one in HARMLESS)])
 def test_words_that_tell(says: str, noted: bool) -> None:
-    """In a cell that is counted."""
-    key = with_test(f"from gpulab import trace as t\nwith t.counting():\n    pass\n{DOUBLE_TEST}", Need.COUNTING)
+    """In a cell that is listened to."""
+    key = with_test(f"from gpulab import launch\nwith launch.listening():\n    pass\n{DOUBLE_TEST}", Need.LISTENING)
     assert bool(review_flags.notes(from_answers(key, {"double": f"def double(x):\n    {says}"}), key)) == noted
 
 
@@ -115,8 +122,8 @@ def test_rings_of_processes_that_nobody_hears_are_named() -> None:
 
 
 def test_it_stands_in_the_result_and_costs_nothing() -> None:
-    counted = "from gpulab.trace import counting\nwith counting() as launches:\n    pass\n" + DOUBLE_TEST
-    key = with_test(counted, Need.COUNTING)
+    heard = "from gpulab.ranks.launch import listening\nwith listening() as sent:\n    pass\n" + DOUBLE_TEST
+    key = with_test(heard, Need.LISTENING)
     answer = "import sys\n\n\ndef double(x):\n    sys.modules.get('gpulab')\n    return 2 * x"
     submission = from_answers(key, {**RIGHT, "double": answer})
     result = grade(submission, key, student="s", seed=1, only=frozenset({"double_test"}))

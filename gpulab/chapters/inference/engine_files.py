@@ -81,13 +81,34 @@ def read(content: Any) -> onnx.ModelProto:
         raise NotAnEngine(f"{len(content)} bytes that are not an ONNX file, or only a part of one.") from error
     if not model.graph.node or not model.graph.output:
         raise NotAnEngine(f"{len(content)} bytes without a network in them: not an ONNX file, or an empty one.")
-    outside = [tensor.name for tensor in model.graph.initializer if tensor.data_location == onnx.TensorProto.EXTERNAL]
+    graphs = [model.graph, *(graph for one in model.training_info for graph in (one.initialization, one.algorithm))]
+    held = [tensor for graph in graphs for tensor in _tensors(graph)]
+    held += [tensor for one in model.functions for node in one.node for tensor in _of_node(node)]
+    outside = [tensor.name for tensor in held if tensor.data_location == onnx.TensorProto.EXTERNAL]
     if outside:
         raise NotAnEngine(
             f"the weights are not in it: {len(outside)} tensors ({outside[0]}, …) lie in a second file, as external"
             " data. Export with external_data=False, or serialise the program's model_proto."
         )
     return model
+
+
+def _tensors(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
+    """All that a graph holds: initializers, constants, and those of the graphs inside its nodes."""
+    yield from graph.initializer
+    for sparse in graph.sparse_initializer:
+        yield from (sparse.values, sparse.indices)
+    for node in graph.node:
+        yield from _of_node(node)
+
+
+def _of_node(node: onnx.NodeProto) -> Iterator[onnx.TensorProto]:
+    for attribute in node.attribute:
+        yield from (attribute.t, *attribute.tensors)
+        for sparse in (attribute.sparse_tensor, *attribute.sparse_tensors):
+            yield from (sparse.values, sparse.indices)
+        for inner in (attribute.g, *attribute.graphs):
+            yield from _tensors(inner)
 
 
 @contextlib.contextmanager

@@ -18,7 +18,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gpulab import confined
+
 SECONDS = 20.0
+START_SECONDS = 10.0
+"""Beyond them, to start a confined process."""
 MEMORY_BYTES = 6_000_000_000
 """Of addresses, not of memory in use: ONNX Runtime maps more than it touches."""
 
@@ -52,25 +56,33 @@ def all_outputs(
     files = {f"file{at}": np.frombuffer(content, np.uint8) for at, content in enumerate(contents)}
     inputs = {f"{at}.{which}": batch for at, row in enumerate(batches) for which, batch in enumerate(row)}
     np.savez(question, sizes=[len(row) for row in batches], **files, **inputs)  # type: ignore[arg-type] # its own options
-    # -I: nothing from the folder that the caller happens to be in.
-    path = [place or os.getcwd() for place in sys.path]  # noqa: PTH109 - as Python itself reads an empty entry
-    command = [sys.executable, "-I", "-c", f"import sys; sys.path[:0] = {path!r}; {_MAIN}"]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "ORT_DISABLE_TELEMETRY": "1"}
-    try:
-        ended = subprocess.run(
-            command, input=question.getvalue(), capture_output=True, timeout=seconds, check=False, env=environment
-        )
-    except subprocess.TimeoutExpired:
-        raise ValueError(f"the model did not finish within {seconds:g} s in ONNX Runtime") from None
-    if ended.returncode != 0:
-        raise ValueError("ONNX Runtime crashed on the model, or it needs more memory than any model of this course")
-    with np.load(io.BytesIO(ended.stdout), allow_pickle=False) as found:
+    answer = confined.call(
+        _boxed, question.getvalue(), seconds, what="Running the model", seconds=seconds + START_SECONDS
+    )
+    with np.load(io.BytesIO(answer), allow_pickle=False) as found:
         told = json.loads(str(found["told"]))
         return [
             why["refused"]
             or [found[name] if (name := f"{at}.{which}") in found else why[str(which)] for which in range(len(row))]
             for at, (row, why) in enumerate(zip(batches, told, strict=True))
         ]
+
+
+def _boxed(question: bytes, seconds: float) -> bytes:
+    """The answer of a process with little time and memory. The judge calls this in a confined process."""
+    # -I: nothing from the folder that the caller happens to be in.
+    path = [place or os.getcwd() for place in sys.path]  # noqa: PTH109 - as Python itself reads an empty entry
+    command = [sys.executable, "-I", "-c", f"import sys; sys.path[:0] = {path!r}; {_MAIN}"]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "ORT_DISABLE_TELEMETRY": "1"}
+    try:
+        ended = subprocess.run(
+            command, input=question, capture_output=True, timeout=seconds, check=False, env=environment
+        )
+    except subprocess.TimeoutExpired:
+        raise ValueError(f"the model did not finish within {seconds:g} s in ONNX Runtime") from None
+    if ended.returncode != 0:
+        raise ValueError("ONNX Runtime crashed on the model, or it needs more memory than any model of this course")
+    return ended.stdout
 
 
 _MAIN = "from gpulab.chapters.inference.onnx_sandbox import main; main()"

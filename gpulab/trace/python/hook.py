@@ -14,14 +14,10 @@ from typing import Any
 from gpulab.measuring.devices import has_gpu
 from gpulab.trace.errors import LaunchError
 from gpulab.trace.launch import is_recording, launched
+from gpulab.trace.python import host_arrays
 from gpulab.trace.python.typecheck import ARCHITECTURE
 
 _THREADS_OF_FORALL = 128
-_HOST_FUNCTIONS = {
-    "to_device": "gpulab.device_array(array)",
-    "device_array": "gpulab.empty(shape, dtype)",
-    "device_array_like": "gpulab.empty(array.shape, array.dtype)",
-}
 _installed: list[bool] = []
 _gpu_seen: list[bool] = []
 
@@ -59,9 +55,8 @@ def install() -> None:
     config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
     _hook_launches(dispatcher.CUDADispatcher)
     _hook_compiler(dispatcher)
-    for name, remedy in _HOST_FUNCTIONS.items():
-        message = f"cuda.{name} needs a GPU. {remedy} works with and without one."
-        setattr(numba.cuda, name, _or_refuse(getattr(numba.cuda, name), message))
+    for name, here in host_arrays.FUNCTIONS.items():
+        setattr(numba.cuda, name, _or_here(getattr(numba.cuda, name), here))
     numba.cuda.synchronize = _or_nothing(numba.cuda.synchronize)
 
 
@@ -116,11 +111,9 @@ def _traced() -> bool:
     return is_recording() or not on_gpu()
 
 
-def _or_refuse(function: Callable[..., Any], message: str) -> Callable[..., Any]:
+def _or_here(function: Callable[..., Any], here: Callable[..., Any]) -> Callable[..., Any]:
     def called(*arguments: Any, **named: Any) -> Any:
-        if not on_gpu():
-            raise LaunchError(message)
-        return function(*arguments, **named)
+        return function(*arguments, **named) if on_gpu() else here(*arguments, **named)
 
     return called
 

@@ -1,0 +1,151 @@
+"""Counts what an exercise's kernels do, where the exercise cannot write: the judge's side.
+
+The student's process gets inputs of the same shapes as the test's, with other values, and writes down which launches it
+makes for them (`transcript`). Another process, which has run nothing of the student's, makes these launches on the
+test's own inputs (`replay`). Its counts are the test's counts and its arrays the test's answer, so that only what the
+kernels themselves compute is ever compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from grader.judging.client import BadValue, Gone, Link, StudentError, raised
+from grader.judging.transcript import arrays_of
+from grader.processes import wire
+
+DRAWS = 20
+"""Tries to draw other values for an array that are not all the same."""
+NO_LAUNCH = "`{name}` launched no kernel: what it returned must be computed by kernels."
+NOT_WRITTEN = (
+    "`{name}` returned the right values, but not from an array that its kernels wrote: let the kernels compute all of "
+    "the result, and return the array that they wrote, or an element of it."
+)
+FROM_HOST = (
+    "`{name}` returned the right values, but its kernels were given values that the host had computed from the "
+    "arguments: let the kernels compute them."
+)
+
+
+@dataclass
+class Counted:
+    """The counted calls of one test cell."""
+
+    link: Link
+    channel: wire.Channel
+    """To the process that makes the launches again."""
+    sources: Sequence[str]
+    """The cells that the student's clean process has run, the exercise's own first."""
+    seed: int
+    _calls: int = field(default=0, init=False)
+
+    def call(self, name: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """What `Link.call` gives while a test counts: the value that the launches come to for these arguments.
+
+        Raises:
+            StudentError, BadValue, TooSlow, Gone: see `Link.call`.
+        """
+        try:
+            return self._call(name, arguments, named)
+        except StudentError:  # may be an AttributeError too
+            raise
+        except (AttributeError, KeyError, TypeError, wire.NotPlain) as error:  # a transcript of another kind
+            self.link.dead, self.link.alive = Gone(f"its launches could not be read ({type(error).__name__})"), False
+            raise self.link.dead from None
+
+    def _call(self, name: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        launches, result = self._transcript(name, arguments, named)
+        if not launches:
+            self.link.unearned = NO_LAUNCH.format(name=name)
+            return self._as_it_is(name, arguments, named)
+        value, counts = self._replayed(name, launches, result, arguments, named)
+        assert self.link.launches is not None
+        self.link.launches += counts
+        if result is None:
+            self.link.unearned = NOT_WRITTEN.format(name=name)
+            return self._as_it_is(name, arguments, named)
+        given = [*arguments, *named.values()]
+        if _suspicious(launches, given) and not _same(self._transcript(name, arguments, named)[0], launches):
+            self.link.unearned = FROM_HOST.format(name=name)
+            return self._as_it_is(name, arguments, named)
+        return value
+
+    def _transcript(self, name: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[list[Any], Any]:
+        """The launches for arguments of the same shapes and other values, and where their result stands."""
+        self._calls += 1
+        draw = np.random.default_rng([self.seed % 2**63, self._calls])
+        others = tuple(other_values(value, draw) for value in arguments)
+        others_named = {key: other_values(value, draw) for key, value in named.items()}
+        _, launches, result = self.link.ask_for(name, others, others_named, "transcript", 3)
+        return launches, result
+
+    def _as_it_is(self, name: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """What the student's process says: a test tells what is wrong with it, and nothing is earned by it."""
+        return self.link.ask_for(name, arguments, named, "", 2)[0]
+
+    def _replayed(
+        self, name: str, launches: list[Any], result: Any, arguments: tuple[Any, ...], named: dict[str, Any]
+    ) -> tuple[Any, list[Any]]:
+        out: list[wire.Buffer] = []
+        form = wire.encode((launches, result, arguments, named), out)
+        request = {"op": "replay", "replay": form, "sources": list(self.sources)}
+        answer, buffers = self.link.ask(request, out, self.channel)
+        if "refused" in answer:
+            raise BadValue(f"`{name}`: {str(answer['refused'])[:500]}")
+        if "error" in answer:
+            raise raised(answer["error"])
+        value = self.link.decode(answer.get("value"), buffers)
+        if not isinstance(value, tuple) or len(value) != 2 or not isinstance(value[1], list):
+            raise Gone("its launches could not be made again")
+        return value
+
+
+def other_values(value: Any, draw: np.random.Generator) -> Any:
+    """An array or tensor of the same shape and type whose elements are drawn from the same values; else the value.
+
+    It has no two different elements only where the given one has none.
+    """
+    if not arrays_of([value], {}):
+        return value
+    flat = value.reshape(-1)
+    size = int(flat.shape[0])
+    if not size or bool((flat == flat[0]).all()):
+        return value
+    for _ in range(DRAWS):
+        chosen = draw.integers(size, size=size)
+        other = flat[chosen.tolist() if hasattr(value, "untyped_storage") else chosen].reshape(value.shape)
+        if not bool((other.reshape(-1) == other.reshape(-1)[0]).all()):
+            return other
+    return value
+
+
+def _suspicious(launches: list[Any], given: Sequence[Any]) -> bool:
+    """Whether a host could have handed results of its own to these launches."""
+    known = {float(one) for one in given if isinstance(one, (int, float, np.number))}
+    known |= {float(np.float32(one)) for one in known}
+    for launch in launches:
+        values = [one.get("value") for one in launch["arguments"]]
+        if any("written" in write for write in launch["host_writes"]) or any(_fraction(one, known) for one in values):
+            return True
+    return len(launches) > 1
+
+
+def _fraction(value: Any, known: set[float]) -> bool:
+    """Whether an argument of a launch is a number with a fraction, or holds one, and is none of the call's own."""
+    if isinstance(value, tuple):
+        return any(_fraction(item, known) for item in value)
+    return isinstance(value, (complex, np.complexfloating)) or (
+        isinstance(value, (float, np.floating)) and float(value) not in known
+    )
+
+
+def _same(first: list[Any], second: list[Any]) -> bool:
+    """Whether two transcripts ask for the same launches, to the bit."""
+    buffers: tuple[list[wire.Buffer], list[wire.Buffer]] = ([], [])
+    if wire.encode(first, buffers[0]) != wire.encode(second, buffers[1]):
+        return False
+    return [bytes(one) for one in buffers[0]] == [bytes(one) for one in buffers[1]]
