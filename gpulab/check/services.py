@@ -18,7 +18,7 @@ class Undeclared(Undecided):
 
 
 def allow(services: Iterable[str] | None) -> None:
-    """Restricts this process to these services (`counting`, `speedup`, `scripts`, `listening`); None lifts it."""
+    """Restricts this process to these services (`counting`, `speedup`, `virtual_gpu`, …); None lifts it."""
     global _allowed
     _allowed = None if services is None else frozenset(services)
 

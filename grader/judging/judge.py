@@ -274,7 +274,7 @@ def _judge(request: dict[str, Any], link: Link, speedups: Speedups | None, launc
     # Again and again, should the test swallow the first one.
     signal.setitimer(signal.ITIMER_REAL, seconds + GRACE_SECONDS, GRACE_SECONDS)
     try:
-        with _counting(link), timed(speedups), launched(link, launches):
+        with _counting(link), _measuring(link), timed(speedups), launched(link, launches):
             return run_cell(request["source"], request["exercises"], link, request["possible"])
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
@@ -293,3 +293,18 @@ def _counting(link: Link) -> Iterator[None]:
         yield
     finally:
         use(None)
+
+
+@contextlib.contextmanager
+def _measuring(link: Link) -> Iterator[None]:
+    """Has `gpulab.virtual_gpu.running` simulate in the clean process, where this test has one."""
+    if link.clean is None:
+        yield
+        return
+    from gpulab import virtual_gpu
+
+    virtual_gpu.use(link.measuring)
+    try:
+        yield
+    finally:
+        virtual_gpu.use(None)

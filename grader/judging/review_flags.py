@@ -15,17 +15,19 @@ from grader.model.needs import Need
 from grader.model.notebooks import Cell, ChapterKey, Role
 from grader.model.submission import Action, Submission
 
-WATCHED = frozenset({Need.COUNTING, Need.SPEEDUP, Need.LISTENING})
+WATCHED = frozenset({Need.COUNTING, Need.SPEEDUP, Need.VIRTUAL_GPU, Need.LISTENING})
 """Needs of a test whose exercise is timed or counted."""
 GIVEN = "PROBLEM"
 """The variable that tells a launched script what to train."""
 INTERNALS = re.compile(
     r"""
-    \bgpulab\s*\.\s*(?:speedup|measuring|trace|chapters|check)\b | \bfrom\s+gpulab\b[^\n]*\b(?:speedup|chapters)\b |
-    \bgrader\b | \b(?:importlib|__import__|inspect|subprocess|multiprocessing|threading|atexit|weakref)\b |
+    \bgpulab\s*\.\s*(?:speedup|measuring|trace|chapters|check|virtual_gpu)\b |
+    \bfrom\s+gpulab\b[^\n]*\b(?:speedup|chapters|virtual_gpu)\b |
+    \bgrader\b | \b(?:_python_dispatch|overrides)\b |
+    \b(?:importlib|__import__|inspect|subprocess|multiprocessing|threading|atexit|weakref)\b |
     (?<![.\w])(?:exec|eval|globals|vars)\s*\( | \bos\s*\.\s*(?:system|fork\w*|spawn\w*|popen|posix_spawn\w*|exec\w+)\b |
     \bsys\s*\.\s*(?:modules|_getframe|settrace|setprofile)\b | \bctypes\b | \bgc\s*\.\s*\w+ |
-    \b__(?:torch_function|torch_dispatch|array|class|globals|code|dict)__\b |
+    \b__(?:torch_function|torch_dispatch|array|class|globals|code|dict|closure|defaults|self)__\b |
     \b(?:torch|numpy|np|numba|cuda|time|builtins)(?:\s*\.\s*\w+)+\s*=(?!=) | \bsetattr\s*\(
     """,
     re.VERBOSE,
