@@ -10,8 +10,8 @@ A file `answers/<chapter>/<grade id>.py` in percent cells; each cell's body repl
     # %% wrong: bits for bytes — says "divide by 8" — from "reference": " / 8" → ""
 
 `gpu` marks what only a GPU row can tell, `cpu` what only the other row can; `endless` what has to be stopped: the gate
-waits less long for it. `earns` gives points other than all (right) or none (wrong, hostile). `from` names another answer
-of the same file, which this one changes as `answer_edits` says.
+waits less long for it. `earns` gives points other than all (right) or none (wrong, hostile). `from` names another
+answer of the same file, which this one changes as `answer_edits` says.
 """
 
 from __future__ import annotations

@@ -28,7 +28,8 @@ INTERNALS = re.compile(
     (?<![.\w])(?:exec|eval|globals|vars)\s*\( | \bos\s*\.\s*(?:system|fork\w*|spawn\w*|popen|posix_spawn\w*|exec\w+)\b |
     \bsys\s*\.\s*(?:modules|_getframe|settrace|setprofile)\b | \bctypes\b | \bgc\s*\.\s*\w+ |
     \b__(?:torch_function|torch_dispatch|array|class|globals|code|dict|closure|defaults|self)__\b |
-    \b(?:torch|numpy|np|numba|cuda|time|builtins)(?:\s*\.\s*\w+)+\s*=(?!=) | \bsetattr\s*\(
+    (?<![.\w])(?:torch(?!\s*\.\s*backends\b)|numpy|np|numba|cuda|time|builtins)(?:\s*\.\s*\w+)+\s*=(?!=) |
+    \bsetattr\s*\(
     """,
     re.VERBOSE,
 )
