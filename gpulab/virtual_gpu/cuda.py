@@ -96,6 +96,15 @@ class Event:
         return self._recorder.ask("elapsed", self.number, end.number)
 
 
+class Generator(torch.Generator):
+    """Random numbers of the simulated GPU, which are the host's."""
+
+    def __new__(cls, device: Any = "cpu") -> Generator:
+        """Whatever the device, a generator for the tensors' real memory."""
+        made: Generator = super().__new__(cls, "cpu")
+        return made
+
+
 def stand_ins(recorder: Recorder) -> Iterator[tuple[Any, str, Any]]:
     """(module, name, what stands there on the simulated GPU)."""
     streams = [Stream(recorder, 0)]
@@ -152,6 +161,7 @@ def stand_ins(recorder: Recorder) -> Iterator[tuple[Any, str, Any]]:
         "synchronize": lambda device=None: recorder.ask("wait", ALL_STREAMS),
         "empty_cache": lambda: recorder.note("empty cache"),
     }
+    yield torch, "Generator", Generator
     for module, names in ((torch.cuda, cuda), (torch.accelerator, accelerator)):
         for name, value in names.items():
             if hasattr(module, name):

@@ -89,6 +89,13 @@ def test_values_are_real(machine: Plain) -> None:
         left.numpy()
 
 
+def test_random_numbers_are_drawn_on_it(machine: Plain) -> None:
+    first, second = (
+        torch.randn(3, device="cuda", generator=torch.Generator(device="cuda").manual_seed(7)) for _ in range(2)
+    )
+    assert first.is_cuda and torch.equal(first, second)
+
+
 def test_two_places_do_not_mix(machine: Plain) -> None:
     with pytest.raises(RuntimeError, match="same device"):
         torch.ones(3, device="cuda") + torch.ones(3)
