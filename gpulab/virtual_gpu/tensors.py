@@ -40,7 +40,6 @@ class OnGPU(torch.Tensor):
     """A tensor that lies on the simulated GPU."""
 
     __torch_function__ = torch._C._disabled_torch_function_impl
-    recorder: Recorder | None = None
     device = property(lambda self: GPU)  # type: ignore[assignment]
     is_cuda = True  # type: ignore[assignment]
     is_cpu = False  # type: ignore[assignment]

@@ -19,6 +19,7 @@ TOLERANCE = 0.02
 NAMED = 0.005
 """How near a wrong figure is to that of a known mistake."""
 SAME = 1e-9
+"""How near two figures are that were not measured."""
 FEWEST = 3
 """Operations of which a median can be taken."""
 MAKING = {
@@ -26,8 +27,10 @@ MAKING = {
     "pin": "the pinning",
     "touch": "the making of the data",
     "host": "the making of the data",
+    "host copy": "work of the CPU",
+    "host matmul": "work of the CPU",
 }
-MAKING |= {"host copy": "work of the CPU", "host matmul": "work of the CPU"}
+"""What else may stand between two looks at the clock, in words."""
 
 
 class UnknownClock(Undecided):

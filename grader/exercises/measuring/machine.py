@@ -81,8 +81,6 @@ class Machine:
         self._reads_in_a_row = 0
         self.done: dict[str, list[float]] = {}
         """Kind of operation → amounts, in their order."""
-        self.zeros = 0
-        """Products in which a factor was all zeros."""
         self.looks = 0
         """At the clock, or at the time between two events."""
         self.early_looks = 0
@@ -114,7 +112,6 @@ class Machine:
                 self._queue(stream, kind, nbytes)
             case ["matmul", int(stream), int(flops), str(dtype), bool(zeros), bool(tf32)]:
                 kind = f"matmul {dtype if dtype in _TYPES else 'other'}{' tf32' if tf32 and dtype == 'float32' else ''}"
-                self.zeros += zeros
                 self._queue(stream, kind, flops, 1 / self.zeros_factor if zeros else 1.0)
             case ["h2d" | "d2h" as way, int(stream), int(nbytes), bool(pinned), bool(non_blocking)]:
                 self._queue(stream, f"{way} {'pinned' if pinned else 'pageable'}", nbytes)
