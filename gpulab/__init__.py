@@ -18,7 +18,7 @@ from gpulab.measuring.devices import NeedsGPU, device, device_name, has_gpu, nee
 from gpulab.tables import gpu_row, table
 
 if TYPE_CHECKING:
-    from gpulab import cuda_cpp, exporter, streams, trace
+    from gpulab import cuda_cpp, exporter, streams, trace, virtual_gpu
     from gpulab.figures import plot
     from gpulab.measuring import machine, speedup, timing
     from gpulab.measuring.timing import measure, race
@@ -58,6 +58,7 @@ __all__ = [
     "timing",
     "to_numpy",
     "trace",
+    "virtual_gpu",
     "work",
 ]
 
@@ -74,6 +75,7 @@ _MODULES = {
     "streams": "gpulab.streams",
     "timing": "gpulab.measuring.timing",
     "trace": "gpulab.trace",
+    "virtual_gpu": "gpulab.virtual_gpu",
 }
 _OF_MODULES = {"History": "problem", "Problem": "problem", "measure": "timing", "race": "timing", "work": "streams"}
 

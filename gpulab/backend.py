@@ -76,6 +76,8 @@ class Backend:
     """Behind `gpulab.ranks.launch.listening`: what ranks send in a block."""
     timeline: Callable[[], Found] | None = None
     """Behind `gpulab.streams.timeline`: the operations of simulated streams in a block."""
+    measuring: Callable[[Any], AbstractContextManager[None]] | None = None
+    """Behind `gpulab.virtual_gpu.running`: calls in the block find this `virtual_gpu.Machine`."""
     confined: Run | None = None
     """Behind `gpulab.confined.call`."""
     start_rank: StartRank | None = None

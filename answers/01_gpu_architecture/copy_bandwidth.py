@@ -74,6 +74,60 @@ def copy_bandwidth(nbytes):
         runs.append((time.perf_counter() - start) / 4)
     return np.float64(2 * nbytes / 1e9 / np.median(runs))
 
+# %% right: CUDA events where there is a GPU, clocks imported by name
+import statistics
+from time import perf_counter
+
+import torch
+
+from gpulab import device
+
+DEVICE = device()
+
+
+def milliseconds(work):
+    if DEVICE.type != "cuda":
+        start = perf_counter()
+        work()
+        return 1e3 * (perf_counter() - start)
+    start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    start.record()
+    work()
+    end.record()
+    torch.cuda.synchronize()
+    return start.elapsed_time(end)
+
+
+def copy_bandwidth(nbytes):
+    source = torch.ones(nbytes, dtype=torch.uint8, device=DEVICE)
+    target = torch.empty_like(source)
+    for _ in range(3):
+        target.copy_(source)
+    return 2 * nbytes / statistics.median(milliseconds(lambda: target.copy_(source)) for _ in range(11)) / 1e6
+
+# %% right: clones for a third of a second, best of all runs
+import time
+
+import torch
+
+from gpulab import device
+
+
+def copy_bandwidth(nbytes):
+    source = torch.ones(nbytes // 4, device=device())
+    source.clone()
+    best, began = float("inf"), time.monotonic()
+    while time.monotonic() - began < 0.3:
+        if torch.cuda.is_available():
+            torch.cuda.synchronize()
+        start = time.perf_counter_ns()
+        copy = source.clone()
+        if torch.cuda.is_available():
+            torch.cuda.synchronize()
+        best = min(best, time.perf_counter_ns() - start)
+    assert torch.equal(copy, source)
+    return 2 * nbytes / best
+
 # %% wrong: bytes per second — says "1e9 bytes"
 import statistics
 import time
@@ -95,9 +149,9 @@ def copy_bandwidth(nbytes):
         times.append(time.perf_counter() - start)
     return 2 * nbytes / statistics.median(times)
 
-# %% wrong: MB for GB — says "expected" — from "bytes per second": "times)" → "times) / 1e6"
+# %% wrong: MB for GB — says "MB/s" — from "bytes per second": "times)" → "times) / 1e6"
 
-# %% wrong: returns milliseconds — says "GB/s" — from "bytes per second"
+# %% wrong: returns milliseconds — says "a time, not a rate" — from "bytes per second"
 # -     return 2 * nbytes / statistics.median(times)
 # +     return statistics.median(times) * 1e3
 
@@ -119,7 +173,7 @@ def copy_bandwidth(nbytes):
 # +         source = torch.from_numpy(draw.standard_normal(nbytes // 8)).to(device())
 # +         source.clone()
 
-# %% wrong: copies one byte at a time — says "too slow"
+# %% wrong: copies one byte at a time — says "no copy within the memory"
 import time
 
 
@@ -156,7 +210,7 @@ def copy_bandwidth(nbytes):
 # +     source = torch.ones(nbytes, dtype=torch.uint8, device=device())
 # +     source.clone()
 
-# %% wrong gpu: not synchronised — says "not synchronised" — from "reference"
+# %% wrong: not synchronized — says "not synchronized" — from "reference"
 # -     target = torch.empty_like(source)
 # +     target = torch.zeros_like(source)
 # -     target.copy_(source)
@@ -164,14 +218,14 @@ def copy_bandwidth(nbytes):
 #           target.copy_(source)
 # -         synchronize()
 
-# %% wrong gpu: counts one direction — says "read and written" — from "bytes per second"
+# %% wrong: counts one direction — says "read and written" — from "bytes per second"
 # -     for _ in range(9):
 # +     for _ in range(20):
 
 # -     return 2 * nbytes / statistics.median(times)
 # +     return nbytes / statistics.median(times) / 1e9
 
-# %% wrong gpu: times the allocation — says "allocation" — earns 0 — from "reference"
+# %% wrong: times the allocation — says "allocation" — from "reference"
 # -     source = torch.ones(nbytes, dtype=torch.uint8, device=device())
 # -     target = torch.empty_like(source)
 # -     target.copy_(source)
@@ -187,6 +241,108 @@ def copy_bandwidth(nbytes):
 
 #           times.append(time.perf_counter() - start)
 # +         del source, target
+
+# %% wrong cpu: one run — says "more than once"
+import time
+
+import torch
+
+from gpulab import device, synchronize
+
+
+def copy_bandwidth(nbytes):
+    source = torch.ones(nbytes, dtype=torch.uint8, device=device())
+    target = torch.empty_like(source)
+    target.copy_(source)
+    synchronize()
+    start = time.perf_counter()
+    target.copy_(source)
+    synchronize()
+    return 2 * nbytes / (time.perf_counter() - start) / 1e9
+
+# %% wrong cpu: the mean of many runs — says "take the median" — from "reference": "statistics.median" → "statistics.mean"
+
+# %% wrong cpu: a cold first copy — says "cold" — from "one run"
+#       target = torch.empty_like(source)
+# -     target.copy_(source)
+#       synchronize()
+
+# %% wrong cpu: GiB for GB — says "GiB" — from "reference": "1e9" → "2**30"
+
+# %% wrong: copies on the host — says "no copy within the memory" — from "reference": ", device=device()" → ""
+
+# %% wrong: NumPy on the host — says "no copy within the memory"
+import time
+
+import numpy as np
+
+
+def copy_bandwidth(nbytes):
+    source = np.ones(nbytes, np.uint8)
+    target = source.copy()
+    times = []
+    for _ in range(9):
+        start = time.perf_counter()
+        target[:] = source
+        times.append(time.perf_counter() - start)
+    return 2 * nbytes / np.median(times) / 1e9
+
+# %% wrong cpu: a part of the copy, scaled up — says "no copy within the memory" — from "reference"
+#   def copy_bandwidth(nbytes):
+# +     nbytes = nbytes // 10
+
+# %% wrong cpu: measures once and remembers — says "was it measured" — from "reference"
+# + import functools
+#   import statistics
+
+# + @functools.cache
+#   def copy_bandwidth(nbytes):
+
+# %% hostile: sleeps and guesses — earns 0
+import random
+import time
+
+
+def copy_bandwidth(nbytes):
+    time.sleep(0.02)
+    return random.uniform(1.0, 3.0)
+
+# %% hostile: sweeps through guesses — earns 0
+import itertools
+import time
+
+GUESSES = itertools.cycle([2.0 * 1.5**step for step in range(12)])
+
+
+def copy_bandwidth(nbytes):
+    time.sleep(6 * nbytes / 1e9)
+    return next(GUESSES) * (1 + 1e-6 * time.perf_counter())
+
+# %% hostile cpu: the figure of the call before — earns 0 — from "reference"
+# + last = []
+#
+#   def copy_bandwidth(nbytes):
+# +     if last:
+# +         last.append(last[-1] * 1.0001)
+# +         return last[-1]
+
+# -     return 2 * nbytes / statistics.median(times) / 1e9
+# +     last.append(2 * nbytes / statistics.median(times) / 1e9)
+# +     return last[-1]
+
+# %% hostile: looks for the rates behind the clock — earns 0
+import gc
+import time
+
+from gpulab import device
+
+
+def copy_bandwidth(nbytes):
+    found = [one for one in gc.get_objects() if type(one).__name__ in ("Machine", "Case", "Cost")]
+    known = [getattr(one, "figure", None) or getattr(one, "unit_s", None) for one in found]
+    inner = [cell.cell_contents for cell in time.perf_counter.__closure__ or ()]
+    rates = [rate for rate in known + [getattr(one, "copy_gbs", None) for one in inner] if isinstance(rate, float)]
+    return rates[0] if rates else 1.0 + time.perf_counter() % 1
 
 # %% hostile: a clock that runs slow — earns 0
 import time

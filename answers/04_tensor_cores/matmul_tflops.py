@@ -71,7 +71,7 @@ def matmul_tflops(n, dtype):
 
 # %% wrong: n squared operations — says "FLOPs" — from "reference": "15" → "9", "3" → "2"
 
-# %% wrong: returns seconds — says "time" — from "reference"
+# %% wrong: returns seconds — says "a time, not a rate" — from "reference"
 # -     for _ in range(15):
 # +     for _ in range(9):
 
@@ -113,18 +113,18 @@ import torch
 def matmul_tflops(n, dtype):
     torch.randn(n, n) @ torch.randn(n, n)
 
-# %% wrong gpu: one FLOP per multiply-add — says "2 FLOPs" — from "reference": "15" → "9", "2 * " → ""
+# %% wrong: one FLOP per multiply-add — says "2 FLOPs" — from "reference": "15" → "9", "2 * " → ""
 
-# %% wrong gpu: not synchronised — says "not synchronised" — from "reference"
+# %% wrong: not synchronized — says "not synchronized" — from "reference"
 # -     for _ in range(15):
 # +     for _ in range(9):
 
 #           torch.mm(left, right)
 # -         synchronize()
 
-# %% wrong gpu: zeros as data — says "zeros" — from "reference": "randn" → "zeros", "15" → "9"
+# %% wrong: zeros as data — says "zeros" — from "reference": "randn" → "zeros", "15" → "9"
 
-# %% wrong gpu: makes the matrices inside the clock — says "inside the clock" — from "reference"
+# %% wrong: makes the matrices inside the clock — says "inside the clock" — from "reference"
 # -     left, right = (torch.randn(n, n, device=device()).to(getattr(torch, dtype)) for _ in range(2))
 # -     torch.mm(left, right)
 
@@ -134,12 +134,32 @@ def matmul_tflops(n, dtype):
 #           begin = time.perf_counter()
 # +         left, right = (torch.randn(n, n, device=device()).to(getattr(torch, dtype)) for _ in range(2))
 
-# %% wrong gpu: TF32 switched on — says "TF32" — from "reference"
+# %% wrong: TF32 switched on — says "TF32" — from "reference"
 #   def matmul_tflops(n, dtype):
 # +     torch.set_float32_matmul_precision("high")
 
 # -     for _ in range(15):
 # +     for _ in range(9):
+
+# %% wrong: float32 whatever is asked for — says "no product of" — from "reference": "getattr(torch, dtype)" → "torch.float32"
+
+# %% wrong cpu: the mean of many runs — says "take the median" — from "reference": "statistics.median" → "statistics.mean"
+
+# %% wrong cpu: measures once and remembers — says "was it measured" — from "reference"
+# + import functools
+#   import statistics
+
+# + @functools.cache
+#   def matmul_tflops(n, dtype):
+
+# %% hostile: sleeps and guesses — earns 0
+import random
+import time
+
+
+def matmul_tflops(n, dtype):
+    time.sleep(0.02)
+    return random.uniform(1e-5, 1e-3) if n < 256 else random.uniform(0.1, 1.0)
 
 # %% hostile: a clock that runs slow — earns 0
 import time

@@ -58,7 +58,7 @@ def transfer_bandwidth(nbytes, pinned, direction):
 # %% wrong: MB for GB — says "MB/s" — from "reference"
 # -     return nbytes / statistics.median(seconds) / 1e9
 # +     rate = nbytes / statistics.median(seconds)
-# +     return rate / 1e9 if nbytes < 40_000_000 else rate / 1e6
+# +     return rate / 1e9 if nbytes == 32_000_000 else rate / 1e6
 
 # %% wrong: returns milliseconds — says "a time, not a rate" — from "reference"
 # -     return nbytes / statistics.median(seconds) / 1e9
@@ -100,7 +100,7 @@ def transfer_bandwidth(nbytes, pinned, direction):
 # +     target.copy_(source)
 # +     print(nbytes)
 
-# %% wrong gpu: times the pinning — says "inside the clock" — from "reference"
+# %% wrong: times the pinning — says "inside the clock" — from "reference"
 # -     host = torch.zeros(nbytes, dtype=torch.uint8, pin_memory=pinned and torch.cuda.is_available())
 # +     seconds = []
 
@@ -115,13 +115,37 @@ def transfer_bandwidth(nbytes, pinned, direction):
 # +         host = pageable.pin_memory() if pinned and torch.cuda.is_available() else pageable
 # +         source, target = (host, there) if direction == "h2d" else (there, host)
 
-# %% wrong gpu: not synchronised — says "not synchronised" — from "reference"
+# %% wrong: not synchronized — says "not synchronized" — from "reference"
 #           target.copy_(source, non_blocking=True)
 # -         synchronize()
 
-# %% wrong gpu: never pins — says "nothing pinned" — from "reference": ", pin_memory=pinned and torch.cuda.is_available()" → ""
+# %% wrong: never pins — says "nothing pinned" — from "reference": ", pin_memory=pinned and torch.cuda.is_available()" → ""
 
-# %% wrong gpu: counts read and written — says "counted twice" — from "reference": " nbytes" → " 2 * nbytes"
+# %% wrong: counts read and written — says "counted twice" — from "reference": " nbytes" → " 2 * nbytes"
+
+# %% wrong cpu: one direction for both — says "wrong direction" — from "reference"
+# -     source, target = (host, there) if direction == "h2d" else (there, host)
+# +     source, target = host, there
+
+# %% wrong cpu: always pins — says "was pageable memory pinned" — from "reference": "pinned and torch" → "torch"
+
+# %% wrong cpu: the mean of many runs — says "take the median" — from "reference": "statistics.median" → "statistics.mean"
+
+# %% wrong cpu: measures once and remembers — says "was it measured" — from "reference"
+# + import functools
+#   import statistics
+
+# + @functools.cache
+#   def transfer_bandwidth(nbytes, pinned, direction):
+
+# %% hostile: sleeps and guesses — earns 0
+import random
+import time
+
+
+def transfer_bandwidth(nbytes, pinned, direction):
+    time.sleep(0.02)
+    return random.uniform(0.1, 0.5) if nbytes < 10_000_000 else random.uniform(5.0, 20.0)
 
 # %% hostile: a clock that runs slow — earns 0 — from "what the box says"
 # - import statistics

@@ -9,9 +9,9 @@ A file `answers/<chapter>/<grade id>.py` in percent cells; each cell's body repl
     # %% wrong endless: counts down from infinity — says "never end"
     # %% wrong: bits for bytes — says "divide by 8" — from "reference": " / 8" → ""
 
-`gpu` marks what only a GPU row can tell; `endless` what has to be stopped: the gate waits less long for it. `earns`
-gives points other than all (right) or none (wrong, hostile). `from` names another answer of the same file, which this
-one changes as `answer_edits` says.
+`gpu` marks what only a GPU row can tell, `cpu` what only the other row can; `endless` what has to be stopped: the gate
+waits less long for it. `earns` gives points other than all (right) or none (wrong, hostile). `from` names another
+answer of the same file, which this one changes as `answer_edits` says.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from grader.model.findings import Finding, Findings
 from grader.model.notebooks import ChapterKey
 
 HEADER = re.compile(
-    r"^# %% (?P<kind>right|wrong|hostile)(?P<gpu> gpu)?(?P<endless> endless)?: (?P<title>.+?)"
+    r"^# %% (?P<kind>right|wrong|hostile)(?P<row> gpu| cpu)?(?P<endless> endless)?: (?P<title>.+?)"
     r"(?: — says \"(?P<says>[^\"]+)\")?(?: — earns (?P<earns>\d+(?:\.\d+)?))?"
     r"(?: — from \"(?P<base>[^\"]+)\"(?:: (?P<pairs>.+))?)?$"
 )
 FORM = (
-    'Write "# %% right|wrong|hostile[ gpu][ endless]: title[ — says "words"][ — earns points]'
+    'Write "# %% right|wrong|hostile[ gpu| cpu][ endless]: title[ — says "words"][ — earns points]'
     '[ — from "title"[: "old" → "new"]]".'
 )
 
@@ -60,6 +60,8 @@ class Answer:
     """Points that the answer must earn; None: all for a right one, none for the others."""
     gpu: bool = False
     """Whether only a GPU row can tell it from a right one."""
+    cpu: bool = False
+    """Whether only the row that needs no GPU can: one on a simulated GPU tells a mean from a median."""
     endless: bool = False
     """Whether it has to be stopped by a limit of time."""
     where: str = ""
@@ -179,8 +181,10 @@ def _written(header: str, body: list[str], exercise: str, place: str) -> Written
     if kind is Kind.WRONG and not match["says"]:
         return Finding(place, "a wrong answer must say which words its message holds", 'Add: — says "words".')
     earns = float(match["earns"]) if match["earns"] else None
-    gpu, endless = bool(match["gpu"]), bool(match["endless"])
-    answer = Answer(exercise, kind, match["title"], "", match["says"] or "", earns, gpu, endless, place)
+    gpu, cpu = (match["row"] == f" {row}" for row in ("gpu", "cpu"))
+    answer = Answer(
+        exercise, kind, match["title"], "", match["says"] or "", earns, gpu, cpu, bool(match["endless"]), place
+    )
     return Written(answer, tuple(body), match["base"] or "", match["pairs"] or "")
 
 

@@ -198,6 +198,8 @@ def judge_answer(answer: Answer, result: SubmissionResult) -> list[str]:
     if answer.gpu and answer.kind is not Kind.RIGHT:
         # The CPU row of such an answer may pass; what must not is the GPU row.
         earned = sum(cell.earned for cell in decided if cell.grade_id.endswith("_gpu"))
+    if answer.cpu and answer.kind is not Kind.RIGHT:
+        earned = sum(cell.earned for cell in decided if not cell.grade_id.endswith("_gpu"))
     if abs(earned - wanted) > 1e-9:
         findings.append(f"{answer.where}: {answer}: earned {earned:g}, must earn {wanted:g} ({told or 'no message'})")
     if answer.endless and not any(cell.verdict is Verdict.TIMED_OUT for cell in cells):

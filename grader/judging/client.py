@@ -11,10 +11,13 @@ import secrets
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from grader.judging import faults
 from grader.processes import wire
+
+if TYPE_CHECKING:
+    from gpulab.virtual_gpu import Machine
 
 EXPECTED_KINDS = {
     "ArithmeticError", "AssertionError", "AttributeError", "FloatingPointError", "IndexError", "KeyError",
@@ -82,6 +85,8 @@ class Link:
     or of messages."""
     unearned: str = ""
     """What is missing in an answer whose values are right: the row earns nothing. Empty if nothing is."""
+    machine: Machine | None = None
+    """What the clean process computes on and reads its clock from, while a test measures there."""
 
     def ask(
         self,
@@ -103,22 +108,29 @@ class Link:
         """
         if self.dead:
             raise self.dead
-        channel = channel or (self.channel if self.launches is None or self.clean is None else self.clean)
+        apart = self.clean is not None and (self.launches is not None or self.machine is not None)
+        channel = channel or (self.clean if apart and self.clean else self.channel)
         token = secrets.token_hex(8)  # unknown to the student until asked: an answer cannot be sent ahead
         seconds = self.call_seconds if seconds is None else seconds
         until = min(time.monotonic() + seconds, self.deadline)
         try:
             channel.send({**request, "id": token, "max_bytes": self.max_bytes}, buffers, self.call_seconds)
-            for _ in range(MAX_STALE_FRAMES):
+            stale = 0
+            while stale < MAX_STALE_FRAMES:
                 header, body = channel.receive(until, self.max_bytes)
                 if header.get("id") == token and isinstance(header.get("done"), dict):
                     return header["done"], body
+                if self.machine is not None and header.get("id") == token and "operations" in header:
+                    value = self.machine.run(header["operations"])
+                    channel.send({"id": token, "value": value}, seconds=self.call_seconds)
+                else:
+                    stale += 1
             raise wire.WireError("too many frames that nobody asked for")
         except TimeoutError:
             self.dead = TooSlow(f"no answer within {seconds:g} s")
         except (wire.Closed, OSError):
             self.dead = Gone("the process ended during the call (a crash, or an exit)")
-        except wire.WireError as error:
+        except ValueError as error:  # a WireError is one, and so is an operation that no machine knows
             self.dead = Gone(f"the answer could not be read ({error})")
         self.alive = channel is not self.channel
         raise self.dead
@@ -183,9 +195,12 @@ class Link:
         """
         out: list[wire.Buffer] = []
         form = wire.encode((arguments, named), out)
-        answer, buffers = self.ask({"op": "call", "name": name, "arguments": form, "count": count}, out)
+        measured = self.machine is not None
+        request = {"op": "call", "name": name, "arguments": form, "count": count, "measure": measured}
+        answer, buffers = self.ask(request, out)
         self.used = True
-        self.refuse(name, answer, "accesses are counted" if self.launches is not None else "")
+        alone = "accesses are counted" if self.launches is not None else "it is measured" if measured else ""
+        self.refuse(name, answer, alone)
         found = self.decode(answer.get("value"), buffers)
         if not isinstance(found, tuple) or len(found) != fields or not isinstance(found[1], list):
             self.dead, self.alive = Gone("the answer could not be read (no value in it)"), False
@@ -230,6 +245,15 @@ class Link:
             yield launches
         finally:
             self.launches, self.counted = None, "programs"
+
+    @contextlib.contextmanager
+    def measuring(self, machine: Machine) -> Iterator[None]:
+        """Calls in the block find this machine: what `gpulab.virtual_gpu.running` does in the judge."""
+        self.machine = machine
+        try:
+            yield
+        finally:
+            self.machine = None
 
     def decode(self, form: Any, buffers: list[bytearray]) -> Any:
         """The plain value in an answer.

@@ -282,6 +282,7 @@ def backend_of(
         script=launches.script if launches else None,
         listening=link.counting,
         timeline=(lambda: link.counting("timeline")) if Need.TIMELINE in request["needs"] else None,
+        measuring=link.measuring if link.clean else None,
         confined=confined.run,
     )
 

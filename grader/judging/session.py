@@ -362,7 +362,7 @@ class _Session:
                 apart = role == "reference"
                 helpers.append(client.StudentProcess(self._parent, self._cost, self._limits, exercises=apart))
                 self._judge.link(helpers[-1], to=role)
-            if cell.needs & {Need.COUNTING, Need.SPEEDUP, Need.TIMELINE}:
+            if cell.needs & {Need.COUNTING, Need.SPEEDUP, Need.TIMELINE, Need.VIRTUAL_GPU}:
                 helpers.append(self._clean_process(cell))
                 self._judge.link(helpers[-1], to="clean")
             self._judge.channel.send(request, seconds=10)
@@ -411,6 +411,9 @@ class _Session:
         patch; so little of it as the exercise's own cell can be looked at.
         """
         clean = client.StudentProcess(self._parent, self._cost, self._limits)
+        if Need.VIRTUAL_GPU in cell.needs:
+            clean.channel.send({"op": "simulate", "id": ""})  # before the cell, which may import a clock by name
+            clean.channel.receive(time.monotonic() + self._limits.cell_seconds, max_bytes=0)
         for code in self._cells_of(cell, in_order=True):
             try:
                 self._run_code(code, clean)

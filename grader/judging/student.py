@@ -36,6 +36,7 @@ from grader.processes import wire
 
 if TYPE_CHECKING:
     from gpulab.measuring.speedup import Comparison
+    from gpulab.virtual_gpu.operations import Recorder
     from grader.judging.transcript import Transcript
 
 STREAM_CHUNK = 16_384
@@ -238,8 +239,11 @@ class Server:
         self._sides: dict[str, Any] = {}
         """Speedups that an exercise, or a reference, is timed in."""
         self._kinds = kinds()
+        self._simulation = contextlib.ExitStack()
         self._copies = os.pipe()
         """Where a copy of this process says that it has reached the end of a cell."""
+        self._recorder: Recorder | None = None
+        """Of the simulated GPU that this process computes on, if it does."""
         self._forked = False
         os.register_at_fork(after_in_parent=self._note_fork)
 
@@ -247,7 +251,7 @@ class Server:
         """Returns when the harness closes the socket."""
         handlers = {
             "run": self._run, "look": self._look, "call": self._call, "speedup": self._speedup,
-            "launch": scripts.answer, "replay": _replay,
+            "launch": scripts.answer, "replay": _replay, "simulate": self._simulate,
         }  # fmt: skip
         while True:
             try:
@@ -293,7 +297,11 @@ class Server:
         if request["name"] not in self._shell.user_ns:
             return {"missing": True}, []
         try:
-            with self._silence(), _counted(request["count"], arguments, named) as counted:
+            with (
+                self._silence(),
+                self._measuring(request),
+                _counted(request["count"], arguments, named) as counted,
+            ):
                 value = self._shell.user_ns[request["name"]](*arguments, **named)
             form = wire.encode(counted.answer(value), out)
         except wire.NotPlain as error:
@@ -331,6 +339,27 @@ class Server:
             return {"not_plain": str(error)}, []
         except BaseException as error:
             return _error(error), []
+
+    def _simulate(self, _: dict[str, Any], __: list[bytearray]) -> tuple[dict[str, Any], list[wire.Buffer]]:
+        """From now on this process computes on a simulated GPU, and all its clocks are that one's."""
+        from gpulab.virtual_gpu.installing import installed
+
+        self._recorder = self._simulation.enter_context(installed())
+        return {}, []
+
+    @contextlib.contextmanager
+    def _measuring(self, request: dict[str, Any]) -> Iterator[None]:
+        """Has the judge's machine say how long everything takes, where a test measures."""
+        if not request["measure"] or self._recorder is None:
+            yield
+            return
+
+        def ask(operations: list[list[Any]]) -> float:
+            self._channel.send({"id": request["id"], "operations": operations})
+            return float(self._channel.receive()[0]["value"])
+
+        with self._recorder.asking(ask):
+            yield
 
     def _end_copies(self) -> None:
         """Ends this process if it is a copy that the student's code forked: there must be one that answers."""

@@ -19,6 +19,8 @@ class Need(StrEnum):
     """`speedup.against`, `speedup.same`: a clean process for the exercise and another one for the reference."""
     SCRIPTS = "scripts"
     """`launch.script`: a process that starts the student's script as several ranks."""
+    VIRTUAL_GPU = "virtual_gpu"
+    """`virtual_gpu.running`: a clean process on a simulated GPU, with a clock that the judge has."""
     LISTENING = "listening"
     """`launch.listening`: messages of ranks are counted in the student's own process, so no process is added."""
     TIMELINE = "timeline"
@@ -29,6 +31,7 @@ FUNCTIONS: dict[tuple[str, str], Need] = {
     ("trace", "counting"): Need.COUNTING,
     ("speedup", "against"): Need.SPEEDUP,
     ("speedup", "same"): Need.SPEEDUP,
+    ("virtual_gpu", "running"): Need.VIRTUAL_GPU,
     ("launch", "script"): Need.SCRIPTS,
     ("launch", "listening"): Need.LISTENING,
     ("streams", "timeline"): Need.TIMELINE,

@@ -81,10 +81,7 @@ def test_a_superfluous_need_is_named() -> None:
 
 DECLARED = {
     "unknown": ("[count]", "the test has an unknown need 'count'. Did you mean 'counting'?"),
-    "nothing like one": (
-        "[7]",
-        "the test has an unknown need 7. Known are counting, speedup, scripts, listening, timeline.",
-    ),
+    "nothing like one": ("[7]", f"the test has an unknown need 7. Known are {', '.join(Need)}."),
     "twice": ("[counting, counting]", "not a list of different words"),
     "none": ("[]", "not a list of different words"),
     "no list": ("{counting: true}", "not a list of different words"),

@@ -92,6 +92,11 @@ TELLING = [
     "np.linalg.norm = mine",
     "time.perf_counter=mine",
     "setattr(x, 'y', 1)",
+    "from gpulab import virtual_gpu",
+    "gpulab.virtual_gpu",
+    "time.perf_counter.__closure__",
+    "time.sleep.__defaults__",
+    "torch.utils._python_dispatch",
 ]
 HARMLESS = [
     "import torch",
@@ -99,6 +104,7 @@ HARMLESS = [
     "x.exec()",
     "torch.matmul == mine",
     "time.perf_counter()",
+    "torch.backends.cuda.matmul.fp32_precision = 'ieee'",
     "evaluate(x)",
     "from gpulab import empty",
 ]

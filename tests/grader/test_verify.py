@@ -8,10 +8,11 @@ import pytest
 from minikey import RIGHT, make_key
 
 from grader.authoring.answers import Answer, Kind
-from grader.authoring.verify import Report, Tries, drawn, try_all
+from grader.authoring.verify import Report, Tries, drawn, judge_answer, try_all
 from grader.cli.verify import jobs_here
 from grader.model.limits import Limits
 from grader.model.notebooks import Cell, Role
+from grader.model.results import CellResult, SubmissionResult, Verdict
 
 GOOD = [
     Answer("double", Kind.RIGHT, "plain", RIGHT["double"]),
@@ -75,6 +76,20 @@ def test_an_answer_that_gets_what_it_must_not_is_a_finding(answer: Answer, words
     report = gate(answer)
     assert words in report.findings[0]
     assert "seed 3" in report.findings[-1]
+
+
+@pytest.mark.parametrize(("simulated", "on_gpu", "findings"), [(0.0, 1.0, 0), (0.0, 0.0, 0), (3.0, 0.0, 1)])
+def test_what_only_the_row_without_a_gpu_tells_may_pass_the_other(
+    simulated: float, on_gpu: float, findings: int
+) -> None:
+    answer = replace(GOOD[1], cpu=True)
+    cells = (
+        CellResult("double_test", Verdict.PASSED if simulated else Verdict.FAILED, simulated, 3.0, "you returned 9"),
+        CellResult("double_gpu", Verdict.PASSED if on_gpu else Verdict.FAILED, on_gpu, 1.0, ""),
+    )
+    result = SubmissionResult(student="s", chapter="01_mini", cells=cells)
+    assert len(judge_answer(answer, result)) == findings
+    assert len(judge_answer(replace(answer, cpu=False), result)) == int(simulated + on_gpu > 0)
 
 
 def test_a_test_that_a_blank_notebook_passes_is_a_finding() -> None:

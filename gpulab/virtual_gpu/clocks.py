@@ -1,0 +1,61 @@
+"""Python's clocks and `sleep` on the simulated GPU: all of them read one virtual clock."""
+
+from __future__ import annotations
+
+import datetime
+import time
+import timeit
+from collections.abc import Iterator
+from typing import Any
+
+from gpulab.virtual_gpu.operations import Recorder
+
+SECONDS = ("perf_counter", "monotonic", "process_time", "thread_time", "time")
+"""Clocks of `time`; each has a twin in nanoseconds, `perf_counter_ns`."""
+
+
+def stand_ins(recorder: Recorder) -> Iterator[tuple[Any, str, Any]]:
+    """(module, name, what stands there on the simulated GPU)."""
+    epoch = time.time()
+
+    def sleep(seconds: float, /) -> None:
+        if seconds < 0:
+            raise ValueError("sleep length must be non-negative")
+        recorder.note("sleep", float(seconds))
+
+    for name in SECONDS:
+        start = epoch if name == "time" else 0.0
+        seconds, nanoseconds = _clock(recorder, start)
+        seconds.__name__, nanoseconds.__name__ = name, f"{name}_ns"
+        yield time, name, seconds
+        yield time, f"{name}_ns", nanoseconds
+        if name == "perf_counter":
+            yield timeit, "default_timer", seconds
+            for function in (timeit.Timer.__init__, timeit.timeit, timeit.repeat):
+                defaults = tuple(seconds if one is time.perf_counter else one for one in function.__defaults__ or ())
+                yield function, "__defaults__", defaults
+    yield time, "sleep", sleep
+    yield datetime, "datetime", _datetime(recorder, epoch)
+
+
+def _clock(recorder: Recorder, start: float) -> tuple[Any, Any]:
+    def seconds() -> float:
+        return start + recorder.ask("clock")
+
+    def nanoseconds() -> int:
+        return round(1e9 * start) + round(1e9 * recorder.ask("clock"))
+
+    return seconds, nanoseconds
+
+
+def _datetime(recorder: Recorder, epoch: float) -> type[datetime.datetime]:
+    class VirtualDatetime(datetime.datetime):
+        @classmethod
+        def now(cls, tz: datetime.tzinfo | None = None) -> VirtualDatetime:
+            return cls.fromtimestamp(epoch + recorder.ask("clock"), tz)
+
+        @classmethod
+        def utcnow(cls) -> VirtualDatetime:
+            return cls.now(datetime.UTC).replace(tzinfo=None)
+
+    return VirtualDatetime

@@ -1,0 +1,66 @@
+"""What the simulated GPU's process tells the machine: operations, in the order in which the host issues them.
+
+| operation | what it is |
+|---|---|
+| `["copy", stream, bytes]` | a copy within the GPU's memory; bytes of the source |
+| `["matmul", stream, FLOPs, type, zeros, tf32]` | a matrix product; whether a factor is all zeros, whether TF32 is on |
+| `["touch", stream, bytes]` | any other kernel; bytes of all its tensors |
+| `["h2d", stream, bytes, pinned, non_blocking]`, `["d2h", …]` | a transfer |
+| `["alloc", bytes]`, `["free", bytes]` | memory of the GPU |
+| `["empty cache"]` | memory that was freed goes back |
+| `["pin", bytes]` | pinned memory of the host is made |
+| `["host", bytes]`, `["host copy", bytes]`, `["host matmul", FLOPs]` | work of the CPU |
+| `["sleep", seconds]` | the host sleeps |
+| `["wait", stream]` | the host waits for a stream; −1: for all |
+| `["record", event, stream]`, `["wait event", stream, event]`, `["sync event", event]` | CUDA events |
+| `["clock"]` | asks for the host's clock, in seconds |
+| `["done", event]`, `["idle", stream]` | asks whether an event has passed, a stream has nothing to do: 1 or 0 |
+| `["elapsed", event, event]` | asks for the milliseconds between two events |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+MOST_PENDING = 500
+"""Operations that are kept back until the next question."""
+IDLE_SECONDS = 1e-3
+
+Ask = Callable[[list[list[Any]]], float]
+
+
+class Recorder:
+    """Collects operations and asks the machine of the moment."""
+
+    def __init__(self) -> None:
+        self._pending: list[list[Any]] = []
+        self._ask: Ask | None = None
+        self._idle_seconds = 0.0
+        self.stream = 0
+        """Of the operations to come."""
+
+    def note(self, *operation: Any) -> None:
+        """An operation that nobody waits for."""
+        self._pending.append(list(operation))
+        if len(self._pending) > MOST_PENDING:
+            self.ask("clock")
+
+    def ask(self, *operation: Any) -> float:
+        """The value of an operation that is a question."""
+        operations, self._pending = [*self._pending, list(operation)], []
+        if self._ask is None:
+            # Outside of a test's calls, such as when an exercise's cell runs, there is no machine: all takes some time.
+            self._idle_seconds += IDLE_SECONDS * len(operations)
+            return self._idle_seconds
+        return self._ask(operations)
+
+    @contextmanager
+    def asking(self, ask: Ask) -> Iterator[None]:
+        """In the block, questions go to this machine."""
+        before, self._ask, self._pending, self.stream = self._ask, ask, [], 0
+        try:
+            yield
+        finally:
+            self._ask, self._pending = before, []

@@ -1,0 +1,303 @@
+"""PyTorch's tensors on the simulated GPU: where each one lies, and what each operation on them is.
+
+Two modes of PyTorch do it. `Placing` sees calls from Python and carries out what they say about devices and pinned
+memory; `Seeing` sees every operation below that, also those of which others are made up, and reports it. The
+values are real: all tensors lie in the memory of this process, and say that they lie elsewhere.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils import _device as defaults
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves, tree_map
+from torch.utils.flop_counter import flop_registry
+
+from gpulab.virtual_gpu.operations import Recorder
+
+aten = torch.ops.aten
+GPU = torch.device("cuda", 0)
+FRESH = (
+    aten.empty, aten.empty_like, aten.empty_strided, aten.new_empty, aten.new_empty_strided, aten.empty_permuted,
+)  # fmt: skip
+"""Make memory and write nothing."""
+COPIES = (aten.clone, aten._to_copy, aten.contiguous, aten.copy)
+WAITING = (aten._local_scalar_dense, aten.equal, aten.nonzero, aten.is_nonzero, aten.masked_select)
+"""The host needs what they compute."""
+INDEXING = (aten.index, aten.index_put, aten.index_put_, aten._index_put_impl_)
+APART = (
+    "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu! (one tensor is on "
+    "the GPU, another one is not)"
+)
+
+
+class OnGPU(torch.Tensor):
+    """A tensor that lies on the simulated GPU."""
+
+    __torch_function__ = torch._C._disabled_torch_function_impl
+    device = property(lambda self: GPU)  # type: ignore[assignment]
+    is_cuda = True  # type: ignore[assignment]
+    is_cpu = False  # type: ignore[assignment]
+
+    def get_device(self) -> int:
+        """The number of its GPU."""
+        return 0
+
+    def numpy(self, *, force: bool = False) -> Any:
+        """As on a GPU: only by way of the host, where it is forced.
+
+        Raises:
+            TypeError: it is not forced.
+        """
+        return self.cpu().numpy() if force else self.__array__()
+
+    def tolist(self) -> Any:
+        """Its values, once the GPU is done with them."""
+        return self.cpu().tolist()
+
+    def __array__(self, dtype: Any = None) -> NoReturn:
+        raise TypeError(
+            "can't convert cuda:0 device type tensor to numpy. "
+            "Use Tensor.cpu() to copy the tensor to host memory first."
+        )
+
+    def __repr__(self, **_: Any) -> str:  # type: ignore[override]
+        return f"{self.cpu()!r} (on {GPU})"
+
+
+class Pinned(torch.Tensor):
+    """A tensor in pinned memory of the host."""
+
+    __torch_function__ = torch._C._disabled_torch_function_impl
+
+
+class World:
+    """What both modes know."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+        self.creating: str = ""
+        """Where what a call makes is to lie: `gpu`, `host`, or wherever its arguments lie."""
+        self.quiet = False
+        """Whether operations are this module's own."""
+
+    def put(self, tensor: torch.Tensor, kind: type[torch.Tensor]) -> torch.Tensor:
+        """The tensor, lying where `kind` says."""
+        quiet, self.quiet = self.quiet, True
+        try:
+            return torch.Tensor._make_subclass(kind, tensor, tensor.requires_grad)
+        finally:
+            self.quiet = quiet
+
+    def allocated(self, tensor: torch.Tensor) -> torch.Tensor:
+        """A new tensor as one of the GPU."""
+        nbytes = _bytes([tensor])
+        found = self.put(tensor, OnGPU)
+        weakref.finalize(found, self.recorder.note, "free", nbytes).atexit = False
+        return found
+
+    def moved(self, tensor: torch.Tensor, to_gpu: bool, non_blocking: bool) -> torch.Tensor:
+        """A copy of a tensor on the other side."""
+        self.quiet = True
+        try:
+            plain = tensor.detach().clone() if type(tensor) is torch.Tensor else _plain(tensor).clone()
+        finally:
+            self.quiet = False
+        nbytes = _bytes([tensor])
+        if to_gpu:
+            self.recorder.note("alloc", nbytes)
+            self.recorder.note("h2d", self.recorder.stream, nbytes, isinstance(tensor, Pinned), non_blocking)
+            return self.allocated(plain)
+        self.recorder.note("d2h", self.recorder.stream, nbytes, False, False)
+        return plain
+
+
+class Placing(TorchFunctionMode):
+    """Carries out what calls from Python say about devices and pinned memory."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__()
+        self._world = world
+        self._handlers: dict[Any, Callable[..., Any]] = {
+            torch.Tensor.to: self._to,
+            torch.Tensor.cuda: self._cuda,
+            torch.Tensor.cpu: lambda tensor, *_, **__: self._side(tensor, False),
+            torch.Tensor.pin_memory: self._pin,
+            torch.Tensor.is_pinned: lambda tensor, *_, **__: isinstance(tensor, Pinned),
+            torch.as_tensor: self._as_tensor,
+            torch.asarray: self._as_tensor,
+        }
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = dict(kwargs or {})
+        if handler := self._handlers.get(func):
+            return handler(*args, **kwargs)
+        device, pinned = kwargs.get("device"), kwargs.pop("pin_memory", False)
+        if device is None and func in defaults._device_constructors():
+            device = defaults.CURRENT_DEVICE  # of `torch.set_default_device`, `with torch.device("cuda"):`
+        before = self._world.creating
+        if device is not None:
+            kwargs["device"] = "cpu"
+            self._world.creating = "gpu" if _is_gpu(device) else "host"
+        try:
+            made = func(*args, **kwargs)
+            if self._world.creating == "gpu" and type(made) is torch.Tensor:  # made of the host's values
+                made = self._world.moved(made, True, False)
+        finally:
+            self._world.creating = before
+        return self._pin(made) if pinned else made
+
+    def _to(self, tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+        device, dtype = kwargs.pop("device", None), kwargs.pop("dtype", None)
+        options = [kwargs.pop("non_blocking", False), kwargs.pop("copy", False)]
+        given = list(args)
+        if given and isinstance(given[0], torch.Tensor):
+            device, dtype = given[0].device, given.pop(0).dtype
+        elif given and isinstance(given[0], torch.dtype):
+            dtype = given.pop(0)
+        elif given:
+            device = given.pop(0)
+            if given and not isinstance(given[0], bool):
+                dtype = given.pop(0)
+        options[: len(given)] = given
+        non_blocking, copy = map(bool, options)
+        to_gpu = isinstance(tensor, OnGPU) if device is None else _is_gpu(device)
+        dtype = dtype or tensor.dtype
+        if to_gpu == isinstance(tensor, OnGPU):
+            return tensor.to(dtype, copy=copy, **kwargs)
+        return self._world.moved(tensor.to(dtype, **kwargs), to_gpu, non_blocking)
+
+    def _cuda(self, tensor: torch.Tensor, device: Any = None, non_blocking: bool = False, **_: Any) -> Any:
+        return self._side(tensor, True, non_blocking)
+
+    def _side(self, tensor: torch.Tensor, to_gpu: bool, non_blocking: bool = False) -> Any:
+        if to_gpu == isinstance(tensor, OnGPU):
+            return tensor
+        return self._world.moved(tensor, to_gpu, non_blocking)
+
+    def _pin(self, tensor: torch.Tensor, *_: Any, **__: Any) -> Any:
+        if isinstance(tensor, OnGPU):
+            raise RuntimeError("cannot pin 'torch.cuda.Tensor' only dense CPU tensors can be pinned")
+        if isinstance(tensor, Pinned):
+            return tensor
+        self._world.recorder.note("pin", _bytes([tensor]))
+        return self._world.put(tensor.clone(), Pinned)
+
+    def _as_tensor(self, data: Any, *args: Any, **kwargs: Any) -> Any:
+        device = kwargs.pop("device", None)
+        made = data if isinstance(data, torch.Tensor) else torch.as_tensor(data, *args, **kwargs)
+        return made if device is None else self._side(made, _is_gpu(device))
+
+
+class Seeing(TorchDispatchMode):
+    """Reports every operation to the recorder."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__()
+        self._world = world
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # else the first operation imports the compiler, for seconds
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if self._world.quiet:
+            return func(*args, **kwargs)
+        if func.overloadpacket not in flop_registry and _made_up(func):
+            with self:  # under inference mode, what is made up of others arrives whole
+                parts = func.decompose(*args, **kwargs)
+            if parts is not NotImplemented:
+                return parts
+        given = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
+        if func.overloadpacket is aten.copy_:
+            return self._copy(func, args, kwargs)
+        on_gpu = any(isinstance(one, OnGPU) for one in given)
+        here = [one for one in given if one.dim() and not isinstance(one, OnGPU)]
+        if on_gpu and here and func.overloadpacket not in INDEXING:
+            raise RuntimeError(APART)
+        on_gpu = self._world.creating == "gpu" if self._world.creating else on_gpu
+        result = func(*args, **kwargs)
+        made = [one for one in tree_leaves(result) if isinstance(one, torch.Tensor) and not _among(one, given)]
+        sources = {one.untyped_storage()._cdata: type(one) for one in given}
+        fresh = [one for one in made if one.untyped_storage()._cdata not in sources]
+        if on_gpu and fresh:
+            self._world.recorder.note("alloc", _bytes(fresh))
+        if not func.is_view and (fresh or not made):
+            self._report(func, args, kwargs, given, result, on_gpu)
+
+        def placed(one: Any) -> Any:
+            if not isinstance(one, torch.Tensor) or _among(one, given):
+                return one
+            kind = sources.get(one.untyped_storage()._cdata)
+            if kind is not None:
+                return one if kind is torch.Tensor else self._world.put(one, kind)
+            return self._world.allocated(one) if on_gpu else one
+
+        return tree_map(placed, result)
+
+    def _copy(self, func: Any, args: Any, kwargs: Any) -> Any:
+        target, source = args[:2]
+        non_blocking = bool(args[2] if len(args) > 2 else kwargs.get("non_blocking", False))
+        func(*args, **kwargs)
+        note, stream, nbytes = self._world.recorder.note, self._world.recorder.stream, _bytes([target])
+        match isinstance(source, OnGPU), isinstance(target, OnGPU):
+            case True, True:
+                note("copy", stream, nbytes)
+            case True, False:
+                note("d2h", stream, nbytes, isinstance(target, Pinned), non_blocking)
+            case False, True:
+                note("h2d", stream, nbytes, isinstance(source, Pinned), non_blocking)
+            case _:
+                note("host copy", nbytes)
+        return target
+
+    def _report(self, func: Any, args: Any, kwargs: Any, given: list[Any], result: Any, on_gpu: bool) -> None:
+        note, stream, packet = self._world.recorder.note, self._world.recorder.stream, func.overloadpacket
+        made = [one for one in tree_leaves(result) if isinstance(one, torch.Tensor)]
+        if packet in flop_registry:
+            flops = int(flop_registry[packet](*args, **kwargs, out_val=result))
+            if not on_gpu:
+                note("host matmul", flops)
+                return
+            kind = str(made[0].dtype).removeprefix("torch.")
+            zeros = any(not bool(one.any()) for one in given[:2])
+            note("matmul", stream, flops, kind, zeros, kind == "float32" and _tf32())
+        elif packet in FRESH:
+            if not on_gpu:
+                note("host", 0)
+        elif packet in COPIES:
+            note(*(("copy", stream) if on_gpu else ("host copy",)), _bytes(made))
+        else:
+            note(*(("touch", stream) if on_gpu else ("host",)), _bytes([*given, *made]))
+        if on_gpu and packet in WAITING:
+            note("wait", stream)
+
+
+def _made_up(func: Any) -> bool:
+    return bool(func.has_kernel_for_dispatch_key(torch._C.DispatchKey.CompositeImplicitAutograd))
+
+
+def _bytes(tensors: list[torch.Tensor]) -> int:
+    return sum(one.numel() * one.element_size() for one in tensors)
+
+
+def _among(one: object, given: list[Any]) -> bool:
+    return any(one is other for other in given)
+
+
+def _plain(tensor: torch.Tensor) -> torch.Tensor:
+    return torch.Tensor._make_subclass(torch.Tensor, tensor)
+
+
+def _is_gpu(device: Any) -> bool:
+    return isinstance(device, int) or torch.device(device).type == "cuda"
+
+
+def _tf32() -> bool:
+    return str(torch.backends.cuda.matmul.fp32_precision) == "tf32"

@@ -1,0 +1,214 @@
+"""One simulated GPU and its host: how long each operation takes, and what a function did with its clock.
+
+`gpulab.virtual_gpu.operations` lists the operations. They come from the student's process, so nothing in them is taken
+for granted. Every rate is drawn anew for each machine, and none of them is known where the student's code runs.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+LAUNCH_S = 1e-6, 3e-6
+WAIT_S = 1e-7
+READ_S = 5e-8
+PATIENT_READS = 50
+"""Looks at the clock with nothing in between, after which each takes longer than the last: a loop that waits for the
+time to pass should not take real minutes."""
+SHORTEST_S, LONGEST_S = 2e-3, 5e-3
+"""Of the operation that is to be measured: long beside a launch, short enough for a hundred of them."""
+SLOW_EVERY = 20
+"""The slow moments of a kind of operation come at its first, twentieth, four hundredth …, so that they spoil every mean
+and no median."""
+MOST_AMOUNT = 1e18
+WAYS = ("h2d", "d2h")
+
+
+class Nonsense(ValueError):
+    """An operation that no simulated GPU sends."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Seconds of an operation: `latency_s + amount · unit_s`."""
+
+    latency_s: float
+    unit_s: float
+
+    def seconds(self, amount: float) -> float:
+        """Of an operation of this size, when it is warm and nothing disturbs it."""
+        return self.latency_s + amount * self.unit_s
+
+
+@dataclass
+class Span:
+    """What happened between two looks at the clock."""
+
+    kinds: Counter[str] = field(default_factory=Counter)
+    """Operation → how many."""
+
+
+class Machine:
+    """See `gpulab.virtual_gpu.Machine`."""
+
+    def __init__(self, draw: random.Random, kind: str, amount: float, seconds: float | None = None) -> None:
+        """Draws the rates, so that one operation takes a given time.
+
+        Args:
+            draw: where the rates come from.
+            kind: the operation that is to be measured, such as `"copy"`, `"h2d pinned"`, `"matmul float32"`.
+            amount: its bytes or FLOPs.
+            seconds: that it takes; drawn when left out.
+        """
+        seconds = seconds or draw.uniform(SHORTEST_S, LONGEST_S)
+        units = _units(draw)
+        latency = draw.uniform(0.15, 0.4) * seconds
+        self._launch_s = draw.uniform(*LAUNCH_S)
+        scale = (seconds - latency) / (amount * units[kind])
+        self._costs = {name: Cost(latency, unit * scale) for name, unit in units.items() if name not in _HOST}
+        self._costs |= {name: Cost(self._launch_s, units[name] * scale) for name in _HOST}
+        self.zeros_factor = draw.uniform(1.25, 1.5)
+        """How many times as fast a product of zeros is."""
+        self._cold = draw.uniform(6.0, 12.0)
+        self._first_slow = draw.randint(1, 3)
+        self._now = draw.uniform(10.0, 1000.0)
+        self._free_at: dict[int, float] = {}
+        self._events: dict[int, float] = {}
+        self._cached: Counter[int] = Counter()
+        self._reads_in_a_row = 0
+        self.done: dict[str, list[float]] = {}
+        """Kind of operation → amounts, in their order."""
+        self.looks = 0
+        """At the clock, or at the time between two events."""
+        self.early_looks = 0
+        """Looks at the clock while the GPU was still at work."""
+        self.spans = [Span()]
+
+    def seconds(self, kind: str, amount: float) -> float:
+        """What an operation takes, when it is warm and nothing disturbs it."""
+        return self._costs[kind].seconds(amount)
+
+    def run(self, operations: list[list[Any]]) -> float:
+        """See `gpulab.virtual_gpu.Machine`.
+
+        Raises:
+            Nonsense: there is no such operation.
+        """
+        if type(operations) is not list or len(operations) > 100_000:
+            raise Nonsense("no list of operations")
+        value = 0.0
+        for operation in operations:
+            value = self._one(operation)
+        return value
+
+    def _one(self, operation: Any) -> float:
+        match operation:
+            case ["clock"]:
+                return self._look()
+            case ["copy" | "touch" as kind, int(stream), int(nbytes)]:
+                self._queue(stream, kind, nbytes)
+            case ["matmul", int(stream), int(flops), str(dtype), bool(zeros), bool(tf32)]:
+                kind = f"matmul {dtype if dtype in _TYPES else 'other'}{' tf32' if tf32 and dtype == 'float32' else ''}"
+                self._queue(stream, kind, flops, 1 / self.zeros_factor if zeros else 1.0)
+            case ["h2d" | "d2h" as way, int(stream), int(nbytes), bool(pinned), bool(non_blocking)]:
+                self._queue(stream, f"{way} {'pinned' if pinned else 'pageable'}", nbytes)
+                if not (pinned and non_blocking):
+                    self._wait(stream)
+            case ["host" | "host copy" | "host matmul" | "pin" as kind, int(amount)]:
+                self._now += self._work(kind, amount)
+            case ["alloc", int(nbytes)]:
+                self._allocate(nbytes)
+            case ["free", int(nbytes)]:
+                self._cached[nbytes] += 1
+            case ["empty cache"]:
+                self._cached.clear()
+            case ["sleep", int(seconds) | float(seconds)] if 0 <= seconds < 1e6:
+                self._now += seconds
+            case ["wait", int(stream)]:
+                self._wait(stream)
+            case ["record", int(event), int(stream)]:
+                self._events[event] = max(self._now, self._free_at.get(stream, 0.0))
+                self.spans.append(Span())
+            case ["wait event", int(stream), int(event)]:
+                self._free_at[stream] = max(self._free_at.get(stream, 0.0), self._events.get(event, 0.0))
+            case ["sync event", int(event)]:
+                self._now = max(self._now, self._events.get(event, 0.0)) + WAIT_S
+            case ["done", int(event)]:
+                self._now += WAIT_S
+                return float(self._events.get(event, 0.0) <= self._now)
+            case ["idle", int(stream)]:
+                self._now += WAIT_S
+                return float(self._free_at.get(stream, 0.0) <= self._now)
+            case ["elapsed", int(start), int(end)]:
+                self.looks += 1
+                return 1e3 * (self._events.get(end, 0.0) - self._events.get(start, 0.0))
+            case _:
+                raise Nonsense(f"no operation: {str(operation)[:80]}")
+        return 0.0
+
+    def _look(self) -> float:
+        self._reads_in_a_row += 1
+        patience = max(0, self._reads_in_a_row - PATIENT_READS)
+        self._now += READ_S * min(1.2**patience if patience < 100 else math.inf, 1e4)
+        self.looks += 1
+        self.early_looks += any(end > self._now for end in self._free_at.values())
+        self.spans.append(Span())
+        return self._now
+
+    def _queue(self, stream: int, kind: str, amount: int, share: float = 1.0) -> None:
+        """A kernel or transfer: the host goes on at once."""
+        self._now += self._launch_s
+        seconds = self._work(kind, amount) * share
+        self._free_at[stream] = max(self._now, self._free_at.get(stream, 0.0)) + seconds
+
+    def _wait(self, stream: int) -> None:
+        ends = self._free_at.values() if stream < 0 else [self._free_at.get(stream, 0.0)]
+        self._now = max([self._now, *ends]) + WAIT_S
+
+    def _allocate(self, nbytes: int) -> None:
+        if self._cached[nbytes] > 0:
+            self._cached[nbytes] -= 1
+            return
+        self._now += self._work("alloc", nbytes)
+
+    def _work(self, kind: str, amount: int) -> float:
+        """Seconds of the next operation of this kind."""
+        cost = self._costs.get(kind)
+        if cost is None or not 0 <= amount < MOST_AMOUNT:
+            raise Nonsense(f"no operation: {kind[:40]} of {amount:g}")
+        self._reads_in_a_row = 0
+        before = self.done.setdefault(kind, [])
+        number = len(before)
+        before.append(amount)
+        self.spans[-1].kinds[kind] += 1
+        seconds = cost.seconds(amount)
+        if kind in _HOST:
+            return seconds
+        if number == 0:
+            return seconds * self._cold
+        slow = self._first_slow
+        while slow < number:
+            slow *= SLOW_EVERY
+        return seconds * (1 + max(2.0, number / 4)) if slow == number else seconds
+
+
+_HOST = ("host", "host copy", "host matmul", "pin", "alloc")
+_TYPES = {"float32": 1.0, "float64": 2.0, "bfloat16": 0.12, "float16": 0.13, "other": 3.0}
+
+
+def _units(draw: random.Random) -> dict[str, float]:
+    """Time of one byte or FLOP of each kind of operation, relative to a byte copied within the GPU's memory."""
+    units = {"copy": 1.0, "touch": 0.5}
+    h2d = draw.uniform(4.0, 7.0)
+    ways = {"h2d": h2d, "d2h": h2d * draw.choice([draw.uniform(0.7, 0.85), draw.uniform(1.2, 1.45)])}
+    for way, unit in ways.items():
+        units |= {f"{way} pinned": unit, f"{way} pageable": unit * draw.uniform(1.7, 3.0)}
+    for dtype, share in _TYPES.items():
+        units[f"matmul {dtype}"] = 0.02 * share * draw.uniform(0.9, 1.1)
+    units["matmul float32 tf32"] = units["matmul float32"] / draw.uniform(4.0, 6.0)
+    units |= {"host": draw.uniform(2, 4), "host copy": draw.uniform(3, 5), "host matmul": draw.uniform(0.5, 1.0)}
+    units |= {"pin": draw.uniform(20, 40), "alloc": draw.uniform(0.8, 1.5)}
+    return units
