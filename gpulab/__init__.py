@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpulab import check
 from gpulab.arrays import device_array, empty
+from gpulab.check.notebook import install_here as _install_here
 from gpulab.check.predictions import predict
 from gpulab.check.seeding import seed
 from gpulab.measuring.devices import NeedsGPU, device, device_name, has_gpu, needs_gpu, synchronize, to_numpy
@@ -76,6 +77,9 @@ _MODULES = {
     "trace": "gpulab.trace",
 }
 _OF_MODULES = {"History": "problem", "Problem": "problem", "measure": "timing", "race": "timing", "work": "streams"}
+
+
+_install_here()
 
 
 def __getattr__(name: str) -> Any:

@@ -38,7 +38,6 @@ def menu(
     Raises:
         WrongAnswer: it is not a dict, an item is missing, a word is not in the menu, or too few entries are right.
     """
-    __tracebackhide__ = True
     try:
         mine = plain(answers)
     except TooLarge as error:

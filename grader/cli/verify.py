@@ -42,7 +42,7 @@ def command(names: tuple[str, ...], answers: Path | None, jobs: int, seed: int |
       grader verify peak_rates --show
       grader verify --answers ~/private/answers
     """
-    from grader.authoring import bank, verify
+    from grader.authoring import bank, verify, visible_score
 
     course = Course.find()
     chosen = chapters_of(course, tuple(name for name in names if name[:1].isdigit()))
@@ -68,5 +68,7 @@ def command(names: tuple[str, ...], answers: Path | None, jobs: int, seed: int |
         outcome = f"{len(report.findings)} findings" if report.findings else "every one gets what it must"
         style = "bold red" if report.findings else "green"
         say(f"{report.chapter}: {report.checked} answers checked, {len(report.unchecked)} not; {outcome}.", style=style)
+        for line in visible_score.told(report.chapter, report.visible):
+            say(line)
     if any(report.findings for report in reports):
         sys.exit(1)
