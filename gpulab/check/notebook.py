@@ -1,7 +1,7 @@
-"""How exceptions look in a notebook: a failed check is its message, and a cell that waits for an exercise is one line.
+"""How exceptions look in a notebook: a failed check is its message, a cell that waits for an exercise is one line.
 
-Everything else keeps IPython's traceback; outside of a notebook (pytest, the judge) nothing changes. What is raised, and
-its text, stay the same: this decides only what is shown.
+Everything else keeps IPython's traceback; outside of a notebook (pytest, the judge) nothing changes. What is raised,
+and its text, stay the same: this decides only what is shown.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from gpulab.check.layout import lines
 
 _STUB = "Write your answer in place of `raise NotImplementedError()`, then run this cell again."
 _waiting: dict[str, str] = {}
-"""Names that a cell would have bound, had its exercise been solved → that exercise."""
+"""Names and keys that a cell would have bound, had its exercise been solved → that exercise."""
 
 
 def install(shell: Any) -> None:
@@ -68,6 +68,8 @@ def _unsolved(error: BaseException, names: dict[str, Any], running: str) -> str:
     if isinstance(error, NameError):  # exercises that are values have names in capitals
         name = str(error.name or "")
         return _waiting.get(name) or (name if name.isupper() else "")
+    if isinstance(error, KeyError) and error.args:
+        return _waiting.get(str(error.args[0]), "")
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, NotImplementedError) and not str(cause):
@@ -86,12 +88,14 @@ def _purpose(running: str) -> str:
 
 
 def _bound_by(running: str) -> list[str]:
-    """The variables, functions and modules that a cell binds."""
+    """The variables, functions, modules and keys of dicts that a cell binds."""
     try:
         tree = ast.parse("".join(linecache.getlines(running)))
     except SyntaxError:  # a magic
         return []
     found = [node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+    parts = [node for node in ast.walk(tree) if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)]
+    found += [str(part.slice.value) for part in parts if isinstance(part.slice, ast.Constant)]
     found += [node.name for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))]
     imports = [node for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom))]
     return found + [(alias.asname or alias.name).split(".")[0] for node in imports for alias in node.names]

@@ -72,6 +72,10 @@ class Undecided(Exception):
     cause: ClassVar[str] = ""
     """Why, in a few words, where the verdict leaves that open."""
 
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows instead of a traceback."""
+        return layout.lines(str(self))
+
 
 # ---------------------------------------------------------------------------------------- without an exception
 

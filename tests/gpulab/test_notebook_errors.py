@@ -39,6 +39,8 @@ def failures() -> list[str]:
         "# Draw the waves of 1 to 100 blocks.\npicture = [waves(n) for n in range(100)]",
         "check.equal(waves(6), 2, 'six blocks')",
         "picture[0] + 1",
+        "run = {}\nrun['waves'] = waves(1)",
+        "run['waves']",
         "len(SAXPY_CU)",
         "len(undefined)",
         "raise NotImplementedError('this shape')",
@@ -61,7 +63,7 @@ def test_an_assertion_of_the_test_cell_shows_its_message(failures: list[str]) ->
 
 def test_a_students_own_error_keeps_its_traceback(failures: list[str]) -> None:
     """An assertion in the student's function, an unknown name, and what a library has not implemented."""
-    for text, words in ((failures[4], "negative"), (failures[11], "undefined"), (failures[12], "this shape")):
+    for text, words in ((failures[4], "negative"), (failures[13], "undefined"), (failures[14], "this shape")):
         assert "Traceback" in text and words in text
 
 
@@ -69,8 +71,8 @@ def test_a_cell_that_waits_for_an_exercise_says_so_in_one_line(failures: list[st
     """Whether it calls the exercise, or needs a variable of a cell that did, or an exercise that is a value."""
     first = "first and run its cell; this cell will then"
     assert failures[7] == f"Solve `waves` {first} draw the waves of 1 to 100 blocks."
-    assert failures[8] == failures[9] == f"Solve `waves` {first} run."
-    assert failures[10] == f"Solve `SAXPY_CU` {first} run."
+    assert failures[8] == failures[9] == failures[10] == failures[11] == f"Solve `waves` {first} run."
+    assert failures[12] == f"Solve `SAXPY_CU` {first} run."
     assert failures[6].startswith("Write your answer in place of")
 
 
