@@ -31,6 +31,7 @@ from gpulab.chapters.architecture.workers import starts
         ("pictures.draw_scenes(rows)", (0, 0)),
         ("predict('a', guess=...)", (0, 0)),
         ("%%cuda A\nfoo", (0, 0)),
+        ("import asyncio\nawait asyncio.sleep(1)", (1, 1)),
     ],
 )
 def test_a_cell_counts_by_what_it_calls(source: str, counts: tuple[int, int]) -> None:
