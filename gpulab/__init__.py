@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from gpulab import check
 from gpulab.arrays import device_array, empty
 from gpulab.backend import seed
+from gpulab.check.notebook import install_here as _install_here
 from gpulab.check.predictions import predict
 from gpulab.measuring.devices import NeedsGPU, device, device_name, has_gpu, needs_gpu, synchronize, to_numpy
 from gpulab.tables import gpu_row, table
@@ -78,6 +79,9 @@ _MODULES = {
     "virtual_gpu": "gpulab.virtual_gpu",
 }
 _OF_MODULES = {"History": "problem", "Problem": "problem", "measure": "timing", "race": "timing", "work": "streams"}
+
+
+_install_here()
 
 
 def __getattr__(name: str) -> Any:

@@ -15,29 +15,29 @@ WORKERS = {task: "processes" for task in ("augment", "primes", "plugins")}
 WORKERS.update(dict.fromkeys(["checksums", "cameras", "products"], "threads"))
 WORKERS |= {"chat": "coroutines", "sensors": "coroutines"}
 
-# %% wrong: threads for CPU-bound Python — says "the GIL lets one thread at a time run it" — earns 1.5 — from "reference"
+# %% wrong: threads for CPU-bound Python — says "6 of 8 entries are right" — earns 0.6666666666666666 — from "reference"
 # -     "augment": "processes",
 # +     "augment": "threads",
 
 # -     "primes": "processes",
 # +     "primes": "threads",
 
-# %% wrong: coroutines for everything that waits or computes — says "cannot be awaited" — earns 0.5
+# %% wrong: coroutines for everything that waits or computes — says "2 of 8 entries are right"
 WORKERS = dict.fromkeys(
     ["augment", "chat", "checksums", "primes", "cameras", "sensors", "products", "plugins"], "coroutines"
 )
 
-# %% wrong: processes for everything — says "has its own memory" — earns 0.75
+# %% wrong: processes for everything — says "3 of 8 entries are right"
 WORKERS = dict.fromkeys(
     ["augment", "chat", "checksums", "primes", "cameras", "sensors", "products", "plugins"], "processes"
 )
 
-# %% wrong: threads for everything — says "stack" — earns 0.75 — from "processes for everything": "processes" → "threads"
+# %% wrong: threads for everything — says "3 of 8 entries are right" — from "processes for everything": "processes" → "threads"
 
-# %% wrong: half of it left out — says "no answer" — earns 1
+# %% wrong: half of it left out — says "no entry for cameras"
 WORKERS = {"augment": "processes", "chat": "coroutines", "checksums": "threads", "primes": "processes"}
 
-# %% wrong: singular — says "none of the 8 is right"
+# %% wrong: singular — says "not in the menu: augment: 'process'"
 WORKERS = {
     "augment": "process",
     "chat": "coroutine",
@@ -49,17 +49,17 @@ WORKERS = {
     "plugins": "process",
 }
 
-# %% wrong: capitals — says "Capitals and spaces matter" — earns 1.75 — from "reference"
+# %% wrong: capitals — says "not in the menu: augment: 'Processes'" — from "reference"
 # -     "augment": "processes",
 # +     "augment": "Processes",
 
-# %% wrong: a list instead of a dict — says "expected 'a dict'"
+# %% wrong: a list instead of a dict — says "is not a dict"
 WORKERS = ["processes", "coroutines", "threads", "processes", "threads", "coroutines", "threads", "processes"]
 
-# %% wrong: empty — says "none of the 8 is right"
+# %% wrong: empty — says "no entry for augment"
 WORKERS = {}
 
-# %% wrong: the question kept as the value — says "none of the 8 is right"
+# %% wrong: the question kept as the value — says "not in the menu"
 WORKERS = dict.fromkeys(
     ["augment", "chat", "checksums", "primes", "cameras", "sensors", "products", "plugins"],
     "processes, threads or coroutines",
@@ -95,9 +95,8 @@ class Agreeable(dict):
 
 WORKERS = Agreeable()
 
-# %% hostile: check.share replaced by one that gives all points — earns 0
+# %% hostile: check.menu replaced by one that gives all points — earns 0
 import gpulab.check
 
-gpulab.check.share = lambda *arguments, **options: 2.0
-gpulab.check.equal = lambda *arguments, **options: None
+gpulab.check.menu = lambda *arguments, **options: 2.0
 WORKERS = {}

@@ -4,35 +4,35 @@ CASE_1 = {"input_width", "wrong_width", "hidden_width", "output_width", "wrong_c
 # %% right: frozen, from a sentence
 CASE_1 = frozenset("wrong_classes wrong_width no_activation input_width output_width hidden_width".split())
 
-# %% wrong: what the reviewer sees, and no more — says "many features a sample has" — earns 1.5
+# %% wrong: what the reviewer sees, and no more — says "3 of 6 found, 0 false alarms"
 CASE_1 = {"hidden_width", "output_width", "no_activation"}
 
-# %% wrong: asks for powers of two — says "no rule asks for powers of two" — earns 2.5
+# %% wrong: asks for powers of two — says "6 of 6 found, 1 false alarm." — earns 2
 CASE_1 = {"input_width", "wrong_width", "hidden_width", "output_width", "wrong_classes", "no_activation", "power_of_two"}
 
-# %% wrong: sees a short batch where there is no loader — says "There is no loader" — earns 0.5
+# %% wrong: sees a short batch where there is no loader — says "2 of 6 found, 1 false alarm."
 CASE_1 = {"wrong_width", "no_activation", "short_batch"}
 
-# %% wrong: one missed — says "5 of 6 faults found, 0 false alarms" — earns 2.5 — from "reference": `wrong_classes", "` → ""
+# %% wrong: one missed — says "5 of 6 found, 0 false alarms" — earns 2 — from "reference": `wrong_classes", "` → ""
 
-# %% wrong: one missed and one false alarm — says "how many outputs are there" — earns 2
+# %% wrong: one missed and one false alarm — says "5 of 6 found, 1 false alarm." — earns 1
 CASE_1 = {"input_width", "wrong_width", "hidden_width", "output_width", "no_activation", "batch_size"}
 
-# %% wrong: a spelling of one's own — says "is not on the menu" — earns 1.5
+# %% wrong: a spelling of one's own — says "Did you mean 'no_activation'"
 CASE_1 = {"input_width", "wrong_width", "hidden_width", "output_width", "no-activation"}
 
-# %% wrong: as many alarms as hits — says "1 of 6 faults found, 1 false alarms"
+# %% wrong: as many alarms as hits — says "1 of 6 found, 1 false alarm."
 CASE_1 = {"math_heavy", "output_width"}
 
-# %% wrong: more alarms than hits — says "There are no images" — from "as many alarms as hits": "math_heavy" → `image_size", "kernel_size`
+# %% wrong: more alarms than hits — says "1 of 6 found, 2 false alarms" — from "as many alarms as hits": "math_heavy" → `image_size", "kernel_size`
 
-# %% wrong: the whole menu — says "6 of 6 faults found, 9 false alarms"
+# %% wrong: the whole menu — says "6 of 6 found, 9 false alarms"
 CASE_1 = {
     "input_width", "hidden_width", "output_width", "batch_size", "short_batch", "image_size", "kernel_size",
     "power_of_two", "no_activation", "math_heavy", "wrong_width", "wrong_classes", "shrinking", "fed_loader", "syntax",
 }
 
-# %% wrong: nothing is wrong with it — says "0 of 6 faults found"
+# %% wrong: nothing is wrong with it — says "0 of 6 found"
 CASE_1 = set()
 
 # %% wrong: an empty dict — says "write set()" — from "as many alarms as hits": `"math_heavy", "output_width"` → ""
@@ -65,10 +65,9 @@ class Everything(set):
 CASE_1 = Everything()
 
 # %% hostile: the counting replaced — earns 0
-import gpulab.chapters.tensor_cores.cases as cases
+import gpulab.check
 
-cases.credit = lambda *arguments, **options: 3.0
-cases.on_the_menu = lambda *arguments: None
+gpulab.check.choice = lambda *arguments, **options: 3.0
 CASE_1 = set()
 
 # %% hostile: takes the points from the test that it waits for — earns 0

@@ -9,21 +9,21 @@ if 64 != 16:
     CASE_2 |= {"wrong_width"}
 CASE_2 = CASE_2.union(["fed_loader"])
 
-# %% wrong: overlooks the loader — says "what is the network called with" — earns 2 — from "reference": `, "fed_loader"` → ""
+# %% wrong: overlooks the loader — says "2 of 3 found, 0 false alarms" — from "reference": `, "fed_loader"` → ""
 
-# %% wrong: blames the batch size that was asked for — says "what was asked for is fine" — earns 1
+# %% wrong: blames the batch size that was asked for — says "2 of 3 found, 1 false alarm."
 CASE_2 = {"batch_size", "wrong_width", "fed_loader"}
 
-# %% wrong: takes the first layer's word for the data's width — says "64 is the size of a batch" — earns 2
+# %% wrong: takes the first layer's word for the data's width — says "2 of 3 found, 0 false alarms"
 CASE_2 = {"short_batch", "fed_loader"}
 
-# %% wrong: 123 in batches of 64 divides up well — says "how many are in the last batch" — earns 2
+# %% wrong: 123 in batches of 64 divides up well — says "2 of 3 found, 0 false alarms"
 CASE_2 = {"wrong_width", "fed_loader"}
 
-# %% wrong: asks for powers of two and an activation at the end — says "after the last one none is needed" — earns 1
+# %% wrong: asks for powers of two and an activation at the end — says "3 of 3 found, 2 false alarms"
 CASE_2 = {"short_batch", "wrong_width", "fed_loader", "power_of_two", "no_activation"}
 
-# %% wrong: only what a reviewer of networks could say — says "0 of 3 faults found"
+# %% wrong: only what a reviewer of networks could say — says "0 of 3 found"
 CASE_2 = {"hidden_width", "batch_size"}
 
 # %% wrong: the whole menu — says "12 false alarms"

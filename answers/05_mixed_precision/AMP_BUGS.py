@@ -21,9 +21,9 @@ AMP_BUGS = {
     }.items()
 }
 
-# %% wrong: no update in A — says "first step already ruins it" — earns 2.5 — from "reference": "optimizer_steps" → "no_update"
+# %% wrong: no update in A — says "5 of 6 entries are right" — earns 2.25 — from "reference": "optimizer_steps" → "no_update"
 
-# %% wrong: E not divided, the rest swapped — says "It is divided"
+# %% wrong: E not divided, the rest swapped — says "0 of 6 entries are right"
 AMP_BUGS = {
     "A": "backward_in_autocast",
     "B": "unscale_in_window",
@@ -33,7 +33,10 @@ AMP_BUGS = {
     "F": "optimizer_steps",
 }
 
-# %% wrong: lower-case keys — says "no answer"
+# %% wrong: lower-case keys — says "no entry for A"
 AMP_BUGS = {"a": "optimizer_steps", "b": "clip_before_unscale"}
 
-# %% wrong: a string — says "dict" — from "lower-case keys": `{"a": "optimizer_steps", "b": "clip_before_unscale"}` → `"optimizer_steps"`
+# %% wrong: a string — says "is not a dict" — from "lower-case keys": `{"a": "optimizer_steps", "b": "clip_before_unscale"}` → `"optimizer_steps"`
+
+# %% wrong: one code for everything — says "1 of 6 entries are right"
+AMP_BUGS = dict.fromkeys("ABCDEF", "optimizer_steps")

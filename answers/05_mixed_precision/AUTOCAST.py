@@ -37,19 +37,19 @@ AUTOCAST = {
     "gradient": "float32",
 }
 
-# %% wrong: everything is float16 — says "gradient has the type of its weight" — earns 0.6
+# %% wrong: everything is float16 — says "3 of 10 entries are right"
 AUTOCAST = dict.fromkeys(
     ["matmul", "conv2d", "relu", "softmax", "layer_norm", "cross_entropy", "sum", "add", "double", "gradient"], "float16"
 )
 
-# %% wrong: everything is float32 — says "tensor cores are for" — earns 1.2 — from "everything is float16": "float16" → "float32"
+# %% wrong: everything is float32 — says "6 of 10 entries are right" — from "everything is float16": "float16" → "float32"
 
-# %% wrong: torch types instead of their names — says "none of the 10"
+# %% wrong: torch types instead of their names — says "no entry for conv2d"
 import torch
 
 AUTOCAST = {"matmul": torch.float16, "sum": torch.float32}
 
-# %% wrong: a list — says "dict"
+# %% wrong: a list — says "is not a dict"
 AUTOCAST = ["float16", "float32"]
 
 # %% hostile: a dict that says yes to every key

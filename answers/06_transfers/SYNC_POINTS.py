@@ -19,17 +19,17 @@ _groups = {
 }
 SYNC_POINTS = {key: answer for answer, keys in _groups.items() for key in keys}
 
-# %% wrong: believes in non_blocking — says "whatever non_blocking says" — earns 3.5 — from "reference"
+# %% wrong: believes in non_blocking — says "7 of 8 entries are right" — earns 3 — from "reference"
 # -     "pageable": "immediate",
 # +     "pageable": "deferred",
 
-# %% wrong: sees no races — says "It reads the target" — earns 3 — from "reference"
+# %% wrong: sees no races — says "6 of 8 entries are right" — earns 2 — from "reference"
 # -     "reused": "race",
 # +     "reused": "deferred",
 # -     "looked": "race",
 # +     "looked": "deferred",
 
-# %% wrong: sees races everywhere — says "same queue" — earns 2.5 — from "reference"
+# %% wrong: sees races everywhere — says "5 of 8 entries are right" — earns 1 — from "reference"
 # -     "pageable": "immediate",
 # +     "pageable": "race",
 # -     "pinned": "deferred",
@@ -38,25 +38,27 @@ SYNC_POINTS = {key: answer for answer, keys in _groups.items() for key in keys}
 # -     "synchronised": "deferred",
 # +     "synchronised": "race",
 
-# %% wrong: "gpu" is a device — says "torch knows" — earns 3.5 — from "reference": "error" → "deferred"
+# %% wrong: "gpu" is a device — says "7 of 8 entries are right" — earns 3 — from "reference": "error" → "deferred"
 
-# %% wrong: item does not wait, a plain copy neither — says "has to be there" — earns 3 — from "reference"
+# %% wrong: item does not wait, a plain copy neither — says "6 of 8 entries are right" — earns 2 — from "reference"
 # -     "plain": "immediate",
 # +     "plain": "deferred",
 
 # -     "logged": "immediate",
 # +     "logged": "deferred",
 
-# %% wrong: half of the keys — says "looked" — earns 2
+# %% wrong: half of the keys — says "no entry for looked"
 SYNC_POINTS = {"plain": "immediate", "pageable": "immediate", "pinned": "deferred", "reused": "race"}
 
-# %% wrong: everything is immediate — says "overwrites the source" — earns 1.5
+# %% wrong: everything is immediate — says "3 of 8 entries are right"
 SYNC_POINTS = dict.fromkeys(
     ["plain", "pageable", "pinned", "reused", "looked", "synchronised", "logged", "gpu"], "immediate"
 )
 
-# %% wrong: a list — says "a dict"
+# %% wrong: a list — says "is not a dict"
 SYNC_POINTS = ["immediate", "immediate", "deferred", "race", "race", "deferred", "immediate", "error"]
+
+# %% wrong: everything is a race — says "2 of 8 entries are right" — from "everything is immediate": "immediate" → "race"
 
 # %% hostile: a dict that answers whatever is asked — earns 0
 class Yes(str):

@@ -4,27 +4,27 @@ WHY_DP_SLOWS = {"replicates", "gil", "gathers", "one_updates"}
 # %% right: frozen, from a sentence
 WHY_DP_SLOWS = frozenset("one_updates gathers gil replicates".split())
 
-# %% wrong: one missed — says "what do the other GPUs do meanwhile" — earns 1.5 — from "reference": `, "one_updates"` → ""
+# %% wrong: one missed — says "3 of 4 found, 0 false alarms" — from "reference": `, "one_updates"` → ""
 
-# %% wrong: takes it for processes — says "Processes are what DDP uses" — earns 1.5
+# %% wrong: takes it for processes — says "4 of 4 found, 1 false alarm."
 WHY_DP_SLOWS = {"replicates", "gil", "gathers", "one_updates", "processes"}
 
-# %% wrong: sees a ring where there is a server — says "DataParallel has no ring"
+# %% wrong: sees a ring where there is a server — says "0 of 4 found, 1 false alarm."
 WHY_DP_SLOWS = {"too_many_rings"}
 
-# %% wrong: every GPU does everything — says "the batch is cut up"
+# %% wrong: every GPU does everything — says "1 of 4 found, 2 false alarms"
 WHY_DP_SLOWS = {"every_batch", "rereads", "gil"}
 
-# %% wrong: the whole menu — says "4 of 4 reasons, 5 that are none"
+# %% wrong: the whole menu — says "4 of 4 found, 5 false alarms"
 WHY_DP_SLOWS = {
     "replicates", "every_batch", "gil", "rereads", "gathers", "too_many_rings", "one_updates", "float64", "processes",
 }
 
-# %% wrong: a spelling of one's own — says "not on the menu" — earns 1 — from "reference": "gil" → "GIL"
+# %% wrong: a spelling of one's own — says "not on the menu" — from "reference": "gil" → "GIL"
 
 # %% wrong: an empty dict — says "write set()" — from "reference": `"replicates", "gil", "gathers", "one_updates"` → ""
 
-# %% wrong: a list — says "a list"
+# %% wrong: a list — says "a list is not a set of codes"
 WHY_DP_SLOWS = ["replicates", "gil", "gathers", "one_updates"]
 
 # %% hostile: a set that holds everything — earns 0

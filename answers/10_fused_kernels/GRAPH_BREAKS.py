@@ -5,13 +5,13 @@ GRAPH_BREAKS = {"a": "nothing", "b": "branch", "c": "item", "d": "print", "e": "
 GRAPH_BREAKS = dict(zip("abcdef", ["nothing", "branch", "item", "print", "number", "shape"]))
 GRAPH_BREAKS["g"] = "loop"
 
-# %% wrong: five of six — says "5 of 6 entries are right" — earns 1.3333333333333333
+# %% wrong: five of six — says "5 of 6 entries are right" — earns 1.5
 GRAPH_BREAKS = {"a": "branch", "b": "branch", "c": "item", "d": "print", "e": "number", "f": "shape"}
 
-# %% wrong: four of six — says "4 of 6 entries are right" — earns 0.6666666666666666
+# %% wrong: four of six — says "4 of 6 entries are right" — earns 1
 GRAPH_BREAKS = {"a": "branch", "b": "branch", "c": "item", "d": "print", "e": "loop", "f": "shape"}
 
-# %% wrong: three of six — says "3 of 6 entries are right"
+# %% wrong: three of six — says "3 of 6 entries are right" — earns 0.5
 GRAPH_BREAKS = {"a": "branch", "b": "branch", "c": "item", "d": "print", "e": "loop", "f": "nothing"}
 
 # %% wrong: the same everywhere — says "1 of 6 entries"
@@ -22,6 +22,9 @@ GRAPH_BREAKS = {"a": "nothing", "b": "branch", "c": "item", "d": "print", "e": "
 
 # %% wrong: a code of its own — says "not in the menu"
 GRAPH_BREAKS = {"a": "fine", "b": "branch", "c": "item", "d": "print", "e": "number", "f": "shape"}
+
+# %% wrong: two of six — says "2 of 6 entries are right"
+GRAPH_BREAKS = {"a": "branch", "b": "branch", "c": "loop", "d": "print", "e": "loop", "f": "nothing"}
 
 # %% hostile: a string that equals everything
 class Any(str):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpulab.check.assertions import close, equal, raises, share, within
-from gpulab.check.menus import digest, menu
+from gpulab.check.menus import choice, digest, menu
 from gpulab.check.outcomes import WrongAnswer
 
-__all__ = ["WrongAnswer", "close", "digest", "equal", "menu", "raises", "share", "within"]
+__all__ = ["WrongAnswer", "choice", "close", "digest", "equal", "menu", "raises", "share", "within"]

@@ -4,8 +4,6 @@ A check passes silently or raises `WrongAnswer`, an AssertionError with the same
 `<what>: you returned X, expected Y. <what is wrong with it>`;
 whatever a student returns, no other exception leaves it. NumPy scalars count as their Python types, `True` is not 1,
 lists and tuples are interchangeable. `compare` decides equality, `values` the way values are shown.
-
-Its functions hide from tracebacks (`__tracebackhide__`): IPython shows the student's line, and the last one of ours.
 """
 
 from __future__ import annotations
@@ -36,7 +34,6 @@ def equal(answer: Any, expected: Any, what: str, mistakes: Mistakes = None) -> N
     Raises:
         WrongAnswer: it does not.
     """
-    __tracebackhide__ = True
     _compare(answer, expected, what, mistakes, EXACT, LOOSE)
 
 
@@ -51,7 +48,6 @@ def close(
     Raises:
         WrongAnswer: it is not close, or not of the expected kind or shape.
     """
-    __tracebackhide__ = True
     rule = Rule(rtol, atol, ints_apart=False)
     _compare(answer, expected, what, mistakes, rule, Rule(max(rtol, 1e-6), atol, ints_apart=False))
 
@@ -69,7 +65,6 @@ def within(answer: Any, expected: float, what: str, factor: float, mistakes: Mis
     Raises:
         WrongAnswer: it is not.
     """
-    __tracebackhide__ = True
     mine, theirs = _plain(answer, what), float(expected)
     ratio = _ratio(mine, theirs)
     if _near(ratio, factor):
@@ -110,7 +105,6 @@ def share(
     Raises:
         WrongAnswer: it is not a dict, or nothing in it is right.
     """
-    __tracebackhide__ = True
     mine = _plain(answers, what)
     if not isinstance(mine, DictOf):
         inside = difference(mine, plain(dict(expected)), EXACT) or ""
@@ -150,7 +144,6 @@ def raises(
     Raises:
         WrongAnswer: it returns, or raises another exception.
     """
-    __tracebackhide__ = True
     wanted = " or ".join(one.__name__ for one in (kind if isinstance(kind, tuple) else (kind,)))
     called = f"called with {', '.join(show(_plain(argument, 'raises')) for argument in args) or 'no arguments'}"
     try:
@@ -166,7 +159,6 @@ def raises(
 
 
 def _compare(answer: Any, expected: Any, what: str, mistakes: Mistakes, rule: Rule, loose: Rule) -> None:
-    __tracebackhide__ = True
     mine, theirs = _plain(answer, what), plain(expected)
     inside = difference(mine, theirs, rule)
     if inside is None:
@@ -178,7 +170,6 @@ def _compare(answer: Any, expected: Any, what: str, mistakes: Mistakes, rule: Ru
 
 
 def _plain(answer: Any, what: str) -> Any:
-    __tracebackhide__ = True
     try:
         return plain(answer)
     except TooLarge as error:
@@ -215,7 +206,6 @@ def _near(ratio: float | None, factor: float) -> bool:
 
 
 def _fail(wrong: Mismatch) -> NoReturn:
-    __tracebackhide__ = True
     words = wrong.misconception or wrong.difference
     message = f"{wrong.what}: you returned {wrong.got}, expected {wrong.expected}."
     raise WrongAnswer(f"{message} {words}" if words else message, wrong)

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from gpulab.check import layout
+
 
 @dataclass(frozen=True)
 class Mismatch:
@@ -36,6 +38,10 @@ class WrongAnswer(AssertionError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (str(self), *self.mismatches)
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows instead of a traceback."""
+        return layout.lines(str(self))
 
     @property
     def what(self) -> str:
@@ -65,6 +71,10 @@ class Undecided(Exception):
     """The judge's verdict on the test cell."""
     cause: ClassVar[str] = ""
     """Why, in a few words, where the verdict leaves that open."""
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows instead of a traceback."""
+        return layout.lines(str(self))
 
 
 # ---------------------------------------------------------------------------------------- without an exception

@@ -18,12 +18,13 @@ from pathlib import Path
 
 from grader.authoring.answers import Answer, Kind
 from grader.authoring.bank import banks_of
+from grader.authoring.visible_score import Tried, counts, tried, with_visible
 from grader.judging.session import grade
 from grader.machine import hardware
 from grader.model.course import Chapter, Course
 from grader.model.limits import Limits
 from grader.model.notebooks import ChapterKey, Role
-from grader.model.results import CellResult, SubmissionResult, Verdict
+from grader.model.results import VISIBLE, CellResult, SubmissionResult, Verdict
 from grader.model.submission import from_answers
 
 SHORT = Limits(cell_seconds=3.0, call_seconds=3.0)
@@ -45,6 +46,8 @@ class Report:
     """What this machine cannot tell, for want of a GPU."""
     left_out: int = 0
     """Wrong answers that a sample did not draw."""
+    visible: tuple[Tried, ...] = ()
+    """The wrong answers, and whether the visible tests alone refuse them."""
 
 
 def verify(
@@ -122,18 +125,23 @@ class Tries:
         exercises = {cell.exercise for cell in self.key.tests if cell.on_gpu_only}
         return [one for one in self.bank if one.gpu or (one.kind is Kind.RIGHT and one.exercise in exercises)]
 
-    def try_one(self, answer: Answer | None) -> list[str]:
-        """What is wrong with the grading of one of them."""
+    def try_one(self, answer: Answer | None) -> tuple[list[str], list[Tried]]:
+        """What is wrong with the grading of one of them, and what the visible tests say to a wrong one."""
         key = self.key
         if answer is None:
             tests = self._tests(self.only) if self.only else None
             result = grade(from_answers(key, {}), key, student="blank", seed=self.seed, only=tests)
-            return judge_blank(result) + judge_given(result, key)
-        tests = self._tests({answer.exercise})
+            return judge_blank(result) + judge_given(result, key), []
+        counted = counts(answer, key)
+        if counted:
+            key = with_visible(key, answer.exercise)
+        tests = frozenset(cell.grade_id for cell in key.tests if cell.exercise == answer.exercise)
         submission = from_answers(key, {answer.exercise: answer.source})
         limits = SHORT if answer.endless else None
         result = grade(submission, key, student=str(answer), seed=self.seed, limits=limits, only=tests)
-        return judge_answer(answer, result)
+        whole = tuple(cell for cell in result.cells if not cell.grade_id.endswith(VISIBLE))
+        findings = judge_answer(answer, replace(result, cells=whole))
+        return findings, [tried(answer, result.cells)] if counted else []
 
     def _tests(self, exercises: Collection[str]) -> frozenset[str]:
         return frozenset(cell.grade_id for cell in self.key.tests if cell.exercise in exercises)
@@ -147,17 +155,19 @@ def try_all(tries: list[Tries], jobs: int, on_progress: Progress) -> list[Report
     no_gpu = hardware.device_name() == "cpu"
     todo = [(number, answer) for number, one in enumerate(tries) for answer in one.here(no_gpu)]
     findings: list[list[str]] = [[] for _ in tries]
+    visible: list[list[Tried]] = [[] for _ in tries]
     with ThreadPoolExecutor(max_workers=jobs) as pool:
         results = pool.map(lambda pair: tries[pair[0]].try_one(pair[1]), todo)
-        for done, ((number, answer), found) in enumerate(zip(todo, results, strict=True), start=1):
+        for done, ((number, answer), (found, seen)) in enumerate(zip(todo, results, strict=True), start=1):
             findings[number] += found
+            visible[number] += seen
             on_progress(done, len(todo), str(answer) if answer else f"{tries[number].key.name}, a blank notebook")
     reports = []
-    for one, found in zip(tries, findings, strict=True):
+    for one, found, seen in zip(tries, findings, visible, strict=True):
         if found:
             found.append(f"Hidden inputs were drawn from seed {one.seed}; --seed {one.seed} draws them again.")
         unchecked = tuple(f"{answer}: only a GPU can tell" for answer in one.not_here(no_gpu))
-        reports.append(Report(one.key.name, tuple(found), len(one.here(no_gpu)), unchecked))
+        reports.append(Report(one.key.name, tuple(found), len(one.here(no_gpu)), unchecked, tuple(seen)))
     return reports
 
 

@@ -8,6 +8,7 @@ import click
 
 from grader.cli.console import chapters_of, complain, progress_bar, say
 from grader.model.course import Course
+from grader.model.notebooks import read_own
 
 
 @click.command("build")
@@ -22,7 +23,7 @@ def command(chapters: tuple[str, ...], check: bool, execute: bool) -> None:
       grader build 01_gpu_architecture
       grader build --check
     """
-    from grader.authoring import build
+    from grader.authoring import build, direct_share
 
     findings: list[str] = []
     chosen = chapters_of(Course.find(), chapters)
@@ -39,6 +40,7 @@ def command(chapters: tuple[str, ...], check: bool, execute: bool) -> None:
 
                 changed = build.build(chapter, execute=True if execute else None, report=tell)
                 say(f"{chapter.solution.relative_to(chapter.root)}: {'built' if changed else 'up to date'}")
+                say(f"  {direct_share.told(read_own(chapter.solution, ''))}")
             progress.advance(task)
     for line in findings:
         complain(line)

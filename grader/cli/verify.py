@@ -50,7 +50,7 @@ def command(names: tuple[str, ...], answers: Path | None, jobs: int, seed: int |
       grader verify --sample 30
       grader verify --answers ~/private/answers
     """
-    from grader.authoring import bank, verify
+    from grader.authoring import bank, verify, visible_score
 
     course = Course.find()
     chosen = chapters_of(course, tuple(name for name in names if name[:1].isdigit()))
@@ -80,5 +80,7 @@ def command(names: tuple[str, ...], answers: Path | None, jobs: int, seed: int |
             outcome += f"; {report.left_out} wrong answers not drawn by --sample {sample}"
         style = "bold red" if report.findings else "green"
         say(f"{report.chapter}: {report.checked} answers checked, {len(report.unchecked)} not; {outcome}.", style=style)
+        for line in visible_score.told(report.chapter, report.visible):
+            say(line)
     if any(report.findings for report in reports):
         sys.exit(1)

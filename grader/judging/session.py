@@ -9,13 +9,13 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import secrets
-import textwrap
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
+from gpulab.check import layout
 from gpulab.check.outcomes import Mismatch
 from gpulab.forkserver.client import StartError
 from grader.judging import faults, review_flags
@@ -29,8 +29,6 @@ from grader.model.results import TOO_NOISY, CellResult, Output, SubmissionResult
 from grader.model.submission import Action, Step, Submission
 from grader.processes import client, preload, wire
 
-SHOWN_WIDTH = 110
-"""Characters of a line of what the judge says, where it is shown."""
 SLOWED = 1.15
 """A reference that took so many times as long beside the exercise as alone makes the row worthless."""
 
@@ -474,5 +472,5 @@ def _result(
 
 def _error(name: str, text: str) -> Output:
     # Folded where it is shown: formgrader puts it into a box that does not break lines.
-    lines = [textwrap.fill(line, SHOWN_WIDTH, break_long_words=False) for line in f"{name}: {text}".split("\n")]
-    return {"output_type": "error", "ename": name, "evalue": text, "traceback": ["\n".join(lines)]}
+    shown = "\n".join([f"{name}:", *layout.lines(text)]) if text else name
+    return {"output_type": "error", "ename": name, "evalue": text, "traceback": [shown]}

@@ -143,8 +143,13 @@ def _cell(data: dict[str, Any]) -> CellResult:
     return CellResult(**{**data, "verdict": verdict, "outputs": outputs, "mismatches": mismatches})
 
 
+VISIBLE = ":visible"
+"""What the grade id of a test's visible half ends in, where that half is graded apart; nbgrader's have no colon."""
+
+
 def exercise_of(test_id: str) -> str:
-    """The exercise that a test cell checks: its grade id without `_test` or `_gpu`."""
+    """The exercise that a test cell checks: its grade id without `_test` or `_gpu`, and without `VISIBLE`."""
+    test_id = test_id.removesuffix(VISIBLE)
     for suffix in ("_test", "_gpu"):
         if test_id.endswith(suffix):
             return test_id[: -len(suffix)]

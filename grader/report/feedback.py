@@ -23,6 +23,7 @@ from nbgrader.converters import GenerateFeedback
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import GetGrades
 
+from gpulab.check import layout
 from grader.gradebook.gradebook import database_errors, database_url, open_gradebook
 from grader.judging.outputs import about_pictures
 from grader.model.course import Chapter, Course, CourseError
@@ -172,7 +173,7 @@ def _marks(course: Course, chapter: Chapter, student: str, result: SubmissionRes
 def _mark(grade: Any, judged: CellResult | None, commented: bool) -> Mark:
     """What to say about one test cell."""
     points = f"{_number(grade.score)} of {_number(grade.max_score)}"
-    message = judged.message if judged else ""
+    message = "\n".join(layout.lines(judged.message)) if judged else ""
     if grade.manual_score is not None:
         return Mark(grade.name, "graded by hand", "primary", points, message, comment=commented)
     if grade.auto_score is None:

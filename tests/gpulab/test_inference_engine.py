@@ -24,7 +24,6 @@ from gpulab.chapters.inference import engine_pictures as pictures
 from gpulab.chapters.inference import engine_speed as speed
 from gpulab.chapters.inference import network as inference_network
 from gpulab.chapters.inference import onnx_sandbox as box
-from gpulab.chapters.inference.engine_files import Unsolved
 from gpulab.chapters.inference.engine_hand import last_layer
 from gpulab.chapters.inference.unexportable import Compander, Doubtful, from_the_future
 from gpulab.measuring.timing import Ratio
@@ -152,15 +151,6 @@ def test_why_a_network_cannot_be_exported_fits_in_a_sentence(
         exported(network)
     assert re.search(remedy, engines.reason(refused.value))
     assert capfd.readouterr() == ("", "")
-
-
-def test_a_blank_exercise_is_named_without_a_traceback() -> None:
-    def export_onnx(problem: Any) -> bytes:
-        raise NotImplementedError
-
-    with pytest.raises(Unsolved, match="Solve `export_onnx` first") as blank:
-        engines.solved(export_onnx, None)
-    assert blank.value._render_traceback_() == [str(blank.value)]
 
 
 def test_pictures_of_another_shape_are_refused(content: bytes) -> None:

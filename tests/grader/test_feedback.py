@@ -107,7 +107,7 @@ def test_the_page_says_points_verdict_and_message(course):
         answers={"double": "def double(x):\n    return x + 2"},
     )
     assert list(page.results.items()) == [
-        ("double_test", ("failed", "0 of 2", "double(3): you returned 5, expected 6. 2 is added, not times.")),
+        ("double_test", ("failed", "0 of 2", "double(3) you returned: 5 expected: 6 2 is added, not times.")),
         ("KINDS_test", ("partial", "1.75 of 2", "'b': you said 'x'. Look again.")),
         ("bandwidth_test", ("passed", "3 of 3", "")),
         ("bandwidth_gpu", ("pending: needs a GPU", "3 pending", "Runs on a GPU only: 3 points pending.")),

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from minikey import RIGHT, make_key
 
+from gpulab.check import layout
 from grader.judging import session
 from grader.judging.session import grade
 from grader.model.limits import Limits
@@ -263,14 +264,14 @@ def test_usage_is_measured() -> None:
     assert usage.peak_memory_mb > 10
 
 
-def test_what_the_judge_says_is_folded_where_it_is_shown() -> None:
-    """Formgrader does not break lines; what nbgrader and the results keep is not touched."""
-    said = "copying 64 MB: you returned 1, expected 2. " * 6 + "\n  'a': you said 'x'."
+def test_what_the_judge_says_is_laid_out_where_it_is_shown() -> None:
+    """What came back, what was expected and the hint have lines of their own; what nbgrader keeps is not touched."""
+    said = f"copying {'64 MB and ' * 12}more: you returned 1, expected 2.5. A copy reads and writes.\n  'a': 'x'."
     output = session._error("failed", said)
-    shown = output["traceback"][0]
-    assert max(map(len, shown.splitlines())) <= session.SHOWN_WIDTH
-    assert shown.split() == f"failed: {said}".split()
-    assert shown.splitlines()[-1] == "  'a': you said 'x'."
+    shown = output["traceback"][0].splitlines()
+    assert max(map(len, shown)) <= layout.WIDTH
+    assert shown[0] == "failed:" and shown[1].startswith("copying 64 MB")
+    assert shown[-4:] == ["  you returned: 1", "  expected:     2.5", "  A copy reads and writes.", "    'a': 'x'."]
     assert output["evalue"] == said
 
 

@@ -106,7 +106,7 @@ def draw_schedule(numbers_of_warps: Sequence[int] = (1, 4, 9), wait_cycles: int 
         figure, axes = canvas(
             f"A wait of {wait_cycles} cycles disappears behind {wait_cycles} other warps",
             f"Model of one scheduler, not a measurement: an instruction takes 1 cycle to issue and {wait_cycles} more "
-            "until the same warp can go on; blue: issues, grey: waits, orange: ready, but it is another's turn",
+            "until the same warp can go on; blue: issues, gray: waits, orange: ready, but another warp is served",
             1.5 + 0.22 * rows,
         )
         top, found = 0.0, []
@@ -135,7 +135,7 @@ def draw_warps(warps: int = 4) -> None:
         figure, whole = canvas(
             f"{warps} expensive threads: {warps * (cheap + dear)} cycles scattered, {warps * cheap + dear} gathered",
             f"Diagram: each column is a thread, time runs down; blue: cheap branch ({cheap} cycles), orange: expensive "
-            f"branch ({dear} cycles), grey: switched off, waiting for the others of the warp",
+            f"branch ({dear} cycles), gray: switched off, waiting for the others of the warp",
             4.2,
         )
         whole.set_axis_off()

@@ -1,4 +1,4 @@
-"""Draws the first half of the architecture chapter: races of workers, additions, scenes, rates, occupancy, divergence.
+"""Draws what the architecture chapter measures and models: races of workers, scenes, rates, occupancy.
 
 What is drawn comes from `architecture.workers` and `architecture`, or from the student's own functions; diagrams of the
 hardware are `architecture.diagrams`.
@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from gpulab.chapters.architecture.models import Addition, Divergence, Scene
-from gpulab.chapters.architecture.workers import STRATEGIES, Lane, Speedup, Start
+from gpulab.chapters.architecture.models import scenes
+from gpulab.chapters.architecture.workers import STRATEGIES, Lane, Speedup
 from gpulab.figures import plot
 from gpulab.figures.style import BLUE, FAINT, GREY, INK, ORANGE, canvas, number, show, style, tidy
 from gpulab.measuring import machine
@@ -32,7 +32,7 @@ def draw_turns(lanes: Sequence[Lane]) -> None:
         spans,
         title="Two threads of Python code take turns; two processes do not have to",
         x="time since the first of the pair began, ms",
-        note=f"Measured on {device_name('cpu')}; coloured: counting in pure Python; least disturbed of 5 runs",
+        note=f"Measured on {device_name('cpu')}; colored: counting in pure Python; least disturbed of 5 runs",
     )
 
 
@@ -50,55 +50,16 @@ def draw_speedups(races: Sequence[Speedup]) -> None:
     )
 
 
-def draw_starts(rows: Sequence[Start]) -> None:
-    """What starting one worker costs, on a logarithmic axis."""
-    with style():
-        figure, axes = canvas(
-            "A thread costs many coroutines, a process costs many threads",
-            f"Measured on {device_name('cpu')}, median of {rows[0].runs} runs; a process is a bare Python interpreter",
-            2.6,
-        )
-        costs = [row.median_us for row in rows]
-        _lying_bars(axes, [row.worker for row in rows], costs, [row.spread_us for row in rows])
-        axes.set(xscale="log", xlabel="to start one that does nothing, and see it end: µs")
-        axes.set_xlim(min(costs) / 4, max(costs) * 6)
-        tidy(axes.xaxis, logarithmic=True)
-    show(figure, f"Bars: {', '.join(f'{row.worker} {number(row.median_us)} microseconds' for row in rows)}.")
-
-
-def draw_additions(rows: Sequence[Addition]) -> None:
-    """Cost of an addition: in a chain and without one, and for smaller and smaller integers."""
-    ways, widths = rows[:3], rows[3:]
-    factor = ways[1].median_ns / ways[2].median_ns
-    with style():
-        figure, whole = canvas(
-            f"The same additions, {number(round(factor, 1))} times cheaper if none waits for another",
-            f"Measured on {rows[0].device}, one core, arrays of 256 KiB, median of {rows[0].runs} runs, the best of 3",
-            3.4,
-        )
-        whole.set_axis_off()
-        left, right = whole.inset_axes((0.13, 0.16, 0.34, 0.84)), whole.inset_axes((0.6, 0.16, 0.38, 0.84))
-        _lying_bars(left, [row.way for row in ways], [row.median_ns for row in ways], [row.spread_ns for row in ways])
-        left.set(xscale="log", xlabel="ns per addition (float32)")
-        left.set_xlim(ways[2].median_ns / 3, ways[0].median_ns * 6)
-        tidy(left.xaxis, logarithmic=True)
-        rates = [1 / row.median_ns for row in widths]
-        _lying_bars(right, [row.way for row in widths], rates, [row.spread_ns / row.median_ns**2 for row in widths])
-        right.set(xlabel="additions per ns, none waits")
-        right.set_xlim(0, max(rates) * 1.2)
-    words = ", ".join(f"{row.way} {number(row.median_ns)} ns" for row in rows)
-    show(figure, f"Two bar charts of the cost of one addition: {words}.")
-
-
-def draw_scenes(rows: Sequence[Scene], vertex_units: int = 8, pixel_units: int = 24) -> None:
+def draw_scenes(vertex_units: int = 8, pixel_units: int = 24) -> None:
     """Busy and idle units over time: on the left separate units, on the right unified ones."""
+    rows = scenes(vertex_units, pixel_units)
     units = vertex_units + pixel_units
     longest = max(row.separate_ms for row in rows)
     with style():
         figure, whole = canvas(
             "Separate units wait for each other; equal units never do",
             f"Model, not a measurement: {vertex_units} vertex and {pixel_units} pixel units, or {units} that do both; "
-            "each block is units × time; grey: idle",
+            "each block is units × time; gray: idle",
             4.2,
         )
         whole.set_axis_off()
@@ -190,46 +151,7 @@ def draw_occupancy(occupancy: Callable[[dict[str, int], dict[str, int]], float],
     show(figure, "Occupancy falls in steps as registers per thread grow; the larger the block, the higher the steps.")
 
 
-def draw_divergence(result: Divergence) -> None:
-    """What 32 expensive threads cost by the number of warps they sit in: measured on a GPU, else by the model."""
-    title, across = "The same 32 expensive threads: cheap together, ruinous apart", "warps that they sit in"
-    labels = [str(touched) for touched in result.warps_touched]
-    if not result.timings:
-        plot.bars(
-            {label: float(cycles) for label, cycles in zip(labels, result.model_cycles, strict=True)},
-            title=title,
-            x=across,
-            y="issue cycles of 1024 threads (model)",
-            note=f"Model, not a measurement ({result.note}): computed by your divergent_cycles()",
-            highlight=labels[-1],
-        )
-        return
-    first, last = result.timings[0], result.timings[-1]
-    measured = [timing.median_ms / first.median_ms for timing in result.timings]
-    model = [cycles / result.model_cycles[0] for cycles in result.model_cycles]
-    plot.bars(
-        {
-            "measured": dict(zip(labels, measured, strict=True)),
-            "model: your divergent_cycles()": dict(zip(labels, model, strict=True)),
-        },
-        title=title,
-        x=across,
-        y="cost, first bar = 1",
-        note=f"Measured: first bar {first}, last bar {last}",
-    )
-
-
 def _beside(axes: Axes, words: str, at: tuple[float, float], off: float, **font: str) -> None:
     """Writes to the right of a point, or to its left if `off` (points) is negative."""
     side = "left" if off > 0 else "right"
     axes.annotate(words, at, (off, 0), textcoords="offset points", ha=side, va="center", **font)  # type: ignore[arg-type]
-
-
-def _lying_bars(axes: Axes, labels: Sequence[str], values: Sequence[float], spreads: Sequence[float]) -> None:
-    drawn = axes.barh(range(len(labels)), values, 0.62, xerr=spreads, color=BLUE, ecolor=INK, capsize=3)
-    axes.bar_label(drawn, [number(value) for value in values], padding=4, fontsize=10)
-    axes.set_yticks(range(len(labels)), labels)
-    axes.tick_params(axis="y", length=0)
-    axes.grid(visible=False, axis="y")
-    axes.grid(visible=True, axis="x")
-    axes.invert_yaxis()

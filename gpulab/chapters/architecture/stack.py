@@ -35,7 +35,7 @@ def software_stack() -> list[Layer]:
     return [
         Layer("Python", f"{platform.python_version()}, {_environment()}", "runs your program"),
         Layer("PyTorch", str(torch.__version__), "the library you call"),
-        Layer("cuDNN", _cudnn(), "convolutions and their kin; came with PyTorch"),
+        Layer("cuDNN", _cudnn(), "convolutions, recurrent layers, attention; came with PyTorch"),
         Layer("CUDA runtime", torch.version.cuda or MISSING, "talks to the driver; came with PyTorch"),
         Layer("CUDA toolkit (nvcc)", _nvcc(), "compiles kernels; PyTorch runs without it"),
         Layer("newest CUDA for this driver", served, "has to be no older than the runtime"),

@@ -29,10 +29,10 @@ BRINGERS: dict[str, tuple[str, ...]] = {
     "cloud image": ("box", "box", "box", "box", "box", "rent"),
 }
 MEANING = {
-    "box": ("in the box", BLUE),
+    "box": ("included", BLUE),
     "asked": ("if you ask\nfor it", BLUE),
     "host": ("from the host", GREY),
-    "lent": ("the host's, lent\nby --gpus", ORANGE),
+    "lent": ("the host's,\nwith --gpus", ORANGE),
     "rent": ("rented with\nthe machine", ORANGE),
 }
 
@@ -72,8 +72,8 @@ def stopwatch() -> None:
 
 def nvidia_smi() -> None:
     """Draws the two rows that matter of `nvidia-smi`, each figure numbered and explained."""
-    title = "Nine figures, two of which mislead"
-    note = "Schematic layout. Figures: an idle A100-SXM4-40GB with driver 470.57.02, recorded on 9 March 2022"
+    title = "Nine numbers, two of which mislead"
+    note = "Schematic layout. Numbers: an idle A100-SXM4-40GB with driver 470.57.02, recorded on 9 March 2022"
     fields = [  # x, y, text, width, explanation, whether it misleads
         (0.0, 3, "Driver Version: 470.57.02", 3.1, "of this machine, not of your environment", False),
         (3.3, 3, "CUDA Version: 11.4", 2.6, "the newest that this driver can serve", True),

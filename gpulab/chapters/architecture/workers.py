@@ -40,16 +40,6 @@ class Speedup:
 
 
 @dataclass(frozen=True)
-class Start:
-    """What it costs to start one worker that does nothing, and to wait for its end."""
-
-    worker: str
-    median_us: float
-    spread_us: float
-    runs: int
-
-
-@dataclass(frozen=True)
 class Lane:
     """When one worker was computing: intervals (start, stop), in ms from the start of its pair."""
 
@@ -65,14 +55,9 @@ def cores() -> int:
 def speedups(tasks: int = 4, repeats: int = 5) -> list[Speedup]:
     """Races `tasks` equal tasks of every kind with every strategy; takes about 5 s with the default arguments.
 
-    Starting the processes is not part of the time: `starts` measures that.
+    Starting the processes is not part of the time.
     """
     return [Speedup(**row) for row in _in_fresh_interpreter("speedups", tasks, repeats)]
-
-
-def starts(repeats: int = 7) -> list[Start]:
-    """The cost of starting a coroutine, a thread and an interpreter process, cheapest first."""
-    return [Start(**row) for row in _in_fresh_interpreter("starts", repeats)]
 
 
 def turns(duration_ms: int = 60, repeats: int = 5) -> list[Lane]:
@@ -208,32 +193,6 @@ def _one_round(kind: str, amount: int, tasks: int, processes: _Processes) -> dic
     }
 
 
-def _start_threads() -> None:
-    for _ in range(100):
-        _with_threads(lambda _: None, 0, 1)
-
-
-def _measured_starts(repeats: int) -> list[dict[str, object]]:
-    async def nothing() -> None:
-        return
-
-    async def everything() -> None:
-        await asyncio.gather(*(nothing() for _ in range(1000)))
-
-    trials: dict[str, tuple[int, Callable[[], object]]] = {
-        "coroutine": (1000, lambda: asyncio.run(everything())),
-        "thread": (100, _start_threads),
-        "process": (1, lambda: subprocess.run([sys.executable, "-S", "-c", ""], check=True)),
-    }
-    rows: list[dict[str, object]] = []
-    for worker, (count, trial) in trials.items():
-        trial()  # the first one loads code from the disk
-        times = [_elapsed_ms(trial) * 1000 / count for _ in range(repeats)]
-        middle = statistics.median(times)
-        rows.append({"worker": worker, "median_us": middle, "spread_us": _spread(times), "runs": repeats})
-    return rows
-
-
 def _stamps(duration_ms: int, gap_ms: float = 0.5) -> list[float]:
     """Counts for a while; returns start, stop, start, stop, … of the stretches without a pause longer than `gap_ms`."""
     now = time.perf_counter() * 1000
@@ -291,7 +250,6 @@ def main(command: str, *numbers: str) -> None:
         return
     races: dict[str, Callable[..., object]] = {
         "speedups": _measured_speedups,
-        "starts": _measured_starts,
         "turns": _measured_turns,
     }
     print(json.dumps(races[command](*map(int, numbers))))

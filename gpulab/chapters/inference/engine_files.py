@@ -27,36 +27,10 @@ class NotAnEngine(ValueError):
     """A network that cannot become a file, or a file that cannot become an engine; the text says why, and what next."""
 
 
-class Unsolved(Exception):
-    """A cell that needs the answer to an exercise that is still blank. A notebook shows the message, and no traceback.
-
-    Args:
-        name: of the exercise.
-    """
-
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self.name = name
-
-    def __str__(self) -> str:
-        return f"Solve `{self.name}` first; this cell and those below it then work with the file that it returns."
-
-    def _render_traceback_(self) -> list[str]:
-        """What IPython shows."""
-        return [str(self)]
-
-
 def solved(function: Callable[[Any], bytes], problem: Any) -> bytes:
-    """The file that the student's function makes of a problem, and nothing that exporters print.
-
-    Raises:
-        Unsolved: the exercise is still blank.
-    """
-    try:
-        with quiet():
-            return function(problem)
-    except NotImplementedError:
-        raise Unsolved(function.__name__) from None
+    """The file that the student's function makes of a problem, and nothing that exporters print."""
+    with quiet():
+        return function(problem)
 
 
 def read(content: Any) -> onnx.ModelProto:

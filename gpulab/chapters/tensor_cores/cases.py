@@ -1,13 +1,8 @@
-"""What the reading exercises of the tensor-core chapter need: the menu of codes, and how a set of them earns points.
-
-Which codes are right is in the chapter's hidden tests, not here: this file lies open in front of every student.
-"""
+"""What the reading exercises of the tensor-core chapter need: the menu of codes, and their networks."""
 
 from __future__ import annotations
 
-import difflib
 import itertools
-from collections.abc import Mapping
 from typing import Any
 
 MENU = {
@@ -28,53 +23,6 @@ MENU = {
     "syntax": "it is not Python: a comma is missing",
 }
 """Code → what it says about a program."""
-
-
-def on_the_menu(found: Any, what: str) -> None:
-    """Fails unless `found` is a set; prints a line for every element that is not on the menu.
-
-    Raises:
-        AssertionError: it is no set.
-    """
-    if not isinstance(found, (set, frozenset)):
-        note = "{} is an empty dict; write set()." if isinstance(found, dict) and not found else "Write {…}."
-        raise AssertionError(f"{what}: a {type(found).__name__} is not a set of codes. {note}")
-    for code in sorted(found - MENU.keys(), key=repr):
-        near = difflib.get_close_matches(str(code), MENU, n=1)
-        hint = f"Did you mean {near[0]!r}?" if near else "It counts as a false alarm."
-        print(f"{what}: {str(code)[:40]!r} is not on the menu. {hint}")
-
-
-def credit(found: Any, faults: Mapping[str, str], innocents: Mapping[str, str], points: float, what: str) -> float:
-    """The part of `points` that a set of codes earns: (hits − false alarms) / faults.
-
-    Prints a line for every fault that was missed and for every false alarm.
-
-    Args:
-        found: the student's set.
-        faults: each code that belongs into it → a hint for whoever missed it.
-        innocents: codes that do not → why not.
-        points: what all faults together are worth.
-        what: the name of the exercise.
-
-    Returns:
-        A Python float in (0, points]; exactly `points` when just the faults were found.
-
-    Raises:
-        AssertionError: it is no set, or earns nothing.
-    """
-    if not isinstance(found, (set, frozenset)):
-        on_the_menu(found, what)
-    hits = found & faults.keys()
-    alarms = sorted(found - faults.keys(), key=repr)
-    lines = [f"{str(code)[:40]!r} is a false alarm. {innocents.get(code, 'It is not on the menu.')}" for code in alarms]
-    lines += [f"Missed: {hint}" for code, hint in faults.items() if code not in hits]
-    head = f"{what}: {len(hits)} of {len(faults)} faults found, {len(alarms)} false alarms."
-    if len(hits) <= len(alarms):
-        raise AssertionError("\n  ".join([head, *lines]))
-    if lines:
-        print("\n  ".join([head, *lines]))
-    return float(points) if not lines else float(points) * (len(hits) - len(alarms)) / len(faults)
 
 
 def networks() -> list[tuple[str, list[dict[str, Any]], int]]:

@@ -24,7 +24,6 @@ def one_kernel(launches: Sequence[dict[str, Any]], what: str) -> dict[str, Any]:
     Raises:
         WrongAnswer: there was none, there were several, or PyTorch launched kernels of its own before or after it.
     """
-    __tracebackhide__ = True
     own = [launch for launch in launches if launch.get("kind") == "triton"]
     eager = [launch["kernel"] for launch in launches if launch.get("kind") == "torch"]
     if not own:
@@ -54,7 +53,6 @@ def all_written(answer: Any, what: str) -> None:
     Raises:
         WrongAnswer: some elements still hold what `torch.empty` left there.
     """
-    __tracebackhide__ = True
     import torch
 
     if not isinstance(answer, torch.Tensor) or not answer.is_floating_point():

@@ -131,7 +131,7 @@ def gate(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) ->
 
 def _answer_row(chapter: Chapter, tries: verify.Tries, answer: answers.Answer | None) -> Row:
     def run() -> Found:
-        found = tries.try_one(answer)
+        found, _ = tries.try_one(answer)
         if found:
             found.append(f"hidden inputs were drawn from seed {tries.seed}")
         return Found(tuple(found))

@@ -1,0 +1,109 @@
+"""How exceptions look in a notebook: a failed check is its message, a cell that waits for an exercise is one line.
+
+Everything else keeps IPython's traceback; outside of a notebook (pytest, the judge) nothing changes. What is raised,
+and its text, stay the same: this decides only what is shown.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import sys
+from types import CodeType, TracebackType
+from typing import Any
+
+from gpulab.check.layout import lines
+
+_STUB = "Write your answer in place of `raise NotImplementedError()`, then run this cell again."
+_waiting: dict[str, str] = {}
+"""Names and keys that a cell would have bound, had its exercise been solved → that exercise."""
+
+
+def install(shell: Any) -> None:
+    """Has an IPython shell show exceptions in this way."""
+    shell.set_custom_exc((Exception,), _show)
+
+
+def _show(shell: Any, kind: type, error: Exception, trace: TracebackType, tb_offset: int | None = None) -> None:
+    """IPython calls it as a method of the shell, with what a cell raised."""
+    shown = None if hasattr(error, "_render_traceback_") else shown_instead(error, shell.user_ns)
+    if shown is not None:
+        error._render_traceback_ = lambda: shown  # type: ignore[attr-defined] - IPython asks exceptions for it
+    shell.showtraceback((kind, error, trace), tb_offset=tb_offset, running_compiled_code=True)
+
+
+def shown_instead(error: BaseException, names: dict[str, Any]) -> list[str] | None:
+    """The lines to show instead of a traceback; None where the traceback is what helps.
+
+    Args:
+        error: raised while a cell ran.
+        names: the notebook's variables: code of the notebook has them as its globals.
+    """
+    frames = _frames(error)
+    codes = [code for code, variables in frames if variables is names]
+    if not codes:
+        return None
+    running = codes[0].co_filename
+    if waits := _unsolved(error, names, running):
+        if waits == "<module>":
+            return [_STUB]
+        _waiting.update(dict.fromkeys(_bound_by(running), waits))
+        return [f"Solve `{waits}` first and run its cell; this cell will then {_purpose(running)}."]
+    if isinstance(error, AssertionError) and str(error) and all(code.co_filename == running for code in codes):
+        return lines(str(error))  # the cell's own assertion: one in the student's function keeps its traceback
+    return None
+
+
+def _frames(error: BaseException) -> list[tuple[CodeType, dict[str, Any]]]:
+    """Code and globals of the frames that an exception went through, the outermost first."""
+    found, trace = [], error.__traceback__
+    while trace is not None:
+        found.append((trace.tb_frame.f_code, trace.tb_frame.f_globals))
+        trace = trace.tb_next
+    return found
+
+
+def _unsolved(error: BaseException, names: dict[str, Any], running: str) -> str:
+    """The exercise without an answer that this exception comes from; `<module>` in its own cell; else ""."""
+    if isinstance(error, NameError):  # exercises that are values have names in capitals
+        name = str(error.name or "")
+        return _waiting.get(name) or (name if name.isupper() else "")
+    if isinstance(error, KeyError) and error.args:
+        return _waiting.get(str(error.args[0]), "")
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, NotImplementedError) and not str(cause):
+            code, variables = (_frames(cause) or [(None, None)])[-1]
+            if code is not None and variables is names and (code.co_filename != running or code.co_name == "<module>"):
+                return code.co_name
+        cause = cause.__cause__ or cause.__context__
+    return ""
+
+
+def _purpose(running: str) -> str:
+    """What a cell will do: the comment in its first line, `# Draw the waves.`"""
+    first = (linecache.getlines(running) or [""])[0].strip()
+    words = first.removeprefix("# ").rstrip(".")
+    return words[:1].lower() + words[1:] if words != first else "run"
+
+
+def _bound_by(running: str) -> list[str]:
+    """The variables, functions, modules and keys of dicts that a cell binds."""
+    try:
+        tree = ast.parse("".join(linecache.getlines(running)))
+    except SyntaxError:  # a magic
+        return []
+    found = [node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+    parts = [node for node in ast.walk(tree) if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)]
+    found += [str(part.slice.value) for part in parts if isinstance(part.slice, ast.Constant)]
+    found += [node.name for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))]
+    imports = [node for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom))]
+    return found + [(alias.asname or alias.name).split(".")[0] for node in imports for alias in node.names]
+
+
+def install_here() -> None:
+    """Installs it where there is a shell."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    if shell is not None:
+        install(shell)
