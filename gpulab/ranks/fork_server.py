@@ -32,7 +32,7 @@ IF_NAMED = {
     "torchvision": ("torchvision",),
     "resnet": ("torchvision",),
     "pytorch_lightning": ("pytorch_lightning", "torch._dynamo"),
-    "lightning": ("lightning", "torch._dynamo"),
+    "lightning": ("lightning", "pytorch_lightning", "torch._dynamo"),  # either may be the one that is installed
 }
 """Word in a program → what it will import, if only when it runs."""
 OWN_SETTINGS = re.compile(r"PYTHON|OMP_|MKL_|OPENBLAS_|LD_|TORCH")

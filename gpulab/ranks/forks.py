@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
+from gpulab.ranks import lightning_name
 from gpulab.ranks.prctl import die_with_parent
 
 LARGEST_DESCRIPTOR = 65_536
@@ -110,6 +111,7 @@ def _become(
     os.chdir(folder)
     sys.argv = [str(program), *arguments]
     sys.path[:] = [str(program.parent), *(path for path in sys.path if path)]
+    lightning_name.install()
     # Forks of one process would all draw the same numbers, and a script that forgets its seed would look right.
     random.seed()
     for name in ("numpy.random", "torch"):

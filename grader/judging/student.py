@@ -28,7 +28,7 @@ from IPython.core.displaypub import DisplayPublisher
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
-from gpulab.ranks import forks, launch
+from gpulab.ranks import forks, launch, written
 from grader.judging import scripts
 from grader.judging.allowed_outputs import finished, kinds
 from grader.processes import wire
@@ -192,6 +192,7 @@ def prepare() -> None:
     _Shell.displayhook_class = _Hook
     _Shell.outputs = _Publisher.outputs = _Hook.outputs = Outputs(None)
     _ready = shell = _Shell.instance(config=settings)
+    written.register(shell)  # an answer may be a cell that begins with %%writefile
     given = set(shell.user_ns)
     for code in FIRST_CELLS:
         shell.run_cell(code, store_history=False)
