@@ -451,6 +451,10 @@ def plan_layout(model, cluster):
                     best = {"data": d, "tensor": t, "pipeline": p, "zero": zero, "gb": nbytes / 1e9, "step_s": step_s}
     return best
 
+# %% wrong: exactly full does not fit — says "Exactly full fits" — from "reference": "<= 0.8 * cluster" → "< 0.8 * cluster"
+
+# %% wrong: GiB — says "1 GB is 10^9 bytes" — from "reference": "nbytes / 1e9 <= 0.8" → "nbytes / 2**30 <= 0.8"
+
 # %% hostile: a dict that equals everything
 class Layout(dict):
     def __eq__(self, other):
