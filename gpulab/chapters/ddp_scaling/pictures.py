@@ -91,12 +91,17 @@ def draw_fit(
             f"Measured: {where}; line: the formula with your α and β",
             3.4,
         )
-        axes.plot(nbytes, [1e3 * one for one in seconds], "o", color=BLUE)
+        kilobytes, times_ms = [size / 1e3 for size in nbytes], [1e3 * one for one in seconds]
+        axes.plot(kilobytes, times_ms, "o", color=BLUE)
         curve = [1e3 * rounds * (alpha + beta * size / world_size) for size in nbytes]
-        axes.plot(nbytes, curve, color=ORANGE)
-        axes.set(xscale="log", yscale="log", xlabel="bytes summed", ylabel="ms")
+        axes.plot(kilobytes, curve, color=ORANGE)
+        axes.set(xscale="log", yscale="log", xlabel="summed, kB", ylabel="ms")
         tidy(axes.xaxis, logarithmic=True)
-        tidy(axes.yaxis, logarithmic=True)
+        low, high = axes.get_ylim()
+        ticks = [digit * 10.0**power for power in range(-4, 4) for digit in (1, 2, 5)]
+        inside = [tick for tick in ticks if low <= tick <= high]
+        axes.set_yticks(inside, [number(tick) for tick in inside])
+        axes.minorticks_off()
     times = ", ".join(
         f"{number(1e3 * one)} ms for {number(size)} bytes" for size, one in zip(nbytes, seconds, strict=True)
     )
@@ -110,7 +115,7 @@ def draw_named(lines: Mapping[str, Mapping[float, float]]) -> None:
     most = max(lines[best])
     plot.lines(
         lines,
-        title=f"{best}, keeps {lines[best][most]:.0f}% of the rate per GPU on {most} GPUs",
+        title=f"{best.replace(',', ' with')} keeps {lines[best][most]:.0f}% of the rate per GPU on {most} GPUs",
         x="GPUs",
         y="rate per GPU, % of the smallest run",
         note="V100: ResNet-50, MPNet-base (data/scaling_named_gpus.csv); A100: BERT-Large (data/bert_scaling.csv)",
