@@ -89,6 +89,8 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         if name == "cuda_cpp":
             importlib.import_module("gpulab.cuda_magic")  # so that a notebook has %%cuda too
+        if name == "launch":
+            importlib.import_module("gpulab.ranks.written")  # so that %%writefile NAME.py is an answer
         return importlib.import_module(_MODULES[name])
     if name in _OF_MODULES:
         return getattr(importlib.import_module(_MODULES[_OF_MODULES[name]]), name)

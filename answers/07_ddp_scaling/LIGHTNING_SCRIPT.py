@@ -41,6 +41,8 @@ if trainer.is_global_zero and rank == 0:
     torch.save(module.network.state_dict(), os.environ["CHECKPOINT"])
 """
 
+# %% right: imported as lightning — from "reference": "import pytorch_lightning as pl" → "import lightning as pl"
+
 # %% right: Lightning deals the samples, a record of what each rank saw
 LIGHTNING_SCRIPT = """
 import dataclasses, json, os

@@ -3,41 +3,53 @@ import numpy as np
 
 
 def fit_alpha_beta(nbytes, seconds, world_size):
-    sizes, times = np.array(nbytes, dtype=float), np.array(seconds, dtype=float)
-    away = sizes - sizes.mean()
-    slope = (away * times).sum() / (away * away).sum()
-    steps = 2 * (world_size - 1)
-    return float((times.mean() - slope * sizes.mean()) / steps), float(slope * world_size / steps)
+    steps, sizes = 2 * (world_size - 1), np.array(nbytes, dtype=float)
+    columns = np.stack([np.full(len(sizes), steps), steps * sizes / world_size], axis=1)
+    times = np.array(seconds, dtype=float)
+    columns /= times[:, None]
+    scale = np.linalg.norm(columns, axis=0)
+    alpha, beta = np.linalg.lstsq(columns / scale, np.ones(len(sizes)), rcond=None)[0] / scale
+    return float(alpha), float(beta)
 
-# %% right: polyfit
+# %% right: polyfit with weights
 import numpy as np
 
 
 def fit_alpha_beta(nbytes, seconds, world_size):
-    slope, intercept = np.polyfit(nbytes, seconds, 1)
-    return intercept / (2 * (world_size - 1)), slope * world_size / (2 * (world_size - 1))
+    steps = 2 * (world_size - 1)
+    slope, intercept = np.polyfit(nbytes, seconds, 1, w=1 / np.array(seconds))
+    return intercept / steps, slope * world_size / steps
 
-# %% right: lstsq on the formula itself — from "polyfit"
-# -     slope, intercept = np.polyfit(nbytes, seconds, 1)
-# -     return intercept / (2 * (world_size - 1)), slope * world_size / (2 * (world_size - 1))
-# +     steps = 2 * (world_size - 1)
-# +     columns = np.array([[steps, steps * n / world_size] for n in nbytes], dtype=float)
-# +     (alpha, beta), *_ = np.linalg.lstsq(columns, np.array(seconds), rcond=None)
-# +     return float(alpha), float(beta)
+# %% right: the weighted line by its formula
+def fit_alpha_beta(nbytes, seconds, world_size):
+    weights = [1 / second**2 for second in seconds]
+    total = sum(weights)
+    x = sum(w * n for w, n in zip(weights, nbytes)) / total
+    y = sum(w * t for w, t in zip(weights, seconds)) / total
+    above = sum(w * (n - x) * (t - y) for w, n, t in zip(weights, nbytes, seconds))
+    slope = above / sum(w * (n - x) ** 2 for w, n in zip(weights, nbytes))
+    steps = 2 * (world_size - 1)
+    return (y - slope * x) / steps, slope * world_size / steps
 
-# %% wrong: intercept and slope as they are — says "Those are intercept and slope" — from "polyfit"
-# -     return intercept / (2 * (world_size - 1)), slope * world_size / (2 * (world_size - 1))
-# +     return intercept, slope
+# %% wrong: least squares in seconds — says "Relative errors were asked for" — from "polyfit with weights": ", w=1 / np.array(seconds)" → ""
 
-# %% wrong: beta first — says "The other way round" — from "polyfit"
-# -     return intercept / (2 * (world_size - 1)), slope * world_size / (2 * (world_size - 1))
-# +     return slope * world_size / (2 * (world_size - 1)), intercept / (2 * (world_size - 1))
+# %% wrong: least squares in seconds on the formula itself — says "Relative errors were asked for"
+import numpy as np
 
-# %% wrong: whole vectors in every step — says "chunk" — from "polyfit": "* world_size " → ""
 
-# %% wrong: p − 1 steps — says "expected" — from "polyfit"
-# -     return intercept / (2 * (world_size - 1)), slope * world_size / (2 * (world_size - 1))
-# +     return intercept / (world_size - 1), slope * world_size / (world_size - 1)
+def fit_alpha_beta(nbytes, seconds, world_size):
+    steps = 2 * (world_size - 1)
+    columns = np.array([[steps, steps * n / world_size] for n in nbytes], dtype=float)
+    (alpha, beta), *_ = np.linalg.lstsq(columns, np.array(seconds), rcond=None)
+    return float(alpha), float(beta)
+
+# %% wrong: intercept and slope as they are — says "Those are intercept and slope" — from "polyfit with weights": "intercept / steps, slope * world_size / steps" → "intercept, slope"
+
+# %% wrong: beta first — says "The other way round" — from "polyfit with weights": "intercept / steps, slope * world_size / steps" → "slope * world_size / steps, intercept / steps"
+
+# %% wrong: whole vectors in every step — says "chunk" — from "polyfit with weights": "slope * world_size / steps" → "slope / steps"
+
+# %% wrong: p − 1 steps — says "2(p - 1) steps" — from "polyfit with weights": "2 * (world_size - 1)" → "world_size - 1"
 
 # %% wrong: through the first and the last point — says "least squares takes all"
 def fit_alpha_beta(nbytes, seconds, world_size):
@@ -45,16 +57,7 @@ def fit_alpha_beta(nbytes, seconds, world_size):
     slope = (seconds[-1] - seconds[0]) / (nbytes[-1] - nbytes[0])
     return (seconds[0] - slope * nbytes[0]) / steps, slope * world_size / steps
 
-# %% wrong: relative differences — says "counted in seconds" — from "polyfit"
-# +     steps = 2 * (world_size - 1)
-# -     slope, intercept = np.polyfit(nbytes, seconds, 1)
-# +     slope, intercept = np.polyfit(nbytes, seconds, 1, w=1 / np.array(seconds))
-# -     return intercept / (2 * (world_size - 1)), slope * world_size / (2 * (world_size - 1))
-# +     return intercept / steps, slope * world_size / steps
-
-# %% wrong: bandwidth in place of beta — says "expected" — from "polyfit"
-# -     return intercept / (2 * (world_size - 1)), slope * world_size / (2 * (world_size - 1))
-# +     return intercept / (2 * (world_size - 1)), 2 * (world_size - 1) / (slope * world_size)
+# %% wrong: bandwidth in place of beta — says "bytes per second" — from "polyfit with weights": "slope * world_size / steps" → "steps / (slope * world_size)"
 
 # %% hostile: leaves by SystemExit — earns 0
 def fit_alpha_beta(nbytes, seconds, world_size):

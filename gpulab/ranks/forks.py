@@ -23,6 +23,7 @@ from typing import IO, Any
 
 from gpulab.forkserver.client import Forked, ForkServer, Shared, StartError
 from gpulab.forkserver.server import Ready, Server, can_fork, exit_code, fork, take_streams
+from gpulab.ranks import lightning_name
 
 AT_ONCE = ("numpy", "torch", "torch.distributed", "cloudpickle", "gpulab.training.problem", "gpulab.ranks.messages")
 IF_NAMED = {
@@ -30,7 +31,7 @@ IF_NAMED = {
     "torchvision": ("torchvision",),
     "resnet": ("torchvision",),
     "pytorch_lightning": ("pytorch_lightning", "torch._dynamo"),
-    "lightning": ("lightning", "torch._dynamo"),
+    "lightning": ("lightning", "pytorch_lightning", "torch._dynamo"),  # either may be the one that is installed
 }
 """Word in a program → what it will import, if only when it runs."""
 OWN_SETTINGS = re.compile(r"PYTHON|OMP_|MKL_|OPENBLAS_|LD_|TORCH")
@@ -116,6 +117,7 @@ def _become(request: dict[str, Any], log: int) -> int:
         os.chdir(request["folder"])
         sys.argv = [str(program), *request["arguments"]]
         sys.path[:] = [str(program.parent), *(path for path in sys.path if path)]
+        lightning_name.install()
         return _run(program)
     except BaseException:
         traceback.print_exc()

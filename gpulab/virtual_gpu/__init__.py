@@ -5,8 +5,8 @@ wrong one. On the simulated GPU it can: every operation of PyTorch on a CUDA ten
 the test's gives it, on a clock that stands still in between. Launches return at once, `torch.cuda.synchronize`
 waits, and `time`, `timeit`, `datetime`, `torch.utils.benchmark` and CUDA events read that clock.
 
-`running` is what a test cell uses. In one process, as in a notebook, it simulates here. The judge's `gpulab.backend` has
-the exercise run in another process, which reports operations and asks for the time; the machine, and with it every
+`running` is what a test cell uses. In one process, as in a notebook, it simulates here. The judge's `gpulab.backend`
+has the exercise run in another process, which reports operations and asks for the time; the machine, and with it every
 rate, stays in the judge.
 """
 

@@ -29,8 +29,8 @@ from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
 from gpulab.backend import Backend, use
-from gpulab.ranks import forks, launch
-from grader.judging import lightning_name, scripts
+from gpulab.ranks import forks, launch, lightning_name, written
+from grader.judging import scripts
 from grader.judging.allowed_outputs import finished, kinds
 from grader.processes import wire
 
@@ -195,6 +195,7 @@ def prepare() -> None:
     _Shell.displayhook_class = _Hook
     _Shell.outputs = _Publisher.outputs = _Hook.outputs = Outputs(None)
     _ready = shell = _Shell.instance(config=settings)
+    written.register(shell)  # an answer may be a cell that begins with %%writefile
     given = set(shell.user_ns)
     for code in FIRST_CELLS:
         shell.run_cell(code, store_history=False)

@@ -1,5 +1,4 @@
-"""Draws what the DDP chapter explains: chunks on a ring, a server and its workers, memory by kind, a table of
-processes.
+"""Draws what the DDP chapter explains: chunks on a ring, a server and its workers, a table of processes.
 
 Diagrams: what they show is counted or made up, never measured. Measurements are drawn by `ddp_scaling.pictures`.
 """
@@ -10,8 +9,8 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gpulab.figures.diagrams import bare, legend_below
-from gpulab.figures.style import BLUE, FAINT, GREY, INK, ORANGE, canvas, number, show, style
+from gpulab.figures.diagrams import bare
+from gpulab.figures.style import BLUE, INK, ORANGE, canvas, number, show, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -161,58 +160,6 @@ def _arrow(
     moved = [(end[0] + off[0], end[1] + off[1]) for end in (start, stop)]
     look = {"arrowstyle": "-|>", "color": colour, "lw": width, "shrinkA": 14, "shrinkB": before, "mutation_scale": 11}
     axes.annotate("", moved[1], moved[0], arrowprops=look, zorder=3)
-
-
-# ------------------------------------------------------------------------------------------------------------- memory
-
-KINDS = (("weights", 4, BLUE), ("gradients", 4, ORANGE), ("Adam: mean", 4, GREY), ("Adam: mean of squares", 4, FAINT))
-"""What a parameter occupies in float32 training with Adam: kind, bytes, colour."""
-
-
-def draw_memory(parameters: float, gpu_gb: float, world_size: int = 4) -> None:
-    """What lies on each of a few GPUs: everything on each, a share of everything, or a few whole layers."""
-    whole = 16 * parameters / 1e9
-    room = 0.8 * gpu_gb
-    ways = ("DDP: all of it, everywhere", "FSDP: a slice of every layer", "model parallel: some whole layers")
-    with style():
-        figure, axes = canvas(
-            f"{number(parameters / 1e9)} billion parameters are {number(whole)} GB before the first activation",
-            f"Computed: 16 bytes a parameter on {world_size} GPUs of {gpu_gb:g} GB; dashed: 80 % of the memory, the "
-            "rest is for activations; the layers of the last are of uneven size",
-            3.6,
-        )
-        uneven = [1 + 0.25 * (-1) ** place * (1 - place / (2 * world_size)) for place in range(world_size)]
-        for way, name in enumerate(ways):
-            for place in range(world_size):
-                at, bottom = way * (world_size + 1.2) + place, 0.0
-                share = (1.0, 1 / world_size, uneven[place] / sum(uneven))[way]
-                for kind, nbytes, colour in KINDS:
-                    part = share * nbytes * parameters / 1e9
-                    label = kind if way == place == 0 else None
-                    axes.bar(at, part, 0.86, bottom, color=colour, edgecolor="white", linewidth=0.8, label=label)
-                    bottom += part
-                axes.annotate(number(bottom), (at, bottom), (0, 3), textcoords="offset points", ha="center", fontsize=9)
-            middle = way * (world_size + 1.2) + (world_size - 1) / 2
-            axes.annotate(
-                name, (middle, 0), (0, -26), textcoords="offset points", ha="center", fontsize=10.5,
-                annotation_clip=False,
-            )  # fmt: skip
-        axes.axhline(room, color=INK, linestyle="--", linewidth=1.2)
-        axes.annotate(
-            f"{number(room)} GB", (1, room), (4, 0), xycoords=("axes fraction", "data"), textcoords="offset points",
-            va="center", fontsize=10, annotation_clip=False,
-        )  # fmt: skip
-        places = [way * (world_size + 1.2) + place for way in range(3) for place in range(world_size)]
-        axes.set_xticks(places, [str(place) for _ in range(3) for place in range(world_size)])
-        axes.tick_params(axis="x", length=0)
-        axes.set_ylabel("GB on each GPU")
-        axes.margins(y=0.1)
-        legend_below(figure, 4, 10)
-    show(
-        figure,
-        f"Stacked bars, GB per GPU of {world_size}: DDP {number(whole)} on each, FSDP {number(whole / world_size)} on "
-        f"each, model parallel about as much as FSDP but uneven; {number(room)} may be used.",
-    )
 
 
 # -------------------------------------------------------------------------------------------------------------- ghosts

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from gpulab.chapters.ddp_scaling.costs import HOROVOD_GPUS, Efficiency, Model, Sums
-from gpulab.chapters.ddp_scaling.priority import Layer, bucketed, overlapped, played
+from gpulab.chapters.ddp_scaling.buckets import bucketed, overlapped
+from gpulab.chapters.ddp_scaling.costs import HOROVOD_GPUS, Efficiency, Model
 from gpulab.figures import plot
-from gpulab.figures.style import BLUE, COLOURS, FAINT, GREY, INK, ORANGE, canvas, label_ends, number, show, style, tidy
+from gpulab.figures.style import BLUE, COLOURS, FAINT, GREY, ORANGE, canvas, label_ends, number, show, style, tidy
 
 GPUS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 LATENCIES_US = (0.0, 10.0)
@@ -70,25 +70,57 @@ def draw_busiest(wire_bytes: Callable[[str, int, int], float], nbytes: int = 10*
     )
 
 
-def draw_fit(sums: Sums, alpha: float, beta: float) -> None:
-    """All-reduce times over size, and the straight line of the model."""
-    rounds, world = 2 * (sums.world_size - 1), sums.world_size
+def draw_fit(
+    nbytes: Sequence[int], seconds: Sequence[float], world_size: int, alpha: float, beta: float, where: str
+) -> None:
+    """All-reduce times over size, and the curve of the model, both axes logarithmic.
+
+    Args:
+        nbytes: sizes of the vectors.
+        seconds: of one all-reduce of each.
+        world_size: number of ranks.
+        alpha: s per step of the ring.
+        beta: s per byte.
+        where: what was measured, for the note.
+    """
+    rounds = 2 * (world_size - 1)
     with style():
         figure, axes = canvas(
-            f"A sum costs {number(1e6 * rounds * alpha)} µs plus {number(1e9 * rounds * beta / world)} ns a byte",
-            f"gloo, {world} ranks on {sums.device}; fastest of {sums.runs}; line: the model with your α and β",
+            f"An all-reduce costs {number(1e6 * rounds * alpha)} µs plus {number(1e9 * rounds * beta / world_size)} ns"
+            " per byte",
+            f"Measured: {where}; line: the formula with your α and β",
             3.4,
         )
-        mebibytes = [size / 2**20 for size in sums.nbytes]
-        axes.plot(mebibytes, [1e3 * one for one in sums.seconds], "o", color=BLUE)
-        line = [0.0, max(mebibytes)]
-        axes.plot(line, [1e3 * rounds * (alpha + beta * size * 2**20 / world) for size in line], color=ORANGE)
-        axes.set(xlabel="bytes summed, MiB", ylabel="ms", xlim=(0, None), ylim=(0, None))
+        kilobytes, times_ms = [size / 1e3 for size in nbytes], [1e3 * one for one in seconds]
+        axes.plot(kilobytes, times_ms, "o", color=BLUE)
+        curve = [1e3 * rounds * (alpha + beta * size / world_size) for size in nbytes]
+        axes.plot(kilobytes, curve, color=ORANGE)
+        axes.set(xscale="log", yscale="log", xlabel="summed, kB", ylabel="ms")
+        tidy(axes.xaxis, logarithmic=True)
+        low, high = axes.get_ylim()
+        ticks = [digit * 10.0**power for power in range(-4, 4) for digit in (1, 2, 5)]
+        inside = [tick for tick in ticks if low <= tick <= high]
+        axes.set_yticks(inside, [number(tick) for tick in inside])
+        axes.minorticks_off()
     times = ", ".join(
-        f"{number(1e3 * one)} ms for {number(size)} MiB" for size, one in zip(mebibytes, sums.seconds, strict=True)
+        f"{number(1e3 * one)} ms for {number(size)} bytes" for size, one in zip(nbytes, seconds, strict=True)
     )
-    fitted = f"α {number(1e6 * alpha)} µs, β {number(1e9 * beta)} ns a byte."
+    fitted = f"α {number(1e6 * alpha)} µs, β {number(1e9 * beta)} ns per byte."
     show(figure, f"All-reduce times: {times}. Line: {fitted}")
+
+
+def draw_named(lines: Mapping[str, Mapping[float, float]]) -> None:
+    """Efficiency over GPUs of published runs that name their GPUs: run and method → GPUs → %."""
+    best = max(lines, key=lambda name: max(lines[name]))
+    most = max(lines[best])
+    plot.lines(
+        lines,
+        title=f"{best.replace(',', ' with')} keeps {lines[best][most]:.0f}% of the rate per GPU on {most} GPUs",
+        x="GPUs",
+        y="rate per GPU, % of the smallest run",
+        note="V100: ResNet-50, MPNet-base (data/scaling_named_gpus.csv); A100: BERT-Large (data/bert_scaling.csv)",
+        log_x=True,
+    )
 
 
 def draw_efficiency(efficiency: Efficiency, models: Sequence[Model], beta: float, overlap: float) -> None:
@@ -125,7 +157,9 @@ def draw_efficiency(efficiency: Efficiency, models: Sequence[Model], beta: float
     show(figure, f"Predicted efficiency. {words}.")
 
 
-def draw_buckets(layers: Sequence[Layer], bandwidth_gbs: float, latency_ms: float, bucket_bytes: int) -> None:
+def draw_buckets(
+    layers: Sequence[Mapping[str, Any]], bandwidth_gbs: float, latency_ms: float, bucket_bytes: int
+) -> None:
     """The backward pass and the link: all gradients at the end, one by one, and in buckets."""
     sizes = [layer["nbytes"] for layer in layers]
     ways = {
@@ -134,70 +168,12 @@ def draw_buckets(layers: Sequence[Layer], bandwidth_gbs: float, latency_ms: floa
         "buckets": bucketed(sizes, bucket_bytes),
     }
     plans = {name: overlapped(layers, buckets, latency_ms, bandwidth_gbs, name) for name, buckets in ways.items()}
-    spans = [span for plan in plans.values() for span in plan.spans]
-    found = ", ".join(f"{name} {number(plan.makespan_ms)} ms" for name, plan in plans.items())
+    spans = [span for plan in plans.values() for span in plan]
+    ends = {name: max(span.stop for span in plan) for name, plan in plans.items()}
+    found = ", ".join(f"{name} {number(end)} ms" for name, end in ends.items())
     plot.timeline(
         spans,
-        title=f"Waiting until the end: {number(plans['at the end'].makespan_ms)} ms; "
-        f"in buckets: {number(plans['buckets'].makespan_ms)} ms",
+        title=f"Waiting until the end: {number(ends['at the end'])} ms; in buckets: {number(ends['buckets'])} ms",
         note=f"Computed for {len(layers)} equal layers, {number(bandwidth_gbs)} GB/s and {number(latency_ms)} ms for "
         f"every all-reduce, buckets of {number(bucket_bytes / 2**20)} MiB: {found}",
     )
-
-
-def draw_orders(layers: Sequence[Layer], bandwidth_gbs: float, orders: Mapping[str, Sequence[tuple[int, int]]]) -> None:
-    """Two orders of sending on one time axis, one colour for each kind of work."""
-    plans = {name: played(layers, bandwidth_gbs, sends, f"{name}: ") for name, sends in orders.items()}
-    spans = [span for plan in plans.values() for span in plan.spans]
-    kinds = {"backward": BLUE, "forward": GREY}
-    slow, fast = (plan.makespan_ms for plan in plans.values())
-    title = f"The same work, the same bytes: {number(slow)} ms in one order, {number(fast)} ms in the other"
-    with style():
-        figure, axes = canvas(
-            title,
-            "Computed for three layers, named by number; blue: backward, grey: forward, orange: gradient on the link",
-            3.3,
-        )
-        lanes = list(dict.fromkeys(span.lane for span in spans))
-        for span in spans:
-            row, wide = lanes.index(span.lane), span.stop - span.start
-            axes.barh(row, wide, 0.72, span.start, color=kinds.get(span.kind, ORANGE), edgecolor="white")
-            axes.annotate(span.label, ((span.start + span.stop) / 2, row), ha="center", va="center", weight="bold",
-                          color=INK if span.kind not in kinds else "white")  # fmt: skip
-        axes.set_yticks(range(len(lanes)), lanes)
-        axes.tick_params(axis="y", length=0)
-        axes.grid(visible=False)
-        axes.grid(visible=True, axis="x")
-        axes.spines["left"].set_visible(False)
-        axes.set_xlabel("time, ms")
-        axes.invert_yaxis()
-        tidy(axes.xaxis)
-    words = "; ".join(
-        f"{span.lane} {span.kind} {span.label}, {number(span.start)} to {number(span.stop)} ms" for span in spans
-    )
-    show(figure, f"{title}. {words}.")
-
-
-def draw_gains(gains: Mapping[str, Mapping[float, float]]) -> None:
-    """How much faster a step gets by priority: network → Gbit/s of the link → fifo over priority."""
-    with style():
-        figure, axes = canvas(
-            "Priority gains most where the link is as busy as the GPU",
-            "Simulated by your function: batches of 64 on a P100, a ring of 512, partitions of 4 MiB",
-            3.6,
-        )
-        words = []
-        for (name, points), colour in zip(gains.items(), COLOURS, strict=False):
-            rates = sorted(points)
-            axes.plot(rates, [100 * (points[rate] - 1) for rate in rates], color=colour, marker="o")
-            best = max(rates, key=points.__getitem__)
-            percent = 100 * (points[best] - 1)
-            axes.annotate(f"{name}: {percent:.0f} %", (best, percent), (0, 8), textcoords="offset points", ha="center",
-                          color=colour, weight="bold", fontsize=10.5)  # fmt: skip
-            words.append(
-                f"{name}: " + ", ".join(f"{100 * (points[rate] - 1):.0f} % at {number(rate)}" for rate in rates)
-            )
-        axes.set(xscale="log", xlabel="link, Gbit/s", ylabel="gain of priority over fifo, %", ylim=(-2, 38))
-        axes.set_xticks(rates, [number(rate) for rate in rates])
-        axes.minorticks_off()
-    show(figure, f"Gain of priority over fifo against the link's rate in Gbit/s. {'; '.join(words)}.")

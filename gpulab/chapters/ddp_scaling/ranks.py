@@ -56,18 +56,6 @@ for _ in range(2):  # the first pass finds out in which order gradients come
     end = time.perf_counter()
 times = [{**one, "ready": one["ready"] - begin, "done": one["done"] - begin} for one in events]
 found = {"backward": end - begin, "buckets": times}
-
-counts = {}
-for name in ("an all-reduce every time", "no_sync for all but the last"):
-    events.clear()
-    for micro_batch in range(4):
-        if name.startswith("no_sync") and micro_batch < 3:
-            with model.no_sync():
-                model(images[:8]).sum().backward()
-        else:
-            model(images[:8]).sum().backward()
-    counts[name] = len(events)
-found["counts"] = counts
 """
 
 _THROUGHPUT = """
@@ -123,8 +111,6 @@ class Backward:
 
     milliseconds: float
     buckets: list[Bucket]
-    counts: dict[str, int]
-    """All-reduces for four micro-batches, with and without `no_sync`."""
 
     @property
     def hidden(self) -> int:
@@ -140,7 +126,7 @@ def watched_backward() -> Backward:
     """
     found = _measured(_BUCKETS, 2)
     buckets = [Bucket(one["mbytes"], one["ready"] * 1e3, one["done"] * 1e3) for one in found["buckets"]]
-    return Backward(found["backward"] * 1e3, buckets, found["counts"])
+    return Backward(found["backward"] * 1e3, buckets)
 
 
 @dataclass(frozen=True)

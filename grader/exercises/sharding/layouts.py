@@ -13,6 +13,7 @@ KEYS = ("data", "tensor", "pipeline", "zero")
 NOTES = {
     "everything_fits": "It does not fit: compare gb with 80% of the GPU's memory.",
     "all_memory": "Only 80% of a GPU's memory may be used.",
+    "gibibytes": "1 GB is 10^9 bytes.",
     "across_nodes": "Tensor parallel across nodes: tensor must divide gpus_per_node.",
     "no_activations": "Activations take memory too.",
     "stores_all": "A stage stores at most min(pipeline, micro-batches) micro-batches (1F1B).",
@@ -94,7 +95,7 @@ def costed(
 
 def planned(model: Mapping[str, Any], cluster: Mapping[str, Any], wrong: str = "") -> Layout | None:
     """The fastest layout that fits; None when none does."""
-    room = cluster["gpu_gb"] * (1.0 if wrong == "all_memory" else 0.8)
+    room = cluster["gpu_gb"] * {"all_memory": 1.0, "gibibytes": 0.8 * 2**30 / 1e9}.get(wrong, 0.8)
     found = [one for one in _layouts(model, cluster, wrong) if wrong == "everything_fits" or one.gb <= room]
     if not found:
         return None

@@ -8,13 +8,14 @@ import sys
 
 import pytest
 
-from grader.judging.lightning_name import installed_as
+from gpulab import launch
+from gpulab.ranks.lightning_name import installed_as
 
 only_the_other_name = pytest.mark.skipif(
     importlib.util.find_spec("lightning") is not None, reason="the package lightning itself is installed here"
 )
 CODE = """
-from grader.judging import lightning_name
+from gpulab.ranks import lightning_name
 lightning_name.install()
 import lightning as pl
 import lightning.pytorch, pytorch_lightning
@@ -26,6 +27,18 @@ try:
     import lightning.no_such_module
 except ModuleNotFoundError:
     print("as it should be")
+"""
+
+
+PROGRAM = """
+import lightning as pl
+import pytorch_lightning
+from lightning.pytorch.callbacks import Callback
+
+import lightning.pytorch
+
+same = pl.LightningModule is pytorch_lightning.LightningModule is lightning.pytorch.LightningModule
+print(same, issubclass(pytorch_lightning.callbacks.Timer, Callback), pl.Trainer.__module__.split(".")[-1])
 """
 
 
@@ -41,3 +54,9 @@ def test_both_names_are_the_same_modules() -> None:
     """A class must not exist twice: Lightning asks with isinstance."""
     done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, timeout=120)
     assert (done.stdout, done.returncode) == ("as it should be\n", 0), done.stderr
+
+
+def test_ranks_know_both_names() -> None:
+    """The classes are the same objects, whichever name is imported."""
+    run = launch.script(PROGRAM, 1, seconds=60).check()
+    assert run.ranks[0].last_line == "True True trainer"

@@ -1,18 +1,15 @@
-"""DDP and scaling: the layers of real networks as a scheduler sees them, and what a given order of sending leads to.
+"""Sharding: the layers of real networks as a communication scheduler sees them, and the timeline of a given order.
 
-Times are a published step, dealt out to the layers by their FLOPs; bytes are counted in torchvision's networks, made
-without memory. Which order is best is for the student to find: here it is given.
+Times are a published step, divided among the layers by their FLOPs. Bytes are counted in torchvision's networks, which
+are built without memory. This module plays an order that it is given; finding the order is the exercise.
 """
 
 from __future__ import annotations
 
 import functools
-import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from gpulab.chapters.ddp_scaling.costs import Model
 from gpulab.figures.plot import Span
 
 FORWARD_SHARE = 1 / 3
@@ -22,15 +19,16 @@ Layer = dict[str, Any]
 """`name`, `forward_ms`, `backward_ms`, `nbytes`: as `priority_makespan` takes it."""
 
 
-def layers_of(model: Model) -> list[Layer]:
-    """The network's layers, first to last: every convolution and linear layer, with the batch norm behind it.
+def layers_of(row: Mapping[str, Any]) -> list[Layer]:
+    """The network's layers, first to last: every convolution and linear layer, together with its batch norm.
 
     Args:
-        model: what a step takes is dealt out in proportion to FLOPs, a third of it to the forward pass.
+        row: of `data/ring_models.csv`. The time of a step is divided in proportion to FLOPs, a third of it is the
+            forward pass.
     """
-    counted = _counted(model.network)
+    counted = _counted(row["network"])
     total = sum(flops for _, flops, _ in counted)
-    step_ms = 1e3 * model.step_s
+    step_ms = 1e3 * row["batch"] / row["images_per_s"]
     return [
         {
             "name": name,
@@ -72,18 +70,10 @@ def _counted(network: str) -> tuple[tuple[str, int, int], ...]:
     return tuple((name, flops, parameters) for name, flops, parameters in rows)
 
 
-@dataclass(frozen=True)
-class Plan:
-    """What the computing side and the link do, and when the next forward pass ends."""
-
-    spans: tuple[Span, ...]
-    makespan_ms: float
-
-
 def played(
     layers: Sequence[Mapping[str, Any]], bandwidth_gbs: float, sends: Sequence[tuple[int, int]], lanes: str = ""
-) -> Plan:
-    """What happens if the link sends these pieces in this order, each as soon as its layer's gradient is there.
+) -> list[Span]:
+    """The timeline if the link sends these pieces in this order, each as soon as its layer's gradient is ready.
 
     Args:
         layers: first to last.
@@ -107,43 +97,4 @@ def played(
         start = max(clock, arrived[number])
         clock = start + layer["forward_ms"]
         spans.append(Span(compute, start, clock, f"{number + 1}", "forward"))
-    return Plan(tuple(spans), clock)
-
-
-def bucketed(sizes: Sequence[int], bucket_bytes: int) -> list[list[int]]:
-    """Layers put together, last to first, until a bucket holds at least so many bytes."""
-    buckets: list[list[int]] = [[]]
-    for number in reversed(range(len(sizes))):
-        if sum(sizes[one] for one in buckets[-1]) >= bucket_bytes:
-            buckets.append([])
-        buckets[-1].append(number)
-    return buckets
-
-
-def overlapped(
-    layers: Sequence[Mapping[str, Any]],
-    buckets: Sequence[Sequence[int]],
-    latency_ms: float,
-    bandwidth_gbs: float,
-    lanes: str,
-) -> Plan:
-    """The backward pass with one all-reduce for each bucket, begun when the last of its gradients is there.
-
-    Args:
-        layers: first to last.
-        buckets: layer numbers; in the order of sending.
-        latency_ms: that every all-reduce costs, whatever its size.
-        bandwidth_gbs: gradient bytes summed in a second.
-        lanes: put before the names of the two lanes.
-    """
-    times = [layer["backward_ms"] for layer in reversed(layers)]
-    ends = [0.0, *itertools.accumulate(times)]
-    compute, link = f"{lanes}: backward", f"{lanes}: link"
-    spans = [Span(compute, ends[at], ends[at + 1], f"{len(layers) - at}", "backward") for at in range(len(layers))]
-    free = 0.0
-    for bucket in buckets:
-        start = max(free, ends[len(layers) - min(bucket)])
-        free = start + latency_ms + sum(layers[one]["nbytes"] for one in bucket) / (1e6 * bandwidth_gbs)
-        numbers = f"{max(bucket) + 1}–{min(bucket) + 1}" if len(bucket) > 1 else f"{bucket[0] + 1}"
-        spans.append(Span(link, start, free, numbers, "all-reduce"))
-    return Plan(tuple(spans), max(free, ends[-1]))
+    return spans

@@ -1,0 +1,110 @@
+"""DDP and scaling: whether schedules of a ring, one per rank, fit together and sum what they have to.
+
+Any schedule that sums is right: it is played, not compared. How to make one is the exercise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+Schedule = Callable[[int, int], list[tuple[int, int]]]
+"""The student's `ring_schedule(world_size, rank)`."""
+HALF = "That is one half: after the sums are made (p - 1 steps), the all-gather brings them to everybody (p - 1 more)."
+WHOLE = "Whole vectors are sent: cut them into p chunks, and send one chunk in a step."
+
+
+def sums_everything(schedule: Schedule, world_size: int) -> None:
+    """Plays the schedules of all ranks against each other.
+
+    Raises:
+        AssertionError: the ranks do not end with the sum of all; the message names the step and the mistake.
+    """
+    plans = [_plan(schedule, world_size, rank) for rank in range(world_size)]
+    for step in range(2 * (world_size - 1)):
+        _fits(plans, step)
+    # held[rank][chunk] counts how often each rank's numbers are in it.
+    held = [
+        [[int(owner == rank) for owner in range(world_size)] for _ in range(world_size)] for rank in range(world_size)
+    ]
+    for step in range(2 * (world_size - 1)):
+        moving = [list(held[rank][plans[rank][step][0]]) for rank in range(world_size)]
+        for rank in range(world_size):
+            into, arrived = plans[rank][step][1], moving[(rank - 1) % world_size]
+            old = held[rank][into]
+            held[rank][into] = [a + b for a, b in zip(old, arrived, strict=True)] if step < world_size - 1 else arrived
+        if step == world_size - 2:
+            _complete(plans, held, step)
+    for rank in range(world_size):
+        for chunk, counts in enumerate(held[rank]):
+            least, most = min(counts), max(counts)
+            assert least == 1 == most, (
+                f"{world_size} ranks, at the end: in chunk {chunk} of rank {rank}, rank {counts.index(least)} is "
+                f"counted {least} times and rank {counts.index(most)} {most} times, expected once each."
+            )
+
+
+def _plan(schedule: Schedule, world_size: int, rank: int) -> list[tuple[int, int]]:
+    """The schedule of one rank, checked for its shape."""
+    what = f"ring_schedule({world_size}, {rank})"
+    steps = schedule(world_size, rank)
+    assert isinstance(steps, (list, tuple)), f"{what}: you returned {steps!r:.80}, expected a list of pairs."
+    count, expected = len(steps), 2 * (world_size - 1)
+    many = (world_size * (world_size - 1), 2 * world_size * (world_size - 1))
+    note = HALF if count == world_size - 1 else WHOLE if count in many else ""
+    assert count == expected, f"{what}: you returned {count} steps, expected {expected}. {note}"
+    for step, pair in enumerate(steps):
+        found = f"{what}: in step {step} you return {pair!r:.80}, expected"
+        parts: list[Any] = list(pair) if isinstance(pair, (list, tuple)) else []
+        if any(isinstance(part, (list, tuple, set, range)) for part in parts):
+            raise AssertionError(f"{found} two chunk numbers. {WHOLE}")
+        assert len(parts) == 2, f"{found} a pair of chunk numbers."
+        right = all(_is_chunk(part, world_size) for part in parts)
+        assert right, f"{found} chunk numbers from 0 to {world_size - 1}."
+    if world_size > 2 and all(sent == received == steps[0][0] for sent, received in steps):
+        raise AssertionError(f"{what}: every step sends chunk {steps[0][0]}, expected all chunks to travel. {WHOLE}")
+    return [(int(sent), int(received)) for sent, received in steps]
+
+
+def _is_chunk(value: Any, world_size: int) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and 0 <= value < world_size
+
+
+def _fits(plans: list[list[tuple[int, int]]], step: int) -> None:
+    """What each rank receives in this step is what the rank before it sends."""
+    world_size = len(plans)
+    for rank in range(world_size):
+        before, after = (rank - 1) % world_size, (rank + 1) % world_size
+        sent, received = plans[before][step][0], plans[rank][step][1]
+        note = "They must be the same chunk."
+        others = [plans[(one + 1) % world_size][step][0] == plans[one][step][1] for one in range(world_size)]
+        if world_size > 2 and all(others):
+            note = (
+                f"It is the one that rank {after} sends: are the pairs the wrong way round, (received, sent), or does "
+                "your ring turn the wrong way?"
+            )
+        assert received == sent, (
+            f"{world_size} ranks, step {step}: rank {rank} receives chunk {received}, but rank {before} sends it chunk"
+            f" {sent}. {note}"
+        )
+
+
+def _complete(plans: list[list[tuple[int, int]]], held: list[list[list[int]]], step: int) -> None:
+    """After the steps that add, each rank has a complete chunk, and sends that one next."""
+    world_size = len(plans)
+    complete = [[place for place, counts in enumerate(own) if min(counts) == 1 == max(counts)] for own in held]
+    for rank, chunks in enumerate(complete):
+        most = max(sum(1 for count in counts if count) for counts in held[rank])
+        assert chunks, (
+            f"{world_size} ranks: after the {world_size - 1} steps that add, rank {rank} has no complete chunk; its "
+            f"best one holds the numbers of {most} ranks. Hand on what you have just added to."
+        )
+    for rank, chunks in enumerate(complete):
+        first = plans[rank][step + 1][0]
+        there = sum(1 for count in held[rank][first] if count)
+        assert first in chunks, (
+            f"{world_size} ranks: the all-gather begins with rank {rank} sending chunk {first}, which holds the "
+            f"numbers of {there} of {world_size} ranks. Its complete one is {chunks[0]}."
+        )
