@@ -14,6 +14,7 @@ import contextlib
 import importlib
 import io
 import os
+import re
 import select
 import socket
 import sys
@@ -28,6 +29,7 @@ from IPython.core.displaypub import DisplayPublisher
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
+from gpulab.check.values import as_python
 from gpulab.ranks import forks, launch
 from grader.judging import scripts
 from grader.judging.allowed_outputs import finished, kinds
@@ -167,9 +169,11 @@ class _Shell(InteractiveShell):
 
 def _message(error: object) -> str:
     try:
-        return str(error)[:10_000]
+        text = str(error)[:10_000]
     except Exception:
         return "(an exception whose text cannot be had)"
+    # Numba quotes the file name of a cell, which nobody has seen.
+    return CELL.sub("your cell", text)
 
 
 FIRST_CELLS = ("import math\nmath", "raise NotImplementedError()")
@@ -278,7 +282,7 @@ class Server:
         value = namespace[request["name"]]
         out: list[wire.Buffer] = []
         try:
-            return {"kind": "plain", "value": wire.encode(value, out)}, out
+            return {"kind": "plain", "value": wire.encode(as_python(value), out)}, out
         except BaseException:  # not a plain value, or one that resists being looked at
             kind = "callable" if callable(value) else "object"
             return {"kind": kind, "type": type(value).__name__}, []
@@ -293,7 +297,7 @@ class Server:
         try:
             with self._silence(), _launches(request["count"]) as counted:
                 value = self._shell.user_ns[request["name"]](*arguments, **named)
-            form = wire.encode((value, counted), out)
+            form = wire.encode((as_python(value), counted), out)
         except wire.NotPlain as error:
             self._end_copies()
             return {"not_plain": str(error)}, []
@@ -401,8 +405,26 @@ def _has_children() -> bool:
 
 def _error(error: BaseException) -> dict[str, Any]:
     """The answer that says which exception a call ended in."""
-    lines = traceback.format_exception(error)
-    return {"error": [type(error).__name__, _message(error), "".join(lines)[-6000:]]}
+    return {"error": [type(error).__name__, _message(error), _place(error)]}
+
+
+CELL = re.compile(r"<ipython-input-[0-9a-f-]+>")
+"""The file name that IPython gives to a cell."""
+
+
+def _place(error: BaseException) -> str:
+    """The last line of a notebook cell that the exception passed through: `line 3: return a[i]`; empty if through none.
+
+    Frames of libraries do not count, since their line numbers say nothing to the student. Of a line that Numba says it
+    stopped at, its message knows more than the frames.
+    """
+    found = ""
+    for frame in traceback.extract_tb(error.__traceback__):
+        if CELL.fullmatch(frame.filename):
+            found = f"line {frame.lineno}" + (f": {frame.line}" if frame.line else "")
+    if isinstance(error, SyntaxError) and CELL.fullmatch(error.filename or ""):
+        found = f"line {error.lineno}" + (f": {error.text.strip()}" if error.text else "")
+    return found
 
 
 def _snapshot(value: Any) -> Any:

@@ -44,8 +44,8 @@ def entries(answer: Any, what: str) -> dict[str, Entry]:
         check.equal(sorted(inside) if isinstance(inside, dict) else inside, sorted(KEYS), f"keys of {at}")
         model = model_in(inside["model"], f"{at}['model']")
         check.equal(inside["bytes"], len(inside["model"]), f"{at}['bytes'], the length of its model")
-        accuracy = inside["accuracy"]
-        if type(accuracy) not in (int, float, np.float32, np.float64) or not 0 <= accuracy <= 1:
+        accuracy = check.as_python(inside["accuracy"])
+        if type(accuracy) not in (int, float) or not 0 <= accuracy <= 1:
             percent = " That is in percent." if isinstance(accuracy, (int, float)) and 1 < accuracy <= 100 else ""
             raise AssertionError(f"{at}['accuracy']: you returned {accuracy!r:.60}, expected a share, 0 to 1.{percent}")
         kind = _largest(model)
