@@ -234,7 +234,7 @@ def make_shell(outputs: Outputs) -> InteractiveShell:
 class Server:
     """Answers requests, one at a time, until told to stop."""
 
-    def __init__(self, channel: wire.Channel, shell: InteractiveShell, outputs: Outputs) -> None:
+    def __init__(self, channel: wire.Channel | None, shell: InteractiveShell, outputs: Outputs) -> None:
         self._channel, self._shell, self._outputs = channel, shell, outputs
         self._streams = sys.stdout, sys.stderr
         self._sides: dict[str, Any] = {}
@@ -247,21 +247,26 @@ class Server:
 
     def serve(self) -> None:
         """Returns when the harness closes the socket."""
-        handlers = {
-            "run": self._run, "look": self._look, "call": self._call, "speedup": self._speedup,
-            "launch": scripts.answer,
-        }  # fmt: skip
+        assert self._channel is not None
         while True:
             try:
                 request, buffers = self._channel.receive()
             except wire.Closed:
                 return
             self._outputs.request = request["id"]
-            answer, out = handlers[request["op"]](request, buffers)
+            answer, out = self.answer(request, buffers)
             try:
                 self._channel.send({"id": request["id"], "done": answer}, out)
             except wire.NotPlain as error:
                 self._channel.send({"id": request["id"], "done": {"not_plain": str(error)}})
+
+    def answer(self, request: dict[str, Any], buffers: list[bytearray]) -> tuple[dict[str, Any], list[wire.Buffer]]:
+        """The answer to one request, and the raw bytes that go with it."""
+        handlers = {
+            "run": self._run, "look": self._look, "call": self._call, "speedup": self._speedup,
+            "launch": scripts.answer,
+        }  # fmt: skip
+        return handlers[request["op"]](request, buffers)
 
     def _run(self, request: dict[str, Any], _: list[bytearray]) -> tuple[dict[str, Any], list[wire.Buffer]]:
         """Runs a cell. Answers whether it ended without an exception."""
