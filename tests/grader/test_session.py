@@ -91,7 +91,9 @@ def test_partial_credit_is_exact() -> None:
 
 def test_an_exception_of_the_students_is_told_with_its_line() -> None:
     result = run(double="def double(x):\n    y = 1\n    return y / 0")
-    assert message(result, "double_test") == "Your code raised ZeroDivisionError: division by zero (line 3: return y / 0)"
+    assert (
+        message(result, "double_test") == "Your code raised ZeroDivisionError: division by zero (line 3: return y / 0)"
+    )
 
 
 def test_the_line_that_is_told_is_the_students_own() -> None:
