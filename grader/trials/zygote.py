@@ -30,8 +30,8 @@ from grader.judging.client import Link
 from grader.judging.judge import run_cell
 from grader.processes import wire
 
-MEMORY_BYTES = 3_000_000_000
-"""That a trial may map beyond what the zygote has: a mutant may ask for anything."""
+MEMORY_BYTES = 12_000_000_000
+"""That a trial may map beyond what the zygote has: an import of torch maps most of it, and a mutant may ask for more."""
 MAX_REPLY = 60_000
 
 
