@@ -31,7 +31,7 @@ from grader.judging.judge import run_cell
 from grader.processes import wire
 
 MEMORY_BYTES = 12_000_000_000
-"""That a trial may map beyond what the zygote has: an import of torch maps most of it, and a mutant may ask for more."""
+"""That a trial may map beyond what the zygote has: an import of torch maps most of it; a mutant may ask for more."""
 MAX_REPLY = 60_000
 
 
