@@ -146,6 +146,10 @@ def test_perfect_work_validates_without_a_gpu_and_a_wrong_answer_does_not(course
     ):
         notebook = released_notebook()
         notebook.cells.insert(0, nbformat.v4.new_code_cell("import gpulab"))
+        # The visible half of this test gives no points, whatever the answer is.
+        notebook.cells = [
+            one for one in notebook.cells if one.metadata.get("nbgrader", {}).get("grade_id") != "KINDS_test"
+        ]
         for cell in notebook.cells:
             cell.source = answers.get(cell.metadata.get("nbgrader", {}).get("grade_id"), cell.source)
         path = tmp_path / "work.ipynb"
