@@ -51,6 +51,11 @@ def divergent_cycles(branch_of_thread, cycles_of_branch, warp_size=32):
     warps = [branch_of_thread[start : start + 32] for start in range(0, len(branch_of_thread), 32)]
     return sum(cycles_of_branch[branch] for warp in warps for branch in set(warp))
 
+# %% wrong: a set of costs, not of branches — says "cost the same are still two"
+def divergent_cycles(branch_of_thread, cycles_of_branch, warp_size=32):
+    warps = [branch_of_thread[at : at + warp_size] for at in range(0, len(branch_of_thread), warp_size)]
+    return sum(sum({cycles_of_branch[branch] for branch in warp}) for warp in warps)
+
 # %% wrong: deals threads out to warps like cards — says "you returned"
 def divergent_cycles(branch_of_thread, cycles_of_branch, warp_size=32):
     warps = max(1, -(-len(branch_of_thread) // warp_size))

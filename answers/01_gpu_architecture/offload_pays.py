@@ -43,6 +43,10 @@ def offload_pays(bytes_in, bytes_out, flops, link_gbs, cpu_gflops, gpu_gflops, l
 
 # %% wrong: microseconds taken for milliseconds — says "units" — from "reference": "6" → "3"
 
+# %% wrong: gigabits for gigabytes — says "GB are bytes, not bits" — from "reference": "(link_gbs * 1e9)" → "(link_gbs / 8 * 1e9)"
+
+# %% wrong: computes at half the rate — says "the GPU computes for" — from "reference": "(gpu_gflops * 1e9)" → "(gpu_gflops * 5e8)"
+
 # %% wrong: no units at all — says "units"
 def offload_pays(bytes_in, bytes_out, flops, link_gbs, cpu_gflops, gpu_gflops, launch_us):
     return bytes_in / link_gbs + launch_us + flops / gpu_gflops + bytes_out / link_gbs < flops / cpu_gflops / 1e9

@@ -56,6 +56,8 @@ def is_compute_bound(m, n, k, gpu, dtype):
 
 # %% wrong: two bytes for every type — says "2 bytes" — from "four bytes for every type": "4" → "2"
 
+# %% wrong: two bytes for TF32 — says "An element in TF32 has 4 bytes" — from "reference": `"tfloat32": 4` → `"tfloat32": 2`
+
 # %% wrong: always the float32 peak — says "peak of its own"
 SIZES = {"float64": 8, "float32": 4, "tfloat32": 4, "bfloat16": 2, "float16": 2, "float8": 1, "int8": 1}
 

@@ -36,7 +36,8 @@ def render_metrics(samples):
         page += f"# TYPE {name} {group[0]['type']}\n# HELP {name} {group[0]['help'].translate(HELP)}\n"
         for sample in group:
             inside = ", ".join(f'{key}="{text.translate(LABEL)}"' for key, text in sorted(sample["labels"].items()))
-            page += f"{name}{{{inside}}} {number(sample['value'])}\n"
+            braces = f"{{{inside}}}" if inside else ""
+            page += f"{name}{braces} {number(sample['value'])}\n"
     return page
 
 # %% wrong: quotes are not escaped — says "A quote inside a value"
@@ -51,6 +52,8 @@ def render_metrics(samples):
             inside = ",".join(f'{key}="{text}"' for key, text in sample["labels"].items())
             page += f"{name}{{{inside}}} {sample['value']!r}\n"
     return page
+
+# %% wrong: braces around nothing — says "No labels, no braces" — from "reference": ` if labels else ""` → ""
 
 # %% wrong: only quotes are escaped — says "A backslash itself is written"
 def render_metrics(samples):

@@ -71,7 +71,8 @@ def within(answer: Any, expected: float, what: str, factor: float, mistakes: Mis
         return
     misconception = ""
     if ratio is None:
-        inside = difference(mine, theirs, LOOSE) or "Nothing runs at that rate."
+        misconception = _named(mistakes, mine, theirs, LOOSE)
+        inside = difference(mine, theirs, LOOSE) or "A measured value is above 0, and finite."
     else:
         known = [(float(wrong), words) for wrong, words in _pairs(mistakes)]
         named = [words for wrong, words in known if wrong != theirs and _near(_ratio(mine, wrong), min(factor, 1.25))]

@@ -207,6 +207,8 @@ def _at(place: str, answer: Any, expected: Any, inside: str) -> str:
     """The difference at `place` inside a container; `inside` may point further in."""
     if inside.startswith("At ["):
         return f"At {place}{inside.removeprefix('At ')}"
+    if isinstance(expected, Array):
+        return f"At {place}: {inside}"  # it names the index: arrays that differ far inside look alike
     exact = show(answer) == show(expected)
     return f"At {place}: {show(answer, exact)} instead of {show(expected, exact)}."
 

@@ -60,7 +60,7 @@ class DictOf:
 def plain(value: Any) -> Any:
     """The value, built from exact builtin scalars, lists, tuples, `SetOf`, `DictOf`, `Array` and `Foreign` only.
 
-    NumPy scalars and zero-dimensional NumPy arrays become Python scalars, subclasses their builtin base.
+    NumPy scalars and zero-dimensional arrays and tensors become Python scalars, subclasses their builtin base.
 
     Raises:
         TooLarge: more than `MAX_PARTS` parts, or nested deeper than `MAX_DEPTH`.
@@ -154,11 +154,55 @@ def _from_torch(value: Any) -> tuple[Any] | None:
         return (Foreign(_describe(type(value))),)
     try:
         held = value.detach().cpu().resolve_conj().resolve_neg()
+        if not held.ndim:
+            return (held.item(),)
         if held.is_floating_point() and held.dtype not in (torch.float16, torch.float32, torch.float64):
             held = held.float()  # NumPy has no bfloat16 and no float8; float32 holds both exactly
         return (Array(held.numpy(), "tensor", str(value.dtype).removeprefix("torch.")),)
     except Exception:  # sparse, quantised, meta, on a device that has gone: torch has many ways to refuse
         return (Foreign("a tensor whose values cannot be read"),)
+
+
+def as_python(value: Any) -> Any:
+    """The value with Python numbers in place of NumPy scalars and zero-dimensional arrays and tensors.
+
+    Lists, tuples, sets and dicts that hold such a number are built anew, as exact lists, tuples, sets and dicts;
+    everything else, and what is nested deeper than `MAX_DEPTH` levels, is the object itself.
+    """
+    return _as_python(value, 0, [MAX_PARTS])
+
+
+def _as_python(value: Any, depth: int, budget: list[int]) -> Any:
+    budget[0] -= 1
+    if id(type(value)) in _SCALAR_IDS or depth > MAX_DEPTH or budget[0] < 0:
+        return value
+    for base in (list, tuple, set, frozenset):
+        if derives(value, base):
+            held = list(base.__iter__(value))  # type: ignore[attr-defined]
+            if set(map(id, map(type, held))) <= _SCALAR_IDS:
+                return value
+            found = [_as_python(part, depth + 1, budget) for part in held]
+            same = all(new is old for new, old in zip(found, held, strict=True))
+            return value if same else base(found)
+    if derives(value, dict):
+        pairs = list(dict.items(value))
+        made = [(_as_python(key, depth + 1, budget), _as_python(part, depth + 1, budget)) for key, part in pairs]
+        same = all(new[0] is old[0] and new[1] is old[1] for new, old in zip(made, pairs, strict=True))
+        return value if same else dict(made)
+    if not _has_no_dimension(value):
+        return value
+    number = _from_numpy(value) or _from_torch(value)
+    return number[0] if number is not None and id(type(number[0])) in _SCALAR_IDS else value
+
+
+def _has_no_dimension(value: Any) -> bool:
+    """Whether it is a NumPy scalar, or an array or a tensor without dimensions."""
+    numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
+    if numpy is not None and derives(value, numpy.ndarray):
+        return not numpy.ndarray.ndim.__get__(value)
+    if numpy is not None and derives(value, numpy.generic):
+        return True
+    return torch is not None and hasattr(torch, "Tensor") and derives(value, torch.Tensor) and not value.dim()
 
 
 def _describe(kind: type) -> str:

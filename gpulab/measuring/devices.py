@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpulab.check.outcomes import Undecided
+from gpulab.measuring import validating
 
 if TYPE_CHECKING:
     import numpy as np
@@ -83,6 +84,9 @@ def needs_gpu(points: str = "") -> None:
     """
     if not has_gpu():
         pending = f"{points} are" if points else "these points are"
+        if validating.skips():
+            print(f"Waiting for a GPU: {pending} pending, not lost. The rest of this cell is not run here.")
+            return
         raise NeedsGPU(f"No GPU here: {pending} pending, not lost. Nothing in your answer is wrong because of this.")
 
 
@@ -119,3 +123,7 @@ def rubbish(kind: Any) -> Any:
         information = np.iinfo(kind)
         return information.min or information.max
     return True
+
+
+if validating.here() and not has_gpu():
+    validating.install()

@@ -194,7 +194,11 @@ def judge_given(result: SubmissionResult, key: ChapterKey) -> list[str]:
 
 def judge_answer(answer: Answer, result: SubmissionResult) -> list[str]:
     """What is wrong with the grading of one answer; nothing when it got what it must get."""
-    cells = result.cells
+    return judge_cells(answer, result.cells)
+
+
+def judge_cells(answer: Answer, cells: tuple[CellResult, ...]) -> list[str]:
+    """What is wrong with the verdicts that one answer got; nothing when they are what they must be."""
     told = "; ".join(f"{cell.grade_id} {cell.verdict.value}: {cell.message}" for cell in cells if cell.message)
     if any(cell.verdict is Verdict.HARNESS_ERROR for cell in cells):
         return [f"{answer.where}: {answer}: the harness failed: {told}"]

@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from grader.cli.console import chapters_of, complain, progress_bar, say
 from grader.machine import hardware
 from grader.model.course import Course
+
+if TYPE_CHECKING:
+    from grader.authoring.bank import Bank
 
 
 def jobs_here() -> int:
@@ -34,10 +38,21 @@ def jobs_here() -> int:
     type=click.IntRange(1, 100),
     default=100,
     metavar="PERCENT",
-    help="Grade only this share of each exercise's wrong answers, drawn afresh each time.",
+    help="Try only this share of each exercise's wrong answers, or of its mutants, drawn afresh each time.",
 )
+@click.option("--seeds", type=click.IntRange(1), help="Try every answer with so many seeds; report what changes.")
+@click.option("--mutants", is_flag=True, help="Make mutants of the right answers; report those that pass.")
 @click.option("--show", is_flag=True, help="Grade nothing: print every answer's whole text.")
-def command(names: tuple[str, ...], answers: Path | None, jobs: int, seed: int | None, sample: int, show: bool) -> None:
+def command(
+    names: tuple[str, ...],
+    answers: Path | None,
+    jobs: int,
+    seed: int | None,
+    sample: int,
+    seeds: int | None,
+    mutants: bool,
+    show: bool,
+) -> None:
     """Check that CHAPTERS (default: all) grade right: right answers pass, blank, wrong and hostile ones do not.
 
     With EXERCISES, the answers to these alone. A chapter begins with a digit, an exercise does not.
@@ -48,6 +63,8 @@ def command(names: tuple[str, ...], answers: Path | None, jobs: int, seed: int |
       grader verify 01 peak_rates occupancy
       grader verify peak_rates --show
       grader verify --sample 30
+      grader verify 01 peak_rates --seeds 100
+      grader verify 01 --mutants --sample 50
       grader verify --answers ~/private/answers
     """
     from grader.authoring import bank, verify, visible_score
@@ -60,6 +77,12 @@ def command(names: tuple[str, ...], answers: Path | None, jobs: int, seed: int |
             for answer in one.answers:
                 say(f"# %% {answer}", style="bold")
                 say(f"{answer.source}\n")
+        return
+    if seeds or mutants:
+        found = bank.banks_of(chosen, exercises, answers)
+        bad = _seeds(found, seeds, jobs) if seeds else False
+        if (_mutants(found, jobs, sample) if mutants else False) or bad:
+            sys.exit(1)
         return
     with progress_bar() as progress:
         task = progress.add_task("Verifying", total=None)
@@ -84,3 +107,48 @@ def command(names: tuple[str, ...], answers: Path | None, jobs: int, seed: int |
             say(line)
     if any(report.findings for report in reports):
         sys.exit(1)
+
+
+def _seeds(banks: list[Bank], seeds: int, jobs: int) -> bool:
+    """Prints what many seeds make of the answers; whether any gets what it must not."""
+    from grader.trials.seeds import steadiness
+
+    bad = False
+    for one in banks:
+        for exercise in one.chosen:
+            mine = [answer for answer in one.answers if answer.exercise == exercise]
+            with progress_bar() as progress:
+                task = progress.add_task(f"{exercise}, {seeds} seeds", total=None)
+                report = steadiness(one.source, exercise, mine, seeds, jobs, lambda what: progress.advance(task))  # noqa: B023 called in this round only
+            for finding in report.findings:
+                complain(finding)
+            bad |= bool(report.findings)
+            outcome = f"{len(report.findings)} findings" if report.findings else "no verdict changes"
+            style = "bold red" if report.findings else "green"
+            say(
+                f"{exercise}: {report.answers} answers, {seeds} seeds, {len(report.left_out)} left out; {outcome}.",
+                style=style,
+            )
+    return bad
+
+
+def _mutants(banks: list[Bank], jobs: int, sample: int | None) -> bool:
+    """Prints the mutants that pass; whether there are any that nobody has explained."""
+    from grader.trials.mutants import equivalents, survivors
+
+    bad = False
+    for one in banks:
+        for exercise in one.chosen:
+            mine = [answer for answer in one.answers if answer.exercise == exercise]
+            known = equivalents(one.folder.parent, exercise)
+            with progress_bar() as progress:
+                task = progress.add_task(f"mutants of {exercise}", total=None)
+                report = survivors(one.source, exercise, mine, known, jobs, sample, lambda what: progress.advance(task))  # noqa: B023 called in this round only
+            for survivor in report.found:
+                complain(f"{exercise}: passes: {survivor}")
+            for change in report.unused:
+                complain(f"{exercise}: no mutant that passes has this change: {change}. Drop it from the list.")
+            bad |= bool(report.found or report.unused)
+            told = f"{report.tried} mutants, {report.equivalent} equivalent, {len(report.found)} pass unexplained."
+            say(f"{exercise}: {told}", style="bold red" if report.found else "green")
+    return bad

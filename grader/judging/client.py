@@ -30,11 +30,17 @@ MAX_STALE_FRAMES = 1_000
 
 
 class StudentError(Exception):
-    """The student's function raised: `name` and `text` of its exception, and its traceback there."""
+    """The student's function raised: `name` and `text` of its exception, and the line of the cell where it did."""
 
-    def __init__(self, name: str, text: str, trace: str) -> None:
+    def __init__(self, name: str, text: str, place: str) -> None:
         super().__init__(text)
-        self.name, self.text, self.trace = name, text, trace
+        self.name, self.text, self.place = name, text, place
+
+    def told(self) -> str:
+        """What was raised, in a sentence: `IndexError: list index out of range`."""
+        # A message may begin with the name already.
+        said = self.text if self.text.startswith(f"{self.name}:") else f"{self.name}: {self.text}"
+        return said.removesuffix(": ")
 
 
 class BadValue(Exception):
@@ -271,9 +277,9 @@ class Link:
 def raised(error: Any) -> StudentError:
     """The student's exception as one of ours that is also of the built-in type of that name."""
     try:
-        name, text, trace = (str(part)[:6_000] for part in error)
+        name, text, place = (str(part)[:6_000] for part in error)
     except (TypeError, ValueError):
         return StudentError("Exception", "an exception that could not be read", "")
     if name in EXPECTED_KINDS:
-        return type(name, (StudentError, getattr(builtins, name)), {})(name, text, trace)  # type: ignore[no-any-return]
-    return StudentError(name, text, trace)
+        return type(name, (StudentError, getattr(builtins, name)), {})(name, text, place)  # type: ignore[no-any-return]
+    return StudentError(name, text, place)

@@ -34,6 +34,8 @@ from grader.processes import wire
 from grader.sandbox import kernel
 
 MAX_MESSAGE = 2_000
+MAX_PLACE = 200
+"""Characters of the student's line that a message quotes."""
 START_SECONDS = 90.0
 """For the driver to start a process that a test needs; it has a deadline of its own before."""
 GRACE_SECONDS = 1.0
@@ -142,11 +144,8 @@ def classify(error: BaseException, link: Link) -> tuple[Verdict, str]:
     if isinstance(error, StudentError):
         if error.name == "NotImplementedError":
             return Verdict.NOT_ATTEMPTED, "The exercise still raises NotImplementedError."
-        where = [line.strip() for line in error.trace.splitlines() if line.strip().startswith("File")]
-        line = where[-1].split(", ")[1] if where and ", " in where[-1] else ""
-        return Verdict.FAILED, f"Your code raised {error.name}: {error.text}"[:MAX_MESSAGE] + (
-            f" ({line})" if line else ""
-        )
+        place = f" ({error.place[:MAX_PLACE]})" if error.place else ""
+        return Verdict.FAILED, f"Your code raised {error.told()}"[:MAX_MESSAGE] + place
     if isinstance(error, Undecided):
         return Verdict(error.verdict), str(error)[:MAX_MESSAGE]
     ours = faults.is_ours(error)
@@ -165,7 +164,7 @@ def mismatches_in(error: BaseException) -> tuple[Mismatch, ...]:
     if isinstance(error, WrongAnswer):
         return error.mismatches
     if isinstance(error, StudentError) and error.name != "NotImplementedError":
-        raised = f"{error.name}: {error.text}"
+        raised = error.told()
         return (Mismatch(got=raised, difference=f"Your code raised {raised}"),)
     return ()
 

@@ -342,7 +342,7 @@ class _Session:
             "exercises": list(self._key.exercises),
             "needs": sorted(cell.needs),
             "possible": cell.points,
-            "seed": _seed_of(self._seed, cell.grade_id),
+            "seed": seed_of(self._seed, cell.grade_id),
             "call_seconds": self._limits.call_seconds,
             "launch_seconds": self._limits.launch_seconds,
             "test_seconds": self._limits.test_seconds,
@@ -449,7 +449,7 @@ class _Session:
         self._restart(Verdict.HARNESS_ERROR)
 
 
-def _seed_of(seed: int, grade_id: str) -> int:
+def seed_of(seed: int, grade_id: str) -> int:
     """A cell's own seed: two exercises never draw the same numbers."""
     digest = hashlib.sha256(f"{seed}:{grade_id}".encode()).digest()
     return int.from_bytes(digest[:6], "big")

@@ -14,6 +14,7 @@ import contextlib
 import importlib
 import io
 import os
+import re
 import select
 import socket
 import sys
@@ -29,6 +30,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
 from gpulab.backend import Backend, use
+from gpulab.check.values import as_python
 from gpulab.ranks import forks, launch, lightning_name, written
 from grader.judging import scripts
 from grader.judging.allowed_outputs import finished, kinds
@@ -170,9 +172,11 @@ class _Shell(InteractiveShell):
 
 def _message(error: object) -> str:
     try:
-        return str(error)[:10_000]
+        text = str(error)[:10_000]
     except Exception:
         return "(an exception whose text cannot be had)"
+    # Numba quotes the file name of a cell, which nobody has seen.
+    return CELL.sub("your cell", text)
 
 
 FIRST_CELLS = ("import math\nmath", "raise NotImplementedError()")
@@ -234,7 +238,7 @@ def make_shell(outputs: Outputs) -> InteractiveShell:
 class Server:
     """Answers requests, one at a time, until told to stop."""
 
-    def __init__(self, channel: wire.Channel, shell: InteractiveShell, outputs: Outputs) -> None:
+    def __init__(self, channel: wire.Channel | None, shell: InteractiveShell, outputs: Outputs) -> None:
         self._channel, self._shell, self._outputs = channel, shell, outputs
         self._streams = sys.stdout, sys.stderr
         self._sides: dict[str, Any] = {}
@@ -250,21 +254,26 @@ class Server:
 
     def serve(self) -> None:
         """Returns when the harness closes the socket."""
-        handlers = {
-            "run": self._run, "look": self._look, "call": self._call, "speedup": self._speedup,
-            "launch": scripts.answer, "replay": _replay, "simulate": self._simulate,
-        }  # fmt: skip
+        assert self._channel is not None
         while True:
             try:
                 request, buffers = self._channel.receive()
             except wire.Closed:
                 return
             self._outputs.request = request["id"]
-            answer, out = handlers[request["op"]](request, buffers)
+            answer, out = self.answer(request, buffers)
             try:
                 self._channel.send({"id": request["id"], "done": answer}, out)
             except wire.NotPlain as error:
                 self._channel.send({"id": request["id"], "done": {"not_plain": str(error)}})
+
+    def answer(self, request: dict[str, Any], buffers: list[bytearray]) -> tuple[dict[str, Any], list[wire.Buffer]]:
+        """The answer to one request, and the raw bytes that go with it."""
+        handlers = {
+            "run": self._run, "look": self._look, "call": self._call, "speedup": self._speedup,
+            "launch": scripts.answer, "replay": _replay, "simulate": self._simulate,
+        }  # fmt: skip
+        return handlers[request["op"]](request, buffers)
 
     def _run(self, request: dict[str, Any], _: list[bytearray]) -> tuple[dict[str, Any], list[wire.Buffer]]:
         """Runs a cell. Answers whether it ended without an exception."""
@@ -285,7 +294,7 @@ class Server:
         value = namespace[request["name"]]
         out: list[wire.Buffer] = []
         try:
-            return {"kind": "plain", "value": wire.encode(value, out)}, out
+            return {"kind": "plain", "value": wire.encode(as_python(value), out)}, out
         except BaseException:  # not a plain value, or one that resists being looked at
             kind = "callable" if callable(value) else "object"
             return {"kind": kind, "type": type(value).__name__}, []
@@ -402,7 +411,7 @@ class _Found:
     def answer(self, value: Any) -> tuple[Any, ...]:
         """Value and launches; for a transcript also where the value stands in it."""
         if self.transcript is None:
-            return value, self.launches
+            return as_python(value), self.launches
         return None, self.transcript.launches, self.transcript.result(value)
 
 
@@ -468,8 +477,26 @@ def _has_children() -> bool:
 
 def _error(error: BaseException) -> dict[str, Any]:
     """The answer that says which exception a call ended in."""
-    lines = traceback.format_exception(error)
-    return {"error": [type(error).__name__, _message(error), "".join(lines)[-6000:]]}
+    return {"error": [type(error).__name__, _message(error), _place(error)]}
+
+
+CELL = re.compile(r"<ipython-input-[0-9a-f-]+>")
+"""The file name that IPython gives to a cell."""
+
+
+def _place(error: BaseException) -> str:
+    """The last line of a notebook cell that the exception passed through: `line 3: return a[i]`; empty if through none.
+
+    Frames of libraries do not count, since their line numbers say nothing to the student. Of a line that Numba says it
+    stopped at, its message knows more than the frames.
+    """
+    found = ""
+    for frame in traceback.extract_tb(error.__traceback__):
+        if CELL.fullmatch(frame.filename):
+            found = f"line {frame.lineno}" + (f": {frame.line}" if frame.line else "")
+    if isinstance(error, SyntaxError) and CELL.fullmatch(error.filename or ""):
+        found = f"line {error.lineno}" + (f": {error.text.strip()}" if error.text else "")
+    return found
 
 
 def _snapshot(value: Any) -> Any:

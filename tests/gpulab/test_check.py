@@ -64,7 +64,7 @@ class TestEqual:
             (None, 3, "You returned None: is there a return statement?"),
             (..., 3, "the blank is still there"),
             (len, 3, "was it called?"),
-            (torch.tensor(3), 3, ".item()"),
+            (torch.tensor([3]), 3, ".item()"),
             (np.arange(2), [0, 1], ".tolist()"),
             ([1, 2], {1, 2}, "You returned a list, expected a set."),
             ({1, 2}, [1, 2], "You returned a set, expected a list."),

@@ -92,7 +92,22 @@ def test_partial_credit_is_exact() -> None:
 
 def test_an_exception_of_the_students_is_told_with_its_line() -> None:
     result = run(double="def double(x):\n    y = 1\n    return y / 0")
-    assert message(result, "double_test") == "Your code raised ZeroDivisionError: division by zero (line 3)"
+    assert (
+        message(result, "double_test") == "Your code raised ZeroDivisionError: division by zero (line 3: return y / 0)"
+    )
+
+
+def test_the_line_that_is_told_is_the_students_own() -> None:
+    """A library's frames are deeper, and their line numbers mean nothing to a student."""
+    source = "import json\n\ndef double(x):\n    return json.loads(str(x) + '{')"
+    told = message(run(double=source), "double_test")
+    assert told.endswith("(line 4: return json.loads(str(x) + '{'))"), told
+
+
+def test_the_name_of_an_exception_is_told_once() -> None:
+    source = "class Race(Exception): pass\ndef double(x):\n    raise Race('Race: two writers')"
+    told = message(run(double=source), "double_test")
+    assert told == "Your code raised Race: two writers (line 3: raise Race('Race: two writers'))"
 
 
 @pytest.mark.parametrize(

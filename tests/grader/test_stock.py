@@ -49,6 +49,7 @@ def nbgrader(course, *arguments):
         [program, *arguments], cwd=course.root, env=environment, capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def scores(course, student, chapter=NAME):
@@ -135,3 +136,32 @@ def test_nbgrader_writes_its_own_feedback_where_ours_goes(course):
     nbgrader(course, "generate_feedback", NAME)
     page = (course.feedback / "solved" / NAME / f"{NAME}.html").read_text(encoding="utf-8")
     assert "Score: 1.75 / 2.0" in page
+
+
+def test_perfect_work_validates_without_a_gpu_and_a_wrong_answer_does_not(course, tmp_path):
+    """A GPU row waits under `nbgrader validate`: it passes, and nothing else does that should not."""
+    for answers, words in (
+        (ANSWERS, "Success!"),
+        ({**ANSWERS, "double": "def double(x):\n    return 3 * x"}, "FAILED"),
+    ):
+        notebook = released_notebook()
+        notebook.cells.insert(0, nbformat.v4.new_code_cell("import gpulab"))
+        # The visible half of this test gives no points, whatever the answer is.
+        notebook.cells = [
+            one for one in notebook.cells if one.metadata.get("nbgrader", {}).get("grade_id") != "KINDS_test"
+        ]
+        for cell in notebook.cells:
+            cell.source = answers.get(cell.metadata.get("nbgrader", {}).get("grade_id"), cell.source)
+        path = tmp_path / "work.ipynb"
+        nbformat.write(notebook, path)
+        assert words in nbgrader(course, "validate", str(path))
+
+
+def test_a_gpu_row_gets_no_points_from_stock_autograde_without_a_gpu(course):
+    """It is recorded as 0 and final, which docs/judge.md and docs/instructors.md tell instructors."""
+    given = scores(course, "solved")
+    assert {name: score for name, score in given.items() if name.endswith("_gpu")} == {"bandwidth_gpu": 0.0}
+    for page in ("judge.md", "instructors.md"):
+        text = " ".join((ROOT / "docs" / page).read_text(encoding="utf-8").split())
+        assert "_gpu`" in text
+        assert "0" in text.partition("_gpu`")[2][:120]

@@ -163,16 +163,28 @@ def entries(answer: Any, what: str) -> dict[str, Entry]:
         check.equal(sorted(inside) if isinstance(inside, dict) else inside, sorted(KEYS), f"keys of {at}")
         model = model_in(inside["model"], f"{at}['model']")
         check.equal(inside["bytes"], len(inside["model"]), f"{at}['bytes'], the length of its model")
-        accuracy = inside["accuracy"]
-        if type(accuracy) not in (int, float, np.float32, np.float64) or not 0 <= accuracy <= 1:
+        accuracy = check.as_python(inside["accuracy"])
+        if type(accuracy) not in (int, float) or not 0 <= accuracy <= 1:
             percent = " That is in percent." if isinstance(accuracy, (int, float)) and 1 < accuracy <= 100 else ""
             raise AssertionError(f"{at}['accuracy']: you returned {accuracy!r:.60}, expected a share, 0 to 1.{percent}")
+        if _input_type(model) != FLOAT:
+            held = onnx.TensorProto.DataType.Name(_input_type(model)).lower()
+            raise AssertionError(
+                f"{at}['model']: its input is of type {held}, expected float32: whoever calls the file must not have to"
+                " know its precision (keep_io_types=True)."
+            )
         kind = _largest(model)
         if kind not in types:
             held = onnx.TensorProto.DataType.Name(kind).lower()
             raise AssertionError(f"{at}['model']: its largest weight is of type {held}, expected {name}.")
         found[name] = Entry(float(accuracy), bytes(inside["model"]), model)
     return found
+
+
+def _input_type(model: onnx.ModelProto) -> int:
+    """The element type of the model's one input."""
+    weights = {tensor.name for tensor in model.graph.initializer}
+    return next(int(one.type.tensor_type.elem_type) for one in model.graph.input if one.name not in weights)
 
 
 def input_top(model: onnx.ModelProto) -> float | None:

@@ -59,8 +59,10 @@ def recorded(attempt: Callable[[], Any], what: str, problem: Problem, epochs: in
     _list(history.scales, f"{what}: scales")
     if not all(math.isfinite(loss) for loss in history.losses):
         raise AssertionError(f"{what}: losses hold NaN or infinity. {blown_up or _BLOWN_UP}")
-    check.equal(_kind(history.skipped, int), "int", f"{what}: type of skipped")
-    check.equal(_kind(history.accuracy, float), "float", f"{what}: type of accuracy")
+    for name, kinds in (("skipped", (int,)), ("accuracy", (float, int))):
+        value, kind = check.as_python(getattr(history, name)), kinds[0].__name__
+        found = kind if type(value) in kinds else type(value).__name__
+        check.equal(found, kind, f"{what}: type of {name}")
     _check_weights(history.weights, what, problem, blown_up or _BLOWN_UP)
     return history
 
@@ -72,17 +74,10 @@ _BLOWN_UP = (
 
 
 def _list(value: Any, what: str) -> list[float]:
-    numbers = (int, float, np.floating, np.integer)
-    if not isinstance(value, (list, tuple)) or not all(isinstance(item, numbers) for item in value):
+    numbers = check.as_python(value)
+    if not isinstance(numbers, (list, tuple)) or not all(isinstance(item, (int, float)) for item in numbers):
         raise AssertionError(f"{what}: expected a list of floats, one for each; is there a loss.item() missing?")
-    return list(value)
-
-
-def _kind(value: Any, wanted: type) -> str:
-    if isinstance(value, bool):
-        return "bool"
-    fits = isinstance(value, (wanted, np.integer if wanted is int else np.floating)) or (wanted is float and value == 1)
-    return wanted.__name__ if fits else type(value).__name__
+    return list(numbers)
 
 
 def _check_weights(weights: Any, what: str, problem: Problem, blown_up: str) -> None:

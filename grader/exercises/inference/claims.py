@@ -13,7 +13,7 @@ import onnx
 
 from gpulab import check
 from gpulab.chapters.inference import onnx_sandbox as box
-from gpulab.chapters.inference.engine_checks import HALF, Entry, check_open, input_ends, whole
+from gpulab.chapters.inference.engine_checks import Entry, check_open, input_ends, whole
 
 WIDER = 1.5
 """Times the calibration set's largest value from which an engine's range was found elsewhere."""
@@ -33,8 +33,7 @@ def true_accuracies(found: Mapping[str, Entry], images: Any, labels: Any, what: 
     """
     batches = []
     for name, entry in found.items():
-        kind = np.float16 if _input_type(entry.graph) == HALF else np.float32
-        batches.append([np.ascontiguousarray(images, dtype=kind)])
+        batches.append([np.ascontiguousarray(images, dtype=np.float32)])
         check_open(entry.graph, batches[-1], f"{what}[{name!r}]['model']")
     try:
         boxed = box.all_outputs([entry.model for entry in found.values()], batches)
@@ -106,8 +105,3 @@ def check_calibration(model: onnx.ModelProto, calibration: Any, tested: Any, wha
     if top < own / 3 or bottom > lowest / 3:
         start = f"{text}; it begins at {bottom:.3g}, they at {lowest:.3g}"
         raise AssertionError(f"{start}. Was it calibrated on pictures at all, normalised like the others?")
-
-
-def _input_type(model: onnx.ModelProto) -> int:
-    held = {tensor.name for tensor in model.graph.initializer}
-    return next(int(one.type.tensor_type.elem_type) for one in model.graph.input if one.name not in held)

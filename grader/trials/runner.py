@@ -1,0 +1,148 @@
+"""Grades many answers to one exercise quickly, each in a fork of its own, with the tests of the chapter's source.
+
+The source is enough: nothing has to be built. The verdicts are those of the judge's own code, and its values travel
+through the same encoding. Rows that need a GPU are left out, and so are hostile answers, since nothing is confined.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from grader.authoring.lint_metadata import role_of
+from grader.authoring.myst import Source
+from grader.judging.session import seed_of
+from grader.model.notebooks import Role
+from grader.model.results import CellResult, Verdict, exercise_of
+from grader.processes import fork_server
+
+START_SECONDS = 300.0
+"""For the first answer, whose process imports everything."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """An answer to grade."""
+
+    source: str
+    seed: int
+    seconds: float
+    """After which it counts as endless."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a trial."""
+
+    cells: tuple[CellResult, ...]
+
+    @property
+    def accepted(self) -> bool:
+        """Whether it earned all points."""
+        return all(cell.earned >= cell.possible for cell in self.cells)
+
+    @property
+    def broke(self) -> bool:
+        """Whether it raised, crashed, hung or defined nothing, rather than returning a wrong value."""
+        clean = (Verdict.PASSED, Verdict.PARTIAL, Verdict.FAILED)
+        return any(cell.verdict not in clean or "Your code raised" in cell.message for cell in self.cells)
+
+    @property
+    def told(self) -> str:
+        """What the student would read."""
+        return "; ".join(f"{cell.verdict.value}: {cell.message}" for cell in self.cells if cell.message)
+
+
+class Runner:
+    """Forks for one exercise; a context manager, since it holds a process."""
+
+    def __init__(self, source: Source, exercise: str, jobs: int) -> None:
+        given, tests, self._exercises = [], [], []
+        before = True
+        for cell in source.cells:
+            role = role_of(cell)
+            if role is Role.SOLUTION:
+                self._exercises.append(cell.grade_id)
+                before = before and cell.grade_id != exercise
+            elif role is Role.CODE and before and "demo" not in cell.options.get("tags", []):
+                given.append(cell.source)
+            elif (
+                role is Role.TEST
+                and exercise_of(cell.grade_id) == exercise
+                and "gpu" not in cell.options.get("tags", [])
+            ):
+                tests.append({
+                    "name": cell.grade_id, "source": cell.source, "needs": list(cell.options.get("needs", [])),
+                    "possible": float(cell.settings.get("points", 0)),
+                })  # fmt: skip
+        self.exercise, self.tests = exercise, tests
+        self._setting = {"given": given, "tests": tests, "exercises": self._exercises, "jobs": jobs}
+
+    def __enter__(self) -> Runner:
+        environment = {**os.environ, **fork_server.ENVIRONMENT}
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "grader.trials.zygote"], env=environment, stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
+        self._write(self._setting)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with contextlib.suppress(OSError):
+            assert self._process.stdin is not None
+            self._process.stdin.close()
+        self._process.kill()
+        self._process.wait()
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+
+    def _write(self, message: object) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(message).encode() + b"\n")
+        self._process.stdin.flush()
+
+    def run(self, trials: Sequence[Trial], on_progress: Callable[[], None] = lambda: None) -> list[Outcome]:
+        """What became of each.
+
+        Raises:
+            RuntimeError: the process that forks has ended.
+        """
+        for number, trial in enumerate(trials):
+            seeds = {test["name"]: seed_of(trial.seed, str(test["name"])) for test in self.tests}
+            self._write({"number": number, "source": trial.source, "seeds": seeds, "seconds": trial.seconds})
+        found: dict[int, Outcome] = {}
+        for number, outcome in self._replies(len(trials)):
+            found[number] = outcome
+            on_progress()
+        return [found[number] for number in range(len(trials))]
+
+    def _replies(self, count: int) -> Iterator[tuple[int, Outcome]]:
+        points = {test["name"]: test["possible"] for test in self.tests}
+        assert self._process.stdout is not None
+        for _ in range(count):
+            line = self._process.stdout.readline()
+            if not line:
+                raise RuntimeError(f"the process that tries answers to {self.exercise} has ended")
+            number, cells = json.loads(line)
+            yield (
+                number,
+                Outcome(
+                    tuple(
+                        CellResult(name, Verdict(verdict), earned, float(points[name]), message)
+                        for name, verdict, earned, message in cells
+                    )
+                ),
+            )
+
+    def seconds_for(self, source: str) -> tuple[float, Outcome]:
+        """How long an answer may take that is as quick as this right one, and what became of this one."""
+        self.run([Trial(source, 0, START_SECONDS)])  # the first one pays for what is imported late
+        started = time.monotonic()
+        (outcome,) = self.run([Trial(source, 1, START_SECONDS)])
+        return 3.0 + 4.0 * (time.monotonic() - started), outcome

@@ -1,0 +1,188 @@
+"""The process that grades an answer in a fork: no confinement, no second process, no files; the judge's own rules.
+
+It is for answers of the course's own bank and for mutants of them, which nobody wrote to harm. The given cells of a
+chapter have run once, before the first fork, so that a trial costs milliseconds. A line of JSON comes in for each
+trial, a line of JSON goes out.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import io
+import json
+import os
+import random
+import resource
+import select
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gpulab.check import seeding, services
+from grader.judging import student
+from grader.judging.client import Link
+from grader.judging.judge import run_cell
+from grader.processes import wire
+
+MEMORY_BYTES = 12_000_000_000
+"""That a trial may map beyond what the zygote has: an import of torch maps most of it; a mutant may ask for more."""
+MAX_REPLY = 60_000
+
+
+class Direct(Link):
+    """A link to a notebook in this very process: values are encoded and decoded as on their way to the judge."""
+
+    server: student.Server
+
+    def ask(
+        self,
+        request: dict[str, Any],
+        buffers: list[wire.Buffer] | None = None,
+        channel: wire.Channel | None = None,
+        seconds: float | None = None,
+    ) -> tuple[dict[str, Any], list[Any]]:
+        """The answer to one request."""
+        whole = {**request, "max_bytes": self.max_bytes}
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            answer, out = self.server.answer(whole, [bytearray(buffer) for buffer in buffers or []])
+        return json.loads(json.dumps(answer)), [bytearray(buffer) for buffer in out]
+
+
+@dataclass
+class _Running:
+    """A fork at work."""
+
+    number: int
+    pid: int
+    pipe: int
+    until: float
+    folder: str
+    reply: bytearray = field(default_factory=bytearray)
+
+
+class Zygote:
+    """Forks trials, some at a time, and passes on what they say."""
+
+    def __init__(self, setting: dict[str, Any], requests: int, replies: int) -> None:
+        self._setting, self._requests, self._replies = setting, requests, replies
+        self._waiting: list[dict[str, Any]] = []
+        self._running: dict[int, _Running] = {}
+        self._unread = b""
+        self._shell = student.make_shell(student.Outputs(None))
+        for source in setting["given"]:
+            self._shell.run_cell(source, store_history=False)
+        for test in setting["tests"]:
+            _import_for(test["source"])
+
+    def serve(self) -> None:
+        """Returns when all requests are answered and there will be no more."""
+        more = True
+        while more or self._waiting or self._running:
+            while self._waiting and len(self._running) < self._setting["jobs"]:
+                self._start(self._waiting.pop(0))
+            soonest = min((one.until for one in self._running.values()), default=time.monotonic() + 3600)
+            watched = [*self._running, *([self._requests] if more else [])]
+            ready, _, _ = select.select(watched, [], [], max(0.0, soonest - time.monotonic()))
+            for pipe in ready:
+                if pipe == self._requests:
+                    more = self._read()
+                elif chunk := os.read(pipe, 65_536):
+                    self._running[pipe].reply += chunk
+                else:
+                    self._end(self._running[pipe], "")
+            for late in [one for one in self._running.values() if one.until <= time.monotonic()]:
+                self._end(late, "timed out")
+
+    def _read(self) -> bool:
+        chunk = os.read(self._requests, 1_000_000)
+        *lines, self._unread = (self._unread + chunk).split(b"\n")
+        self._waiting += [json.loads(line) for line in lines]
+        return bool(chunk)
+
+    def _start(self, request: dict[str, Any]) -> None:
+        reading, writing = os.pipe()
+        folder = tempfile.mkdtemp(prefix="grader-trial-")
+        pid = os.fork()
+        if not pid:
+            os.setpgid(0, 0)
+            os.close(reading)
+            os.chdir(folder)
+            try:
+                _limit_memory()
+                os.write(writing, json.dumps(self._trial(request)).encode()[:MAX_REPLY])
+            finally:
+                os._exit(0)
+        with contextlib.suppress(OSError):
+            os.setpgid(pid, pid)
+        os.close(writing)
+        until = time.monotonic() + request["seconds"]
+        self._running[reading] = _Running(request["number"], pid, reading, until, folder)
+
+    def _end(self, one: _Running, verdict: str) -> None:
+        del self._running[one.pipe]
+        os.close(one.pipe)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(one.pid, signal.SIGKILL)  # and the ranks that it has started
+        os.waitpid(one.pid, 0)
+        shutil.rmtree(one.folder, ignore_errors=True)
+        cells = []
+        if not verdict:
+            with contextlib.suppress(ValueError):
+                cells = json.loads(one.reply)
+        if not cells:
+            cells = [[test["name"], verdict or "crashed", 0.0, ""] for test in self._setting["tests"]]
+        os.write(self._replies, json.dumps([one.number, cells]).encode() + b"\n")
+
+    def _trial(self, request: dict[str, Any]) -> list[list[Any]]:
+        """Name, verdict, points and message of each test of the answer."""
+        server = student.Server(None, self._shell, student.Outputs(None))
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            self._shell.run_cell(request["source"], store_history=False)
+        found = []
+        for test in self._setting["tests"]:
+            link = Direct(None, None, request["seconds"], time.monotonic() + request["seconds"], 1_000_000_000)  # type: ignore[arg-type]
+            link.server = server
+            seeding.set_seed(request["seeds"][test["name"]])
+            random.seed(request["seeds"][test["name"]])
+            services.allow(test["needs"])
+            judged = run_cell(test["source"], self._setting["exercises"], link, test["possible"])
+            earned = {"passed": test["possible"], "partial": judged.share or 0.0}.get(judged.verdict.value, 0.0)
+            found.append([test["name"], judged.verdict.value, earned, judged.message])
+        return found
+
+
+def _import_for(source: str) -> None:
+    """What a test imports, so that not every fork has to."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            with contextlib.suppress(ImportError):
+                exec(compile(ast.Module([node], []), "<imports>", "exec"), {})
+
+
+def _limit_memory() -> None:
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    limit = pages * resource.getpagesize() + MEMORY_BYTES
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+
+def main() -> None:
+    """Serves standard input until it is closed; replies go to standard output, and nothing else does."""
+    requests, replies = os.dup(0), os.dup(1)
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1):
+        os.dup2(nowhere, descriptor)
+    first = b""
+    while not first.endswith(b"\n"):
+        first += os.read(requests, 1)
+    sys.path.insert(0, "")
+    Zygote(json.loads(first), requests, replies).serve()
+
+
+if __name__ == "__main__":
+    main()
