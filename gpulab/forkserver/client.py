@@ -148,8 +148,13 @@ class ForkServer:
         self._process.kill()
         return ServerGone(f"the fork server is gone ({how})")
 
-    def fork(self, request: dict[str, Any], descriptors: Sequence[int] = ()) -> dict[str, Any]:
+    def fork(self, request: dict[str, Any], descriptors: Sequence[int] = (), wait: bool = True) -> dict[str, Any]:
         """Has it fork a process, and waits until that is ready: its process ids.
+
+        Args:
+            request: what the process is to become.
+            descriptors: file descriptors for it.
+            wait: False for a process that never says that it is ready: its exit code tells what became of it.
 
         Raises:
             ServerGone: see `ask`.
@@ -159,6 +164,8 @@ class ForkServer:
         with ready:
             with theirs:  # the new process's is then the only one, and its end is seen here
                 pid = int(self.ask(request, [theirs.fileno(), *descriptors])["pid"])
+            if not wait:
+                return {"pid": pid, "inner": pid}
             try:
                 ready.settimeout(READY_SECONDS)
                 answer: dict[str, Any] = json.loads(ready.recv(MAX_MESSAGE) or '{"error": "it was killed"}')

@@ -73,7 +73,6 @@ class Server:
 
         The collector leaves it alone from then on, and so copies no page that all forks share.
         """
-        gc.collect()
         gc.freeze()
 
     def serve(self, descriptor: int, modules: Iterable[str]) -> NoReturn:

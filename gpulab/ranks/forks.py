@@ -57,7 +57,8 @@ def start(
     words = set(re.findall(r"\w+", program.read_text(encoding="utf-8")))
     server = shared.get()
     server.import_more(module for name, modules in IF_NAMED.items() if name in words for module in modules)
-    pid = server.fork({"op": "rank", **_request(program, arguments, folder, environment)}, [log.fileno()])["pid"]
+    request = {"op": "rank", **_request(program, arguments, folder, environment)}
+    pid = server.fork(request, [log.fileno()], wait=False)["pid"]
     return Forked(pid, lambda: server.exit_code(pid))
 
 
@@ -90,7 +91,6 @@ shared = Shared(lambda: ForkServer(["-m", __name__], AT_ONCE, {**os.environ, **O
 
 class _Server(Server):
     def become(self, ready: Ready, request: dict[str, Any], descriptors: list[int]) -> int:
-        ready()
         return _become(request, descriptors[0])
 
 

@@ -7,6 +7,7 @@ It holds nothing secret: whatever is in its memory is in that of every student p
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import os
 import pkgutil
@@ -81,6 +82,7 @@ class GraderServer(Server):
         if secret := sorted(name for name in sys.modules if name == EXERCISES or name.startswith(f"{EXERCISES}.")):
             told = ", ".join(secret)
             raise RuntimeError(f"the fork server has imported {told}: nothing that it imports may import that")
+        gc.collect()
         super().settle()
         kernel.use_huge_pages()
 

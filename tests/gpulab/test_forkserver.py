@@ -101,6 +101,16 @@ def test_one_that_is_never_ready_is_ended(server: ForkServer, monkeypatch: pytes
     assert server.alive()
 
 
+def test_one_that_says_nothing_need_not_be_waited_for(server: ForkServer) -> None:
+    begun = time.monotonic()
+    pid = server.fork({"op": "never ready"}, wait=False)["pid"]
+    assert time.monotonic() - begun < 5
+    one = Forked(pid, lambda: server.exit_code(pid))
+    assert one.poll() is None
+    one.kill()
+    assert one.wait() == -signal.SIGKILL
+
+
 def children(server: ForkServer) -> list[str]:
     return Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()
 
