@@ -13,8 +13,7 @@ import onnx
 
 from gpulab import check
 from gpulab.chapters.inference import onnx_sandbox as box
-from gpulab.chapters.inference.engine_checks import check_open, whole
-from gpulab.chapters.inference.engine_checks import HALF, Entry, input_ends
+from gpulab.chapters.inference.engine_checks import HALF, Entry, check_open, input_ends, whole
 
 WIDER = 1.5
 """Times the calibration set's largest value from which an engine's range was found elsewhere."""
