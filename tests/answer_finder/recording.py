@@ -24,7 +24,7 @@ from grader.model.notebooks import Cell, ChapterKey, Role, load_key
 MOST_CALLS = 3
 MOST_DECISIONS = 12
 """Calls with results that are true or false: of these, three tell too little."""
-SECONDS = 20.0
+SECONDS = 60.0
 """For the calls of one test cell; what has been recorded until then is kept."""
 MOST_BYTES = 4_000_000
 """Of one call, pickled."""

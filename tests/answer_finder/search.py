@@ -35,8 +35,9 @@ SECONDS, SECONDS_TO_MEASURE, SECONDS_FOR_FILES = 0.05, 0.25, 30.0
 """Of the processor for one try, for one that is to measure, and for one that is to make a file."""
 AS_LONG = 3
 """And as many times what the right answer takes."""
-SECONDS_TOGETHER = 0.2
-"""For all tries of one callable, the slow ones left out; and as much again for those that measure."""
+SECONDS_TOGETHER = 0.6
+SECONDS_MEASURING = 0.3
+"""For all tries of one callable, the slow ones left out; and for those of exercises that measure."""
 REPEATED = 5
 """So many times each operation is done in a measurement that must show it."""
 LONGER_ASLEEP, LONGER_MEASURING = 4.0, 20.0
@@ -93,7 +94,7 @@ def _answered(function: Callable[..., Any], exercises: Sequence[Exercise]) -> It
     hints, signature = hints_of(function), signature_of(function)
     if signature is None:
         return
-    left = {True: SECONDS_TOGETHER, False: SECONDS_TOGETHER}
+    left = {True: SECONDS_MEASURING, False: SECONDS_TOGETHER}
     for one in exercises:
         slow = one.makes_file or _is_slow(one)
         if left[one.measures] <= 0 and not slow:
@@ -125,7 +126,13 @@ def _answers(
     others = [call for call in exercise.calls if call is not first]
     seconds = SECONDS_FOR_FILES if exercise.makes_file else max(SECONDS, AS_LONG * exercise.seconds)
     if exercise.measures:
-        return any(_measures(function, named, first, SECONDS_TO_MEASURE) for named in tries(first))
+        return any(_measures(function, named, first, SECONDS_TO_MEASURE) for named in tries(first)) and all(
+            any(
+                rates_near(_result(function, named, SECONDS_TO_MEASURE, LONGER_MEASURING), other, named, factor=10)
+                for named in tries(other)
+            )
+            for other in others
+        )
     if not telling:
         # A guess is often right, such as True: one way of passing the arguments must be right for all calls.
         return any(
