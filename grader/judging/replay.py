@@ -153,7 +153,7 @@ class Replay:
         free = {known: self._meaning(value) for known, value in form["free"].items()}
         file = f"<cell {self._sources.index(source)}>"
         linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
-        function = _compiled(node, tuple(free), file, {**scope, "__name__": "__main__"})(*free.values())
+        function: FunctionType = _compiled(node, tuple(free), file, {**scope, "__name__": "__main__"})(*free.values())
         function.__defaults__ = tuple(map(self._meaning, form["defaults"])) or None
         for known in global_names(function.__code__):
             if known not in scope and hasattr(builtins, known) and not _of_kernels(known):

@@ -32,6 +32,7 @@ MOST_LAUNCHES = 5_000
 """In one call of an exercise."""
 
 Bytes = NDArray[np.uint8]
+_NOTHING: Bytes = np.empty(0, np.uint8)
 
 
 def arrays_of(arguments: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
@@ -280,15 +281,13 @@ def _memory(value: Any) -> tuple[Any, Bytes, NDArray[Any]]:
     low, high = np.lib.array_utils.byte_bounds(owner)
     on_gpu = _address_on_gpu(value)
     key: Any = low if on_gpu is None else ("gpu", on_gpu)
-    whole = np.frombuffer((ctypes.c_ubyte * (high - low)).from_address(low), np.uint8) if array.size else _NOTHING
+    held = memoryview((ctypes.c_ubyte * (high - low)).from_address(low)) if array.size else _NOTHING
+    whole = np.frombuffer(held, np.uint8)
     if on_gpu is not None:
         whole = whole.copy()
         moved = array.__array_interface__["data"][0] - low
         array = np.ndarray(array.shape, array.dtype, whole, moved, array.strides)
     return key, whole, array
-
-
-_NOTHING = np.empty(0, np.uint8)
 
 
 def _address_on_gpu(value: Any) -> int | None:

@@ -6,6 +6,7 @@ shape; it cannot compute with them, as it could not on a GPU.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -55,5 +56,9 @@ def device_array_like(ary: Any, stream: Any = 0) -> HostArray:
     return device_array(ary.shape, ary.dtype)
 
 
-FUNCTIONS = {"to_device": to_device, "device_array": device_array, "device_array_like": device_array_like}
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "to_device": to_device,
+    "device_array": device_array,
+    "device_array_like": device_array_like,
+}
 """Name in `numba.cuda` → what takes its place without a GPU."""
