@@ -28,7 +28,7 @@ def _show(shell: Any, kind: type, error: Exception, trace: TracebackType, tb_off
     """IPython calls it as a method of the shell, with what a cell raised."""
     shown = None if hasattr(error, "_render_traceback_") else shown_instead(error, shell.user_ns)
     if shown is not None:
-        error._render_traceback_ = lambda: shown  # type: ignore[attr-defined] - IPython asks exceptions for it
+        vars(error)["_render_traceback_"] = lambda: shown  # IPython asks exceptions for it
     shell.showtraceback((kind, error, trace), tb_offset=tb_offset, running_compiled_code=True)
 
 
@@ -73,9 +73,9 @@ def _unsolved(error: BaseException, names: dict[str, Any], running: str) -> str:
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, NotImplementedError) and not str(cause):
-            code, variables = (_frames(cause) or [(None, None)])[-1]
-            if code is not None and variables is names and (code.co_filename != running or code.co_name == "<module>"):
-                return code.co_name
+            for code, variables in _frames(cause)[-1:]:
+                if variables is names and (code.co_filename != running or code.co_name == "<module>"):
+                    return code.co_name
         cause = cause.__cause__ or cause.__context__
     return ""
 

@@ -50,10 +50,9 @@ def told(notebook: NotebookNode) -> str:
 
 def _parsed(source: str) -> ast.Module | None:
     try:
-        tree = compile(source, "<cell>", "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+        return ast.parse(source)
     except SyntaxError:  # a magic
         return None
-    return tree if isinstance(tree, ast.Module) else None
 
 
 def _bound(tree: ast.Module) -> Iterator[tuple[str, str]]:
