@@ -69,7 +69,7 @@ def _plan(schedule: Schedule, world_size: int, rank: int) -> list[tuple[int, int
 
 
 def _is_chunk(value: Any, world_size: int) -> bool:
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and 0 <= value < world_size
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and 0 <= int(value) < world_size
 
 
 def _fits(plans: list[list[tuple[int, int]]], step: int) -> None:
