@@ -178,7 +178,7 @@ def _as_python(value: Any, depth: int, budget: list[int]) -> Any:
         return value
     for base in (list, tuple, set, frozenset):
         if derives(value, base):
-            held = list(base.__iter__(value))  # type: ignore[attr-defined]
+            held = list(base.__iter__(value))
             if set(map(id, map(type, held))) <= _SCALAR_IDS:
                 return value
             found = [_as_python(part, depth + 1, budget) for part in held]

@@ -167,7 +167,7 @@ def try_all(tries: list[Tries], jobs: int, on_progress: Progress) -> list[Report
         if found:
             found.append(f"Hidden inputs were drawn from seed {one.seed}; --seed {one.seed} draws them again.")
         unchecked = tuple(f"{answer}: only a GPU can tell" for answer in one.not_here(no_gpu))
-        reports.append(Report(one.key.name, tuple(found), len(one.here(no_gpu)), unchecked, tuple(seen)))
+        reports.append(Report(one.key.name, tuple(found), len(one.here(no_gpu)), unchecked, visible=tuple(seen)))
     return reports
 
 

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from gpulab.check import seeding, services
+from gpulab.backend import Backend, use
 from gpulab.check.outcomes import Undecided
 from grader.authoring.answers import Answer, Kind
 from grader.authoring.bank import banks_of
@@ -121,22 +121,19 @@ def verdict(cell: Cell, source: str, seed: int) -> Exception | None:
         return (simulated if inside else plain)[name](*arguments)
 
     clocks = dict(vars(time))
-    services.allow(cell.needs)
-    seeding.set_seed(seed)
     random.seed(seed)
-    virtual_gpu.use(running)
+    backend = Backend(seed=seed, services=frozenset(cell.needs), measuring=running)
     try:
         exec(source, plain)
         with installed(recorder):
             exec(source, simulated)
-        exec(compile(cell.source, "<test>", "exec"), {"__name__": "test", name: exercise})
+        with use(backend):
+            exec(compile(cell.source, "<test>", "exec"), {"__name__": "test", name: exercise})
     except Exception as error:
         return error
     finally:
         vars(time).update(clocks)  # an attack may have put its own there
         torch.set_float32_matmul_precision("highest")  # and an answer may have switched TF32 on
-        virtual_gpu.use(None)
-        services.allow(None)
     return None
 
 

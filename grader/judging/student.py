@@ -360,13 +360,14 @@ class Server:
     @contextlib.contextmanager
     def _measuring(self, request: dict[str, Any]) -> Iterator[None]:
         """Has the judge's machine say how long everything takes, where a test measures."""
-        if not request["measure"] or self._recorder is None:
+        channel = self._channel
+        if not request["measure"] or self._recorder is None or channel is None:
             yield
             return
 
         def ask(operations: list[list[Any]]) -> float:
-            self._channel.send({"id": request["id"], "operations": operations})
-            return float(self._channel.receive()[0]["value"])
+            channel.send({"id": request["id"], "operations": operations})
+            return float(channel.receive()[0]["value"])
 
         with self._recorder.asking(ask):
             yield

@@ -87,7 +87,7 @@ class Runner:
     def __enter__(self) -> Runner:
         environment = {**os.environ, **fork_server.ENVIRONMENT}
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "grader.trials.zygote"], env=environment, stdin=subprocess.PIPE,
+            [sys.executable, "-m", "grader.trials.fork_server"], env=environment, stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
         self._write(self._setting)
@@ -123,7 +123,7 @@ class Runner:
         return [found[number] for number in range(len(trials))]
 
     def _replies(self, count: int) -> Iterator[tuple[int, Outcome]]:
-        points = {test["name"]: test["possible"] for test in self.tests}
+        points: dict[object, Any] = {test["name"]: test["possible"] for test in self.tests}
         assert self._process.stdout is not None
         for _ in range(count):
             line = self._process.stdout.readline()

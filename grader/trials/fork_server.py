@@ -24,14 +24,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gpulab.check import seeding, services
+from gpulab.backend import Backend, use
 from grader.judging import student
 from grader.judging.client import Link
 from grader.judging.judge import run_cell
 from grader.processes import wire
 
 MEMORY_BYTES = 12_000_000_000
-"""That a trial may map beyond what the zygote has: an import of torch maps most of it; a mutant may ask for more."""
+"""A trial may map so much more than the fork server has. Importing torch maps most of it."""
 MAX_REPLY = 60_000
 
 
@@ -148,10 +148,10 @@ class Zygote:
         for test in self._setting["tests"]:
             link = Direct(None, None, request["seconds"], time.monotonic() + request["seconds"], 1_000_000_000)  # type: ignore[arg-type]
             link.server = server
-            seeding.set_seed(request["seeds"][test["name"]])
-            random.seed(request["seeds"][test["name"]])
-            services.allow(test["needs"])
-            judged = run_cell(test["source"], self._setting["exercises"], link, test["possible"])
+            seed = request["seeds"][test["name"]]
+            random.seed(seed)
+            with use(Backend(seed=seed, services=frozenset(test["needs"]))):
+                judged = run_cell(test["source"], self._setting["exercises"], link, test["possible"])
             earned = {"passed": test["possible"], "partial": judged.share or 0.0}.get(judged.verdict.value, 0.0)
             found.append([test["name"], judged.verdict.value, earned, judged.message])
         return found
