@@ -35,7 +35,7 @@ SECONDS, SECONDS_TO_MEASURE, SECONDS_FOR_FILES = 0.05, 0.25, 30.0
 """Of the processor for one try, for one that is to measure, and for one that is to make a file."""
 AS_LONG = 3
 """And as many times what the right answer takes."""
-SECONDS_TOGETHER = 0.6
+SECONDS_TOGETHER = 1.0
 SECONDS_MEASURING = 0.3
 """For all tries of one callable, the slow ones left out; and for those of exercises that measure."""
 REPEATED = 5
