@@ -173,7 +173,7 @@ def _variants(node: ast.AST) -> Iterator[ast.AST]:
         yield node.body
         yield node.orelse
     elif isinstance(node, ast.Constant):
-        yield from (ast.Constant(value) for value in _constants(node.value))
+        yield from (ast.Constant(value) for value in _constants(node.value))  # type: ignore[arg-type]
     elif isinstance(node, ast.Name):
         yield from (ast.Name(name, node.ctx) for name in NAMES.get(node.id, ()) if len(node.id) > 1)
     elif isinstance(node, ast.Attribute):

@@ -123,7 +123,7 @@ class Runner:
         return [found[number] for number in range(len(trials))]
 
     def _replies(self, count: int) -> Iterator[tuple[int, Outcome]]:
-        points: dict[object, Any] = {test["name"]: test["possible"] for test in self.tests}
+        points: dict[str, float] = {test["name"]: test["possible"] for test in self.tests}
         assert self._process.stdout is not None
         for _ in range(count):
             line = self._process.stdout.readline()
@@ -134,7 +134,7 @@ class Runner:
                 number,
                 Outcome(
                     tuple(
-                        CellResult(name, Verdict(verdict), earned, float(points[name]), message)
+                        CellResult(name, Verdict(verdict), earned, points[str(name)], message)
                         for name, verdict, earned, message in cells
                     )
                 ),
