@@ -101,7 +101,7 @@ class Generator(torch.Generator):
 
     def __new__(cls, device: Any = "cpu") -> Generator:
         """Whatever the device, a generator for the tensors' real memory."""
-        made: Generator = super().__new__(cls, "cpu")
+        made: Generator = super().__new__(cls, "cpu")  # type: ignore[call-arg]
         return made
 
 

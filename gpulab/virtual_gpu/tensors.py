@@ -39,10 +39,10 @@ APART = (
 class OnGPU(torch.Tensor):
     """A tensor that lies on the simulated GPU."""
 
-    __torch_function__ = torch._C._disabled_torch_function_impl
-    device = property(lambda self: GPU)  # type: ignore[assignment]
-    is_cuda = True  # type: ignore[assignment]
-    is_cpu = False  # type: ignore[assignment]
+    __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
+    device = property(lambda self: GPU)
+    is_cuda = True
+    is_cpu = False
 
     def get_device(self) -> int:
         """The number of its GPU."""
@@ -73,7 +73,7 @@ class OnGPU(torch.Tensor):
 class Pinned(torch.Tensor):
     """A tensor in pinned memory of the host."""
 
-    __torch_function__ = torch._C._disabled_torch_function_impl
+    __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
 
 
 class World:
@@ -194,11 +194,11 @@ class Placing(TorchFunctionMode):
         return made if device is None else self._side(made, _is_gpu(device))
 
 
-class Seeing(TorchDispatchMode):
+class Seeing(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Reports every operation to the recorder."""
 
     def __init__(self, world: World) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self._world = world
 
     @classmethod

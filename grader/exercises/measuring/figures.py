@@ -177,7 +177,7 @@ def require_measured(found: Sequence[tuple[Case, Any]]) -> None:
         UnknownClock: it can be neither.
     """
     for case, answer in found:
-        if not isinstance(answer, Real) or isinstance(answer, bool) or not 0 < answer < math.inf:
+        if not isinstance(answer, Real) or isinstance(answer, bool) or not 0 < float(answer) < math.inf:
             check.close(answer, case.figure, case.what, rtol=TOLERANCE)
     answers = [(case, float(answer)) for case, answer in found]
     (one, first), (two, second) = answers[:2]
