@@ -209,10 +209,10 @@ def test_a_clock_imported_by_name_before_is_simulated_too(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(__main__, "stopwatch", time.perf_counter, raising=False)
     with virtual_gpu.running(Plain()):
-        start = __main__.stopwatch()  # type: ignore[attr-defined]
+        start = __main__.stopwatch()
         time.sleep(3600)
-        assert __main__.stopwatch() - start == pytest.approx(3600)  # type: ignore[attr-defined]
-    assert __main__.stopwatch is time.perf_counter  # type: ignore[attr-defined]
+        assert __main__.stopwatch() - start == pytest.approx(3600)
+    assert __main__.stopwatch is time.perf_counter
 
 
 def test_running_is_a_need() -> None:
