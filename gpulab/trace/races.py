@@ -119,7 +119,7 @@ class RaceFinder:
 
 def _packed(accesses: Accesses) -> Accesses:
     """The columns that comparing blocks needs, in a third of the memory: all of a launch are held until its end."""
-    needed = {"block", "thread", "place", "view", "kind"}
+    needed = {"block", "thread", "place", "view", "kind", "turn"}
     columns = {name: column.astype(np.int32 if name in needed else np.int8) for name, column in vars(accesses).items()}
     return Accesses(**columns | {"address": accesses.address})
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from gpulab import confined as calls
 from grader.judging.client import BadValue, Gone, Link, TooSlow
 from grader.processes import wire
 
@@ -86,17 +87,14 @@ def _value(answer: Any, what: str) -> Any:
         case ["value", value]:
             return value
         case ["raised", str(module), str(name), str(text)]:
-            kind = getattr(sys.modules.get(module), name, None)
-            if module.partition(".")[0] == "gpulab" and isinstance(kind, type) and issubclass(kind, Exception):
-                raise kind(text)
+            if error := calls.exception(module, name, text):
+                raise error
     raise BadValue(f"{what} gave something that cannot be read")
 
 
 @contextlib.contextmanager
 def confining(confined: Confined) -> Iterator[None]:
     """Has `gpulab.confined.call` ask a confined process in this block."""
-    from gpulab import confined as calls
-
     calls.use(confined.run)
     try:
         yield

@@ -117,13 +117,9 @@ def test_counting_changes_no_result() -> None:
 # ----------------------------------------------------------------------------------------------------- Numba's kernels
 
 UNROLLED = "The compiler unrolls the grid-stride loop: what is left over is done first, in requests of its own."
-SKIPPED = (
-    "Lanes skip turns of a loop: the tracer counts the k-th turn of each lane together, a GPU those that run at once."
-)
 MERGED = "The compiler merges equal accesses, or moves them out of a branch."
 DIFFERENCES = {
     ("vec_add", "a grid-stride loop, the index from its parts"): UNROLLED,
-    ("add_bias", "a grid-stride loop in two dimensions"): SKIPPED,
     ("moving_average", "three parts of the tile, blocks of 256"): MERGED,
     ("histogram", "reference, zeros handed in as well"): UNROLLED,
     ("histogram", "dynamic shared memory, as large as the bins, empty bins skipped"): MERGED,
