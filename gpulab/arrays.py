@@ -9,6 +9,7 @@ import sys
 from typing import Any
 
 from gpulab.measuring.devices import device, has_gpu, to_numpy
+from gpulab.unwritten import rubbish
 
 
 def device_array(array: Any) -> Any:
@@ -36,8 +37,8 @@ def empty(shape: int | tuple[int, ...], dtype: Any = "float32") -> Any:
         dtype: NumPy's element type or its name.
 
     Returns:
-        A torch CUDA tensor on a GPU; without one a NumPy array filled with rubbish (NaN, or the type's lowest number),
-        so that reading what was never written shows.
+        A torch CUDA tensor on a GPU; without one a NumPy array filled with rubbish (NaN, or a number far outside of any
+        array), so that a kernel that reads what was never written shows.
     """
     import numpy as np
 
@@ -47,12 +48,7 @@ def empty(shape: int | tuple[int, ...], dtype: Any = "float32") -> Any:
 
         return torch.empty(shape, dtype=torch.from_numpy(np.empty(0, kind)).dtype, device=device())
     _prepare_kernels()
-    if kind.kind in "fc":
-        return np.full(shape, np.nan, kind)
-    if kind.kind in "iu":
-        information = np.iinfo(kind)
-        return np.full(shape, information.min or information.max, kind)
-    return np.ones(shape, kind)
+    return rubbish(shape, kind)
 
 
 def _prepare_kernels() -> None:
