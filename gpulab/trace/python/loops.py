@@ -32,7 +32,7 @@ class Loops:
         self.entries: dict[Site, int] = {}
         """How many times before this the running thread came to each loop."""
 
-    def range(self, *bounds: int) -> Iterator[int]:
+    def ranged(self, *bounds: int) -> Iterator[int]:
         """What `range` stands for in a kernel."""
         frame = _getframe(1)
         log = self._log
