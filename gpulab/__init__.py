@@ -20,6 +20,7 @@ from gpulab.tables import gpu_row, table
 
 if TYPE_CHECKING:
     from gpulab import cuda_cpp, exporter, streams, trace, virtual_gpu
+    from gpulab.cuda_kernels import cuda_kernel
     from gpulab.figures import plot
     from gpulab.measuring import machine, speedup, timing
     from gpulab.measuring.timing import measure, race
@@ -35,6 +36,7 @@ __all__ = [
     "bolts",
     "check",
     "cuda_cpp",
+    "cuda_kernel",
     "data",
     "device",
     "device_array",
@@ -78,7 +80,14 @@ _MODULES = {
     "trace": "gpulab.trace",
     "virtual_gpu": "gpulab.virtual_gpu",
 }
-_OF_MODULES = {"History": "problem", "Problem": "problem", "measure": "timing", "race": "timing", "work": "streams"}
+_OF_MODULES = {
+    "History": "gpulab.training.problem",
+    "Problem": "gpulab.training.problem",
+    "cuda_kernel": "gpulab.cuda_kernels",
+    "measure": "gpulab.measuring.timing",
+    "race": "gpulab.measuring.timing",
+    "work": "gpulab.streams",
+}
 
 
 _install_here()
@@ -93,7 +102,7 @@ def __getattr__(name: str) -> Any:
             importlib.import_module("gpulab.ranks.written")  # so that %%writefile NAME.py is an answer
         return importlib.import_module(_MODULES[name])
     if name in _OF_MODULES:
-        return getattr(importlib.import_module(_MODULES[_OF_MODULES[name]]), name)
+        return getattr(importlib.import_module(_OF_MODULES[name]), name)
     raise AttributeError(f"module 'gpulab' has no attribute {name!r}")
 
 

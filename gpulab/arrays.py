@@ -8,7 +8,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from gpulab.measuring.devices import device, has_gpu, rubbish, to_numpy
+from gpulab.measuring.devices import device, has_gpu, to_numpy
+from gpulab.unwritten import rubbish
 
 
 def device_array(array: Any) -> Any:
@@ -36,8 +37,8 @@ def empty(shape: int | tuple[int, ...], dtype: Any = "float32") -> Any:
         dtype: NumPy's element type or its name.
 
     Returns:
-        A torch CUDA tensor on a GPU; without one a NumPy array filled with rubbish (NaN, or the type's lowest number),
-        so that reading what was never written shows.
+        A torch CUDA tensor on a GPU; without one a NumPy array filled with rubbish (NaN, or a number far outside of any
+        array), so that a kernel that reads what was never written shows.
     """
     import numpy as np
 
@@ -47,7 +48,7 @@ def empty(shape: int | tuple[int, ...], dtype: Any = "float32") -> Any:
 
         return torch.empty(shape, dtype=torch.from_numpy(np.empty(0, kind)).dtype, device=device())
     _prepare_kernels()
-    return np.full(shape, rubbish(kind), kind)
+    return rubbish(shape, kind)
 
 
 def _prepare_kernels() -> None:

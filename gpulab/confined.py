@@ -7,6 +7,7 @@ as the student's own; `grader.judging.confined` starts it, and only plain values
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -14,6 +15,29 @@ from gpulab.backend import current
 
 Value = TypeVar("Value")
 SECONDS = 20.0
+
+
+def in_judge() -> bool:
+    """Whether this process is a judge's, which hands such calls to others."""
+    return _runner is not None
+
+
+def refuse_in_judge(what: str, instead: str) -> None:
+    """Ends a call that would run a student's work in the judge itself.
+
+    Raises:
+        RuntimeError: this is a judge's process.
+    """
+    if in_judge():
+        raise RuntimeError(f"{what} would run a student's kernel in the judge. A test cell calls {instead}.")
+
+
+def exception(module: str, name: str, text: str) -> Exception | None:
+    """The exception of gpulab's that a confined process tells of; None if there is none of this name."""
+    kind = getattr(sys.modules.get(module), name, None)
+    if module.partition(".")[0] == "gpulab" and isinstance(kind, type) and issubclass(kind, Exception):
+        return kind(text)
+    return None
 
 
 def call(function: Callable[..., Value], *arguments: Any, what: str, seconds: float = SECONDS) -> Value:

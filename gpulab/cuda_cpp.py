@@ -7,10 +7,10 @@ on the CPU (`gpulab.trace.ptx`), where every access is checked. `trace` always d
 
 from __future__ import annotations
 
+import functools
 import io
 import re
-import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,10 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpulab import confined
+from gpulab.cuda_guarded import BrokenContextError as BrokenContextError  # what `run` raises
+from gpulab.cuda_guarded import GuardError as GuardError
+from gpulab.cuda_guarded import launch_guarded
 from gpulab.measuring.devices import has_gpu
 
 if TYPE_CHECKING:
-    from gpulab.trace.ptx.launch import Launch, Options
     from gpulab.trace.ptx.text.resources import Resources
     from gpulab.trace.result import Trace
 
@@ -37,8 +39,6 @@ _ELSEWHERE = re.compile(r"error\s*:")
 _TOO_MUCH = re.compile(
     r"ptxas error\s*: Entry function '(\w+)' uses too much shared data \(0x(\w+) bytes, 0x(\w+) max\)"
 )
-_GUARD_BYTES = 4096
-_GUARD = 0xCD
 
 
 @dataclass(frozen=True)
@@ -70,14 +70,6 @@ class CudaCompileError(Exception):
 
     def __str__(self) -> str:
         return self.message
-
-
-class GuardError(Exception):
-    """A kernel wrote outside its arrays."""
-
-
-class BrokenContextError(Exception):
-    """A kernel failed in a way that ends the GPU's context: nothing more runs on the GPU in this process."""
 
 
 def compile(source: str, arch: str = "sm_80") -> bytes:
@@ -116,13 +108,18 @@ def ptx(source: str, arch: str = "compute_80") -> str:
     Raises:
         CudaCompileError: NVRTC refuses it; with the source's own lines.
     """
+    _check_source(source)
+    return _kept_ptx(source, arch)
+
+
+@functools.lru_cache(maxsize=64)
+def _kept_ptx(source: str, arch: str) -> str:
     return confined.call(_ptx, source, arch, what=COMPILING)
 
 
 def _ptx(source: str, arch: str) -> str:
     from gpulab.trace.ptx.text.nvrtc import NvrtcError, ptx_of
 
-    _check_source(source)
     try:
         return ptx_of(source, arch)
     except NvrtcError as error:
@@ -154,23 +151,142 @@ def run(source: str, name: str, grid: Any, block: Any, *arguments: Any, shared_b
         BrokenContextError: on a GPU it read or wrote where there is no memory at all, or did not return.
         TraceError: without a GPU, anything else that a GPU would not carry out; its kinds are in `gpulab.trace`.
     """
-    if has_gpu():
-        return _run_on_gpu(source, name, grid, block, arguments, shared_bytes)
-    given = source, name, grid, block, list(arguments), shared_bytes
-    return confined.call(_run_on_cpu, *given, what=f"Running '{name}'", seconds=3 * LONGEST_S)
+    return next(run_each(source, name, [Call(grid, block, arguments, shared_bytes)]))
 
 
-def _run_on_cpu(
-    source: str, name: str, grid: Any, block: Any, arguments: list[Any], shared_bytes: int
-) -> list[NDArray[Any]]:
-    from gpulab.trace.errors import OutOfBoundsError
+@dataclass(frozen=True)
+class Call:
+    """One launch of a kernel: what stands between `<<<` and `>>>`, and its arguments."""
 
-    copies = [np.array(argument) if isinstance(argument, np.ndarray) else argument for argument in arguments]
+    grid: Any
+    """Blocks: an int or a tuple."""
+    block: Any
+    """Threads of a block: an int or a tuple."""
+    arguments: Sequence[Any]
+    """As for `run`."""
+    shared_bytes: int = 0
+    """Dynamic shared memory of a block."""
+    seed: int = 0
+    """Of another order of warps and lanes, without a GPU; 0 takes them in order."""
+
+
+def run_each(source: str, name: str, calls: Sequence[Call]) -> Iterator[list[NDArray[Any]]]:
+    """Compiles a kernel once and runs it several times; in the judge, in one confined process.
+
+    Args:
+        source: CUDA C++.
+        name: of the kernel, which is declared `extern "C"`.
+        calls: the launches. Those behind one that fails are not run.
+
+    Yields:
+        What `run` returns, for each launch in order.
+
+    Raises:
+        Exception: what `run` raises, when it is the turn of the launch that failed.
+    """
+    for arrays, _ in _each(source, name, calls, counted=False):
+        yield arrays
+
+
+def count_each(source: str, name: str, calls: Sequence[Call]) -> Iterator[tuple[list[NDArray[Any]], dict[str, Any]]]:
+    """Compiles a kernel once, runs it several times on the CPU, and counts; in the judge, in one confined process.
+
+    Args:
+        source: CUDA C++.
+        name: of the kernel, which is declared `extern "C"`.
+        calls: the launches. Those behind one that fails are not run.
+
+    Yields:
+        For each launch in order the arrays among its arguments, as the kernel left them, and `Trace.summary()`; the
+        originals are unchanged.
+
+    Raises:
+        CudaCompileError: NVRTC refuses the source.
+        TraceError: a GPU would not carry out a launch as written; raised when it is its turn.
+    """
+    return _each(source, name, calls, counted=True)
+
+
+Outcome = tuple[list[NDArray[Any]], dict[str, Any]]
+
+
+def _each(source: str, name: str, calls: Sequence[Call], counted: bool) -> Iterator[Outcome]:
+    on_gpu = has_gpu() and not counted
+    text = "" if on_gpu else ptx(source)  # compiled once: the judge keeps it, and what runs it need not compile
+    given = source, text, name, [list(vars(call).values()) for call in calls], counted
+    if not confined.in_judge():
+        yield from _outcomes(*given)
+        return
+    # The last launch may be one that does not end.
+    outcomes = confined.call(_plain_outcomes, *given, what=f"Running '{name}'", seconds=5 * LONGEST_S)
+    for outcome in outcomes:
+        match outcome:
+            case ["value", list(arrays), dict(summary)]:
+                yield arrays, summary
+            case ["raised", str(module), str(kind), str(message)]:
+                raise confined.exception(module, kind, message) or AssertionError(f"'{name}' failed: {message}")
+            case _:
+                raise AssertionError(f"Running '{name}' gave something that cannot be read.")
+
+
+def _plain_outcomes(source: str, text: str, name: str, calls: list[Any], counted: bool) -> list[Any]:
+    """Plain values, which can be sent: the outcomes up to the first launch that fails, and how it does."""
+    found: list[Any] = []
     try:
-        _launch(source, name, grid, block, copies, shared_bytes, counted=False)
+        found.extend(["value", *outcome] for outcome in _outcomes(source, text, name, calls, counted))
+    except Exception as error:
+        if not type(error).__module__.startswith("gpulab"):
+            raise
+        found.append(["raised", type(error).__module__, type(error).__qualname__, str(error)[:20_000]])
+    return found
+
+
+def _outcomes(source: str, text: str, name: str, calls: list[Any], counted: bool) -> Iterator[Outcome]:
+    from gpulab.trace.arguments import shape_of
+
+    kernel = None
+    for one in calls:
+        call = Call(*one)
+        grid, block = shape_of(call.grid, "grid"), shape_of(call.block, "block")
+        if text:
+            yield _on_cpu(source, text, name, call, counted)
+            continue
+        if kernel is None:
+            kernel = gpu_kernel(source, name)
+        yield launch_guarded(kernel, name, grid, block, call.arguments, call.shared_bytes, LONGEST_S), {}
+
+
+def _on_cpu(source: str, text: str, name: str, call: Call, counted: bool) -> Outcome:
+    from gpulab.trace.errors import OutOfBoundsError
+    from gpulab.trace.ptx.cpp import launch_source
+    from gpulab.trace.ptx.launch import Options
+    from gpulab.trace.ptx.report import trace_of
+
+    copies = [np.array(argument) if isinstance(argument, np.ndarray) else argument for argument in call.arguments]
+    options = Options(LONGEST_S, call.seed)
+    try:
+        launch = launch_source(source, name, call.grid, call.block, copies, counted, call.shared_bytes, options, text)
     except OutOfBoundsError as error:
+        if counted:
+            raise
         raise GuardError(f"{error} Is there a guard, if (i < n)?") from None
-    return [copy for copy in copies if isinstance(copy, np.ndarray)]
+    arrays = [copy for copy in copies if isinstance(copy, np.ndarray)]
+    return arrays, trace_of(launch, name).summary() if counted else {}
+
+
+def gpu_kernel(source: str, name: str) -> Any:
+    """A kernel compiled for this machine's GPU and loaded, as `cuda.core` launches it.
+
+    Raises:
+        CudaCompileError: NVRTC refuses the source.
+    """
+    import torch
+    from cuda.core import Device
+
+    major, minor = torch.cuda.get_device_capability()
+    torch.cuda.synchronize()  # torch makes its context current, which the loading needs
+    Device(torch.cuda.current_device()).set_current()
+    return _object_code(source, f"sm_{major}{minor}").get_kernel(name)
 
 
 def trace(
@@ -190,12 +306,16 @@ def trace(
     Raises:
         CudaCompileError: NVRTC refuses the source.
         TraceError: a GPU would not carry out the launch as written.
+        RuntimeError: in the judge, which must not run what a student wrote.
     """
     from gpulab.trace.launch import remember
+    from gpulab.trace.ptx.cpp import launch_source
     from gpulab.trace.ptx.launch import Options
     from gpulab.trace.ptx.report import trace_of
 
-    launch = _launch(source, name, grid, block, arguments, shared_bytes, True, Options(LONGEST_S, seed))
+    confined.refuse_in_judge("cuda_cpp.trace", "cuda_cpp.count_each")
+    options = Options(LONGEST_S, seed)
+    launch = launch_source(source, name, grid, block, arguments, True, shared_bytes, options, ptx(source))
     return remember(trace_of(launch, name))
 
 
@@ -225,117 +345,6 @@ def _ptxas_log(source: str, arch: str) -> str:
     log = io.StringIO()
     _object_code(source, arch, log)
     return log.getvalue()
-
-
-def _launch(
-    source: str,
-    name: str,
-    grid: Any,
-    block: Any,
-    arguments: Sequence[Any],
-    shared_bytes: int,
-    counted: bool,
-    options: Options | None = None,
-) -> Launch:
-    """One launch on the CPU."""
-    from gpulab.trace.ptx.cpp import launch_source
-
-    text = ptx(source)
-    return launch_source(source, name, grid, block, arguments, counted, shared_bytes, options, text)
-
-
-def _run_on_gpu(
-    source: str, name: str, grid: Any, block: Any, arguments: Sequence[Any], shared_bytes: int
-) -> list[NDArray[Any]]:
-    from gpulab.trace.arguments import shape_of
-
-    grid, block = shape_of(grid, "grid"), shape_of(block, "block")
-    what = f"Running '{name}'"
-    given = source, name, grid, block, list(arguments), shared_bytes
-    return confined.call(_run_once, *given, what=what, seconds=3 * LONGEST_S)
-
-
-def _run_once(
-    source: str, name: str, grid: Any, block: Any, arguments: list[Any], shared_bytes: int
-) -> list[NDArray[Any]]:
-    import torch
-    from cuda.core import Device, LaunchConfig, launch
-
-    major, minor = torch.cuda.get_device_capability()
-    kernel = _object_code(source, f"sm_{major}{minor}").get_kernel(name)
-    torch.cuda.synchronize()
-    device = Device(torch.cuda.current_device())
-    device.set_current()
-    buffers = [_Guarded(argument) if isinstance(argument, np.ndarray) else None for argument in arguments]
-    passed = [
-        buffer.address if buffer else _c_scalar(argument) for buffer, argument in zip(buffers, arguments, strict=True)
-    ]
-    try:
-        # The default stream is torch's, too, so that torch can see the kernel end.
-        launch(device.default_stream, LaunchConfig(grid=grid, block=block, shmem_size=shared_bytes), kernel, *passed)
-        _wait(torch.cuda.Event(), LONGEST_S)  # type: ignore[no-untyped-call] # torch leaves it untyped
-        return [buffer.result(f"argument {place}") for place, buffer in enumerate(buffers) if buffer]
-    except GuardError:
-        raise
-    except Exception as error:
-        raise BrokenContextError(
-            f"'{name}' failed on the GPU: {error}. It touched memory that is not there, or does not end. Nothing more "
-            "runs on the GPU in this process: restart the notebook's kernel."
-        ) from error
-
-
-def _wait(event: Any, longest_s: float) -> None:
-    """Waits for all that was launched so far; a synchronisation would never come back from an endless kernel.
-
-    Args:
-        event: a new one of torch's.
-        longest_s: how long.
-
-    Raises:
-        TimeoutError: it takes longer.
-    """
-    event.record()
-    ends_s = time.monotonic() + longest_s
-    while not event.query():
-        if time.monotonic() > ends_s:
-            raise TimeoutError(f"it did not end within {longest_s:g} s")
-        time.sleep(0.0005)
-
-
-class _Guarded:
-    """A device copy of an array, with bytes around it that must not change."""
-
-    def __init__(self, array: NDArray[Any]) -> None:
-        import torch
-
-        self._host = np.ascontiguousarray(array)
-        self._memory = torch.full((self._host.nbytes + 2 * _GUARD_BYTES,), _GUARD, dtype=torch.uint8, device="cuda")
-        data = torch.from_numpy(self._host.reshape(-1).view(np.uint8).copy())
-        self._memory[_GUARD_BYTES : _GUARD_BYTES + self._host.nbytes] = data.cuda()
-        self.address = int(self._memory.data_ptr()) + _GUARD_BYTES
-        torch.cuda.synchronize()
-
-    def result(self, what: str) -> NDArray[Any]:
-        """The array as it is now.
-
-        Raises:
-            GuardError: something else was written as well.
-        """
-        memory = self._memory.cpu().numpy()
-        end = _GUARD_BYTES + self._host.nbytes
-        for where, guard in (("before", memory[:_GUARD_BYTES]), ("behind", memory[end:])):
-            changed = np.flatnonzero(guard != _GUARD)
-            if len(changed):
-                bytes_changed = f"{len(changed)} bytes {where} {what} have changed"
-                raise GuardError(f"The kernel wrote outside its array: {bytes_changed}. Is there a guard, if (i < n)?")
-        return memory[_GUARD_BYTES:end].copy().view(self._host.dtype).reshape(self._host.shape)
-
-
-def _c_scalar(value: Any) -> Any:
-    """Python's numbers as C's `int` and `float`; NumPy's scalars bring their own width."""
-    if isinstance(value, np.generic):
-        return value
-    return np.int32(value) if isinstance(value, (bool, int)) else np.float32(value)
 
 
 def _object_code(source: str, arch: str, log: io.StringIO | None = None) -> Any:

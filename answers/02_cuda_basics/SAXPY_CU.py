@@ -49,6 +49,22 @@ saxpy(float alpha, const float* x, float* y, int n) {
 template <typename T> __device__ T add_scaled(T alpha, T x, T y) { return alpha * x + y; }
 """
 
+# %% right: the index from cooperative groups
+SAXPY_CU = r"""
+#include <cooperative_groups.h>
+namespace cg = cooperative_groups;
+
+__device__ float axpy(float alpha, float x, float y) {
+    return alpha * x + y;
+}
+
+extern "C" __global__ void saxpy(float alpha, const float* x, float* y, int n) {
+    cg::thread_block block = cg::this_thread_block();
+    for (int i = blockIdx.x * blockDim.x + block.thread_rank(); i < n; i += blockDim.x * gridDim.x)
+        y[i] = axpy(alpha, x[i], y[i]);
+}
+"""
+
 # %% wrong: a semicolon is missing — says "expected a"
 SAXPY_CU = r"""
 __device__ float axpy(float alpha, float x, float y) {
@@ -156,7 +172,7 @@ extern "C" __device__ void saxpy(float alpha, const float* x, float* y, int n) {
 }
 """
 
-# %% wrong: only declared — says "only declares"
+# %% wrong: only declared — says "has no body"
 SAXPY_CU = r"""
 __device__ float axpy(float alpha, float x, float y) { return alpha * x + y; }
 
@@ -229,7 +245,7 @@ def SAXPY_CU():
 # %% wrong: nothing in it — says "string"
 SAXPY_CU = None
 
-# %% wrong: empty — says "does not compile"
+# %% wrong: empty — says "must be a string"
 SAXPY_CU = ""
 
 # %% wrong: bytes — says "must be a string"

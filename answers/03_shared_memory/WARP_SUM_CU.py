@@ -47,6 +47,21 @@ extern "C" __global__ void warp_sum(const float* x, float* out, int n) {
 }
 """
 
+# %% right: cooperative groups add up the warp
+WARP_SUM_CU = r"""
+#include <cooperative_groups.h>
+#include <cooperative_groups/reduce.h>
+namespace cg = cooperative_groups;
+
+extern "C" __global__ void warp_sum(const float* x, float* out, int n) {
+    auto warp = cg::tiled_partition<32>(cg::this_thread_block());
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float sum = cg::reduce(warp, i < n ? x[i] : 0.0f, cg::plus<float>());
+    if (warp.thread_rank() == 0)
+        atomicAdd(out, sum);
+}
+"""
+
 # %% wrong: no guard — says "Lanes beyond n must not read"
 WARP_SUM_CU = r"""
 extern "C" __global__ void warp_sum(const float* x, float* out, int n) {

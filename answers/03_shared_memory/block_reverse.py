@@ -64,6 +64,35 @@ def block_reverse(x):
 # -     block_reverse_kernel[-(-len(x) // 128), 128](x, out)
 # +     block_reverse_kernel[1, 64](x, out)
 
+# %% right: CUDA C++
+from gpulab import cuda_kernel, empty
+
+REVERSE_CU = r"""
+extern "C" __global__ void reverse(const float* x, float* out, int n) {
+    __shared__ float tile[128];
+    int t = threadIdx.x, start = blockIdx.x * 128, length = min(128, n - start);
+    if (t < length)
+        tile[t] = x[start + t];
+    __syncthreads();
+    if (t < length)
+        out[start + t] = tile[length - 1 - t];
+}
+"""
+reverse = cuda_kernel(REVERSE_CU, "reverse")
+
+
+def block_reverse(x):
+    out = empty(len(x), "float32")
+    reverse[-(-len(x) // 128), 128](x, out, len(x))
+    return out
+
+# %% wrong: CUDA C++ without a barrier — says "Is a barrier missing?" — from "CUDA C++"
+# -     __syncthreads();
+
+# %% wrong: CUDA C++, the last run is not shorter — says "out of bounds" — from "CUDA C++": "min(128, n - start)" → "128"
+
+# %% wrong: CUDA C++ that does not compile — says "expected a" — from "CUDA C++": "tile[128];" → "tile[128]"
+
 # %% wrong: no barrier — says "no barrier between them" — from "reference"
 # -     cuda.syncthreads()
 

@@ -79,6 +79,37 @@ def histogram(x, bins):
     count[1, 512](x, counts)
     return counts
 
+# %% right: CUDA C++
+import numpy as np
+
+from gpulab import cuda_kernel, device_array
+
+COUNT_CU = r"""
+extern "C" __global__ void count(const int* x, int* counts, int n, int bins) {
+    __shared__ int mine[1024];
+    for (int bin = threadIdx.x; bin < bins; bin += blockDim.x)
+        mine[bin] = 0;
+    __syncthreads();
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x)
+        atomicAdd(&mine[x[i]], 1);
+    __syncthreads();
+    for (int bin = threadIdx.x; bin < bins; bin += blockDim.x)
+        if (mine[bin])
+            atomicAdd(&counts[bin], mine[bin]);
+}
+"""
+count = cuda_kernel(COUNT_CU, "count")
+
+
+def histogram(x, bins):
+    n, counts = x.shape[0], device_array(np.zeros(bins, np.int32))
+    count[min(-(-n // 1024), 512), 128](x, counts, n, bins)
+    return counts
+
+# %% wrong: CUDA C++ without atomics — says "no barrier between" — from "CUDA C++": "atomicAdd(&mine[x[i]], 1)" → "mine[x[i]] += 1"
+
+# %% wrong: CUDA C++, the private histogram is not set to zero — says "shared memory is not zero" — from "CUDA C++": "mine[bin] = 0;" → ";"
+
 # %% wrong: a global atomic per element — says "global atomic per element"
 import numpy as np
 from numba import cuda, int32

@@ -96,6 +96,109 @@ def matmul_tiled(a, b):
 # -         cuda.syncthreads()
 # +         turn = 1 - turn
 
+# %% right: CUDA C++
+from gpulab import cuda_kernel, empty
+
+MATMUL_CU = r"""
+extern "C" __global__ void matmul(const float* a, const float* b, float* c, int m, int n, int k) {
+    __shared__ float a_tile[16][16], b_tile[16][16];
+    int tx = threadIdx.x, ty = threadIdx.y;
+    int column = blockIdx.x * 16 + tx, row = blockIdx.y * 16 + ty;
+    float sum = 0.0f;
+    for (int start = 0; start < k; start += 16) {
+        a_tile[ty][tx] = row < m && start + tx < k ? a[row * k + start + tx] : 0.0f;
+        b_tile[ty][tx] = start + ty < k && column < n ? b[(start + ty) * n + column] : 0.0f;
+        __syncthreads();
+        for (int i = 0; i < 16; i++)
+            sum += a_tile[ty][i] * b_tile[i][tx];
+        __syncthreads();
+    }
+    if (row < m && column < n)
+        c[row * n + column] = sum;
+}
+"""
+matmul = cuda_kernel(MATMUL_CU, "matmul")
+
+
+def matmul_tiled(a, b):
+    m, k, n = a.shape[0], a.shape[1], b.shape[1]
+    c = empty((m, n), "float32")
+    matmul[(-(-n // 16), -(-m // 16)), (16, 16)](a, b, c, m, n, k)
+    return c
+
+# %% right: CUDA C++, tiles of 32 × 32 of any type, a helper, size_t
+from gpulab import cuda_kernel, empty
+
+MATMUL_CU = r"""
+constexpr int T = 32;
+using Tile = float[T][T + 1];
+
+__device__ float at(const float* __restrict__ matrix, int row, int column, int rows, int columns) {
+    return row < rows && column < columns ? matrix[static_cast<size_t>(row) * columns + column] : 0;
+}
+
+extern "C" __global__ void __launch_bounds__(T * T)
+matmul(const float* a, const float* b, float* c, int m, int n, int k) {
+    __shared__ Tile left, right;
+    const int x = threadIdx.x, y = threadIdx.y, column = blockIdx.x * T + x, row = blockIdx.y * T + y;
+    float sum = 0;
+    for (int step = 0; step < (k + T - 1) / T; ++step) {
+        left[y][x] = at(a, row, step * T + x, m, k);
+        right[y][x] = at(b, step * T + y, column, k, n);
+        __syncthreads();
+#pragma unroll
+        for (int i = 0; i < T; ++i)
+            sum = fmaf(left[y][i], right[i][x], sum);
+        __syncthreads();
+    }
+    if (row < m && column < n)
+        c[static_cast<size_t>(row) * n + column] = sum;
+}
+"""
+matmul = cuda_kernel(MATMUL_CU)
+
+
+def matmul_tiled(a, b):
+    c = empty((a.shape[0], b.shape[1]), "float32")
+    grid = (b.shape[1] + 31) // 32, (a.shape[0] + 31) // 32
+    matmul[grid, (32, 32)](a, b, c, a.shape[0], b.shape[1], a.shape[1])
+    return c
+
+# %% right: CUDA C++, each thread makes two results, dynamic shared memory
+from gpulab import cuda_kernel, empty
+
+MATMUL_CU = r"""
+extern "C" __global__ void matmul(const float* a, const float* b, float* c, int m, int n, int k) {
+    extern __shared__ float memory[];
+    float *a_tile = memory, *b_tile = memory + 32 * 16;
+    int x = threadIdx.x, y = threadIdx.y, column = blockIdx.x * 16 + x, row = blockIdx.y * 32 + y;
+    float sums[2] = {0.0f, 0.0f};
+    for (int start = 0; start < k; start += 16) {
+        for (int part = 0; part < 2; part++) {
+            int at = row + 16 * part;
+            a_tile[(y + 16 * part) * 16 + x] = at < m && start + x < k ? a[at * k + start + x] : 0.0f;
+        }
+        b_tile[y * 16 + x] = start + y < k && column < n ? b[(start + y) * n + column] : 0.0f;
+        __syncthreads();
+        for (int i = 0; i < 16; i++)
+            for (int part = 0; part < 2; part++)
+                sums[part] += a_tile[(y + 16 * part) * 16 + i] * b_tile[i * 16 + x];
+        __syncthreads();
+    }
+    for (int part = 0; part < 2; part++)
+        if (row + 16 * part < m && column < n)
+            c[(row + 16 * part) * n + column] = sums[part];
+}
+"""
+matmul = cuda_kernel(MATMUL_CU, "matmul")
+
+
+def matmul_tiled(a, b):
+    m, k, n = a.shape[0], a.shape[1], b.shape[1]
+    c = empty((m, n), "float32")
+    matmul[(-(-n // 16), -(-m // 32)), (16, 16), 4 * 48 * 16](a, b, c, m, n, k)
+    return c
+
 # %% wrong: naive — says "naive kernel"
 from numba import cuda, float32
 
@@ -370,3 +473,87 @@ def matmul_tiled(a, b):
     c = empty((first.shape[0], second.shape[1]), "float32")
     whole_tiles[(c.shape[1] // 16, c.shape[0] // 16), (16, 16)](first, second, c)
     return device_array(to_numpy(c)[: a.shape[0], : b.shape[1]])
+
+# %% wrong: CUDA C++, naive — says "naive kernel"
+from gpulab import cuda_kernel, empty
+
+MATMUL_CU = r"""
+extern "C" __global__ void matmul(const float* a, const float* b, float* c, int m, int n, int k) {
+    int column = blockIdx.x * 16 + threadIdx.x, row = blockIdx.y * 16 + threadIdx.y;
+    float sum = 0.0f;
+    if (row < m && column < n) {
+        for (int i = 0; i < k; i++)
+            sum += a[row * k + i] * b[i * n + column];
+        c[row * n + column] = sum;
+    }
+}
+"""
+matmul = cuda_kernel(MATMUL_CU, "matmul")
+
+
+def matmul_tiled(a, b):
+    m, k, n = a.shape[0], a.shape[1], b.shape[1]
+    c = empty((m, n), "float32")
+    matmul[(-(-n // 16), -(-m // 16)), (16, 16)](a, b, c, m, n, k)
+    return c
+
+# %% wrong: CUDA C++, no second barrier — says "no barrier between" — from "CUDA C++"
+# -             sum += a_tile[ty][i] * b_tile[i][tx];
+# -         __syncthreads();
+# +             sum += a_tile[ty][i] * b_tile[i][tx];
+
+# %% wrong: CUDA C++, no first barrier — says "no barrier between" — from "CUDA C++"
+# -         __syncthreads();
+# -         for (int i = 0; i < 16; i++)
+# +         for (int i = 0; i < 16; i++)
+
+# %% wrong: CUDA C++, returns before the barrier — says "have already returned" — from "CUDA C++"
+# -     float sum = 0.0f;
+# +     float sum = 0.0f;
+# +     if (row >= m || column >= n)
+# +         return;
+
+# %% wrong: CUDA C++, edge tiles keep the rubbish of before — says "store zeros" — from "CUDA C++"
+# -         a_tile[ty][tx] = row < m && start + tx < k ? a[row * k + start + tx] : 0.0f;
+# -         b_tile[ty][tx] = start + ty < k && column < n ? b[(start + ty) * n + column] : 0.0f;
+# +         if (row < m && start + tx < k)
+# +             a_tile[ty][tx] = a[row * k + start + tx];
+# +         if (start + ty < k && column < n)
+# +             b_tile[ty][tx] = b[(start + ty) * n + column];
+
+# %% wrong: CUDA C++, no guards at the edges — says "out of bounds" — from "CUDA C++"
+# -         a_tile[ty][tx] = row < m && start + tx < k ? a[row * k + start + tx] : 0.0f;
+# +         a_tile[ty][tx] = a[row * k + start + tx];
+
+# %% wrong: CUDA C++, no guard around the result — says "out of bounds" — from "CUDA C++"
+# -     if (row < m && column < n)
+
+# %% wrong: CUDA C++, the narrow tiles along k left out — says "⌈K/16⌉" — from "CUDA C++": "start < k;" → "start < k / 16 * 16;"
+
+# %% wrong: CUDA C++, the sum starts anew with every tile — says "set the sum to 0 once" — from "CUDA C++"
+# -     for (int start = 0; start < k; start += 16) {
+# +     for (int start = 0; start < k; start += 16) {
+# +         sum = 0.0f;
+
+# %% wrong: CUDA C++, n and k swapped at the launch — says "out of bounds" — from "CUDA C++": "c, m, n, k)" → "c, m, k, n)"
+
+# %% wrong: CUDA C++, rows and columns of the grid swapped — says "expected" — from "CUDA C++": "-(-n // 16), -(-m // 16)" → "-(-m // 16), -(-n // 16)"
+
+# %% wrong: CUDA C++, an argument is missing — says "takes 6 arguments" — from "CUDA C++": "c, m, n, k)" → "c, m, n)"
+
+# %% wrong: CUDA C++ that does not compile — says "line 7" — from "CUDA C++": "sum = 0.0f;" → "sum = 0.0f"
+
+# %% wrong: CUDA C++, the string alone, without a host function — says "matmul_tiled" — from "CUDA C++"
+# - matmul = cuda_kernel(MATMUL_CU, "matmul")
+# -
+# -
+# - def matmul_tiled(a, b):
+# -     m, k, n = a.shape[0], a.shape[1], b.shape[1]
+# -     c = empty((m, n), "float32")
+# -     matmul[(-(-n // 16), -(-m // 16)), (16, 16)](a, b, c, m, n, k)
+# -     return c
+
+# %% hostile: CUDA C++ that includes a file of the grader's machine — earns 0 — from "CUDA C++"
+# - MATMUL_CU = r"""
+# + MATMUL_CU = r"""
+# + #include "/etc/passwd"

@@ -96,6 +96,38 @@ def moving_average(x, radius):
     average[-(-len(x) // threads), threads, 0, 4 * (threads + 2 * radius)](x, radius, out)
     return out
 
+# %% right: CUDA C++
+from gpulab import cuda_kernel, empty
+
+AVERAGE_CU = r"""
+extern "C" __global__ void average(const float* x, float* out, int radius, int n) {
+    extern __shared__ float tile[];
+    int me = threadIdx.x, first = blockIdx.x * blockDim.x - radius, i = blockIdx.x * blockDim.x + me;
+    for (int place = me; place < blockDim.x + 2 * radius; place += blockDim.x)
+        tile[place] = x[min(max(first + place, 0), n - 1)];
+    __syncthreads();
+    if (i < n) {
+        float sum = 0.0f;
+        for (int k = 0; k <= 2 * radius; k++)
+            sum += tile[me + k];
+        out[i] = sum / (2 * radius + 1);
+    }
+}
+"""
+average = cuda_kernel(AVERAGE_CU, "average")
+
+
+def moving_average(x, radius):
+    n = x.shape[0]
+    out = empty(n, "float32")
+    average[-(-n // 128), 128, 4 * (128 + 2 * radius)](x, out, radius, n)
+    return out
+
+# %% wrong: CUDA C++ without a barrier — says "no barrier between" — from "CUDA C++"
+# -     __syncthreads();
+
+# %% wrong: CUDA C++ without clamping — says "out of bounds" — from "CUDA C++": "min(max(first + place, 0), n - 1)" → "first + place"
+
 # %% wrong: every thread reads its neighbours from global memory — says "2r + 1 times"
 from numba import cuda, float32
 

@@ -124,6 +124,40 @@ def total(x):
     uneven[5, 96](x, result)
     return float(to_numpy(result)[0])
 
+# %% right: CUDA C++, shuffles first
+import numpy as np
+
+from gpulab import cuda_kernel, device_array, to_numpy
+
+TOTAL_CU = r"""
+extern "C" __global__ void sum(const float* x, float* result, int n) {
+    __shared__ float warps[8];
+    float mine = 0.0f;
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x)
+        mine += x[i];
+    for (int distance = 16; distance > 0; distance /= 2)
+        mine += __shfl_down_sync(0xFFFFFFFF, mine, distance);
+    if (threadIdx.x % 32 == 0)
+        warps[threadIdx.x / 32] = mine;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        for (int warp = 1; warp < 8; warp++)
+            mine += warps[warp];
+        atomicAdd(result, mine);
+    }
+}
+"""
+sum_kernel = cuda_kernel(TOTAL_CU, "sum")
+
+
+def total(x):
+    n, result = x.shape[0], device_array(np.zeros(1, np.float32))
+    sum_kernel[min(-(-n // 256), 1024), 256](x, result, n)
+    return float(to_numpy(result)[0])
+
+# %% wrong: CUDA C++ without a barrier — says "no barrier between" — from "CUDA C++, shuffles first"
+# -     __syncthreads();
+
 # %% wrong: an atomic per element — says "atomic per element"
 import numpy as np
 from numba import cuda, float32

@@ -98,6 +98,37 @@ def transpose_tiled(x):
     turn[min(down * across, 4), (32, 32), 0, 4 * 32 * 33](x, out, across, down * across)
     return out
 
+# %% right: CUDA C++
+from gpulab import cuda_kernel, empty
+
+TURN_CU = r"""
+extern "C" __global__ void turn(const float* x, float* out, int rows, int columns) {
+    __shared__ float tile[32][33];
+    int column = blockIdx.x * 32 + threadIdx.x, row = blockIdx.y * 32 + threadIdx.y;
+    for (int step = 0; step < 32; step += 8)
+        if (row + step < rows && column < columns)
+            tile[threadIdx.y + step][threadIdx.x] = x[(size_t)(row + step) * columns + column];
+    __syncthreads();
+    column = blockIdx.y * 32 + threadIdx.x, row = blockIdx.x * 32 + threadIdx.y;
+    for (int step = 0; step < 32; step += 8)
+        if (row + step < columns && column < rows)
+            out[(size_t)(row + step) * rows + column] = tile[threadIdx.x][threadIdx.y + step];
+}
+"""
+turn = cuda_kernel(TURN_CU, "turn")
+
+
+def transpose_tiled(x):
+    rows, columns = x.shape
+    out = empty((columns, rows), "float32")
+    turn[(-(-columns // 32), -(-rows // 32)), (32, 8)](x, out, rows, columns)
+    return out
+
+# %% wrong: CUDA C++ without padding — says "conflict" — from "CUDA C++": "[33]" → "[32]"
+
+# %% wrong: CUDA C++ without a barrier — says "no barrier between" — from "CUDA C++"
+# -     __syncthreads();
+
 # %% wrong: naive, reads along rows — says "the writes take"
 from numba import cuda, float32
 

@@ -113,17 +113,5 @@ def to_numpy(array: Any) -> NDArray[np.generic]:
     return np.array(array)
 
 
-def rubbish(kind: Any) -> Any:
-    """What memory of this NumPy type holds that nothing was written to: NaN, or the type's lowest number."""
-    import numpy as np
-
-    if kind.kind in "fc":
-        return np.nan
-    if kind.kind in "iu":
-        information = np.iinfo(kind)
-        return information.min or information.max
-    return True
-
-
 if validating.here() and not has_gpu():
     validating.install()

@@ -15,6 +15,7 @@ import numpy as np
 from gpulab.trace.errors import Index, LaunchError
 from gpulab.trace.log import GLOBAL, Log
 from gpulab.trace.python.memory import Array, traced
+from gpulab.unwritten import unwritten_bytes
 
 THREADS_LIMIT = 1024
 _BLOCK_LIMITS = (1024, 1024, 64)
@@ -59,6 +60,8 @@ class Arguments:
 
     values: list[Any] = field(default_factory=list)
     copies_back: list[Callable[[], None]] = field(default_factory=list)
+    unwritten: list[tuple[int, Any]] = field(default_factory=list)
+    """Buffers that hold elements that nothing was written to: address, and for each byte whether it is one."""
 
     def finish(self) -> None:
         """Copies results to where the arguments came from, if that is another device."""
@@ -92,6 +95,11 @@ def traced_arguments(function: FunctionType, given: Sequence[Any], log: Log) -> 
             if array.dtype.kind not in "biufc" or array.dtype.byteorder == ">":
                 raise LaunchError(_NO_NUMBERS.format(name=name, kind=array.dtype))
             result.values.append(traced(array, name, log, GLOBAL, buffers.address_of(array)))
+            mask = (
+                unwritten_bytes(array.reshape(-1).view(np.uint8), array.itemsize) if array.flags.c_contiguous else None
+            )
+            if mask is not None:
+                result.unwritten.append((buffers.address_of(array), mask))
         elif is_scalar(value) or (isinstance(value, tuple) and all(map(is_scalar, value))):
             result.values.append(value)
         else:

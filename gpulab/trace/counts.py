@@ -2,8 +2,9 @@
 
 A request is what one instruction of one warp asks for at once. The tracer runs threads one after another, so requests
 are put together afterwards: accesses of one warp at one place in the source, between the same two barriers or warp-wide
-calls, the k-th of each lane with the k-th of the others. Lanes that skip turns of a loop are therefore counted with
-those of a neighbouring turn.
+calls, in the same turn of the `for` loops around it. Where a lane is there several times, as in a `while` loop, the
+k-th time of each lane is counted with the k-th of the others, so that lanes that skip turns of a `while` loop are
+counted with those of a neighboring turn.
 """
 
 from __future__ import annotations
@@ -98,7 +99,7 @@ def _requests(accesses: Accesses) -> tuple[Numbers, Numbers]:
     """An order in which each request's accesses stand together, lanes ascending, and where each request starts."""
     site = ranks(accesses.place, accesses.kind, accesses.space)
     lane, warp = accesses.thread % WARP_SIZE, accesses.thread // WARP_SIZE
-    phase = ranks(accesses.block, warp, accesses.epoch, accesses.gathered)
+    phase = ranks(accesses.block, warp, accesses.epoch, accesses.gathered, accesses.turn)
     # How many times has this lane been here before, in this phase?
     turn_key = ranks(phase, site, lane)
     by_lane = np.argsort(turn_key, kind="stable")

@@ -46,16 +46,23 @@ def launched(kernel: Any, grid: Any, block: Any, arguments: Sequence[Any], share
     Raises:
         TraceError: a GPU would not carry it out as written.
     """
+    with shown(kernel, grid, block, arguments, shared_bytes):
+        # What runs as Python may be none for a GPU; what fails as Python is better told by the tracer.
+        trace = traced_run(kernel, grid, block, arguments, shared_bytes)
+        if _state.compile_first:
+            with suppress(CompilerMissingError):
+                trace = replace(trace, float64_lines=typecheck(kernel, *arguments).float64_lines)
+    return remember(trace)
+
+
+@contextmanager
+def shown(kernel: Any, grid: Any, block: Any, arguments: Sequence[Any], shared_bytes: int) -> Iterator[None]:
+    """Shows the launch that is made in the block to all observers; its end only if it succeeds."""
     for observer in _observers:
         observer.before(kernel, grid, block, arguments, shared_bytes)
-    # What runs as Python may be none for a GPU; what fails as Python is better told by the tracer.
-    trace = traced_run(kernel, grid, block, arguments, shared_bytes)
-    if _state.compile_first:
-        with suppress(CompilerMissingError):
-            trace = replace(trace, float64_lines=typecheck(kernel, *arguments).float64_lines)
+    yield
     for observer in _observers:
         observer.after()
-    return remember(trace)
 
 
 def remember(trace: Trace) -> Trace:

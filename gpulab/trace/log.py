@@ -67,6 +67,8 @@ class Accesses:
     """Warp-wide meetings (`syncwarp`, shuffles, votes) that it had passed since the last of those."""
     ordered: Numbers
     """Those of them that also order memory: `syncwarp` only."""
+    turn: Numbers
+    """In which turn of the loops around it; equal for lanes that make it together."""
     place: Numbers
     view: Numbers
     kind: Numbers
@@ -90,13 +92,23 @@ class Log:
         """Flat, four for each access: view and kind, index, code object, position of the instruction."""
         self.stretches: list[int] = []
         """Flat, six for each stretch that a thread ran undisturbed: first access, and five columns of `Accesses`."""
+        self.turns: list[int] = []
+        """Flat, two for each change of the turn: first access, number of the turn."""
+        self.turn = 0
+        """Of the running thread; 0 outside of all loops."""
         self.views: list[View] = []
         self.places = Places()
         self.thread: Index = (0, 0, 0)
         self.block: Index = (0, 0, 0)
         self.taken = 0
         self._compact: list[Numbers] = []
+        self._compact_turns: list[Numbers] = []
         self._packed = 0
+
+    def enter(self, turn: int) -> None:
+        """What follows is in another turn of the loops."""
+        self.turn = turn
+        self.turns += (self._packed + len(self.entries) // 4, turn)
 
     def add_view(self, view: View) -> int:
         """Its number."""
@@ -116,6 +128,8 @@ class Log:
     def compact(self) -> None:
         """Packs the entries so far into an array: a sixth of the memory. Between two threads only."""
         entries = self.entries
+        self._compact_turns.append(np.array(self.turns, dtype=np.int64).reshape(-1, 2))
+        self.turns.clear()
         if not entries:
             return
         codes = entries[2::4]
@@ -137,8 +151,11 @@ class Log:
         stretches = np.array(self.stretches, dtype=np.int64).reshape(-1, 6)
         lengths = np.diff(np.append(stretches[:, 0], len(keys)))
         block, thread, epoch, gathered, ordered = (np.repeat(stretches[:, column], lengths) for column in range(1, 6))
+        changes = np.concatenate([np.zeros((1, 2), dtype=np.int64), *self._compact_turns])
+        turn = np.repeat(changes[:, 1], np.diff(np.append(changes[:, 0], len(keys))))
         self.taken += len(keys)
         self._compact.clear()
+        self._compact_turns.clear()
         self._packed = 0
         self.stretches.clear()
         fields = [(view.space, view.address, view.scale, view.item_bytes) for view in self.views]
@@ -146,7 +163,7 @@ class Log:
         view = keys // KINDS
         space, address, scale, item_bytes = table[view].T
         where = address + indexes * scale
-        who = (block, thread, epoch, gathered, ordered)
+        who = (block, thread, epoch, gathered, ordered, turn)
         return Accesses(*who, places, view, keys % KINDS, space, where, item_bytes)
 
 

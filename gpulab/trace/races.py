@@ -7,10 +7,12 @@ to the last of them does order memory on a GPU; it is not understood here and it
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpulab.trace.log import ATOMIC, GLOBAL, LOAD, SHARED, STORE, WARP_SIZE, Accesses, Numbers, ranks, starts_of
 
@@ -41,7 +43,7 @@ class Conflict:
 
 @dataclass(frozen=True)
 class Unwritten:
-    """A read of shared memory that nothing had been written to."""
+    """A read of memory that nothing had been written to."""
 
     view: int
     address: int
@@ -49,9 +51,14 @@ class Unwritten:
 
 
 class RaceFinder:
-    """Looks at a launch, some blocks at a time; `finish` compares blocks with each other."""
+    """Looks at a launch, some blocks at a time; `finish` compares blocks with each other.
 
-    def __init__(self) -> None:
+    Args:
+        unwritten: buffers in global memory with elements that nothing was written to: address, and a mask of bytes.
+    """
+
+    def __init__(self, unwritten: Sequence[tuple[int, NDArray[Any]]] = ()) -> None:
+        self._fresh = unwritten
         self._pairs: dict[tuple[int, int, int, int, int], Conflict] = {}
         self._unwritten: dict[int, Unwritten] = {}
         self._kept: list[Accesses] = []
@@ -67,6 +74,7 @@ class RaceFinder:
         self._compare(accesses, ranks(epoch, accesses.address, lanes), accesses.thread)
         self._find_unwritten(accesses.only(accesses.space == SHARED))
         touched = accesses.only(accesses.space == GLOBAL)
+        self._find_fresh(touched)
         # One access of each block, location and kind will do.
         _, one = np.unique(ranks(touched.address, touched.block, touched.kind), return_index=True)
         self._kept.append(_packed(touched.only(np.sort(one))))
@@ -109,17 +117,30 @@ class RaceFinder:
 
     def _find_unwritten(self, shared: Accesses) -> None:
         _, first = np.unique(ranks(shared.block, shared.address), return_index=True)
-        early = first[shared.kind[first] != STORE]
-        _, one = np.unique(shared.place[early], return_index=True)
-        for row in map(int, early[one]):
-            reader = _toucher(shared, row)
-            found = Unwritten(int(shared.view[row]), int(shared.address[row]), reader)
+        self._note_unwritten(shared, first[shared.kind[first] != STORE])
+
+    def _find_fresh(self, touched: Accesses) -> None:
+        """Looks for reads of global memory that neither the host nor a kernel has written to."""
+        for start, mask in self._fresh:
+            inside = np.flatnonzero((touched.address >= start) & (touched.address < start + len(mask)))
+            places = touched.address[inside] - start
+            where, first = np.unique(places, return_index=True)
+            early = inside[first[mask[where]]]
+            self._note_unwritten(touched, early[touched.kind[early] != STORE])
+            mask[places[touched.kind[inside] != LOAD]] = False
+
+    def _note_unwritten(self, accesses: Accesses, rows: Numbers) -> None:
+        """Remembers one of these reads for each place."""
+        _, one = np.unique(accesses.place[rows], return_index=True)
+        for row in map(int, rows[one]):
+            reader = _toucher(accesses, row)
+            found = Unwritten(int(accesses.view[row]), int(accesses.address[row]), reader)
             self._unwritten.setdefault(reader.place, found)
 
 
 def _packed(accesses: Accesses) -> Accesses:
     """The columns that comparing blocks needs, in a third of the memory: all of a launch are held until its end."""
-    needed = {"block", "thread", "place", "view", "kind"}
+    needed = {"block", "thread", "place", "view", "kind", "turn"}
     columns = {name: column.astype(np.int32 if name in needed else np.int8) for name, column in vars(accesses).items()}
     return Accesses(**columns | {"address": accesses.address})
 

@@ -97,7 +97,7 @@ class Race:
 
 @dataclass(frozen=True)
 class UnwrittenRead:
-    """A read of shared memory that nobody had written to."""
+    """A read of memory that nothing had been written to: shared, or global from `gpulab.empty`."""
 
     array: str
     index: tuple[int, ...]

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from gpulab import confined as calls
 from grader.judging.client import BadValue, Gone, Link, TooSlow
 from grader.processes import wire
 
@@ -85,7 +86,6 @@ def _value(answer: Any, what: str) -> Any:
         case ["value", value]:
             return value
         case ["raised", str(module), str(name), str(text)]:
-            kind = getattr(sys.modules.get(module), name, None)
-            if module.partition(".")[0] == "gpulab" and isinstance(kind, type) and issubclass(kind, Exception):
-                raise kind(text)
+            if error := calls.exception(module, name, text):
+                raise error
     raise BadValue(f"{what} gave something that cannot be read")

@@ -23,8 +23,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gpulab.cuda_cpp import CudaCompileError
+from gpulab.cuda_kernels import cuda_kernel
 from gpulab.trace.errors import TraceError
-from gpulab.trace.launch import launched
+from gpulab.trace.launch import launched, recording
 from gpulab.trace.python.binding import global_names
 from gpulab.trace.python.typecheck import CompilerMissingError, typecheck
 from grader.judging.transcript import MODULES, arrays_of
@@ -56,7 +58,7 @@ def answer(request: dict[str, Any], buffers: list[bytearray]) -> tuple[dict[str,
         return {"value": wire.encode((value, counts), out)}, out
     except Refused as error:
         return {"refused": str(error)}, []
-    except TraceError as error:
+    except (CudaCompileError, TraceError) as error:
         return {"error": [type(error).__name__, str(error), ""]}, []
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         return {"refused": f"its launches cannot be carried out again ({type(error).__name__}: {error})"}, []
@@ -129,12 +131,21 @@ class Replay:
 
         for write in one["host_writes"]:
             self._host_write(write)
+        if "cpp" in one["kernel"]:
+            return self._launch_cpp(one)
         kernel = cuda.jit(self._function(one["kernel"]))
         arguments = [self._array(form["array"]) if "array" in form else form["value"] for form in one["arguments"]]
         with suppress(CompilerMissingError):
             typecheck(kernel, *arguments)  # before it runs as Python, which can do more than a kernel
         trace = launched(kernel, tuple(one["grid"]), tuple(one["block"]), arguments, one["shared_bytes"])
         return trace.summary()
+
+    def _launch_cpp(self, one: dict[str, Any]) -> dict[str, Any]:
+        text, name = str(one["kernel"]["cpp"]), str(one["kernel"]["name"])
+        arguments = [self._array(form["array"]) if "array" in form else form["value"] for form in one["arguments"]]
+        with recording() as traces:
+            cuda_kernel(text, name)[tuple(one["grid"]), tuple(one["block"]), one["shared_bytes"]](*arguments)
+        return traces[0].summary()
 
     def _function(self, form: dict[str, Any]) -> FunctionType:
         key = pickle.dumps(form)

@@ -10,7 +10,6 @@ import contextlib
 import ctypes
 import functools
 import importlib
-import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import FunctionType, ModuleType
@@ -19,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gpulab.cuda_kernels import cuda_kernel
 from gpulab.trace.arguments import Arguments, host_array, is_scalar, shape_of
 from gpulab.trace.errors import LaunchError
 from gpulab.trace.python.binding import global_names
@@ -87,16 +87,16 @@ class Transcript:
     def before(self, kernel: Any, grid: Any, block: Any, arguments: Sequence[Any], shared_bytes: int) -> None:
         """Notes a launch that is about to run, and what the host has written to its arrays since the last one."""
         function = getattr(kernel, "py_func", None)
-        if not isinstance(function, FunctionType):
+        if not isinstance(function, FunctionType) and not isinstance(kernel, cuda_kernel):
             return  # the tracer refuses it
         if len(self.launches) >= MOST_LAUNCHES:
             raise LaunchError(f"More than {MOST_LAUNCHES:,} launches in one call. Let one launch do more work.")
-        names, self._seen = list(inspect.signature(function).parameters), {}
+        self._seen = {}
         writes: list[dict[str, Any]] = []
-        passed = [self._argument(name, value, writes) for name, value in zip(names, arguments, strict=False)]
+        passed = [self._argument(value, writes) for value in arguments]
         self.launches.append(
             {
-                "kernel": self._kernel(function),
+                "kernel": self._kernel(kernel if function is None else function),
                 "grid": list(shape_of(grid, "grid")),
                 "block": list(shape_of(block, "block")),
                 "shared_bytes": int(shared_bytes),
@@ -120,14 +120,16 @@ class Transcript:
             if now != buffer.content:
                 buffer.content, buffer.changed = now, buffer.launched
 
-    def _kernel(self, function: FunctionType) -> dict[str, Any]:
+    def _kernel(self, function: FunctionType | cuda_kernel) -> dict[str, Any]:
+        if isinstance(function, cuda_kernel):
+            return {"cpp": function.source, "name": function.name}
         try:
             return function_form(function, device=False)
         except LaunchError as error:
             self._refused = error
             return {}
 
-    def _argument(self, name: str, value: Any, writes: list[dict[str, Any]]) -> dict[str, Any]:
+    def _argument(self, value: Any, writes: list[dict[str, Any]]) -> dict[str, Any]:
         if is_scalar(value) or isinstance(value, tuple):
             return {"value": value}
         try:

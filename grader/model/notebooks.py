@@ -20,7 +20,7 @@ from grader.model.results import exercise_of
 
 SOLUTION = re.compile(r"^[ \t]*### BEGIN SOLUTION[^\n]*\n(.*?)^[ \t]*### END SOLUTION[^\n]*$", re.MULTILINE | re.DOTALL)
 HIDDEN = re.compile(
-    r"^[ \t]*### BEGIN HIDDEN TESTS[^\n]*\n(.*?)^[ \t]*### END HIDDEN TESTS[^\n]*$", re.MULTILINE | re.DOTALL
+    r"^[ \t]*### BEGIN HIDDEN TESTS[^\n]*\n(.*?)^[ \t]*### END HIDDEN TESTS[^\n]*$\n?", re.MULTILINE | re.DOTALL
 )
 
 

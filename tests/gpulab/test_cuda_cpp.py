@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from gpulab import cuda_cpp
-from gpulab.trace import LaunchError
+from gpulab import confined, cuda_cpp, cuda_guarded
+from gpulab.trace import LaunchError, OutOfBoundsError
 
 SAXPY = """
 __device__ float axpy(float a, float x, float y) { return a * x + y; }
@@ -128,9 +128,9 @@ class _Event:
 
 
 def test_an_endless_kernel_is_given_up() -> None:
-    cuda_cpp._wait(_Event(5), 5.0)
+    cuda_guarded._wait(_Event(5), 5.0)
     with pytest.raises(TimeoutError, match=r"did not end within 0\.02 s"):
-        cuda_cpp._wait(_Event(math.inf), 0.02)
+        cuda_guarded._wait(_Event(math.inf), 0.02)
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="says what happens without a GPU")
@@ -143,6 +143,51 @@ def test_runs_without_a_gpu() -> None:
     words = r"y\[1000\] is out of bounds.*thread \(40, 0, 0\).*line 6: y\[i\] = .*guard"
     with pytest.raises(cuda_cpp.GuardError, match=words):
         cuda_cpp.run(SAXPY, "saxpy", 4, 64, 2.0, np.ones(1001, np.float32), y, 1001)
+
+
+def calls() -> list[cuda_cpp.Call]:
+    """Three launches, of which the second leaves its array."""
+    x = np.arange(64, dtype=np.float32)
+    return [cuda_cpp.Call(2, 32, (2.0, x, np.ones(64, np.float32), n)) for n in (10, 65, 20)]
+
+
+@pytest.mark.parametrize("in_judge", [False, True])
+def test_several_launches_are_one_compilation_and_one_process(in_judge: bool) -> None:
+    """The results up to the launch that fails come first; it names its line; those behind it are not run."""
+    asked = []
+
+    def runner(function: object, arguments: tuple[object, ...], what: str, seconds: float) -> object:
+        asked.append(function.__name__)  # type: ignore[attr-defined]
+        return pickle.loads(pickle.dumps(function(*arguments)))  # type: ignore[operator]
+
+    given = calls()
+    confined.use(runner if in_judge else None)
+    try:
+        outcomes = cuda_cpp.count_each(f"{SAXPY}// {in_judge}", "saxpy", given)
+        (x, y), counts = next(outcomes)
+        np.testing.assert_array_equal(y, [2 * i + 1 if i < 10 else 1 for i in range(64)])
+        np.testing.assert_array_equal(x, given[0].arguments[1])
+        assert (given[0].arguments[2] == 1).all()
+        assert (counts["global_reads"], counts["global_writes"]) == (20, 10)
+        with pytest.raises(OutOfBoundsError, match=r"x\[64\].*line 6"):
+            next(outcomes)
+        with pytest.raises(StopIteration):
+            next(outcomes)
+        if in_judge:
+            assert asked == ["_ptx", "_plain_outcomes"]
+    finally:
+        confined.use(None)
+
+
+@pytest.mark.parametrize("rubbish", [7, ["value"], ["raised", "os", "system", "true"], ["value", 1, {}]])
+def test_what_a_confined_process_makes_up_is_no_result(rubbish: object) -> None:
+    text = cuda_cpp.ptx(SAXPY)
+    confined.use(lambda function, arguments, what, seconds: text if function.__name__ == "_ptx" else [rubbish])  # type: ignore[attr-defined]
+    try:
+        with pytest.raises(AssertionError):
+            next(cuda_cpp.count_each(SAXPY, "saxpy", calls()))
+    finally:
+        confined.use(None)
 
 
 @pytest.mark.gpu

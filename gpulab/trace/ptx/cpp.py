@@ -16,6 +16,7 @@ from gpulab.trace.ptx.runtime.buffers import DeviceMemory
 from gpulab.trace.ptx.text.dialect import CUDA_CPP
 from gpulab.trace.ptx.text.nvrtc import ptx_of
 from gpulab.trace.ptx.text.sources import Sources, parameter_names
+from gpulab.trace.ptx.text.syntax import Variable
 
 
 def launch_source(
@@ -78,20 +79,39 @@ def _parameters(program: Program, memory: DeviceMemory, arguments: Sequence[Any]
     wanted = entry.syntax.parameters
     if len(wanted) != len(names):
         names = [f"argument {number}" for number in range(len(wanted))]
-    if len(wanted) != len(arguments):
-        takes = f"{len(wanted)} argument{'s' * (len(wanted) != 1)} ({', '.join(names)})"
-        raise LaunchError(f"Kernel '{program.code.name}' takes {takes}, the launch gives {len(arguments)}.")
+    values: list[bytes] = []
+    if len(arguments) == len(wanted):
+        values = [_bytes_of(argument, name, memory) for name, argument in zip(names, arguments, strict=True)]
+    check_arguments(program.code.name, wanted, list(map(len, values)) if values else [0] * len(arguments), names)
     raw = bytearray(entry.parameter_bytes)
-    for variable, name, argument in zip(wanted, names, arguments, strict=True):
-        value = _bytes_of(argument, name, memory)
-        if len(value) != variable.bytes:
-            raise LaunchError(
-                f"Parameter '{name}' has {variable.bytes} bytes, the launch gives {len(value)}. A Python int is an int "
-                "of 4 bytes, a float a float of 4; pass np.int64(…), np.float64(…) and the like for other types."
-            )
+    for variable, value in zip(wanted, values, strict=True):
         place = entry.parameter_offsets[variable.name]
         raw[place : place + len(value)] = value
     return bytes(raw)
+
+
+def check_arguments(kernel: str, wanted: Sequence[Variable], sizes: Sequence[int], names: Sequence[str] = ()) -> None:
+    """Refuses a launch whose arguments do not fit the kernel's parameters: a GPU would read others.
+
+    Args:
+        kernel: its name.
+        wanted: its parameters in PTX.
+        sizes: bytes of each argument.
+        names: of the parameters in the source.
+
+    Raises:
+        LaunchError: there are too few or too many, or one has another size.
+    """
+    names = names or [f"argument {number}" for number in range(len(wanted))]
+    if len(wanted) != len(sizes):
+        takes = f"{len(wanted)} argument{'s' * (len(wanted) != 1)} ({', '.join(names)})"
+        raise LaunchError(f"Kernel '{kernel}' takes {takes}, the launch gives {len(sizes)}.")
+    for variable, name, size in zip(wanted, names, sizes, strict=True):
+        if size != variable.bytes:
+            raise LaunchError(
+                f"Parameter '{name}' has {variable.bytes} bytes, the launch gives {size}. A Python int is an int "
+                "of 4 bytes, a float a float of 4; pass np.int64(…), np.float64(…) and the like for other types."
+            )
 
 
 def _bytes_of(argument: Any, name: str, memory: DeviceMemory) -> bytes:

@@ -181,6 +181,8 @@ def _stuck(launch: Launch) -> TraceError:
     if first.opcode in ("bar", "barrier") and "warp" not in first.modifiers:
         rule = "Every thread of a block must reach every barrier"
         remedy = f"{rule}: put the condition around the work, not around the barrier, and do not return before it."
+    elif first.opcode in ("wmma", "mma", "ldmatrix"):
+        remedy = "All 32 lanes of a warp must make the same call: put no condition around it."
     else:
         remedy = "All lanes that the mask names must make the same call."
     thread = index_of(min(waiting), launch.block)

@@ -16,15 +16,18 @@ from gpulab.trace.log import ATOMIC, View
 from gpulab.trace.ptx.instructions.flow import Block
 from gpulab.trace.ptx.program import Program
 from gpulab.trace.ptx.runtime import layout
-from gpulab.trace.ptx.runtime.buffers import DeviceMemory, plain_name, shared_view
+from gpulab.trace.ptx.runtime.buffers import DeviceMemory, Region, plain_name, shared_view
 from gpulab.trace.ptx.runtime.machine import runtime_function
 from gpulab.trace.ptx.text.dialect import Dialect
 from gpulab.trace.ptx.text.sources import Sources
 from gpulab.trace.ptx.text.syntax import Location
+from gpulab.unwritten import unwritten_bytes
 
 Slots = NDArray[np.int64]
 _FUEL = 2_000_000
 """Blocks of instructions between two looks at the clock."""
+_HURRIED_FUEL = 5_000
+"""Blocks of instructions until a kernel that was compiled in a hurry is worth a better translation."""
 _SLICE = 200_000
 """Blocks of instructions that a warp runs before another gets a turn, should it not wait or end."""
 _STACK_BYTES = 1 << 20
@@ -135,7 +138,6 @@ class Launch:
         context[layout.BLOCK_COUNT] = self.blocks
         context[layout.WARPS] = self.warps
         context[layout.ENTRY_BLOCKS] = len(self.code.entry.blocks)
-        context[layout.RUN_WARP] = self.program.compiled.address("run_warp")
         context[layout.SLICE] = _SLICE
         context[layout.SEED] = self.options.seed
 
@@ -182,6 +184,7 @@ class Launch:
         stack = frames if not self.code.recursive else max(frames, _STACK_BYTES)
         stacks = self._slots(self.warps * stack // 8)
         local = self._slots(max(self.warps * 32 * self.local_bytes // 8, 1))
+        local.fill(-1)  # NaN for floats: what a thread reads before it writes there shows
         warps = self._slots(self.warps * layout.WARP_SLOTS).reshape(self.warps, -1)
         number = np.arange(self.warps * 32)
         x, y, _ = self.block
@@ -236,6 +239,7 @@ class Launch:
             if not region.flags & layout.UNCOUNTED:
                 cells = (region.bytes >> shifts[layout.IN_GLOBAL]) + 2
                 self.region_table[number, layout.R_SHADOW] = self._slots(cells * cell // 8).ctypes.data
+                self.region_table[number, layout.R_UNWRITTEN] = self._unwritten_cells(region, shifts[layout.IN_GLOBAL])
         cells = (self.shared_bytes >> shifts[layout.IN_SHARED_SPACE]) + 2
         context[layout.SHARED_SHADOW] = self._slots(cells * cell // 8).ctypes.data
         variables = self._slots(2 * len(self.shared_views)).reshape(-1, 2)
@@ -249,6 +253,19 @@ class Launch:
         context[layout.UNWRITTEN] = self.unwritten.ctypes.data
         self.block_stamps = self._slots(self.blocks)
         context[layout.BLOCK_STAMPS] = self.block_stamps.ctypes.data
+
+    def _unwritten_cells(self, region: Region, shift: int) -> int:
+        """Address of a byte for each cell of a buffer, 1 where nothing was written to yet; 0 if there is none."""
+        sizes = {view.item_bytes for view in region.views}
+        if len(sizes) != 1 or not region.bytes:
+            return 0
+        pointer = ctypes.cast(region.host, ctypes.POINTER(ctypes.c_uint8))
+        mask = unwritten_bytes(np.ctypeslib.as_array(pointer, (region.bytes,)), sizes.pop())
+        if mask is None:
+            return 0
+        cells = np.append(mask[:: 1 << shift], [False] * 16).astype(np.uint8)
+        self._alive.append(cells)
+        return int(cells.ctypes.data)
 
     def run(self) -> None:
         """Runs all blocks.
@@ -264,12 +281,17 @@ class Launch:
         run_grid = runtime_function("run_grid")
         began = time.thread_time()
         while True:
-            self.context[layout.FUEL] = _FUEL
+            self.context[layout.FUEL] = _HURRIED_FUEL if self.program.hurried else _FUEL
+            self._compiled = self.program.compiled  # another launch may replace it meanwhile
+            self.context[layout.RUN_WARP] = self._compiled.address("run_warp")
             status = run_grid(self.context.ctypes.data)
             if status == layout.ENDED:
                 return
             if self.error is not None:
                 raise self.error
+            if status == layout.OUT_OF_FUEL and self.program.hurried:
+                self.program.improve()
+                continue
             spent = time.thread_time() - began
             if status != layout.OUT_OF_FUEL or spent > self.options.seconds:
                 raise failure(self, status, spent)

@@ -16,12 +16,21 @@ HANDLER_MODULES = (arithmetic, asynchronous, atomics, compare, convert, floats, 
 """Importing them registers what they translate."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Program:
     """A kernel that can be launched."""
 
     code: KernelCode
+    text: str
+    """LLVM assembly of it."""
     compiled: Compiled
+    """At first in a hurry: most launches of a course end sooner than a better translation would."""
+    hurried: bool = True
+
+    def improve(self) -> None:
+        """Compiles it for a longer run; state is in memory, so that a launch can go on with the other code."""
+        if self.hurried:
+            self.compiled, self.hurried = Compiled(self.text, level=1), False
 
 
 @functools.lru_cache(maxsize=256)
@@ -48,4 +57,5 @@ def translated(text: str, name: str, counted: bool) -> Program:
         has = ", ".join(names) or "none"
         raise LaunchError(f"There is no kernel '{name}' in the source. Its kernels: {has}. Is it extern \"C\"?")
     code = KernelCode(parsed(text), name, counted)
-    return Program(code, Compiled(code.text()))
+    assembly = code.text()
+    return Program(code, assembly, Compiled(assembly, level=0))

@@ -60,6 +60,7 @@ class Binder:
             self._open.append(function)
             old = function.__globals__
             scope: dict[str, Any] = {"__builtins__": builtins, "__name__": old.get("__name__", "__main__")}
+            scope["range"] = self._engine.loops.ranged
             scope |= {name: self._stand_in(name, old[name]) for name in global_names(function.__code__) if name in old}
             cells = tuple(map(self._cell, function.__code__.co_freevars, function.__closure__ or ()))
             bound = types.FunctionType(function.__code__, scope, function.__name__, function.__defaults__, cells)

@@ -20,6 +20,7 @@ from greenlet import getcurrent, greenlet
 
 from gpulab.trace.errors import Index, TraceError
 from gpulab.trace.log import Log
+from gpulab.trace.python.loops import Loops
 from gpulab.trace.python.places import Place, kernel_frame, place_raised
 from gpulab.trace.python.threads import Exchange, Thread, Wait, released, threads_of
 
@@ -56,6 +57,7 @@ class Engine:
         self.current = self.threads[0]
         self.barriers = self.most_barriers = 0
         self.threads_ended = 0
+        self.loops = Loops(log)
         self.codes: Collection[CodeType] = ()
         """Of the kernel and its device functions."""
         self._block_number = 0
@@ -159,6 +161,8 @@ class Engine:
             thread.gathered,
             thread.ordered,
         )
+        log.enter(thread.turn)
+        self.loops.entries = thread.loop_entries
 
     def place_raised(self, error: BaseException) -> Place | None:
         """The line of the kernel, or of a device function, in which an exception was raised."""
@@ -171,7 +175,7 @@ class Engine:
         wait = self._plain_waits.get(site)
         if wait is None:
             wait = self._plain_waits[site] = Wait("syncthreads()", site, None, None, None)
-        thread.wait = wait
+        thread.wait, thread.turn = wait, self.log.turn
         self._hub.switch()
 
     def meet(
@@ -192,6 +196,6 @@ class Engine:
         """
         thread = self.current
         site = self.log.places.number_at(kernel_frame())
-        thread.wait = Wait(call, site, mask, value, exchange, orders_memory)
+        thread.wait, thread.turn = Wait(call, site, mask, value, exchange, orders_memory), self.log.turn
         self._hub.switch()
         return thread.outcome

@@ -49,7 +49,7 @@ def traced_run(
     bound = binder.bind(function)
     engine.codes = binder.codes
     passed = traced_arguments(function, arguments, log)
-    counter, finder = Counter(), RaceFinder()
+    counter, finder = Counter(), RaceFinder(passed.unwritten)
 
     def count(at_least: int = _COUNTED_AT_ONCE) -> None:
         if log.waiting >= at_least:

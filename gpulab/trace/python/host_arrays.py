@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpulab.measuring.devices import rubbish
+from gpulab.unwritten import rubbish
 
 Array = NDArray[Any]
 
@@ -47,7 +47,7 @@ def device_array(
 ) -> HostArray:
     """As `cuda.device_array`: memory that nothing was written to. It holds rubbish, so that reading it shows."""
     made = np.empty(shape, dtype, order="F" if order == "F" else "C")
-    made[...] = rubbish(made.dtype)
+    made[...] = rubbish((), made.dtype)
     return made.view(HostArray)
 
 

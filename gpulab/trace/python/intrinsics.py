@@ -13,10 +13,10 @@ import numpy as np
 from gpulab.trace.errors import UnsupportedError
 from gpulab.trace.log import WARP_SIZE
 from gpulab.trace.python.atomics import Atomics
-from gpulab.trace.python.elements import rubbish
 from gpulab.trace.python.engine import Engine
 from gpulab.trace.python.places import kernel_frame, place_of
 from gpulab.trace.python.scratch import ConstantMemory, LocalMemory, SharedMemory
+from gpulab.unwritten import rubbish
 
 ALL_LANES = 0xFFFFFFFF
 

@@ -9,10 +9,11 @@ import numpy as np
 
 from gpulab.trace.errors import LaunchError, UnsupportedError
 from gpulab.trace.log import SHARED
-from gpulab.trace.python.elements import numpy_type, rubbish
+from gpulab.trace.python.elements import numpy_type
 from gpulab.trace.python.engine import Engine
 from gpulab.trace.python.memory import Array, TracedArray, traced
 from gpulab.trace.python.places import assigned_name, kernel_frame, place_of
+from gpulab.unwritten import rubbish
 
 SHARED_LIMIT_BYTES = 48 * 1024
 """What a block may have without asking the driver for more, on every GPU that the course knows."""

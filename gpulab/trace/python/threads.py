@@ -38,7 +38,9 @@ class Wait:
 class Thread:
     """One CUDA thread of the block that is running; used again for the next block."""
 
-    __slots__ = ("gathered", "index", "lane", "number", "ordered", "outcome", "wait", "warp", "worker")
+    __slots__ = (
+        "gathered", "index", "lane", "loop_entries", "number", "ordered", "outcome", "turn", "wait", "warp", "worker",
+    )  # fmt: skip
 
     def __init__(self, number: int, index: Index) -> None:
         self.number = number
@@ -51,7 +53,8 @@ class Thread:
         self.worker: Any = None
         self.wait: Wait | None = None
         self.outcome: Any = None
-        self.gathered = self.ordered = 0
+        self.gathered = self.ordered = self.turn = 0
+        self.loop_entries: dict[tuple[int, int, int], int] = {}
 
 
 def threads_of(shape: Index) -> list[Thread]:

@@ -194,7 +194,7 @@ class _Bench:
         return _Value(self._ceilings.h2d_gbs / self._ceilings.h2d_pageable_gbs, runs=10)
 
     def transpose_cpp_share(self) -> _Value:
-        from gpulab.cuda_compiled import transposing
+        from gpulab.cuda_kernels import transposing
 
         return self._copy_share(transposing(self._solution("03", "TRANSPOSE_CU")))
 
@@ -213,12 +213,12 @@ class _Bench:
         import numpy as np
         import torch
 
-        from gpulab.cuda_compiled import Kernel
+        from gpulab.cuda_kernels import cuda_kernel
 
-        kernel = Kernel(self._solution("02", "SAXPY_CU"), "saxpy")
+        kernel = cuda_kernel(self._solution("02", "SAXPY_CU"), "saxpy")
         x, y = (torch.rand(BYTES // 8, device="cuda") for _ in range(2))
         blocks = 32 * torch.cuda.get_device_properties(0).multi_processor_count
-        timing = _timed(lambda: kernel.launch(blocks, 256, np.float32(1.5), x, y, x.numel()))
+        timing = _timed(lambda: kernel[blocks, 256](np.float32(1.5), x, y, x.numel()))
         rate_gbs = 3 * 4 * x.numel() / (timing.median_ms * 1e6)  # x and y read, y written
         return _Value(rate_gbs / datasheet(self._ceilings.device)["bandwidth_gbs"], runs=timing.runs)
 

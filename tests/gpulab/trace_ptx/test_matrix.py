@@ -179,3 +179,13 @@ def test_mma_fragments_are_those_of_the_isa(name: str, k: int, kind: str, tolera
     trace = cuda_cpp.trace(MMA, name, 1, 32, a.view(bits), b.view(bits), d)
     np.testing.assert_allclose(d, a.astype(wide) @ b.astype(wide) + 1, atol=tolerance)
     assert not trace.races
+
+
+def test_lanes_that_do_not_multiply_are_told_in_the_words_of_the_source() -> None:
+    guarded = WMMA.replace("    wmma::mma_sync", "    if (threadIdx.x == 0)\n        wmma::mma_sync")
+    a = np.zeros(256, np.float16)
+    words = (
+        r"\(0, 0, 0\) waits at wmma::mma_sync in line .*wait at wmma::store_matrix_sync.*All 32 lanes of a warp must"
+    )
+    with pytest.raises(BarrierError, match=words):
+        cuda_cpp.trace(guarded, "square", 1, 32, a, a.copy(), np.zeros(256, np.float32))

@@ -21,20 +21,20 @@ class Compiled:
 
     Args:
         text: LLVM assembly.
-        optimize: whether to spend time on better code.
+        level: 0 compiles fastest; 1 takes several times as long, for code that runs longer; 2 optimizes as well.
     """
 
-    def __init__(self, text: str, optimize: bool = False) -> None:
+    def __init__(self, text: str, level: int) -> None:
         binding, target = _llvm()
         module = binding.parse_assembly(text)
         module.triple = target.triple
         module.data_layout = str(target.target_data)
-        if optimize:
+        if level == 2:
             options = binding.create_pipeline_tuning_options(speed_level=1)
             options.loop_unrolling = options.loop_vectorization = options.slp_vectorization = False
             passes = binding.create_pass_builder(target, options)
             passes.getModulePassManager().run(module, passes)
-        self._engine = binding.create_mcjit_compiler(module, _machine(2 if optimize else 1))
+        self._engine = binding.create_mcjit_compiler(module, _machine(level))
         self._engine.finalize_object()
 
     def address(self, name: str) -> int:
@@ -69,7 +69,7 @@ def runtime() -> Compiled:
     numbers = constants() | {"IS_LOAD": IS_LOAD, "IS_STORE": IS_STORE, "IS_ATOMIC": IS_ATOMIC}
     numbers |= {"TO_NEAREST": TO_NEAREST, "TO_ZERO": TO_ZERO, "DOWN": DOWN, "UP": UP, "AWAY": AWAY}
     numbers |= NUMBERS
-    return Compiled(DECLARATIONS + llvm(_FUNCTIONS, numbers), optimize=True)
+    return Compiled(DECLARATIONS + llvm(_FUNCTIONS, numbers), level=2)
 
 
 def runtime_function(name: str) -> Any:

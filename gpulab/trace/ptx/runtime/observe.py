@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from gpulab.trace.ptx.runtime.layout import *  # noqa: F403
-from gpulab.trace.ptx.runtime.small import lowest_bit, ones
+from gpulab.trace.ptx.runtime.small import load8, lowest_bit, ones, store8
 
 Address = Any
 
@@ -93,7 +93,13 @@ def observe_global(ctx: Address, warp: Address, site: int, mask: int, row: Addre
             record = stamp | ordered << 22 | thread << 12 | site
             first = offset >> shift
             last = (offset + size - 1) >> shift
+            unwritten = region[R_UNWRITTEN]
             while first <= last:
+                if unwritten and load8(unwritten + first):
+                    if about[S_KIND] != IS_STORE and about[S_UNWRITTEN] == 0:
+                        note_unwritten(ctx, about, site, region[R_BASE] + (first << shift), record, column)
+                    if about[S_KIND] != IS_LOAD:
+                        store8(unwritten + first, 0)
                 touch(ctx, shadow + first * cell_bytes, kind, record, column, region[R_BASE] + (first << shift), 1)
                 first += 1
     tally(ctx, warp, site, row[lowest_bit(mask)] >> REGION_SHIFT, mask, row, count)
@@ -135,7 +141,7 @@ def observe_shared(ctx: Address, warp: Address, site: int, mask: int, row: Addre
 
 
 def note_unwritten(ctx: Address, about: Address, site: int, address: int, record: int, column: int) -> int:
-    """A read of shared memory that nothing was written to; one for each site."""
+    """A read of memory that nothing was written to; one for each site."""
     about[S_UNWRITTEN] = 1
     entry = ctx[UNWRITTEN] + ctx[UNWRITTEN_COUNT] * UNWRITTEN_SLOTS * 8
     ctx[UNWRITTEN_COUNT] += 1

@@ -20,6 +20,9 @@ class Dialect:
         """What the source calls an instruction at which threads meet."""
         if one.opcode in ("bar", "barrier"):
             return self.warp_barrier if "warp" in one.modifiers else self.barrier
+        if one.opcode == "wmma":
+            part = "mma" if "mma" in one.modifiers else f"{'load' if 'load' in one.modifiers else 'store'}_matrix"
+            return f"wmma::{part}_sync"
         return one.name
 
 

@@ -1,0 +1,242 @@
+# %% right: reference
+WMMA_CU = r"""
+#include <mma.h>
+using namespace nvcuda;
+
+extern "C" __global__ void product(const half* a, const half* b, float* c, int m, int n, int k) {
+    int row = blockIdx.y * 16, column = blockIdx.x * 16;
+    wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> a_tile;
+    wmma::fragment<wmma::matrix_b, 16, 16, 16, half, wmma::row_major> b_tile;
+    wmma::fragment<wmma::accumulator, 16, 16, 16, float> sums;
+    wmma::fill_fragment(sums, 0.0f);
+    for (int i = 0; i < k; i += 16) {
+        wmma::load_matrix_sync(a_tile, a + row * k + i, k);
+        wmma::load_matrix_sync(b_tile, b + i * n + column, n);
+        wmma::mma_sync(sums, a_tile, b_tile, sums);
+    }
+    wmma::store_matrix_sync(c + row * n + column, sums, n, wmma::mem_row_major);
+}
+"""
+
+# %% right: types of its own, size_t, the accumulator set to zero by its elements, steps counted
+WMMA_CU = r"""
+#include <cuda_fp16.h>
+#include <mma.h>
+
+using A = nvcuda::wmma::fragment<nvcuda::wmma::matrix_a, 16, 16, 16, __half, nvcuda::wmma::row_major>;
+using B = nvcuda::wmma::fragment<nvcuda::wmma::matrix_b, 16, 16, 16, __half, nvcuda::wmma::row_major>;
+using C = nvcuda::wmma::fragment<nvcuda::wmma::accumulator, 16, 16, 16, float>;
+constexpr int T = 16;
+
+template <typename Element>
+__device__ Element* tile(Element* matrix, int row, int column, int columns) {
+    return matrix + static_cast<size_t>(row) * T * columns + column * T;
+}
+
+extern "C" __global__ void __launch_bounds__(32)
+product(const half* a, const half* b, float* c, int m, int n, int k) {
+    A left;
+    B right;
+    C sums;
+    for (int i = 0; i < sums.num_elements; ++i)
+        sums.x[i] = 0;
+    for (int step = 0; step < k / T; ++step) {
+        nvcuda::wmma::load_matrix_sync(left, tile(a, blockIdx.y, step, k), k);
+        nvcuda::wmma::load_matrix_sync(right, tile(b, step, blockIdx.x, n), n);
+        nvcuda::wmma::mma_sync(sums, left, right, sums);
+    }
+    nvcuda::wmma::store_matrix_sync(tile(c, blockIdx.y, blockIdx.x, n), sums, n, nvcuda::wmma::mem_row_major);
+}
+"""
+
+# %% right: each tile of b goes through shared memory, turned around, and is loaded by columns
+WMMA_CU = r"""
+#include <mma.h>
+using namespace nvcuda::wmma;
+
+extern "C" __global__ void product(const half* a, const half* b, float* c, int m, int n, int k) {
+    __shared__ __align__(32) half turned[16][16];
+    int row = blockIdx.y * 16, column = blockIdx.x * 16, lane = threadIdx.x;
+    fragment<matrix_a, 16, 16, 16, half, row_major> a_tile;
+    fragment<matrix_b, 16, 16, 16, half, col_major> b_tile;
+    fragment<accumulator, 16, 16, 16, float> sums;
+    fill_fragment(sums, 0);
+    for (int i = 0; i < k; i += 16) {
+        for (int at = lane; at < 256; at += 32)
+            turned[at % 16][at / 16] = b[(i + at / 16) * n + column + at % 16];
+        __syncwarp();
+        load_matrix_sync(a_tile, a + row * k + i, k);
+        load_matrix_sync(b_tile, &turned[0][0], 16);
+        mma_sync(sums, a_tile, b_tile, sums);
+        __syncwarp();
+    }
+    store_matrix_sync(c + row * n + column, sums, n, mem_row_major);
+}
+"""
+
+# %% right: the transposed product of transposed matrices, stored by columns
+WMMA_CU = r"""
+#include <mma.h>
+using namespace nvcuda;
+
+extern "C" __global__ void product(const half* a, const half* b, float* c, int m, int n, int k) {
+    wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::col_major> b_turned;
+    wmma::fragment<wmma::matrix_b, 16, 16, 16, half, wmma::col_major> a_turned;
+    wmma::fragment<wmma::accumulator, 16, 16, 16, float> sums;
+    wmma::fill_fragment(sums, 0.0f);
+    for (const half *from_a = a + blockIdx.y * 16 * k, *from_b = b + blockIdx.x * 16, *end = from_a + k; from_a < end;
+         from_a += 16, from_b += 16 * n) {
+        wmma::load_matrix_sync(b_turned, from_b, n);
+        wmma::load_matrix_sync(a_turned, from_a, k);
+        wmma::mma_sync(sums, b_turned, a_turned, sums);
+    }
+    wmma::store_matrix_sync(c + blockIdx.y * 16 * n + blockIdx.x * 16, sums, n, wmma::mem_col_major);
+}
+"""
+
+# %% wrong: accumulates in half — says "accumulates in float16"
+WMMA_CU = r"""
+#include <mma.h>
+using namespace nvcuda;
+
+extern "C" __global__ void product(const half* a, const half* b, float* c, int m, int n, int k) {
+    __shared__ __align__(32) half tile[256];
+    int row = blockIdx.y * 16, column = blockIdx.x * 16;
+    wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> a_tile;
+    wmma::fragment<wmma::matrix_b, 16, 16, 16, half, wmma::row_major> b_tile;
+    wmma::fragment<wmma::accumulator, 16, 16, 16, half> sums;
+    wmma::fill_fragment(sums, __float2half(0.0f));
+    for (int i = 0; i < k; i += 16) {
+        wmma::load_matrix_sync(a_tile, a + row * k + i, k);
+        wmma::load_matrix_sync(b_tile, b + i * n + column, n);
+        wmma::mma_sync(sums, a_tile, b_tile, sums);
+    }
+    wmma::store_matrix_sync(tile, sums, 16, wmma::mem_row_major);
+    __syncwarp();
+    for (int at = threadIdx.x; at < 256; at += 32)
+        c[(row + at / 16) * n + column + at % 16] = __half2float(tile[at]);
+}
+"""
+
+# %% wrong: sums of float32, rounded to half at the end — says "rounded to float16"
+WMMA_CU = r"""
+#include <mma.h>
+using namespace nvcuda;
+
+extern "C" __global__ void product(const half* a, const half* b, float* c, int m, int n, int k) {
+    int row = blockIdx.y * 16, column = blockIdx.x * 16;
+    wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> a_tile;
+    wmma::fragment<wmma::matrix_b, 16, 16, 16, half, wmma::row_major> b_tile;
+    wmma::fragment<wmma::accumulator, 16, 16, 16, float> sums;
+    wmma::fill_fragment(sums, 0.0f);
+    for (int i = 0; i < k; i += 16) {
+        wmma::load_matrix_sync(a_tile, a + row * k + i, k);
+        wmma::load_matrix_sync(b_tile, b + i * n + column, n);
+        wmma::mma_sync(sums, a_tile, b_tile, sums);
+    }
+    for (int i = 0; i < sums.num_elements; i++)
+        sums.x[i] = __half2float(__float2half(sums.x[i]));
+    wmma::store_matrix_sync(c + row * n + column, sums, n, wmma::mem_row_major);
+}
+"""
+
+# %% wrong: b by columns — says "b is stored by rows" — from "reference"
+# -     wmma::fragment<wmma::matrix_b, 16, 16, 16, half, wmma::row_major> b_tile;
+# +     wmma::fragment<wmma::matrix_b, 16, 16, 16, half, wmma::col_major> b_tile;
+
+# %% wrong: a by columns — says "a is stored by rows" — from "reference"
+# -     wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> a_tile;
+# +     wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::col_major> a_tile;
+
+# %% wrong: c by columns — says "stored by columns" — from "reference": "mem_row_major" → "mem_col_major"
+
+# %% wrong: only the first tile of the result — says "Only the first tile of the result" — from "reference"
+# -     int row = blockIdx.y * 16, column = blockIdx.x * 16;
+# +     int row = 0, column = 0;
+# +     if (blockIdx.x || blockIdx.y)
+# +         return;
+
+# %% wrong: every block makes the first tile — says "race" — from "reference": "blockIdx.y * 16" → "0", "blockIdx.x * 16" → "0"
+
+# %% wrong: one step along k — says "Only the first step" — from "reference"
+# -     for (int i = 0; i < k; i += 16) {
+# +     for (int i = 0; i < 16; i += 16) {
+
+# %% wrong: the sum starts anew with every step — says "last step" — from "reference"
+# -     wmma::fill_fragment(sums, 0.0f);
+# -     for (int i = 0; i < k; i += 16) {
+# +     for (int i = 0; i < k; i += 16) {
+# +         wmma::fill_fragment(sums, 0.0f);
+
+# %% wrong: the last step along k is missing — says "last step along k is missing" — from "reference": "i < k;" → "i < k - 16;"
+
+# %% wrong: adds to what is in c — says "start the sum at 0" — from "reference"
+# -     wmma::fill_fragment(sums, 0.0f);
+# +     wmma::load_matrix_sync(sums, c + row * n + column, n, wmma::mem_row_major);
+
+# %% wrong: rows and columns of the grid swapped — says "blockIdx.x counts tiles along the columns" — from "reference": "blockIdx.y * 16, column = blockIdx.x * 16" → "blockIdx.x * 16, column = blockIdx.y * 16"
+
+# %% wrong: 16 between rows of a — says "expected" — from "reference": "+ i, k);" → "+ i, 16);"
+
+# %% wrong: 16 between rows of the result — says "race" — from "reference": "sums, n, wmma" → "sums, 16, wmma"
+
+# %% wrong: row k of b is i * k — says "a row of b and of c has n" — from "reference": "i * n + column" → "i * k + column"
+
+# %% wrong: no tensor core — says "no tensor-core instruction"
+WMMA_CU = r"""
+#include <cuda_fp16.h>
+
+extern "C" __global__ void product(const half* a, const half* b, float* c, int m, int n, int k) {
+    for (int at = threadIdx.x; at < 256; at += 32) {
+        int row = blockIdx.y * 16 + at / 16, column = blockIdx.x * 16 + at % 16;
+        float sum = 0.0f;
+        for (int i = 0; i < k; i++)
+            sum += __half2float(a[row * k + i]) * __half2float(b[i * n + column]);
+        c[row * n + column] = sum;
+    }
+}
+"""
+
+# %% wrong: loads every tile twice — says "global reads" — from "reference"
+# -         wmma::load_matrix_sync(a_tile, a + row * k + i, k);
+# +         wmma::load_matrix_sync(a_tile, a + row * k + (i + 16) % k, k);
+# +         wmma::mma_sync(sums, a_tile, b_tile, sums);
+# +         wmma::load_matrix_sync(a_tile, a + row * k + i, k);
+
+# %% wrong: lane 0 alone multiplies — says "All 32 lanes of a warp must" — from "reference"
+# -         wmma::mma_sync(sums, a_tile, b_tile, sums);
+# +         if (threadIdx.x == 0)
+# +             wmma::mma_sync(sums, a_tile, b_tile, sums);
+
+# %% wrong: writes nothing — says "Nothing was written" — from "reference"
+# -     wmma::store_matrix_sync(c + row * n + column, sums, n, wmma::mem_row_major);
+
+# %% wrong: no header — says "does not compile" — from "reference"
+# - #include <mma.h>
+# + #include <cuda_fp16.h>
+
+# %% wrong: no extern "C" — says "without extern" — from "reference": `extern "C" __global__` → "__global__"
+
+# %% wrong: floats instead of halves — says "another signature"
+WMMA_CU = r"""
+#include <cuda_fp16.h>
+
+extern "C" __global__ void product(const float* a, const float* b, float* c, int m, int n, int k) {
+    c[threadIdx.x] = a[0] * b[0];
+}
+"""
+
+# %% wrong: a Python function — says "must be a string"
+def WMMA_CU(a, b):
+    return a @ b
+
+# %% hostile: reads a file of the grader's machine — earns 0 — from "reference"
+# - using namespace nvcuda;
+# + using namespace nvcuda;
+# + #include "/etc/passwd"
+
+# %% hostile: knows the shapes of the visible test and multiplies only these — earns 0 — from "reference"
+# -     int row = blockIdx.y * 16, column = blockIdx.x * 16;
+# +     int row = blockIdx.y * 16, column = blockIdx.x * 16;
+# +     if (m > 32 || n > 48 || k > 64)
+# +         return;

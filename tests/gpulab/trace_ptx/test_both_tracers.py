@@ -1,0 +1,161 @@
+"""The Python tracer against the PTX of the same kernel, for the answers to the kernel exercises, right and wrong.
+
+Both run an answer on the same input. Equal are results, elements, requests, sectors, conflict degrees, barriers, the
+arrays with races, and how a launch fails; what differs is listed with its reason. All answers take four minutes, so
+that a run compares a sample, drawn anew each time; ALL_ANSWERS=1 compares all, ANSWERS_SEED=… draws a sample again.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections import defaultdict
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpulab.trace import TraceError
+
+from . import bank
+
+SAMPLE = 24
+UNROLLED = "The compiler unrolls the loop; lanes do what is left over first, in requests of their own, and start apart."
+MERGED = "The compiler keeps what it has read or written in a register, or moves equal accesses out of a branch."
+ORDER = "Races: what a thread finds depends on the order of threads, which a warp and single threads take differently."
+REFUSED = "Numba refuses to compile it; the tracer meets it while it runs, and refuses it, too."
+DIFFERENCES = {
+    "vec_add": {
+        "a grid-stride loop, the index from its parts": UNROLLED,
+        "whole arrays in the kernel": REFUSED,
+    },
+    "saxpy": {
+        "stride of one block": UNROLLED,
+        "stride of the number of blocks": UNROLLED,
+        "starts at threadIdx, every block does everything": UNROLLED,
+        "stops one early": UNROLLED,
+    },
+    "block_reverse": {
+        "a barrier for the warp only": ORDER,
+        "through the tile, but global memory is read again": MERGED,
+        "the result is copied first, then written again": MERGED,
+    },
+    "moving_average": {
+        "three parts of the tile, blocks of 256": MERGED,
+        "no halo, zeros around the tile": MERGED,
+        "halo on the left only": MERGED,
+        "no barrier": ORDER,
+        "a helper without a decorator": REFUSED,
+    },
+    "total": {
+        "blockDim.x for gridsize in the stride": UNROLLED,
+        "no barrier in the tree": ORDER,
+        "no barrier before the tree": MERGED,
+    },
+    "matmul_tiled": {
+        "no second barrier": ORDER,
+        "no first barrier": ORDER,
+        "no barriers at all": ORDER,
+    },
+    "histogram": {
+        "reference, zeros handed in as well": UNROLLED,
+        "dynamic shared memory, as large as the bins, empty bins skipped": MERGED,
+        "a global atomic per element": UNROLLED,
+        "the private histogram is not set to zero": UNROLLED,
+        "no barrier after setting to zero": UNROLLED,
+        "no barrier before handing in": UNROLLED,
+        "counts without atomics": UNROLLED,
+        "hands in without atomics": UNROLLED,
+        "every block replaces the result": UNROLLED,
+        "only as many bins as threads": UNROLLED,
+        "room for 256 bins only": UNROLLED,
+        "result not set to zero": UNROLLED,
+        "result in int64": UNROLLED,
+        "result in float32": UNROLLED,
+        "shares, not counts": UNROLLED,
+        "every thread hands in every bin": UNROLLED,
+        "returns nothing": UNROLLED,
+    },
+}
+"""Exercise → title of an answer whose accounts differ → why."""
+
+
+def numba_answers() -> list[bank.Answer]:
+    """All that are no attacks, and whose kernels Numba compiles."""
+    every = [answer for exercise in bank.INPUTS for answer in bank.answers(exercise)]
+    return [one for one in every if one.kind.value != "hostile" and "cuda_kernel" not in one.source]
+
+
+ANSWERS = numba_answers()
+SEED = int(os.environ.get("ANSWERS_SEED") or random.SystemRandom().randrange(10**6))
+CHOSEN = ANSWERS if os.environ.get("ALL_ANSWERS") else random.Random(SEED).sample(ANSWERS, SAMPLE)
+
+
+def totals(traces: list[Any]) -> dict[str, Any]:
+    """What both must agree on."""
+    found: dict[str, Any] = defaultdict(int)
+    names = ("global_reads", "global_writes", "global_atomics", "shared_reads", "shared_writes", "shared_atomics")
+    for trace in traces:
+        for name in names:
+            found[name] += getattr(trace, name)
+        for line in trace.lines:
+            found[f"{line.space} {line.kind} requests of {line.array}"] += line.requests
+            sectors = round(line.requests * line.sectors_per_request)
+            found[f"{line.space} {line.kind} sectors of {line.array}"] += sectors
+        found["bank conflicts"] = max(found["bank conflicts"], trace.bank_conflict_degree)
+        found["barriers"] = max(found["barriers"], trace.barriers)
+        found["shared bytes"] = max(found["shared bytes"], trace.shared_bytes)
+        found["races"] = sorted({*(found["races"] or ()), *(race.array for race in trace.races)})
+        found["unwritten"] = sorted({*(found["unwritten"] or ()), *(read.array for read in trace.unwritten)})
+    return dict(found)
+
+
+def account(answer: bank.Answer, monkeypatch: pytest.MonkeyPatch, engine: Any) -> tuple[Any, dict[str, Any]]:
+    """What an answer returns, and what it did; how it failed, if it did."""
+    try:
+        result, traces = bank.execute(answer, monkeypatch, engine)
+    except TraceError as error:
+        return None, {"error": type(error).__name__}
+    except Exception as error:  # of the host function: the same exception, whoever runs the kernels
+        return None, {"error": f"{type(error).__name__}: {error}"}
+    return result, totals(traces)
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two results are equal but for the rounding of sums."""
+    one, other = np.asarray(one), np.asarray(other)
+    if one.dtype.kind not in "biuf" or other.dtype.kind not in "biuf":
+        return bool(one.dtype == other.dtype)
+    return one.shape == other.shape and np.allclose(one, other, rtol=1e-4, atol=1e-6, equal_nan=True)
+
+
+@pytest.mark.parametrize("answer", CHOSEN, ids=str)
+def test_both_give_the_same_account(answer: bank.Answer, monkeypatch: pytest.MonkeyPatch) -> None:
+    result, traced = account(answer, monkeypatch, None)
+    other, compiled = account(answer, monkeypatch, bank.Ptx())
+    racing = bool(traced.get("races")) and traced.get("races") == compiled.get("races")
+    equal = traced == compiled and (racing or same(result, other))
+    reason = DIFFERENCES.get(answer.exercise, {}).get(answer.title)
+    if reason is None:
+        assert traced == compiled
+        assert equal, f"{result} and {other}"
+    elif reason is ORDER:
+        assert racing
+        traced["unwritten"] = compiled["unwritten"]
+        assert traced == compiled
+    else:
+        assert traced != compiled, "no longer a difference: take it from the list"
+        assert ("error" in traced) == ("error" in compiled)
+        assert racing or "error" in traced or same(result, other)
+
+
+def test_the_list_names_answers_that_there_are() -> None:
+    there = {(answer.exercise, answer.title) for answer in ANSWERS}
+    assert {(exercise, title) for exercise, titles in DIFFERENCES.items() for title in titles} <= there
+
+
+def test_the_others() -> None:
+    """Says in the summary what this run has not compared."""
+    if len(CHOSEN) < len(ANSWERS):
+        rest = f"{len(ANSWERS) - len(CHOSEN)} of {len(ANSWERS)} answers were not compared"
+        pytest.skip(f"{rest} (ANSWERS_SEED={SEED}); ALL_ANSWERS=1 compares all")
