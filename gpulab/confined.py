@@ -19,7 +19,7 @@ SECONDS = 20.0
 
 def in_judge() -> bool:
     """Whether this process is a judge's, which hands such calls to others."""
-    return _runner is not None
+    return current().confined is not None
 
 
 def refuse_in_judge(what: str, instead: str) -> None:

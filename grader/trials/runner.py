@@ -123,7 +123,7 @@ class Runner:
         return [found[number] for number in range(len(trials))]
 
     def _replies(self, count: int) -> Iterator[tuple[int, Outcome]]:
-        points: dict[str, float] = {test["name"]: test["possible"] for test in self.tests}
+        points = {str(test["name"]): float(str(test["possible"])) for test in self.tests}
         assert self._process.stdout is not None
         for _ in range(count):
             line = self._process.stdout.readline()
