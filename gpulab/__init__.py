@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from gpulab.cuda_kernels import cuda_kernel
     from gpulab.figures import plot
     from gpulab.measuring import machine, speedup, timing
+    from gpulab.measuring.host import this_machine
     from gpulab.measuring.timing import measure, race
     from gpulab.ranks import launch
     from gpulab.streams import work
@@ -58,6 +59,7 @@ __all__ = [
     "streams",
     "synchronize",
     "table",
+    "this_machine",
     "timing",
     "to_numpy",
     "trace",
@@ -86,6 +88,7 @@ _OF_MODULES = {
     "cuda_kernel": "gpulab.cuda_kernels",
     "measure": "gpulab.measuring.timing",
     "race": "gpulab.measuring.timing",
+    "this_machine": "gpulab.measuring.host",
     "work": "gpulab.streams",
 }
 

@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 
 from grader.authoring.answers import Answer, missing, read_bank
-from grader.authoring.lint_metadata import role_of
+from grader.authoring.lint.metadata import role_of
 from grader.authoring.myst import Source, read_source
 from grader.model.course import Chapter, CourseError, nearest
 from grader.model.findings import Finding, Findings

@@ -22,7 +22,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from grader.authoring.execution import CELL_SECONDS, CellFailed, gpu_name, output_texts, run
 from grader.authoring.lint import checked_source, lint_cells
-from grader.authoring.lint_metadata import role_of
+from grader.authoring.lint.metadata import role_of
 from grader.authoring.myst import Source, SourceCell, read_source
 from grader.model.course import Chapter, CourseError
 from grader.model.dependencies import needed_files

@@ -5,7 +5,7 @@
     :gpu_test: saxpy          its test that needs a GPU, with   :points: 3   and perhaps   :needs: speedup
 
 nbgrader wants seven fields for each of these; a name and the points decide all of them. Where options stand in a file
-is `myst`'s business; whether a test finds its exercise is `lint_metadata`'s.
+is `myst`'s business; whether a test finds its exercise is `lint.metadata`'s.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from grader.authoring.lint_metadata import role_of
+from grader.authoring.lint.metadata import role_of
 from grader.authoring.myst import Source
 from grader.judging.session import seed_of
 from grader.model.notebooks import Role

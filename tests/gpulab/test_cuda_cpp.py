@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 import pickle
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from gpulab import confined, cuda_cpp, cuda_guarded
+from gpulab import cuda_cpp, cuda_guarded
+from gpulab.backend import Backend, use
 from gpulab.trace import LaunchError, OutOfBoundsError
 
 SAXPY = """
@@ -161,8 +164,7 @@ def test_several_launches_are_one_compilation_and_one_process(in_judge: bool) ->
         return pickle.loads(pickle.dumps(function(*arguments)))  # type: ignore[operator]
 
     given = calls()
-    confined.use(runner if in_judge else None)
-    try:
+    with use(Backend(confined=runner if in_judge else None)):
         outcomes = cuda_cpp.count_each(f"{SAXPY}// {in_judge}", "saxpy", given)
         (x, y), counts = next(outcomes)
         np.testing.assert_array_equal(y, [2 * i + 1 if i < 10 else 1 for i in range(64)])
@@ -175,19 +177,17 @@ def test_several_launches_are_one_compilation_and_one_process(in_judge: bool) ->
             next(outcomes)
         if in_judge:
             assert asked == ["_ptx", "_plain_outcomes"]
-    finally:
-        confined.use(None)
 
 
 @pytest.mark.parametrize("rubbish", [7, ["value"], ["raised", "os", "system", "true"], ["value", 1, {}]])
 def test_what_a_confined_process_makes_up_is_no_result(rubbish: object) -> None:
     text = cuda_cpp.ptx(SAXPY)
-    confined.use(lambda function, arguments, what, seconds: text if function.__name__ == "_ptx" else [rubbish])  # type: ignore[attr-defined]
-    try:
-        with pytest.raises(AssertionError):
-            next(cuda_cpp.count_each(SAXPY, "saxpy", calls()))
-    finally:
-        confined.use(None)
+
+    def runner(function: Callable[..., Any], arguments: object, what: str, seconds: float) -> object:
+        return text if function.__name__ == "_ptx" else [rubbish]
+
+    with use(Backend(confined=runner)), pytest.raises(AssertionError):
+        next(cuda_cpp.count_each(SAXPY, "saxpy", calls()))
 
 
 @pytest.mark.gpu

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from gpulab import confined, cuda_cpp, cuda_kernel, device_array, empty, to_numpy, trace
+from gpulab import cuda_cpp, cuda_kernel, device_array, empty, to_numpy, trace
+from gpulab.backend import Backend, use
 
 SOURCE = """
 extern "C" __global__ void shift(const float* x, float* out, float by, int n) {
@@ -55,14 +56,11 @@ def test_what_is_wrong_is_told_where_it_is_written() -> None:
 
 def test_the_judge_runs_no_kernel_of_a_student() -> None:
     """Neither launched nor traced: what runs in the judge could read the hidden tests."""
-    confined.use(lambda function, arguments, what, seconds: function(*arguments))
-    try:
+    with use(Backend(confined=lambda function, arguments, what, seconds: function(*arguments))):
         with pytest.raises(RuntimeError, match=r"cuda_cpp\.count_each"):
             cuda_kernel(SOURCE)
         with pytest.raises(RuntimeError, match=r"cuda_cpp\.trace would run .*count_each"):
             cuda_cpp.trace(SOURCE, "shift", 1, 1, np.zeros(1, np.float32), np.zeros(1, np.float32), 1.0, 1)
-    finally:
-        confined.use(None)
 
 
 @pytest.mark.gpu

@@ -15,7 +15,8 @@ import torch
 from onnx import TensorProto, helper
 from onnx_files import exported, halved, quantized
 
-from gpulab import Problem, confined
+from gpulab import Problem
+from gpulab.backend import Backend, use
 from gpulab.chapters.inference import engine as engines
 from gpulab.chapters.inference import engine_checks as checks
 from gpulab.chapters.inference import engine_data as data
@@ -135,11 +136,8 @@ def test_a_model_runs_where_the_judge_says(content: bytes) -> None:
         asked.append(what)
         return function(*arguments)
 
-    confined.use(runner)
-    try:
+    with use(Backend(confined=runner)):
         box.outputs(content, [IMAGES[:2].numpy()])
-    finally:
-        confined.use(None)
     assert asked == ["Running the model"]
 
 

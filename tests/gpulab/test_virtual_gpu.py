@@ -15,7 +15,7 @@ import torch
 from torch.utils.benchmark import Timer
 
 from gpulab import device, measure, synchronize, virtual_gpu
-from gpulab.check import services
+from gpulab.backend import Backend, use
 from gpulab.check.services import Undeclared
 
 COPY_S, LAUNCH_S, HOST_S = 5e-3, 1e-6, 1e-4
@@ -216,9 +216,6 @@ def test_a_clock_imported_by_name_before_is_simulated_too(monkeypatch: pytest.Mo
 
 
 def test_running_is_a_need() -> None:
-    services.allow(["counting"])
-    try:
-        with pytest.raises(Undeclared, match="virtual_gpu"), virtual_gpu.running(Plain()):
-            pass
-    finally:
-        services.allow(None)
+    needs = Backend(services=frozenset({"counting"}))
+    with use(needs), pytest.raises(Undeclared, match="virtual_gpu"), virtual_gpu.running(Plain()):
+        pass

@@ -9,7 +9,7 @@ import pytest
 from courses import NAME, make_course
 
 from grader.authoring.lint import lint_source
-from grader.authoring.lint_needs import agreement_faults, used_needs
+from grader.authoring.lint.needs import agreement_faults, used_needs
 from grader.model.needs import FUNCTIONS, Need
 
 SPELLINGS = {

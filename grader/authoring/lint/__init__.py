@@ -1,7 +1,7 @@
 """Everything that can be said against a chapter's source without running it, as one list of findings.
 
-The rules are in `myst` (text), `shorthand` (options), `lint_metadata` (tags, pairs), `lint_regions` (markers),
-`lint_code` (Python) and `lint_needs` (what a test declares that it uses).
+The rules are in `myst` (text), `shorthand` (options), `lint.metadata` (tags, pairs), `lint.regions` (markers),
+`lint.code` (Python) and `lint.needs` (what a test declares that it uses).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from grader.authoring.lint_code import (
+from grader.authoring.lint.code import (
     Kind,
     foreign_names,
     global_names,
@@ -22,9 +22,9 @@ from grader.authoring.lint_code import (
     rule_faults,
     shell_faults,
 )
-from grader.authoring.lint_metadata import Fault, pairing_findings, role_of, tag_faults
-from grader.authoring.lint_needs import agreement_faults
-from grader.authoring.lint_regions import region_faults, released_faults
+from grader.authoring.lint.metadata import Fault, pairing_findings, role_of, tag_faults
+from grader.authoring.lint.needs import agreement_faults
+from grader.authoring.lint.regions import region_faults, released_faults
 from grader.authoring.myst import Source, SourceCell, read_source
 from grader.model.findings import Finding, Findings
 from grader.model.notebooks import HIDDEN, Role

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from grader.authoring.lint_metadata import Fault
+from grader.authoring.lint.metadata import Fault
 from grader.model.needs import FUNCTIONS, Need, calls_of, declared_words
 
 PACKAGE = "gpulab"

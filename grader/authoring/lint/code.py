@@ -1,7 +1,7 @@
 """The Python of a cell, checked without running it: syntax, shell lines, and what a test may do with an answer.
 
 A test reaches answers through a proxy in another process, so it can call functions and read values, and nothing else.
-Settings and marker lines are checked elsewhere (`lint_metadata`, `lint_regions`).
+Settings and marker lines are checked elsewhere (`lint.metadata`, `lint.regions`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from enum import Enum
 
 from IPython.core.inputtransformer2 import TransformerManager
 
-from grader.authoring.lint_metadata import Fault
+from grader.authoring.lint.metadata import Fault
 
 SHELL_MAGICS = frozenset({"bash", "sh", "sx", "system", "script", "!"})
 INSPECTIONS = frozenset(

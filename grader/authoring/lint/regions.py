@@ -10,8 +10,8 @@ import itertools
 import re
 from collections.abc import Iterator
 
-from grader.authoring.lint_code import Kind, global_names, kind_of, parsed
-from grader.authoring.lint_metadata import Fault
+from grader.authoring.lint.code import Kind, global_names, kind_of, parsed
+from grader.authoring.lint.metadata import Fault
 from grader.authoring.myst import SourceCell
 from grader.model.notebooks import HIDDEN, SOLUTION, Role
 
