@@ -45,7 +45,7 @@ def why_unusable(devices: Path = Path("/dev")) -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            torch.cuda.init()
+            torch.cuda.init()  # type: ignore[no-untyped-call]
         except Exception as error:  # whatever the driver or the build says
             return " ".join(str(error).split())
     return "it finds no device (is CUDA_VISIBLE_DEVICES set?)"
