@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 import torch
-from conftest import FakeGPU
+from fake_gpu import FakeGPU
 
 from gpulab import NeedsGPU, device, device_array, empty, needs_gpu, synchronize, to_numpy
 from gpulab.measuring.devices import device_name

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from conftest import FakeGPU
+from fake_gpu import FakeGPU
 
 from gpulab import tables
 from gpulab.measuring import machine

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 import pytest
-from conftest import FakeGPU
+from fake_gpu import FakeGPU
 
 from gpulab import measure, race
 from gpulab.measuring.timing import Ratio, Timing

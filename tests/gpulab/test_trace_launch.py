@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 import trace_kernels as kernels
-from conftest import FakeGPU
+from fake_gpu import FakeGPU
 from numba import cuda
 
 import gpulab

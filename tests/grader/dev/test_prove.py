@@ -1,0 +1,189 @@
+"""The proof: what it refuses, keeps and carries. Where it needs a GPU, a driver is made up that has one."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import time
+
+import pytest
+from click.testing import CliRunner
+from courses import NAME
+from proofs import CEILINGS
+
+from gpulab.measuring import machine
+from grader.cli.main import main
+from grader.dev.prove import figures, prove, smoke, steps
+from grader.dev.prove.rows import Pace
+from grader.dev.prove.run import Outcome, Step, released
+from grader.machine import hardware
+from grader.model.course import Course, CourseError
+
+
+def step(name: str, *findings: str, **data: object) -> Step:
+    return Step(name, name, lambda course, chapters, say, pace: Outcome(name, findings, dict(data)))
+
+
+def test_without_a_gpu_it_says_so_and_what_to_do(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hardware, "gpus", lambda: ())
+    monkeypatch.chdir(course.root)
+    ended = CliRunner().invoke(main, ["prove"])
+    assert ended.exit_code == 2
+    assert "no NVIDIA GPU" in ended.output
+    assert "grader doctor" in ended.output
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    with pytest.raises(CourseError, match="CUDA_VISIBLE_DEVICES hides"):
+        prove(course, [step("one")])
+
+
+@pytest.mark.usefixtures("fake_gpu")
+def test_steps_run_in_order_and_are_kept(course: Course) -> None:
+    said: list[str] = []
+    all_steps = [step("one", figure=1), step("two", "it is too hot")]
+    outcomes = prove(course, all_steps, say=said.append)
+    assert [(one.step, one.good, one.data) for one in outcomes] == [("one", True, {"figure": 1}), ("two", False, {})]
+    assert said == ["one", "two", "two: it is too hot"]
+    again = prove(course, [step("one", figure=2), step("two")], only=("one",))
+    assert [(one.step, one.data, one.findings) for one in again] == [
+        ("one", {"figure": 2}, ()),
+        ("two", {}, ("it is too hot",)),
+    ]
+
+
+@pytest.mark.usefixtures("fake_gpu")
+def test_a_chapter_alone_replaces_what_is_known_of_it(course: Course) -> None:
+    """`--only 01`: the steps that look at chapters, for this one; what is known of others stays."""
+    other = step("gate", f"{NAME}: wrong", "09_other: wrong", **{NAME: 1, "09_other": 2})
+    prove(course, [step("calibrate", figure=1), other])
+    outcomes = prove(course, [step("calibrate", figure=2), step("gate", **{NAME: 3})], only=(NAME[:2],))
+    gate = next(one for one in outcomes if one.step == "gate")
+    assert gate.data == {NAME: 3, "09_other": 2}
+    assert gate.findings == ("09_other: wrong",)
+    assert next(one for one in outcomes if one.step == "calibrate").data == {"figure": 1}
+
+
+@pytest.mark.usefixtures("fake_gpu")
+def test_an_unknown_step_is_refused_with_the_nearest(course: Course) -> None:
+    with pytest.raises(CourseError, match=r"Did you mean .*calibrate"):
+        prove(course, [step("calibrate")], only=("calibrat",))
+
+
+@pytest.mark.usefixtures("fake_gpu")
+def test_a_step_that_cannot_be_done_is_a_finding(course: Course) -> None:
+    def fail(*_: object) -> Outcome:
+        raise CourseError("ncu", "is not installed", "Install it.")
+
+    (outcome,) = prove(course, [Step("counts", "counts", fail)], only=("counts",))
+    assert outcome.findings == ("ncu: is not installed. Install it.",)
+
+
+def test_chapters_are_executed_compared_and_verified(course: Course) -> None:
+    """The steps themselves, on a real chapter."""
+    chapters, said = released(course), []
+    assert steps.execute(course, chapters, said.append).good
+    assert steps.nbval(course, chapters, said.append).data[NAME]["summary"].endswith("s")
+    gate = steps.gate(course, chapters, said.append)
+    assert (gate.data, gate.findings) == ({NAME: {"checked": 7, "findings": 0}}, ())
+    assert said == [f"executing {NAME}", f"nbval {NAME}", f"verifying {NAME}"]
+
+
+@pytest.mark.usefixtures("fake_gpu")
+def test_a_driver_without_a_gpu_is_not_taken_for_proof(course: Course) -> None:
+    """The rows that need one say so, and the step reports it: a proof is not passed by skipping."""
+    chapters = released(course)
+    repeats = steps.repeats(course, chapters, lambda text: None, Pace(repeats=1))
+    assert repeats.data[NAME]["double_gpu"]["graded"] == 2
+    assert repeats.data[NAME]["double_gpu"]["passed"] == 0
+    assert len(repeats.findings) == 2
+    assert "double_gpu rejects “added”: 0 of 1: No GPU here" in repeats.findings[0]
+    graded = steps.grade_sample(course, chapters, lambda text: None)
+    assert any("rows still wait for a GPU" in finding for finding in graded.findings)
+
+
+def test_a_notebook_that_says_something_else_is_found(course: Course) -> None:
+    chapter = course.chapter(NAME)
+    before = chapter.solution.read_text()
+    try:
+        notebook = json.loads(before)
+        code = next(cell for cell in notebook["cells"] if cell["cell_type"] == "code")
+        code["source"] = "1 / 0"
+        chapter.solution.write_text(json.dumps(notebook))
+        (finding,) = steps.nbval(course, [chapter], lambda text: None).findings
+        assert finding.startswith(f"{NAME}: nbval: ")
+        assert "failed" in finding
+    finally:
+        chapter.solution.write_text(before)
+
+
+@pytest.mark.usefixtures("fake_gpu")
+def test_an_odd_exception_costs_its_own_step_only(course: Course) -> None:
+    """Whatever a step raises is its finding, with the end of the traceback, and the next step runs."""
+
+    def odd(*_: object) -> Outcome:
+        return [][1]
+
+    outcomes = prove(course, [Step("counts", "counts", odd), step("nsight", figure=1)])
+    assert [one.step for one in outcomes] == ["counts", "nsight"]
+    assert "test_prove.py" in outcomes[0].findings[0]
+    assert outcomes[0].findings[0].endswith("IndexError: list index out of range")
+
+
+@pytest.mark.usefixtures("fake_gpu")
+def test_an_interrupt_ends_the_steps_and_loses_nothing(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The report and the bundle of `grader prove` are there after a SIGTERM."""
+
+    def stopped(course: Course, chapters: object, say: object, pace: Pace) -> Outcome:
+        if not pace.fits(0.0):
+            return Outcome("gate", data={NAME: {"checked": 1, "findings": 0}}, left=("the rest",))
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(5)
+        raise AssertionError("not interrupted")
+
+    some = (step("doctor", rows=[]), Step("gate", "gate", stopped), step("class", "must not run"))
+    monkeypatch.setattr(steps, "STEPS", some)
+    monkeypatch.chdir(course.root)
+    shutil.rmtree(course.work / "prove")
+    before = signal.getsignal(signal.SIGTERM)
+    ended = CliRunner().invoke(main, ["prove", "--bundle", "proof.tar.xz"])
+    assert ended.exit_code == 1, ended.output
+    assert signal.getsignal(signal.SIGTERM) is before
+    text = (course.root / "data/machines/h200.md").read_text()
+    assert "- gate: interrupted before its end" in text
+    assert "- gate: the rest" in text
+    assert "must not run" not in text
+    assert (course.root / "proof.tar.xz").stat().st_size > 0
+
+
+def test_an_odd_figure_costs_no_other(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Bench:
+        def __init__(self, *_: object) -> None: ...
+
+        def odd(self) -> figures._Value:
+            raise RuntimeError("CUDA error: an illegal memory access")
+
+        def even(self) -> figures._Value:
+            return figures._Value(2.0)
+
+        def lacking(self) -> figures._Value:
+            raise CourseError("this GPU", "has no tensor cores", "Nothing to do.")
+
+    row = {"what": "a rate", "unit": "", "low": 1, "high": 3, "source": "someone", "times": ""}
+    monkeypatch.setattr(figures, "_Bench", Bench)
+    monkeypatch.setattr(figures, "bars", lambda: [{**row, "figure": name} for name in ("odd", "lacking", "even")])
+    monkeypatch.setattr(machine, "ceilings", lambda fresh: CEILINGS)
+    outcome = steps.calibrate(course, [], lambda text: None)
+    assert [one["name"] for one in outcome.data["figures"]] == ["even"]
+    assert set(outcome.data["failed"]) == {"odd", "lacking"}
+    (finding,) = outcome.findings
+    assert finding.startswith("odd: ")
+    assert finding.endswith("RuntimeError: CUDA error: an illegal memory access")
+
+
+def test_the_smoke_test_reports_what_a_students_process_meets(course: Course) -> None:
+    """Here there is no GPU: every probe but that of a plain cell has to find just that, each by its name."""
+    assert smoke.tried("print(6 * 7)").data["printed"] == "42"
+    assert smoke.tried("1 / 0").findings == ("ZeroDivisionError: division by zero",)
+    assert smoke.tried("import os; os._exit(3)").findings == ("the process ended: a crash",)
+    assert smoke.tried("while True: pass", seconds=0.5).findings == ("no answer within 0.5 s",)

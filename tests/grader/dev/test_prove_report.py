@@ -1,0 +1,130 @@
+"""`grader prove`: figures against their bars, and the report of them."""
+
+from __future__ import annotations
+
+import statistics
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from courses import ROOT
+from proofs import CEILINGS, outcomes
+
+from gpulab import History, Problem
+from gpulab.measuring import machine
+from grader.dev.prove import amp, figures, report
+from grader.dev.prove.run import slug
+from grader.model.course import Course, CourseError
+
+
+@pytest.mark.usefixtures("fake_gpu")
+def test_the_report_shows_what_is_below_its_bar(tmp_path: Path) -> None:
+    written = report.write(Course(tmp_path), outcomes())
+    assert [path.name for path in written] == ["h200.json", "h200.md"]
+    text = written[1].read_text()
+    assert "# The course on an NVIDIA H200" in text
+    assert "| copy within its memory, read + written | 4,300 GB/s ± 1.0 % | 4,800 GB/s | 90% |" in text
+    assert "| matrix product, bfloat16 | 750 TFLOPS ± 2.0 % | 989" in text
+    assert "| host to GPU, pageable memory | 24 GB/s | – | – |" in text
+    assert "| launch of a kernel, until its end is known | 6 µs ± 30.0 % | – | – |" in text
+    assert "| a copy | 0.91 ± 0.01 | 0.88 to 1 | 1.03 | yes |" in text
+    assert "| a product | 512 TFLOPS | 640 to 850 | 0.80 | **below** |" in text
+    assert "| a transpose | 0.7 | ≤ 1.05 | – | yes |" in text
+    assert "| bandwidth_gpu | 10 | 9 | 1 | 2.5 s |" in text
+    assert "- calibrate: a product: 512 TFLOPS" in text
+    assert "580.95" in text
+
+
+@pytest.mark.usefixtures("fake_gpu")
+def test_notebooks_can_read_the_recording(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    report.write(Course(tmp_path), outcomes())
+    monkeypatch.setattr(machine, "data_folder", lambda: tmp_path / "data")
+    assert machine.recorded("H200") == CEILINGS
+
+
+@pytest.mark.parametrize(
+    ("device", "file", "row"),
+    [
+        ("NVIDIA H200", "h200", "H200"),
+        ("NVIDIA A100-SXM4-80GB", "a100-sxm4-80gb", "A100 80GB"),
+        ("NVIDIA GeForce RTX 4090", "geforce-rtx-4090", "RTX 4090"),
+        ("Tesla T4", "tesla-t4", "T4"),
+    ],
+)
+def test_devices_are_told_by_their_names(device: str, file: str, row: str) -> None:
+    assert slug(device) == file
+    assert figures.datasheet(device)["gpu"] == row
+
+
+@pytest.mark.parametrize(
+    ("device", "low"),
+    [("NVIDIA H200", 0.7 * 989 / 67), ("NVIDIA GeForce RTX 4090", 0.7 * 165 / 82.6), ("Tesla T4", None), ("X1", None)],
+)
+def test_bars_follow_the_datasheet_of_the_device(device: str, low: float | None) -> None:
+    """Half over single: on tensor cores 15 times on an H200, 2 times on an RTX 4090; a T4 has no bfloat16 on them."""
+    (bar,) = (bar for bar in figures.bars() if bar["figure"] == "half_over_single")
+    found = figures.limits(bar, device)
+    assert found == (None if low is None else pytest.approx(low, rel=0.01), None)
+
+
+def test_a_bar_without_a_datasheet_holds_for_every_device() -> None:
+    (bar,) = (bar for bar in figures.bars() if bar["figure"] == "pinned_gain")
+    assert figures.limits(bar, "X1") == (1.15, None)
+
+
+def test_an_unknown_device_says_where_to_add_it() -> None:
+    with pytest.raises(CourseError, match="has no row for NVIDIA X1"):
+        figures.datasheet("NVIDIA X1")
+
+
+def test_every_bar_is_measured_by_something() -> None:
+    names = [bar["figure"] for bar in figures.bars()]
+    assert len(names) == len(set(names)) > 5
+    assert all(callable(getattr(figures._Bench, name, None)) for name in names)
+
+
+def test_half_precision_is_held_against_single() -> None:
+    """On the CPU, where it gains nothing: that both are trained and compared is what can be seen there."""
+    problem = Problem("cnn", samples=64, batch_size=32, device="cpu")
+    gains = amp.gain(problem)
+    assert len(gains) == amp.ROUNDS
+    assert all(0.01 < one < 100 for one in gains)
+    assert torch.backends.cudnn.allow_tf32  # as it was
+
+    def trained(share: float) -> Callable[[Problem, int], History]:
+        return lambda problem, epochs: History([], [], 0, share * epochs, {})
+
+    assert amp.accuracy_points(trained(0.49), trained(0.45), [problem] * 2, epochs=2) == pytest.approx([8, 8])
+    assert amp.spread([1.0, 2.0, 3.0, 4.0, 5.0]) == pytest.approx(1.5)
+
+
+def test_lightning_is_held_against_the_loop() -> None:
+    """The chapter's own answers, on the CPU: which of them is faster there is nobody's business."""
+    bench = figures._Bench(Course(ROOT), None)
+    lightning = bench._solution("05", "train_lightning", "QUIET")
+    problem = Problem("cnn", samples=64, batch_size=32, device="cpu")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Lightning's advice on workers and loggers
+        ratios = amp.step_ratios(
+            lambda problem, epochs: lightning(problem, "16-mixed", epochs),
+            bench._solution("05", "train_amp"),
+            problem,
+            lengths=(1, 3),
+        )
+    assert len(ratios) == amp.LENGTHS_ROUNDS
+    assert all(ratio > 0 for ratio in ratios)  # of steps this short, no more can be said
+
+    def sleeps(seconds: float) -> Callable[[Problem, int], object]:
+        return lambda problem, epochs: time.sleep(seconds * epochs)
+
+    assert statistics.median(amp.step_ratios(sleeps(0.06), sleeps(0.02), problem, (1, 3))) > 1.5
+
+
+def test_solutions_are_read_without_running_what_they_print() -> None:
+    tree = figures.definitions("import math\nx = 2\ndef f(): return x\nprint(nothing)\nfor i in nothing: pass")
+    namespace: dict[str, object] = {}
+    exec(compile(tree, "<cell>", "exec"), namespace)
+    assert namespace["f"]() == 2  # type: ignore[operator]
