@@ -13,7 +13,7 @@ from grader.authoring.myst import read_source
 from grader.authoring.shorthand import NAMING, PLAIN_OPTIONS, TEST_OPTIONS, expand, option_faults
 from grader.model.course import Course
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 CHAPTERS = [chapter.name for chapter in Course(ROOT).chapters()]
 
 

@@ -12,7 +12,7 @@ from nbformat import NotebookNode
 
 from grader.authoring.execution import OwnKernel, kernel_environment
 
-NOTEBOOKS = sorted((Path(__file__).resolve().parents[2] / "notebooks").glob("[0-9]*/*.ipynb"))
+NOTEBOOKS = sorted((Path(__file__).resolve().parents[3] / "notebooks").glob("[0-9]*/*.ipynb"))
 
 
 def names(cell: NotebookNode) -> tuple[set[str], set[str]]:

@@ -20,7 +20,7 @@ from gpulab.chapters.profiling.scrape import Visit
 from gpulab.tables import data_folder
 from grader.exercises.profiling import pages
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 NAME = "08_profiling_and_monitoring"
 BANK = ROOT / "answers" / NAME / "render_metrics.py"
 CHAPTER = ROOT / "solutions" / f"{NAME}.md"

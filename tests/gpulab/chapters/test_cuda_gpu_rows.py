@@ -20,7 +20,7 @@ from gpulab.measuring.speedup import Comparison, Noisy, Speed
 from gpulab.measuring.timing import Ratio
 
 CHAPTERS = [
-    Path(__file__).parents[2] / "solutions" / name / f"{name}.ipynb" for name in ("02_cuda_basics", "03_shared_memory")
+    Path(__file__).parents[3] / "solutions" / name / f"{name}.ipynb" for name in ("02_cuda_basics", "03_shared_memory")
 ]
 Floats = Any
 

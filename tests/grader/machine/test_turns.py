@@ -14,7 +14,7 @@ import pytest
 
 from grader.machine.gpu_lock import Turns
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 HOLD = "import sys,time,pathlib\nfrom grader.machine.gpu_lock import Turns\n"
 HOLD += "with Turns(pathlib.Path(sys.argv[1]), '0').alone():\n    print('in', flush=True)\n    time.sleep(60)"
 

@@ -1,6 +1,6 @@
 """Bytes, frames and notebooks that nobody wrote on purpose are understood or refused, and nothing else happens.
 
-`FUZZ_EXAMPLES=20000 pytest tests/grader/test_fuzz.py` looks longer, at other examples every time.
+`FUZZ_EXAMPLES=20000 pytest tests/grader/processes/test_fuzz.py` looks longer, at other examples every time.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ import pytest
 from grader.sandbox import Tier, course_folders
 from grader.sandbox.probe import best_tier
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 DRIVER = """
 import json, sys
 from minikey import RIGHT, make_key

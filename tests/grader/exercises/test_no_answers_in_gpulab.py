@@ -22,7 +22,7 @@ from answer_finder.search import prepare, search
 
 from grader.model.course import Course
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 SECONDS_TO_RECORD, SECONDS_TO_SEARCH = 300, 200
 """Of the clock on the wall, for a chapter and for a module."""
 

@@ -1,7 +1,7 @@
 """Tries the tests of `test_fuzz` on inputs that a fuzzer finds by the branches they reach.
 
     pip install atheris
-    python tests/grader/fuzz.py -max_total_time=600 -max_len=4096 -len_control=0 work/fuzz
+    python tests/grader/processes/fuzz.py -max_total_time=600 -max_len=4096 -len_control=0 work/fuzz
 
 An input that breaks one is written to a file named crash-…; give that file as the argument to see it again.
 """
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import atheris
 
-sys.path[:0] = [str(folder) for folder in Path(__file__).resolve().parents[:3]]
+sys.path[:0] = [str(folder) for folder in Path(__file__).resolve().parents[:4]]
 
 with atheris.instrument_imports(include=["grader", "nbformat", "json"]):  # their branches are what is counted
     for name in (

@@ -26,7 +26,7 @@ from gpulab.measuring.timing import Timing
 from grader.exercises.transfers import comparisons
 from grader.exercises.transfers.comparisons import AT_ONCE, LATE, OVERLAP, PINNED, Stages, serial
 
-CHAPTER = Path(__file__).parents[2] / "solutions" / "06_transfers" / "06_transfers.ipynb"
+CHAPTER = Path(__file__).parents[3] / "solutions" / "06_transfers" / "06_transfers.ipynb"
 SMALL = {"count": 3, "elements": 100, "rounds": 2}
 
 
