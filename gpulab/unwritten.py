@@ -45,7 +45,8 @@ def unwritten_bytes(memory: NDArray[np.uint8], item_bytes: int) -> NDArray[np.bo
 
     if item_bytes not in _INTEGERS or len(memory) < item_bytes:
         return None
-    words = memory[: len(memory) // item_bytes * item_bytes].view(f"u{item_bytes}")
+    plain = np.asarray(memory)  # a device array of Numba's knows no comparison
+    words = plain[: len(memory) // item_bytes * item_bytes].view(f"u{item_bytes}")
     found = (words == _FLOATS[item_bytes]) | (words == _INTEGERS[item_bytes])
     if not found.any():
         return None

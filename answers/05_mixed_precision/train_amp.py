@@ -171,7 +171,7 @@ def train_amp(problem, epochs):
 #               skipped += scales[-1] < before
 # +         losses.append(loss.item())
 
-# %% wrong: losses are tensors — says "item()" — from "reference": "item" → "detach"
+# %% right: losses are tensors without dimensions — from "reference": "item" → "detach"
 
 # %% wrong: another first scale — says "defaults" — from "reference"
 # -     scaler = torch.amp.GradScaler(problem.device)

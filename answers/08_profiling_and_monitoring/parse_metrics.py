@@ -209,13 +209,14 @@ def parse_metrics(text):
             found.setdefault(int(dict(labels)["gpu"]), {})[name] = value
     return found
 
-# %% right: the library's parser
+# %% right: the library's parser, which takes each sample by its own name if no type is given
 from prometheus_client.parser import text_string_to_metric_families
 
 
 def parse_metrics(text):
+    samples = [line for line in text.splitlines() if not line.startswith("#")]
     found = {}
-    for family in text_string_to_metric_families(text):
+    for family in text_string_to_metric_families("\n".join(samples) + "\n"):
         for sample in family.samples:
             if "gpu" in sample.labels:
                 found.setdefault(int(sample.labels["gpu"]), {})[sample.name] = sample.value

@@ -187,7 +187,7 @@ class Figure(int):
 def profile_step(problem):
     return dict.fromkeys(("kernels", "launches", "peak_bytes"), Figure(1))
 
-# %% wrong: figures as text, as the table of the profiler prints them — says "an int"
+# %% wrong: figures as text, as the table of the profiler prints them — says "expected 'int'"
 import torch
 from torch.profiler import ProfilerActivity, profile
 

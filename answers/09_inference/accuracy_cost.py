@@ -314,7 +314,7 @@ def accuracy_cost(problem):
 # -         name: {"accuracy": engines.right(model, pictures.images, pictures.labels), "bytes": len(model), "model": model}
 # +         name: {"accuracy": share, "bytes": len(model), "model": model}
 
-# %% wrong: the float16 file wants float16 — says "expected float32" — from "calibrated on training pictures": ", keep_io_types=True" → ""
+# %% wrong: the float16 file wants float16 — says "of tensor(float16)" — from "calibrated on training pictures": ", keep_io_types=True" → ""
 
 # %% wrong: nothing comes back — says "keys of accuracy_cost"
 def accuracy_cost(problem):

@@ -75,7 +75,8 @@ def within(answer: Any, expected: float, what: str, factor: float, mistakes: Mis
         inside = difference(mine, theirs, LOOSE) or "A measured value is above 0, and finite."
     else:
         known = [(float(wrong), words) for wrong, words in _pairs(mistakes)]
-        named = [words for wrong, words in known if wrong != theirs and _near(_ratio(mine, wrong), min(factor, 1.25))]
+        known = [(wrong, words) for wrong, words in known if wrong and wrong != theirs]  # 0 is no multiple of anything
+        named = [words for wrong, words in known if _near(_ratio(mine, wrong), min(factor, 1.25))]
         misconception = named[0] if named else ""
         inside = f"Yours is {show(ratio)} times that."
     wanted = f"{show(theirs)} within a factor of {factor:g}"

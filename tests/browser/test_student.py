@@ -123,8 +123,8 @@ def test_the_course_opens_on_a_page_that_leads_to_the_chapters(page: Window) -> 
     page.shoot("01_launcher")
     assert not page.all(".jp-Dialog")
     assert not page.all(".Toastify__toast")
-    page.click(".jp-RenderedHTMLCommon a", "GPU architecture: what the machine is")
-    page.element(".jp-RenderedHTMLCommon h1", "GPU architecture: what the machine is")
+    page.click(".jp-RenderedHTMLCommon a", "GPU architecture")
+    page.element(".jp-RenderedHTMLCommon h1", "GPU architecture")
     page.shoot("02_chapter")
 
 
@@ -188,7 +188,7 @@ def test_progress_counts_what_is_saved(page: Window) -> None:
     run_cell(page, "progress()")
     table = page.element("table[aria-label='Your progress']")
     page.shoot("09_progress")
-    assert "GPU architecture: what the machine is" in table.text
+    assert "GPU architecture" in table.text
     marks = page.all("table[aria-label='Your progress'] [role=img]")
     assert [one.get_attribute("aria-label") for one in marks] == ["1 of 10 exercises done"]
 

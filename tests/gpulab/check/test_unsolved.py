@@ -40,7 +40,8 @@ def waiting(notebook: NotebookNode) -> list[NotebookNode]:
     wanted: set[str] = set()
     for cell in reversed([cell for cell in notebook.cells if cell.cell_type == "code"]):
         read, bound = names(cell)
-        if role(cell) == "solution" or bound & wanted or (role(cell) == "given" and read & exercises):
+        magic = cell.source.startswith("%%")  # such as a file that a later cell runs
+        if role(cell) == "solution" or magic or bound & wanted or (role(cell) == "given" and read & exercises):
             kept.append(cell)
             wanted |= read - exercises
     return kept[::-1]

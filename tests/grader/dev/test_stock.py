@@ -163,5 +163,4 @@ def test_a_gpu_row_gets_no_points_from_stock_autograde_without_a_gpu(course):
     assert {name: score for name, score in given.items() if name.endswith("_gpu")} == {"bandwidth_gpu": 0.0}
     for page in ("judge.md", "instructors.md"):
         text = " ".join((ROOT / "docs" / page).read_text(encoding="utf-8").split())
-        assert "_gpu`" in text
-        assert "0" in text.partition("_gpu`")[2][:120]
+        assert any("0 points" in part[:200] or "records 0" in part[:300] for part in text.split("_gpu`")[1:])
