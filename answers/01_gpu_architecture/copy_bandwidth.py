@@ -193,7 +193,7 @@ from gpulab import device
 def copy_bandwidth(nbytes):
     return 4800.0 if device().type == "cuda" else 25.0
 
-# %% wrong: the ceiling that the course's library has measured — says "was it measured"
+# %% hostile: the ceiling that the course's library has measured
 from gpulab import machine
 
 

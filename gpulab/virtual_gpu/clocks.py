@@ -1,11 +1,15 @@
-"""Python's clocks and `sleep` on the simulated GPU: all of them read one virtual clock."""
+"""Python's clocks and `sleep` on the simulated GPU: in the thread that computes, all of them read one virtual clock.
+
+Other threads, such as those of a notebook's kernel, keep the real ones: their sleep would make the virtual time pass.
+"""
 
 from __future__ import annotations
 
 import datetime
+import threading
 import time
 import timeit
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from gpulab.virtual_gpu.operations import Recorder
@@ -16,16 +20,19 @@ SECONDS = ("perf_counter", "monotonic", "process_time", "thread_time", "time")
 
 def stand_ins(recorder: Recorder) -> Iterator[tuple[Any, str, Any]]:
     """(module, name, what stands there on the simulated GPU)."""
-    epoch = time.time()
+    epoch, thread, real_sleep = time.time(), threading.get_ident(), time.sleep
 
     def sleep(seconds: float, /) -> None:
+        if threading.get_ident() != thread:
+            real_sleep(seconds)
+            return
         if seconds < 0:
             raise ValueError("sleep length must be non-negative")
         recorder.note("sleep", float(seconds))
 
     for name in SECONDS:
         start = epoch if name == "time" else 0.0
-        seconds, nanoseconds = _clock(recorder, start)
+        seconds, nanoseconds = _clock(recorder, start, getattr(time, name), getattr(time, f"{name}_ns"))
         seconds.__name__, nanoseconds.__name__ = name, f"{name}_ns"
         yield time, name, seconds
         yield time, f"{name}_ns", nanoseconds
@@ -38,11 +45,15 @@ def stand_ins(recorder: Recorder) -> Iterator[tuple[Any, str, Any]]:
     yield datetime, "datetime", _datetime(recorder, epoch)
 
 
-def _clock(recorder: Recorder, start: float) -> tuple[Any, Any]:
+def _clock(recorder: Recorder, start: float, real: Callable[[], float], real_ns: Callable[[], int]) -> tuple[Any, Any]:
+    thread = threading.get_ident()
+
     def seconds() -> float:
-        return start + recorder.ask("clock")
+        return start + recorder.ask("clock") if threading.get_ident() == thread else real()
 
     def nanoseconds() -> int:
+        if threading.get_ident() != thread:
+            return real_ns()
         return round(1e9 * start) + round(1e9 * recorder.ask("clock"))
 
     return seconds, nanoseconds

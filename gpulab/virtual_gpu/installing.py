@@ -14,7 +14,7 @@ from gpulab.virtual_gpu.tensors import Placing, Seeing, World
 
 @contextmanager
 def installed(recorder: Recorder | None = None) -> Iterator[Recorder]:
-    """In the block, this thread computes on the simulated GPU, and the whole process reads its clock.
+    """In the block, this thread computes on the simulated GPU, and reads its clock.
 
     Args:
         recorder: of an earlier block, for code that has imported clocks by name there.

@@ -8,7 +8,6 @@ import click
 
 from grader.cli.console import chapters_of, complain, progress_bar, say
 from grader.model.course import Course
-from grader.model.notebooks import read_own
 
 
 @click.command("build")
@@ -24,6 +23,7 @@ def command(chapters: tuple[str, ...], check: bool, execute: bool) -> None:
       grader build --check
     """
     from grader.authoring import build, direct_share
+    from grader.model.notebooks import read_own
 
     findings: list[str] = []
     chosen = chapters_of(Course.find(), chapters)

@@ -64,7 +64,13 @@ def _of_interest(tests: tuple[Cell, ...], triton: bool) -> tuple[frozenset[str],
 
 
 def _texts(source: str, name: str) -> list[str]:
-    """What a cell assigns to a name; nothing of what is not written out there as one text."""
+    """What a cell assigns to a name; nothing of what is not written out there as one text.
+
+    A cell that begins with `%%writefile NAME.py` assigns the rest of itself.
+    """
+    first, _, rest = source.lstrip().partition("\n")
+    if first.split() == ["%%writefile", f"{name}.py"]:
+        return [rest]
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

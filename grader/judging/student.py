@@ -240,6 +240,10 @@ class Server:
 
     def __init__(self, channel: wire.Channel | None, shell: InteractiveShell, outputs: Outputs) -> None:
         self._channel, self._shell, self._outputs = channel, shell, outputs
+        self._handlers = {
+            "run": self._run, "look": self._look, "call": self._call, "speedup": self._speedup,
+            "launch": scripts.answer, "replay": _replay, "simulate": self._simulate,
+        }  # fmt: skip
         self._streams = sys.stdout, sys.stderr
         self._sides: dict[str, Any] = {}
         """Speedups that an exercise, or a reference, is timed in."""
@@ -269,11 +273,7 @@ class Server:
 
     def answer(self, request: dict[str, Any], buffers: list[bytearray]) -> tuple[dict[str, Any], list[wire.Buffer]]:
         """The answer to one request, and the raw bytes that go with it."""
-        handlers = {
-            "run": self._run, "look": self._look, "call": self._call, "speedup": self._speedup,
-            "launch": scripts.answer, "replay": _replay, "simulate": self._simulate,
-        }  # fmt: skip
-        return handlers[request["op"]](request, buffers)
+        return self._handlers[request["op"]](request, buffers)
 
     def _run(self, request: dict[str, Any], _: list[bytearray]) -> tuple[dict[str, Any], list[wire.Buffer]]:
         """Runs a cell. Answers whether it ended without an exception."""

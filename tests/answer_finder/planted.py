@@ -17,11 +17,9 @@ from torch import Tensor, nn
 from torch.nn.utils.fusion import fuse_conv_bn_weights
 
 import gpulab
-from gpulab.chapters.ddp_scaling.checks import Outcome
 from gpulab.measuring.devices import device
 from gpulab.measuring.timing import measure
 from gpulab.training.problem import History, Problem
-from grader.exercises.ddp_scaling.meeting import together as trained_together
 
 Array = NDArray[Any]
 
@@ -35,11 +33,6 @@ def exported(network: nn.Module, **options: Any) -> bytes:
     assert program is not None
     content: bytes = program.model_proto.SerializeToString()
     return content
-
-
-def together(problems: Sequence[Problem], made: Outcome, each: int, lr: float = 1.0) -> dict[str, Any]:
-    """Answers the scripts of data-parallel training."""
-    return dict(trained_together(problems, made, each, "sent", lr))
 
 
 def train(
@@ -127,7 +120,6 @@ TABLE: dict[str, Callable[..., Any]] = {"blocks": lambda n, size: -(-n // size)}
 """Answers `blocks_for` in a table of functions."""
 ANSWERED = {
     "exported": "export_onnx",
-    "together": "DDP_SCRIPT, as a call",
     "train": "train_amp",
     "copy_bandwidth": "copy_bandwidth",
     "matmul_rate": "matmul_tflops",

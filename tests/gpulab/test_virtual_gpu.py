@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import statistics
+import threading
 import time
 import timeit
 from collections.abc import Iterator
@@ -219,3 +220,27 @@ def test_running_is_a_need() -> None:
     needs = Backend(services=frozenset({"counting"}))
     with use(needs), pytest.raises(Undeclared, match="virtual_gpu"), virtual_gpu.running(Plain()):
         pass
+
+
+def test_other_threads_keep_the_real_clock() -> None:
+    """A kernel's own threads sleep in loops: on the virtual clock that would take no time, and make hours pass."""
+    spins: list[float] = []
+    stop = threading.Event()
+
+    def poll() -> None:
+        while not stop.is_set():
+            time.sleep(0.01)
+            spins.append(time.perf_counter())
+
+    poller = threading.Thread(target=poll)
+    before = time.perf_counter()
+    with virtual_gpu.running(Plain()):
+        poller.start()
+        start = time.perf_counter()
+        while len(spins) < 3:
+            stop.wait(0.001)
+        elapsed = time.perf_counter() - start
+    stop.set()
+    poller.join()
+    assert elapsed < 0.01
+    assert spins[0] >= before

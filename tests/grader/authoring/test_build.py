@@ -126,10 +126,11 @@ def test_gpu_cells_run_where_there_is_one(chapter: Chapter, monkeypatch: pytest.
 
 
 def test_a_cell_that_raises_stops_the_build(chapter: Chapter) -> None:
-    """With its line, its name, the error, and the notebook of the last build still there."""
+    """With its first line, its name, the error, and the notebook of the last build still there."""
     edit(chapter, "number + number", "number + number + 1")
     (line,) = refusal(chapter)
-    at = chapter.source.read_text().splitlines().index('check.equal(double(21), 42, "double(21)")') + 1
+    lines = chapter.source.read_text().splitlines()
+    at = lines.index(":test: double")  # counted from 1, the line above it, where the cell begins
     assert line.startswith(f'solutions/{NAME}.md:{at}: cell "double_test" raised WrongAnswer: double(21): you returned')
     assert line.endswith(f'Mend it, then run "grader build {NAME}".')
 

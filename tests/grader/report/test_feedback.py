@@ -185,7 +185,7 @@ def test_nothing_that_a_student_made_runs_in_the_page(course):
     assert [image.get("width") for image in shown] == [None, "40", None]
     assert shown[1]["alt"] == f'a dot"{bad}'
     assert not [image for image in page.images if {"onload", "onerror"} & set(image) or "example.org" in image["src"]]
-    assert message in page.results["double_test"][2]
+    assert bad in page.results["double_test"][2]
 
 
 def test_the_chapters_own_markup_stays(course):
