@@ -19,7 +19,7 @@ from grader.model.course import Course
 from grader.model.notebooks import load_key
 
 CHAPTER = "01_gpu_architecture"
-TEST_OF_OCCUPANCY = "of_blocks = \"The SM has places"
+TEST_OF_OCCUPANCY = 'of_blocks = "The SM has places'
 
 
 @pytest.fixture(scope="module")

@@ -24,6 +24,10 @@ SAMPLE = 24
 UNROLLED = "The compiler unrolls the loop; lanes do what is left over first, in requests of their own, and start apart."
 MERGED = "The compiler keeps what it has read or written in a register, or moves equal accesses out of a branch."
 ORDER = "Races: what a thread finds depends on the order of threads, which a warp and single threads take differently."
+NAMES = "Two shared arrays are assigned in one statement, and only one of the two tracers knows both names."
+    "Two shared arrays are assigned in one statement: the tracer does not tell their names, or the compiler does not."
+)
+RUBBISH = "It reads shared memory that nothing was written to, and the two hold other numbers there."
 REFUSED = "Numba refuses to compile it; the tracer meets it while it runs, and refuses it, too."
 DIFFERENCES = {
     "vec_add": {
@@ -57,12 +61,13 @@ DIFFERENCES = {
         "no second barrier": ORDER,
         "no first barrier": ORDER,
         "no barriers at all": ORDER,
+        "the host pads both matrices to whole tiles, and copies the corner": NAMES,
     },
     "histogram": {
         "reference, zeros handed in as well": UNROLLED,
         "dynamic shared memory, as large as the bins, empty bins skipped": MERGED,
         "a global atomic per element": UNROLLED,
-        "the private histogram is not set to zero": UNROLLED,
+        "the private histogram is not set to zero": RUBBISH,
         "no barrier after setting to zero": UNROLLED,
         "no barrier before handing in": UNROLLED,
         "counts without atomics": UNROLLED,
@@ -148,7 +153,7 @@ def test_both_give_the_same_account(answer: bank.Answer, monkeypatch: pytest.Mon
     else:
         assert traced != compiled, "no longer a difference: take it from the list"
         assert ("error" in traced) == ("error" in compiled)
-        assert racing or "error" in traced or same(result, other)
+        assert racing or "error" in traced or same(result, other) or reason is RUBBISH
 
 
 def test_the_list_names_answers_that_there_are() -> None:
