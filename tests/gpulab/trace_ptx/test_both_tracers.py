@@ -25,8 +25,6 @@ UNROLLED = "The compiler unrolls the loop; lanes do what is left over first, in 
 MERGED = "The compiler keeps what it has read or written in a register, or moves equal accesses out of a branch."
 ORDER = "Races: what a thread finds depends on the order of threads, which a warp and single threads take differently."
 NAMES = "Two shared arrays are assigned in one statement, and only one of the two tracers knows both names."
-    "Two shared arrays are assigned in one statement: the tracer does not tell their names, or the compiler does not."
-)
 RUBBISH = "It reads shared memory that nothing was written to, and the two hold other numbers there."
 REFUSED = "Numba refuses to compile it; the tracer meets it while it runs, and refuses it, too."
 DIFFERENCES = {
