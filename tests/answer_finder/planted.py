@@ -5,9 +5,7 @@ Their parameters differ from the exercises', as those of helpers do that a cours
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -65,30 +63,6 @@ def copy_bandwidth(nbytes: int, on: str | None = None) -> float:
     return 2 * nbytes / (measure(target.copy_, source, runs=5).median_ms * 1e6)
 
 
-def matmul_rate(size: int, dtype: Any, runs: int = 5) -> float:
-    """Answers `matmul_tflops`, given the type itself."""
-    left, right = (torch.randn(size, size).to(dtype) for _ in range(2))
-    return 2 * size**3 / (measure(torch.mm, left, right, runs=runs).median_ms * 1e9)
-
-
-@dataclass(frozen=True)
-class Speed:
-    """Answers `transfer_bandwidth` in one of its fields."""
-
-    nbytes: int
-    gbs: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        source = torch.ones(self.nbytes, dtype=torch.uint8)
-        target = torch.zeros_like(source)
-        seconds = []
-        for _ in range(5):
-            begin = time.perf_counter()
-            target.copy_(source)
-            seconds.append(time.perf_counter() - begin)
-        object.__setattr__(self, "gbs", self.nbytes / min(seconds) / 1e9)
-
-
 def _fold(
     weight: Array, bias: Array, mean: Array, variance: Array, gamma: Array, beta: Array, eps: float = 1e-5
 ) -> tuple[Tensor, Tensor]:
@@ -122,8 +96,6 @@ ANSWERED = {
     "exported": "export_onnx",
     "train": "train_amp",
     "copy_bandwidth": "copy_bandwidth",
-    "matmul_rate": "matmul_tflops",
-    "Speed": "transfer_bandwidth",
     "_fold": "fold_batchnorm",
     "rounded": "quantize",
     "in_turn": "overlapped",
