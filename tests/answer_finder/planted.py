@@ -15,8 +15,6 @@ from torch import Tensor, nn
 from torch.nn.utils.fusion import fuse_conv_bn_weights
 
 import gpulab
-from gpulab.measuring.devices import device
-from gpulab.measuring.timing import measure
 from gpulab.training.problem import History, Problem
 
 Array = NDArray[Any]
@@ -56,13 +54,6 @@ def train(
     return problem.history(model, losses, scales, skipped)
 
 
-def copy_bandwidth(nbytes: int, on: str | None = None) -> float:
-    """Answers `copy_bandwidth`."""
-    source = torch.ones(nbytes, dtype=torch.uint8, device=on or device())
-    target = torch.zeros_like(source)
-    return 2 * nbytes / (measure(target.copy_, source, runs=5).median_ms * 1e6)
-
-
 def _fold(
     weight: Array, bias: Array, mean: Array, variance: Array, gamma: Array, beta: Array, eps: float = 1e-5
 ) -> tuple[Tensor, Tensor]:
@@ -95,7 +86,6 @@ TABLE: dict[str, Callable[..., Any]] = {"blocks": lambda n, size: -(-n // size)}
 ANSWERED = {
     "exported": "export_onnx",
     "train": "train_amp",
-    "copy_bandwidth": "copy_bandwidth",
     "_fold": "fold_batchnorm",
     "rounded": "quantize",
     "in_turn": "overlapped",
