@@ -7,33 +7,24 @@ clocks, tests and verdicts are in other processes.
 
 from __future__ import annotations
 
-import atexit
-import base64
-import builtins
 import contextlib
 import importlib
-import io
 import os
-import re
 import select
 import socket
 import sys
-import time
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from IPython.core.displayhook import DisplayHook
-from IPython.core.displaypub import DisplayPublisher
 from IPython.core.interactiveshell import InteractiveShell
-from traitlets.config import Config
 
 from gpulab.backend import Backend, use
 from gpulab.check.values import as_python
-from gpulab.ranks import forks, launch, lightning_name, written
+from gpulab.ranks import forks, launch, lightning_name
 from grader.judging import scripts
 from grader.judging.allowed_outputs import finished, kinds
+from grader.judging.shell import CELL, Outputs, make_shell, message_of
 from grader.processes import wire
 
 if TYPE_CHECKING:
@@ -41,10 +32,6 @@ if TYPE_CHECKING:
     from gpulab.virtual_gpu.operations import Recorder
     from grader.judging.transcript import Transcript
 
-STREAM_CHUNK = 16_384
-"""Characters after which printed text is sent on, newline or not."""
-STREAM_SECONDS = 0.1
-"""Text is sent at the latest with the first write after this long."""
 FORKED_IN_CELL = (
     "A process that this cell forked with os.fork() reached the end of the cell and was ended there: it is a copy of "
     "the whole notebook. End such a process with os._exit(0) when its work is done.\n"
@@ -53,186 +40,6 @@ COPY_SECONDS = 0.5
 """How long the end of a cell waits for copies that the cell forked, to be able to tell of them."""
 LAUNCH_SECONDS = 7.0
 """For ranks that a function of the student's starts: its call may take 10 s, and a deadlock is to be told before."""
-
-
-class Outputs:
-    """Sends the outputs of the request in hand; drops them while muted."""
-
-    def __init__(self, channel: wire.Channel | None) -> None:
-        self._channel = channel
-        """None as long as nobody listens."""
-        self._process = os.getpid()
-        self.request = ""
-        self.muted = False
-
-    @property
-    def mine(self) -> bool:
-        """False in a process that the student's code has forked: the socket is not for its use."""
-        return os.getpid() == self._process
-
-    def send(self, output: dict[str, Any]) -> None:
-        """Sends one notebook output."""
-        if self._channel and self.mine and not self.muted:
-            # An output over 16 MB, or one that JSON cannot say (NaN, a set), is not worth an exception.
-            with contextlib.suppress(TypeError, ValueError, RecursionError):
-                self._channel.send({"id": self.request, "output": output})
-
-
-class Stream(io.TextIOBase):
-    """`sys.stdout` or `sys.stderr` of the student's code."""
-
-    def __init__(self, outputs: Outputs, name: str) -> None:
-        self._outputs, self._name = outputs, name
-        self._parts: list[str] = []
-        self._size, self._last = 0, time.monotonic()
-
-    @property
-    def encoding(self) -> str:  # type: ignore[override]
-        """Always UTF-8, as in a notebook."""
-        return "utf-8"
-
-    def writable(self) -> bool:
-        """Always."""
-        return True
-
-    def write(self, text: str) -> int:
-        """Keeps the text until there is enough of it, or enough time has passed."""
-        if not isinstance(text, str):
-            raise TypeError(f"write() argument must be str, not {type(text).__name__}")
-        if self._outputs.muted:
-            return len(text)
-        if not self._outputs.mine:
-            return os.write(1 if self._name == "stdout" else 2, text.encode())
-        self._parts.append(text)
-        self._size += len(text)
-        if self._size > STREAM_CHUNK or time.monotonic() - self._last > STREAM_SECONDS:
-            self.flush()
-        return len(text)
-
-    def flush(self) -> None:
-        """Sends what was kept."""
-        text, self._parts, self._size, self._last = "".join(self._parts), [], 0, time.monotonic()
-        for start in range(0, len(text), 1_000_000):
-            chunk = text[start : start + 1_000_000]
-            self._outputs.send({"output_type": "stream", "name": self._name, "text": chunk})
-
-
-def _text_only(data: dict[str, Any]) -> dict[str, Any]:
-    """A MIME bundle that JSON can carry."""
-    return {mime: base64.encodebytes(body).decode() if isinstance(body, bytes) else body for mime, body in data.items()}
-
-
-class _Publisher(DisplayPublisher):
-    outputs: Outputs
-
-    def publish(self, data: Any, metadata: Any = None, **options: Any) -> None:
-        sys.stdout.flush()
-        output = {"output_type": "display_data", "data": _text_only(data), "metadata": dict(metadata or {})}
-        self.outputs.send(output)
-
-    def clear_output(self, wait: bool = False) -> None:
-        sys.stdout.flush()
-        self.outputs.send({"output_type": "clear"})
-
-
-class _Hook(DisplayHook):
-    outputs: Outputs
-    _bundle: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
-
-    def write_output_prompt(self) -> None:
-        pass
-
-    def write_format_data(self, format_dict: Any, md_dict: Any = None) -> None:
-        self._bundle = (_text_only(format_dict), dict(md_dict or {}))
-
-    def finish_displayhook(self) -> None:
-        sys.stdout.flush()
-        data, metadata = self._bundle
-        self.outputs.send(
-            {"output_type": "execute_result", "data": data, "metadata": metadata, "execution_count": None}
-        )
-
-
-class _Shell(InteractiveShell):
-    """IPython as in a notebook, with its outputs sent over the socket."""
-
-    outputs: Outputs
-
-    def init_ipython_dir(self, ipython_dir: Any) -> None:
-        """Not before the fork: it makes folders."""
-
-    def init_profile_dir(self, profile_dir: Any) -> None:
-        """Likewise."""
-
-    def _showtraceback(self, etype: Any, evalue: Any, stb: Any) -> None:
-        sys.stdout.flush()
-        name = getattr(etype, "__name__", str(etype))
-        self.outputs.send({"output_type": "error", "ename": name, "evalue": _message(evalue), "traceback": list(stb)})
-
-
-def _message(error: object) -> str:
-    try:
-        text = str(error)[:10_000]
-    except Exception:
-        return "(an exception whose text cannot be had)"
-    # Numba quotes the file name of a cell, which nobody has seen.
-    return CELL.sub("your cell", text)
-
-
-FIRST_CELLS = ("import math\nmath", "raise NotImplementedError()")
-"""Run once before the first fork: what IPython looks up for a first value or traceback is there from then on."""
-_ready: InteractiveShell | None = None
-
-
-def prepare() -> None:
-    """Makes the shell of all students' processes, in the one that forks them: it takes longer to make than to fork.
-
-    This process itself goes on as if there were none, and so do forks that call no `make_shell`.
-    """
-    global _ready
-    names, main = set(vars(builtins)), sys.modules["__main__"]
-    settings = Config()
-    settings.HistoryManager.enabled = False
-    settings.HistoryManager.hist_file = ":memory:"  # else it is looked for in a profile, which is not there yet
-    settings.InteractiveShell.cache_size = 0
-    _Shell.display_pub_class = _Publisher
-    _Shell.displayhook_class = _Hook
-    _Shell.outputs = _Publisher.outputs = _Hook.outputs = Outputs(None)
-    _ready = shell = _Shell.instance(config=settings)
-    written.register(shell)  # an answer may be a cell that begins with %%writefile
-    given = set(shell.user_ns)
-    for code in FIRST_CELLS:
-        shell.run_cell(code, store_history=False)
-    for name in shell.user_ns.keys() - given:
-        del shell.user_ns[name]
-    for name in ("last_type", "last_value", "last_traceback", "last_exc"):
-        vars(sys).pop(name, None)
-    shell.last_execution_result, shell.last_execution_succeeded = None, True
-    _Shell.clear_instance()
-    atexit.unregister(shell.atexit_operations)
-    sys.modules["__main__"] = main
-    for name in vars(builtins).keys() - names:
-        delattr(builtins, name)
-
-
-def make_shell(outputs: Outputs) -> InteractiveShell:
-    """The one IPython shell of this process, wired to `outputs`."""
-    if _ready is None:
-        prepare()
-    shell = _ready
-    assert shell is not None
-    for kind in _Shell._walk_mro():
-        kind._instance = shell
-    _Shell.outputs = _Publisher.outputs = _Hook.outputs = outputs
-    # What it had found out about the process that it was made in.
-    InteractiveShell.init_ipython_dir(shell, None)
-    InteractiveShell.init_profile_dir(shell, None)
-    shell.starting_dir = str(Path.cwd())
-    shell.user_ns["_dh"][:] = [shell.starting_dir]
-    shell.init_sys_modules()
-    shell.init_builtins()
-    sys.stdout, sys.stderr = Stream(outputs, "stdout"), Stream(outputs, "stderr")
-    return shell
 
 
 class Server:
@@ -478,11 +285,7 @@ def _has_children() -> bool:
 
 def _error(error: BaseException) -> dict[str, Any]:
     """The answer that says which exception a call ended in."""
-    return {"error": [type(error).__name__, _message(error), _place(error)]}
-
-
-CELL = re.compile(r"<ipython-input-[0-9a-f-]+>")
-"""The file name that IPython gives to a cell."""
+    return {"error": [type(error).__name__, message_of(error), _place(error)]}
 
 
 def _place(error: BaseException) -> str:

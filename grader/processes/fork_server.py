@@ -38,6 +38,8 @@ EXERCISES = "grader.exercises"
 """Never imported here: a fork inherits `sys.modules`. Judges, and the processes of references, import it themselves."""
 ROLES = {"judge": "grader.judging.judge", "student": "grader.judging.student"}
 """What a fork becomes. Named and not imported by name: grading is built on this package, not the other way round."""
+SHELL = "grader.judging.shell"
+"""IPython as students' processes run it, made ready before the first fork."""
 SYSTEM_PATH = ("/usr/local/cuda/bin", "/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 ENVIRONMENT = {
     "PATH": os.pathsep.join((str(Path(sys.executable).parent), *SYSTEM_PATH)),
@@ -71,7 +73,7 @@ class GraderServer(Server):
         """Imports what forks become, and makes the shell of all students' processes."""
         for name in ROLES.values():
             importlib.import_module(name)
-        sys.modules[ROLES["student"]].prepare()
+        importlib.import_module(SHELL).prepare()
 
     def settle(self) -> None:
         """See `Server`; there are few pages to keep books on, too.

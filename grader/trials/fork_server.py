@@ -28,6 +28,7 @@ from gpulab.backend import Backend, use
 from grader.judging import student
 from grader.judging.client import Link
 from grader.judging.judge import run_cell
+from grader.judging.shell import Outputs, make_shell
 from grader.processes import wire
 
 MEMORY_BYTES = 12_000_000_000
@@ -74,7 +75,7 @@ class Zygote:
         self._waiting: list[dict[str, Any]] = []
         self._running: dict[int, _Running] = {}
         self._unread = b""
-        self._shell = student.make_shell(student.Outputs(None))
+        self._shell = make_shell(Outputs(None))
         for source in setting["given"]:
             self._shell.run_cell(source, store_history=False)
         for test in setting["tests"]:
@@ -141,7 +142,7 @@ class Zygote:
 
     def _trial(self, request: dict[str, Any]) -> list[list[Any]]:
         """Name, verdict, points and message of each test of the answer."""
-        server = student.Server(None, self._shell, student.Outputs(None))
+        server = student.Server(None, self._shell, Outputs(None))
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
             self._shell.run_cell(request["source"], store_history=False)
         found = []

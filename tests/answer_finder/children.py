@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import os
 import pickle
 import resource
@@ -14,10 +15,16 @@ from typing import Any
 
 MOST_BYTES = 2 << 30
 """Of memory that a child may add to what it starts with."""
+MOST_SHOWN = 1_000
+"""Characters of a child's stack, and of its last words, in the message of its end."""
 
 
 class Ended(Exception):
     """The child ended before it had a result."""
+
+
+class Killed(Ended):
+    """A signal ended it: a fault in compiled code, or memory that could not be had."""
 
 
 def in_child(work: Callable[[], Any], folder: Path, name: str, seconds: float) -> Any:
@@ -31,17 +38,21 @@ def in_child(work: Callable[[], Any], folder: Path, name: str, seconds: float) -
 
     Raises:
         Ended: it raised, ended its process, or took too long.
+        Killed: a signal ended it that this function has not sent.
     """
-    place, wrong = folder / f"{name}.pickle", folder / f"{name}.error"
+    place, wrong, printed, stack = (folder / f"{name}.{kind}" for kind in ("pickle", "error", "printed", "stack"))
+    for left in (place, wrong, stack):
+        left.unlink(missing_ok=True)
     child = os.fork()
     if child == 0:
         try:
             os.setsid()
             os.chdir(folder)
             _limit_memory()
-            with (folder / f"{name}.printed").open("wb") as printed:
-                os.dup2(printed.fileno(), 1)
-                os.dup2(printed.fileno(), 2)
+            with printed.open("wb") as file:
+                os.dup2(file.fileno(), 1)
+                os.dup2(file.fileno(), 2)
+            faulthandler.enable(stack.open("wb"), all_threads=False)
             content = pickle.dumps(work())
             place.with_suffix(".part").write_bytes(content)
             place.with_suffix(".part").replace(place)
@@ -50,7 +61,7 @@ def in_child(work: Callable[[], Any], folder: Path, name: str, seconds: float) -
         finally:
             os._exit(0)
     deadline = time.monotonic() + seconds
-    while os.waitpid(child, os.WNOHANG) == (0, 0):
+    while (ended := os.waitpid(child, os.WNOHANG)) == (0, 0):
         if time.monotonic() > deadline:
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
@@ -60,6 +71,10 @@ def in_child(work: Callable[[], Any], folder: Path, name: str, seconds: float) -
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child, signal.SIGKILL)
     if not place.exists():
+        if os.WIFSIGNALED(ended[1]):
+            where = stack.read_text(encoding="utf-8")[:MOST_SHOWN]
+            said = printed.read_text(encoding="utf-8", errors="replace")[-MOST_SHOWN:]
+            raise Killed(f"{signal.Signals(os.WTERMSIG(ended[1])).name}\n{where}\nIt had printed: {said!r}")
         raise Ended(wrong.read_text(encoding="utf-8") if wrong.exists() else "it ended its process")
     return pickle.loads(place.read_bytes())
 

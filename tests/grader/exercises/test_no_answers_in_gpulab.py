@@ -5,7 +5,9 @@ What answers one is found by trying everything that is there on the calls that t
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import types
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 from answer_finder import planted, reachable
-from answer_finder.children import in_child
+from answer_finder.children import Killed, in_child
 from answer_finder.known import Call, Exercise, Finding
 from answer_finder.recording import recorded
 from answer_finder.search import prepare, search
@@ -44,13 +46,19 @@ def exercises(tmp_path_factory: pytest.TempPathFactory) -> list[Exercise]:
 
 
 def searched(module: types.ModuleType, exercises: Sequence[Exercise], folder: Path) -> list[Finding]:
-    """What the search finds in a module; a callable that ends the search is named."""
+    """What the search finds in a module; a callable that ends the search is named.
+
+    The limit on a try may fall into compiled code that has no way to pass an exception on, and then ends the process:
+    a search that a signal ended is made once more.
+    """
     tried = folder / "tried"
 
     def work() -> list[Finding]:
         return search(module, exercises, lambda name: tried.write_text(name, encoding="utf-8"))
 
     try:
+        with contextlib.suppress(Killed):
+            return in_child(work, folder, module.__name__, SECONDS_TO_SEARCH)
         return in_child(work, folder, module.__name__, SECONDS_TO_SEARCH)
     except Exception as error:
         last = tried.read_text(encoding="utf-8") if tried.exists() else "nothing"
@@ -172,3 +180,21 @@ def test_a_callable_that_ends_its_process_is_named(tmp_path: Path) -> None:
 
     with pytest.raises(AssertionError, match="the search ended with ends: it ended its process"):
         searched(module(ends=ends), [Exercise("09_planted", "one", ("x",), (Call((1,), {}, 2),), None, ())], tmp_path)
+
+
+def test_a_search_that_a_signal_ended_is_made_once_more(tmp_path: Path) -> None:
+    def falls(x: int) -> int:
+        if not (first := tmp_path / "first").exists():
+            first.touch()
+            os.kill(os.getpid(), signal.SIGABRT)
+        return 2 * x
+
+    known = [Exercise("09_planted", "one", ("x",), (Call((3,), {}, 6), Call((4,), {}, 8)), None, ())]
+    assert [one.what for one in searched(module(falls=falls), known, tmp_path)] == ["falls"]
+
+    def always(x: int) -> int:
+        os.kill(os.getpid(), signal.SIGABRT)
+        return x
+
+    with pytest.raises(AssertionError, match="the search ended with always: SIGABRT"):
+        searched(module(always=always), known, tmp_path)
