@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import secrets
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
-from gpulab.check import layout
 from gpulab.check.outcomes import Mismatch
 from gpulab.forkserver.client import StartError
-from grader.judging import faults, review_flags
-from grader.judging.outputs import Kept, storable
+from grader.judging import review_flags
+from grader.judging.outputs import storable
+from grader.judging.student_cells import Stopped, StudentCells, error_output
 from grader.machine import hardware
 from grader.machine.gpu_lock import turns
 from grader.model.limits import Limits
@@ -36,14 +35,6 @@ COUNTING_MODULES = ("grader.judging.transcript", "grader.judging.replay")
 """Imported where transcripts of launches are written and carried out: those processes' disk has no such package."""
 ATTEMPTS = 3
 """How often a submission is graded whose processes are killed again and again."""
-
-
-class _Stopped(Exception):
-    """A cell of the student's was stopped, or ended its process."""
-
-    def __init__(self, verdict: Verdict, text: str) -> None:
-        super().__init__(text)
-        self.verdict = verdict
 
 
 def grade(
@@ -144,38 +135,33 @@ class _Session:
     ) -> None:
         self._submission, self._key, self._seed, self._limits = submission, key, seed, limits
         self._cost, self._parent = cost, parent
-        self._replay: list[str] = []
-        """Code that ran to its end, in order: what a restarted process runs again."""
-        self._failures: dict[str, tuple[Verdict, str]] = {}
-        """Exercise → how its solution cell failed when it ran."""
         self.device = hardware.device_name()
-        self._spent: Verdict | None = None
-        """Set when the student's process was stopped more often than allowed: how it ended the last time."""
-        self._seconds_left = self._limits.notebook_seconds
         self._test_seconds_left = self._limits.all_tests_seconds
-        self._characters_left = self._limits.flood_bytes
-        self.restarts = 0
         self._stuck = False
         """Whether the test that ran last met an error of the GPU in the student's process that may stay there."""
         self._judge = client.JudgeProcess(parent, cost)
-        student: client.StudentProcess | None = None
         try:
-            self._student = student = client.StudentProcess(parent, cost, limits)
-            self._judge.link(student)
+            self._cells = StudentCells(self._process, lambda process: self._judge.link(process), limits)
         except BaseException:
             self._judge.end()
-            if student is not None:
-                student.end()
             raise
+
+    def _process(self, exercises: bool = False) -> client.StudentProcess:
+        return client.StudentProcess(self._parent, self._cost, self._limits, exercises=exercises)
 
     def __enter__(self) -> _Session:
         return self
+
+    @property
+    def restarts(self) -> int:
+        """How often the student's process was replaced."""
+        return self._cells.restarts
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._judge.end()  # first: it holds the student's socket too, whose closing tells the student to end
-        self._student.end()
+        self._cells.process.end()
 
     def run(self, only: frozenset[str] | None) -> tuple[list[CellResult], dict[str, tuple[Output, ...]]]:
         """Walks the steps. Results of the tests in the chapter's order, outputs of the cells that ran."""
@@ -184,7 +170,7 @@ class _Session:
         for step in _needed(self._submission.steps, only):
             if step.action is Action.RUN:
                 with self._turn(alone=False):
-                    outputs[step.id] = tuple(self._student_step(step))
+                    outputs[step.id] = tuple(self._cells.step(step))
             elif step.action is Action.TEST and step.key and _wanted(step, only):
                 with self._turn(alone=step.key.on_gpu_only or Need.SPEEDUP in step.key.needs):
                     started = time.monotonic()
@@ -203,104 +189,6 @@ class _Session:
         with turns().alone() if alone else turns().shared():
             yield
 
-    # ------------------------------------------------------------------------------------------- the student's cells
-
-    def _student_step(self, step: Step) -> list[Output]:
-        if self._spent:
-            return [_error("NotRun", "This cell was not run: the notebook had been restarted too often.")]
-        collected: list[Output] = []
-        verdict = Verdict.FAILED
-        try:
-            for code in filter(None, (step.before, step.source)):
-                collected = self._run_code(code)
-                self._replay.append(code)
-        except _Stopped as stop:
-            verdict = stop.verdict
-            self._restart(verdict)
-            collected = [_error(verdict.value, str(stop))]
-        failed = next((output for output in collected if output["output_type"] == "error"), None)
-        if failed and not self._spent and faults.may_stay(f"{failed['ename']}: {failed['evalue']}"):
-            if self._replay and self._replay[-1] == step.source:
-                self._replay.pop()  # it would only fail again
-            self._renew_student()
-        if step.key is not None and step.key.grade_id:
-            for output in collected:
-                if output["output_type"] == "error":
-                    text = f"{output['ename']}: {output['evalue']}"[:500]
-                    self._failures[step.key.grade_id] = verdict, text
-        return collected
-
-    def _run_code(self, code: str, student: client.StudentProcess | None = None) -> list[Output]:
-        """Runs code in the student's process, or in another one.
-
-        Raises:
-            _Stopped: it took too long, printed too much, or ended the process. The process must be restarted.
-        """
-        started = time.monotonic()
-        seconds = min(self._limits.cell_seconds, self._seconds_left)
-        token = secrets.token_hex(8)
-        kept = Kept(self._limits.output_bytes, self._characters_left)
-        student = student or self._student
-        channel = student.channel
-        before = channel.received_bytes
-        try:
-            channel.send({"op": "run", "id": token, "code": code}, seconds=seconds)
-            while True:
-                header, _ = channel.receive(started + seconds, max_bytes=0)
-                if channel.received_bytes - before > self._limits.flood_bytes:
-                    limit = f"{self._limits.flood_bytes / 1e6:.0f} MB"
-                    raise _Stopped(Verdict.CRASHED, f"The cell printed more than {limit} and was stopped.")
-                if header.get("id") != token:
-                    continue
-                if "done" in header:
-                    break
-                kept.add(header.get("output"))
-        except TimeoutError:
-            text = f"The cell did not end within {self._limits.cell_seconds:g} s and was stopped."
-            if seconds < self._limits.cell_seconds:
-                text = f"The notebook's cells took more than {self._limits.notebook_seconds:g} s together."
-            raise _Stopped(Verdict.TIMED_OUT, text) from None
-        except (wire.Closed, OSError):
-            ended = student.excess() or "ended the notebook's process"
-            raise _Stopped(Verdict.CRASHED, f"The cell {ended}.") from None
-        except wire.WireError as error:
-            raise _Stopped(Verdict.CRASHED, f"The cell disturbed the notebook's connection ({error}).") from None
-        finally:
-            self._seconds_left -= time.monotonic() - started
-        kept.print(student.raw_output.take())
-        self._characters_left -= kept.characters
-        return kept.finish()
-
-    def _restart(self, verdict: Verdict) -> None:
-        """Replaces the student's process and runs again what had run to its end."""
-        self._student.end(at_once=verdict is not Verdict.CRASHED)  # else it is ending, and how it ends is asked
-        if self.restarts >= self._limits.restarts or self._seconds_left <= 0:
-            self._spent = verdict
-            return
-        self.restarts += 1
-        self._start_again()
-
-    def _renew_student(self) -> None:
-        """Replaces the student's process because its GPU is of no use to it any more; no restart is used up."""
-        if self._spent or self._seconds_left <= 0:
-            return
-        self._student.end(at_once=True)
-        self._start_again()
-
-    def _start_again(self) -> None:
-        """A new process for the student, in which runs again what had run to its end."""
-        characters_left = self._characters_left  # what the cells print again is not kept again
-        self._student = client.StudentProcess(self._parent, self._cost, self._limits)
-        self._judge.link(self._student)
-        for code in self._replay:
-            try:
-                self._run_code(code)
-            except _Stopped as stop:  # it ran before, so this is luck or malice: do without it
-                self._replay.remove(code)
-                self._restart(stop.verdict)
-                break
-        self._characters_left = characters_left
-
     # -------------------------------------------------------------------------------------------------- the test cells
 
     def _test(self, cell: Cell) -> CellResult:
@@ -313,20 +201,21 @@ class _Session:
         self._stuck = False
         result = self._test_once(cell)
         if self._stuck:
-            self._renew_student()
+            self._cells.renew()
             self._stuck = False
             result = self._test_once(cell)
             if self._stuck:
-                self._renew_student()
+                self._cells.renew()
         return result
 
     def _test_once(self, cell: Cell) -> CellResult:
         """The result of one test cell, with the processes as they are."""
-        if self._spent:
-            reason = f"Not run: the notebook had been restarted {self.restarts} times after cells that hung or crashed."
-            if self._seconds_left <= 0:
+        if self._cells.spent:
+            times = self._cells.restarts
+            reason = f"Not run: the notebook had been restarted {times} times after cells that hung or crashed."
+            if self._cells.seconds_left <= 0:
                 reason = f"Not run: the notebook's cells took more than {self._limits.notebook_seconds:g} s together."
-            return _result(cell, self._spent, 0.0, reason)
+            return _result(cell, self._cells.spent, 0.0, reason)
         if cell.on_gpu_only and self.device == "cpu":
             if cell.exercise not in self._submission.attempted:
                 return _result(cell, Verdict.NOT_ATTEMPTED, 0.0, f"`{cell.exercise}` is not defined.")
@@ -358,7 +247,7 @@ class _Session:
                     continue
                 # First: there before anything of the exercise runs. The others run nothing of the student's.
                 apart = role == "reference"
-                helpers.append(client.StudentProcess(self._parent, self._cost, self._limits, exercises=apart))
+                helpers.append(self._process(exercises=apart))
                 self._judge.link(helpers[-1], to=role)
             if cell.needs & {Need.COUNTING, Need.SPEEDUP, Need.TIMELINE, Need.VIRTUAL_GPU}:
                 helpers.append(self._clean_process(cell))
@@ -366,7 +255,7 @@ class _Session:
             self._judge.channel.send(request, seconds=10)
             until = time.monotonic() + self._limits.test_seconds + 30
             while "needs" in (answer := self._judge.channel.receive(until)[0]):
-                helpers.append(client.StudentProcess(self._parent, self._cost, self._limits))
+                helpers.append(self._process())
                 self._judge.link(helpers[-1], to=answer["needs"])
             result = self._score(cell, answer)
             crashed = result.verdict is Verdict.CRASHED
@@ -380,16 +269,16 @@ class _Session:
         finally:
             for helper in helpers:
                 helper.end(at_once=not crashed)  # one that crashed is ending, and how it ends is asked
-        self._student.raw_output.take()  # printed during the judge's calls: nobody's business
+        self._cells.process.raw_output.take()  # printed during the judge's calls: nobody's business
         self._stuck = answer["stuck"]
         if answer["device_failed"]:  # CUDA gives the same error to every later call of a process
             self._judge.end()
             self._judge = client.JudgeProcess(self._parent, self._cost)
-            self._judge.link(self._student)
+            self._judge.link(self._cells.process)
         if not answer["link_alive"]:
-            if excess := self._student.excess():
+            if excess := self._cells.process.excess():
                 result = _result(cell, Verdict.CRASHED, 0.0, f"During the test, your code {excess}.")
-            self._restart(result.verdict)
+            self._cells.restart(result.verdict)
         return result
 
     def _unless_slowed(self, cell: Cell, result: CellResult) -> CellResult:
@@ -408,14 +297,14 @@ class _Session:
         What a kernel does to memory is counted by code in the process that it runs in, which student code could
         patch; so little of it as the exercise's own cell can be looked at.
         """
-        clean = client.StudentProcess(self._parent, self._cost, self._limits)
+        clean = self._process()
         if Need.VIRTUAL_GPU in cell.needs:
             clean.channel.send({"op": "simulate", "id": ""})  # before the cell, which may import a clock by name
             clean.channel.receive(time.monotonic() + self._limits.cell_seconds, max_bytes=0)
         for code in self._cells_of(cell, in_order=True):
             try:
-                self._run_code(code, clean)
-            except _Stopped:
+                self._cells.run_code(code, clean)
+            except Stopped:
                 break  # the calls will find nobody there, and say so
         return clean
 
@@ -432,8 +321,8 @@ class _Session:
         verdict, message = Verdict(answer["verdict"]), str(answer["message"])
         if verdict is Verdict.NOT_ATTEMPTED and cell.exercise in self._submission.attempted:
             verdict = Verdict.FAILED
-            if cell.exercise in self._failures:
-                verdict, how = self._failures[cell.exercise]
+            if cell.exercise in self._cells.failures:
+                verdict, how = self._cells.failures[cell.exercise]
                 message = f"`{cell.exercise}` is not defined: its cell ended with {how}"
         earned = {Verdict.PASSED: cell.points, Verdict.PARTIAL: answer["share"] or 0.0}.get(verdict, 0.0)
         result = _result(cell, verdict, earned, message, answer["outputs"])
@@ -446,7 +335,7 @@ class _Session:
         """A judge that does not answer may hold the student's socket in mid-frame: replace both."""
         self._judge.end()
         self._judge = client.JudgeProcess(self._parent, self._cost)
-        self._restart(Verdict.HARNESS_ERROR)
+        self._cells.restart(Verdict.HARNESS_ERROR)
 
 
 def seed_of(seed: int, grade_id: str) -> int:
@@ -465,12 +354,6 @@ def _result(
         data = {"text/plain": repr(float(earned))}
         outputs.append({"output_type": "execute_result", "data": data, "metadata": {}, "execution_count": None})
     elif verdict is not Verdict.PASSED:
-        outputs.append(_error(verdict.value, message))
+        outputs.append(error_output(verdict.value, message))
     # An error, a number or nothing: determine_grade of nbgrader reads just these three.
     return CellResult(cell.grade_id, verdict, earned, cell.points, message, outputs=tuple(outputs))
-
-
-def _error(name: str, text: str) -> Output:
-    # Folded where it is shown: formgrader puts it into a box that does not break lines.
-    shown = "\n".join([f"{name}:", *layout.lines(text)]) if text else name
-    return {"output_type": "error", "ename": name, "evalue": text, "traceback": [shown]}

@@ -12,7 +12,7 @@ import pytest
 from minikey import RIGHT, make_key
 
 from gpulab.check import layout
-from grader.judging import session
+from grader.judging import session, student_cells
 from grader.judging.session import grade
 from grader.model.limits import Limits
 from grader.model.results import SubmissionResult, Verdict
@@ -282,7 +282,7 @@ def test_usage_is_measured() -> None:
 def test_what_the_judge_says_is_laid_out_where_it_is_shown() -> None:
     """What came back, what was expected and the hint have lines of their own; what nbgrader keeps is not touched."""
     said = f"copying {'64 MB and ' * 12}more: you returned 1, expected 2.5. A copy reads and writes.\n  'a': 'x'."
-    output = session._error("failed", said)
+    output = student_cells.error_output("failed", said)
     shown = output["traceback"][0].splitlines()
     assert max(map(len, shown)) <= layout.WIDTH
     assert shown[0] == "failed:" and shown[1].startswith("copying 64 MB")
