@@ -30,7 +30,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help grade lab bench gpu site test upgrade clean
-.PHONY: lint types tests build-check release-check verify notebooks sample-class
+.PHONY: lint types tests build-check release-check verify thorough notebooks sample-class
 
 # Not only for our own commands: nbgrader looks for alembic on PATH.
 export PATH := $(BIN):$(PATH)
@@ -126,6 +126,11 @@ SAMPLE := 100
 verify: $(READY)
 	$(call step,6/8 grader verify: right answers pass and wrong and hostile ones do not)
 	@grader verify --sample $(SAMPLE)
+
+# What `make test` draws a sample of, in full.
+thorough: verify
+	@SEARCH_ALL=1 ALL_ANSWERS=1 pytest --timeout 1200 \
+		tests/grader/exercises/test_no_answers_in_gpulab.py tests/gpulab/trace_ptx/test_both_tracers.py
 
 notebooks: $(READY)
 	$(call step,7/8 nbval: every chapter runs and says what it said)

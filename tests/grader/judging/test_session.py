@@ -12,7 +12,7 @@ import pytest
 from minikey import RIGHT, make_key
 
 from gpulab.check import layout
-from grader.judging import session, student_cells
+from grader.judging import student_cells
 from grader.judging.session import grade
 from grader.model.limits import Limits
 from grader.model.results import SubmissionResult, Verdict
