@@ -11,8 +11,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 TEXT = {".md", ".py", ".toml", ".yml", ".html", ".css", ".js", ".sh", ".txt", ""}
 STEMS = """
-    capital categor central character custom emphas general ideal initial material maxim minim normal optim organ parallel
-    prior quant random real recogn serial special stabil standard summar synchron token util vector visual
+    capital categor central character custom emphas general ideal initial material maxim minim normal optim organ
+    parallel prior quant random real recogn serial special stabil standard summar synchron token util vector visual
 """
 BRITISH = re.compile(
     rf"(?:{'|'.join(STEMS.split())})is(?:e|ed|es|er|ers|ing|ation)(?![a-z])|colour|behaviour|neighbour|favour|judgement|catalogue"
