@@ -102,7 +102,7 @@ def train_amp_clipped(problem, epochs, max_norm, accumulate):
 
 # %% wrong: loss not divided — says "not divided" — from "reference": " / accumulate" → ""
 
-# %% wrong: clips each batch while scaled — says "Clipped after every batch" — from "reference"
+# %% wrong: clips each batch while scaled — says "Clipped" — from "reference"
 #               losses.append(loss.item())
 # +             torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm)
 

@@ -1,7 +1,8 @@
 """The visible mutation score: how many wrong answers the visible half of a test refuses by itself, and says why.
 
 A student sees that half alone, and should hear of a misconception there and then. The half is graded as one more test
-cell, behind the whole test and in the same walk through the notebook, so that it costs one short call.
+cell, behind the whole test and in the same walk through the notebook, so that it costs one short call; what passes
+there is run in the notebook's own process too, as the student does.
 """
 
 from __future__ import annotations

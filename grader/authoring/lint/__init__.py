@@ -24,7 +24,7 @@ from grader.authoring.lint.code import (
 )
 from grader.authoring.lint.metadata import Fault, pairing_findings, role_of, tag_faults
 from grader.authoring.lint.needs import agreement_faults
-from grader.authoring.lint.regions import region_faults, released_faults
+from grader.authoring.lint.regions import region_faults, released_faults, width_faults
 from grader.authoring.myst import Source, SourceCell, read_source
 from grader.model.findings import Finding, Findings
 from grader.model.notebooks import HIDDEN, Role
@@ -84,6 +84,7 @@ def _cell_faults(source: Source, cell: SourceCell) -> tuple[ast.Module | None, l
     faults = list(region_faults(cell, role_of(cell)))
     if cell.kind != "code":
         return None, [*faults, *_prose_faults(source, cell)]
+    faults += width_faults(cell)
     tree = parsed(cell.source)
     if isinstance(tree, Fault):
         return None, [*faults, tree]

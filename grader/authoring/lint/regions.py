@@ -21,12 +21,24 @@ STUB = "# YOUR CODE HERE\nraise NotImplementedError()"
 MARKER = re.compile(r"[ \t]*### (BEGIN|END) (SOLUTION|HIDDEN TESTS)[ \t]*")
 ALMOST = re.compile(r"\b(begin|end)[ _-]*(solutions?|hidden[ _-]*tests?)\b", re.IGNORECASE)
 OTHERS = re.compile(r"AUTOTEST|(BEGIN|END) MARK SCHEME")
+WIDTH = 88
+"""Characters of code that a cell shows side by side with the file browser; a longer line scrolls sideways."""
 REGIONS = {Role.SOLUTION: "SOLUTION", Role.TEST: "HIDDEN TESTS"}
 
 
 def region_faults(cell: SourceCell, role: Role) -> list[Fault]:
     """The first marker that is misspelt, unpaired, in the wrong kind of cell, or around nothing."""
     return list(itertools.islice(_region_faults(cell, role), 1))  # the next ones would be its consequences
+
+
+def width_faults(cell: SourceCell) -> Iterator[Fault]:
+    """Lines of code that a student sees and that do not fit the cell."""
+    kept = cell.source
+    for region in (HIDDEN, SOLUTION):
+        kept = region.sub(lambda found: "\n" * found[0].count("\n"), kept)
+    for number, line in enumerate(kept.splitlines(), start=1):
+        if len(line) > WIDTH:
+            yield Fault(f"shows a line of {len(line)} characters", f"Break it: {WIDTH} fit the cell.", number)
 
 
 def _region_faults(cell: SourceCell, role: Role) -> Iterator[Fault]:

@@ -1,4 +1,4 @@
-"""The mixed-precision chapter's own code: rounding, gradients, autocast's types, and telling one training from
+"""The mixed-precision chapter's own code: autocast's types, and telling one training from
 another."""
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import torch
 from torch.nn import functional
 
 from gpulab import History, Problem
-from gpulab.chapters.mixed_precision import formats
 from gpulab.chapters.mixed_precision.autocast import result_type
 from gpulab.chapters.mixed_precision.checks import recorded
 from gpulab.chapters.mixed_precision.recordings import CLIPPED_FIRST, recording
@@ -27,25 +26,6 @@ def trained(**changed: object) -> History:
     return train(dataclasses.replace(PROBLEM, **changed), 1)  # type: ignore[arg-type]
 
 
-def test_bits_are_those_of_the_format() -> None:
-    assert formats.bits(1.0, "float16") == ("0", "01111", "0" * 10)
-    assert formats.bits(-2.0, "bfloat16") == ("1", "10000000", "0" * 7)
-    assert formats.bits(0.1, "float32") == ("0", "01111011", "10011001100110011001101")
-
-
-def test_rounding_errors_are_half_a_step_and_end_where_the_format_does() -> None:
-    assert formats.rounding_errors("bfloat16", [0, 40]) == pytest.approx([2**-8, 2**-8], rel=0.1)
-    fine, gone, beyond = formats.rounding_errors("float16", [0, -30, 17])
-    assert fine == pytest.approx(2**-11, rel=0.1)
-    assert gone == 1
-    assert np.isnan(beyond)
-
-
-def test_small_steps_are_lost_in_sixteen_bits() -> None:
-    ends = {name: values[-1] for name, values in formats.creeping_sums(200, 1e-4).items()}
-    assert ends == {"float32": pytest.approx(1.02, rel=1e-4), "float16": 1.0, "bfloat16": 1.0}
-
-
 @pytest.mark.slow
 def test_the_recording_is_what_the_trainings_give() -> None:
     """Up to the last digits, which another processor rounds differently."""
@@ -55,14 +35,6 @@ def test_the_recording_is_what_the_trainings_give() -> None:
         assert len(losses) == len(stored.losses[name])
         assert losses[:5] == pytest.approx(stored.losses[name][:5], rel=1e-2)
     assert fresh.losses[CLIPPED_FIRST][-1] > 2 > fresh.losses["float16, scaler"][-1]
-
-
-def test_gradients_scale_with_the_loss() -> None:
-    """A power of two on the loss is the same power of two on every gradient between the layers."""
-    plain = formats.flowing_gradients(PROBLEM)
-    quiet = formats.flowing_gradients(dataclasses.replace(PROBLEM, loss_weight=2.0**-6))
-    np.testing.assert_allclose(quiet.values * 2.0**6, plain.values, rtol=1e-6)
-    assert quiet.lost > plain.lost >= 0
 
 
 @pytest.mark.parametrize(

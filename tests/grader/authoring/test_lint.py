@@ -353,6 +353,20 @@ def test_one_fault_is_one_finding(fault: str, tmp_path: Path) -> None:
         assert int(found[0].where.rpartition(":")[2]) in lines_of(text, place), message
 
 
+@pytest.mark.parametrize(
+    ("where", "wide"),
+    [("    return", False), ('print(f"scale', True), ("check.", True)],
+    ids=["answer", "page", "test"],
+)
+def test_visible_code_fits_the_cell(where: str, wide: bool, tmp_path: Path) -> None:
+    """What students do not see may be as wide as it likes."""
+    line = next(line for line in SOURCE.splitlines() if line.startswith(where))
+    path = tmp_path / "wide.md"
+    path.write_text(SOURCE.replace(line, f"{line}  # {'x' * 90}", 1))
+    found = [str(one) for one in lint_source(path)]
+    assert [("shows a line of" in one) for one in found] == [True] * wide, found
+
+
 def test_an_answer_without_a_test(tmp_path: Path) -> None:
     """Nothing would ever be graded."""
     start = SOURCE.index("```{code-cell} ipython3\n:test: KINDS")

@@ -36,9 +36,9 @@ def test_the_others_do_not() -> None:
     every = [
         "gpulab.chapters.inference.preload",
         "gpulab.chapters.inference.engine",
-        "gpulab.chapters.mixed_precision.formats",
+        "gpulab.chapters.mixed_precision.pictures",
     ]
-    assert preload.for_all(every) == ["gpulab.chapters.mixed_precision.formats"]
+    assert preload.for_all(every) == ["gpulab.chapters.mixed_precision.pictures"]
 
 
 def test_a_submission_finds_them_imported(monkeypatch: pytest.MonkeyPatch) -> None:

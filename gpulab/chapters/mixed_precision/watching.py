@@ -1,0 +1,214 @@
+"""Mixed precision: what a training loop does while it runs, for messages that name its mistake at once.
+
+It sees loops of this very process only. Of one that runs elsewhere it sees nothing, and says nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+from unittest import mock
+
+import torch
+from torch import nn
+from torch.nn.modules.module import register_module_forward_pre_hook
+from torch.optim.optimizer import register_optimizer_step_pre_hook
+
+from gpulab import check
+from gpulab.chapters.mixed_precision.checks import recorded
+from gpulab.training.problem import History, Problem, weights_of
+
+CAST = (nn.Conv2d, nn.Linear)
+"""Layers that autocast runs in 16 bits."""
+NOT_SCALED = "No scaling? The loss has to be multiplied before backward: scaler.scale(loss).backward()."
+INSIDE = "The backward pass ran inside autocast: leave the with block first."
+LEFT = "The gradients of earlier {} are still there: zero them after each step."
+LOST = "The gradients are zeroed before every batch: only the window's last one counts."
+NOT_CLIPPED = "Nothing was clipped, or each element by itself: the norm of all gradients together is limited."
+CLIPPED_FIRST = "Clipped before unscaling: the norm still holds the scale. Call scaler.unscale_(optimizer) first."
+STEPPED = "A step was taken after every batch: step and update belong to the window's end."
+EARLY = "Those are the scales before each update: ask after scaler.update()."
+NOT_DIVIDED = "The loss was not divided by accumulate: the sum of the window's gradients is too large."
+DIRECT = "The optimizer took gradients that were still scaled: scaler.step(optimizer) divides them first."
+MULTIPLIED = "The losses are multiplied by the scale: keep the loss itself, not scaler.scale(loss)."
+DEFAULTS = "Use the scaler's defaults, which begin at 65,536."
+ON_TOP = "Was the loss scaled already? Lightning has a scaler inside: one on top multiplies a second time."
+IN_FLOAT32 = "That is the training in float32: was autocast on, around the forward pass?"
+IN_BFLOAT16 = "That is bfloat16: pass dtype=torch.float16 to autocast."
+
+
+class Watched:
+    """What was seen of one training."""
+
+    def __init__(self) -> None:
+        self.types: set[torch.dtype | None] = set()
+        """Of forward passes in training; None where autocast was off."""
+        self.inside = False
+        """Whether a backward pass ran inside autocast."""
+        self.backward: list[tuple[float, bool]] = []
+        """For each backward pass the value that it began with, and whether there were gradients already."""
+        self.scaler_steps = 0
+        """Calls of `scaler.step`."""
+        self.scales: list[float] = []
+        """After each update."""
+        self.norms: list[float] = []
+        """Of all gradients together, for each step of the optimizer."""
+        self._layers: dict[int, nn.Module] = {}
+
+    @contextlib.contextmanager
+    def watching(self) -> Iterator[None]:
+        """Watches what is trained inside the block."""
+        backward: Any = torch.Tensor.backward
+        step, update = torch.amp.GradScaler.step, torch.amp.GradScaler.update
+
+        def before_backward(tensor: torch.Tensor, *arguments: Any, **named: Any) -> Any:
+            self.inside |= torch.is_autocast_enabled(tensor.device.type)
+            weights = [weight for layer in self._layers.values() for weight in layer.parameters()]
+            present = any(weight.grad is not None and bool(weight.grad.any()) for weight in weights)
+            self.backward.append((tensor.item(), present))
+            return backward(tensor, *arguments, **named)
+
+        def before_step(scaler: torch.amp.GradScaler, *arguments: Any, **named: Any) -> Any:
+            self.scaler_steps += 1
+            return step(scaler, *arguments, **named)
+
+        def and_its_scale(scaler: torch.amp.GradScaler, *arguments: Any, **named: Any) -> None:
+            update(scaler, *arguments, **named)
+            self.scales.append(scaler.get_scale())
+
+        with (
+            mock.patch.object(torch.Tensor, "backward", before_backward),
+            mock.patch.object(torch.amp.GradScaler, "step", before_step),
+            mock.patch.object(torch.amp.GradScaler, "update", and_its_scale),
+            contextlib.closing(_Handle(register_module_forward_pre_hook(self._forward))),
+            contextlib.closing(_Handle(register_optimizer_step_pre_hook(self._step))),
+        ):
+            yield
+
+    def _forward(self, layer: nn.Module, inputs: Any) -> None:
+        if layer.training and isinstance(layer, CAST):
+            self._layers[id(layer)] = layer
+            kind = inputs[0].device.type
+            self.types.add(torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else None)
+
+    def _step(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
+        groups = [weight for group in optimizer.param_groups for weight in group["params"]]
+        found = [weight.grad for weight in groups if weight.grad is not None]
+        self.norms.append(float(nn.utils.get_total_norm(found)) if found else 0.0)
+
+
+class _Handle:
+    def __init__(self, handle: torch.utils.hooks.RemovableHandle) -> None:
+        self._handle = handle
+
+    def close(self) -> None:
+        self._handle.remove()
+
+
+def watched(
+    attempt: Callable[[], Any],
+    what: str,
+    problem: Problem,
+    epochs: int,
+    *,
+    accumulate: int = 1,
+    max_norm: float = math.inf,
+) -> History:
+    """The `History` of a float16 training with a scaler that begins at 65,536, after a look at how it came about.
+
+    Args:
+        attempt: calls the student's function.
+        what: that call, in words.
+        problem: what is trained.
+        epochs: for how long.
+        accumulate: batches per window.
+        max_norm: limit on the norm of the gradients; smaller than that of the first window.
+
+    Raises:
+        AssertionError: a mistake was seen; the message names it.
+    """
+    seen = Watched()
+    with seen.watching():
+        history = recorded(attempt, what, problem, epochs)
+    if seen.backward:
+        _explain(seen, history, what, problem, accumulate, max_norm)
+    windows = len(history.losses) // accumulate
+    of_window = [(len(history.losses), "Step and update belong to the window's end.")]
+    check.equal(len(history.scales), windows, f"{what}: number of scales, one for each update", mistakes=of_window)
+    if not 2.0**10 < history.scales[0] <= 65536.0:
+        cause = NOT_SCALED if history.scales[0] == 1 else DEFAULTS
+        raise AssertionError(f"{what}: the first scale is {history.scales[0]:g}. {cause}")
+    scales = seen.scales or list(history.scales)
+    check.equal(list(history.scales), scales, f"{what}: scales", mistakes=[([65536.0, *scales[:-1]], EARLY)])
+    fell = sum(after < before for before, after in itertools.pairwise([65536.0, *scales]))
+    note = "A step is skipped when the update lowers the scale; each window counts once."
+    check.equal(int(history.skipped), fell, f"{what}: skipped", mistakes=[(history.skipped, note)])
+    _check_moved(history, what, problem)
+    return history
+
+
+def watched_without_scaler(
+    attempt: Callable[[], Any], what: str, problem: Problem, epochs: int, dtype: torch.dtype | None
+) -> History:
+    """The `History` of a training by Lightning in a type that needs no scaler; None stands for float32.
+
+    Raises:
+        AssertionError: a mistake was seen; the message names it.
+    """
+    seen = Watched()
+    with seen.watching():
+        history = recorded(attempt, what, problem, epochs, ON_TOP)
+    first = _first_loss(problem)
+    if max([history.losses[0], *(value for value, _ in seen.backward[:1])]) > 1000 * first:
+        raise AssertionError(f"{what}: the loss is {history.losses[0] / first:.3g} times too large. {ON_TOP}")
+    if seen.types and seen.types != {dtype}:
+        names = " and ".join(str(kind or torch.float32).removeprefix("torch.") for kind in seen.types)
+        raise AssertionError(f"{what}: the forward pass ran in {names}: was precision handed to the Trainer?")
+    note = "There is no scaler in this precision, unless you have put one on top: scales stays empty."
+    check.equal(list(history.scales), [], f"{what}: scales", mistakes=[(list(history.scales), note)])
+    _check_moved(history, what, problem)
+    return history
+
+
+def _check_moved(history: History, what: str, problem: Problem) -> None:
+    first = weights_of(problem.model())
+    if all(abs(history.weights[name] - start).max() < 1e-7 for name, start in first.items()):
+        raise AssertionError(f"{what}: the weights have hardly moved. Are they those of the network that was trained?")
+
+
+def _explain(seen: Watched, history: History, what: str, problem: Problem, accumulate: int, max_norm: float) -> None:
+    first = _first_loss(problem)
+    told = history.losses[0] / first
+    value, _ = seen.backward[0]
+    scaled = value / first
+    later = [present for number, (_, present) in enumerate(seen.backward) if number and number % accumulate == 0]
+    between = [present for number, (_, present) in enumerate(seen.backward) if number % accumulate]
+    limited = [norm / max_norm for norm in seen.norms] if max_norm < math.inf else []
+    faults = {
+        NOT_SCALED: scaled < 2,
+        INSIDE: seen.inside,
+        MULTIPLIED: told > 1000,
+        LEFT.format("windows" if accumulate > 1 else "batches"): any(later),
+        LOST: bool(between) and not any(between),
+        STEPPED: accumulate > 1 and seen.scaler_steps > len(seen.backward) // accumulate,
+        DIRECT: bool(seen.norms) and not seen.scaler_steps,
+        NOT_CLIPPED: any(share > 1.01 for share in limited),
+        CLIPPED_FIRST: bool(limited) and limited[0] < 0.01,
+        NOT_DIVIDED: accumulate > 1 and abs(scaled / 65536 - 1) < 0.1,
+    }
+    if torch.float16 not in seen.types:  # a layer may stay in float32 on purpose
+        raise AssertionError(f"{what}: {IN_BFLOAT16 if torch.bfloat16 in seen.types else IN_FLOAT32}")
+    for message, found in faults.items():
+        if found:
+            raise AssertionError(f"{what}: {message}")
+
+
+def _first_loss(problem: Problem) -> float:
+    """Of the first batch, in float32."""
+    model, criterion = problem.model().to(problem.device), problem.criterion()
+    images, labels = (part.to(problem.device) for part in next(iter(problem.loader())))
+    with torch.no_grad():
+        return float(criterion(model(images), labels))
