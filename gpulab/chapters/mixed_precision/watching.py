@@ -133,15 +133,17 @@ def watched(
     seen = Watched()
     with seen.watching():
         history = recorded(attempt, what, problem, epochs)
-    if seen.backward:
-        _explain(seen, history, what, problem, accumulate, max_norm)
     windows = len(history.losses) // accumulate
     of_window = [(len(history.losses), "Step and update belong to the window's end.")]
+    if seen.backward:
+        _explain(seen, history, what, problem, accumulate, max_norm)
     check.equal(len(history.scales), windows, f"{what}: number of scales, one for each update", mistakes=of_window)
+    if not seen.backward:
+        return history
     if not 2.0**10 < history.scales[0] <= 65536.0:
         cause = NOT_SCALED if history.scales[0] == 1 else DEFAULTS
         raise AssertionError(f"{what}: the first scale is {history.scales[0]:g}. {cause}")
-    scales = seen.scales or list(history.scales)
+    scales = seen.scales
     check.equal(list(history.scales), scales, f"{what}: scales", mistakes=[([65536.0, *scales[:-1]], EARLY)])
     fell = sum(after < before for before, after in itertools.pairwise([65536.0, *scales]))
     note = "A step is skipped when the update lowers the scale; each window counts once."
@@ -170,7 +172,8 @@ def watched_without_scaler(
         raise AssertionError(f"{what}: the forward pass ran in {names}: was precision handed to the Trainer?")
     note = "There is no scaler in this precision, unless you have put one on top: scales stays empty."
     check.equal(list(history.scales), [], f"{what}: scales", mistakes=[(list(history.scales), note)])
-    _check_moved(history, what, problem)
+    if seen.backward:
+        _check_moved(history, what, problem)
     return history
 
 
