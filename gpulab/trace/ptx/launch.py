@@ -185,6 +185,7 @@ class Launch:
         stacks = self._slots(self.warps * stack // 8)
         local = self._slots(max(self.warps * 32 * self.local_bytes // 8, 1))
         local.fill(-1)  # NaN for floats: what a thread reads before it writes there shows
+        fresh = self._slots(local.size) if self.code.counted and self.local_bytes else None
         warps = self._slots(self.warps * layout.WARP_SLOTS).reshape(self.warps, -1)
         number = np.arange(self.warps * 32)
         x, y, _ = self.block
@@ -205,6 +206,8 @@ class Launch:
             row[layout.W_STACK_END] = stacks.ctypes.data + (warp + 1) * stack
             row[layout.W_NUMBER] = warp
             row[layout.W_LOCAL] = local.ctypes.data + warp * 32 * self.local_bytes
+            if fresh is not None:
+                row[layout.W_LOCAL_FRESH] = fresh.ctypes.data + warp * 32 * self.local_bytes
             row[layout.W_TIDS] = tids.ctypes.data + warp * 3 * 32 * 4
         self.warp_rows = warps
         order = self._slots(self.warps)

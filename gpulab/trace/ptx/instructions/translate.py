@@ -92,6 +92,7 @@ class KernelCode:
             first += len(code.blocks)
         self.block_count = first
         self.recursive = self._is_recursive()
+        self.has_local_memory = any(code.local_bytes for code in self.codes.values())
 
     @property
     def entry(self) -> FunctionCode:
@@ -332,7 +333,7 @@ class FunctionCode:
 
 def translate_body(lane: Lane, block: Block) -> None:
     """The instructions of a block, for one lane."""
-    for one in block.instructions:
+    for lane.position, one in enumerate(block.instructions):
         lane.instruction = one
         handler = HANDLERS.get(one.opcode)
         if handler is None or one.problem:
