@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import re
 import time
 from dataclasses import dataclass, replace
@@ -33,6 +34,8 @@ _SLICE = 200_000
 _STACK_BYTES = 1 << 20
 """Of a warp whose functions call themselves."""
 _RECURSIVE_LOCAL_BYTES = 16 << 10
+_BLOCK_LIMIT = 1024
+"""Threads of a block on every GPU."""
 SHARED_LIMIT_BYTES = 48 * 1024
 """Static shared memory of a block on every GPU."""
 
@@ -84,6 +87,7 @@ class Launch:
         self.warps = -(-self.threads // 32)
         self.shared_bytes = self.code.static_shared_bytes + dynamic_bytes
         self._check_shared()
+        self._check_block()
         self._alive: list[Any] = []
         self.context = self._slots(layout.CONTEXT_SLOTS)
         self.shared_views = self._shared_views()
@@ -103,6 +107,15 @@ class Launch:
             raise LaunchError(
                 f"{self.shared_bytes:,} bytes of shared memory a block: the limit is "
                 f"{self.options.shared_limit_bytes:,}. Use smaller tiles."
+            )
+
+    def _check_block(self) -> None:
+        limits = self.code.entry.syntax.limits
+        most = math.prod(limits.get("maxntid", (_BLOCK_LIMIT,)))
+        if self.threads > most:
+            raise LaunchError(
+                f"'{self.code.name}' is compiled for at most {most:,} threads per block (__launch_bounds__), and the "
+                f"launch gives {self.threads:,}. A GPU refuses it."
             )
 
     def _slots(self, count: int) -> Slots:

@@ -57,6 +57,8 @@ class Access:
         self._align = align or size
         assert lane.instruction is not None
         strong = any(modifier in _STRONG for modifier in lane.instruction.modifiers)
+        if kind == LOAD and lane.instruction.operands[1] in lane.function.compared:
+            strong = True  # a value that has changed meanwhile only makes the comparison fail
         where = {"": layout.GENERIC, "shared": layout.IN_SHARED_SPACE}.get(space, layout.IN_GLOBAL)
         self._site = lane.kernel.site(Site(lane.instruction, kind, size, parts, where, strong, self._align))
         if space == "shared":

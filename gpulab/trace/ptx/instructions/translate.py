@@ -7,6 +7,7 @@ register themselves in `HANDLERS`; how blocks end is that of `ends`.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -282,6 +283,12 @@ class FunctionCode:
                 place = -(-self.local_bytes // variable.align) * variable.align
                 self.locals[variable.name] = place
                 self.local_bytes = -(-(place + variable.bytes) // 16) * 16
+
+    @functools.cached_property
+    def compared(self) -> set[Operand]:
+        """Addresses of `atomicCAS`, by which a loop also reads the value to compare with first."""
+        body = (one for one in self.syntax.body if isinstance(one, Instruction))
+        return {one.operands[1] for one in body if one.opcode == "atom" and "cas" in one.modifiers}
 
     def place_of(self, register: str) -> int | None:
         """Where the frame has a register; None if it lives in one block only."""
