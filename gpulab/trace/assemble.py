@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from gpulab.trace.counts import Counter, Key, Sample, Tally
 from gpulab.trace.errors import Index
 from gpulab.trace.log import ATOMIC, GLOBAL, KIND_NAMES, LOAD, SHARED, SPACE_NAMES, STORE
-from gpulab.trace.python.engine import Engine
+from gpulab.trace.python.engine import Engine, OwnUnwritten
 from gpulab.trace.races import Conflict, RaceFinder, Toucher, Unwritten
 from gpulab.trace.result import LineCount, Race, Request, Touch, Trace, UnwrittenRead
 
@@ -50,7 +50,10 @@ def assemble(name: str, engine: Engine, counter: Counter, finder: RaceFinder, sh
         bank_conflict_degree=_most(tallies, SHARED, (LOAD, STORE)),
         lines=_lines(engine, tallies),
         races=tuple(_race(engine, one) for one in conflicts),
-        unwritten=tuple(_unwritten(engine, one) for one in unwritten),
+        unwritten=(
+            *(_unwritten(engine, one) for one in unwritten),
+            *(_own_unwritten(engine, one) for one in engine.unwritten.values()),
+        ),
     )
 
 
@@ -110,6 +113,13 @@ def _race(engine: Engine, found: Conflict) -> Race:
 def _unwritten(engine: Engine, found: Unwritten) -> UnwrittenRead:
     view = engine.log.views[found.view]
     return UnwrittenRead(view.name, view.index_at(found.address), _touch(engine, found.reader))
+
+
+def _own_unwritten(engine: Engine, found: OwnUnwritten) -> UnwrittenRead:
+    place = engine.log.places.place(found.place)
+    return UnwrittenRead(
+        found.array, found.index, Touch(found.block, found.thread, place.line, place.source, _VERBS[LOAD])
+    )
 
 
 def _touch(engine: Engine, toucher: Toucher) -> Touch:

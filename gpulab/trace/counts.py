@@ -2,9 +2,8 @@
 
 A request is what one instruction of one warp asks for at once. The tracer runs threads one after another, so requests
 are put together afterwards: accesses of one warp at one place in the source, between the same two barriers or warp-wide
-calls, in the same turn of the `for` loops around it. Where a lane is there several times, as in a `while` loop, the
-k-th time of each lane is counted with the k-th of the others, so that lanes that skip turns of a `while` loop are
-counted with those of a neighboring turn.
+calls, in the same turn of the loops around it. Where a lane is there several times, as in a `while` loop whose source
+cannot be had, the k-th time of each lane is counted with the k-th of the others.
 """
 
 from __future__ import annotations

@@ -108,7 +108,11 @@ class Log:
     def enter(self, turn: int) -> None:
         """What follows is in another turn of the loops."""
         self.turn = turn
-        self.turns += (self._packed + len(self.entries) // 4, turn)
+        here = self._packed + len(self.entries) // 4
+        if self.turns and self.turns[-2] == here:
+            self.turns[-1] = turn  # nothing was logged in the turn before
+        else:
+            self.turns += (here, turn)
 
     def add_view(self, view: View) -> int:
         """Its number."""

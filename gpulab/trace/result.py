@@ -97,14 +97,16 @@ class Race:
 
 @dataclass(frozen=True)
 class UnwrittenRead:
-    """A read of memory that nothing had been written to: shared, or global from `gpulab.empty`."""
+    """A read of memory that nothing had been written to: shared, local, or global from `gpulab.empty`."""
 
     array: str
     index: tuple[int, ...]
+    """Empty where it is not known."""
     reader: Touch
 
     def __str__(self) -> str:
-        return f"{self.array}[{', '.join(map(str, self.index))}] was never written: {self.reader}"
+        element = f"[{', '.join(map(str, self.index))}]" if self.index else ""
+        return f"{self.array}{element} was never written: {self.reader}"
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,10 @@ How it works: `parser` reads the text, `flow` finds basic blocks and an order of
 looks for races as accesses happen, so that no log has to be kept. `report` adds up by source line.
 
 What is found: accesses outside their buffer, misaligned ones, writes to constants; races between lanes, warps and
-blocks; reads of shared memory, and of global memory from `gpulab.empty`, that nothing was written to; barriers that
-never complete; loops that never end. What is not: reads of a thread's local array that nothing was written to (they
-give NaN); an index that leaves one shared array and lands in another one of the block; and an order of memory that
-comes from atomics alone: data handed over by a flag is reported as a race.
+blocks; reads of shared memory, of a thread's local arrays, and of global memory from `gpulab.empty`, that nothing was
+written to; barriers that never complete; loops that never end. What is not: a local variable that the compiler keeps in
+a register, because PTX does not tell whether it has a value; an index that leaves one shared or local array and lands
+in another one; and an order of memory that comes from atomics alone: data handed over by a flag is reported as a race.
 
 What differs from a GPU. Blocks run one after another, in order; warps of a block in order, each up to a barrier. Lanes
 of a warp run a basic block one after another, and meet at jumps, barriers and warp-wide instructions. With a `seed`,

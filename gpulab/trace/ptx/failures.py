@@ -15,12 +15,15 @@ from gpulab.trace.errors import (
 from gpulab.trace.log import ATOMIC, LOAD, View
 from gpulab.trace.ptx.instructions.ends import MASK_SITE, RECURSION_SITE, TRAP_SITE
 from gpulab.trace.ptx.instructions.translate import Site
+from gpulab.trace.ptx.own_arrays import own_array
 from gpulab.trace.ptx.runtime import layout
 from gpulab.trace.ptx.text.syntax import Instruction
 from gpulab.trace.python.places import Place
 
 if TYPE_CHECKING:
     from gpulab.trace.ptx.launch import Launch
+
+_OUTSIDE_LOCAL = "An index is outside the thread's local arrays."
 
 
 def index_of(number: int, shape: Index) -> Index:
@@ -82,7 +85,8 @@ def access_message(launch: Launch, site: Site, address: int) -> str:
     if space == layout.IN_SHARED_SPACE:
         return _shared(launch, site, _signed(offset))
     if "local" in site.instruction.modifiers or address >> layout.REGION_SHIFT == layout.LOCAL_REGION:
-        return "An index is outside the thread's local arrays."
+        array = own_array(launch, site)
+        return f"An index of '{array}' is outside the thread's local arrays." if array else _OUTSIDE_LOCAL
     region = launch.memory.regions.get(address >> layout.REGION_SHIFT)
     if region is None:
         what = "a null pointer" if address < 1 << 20 else f"address {address & (1 << 64) - 1:#x}"

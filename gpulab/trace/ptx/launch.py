@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import re
 import time
 from dataclasses import dataclass, replace
@@ -33,6 +34,8 @@ _SLICE = 200_000
 _STACK_BYTES = 1 << 20
 """Of a warp whose functions call themselves."""
 _RECURSIVE_LOCAL_BYTES = 16 << 10
+_BLOCK_LIMIT = 1024
+"""Threads of a block on every GPU."""
 SHARED_LIMIT_BYTES = 48 * 1024
 """Static shared memory of a block on every GPU."""
 
@@ -84,6 +87,7 @@ class Launch:
         self.warps = -(-self.threads // 32)
         self.shared_bytes = self.code.static_shared_bytes + dynamic_bytes
         self._check_shared()
+        self._check_block()
         self._alive: list[Any] = []
         self.context = self._slots(layout.CONTEXT_SLOTS)
         self.shared_views = self._shared_views()
@@ -103,6 +107,15 @@ class Launch:
             raise LaunchError(
                 f"{self.shared_bytes:,} bytes of shared memory a block: the limit is "
                 f"{self.options.shared_limit_bytes:,}. Use smaller tiles."
+            )
+
+    def _check_block(self) -> None:
+        limits = self.code.entry.syntax.limits
+        most = math.prod(limits.get("maxntid", (_BLOCK_LIMIT,)))
+        if self.threads > most:
+            raise LaunchError(
+                f"'{self.code.name}' is compiled for at most {most:,} threads per block (__launch_bounds__), and the "
+                f"launch gives {self.threads:,}. A GPU refuses it."
             )
 
     def _slots(self, count: int) -> Slots:
@@ -185,6 +198,7 @@ class Launch:
         stacks = self._slots(self.warps * stack // 8)
         local = self._slots(max(self.warps * 32 * self.local_bytes // 8, 1))
         local.fill(-1)  # NaN for floats: what a thread reads before it writes there shows
+        fresh = self._slots(local.size) if self.code.counted and self.local_bytes else None
         warps = self._slots(self.warps * layout.WARP_SLOTS).reshape(self.warps, -1)
         number = np.arange(self.warps * 32)
         x, y, _ = self.block
@@ -205,6 +219,8 @@ class Launch:
             row[layout.W_STACK_END] = stacks.ctypes.data + (warp + 1) * stack
             row[layout.W_NUMBER] = warp
             row[layout.W_LOCAL] = local.ctypes.data + warp * 32 * self.local_bytes
+            if fresh is not None:
+                row[layout.W_LOCAL_FRESH] = fresh.ctypes.data + warp * 32 * self.local_bytes
             row[layout.W_TIDS] = tids.ctypes.data + warp * 3 * 32 * 4
         self.warp_rows = warps
         order = self._slots(self.warps)

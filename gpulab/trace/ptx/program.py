@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from gpulab.trace.errors import LaunchError
 from gpulab.trace.ptx.instructions import arithmetic, asynchronous, atomics, compare, convert, floats, memory, warps
 from gpulab.trace.ptx.instructions.translate import KernelCode
+from gpulab.trace.ptx.runtime.buffers import plain_name
 from gpulab.trace.ptx.runtime.machine import Compiled
 from gpulab.trace.ptx.text.parser import parse
 from gpulab.trace.ptx.text.syntax import Module
@@ -44,6 +45,18 @@ def kernel_names(text: str) -> list[str]:
     return [function.name for function in parsed(text).functions.values() if function.entry and function.defined]
 
 
+def _missing(name: str, names: list[str]) -> str:
+    """What to say of a kernel that is not there."""
+    mangled = next((one for one in names if one != plain_name(one) == name), "")
+    if mangled.startswith(f"_Z{len(name)}{name}I"):
+        remedy = 'It is a template: make it a __device__ function, and call that from an extern "C" kernel.'
+    elif mangled:
+        remedy = f'Write extern "C" __global__ void {name}(…): without it C++ gives the kernel the name {mangled}.'
+    else:
+        return f"There is no kernel '{name}' in the source. Its kernels: {', '.join(map(plain_name, names)) or 'none'}."
+    return f"There is no kernel of the plain name '{name}' in the source. {remedy}"
+
+
 @functools.lru_cache(maxsize=256)
 def translated(text: str, name: str, counted: bool) -> Program:
     """A kernel of a PTX text.
@@ -54,8 +67,7 @@ def translated(text: str, name: str, counted: bool) -> Program:
     """
     names = kernel_names(text)
     if name not in names:
-        has = ", ".join(names) or "none"
-        raise LaunchError(f"There is no kernel '{name}' in the source. Its kernels: {has}. Is it extern \"C\"?")
+        raise LaunchError(_missing(name, names))
     code = KernelCode(parsed(text), name, counted)
     assembly = code.text()
     return Program(code, assembly, Compiled(assembly, level=0))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpulab.trace.log import ATOMIC, GLOBAL, KIND_NAMES, LOAD, SHARED, SPACE_NAMES, STORE, View
 from gpulab.trace.ptx.failures import index_of, place_of
+from gpulab.trace.ptx.own_arrays import own_array, own_index
 from gpulab.trace.ptx.runtime import layout
 from gpulab.trace.result import LineCount, Race, Request, Touch, Trace, UnwrittenRead
 
@@ -202,10 +203,15 @@ def _unwritten(launch: Launch) -> tuple[UnwrittenRead, ...]:
     found: dict[object, UnwrittenRead] = {}
     for entry in launch.unwritten[: int(launch.context[layout.UNWRITTEN_COUNT])]:
         site = launch.code.sites[int(entry[layout.U_SITE])]
-        view = _view(launch, int(entry[layout.U_COLUMN]), int(entry[layout.U_ADDRESS]))
+        column, address = int(entry[layout.U_COLUMN]), int(entry[layout.U_ADDRESS])
         reader = _touch(launch, int(entry[layout.U_RECORD]), site.kind)
-        read = UnwrittenRead(view.name, view.index_at(int(entry[layout.U_ADDRESS])), reader)
-        found.setdefault((view.name, reader.line), read)
+        if column == layout.LOCAL_REGION:
+            name = own_array(launch, site)
+            read = UnwrittenRead(name or "a local array", own_index(launch, site, address) if name else (), reader)
+        else:
+            view = _view(launch, column, address)
+            read = UnwrittenRead(view.name, view.index_at(address), reader)
+        found.setdefault((read.array, reader.line), read)
     return tuple(found.values())
 
 

@@ -1,6 +1,6 @@
 """Makes, of a kernel's plain Python function, one that sees the tracer where it says `cuda`.
 
-The student's function is not touched: a second one shares its code and has other globals. Device functions that it
+The student's function is not touched: a second one has its code and other globals. Device functions that it
 calls are treated alike; an undecorated function that it calls is refused, as Numba would.
 """
 
@@ -21,6 +21,7 @@ from gpulab.trace.python.engine import Engine
 from gpulab.trace.python.intrinsics import Cuda
 from gpulab.trace.python.places import kernel_frame, place_of
 from gpulab.trace.python.scratch import constant
+from gpulab.trace.python.while_loops import TURNS, counting
 
 
 class Binder:
@@ -60,10 +61,12 @@ class Binder:
             self._open.append(function)
             old = function.__globals__
             scope: dict[str, Any] = {"__builtins__": builtins, "__name__": old.get("__name__", "__main__")}
-            scope["range"] = self._engine.loops.ranged
+            scope |= {"range": self._engine.loops.ranged, TURNS: self._engine.loops.turns}
             scope |= {name: self._stand_in(name, old[name]) for name in global_names(function.__code__) if name in old}
             cells = tuple(map(self._cell, function.__code__.co_freevars, function.__closure__ or ()))
-            bound = types.FunctionType(function.__code__, scope, function.__name__, function.__defaults__, cells)
+            bound = types.FunctionType(
+                counting(function.__code__), scope, function.__name__, function.__defaults__, cells
+            )
             self._bound[id(function)] = bound
             self._open.pop()
         return self._bound[id(function)]

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextvars
 import itertools
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from sys import _getframe
 from types import CodeType, FunctionType
 from typing import Any
@@ -40,6 +41,17 @@ class Dim3:
         return f"({self.x}, {self.y}, {self.z})"
 
 
+@dataclass(frozen=True)
+class OwnUnwritten:
+    """A read of a thread's own array where nothing was written to."""
+
+    array: str
+    index: tuple[int, ...]
+    place: int
+    block: Index
+    thread: Index
+
+
 class Engine:
     """One launch: its shape, its log, and the thread that is running.
 
@@ -58,6 +70,8 @@ class Engine:
         self.barriers = self.most_barriers = 0
         self.threads_ended = 0
         self.loops = Loops(log)
+        self.unwritten: dict[tuple[int, str], OwnUnwritten] = {}
+        """By place and array."""
         self.codes: Collection[CodeType] = ()
         """Of the kernel and its device functions."""
         self._block_number = 0

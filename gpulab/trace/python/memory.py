@@ -10,7 +10,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator
 from sys import _getframe
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -20,6 +20,8 @@ from gpulab.trace.log import ATOMIC, KINDS, LOAD, STORE, Log, View
 from gpulab.trace.python.faults import out_of_bounds, refusal, shown
 
 Array = NDArray[Any]
+Watch = Callable[[int, int, CodeType, int], None]
+"""Takes the kind of an access, its distance from the first element in bytes, the code that made it, and where there."""
 
 
 class TracedArray:
@@ -35,7 +37,7 @@ class TracedArray:
 
     __array_ufunc__ = None  # or NumPy scalars would read the whole array to multiply with it
     __hash__ = None  # type: ignore[assignment]
-    __slots__ = ("_address", "_data", "_items", "_loads", "_log", "_name", "_note", "_space", "_stores")
+    __slots__ = ("_address", "_data", "_items", "_loads", "_log", "_name", "_note", "_space", "_stores", "_watch")
 
     def __init__(self, data: Array, name: str, log: Log, space: int | None, address: int = 0) -> None:
         self._data = data
@@ -47,11 +49,24 @@ class TracedArray:
         self._items: Any = data.data if data.dtype.kind in "biu" else data
         self._note: Callable[[tuple[Any, ...]], Any] = _forget
         self._loads = self._stores = 0
+        self._watch: Watch | None = None
         if space is not None:
             view = View(name, space, address, self._scale(), data.shape, data.strides, data.itemsize)
             number = log.add_view(view)
             self._note = log.entries.extend
             self._loads, self._stores = KINDS * number + LOAD, KINDS * number + STORE
+
+    def watched(self, watch: Watch) -> TracedArray:
+        """The array itself, whose accesses are passed on although its memory is not logged; its views do the same."""
+        address, scale = self._address, self._scale()
+
+        def note(entry: tuple[Any, ...]) -> None:
+            kind, at, code, position = entry
+            watch(kind, address + at * scale, code, position)
+
+        self._watch, self._note = watch, note
+        self._loads, self._stores = LOAD, STORE
+        return self
 
     def _scale(self) -> int:
         return 1
@@ -179,7 +194,8 @@ class TracedArray:
 
     def _view(self, data: Array) -> TracedArray:
         moved = data.__array_interface__["data"][0] - self._data.__array_interface__["data"][0] if data.size else 0
-        return traced(data, self._name, self._log, self._space, self._address + moved)
+        found = traced(data, self._name, self._log, self._space, self._address + moved)
+        return found if self._watch is None else found.watched(self._watch)
 
     def _element(self, index: Any, frame: FrameType) -> tuple[int, ...] | None:
         """The index of one element, checked; None when it names a slice or a row."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from sys import _getframe
+from types import CodeType
 from typing import Any
 
 import numpy as np
 
 from gpulab.trace.errors import LaunchError, UnsupportedError
-from gpulab.trace.log import SHARED
+from gpulab.trace.log import SHARED, STORE
 from gpulab.trace.python.elements import numpy_type
-from gpulab.trace.python.engine import Engine
+from gpulab.trace.python.engine import Engine, OwnUnwritten
 from gpulab.trace.python.memory import Array, TracedArray, traced
 from gpulab.trace.python.places import assigned_name, kernel_frame, place_of
 from gpulab.unwritten import rubbish
@@ -92,9 +93,23 @@ class LocalMemory:
         self._engine = engine
 
     def array(self, shape: int | tuple[int, ...], dtype: Any, alignment: int | None = None) -> TracedArray:
-        """An array of one thread; it is not counted."""
-        name = assigned_name(kernel_frame()) or "local"
-        return traced(rubbish(_shape(shape), numpy_type(dtype)), name, self._engine.log, None)
+        """An array of one thread; it is not counted, but elements are missed that were read and never written to."""
+        name, log = assigned_name(kernel_frame()) or "local", self._engine.log
+        data = rubbish(_shape(shape), numpy_type(dtype))
+        fresh = bytearray(b"\1") * data.size
+
+        def watch(kind: int, at: int, code: CodeType, position: int) -> None:
+            element = at // data.itemsize
+            if kind == STORE:
+                fresh[element] = 0
+            elif fresh[element]:
+                place = int(log.places.numbers_of(code)[position // 2])
+                index = tuple(map(int, np.unravel_index(element, data.shape)))
+                self._engine.unwritten.setdefault(
+                    (place, name), OwnUnwritten(name, index, place, log.block, log.thread)
+                )
+
+        return traced(data, name, log, None).watched(watch)
 
 
 class ConstantMemory:

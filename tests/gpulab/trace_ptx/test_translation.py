@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import time
 import tracemalloc
 
 import numpy as np
+import pytest
 
 from gpulab.trace.ptx.cpp import launch_source
+from gpulab.trace.ptx.instructions.translate import KernelCode
 from gpulab.trace.ptx.launch import Launch
+from gpulab.trace.ptx.program import kernel_names, parsed, translated
+from gpulab.trace.ptx.text.nvrtc import ptx_of
+from gpulab.trace.ptx.text.parser import parse
+from gpulab.trace.ptx.text.syntax import Instruction
+
+from . import bank
 
 SUM = """
 extern "C" __global__ void sum(const float* x, float* out, int turns) {
@@ -48,3 +57,27 @@ def test_memory_does_not_grow_with_the_number_of_accesses() -> None:
         tracemalloc.stop()
     assert launch.tallies.sum() > 10_000_000
     assert peaks[1] < 1.1 * peaks[0] + 100_000
+
+
+@pytest.mark.parametrize("exercise", ["SAXPY_CU", "WARP_SUM_CU", "SCAN_CU", "WMMA_CU"])
+def test_parsing_and_translating_a_kernel_takes_under_50_ms(exercise: str) -> None:
+    """Of processor time. It is a quarter of that at most; LLVM takes twice as long, and longer for more text."""
+    for answer in bank.answers(exercise):
+        if answer.kind.value == "right":
+            namespace: dict[str, str] = {}
+            exec(answer.source, namespace)
+            text = ptx_of(namespace[exercise])
+            (name, *_) = kernel_names(text)
+            times = []
+            for _ in range(3):
+                began = time.thread_time()
+                assembly = KernelCode(parse(text), name, counted=True).text()
+                times.append(time.thread_time() - began)
+            assert min(times) < 0.05, answer.title
+            body = parsed(text).functions[name].body
+            assert assembly.count("\n") < 60 * sum(isinstance(one, Instruction) for one in body), answer.title
+
+
+def test_a_text_is_translated_once() -> None:
+    text = ptx_of(SUM)
+    assert translated(text, "sum", True) is translated((text + " ")[:-1], "sum", True)

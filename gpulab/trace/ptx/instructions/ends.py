@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gpulab.trace.ptx.instructions import demand
 from gpulab.trace.ptx.instructions.flow import Block
 from gpulab.trace.ptx.instructions.lane import Lane
 from gpulab.trace.ptx.instructions.translate import SERVICES, FunctionCode, KernelCode, runtime_pointer, translate_body
@@ -52,6 +53,7 @@ def block_text(function: FunctionCode, number: int, block: Block) -> list[str]:
             index = lane.get(block.end.operands[0], "u32")
             for target in range(len(block.targets)):
                 masks.append(lane.growing(lane.new(f"icmp eq i32 {index}, {target}")))
+        demand.settle(lane, block)
         lane.keep_results()
     lines = [f"B{n}:", f"  %maskp{n} = getelementptr i64, ptr %warp, i64 {layout.W_MASK}"]
     lines.append(f"  %mask{n} = load i64, ptr %maskp{n}")
@@ -97,9 +99,9 @@ class _End:
 
     def count(self, instructions: int) -> None:
         """Notes the accesses and adds up what was run."""
-        for site, mask, row in self.lane.observed:
-            rows = self.new(f"add i64 {self.lane.slot(layout.ROWS)}, {row * 256}")
-            self.call("observe", "%ctx.n", "%warp.n", str(site), mask, rows)
+        for one in self.lane.observed:
+            rows = self.new(f"add i64 {self.lane.slot(layout.ROWS)}, {one.row * 256}")
+            self.call(one.function, "%ctx.n", "%warp.n", str(one.site), one.mask, rows, *map(str, one.more))
         lanes = self.new(f"call i64 @llvm.ctpop.i64(i64 {self.whole})")
         place = self.new(f"getelementptr i64, ptr %ctx, i64 {layout.INSTRUCTIONS}")
         before = self.new(f"load i64, ptr {place}")
@@ -204,6 +206,8 @@ class _End:
         self.lines.append(f"{no}:")
         self._fail(RECURSION_SITE)
         self.lines.append(f"{yes}:")
+        if self.kernel.counted and callee.local_bytes:
+            self.call("forget_local", "%ctx.n", "%warp.n", self.whole, local, str(callee.local_bytes))
         self.call("open_frame", fresh, str(callee.first), str(len(callee.blocks)))
         pointer = self.new(f"inttoptr i64 {fresh} to ptr")
         after = self.function.first + self.block.targets[0]

@@ -6,6 +6,7 @@ A register that lives in one block only is an LLVM value; any other has a place 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gpulab.trace.errors import UnsupportedError
@@ -16,6 +17,23 @@ from gpulab.trace.ptx.text.syntax import Guard, Instruction, Negated, Number, Op
 
 if TYPE_CHECKING:
     from gpulab.trace.ptx.instructions.translate import FunctionCode
+
+
+@dataclass
+class Observed:
+    """An access that the runtime looks at once the last lane has run the block."""
+
+    function: str
+    """Of `runtime.observe`."""
+    site: int
+    mask: str
+    """Of the lanes that made it."""
+    row: int
+    """Where their addresses are."""
+    more: tuple[int, ...] = ()
+    """Further arguments of the function."""
+    read: tuple[int, str] | None = None
+    """Of a read of local memory: the instruction's place in the block, and the register."""
 
 
 class Lane:
@@ -36,8 +54,11 @@ class Lane:
         self.dirty: dict[str, None] = {}
         self.phis: list[tuple[str, str]] = []
         """Masks that grow from lane to lane: the name in this turn, and the name for the next."""
-        self.observed: list[tuple[int, str, int]] = []
-        """Site, mask, row."""
+        self.observed: list[Observed] = []
+        self.rows = 0
+        """Accesses so far whose addresses are kept for the runtime."""
+        self.position = 0
+        """Of the present instruction in the block."""
         self.guard: str | None = None
         self.here = f"B{number}.lane"
         self.lane = f"%lane{number}"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gpulab.trace.log import LOAD, STORE
-from gpulab.trace.ptx.instructions.lane import Lane
+from gpulab.trace.log import ATOMIC, LOAD, STORE
+from gpulab.trace.ptx.instructions.lane import Lane, Observed
 from gpulab.trace.ptx.instructions.translate import Site, handles
 from gpulab.trace.ptx.instructions.types import LLVM, is_signed
 from gpulab.trace.ptx.runtime import layout
@@ -53,9 +53,12 @@ class Access:
     def __init__(
         self, lane: Lane, address: str, space: str, size: int, kind: int, parts: int = 1, align: int = 0
     ) -> None:
-        self._lane, self._address, self._size, self._align = lane, address, size, align or size
+        self._lane, self._address, self._size, self._kind = lane, address, size, kind
+        self._align = align or size
         assert lane.instruction is not None
         strong = any(modifier in _STRONG for modifier in lane.instruction.modifiers)
+        if kind == LOAD and lane.instruction.operands[1] in lane.function.compared:
+            strong = True  # a value that has changed meanwhile only makes the comparison fail
         where = {"": layout.GENERIC, "shared": layout.IN_SHARED_SPACE}.get(space, layout.IN_GLOBAL)
         self._site = lane.kernel.site(Site(lane.instruction, kind, size, parts, where, strong, self._align))
         if space == "shared":
@@ -66,8 +69,8 @@ class Access:
             self.pointer = self._region(generic=space == "", write=kind != LOAD)
         else:
             raise lane.refuse(f"memory .{space}")
-        if lane.kernel.counted and space in ("", "global", "shared"):
-            self._note()
+        if lane.kernel.counted:
+            self._note(space)
 
     def _check(self, *conditions: str) -> None:
         """Goes on if all of them hold."""
@@ -136,13 +139,34 @@ class Access:
             host = lane.new(f"select i1 {is_local}, i64 {own}, i64 {host}")
         return lane.new(f"inttoptr i64 {host} to ptr")
 
-    def _note(self) -> None:
+    def _note(self, space: str) -> None:
         lane = self._lane
-        row = len(lane.observed)
+        if space not in ("", "global", "shared", "local"):
+            return
+        row = lane.rows
+        lane.rows += 1
         index = lane.new(f"add i64 {lane.lane}, {32 * row}")
         place = lane.new(f"getelementptr i64, ptr {lane.pointer_slot(layout.ROWS)}, i64 {index}")
         lane.emit(f"store i64 {self._address}, ptr {place}")
-        lane.observed.append((self._site, lane.mask, row))
+        if space in ("", "local") and lane.kernel.has_local_memory:
+            self._note_local(row)  # before `observe`, which changes generic addresses
+        if space != "local":
+            lane.observed.append(Observed("observe", self._site, lane.mask, row))
+
+    def _note_local(self, row: int) -> None:
+        lane, one = self._lane, self._lane.instruction
+        assert one is not None
+        if self._kind == LOAD:
+            parts = _parts(one.operands[0])
+            size = self._size // len(parts)
+            for number, part in enumerate(parts):
+                read = (lane.position, part.name) if isinstance(part, Register) else None
+                more = (number * size, size)
+                lane.observed.append(Observed("read_local", self._site, lane.mask, row, more, read))
+            return
+        if self._kind == ATOMIC:
+            lane.observed.append(Observed("read_local", self._site, lane.mask, row, (0, self._size)))
+        lane.observed.append(Observed("write_local", self._site, lane.mask, row, (self._size,)))
 
 
 def load(lane: Lane, pointer: str, kind: str, offset: int = 0) -> str:

@@ -54,4 +54,6 @@ def special_register(lane: Lane, name: str) -> tuple[str, str] | None:
         if which == "le":
             return upto, "i64"
         return lane.new(f"xor i64 {upto if which == 'gt' else lower}, 4294967295"), "i64"
+    if name.startswith("%envreg"):
+        raise lane.refuse("grid-wide synchronization, as of cooperative_groups::this_grid().sync()")
     return None

@@ -7,6 +7,7 @@ register themselves in `HANDLERS`; how blocks end is that of `ends`.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -92,6 +93,7 @@ class KernelCode:
             first += len(code.blocks)
         self.block_count = first
         self.recursive = self._is_recursive()
+        self.has_local_memory = any(code.local_bytes for code in self.codes.values())
 
     @property
     def entry(self) -> FunctionCode:
@@ -282,6 +284,12 @@ class FunctionCode:
                 self.locals[variable.name] = place
                 self.local_bytes = -(-(place + variable.bytes) // 16) * 16
 
+    @functools.cached_property
+    def compared(self) -> set[Operand]:
+        """Addresses of `atomicCAS`, by which a loop also reads the value to compare with first."""
+        body = (one for one in self.syntax.body if isinstance(one, Instruction))
+        return {one.operands[1] for one in body if one.opcode == "atom" and "cas" in one.modifiers}
+
     def place_of(self, register: str) -> int | None:
         """Where the frame has a register; None if it lives in one block only."""
         return self._places.get(register)
@@ -332,7 +340,7 @@ class FunctionCode:
 
 def translate_body(lane: Lane, block: Block) -> None:
     """The instructions of a block, for one lane."""
-    for one in block.instructions:
+    for lane.position, one in enumerate(block.instructions):
         lane.instruction = one
         handler = HANDLERS.get(one.opcode)
         if handler is None or one.problem:

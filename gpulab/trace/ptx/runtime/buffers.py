@@ -15,6 +15,9 @@ from gpulab.trace.ptx.text.syntax import Variable
 _ALIGNMENT_BYTES = 512
 """Of a buffer in device memory, as PyTorch's allocator gives it."""
 
+_FUNCTIONS = 0x7FFF << layout.REGION_SHIFT
+"""Addresses of functions, as tables of them and virtual methods have: not null, all different, and of no memory."""
+
 Bytes = NDArray[np.uint8]
 
 
@@ -56,6 +59,7 @@ class DeviceMemory:
         self.regions: dict[int, Region] = {}
         self._owners: dict[int, Region] = {}
         self._spans: dict[int, tuple[int, int]] = {}
+        self._functions: dict[str, int] = {}
         self._next = max(numbers.values(), default=layout.FIRST_REGION - 1) + 1
         for number, variable in variables:
             self._add_variable(number, variable, numbers)
@@ -66,7 +70,10 @@ class DeviceMemory:
         for place, value in enumerate(variable.values):
             if isinstance(value, str):
                 name, _, offset = value.partition("+")
-                value = (numbers[name] << layout.REGION_SHIFT) + layout.REGION_MIDDLE + int(offset or 0)
+                if name in numbers:
+                    value = (numbers[name] << layout.REGION_SHIFT) + layout.REGION_MIDDLE + int(offset or 0)
+                else:
+                    value = self._functions.setdefault(name, _FUNCTIONS + 16 * len(self._functions))
             raw = (value & ((1 << 8 * size) - 1)).to_bytes(size, "little")
             memory[place * size : (place + 1) * size] = np.frombuffer(raw, np.uint8)
         start = (number << layout.REGION_SHIFT) + layout.REGION_MIDDLE

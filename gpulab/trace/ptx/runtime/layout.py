@@ -53,8 +53,8 @@ U_SITE, U_ADDRESS, U_RECORD, U_COLUMN = range(4)
 WARP_SLOTS = 256
 (
     W_FRAME, W_STACK, W_STACK_END, W_ALL, W_EXITED, W_MASK, W_STATUS, W_SLICE, W_ROTATE, W_NUMBER, W_LOCAL, W_TIDS,
-    W_WAITING, W_GRANTED, W_RED_COUNT, W_RED_AND, W_RED_OR, W_ASYNC,
-) = range(18)  # fmt: skip
+    W_WAITING, W_GRANTED, W_RED_COUNT, W_RED_AND, W_RED_OR, W_ASYNC, W_LOCAL_FRESH,
+) = range(19)  # fmt: skip
 W_ORDERED = 32
 """For each lane how many `syncwarp` it has passed since the last barrier."""
 W_BARRIER = 64

@@ -152,6 +152,57 @@ def note_unwritten(ctx: Address, about: Address, site: int, address: int, record
     return 0
 
 
+def read_local(ctx: Address, warp: Address, site: int, mask: int, row: Address, offset: int, size: int) -> int:
+    """Looks for reads of a thread's own memory, `size` bytes behind each address, of which none was written to."""
+    about = ctx[SITES] + site * SITE_SLOTS * 8
+    lanes = 0 if about[S_UNWRITTEN] else mask
+    while lanes:
+        lane = lowest_bit(lanes)
+        lanes &= lanes - 1
+        own = row[lane] + offset - (LOCAL_BASE if about[S_SPACE] == GENERIC else 0)
+        if about[S_SPACE] != GENERIC or row[lane] >> REGION_SHIFT == LOCAL_REGION:
+            fresh = warp[W_LOCAL_FRESH] + lane * ctx[LOCAL_BYTES] + own
+            i = 0
+            while i < size and load8(fresh + i):
+                i += 1
+            if i == size:
+                record = ctx[STAMP] << 32 | warp[W_NUMBER] << 17 | lane << 12 | site
+                note_unwritten(ctx, about, site, own, record, LOCAL_REGION)
+                return 0
+    return 0
+
+
+def write_local(ctx: Address, warp: Address, site: int, mask: int, row: Address, size: int) -> int:
+    """Notes that lanes have written to their own memory."""
+    generic = (ctx[SITES] + site * SITE_SLOTS * 8)[S_SPACE] == GENERIC
+    lanes = mask
+    while lanes:
+        lane = lowest_bit(lanes)
+        lanes &= lanes - 1
+        if not generic or row[lane] >> REGION_SHIFT == LOCAL_REGION:
+            own = row[lane] - (LOCAL_BASE if generic else 0)
+            fresh = warp[W_LOCAL_FRESH] + lane * ctx[LOCAL_BYTES] + own
+            i = 0
+            while i < size:
+                store8(fresh + i, 0)
+                i += 1
+    return 0
+
+
+def forget_local(ctx: Address, warp: Address, mask: int, start: int, size: int) -> int:
+    """A function begins: nothing was written to its own memory yet."""
+    lanes = mask
+    while lanes:
+        lane = lowest_bit(lanes)
+        lanes &= lanes - 1
+        fresh = warp[W_LOCAL_FRESH] + lane * ctx[LOCAL_BYTES] + start
+        i = 0
+        while i < size:
+            store8(fresh + i, 255)
+            i += 1
+    return 0
+
+
 def column_of(ctx: Address, address: int) -> int:
     """The column of the shared variable that holds an address."""
     table = ctx[SHARED_VARIABLES]
@@ -301,6 +352,6 @@ def conflict(ctx: Address, column: int, address: int, old: int, old_kind: int, n
 
 
 OBSERVING = [
-    observe, observe_global, observe_shared, note_unwritten, column_of, tally, bank_conflict_degree, distance, touch,
-    against, keep, conflict,
+    observe, observe_global, observe_shared, note_unwritten, read_local, write_local, forget_local, column_of, tally,
+    bank_conflict_degree, distance, touch, against, keep, conflict,
 ]  # fmt: skip

@@ -73,6 +73,8 @@ def start_block(ctx: Address) -> int:
                 lane += 1
         if ctx[LOCAL_BYTES]:
             fill(warp[W_LOCAL], ctx[LOCAL_BYTES] * 4)
+            if warp[W_LOCAL_FRESH]:
+                fill(warp[W_LOCAL_FRESH], ctx[LOCAL_BYTES] * 4)
         i += 1
     i = 0
     while i < 16:
