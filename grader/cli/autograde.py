@@ -199,8 +199,7 @@ def _show(
     from grader.model.records import load_results
     from grader.report import table as report
 
-    with waiting("Writing the report"):
-        table, page = report_command.write(course, chapter, load_results(course, chapter.name), key)
+    table, page = report_command.write(course, chapter, load_results(course, chapter.name), key)
     out().print(report.table(results))
     states = Counter(one.state for one in told)
     say(", ".join(f"{count} {state}" for state, count in states.items()))

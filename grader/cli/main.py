@@ -24,6 +24,7 @@ from grader.cli import (
     renumber,
     report,
     sample,
+    similar,
     site,
     verify,
 )
@@ -70,6 +71,9 @@ def main() -> None:
     """
 
 
-ALL = (build, release, verify, bundle, site, collect, autograde, report, sample, doctor, bench, prove, renumber)
+ALL = (
+    *(build, release, verify, bundle, site, collect, autograde, report, similar),
+    *(sample, doctor, bench, prove, renumber),
+)
 for command in ALL:
     main.add_command(command.command)
