@@ -27,6 +27,7 @@ from grader.cli import (
     similar,
     site,
     verify,
+    watch,
 )
 from grader.cli.console import complain
 from grader.model.course import CourseError
@@ -68,11 +69,14 @@ def main() -> None:
       grader site          the course as a web site
       grader collect FILE  Moodle's or Canvas' bulk download → work/submitted/
       grader autograde 01  work/submitted/ → gradebook, feedback, report
+      grader similar 01    pairs of submissions that share more than the chapter gives
+
+    "grader watch 01" grades while students work, and hands feedback back.
     """
 
 
 ALL = (
-    *(build, release, verify, bundle, site, collect, autograde, report, similar),
+    *(build, release, verify, bundle, site, collect, autograde, watch, report, similar),
     *(sample, doctor, bench, prove, renumber),
 )
 for command in ALL:

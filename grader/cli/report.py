@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -58,8 +59,14 @@ def command(chapter: str, fill: Path | None, column: str | None) -> None:
         _fill(course, chosen, results, fill, [column] if column else [chosen.name, _title(key)])
 
 
-def write(course: Course, chapter: Chapter, results: list[SubmissionResult], key: ChapterKey) -> tuple[Path, Path]:
-    """Paths of the CSV table and the HTML page, written together with a report for each student.
+def write(
+    course: Course,
+    chapter: Chapter,
+    results: list[SubmissionResult],
+    key: ChapterKey,
+    only: Collection[str] | None = None,
+) -> tuple[Path, Path]:
+    """Paths of the CSV table and the HTML page, written together with a report for each student, or for `only` some.
 
     Raises:
         CourseError: the disk is full or the folder not writable.
@@ -73,8 +80,9 @@ def write(course: Course, chapter: Chapter, results: list[SubmissionResult], key
     try:
         # Before the class's page, which links to them.
         with progress_bar() as progress:
-            task = progress.add_task("Writing reports", total=sum(one.problem is None for one in results))
-            student_page.write_all(course, chapter, results, key, lambda: progress.advance(task))
+            count = sum(one.problem is None and (only is None or one.student in only) for one in results)
+            task = progress.add_task("Writing reports", total=count)
+            student_page.write_all(course, chapter, results, key, only, on_progress=lambda: progress.advance(task))
         report.write_csv(results, table)
         report.write_html(course, chapter, results, key, page)
     except OSError as error:

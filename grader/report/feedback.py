@@ -10,6 +10,7 @@ import copy
 import html
 import os
 import stat
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -121,6 +122,18 @@ def _write_page(course: Course, chapter: Chapter, student: str, prose: dict[str,
     # Readable, in a folder that is not: nbgrader copies the page with its mode to where its student must read it.
     write_atomically(target, shown(page), mode=0o644)
     return target
+
+
+def due(course: Course, chapter: Chapter, results: Iterable[SubmissionResult]) -> list[str]:
+    """Students in the gradebook whose page is not there, or older than their grade: a run may end between the two."""
+    records, students = Records.of(course, chapter.name), []
+    for result in results:
+        page = course.feedback / result.student / chapter.name / f"{chapter.name}.html"
+        if result.problem is None and records.is_recorded(result):
+            graded = records.result_file(result.student)
+            if not (page.is_file() and graded.is_file() and page.stat().st_mtime_ns > graded.stat().st_mtime_ns):
+                students.append(result.student)
+    return students
 
 
 def folder_of(course: Course, chapter: Chapter, student: str) -> Path:

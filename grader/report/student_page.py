@@ -7,7 +7,7 @@ and no review flag: those are for instructors (`report.page`).
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
@@ -15,12 +15,13 @@ from urllib.parse import quote
 from nbgrader.api import MissingEntry
 
 from grader.gradebook import gradebook
+from grader.intake.find_submissions import fault_of_name
 from grader.model.course import Chapter, Course
 from grader.model.notebooks import ChapterKey
 from grader.model.records import Records, write_atomically
 from grader.model.results import CellResult, SubmissionResult, Verdict
 from grader.report import feedback, numbers
-from grader.report.numbers import MARKS, CellNumbers, graded
+from grader.report.numbers import MARKS, CellNumbers, graded, remark
 from grader.report.page import STUDENT_REPORT, title_of
 from grader.report.rendering import rendered
 
@@ -86,9 +87,20 @@ def write_all(
     chapter: Chapter,
     results: Sequence[SubmissionResult],
     key: ChapterKey,
+    only: Collection[str] | None = None,
     on_progress: Callable[[], None] = lambda: None,
 ) -> list[Path]:
-    """Writes the report of every student whose submission was graded, beside the feedback page, and gives the paths.
+    """Writes the report of every student beside the feedback page, and gives the paths.
+
+    A student whose submission could not be read gets to know why, and keeps the grade of an earlier one.
+
+    Args:
+        course: where the gradebook and the pages lie.
+        chapter: the chapter.
+        results: of the whole class.
+        key: the chapter's cells, for its title.
+        only: the students who get a report; all when left out.
+        on_progress: called after each page.
 
     Raises:
         CourseError: the disk is full, a folder not writable, or the gradebook cannot be used.
@@ -96,19 +108,24 @@ def write_all(
     figures, title = class_figures(course, chapter, results), title_of(key)
     folders = Records.of(course, chapter.name)
     paths = []
-    for result in graded(results):
+    for result in results:
+        if (only is not None and result.student not in only) or fault_of_name(result.student):
+            continue
         whole = folders.load(result.student) or result
-        text = page_of(course, chapter, whole, figures, title)
+        text = page_of(course, chapter, whole, figures, title, remark(result) if result.problem is not None else "")
         paths.append(feedback.folder_of(course, chapter, result.student) / STUDENT_REPORT)
         write_atomically(paths[-1], text, durable=False, mode=0o644)  # as the feedback page
         on_progress()
     return paths
 
 
-def page_of(course: Course, chapter: Chapter, result: SubmissionResult, figures: ClassFigures, title: str) -> str:
-    """One student's page."""
+def page_of(
+    course: Course, chapter: Chapter, result: SubmissionResult, figures: ClassFigures, title: str, problem: str = ""
+) -> str:
+    """One student's page; `problem` says why the newest submission could not be read."""
     marks = _marks(course, chapter, result)
     judged = {cell.grade_id: cell for cell in result.cells}
+    rows = [_row(mark, judged.get(mark.grade_id), figures) for mark in marks]
     earned = figures.totals.get(result.student, result.earned)
     notebook = course.feedback / result.student / chapter.name / f"{chapter.name}.html"
     totals = list(figures.totals.values())
@@ -117,15 +134,16 @@ def page_of(course: Course, chapter: Chapter, result: SubmissionResult, figures:
         name=chapter.name,
         title=title,
         student=result.student,
+        problem=problem,
         earned=earned,
         possible=result.possible,
         pending=sum(mark.pending for mark in marks),
         passed=sum(cell.verdict is Verdict.PASSED for cell in result.cells),
-        rows=[_row(mark, judged.get(mark.grade_id), figures) for mark in marks],
-        bins=_bins(totals, earned, result.possible) if figures.told else [],
-        median=statistics.median(totals) if figures.told else None,
+        rows=rows,
+        bins=_bins(totals, earned, result.possible) if figures.told and rows else [],
+        median=statistics.median(totals) if figures.told and rows else None,
         below=sum(total < earned for total in totals),
-        others=len(totals) - 1,
+        others=len(totals) - (result.student in figures.totals),
         least=LEAST_CLASS,
         repairs=result.repairs,
         feedback=quote(notebook.name) if notebook.is_file() else "",
