@@ -69,14 +69,9 @@ def progress_bar(keep: bool = False) -> Iterator[Progress]:
 
 @contextmanager
 def waiting(text: str) -> Iterator[None]:
-    """A spinner for work whose length is not known; nothing where there is no terminal."""
-    console = _console(True)
-    if not console.is_terminal:
-        yield
-        return
-    from rich.markup import escape
-
-    with console.status(f"{escape(text)} …"):
+    """The same for work whose length is not known: what is done, and for how long already."""
+    with progress_bar() as progress:
+        progress.add_task(text, total=None)
         yield
 
 

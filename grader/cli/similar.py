@@ -67,8 +67,9 @@ def command(chapter: str, submissions: Path | None, least: int) -> None:
         table = Table("", "", "%", "of", box=box.SIMPLE_HEAD, pad_edge=False)
         for pair in pairs[:MOST_LISTED]:
             names = [one.exercise or "their own cells" for one in pair.exercises]
-            more = [f"and {len(names) - 2} more"] if len(names) > 3 else []
-            what = ", ".join(names[:2] + more if more else names) or "everything together"
+            if len(names) > 3:
+                names = [*names[:2], f"and {len(names) - 2} more"]
+            what = ", ".join(names) or "everything together"
             percent = f"{pair.percent:.0f}"
             table.add_row(Text(pair.first.student), Text(pair.second.student), percent, Text(what, overflow="fold"))
         out().print(table)

@@ -125,7 +125,8 @@ def read_class(found: Iterable[Found], key: ChapterKey) -> tuple[list[Document],
 
 def _document(student: str, submitted: submission.Submission, key: ChapterKey) -> Document:
     """The cells that the student wrote or changed, as far as they are compared."""
-    parts, room = [], MAX_CHARACTERS
+    parts: list[Part] = []
+    room = MAX_CHARACTERS
     for step in submitted.steps:
         own = step.key
         if step.action is not Action.RUN or (own is not None and step.source == key.released.get(own.id)):
@@ -172,7 +173,7 @@ def similar_pairs(documents: Sequence[Document], base: set[int], least_percent: 
         count = sum(shared[first, exercise, second] for exercise in sizes[first])
         whole = Overlap("", count, min(sizes[first].total(), sizes[second].total()))
         best = (max(overlaps, key=lambda one: one.percent) for overlaps in found.values())
-        enough = [one for one in best if one.exercise and one.shared >= LEAST_SHARED and one.percent >= least_percent]
+        enough = [one for one in best if one.shared >= LEAST_SHARED and one.percent >= least_percent]
         if enough or (whole.shared >= LEAST_SHARED and whole.percent >= least_percent):
             enough.sort(key=lambda one: (-one.percent, -one.shared))
             pairs.append(Pair(documents[first], documents[second], whole, tuple(enough)))
