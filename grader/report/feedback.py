@@ -52,7 +52,7 @@ STYLES = {
     Verdict.NEEDS_GPU: "info",
     Verdict.HARNESS_ERROR: "info",
 }
-"""Bootstrap's names for colours."""
+"""Bootstrap's names for colors."""
 
 
 @dataclass(frozen=True)
