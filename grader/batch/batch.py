@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -45,6 +45,7 @@ def grade_class(
     limits: Limits | None = None,
     again: bool = False,
     required: Tier = Tier.LIMITS,
+    only: Collection[str] | None = None,
     cluster: Cluster | None = None,
     on_progress: Callable[[Progress], None] = lambda progress: None,
     steps: Steps | None = None,
@@ -65,6 +66,7 @@ def grade_class(
         limits: of one submission.
         again: grades also what is unchanged.
         required: grades again what was graded in a weaker confinement; which one is used is not decided here.
+        only: the students whose submissions are looked at; all when left out.
         cluster: grades there instead of on this machine.
         on_progress: told of every submission, in the caller's thread.
         steps: judging, composing and recording; the real ones unless given.
@@ -77,7 +79,7 @@ def grade_class(
     accounts.add("start", age_seconds(), time.process_time())
     limits, steps = limits or Limits(), steps or RealSteps()
     records = Records.of(course, chapter.name)
-    found = find_submissions(folder, chapter.name)
+    found = [one for one in find_submissions(folder, chapter.name) if only is None or one.student in only]
     make_folder(course.work)
     marks = _Fingerprints(key, limits, cluster.gpus if cluster else hardware.gpu_names())
     with records.held(), steps:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -76,12 +76,12 @@ def command(
     # On a cluster, student code that has a network could talk to the scheduler, which does what anybody tells it.
     required = Tier(require_tier if require_tier is not None else (Tier.NAMESPACES if scheduler else Tier.LIMITS))
     if scheduler is None:
-        _insist_on(required)
+        insist_on(required)
     try:
         with _cluster(scheduler, required) as cluster:
             results, told = _grade(course, chosen, folder, key, slots, seed, again, required, cluster)
         if pages:
-            _feedback(course, chosen, results, told)
+            write_feedback(course, chosen, results)
             _show(course, chosen, results, told, key)
     except KeyboardInterrupt:
         _leave(course, chosen)
@@ -90,7 +90,7 @@ def command(
         sys.exit(1)
 
 
-def _insist_on(required: Tier) -> None:
+def insist_on(required: Tier) -> None:
     """Refuses when this machine cannot confine student code as far as is required.
 
     Raises:
@@ -165,27 +165,18 @@ def _grade(
     return results, told
 
 
-def _feedback(course: Course, chapter: Chapter, results: list[SubmissionResult], told: list[Progress]) -> None:
-    """Writes the feedback pages of those whose grade is new or whose page is not there."""
+def write_feedback(course: Course, chapter: Chapter, results: Sequence[SubmissionResult]) -> list[str]:
+    """Writes the feedback pages of those whose page is not there or older than their grade, and gives their names."""
     from grader.report import feedback
 
-    new = {one.student for one in told if one.state in ("graded", "harness error")}
-    due = [
-        result.student
-        for result in results
-        if result.problem is None
-        and (
-            result.student in new
-            or not (course.feedback / result.student / chapter.name / f"{chapter.name}.html").exists()
-        )
-    ]
-    if not due:
-        return
-    with progress_bar() as progress:
-        task = progress.add_task("Writing feedback", total=len(due))
-        for student in due:
-            feedback.write(course, chapter, [student])
-            progress.advance(task)
+    due = feedback.due(course, chapter, results)
+    if due:
+        with progress_bar() as progress:
+            task = progress.add_task("Writing feedback", total=len(due))
+            for student in due:
+                feedback.write(course, chapter, [student])
+                progress.advance(task)
+    return due
 
 
 def _show(
@@ -199,8 +190,7 @@ def _show(
     from grader.model.records import load_results
     from grader.report import table as report
 
-    with waiting("Writing the report"):
-        table, page = report_command.write(course, chapter, load_results(course, chapter.name), key)
+    table, page = report_command.write(course, chapter, load_results(course, chapter.name), key)
     out().print(report.table(results))
     states = Counter(one.state for one in told)
     say(", ".join(f"{count} {state}" for state, count in states.items()))

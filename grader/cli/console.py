@@ -39,8 +39,19 @@ def complain(text: str, style: str = "bold red") -> None:
 
 @contextmanager
 def progress_bar(keep: bool = False) -> Iterator[Progress]:
-    """A progress bar on standard error, which lines can be printed above of; gone at the end unless `keep`."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    """A progress bar on standard error with an estimate of what is left; nothing where there is no terminal.
+
+    Lines can be printed above it in either case. Gone at the end unless `keep`.
+    """
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        SpinnerColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
     columns = (
         SpinnerColumn(),
@@ -48,22 +59,19 @@ def progress_bar(keep: bool = False) -> Iterator[Progress]:
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
     )
-    with Progress(*columns, console=_console(True), transient=not keep) as progress:
+    console = _console(True)
+    with Progress(*columns, console=console, transient=not keep, disable=not console.is_terminal) as progress:
         yield progress
 
 
 @contextmanager
 def waiting(text: str) -> Iterator[None]:
-    """A spinner for work whose length is not known; a plain line where there is no terminal."""
-    console = _console(True)
-    if not console.is_terminal:
-        complain(f"{text} …", style="")
-        yield
-        return
-    from rich.markup import escape
-
-    with console.status(f"{escape(text)} …"):
+    """The same for work whose length is not known: what is done, and for how long already."""
+    with progress_bar() as progress:
+        progress.add_task(text, total=None)
         yield
 
 

@@ -24,8 +24,10 @@ from grader.cli import (
     renumber,
     report,
     sample,
+    similar,
     site,
     verify,
+    watch,
 )
 from grader.cli.console import complain
 from grader.model.course import CourseError
@@ -67,9 +69,15 @@ def main() -> None:
       grader site          the course as a web site
       grader collect FILE  Moodle's or Canvas' bulk download → work/submitted/
       grader autograde 01  work/submitted/ → gradebook, feedback, report
+      grader similar 01    pairs of submissions that share more than the chapter gives
+
+    "grader watch 01" grades while students work, and hands feedback back.
     """
 
 
-ALL = (build, release, verify, bundle, site, collect, autograde, report, sample, doctor, bench, prove, renumber)
+ALL = (
+    *(build, release, verify, bundle, site, collect, autograde, watch, report, similar),
+    *(sample, doctor, bench, prove, renumber),
+)
 for command in ALL:
     main.add_command(command.command)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-import signal
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -57,6 +54,7 @@ def command(
     from grader.dev.prove import prove, report
     from grader.dev.prove.rows import Pace
     from grader.dev.prove.steps import STEPS
+    from grader.processes.interrupt import ending_as_interrupt
 
     course = Course.find()
     if applied is not None:
@@ -84,17 +82,3 @@ def command(
         say(f"Packed: {bundle}, {len(names)} files, {bundle.stat().st_size / 1e6:.1f} MB")
     if not all(outcome.good for outcome in outcomes):
         sys.exit(1)
-
-
-@contextlib.contextmanager
-def ending_as_interrupt() -> Iterator[None]:
-    """In the block, SIGTERM interrupts as Ctrl-C does: `timeout` and job schedulers send it."""
-
-    def interrupt(number: int, frame: object) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

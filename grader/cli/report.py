@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from grader.cli.console import complain, out, say, waiting
+from grader.cli.console import complain, out, progress_bar, say, waiting
 from grader.model.course import Chapter, Course, CourseError
 
 if TYPE_CHECKING:
@@ -27,7 +28,9 @@ def command(chapter: str, fill: Path | None, column: str | None) -> None:
     """Write CHAPTER's report again, from the results that are there; grades nothing.
 
     Writes report.html, grades.csv and, for whom "grader collect" took from there, moodle.csv and canvas.csv, to be
-    read in as they are. Points in them are the gradebook's, those given by hand included.
+    read in as they are. Points in them are the gradebook's, those given by hand included. Each student gets a report
+    of their own, work/feedback/<student>/<chapter>/report.html: points, verdicts and messages, and where they are in
+    the class. It names nobody else.
 
     \b
     Examples:
@@ -46,8 +49,8 @@ def command(chapter: str, fill: Path | None, column: str | None) -> None:
             course.results / chosen.name, "no results yet", f'Run "grader autograde {chosen.name}" first.'
         )
     key = load_key(chosen)
-    with waiting("Writing the report"):
-        table, page = write(course, chosen, results, key)
+    table, page = write(course, chosen, results, key)
+    with waiting("Writing the platforms' tables"):
         tables = for_platforms(course, chosen, results, key)
     out().print(report.table(results))
     for path in (table, page, *tables):
@@ -56,18 +59,30 @@ def command(chapter: str, fill: Path | None, column: str | None) -> None:
         _fill(course, chosen, results, fill, [column] if column else [chosen.name, _title(key)])
 
 
-def write(course: Course, chapter: Chapter, results: list[SubmissionResult], key: ChapterKey) -> tuple[Path, Path]:
-    """Paths of the CSV table and the HTML page, both written.
+def write(
+    course: Course,
+    chapter: Chapter,
+    results: list[SubmissionResult],
+    key: ChapterKey,
+    only: Collection[str] | None = None,
+) -> tuple[Path, Path]:
+    """Paths of the CSV table and the HTML page, written together with a report for each student, or for `only` some.
 
     Raises:
         CourseError: the disk is full or the folder not writable.
     """
     from grader.model.records import cannot_write, make_folder
+    from grader.report import student_page
     from grader.report import table as report
 
     folder = make_folder(course.reports(chapter.name))
     table, page = folder / "grades.csv", folder / "report.html"
     try:
+        # Before the class's page, which links to them.
+        with progress_bar() as progress:
+            count = sum(one.problem is None and (only is None or one.student in only) for one in results)
+            task = progress.add_task("Writing reports", total=count)
+            student_page.write_all(course, chapter, results, key, only, on_progress=lambda: progress.advance(task))
         report.write_csv(results, table)
         report.write_html(course, chapter, results, key, page)
     except OSError as error:

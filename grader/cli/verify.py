@@ -119,7 +119,11 @@ def _seeds(banks: list[Bank], seeds: int, jobs: int) -> bool:
             mine = [answer for answer in one.answers if answer.exercise == exercise]
             with progress_bar() as progress:
                 task = progress.add_task(f"{exercise}, {seeds} seeds", total=None)
-                report = steadiness(one.source, exercise, mine, seeds, jobs, lambda what: progress.advance(task))  # noqa: B023 called in this round only
+
+                def tell(done: int, total: int) -> None:
+                    progress.update(task, completed=done, total=total)  # noqa: B023 called in this round only
+
+                report = steadiness(one.source, exercise, mine, seeds, jobs, tell)
             for finding in report.findings:
                 complain(finding)
             bad |= bool(report.findings)
@@ -143,7 +147,11 @@ def _mutants(banks: list[Bank], jobs: int, sample: int | None) -> bool:
             known = equivalents(one.folder.parent, exercise)
             with progress_bar() as progress:
                 task = progress.add_task(f"mutants of {exercise}", total=None)
-                report = survivors(one.source, exercise, mine, known, jobs, sample, lambda what: progress.advance(task))  # noqa: B023 called in this round only
+
+                def tell(done: int, total: int) -> None:
+                    progress.update(task, completed=done, total=total)  # noqa: B023 called in this round only
+
+                report = survivors(one.source, exercise, mine, known, jobs, sample, tell)
             for survivor in report.found:
                 complain(f"{exercise}: passes: {survivor}")
             for change in report.unused:

@@ -86,7 +86,8 @@ def _harmless(char: str) -> bool:
     return unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Zl", "Zp")
 
 
-def _fault_of_name(student: str) -> str | None:
+def fault_of_name(student: str) -> str | None:
+    """Why nobody's files can have this name; None when they can."""
     if printable(student) != student:
         return "its name holds control characters or bytes that are no text"
     if any(char in student for char in "/\\*?[]<>") or student in ("", ".", ".."):
@@ -164,7 +165,7 @@ def _refuse_links(paths: list[Path]) -> None:
 def _checked(student: str, path: Path) -> Found:
     """The submission at `path`, with what a look from outside can find wrong."""
     found = Found(printable(student), path)
-    fault = _fault_of_name(student)
+    fault = fault_of_name(student)
     if fault:
         return replace(found, problem=fault, remedy="Rename it to the student's name or number and grade again.")
     try:

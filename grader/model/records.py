@@ -23,6 +23,10 @@ FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 REFUSED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 
 
+class Busy(CourseError):
+    """Another process grades the chapter: later it will not."""
+
+
 def cannot_write(path: Path, error: OSError) -> CourseError:
     """The line for a file that could not be written: what is wrong with the disk or folder, and what to do."""
     resume = "What is graded is kept: run the same command again and it goes on from there."
@@ -173,7 +177,8 @@ class Records:
         """Keeps a second batch of this chapter out.
 
         Raises:
-            CourseError: another process grades this chapter, or the folder is not writable.
+            Busy: another process grades this chapter.
+            CourseError: the folder is not writable.
         """
         make_folder(self.folder / ".problems")
         make_folder(self.folder / ".recorded")
@@ -185,7 +190,7 @@ class Records:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(lock)
-            raise CourseError(
+            raise Busy(
                 self.folder, "another grader is at work on this chapter", "Wait until it has finished."
             ) from None
         try:

@@ -14,18 +14,37 @@ from gpulab.forkserver.server import children_of
 
 @contextmanager
 def unbroken() -> Iterator[None]:
-    """Puts off an interrupt until the block is done, so that keeping and recording go together."""
+    """Puts off an interrupt until the block is done, so that keeping and recording go together.
+
+    SIGTERM too, where it was made an interrupt; elsewhere it ends the process as ever.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     asked: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, frame: asked.append(number))
+    numbers = [signal.SIGINT, *([signal.SIGTERM] if callable(signal.getsignal(signal.SIGTERM)) else [])]
+    before = [(number, signal.signal(number, lambda number, frame: asked.append(number))) for number in numbers]
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before:
+            signal.signal(number, handler)
     if asked:
         raise KeyboardInterrupt
+
+
+@contextmanager
+def ending_as_interrupt() -> Iterator[None]:
+    """In the block, SIGTERM interrupts as Ctrl-C does: `timeout`, job schedulers and service managers send it."""
+
+    def interrupt(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def end_children(seconds: float = 5.0) -> None:

@@ -10,6 +10,7 @@ import copy
 import html
 import os
 import stat
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -31,8 +32,8 @@ from grader.model.notebooks import HIDDEN, read_own, visible
 from grader.model.records import Records, make_folder, write_atomically
 from grader.model.results import CellResult, SubmissionResult, Verdict, exercise_of
 from grader.processes.time_limit import within
+from grader.report.rendering import TEMPLATES, shown
 
-TEMPLATES = Path(__file__).with_name("templates")
 SHOWN_FORMATS = ("image/png", "image/jpeg", "image/svg+xml", "text/latex", "text/plain")
 """What is shown of an output: the page must not run what a student's code made (HTML, scripts, widgets)."""
 EXCHANGE_NOTES = ("timestamp.txt", "submission_secret.txt")
@@ -52,8 +53,6 @@ STYLES = {
     Verdict.HARNESS_ERROR: "info",
 }
 """Bootstrap's names for colors."""
-CONTROLS = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n\r"} | {0x7F: 0x2421}
-"""Control characters → Unicode's pictures of them."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +64,8 @@ class Mark:
     style: str
     points: str
     message: str
+    earned: float = 0.0
+    possible: float = 0.0
     pending: float = 0.0
     """Points that are neither earned nor lost yet."""
     comment: bool = False
@@ -104,7 +105,7 @@ def _write_page(course: Course, chapter: Chapter, student: str, prose: dict[str,
     try:
         with database_errors(course):
             notebook, resources = GetGrades().preprocess(notebook, resources)
-            marks = _marks(course, chapter, student, result)
+            marks = marks_of(course, chapter, student, result)
     except MissingEntry:
         raise CourseError(course.gradebook, f"holds no submission of {student}", again) from None
     resources["grader"] = {
@@ -115,9 +116,7 @@ def _write_page(course: Course, chapter: Chapter, student: str, prose: dict[str,
     }
     _make_safe(notebook, {mark.grade_id: mark for mark in marks}, prose)
     page = _rendered(notebook, resources)
-    folder = make_folder(course.feedback / student / chapter.name)
-    with suppress(OSError):  # somebody else's folder is theirs to close
-        course.feedback.chmod(course.feedback.stat().st_mode & ~0o007)
+    folder = folder_of(course, chapter, student)
     _keep_notes(course.submitted / student / chapter.name, folder)
     target = folder / f"{chapter.name}.html"
     # Readable, in a folder that is not: nbgrader copies the page with its mode to where its student must read it.
@@ -125,9 +124,28 @@ def _write_page(course: Course, chapter: Chapter, student: str, prose: dict[str,
     return target
 
 
-def shown(page: str) -> str:
-    """The page with symbols for control characters: what a student printed may drive the terminal that shows it."""
-    return page.encode("utf-8", "replace").decode().translate(CONTROLS)
+def due(course: Course, chapter: Chapter, results: Iterable[SubmissionResult]) -> list[str]:
+    """Students in the gradebook whose page is not there, or older than their grade: a run may end between the two."""
+    records, students = Records.of(course, chapter.name), []
+    for result in results:
+        page = course.feedback / result.student / chapter.name / f"{chapter.name}.html"
+        if result.problem is None and records.is_recorded(result):
+            graded = records.result_file(result.student)
+            if not (page.is_file() and graded.is_file() and page.stat().st_mtime_ns > graded.stat().st_mtime_ns):
+                students.append(result.student)
+    return students
+
+
+def folder_of(course: Course, chapter: Chapter, student: str) -> Path:
+    """Where what a student gets back lies; made, and closed to other accounts.
+
+    Raises:
+        CourseError: it cannot be made or nothing can be written in it.
+    """
+    folder = make_folder(course.feedback / student / chapter.name)
+    with suppress(OSError):  # somebody else's folder is theirs to close
+        course.feedback.chmod(course.feedback.stat().st_mode & ~0o007)
+    return folder
 
 
 def _rendered(notebook: nbformat.NotebookNode, resources: dict[str, Any]) -> str:
@@ -159,8 +177,12 @@ def _keep_notes(submitted: Path, folder: Path) -> None:
                 write_atomically(folder / name, note.decode())
 
 
-def _marks(course: Course, chapter: Chapter, student: str, result: SubmissionResult | None) -> list[Mark]:
-    """What to say about each test cell, in the gradebook's points and the judge's words."""
+def marks_of(course: Course, chapter: Chapter, student: str, result: SubmissionResult | None) -> list[Mark]:
+    """What to say about each test cell, in the gradebook's points and the judge's words.
+
+    Raises:
+        MissingEntry: the gradebook has no submission of this student.
+    """
     judged = {cell.grade_id: cell for cell in result.cells} if result else {}
     with open_gradebook(course) as book:
         notebook = book.find_submission_notebook(chapter.name, chapter.name, student)
@@ -175,19 +197,35 @@ def _mark(grade: Any, judged: CellResult | None, commented: bool) -> Mark:
     points = f"{_number(grade.score)} of {_number(grade.max_score)}"
     message = "\n".join(layout.lines(judged.message)) if judged else ""
     if grade.manual_score is not None:
-        return Mark(grade.name, "graded by hand", "primary", points, message, comment=commented)
-    if grade.auto_score is None:
+        word, style = "graded by hand", "primary"
+    elif grade.auto_score is None:
         word = f"pending: {judged.verdict.value}" if judged and judged.verdict.pending else "to be graded"
-        message = message or "Not decided yet, and not lost."
-        points = f"{_number(grade.max_score)} pending"
-        return Mark(grade.name, word, "info", points, message, float(grade.max_score), commented)
-    if judged and judged.earned == grade.auto_score:
-        verdict = judged.verdict
-    elif grade.auto_score >= grade.max_score:
-        verdict = Verdict.PASSED
+        return _pending(grade.name, word, message, float(grade.max_score), commented)
     else:
-        verdict = Verdict.PARTIAL if grade.auto_score > 0 else Verdict.FAILED
-    return Mark(grade.name, verdict.value, STYLES[verdict], points, message, comment=commented)
+        if judged and judged.earned == grade.auto_score:
+            verdict = judged.verdict
+        elif grade.auto_score >= grade.max_score:
+            verdict = Verdict.PASSED
+        else:
+            verdict = Verdict.PARTIAL if grade.auto_score > 0 else Verdict.FAILED
+        word, style = verdict.value, STYLES[verdict]
+    return Mark(grade.name, word, style, points, message, float(grade.score), float(grade.max_score), comment=commented)
+
+
+def mark_of(cell: CellResult) -> Mark:
+    """What to say about a test cell that the gradebook does not have."""
+    message = "\n".join(layout.lines(cell.message))
+    if cell.verdict.pending:
+        return _pending(cell.grade_id, f"pending: {cell.verdict.value}", message, cell.possible)
+    points = f"{_number(cell.earned)} of {_number(cell.possible)}"
+    return Mark(cell.grade_id, cell.verdict.value, STYLES[cell.verdict], points, message, cell.earned, cell.possible)
+
+
+def _pending(grade_id: str, word: str, message: str, possible: float, commented: bool = False) -> Mark:
+    """What to say about a test whose points are not decided."""
+    message = message or "Not decided yet, and not lost."
+    points = f"{_number(possible)} pending"
+    return Mark(grade_id, word, "info", points, message, 0.0, possible, possible, commented)
 
 
 def _make_safe(notebook: nbformat.NotebookNode, marks: dict[str, Mark], prose: dict[str, str]) -> None:

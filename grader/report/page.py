@@ -9,14 +9,11 @@ import os
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from urllib.parse import quote
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from grader import __version__
 from grader.intake import ledger
 from grader.model.course import Chapter, Course
 from grader.model.notebooks import ChapterKey, Role
@@ -25,9 +22,13 @@ from grader.model.results import CellResult, SubmissionResult, Verdict
 from grader.report import numbers
 from grader.report.numbers import MARKS, CellNumbers, cell_of, graded, points, remark
 from grader.report.plots import height_of, outcome_bars, score_histogram
+from grader.report.rendering import rendered
 
-TEMPLATES = Path(__file__).with_name("templates")
 FAULTS_SHOWN = 12
+SIMILAR = "similar.html"
+"""What `grader similar` writes beside the report."""
+STUDENT_REPORT = "report.html"
+"""What lies beside a student's feedback page."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,8 @@ class Row:
     cells: tuple[CellResult | None, ...]
     feedback: str
     """Where the student's feedback page lies, seen from the report; empty when there is none."""
+    report: str
+    """Where the student's own report lies, likewise."""
     late: bool = False
     """Whether it was collected as late."""
 
@@ -91,16 +94,8 @@ def write_html(
     late = {name for name, taken in ledger.load(course, chapter.name).items() if taken.late}
     rows = [_row(course, chapter, result, [test.grade_id for test in tests], path, late) for result in results]
     faults = numbers.common_faults(results)
-    # Escaping is on for every value: names and messages are other people's words.
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["points"] = points
-    page = environment.get_template("report.html.j2").render(
+    page = rendered(
+        "report.html.j2",
         name=chapter.name,
         title=title_of(key),
         tiles=_tiles(results),
@@ -122,18 +117,22 @@ def write_html(
         fixed=[result for result in read if result.repairs],
         devices=sorted({result.device for result in read}),
         isolations=sorted({result.isolation for result in read}),
-        version=__version__,
-        made=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
+        similar=SIMILAR if (path.parent / SIMILAR).is_file() else "",
     )
-    write_atomically(path, page.encode("utf-8", "replace").decode())
+    write_atomically(path, page)
 
 
 def _row(
     course: Course, chapter: Chapter, result: SubmissionResult, tests: list[str], path: Path, late: set[str]
 ) -> Row:
-    feedback = course.feedback / result.student / chapter.name / f"{chapter.name}.html"
-    link = quote(os.path.relpath(feedback, path.parent)) if feedback.is_file() else ""
-    return Row(result, tuple(cell_of(result, test) for test in tests), link, result.student in late)
+    folder = course.feedback / result.student / chapter.name
+    feedback, report = (_link(folder / name, path) for name in (f"{chapter.name}.html", STUDENT_REPORT))
+    return Row(result, tuple(cell_of(result, test) for test in tests), feedback, report, result.student in late)
+
+
+def _link(target: Path, page: Path) -> str:
+    """The address of a file, seen from a page; empty when it is not there."""
+    return quote(os.path.relpath(target, page.parent)) if target.is_file() else ""
 
 
 def title_of(key: ChapterKey) -> str:

@@ -93,7 +93,7 @@ def survivors(
     known: dict[str, str],
     jobs: int,
     sample: int | None = None,
-    on_progress: Callable[[str], None] = lambda what: None,
+    on_progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Survivors:
     """The mutants of the right answers to one exercise that earn full points.
 
@@ -104,7 +104,7 @@ def survivors(
         known: the equivalent ones.
         jobs: how many are tried at a time.
         sample: try so many of the mutants, drawn at random; None: all.
-        on_progress: called after every mutant.
+        on_progress: told after every mutant how many of how many are done.
     """
     rights = [one for one in answers if one.kind is Kind.RIGHT and not one.gpu and one.earns is None]
     with Runner(source, exercise, jobs) as runner:
@@ -124,7 +124,7 @@ def survivors(
         left = [(right, mutant, 0) for right, mutant in chosen]
         for seed in SEEDS:
             trials = [Trial(mutant.source, seed, seconds) for _, mutant, _ in left]
-            outcomes = runner.run(trials, lambda: on_progress(f"mutants of {exercise}"))
+            outcomes = runner.run(trials, on_progress)
             # An exception or a limit of time says nothing about luck: the other seeds are for wrong values.
             left = [
                 (right, mutant, count + outcome.accepted)

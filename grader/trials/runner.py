@@ -107,8 +107,10 @@ class Runner:
         self._process.stdin.write(json.dumps(message).encode() + b"\n")
         self._process.stdin.flush()
 
-    def run(self, trials: Sequence[Trial], on_progress: Callable[[], None] = lambda: None) -> list[Outcome]:
-        """What became of each.
+    def run(
+        self, trials: Sequence[Trial], on_progress: Callable[[int, int], None] = lambda done, total: None
+    ) -> list[Outcome]:
+        """What became of each; `on_progress` is told after each how many of how many are done.
 
         Raises:
             RuntimeError: the process that forks has ended.
@@ -119,7 +121,7 @@ class Runner:
         found: dict[int, Outcome] = {}
         for number, outcome in self._replies(len(trials)):
             found[number] = outcome
-            on_progress()
+            on_progress(len(found), len(trials))
         return [found[number] for number in range(len(trials))]
 
     def _replies(self, count: int) -> Iterator[tuple[int, Outcome]]:

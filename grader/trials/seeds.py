@@ -28,7 +28,7 @@ def steadiness(
     answers: list[Answer],
     seeds: int,
     jobs: int,
-    on_progress: Callable[[str], None] = lambda what: None,
+    on_progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Steadiness:
     """Which answers to one exercise get what they must not in some of `seeds` seeds, 1 and up.
 
@@ -38,7 +38,7 @@ def steadiness(
         answers: its bank.
         seeds: how many.
         jobs: how many answers are tried at a time.
-        on_progress: called after every trial.
+        on_progress: told after every trial how many of how many are done.
     """
     left_out = {str(one): why for one in answers if (why := _why_not(one))}
     tried = [one for one in answers if str(one) not in left_out]
@@ -48,7 +48,7 @@ def steadiness(
             return Steadiness(exercise, 0, (), tuple(f"{one}: no test here" for one in tried))
         seconds = 2 * max(runner.seconds_for(right.source)[0] for right in rights)
         trials = [Trial(one.source, seed, seconds) for one in tried for seed in range(1, seeds + 1)]
-        outcomes = runner.run(trials, lambda: on_progress(f"seeds of {exercise}"))
+        outcomes = runner.run(trials, on_progress)
     findings = []
     for place, answer in enumerate(tried):
         findings += _findings(answer, outcomes[place * seeds : (place + 1) * seeds])

@@ -19,6 +19,7 @@ from grader.model.notebooks import load_key
 from grader.model.results import CellResult, SubmissionResult, Verdict
 from grader.report import numbers as report_numbers
 from grader.report import plots, table
+from grader.report.page import SIMILAR, STUDENT_REPORT
 
 
 class Page(HTMLParser):
@@ -133,15 +134,18 @@ def test_words_of_others_are_escaped(course):
     assert page.text.count(EVIL) >= 6
 
 
-def test_names_lead_to_feedback_pages_that_are_there(course, results):
+def test_names_lead_to_pages_that_are_there(course, results):
     """A link where there is a page, relative, so that the folder can be moved; a name where there is none."""
     name = "ada #1 %20?"
-    feedback = course.feedback / name / NAME / f"{NAME}.html"
-    feedback.parent.mkdir(parents=True)
-    feedback.write_text("hers")
+    folder = course.feedback / name / NAME
+    folder.mkdir(parents=True)
+    for page in (f"{NAME}.html", STUDENT_REPORT):
+        (folder / page).write_text("hers")
+    (course.reports(NAME) / SIMILAR).write_text("pairs")
     page = page_of(course, [result_of(name), *results])
     links = [attributes["href"] for attributes in page.all("a")]
-    assert links == [f"../../feedback/ada%20%231%20%2520%3F/{NAME}/{NAME}.html"]
+    here = f"../../feedback/ada%20%231%20%2520%3F/{NAME}"
+    assert links == [f"{here}/{STUDENT_REPORT}", f"{here}/{NAME}.html", SIMILAR]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""Which submissions share more than the chapter gives."""
