@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gpulab.doctor import hardware
 from grader.cli.console import chapters_of, complain, progress_bar, say
-from grader.machine import hardware
 from grader.model.course import Course
 
 if TYPE_CHECKING:

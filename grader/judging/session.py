@@ -17,10 +17,10 @@ from typing import Any
 
 from gpulab.check import layout
 from gpulab.check.outcomes import Mismatch
+from gpulab.doctor import hardware
 from gpulab.forkserver.client import StartError
 from grader.judging import faults, review_flags
 from grader.judging.outputs import Kept, storable
-from grader.machine import hardware
 from grader.machine.gpu_lock import turns
 from grader.model.limits import Limits
 from grader.model.needs import Need
