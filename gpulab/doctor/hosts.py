@@ -1,8 +1,9 @@
-"""Which notebook host this is, and where a GPU is switched on there. Only the standard library is needed."""
+"""Which notebook host or system this is, and what that means. Only the standard library is needed."""
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -29,3 +30,16 @@ HOSTS = (
 def this_host(environment: Mapping[str, str] = os.environ) -> Host | None:
     """The host that set these variables; None on an ordinary machine."""
     return next((host for host in HOSTS if host.variable in environment), None)
+
+
+def needs_unix(what: str) -> None:
+    """Stops what only Linux and macOS can do.
+
+    Args:
+        what: the subject of the message, in the plural.
+
+    Raises:
+        OSError: this is Windows; one line says what to do.
+    """
+    if sys.platform == "win32":
+        raise OSError(f"{what} need Linux or macOS. On Windows, open the course in WSL 2.")
