@@ -49,8 +49,8 @@ def command(
 ) -> None:
     """Grade CHAPTER's SUBMISSIONS (a folder with one folder per student; default: work/submitted).
 
-    Writes the gradebook, feedback pages, and a report, all under work/. If it is interrupted, run it again: it continues where
-    it stopped. Submissions that have not changed are not graded twice.
+    Writes the gradebook, feedback pages, and a report, all under work/. If it is interrupted, run it
+    again: it continues where it stopped. Submissions that have not changed are not graded twice.
 
     \b
     Examples:

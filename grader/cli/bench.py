@@ -26,7 +26,7 @@ from grader.model.course import Chapter, Course
 @click.option(
     "--noise",
     type=click.IntRange(1),
-    help="Instead, grade the bank's answers to the chapter's measuring exercises this many times, and count wrong verdicts.",
+    help="Instead, grade answers to the chapter's measuring exercises this many times, and count wrong verdicts.",
 )
 @click.option(
     "--neighbors",

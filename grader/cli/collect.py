@@ -58,8 +58,9 @@ def command(
 ) -> None:
     """Take the submissions in FILE: Moodle's or Canvas' bulk download, any zip of notebooks, or a folder.
 
-    They go to work/submitted/<student>/<chapter>/. Nothing is overwritten: if a student has
-    several notebooks, the newest counts, and the one that it replaces is moved to work/replaced/. Every file that is not taken is listed with the reason.
+    They go to work/submitted/<student>/<chapter>/. Nothing is overwritten: if a student has several notebooks, the
+    newest counts, and the one that it replaces is moved to work/replaced/. Every file that is not taken is listed
+    with the reason.
 
     \b
     Examples:

@@ -55,7 +55,7 @@ def command(
     mutants: bool,
     show: bool,
 ) -> None:
-    """Check that CHAPTERS (default: all) are graded correctly: right answers pass; blank, wrong and hostile ones do not.
+    """Check that CHAPTERS (default: all) are graded correctly: right answers pass, blank, wrong and hostile ones fail.
 
     With EXERCISES, only the answers to these. Names of chapters begin with a digit, names of exercises do not.
 
