@@ -30,7 +30,7 @@ from browser.window import Window, server, window  # noqa: E402
 FIGURES = {
     "memory": ("02_cuda_basics", "trace.picture(walked)"),
     "timeline": ("06_transfers", "charts.hidden(serial, yours)"),
-    "roofline": ("03_shared_memory", "charts.roofline(placed)"),
+    "roofline": ("01_gpu_architecture", "Three measured rooflines"),
 }
 """Image → its chapter, and words of the cell that draws it."""
 GRADED = "01_gpu_architecture"
