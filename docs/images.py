@@ -30,7 +30,7 @@ from browser.window import Window, server, window  # noqa: E402
 FIGURES = {
     "memory": ("02_cuda_basics", "trace.picture(walked)"),
     "timeline": ("06_transfers", "charts.hidden(serial, yours)"),
-    "roofline": ("01_gpu_architecture", "Three measured rooflines"),
+    "roofline": ("01_gpu_architecture", "rooflines: a slope, then a flat part. "),
 }
 """Image → its chapter, and words of the cell that draws it."""
 GRADED = "01_gpu_architecture"
@@ -51,14 +51,15 @@ def main() -> None:
 
 
 def figure(chapter: str, words: str) -> Image.Image:
-    """The last figure that the cell with these words drew when the chapter was built."""
+    """The last figure with these words in its description, or drawn by a cell with them, when the chapter was built."""
     notebook = nbformat.read(ROOT / "solutions" / chapter / f"{chapter}.ipynb", as_version=4)
     drawn = [
         output.data["image/png"]
         for cell in notebook.cells
-        if cell.cell_type == "code" and words in cell.source
+        if cell.cell_type == "code"
         for output in cell.outputs
         if "image/png" in output.get("data", {})
+        and (words in output.metadata.get("image/png", {}).get("alt", "") or words in cell.source)
     ]
     return Image.open(io.BytesIO(base64.b64decode(drawn[-1])))
 
@@ -114,8 +115,16 @@ def draw_grading(page: Window, folder: Path) -> None:
     box = page.driver.execute_script("const b = document.documentElement.viewBox.baseVal; return [b.width, b.height]")
     page.driver.set_window_size(round(box[0]), round(box[1]) + 150)  # the window's own frame takes some
     save("grade", seen(page).crop((0, 0, round(box[0]), round(box[1]))))
+    draw_report(page, folder)
+
+
+def draw_report(page: Window, folder: Path) -> None:
+    """The top of the report in the course in `folder`, without the folder's own path."""
+    report = folder / "work" / "reports" / GRADED / "report.html"
+    shown = report.with_name("shown.html")
+    shown.write_text(report.read_text(encoding="utf-8").replace(f"{folder}/", ""), encoding="utf-8")
     page.driver.set_window_size(WIDTH, 1000)
-    page.open((folder / "work" / "reports" / GRADED / "report.html").as_uri())
+    page.open(shown.as_uri())
     save("report", seen(page))
 
 
