@@ -29,7 +29,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help grade lab bench gpu site test upgrade clean
+.PHONY: help grade lab bench gpu site images test upgrade clean
 .PHONY: lint types tests build-check release-check verify thorough notebooks sample-class
 
 # Not only for our own commands: nbgrader looks for alembic on PATH.
@@ -40,11 +40,12 @@ help:
 	@echo "make grade   grade a bundled class of chapter $(CHAPTER), show the table and write the report"
 	@echo "make lab     open JupyterLab on the chapters in notebooks/"
 	@echo "make test    everything that CI checks"
-	@echo "make bench   seconds and memory a submission, beside nbgrader autograde (long: ARGS=\"--stock 8\")"
+	@echo "make bench   seconds and memory per submission, compared with nbgrader autograde (long: ARGS=\"--stock 8\")"
 	@echo "make gpu     the whole course on this machine's GPU, and the evidence in data/machines/"
 	@echo "make site    the course as a static web site, without answers, in work/site/html"
-	@echo "make upgrade the newest versions of all packages, and constraints.txt written anew: run make test after it"
-	@echo "make clean   remove .venv and what tools cached; never work/, where grades lie"
+	@echo "make images  the pictures in docs/images, drawn anew with a real browser"
+	@echo "make upgrade the newest versions of all packages, and a new constraints.txt; run make test afterwards"
+	@echo "make clean   remove .venv and the tools' caches, but never work/, which holds grades"
 
 # ---------------------------------------------------------------------------------------------------- commands
 
@@ -71,6 +72,9 @@ gpu: $(READY)
 
 site: $(READY)
 	@grader site $(ARGS)
+
+images: $(READY)
+	@python docs/images.py
 
 # Everything is resolved again; what was installed comes first in the file's history if the tests do not pass.
 upgrade: $(READY)
@@ -153,6 +157,9 @@ define CHECK_PYTHON
 import importlib.util, pathlib, shutil, sys
 def stop(what, remedy):
     sys.exit(f"{sys.executable}: {what}. {remedy}")
+if sys.platform != "linux":
+    stop(f"the course's compilers for kernels (numba-cuda, nvidia-nvvm) are installed on Linux, and this is {sys.platform}",
+         "On Windows, use WSL 2; on a Mac, a Linux container: see Requirements in README.md")
 version = ".".join(map(str, sys.version_info[:3]))
 if not (3, 11) <= sys.version_info[:2] <= (3, 13):
     found = [name for name in ("python3.13", "python3.12", "python3.11") if shutil.which(name)]

@@ -48,7 +48,7 @@ def gpu_row(gpu: str) -> dict[str, Any]:
 
 
 def data_folder() -> Path:
-    """The course's `data/` folder: beside the package, else in the working directory or above it.
+    """The course's `data/` folder: beside the package, else in the working directory or above it, else in the wheel.
 
     Raises:
         LookupError: there is none.
@@ -61,8 +61,9 @@ def data_folder() -> Path:
 def _folders() -> Iterator[Path]:
     here = Path.cwd()
     seen = set()
-    for parent in (Path(__file__).resolve().parent.parent, here, *here.parents):
-        folder = parent / "data"
+    package = Path(__file__).resolve().parent
+    beside = (parent / "data" for parent in (package.parent, here, *here.parents))
+    for folder in (*beside, package / "_data"):
         # gpus.csv marks the folder as ours: half the projects on a disk have a folder called data.
         if folder not in seen and (folder / "gpus.csv").is_file():
             seen.add(folder)

@@ -6,10 +6,10 @@ from dataclasses import asdict
 
 from courses import NAME
 
+from gpulab.doctor.hardware import Gpu
 from gpulab.measuring import machine
 from grader.dev.prove.figures import Figure
 from grader.dev.prove.run import Outcome
-from grader.machine.hardware import Gpu
 
 BANK = {
     "double": """\

@@ -40,6 +40,14 @@ def interpreter(folder: Path, prelude: str) -> str:
     return f"PYTHON={script}"
 
 
+@pytest.mark.parametrize("platform", ["darwin", "win32"])
+def test_refuses_other_systems_and_says_what_to_use(platform: str, tmp_path: Path) -> None:
+    done = make(tmp_path, "lab", interpreter(tmp_path, f"sys.platform = '{platform}'"))
+    assert done.returncode != 0
+    assert f"and this is {platform}. On Windows, use WSL 2; on a Mac, a Linux container" in done.stderr
+    assert not (tmp_path / ".venv").exists()
+
+
 @pytest.mark.parametrize("version", [(3, 10, 9), (3, 14, 0)])
 def test_refuses_other_pythons_in_one_sentence(version: tuple[int, ...], tmp_path: Path) -> None:
     done = make(tmp_path, "lint", interpreter(tmp_path, f"sys.version_info = {version}"))

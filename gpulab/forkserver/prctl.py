@@ -36,7 +36,11 @@ def prctl(option: Option, argument: int, third: object = None) -> None:
         raise OSError(number, f"prctl {option.name}: {os.strerror(number)}")
 
 
-def die_with_parent(number: int = signal.SIGKILL) -> None:
+SIGKILL = getattr(signal, "SIGKILL", 9)
+"""Windows has none; nothing is killed with it there."""
+
+
+def die_with_parent(number: int = SIGKILL) -> None:
     """Has the kernel kill this process, or signal it otherwise, when its parent ends. Changing the user undoes it.
 
     Raises:

@@ -25,12 +25,12 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NoReturn
 
-from gpulab.forkserver.prctl import adopt_orphans, die_with_parent
+from gpulab.forkserver.prctl import SIGKILL, adopt_orphans, die_with_parent
 
 MAX_MESSAGE = 131_072
 """Bytes of one message."""
 MAX_DESCRIPTORS = 4
-KILLED = (-signal.SIGKILL, 256 - signal.SIGKILL)
+KILLED = (-SIGKILL, 256 - SIGKILL)
 """How a process ends that was killed, and how one ends that watched over it."""
 KILL_SECONDS = 2.0
 """For a process that was killed to be gone; after that it is left to the kernel."""
@@ -253,7 +253,7 @@ def keep_only(descriptors: Iterable[int]) -> None:
 # ------------------------------------------------------------------------------------------------- ending a process
 
 
-def exit_code(pid: int, unknown: int = -signal.SIGKILL) -> int | None:
+def exit_code(pid: int, unknown: int = -SIGKILL) -> int | None:
     """The exit code of a child of this process that has ended, negative for a signal; None while it runs.
 
     Args:

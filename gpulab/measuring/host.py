@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import platform
 import sys
-import warnings
-from pathlib import Path
 
+from gpulab.doctor.missing_gpu import why_no_gpu
 from gpulab.measuring.devices import device_name, has_gpu
 
 
@@ -26,26 +25,10 @@ def this_machine() -> None:
         print(f"GPU      {of_gpu.name}, {of_gpu.total_memory / 1e9:.0f} GB, {capability}")
         print(f"         {of_gpu.multi_processor_count} SMs, {resident:,} threads resident at once")
         return
-    print("GPU      none here: every exercise works, and points that only a GPU can give stay pending")
-    if reason := why_unusable():
-        print(f"         This machine has an NVIDIA GPU that PyTorch cannot use: {reason}")
-        print('         "grader doctor", in a terminal, says what to do about it.')
+    print(f"GPU      {no_gpu('none here: every exercise works, and points that only a GPU can give stay pending')}")
 
 
-def why_unusable(devices: Path = Path("/dev")) -> str:
-    """PyTorch's own words on why it cannot use the GPU of this machine; empty where there is no GPU.
-
-    Args:
-        devices: the folder of device files: NVIDIA's driver makes `nvidia0`, WSL makes `dxg`.
-    """
-    if not any((devices / name).exists() for name in ("nvidia0", "nvidiactl", "dxg")):
-        return ""
-    import torch
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            torch.cuda.init()  # type: ignore[no-untyped-call]
-        except Exception as error:  # whatever the driver or the build says
-            return " ".join(str(error).split())
-    return "it finds no device (is CUDA_VISIBLE_DEVICES set?)"
+def no_gpu(text: str) -> str:
+    """What a chapter says without a GPU; where there should be one, the reason and the remedy on a second line."""
+    reason = why_no_gpu(os.environ)
+    return f"{text}\n         {reason}" if reason else text

@@ -9,7 +9,7 @@ of `ranks.processes`; a judge's `gpulab.backend` runs scripts in another process
 from __future__ import annotations
 
 import json
-import resource
+import sys
 import tempfile
 import textwrap
 import warnings
@@ -250,6 +250,10 @@ LEAST_UNSEEN_SECONDS = 0.001
 
 
 def _seconds_of_children() -> float:
+    if sys.platform == "win32":  # there are no ranks
+        return 0.0
+    import resource
+
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 

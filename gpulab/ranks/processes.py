@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from gpulab.backend import Process, StartRank, current
+from gpulab.doctor.hosts import needs_unix
 from gpulab.forkserver.client import StartError
 from gpulab.forkserver.prctl import die_with_parent
 from gpulab.forkserver.server import KILL_SECONDS
@@ -66,7 +67,11 @@ def launch(
         more: environment of each rank, beside the one that `env://` reads.
         folders: where each rank runs.
         seconds: wall time for all of them.
+
+    Raises:
+        OSError: this is Windows.
     """
+    needs_unix("Several ranks")
     with ExitStack() as stack:
         # Open from the beginning to the end: what lies at a path is the ranks' to change.
         logs: list[IO[bytes]] = [stack.enter_context(tempfile.TemporaryFile()) for _ in folders]

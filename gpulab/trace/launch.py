@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from gpulab.measuring.devices import device_name, has_gpu
+from gpulab.measuring.host import no_gpu
 from gpulab.trace.errors import LaunchError
 from gpulab.trace.python.execute import traced_run
 from gpulab.trace.python.typecheck import CompilerMissingError, typecheck
@@ -138,6 +139,6 @@ def where() -> str:
     """One line that says what runs the kernels here."""
     if has_gpu():
         return f"Kernels run on the GPU: {device_name('cuda')}."
-    return (
-        "No GPU here: kernels run in gpulab.trace, one CUDA thread after another, and every memory access is counted."
+    return no_gpu(
+        "No GPU here: kernels run on the CPU in gpulab.trace, one thread after another. Every memory access is counted."
     )

@@ -18,6 +18,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from grader import __version__
+from grader.authoring import hosted
 from grader.authoring.build import files_below
 from grader.authoring.launcher import Outline, outline_of
 from grader.authoring.launcher import text_of as launcher_text
@@ -41,6 +42,7 @@ SETTINGS = (
     "jupyter/labextensions/gpulab-alt-text/alt_text.js",
     "jupyter/labextensions/gpulab-alt-text/package.json",
 )
+ARCHIVE = "gpulab-students.zip"
 LONG_ENOUGH = 25
 """Characters from which an answer or hidden test is looked for: shorter ones may stand anywhere."""
 
@@ -83,6 +85,34 @@ def pack(course: Course, chapters: Sequence[Chapter]) -> Bundle:
     return Bundle(packed.getvalue(), tuple(files), tuple(chapter.name for chapter in chapters))
 
 
+def pack_for_hosts(course: Course, chapters: Sequence[Chapter], url: str) -> dict[str, bytes]:
+    """The folder for notebook hosts, to be put on the web: wheel, notebooks, the page of links, the archive.
+
+    Args:
+        course: the course.
+        chapters: which of its chapters.
+        url: where the folder will be.
+
+    Raises:
+        CourseError: a chapter is not released, or there is none.
+        Findings: an answer or a hidden test would be in it.
+    """
+    archive = pack(course, chapters)
+    files = _files(course, chapters)
+    package = {name: data for name, data in files.items() if name.startswith("gpulab/")}
+    package |= {f"gpulab/_{name}": data for name, data in files.items() if name.startswith("data/")}
+    project = _project()
+    wheel, data = hosted.wheel_of(project, needed(project["dependencies"]), package)
+    place = hosted.place_of(url)
+    notebooks = {
+        f"{chapter.name}.ipynb": hosted.with_set_up(chapter.release.read_bytes(), wheel, place) for chapter in chapters
+    }
+    if found := list(_given_away(course, package | notebooks)):
+        raise Findings(tuple(found))
+    pages = hosted.pages([outline_of(chapter) for chapter in chapters], place, wheel, ARCHIVE)
+    return {wheel: data, **notebooks, **pages, ARCHIVE: archive.data}
+
+
 def save(bundle: Bundle, path: Path) -> bool:
     """Writes the archive, whole or not at all; gives whether that changed anything.
 
@@ -108,7 +138,7 @@ def _files(course: Course, chapters: Sequence[Chapter]) -> dict[str, bytes]:
     files |= {path.relative_to(HOME).as_posix(): path.read_bytes() for path in _package(texts)}
     files |= {path.relative_to(HOME).as_posix(): path.read_bytes() for path in files_below(HOME / "data")}
     files |= {name: (HOME / name).read_bytes() for name in SETTINGS}
-    project: dict[str, Any] = tomllib.loads((HOME / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    project = _project()
     needs = needed(project["dependencies"])
     packages = sorted({".".join(Path(name).parts[:-1]) for name in files if name.startswith("gpulab/")})
     files["cuda12.txt"] = (HOME / "cuda12.txt").read_bytes()
@@ -118,6 +148,11 @@ def _files(course: Course, chapters: Sequence[Chapter]) -> dict[str, bytes]:
     files["start.sh"] = _start(project).encode()
     files["README.md"] = _readme(outlines, project).encode()
     return files
+
+
+def _project() -> dict[str, Any]:
+    project: dict[str, Any] = tomllib.loads((HOME / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return project
 
 
 def needed(dependencies: Sequence[str]) -> list[str]:

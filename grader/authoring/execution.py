@@ -26,7 +26,7 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernel
 from nbformat import NotebookNode
 from traitlets import default
 
-from grader.machine.hardware import gpu_names
+from gpulab.doctor.hardware import gpu_names
 
 CELL_SECONDS = 300
 """No chapter's cell comes near this; a cell that does hangs."""

@@ -16,11 +16,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from gpulab.doctor import hardware
 from grader.authoring.answers import Answer, Kind
 from grader.authoring.bank import banks_of
 from grader.authoring.visible_score import Tried, counts, tried, with_visible
 from grader.judging.session import grade
-from grader.machine import hardware
 from grader.model.course import Chapter, Course
 from grader.model.limits import Limits
 from grader.model.notebooks import ChapterKey, Role

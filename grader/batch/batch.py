@@ -14,11 +14,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gpulab.doctor import hardware
 from grader.batch import engine
 from grader.batch.recorder import Progress, RealSteps, Recorder, Steps
 from grader.intake.find_submissions import Found, find_submissions
 from grader.judging.task import Task
-from grader.machine import hardware
 from grader.model.course import Chapter, Course
 from grader.model.harness import harness_digest
 from grader.model.limits import Limits

@@ -11,8 +11,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
+from gpulab.doctor import hardware
 from grader.judging.task import Task, judge
-from grader.machine import hardware
 from grader.model.course import CourseError
 from grader.model.harness import harness_digest
 from grader.model.notebooks import ChapterKey

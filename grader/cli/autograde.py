@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 @click.command("autograde")
 @click.argument("chapter")
 @click.argument("submissions", type=click.Path(path_type=Path), required=False)
-@click.option("--slots", type=click.IntRange(1), help="Submissions graded at a time; default: as many as fit.")
+@click.option("--slots", type=click.IntRange(1), help="Submissions graded at the same time; default: as many as fit.")
 @click.option("--seed", type=click.IntRange(0), help="Replay the hidden inputs of an earlier grading.")
-@click.option("--again", is_flag=True, help="Grade also what has not changed since it was graded.")
+@click.option("--again", is_flag=True, help="Also grade submissions that have not changed since they were graded.")
 @click.option("--scheduler", metavar="ADDRESS", help="Grade on the workers of this Dask cluster: tcp://HOST:8786.")
 @click.option(
     "--require-tier",
@@ -47,10 +47,10 @@ def command(
     require_tier: int | None,
     pages: bool,
 ) -> None:
-    """Grade CHAPTER's SUBMISSIONS (a folder with one folder a student; default: work/submitted).
+    """Grade CHAPTER's SUBMISSIONS (a folder with one folder per student; default: work/submitted).
 
-    Writes the gradebook, feedback pages, and a report, all under work/. Interrupted, it goes on where it stopped
-    when run again; what has not changed is not graded twice.
+    Writes the gradebook, feedback pages, and a report, all under work/. If it is interrupted, run it
+    again: it continues where it stopped. Submissions that have not changed are not graded twice.
 
     \b
     Examples:

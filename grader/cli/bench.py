@@ -13,7 +13,9 @@ from grader.model.course import Chapter, Course
 
 @click.command("bench")
 @click.argument("chapter")
-@click.option("--submissions", type=click.IntRange(2), default=40, show_default=True, help="How many to grade.")
+@click.option(
+    "--submissions", type=click.IntRange(2), default=40, show_default=True, help="How many submissions to grade."
+)
 @click.option("--stock", type=click.IntRange(2), help="How many of them nbgrader grades too; default: all.")
 @click.option(
     "--scale",
@@ -24,18 +26,20 @@ from grader.model.course import Chapter, Course
 @click.option(
     "--noise",
     type=click.IntRange(1),
-    help="Grade the bank's answers to the chapter's measuring exercises so often instead, and count wrong verdicts.",
+    help="Instead, grade answers to the chapter's measuring exercises this many times, and count wrong verdicts.",
 )
 @click.option(
     "--neighbors",
     type=click.IntRange(0),
     multiple=True,
-    help="With --noise: busy processes beside it; may be given several times. Default: none.",
+    help="With --noise: number of busy processes at the same time; may be given several times. Default: none.",
 )
 @click.option(
-    "--seed", type=click.IntRange(0), default=1, show_default=True, help="With --noise: of the first grading."
+    "--seed", type=click.IntRange(0), default=1, show_default=True, help="With --noise: the seed of the first grading."
 )
-@click.option("--json", "file", type=click.Path(path_type=Path, dir_okay=False), help="Also write the figures there.")
+@click.option(
+    "--json", "file", type=click.Path(path_type=Path, dir_okay=False), help="Also write the numbers to this file."
+)
 def command(
     chapter: str,
     submissions: int,

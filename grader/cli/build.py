@@ -12,8 +12,8 @@ from grader.model.course import Course
 
 @click.command("build")
 @click.argument("chapters", nargs=-1)
-@click.option("--check", is_flag=True, help="Change nothing; exit with 1 if a notebook is not what its source says.")
-@click.option("--execute", is_flag=True, help="Run all cells again, even if nothing changed since they ran.")
+@click.option("--check", is_flag=True, help="Change nothing; exit with 1 if a notebook does not match its source.")
+@click.option("--execute", is_flag=True, help="Run all cells again, even if nothing has changed since the last run.")
 def command(chapters: tuple[str, ...], check: bool, execute: bool) -> None:
     """Make the executed notebooks of CHAPTERS (default: all) from their sources.
 

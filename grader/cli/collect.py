@@ -24,23 +24,29 @@ STYLES = {"taken": "green", "replaced": "yellow", "there already": "dim", "skipp
 
 @click.command("collect")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--chapter", help="Take notebooks of this chapter only; default: each one's own, told by its cells.")
+@click.option("--chapter", help="Take notebooks of this chapter only; default: recognized by the cells.")
 @click.option(
     "--from",
     "platform",
     type=click.Choice(["moodle", "canvas", "folder"]),
-    help="By whose scheme files are named; default: told by their names.",
+    help="Whose naming scheme the files follow; default: recognized by the names.",
 )
 @click.option(
-    "--due", metavar="TIME", help='When it was due: "2026-11-20" or "2026-11-20 18:00"; what is late is told.'
+    "--due", metavar="TIME", help='When it was due: "2026-11-20" or "2026-11-20 18:00"; late submissions are listed.'
 )
-@click.option("--late", type=click.Choice(["take", "skip"]), default="take", show_default=True, help="What is late.")
+@click.option(
+    "--late",
+    type=click.Choice(["take", "skip"]),
+    default="take",
+    show_default=True,
+    help="What to do with late submissions.",
+)
 @click.option(
     "--roster",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Moodle's grading worksheet, Canvas' gradebook export or another CSV: nobody else is taken.",
+    help="Moodle's grading worksheet, Canvas' gradebook export or another CSV: only these students are taken.",
 )
-@click.option("--dry-run", is_flag=True, help="Show what would become of every file; change nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would happen to every file; change nothing.")
 def command(
     file: Path,
     chapter: str | None,
@@ -52,9 +58,9 @@ def command(
 ) -> None:
     """Take the submissions in FILE: Moodle's or Canvas' bulk download, any zip of notebooks, or a folder.
 
-    They go to work/submitted/<student>/<chapter>/. Nothing is overwritten: of several notebooks of one student the
-    newest counts, and one that replaces another puts it aside into work/replaced/. Every file that is not taken is
-    listed with the reason.
+    They go to work/submitted/<student>/<chapter>/. Nothing is overwritten: if a student has several notebooks, the
+    newest counts, and the one that it replaces is moved to work/replaced/. Every file that is not taken is listed
+    with the reason.
 
     \b
     Examples:

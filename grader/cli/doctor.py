@@ -14,7 +14,7 @@ COLORS = {"good": "green", "fair": "yellow", "bad": "red"}
 
 @click.command("doctor")
 def command() -> None:
-    """Look at this machine: Python, driver, GPUs, CUDA, kernel, sandbox, disk, gradebook. Exits with 1 on a red row.
+    """Look at this machine: Python, driver, GPUs, CUDA, kernel, sandbox, disk, gradebook. Exits with 1 if a row is red.
 
     \b
     Example:

@@ -64,7 +64,7 @@ def main() -> None:
     The usual round, for chapter 01:
       grader build 01      solutions/01_….md → executed notebook
       grader release 01    → notebooks/, without answers and hidden tests
-      grader verify 01     every answer of the answer bank gets what it must
+      grader verify 01     every answer of the answer bank gets its verdict
       grader bundle        the archive that students get
       grader site          the course as a web site
       grader collect FILE  Moodle's or Canvas' bulk download → work/submitted/

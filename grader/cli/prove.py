@@ -13,17 +13,23 @@ from grader.model.course import Course
 
 
 @click.command("prove")
-@click.option("--only", multiple=True, metavar="STEP", help="A step, or a chapter such as 04; several times.")
-@click.option("--bundle", type=click.Path(path_type=Path, dir_okay=False), help="Pack what came of it into this file.")
+@click.option(
+    "--only", multiple=True, metavar="STEP", help="A step, or a chapter such as 04; may be given several times."
+)
+@click.option("--bundle", type=click.Path(path_type=Path, dir_okay=False), help="Pack the results into this file.")
 @click.option(
     "--apply", "applied", type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    help="Run nothing: put what a bundle from elsewhere holds into this tree.",
+    help="Run nothing: unpack a bundle from another machine into this tree.",
 )  # fmt: skip
 @click.option(
-    "--repeats", type=click.IntRange(1), default=5, show_default=True, help="Gradings per answer and GPU row."
+    "--repeats",
+    type=click.IntRange(1),
+    default=5,
+    show_default=True,
+    help="How many times each answer is graded per GPU row.",
 )
-@click.option("--gpu-rows-only", is_flag=True, help="Have the gate grade only what a GPU is needed for.")
-@click.option("--seconds", type=click.FloatRange(0), help="Begin nothing that would not be done by then.")
+@click.option("--gpu-rows-only", is_flag=True, help="Grade only the tests that need a GPU.")
+@click.option("--seconds", type=click.FloatRange(0), help="Start nothing that would not finish within this time.")
 @click.option("--slots", type=click.IntRange(1), default=4, show_default=True, help="Rows that run at the same time.")
 def command(
     only: tuple[str, ...],
@@ -45,8 +51,8 @@ def command(
       grader prove --seconds 540 --repeats 2 --gpu-rows-only --bundle proof.tar.xz
       grader prove --apply proof.tar.xz
 
-    Rows that are settled are not run again by the next call: what a budget has left is done there. The report and the
-    bundle are written in any case, after an interrupt too.
+    Finished rows are not run again by the next call, which continues with the rest. The report and the
+    bundle are always written, even after an interrupt.
     """
     from rich.table import Table
 

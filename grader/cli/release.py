@@ -12,7 +12,11 @@ from grader.model.course import Course
 
 @click.command("release")
 @click.argument("chapters", nargs=-1)
-@click.option("--check", is_flag=True, help="Change nothing; exit with 1 if a release is stale or gives anything away.")
+@click.option(
+    "--check",
+    is_flag=True,
+    help="Change nothing; exit with 1 if a release is stale or contains an answer or a hidden test.",
+)
 def command(chapters: tuple[str, ...], check: bool) -> None:
     """Make the student notebooks of CHAPTERS (default: all), and prove that no answer or hidden test is in them.
 

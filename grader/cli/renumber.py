@@ -11,12 +11,14 @@ from grader.model.course import Course
 @click.command("renumber")
 @click.argument("chapter")
 @click.argument("number", type=int)
-@click.option("--dry-run", is_flag=True, help="Change nothing; show the new names, and which files say the old ones.")
+@click.option(
+    "--dry-run", is_flag=True, help="Change nothing; show the new names, and which files contain the old ones."
+)
 def command(chapter: str, number: int, dry_run: bool) -> None:
     """Give CHAPTER another NUMBER, in file names, links, prose, and built notebooks. No cell is run.
 
-    A chapter that has this number moves up by one, and so do those behind it that are in the way. Commit before, and
-    look at the difference afterwards. To insert a chapter, move the one that stands in its place:
+    If another chapter has this number, it moves up by one, and so do the chapters after it as far as needed.
+    Commit first, and look at the diff afterwards. To insert a chapter, move the one in its place:
 
     \b
     Examples:

@@ -21,16 +21,18 @@ if TYPE_CHECKING:
 @click.option(
     "--fill",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Moodle's grading worksheet or Canvas' gradebook export: a copy with the grades is written.",
+    help="Moodle's grading worksheet or Canvas' gradebook export; a copy of it with the grades is written.",
 )
-@click.option("--column", help="How Canvas' column for the chapter begins; default: the chapter's name or title.")
+@click.option(
+    "--column", help="Beginning of the name of Canvas' column for the chapter; default: the chapter's name or title."
+)
 def command(chapter: str, fill: Path | None, column: str | None) -> None:
-    """Write CHAPTER's report again, from the results that are there; grades nothing.
+    """Write CHAPTER's report again from existing results, without grading.
 
-    Writes report.html, grades.csv and, for whom "grader collect" took from there, moodle.csv and canvas.csv, to be
-    read in as they are. Points in them are the gradebook's, those given by hand included. Each student gets a report
-    of their own, work/feedback/<student>/<chapter>/report.html: points, verdicts and messages, and where they are in
-    the class. It names nobody else.
+    Writes report.html and grades.csv, and for submissions that "grader collect" took from Moodle or Canvas also
+    moodle.csv and canvas.csv, ready to be imported. Points come from the gradebook, including those given by hand.
+    Each student gets a report of their own, work/feedback/<student>/<chapter>/report.html, with points, verdicts,
+    messages, and their place in the class. It names no other student.
 
     \b
     Examples:

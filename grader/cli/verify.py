@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gpulab.doctor import hardware
 from grader.cli.console import chapters_of, complain, progress_bar, say
-from grader.machine import hardware
 from grader.model.course import Course
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def jobs_here() -> int:
     type=click.IntRange(1),
     default=jobs_here,
     show_default="one more than cores; 2 with a GPU",
-    help="Answers judged at a time.",
+    help="Answers graded at the same time.",
 )
 @click.option("--seed", type=click.IntRange(0), help="Draw the hidden inputs of an earlier run again.")
 @click.option(
@@ -38,11 +38,13 @@ def jobs_here() -> int:
     type=click.IntRange(1, 100),
     default=100,
     metavar="PERCENT",
-    help="Try only this share of each exercise's wrong answers, or of its mutants, drawn afresh each time.",
+    help="Try only this share of each exercise's wrong answers, or of its mutants, drawn anew each time.",
 )
-@click.option("--seeds", type=click.IntRange(1), help="Try every answer with so many seeds; report what changes.")
+@click.option(
+    "--seeds", type=click.IntRange(1), help="Grade every answer with this many seeds; report verdicts that change."
+)
 @click.option("--mutants", is_flag=True, help="Make mutants of the right answers; report those that pass.")
-@click.option("--show", is_flag=True, help="Grade nothing: print every answer's whole text.")
+@click.option("--show", is_flag=True, help="Grade nothing: print the full text of every answer.")
 def command(
     names: tuple[str, ...],
     answers: Path | None,
@@ -53,9 +55,9 @@ def command(
     mutants: bool,
     show: bool,
 ) -> None:
-    """Check that CHAPTERS (default: all) grade right: right answers pass, blank, wrong and hostile ones do not.
+    """Check that CHAPTERS (default: all) are graded correctly: right answers pass, blank, wrong and hostile ones fail.
 
-    With EXERCISES, the answers to these alone. A chapter begins with a digit, an exercise does not.
+    With EXERCISES, only the answers to these. Names of chapters begin with a digit, names of exercises do not.
 
     \b
     Examples:

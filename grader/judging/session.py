@@ -15,11 +15,11 @@ from types import TracebackType
 from typing import Any
 
 from gpulab.check.outcomes import Mismatch
+from gpulab.doctor import hardware
 from gpulab.forkserver.client import StartError
 from grader.judging import review_flags
 from grader.judging.outputs import storable
 from grader.judging.student_cells import Stopped, StudentCells, error_output
-from grader.machine import hardware
 from grader.machine.gpu_lock import turns
 from grader.model.limits import Limits
 from grader.model.needs import Need

@@ -1,50 +1,27 @@
-"""Examines the machine: what grading and the chapters need, what is there, and what to do about the rest.
+"""Examines the machine for `grader doctor`: what the chapters need (`gpulab.doctor`), and what grading needs besides.
 
-Returns rows; `commands.doctor` prints them. Changes nothing: what it writes, it removes.
+Returns rows; `grader.cli.doctor` prints them. Changes nothing: what it writes, it removes.
 """
 
 from __future__ import annotations
 
 import os
-import platform
 import shutil
 import sqlite3
 import subprocess
-import sys
 import tempfile
 import time
-import warnings
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from importlib import metadata
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-from grader.machine import gpu_troubles, hardware
+from gpulab.doctor import looks
+from gpulab.doctor.looks import Look, Row
 from grader.model.course import Course
 from grader.sandbox import Tier, cgroups, probe
 
 LOW_DISK_BYTES = 2_000_000_000
 """A class of 200 needs about 0.2 GB under work/; an environment with torch about 6 GB."""
-SUPPORTED = ((3, 11), (3, 13))
-"""Oldest and newest Python, as in pyproject.toml."""
 KERNEL_SECONDS = 60.0
-ARCHITECTURE = (8, 0)
-"""Compute capability that the doctor compiles for."""
-OLDEST_DRIVERS = {12: 525, 13: 580}
-"""Major version of CUDA → the branch of NVIDIA's driver that came with it; a build for it runs on all later ones."""
-OLDEST_DRIVER = OLDEST_DRIVERS[13]
-
-
-@dataclass(frozen=True)
-class Row:
-    """One thing looked at."""
-
-    what: str
-    found: str
-    state: str = "good"
-    """`good`; `fair`: works, with something missing; `bad`: grading will not work."""
-    remedy: str = ""
 
 
 def examine(course: Course | None) -> list[Row]:
@@ -53,182 +30,8 @@ def examine(course: Course | None) -> list[Row]:
     Args:
         course: the course to look at; None when there is none here.
     """
-    looks: list[Callable[[], Iterator[Row]]] = [
-        _python,
-        _system,
-        _gpus,
-        _torch,
-        _numba,
-        _nvrtc,
-        _nvcc,
-        _kernel,
-        _sandbox,
-        lambda: _folders(course),
-        lambda: _gradebook(course),
-    ]
-    rows: list[Row] = []
-    for look in looks:
-        try:
-            rows += look()
-        except Exception as error:  # the doctor must not fall ill
-            name = getattr(look, "__name__", "look").strip("_<>")
-            text = f"{type(error).__name__}: {error}".splitlines()[0]
-            rows.append(Row(name, text, "bad", "This look failed itself: please report it."))
-    return rows
-
-
-def _python() -> Iterator[Row]:
-    version = ".".join(map(str, sys.version_info[:3]))
-    if SUPPORTED[0] <= sys.version_info[:2] <= SUPPORTED[1]:
-        yield Row("Python", f"{version} ({sys.executable})")
-    else:
-        oldest, newest = (".".join(map(str, one)) for one in SUPPORTED)
-        yield Row("Python", version, "bad", f"Make the environment with Python {oldest} to {newest}.")
-
-
-def _system() -> Iterator[Row]:
-    cores = len(os.sched_getaffinity(0))
-    memory_gb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
-    found = f"{platform.system()} {platform.release()}, {cores} cores, {memory_gb:.0f} GB"
-    if memory_gb < 3:
-        yield Row("system", found, "fair", 'Grade one at a time: "grader autograde … --slots 1".')
-    else:
-        yield Row("system", found)
-
-
-def _gpus() -> Iterator[Row]:
-    found = hardware.gpus()
-    if not found:
-        trouble = hardware.trouble() or gpu_troubles.NO_DRIVER
-        yield Row("GPU", trouble.found, "bad" if trouble.fatal else "fair", trouble.remedy)
-        return
-    major = int(found[0].driver.partition(".")[0]) if found[0].driver[:3].isdecimal() else OLDEST_DRIVER
-    cuda = _cuda_of_torch()
-    if major < OLDEST_DRIVERS.get(cuda, OLDEST_DRIVER):
-        yield Row("driver", f"{found[0].driver}, older than CUDA {cuda or 13} needs", "bad", gpu_troubles.TOO_OLD)
-    else:
-        yield Row("driver", found[0].driver)
-    for number, gpu in enumerate(found):
-        clock = f", SM clock {gpu.sm_clock_mhz} of {gpu.largest_sm_clock_mhz} MHz" if gpu.largest_sm_clock_mhz else ""
-        yield Row(f"GPU {number}", f"{gpu.name}, {gpu.memory_mb / 1e3:.0f} GB{clock}")
-
-
-def _cuda_of_torch() -> int:
-    """Major version of the CUDA that torch was built for; 0 when that cannot be told."""
-    try:
-        import torch
-    except ImportError:
-        return 0
-    return int((torch.version.cuda or "0").partition(".")[0])
-
-
-def _torch() -> Iterator[Row]:
-    try:
-        import torch
-    except ImportError as error:
-        yield Row("torch", f"not there ({error})", "bad", 'Run "pip install -e .", or "make lab", which does.')
-        return
-    cuda = torch.version.cuda
-    build = f"{torch.__version__}, " + (f"CUDA runtime {cuda}" if cuda else "built without CUDA")
-    if not hardware.gpus():
-        yield Row("torch", f"{build}, on the CPU")
-        return
-    if cuda is None:
-        remedy = (
-            'Install one with CUDA: "pip install --force-reinstall torch torchvision" from PyPI, or "make clean lab".'
-        )
-        yield Row("torch", build, "bad", remedy)
-        return
-    said = _said_by(torch)
-    if said:
-        general = (
-            "The driver shows a GPU that torch cannot use: its CUDA build may be newer than the driver. Update it."
-        )
-        yield Row("torch", f"{build}: {said}", "bad", gpu_troubles.of_words(said) or general)
-    else:
-        yield Row("torch", f"{build}, sees {torch.cuda.device_count()} GPU(s)")
-
-
-def _said_by(torch: Any) -> str:
-    """What torch says when it is asked to add two numbers on the GPU; empty when it just does."""
-    with warnings.catch_warnings(record=True) as warned:  # a driver that is too old is a warning to torch
-        warnings.simplefilter("always")
-        try:
-            if torch.cuda.is_available():
-                torch.ones(1, device="cuda").add_(1).item()
-                return ""
-            torch.cuda.init()
-        except Exception as error:  # whatever it is, it is what we are here for
-            return str(error).splitlines()[0][:160] if str(error) else type(error).__name__
-    return str(warned[0].message).splitlines()[0][:160] if warned else "no CUDA device"
-
-
-def _numba() -> Iterator[Row]:
-    """Kernels are written in it, with a GPU and without. It comes in two packages, which may not fit together."""
-    remedy = "Bring both up to date: \"pip install --upgrade numba 'numba-cuda[cu13]'\"."
-    try:
-        import numba.cuda
-    except Exception as error:  # two that do not fit raise AttributeError as well as ImportError
-        text = f"{type(error).__name__}: {error}".splitlines()[0][:160]
-        yield Row("Numba", f"cannot be imported ({text})", "bad", remedy)
-        return
-    versions = f"{numba.__version__}, numba-cuda {metadata.version('numba-cuda')}, numpy {metadata.version('numpy')}"
-    try:
-        _numba_ptx()
-    except Exception as error:  # one of three packages may have dropped what another one uses
-        text = f"{type(error).__name__}: {error}".splitlines()[0][:160]
-        yield Row("Numba", f"{versions}: a kernel does not compile ({text})", "bad", remedy)
-        return
-    yield Row("Numba", f"{versions}, compiles a kernel")
-
-
-def _numba_ptx() -> str:
-    """A kernel of Numba's as PTX; needs no driver."""
-    from numba import cuda, types
-
-    import gpulab.numpy_names  # noqa: F401 # as every chapter does
-
-    def double(numbers: Any) -> None:
-        place = cuda.grid(1)
-        if place < numbers.size:
-            numbers[place] *= 2
-
-    return str(cuda.compile_ptx(double, (types.float32[::1],), cc=ARCHITECTURE)[0])
-
-
-def _nvrtc() -> Iterator[Row]:
-    """Compiles CUDA C++ at run time; needs no driver."""
-    try:
-        from cuda.bindings import nvrtc
-    except ImportError:
-        yield Row("NVRTC", "not there", "fair", 'Needed by CUDA C++ exercises only: "pip install cuda-bindings".')
-        return
-    try:
-        error, major, minor = nvrtc.nvrtcVersion()
-    except Exception as problem:  # cuda-pathfinder raises its own kinds when the library is not found
-        text = str(problem).splitlines()[0][:80] if str(problem) else type(problem).__name__
-        yield Row("NVRTC", f"cannot be loaded ({text})", "fair", 'CUDA C++ exercises: "pip install nvidia-cuda-nvrtc".')
-        return
-    if int(error) != 0:
-        yield Row("NVRTC", f"error {int(error)}", "fair")
-        return
-    try:
-        _compiled_cuda_cpp()
-    except Exception as problem:  # missing headers, or a version that does not know the architecture
-        text = str(problem).splitlines()[0][:80] if str(problem) else type(problem).__name__
-        remedy = "Bring them up to date: \"pip install --upgrade cuda-core 'cuda-bindings' nvidia-cuda-nvrtc\"."
-        yield Row("NVRTC", f"{major}.{minor}: a kernel does not compile ({text})", "bad", remedy)
-        return
-    yield Row("NVRTC", f"{major}.{minor}, compiles a kernel")
-
-
-def _compiled_cuda_cpp() -> bytes:
-    """A kernel in CUDA C++ as a program for the GPU; needs no driver."""
-    from cuda.core import Program, ProgramOptions
-
-    source = 'extern "C" __global__ void twice(float *x, int n) { int i = threadIdx.x; if (i < n) x[i] *= 2; }'
-    options = ProgramOptions(arch="sm_{}{}".format(*ARCHITECTURE))
-    return bytes(Program(source, "c++", options).compile("cubin").code)
+    for_grading: list[Look] = [_nvcc, _kernel, _sandbox, lambda: _folders(course), lambda: _gradebook(course)]
+    return looks.examine([*looks.of_chapters(), *for_grading])
 
 
 def _nvcc() -> Iterator[Row]:

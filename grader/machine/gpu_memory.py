@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from grader.machine import hardware
+from gpulab.doctor import hardware
 from grader.model.limits import Limits
 
 SECONDS = 0.5

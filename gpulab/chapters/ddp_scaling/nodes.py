@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
+from gpulab.doctor.hosts import needs_unix
 from gpulab.ranks.processes import free_port
 
 
@@ -31,6 +32,7 @@ def two_nodes(source: str, ranks_each: int = 1, seconds: float = 60.0) -> list[s
     Raises:
         RuntimeError: a launcher failed, or did not end in time; with the end of what each of them printed.
     """
+    needs_unix("Two nodes on one machine")
     with ExitStack() as stack:
         name = stack.enter_context(tempfile.TemporaryDirectory(prefix="gpulab-nodes-"))
         program = Path(name) / "script.py"

@@ -10,7 +10,6 @@ import contextlib
 import io
 import json
 import os
-import resource
 import subprocess
 import sys
 from typing import Any
@@ -92,9 +91,12 @@ def main() -> None:
     """The process that `outputs` starts: question on stdin, answer on stdout."""
     answer, out = sys.stdout.buffer, io.BytesIO()
     sys.stdout = sys.stderr
-    for kind, most in ((resource.RLIMIT_AS, MEMORY_BYTES), (resource.RLIMIT_CPU, round(2 * SECONDS))):
-        with contextlib.suppress(OSError, ValueError):
-            resource.setrlimit(kind, (most, most))
+    with contextlib.suppress(ImportError):  # Windows has no such limits
+        import resource
+
+        for kind, most in ((resource.RLIMIT_AS, MEMORY_BYTES), (resource.RLIMIT_CPU, round(2 * SECONDS))):
+            with contextlib.suppress(OSError, ValueError):
+                resource.setrlimit(kind, (most, most))
     made: dict[str, Any] = {}
     told = []
     with np.load(io.BytesIO(sys.stdin.buffer.read()), allow_pickle=False) as asked:

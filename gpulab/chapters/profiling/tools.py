@@ -23,9 +23,11 @@ TOOLS = {
 
 def these_tools() -> None:
     """Prints the device, and which of the chapter's tools are on this machine."""
-    from gpulab.measuring.devices import device_name
+    from gpulab.measuring.devices import device_name, has_gpu
+    from gpulab.measuring.host import no_gpu
 
-    print(f"This page runs on: {device_name()}")
+    here = f"This page runs on: {device_name()}"
+    print(here if has_gpu() else no_gpu(here))
     for command, use in TOOLS.items():
         print(f"  {'here' if shutil.which(command) else 'not here':8}  {command:11} {use}")
     print("None of them is needed for a single point. The profiler that is comes with PyTorch.")

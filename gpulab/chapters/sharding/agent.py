@@ -95,6 +95,8 @@ def free_port() -> int:
 
 def start(source: str, rank: int, world_size: int, attempt: int, port: int, kill_after: int) -> int:
     """The process id of a rank that runs the source."""
+    if sys.platform == "win32":  # this file runs alone, so it asks by itself
+        raise OSError("Ranks that are restarted need Linux or macOS. On Windows, open the course in WSL 2.")
     sys.stdout.flush()
     if pid := os.fork():
         return pid

@@ -15,6 +15,7 @@ from typing import Any
 
 from gpulab.chapters.tensor_cores.clock import in_turns
 from gpulab.measuring.devices import device, device_name, has_gpu
+from gpulab.measuring.host import no_gpu
 from gpulab.measuring.timing import Timing
 from gpulab.tables import table
 
@@ -139,7 +140,7 @@ def architecture_of(capability: tuple[int, int]) -> str | None:
 def this_gpu() -> None:
     """Prints what this page runs on, and how many tensor cores it has to offer."""
     if not has_gpu():
-        print(f"{device_name('cpu')}. No GPU here, so no tensor cores: measurements below are this processor's.")
+        print(no_gpu(f"{device_name('cpu')}. No GPU here, so no tensor cores: this page measures the processor."))
         return
     import torch
 

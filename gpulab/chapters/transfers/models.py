@@ -19,6 +19,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from gpulab.figures.shapes import Span
 from gpulab.measuring.devices import device_name, has_gpu
+from gpulab.measuring.host import no_gpu
 from gpulab.measuring.timing import one_thread
 
 LINK_GBS = 63.0
@@ -63,7 +64,7 @@ def this_link() -> None:
     """Prints what this page runs on, and what lies between its two memories."""
     print(f"{device_name('cpu')}, torch uses {_threads()} thread(s)")
     if not has_gpu():
-        print("No GPU here: copies stay within one memory. Figures of a link below are specifications, and say so.")
+        print(no_gpu("No GPU here: copies stay within one memory. Numbers for a link below are specifications."))
         return
     import torch
 

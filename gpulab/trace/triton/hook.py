@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from gpulab.measuring.devices import device_name, has_gpu
+from gpulab.measuring.host import no_gpu
 from gpulab.trace.errors import EndlessKernelError, LaunchError, TraceError
 from gpulab.trace.triton.counts import Memory, Programs
 
@@ -79,7 +80,7 @@ def where() -> str:
     """Where Triton kernels run on this machine, as a sentence."""
     if has_gpu():
         return f"Triton kernels are compiled for and run on the {device_name()}."
-    return "No GPU: Triton kernels run in Triton's interpreter, on the CPU."
+    return no_gpu("No GPU here: Triton kernels run in Triton's interpreter, on the CPU.")
 
 
 @contextmanager

@@ -3,6 +3,14 @@
 set -eu
 cd "$(dirname "$0")"
 
+system=$(uname -s)
+if [ "$system" != Linux ]; then
+  # numba-cuda and nvidia-nvvm have no packages for macOS; ranks, Triton and this script need a Unix shell and Linux.
+  echo "The course's compilers for kernels have packages for Linux, not for $system." >&2
+  echo "On Windows, run this in WSL 2. On a Mac, use a Linux container or the course's page for Colab." >&2
+  exit 1
+fi
+
 @BACKEND@
 python=${PYTHON:-python3}
 if [ ! -e .venv/ready ]; then

@@ -9,10 +9,10 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from gpulab.doctor import hardware
 from gpulab.measuring.machine import VERSION
 from grader.dev.prove import figures
 from grader.dev.prove.run import Outcome, slug
-from grader.machine import hardware
 from grader.model.course import Course, CourseError
 from grader.model.notebook_io import write as write_file
 

@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from gpulab.doctor import hardware
 from grader.dev.prove.rows import Pace, said
-from grader.machine import hardware
 from grader.model.course import Chapter, Course, CourseError, nearest
 
 Say = Callable[[str], None]

@@ -13,6 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from gpulab.doctor import hardware
 from grader.authoring import answers, build, release, verify
 from grader.authoring.answers import Answer
 from grader.authoring.bank import banks_of
@@ -24,7 +25,7 @@ from grader.dev.prove.report import machine
 from grader.dev.prove.rows import Found, Kept, Pace, Row, attempt, hashed, settle
 from grader.dev.prove.run import Outcome, Say, Step, folder_of, slug
 from grader.judging import session
-from grader.machine import doctor, hardware
+from grader.machine import doctor
 from grader.model import notebooks, submission
 from grader.model.course import Chapter, Course
 from grader.model.harness import harness_digest

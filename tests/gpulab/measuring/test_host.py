@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 import torch
 
-from gpulab.measuring import host as module
+from gpulab.measuring import host
 
+ROOT = Path(__file__).resolve().parents[3]
 without_gpu = pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
 
 
 @without_gpu
 def test_without_a_gpu_nothing_is_missing(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "why_unusable", lambda: "")
-    module.this_machine()
+    monkeypatch.setattr(host, "why_no_gpu", lambda environment: "")
+    host.this_machine()
     said = capsys.readouterr().out
     assert "cores for this process" in said
     assert "every exercise works" in said
@@ -23,18 +25,20 @@ def test_without_a_gpu_nothing_is_missing(capsys: pytest.CaptureFixture[str], mo
 
 
 @without_gpu
-def test_a_gpu_that_cannot_be_used_is_told_with_the_reason(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("chapter", sorted((ROOT / "solutions").glob("*.md")), ids=lambda path: path.stem)
+def test_the_first_page_gives_the_device_and_the_reason(
+    chapter: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "nvidia0").touch()
-    reason = module.why_unusable(tmp_path)
-    assert "NVIDIA" in reason or "CUDA" in reason  # PyTorch's own words
-    monkeypatch.setattr(module, "why_unusable", lambda: reason)
-    module.this_machine()
+    """The first cell of every chapter, on a machine that has a GPU which PyTorch cannot use."""
+    reason = "This machine has an NVIDIA GPU that PyTorch cannot use: too old."
+    monkeypatch.setattr(host, "why_no_gpu", lambda environment: reason)
+    threads = torch.get_num_threads()
+    cell = re.search(r"^```{code-cell}.*?\n(.*?)^```$", chapter.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    assert cell
+    try:
+        exec(re.sub(r"^:tags:.*$", "", cell[1], flags=re.MULTILINE), {})
+    finally:
+        torch.set_num_threads(threads)
     said = capsys.readouterr().out
+    assert "CPU" in said or "cores" in said
     assert reason in said
-    assert "grader doctor" in said
-
-
-def test_no_device_file_no_reason(tmp_path: Path) -> None:
-    assert module.why_unusable(tmp_path) == ""

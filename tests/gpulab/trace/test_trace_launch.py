@@ -158,7 +158,7 @@ def test_where_says_what_runs_kernels(fake_gpu: FakeGPU) -> None:
 
 @no_gpu_here
 def test_where_says_that_it_is_the_tracer() -> None:
-    assert trace.where().startswith("No GPU here: kernels run in gpulab.trace")
+    assert trace.where().startswith("No GPU here: kernels run on the CPU in gpulab.trace")
 
 
 @no_gpu_here

@@ -241,6 +241,18 @@ class TestInstallation:
         assert (done.returncode, "Python 3.9.1 does not do: install Python 3.11 to 3.13" in done.stderr) == (1, True)
         assert not (unpacked / ".venv").exists()
 
+    @pytest.mark.parametrize("system", ["Darwin", "MINGW64_NT-10.0"])
+    def test_the_script_refuses_another_system(self, unpacked: Path, tmp_path: Path, system: str) -> None:
+        (tmp_path / "uname").write_text(f"#!/bin/sh\necho {system}\n")
+        (tmp_path / "uname").chmod(0o755)
+        done = subprocess.run(
+            ["sh", unpacked / "start.sh"], env={"PATH": f"{tmp_path}:/usr/bin:/bin"}, capture_output=True, text=True
+        )
+        assert done.returncode == 1
+        assert f"not for {system}" in done.stderr
+        assert "WSL 2" in done.stderr
+        assert not (unpacked / ".venv").exists()
+
     @pytest.mark.parametrize(("says", "installs"), [("535.161.07, 8.0", "cu126"), ("580.95, 9.0", ""), ("", "")])
     def test_the_script_installs_for_the_driver(self, unpacked: Path, tmp_path: Path, says: str, installs: str) -> None:
         """Where there is a driver of CUDA 12, uv installs everything for it; else pip does, as ever."""

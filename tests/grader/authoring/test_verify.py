@@ -137,6 +137,6 @@ def test_a_test_that_fails_by_itself_is_a_finding() -> None:
 def test_answers_side_by_side_are_as_many_as_there_is_room_for(
     device: str, cores: int, jobs: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("grader.machine.hardware.device_name", lambda: device)
+    monkeypatch.setattr("gpulab.doctor.hardware.device_name", lambda: device)
     monkeypatch.setattr("os.cpu_count", lambda: cores)
     assert jobs_here() == jobs

@@ -6,8 +6,8 @@ import pytest
 from courses import NAME, built_course
 from proofs import BANK, H200
 
+from gpulab.doctor import hardware
 from grader.authoring.release import release
-from grader.machine import hardware
 from grader.model.course import Course
 
 

@@ -12,13 +12,14 @@ import torch
 from courses import ROOT
 
 import gpulab
+from gpulab.doctor import hardware
+from gpulab.doctor.hardware import Gpu
 from gpulab.measuring.speedup import Noisy, Speed
 from grader.dev.prove import figures
 from grader.exercises.mixed_precision import pacing
 from grader.exercises.mixed_precision.pacing import FLOAT16_BYTES, FLOAT32_BYTES, Pacing, compared, fitting, paced
 from grader.exercises.shared_memory.comparisons import transposed_side
-from grader.machine import gpu_memory, hardware
-from grader.machine.hardware import Gpu
+from grader.machine import gpu_memory
 from grader.model.course import Course
 from grader.model.limits import Limits
 from grader.model.notebooks import load_key

@@ -13,12 +13,12 @@ from click.testing import CliRunner
 from courses import NAME
 from proofs import CEILINGS
 
+from gpulab.doctor import hardware
 from gpulab.measuring import machine
 from grader.cli.main import main
 from grader.dev.prove import figures, prove, smoke, steps
 from grader.dev.prove.rows import Pace
 from grader.dev.prove.run import Outcome, Step, released
-from grader.machine import hardware
 from grader.model.course import Course, CourseError
 
 

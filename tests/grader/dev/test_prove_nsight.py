@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from gpulab.doctor import hardware
+from gpulab.doctor.hardware import Gpu
 from grader.dev.prove import bundle, nsight, report, steps
 from grader.dev.prove import nsight_tables as tables
 from grader.dev.prove.run import Outcome
-from grader.machine import hardware
-from grader.machine.hardware import Gpu
 from grader.model.course import Course, CourseError
 
 ON = {"device": "NVIDIA H200", "driver": "580.95", "day": "2026-01-02", "torch": "2.11"}

@@ -9,10 +9,11 @@ from dataclasses import replace
 import pytest
 from minikey import make_key
 
+from gpulab.doctor import hardware
+from gpulab.doctor.hardware import Gpu
 from grader.judging import faults
 from grader.judging.session import grade
-from grader.machine import gpu_memory, hardware
-from grader.machine.hardware import Gpu
+from grader.machine import gpu_memory
 from grader.model.limits import Limits
 from grader.model.notebooks import ChapterKey
 from grader.model.results import SubmissionResult

@@ -13,9 +13,10 @@ import pynvml
 import pytest
 from minikey import RIGHT, make_key
 
+from gpulab.doctor import hardware
+from gpulab.doctor.hardware import Gpu
 from grader.judging.session import grade
-from grader.machine import gpu_memory, hardware
-from grader.machine.hardware import Gpu
+from grader.machine import gpu_memory
 from grader.model.limits import Limits
 from grader.model.results import Verdict
 from grader.model.submission import from_answers

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from grader.machine import gpu_troubles
-from grader.machine.gpu_troubles import Trouble
+from gpulab.doctor import gpu_troubles
+from gpulab.doctor.gpu_troubles import Trouble
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """What keeps a GPU from being used, and what to do about it: by the driver's codes and by CUDA's words.
 
-Facts and advice only: `hardware` asks the driver, `doctor` shows it, docs/troubleshooting.md has the same list.
+Facts and advice only: `hardware` asks the driver, `looks` shows it, docs/troubleshooting.md has the same list.
 """
 
 from __future__ import annotations
