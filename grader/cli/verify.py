@@ -38,7 +38,7 @@ def jobs_here() -> int:
     type=click.IntRange(1, 100),
     default=100,
     metavar="PERCENT",
-    help="Try only this share of each exercise's wrong answers, or of its mutants, drawn afresh each time.",
+    help="Try only this share of each exercise's wrong answers, drawn afresh each time, or of its mutants.",
 )
 @click.option("--seeds", type=click.IntRange(1), help="Try every answer with so many seeds; report what changes.")
 @click.option("--mutants", is_flag=True, help="Make mutants of the right answers; report those that pass.")
@@ -81,7 +81,7 @@ def command(
     if seeds or mutants:
         found = bank.banks_of(chosen, exercises, answers)
         bad = _seeds(found, seeds, jobs) if seeds else False
-        if (_mutants(found, jobs, sample) if mutants else False) or bad:
+        if (_mutants(found, jobs, sample / 100) if mutants else False) or bad:
             sys.exit(1)
         return
     with progress_bar() as progress:
@@ -132,7 +132,7 @@ def _seeds(banks: list[Bank], seeds: int, jobs: int) -> bool:
     return bad
 
 
-def _mutants(banks: list[Bank], jobs: int, sample: int | None) -> bool:
+def _mutants(banks: list[Bank], jobs: int, sample: float) -> bool:
     """Prints the mutants that pass; whether there are any that nobody has explained."""
     from grader.trials.mutants import equivalents, survivors
 
