@@ -146,6 +146,8 @@ def _mutants(banks: list[Bank], jobs: int, sample: float) -> bool:
                 report = survivors(one.source, exercise, mine, known, jobs, sample, lambda what: progress.advance(task))  # noqa: B023 called in this round only
             for survivor in report.found:
                 complain(f"{exercise}: passes: {survivor}")
+            for left in report.left_out:
+                say(f"{exercise}: no mutants of an answer that gets no full points here: {left}", style="yellow")
             for change in report.unused:
                 complain(f"{exercise}: no mutant that passes has this change: {change}. Drop it from the list.")
             bad |= bool(report.found or report.unused)

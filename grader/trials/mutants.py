@@ -51,6 +51,8 @@ class Survivors:
     found: tuple[Survivor, ...]
     unused: tuple[str, ...] = ()
     """Rows of the list that explain no survivor."""
+    left_out: tuple[str, ...] = ()
+    """Right answers that get no full points here, so that their mutants tell nothing, with what they are told."""
 
 
 def equivalents(folder: Path, exercise: str) -> dict[str, str]:
@@ -112,10 +114,12 @@ def survivors(
         if not rights or not runner.tests:
             return Survivors(exercise, 0, 0, ())
         todo: dict[str, tuple[Answer, Mutant]] = {}
-        seconds = 0.0
+        seconds, left_out = 0.0, []
         for right in rights:
             taken, outcome = runner.seconds_for(right.source)
-            if outcome.accepted:  # else it needs a GPU or a judge, and so would its mutants
+            if not outcome.accepted:
+                left_out.append(f"{right}: {outcome.told or 'no message'}")
+            else:
                 seconds = max(seconds, taken)
                 for mutant in mutants_of(right.source):
                     todo.setdefault(mutant.source, (right, mutant))
@@ -138,4 +142,5 @@ def survivors(
     changes = {one.mutant.change for one in found}
     unused = () if sample < 1.0 else tuple(change for change in known if change not in changes)
     unexplained = tuple(one for one in found if one.mutant.change not in known)
-    return Survivors(exercise, len(chosen), len(found) - len(unexplained), unexplained, unused)
+    explained = len(found) - len(unexplained)
+    return Survivors(exercise, len(chosen), explained, unexplained, unused, tuple(left_out))
