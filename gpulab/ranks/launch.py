@@ -30,7 +30,7 @@ SECONDS = 60.0
 
 GLOO = {
     r"op\.preamble\.length <= op\.nbytes\. (\d+) vs (\d+)": (
-        "A message of {} bytes arrived where {} were expected: are the tensors of both ranks of one length and one type?"
+        "A message of {} bytes arrived where {} were expected: are both tensors of one length and one type?"
     ),
     r"gloo/transport/[^\n]*(?:Connection closed by peer|Connection reset by peer|Broken pipe)": (
         "The connection to another rank broke: that rank has ended."

@@ -20,6 +20,7 @@ import signal
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,18 @@ from grader.processes import wire
 MEMORY_BYTES = 12_000_000_000
 """A trial may map so much more than the fork server has. Importing torch maps most of it."""
 MAX_REPLY = 60_000
+
+
+def _uncounted(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, unseen by those who count PyTorch's operators: in a judge it runs in another process."""
+
+    def unseen(*arguments: Any, **options: Any) -> Any:
+        from torch.utils._python_dispatch import _disable_current_modes
+
+        with _disable_current_modes():
+            return function(*arguments, **options)
+
+    return unseen
 
 
 class Direct(Link):
@@ -81,6 +94,8 @@ class Zygote:
             self._shell.run_cell(source, store_history=False)
         for test in setting["tests"]:
             _import_for(test["source"])
+        if "torch" in sys.modules:
+            wire.encode, wire.decode = _uncounted(wire.encode), _uncounted(wire.decode)  # type: ignore[assignment]
 
     def serve(self) -> None:
         """Returns when all requests are answered and there will be no more."""
