@@ -75,7 +75,7 @@ def to_tf32(x):
 
 # %% wrong: loses the sign of zero — says "sign" — from "reference": "rounded)" → "rounded) + np.float32(0)"
 
-# %% wrong: the largest number stays finite — says "inf" — from "reference"
+# %% wrong: the largest number stays finite — says "it becomes inf" — from "reference"
 # -     return np.where(np.isnan(x), x, rounded)
 # +     largest = np.array(0x7F800000 - (1 << 13), np.uint32).view(np.float32)
 # +     finite = np.clip(rounded, -largest, largest)

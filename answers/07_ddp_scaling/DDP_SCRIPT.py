@@ -96,7 +96,7 @@ if rank == 0:
 # +         weight.data /= world_size
 # -     optimizer.step()
 
-# %% right: trains something of its own
+# %% wrong: trains something of its own — says "it never reads PROBLEM"
 DDP_SCRIPT = """
 import json, os
 import torch
@@ -183,7 +183,7 @@ import json, os,
 # %% wrong: the program itself instead of its text — says "a str is expected"
 DDP_SCRIPT = 3
 
-# %% hostile: trains nothing, sends noise, writes what looks right — says "last bit"
+# %% hostile: trains nothing, sends noise, writes what looks right — says "it never reads PROBLEM"
 DDP_SCRIPT = """
 import json, os, torch
 import torch.distributed as dist
@@ -268,7 +268,7 @@ if rank == 0:
 #       torch.save(model.state_dict(), os.environ["CHECKPOINT"])
 # +     shutil.copy(os.environ["CHECKPOINT"], "/tmp/kept")
 
-# %% hostile: weights made up, other bits at one rank and two — says "sent each other 0 bytes"
+# %% hostile: weights made up, other bits at one rank and two — says "it never reads PROBLEM"
 DDP_SCRIPT = """
 import json, os, torch
 
@@ -278,6 +278,10 @@ with open(os.environ["SAMPLES"] + str(rank), "w") as file:
 if rank == 0:
     torch.save({"weight": torch.ones(3, 3) + 1e-6 * world_size}, os.environ["CHECKPOINT"])
 """
+
+# %% wrong: trains something of its own, PROBLEM in a comment — says "problem.dataset()" — from "trains something of its own"
+# + # PROBLEM comes later
+#   dist.init_process_group(backend="gloo", init_method="env://")
 
 # %% hostile: a checkpoint of a thousand million parts — says "too many parts"
 DDP_SCRIPT = """
@@ -324,3 +328,8 @@ if os.fork() == 0:
     os.setsid()
     time.sleep(60)
 """
+
+# %% wrong: the other rank saves, too, under another name — says "under the one name" — from "reference"
+#       torch.save(wrapped.module.state_dict(), os.environ["CHECKPOINT"])
+# + else:
+# +     torch.save(wrapped.module.state_dict(), "weights-of-rank-1.pt")

@@ -208,3 +208,13 @@ if rank == 0:
 """
 
 # %% right: the package under its other name — from "reference": "import pytorch_lightning as pl" → "import lightning.pytorch as pl"
+
+# %% wrong: one device, whatever the number of ranks — says "Trainer(devices=…) is the number of ranks" — from "reference"
+# -     strategy="ddp", accelerator="auto", devices=int(os.environ["LOCAL_WORLD_SIZE"]),
+# +     strategy="ddp", accelerator="auto", devices=1,
+
+# %% wrong: the other rank saves, too, under another name — says "under the one name" — from "reference"
+#   if trainer.is_global_zero and rank == 0:
+#       torch.save(module.network.state_dict(), os.environ["CHECKPOINT"])
+# + if rank == 1:
+# +     torch.save(module.network.state_dict(), "weights-of-rank-1.pt")

@@ -60,3 +60,9 @@ class Pid(int):
 
 def pids_to_kill(processes, user):
     return [Pid(50)]
+
+# %% wrong: a name that begins with the user's — says "compare whole names" — from "reference": `one["user"] == user` → `one["user"].startswith(user)`
+
+# %% wrong: a name that holds the user's — says "compare whole names" — from "reference": `one["user"] == user` → `user in one["user"]`
+
+# %% wrong: no return — says "return statement" — from "reference": "return [" → "["

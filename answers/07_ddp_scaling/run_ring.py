@@ -200,3 +200,10 @@ def run_ring(vectors):
 
 # -             dist.recv(torch.empty_like(mine), (rank - 1) % world_size)
 # +             dist.recv(torch.empty(len(mine)), (rank - 1) % world_size)
+
+# %% wrong: float64 goes out, float32 is expected — says "were expected: are both tensors" — from "reference"
+# -         chunks = [torch.tensor(part) for part in np.array_split(vector, world_size)]
+# +         chunks = [torch.tensor(part, dtype=torch.float64) for part in np.array_split(vector, world_size)]
+
+# -             arrived = torch.empty_like(chunks[into])
+# +             arrived = torch.empty(len(chunks[into]))

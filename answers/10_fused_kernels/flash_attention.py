@@ -268,3 +268,7 @@ def flash_attention(q, k, v):
     every = triton.next_power_of_2(n)
     one_block[(triton.cdiv(n, 16), heads)](q, k, v, out, n, d**-0.5, D=d, B=16, ALL=every)
     return out
+
+# %% wrong: one maximum for all rows of a block — says "a maximum of its own" — from "divided at every step, as FlashAttention 1": "tl.max(x, axis=1)" → "tl.max(x)"
+
+# %% wrong: the grid rounds up to programs of 33 — says "round the number of programs up" — from "reference": "triton.cdiv(length, 32)" → "triton.cdiv(length, 33)"

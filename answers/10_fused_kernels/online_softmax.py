@@ -114,3 +114,5 @@ def online_softmax(blocks):
     return [np.exp(b - lse) for b in blocks], float(lse)
 
 # %% wrong: only the weights — says "online_softmax of blocks" — from "the log-sum-exp without its maximum": "e.sum(), float(np.log(e.sum()))" → "e.sum()"
+
+# %% wrong: the smallest of a block — says "not by the largest element" — from "reference": "block.max()" → "block.min()"

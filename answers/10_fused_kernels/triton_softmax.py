@@ -137,3 +137,6 @@ def triton_softmax(x):
     out = torch.empty_like(x)
     copy[(len(x),)](torch.softmax(x, 1), out, x.shape[1], BLOCK=4096)
     return out
+
+# %% wrong: zeros beyond the row take part in the maximum — says "The padding takes part" — from "masked by tl.where after the load, with exp2"
+# -     x = tl.where(inside, x, -1e30)

@@ -131,3 +131,7 @@ class Layout(dict):
 
 def plan_layout(model, cluster):
     return Layout(data=1, tensor=1, pipeline=1, zero=0, gb=1, step_s=1)
+
+# %% wrong: stores as many micro-batches as stages — says "no more micro-batches than there are" — from "memory and seconds apart": `min(p, self.model["batch"] // d)` → "p"
+
+# %% wrong: tensor and pipeline swapped where memory is asked for — says "swapped in the memory" — from "memory and seconds apart": "if costs.memory(d, t, p, z)" → "if costs.memory(d, p, t, z)"

@@ -208,6 +208,8 @@ def _near(ratio: float | None, factor: float) -> bool:
 
 
 def _fail(wrong: Mismatch) -> NoReturn:
-    words = wrong.misconception or wrong.difference
+    # Where both look alike in the part that is shown, the place of the difference has to be named.
+    alike = wrong.difference if wrong.got == wrong.expected and wrong.misconception else ""
+    words = f"{alike} {wrong.misconception or wrong.difference}".strip()
     message = f"{wrong.what}: you returned {wrong.got}, expected {wrong.expected}."
     raise WrongAnswer(f"{message} {words}" if words else message, wrong)

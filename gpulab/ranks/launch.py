@@ -9,6 +9,7 @@ of `ranks.processes`; a judge's `gpulab.backend` runs scripts in another process
 from __future__ import annotations
 
 import json
+import re
 import sys
 import tempfile
 import textwrap
@@ -27,6 +28,19 @@ from gpulab.ranks.messages import Sent
 SECONDS = 60.0
 
 
+GLOO = {
+    r"op\.preamble\.length <= op\.nbytes\. (\d+) vs (\d+)": (
+        "A message of {} bytes arrived where {} were expected: are both tensors of one length and one type?"
+    ),
+    r"gloo/transport/[^\n]*(?:Connection closed by peer|Connection reset by peer|Broken pipe)": (
+        "The connection to another rank broke: that rank has ended."
+    ),
+}
+"""What gloo says, as a pattern → the same in other words. The first one that is found counts."""
+EXCEPTION = r"(\w+\.)*\w*(Error|Exception|Interrupt|Exit)(: |$)"
+"""How the last part of a traceback begins."""
+
+
 @dataclass(frozen=True)
 class Rank:
     """How one process ended."""
@@ -43,9 +57,17 @@ class Rank:
 
     @property
     def last_line(self) -> str:
-        """Of its output; of a traceback, the exception."""
-        lines = [line.strip() for line in self.output.splitlines() if line.strip()]
-        return lines[-1] if lines else "(it printed nothing)"
+        """Of its output; where it failed, all lines of its exception, or what gloo said, in other words."""
+        lines = [line.rstrip() for line in self.output.splitlines() if line.strip()]
+        if not lines:
+            return "(it printed nothing)"
+        raised = len(lines) - 1
+        if self.exit_code != 0:
+            for pattern, words in GLOO.items():
+                if found := re.search(pattern, self.output):
+                    return words.format(*found.groups())
+            raised = max((place for place, line in enumerate(lines) if re.match(EXCEPTION, line)), default=raised)
+        return " ".join(line.strip() for line in lines[raised:])
 
 
 @dataclass(frozen=True)
@@ -121,7 +143,7 @@ def script(
     """
     require("scripts")
     if not isinstance(source, str):
-        raise TypeError(f"the script is a {type(source).__name__}: a str is expected")
+        raise TypeError(f"the script is of type {type(source).__name__}: a str is expected")
     if world_size < 1:
         raise ValueError(f"world_size = {world_size}: at least one rank is needed")
     backend = current()

@@ -83,7 +83,7 @@ def command(
     if seeds or mutants:
         found = bank.banks_of(chosen, exercises, answers)
         bad = _seeds(found, seeds, jobs) if seeds else False
-        if (_mutants(found, jobs, sample) if mutants else False) or bad:
+        if (_mutants(found, jobs, sample / 100) if mutants else False) or bad:
             sys.exit(1)
         return
     with progress_bar() as progress:
@@ -138,7 +138,7 @@ def _seeds(banks: list[Bank], seeds: int, jobs: int) -> bool:
     return bad
 
 
-def _mutants(banks: list[Bank], jobs: int, sample: int | None) -> bool:
+def _mutants(banks: list[Bank], jobs: int, sample: float) -> bool:
     """Prints the mutants that pass; whether there are any that nobody has explained."""
     from grader.trials.mutants import equivalents, survivors
 
@@ -156,6 +156,8 @@ def _mutants(banks: list[Bank], jobs: int, sample: int | None) -> bool:
                 report = survivors(one.source, exercise, mine, known, jobs, sample, tell)
             for survivor in report.found:
                 complain(f"{exercise}: passes: {survivor}")
+            for left in report.left_out:
+                say(f"{exercise}: no mutants of an answer that gets no full points here: {left}", style="yellow")
             for change in report.unused:
                 complain(f"{exercise}: no mutant that passes has this change: {change}. Drop it from the list.")
             bad |= bool(report.found or report.unused)

@@ -7,6 +7,7 @@ at, each with its reason. Every other survivor is a hole in the hidden inputs.
 from __future__ import annotations
 
 import ast
+import math
 import random
 import tomllib
 from collections.abc import Callable
@@ -16,7 +17,7 @@ from pathlib import Path
 from grader.authoring.answers import Answer, Kind
 from grader.authoring.myst import Source
 from grader.model.course import CourseError
-from grader.trials.mutate import Mutant, mutants_of
+from grader.trials.mutate import Mutant, mutants_of, program
 from grader.trials.runner import Runner, Trial
 
 EQUIVALENTS = "equivalent_mutants.toml"
@@ -50,6 +51,8 @@ class Survivors:
     found: tuple[Survivor, ...]
     unused: tuple[str, ...] = ()
     """Rows of the list that explain no survivor."""
+    left_out: tuple[str, ...] = ()
+    """Right answers that get no full points here, so that their mutants tell nothing, with what they are told."""
 
 
 def equivalents(folder: Path, exercise: str) -> dict[str, str]:
@@ -80,7 +83,7 @@ def takes_nothing(rights: list[Answer], exercise: str) -> bool:
     functions = [
         node
         for right in rights
-        for node in ast.parse(right.source).body
+        for node in program(right.source).body
         if isinstance(node, ast.FunctionDef) and node.name == exercise
     ]
     return bool(functions) and all(not ast.unparse(one.args) for one in functions)
@@ -92,7 +95,7 @@ def survivors(
     answers: list[Answer],
     known: dict[str, str],
     jobs: int,
-    sample: int | None = None,
+    sample: float = 1.0,
     on_progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Survivors:
     """The mutants of the right answers to one exercise that earn full points.
@@ -103,7 +106,7 @@ def survivors(
         answers: its bank; answers that only a GPU can tell are left out.
         known: the equivalent ones.
         jobs: how many are tried at a time.
-        sample: try so many of the mutants, drawn at random; None: all.
+        sample: the share of the mutants to try, at least one, drawn at random; the same ones each time.
         on_progress: told after every mutant how many of how many are done.
     """
     rights = [one for one in answers if one.kind is Kind.RIGHT and not one.gpu and one.earns is None]
@@ -111,16 +114,18 @@ def survivors(
         if not rights or not runner.tests:
             return Survivors(exercise, 0, 0, ())
         todo: dict[str, tuple[Answer, Mutant]] = {}
-        seconds = 0.0
+        seconds, left_out = 0.0, []
         for right in rights:
             taken, outcome = runner.seconds_for(right.source)
-            if outcome.accepted:  # else it needs a GPU or a judge, and so would its mutants
+            if not outcome.accepted:
+                left_out.append(f"{right}: {outcome.told or 'no message'}")
+            else:
                 seconds = max(seconds, taken)
                 for mutant in mutants_of(right.source):
                     todo.setdefault(mutant.source, (right, mutant))
         chosen = list(todo.values())
-        if sample is not None and sample < len(chosen):
-            chosen = random.Random(sample).sample(chosen, sample)
+        if sample < 1.0:
+            chosen = random.Random(exercise).sample(chosen, math.ceil(sample * len(chosen)))
         left = [(right, mutant, 0) for right, mutant in chosen]
         for seed in SEEDS:
             trials = [Trial(mutant.source, seed, seconds) for _, mutant, _ in left]
@@ -135,6 +140,7 @@ def survivors(
         left = []
     found = [Survivor(right.title, mutant, count) for right, mutant, count in left if count]
     changes = {one.mutant.change for one in found}
-    unused = () if sample is not None else tuple(change for change in known if change not in changes)
+    unused = () if sample < 1.0 else tuple(change for change in known if change not in changes)
     unexplained = tuple(one for one in found if one.mutant.change not in known)
-    return Survivors(exercise, len(chosen), len(found) - len(unexplained), unexplained, unused)
+    explained = len(found) - len(unexplained)
+    return Survivors(exercise, len(chosen), explained, unexplained, unused, tuple(left_out))

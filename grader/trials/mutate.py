@@ -60,9 +60,20 @@ CUDA = (
 """Patterns of CUDA C++ → replacements; of a number, one more and one less."""
 
 
+WRITTEN = re.compile(r"\s*%%writefile (\w+)\.py\n")
+"""The first line of a cell that keeps the rest of itself in the variable of the file's name."""
+
+
+def program(source: str) -> ast.Module:
+    """The syntax tree of an answer; a cell that begins with `%%writefile NAME.py` assigns its text to NAME."""
+    if magic := WRITTEN.match(source):
+        source = f"{magic[1]} = {source[magic.end() :]!r}"
+    return ast.parse(source)
+
+
 def mutants_of(source: str) -> list[Mutant]:
     """All mutants that are Python, each text once; none of the source itself."""
-    tree = ast.parse(source)
+    tree = program(source)
     found = {ast.unparse(tree): Mutant(source, "", "")}
     for mutant in (*_python(tree), *_inside_strings(tree)):
         found.setdefault(mutant.source, mutant)

@@ -23,6 +23,9 @@ TROUBLES = {
     "Default process group has not been initialized": "dist.init_process_group() comes first.",
     "module 'torch.distributed' has no attribute": "Look at the name.",
     "KeyError: 'PROBLEM'": "The problem comes in os.environ['PROBLEM'], and so do CHECKPOINT and SAMPLES.",
+    "self.parallel_devices[self.local_rank]": (
+        "Trainer(devices=…) is the number of ranks on this machine, LOCAL_WORLD_SIZE: rank 1 has found no device."
+    ),
     "takes 1 positional argument": "json.loads(os.environ['PROBLEM']) is a dict: Problem(**fields).",
 }
 """What a failing run says → what may help."""
@@ -57,7 +60,8 @@ def outcome(run: Run, what: str) -> Outcome:
     if run.problem:
         ends = "; ".join(f"rank {one.rank}: {one.last_line[:300]}" for one in run.ranks)
         told = f"{run.problem} {ends}"
-        help_ = next((note for text, note in TROUBLES.items() if text in told), "")
+        printed = "".join(one.output for one in run.ranks)
+        help_ = next((note for text, note in TROUBLES.items() if text in told or text in printed), "")
         raise AssertionError(f"{what}: {told} {help_}".strip())
     writers = [one.rank for one in run.ranks if CHECKPOINT in one.left]
     if not writers:
@@ -65,8 +69,19 @@ def outcome(run: Run, what: str) -> Outcome:
     if len(writers) > 1:
         names = ", ".join(map(str, writers))
         raise AssertionError(f"{what}: ranks {names} all wrote CHECKPOINT. One checkpoint: only rank 0 saves.")
+    for one in run.ranks:
+        more = [name for name, value in one.left.items() if name != CHECKPOINT and _is_state_dict(value)]
+        if more and one.rank != writers[0]:
+            raise AssertionError(
+                f"{what}: rank {writers[0]} wrote CHECKPOINT, and rank {one.rank} wrote the weights to {more[0]}. One"
+                " checkpoint, under the one name: only rank 0 saves."
+            )
     weights = _weights(run.ranks[writers[0]].left[CHECKPOINT], what)
     return Outcome(weights, [_indices(one.left, one.rank, what) for one in run.ranks])
+
+
+def _is_state_dict(value: Any) -> bool:
+    return isinstance(value, dict) and any(hasattr(part, "isfinite") for part in value.values())
 
 
 def _weights(saved: Any, what: str) -> dict[str, Any]:
@@ -113,19 +128,36 @@ def _numbers(text: Any, what: str) -> list[int]:
         raise AssertionError(f"{what} is no JSON list of indices: {rest!r:.100}") from None
 
 
-def each_once(made: Outcome, count: int | None, what: str) -> None:
+def reads_problem(script: str, what: str) -> None:
+    """Passes if a script mentions the variable that holds the problem to train.
+
+    Args:
+        script: its text.
+        what: its name.
+
+    Raises:
+        AssertionError: it does not, so it can only train something of its own.
+    """
+    if "PROBLEM" not in script:
+        raise AssertionError(
+            f"{what}: it never reads PROBLEM, so it trains something of its own. The problem to train is in the"
+            ' environment: Problem(**json.loads(os.environ["PROBLEM"])).'
+        )
+
+
+def each_once(made: Outcome, count: int, what: str) -> None:
     """Passes if every sample of an epoch was used by one rank, once.
 
     Args:
         made: what the ranks say.
-        count: how many samples there are; None when only the script knows.
+        count: how many samples there are.
         what: the run, in words.
 
     Raises:
         AssertionError: some were used twice, or not at all.
     """
     used = made.together
-    expected = list(range(len(set(used)) if count is None else count))
+    expected = list(range(count))
     if used == expected:
         return
     ranks = len(made.samples)
@@ -134,9 +166,17 @@ def each_once(made: Outcome, count: int | None, what: str) -> None:
             f"{what}: every rank went through all {len(made.samples[0])} samples. There is no sampler that gives each"
             " rank its share (DistributedSampler), so the epoch is as long as on one rank."
         )
+    foreign = [index for index in used if not 0 <= index < count]
+    if foreign:
+        raise AssertionError(
+            f"{what}: sample {foreign[-1]} was used, and the problem has samples 0 to {count - 1} only. Did each rank"
+            " train on problem.dataset(), and write the indices of its samples?"
+        )
     twice = len(used) - len(set(used))
     missing = len(set(expected) - set(used))
-    raise AssertionError(f"{what}: {twice} samples were used more than once, {missing} of {len(expected)} not at all.")
+    text = f"{what}: {twice} samples were used more than once, {missing} of {len(expected)} not at all."
+    whole = " Do the ranks together train on all of problem.dataset()?" if not twice else ""
+    raise AssertionError(f"{text}{whole}")
 
 
 def apart(one: Mapping[str, Any], two: Mapping[str, Any]) -> float:

@@ -1,7 +1,7 @@
 """Everything that can be said against a chapter's source without running it, as one list of findings.
 
 The rules are in `myst` (text), `shorthand` (options), `lint.metadata` (tags, pairs), `lint.regions` (markers),
-`lint.code` (Python) and `lint.needs` (what a test declares that it uses).
+`lint.code` (Python), `lint.needs` (what a test declares that it uses) and `lint.values` (how it compares).
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from grader.authoring.lint.code import (
 from grader.authoring.lint.metadata import Fault, pairing_findings, role_of, tag_faults
 from grader.authoring.lint.needs import agreement_faults
 from grader.authoring.lint.regions import region_faults, released_faults, width_faults
+from grader.authoring.lint.values import comparison_faults
 from grader.authoring.myst import Source, SourceCell, read_source
 from grader.model.findings import Finding, Findings
 from grader.model.notebooks import HIDDEN, Role
@@ -116,6 +117,8 @@ def _test_faults(cell: SourceCell, tree: ast.Module, exercises: dict[str, Kind |
     exercise = cell.grade_id.removesuffix("_test").removesuffix("_gpu")
     yield from misuse(tree, exercises)
     yield from foreign_names(tree, set(exercises))
+    values = {name for name, kind in exercises.items() if kind is Kind.VALUE}
+    yield from comparison_faults(tree, exercises.keys() - values, values)
     yield from rule_faults(tree, exercise, on_gpu=cell.grade_id.endswith("_gpu"))
     yield from agreement_faults(cell.options, tree)
     visible = parsed(HIDDEN.sub("", cell.source))

@@ -77,35 +77,3 @@ def same_weights(
         named = "They are the first weights: nothing was trained, or the checkpoint is of another copy."
     text = f"{what}: the weights are off by {off:.2g} of the way that they had to go."
     raise AssertionError(f"{text} {named}".strip())
-
-
-def agree(one: Mapping[str, Any], two: Mapping[str, Any], what: str, crossed_bytes: int | None = None) -> None:
-    """Passes if two checkpoints of some network agree to 4 digits, as far as sums in another order do, and not further.
-
-    For scripts that train something of their own.
-
-    Args:
-        one: of one rank.
-        two: of two.
-        what: the runs, in words.
-        crossed_bytes: what the two have sent each other, at least; None if nobody knows.
-
-    Raises:
-        AssertionError: they do not, or to the last bit: then nothing was trained; or the two have hardly talked.
-    """
-    size = sum(int(np.asarray(tensor).nbytes) for tensor in two.values())
-    if crossed_bytes is not None and crossed_bytes < size:
-        raise AssertionError(
-            f"{what}: the two ranks sent each other {crossed_bytes} bytes, and the gradients of one step are {size}."
-            " Was the model wrapped in DistributedDataParallel, and the wrapper called?"
-        )
-    if set(one) != set(two) or any(one[name].shape != two[name].shape for name in one):
-        raise AssertionError(f"{what}: the checkpoints do not even hold the same names and shapes.")
-    first, second = (
-        np.concatenate([np.asarray(held[name], dtype=np.float64).ravel() for name in sorted(one)])
-        for held in (one, two)
-    )
-    if not np.allclose(first, second, rtol=1e-4, atol=1e-5):
-        raise AssertionError(f"{what}: the weights differ by up to {np.abs(first - second).max():.2g}.")
-    if np.array_equal(first, second):
-        raise AssertionError(f"{what}: the weights agree to the last bit. Sums in another order never do.")

@@ -90,9 +90,10 @@ def softmax_of_blocks(blocks: Sequence[Vector]) -> tuple[tuple[Vector, float], l
         (weights / total, top, plus),
         (weights, lse, "Not divided."),
     ]
+    note = "Not stabilized, or not by the largest element of all blocks."
+    known.append((np.full(len(row), np.nan), np.nan, note))
     with np.errstate(all="ignore"):
-        for by in (0.0, blocks[0].max(), max(top, 0.0), blocks[-1].max()):
+        for by in (0.0, blocks[0].max(), max(top, 0.0), blocks[-1].max(), row.min()):
             part = np.exp(row - by)
-            note = "Not stabilized, or not by the largest element of all blocks."
             known.append((part / part.sum(), by + np.log(part.sum()), note))
     return (weights / total, float(lse)), [((wrong, float(number)), note) for wrong, number, note in known]

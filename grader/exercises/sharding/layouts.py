@@ -17,9 +17,12 @@ NOTES = {
     "across_nodes": "Tensor parallel across nodes: tensor must divide gpus_per_node.",
     "no_activations": "Activations take memory too.",
     "stores_all": "A stage stores at most min(pipeline, micro-batches) micro-batches (1F1B).",
+    "stores_pipeline": "A stage stores no more micro-batches than there are: min(pipeline, micro-batches).",
+    "swapped": "tensor and pipeline are swapped in the memory of the activations.",
     "no_zero": "ZeRO stages are choices too: stage 1 divides the optimizer states by the number of data ranks.",
     "least_memory": "That is the layout with the least memory: the fastest one that fits is asked for.",
     "no_bubble": "The bubble counts: micro-batches + pipeline - 1 slots.",
+    "floored": "Divide with / and not with //: the share of the bytes that an all-reduce sends is a fraction.",
     "free_tensor": "Tensor parallelism communicates: six all-reduces per layer and micro-batch.",
     "free_data": "The gradients have to be summed over the data ranks.",
     "fast_network": "Beyond one node the gradients travel over the network: network_gbs.",
@@ -30,6 +33,8 @@ NOTES = {
     "no_recompute": "With recomputing it is 8 FLOPs per parameter and token.",
 }
 """Known mistakes and what to say about each; the names are options of `planned`."""
+COST_ONLY = frozenset({"floored"})
+"""Mistakes that hardly ever choose another layout, but get the cost of some wrong."""
 
 
 @dataclass(frozen=True)
@@ -77,12 +82,15 @@ def costed(
     states = (
         2 * own / (data if zero >= 3 else 1) + 2 * own / (data if zero >= 2 else 1) + 12 * own / (data if zero else 1)
     )
-    stored = micro if wrong == "stores_all" else min(pipeline, micro)
-    activations = layers / pipeline * stored * 2 * sequence * hidden + 34 * sequence * hidden / tensor
+    parts, cut = (tensor, pipeline) if wrong == "swapped" else (pipeline, tensor)
+    stored = {"stores_all": micro, "stores_pipeline": parts}.get(wrong, min(parts, micro))
+    activations = layers / parts * stored * 2 * sequence * hidden + 34 * sequence * hidden / cut
     gb = (states + (0 if wrong == "no_activations" else activations)) / 1e9
     flops = 6 if wrong == "no_recompute" else 8
     compute = flops * own * sequence / (cluster["tflops"] * 1e12)
-    reduced = layers / pipeline * 6 * 2 * (tensor - 1) / tensor * 2 * sequence * hidden / (cluster["node_gbs"] * 1e9)
+    sent = layers / pipeline * 6 * 2 * (tensor - 1)
+    sent = (sent // tensor if wrong == "floored" else sent / tensor) * 2 * sequence * hidden
+    reduced = sent / (cluster["node_gbs"] * 1e9)
     slot = compute + (0 if wrong == "free_tensor" else reduced)
     inside = cluster["gpus"] <= cluster["gpus_per_node"]
     inside = (inside or wrong == "fast_network") and wrong != "slow_node"
@@ -125,7 +133,7 @@ def case(draw: random.Random) -> tuple[dict[str, Any], dict[str, Any]]:
     gpus = node * draw.choice([1, 2, 4, 8, 16, 32])
     model = {
         "parameters": 12 * layers * hidden**2 + 50_000 * hidden, "layers": layers, "hidden": hidden,
-        "sequence": draw.choice([1024, 2048, 4096]), "batch": gpus * draw.choice([1, 2, 3, 4, 8]),
+        "sequence": draw.choice([1024, 2048, 4096]), "batch": max(1, int(gpus * draw.choice([0.125, 1, 2, 3, 4, 8]))),
     }  # fmt: skip
     cluster = {
         "gpus": gpus, "gpus_per_node": node, "gpu_gb": draw.choice([16, 24, 40, 80, 141]),
@@ -146,7 +154,7 @@ def drawn(draw: random.Random) -> list[tuple[dict[str, Any], dict[str, Any]]]:
         right = planned(model, cluster)
         if right is None or not clear(model, cluster):
             continue
-        told = [name for name, left in wanted.items() if left and _differs(right, planned(model, cluster, name))]
+        told = [name for name, left in wanted.items() if left and _tells(model, cluster, right, name)]
         if told:
             found.append((model, cluster))
             for name in told:
@@ -154,7 +162,11 @@ def drawn(draw: random.Random) -> list[tuple[dict[str, Any], dict[str, Any]]]:
     return found
 
 
-def _differs(right: Layout, wrong: Layout | None) -> bool:
+def _tells(model: Mapping[str, Any], cluster: Mapping[str, Any], right: Layout, name: str) -> bool:
+    """Whether an answer with this mistake is refused in this case."""
+    if name in COST_ONLY:
+        return abs(costed(model, cluster, right.choice, name).step_s / right.step_s - 1) > 1e-5
+    wrong = planned(model, cluster, name)
     return wrong is None or wrong.choice != right.choice
 
 
@@ -169,13 +181,15 @@ def judge(answer: Any, model: Mapping[str, Any], cluster: Mapping[str, Any]) -> 
     if right is None:
         check.equal(answer, {}, f"{what}, where nothing fits")
         return
-    keys = sorted(answer) if isinstance(answer, dict) else answer
-    check.equal(keys, sorted([*KEYS, "gb", "step_s"]), f"keys of {what}")
-    mistakes = []
+    notes: dict[tuple[int, ...], list[str]] = {}
     for name, note in NOTES.items():
         wrong = planned(model, cluster, name)
-        if wrong is not None and wrong.choice != right.choice:
-            mistakes.append((wrong.choice, note))
+        if wrong is None or wrong.choice != right.choice:
+            notes.setdefault(wrong.choice if wrong else (), []).append(note)
+    keys = sorted(answer) if isinstance(answer, dict) else answer
+    nothing = [([], " Or: ".join(notes.pop((), [])))]
+    check.equal(keys, sorted([*KEYS, "gb", "step_s"]), f"keys of {what}", mistakes=nothing)
+    mistakes = [(choice, " Or: ".join(several)) for choice, several in notes.items()]
     fitting = [one for one in _layouts(model, cluster, "") if one.gb <= 0.8 * cluster["gpu_gb"]]
     smallest = min(one.gb for one in fitting) * (1 + 1e-9)
     mistakes += [(one.choice, NOTES["least_memory"]) for one in fitting if one.gb <= smallest]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -300,6 +301,26 @@ def test_a_function_that_raises_names_the_rank() -> None:
 
     with pytest.raises(LaunchError, match=r"Rank 1 ended with exit code 1[\s\S]*KeyError: 'no such layer'"):
         launch.ranks(fails, [(), ()])
+
+
+@pytest.mark.parametrize("call", ["(dist.recv if rank else dist.send)(mine, 1 - rank)", "dist.all_reduce(mine)"])
+def test_what_gloo_says_of_a_message_of_another_size_is_translated(call: str) -> None:
+    def differ(rank: int, world_size: int, code: str) -> None:
+        exec(code, {"dist": dist, "rank": rank, "mine": torch.zeros(8 - 4 * rank)})
+
+    with pytest.raises(LaunchError) as caught:
+        launch.ranks(differ, [(call,), (call,)])
+    told = str(caught.value)
+    assert "bytes arrived where" in told
+    assert "are both tensors of one length and one type?" in told
+    assert "The connection to another rank broke" in told
+    assert not re.search("gloo|GLHF|preamble|Extension modules", told)
+
+
+def test_of_an_exception_all_lines_are_told() -> None:
+    fails = run("raise TypeError('a tensor is expected\\n but got an array')", 1)
+    assert fails.ranks[0].last_line == "TypeError: a tensor is expected but got an array"
+    assert run("print('ValueError: all is well')\nprint('the end')", 1).ranks[0].last_line == "the end"
 
 
 def test_a_rank_that_only_lost_another_is_not_blamed() -> None:

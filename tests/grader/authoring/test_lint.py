@@ -308,6 +308,36 @@ CODE = {
         ":gpu_test: double",
         "never looks at 'double'",
     ),
+    "type of an answer": (
+        TEST,
+        f"{TEST}\nfor one in double(1), 3:\n    assert type(double(one)) is int",
+        "assert type",
+        "asks for the type of 'double(one)'. Compare with gpulab.check",
+    ),
+    "kind of number of an answer": (
+        TEST,
+        f"{TEST}\nfound = double(4)\nassert isinstance(found, (int, float))",
+        "assert isinst",
+        "asks whether 'found' is a (int, float)",
+    ),
+    "a part of an answer compared": (
+        TEST,
+        f"{TEST}\nfor key, part in double(4).items():\n    assert part[0] == 8",
+        "assert part[0]",
+        "compares 'part[0]' by itself. Compare with gpulab.check, or take it through check.as_python()",
+    ),
+    "an answer compared in the hidden part": (
+        "points = check.share(KINDS,",
+        'assert KINDS["one"] == "odd"\npoints = check.share(KINDS,',
+        "assert KINDS",
+        'compares "KINDS',
+    ),
+    "an answer compared in a function of the test": (
+        TEST,
+        f"{TEST}\ndef held(function, top):\n    return function(1) is top\nheld(double, top=2)",
+        "    return function",
+        "compares 'function(1)' by itself",
+    ),
     "picture missing": ("# Small numbers", "![a warp](figures/warp.svg)", "![a warp]", "there is no such file"),
     "picture without words": ("# Small numbers", "![](https://example.org/a.png)", "![]", "without a text"),
 }
@@ -337,6 +367,19 @@ def test_a_good_source_has_no_findings(tmp_path: Path) -> None:
 def test_hidden_tests_may_import_the_exercises(tmp_path: Path) -> None:
     make_course(tmp_path, {HIDDEN: f"{HIDDEN}\n\nfrom grader.exercises.double import rows\n\nrows()"})
     assert lint_source(tmp_path / "solutions" / f"{NAME}.md") == []
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "found = check.as_python(double(4))\nassert isinstance(found, int) and found == 8",
+        "found = double(4)\nfound = check.as_python(found)\nassert found == 8",
+        "found = double(4)\nif isinstance(found, dict) and found is not None:\n    found = sorted(found)",
+        "def made(value):\n    return value == 3\nmade(3)",
+    ],
+)
+def test_plain_values_may_be_compared(lines: str, tmp_path: Path) -> None:
+    assert lint(tmp_path, TEST, f"{TEST}\n{lines}")[1] == []
 
 
 @pytest.mark.parametrize("fault", FAULTS)

@@ -89,6 +89,7 @@ def changes(source: str) -> set[str]:
         ("x = a.sum(axis=1)", "x = a.sum(axis=1) → x = a.sum(axis=0)"),
         ("x = np.zeros(3, np.float32)", "x = np.zeros(3, np.float32) → x = np.zeros(3, np.int32)"),
         ("i = cuda.threadIdx.x", "i = cuda.threadIdx.x → i = cuda.threadIdx.y"),
+        ("%%writefile S.py\nimport os\nx = 1\n", "x = 1 → x = 2"),
         ('S = """\nx = 1\ny = 2\n"""', "y = 2 → y = 3"),
         ('S = """\n__global__\n  if (i < n)\n    x;\n"""', "if (i < n) → if (i <= n)"),
         ('S = """\n__global__\n  __syncthreads();\n    x;\n"""', "__syncthreads(); → (nothing)"),
@@ -134,6 +135,36 @@ def test_a_mutant_that_no_hidden_input_tells_survives(tmp_path: Path) -> None:
     known = {one.mutant.change: "a reason" for one in tight.found} | {"x": "y"}
     explained = survivors(chapter(tmp_path, "(25, 40, 70)"), "clipped", [RIGHT], known, 2)
     assert (explained.found, explained.equivalent, explained.unused) == ((), len(tight.found), ("x",))
+
+
+def test_a_right_answer_that_is_not_accepted_is_named(tmp_path: Path) -> None:
+    lost = Answer("clipped", Kind.RIGHT, "lost", "def clipped(x, top):\n    return x")
+    found = survivors(chapter(tmp_path, "(25, 40, 70)"), "clipped", [RIGHT, lost], {}, jobs=2)
+    (told,) = found.left_out
+    assert told.startswith("clipped, right: lost: failed: clipped(3, 100): you returned 3")
+    assert found.tried == survivors(chapter(tmp_path, "(25, 40, 70)"), "clipped", [RIGHT], {}, jobs=2).tried
+
+
+def test_an_answer_may_use_what_its_test_does_not_declare(tmp_path: Path) -> None:
+    """In the judge the declared needs bind the test's process; the answer runs in another one."""
+    ranks = """
+from gpulab import launch
+
+
+def clipped(x, top):
+    return launch.ranks(lambda rank, world_size, mine: min(2 * mine, top), [[x]])[0]
+"""
+    with Runner(chapter(tmp_path, "(40,)"), "clipped", jobs=1) as runner:
+        (found,) = runner.run([Trial(ranks, 1, 60.0)])
+    assert found.accepted, found.told
+
+
+def test_a_sample_is_a_share_of_the_mutants(tmp_path: Path) -> None:
+    source = chapter(tmp_path, "(25, 40, 70)")
+    whole, half = (survivors(source, "clipped", [RIGHT], {"x": "y"}, 2, share) for share in (1.0, 0.5))
+    assert (half.tried, half.unused) == ((whole.tried + 1) // 2, ())
+    assert {one.mutant.change for one in half.found} <= {one.mutant.change for one in whole.found}
+    assert whole.unused == ("x",)
 
 
 def test_luck_is_found_and_told_with_its_seed(tmp_path: Path) -> None:
