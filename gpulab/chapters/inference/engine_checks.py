@@ -190,13 +190,13 @@ def _input_type(model: onnx.ModelProto) -> int:
 
 
 def input_top(model: onnx.ModelProto) -> float | None:
-    """The largest number that the quantised input of a model can hold; None when the input is not quantised."""
+    """The largest number that the quantized input of a model can hold; None when the input is not quantized."""
     ends = input_ends(model)
     return None if ends is None else ends[1]
 
 
 def input_ends(model: onnx.ModelProto) -> tuple[float, float] | None:
-    """The lowest number that the quantised input can hold, and the largest."""
+    """The lowest number that the quantized input can hold, and the largest."""
     held = {tensor.name: tensor for tensor in model.graph.initializer}
     names = {one.name for one in model.graph.input} - set(held)
     for node in model.graph.node:
@@ -225,13 +225,13 @@ def check_calibration(model: onnx.ModelProto, calibration: Any, tested: Any, wha
     """
     kinds = {node.op_type for node in model.graph.node}
     if any("Dynamic" in kind or "Integer" in kind for kind in kinds):
-        raise AssertionError(f"{what}: it is quantised dynamically: it looks for its range at every batch anew, which"
+        raise AssertionError(f"{what}: it is quantized dynamically: it looks for its range at every batch anew, which"
                              " costs time and needs no calibration. quantize_static is asked for.")  # fmt: skip
     ends = input_ends(model)
     if ends is None:
         only = "QuantizeLinear" not in kinds
         weights = " Only the weights are small: products are still done in float32." if only else ""
-        raise AssertionError(f"{what}: its input is not quantised.{weights} quantize_static does both.")
+        raise AssertionError(f"{what}: its input is not quantized.{weights} quantize_static does both.")
     bottom, top = ends
     lowest, own = float(np.asarray(calibration).min()), float(np.asarray(calibration).max())
     theirs = float(np.asarray(tested).max())
@@ -242,7 +242,7 @@ def check_calibration(model: onnx.ModelProto, calibration: Any, tested: Any, wha
         raise AssertionError(f"{text}. {leak.strip()}")
     if top < own / 3 or bottom > lowest / 3:
         start = f"{text}; it begins at {bottom:.3g}, they at {lowest:.3g}"
-        raise AssertionError(f"{start}. Was it calibrated on pictures at all, normalised like the others?")
+        raise AssertionError(f"{start}. Was it calibrated on pictures at all, normalized like the others?")
 
 
 def _largest(model: onnx.ModelProto) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from gpulab.figures.style import COLOURS, canvas, number, show, style
+from gpulab.figures.style import COLORS, canvas, number, show, style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,12 +30,12 @@ def _cost(sizes: Mapping[str, int], accuracies: Mapping[str, float], title: str)
     axes.set(xlabel="size of the file, kB (1 kB = 1000 bytes)", ylabel="accuracy on the test pictures, %")
     axes.grid(visible=True)
     for place, (name, size) in enumerate(sizes.items()):
-        at, colour = (size / 1e3, 100 * accuracies[name]), COLOURS[place]
-        axes.plot(*at, "o", color=colour, markersize=11)
+        at, color = (size / 1e3, 100 * accuracies[name]), COLORS[place]
+        axes.plot(*at, "o", color=color, markersize=11)
         text = f"{name}\n{number(at[0])} kB, {at[1]:.1f} %"
         # In turn below and above: two that are near each other would cover one another's text.
         shift, side = ((0, -11), "top") if place % 2 == 0 else ((0, 11), "bottom")
-        look: Any = {"color": colour, "va": side, "ha": "center", "fontsize": 10.5, "weight": "bold"}
+        look: Any = {"color": color, "va": side, "ha": "center", "fontsize": 10.5, "weight": "bold"}
         axes.annotate(text, at, shift, textcoords="offset points", **look)
     low, high = 100 * min(accuracies.values()), 100 * max(accuracies.values())
     axes.set(xlim=(0, 1.2 * max(sizes.values()) / 1e3), ylim=(low - 3, high + 2.2))

@@ -1,4 +1,4 @@
-"""The bottleneck hunt of the profiling chapter: one training step with five planted faults, to be mended one at a time.
+"""The bottleneck hunt of the profiling chapter: one training step with five planted faults, to be fixed one at a time.
 
 On a GPU every look is a real step, profiled. Without one it is a simulation that says so; what two of the faults cost
 can be measured on a CPU, too. The step itself is `profiling.workload`'s, drawing that of `profiling.timelines`.
@@ -94,8 +94,8 @@ def how_timed() -> str:
     return f"Measured on {device_name()} without the profiler, {STEPS} steps each" if has_gpu() else SIMULATED
 
 
-def mended(faults: Collection[str] = FAULTS) -> dict[str, float | Timing]:
-    """What a step takes with all of these faults, and after mending each in turn; as `took` has it."""
+def fixed(faults: Collection[str] = FAULTS) -> dict[str, float | Timing]:
+    """What a step takes with all of these faults, and after fixing each in turn; as `took` has it."""
     left = [one for one in FAULTS if one in faults]
     steps = {"all faults": took(left)}
     while left:
@@ -119,7 +119,7 @@ def on_this_cpu(rounds: int = 25) -> dict[str, Timing]:
     from gpulab.chapters.profiling.workload import Workload
 
     names = ("both faults", *(f"− {one}" for one in ON_A_CPU))
-    works = [Workload(ON_A_CPU[mended:], "cpu", rows=8192, width=64, layers=1) for mended in range(len(names))]
+    works = [Workload(ON_A_CPU[fixed:], "cpu", rows=8192, width=64, layers=1) for fixed in range(len(names))]
     samples: list[list[float]] = [[] for _ in works]
     threads = torch.get_num_threads()
     try:

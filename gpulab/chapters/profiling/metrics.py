@@ -44,6 +44,6 @@ def training_samples() -> list[dict[str, Any]]:
         ("train_loss", "gauge", loss, {"run": run}, 0.693147),
         ("train_images_total", "counter", seen, {"run": run, "gpu": "0"}, 1_843_200.0),
         ("train_images_total", "counter", seen, {"run": run, "gpu": "1"}, 1_843_136.0),
-        ("train_steps_total", "counter", "Optimiser steps.", {}, 28_799.0),
+        ("train_steps_total", "counter", "Optimizer steps.", {}, 28_799.0),
     ]
     return [dict(zip(("name", "type", "help", "labels", "value"), row, strict=True)) for row in rows]

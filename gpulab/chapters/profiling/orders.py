@@ -8,7 +8,7 @@ from __future__ import annotations
 from gpulab.chapters.profiling.traces import Action, Copy, Kernel, Marked, Prepare, Wait
 
 PIECES = 64
-"""In which the faulty step normalises its batch."""
+"""In which the faulty step normalizes its batch."""
 
 
 def orders(faults: frozenset[str], layers: int) -> list[Action]:

@@ -71,9 +71,9 @@ def draw_page(found: Mapping[int, Mapping[str, float]]) -> None:
                 value = found[gpu].get(metric)
                 if value is None:
                     continue
-                colour = ORANGE if gpu in ghosts else BLUE
+                color = ORANGE if gpu in ghosts else BLUE
                 place = row + (at - (len(gpus) - 1) / 2) * 0.38
-                axes.barh(place, value / most, 0.34, color=colour)
+                axes.barh(place, value / most, 0.34, color=color)
                 axes.annotate(
                     f"GPU {gpu}: {number(value)} {unit}", (value / most + 0.01, place), va="center", fontsize=10
                 )

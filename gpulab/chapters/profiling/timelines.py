@@ -29,7 +29,7 @@ class _Lane:
 
     name: str
     events: list[Event]
-    colour: str
+    color: str
     kernels: bool = False
 
 
@@ -74,9 +74,9 @@ def draw_trace(
             # Edges only where there are few: those of short blocks would cover them.
             edge = 0.6 * (len(blocks) < 40)
             drawn = axes.broken_barh(
-                blocks, (row - 0.36, 0.72), facecolor=lane.colour, edgecolor="white", linewidth=edge
+                blocks, (row - 0.36, 0.72), facecolor=lane.color, edgecolor="white", linewidth=edge
             )
-            drawn.set_antialiased(bool(edge))  # many short blocks would blur into a colour that means nothing
+            drawn.set_antialiased(bool(edge))  # many short blocks would blur into a color that means nothing
             _label(axes, row, lane, blocks)
         axes.grid(visible=False)
         axes.tick_params(axis="y", length=0)
@@ -116,20 +116,20 @@ def draw_top(top: Sequence[tuple[str, float]], events: Sequence[Event], source: 
 
 
 def draw_hunt(steps: Mapping[str, float | Timing], source: str) -> None:
-    """Bars: what a step takes, at first and after each fault that was mended; each with what that remedy was worth."""
+    """Bars: what a step takes, at first and after each fault that was fixed; each with what that remedy was worth."""
     times = [value.median_ms if isinstance(value, Timing) else value for value in steps.values()]
     gains = [f"   {before / after:.1f} ×" for before, after in itertools.pairwise(times)]
-    labelled = {f"{name}{gain}": value for (name, value), gain in zip(steps.items(), ["", *gains], strict=True)}
-    title = f"{len(steps) - 1} faults mended: {number(times[0] / times[-1])} times as fast"
-    note = f"{source}. Beside each fault: what mending it gains over the bar before"
-    bars(labelled, title=title, y="a step, ms", note=note, highlight=list(labelled)[-1])
+    labeled = {f"{name}{gain}": value for (name, value), gain in zip(steps.items(), ["", *gains], strict=True)}
+    title = f"{len(steps) - 1} faults fixed: {number(times[0] / times[-1])} times as fast"
+    note = f"{source}. Beside each fault: what fixing it gains over the bar before"
+    bars(labeled, title=title, y="a step, ms", note=note, highlight=list(labeled)[-1])
 
 
 def _lanes(timed: Sequence[Event]) -> list[_Lane]:
     """The CPU's lanes, the copies', and one for each stream that has kernels; those that are empty are left out."""
     lanes = [
-        _Lane(name, [event for event in timed if event.get("cat") in kinds], colour)
-        for name, kinds, colour in _CPU_AND_COPIES
+        _Lane(name, [event for event in timed if event.get("cat") in kinds], color)
+        for name, kinds, color in _CPU_AND_COPIES
     ]
     kernels = [event for event in timed if event.get("cat") == "kernel"]
     streams = sorted({event["tid"] for event in kernels})
@@ -155,8 +155,8 @@ def _label(axes: Axes, row: int, lane: _Lane, blocks: Sequence[tuple[float, floa
         fits = (shown[1] - shown[0]) / (right - left) * LETTERS > len(name) + 2
         if fits and start >= until:
             place = (sum(shown) / 2, row)
-            colour = "white" if lane.kernels else INK
-            axes.annotate(name, place, ha="center", va="center", fontsize=9, color=colour, annotation_clip=True)
+            color = "white" if lane.kernels else INK
+            axes.annotate(name, place, ha="center", va="center", fontsize=9, color=color, annotation_clip=True)
             until = start + length
 
 

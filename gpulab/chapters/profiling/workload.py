@@ -36,7 +36,7 @@ class Workload:
             torch.manual_seed(7)
             parts = [nn.Sequential(nn.Linear(width, width), nn.ReLU()) for _ in range(layers)]
             self.model = nn.Sequential(*parts).to(device)
-        # `foreach=False`: an optimiser that goes from tensor to tensor, with some small kernels for each.
+        # `foreach=False`: an optimizer that goes from tensor to tensor, with some small kernels for each.
         one_by_one = "tiny kernels" in self.faults
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=1e-4, momentum=0.9, foreach=not one_by_one)
         pictures = torch.randint(0, 16, (rows, width), dtype=torch.uint8, generator=generator)
@@ -60,7 +60,7 @@ class Workload:
             host = self._ready.copy_(host)
         return host.to(self.device, non_blocking=True)
 
-    def _normalised(self, batch: torch.Tensor) -> torch.Tensor:
+    def _normalized(self, batch: torch.Tensor) -> torch.Tensor:
         if "tiny kernels" not in self.faults:
             return batch.float().sub_(8).div_(16)
         pieces = [(piece.float() - 8) / 16 for piece in batch.chunk(min(64, self.rows))]
@@ -70,7 +70,7 @@ class Workload:
         """One step of training; returns when its work has been ordered, not when it is done."""
         with torch.profiler.record_function("batch"):
             batch = self._batch()
-        x = self._normalised(batch)
+        x = self._normalized(batch)
         short: Any = contextlib.nullcontext()
         if "float32" not in self.faults and self.device == "cuda":
             short = torch.autocast("cuda", torch.bfloat16)

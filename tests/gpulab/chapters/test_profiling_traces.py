@@ -77,7 +77,7 @@ def test_a_real_trace_can_be_read(capfd: pytest.CaptureFixture[str]) -> None:
 def test_every_fault_costs_time_and_mending_all_costs_none() -> None:
     if torch.cuda.is_available():
         pytest.skip("with a GPU these figures are measured, not simulated")
-    steps = [hunt.milliseconds(step) for step in hunt.mended().values()]
+    steps = [hunt.milliseconds(step) for step in hunt.fixed().values()]
     assert steps == sorted(steps, reverse=True)
     assert steps[0] > 10 * steps[-1]
     for fault in hunt.FAULTS:
@@ -85,7 +85,7 @@ def test_every_fault_costs_time_and_mending_all_costs_none() -> None:
 
 
 def test_on_a_gpu_each_step_is_timed_and_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The GPU's part, run on a CPU: no profiler, a synchronisation a step, and the GPU's name."""
+    """The GPU's part, run on a CPU: no profiler, a synchronization a step, and the GPU's name."""
     waited: list[int] = []
     monkeypatch.setattr(hunt, "has_gpu", lambda: True)
     monkeypatch.setattr(hunt, "DEVICE", "cpu")
@@ -98,7 +98,7 @@ def test_on_a_gpu_each_step_is_timed_and_waited_for(monkeypatch: pytest.MonkeyPa
     assert found.device == "NVIDIA Fake" and found.median_ms > 0
     assert len(waited) >= found.runs
     assert hunt.how_timed() == "Measured on NVIDIA Fake without the profiler, 9 steps each"
-    assert list(hunt.mended(["input", "float32"])) == ["all faults", "− input", "− float32"]
+    assert list(hunt.fixed(["input", "float32"])) == ["all faults", "− input", "− float32"]
 
 
 def test_the_pieces_of_a_step_fit_into_it() -> None:
@@ -137,7 +137,7 @@ def test_figures_can_be_drawn(shown: list[str]) -> None:
     assert "GPU 0 holds memory and does nothing" in shown[1]
     assert "38%" in shown[2] and "stream 20: 1 events" in shown[2]
     assert "shown: 20 to 60 µs" in shown[3]
-    assert "1 faults mended: 2 times as fast" in shown[-1] and "− one   2.0 ×" in shown[-1]
+    assert "1 faults fixed: 2 times as fast" in shown[-1] and "− one   2.0 ×" in shown[-1]
 
 
 def test_the_picture_of_overlapping_kernels_is_orange_where_none_runs(monkeypatch: pytest.MonkeyPatch) -> None:
