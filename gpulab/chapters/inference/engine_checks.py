@@ -138,6 +138,8 @@ FLOAT, HALF, SIGNED, UNSIGNED = (onnx.TensorProto.DataType.Value(one) for one in
 PRECISIONS = {"float32": (FLOAT,), "float16": (HALF,), "int8": (SIGNED, UNSIGNED)}
 """Precision → the types that the largest weight of such a file may have."""
 KEYS = ("accuracy", "bytes", "model")
+WIDER = 1.5
+"""Times the calibration set's largest value from which an engine's range was found elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -207,6 +209,40 @@ def input_ends(model: onnx.ModelProto) -> tuple[float, float] | None:
             steps = np.iinfo(offset.dtype)
             return scale * (float(steps.min) - float(offset[0])), scale * (float(steps.max) - float(offset[0]))
     return None
+
+
+def check_calibration(model: onnx.ModelProto, calibration: Any, tested: Any, what: str) -> None:
+    """Passes if the range of an int8 engine's input is that of the calibration pictures.
+
+    Args:
+        model: of the engine.
+        calibration: images whose range it must be.
+        tested: images of the test set, which reach further.
+        what: the engine, in words.
+
+    Raises:
+        AssertionError: it is not, or there is no static range at all.
+    """
+    kinds = {node.op_type for node in model.graph.node}
+    if any("Dynamic" in kind or "Integer" in kind for kind in kinds):
+        raise AssertionError(f"{what}: it is quantized dynamically: it looks for its range at every batch anew, which"
+                             " costs time and needs no calibration. quantize_static is asked for.")  # fmt: skip
+    ends = input_ends(model)
+    if ends is None:
+        only = "QuantizeLinear" not in kinds
+        weights = " Only the weights are small: products are still done in float32." if only else ""
+        raise AssertionError(f"{what}: its input is not quantized.{weights} quantize_static does both.")
+    bottom, top = ends
+    lowest, own = float(np.asarray(calibration).min()), float(np.asarray(calibration).max())
+    theirs = float(np.asarray(tested).max())
+    text = f"{what}: its input's range ends at {top:.3g}, the calibration pictures end at {own:.3g}"
+    if top > WIDER * own:
+        tests = f" Over-exposed pictures as bright as {theirs:.3g} are in the test set only:"
+        leak = f"{tests} it was calibrated on the test set." if abs(top / theirs - 1) < 0.35 else "Calibrated on what?"
+        raise AssertionError(f"{text}. {leak.strip()}")
+    if top < own / 3 or bottom > lowest / 3:
+        start = f"{text}; it begins at {bottom:.3g}, they at {lowest:.3g}"
+        raise AssertionError(f"{start}. Was it calibrated on pictures at all, normalized like the others?")
 
 
 def _largest(model: onnx.ModelProto) -> int:

@@ -1,13 +1,7 @@
-"""Inference: what is lost when numbers become a few bits, and when one number is far too large.
-
-Works on arrays, and on the chapter's network with its numbers rounded but still floats ("simulated"). A network that
-really runs on integers is in `inference.int8_network`, the figures in `inference.int8_pictures`.
-"""
+"""Inference: what rounding to a few bits and clipping do to arrays, for the figures in `inference.int8_pictures`."""
 
 from __future__ import annotations
 
-import copy
-import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,16 +9,8 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
-
-from gpulab.chapters.inference.folding import folded
-from gpulab.chapters.inference.network import Pictures, accuracy, trained
 
 Array = NDArray[np.floating[Any]]
-WEIGHTED = ("conv1", "conv2", "conv3", "head")
-"""Layers with weights, in order; what goes into them is what has to be quantized."""
-HOT = (5, 17)
-"""Row and column of the pixel that `spoiled` makes bright."""
 
 
 def largest_step(bits: int) -> int:
@@ -58,77 +44,6 @@ def clip_errors(values: Array, limits: Sequence[float], bits: int) -> list[Error
         parts = [float(np.sqrt(squares[part].sum() / values.size)) for part in (~beyond, beyond)]
         found.append(Errors(*parts))
     return found
-
-
-def layer_inputs(network: nn.Sequential, images: Tensor) -> dict[str, Array]:
-    """Layer with weights → what goes into it for these images, in the network without batch norms."""
-    seen: dict[str, Array] = {}
-    flowing = images
-    with torch.inference_mode():
-        for name, layer in folded(network).named_children():
-            if name in WEIGHTED:
-                seen[name] = flowing.numpy()
-            flowing = layer(flowing)
-    return seen
-
-
-def spoiled(images: Tensor, brightness: float, picture: int = 0) -> Tensor:
-    """Copies of the images (N, 3, 32, 32), one of them with a pixel that is `brightness` times the brightest of all."""
-    broken = images.clone()
-    broken[picture, :, HOT[0], HOT[1]] = brightness * images.max()
-    return broken
-
-
-def simulated(network: nn.Sequential, limits: dict[str, float], pictures: Pictures, bits: int = 8) -> float:
-    """Accuracy on the test pictures with every layer's input cut at its limit and rounded, and the weights as well.
-
-    The weights have one scale per output channel; the biases stay as they are.
-    """
-    flowing, steps = pictures.test_images, largest_step(bits)
-    with torch.inference_mode():
-        for name, layer in _rounded_weights(network, bits, per_channel=True).named_children():
-            if name in WEIGHTED:
-                flowing = torch.fake_quantize_per_tensor_affine(flowing, limits[name] / steps, 0, -steps, steps)
-            flowing = layer(flowing)
-    return float((flowing.argmax(1) == pictures.test_labels).float().mean())
-
-
-def hot_pixels(brightnesses: Sequence[float], seed: int = 0) -> dict[str, dict[float, float]]:
-    """Way of calibrating → brightness of one pixel in one of 256 pictures → simulated accuracy on the test pictures."""
-    network, pictures = trained(seed)
-    found: dict[str, dict[float, float]] = {"maximum": {}, "99.9 %": {}}
-    for brightness in brightnesses:
-        inputs = layer_inputs(network, spoiled(pictures.calibration_images, brightness))
-        for name, percentile in (("maximum", 100.0), ("99.9 %", 99.9)):
-            limits = {layer: float(np.percentile(np.abs(values), percentile)) for layer, values in inputs.items()}
-            found[name][brightness] = simulated(network, limits, pictures)
-    return found
-
-
-@functools.lru_cache(maxsize=2)
-def fewer_bits(seed: int = 0) -> dict[str, dict[int, float]]:
-    """`"per channel"`, `"per tensor"` → bits of a weight → accuracy on the test pictures; nothing else is rounded."""
-    network, pictures = trained(seed)
-    return {
-        name: {
-            bits: accuracy(_rounded_weights(network, bits, per), pictures.test_images, pictures.test_labels)
-            for bits in range(8, 1, -1)
-        }
-        for name, per in (("per channel", True), ("per tensor", False))
-    }
-
-
-def _rounded_weights(network: nn.Sequential, bits: int, per_channel: bool) -> nn.Sequential:
-    """The network without batch norms, its weights rounded to so many bits, with one scale or one for each channel."""
-    made, steps = copy.deepcopy(folded(network)), largest_step(bits)
-    for name in WEIGHTED:
-        layer: Any = made.get_submodule(name)
-        weight = layer.weight.detach()
-        widths = weight.abs().flatten(1).amax(1)
-        scales = (widths if per_channel else widths.max().expand(len(widths))) / steps
-        zeros = torch.zeros(len(scales), dtype=torch.int32)
-        layer.weight.data = torch.fake_quantize_per_channel_affine(weight, scales, zeros, 0, -steps, steps)
-    return made
 
 
 def codes(weight: Array) -> dict[str, dict[str, NDArray[np.int64]]]:

@@ -96,7 +96,7 @@ def draw_clipping(values: Array, bits: Sequence[int] = (8, 4)) -> None:
         axes.plot(limits, parts, color=GRAY, linestyle=":")
         axes.set(xlabel="limit: what lies beyond becomes ±127 (or ±7)", ylabel="root mean square error", yscale="log")
         axes.set_ylim(2e-3, 0.4)
-        for text, at, side in (("99.9 %", percentile, "right"), ("maximum", largest, "left")):
+        for text, at, side in (("99.9%", percentile, "right"), ("maximum", largest, "left")):
             axes.axvline(at, color=INK, linestyle="--", linewidth=1.1)
             shift = (-5, -12) if side == "right" else (5, -12)
             axes.annotate(text, (at, 1), shift, xycoords=("data", "axes fraction"), textcoords="offset points", ha=side)

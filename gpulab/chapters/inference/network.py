@@ -37,17 +37,6 @@ class Pictures:
     test_labels: Tensor
 
 
-@dataclass(frozen=True)
-class Given:
-    """A network where a function expects a `Problem`: its `model()` is a copy of the network."""
-
-    network: nn.Module
-
-    def model(self) -> nn.Module:
-        """The copy."""
-        return copy.deepcopy(self.network)
-
-
 def trained(seed: int = 0) -> tuple[nn.Sequential, Pictures]:
     """The chapter's network, trained, in eval mode on the CPU, and its pictures.
 

@@ -1,4 +1,4 @@
-"""Inference: whether `accuracy_cost` tells the truth: its files are run, and their ranges compared with the pictures.
+"""Inference: whether `accuracy_cost` tells the truth: its files are run.
 
 What is right is computed by the test. Files are run by `gpulab.chapters.inference.onnx_sandbox`.
 """
@@ -9,14 +9,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import onnx
 
 from gpulab import check
 from gpulab.chapters.inference import onnx_sandbox as box
-from gpulab.chapters.inference.engine_checks import Entry, check_open, input_ends, whole
-
-WIDER = 1.5
-"""Times the calibration set's largest value from which an engine's range was found elsewhere."""
+from gpulab.chapters.inference.engine_checks import Entry, check_open, whole
 
 
 def true_accuracies(found: Mapping[str, Entry], images: Any, labels: Any, what: str) -> dict[str, float]:
@@ -71,37 +67,3 @@ def check_accuracy(name: str, said: float, true: float, pictures: int, what: str
     note = near[0] if near else "It was measured on something else, or with another model."
     text = f"{what}[{name!r}]['accuracy']: you returned {said:.4g}, its model has {true:.4g} on the test pictures."
     raise AssertionError(f"{text} {note}")
-
-
-def check_calibration(model: onnx.ModelProto, calibration: Any, tested: Any, what: str) -> None:
-    """Passes if the range of an int8 engine's input is that of the calibration pictures.
-
-    Args:
-        model: of the engine.
-        calibration: images whose range it must be.
-        tested: images of the test set, which reach further.
-        what: the engine, in words.
-
-    Raises:
-        AssertionError: it is not, or there is no static range at all.
-    """
-    kinds = {node.op_type for node in model.graph.node}
-    if any("Dynamic" in kind or "Integer" in kind for kind in kinds):
-        raise AssertionError(f"{what}: it is quantized dynamically: it looks for its range at every batch anew, which"
-                             " costs time and needs no calibration. quantize_static is asked for.")  # fmt: skip
-    ends = input_ends(model)
-    if ends is None:
-        only = "QuantizeLinear" not in kinds
-        weights = " Only the weights are small: products are still done in float32." if only else ""
-        raise AssertionError(f"{what}: its input is not quantized.{weights} quantize_static does both.")
-    bottom, top = ends
-    lowest, own = float(np.asarray(calibration).min()), float(np.asarray(calibration).max())
-    theirs = float(np.asarray(tested).max())
-    text = f"{what}: its input's range ends at {top:.3g}, the calibration pictures end at {own:.3g}"
-    if top > WIDER * own:
-        tests = f" Over-exposed pictures as bright as {theirs:.3g} are in the test set only:"
-        leak = f"{tests} it was calibrated on the test set." if abs(top / theirs - 1) < 0.35 else "Calibrated on what?"
-        raise AssertionError(f"{text}. {leak.strip()}")
-    if top < own / 3 or bottom > lowest / 3:
-        start = f"{text}; it begins at {bottom:.3g}, they at {lowest:.3g}"
-        raise AssertionError(f"{start}. Was it calibrated on pictures at all, normalized like the others?")

@@ -1,16 +1,9 @@
-"""The inference chapter's network, its training, and what is left of it without batch norms."""
+"""The inference chapter's network and its training."""
 
-import numpy as np
 import pytest
 import torch
 
-from gpulab.chapters.inference import folding
 from gpulab.chapters.inference.network import CALIBRATION, TEST, accuracy, trained, untrained
-
-
-def fold(weight, bias, mean, variance, gamma, beta, eps):
-    factor = gamma / np.sqrt(variance + eps)
-    return weight * factor[:, None, None, None], (bias - mean) * factor + beta
 
 
 @pytest.fixture(scope="module")
@@ -58,39 +51,6 @@ def test_everybody_gets_a_copy(made):
         trained()[0].head.weight.zero_()
     assert torch.equal(trained()[0].head.weight, network.head.weight)
     assert network.head.weight.abs().sum() > 0
-
-
-def test_without_norms_the_scores_are_the_same(made):
-    network, pictures = made
-    without = folding.folded(network)
-    assert not any(isinstance(layer, torch.nn.BatchNorm2d) for layer in without.modules())
-    assert folding.apart(without, network, pictures.test_images) < 1e-4
-    assert any(isinstance(layer, torch.nn.BatchNorm2d) for layer in network.modules())
-
-
-def test_a_right_fold_changes_nothing_and_a_wrong_one_does(made):
-    network, pictures = made
-    assert folding.apart(folding.folded_by(fold, network), network, pictures.test_images) < 1e-4
-
-    def forgetful(**parts):
-        return fold(**{**parts, "beta": 0 * parts["beta"]})
-
-    assert folding.apart(folding.folded_by(forgetful, network), network, pictures.test_images) > 0.1
-
-
-def test_pieces_are_copies_with_a_bias_of_zeros(made):
-    network, _ = made
-    pieces = folding.pieces(network, 2)
-    assert pieces["weight"].shape == (32, 16, 3, 3) and not pieces["bias"].any() and pieces["eps"] == 1e-5
-    pieces["mean"][:] = 99
-    assert (network.norm2.running_mean != 99).all()
-
-
-def test_every_variation_is_another_network(made):
-    network, pictures = made
-    far = {name: folding.apart(one, network, pictures.test_images) for name, one in folding.variations(network).items()}
-    assert far.pop("right") < 1e-4
-    assert sorted(far) == ["no mean", "no root", "no β"] and min(far.values()) > 0.1
 
 
 def test_an_untrained_network_trains():
