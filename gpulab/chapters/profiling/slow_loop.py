@@ -49,7 +49,7 @@ def train(
                 pieces = [(one.double() - 128) / 64 for one in pictures.to(device)]
                 images = torch.stack(pieces).permute(0, 3, 1, 2).contiguous()
                 loss = nn.functional.cross_entropy(model(images), targets.to(device))
-                optimizer.zero_grad()
+                model.zero_grad()
                 loss.backward()  # type: ignore[no-untyped-call]  # torch leaves it so
                 optimizer.step()
                 losses.append(loss.item())
