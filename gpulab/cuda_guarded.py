@@ -66,7 +66,7 @@ def launch_guarded(
 
 
 def _wait(event: Any, longest_s: float) -> None:
-    """Waits for all that was launched so far; a synchronisation would never come back from an endless kernel.
+    """Waits for all that was launched so far; a synchronization would never come back from an endless kernel.
 
     Args:
         event: a new one of torch's.

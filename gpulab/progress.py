@@ -170,7 +170,7 @@ def _row(chapter: ChapterProgress) -> str:
 
 
 def _mark(one: Exercise) -> str:
-    """A small square: full, half, or empty, so that it can be read without its colour."""
+    """A small square: full, half, or empty, so that it can be read without its color."""
     fill = {
         Standing.DONE: "#1f77b4",
         Standing.STARTED: "linear-gradient(to top, #ff7f0e 50%, transparent 50%)",

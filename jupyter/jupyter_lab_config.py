@@ -12,7 +12,7 @@ c = get_config()  # noqa: F821 - put there by the loader; traitlets' own get_con
 course = Path(__file__).resolve().parents[1]
 c.ServerApp.root_dir = str(course / "notebooks")
 c.LabApp.extra_labextensions_path = [str(course / "jupyter" / "labextensions")]
-c.LabApp.extension_manager = "readonly"  # The default one asks PyPI for a catalogue.
+c.LabApp.extension_manager = "readonly"  # The default one asks PyPI for a catalog.
 c.LabApp.news_url = None  # "Would you like to receive news?" is not asked either: see labconfig/.
 c.LabApp.check_for_updates_class = "jupyterlab.NeverCheckForUpdate"
 if (course / "notebooks" / "README.ipynb").is_file():

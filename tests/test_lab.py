@@ -123,7 +123,7 @@ def test_opens_on_the_chapters(lab: Lab) -> None:
 
 
 def test_asks_nothing_and_calls_nobody(lab: Lab) -> None:
-    """Neither the news prompt, nor the update check, nor the extension catalogue."""
+    """Neither the news prompt, nor the update check, nor the extension catalog."""
     page = lab.page_settings()
     assert page["news"] == {"disabled": True}
     assert "@jupyterlab/apputils-extension:announcements" in page["disabledExtensions"]

@@ -69,7 +69,7 @@ def scale_rows(matrix, factors):
 # -     scale_rows_kernel[(-(-columns // 32), -(-rows // 8)), (32, 8)](matrix, factors, out)
 # +     scale_rows_kernel[-(-rows // 128), 128](matrix, factors, out)
 
-# %% wrong: x along the rows — says "neighbouring columns" — from "reference"
+# %% wrong: x along the rows — says "neighboring columns" — from "reference"
 # -     column, row = cuda.grid(2)
 # +     row, column = cuda.grid(2)
 
@@ -80,7 +80,7 @@ def scale_rows(matrix, factors):
 # -     scale_rows_kernel[(-(-columns // 32), -(-rows // 8)), (32, 8)](matrix, factors, out)
 # +     scale_rows_kernel[((columns + 3) // 4, (rows + 31) // 32), (4, 32)](matrix, factors, out)
 
-# %% wrong: every thread takes eight neighbours — says "expected at most 5" — from "reference"
+# %% wrong: every thread takes eight neighbors — says "expected at most 5" — from "reference"
 # -     if row < out.shape[0] and column < out.shape[1]:
 # +     if row < out.shape[0]:
 # +         for k in range(8 * column, min(8 * column + 8, out.shape[1])):
@@ -108,7 +108,7 @@ def scale_rows(matrix, factors):
 
 # %% wrong: the factor of the column — says "a factor for each column" — from "reference": "[row]" → "[column]"
 
-# %% wrong: x taken for the row in the kernel only — says "neighbouring columns" — from "reference": "column, row" → "row, column"
+# %% wrong: x taken for the row in the kernel only — says "neighboring columns" — from "reference": "column, row" → "row, column"
 
 # %% wrong: no guard — says "out of bounds" — from "reference"
 # -     if row < out.shape[0] and column < out.shape[1]:

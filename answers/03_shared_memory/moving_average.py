@@ -128,7 +128,7 @@ def moving_average(x, radius):
 
 # %% wrong: CUDA C++ without clamping — says "out of bounds" — from "CUDA C++": "min(max(first + place, 0), n - 1)" → "first + place"
 
-# %% wrong: every thread reads its neighbours from global memory — says "2r + 1 times"
+# %% wrong: every thread reads its neighbors from global memory — says "2r + 1 times"
 from numba import cuda, float32
 
 from gpulab import empty
@@ -149,7 +149,7 @@ def moving_average(x, radius):
     average_kernel[-(-x.shape[0] // 128), 128](x, out, radius)
     return out
 
-# %% wrong: no halo, clamped to the tile — says "halo" — from "every thread reads its neighbours from global memory"
+# %% wrong: no halo, clamped to the tile — says "halo" — from "every thread reads its neighbors from global memory"
 # -     i = cuda.grid(1)
 # +     tile = cuda.shared.array(128, float32)
 # +     me, i = cuda.threadIdx.x, cuda.grid(1)
@@ -197,7 +197,7 @@ def moving_average(x, radius):
 # +         i = first + place
 # +         tile[place] = x[i] if 0 <= i < x.size else float32(0)
 
-# %% wrong: fewer neighbours at the edges — says "always 2r + 1" — from "reference"
+# %% wrong: fewer neighbors at the edges — says "always 2r + 1" — from "reference"
 # -         tile[place] = x[min(max(first + place, 0), x.size - 1)]
 # +         i = first + place
 # +         tile[place] = x[i] if 0 <= i < x.size else float32(0)
@@ -241,7 +241,7 @@ def moving_average(x, radius):
 
 # %% wrong: a shape that is not constant — says "shape of a shared" — from "reference": "384" → "128 + 2 * radius"
 
-# %% wrong: last neighbour missing — says "last neighbour" — from "reference"
+# %% wrong: last neighbor missing — says "last neighbor" — from "reference"
 # -         for k in range(2 * radius + 1):
 # +         for k in range(2 * radius):
 
@@ -252,7 +252,7 @@ def moving_average(x, radius):
 
 # %% wrong: sum, not mean — says "divide" — from "reference": " / float32(2 * radius + 1)" → ""
 
-# %% wrong: window not centred — says "expected" — from "reference": " - radius" → ""
+# %% wrong: window not centerd — says "expected" — from "reference": " - radius" → ""
 
 # %% wrong: grid one block short — says "expected" — from "reference": "-(-x.shape[0] // 128" → "max(x.shape[0] // 128, 1"
 
@@ -317,7 +317,7 @@ def moving_average(x, radius):
 # +         k = 0
 # +         while k < 2 * radius + 1:
 
-# %% hostile: turns the counting off — earns 0 — from "every thread reads its neighbours from global memory"
+# %% hostile: turns the counting off — earns 0 — from "every thread reads its neighbors from global memory"
 # +     try:
 # +         import gpulab.trace.launch as launch
 # +

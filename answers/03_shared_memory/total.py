@@ -66,7 +66,7 @@ def total(x):
     add_up[16, 128](x, result)
     return to_numpy(result)[0]
 
-# %% right: one element a thread, neighbours added first, a guard for the tail
+# %% right: one element a thread, neighbors added first, a guard for the tail
 import numpy as np
 from numba import cuda, float32
 

@@ -17,7 +17,7 @@ CASE_3 = {"syntax", "fed_loader"}
 # %% wrong: takes sigmoid for light, and drop_last for a fault — says "5 of 6 found, 1 false alarm." — earns 1
 CASE_3 = {"input_width", "output_width", "shrinking", "fed_loader", "syntax", "short_batch"}
 
-# %% wrong: forgets that kernels need neighbours — says "5 of 6 found, 0 false alarms" — earns 2 — from "reference": `shrinking", "` → ""
+# %% wrong: forgets that kernels need neighbors — says "5 of 6 found, 0 false alarms" — earns 2 — from "reference": `shrinking", "` → ""
 
 # %% wrong: the whole menu — says "6 of 6 found, 9 false alarms"
 CASE_3 = {

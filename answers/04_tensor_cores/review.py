@@ -14,7 +14,7 @@ def review(layers, batch, dtype):
                 found.append((index, "no_activation"))
     return found
 
-# %% right: generators, a set, and pairs of neighbours
+# %% right: generators, a set, and pairs of neighbors
 def review(layers, batch, dtype):
     multiple = {"int8": 16}.get(dtype, 8)
 
@@ -91,7 +91,7 @@ def review(layers, batch, dtype):
 
 # %% wrong: last layer skipped — says "The last layer counts too" — from "reference": "(layers):" → "(layers[:-1]):"
 
-# %% wrong: last layer skipped by pairing neighbours — says "The last layer counts too" — from "reference"
+# %% wrong: last layer skipped by pairing neighbors — says "The last layer counts too" — from "reference"
 # -     for index, layer in enumerate(layers):
 # +     for index, layer in enumerate(first for first, _ in zip(layers, layers[1:])):
 
@@ -129,7 +129,7 @@ def review(layers, batch, dtype):
 # -     sizes = {"linear": ("in_features", "out_features"), "conv": ("in_channels", "out_channels")}
 # +     sizes = {"linear": ("in_features", "out_features")}
 
-# %% wrong: convolutions passed over, but known as neighbours — says "A convolution has sizes too" — from "reference"
+# %% wrong: convolutions passed over, but known as neighbors — says "A convolution has sizes too" — from "reference"
 # -         if layer["kind"] in sizes:
 # +         if layer["kind"] == "linear":
 

@@ -103,11 +103,11 @@ def train_amp(problem, epochs):
 # %% wrong: no update — says "scaler.update() is missing" — from "reference"
 # -             scaler.update()
 
-# %% wrong: optimiser stepped directly, scaler updated — says "optimizer.step()" — from "reference"
+# %% wrong: optimizer stepped directly, scaler updated — says "optimizer.step()" — from "reference"
 # -             scaler.step(optimizer)
 # +             optimizer.step()
 
-# %% wrong: optimiser stepped directly, no update — says "still multiplied by the scale" — from "reference"
+# %% wrong: optimizer stepped directly, no update — says "still multiplied by the scale" — from "reference"
 # -             scaler.step(optimizer)
 # +             optimizer.step()
 

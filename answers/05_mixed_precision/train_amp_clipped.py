@@ -126,7 +126,7 @@ def train_amp_clipped(problem, epochs, max_norm, accumulate):
 # %% wrong: no update — says "scaler.update() is missing" — from "reference"
 # -                 scaler.update()
 
-# %% wrong: optimiser stepped directly — says "scaler.step(optimizer) divides them first" — from "reference"
+# %% wrong: optimizer stepped directly — says "scaler.step(optimizer) divides them first" — from "reference"
 # -                 scaler.step(optimizer)
 # +                 optimizer.step()
 

@@ -5,7 +5,7 @@ SYNC_POINTS = {
     "pinned": "deferred",
     "reused": "race",
     "looked": "race",
-    "synchronised": "deferred",
+    "synchronized": "deferred",
     "logged": "immediate",
     "gpu": "error",
 }
@@ -13,7 +13,7 @@ SYNC_POINTS = {
 # %% right: by answer
 _groups = {
     "immediate": ("logged", "plain", "pageable"),
-    "deferred": ("pinned", "synchronised"),
+    "deferred": ("pinned", "synchronized"),
     "race": ("looked", "reused"),
     "error": ("gpu",),
 }
@@ -35,8 +35,8 @@ SYNC_POINTS = {key: answer for answer, keys in _groups.items() for key in keys}
 # -     "pinned": "deferred",
 # +     "pinned": "race",
 
-# -     "synchronised": "deferred",
-# +     "synchronised": "race",
+# -     "synchronized": "deferred",
+# +     "synchronized": "race",
 
 # %% wrong: "gpu" is a device — says "7 of 8 entries are right" — earns 3 — from "reference": "error" → "deferred"
 
@@ -52,7 +52,7 @@ SYNC_POINTS = {"plain": "immediate", "pageable": "immediate", "pinned": "deferre
 
 # %% wrong: everything is immediate — says "3 of 8 entries are right"
 SYNC_POINTS = dict.fromkeys(
-    ["plain", "pageable", "pinned", "reused", "looked", "synchronised", "logged", "gpu"], "immediate"
+    ["plain", "pageable", "pinned", "reused", "looked", "synchronized", "logged", "gpu"], "immediate"
 )
 
 # %% wrong: a list — says "is not a dict"
@@ -69,5 +69,5 @@ class Yes(str):
 
 
 SYNC_POINTS = {
-    key: Yes("?") for key in ("plain", "pageable", "pinned", "reused", "looked", "synchronised", "logged", "gpu")
+    key: Yes("?") for key in ("plain", "pageable", "pinned", "reused", "looked", "synchronized", "logged", "gpu")
 }

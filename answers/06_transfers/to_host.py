@@ -40,19 +40,19 @@ def to_host(x):
 # -     return host
 # +     return host.numpy()
 
-# %% wrong gpu: no synchronisation — says "synchronisation" — from "reference"
+# %% wrong gpu: no synchronization — says "synchronization" — from "reference"
 # -
 # - from gpulab import synchronize
 
 # -     synchronize()
 
-# %% wrong gpu: synchronises before the copy instead of after it — says "before the copy" — from "reference"
+# %% wrong gpu: synchronizes before the copy instead of after it — says "before the copy" — from "reference"
 #       host = torch.empty(x.shape, dtype=x.dtype, pin_memory=x.is_cuda)
 # +     synchronize()
 
 # -     synchronize()
 
-# %% wrong gpu: synchronises, then blocks, into pageable memory — says "pinned" — from "reference"
+# %% wrong gpu: synchronizes, then blocks, into pageable memory — says "pinned" — from "reference"
 # -     host = torch.empty(x.shape, dtype=x.dtype, pin_memory=x.is_cuda)
 # -     host.copy_(x, non_blocking=True)
 

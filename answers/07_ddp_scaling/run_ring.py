@@ -3,7 +3,7 @@ from gpulab import launch
 
 
 def run_ring(vectors):
-    """The sum of the vectors, once for each rank, added up by ranks that talk to their neighbours only."""
+    """The sum of the vectors, once for each rank, added up by ranks that talk to their neighbors only."""
     def ring(rank, world_size, vector):
         import numpy as np
         import torch

@@ -101,7 +101,7 @@ def profile_step(problem):
     peak = max(one["args"]["Total Allocated"] for one in events if one["name"] == "[memory]")
     return {"launches": len(operators), "kernels": sum(not one.cpu_children for one in operators), "peak_bytes": peak}
 
-# %% wrong: no step of the optimiser — says "optimizer's step is missing" — from "forward alone"
+# %% wrong: no step of the optimizer — says "optimizer's step is missing" — from "forward alone"
 # -     criterion(model(images), labels)
 # +     criterion(model(images), labels).backward()
 # +     model.zero_grad()

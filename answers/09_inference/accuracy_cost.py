@@ -186,19 +186,19 @@ def accuracy_cost(problem):
 # -         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(torch.cat([images for images, _ in problem.loader()])), per_channel=True)
 # +         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(100 * torch.rand(64, 3, 32, 32)), per_channel=True)
 
-# %% wrong: calibrated on pictures that are not normalised — says "normalised like the others" — from "calibrated on training pictures"
+# %% wrong: calibrated on pictures that are not normalized — says "normalized like the others" — from "calibrated on training pictures"
 #       pictures = held_out(problem)
-# +     grey = pictures.calibration - pictures.calibration.min()
-# +     grey = grey / grey.max()
+# +     gray = pictures.calibration - pictures.calibration.min()
+# +     gray = gray / gray.max()
 
 # -         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(torch.cat([images for images, _ in problem.loader()])), per_channel=True)
-# +         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(grey), per_channel=True)
+# +         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(gray), per_channel=True)
 
 # %% wrong: calibrated on black pictures — says "calibrated on pictures at all" — from "calibrated on training pictures"
 # -         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(torch.cat([images for images, _ in problem.loader()])), per_channel=True)
 # +         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(torch.zeros(64, 3, 32, 32) + 0.01), per_channel=True)
 
-# %% wrong: quantised dynamically — says "dynamically" — from "calibrated on training pictures"
+# %% wrong: quantized dynamically — says "dynamically" — from "calibrated on training pictures"
 # - from onnxruntime.quantization import quantize_static
 # + from onnxruntime.quantization import quantize_dynamic
 

@@ -85,7 +85,7 @@ def int8_linear(x, weight, x_scale, weight_scales):
 # +     w = weight.astype(np.int32)
 # +     sums = x.astype(np.int32) @ (w if w.shape[0] == w.shape[1] == x.shape[1] else w.T)
 
-# %% wrong: quantised once more — says "expected" — from "reference": "return (" → "return np.rint("
+# %% wrong: quantized once more — says "expected" — from "reference": "return (" → "return np.rint("
 
 # %% wrong: float64 — says "expected float32" — from "reference"
 # -     return (sums * (x_scale * np.asarray(weight_scales))).astype(np.float32)

@@ -57,12 +57,12 @@ def quantize(x, scale):
 
 # %% wrong: down to -128 — says "-128 has no opposite" — from "reference": "-127" → "-128"
 
-# %% wrong: halves away from zero — says "even neighbour, not away" — from "reference"
+# %% wrong: halves away from zero — says "even neighbor, not away" — from "reference"
 # -     return np.clip(np.rint(x / scale), -127, 127).astype(np.int8)
 # +     steps = x / scale
 # +     return np.clip(np.trunc(steps + np.copysign(0.5, steps)), -127, 127).astype(np.int8)
 
-# %% wrong: halves up — says "even neighbour, not always up" — from "reference": "rint(x / scale" → "floor(x / scale + 0.5"
+# %% wrong: halves up — says "even neighbor, not always up" — from "reference": "rint(x / scale" → "floor(x / scale + 0.5"
 
 # %% wrong: converts to int32 before it clips — says "clip before you convert" — from "wraps around"
 # -         return np.rint(x / scale).astype(np.int64).astype(np.int8)

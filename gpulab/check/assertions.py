@@ -43,7 +43,7 @@ def close(
     """Passes if |answer − expected| ≤ atol + rtol · |expected|, for numbers, lists and dicts of them, arrays, tensors.
 
     NaN and infinity pass only where they are expected. The other arguments are those of `equal`; a known wrong value is
-    recognised within the same tolerance, 1e-6 at least.
+    recognized within the same tolerance, 1e-6 at least.
 
     Raises:
         WrongAnswer: it is not close, or not of the expected kind or shape.
@@ -60,7 +60,7 @@ def within(answer: Any, expected: float, what: str, factor: float, mistakes: Mis
         expected: the grader's own figure, in the same unit; positive.
         what: what was measured.
         factor: ≥ 1.
-        mistakes: known wrong values, recognised within the same factor, 1.25 at most.
+        mistakes: known wrong values, recognized within the same factor, 1.25 at most.
 
     Raises:
         WrongAnswer: it is not.

@@ -24,7 +24,7 @@ class Rule:
 
 EXACT = Rule()
 LOOSE = Rule(ints_apart=False)
-"""By value only: what a known wrong value is recognised with."""
+"""By value only: what a known wrong value is recognized with."""
 
 
 def difference(answer: Any, expected: Any, rule: Rule) -> str | None:

@@ -159,7 +159,7 @@ def _from_torch(value: Any) -> tuple[Any] | None:
         if held.is_floating_point() and held.dtype not in (torch.float16, torch.float32, torch.float64):
             held = held.float()  # NumPy has no bfloat16 and no float8; float32 holds both exactly
         return (Array(held.numpy(), "tensor", str(value.dtype).removeprefix("torch.")),)
-    except Exception:  # sparse, quantised, meta, on a device that has gone: torch has many ways to refuse
+    except Exception:  # sparse, quantized, meta, on a device that has gone: torch has many ways to refuse
         return (Foreign("a tensor whose values cannot be read"),)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gpulab.figures.style import GREY, ink_on
+from gpulab.figures.style import GRAY, ink_on
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,7 +23,7 @@ def bare(axes: Axes, x: Place, y: Place, **settings: Any) -> None:
 
 
 def rectangle(
-    axes: Axes, corner: Place, wide: float, high: float, fill: str, edge: str = GREY, line: float = 0.8, **options: Any
+    axes: Axes, corner: Place, wide: float, high: float, fill: str, edge: str = GRAY, line: float = 0.8, **options: Any
 ) -> None:
     """A rectangle from its corner with the smallest coordinates; `line` in points."""
     from matplotlib.patches import Rectangle
@@ -36,7 +36,7 @@ def square(axes: Axes, left: float, top: float, fill: str) -> None:
     rectangle(axes, (left, top), 0.92, 0.92, fill, edge="none")
 
 
-def centred(axes: Axes, words: str, x: float, y: float, size: float, **options: Any) -> None:
+def centerd(axes: Axes, words: str, x: float, y: float, size: float, **options: Any) -> None:
     """Words around a place; `size` in points."""
     axes.annotate(words, (x, y), ha="center", va="center", fontsize=size, **options)
 
@@ -46,7 +46,7 @@ def box(
 ) -> None:
     """A rectangle with words in its middle, in a color that can be read on its fill."""
     rectangle(axes, corner, wide, high, fill, line=line)
-    centred(axes, words, corner[0] + wide / 2, corner[1] + high / 2, size, color=ink_on(fill))
+    centerd(axes, words, corner[0] + wide / 2, corner[1] + high / 2, size, color=ink_on(fill))
 
 
 def cell(
@@ -69,14 +69,14 @@ def cell(
         rectangle(axes, (left + 0.03, top), 0.94, 1, "none", edge="#e8a860", line=0, hatch=hatch)
     behind = {"facecolor": fill, "edgecolor": "none", "pad": 0.8} if hatch else None
     weight = "bold" if bold else "normal"
-    centred(axes, words, left + 0.5, top + 0.52, size, color=ink_on(fill), weight=weight, bbox=behind)
+    centerd(axes, words, left + 0.5, top + 0.52, size, color=ink_on(fill), weight=weight, bbox=behind)
 
 
 def arrow(
-    axes: Axes, start: Place, stop: Place, colour: str, width: float = 1.5, head: str = "->", **options: Any
+    axes: Axes, start: Place, stop: Place, color: str, width: float = 1.5, head: str = "->", **options: Any
 ) -> None:
     """An arrow between two places; `width` in points, `head` and `options` as matplotlib's `arrowprops`."""
-    axes.annotate("", stop, start, arrowprops={"arrowstyle": head, "color": colour, "lw": width, **options})
+    axes.annotate("", stop, start, arrowprops={"arrowstyle": head, "color": color, "lw": width, **options})
 
 
 def legend_below(figure: Figure, columns: int, size: float = 10.5) -> None:

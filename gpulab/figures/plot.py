@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from gpulab.figures.shapes import Span, roofline, timeline
-from gpulab.figures.style import BLUE, COLOURS, GREY, INK, ORANGE, canvas, label_ends, number, show, style, tidy
+from gpulab.figures.style import BLUE, COLORS, GRAY, INK, ORANGE, canvas, label_ends, number, show, style, tidy
 from gpulab.measuring.timing import Ratio, Timing
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BLUE",
-    "COLOURS",
-    "GREY",
+    "COLORS",
+    "GRAY",
     "INK",
     "ORANGE",
     "Span",
@@ -106,11 +106,11 @@ def _bars(values: Any, title: str, y: str, x: str, note: str, highlight: Any, lo
     for place, (name, group) in enumerate(groups.items()):
         at = [labels.index(label) + (place - (len(groups) - 1) / 2) * thick for label in group]
         sizes, spreads = [_number(value) for value in group.values()], [_spread(value) for value in group.values()]
-        plain = COLOURS[place % len(COLOURS)]
-        colours = [ORANGE if not grouped and label in chosen else plain for label in group]
+        plain = COLORS[place % len(COLORS)]
+        colors = [ORANGE if not grouped and label in chosen else plain for label in group]
         draw: Any = axes.barh if lying else axes.bar
         error = {("xerr" if lying else "yerr"): spreads} if any(spreads) else {}
-        drawn = draw(at, sizes, thick * 0.94, color=colours, label=name, ecolor=INK, capsize=3, **error)
+        drawn = draw(at, sizes, thick * 0.94, color=colors, label=name, ecolor=INK, capsize=3, **error)
         measured = any(not isinstance(value, (int, float)) for value in group.values())
         axes.bar_label(drawn, [number(size, strip=not measured) for size in sizes], padding=3, fontsize=10)
     ticks, values_axis = (axes.yaxis, axes.xaxis) if lying else (axes.xaxis, axes.yaxis)
@@ -149,14 +149,14 @@ def _lines(
     axes.set(xscale="log" if log_x else "linear", yscale="log" if log_y else "linear")
     ends = []
     for place, (name, points) in enumerate(series.items()):
-        colour = COLOURS[place % len(COLOURS)]
+        color = COLORS[place % len(COLORS)]
         xs = sorted(points)
         ys, spreads = [_number(points[at]) for at in xs], [_spread(points[at]) for at in xs]
-        axes.plot(xs, ys, color=colour, marker="o" if len(xs) <= 40 else "")
+        axes.plot(xs, ys, color=color, marker="o" if len(xs) <= 40 else "")
         if any(spreads):
             low, high = ([at + sign * off for at, off in zip(ys, spreads, strict=True)] for sign in (-1, 1))
-            axes.fill_between(xs, low, high, color=colour, alpha=0.2, linewidth=0)
-        ends.append((name, xs[-1], ys[-1], colour))
+            axes.fill_between(xs, low, high, color=color, alpha=0.2, linewidth=0)
+        ends.append((name, xs[-1], ys[-1], color))
     for name, at in marks.items():
         axes.axvline(at, color=INK, linestyle="--", linewidth=1.2)
         _beside(axes, name, (at, 1.0), (4, -12), ("data", "axes fraction"))

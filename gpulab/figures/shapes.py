@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from gpulab.figures.style import COLOURS, GREY, INK, canvas, ink_on, label_ends, number, show, style, tidy
+from gpulab.figures.style import COLORS, GRAY, INK, canvas, ink_on, label_ends, number, show, style, tidy
 from gpulab.measuring.machine import Ceilings
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class Span:
     stop: float
     label: str = ""
     kind: str = ""
-    """Pieces of one kind have one colour; the label's first word when left out."""
+    """Pieces of one kind have one color; the label's first word when left out."""
 
 
 def roofline(
@@ -114,14 +114,14 @@ def _roofline(
     tidy(axes.yaxis, logarithmic=True)
     axes.grid(visible=True, axis="both")
     for place, ((name, roof), ridge) in enumerate(zip(roofs.items(), ridges, strict=True)):
-        colour = COLOURS[place % len(COLOURS)]
-        axes.plot([low, ridge, high], [rising[name], roof[0], roof[0]], color=colour)
-        axes.plot([ridge, ridge], [bottom, roof[0]], color=colour, linestyle=":", linewidth=1.4)
-        axes.plot([ridge], [roof[0]], marker="o", color="white", markeredgecolor=colour, markeredgewidth=2)
+        color = COLORS[place % len(COLORS)]
+        axes.plot([low, ridge, high], [rising[name], roof[0], roof[0]], color=color)
+        axes.plot([ridge, ridge], [bottom, roof[0]], color=color, linestyle=":", linewidth=1.4)
+        axes.plot([ridge], [roof[0]], marker="o", color="white", markeredgecolor=color, markeredgewidth=2)
     _ridge_labels(axes, ridges, bottom)
     for name, (at, reached, ceiling) in placed.items():
         _point(axes, name, at, reached, ceiling, flat=ceiling >= first[0])
-    label_ends(axes, [(n, high, r[0], COLOURS[i % len(COLOURS)]) for i, (n, r) in enumerate(roofs.items())])
+    label_ends(axes, [(n, high, r[0], COLORS[i % len(COLORS)]) for i, (n, r) in enumerate(roofs.items())])
     return figure
 
 
@@ -155,7 +155,7 @@ def _point(axes: Axes, name: str, at: float, reached: float, ceiling: float, *, 
             ha="center" if flat else "right", fontsize=10, zorder=6,
         )  # fmt: skip
         return
-    axes.plot([at, at], [reached, ceiling], color=GREY, linestyle="--", linewidth=1.2)
+    axes.plot([at, at], [reached, ceiling], color=GRAY, linestyle="--", linewidth=1.2)
     axes.annotate(
         f"{name}: {100 * reached / ceiling:.0f} %", (at, reached), (8, -4), textcoords="offset points", va="top",
         fontsize=10, zorder=6, bbox={"facecolor": "white", "edgecolor": "none", "pad": 1, "alpha": 0.8},
@@ -168,9 +168,9 @@ def _timeline(spans: Sequence[Span], title: str, x: str, note: str) -> Figure:
     figure, axes = canvas(title, note, 1.3 + 0.55 * len(lanes))
     longest = max((span.stop for span in spans), default=1.0)
     for span in spans:
-        colour = COLOURS[kinds.index(_kind(span)) % len(COLOURS)]
-        axes.barh(lanes.index(span.lane), span.stop - span.start, 0.72, span.start, color=colour, edgecolor="white")
-        _span_label(axes, span, spans, lanes.index(span.lane), longest, colour)
+        color = COLORS[kinds.index(_kind(span)) % len(COLORS)]
+        axes.barh(lanes.index(span.lane), span.stop - span.start, 0.72, span.start, color=color, edgecolor="white")
+        _span_label(axes, span, spans, lanes.index(span.lane), longest, color)
     axes.set_yticks(range(len(lanes)), lanes)
     axes.set(xlabel=x, xlim=(0, longest * 1.01))
     tidy(axes.xaxis)
@@ -182,14 +182,14 @@ def _timeline(spans: Sequence[Span], title: str, x: str, note: str) -> Figure:
     return figure
 
 
-def _span_label(axes: Axes, span: Span, spans: Sequence[Span], row: int, longest: float, colour: str) -> None:
-    """Inside its block, else behind it, else before it; nowhere if there is no room: the colours still tell."""
+def _span_label(axes: Axes, span: Span, spans: Sequence[Span], row: int, longest: float, color: str) -> None:
+    """Inside its block, else behind it, else before it; nowhere if there is no room: the colors still tell."""
     needed = longest * (0.012 * len(span.label) + 0.01)
     others = [other for other in spans if other.lane == span.lane and other is not span]
     behind = min((other.start for other in others if other.start >= span.stop), default=longest) - span.stop
     before = span.start - max((other.stop for other in others if other.stop <= span.start), default=0.0)
     if span.stop - span.start > needed:
-        place, side, ink = (span.start + span.stop) / 2, "center", ink_on(colour)
+        place, side, ink = (span.start + span.stop) / 2, "center", ink_on(color)
     elif behind > needed:
         place, side, ink = span.stop + 0.006 * longest, "left", INK
     elif before > needed:

@@ -21,10 +21,10 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-BLUE, ORANGE, GREY = "#1f77b4", "#ff7f0e", "#7f7f7f"
-"""matplotlib's `tab10`: told apart with any colour vision, and in print by their lightness."""
+BLUE, ORANGE, GRAY = "#1f77b4", "#ff7f0e", "#7f7f7f"
+"""matplotlib's `tab10`: told apart with any color vision, and in print by their lightness."""
 
-COLOURS = (BLUE, ORANGE, GREY, "#17becf", "#8c564b", "#bcbd22")
+COLORS = (BLUE, ORANGE, GRAY, "#17becf", "#8c564b", "#bcbd22")
 """In the order in which series take them; six are more than a figure should have."""
 
 INK, FAINT = "#222222", "#d9d9d9"
@@ -42,7 +42,7 @@ _STYLE: Any = {
     "font.sans-serif": ["DejaVu Sans"],  # comes with matplotlib: the same picture everywhere
     "font.size": 11,
     "text.color": INK,
-    "axes.edgecolor": GREY,
+    "axes.edgecolor": GRAY,
     "axes.labelcolor": INK,
     "axes.labelsize": 11,
     "axes.spines.top": False,
@@ -156,7 +156,7 @@ def label_ends(axes: Axes, labels: Sequence[tuple[str, float, float, str]], size
 
     Args:
         axes: to write on.
-        labels: (text, x, y, colour); x and y in the data's units.
+        labels: (text, x, y, color); x and y in the data's units.
         size: of the letters, points.
     """
     axes.autoscale_view()  # else the limits, and with them the places, may be those from before the last line
@@ -164,7 +164,7 @@ def label_ends(axes: Axes, labels: Sequence[tuple[str, float, float, str]], size
     spaced = size * 1.35 / max(height, 1.0)
     wanted = [float(axes.transAxes.inverted().transform(axes.transData.transform((x, y)))[1]) for _, x, y, _ in labels]
     places = _apart(wanted, spaced)
-    for (text, x, y, colour), place, at in zip(labels, places, wanted, strict=True):
+    for (text, x, y, color), place, at in zip(labels, places, wanted, strict=True):
         moved = abs(place - at) > spaced / 4
         axes.annotate(
             text,
@@ -173,15 +173,15 @@ def label_ends(axes: Axes, labels: Sequence[tuple[str, float, float, str]], size
             textcoords="axes fraction",
             va="center",
             fontsize=size,
-            color=colour,
+            color=color,
             weight="bold",
-            arrowprops={"arrowstyle": "-", "color": colour, "lw": 0.8, "alpha": 0.6} if moved else None,
+            arrowprops={"arrowstyle": "-", "color": color, "lw": 0.8, "alpha": 0.6} if moved else None,
             annotation_clip=False,
         )
 
 
 def _apart(places: Sequence[float], distance: float) -> list[float]:
-    """The places, shifted as little as needed so that neighbours keep the distance; order kept, inside [0, 1]."""
+    """The places, shifted as little as needed so that neighbors keep the distance; order kept, inside [0, 1]."""
     order = sorted(range(len(places)), key=lambda index: places[index])
     found = list(places)
     for _ in range(100):
@@ -212,9 +212,9 @@ def tidy_log(axis: Any) -> None:
     tidy(axis, logarithmic=True)
 
 
-def ink_on(colour: str) -> str:
-    """White or the text's colour, whichever can be read on a block of this colour."""
+def ink_on(color: str) -> str:
+    """White or the text's color, whichever can be read on a block of this color."""
     from matplotlib.colors import to_rgb
 
-    red, green, blue = to_rgb(colour)
+    red, green, blue = to_rgb(color)
     return "white" if 0.30 * red + 0.59 * green + 0.11 * blue < 0.5 else INK

@@ -48,7 +48,7 @@ def has_gpu() -> bool:
 
 
 def device_name(on: str | None = None) -> str:
-    """What a figure measured on the device is labelled with: `NVIDIA H200`, or the CPU's model and usable cores.
+    """What a figure measured on the device is labeled with: `NVIDIA H200`, or the CPU's model and usable cores.
 
     Args:
         on: `"cuda"` or `"cpu"`; the course's device when left out.

@@ -1,4 +1,4 @@
-"""Times a function the way the course does: warm, synchronised, several runs, median with spread and device.
+"""Times a function the way the course does: warm, synchronized, several runs, median with spread and device.
 
 On a GPU the clock is CUDA's own events, elsewhere the processor's. What a machine can do at best is the business of
 `machine`.

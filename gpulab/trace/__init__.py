@@ -3,7 +3,7 @@
 Importing it is enough for `kernel[grid, block](…)` to work on a machine without a GPU. On any machine `run` and
 `recording` give a `Trace`: sectors for each warp request, elements read and written, bank conflicts, races with the two
 lines that clash; `picture` draws a request. The counts are those of the source as written: caches, registers, and what
-a compiler would remove are not modelled.
+a compiler would remove are not modeled.
 
 What differs from a GPU. Threads run one after another, in one of the orders that a GPU may choose. Integers never
 overflow. A Python float is rounded to float32 as soon as it meets one, where a GPU would compute in float64; a product

@@ -1,7 +1,7 @@
 """Draws one warp's request: over the 128-byte lines of global memory, or over the 32 banks of shared memory.
 
 What the request was comes from `Request`; how a figure looks and reaches the notebook is up to `gpulab.figures.style`.
-Dark cells are asked for, hatched ones are moved for nothing: it reads without colour.
+Dark cells are asked for, hatched ones are moved for nothing: it reads without color.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from matplotlib.patches import Rectangle
 
-from gpulab.figures.style import BLUE, FAINT, GREY, INK, ORANGE, canvas, ink_on, show, style
+from gpulab.figures.style import BLUE, FAINT, GRAY, INK, ORANGE, canvas, ink_on, show, style
 from gpulab.trace.counts import BANK_BYTES, BANKS, SECTOR_BYTES
 from gpulab.trace.errors import LaunchError
 from gpulab.trace.log import WARP_SIZE
@@ -129,7 +129,7 @@ def _line(axes: Axes, row: int, start: int, request: Request, touched: set[int])
     for sector in range(LINE_BYTES // SECTOR_BYTES):
         place = (sector * SECTOR_BYTES / BANK_BYTES, row - 0.42)
         if start // SECTOR_BYTES + sector in touched:
-            behind = Rectangle(place, 8, 0.84, facecolor="white", edgecolor=GREY, linewidth=0, hatch="////", zorder=0.5)
+            behind = Rectangle(place, 8, 0.84, facecolor="white", edgecolor=GRAY, linewidth=0, hatch="////", zorder=0.5)
             axes.add_patch(behind)
         outline = Rectangle(place, 8, 0.84, fill=False, edgecolor=INK, linewidth=1.5, clip_on=False)
         axes.add_patch(outline)
@@ -164,10 +164,10 @@ def _bank_figure(trace: Trace, count: LineCount, title: str) -> Figure:
     for bank in range(BANKS):
         axes.add_patch(Rectangle((bank, -0.5), 1, rows, fill=False, edgecolor=FAINT, linewidth=0.8, clip_on=False))
         for row, asking in enumerate(list(banks.get(bank, {}).values())[:rows]):
-            colour = BLUE if row == 0 else ORANGE
-            axes.add_patch(Rectangle((bank, row - 0.42), 1, 0.84, facecolor=colour, edgecolor="white", linewidth=0.6))
+            color = BLUE if row == 0 else ORANGE
+            axes.add_patch(Rectangle((bank, row - 0.42), 1, 0.84, facecolor=color, edgecolor="white", linewidth=0.6))
             more = len(banks[bank]) - row if row == _ROWS - 1 and len(banks[bank]) > _ROWS else 0
-            _write(axes, bank + 0.5, row, [] if more else asking, ink_on(colour), f"+{more}" if more else "")
+            _write(axes, bank + 0.5, row, [] if more else asking, ink_on(color), f"+{more}" if more else "")
     labels = [f"turn {row + 1}" for row in range(rows)]
     if tallest > _ROWS:
         labels[-1] = f"… {tallest}"
@@ -193,12 +193,12 @@ def _busiest_part(request: Request) -> tuple[dict[int, dict[int, list[int]]], li
 # -------------------------------------------------------------------------------------------------------------- both
 
 
-def _write(axes: Axes, x: float, y: float, lanes: Sequence[int], colour: str, text: str = "") -> None:
+def _write(axes: Axes, x: float, y: float, lanes: Sequence[int], color: str, text: str = "") -> None:
     """The lanes that ask for a cell, as it has room for them."""
     text = text or _span(lanes)
     size = 8.0 if len(text) < 4 else 6.5
     text = text.replace("–", "–\n")
-    axes.text(x, y + 0.02, text, ha="center", va="center", fontsize=size, color=colour, linespacing=0.9)
+    axes.text(x, y + 0.02, text, ha="center", va="center", fontsize=size, color=color, linespacing=0.9)
 
 
 def _span(lanes: Sequence[int]) -> str:

@@ -30,9 +30,9 @@ BRIGHTEST = 16
 
 
 class Digits(Dataset[Any]):
-    """Handwritten digits as colour pictures of 32 × 32 pixels, with CIFAR-10's interface.
+    """Handwritten digits as color pictures of 32 × 32 pixels, with CIFAR-10's interface.
 
-    1 797 of them, 8 × 8 grey pixels each in scikit-learn's file (from the UCI repository), enlarged fourfold. `data`
+    1 797 of them, 8 × 8 gray pixels each in scikit-learn's file (from the UCI repository), enlarged fourfold. `data`
     is uint8 (N, 32, 32, 3), `targets` a list of ints; indexing gives a PIL picture, transformed, and its label.
 
     Args:
@@ -83,8 +83,8 @@ def _digits() -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     if not path.is_file():
         raise LookupError('The digits come with scikit-learn, which is not installed: pip install "scikit-learn".')
     rows = np.loadtxt(path, delimiter=",")
-    grey = rows[:, :-1].reshape(-1, 8, 8) * (255 / BRIGHTEST)
-    large = np.kron(grey, np.ones((1, 4, 4))).round().astype(np.uint8)
+    gray = rows[:, :-1].reshape(-1, 8, 8) * (255 / BRIGHTEST)
+    large = np.kron(gray, np.ones((1, 4, 4))).round().astype(np.uint8)
     return np.repeat(large[..., None], 3, axis=3), rows[:, -1].astype(np.int64)
 
 
@@ -162,7 +162,7 @@ def _as_it_is(batch: Any) -> Any:
 
 
 def batches(name: str, samples: int, batch_size: int, seed: int) -> DataLoader[Any]:
-    """Batches of normalised float32 images (N, 3, 32, 32) and int64 labels (N,), in the same order at every pass.
+    """Batches of normalized float32 images (N, 3, 32, 32) and int64 labels (N,), in the same order at every pass.
 
     Args:
         name: `"digits"` or `"cifar10"`.

@@ -1,6 +1,6 @@
 """What is to be trained, and what came of it: two plain values that may cross a process boundary.
 
-A `Problem` is a recipe. Model, loader, optimiser and criterion are made from it where they are needed, and are the same
+A `Problem` is a recipe. Model, loader, optimizer and criterion are made from it where they are needed, and are the same
 wherever that is. A `History` is the record of one training. Neither imports torch until it has to; the pictures
 themselves are the business of `data`.
 """
@@ -48,7 +48,7 @@ class Problem:
     """Images in an epoch."""
     batch_size: int = 64
     lr: float = 0.05
-    """Learning rate for a loss of weight 1; the optimiser's own is `lr / loss_weight`, so that the weight cancels."""
+    """Learning rate for a loss of weight 1; the optimizer's own is `lr / loss_weight`, so that the weight cancels."""
     seed: int = 0
     """Of the first weights and of the order of the images."""
     device: str = field(default_factory=_here)

@@ -188,7 +188,7 @@ def _run(chapter: Chapter, source: Source, notebook: NotebookNode, report: Repor
     except CellFailed as error:
         cell = source.cells[error.index]
         line = cell.body_line + error.line - 1 if error.line else cell.line
-        remedy = f'Mend it, then run "grader build {chapter.name}".'
+        remedy = f'Fix it, then run "grader build {chapter.name}".'
         raise Findings((source.finding(line, f"{cell.label} {error.reason}", remedy),)) from None
     left = sorted(path.name for path in set(files_below(folder)) - before)
     found = [
@@ -212,7 +212,7 @@ def _output_findings(chapter: Chapter, source: Source, notebook: NotebookNode) -
         shown = next((path for text in output_texts(built) for path in sorted(private) if path in text), None)
         if shown:
             what = f"{cell.label} shows a path of this machine ({shown}…)"
-            yield source.finding(cell.line, what, "Print something else, or mend what it warns of.")
+            yield source.finding(cell.line, what, "Print something else, or fix what it warns of.")
 
 
 def _test_output_findings(source: Source, cell: SourceCell, outputs: list[NotebookNode]) -> Iterator[Finding]:

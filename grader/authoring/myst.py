@@ -135,7 +135,7 @@ def _read_text(path: Path) -> str:
     except UnicodeDecodeError as error:
         raise CourseError(path, f"not UTF-8 text (byte {error.start})", "Save it as UTF-8.") from None
     except OSError as error:
-        raise CourseError(path, f"cannot be read ({error.strerror})", "Mend its permissions.") from None
+        raise CourseError(path, f"cannot be read ({error.strerror})", "Fix its permissions.") from None
 
 
 def _fence(token: Any, lines: list[str]) -> Fence:
@@ -256,7 +256,7 @@ def _yaml_faults(path: Path, block: str, first_line: int) -> Iterator[Finding]:
         options = yaml.safe_load(block) or {}
     except (yaml.YAMLError, ValueError) as error:  # ValueError: an impossible date
         at = first_line + _yaml_line(error)
-        yield finding_at(path, at, f"the cell's metadata is not YAML ({_yaml_reason(error)})", "Mend this line.")
+        yield finding_at(path, at, f"the cell's metadata is not YAML ({_yaml_reason(error)})", "Fix this line.")
         return
     if not isinstance(options, dict):
         what = f"the cell's metadata is a {type(options).__name__}, not a list of names and values"

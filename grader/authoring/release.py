@@ -126,7 +126,7 @@ def _generate_assignment(root: Path, chapter: Chapter) -> None:
         converter.start()
     except NbGraderException as error:
         reason = said.reason() or str(error).splitlines()[0].rstrip(".")
-        raise CourseError(_shown(chapter.solution), f"nbgrader refuses it ({reason})", "Mend the source.") from None
+        raise CourseError(_shown(chapter.solution), f"nbgrader refuses it ({reason})", "Fix the source.") from None
 
 
 class _Messages(logging.Handler):
@@ -253,7 +253,7 @@ def _lines_of(code: str) -> list[str]:
 
 
 def _proof(chapter: Chapter, solution: NotebookNode, text: str, others: dict[str, bytes]) -> list[Finding]:
-    remedy = f'Mend the source, then run "grader build {chapter.name}" and "grader release {chapter.name}".'
+    remedy = f'Fix the source, then run "grader build {chapter.name}" and "grader release {chapter.name}".'
     faults = [
         Finding(_shown(chapter.release), fault, remedy)
         for fault in prove_clean(solution, nbformat.reads(text, as_version=4))

@@ -171,9 +171,7 @@ def _run_sphinx(source: Path, pages: Path) -> None:
         raise CourseError("sphinx", "is not installed", 'Run "pip install -e .[dev]".')
     if done.returncode:
         told = [line for line in done.stderr.splitlines() if line.strip()]
-        raise CourseError(
-            "sphinx", "refuses the pages (" + "; ".join(told[:5]).rstrip(".") + ")", "Mend what it names."
-        )
+        raise CourseError("sphinx", "refuses the pages (" + "; ".join(told[:5]).rstrip(".") + ")", "Fix what it names.")
 
 
 def leaks_of(chapter: Chapter, pages: Path) -> Iterator[Finding]:
@@ -186,6 +184,4 @@ def leaks_of(chapter: Chapter, pages: Path) -> Iterator[Finding]:
     code = [block.get_text() for block in page.find_all("pre")]  # in prose, a comma behind `x` would be taken for code
     words = [str(picture.get("alt")) for picture in page.find_all("img")]
     for leak in leaks(secrets, code + words):
-        yield Finding(
-            name, leak, f'Mend the source, then run "grader build {chapter.name}" and "grader release" again.'
-        )
+        yield Finding(name, leak, f'Fix the source, then run "grader build {chapter.name}" and "grader release" again.')

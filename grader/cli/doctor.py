@@ -9,7 +9,7 @@ import click
 from grader.cli.console import out, waiting
 from grader.model.course import Course, CourseError
 
-COLOURS = {"good": "green", "fair": "yellow", "bad": "red"}
+COLORS = {"good": "green", "fair": "yellow", "bad": "red"}
 
 
 @click.command("doctor")
@@ -33,9 +33,9 @@ def command() -> None:
         rows = doctor.examine(course)
     table = Table("", "what", "found", "what to do", title="This machine", title_justify="left")
     for row in rows:
-        colour = COLOURS[row.state]
+        color = COLORS[row.state]
         mark = {"good": "✓", "fair": "–", "bad": "✗"}[row.state]
-        table.add_row(f"[{colour}]{mark}[/]", row.what, f"[{colour}]{escape(row.found)}[/]", escape(row.remedy))
+        table.add_row(f"[{color}]{mark}[/]", row.what, f"[{color}]{escape(row.found)}[/]", escape(row.remedy))
     out().print(table)
     if any(row.state == "bad" for row in rows):
         sys.exit(1)

@@ -1,6 +1,6 @@
 """The command `grader`: its subcommands, and how it ends when something is wrong.
 
-Exits with 0 when all is well, 1 when a check found something, 2 when a person has to mend something first, 130 when
+Exits with 0 when all is well, 1 when a check found something, 2 when a person has to fix something first, 130 when
 interrupted. Every command lies in `grader.cli` and imports what it needs only when it runs.
 """
 

@@ -20,10 +20,10 @@ MAX_MARKUP = 300_000
 MAX_MARKUP_TOGETHER = 2_000_000
 MAX_OPEN_TAGS = 200
 """Tags open at a time: cleaning takes the square of it."""
-MAX_COLOURED = 5_000
-"""Characters of a student's cell whose Python is coloured where it is shown. nbconvert takes the square of a cell's
+MAX_COLORED = 5_000
+"""Characters of a student's cell whose Python is colored where it is shown. nbconvert takes the square of a cell's
 length for some texts, and the cube for blank lines: 20 kB of them, and no page is ever done."""
-MAX_COLOURED_TOGETHER = 100_000
+MAX_COLORED_TOGETHER = 100_000
 MAX_PROSE = 10_000
 """Characters of a student's Markdown that is shown as such; a table takes the square of its rows."""
 MAX_PROSE_TOGETHER = 100_000
@@ -43,7 +43,7 @@ def compose(submission: Submission, key: ChapterKey, result: SubmissionResult) -
         {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     )
     count = 0
-    code_room, prose_room, markup_room = MAX_COLOURED_TOGETHER, MAX_PROSE_TOGETHER, MAX_MARKUP_TOGETHER
+    code_room, prose_room, markup_room = MAX_COLORED_TOGETHER, MAX_PROSE_TOGETHER, MAX_MARKUP_TOGETHER
     for step in submission.steps:
         if not step.code:
             ours = step.key is not None and step.source == key.released.get(step.key.id)
@@ -58,7 +58,7 @@ def compose(submission: Submission, key: ChapterKey, result: SubmissionResult) -
             test = step.action is Action.TEST
             cell = _cell("code", visible(step.source) if test else step.source, step.id)
             if not test and step.source != key.released.get(step.id):
-                if len(step.source) > min(MAX_COLOURED, code_room) or MAX_BLANK.search(step.source):
+                if len(step.source) > min(MAX_COLORED, code_room) or MAX_BLANK.search(step.source):
                     cell.metadata["magics_language"] = "text"  # what nbconvert asks for before it takes the notebook's
                 else:
                     code_room -= len(step.source)

@@ -1,4 +1,4 @@
-"""Which chapter a submitted notebook is of: by its cells' grade ids, else by its name. Runs and mends nothing."""
+"""Which chapter a submitted notebook is of: by its cells' grade ids, else by its name. Runs and fixes nothing."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Bounds the memory of the GPU that a submission may take: the driver of NVIDIA has no limit of its own to set.
 
 One thread of this process asks NVML twice a second which processes hold how much, and ends a submission that holds more
-than it may. A neighbour can still be short of memory for that half second; it then gets CUDA's own error, and no more.
+than it may. A neighbor can still be short of memory for that half second; it then gets CUDA's own error, and no more.
 """
 
 from __future__ import annotations

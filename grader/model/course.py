@@ -1,4 +1,4 @@
-"""Where things are in a course, and the error that a person can mend.
+"""Where things are in a course, and the error that a person can fix.
 
 A course is a folder that holds `nbgrader_config.py` and `solutions/`. This module finds it and names the files of a
 chapter; it reads none of them.
@@ -13,7 +13,7 @@ from pathlib import Path
 
 
 class CourseError(Exception):
-    """Something that a person can mend; the command line prints it and exits with 2.
+    """Something that a person can fix; the command line prints it and exits with 2.
 
     Args:
         where: the file, folder, cell or option concerned.

@@ -85,7 +85,7 @@ class SubmissionResult:
     problem: str | None = None
     """Why the submission could not be read at all; None when it was graded. Such a result is not recorded."""
     repairs: tuple[str, ...] = ()
-    """What had to be mended in the notebook before it could be graded, one sentence each."""
+    """What had to be fixed in the notebook before it could be graded, one sentence each."""
     look_at: tuple[str, ...] = ()
     """Cells that a person should look at, one sentence each (`meddling`)."""
     outputs: dict[str, tuple[Output, ...]] = field(default_factory=dict)

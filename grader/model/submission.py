@@ -1,7 +1,7 @@
-"""An untrusted notebook, mended as far as it can be, as steps to run and judge.
+"""An untrusted notebook, fixed as far as it can be, as steps to run and judge.
 
 Reads bytes that a student sent: broken JSON, absurd sizes, missing metadata, deleted, copied and reordered cells. What
-comes out is a list of steps in an order that makes sense, and one sentence for each thing that had to be mended. Runs
+comes out is a list of steps in an order that makes sense, and one sentence for each thing that had to be fixed. Runs
 nothing (`session`) and finds no files (`find`).
 """
 

@@ -51,7 +51,7 @@ STYLES = {
     Verdict.NEEDS_GPU: "info",
     Verdict.HARNESS_ERROR: "info",
 }
-"""Bootstrap's names for colours."""
+"""Bootstrap's names for colors."""
 CONTROLS = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n\r"} | {0x7F: 0x2421}
 """Control characters → Unicode's pictures of them."""
 

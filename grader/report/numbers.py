@@ -23,7 +23,7 @@ MARKS = {
     Verdict.NEEDS_GPU: "…",
     Verdict.HARNESS_ERROR: "!",
 }
-"""Verdict → one character that suffices without its colour."""
+"""Verdict → one character that suffices without its color."""
 LEAST_FOR_DISCRIMINATION = 5
 """Students below which a correlation says nothing."""
 LEAST_FOR_SPREAD = 4

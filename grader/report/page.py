@@ -119,7 +119,7 @@ def write_html(
         waiting=numbers.waiting(results),
         slow=numbers.slow_and_noisy(results) if read else [],
         look_at=[result for result in read if result.look_at],
-        mended=[result for result in read if result.repairs],
+        fixed=[result for result in read if result.repairs],
         devices=sorted({result.device for result in read}),
         isolations=sorted({result.isolation for result in read}),
         version=__version__,

@@ -1,6 +1,6 @@
 """The report's figures, as SVG text to stand inside a page: light and dark, any width, with a description for readers.
 
-Text stays text and takes the page's colour; nothing in a figure depends on the time or the machine it was drawn on.
+Text stays text and takes the page's color; nothing in a figure depends on the time or the machine it was drawn on.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-BLUE, ORANGE, GREY = "#1f77b4", "#ff7f0e", "#a3a3a3"
-"""Of matplotlib's tab10: told apart by the colour-blind too."""
+BLUE, ORANGE, GRAY = "#1f77b4", "#ff7f0e", "#a3a3a3"
+"""Of matplotlib's tab10: told apart by the color-blind too."""
 INK = "#010203"
-"""Stands for the page's text colour until the figure is in the page."""
+"""Stands for the page's text color until the figure is in the page."""
 WIDTH_INCHES = 5.6
 GROUPS = (
     ("all points", BLUE, "white", (Verdict.PASSED,)),
@@ -32,7 +32,7 @@ GROUPS = (
     ("not attempted", "#c8c8c8", "#222222", (Verdict.NOT_ATTEMPTED,)),
     ("pending", "none", INK, (Verdict.NEEDS_GPU, Verdict.HARNESS_ERROR)),
 )
-"""Label, colour, colour of text on it, and the verdicts that it stands for."""
+"""Label, color, color of text on it, and the verdicts that it stands for."""
 
 
 def height_of(rows: int) -> float:
@@ -86,13 +86,13 @@ def outcome_bars(tests: Sequence[CellNumbers]) -> str:
     widest = max(sum(test.verdicts.values()) for test in tests)
     for row, test in enumerate(tests):
         left = 0
-        for _, colour, ink, verdicts in GROUPS:
+        for _, color, ink, verdicts in GROUPS:
             count = sum(test.verdicts[verdict] for verdict in verdicts)
             if not count:
                 continue
-            inset = 0.03 if colour == "none" else 0.0  # a dashed line, not one that touches its neighbour
-            bars = axes.barh(row, count - 2 * inset, left=left + inset, height=0.76, color=colour)
-            if colour == "none":
+            inset = 0.03 if color == "none" else 0.0  # a dashed line, not one that touches its neighbor
+            bars = axes.barh(row, count - 2 * inset, left=left + inset, height=0.76, color=color)
+            if color == "none":
                 bars.patches[0].set(edgecolor=INK, linewidth=0.8, linestyle=(0, (3, 2)))
             if count >= 0.03 * widest:  # a number needs room
                 axes.text(left + count / 2, row, str(count), ha="center", va="center", color=ink, fontsize=8.5)
@@ -117,10 +117,10 @@ def _name_groups(axes: Axes, tests: Sequence[CellNumbers]) -> None:
 
     seen = {verdict for test in tests for verdict, count in test.verdicts.items() if count}
     patches = [
-        Patch(facecolor=colour, label=label)
-        if colour != "none"
+        Patch(facecolor=color, label=label)
+        if color != "none"
         else Patch(facecolor="none", edgecolor=INK, linestyle="--", linewidth=0.8, label=label)
-        for label, colour, _, verdicts in GROUPS
+        for label, color, _, verdicts in GROUPS
         if seen & set(verdicts)
     ]
     axes.legend(

@@ -22,7 +22,7 @@ from grader.report.page import write_html
 
 __all__ = ["table", "write_csv", "write_html"]
 
-COLOURS = {
+COLORS = {
     Verdict.PASSED: "green",
     Verdict.PARTIAL: "yellow",
     Verdict.FAILED: "red",
@@ -80,7 +80,7 @@ def _marks(result: SubmissionResult, exercise: str) -> Text:
     marks = Text()
     for cell in result.cells:
         if cell.exercise == exercise:
-            marks.append(MARKS[cell.verdict], COLOURS[cell.verdict])
+            marks.append(MARKS[cell.verdict], COLORS[cell.verdict])
     return marks
 
 
@@ -99,7 +99,7 @@ def _legend(results: Sequence[SubmissionResult], exercises: list[str]) -> Text:
     legend.append("\n" if exercises else "")
     for verdict, mark in MARKS.items():
         if verdict in seen:
-            legend.append(mark, COLOURS[verdict])
+            legend.append(mark, COLORS[verdict])
             legend.append(f" {verdict.value}  ", "dim")
     return legend
 

@@ -54,7 +54,7 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.fixture
 def fake_gpu(monkeypatch: pytest.MonkeyPatch) -> FakeGPU:
-    """Makes torch believe in a GPU: events, synchronisation, names; `device="cuda"` gives CPU tensors."""
+    """Makes torch believe in a GPU: events, synchronization, names; `device="cuda"` gives CPU tensors."""
     gpu = FakeGPU()
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda *_: "NVIDIA Fake")

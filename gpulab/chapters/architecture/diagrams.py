@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 from gpulab.chapters.architecture.models import CHEAP, CYCLES, WARP, schedule
 from gpulab.figures.diagrams import bare, box, square
-from gpulab.figures.style import BLUE, FAINT, GREY, INK, ORANGE, canvas, show, style
+from gpulab.figures.style import BLUE, FAINT, GRAY, INK, ORANGE, canvas, show, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 GREEN, SAND = "#cfe3d4", "#e8e3d3"
 """Fills of memories: light enough to be written on, told apart by their labels."""
-UNITS = {"CUDA core (FP32 lane)": BLUE, "load/store unit": GREY, "special function unit": ORANGE, "tensor core": INK}
+UNITS = {"CUDA core (FP32 lane)": BLUE, "load/store unit": GRAY, "special function unit": ORANGE, "tensor core": INK}
 KILOBYTE = 0.028
 """Area of one KB of memory in a diagram; a lane has area 1."""
 
@@ -58,8 +58,8 @@ def draw_sm() -> None:
         for place, part in enumerate(HOPPER):
             bottom = _part(axes, 11.5 + place * 8.8, 0.4, part)
         _memory(axes, 11.5, bottom + 0.4, 8.8 * 4 - 0.2, 256, "256 KB shared memory + L1 for all four", GREEN)
-        for place, (words, colour) in enumerate(UNITS.items()):
-            square(axes, place * 11.3, 18.0, colour)
+        for place, (words, color) in enumerate(UNITS.items()):
+            square(axes, place * 11.3, 18.0, color)
             axes.annotate(words, (place * 11.3 + 1.2, 18.5), va="center", fontsize=10)
     show(
         figure,
@@ -78,7 +78,7 @@ def _part(axes: Axes, left: float, top: float, part: Part) -> float:
         box(axes, (left + place * each, top), each - 0.1, 1.5, "white", "scheduler")
     top = _memory(axes, left, top + 1.9, wide, part.register_kb, f"{part.register_kb} KB registers", SAND)
     top = _rows(axes, left, top + 0.5, part.lanes, BLUE)
-    top = _rows(axes, left, top + 0.4, part.load_store, GREY)
+    top = _rows(axes, left, top + 0.4, part.load_store, GRAY)
     top = _rows(axes, left, top + 0.4, part.special, ORANGE)
     if part.tensor:
         box(axes, (left + 4.5, top - 1.05), 3.95, 3.2, INK, "tensor\ncore")
@@ -86,9 +86,9 @@ def _part(axes: Axes, left: float, top: float, part: Part) -> float:
     return top
 
 
-def _rows(axes: Axes, left: float, top: float, count: int, colour: str) -> float:
+def _rows(axes: Axes, left: float, top: float, count: int, color: str) -> float:
     for place in range(count):
-        square(axes, left + place % 8 * 1.075, top + place // 8 * 1.075, colour)
+        square(axes, left + place % 8 * 1.075, top + place // 8 * 1.075, color)
     return top + -(-count // 8) * 1.075
 
 
@@ -100,7 +100,7 @@ def _memory(axes: Axes, left: float, top: float, wide: float, kilobytes: int, wo
 
 def draw_schedule(numbers_of_warps: Sequence[int] = (1, 4, 9), wait_cycles: int = 8, horizon: int = 36) -> None:
     """The model scheduler with few and with enough warps: when each issues, waits, or is ready and not chosen."""
-    colours = {"issue": BLUE, "wait": FAINT, "ready": ORANGE}
+    colors = {"issue": BLUE, "wait": FAINT, "ready": ORANGE}
     rows = sum(numbers_of_warps) + 2 * len(numbers_of_warps)
     with style():
         figure, axes = canvas(
@@ -114,7 +114,7 @@ def draw_schedule(numbers_of_warps: Sequence[int] = (1, 4, 9), wait_cycles: int 
             table = schedule(warps, wait_cycles, horizon)
             for row, states in enumerate(table):
                 blocks = [(cycle, 0.92) for cycle in range(horizon)]
-                axes.broken_barh(blocks, (top + row - 0.43, 0.86), facecolors=[colours[state] for state in states])
+                axes.broken_barh(blocks, (top + row - 0.43, 0.86), facecolors=[colors[state] for state in states])
             share = sum(state == "issue" for states in table for state in states) / horizon
             found.append(f"{warps} warps: {share:.0%}")
             words = f"{warps} {'warp' if warps == 1 else 'warps'}\n{share:.0%} of cycles used"
@@ -145,8 +145,8 @@ def draw_warps(warps: int = 4) -> None:
                 columns = [(warp * (WARP + 3) + lane, 0.85) for lane in range(WARP)]
                 axes.broken_barh(columns, (0, cheap), facecolors=[FAINT if is_dear else BLUE for is_dear in lanes])
                 if any(lanes):
-                    colours = [ORANGE if is_dear else FAINT for is_dear in lanes]
-                    axes.broken_barh(columns, (cheap, dear), facecolors=colours)
+                    colors = [ORANGE if is_dear else FAINT for is_dear in lanes]
+                    axes.broken_barh(columns, (cheap, dear), facecolors=colors)
                 middle = warp * (WARP + 3) + WARP / 2
                 axes.annotate(f"warp {warp}", (middle, -4), ha="center", fontsize=10, annotation_clip=False)
             axes.set(ylim=(cheap + dear, 0), xlim=(-1, warps * (WARP + 3) - 3), xticks=[])

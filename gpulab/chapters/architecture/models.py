@@ -28,7 +28,7 @@ def scenes(vertex_units: int = 8, pixel_units: int = 24, work: float = 320.0) ->
 
     Args:
         vertex_units: units that can only transform corners; 8 and 24 are a GeForce 7900 GTX of 2006.
-        pixel_units: units that can only colour pixels.
+        pixel_units: units that can only color pixels.
         work: of one scene, in unit-milliseconds.
     """
     rows = []

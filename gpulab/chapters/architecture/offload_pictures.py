@@ -44,9 +44,9 @@ def offload_map(
     with style():
         figure, axes = canvas(title, note, 4.0)
         for place, verdicts in enumerate(rows.values()):
-            for yes, colour, size in ((False, FAINT, 4.5), (True, ORANGE, 9)):
+            for yes, color, size in ((False, FAINT, 4.5), (True, ORANGE, 9)):
                 at = [mb for mb, verdict in zip(megabytes, verdicts, strict=True) if verdict is yes]
-                axes.plot(at, [place] * len(at), color=colour, marker="s", markersize=size, linestyle="")
+                axes.plot(at, [place] * len(at), color=color, marker="s", markersize=size, linestyle="")
         axes.set_xscale("log")
         tidy_log(axes.xaxis)
         axes.set_yticks(range(len(rows)), list(rows))

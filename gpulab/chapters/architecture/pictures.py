@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from gpulab.chapters.architecture.models import scenes
 from gpulab.chapters.architecture.workers import STRATEGIES, Lane, Speedup
 from gpulab.figures import plot
-from gpulab.figures.style import BLUE, FAINT, GREY, INK, ORANGE, canvas, number, show, style, tidy
+from gpulab.figures.style import BLUE, FAINT, GRAY, INK, ORANGE, canvas, number, show, style, tidy
 from gpulab.measuring import machine
 from gpulab.measuring.devices import device_name
 from gpulab.measuring.timing import Ratio
@@ -127,7 +127,7 @@ _LABELS: dict[str, tuple[tuple[int, int], str]] = {
     "P100": ((-8, -2), "right"),
     "A100 80GB": ((8, 6), "left"),
 }
-"""Where a name stands beside its dot, in points, where the right side is taken by a neighbour."""
+"""Where a name stands beside its dot, in points, where the right side is taken by a neighbor."""
 
 
 def draw_occupancy(occupancy: Callable[[dict[str, int], dict[str, int]], float], sm: Mapping[str, int]) -> None:
@@ -139,11 +139,11 @@ def draw_occupancy(occupancy: Callable[[dict[str, int], dict[str, int]], float],
             "Computed by your occupancy() for an SM of an H200, no shared memory",
             4.0,
         )
-        for threads, colour in ((128, GREY), (512, BLUE), (1024, ORANGE)):
+        for threads, color in ((128, GRAY), (512, BLUE), (1024, ORANGE)):
             block = {"threads": threads, "shared_bytes": 0}
             shares = [occupancy({**block, "registers_per_thread": count}, dict(sm)) for count in registers]
-            axes.step(registers, shares, where="post", color=colour, linewidth=2.4 if threads > 128 else 1.8)
-            axes.plot([], [], color=colour, label=f"blocks of {threads} threads")
+            axes.step(registers, shares, where="post", color=color, linewidth=2.4 if threads > 128 else 1.8)
+            axes.plot([], [], color=color, label=f"blocks of {threads} threads")
         axes.axvline(32, color=INK, linestyle="--", linewidth=1)
         axes.annotate("32", (32, 0.02), (-4, 0), textcoords="offset points", ha="right", fontsize=10)
         axes.set(xlabel="registers per thread", ylabel="occupancy", ylim=(0, 1.06), xlim=(16, 160))

@@ -35,10 +35,10 @@ def warps_needed(warps_to_hide: Callable[..., int], latency_ns: float) -> None:
         words = []
         for place, (gpu, room) in enumerate(ROOM.items()):
             row = gpu_row(gpu)
-            for offset, request, colour in ((-0.19, 128, BLUE), (0.19, 512, ORANGE)):
+            for offset, request, color in ((-0.19, 128, BLUE), (0.19, 512, ORANGE)):
                 warps = warps_to_hide(latency_ns, row["bandwidth_gbs"], request, row["sm_count"])
                 drawn = axes.bar(
-                    place + offset, warps, 0.36, color=colour, label=f"{request} bytes per warp" if place == 0 else None
+                    place + offset, warps, 0.36, color=color, label=f"{request} bytes per warp" if place == 0 else None
                 )
                 axes.bar_label(drawn, [str(warps)], padding=2, fontsize=10)
                 words.append(f"{gpu} {request} bytes: {warps} of {room}")

@@ -1,19 +1,19 @@
 """Pictures for the end of the architecture chapter: where a clock stops, how to read `nvidia-smi`, who brings which
 layer.
 
-Schematic all of them, drawn from facts and not from measurements; the one recording is labelled with its date.
+Schematic all of them, drawn from facts and not from measurements; the one recording is labeled with its date.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gpulab.figures.style import BLUE, FAINT, GREY, INK, ORANGE, canvas, show, style
+from gpulab.figures.style import BLUE, FAINT, GRAY, INK, ORANGE, canvas, show, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-PALE = {BLUE: "#cfe2f1", ORANGE: "#ffe1c4", GREY: "#e6e6e6"}
+PALE = {BLUE: "#cfe2f1", ORANGE: "#ffe1c4", GRAY: "#e6e6e6"}
 LAYERS = (
     "your program, PyTorch",
     "CUDA runtime, cuDNN, NCCL",
@@ -31,14 +31,14 @@ BRINGERS: dict[str, tuple[str, ...]] = {
 MEANING = {
     "box": ("included", BLUE),
     "asked": ("if you ask\nfor it", BLUE),
-    "host": ("from the host", GREY),
+    "host": ("from the host", GRAY),
     "lent": ("the host's,\nwith --gpus", ORANGE),
     "rent": ("rented with\nthe machine", ORANGE),
 }
 
 
 def stopwatch() -> None:
-    """Draws two lanes, host and GPU: where a clock stops with and without synchronising."""
+    """Draws two lanes, host and GPU: where a clock stops with and without synchronizing."""
     title = "A launch returns at once: a clock that does not wait measures the launch"
     with style():
         figure, axes = canvas(title, "Schematic: an asynchronous copy on a GPU", 2.9)
@@ -47,22 +47,22 @@ def stopwatch() -> None:
             (0, 1.0, 8.0, "the copy", BLUE),
             (1, 1.0, 8.0, "synchronize(): waits", FAINT),
         ]
-        for lane, start, length, label, colour in blocks:
-            axes.barh(lane, length, 0.5, start, color=colour, edgecolor="white")
+        for lane, start, length, label, color in blocks:
+            axes.barh(lane, length, 0.5, start, color=color, edgecolor="white")
             axes.annotate(
                 label,
                 (start + length / 2, lane),
                 ha="center",
                 va="center",
-                color=INK if colour == FAINT else "white",
+                color=INK if color == FAINT else "white",
                 fontsize=10,
             )
-        for at, text, colour in ((1.0, "stopped here:\nfar too fast", ORANGE), (9.0, "stopped here:\nright", BLUE)):
-            axes.plot([at, at], [-0.4, 1.75], color=colour, linewidth=2)
+        for at, text, color in ((1.0, "stopped here:\nfar too fast", ORANGE), (9.0, "stopped here:\nright", BLUE)):
+            axes.plot([at, at], [-0.4, 1.75], color=color, linewidth=2)
             axes.annotate(
-                text, (at, 1.7), (6, 0), textcoords="offset points", va="top", color=colour, weight="bold", fontsize=10
+                text, (at, 1.7), (6, 0), textcoords="offset points", va="top", color=color, weight="bold", fontsize=10
             )
-        axes.plot([0, 0], [-0.4, 1.75], color=GREY, linewidth=1.4)
+        axes.plot([0, 0], [-0.4, 1.75], color=GRAY, linewidth=1.4)
         axes.set(xlim=(-0.1, 10.6), ylim=(-0.5, 1.9), xlabel="time →", yticks=[0, 1], xticks=[])
         axes.set_yticklabels(["GPU", "host"])
         axes.grid(visible=False)
@@ -88,12 +88,12 @@ def nvidia_smi() -> None:
     with style():
         figure, axes = canvas(title, note, 5.0)
         for position, (x, y, text, width, explanation, misleads) in enumerate(fields, start=1):
-            colour = ORANGE if misleads else BLUE
-            axes.barh(y, width, 0.72, x, color=PALE[colour], edgecolor=colour, linewidth=1.6 if misleads else 0.8)
+            color = ORANGE if misleads else BLUE
+            axes.barh(y, width, 0.72, x, color=PALE[color], edgecolor=color, linewidth=1.6 if misleads else 0.8)
             axes.annotate(text, (x + width / 2 + 0.1, y), ha="center", va="center", family="monospace", fontsize=9.5)
             line = -0.85 - 0.42 * (position - 1)
             for left, height in ((x + 0.13, y + 0.2), (0.13, line)):
-                _badge(axes, left, height, position, colour)
+                _badge(axes, left, height, position, color)
             axes.annotate(explanation, (0.4, line), va="center", fontsize=10, weight="bold" if misleads else "normal")
         axes.set(xlim=(-0.05, 6.0), ylim=(-4.6, 3.5))
         axes.axis("off")
@@ -107,8 +107,8 @@ def who_brings_what() -> None:
         figure, axes = canvas(title, "Who brings which layer; schematic", 4.2)
         for column, (_, brought) in enumerate(BRINGERS.items()):
             for row, how in enumerate(brought):
-                text, colour = MEANING[how]
-                axes.barh(row, 0.96, 0.92, column - 0.48, color=PALE[colour], edgecolor=colour, linewidth=0.8)
+                text, color = MEANING[how]
+                axes.barh(row, 0.96, 0.92, column - 0.48, color=PALE[color], edgecolor=color, linewidth=0.8)
                 axes.annotate(text, (column, row), ha="center", va="center", fontsize=10)
         axes.set_xticks(range(len(BRINGERS)), list(BRINGERS), weight="bold")
         axes.set_yticks(range(len(LAYERS)), LAYERS)
@@ -124,7 +124,7 @@ def who_brings_what() -> None:
     show(figure, f"{title}. {'; '.join(words)}.".replace("\n", " "))
 
 
-def _badge(axes: Axes, x: float, y: float, position: int, colour: str) -> None:
+def _badge(axes: Axes, x: float, y: float, position: int, color: str) -> None:
     axes.annotate(
         str(position),
         (x, y),
@@ -133,5 +133,5 @@ def _badge(axes: Axes, x: float, y: float, position: int, colour: str) -> None:
         color="white",
         weight="bold",
         fontsize=8.5,
-        bbox={"boxstyle": "circle,pad=0.18", "facecolor": colour, "edgecolor": "none"},
+        bbox={"boxstyle": "circle,pad=0.18", "facecolor": color, "edgecolor": "none"},
     )

@@ -29,7 +29,7 @@ SAXPY_FLOP, SAXPY_BYTES = 2, 3 * FLOAT_BYTES
 """Of one element: a multiply and an add; x and y are read, the result is written."""
 
 PATTERNS = {
-    "neighbours: x[t]": list(range(WARP)),
+    "neighbors: x[t]": list(range(WARP)),
     "backwards: x[31 - t]": list(range(WARP))[::-1],
     "one further: x[t + 1]": list(range(1, WARP + 1)),
     "every other: x[2t]": list(range(0, 2 * WARP, 2)),
@@ -60,7 +60,7 @@ def sectors_touched(indexes: Sequence[int], item_bytes: int = FLOAT_BYTES) -> in
     return len({index * item_bytes // SECTOR_BYTES for index in indexes})
 
 
-def neighbours_doubled(double: Any, length: int = 100, threads: int = 128) -> int:
+def neighbors_doubled(double: Any, length: int = 100, threads: int = 128) -> int:
     """How many elements behind the end of an array are doubled by a launch of too many threads without a guard.
 
     On a GPU by the kernel itself; elsewhere by a loop of the same line, compiled for the CPU. Both stay inside memory
@@ -136,7 +136,7 @@ def copied_gbs() -> float:
 def stride_rates(strides: Sequence[int] = (1, 2, 4, 8, 16, 32), runs: int = 9) -> Rates:
     """Useful bytes per second when reading every first, second, fourth … float32 of an array, never twice in a row.
 
-    On a GPU by a kernel whose neighbouring threads are `stride` floats apart; elsewhere by NumPy on one core.
+    On a GPU by a kernel whose neighboring threads are `stride` floats apart; elsewhere by NumPy on one core.
     """
     if not has_gpu():
         return _cpu_strides(strides, runs)

@@ -10,10 +10,10 @@ import itertools
 from collections.abc import Callable, Sequence
 
 from gpulab.figures.diagrams import bare, cell, rectangle
-from gpulab.figures.style import BLUE, FAINT, GREY, INK, ORANGE, canvas, show, style, tidy
+from gpulab.figures.style import BLUE, FAINT, GRAY, INK, ORANGE, canvas, show, style, tidy
 
 LIGHT, MIDDLE = "#c6dbef", "#9ecae1"
-"""Two shades of blue that tell neighbouring blocks apart."""
+"""Two shades of blue that tell neighboring blocks apart."""
 
 
 def draw_indices(blocks: int = 3, threads: int = 8, example: tuple[int, int] = (1, 5)) -> None:
@@ -61,9 +61,9 @@ def draw_idle(blocks_for: Callable[[int, int], int], sizes: Sequence[int] = (102
             "Computed with your blocks_for()",
             3.6,
         )
-        for size, colour in zip(sizes, (GREY, ORANGE, BLUE), strict=False):
+        for size, color in zip(sizes, (GRAY, ORANGE, BLUE), strict=False):
             shares = [100 * (1 - length / max(1, blocks_for(length, size) * size)) for length in lengths]
-            axes.plot(lengths, shares, color=colour, linewidth=1.2, label=f"blocks of {size}")
+            axes.plot(lengths, shares, color=color, linewidth=1.2, label=f"blocks of {size}")
         axes.set(
             xscale="log",
             xlabel="elements",
@@ -136,7 +136,7 @@ def draw_shares(threads: int = 8, elements: int = 28) -> None:
     first = {"one element each": 1, "grid-stride loop": threads, "a piece each": per_piece}
     with style():
         figure, axes = canvas(
-            "In a grid-stride loop neighbours take neighbours, round after round",
+            "In a grid-stride loop neighbors take neighbors, round after round",
             f"Diagram: {threads} threads, {elements} elements; numbers are threads, orange is everyone's first step",
             2.7,
         )

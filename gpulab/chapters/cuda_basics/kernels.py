@@ -14,7 +14,7 @@ import gpulab.numpy_names  # noqa: F401 # before a kernel compiles
 
 @cuda.jit  # type: ignore[untyped-decorator]
 def read_strided(x: Any, out: Any, elements: int, stride: int) -> None:
-    """Reads x[0], x[stride], x[2 · stride] …, neighbouring threads next to each other in that series.
+    """Reads x[0], x[stride], x[2 · stride] …, neighboring threads next to each other in that series.
 
     Args:
         x: float32, none of them negative, `elements` · `stride` of them.

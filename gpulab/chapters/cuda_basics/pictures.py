@@ -18,7 +18,7 @@ from gpulab.chapters.cuda_basics.access_patterns import (
 from gpulab.chapters.cuda_basics.diagrams import LIGHT
 from gpulab.figures import plot
 from gpulab.figures.diagrams import bare, rectangle
-from gpulab.figures.style import GREY, INK, canvas, number, show, style
+from gpulab.figures.style import GRAY, INK, canvas, number, show, style
 from gpulab.measuring import machine
 from gpulab.tables import table
 
@@ -47,7 +47,7 @@ def draw_requests(requests: Mapping[str, Sequence[int]], row_bytes: int = 512) -
             for left in range(0, floats, 8):
                 used = any(left <= index < left + 8 for index in indexes)
                 shade = LIGHT if used else "white"
-                rectangle(axes, (left + 0.3, top), 7.4, 1, shade, edge=GREY, line=0.7)
+                rectangle(axes, (left + 0.3, top), 7.4, 1, shade, edge=GRAY, line=0.7)
             for index in {index for index in indexes if index < floats}:
                 rectangle(axes, (index + 0.35, top + 0.2), 0.62, 0.6, INK, edge="none")
             if max(indexes) >= floats:
@@ -114,7 +114,7 @@ def draw_strides(rates: Rates) -> None:
             "measured": {str(stride): gbs for stride, gbs in rates.gbs.items()},
             f"if only the number of {unit} counted": model,
         },
-        title="Step over your neighbours, and most of what memory delivers is thrown away",
+        title="Step over your neighbors, and most of what memory delivers is thrown away",
         x="stride, in floats",
         y="useful data, GB/s",
         note=f"Measured on {rates.device}, {rates.elements:,} float32 read at each stride, median of {rates.runs} runs",

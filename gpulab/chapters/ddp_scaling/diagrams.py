@@ -15,7 +15,7 @@ from gpulab.figures.style import BLUE, INK, ORANGE, canvas, number, show, style
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-PALE_BLUE, PALE_ORANGE, PALE_GREY = "#cfe0ee", "#ffe3c7", "#ececec"
+PALE_BLUE, PALE_ORANGE, PALE_GRAY = "#cfe0ee", "#ffe3c7", "#ececec"
 Schedule = Callable[[int, int], list[tuple[int, int]]]
 """The student's `ring_schedule(world_size, rank)`."""
 
@@ -135,12 +135,12 @@ def _on_circle(middle: tuple[float, float], radius: float, place: int, of: int) 
     return middle[0] + radius * math.cos(angle), middle[1] + radius * math.sin(angle)
 
 
-def _node(axes: Axes, spot: tuple[float, float], text: str, colour: str, radius: float) -> None:
+def _node(axes: Axes, spot: tuple[float, float], text: str, color: str, radius: float) -> None:
     from matplotlib.patches import Circle
 
-    axes.add_patch(Circle(spot, radius, facecolor=colour, edgecolor="white", linewidth=1.5, zorder=4))
+    axes.add_patch(Circle(spot, radius, facecolor=color, edgecolor="white", linewidth=1.5, zorder=4))
     axes.annotate(
-        text, spot, ha="center", va="center", color="white" if colour == BLUE else INK, fontsize=10, zorder=5
+        text, spot, ha="center", va="center", color="white" if color == BLUE else INK, fontsize=10, zorder=5
     )  # fmt: skip
 
 
@@ -149,7 +149,7 @@ def _arrow(
     start: tuple[float, float],
     stop: tuple[float, float],
     width: float,
-    colour: str,
+    color: str,
     shift: float,
     before: float = 14,
 ) -> None:
@@ -158,7 +158,7 @@ def _arrow(
     length = math.hypot(*across)
     off = (shift * across[0] / length / 2, shift * across[1] / length / 2)
     moved = [(end[0] + off[0], end[1] + off[1]) for end in (start, stop)]
-    look = {"arrowstyle": "-|>", "color": colour, "lw": width, "shrinkA": 14, "shrinkB": before, "mutation_scale": 11}
+    look = {"arrowstyle": "-|>", "color": color, "lw": width, "shrinkA": 14, "shrinkB": before, "mutation_scale": 11}
     axes.annotate("", moved[1], moved[0], arrowprops=look, zorder=3)
 
 
@@ -170,7 +170,7 @@ def draw_processes(processes: Sequence[Mapping[str, Any]], marked: Collection[in
 
     Args:
         processes: dicts with `pid ppid user gpu_bytes name`.
-        marked: pids to colour.
+        marked: pids to color.
         title: the finding.
     """
     known = {row["pid"] for row in processes}
@@ -191,13 +191,13 @@ def draw_processes(processes: Sequence[Mapping[str, Any]], marked: Collection[in
             title, "A made-up machine; orange: marked; bars: memory held on the GPU", 0.9 + 0.3 * len(order)
         )
         for line, (depth, row) in enumerate(order):
-            colour = ORANGE if row["pid"] in marked else BLUE
+            color = ORANGE if row["pid"] in marked else BLUE
             ink = "#b85600" if row["pid"] in marked else INK
             words = f"{'    ' * depth}{'└ ' if depth else ''}{row['name']}"
             for at, text in ((0.0, f"{row['pid']}"), (0.8, f"{row['ppid']}"), (1.6, row["user"]), (2.5, words)):
                 axes.annotate(text, (at, line), va="center", fontsize=10, color=ink)
             if row["gpu_bytes"]:
-                axes.barh(line, 2.6 * row["gpu_bytes"] / most, 0.6, 6.6, color=colour)
+                axes.barh(line, 2.6 * row["gpu_bytes"] / most, 0.6, 6.6, color=color)
                 axes.annotate(
                     f" {number(row['gpu_bytes'] / 1e9)} GB",
                     (6.6 + 2.6 * row["gpu_bytes"] / most, line),

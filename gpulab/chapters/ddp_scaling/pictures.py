@@ -9,7 +9,7 @@ from typing import Any
 from gpulab.chapters.ddp_scaling.buckets import bucketed, overlapped
 from gpulab.chapters.ddp_scaling.costs import HOROVOD_GPUS, Efficiency, Model
 from gpulab.figures import plot
-from gpulab.figures.style import BLUE, COLOURS, FAINT, GREY, ORANGE, canvas, label_ends, number, show, style, tidy
+from gpulab.figures.style import BLUE, COLORS, FAINT, GRAY, ORANGE, canvas, label_ends, number, show, style, tidy
 
 GPUS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 LATENCIES_US = (0.0, 10.0)
@@ -25,7 +25,7 @@ def draw_scaling(rows: Sequence[Mapping[str, Any]]) -> None:
         most = max(row["gpus"] for row in rows)
         axes.plot([1, most], [1, most], color=FAINT, linewidth=1.6, linestyle="--")
         axes.annotate(
-            "all of it", (most * 0.72, most * 0.72), (-6, 4), textcoords="offset points", ha="right", color=GREY
+            "all of it", (most * 0.72, most * 0.72), (-6, 4), textcoords="offset points", ha="right", color=GRAY
         )
         ends, words = [], []
         groups = list(dict.fromkeys((row["run"], row["method"]) for row in rows if row["gpus"] > 1))
@@ -35,10 +35,10 @@ def draw_scaling(rows: Sequence[Mapping[str, Any]]) -> None:
             )
             if points[0][0] > 1:
                 points = [(1, 1.0), *points]
-            colour = ORANGE if method == "DataParallel" else BLUE
-            axes.plot(*zip(*points, strict=True), color=colour, marker="o", linestyle="-" if run != "search" else ":")
+            color = ORANGE if method == "DataParallel" else BLUE
+            axes.plot(*zip(*points, strict=True), color=color, marker="o", linestyle="-" if run != "search" else ":")
             short = "DP" if method == "DataParallel" else "DDP"
-            ends.append((f"{short}, {run}", *points[-1], colour))
+            ends.append((f"{short}, {run}", *points[-1], color))
             words.append(f"{short} {run}: " + ", ".join(f"{number(y)} times on {x}" for x, y in points))
         axes.set(xlabel="GPUs", ylabel="times as fast as one GPU", xscale="log", yscale="log")
         axes.set_xticks([1, 2, 4, 8, 16], ["1", "2", "4", "8", "16"])
@@ -141,12 +141,12 @@ def draw_efficiency(efficiency: Efficiency, models: Sequence[Model], beta: float
                 [100 * efficiency(one.step_s, one.nbytes, p, 1e-6 * latency, beta, overlap) for p in GPUS]
                 for latency in LATENCIES_US
             )
-            colour = COLOURS[place]
-            axes.plot(GPUS, top, color=colour)
-            axes.fill_between(GPUS, bottom, top, color=colour, alpha=0.22, linewidth=0)
-            axes.plot([HOROVOD_GPUS], [100 * (one.published or 0)], "o", color="white", markeredgecolor=colour,
+            color = COLORS[place]
+            axes.plot(GPUS, top, color=color)
+            axes.fill_between(GPUS, bottom, top, color=color, alpha=0.22, linewidth=0)
+            axes.plot([HOROVOD_GPUS], [100 * (one.published or 0)], "o", color="white", markeredgecolor=color,
                       markeredgewidth=2.2, markersize=14 - 3 * place, zorder=5)  # fmt: skip
-            ends.append((f"{one.name}: {top[-1]:.0f}–{bottom[-1]:.0f} %", GPUS[-1], (top[-1] + bottom[-1]) / 2, colour))
+            ends.append((f"{one.name}: {top[-1]:.0f}–{bottom[-1]:.0f} %", GPUS[-1], (top[-1] + bottom[-1]) / 2, color))
         axes.set(xscale="log", xlabel="GPUs", ylabel="efficiency, %", ylim=(50, 102), xlim=(0.9, 1100))
         axes.set_xticks(GPUS, [str(p) for p in GPUS])
         axes.minorticks_off()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gpulab.chapters.ddp_scaling.ranks import Backward, Throughput
 from gpulab.figures.diagrams import bare
 from gpulab.figures.shapes import Span, timeline
-from gpulab.figures.style import BLUE, COLOURS, GREY, INK, ORANGE, canvas, ink_on, number, show, style
+from gpulab.figures.style import BLUE, COLORS, GRAY, INK, ORANGE, canvas, ink_on, number, show, style
 
 if TYPE_CHECKING:
     from matplotlib.patches import Patch
@@ -31,11 +31,11 @@ def draw_shards(shard: Callable[..., list[int]], n: int, world_size: int) -> Non
                 for rank, share in enumerate(shares):
                     if column >= len(share):
                         continue
-                    colour, again = COLOURS[rank % len(COLOURS)], share[column] in seen
+                    color, again = COLORS[rank % len(COLORS)], share[column] in seen
                     seen.add(share[column])
                     edge = {"edgecolor": INK, "linewidth": 2.4} if again else {"edgecolor": "white", "linewidth": 1}
-                    axes.add_patch(_square(left + column, -rank, colour, edge))
-                    label: dict[str, Any] = {"ha": "center", "va": "center", "color": ink_on(colour), "fontsize": 11}
+                    axes.add_patch(_square(left + column, -rank, color, edge))
+                    label: dict[str, Any] = {"ha": "center", "va": "center", "color": ink_on(color), "fontsize": 11}
                     axes.text(left + column, -rank, str(share[column]), **label)
             axes.text(left + (longest - 1) / 2, 0.85, f"epoch {place}", ha="center", fontsize=11, weight="bold")
         for rank in range(world_size):
@@ -48,10 +48,10 @@ def draw_shards(shard: Callable[..., list[int]], n: int, world_size: int) -> Non
     show(figure, f"Shares of {n} samples among {world_size} ranks. {words}.")
 
 
-def _square(x: float, y: float, colour: str, edge: Mapping[str, Any]) -> Patch:
+def _square(x: float, y: float, color: str, edge: Mapping[str, Any]) -> Patch:
     from matplotlib.patches import Rectangle
 
-    return Rectangle((x - 0.44, y - 0.42), 0.88, 0.84, facecolor=colour, **edge)
+    return Rectangle((x - 0.44, y - 0.42), 0.88, 0.84, facecolor=color, **edge)
 
 
 def draw_backward(backward: Backward) -> None:
@@ -94,7 +94,7 @@ def draw_throughputs(measured: Mapping[str, Sequence[Throughput]], gpus: int = 0
                 rate, ideal = one.images_per_second, base * one.ranks
                 spread = rate * one.step.spread_ms / one.step.median_ms
                 axes.bar(x, rate, 0.7, color=ORANGE if row else BLUE, yerr=spread, capsize=4, ecolor=INK)
-                axes.plot([x - 0.42, x + 0.42], [ideal, ideal], color=GREY, linestyle="--", linewidth=1.6)
+                axes.plot([x - 0.42, x + 0.42], [ideal, ideal], color=GRAY, linestyle="--", linewidth=1.6)
                 words = f"{number(rate, 2)}\n{one.images} a step"
                 axes.annotate(words, (x, 0), (0, 6), **label, color=ink_on(ORANGE if row else BLUE))
                 most = max(most, ideal, rate + spread)

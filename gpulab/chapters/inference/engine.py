@@ -27,7 +27,7 @@ __all__ = [
     "fed",
     "feeder",
     "opened",
-    "optimised",
+    "optimized",
     "quiet",
     "read",
     "reason",
@@ -49,7 +49,7 @@ def opened(content: bytes, *, level: str = "all", save_as: str = "", threads: in
     Args:
         content: an ONNX file.
         level: what the builder may do, one of `LEVELS`.
-        save_as: path to write the optimised network to; none when empty.
+        save_as: path to write the optimized network to; none when empty.
         threads: of one operation.
 
     Raises:
@@ -59,7 +59,7 @@ def opened(content: bytes, *, level: str = "all", save_as: str = "", threads: in
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = LEVELS[level]
     options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
-    options.log_severity_level = 3  # that an optimised file fits this processor only is said in the text
+    options.log_severity_level = 3  # that an optimized file fits this processor only is said in the text
     if save_as:
         options.optimized_model_filepath = save_as
     try:
@@ -99,7 +99,7 @@ def right(content: bytes, images: Any, labels: Any) -> float:
     return float((fed(opened(content), images).argmax(1) == np.asarray(labels)).mean())
 
 
-def optimised(content: bytes, level: str = "fused") -> bytes:
+def optimized(content: bytes, level: str = "fused") -> bytes:
     """The network as ONNX Runtime's builder leaves it, saved: it can be opened later without building again.
 
     Args:

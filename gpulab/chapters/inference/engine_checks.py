@@ -188,13 +188,13 @@ def _input_type(model: onnx.ModelProto) -> int:
 
 
 def input_top(model: onnx.ModelProto) -> float | None:
-    """The largest number that the quantised input of a model can hold; None when the input is not quantised."""
+    """The largest number that the quantized input of a model can hold; None when the input is not quantized."""
     ends = input_ends(model)
     return None if ends is None else ends[1]
 
 
 def input_ends(model: onnx.ModelProto) -> tuple[float, float] | None:
-    """The lowest number that the quantised input can hold, and the largest."""
+    """The lowest number that the quantized input can hold, and the largest."""
     held = {tensor.name: tensor for tensor in model.graph.initializer}
     names = {one.name for one in model.graph.input} - set(held)
     for node in model.graph.node:

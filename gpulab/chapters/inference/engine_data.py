@@ -24,7 +24,7 @@ BRIGHT_EVERY = 4
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Digits that the network was not trained on: float32 images (N, 3, 32, 32), normalised, and int64 labels (N,)."""
+    """Digits that the network was not trained on: float32 images (N, 3, 32, 32), normalized, and int64 labels (N,)."""
 
     calibration: Tensor
     """Has no labels: to look at ranges nobody needs any."""
@@ -65,7 +65,7 @@ def held_out(problem: Problem) -> HeldOut:
 
 @functools.lru_cache(maxsize=4)
 def _held_out(seed: int) -> HeldOut:
-    known, new = _grey(train=True), _grey(train=False)
+    known, new = _gray(train=True), _gray(train=False)
     draw = np.random.default_rng([seed, 8])
     order = draw.permutation(len(new.labels))
     first, rest = order[:CALIBRATION], order[CALIBRATION : CALIBRATION + TEST]
@@ -76,13 +76,13 @@ def _held_out(seed: int) -> HeldOut:
 
 
 @dataclass(frozen=True)
-class _Grey:
+class _Gray:
     images: Tensor
     labels: Tensor
 
 
 @functools.cache
-def _grey(train: bool) -> _Grey:
+def _gray(train: bool) -> _Gray:
     found = Digits(train=train)
     images = torch.from_numpy(np.asarray(found.data)).permute(0, 3, 1, 2).float() / 255
-    return _Grey(images.contiguous(), torch.tensor(found.targets))
+    return _Gray(images.contiguous(), torch.tensor(found.targets))

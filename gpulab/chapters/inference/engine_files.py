@@ -62,7 +62,7 @@ def read(content: Any) -> onnx.ModelProto:
     if outside:
         raise NotAnEngine(
             f"the weights are not in it: {len(outside)} tensors ({outside[0]}, …) lie in a second file, as external"
-            " data. Export with external_data=False, or serialise the program's model_proto."
+            " data. Export with external_data=False, or serialize the program's model_proto."
         )
     return model
 
@@ -87,7 +87,7 @@ def _of_node(node: onnx.NodeProto) -> Iterator[onnx.TensorProto]:
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Keeps what exporters and quantisers like to say (progress, advice, half a stack) out of the notebook."""
+    """Keeps what exporters and quantizers like to say (progress, advice, half a stack) out of the notebook."""
     was = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:

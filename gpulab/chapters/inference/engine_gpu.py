@@ -179,7 +179,7 @@ def _tensorrt(content: bytes, most: int) -> Run:
 
 
 def plan_of(content: bytes, most: int = THROUGHPUT) -> bytes:
-    """TensorRT's serialised engine ("plan") of an ONNX file, built for this GPU; takes seconds to minutes.
+    """TensorRT's serialized engine ("plan") of an ONNX file, built for this GPU; takes seconds to minutes.
 
     Args:
         content: the file; strongly typed, so computed in the types that it says.

@@ -47,7 +47,7 @@ def last_layer(content: bytes, images: Any) -> Layer:
     maker = {node.output[0]: node for node in model.graph.node}
     linear = next((node for node in reversed(model.graph.node) if node.op_type == "Gemm"), None)
     if linear is None or any(name not in maker or maker[name].op_type != "DequantizeLinear" for name in linear.input):
-        raise NotAnEngine("there is no linear layer in int8 in this file: quantise it first.")
+        raise NotAnEngine("there is no linear layer in int8 in this file: quantize it first.")
     into, weight, bias = (maker[name] for name in linear.input)
     out = next(node for node in model.graph.node if node.input[0] == linear.output[0])
     seen = (into.input[0], out.output[0])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpulab.chapters.inference.engine_speed import EAGER, Speeds
 from gpulab.figures.diagrams import legend_below
-from gpulab.figures.style import BLUE, COLOURS, INK, canvas, number, show, style
+from gpulab.figures.style import BLUE, COLORS, INK, canvas, number, show, style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -46,12 +46,12 @@ def _cost(sizes: Mapping[str, int], accuracies: Mapping[str, float], title: str)
     axes.set(xlabel="size of the file, kB (1 kB = 1000 bytes)", ylabel="accuracy on the test pictures, %")
     axes.grid(visible=True)
     for place, (name, size) in enumerate(sizes.items()):
-        at, colour = (size / 1e3, 100 * accuracies[name]), COLOURS[place]
-        axes.plot(*at, "o", color=colour, markersize=11)
+        at, color = (size / 1e3, 100 * accuracies[name]), COLORS[place]
+        axes.plot(*at, "o", color=color, markersize=11)
         text = f"{name}\n{number(at[0])} kB, {at[1]:.1f} %"
         # In turn below and above: two that are near each other would cover one another's text.
         shift, side = ((0, -11), "top") if place % 2 == 0 else ((0, 11), "bottom")
-        look: Any = {"color": colour, "va": side, "ha": "center", "fontsize": 10.5, "weight": "bold"}
+        look: Any = {"color": color, "va": side, "ha": "center", "fontsize": 10.5, "weight": "bold"}
         axes.annotate(text, at, shift, textcoords="offset points", **look)
     low, high = 100 * min(accuracies.values()), 100 * max(accuracies.values())
     axes.set(xlim=(0, 1.2 * max(sizes.values()) / 1e3), ylim=(low - 3, high + 2.2))
@@ -62,8 +62,8 @@ def _cost(sizes: Mapping[str, int], accuracies: Mapping[str, float], title: str)
 def _speeds(found: Speeds, names: list[str], title: str) -> Figure:
     figure, axes = canvas(title, f"Measured on {found.device}, one thread, in turn", 3.8)
     alone, many = ([found.faster(name)[which] for name in names] for which in (0, 1))
-    for shift, values, colour, label in ((-0.19, alone, BLUE, "1 picture"), (0.19, many, COLOURS[1], "256 pictures")):
-        bars = axes.bar([at + shift for at in range(len(names))], values, 0.36, color=colour, label=label)
+    for shift, values, color, label in ((-0.19, alone, BLUE, "1 picture"), (0.19, many, COLORS[1], "256 pictures")):
+        bars = axes.bar([at + shift for at in range(len(names))], values, 0.36, color=color, label=label)
         told = axes.bar_label(bars, [f"{number(value, 2)}×" for value in values], padding=3, fontsize=10)
         for text in told:
             text.set(bbox={"facecolor": "white", "linewidth": 0, "pad": 0.6}, zorder=5)

@@ -1,6 +1,6 @@
 """Inference: batch norms folded into the convolutions before them, by PyTorch's own hand, and how far that is off.
 
-The exercise's answer is compared with this. Quantising is the business of `inference.int8`.
+The exercise's answer is compared with this. Quantizing is the business of `inference.int8`.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from matplotlib.patches import FancyBboxPatch
 
 from gpulab.chapters.inference.engine_files import read
-from gpulab.figures.style import BLUE, GREY, INK, ORANGE, canvas, show, style
+from gpulab.figures.style import BLUE, GRAY, INK, ORANGE, canvas, show, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -119,8 +119,8 @@ def _draw_row(axes: Axes, graph: list[Node], top: float, letters: float) -> None
     places = _places(graph)
     for number, node in enumerate(graph):
         at = (node.depth, top - places[number])
-        colour = BLUE if node.kind in MULTIPLIES else GREY if node.kind in PASSES else ORANGE
-        box = FancyBboxPatch((at[0] - 0.38, at[1] - 0.26), 0.76, 0.52, "round,pad=0.02", color=colour, alpha=0.25, lw=0)
+        color = BLUE if node.kind in MULTIPLIES else GRAY if node.kind in PASSES else ORANGE
+        box = FancyBboxPatch((at[0] - 0.38, at[1] - 0.26), 0.76, 0.52, "round,pad=0.02", color=color, alpha=0.25, lw=0)
         axes.add_patch(box)
         axes.text(*at, SHORT.get(node.kind, node.kind), ha="center", va="center", fontsize=letters, color=INK)
         for before in node.after:

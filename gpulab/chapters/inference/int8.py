@@ -22,7 +22,7 @@ from gpulab.chapters.inference.network import Pictures, accuracy, trained
 
 Array = NDArray[np.floating[Any]]
 WEIGHTED = ("conv1", "conv2", "conv3", "head")
-"""Layers with weights, in order; what goes into them is what has to be quantised."""
+"""Layers with weights, in order; what goes into them is what has to be quantized."""
 HOT = (5, 17)
 """Row and column of the pixel that `spoiled` makes bright."""
 

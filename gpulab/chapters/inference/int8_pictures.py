@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from gpulab.chapters.inference.int8 import clip_errors, codes
 from gpulab.figures.diagrams import bare
-from gpulab.figures.style import BLUE, GREY, INK, ORANGE, canvas, label_ends, number, show, style, tidy_log
+from gpulab.figures.style import BLUE, GRAY, INK, ORANGE, canvas, label_ends, number, show, style, tidy_log
 from gpulab.measuring.devices import device_name
 from gpulab.measuring.timing import Timing
 
@@ -32,12 +32,12 @@ def draw_bits(found: Mapping[str, Mapping[int, float]], as_trained: float) -> No
             3.6,
         )
         ends = []
-        for (name, values), colour, look in zip(found.items(), (BLUE, ORANGE), ("-", "--"), strict=True):
+        for (name, values), color, look in zip(found.items(), (BLUE, ORANGE), ("-", "--"), strict=True):
             bits = sorted(values)
-            axes.plot(bits, [100 * values[at] for at in bits], look, color=colour, marker="o")
-            ends.append((f"one scale {name}", float(bits[0]), 100 * values[bits[0]], colour))
-        axes.axhline(100 * as_trained, color=GREY, linestyle=":", linewidth=1.6)
-        axes.annotate("float32", (5.5, 100 * as_trained), (0, 5), textcoords="offset points", ha="center", color=GREY)
+            axes.plot(bits, [100 * values[at] for at in bits], look, color=color, marker="o")
+            ends.append((f"one scale {name}", float(bits[0]), 100 * values[bits[0]], color))
+        axes.axhline(100 * as_trained, color=GRAY, linestyle=":", linewidth=1.6)
+        axes.annotate("float32", (5.5, 100 * as_trained), (0, 5), textcoords="offset points", ha="center", color=GRAY)
         axes.set(xlabel="bits of a weight", ylabel="accuracy, %", ylim=(0, 112), xlim=(8.2, 1.8))
         label_ends(axes, ends)
     show(
@@ -54,13 +54,13 @@ def draw_ends(quantize: Callable[..., Any]) -> None:
     with style():
         figure, axes = canvas(
             "Beyond the last step: stay there, or come back from the other side",
-            "Scale 1; grey: the numbers taken over as they are with .astype(numpy.int8)",
+            "Scale 1; gray: the numbers taken over as they are with .astype(numpy.int8)",
             3.4,
         )
-        for values, colour in zip(answers.values(), (GREY, BLUE), strict=True):
+        for values, color in zip(answers.values(), (GRAY, BLUE), strict=True):
             jumps = np.abs(np.diff(values.astype(float), prepend=float(values[0]))) > 20
-            axes.plot(x, np.where(jumps, np.nan, values), color=colour, linewidth=1.4 if colour == GREY else 2.6)
-        axes.annotate("wraps around", (175, -85), (10, -4), textcoords="offset points", color=GREY, weight="bold")
+            axes.plot(x, np.where(jumps, np.nan, values), color=color, linewidth=1.4 if color == GRAY else 2.6)
+        axes.annotate("wraps around", (175, -85), (10, -4), textcoords="offset points", color=GRAY, weight="bold")
         axes.annotate("yours", (215, 127), (0, -16), textcoords="offset points", color=BLUE, weight="bold")
         axes.set(xlabel="number", ylabel="int8", ylim=(-145, 145))
         axes.set_yticks([-127, -64, 0, 64, 127])
@@ -84,23 +84,23 @@ def draw_clipping(values: Array, bits: Sequence[int] = (8, 4)) -> None:
             f"{values.size:,} inputs of the last layer, from the calibration pictures",
             4.2,
         )
-        for kept, colour in zip(bits, (BLUE, ORANGE), strict=True):
+        for kept, color in zip(bits, (BLUE, ORANGE), strict=True):
             errors = clip_errors(values, [float(limit) for limit in limits], kept)
             totals = [error.total for error in errors]
-            axes.plot(limits, totals, color=colour)
+            axes.plot(limits, totals, color=color)
             parts = [max(error.clipping, 1e-9) for error in errors]
             best = int(np.argmin(totals))
-            axes.plot([limits[best]], [totals[best]], "v", color=colour, markersize=9)
-            ends.append((f"{kept} bits", float(limits[-1]), totals[-1], colour))
+            axes.plot([limits[best]], [totals[best]], "v", color=color, markersize=9)
+            ends.append((f"{kept} bits", float(limits[-1]), totals[-1], color))
             told.append(f"{kept} bits: least error {totals[best]:.2g} at {limits[best]:.3g}")
-        axes.plot(limits, parts, color=GREY, linestyle=":")
+        axes.plot(limits, parts, color=GRAY, linestyle=":")
         axes.set(xlabel="limit: what lies beyond becomes ±127 (or ±7)", ylabel="root mean square error", yscale="log")
         axes.set_ylim(2e-3, 0.4)
         for text, at, side in (("99.9 %", percentile, "right"), ("maximum", largest, "left")):
             axes.axvline(at, color=INK, linestyle="--", linewidth=1.1)
             shift = (-5, -12) if side == "right" else (5, -12)
             axes.annotate(text, (at, 1), shift, xycoords=("data", "axes fraction"), textcoords="offset points", ha=side)
-        axes.annotate("clipping alone: dotted", (0.02, 0.08), xycoords="axes fraction", color=GREY, weight="bold")
+        axes.annotate("clipping alone: dotted", (0.02, 0.08), xycoords="axes fraction", color=GRAY, weight="bold")
         tidy_log(axes.yaxis)
         label_ends(axes, ends)
     show(
@@ -119,9 +119,9 @@ def draw_hot_pixel(found: Mapping[str, Mapping[float, float]]) -> None:
             3.6,
         )
         ends = []
-        for (name, values), colour in zip(found.items(), (ORANGE, BLUE), strict=True):
-            axes.plot(list(values), [100 * value for value in values.values()], color=colour, marker="o")
-            ends.append((name, max(values), 100 * values[max(values)], colour))
+        for (name, values), color in zip(found.items(), (ORANGE, BLUE), strict=True):
+            axes.plot(list(values), [100 * value for value in values.values()], color=color, marker="o")
+            ends.append((name, max(values), 100 * values[max(values)], color))
         axes.set(
             xlabel="brightness of the pixel, over that of the brightest healthy one",
             ylabel="accuracy, %",
@@ -150,14 +150,14 @@ def draw_codes(weight: Array) -> None:
             x=0.02, ha="left", fontsize=13, weight="bold",
         )  # fmt: skip
         for axes, (way, channels) in zip(rows, found.items(), strict=True):
-            for name, colour in (("widest", GREY), ("narrowest", ORANGE)):
+            for name, color in (("widest", GRAY), ("narrowest", ORANGE)):
                 axes.hist(
-                    channels[name], bins=np.arange(-130.5, 131, 9), color=colour, alpha=0.75 if colour == GREY else 0.8
+                    channels[name], bins=np.arange(-130.5, 131, 9), color=color, alpha=0.75 if color == GRAY else 0.8
                 )
             axes.set_ylabel("weights")
             axes.annotate(f"one scale {way}", (0.01, 0.86), xycoords="axes fraction", weight="bold")
             axes.annotate(
-                "widest channel", (0.99, 0.86), xycoords="axes fraction", ha="right", color=GREY, weight="bold"
+                "widest channel", (0.99, 0.86), xycoords="axes fraction", ha="right", color=GRAY, weight="bold"
             )
             axes.annotate(
                 "narrowest channel", (0.99, 0.72), xycoords="axes fraction", ha="right", color=ORANGE, weight="bold"
@@ -208,7 +208,7 @@ STEPS = (
     ("2", "custom\nlayers", "plugin", "—"),
     ("3", "builder", "builder:\nfuses, picks kernels", "fold_batchnorm"),
     ("4", "calibration", "ranges of\nthe activations", "quantize,\ncalibrate,\nint8_linear"),
-    ("5", "serialised\nengine", "plan file", "accuracy_cost"),
+    ("5", "serialized\nengine", "plan file", "accuracy_cost"),
     ("6", "feeding", "runtime,\nexecution context", "accuracy_cost"),
 )
 """Number, step, what TensorRT calls what does it, the chapter's exercise about it."""
@@ -237,7 +237,7 @@ def draw_road() -> None:
                     "",
                     (left - 0.04, _HIGH / 2),
                     (left - _GAP + 0.04, _HIGH / 2),
-                    arrowprops={"arrowstyle": "-|>", "color": GREY, "lw": 2},
+                    arrowprops={"arrowstyle": "-|>", "color": GRAY, "lw": 2},
                 )
         for text, height in (("TensorRT:", -0.22), ("exercise:", -0.95)):
             axes.annotate(text, (-0.2, height), ha="right", va="top", fontsize=9.5, color="#555555")
@@ -249,14 +249,14 @@ def draw_road() -> None:
     )
 
 
-def _box(axes: Any, left: float, text: str, colour: str) -> None:
+def _box(axes: Any, left: float, text: str, color: str) -> None:
     from matplotlib.patches import FancyBboxPatch
 
     shape = FancyBboxPatch(
-        (left, 0), _WIDE, _HIGH, boxstyle="round,pad=0,rounding_size=0.1", facecolor=colour, linewidth=0
+        (left, 0), _WIDE, _HIGH, boxstyle="round,pad=0,rounding_size=0.1", facecolor=color, linewidth=0
     )
     axes.add_patch(shape)
-    ink = "white" if colour == BLUE else INK
+    ink = "white" if color == BLUE else INK
     axes.annotate(
         text.rstrip("\n"),
         (left + _WIDE / 2, _HIGH / 2),

@@ -1,7 +1,7 @@
 """The inference chapter's network: small, with batch norms, trained once for each seed, and the pictures that go with
 it.
 
-What is done with it afterwards (quantising, folding, exporting) is the business of the chapter's other modules.
+What is done with it afterwards (quantizing, folding, exporting) is the business of the chapter's other modules.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ EPOCHS, BATCH, RATE = 6, 32, 0.04
 
 @dataclass(frozen=True)
 class Pictures:
-    """Digits in three parts that share no picture: float32 images (N, 3, 32, 32), normalised alike; int64 labels (N,).
+    """Digits in three parts that share no picture: float32 images (N, 3, 32, 32), normalized alike; int64 labels (N,).
 
     All writers are in every part: the parts are drawn from all 1 797 digits, with the seed that trained the network.
     """
@@ -54,7 +54,7 @@ def trained(seed: int = 0) -> tuple[nn.Sequential, Pictures]:
     Takes images (N, 3, 32, 32) to scores (N, 10). Layers by name: `conv1 norm1 relu1` (16 channels of 16 × 16),
     `conv2 norm2 relu2` (32 of 8 × 8), `conv3 norm3 relu3` (64 of 4 × 4), `flatten`, `head` (1024 → 10).
     33 946 parameters; the convolutions have no bias, as usual before a batch norm. About 98 % of the test pictures are
-    recognised.
+    recognized.
 
     Trains for about two seconds, once in a process for each seed, on one thread, with the same result every time;
     torch's random numbers and threads are left as they were. The copy is yours: change it as you like.
@@ -119,12 +119,12 @@ def _train(network: nn.Sequential, images: Tensor, labels: Tensor) -> nn.Sequent
 
 def _pictures(seed: int) -> Pictures:
     parts = [Digits(train=train) for train in (True, False)]
-    grey = torch.from_numpy(np.concatenate([part.data for part in parts])).permute(0, 3, 1, 2).float() / 255
+    gray = torch.from_numpy(np.concatenate([part.data for part in parts])).permute(0, 3, 1, 2).float() / 255
     labels = torch.tensor([label for part in parts for label in part.targets])
     order = torch.from_numpy(np.random.default_rng(seed).permutation(len(labels)))
-    grey, labels = grey[order], labels[order]
+    gray, labels = gray[order], labels[order]
     learn = len(labels) - CALIBRATION - TEST
-    images = ((grey - grey[:learn].mean()) / grey[:learn].std()).contiguous()
+    images = ((gray - gray[:learn].mean()) / gray[:learn].std()).contiguous()
     return Pictures(
         train_images=images[:learn],
         train_labels=labels[:learn],

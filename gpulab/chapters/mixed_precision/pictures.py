@@ -15,10 +15,10 @@ from gpulab.chapters.mixed_precision.formats import (
     rounding_errors,
 )
 from gpulab.chapters.mixed_precision.recordings import Recording
-from gpulab.figures.style import BLUE, FAINT, GREY, INK, ORANGE, canvas, label_ends, number, show, style
+from gpulab.figures.style import BLUE, FAINT, GRAY, INK, ORANGE, canvas, label_ends, number, show, style
 from gpulab.measuring.devices import device_name
 
-COLOUR = {"float32": GREY, "float16": BLUE, "bfloat16": ORANGE}
+COLOR = {"float32": GRAY, "float16": BLUE, "bfloat16": ORANGE}
 _ZERO, _SMALL, _NORMAL, _INFINITE = "#f2d5d5", "#fdf0d5", "#e3f0e3", "#d9d9d9"
 
 
@@ -31,11 +31,11 @@ def draw_rounding() -> None:
         )
         exponents = [float(exponent) for exponent in range(-44, 45)]
         ends = []
-        for name, colour in COLOUR.items():
+        for name, color in COLOR.items():
             errors = rounding_errors(name, exponents)
             kept = [(2.0**at, error) for at, error in zip(exponents, errors, strict=True) if np.isfinite(error)]
-            axes.plot(*zip(*kept, strict=True), color=colour)
-            ends.append((name, *kept[-1], colour))
+            axes.plot(*zip(*kept, strict=True), color=color)
+            ends.append((name, *kept[-1], color))
         axes.set(xscale="log", yscale="log", xlim=(2.0**-45, 2.0**45), ylim=(2e-8, 3))
         axes.set(xlabel="size of the number", ylabel="relative rounding error")
         axes.axvline(FLOAT16_LARGEST, color=BLUE, linestyle="--", linewidth=1)
@@ -66,8 +66,8 @@ def draw_creeping(steps: int = 2000, step: float = 1e-4) -> None:
         ends = []
         for name, values in sums.items():
             dashed = "--" if name == "bfloat16" else "-"
-            axes.plot(values, color=COLOUR[name], linestyle=dashed)
-            ends.append((f"{name}: {values[-1]:.4g}", steps, values[-1], COLOUR[name]))
+            axes.plot(values, color=COLOR[name], linestyle=dashed)
+            ends.append((f"{name}: {values[-1]:.4g}", steps, values[-1], COLOR[name]))
         axes.set(xlabel="additions", ylabel="value")
         label_ends(axes, ends)
     show(figure, "Sums: " + ", ".join(f"{name} ends at {values[-1]:.5g}" for name, values in sums.items()) + ".")
@@ -101,14 +101,14 @@ def draw_gradients(gradients: Gradients, scale: float) -> None:
         ]
         rows = figure.subplots(2, 1, sharex=True)
         _title(rows[0], texts)
-        for axes, factor, colour, what in (
+        for axes, factor, color, what in (
             (rows[0], 1.0, BLUE, "as they are"),
             (rows[1], scale, ORANGE, f"times {number(scale, 5)}"),
         ):
-            _regions(axes, labelled=axes is rows[0])
-            axes.hist(sizes + np.log2(factor), bins=edges, color=colour, weights=np.full(len(sizes), 100 / len(sizes)))
+            _regions(axes, labeled=axes is rows[0])
+            axes.hist(sizes + np.log2(factor), bins=edges, color=color, weights=np.full(len(sizes), 100 / len(sizes)))
             axes.set_ylabel("% of gradients")
-            axes.annotate(what, (0.99, 0.72), xycoords="axes fraction", ha="right", color=colour, weight="bold")
+            axes.annotate(what, (0.99, 0.72), xycoords="axes fraction", ha="right", color=color, weight="bold")
         rows[1].set_xlabel("size of the gradient, as a power of two")
         rows[1].set_xlim(-44, 20)
         rows[1].set_xticks(range(-40, 21, 8), [f"2{_raised(power)}" for power in range(-40, 21, 8)])
@@ -125,7 +125,7 @@ def _share(part: float) -> str:
 
 
 def _title(axes: Any, texts: Sequence[tuple[str, Any, Any, Any]]) -> None:
-    for (text, size, weight, colour), rise in zip(texts, (24, 8), strict=False):
+    for (text, size, weight, color), rise in zip(texts, (24, 8), strict=False):
         rise += 14 * (texts[1][0].count("\n")) if size > 11 else 0
         axes.annotate(
             text,
@@ -135,16 +135,16 @@ def _title(axes: Any, texts: Sequence[tuple[str, Any, Any, Any]]) -> None:
             textcoords="offset points",
             fontsize=size,
             weight=weight,
-            color=colour,
+            color=color,
         )
 
 
-def _regions(axes: Any, labelled: bool) -> None:
+def _regions(axes: Any, labeled: bool) -> None:
     """Shades what FP16 makes of each size: zero, subnormal, normal, infinity."""
     places = [(-60, -25, _ZERO, "becomes 0"), (-25, -14, _SMALL, "loses digits"), (-14, 16, _NORMAL, "safe")]
-    for left, right, colour, name in [*places, (16, 40, _INFINITE, "∞")]:
-        axes.axvspan(left, right, color=colour, zorder=0)
-        if labelled:
+    for left, right, color, name in [*places, (16, 40, _INFINITE, "∞")]:
+        axes.axvspan(left, right, color=color, zorder=0)
+        if labeled:
             middle = (max(left, -44) + min(right, 20)) / 2
             axes.annotate(name, (middle, 0.99), xycoords=("data", "axes fraction"), ha="center", va="top", fontsize=10)
     axes.grid(visible=False)
@@ -202,7 +202,7 @@ def draw_losses(losses: Mapping[str, Sequence[float]], title: str, recorded: Rec
     if "yours" in losses:
         note += f", yours measured on {device_name('cpu')}"
     looks = {
-        "float32": (GREY, "-"),
+        "float32": (GRAY, "-"),
         "bfloat16, no scaler": (ORANGE, "--"),
         "float16, scaler": (BLUE, ":"),
         "float16, no scaler": ("#8c564b", "-"),
@@ -212,9 +212,9 @@ def draw_losses(losses: Mapping[str, Sequence[float]], title: str, recorded: Rec
         figure, axes = canvas(title, note, 4.0)
         ends = []
         for name, values in losses.items():
-            colour, line = looks.get(name, (ORANGE, "-"))
-            axes.plot(range(1, len(values) + 1), values, color=colour, linestyle=line)
-            ends.append((name, float(len(values)), values[-1], colour))
+            color, line = looks.get(name, (ORANGE, "-"))
+            axes.plot(range(1, len(values) + 1), values, color=color, linestyle=line)
+            ends.append((name, float(len(values)), values[-1], color))
         axes.set(xlabel="step", ylabel="loss", ylim=(0, None))
         label_ends(axes, ends)
     ending = ", ".join(f"{name} {values[-1]:.3g}" for name, values in losses.items())
@@ -259,7 +259,7 @@ def draw_window_of_batches(accumulate: int = 4) -> None:
             at += 1
             if (batch + 1) % accumulate == 0:
                 axes.barh(1, 0.45, left=at, height=0.7, color=ORANGE)
-                axes.barh(2, 0.45, left=at + 0.5, height=0.7, color=GREY)
+                axes.barh(2, 0.45, left=at + 0.5, height=0.7, color=GRAY)
                 at += 1.1
                 axes.axvline(at - 0.05, color=FAINT, linewidth=1.5)
         axes.set_yticks(range(3), rows)

@@ -1,4 +1,4 @@
-"""The hunt of the profiling chapter: runs a mended training loop under the profiler and names the faults left in it.
+"""The hunt of the profiling chapter: runs a fixed training loop under the profiler and names the faults left in it.
 
 The loop as it is handed out is `profiling.slow_loop`. Every fault is proven by the trace, never by a time.
 """

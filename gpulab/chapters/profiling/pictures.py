@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gpulab.figures.diagrams import rectangle
-from gpulab.figures.style import BLUE, FAINT, GREY, INK, ORANGE, canvas, number, show, style
+from gpulab.figures.style import BLUE, FAINT, GRAY, INK, ORANGE, canvas, number, show, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -71,9 +71,9 @@ def draw_page(found: Mapping[int, Mapping[str, float]]) -> None:
                 value = found[gpu].get(metric)
                 if value is None:
                     continue
-                colour = ORANGE if gpu in ghosts else BLUE
+                color = ORANGE if gpu in ghosts else BLUE
                 place = row + (at - (len(gpus) - 1) / 2) * 0.38
-                axes.barh(place, value / most, 0.34, color=colour)
+                axes.barh(place, value / most, 0.34, color=color)
                 axes.annotate(
                     f"GPU {gpu}: {number(value)} {unit}", (value / most + 0.01, place), va="center", fontsize=10
                 )
@@ -106,13 +106,13 @@ def draw_recorded_steps(rows: Sequence[Mapping[str, Any]]) -> None:
             loader = row["loader_ms"] or 0.0
             rest = row["step_ms"] - loader - row["kernel_ms"]
             left = 0.0
-            for name, ms, colour in (
+            for name, ms, color in (
                 ("kernels", row["kernel_ms"], BLUE),
                 ("loader", loader, ORANGE),
-                ("other", rest, GREY),
+                ("other", rest, GRAY),
             ):
                 part = ms / row["step_ms"]
-                axes.barh(place, part, 0.6, left=left, color=colour)
+                axes.barh(place, part, 0.6, left=left, color=color)
                 if part > 0.12:
                     axes.annotate(
                         f"{name} {number(ms)} ms",

@@ -26,7 +26,7 @@ class _Lane:
 
     name: str
     events: list[Event]
-    colour: str
+    color: str
     kernels: bool = False
 
 
@@ -67,9 +67,9 @@ def draw_trace(events: Sequence[Event], idle: float, source: str) -> None:
             # Edges only where there are few: those of short blocks would cover them.
             edge = 0.6 * (len(blocks) < 40)
             drawn = axes.broken_barh(
-                blocks, (row - 0.36, 0.72), facecolor=lane.colour, edgecolor="white", linewidth=edge
+                blocks, (row - 0.36, 0.72), facecolor=lane.color, edgecolor="white", linewidth=edge
             )
-            drawn.set_antialiased(bool(edge))  # many short blocks would blur into a colour that means nothing
+            drawn.set_antialiased(bool(edge))  # many short blocks would blur into a color that means nothing
             _label(axes, row, lane, blocks)
         axes.grid(visible=False)
         axes.tick_params(axis="y", length=0)
@@ -83,8 +83,8 @@ def draw_trace(events: Sequence[Event], idle: float, source: str) -> None:
 def _lanes(timed: Sequence[Event]) -> list[_Lane]:
     """The CPU's lanes, the copies', and one for each stream that has kernels; those that are empty are left out."""
     lanes = [
-        _Lane(name, [event for event in timed if event.get("cat") in kinds], colour)
-        for name, kinds, colour in _CPU_AND_COPIES
+        _Lane(name, [event for event in timed if event.get("cat") in kinds], color)
+        for name, kinds, color in _CPU_AND_COPIES
     ]
     kernels = [event for event in timed if event.get("cat") == "kernel"]
     streams = sorted({str(event["tid"]).removeprefix("stream ") for event in kernels})
@@ -114,8 +114,8 @@ def _label(axes: Axes, row: int, lane: _Lane, blocks: Sequence[tuple[float, floa
         fits = (shown[1] - shown[0]) / (right - left) * LETTERS > len(name) + 2
         if fits and start >= until:
             place = (sum(shown) / 2, row)
-            colour = "white" if lane.kernels else INK
-            axes.annotate(name, place, ha="center", va="center", fontsize=9, color=colour, annotation_clip=True)
+            color = "white" if lane.kernels else INK
+            axes.annotate(name, place, ha="center", va="center", fontsize=9, color=color, annotation_clip=True)
             until = start + length
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from gpulab.figures import plot
-from gpulab.figures.style import BLUE, GREY, INK, ORANGE, canvas, ink_on, label_ends, number, show, style, tidy
+from gpulab.figures.style import BLUE, GRAY, INK, ORANGE, canvas, ink_on, label_ends, number, show, style, tidy
 
 PARTS = ("weights", "gradients", "optimizer", "activations")
-COLOURS = {"weights": BLUE, "gradients": ORANGE, "optimizer": GREY, "activations": "#17becf"}
+COLORS = {"weights": BLUE, "gradients": ORANGE, "optimizer": GRAY, "activations": "#17becf"}
 CPU = "measured on the CPU of this machine by torch.profiler"
 
 
@@ -56,7 +56,7 @@ def draw_memory(events: Sequence[tuple[float, int]], optimizer_steps: Sequence[t
         axes.axhline(weights, color=ORANGE, linestyle="--", linewidth=1.4)
         for place, (start, length) in enumerate(optimizer_steps):
             begin = (start - events[0][0]) / 1e3
-            axes.axvspan(begin, begin + length / 1e3, color=GREY, alpha=0.25, linewidth=0)
+            axes.axvspan(begin, begin + length / 1e3, color=GRAY, alpha=0.25, linewidth=0)
             axes.annotate(f"Adam, step {place + 1}", (begin, peak * 1.1), ha="right", color=INK, fontsize=10)
         last = max(at for at, level in zip(times, levels, strict=True) if level > weights)
         axes.set(xlabel="time, ms", ylabel="memory in use, MB", ylim=(0, peak * 1.2), xlim=(0, last))
@@ -79,10 +79,10 @@ def draw_parts(parts: Mapping[str, Mapping[str, int]], parameters: int) -> None:
             left = 0.0
             for part in PARTS[:3]:
                 width = one[part] / 1e9
-                axes.barh(row, width, left=left, color=COLOURS[part], height=0.62)
+                axes.barh(row, width, left=left, color=COLORS[part], height=0.62)
                 axes.text(
                     left + width / 2, row, f"{part}\n{width:.0f} GB", ha="center", va="center", fontsize=9.5,
-                    color=ink_on(COLOURS[part]),
+                    color=ink_on(COLORS[part]),
                 )  # fmt: skip
                 left += width
         axes.set_yticks(range(len(parts)), list(parts))
@@ -109,10 +109,10 @@ def draw_checkpointing(steps: Mapping[str, tuple[Any, int]]) -> None:
             3.8,
         )
         ends = []
-        for way, colour in (("plain", GREY), ("checkpointed", BLUE)):
+        for way, color in (("plain", GRAY), ("checkpointed", BLUE)):
             times, levels = curves[way]
-            axes.step(times, levels, where="post", color=colour)
-            ends.append((f"{way}:\npeak {peaks[way]:.0f} MB", times[-1], peaks[way], colour))
+            axes.step(times, levels, where="post", color=color)
+            ends.append((f"{way}:\npeak {peaks[way]:.0f} MB", times[-1], peaks[way], color))
         axes.set(xlabel="time, ms", ylabel="memory in use, MB", ylim=(0, None), xlim=(0, None))
         label_ends(axes, ends)
     words = "; ".join(f"{way}: peak {peaks[way]:.0f} MB, {steps[way][1] / 1e9:.1f} GFLOP" for way in steps)
@@ -150,7 +150,7 @@ def draw_stages(parts: Mapping[str, int], ranks: int) -> dict[int, float]:
         for stage, row in rows.items():
             left = 0.0
             for part, width in row.items():
-                axes.barh(stage, width, left=left, color=COLOURS[part], height=0.62, label=part if not stage else None)
+                axes.barh(stage, width, left=left, color=COLORS[part], height=0.62, label=part if not stage else None)
                 left += width
             axes.text(left + 1.5, stage, f"{number(left)} GB", va="center", color=INK, fontsize=10.5)
         axes.set_yticks(range(4), [f"stage {stage}" for stage in rows])
@@ -203,8 +203,8 @@ def draw_pipeline(runs: Mapping[str, Mapping[tuple[int, str], tuple[float, float
             axes.text(0, row - 0.65, f"{name}: idle {idle[name]:.0%}", fontsize=10.5, color=INK, weight="bold")
             for (stage, task), (start, end) in done.items():
                 forward = task[0] == "F"
-                colour = BLUE if forward else ORANGE
-                axes.barh(row + stage, end - start, left=start, height=0.86, color=colour, edgecolor="white")
+                color = BLUE if forward else ORANGE
+                axes.barh(row + stage, end - start, left=start, height=0.86, color=color, edgecolor="white")
                 axes.text(
                     (start + end) / 2,
                     row + stage,
@@ -212,7 +212,7 @@ def draw_pipeline(runs: Mapping[str, Mapping[tuple[int, str], tuple[float, float
                     ha="center",
                     va="center",
                     fontsize=8.5,
-                    color=ink_on(colour),
+                    color=ink_on(color),
                 )
             places += [row + stage for stage in range(stages)]
             names += [f"stage {stage}" for stage in range(stages)]
@@ -237,10 +237,10 @@ def draw_runs(runs: Sequence[Mapping[str, Any]]) -> None:
             "Measured: Megatron-LM on A100 (Narayanan et al. 2021, table 1); lines: cost model, 180 TFLOPS",
             4.0,
         )
-        for key, colour, marker in series.values():
+        for key, color, marker in series.values():
             dots = marker == "o"
             axes.plot(
-                sizes, [run[key] for run in runs], color=colour, marker=marker, linestyle="" if dots else "-",
+                sizes, [run[key] for run in runs], color=color, marker=marker, linestyle="" if dots else "-",
                 zorder=3 if dots else 2,
             )  # fmt: skip
         planned = [run["plan"]["step_s"] for run in runs]

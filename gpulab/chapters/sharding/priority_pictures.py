@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from gpulab.chapters.sharding.priority import Layer, played
-from gpulab.figures.style import BLUE, COLOURS, GREY, INK, ORANGE, canvas, number, show, style, tidy
+from gpulab.figures.style import BLUE, COLORS, GRAY, INK, ORANGE, canvas, number, show, style, tidy
 
 
 def draw_orders(layers: Sequence[Layer], bandwidth_gbs: float, orders: Mapping[str, Sequence[tuple[int, int]]]) -> None:
     """Two orders of sending on one time axis, one color for each kind of work."""
     plans = [played(layers, bandwidth_gbs, sends, f"{name}: ") for name, sends in orders.items()]
     spans = [span for plan in plans for span in plan]
-    kinds = {"backward": BLUE, "forward": GREY}
+    kinds = {"backward": BLUE, "forward": GRAY}
     slow, fast = (max(span.stop for span in plan) for plan in plans)
     title = f"The same work, the same bytes: {number(slow)} ms in one order, {number(fast)} ms in the other"
     with style():
@@ -50,13 +50,13 @@ def draw_gains(gains: Mapping[str, Mapping[float, float]]) -> None:
             3.6,
         )
         words = []
-        for (name, points), colour in zip(gains.items(), COLOURS, strict=False):
+        for (name, points), color in zip(gains.items(), COLORS, strict=False):
             rates = sorted(points)
-            axes.plot(rates, [100 * (points[rate] - 1) for rate in rates], color=colour, marker="o")
+            axes.plot(rates, [100 * (points[rate] - 1) for rate in rates], color=color, marker="o")
             best = max(rates, key=points.__getitem__)
             percent = 100 * (points[best] - 1)
             axes.annotate(f"{name}: {percent:.0f}%", (best, percent), (0, 8), textcoords="offset points", ha="center",
-                          color=colour, weight="bold", fontsize=10.5)  # fmt: skip
+                          color=color, weight="bold", fontsize=10.5)  # fmt: skip
             words.append(
                 f"{name}: " + ", ".join(f"{100 * (points[rate] - 1):.0f}% at {number(rate)}" for rate in rates)
             )

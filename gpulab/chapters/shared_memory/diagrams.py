@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from gpulab.figures.diagrams import arrow, bare, cell, centred, rectangle
-from gpulab.figures.style import BLUE, FAINT, GREY, INK, ORANGE, canvas, ink_on, show, style
+from gpulab.figures.diagrams import arrow, bare, cell, centerd, rectangle
+from gpulab.figures.style import BLUE, FAINT, GRAY, INK, ORANGE, canvas, ink_on, show, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,7 +56,7 @@ def draw_halo(block: int = 8, blocks: int = 3, radius: int = 3) -> None:
     """A line of elements, and below it the tile of every block: its own elements and the halo on both sides."""
     elements = block * blocks
     with style():
-        title = f"A tile holds {block} own elements and borrows {2 * radius} from its neighbours"
+        title = f"A tile holds {block} own elements and borrows {2 * radius} from its neighbors"
         figure, axes = canvas(title, f"Diagram: blocks of {block}, radius {radius}; the numbers are places in x", 3.9)
         bare(axes, (-radius - 4.4, elements + radius + 0.2), (2.2 + 1.35 * blocks, -0.7))
         _row_name(axes, -radius - 0.4, 0.5, "x")
@@ -76,7 +76,7 @@ def draw_halo(block: int = 8, blocks: int = 3, radius: int = 3) -> None:
     show(
         figure,
         f"{blocks} blocks of {block} elements. The tile of each holds its own elements and a halo of {radius} on each "
-        "side, from the neighbouring blocks; beyond the ends of the array the first or last element is repeated.",
+        "side, from the neighboring blocks; beyond the ends of the array the first or last element is repeated.",
     )
 
 
@@ -107,8 +107,8 @@ def draw_tree(numbers: Sequence[int] = (3, 1, 4, 1, 5, 9, 2, 6)) -> None:
             half = len(sums) // 2
             _row_name(axes, -0.2, top + 1.5, f"{half} threads add" if half > 1 else "1 thread adds")
             for at in range(half):
-                for source, colour in ((at, BLUE), (at + half, ORANGE)):
-                    arrow(axes, (source + 0.5, top + 1), (at + 0.5, top + 2), colour, 1.5)
+                for source, color in ((at, BLUE), (at + half, ORANGE)):
+                    arrow(axes, (source + 0.5, top + 1), (at + 0.5, top + 2), color, 1.5)
             axes.plot([count + 0.15, count + 2.1], [top + 1.5] * 2, color=INK, linestyle="--", linewidth=1)
             axes.annotate("barrier", (count + 1.15, top + 1.4), ha="center", va="bottom", fontsize=9.5)
     show(
@@ -132,7 +132,7 @@ def draw_banks(widths: Sequence[int] = (32, 33), rows: int = 8, column: int = 0)
             top = place * gap
             axes.annotate(f"tile of {width} columns", (0, top - 0.35), fontsize=11, weight="bold")
             for bank in range(BANKS):
-                centred(axes, str(bank), bank + 0.5, top + rows + 0.6, 8, color="#555555")
+                centerd(axes, str(bank), bank + 0.5, top + rows + 0.6, 8, color="#555555")
             for word in range(rows * BANKS):
                 line, bank = divmod(word, BANKS)
                 tile_row, tile_column = divmod(word, width)
@@ -140,7 +140,7 @@ def draw_banks(widths: Sequence[int] = (32, 33), rows: int = 8, column: int = 0)
                 fill = ORANGE if tile_column == column else FAINT if tile_column >= BANKS else plain
                 rectangle(axes, (bank, top + line), 1, 1, fill, edge="#bbbbbb", line=0.5)
                 if tile_column == column:
-                    centred(axes, str(tile_row), bank + 0.5, top + line + 0.54, 8.5, color=ink_on(fill))
+                    centerd(axes, str(tile_row), bank + 0.5, top + line + 0.54, 8.5, color=ink_on(fill))
     show(
         figure,
         f"Shared memory as rows of 32 words. In a tile of {widths[0]} columns the elements of column {column} stand "
@@ -162,7 +162,7 @@ def draw_turn(tile: int = 4, across: int = 3, down: int = 2, chosen: tuple[int, 
                 column, row = place % wide, place // wide
                 fill = SAND if (column, row) == at else "white"
                 corner = (left + column * tile, row * tile)
-                rectangle(axes, corner, tile, tile, fill, edge=GREY, line=1)
+                rectangle(axes, corner, tile, tile, fill, edge=GRAY, line=1)
             for line in range(tile):
                 height = at[1] * tile + line + 0.5
                 ends = (left + at[0] * tile + 0.3, left + (at[0] + 1) * tile - 0.2)
@@ -205,9 +205,9 @@ def draw_product(tiles: tuple[int, int, int] = (3, 4, 3), chosen: tuple[int, int
                 step = at_column if name == "a" else at_row
                 fill = (ORANGE if name == "c" else LIGHT) if along else "white"
                 corner = (x + at_column, y + at_row)
-                rectangle(axes, corner, 1, 1, fill, edge=GREY, line=1)
+                rectangle(axes, corner, 1, 1, fill, edge=GRAY, line=1)
                 if along and name != "c":
-                    centred(axes, str(step), corner[0] + 0.5, corner[1] + 0.52, 12)
+                    centerd(axes, str(step), corner[0] + 0.5, corner[1] + 0.52, 12)
             axes.annotate(name, (x - 0.15, y - 0.12), ha="right", fontsize=14, weight="bold")
         axes.annotate("k", (deep / 2, top + high + 0.5), ha="center", fontsize=12)
         axes.annotate("k", (left - 0.3, deep / 2), ha="right", va="center", fontsize=12)

@@ -12,7 +12,7 @@ from gpulab.chapters.shared_memory.optimization_steps import Rung
 from gpulab.chapters.shared_memory.rates import Program
 from gpulab.figures import plot
 from gpulab.figures.diagrams import legend_below
-from gpulab.figures.style import BLUE, FAINT, GREY, ORANGE, canvas, ink_on, number, show, style
+from gpulab.figures.style import BLUE, FAINT, GRAY, ORANGE, canvas, ink_on, number, show, style
 from gpulab.measuring import machine
 from gpulab.measuring.devices import device_name, has_gpu
 from gpulab.measuring.timing import Ratio
@@ -42,8 +42,8 @@ def conflict_bars(degrees: Mapping[int, int]) -> None:
         free = sum(degree == 1 for degree in degrees.values())
         title = f"Every odd stride is free ({free} of {len(degrees)}); 32 is the worst there is"
         figure, axes = canvas(title, f"{COUNTED}. One warp, lane t reads tile[stride · t]", 3.4)
-        colours = [BLUE if degree == 1 else ORANGE for degree in degrees.values()]
-        drawn = axes.bar(list(degrees), list(degrees.values()), color=colours)
+        colors = [BLUE if degree == 1 else ORANGE for degree in degrees.values()]
+        drawn = axes.bar(list(degrees), list(degrees.values()), color=colors)
         axes.bar_label(drawn, [str(degree) for degree in degrees.values()], padding=2, fontsize=9)
         axes.set_xticks(list(degrees), [str(stride) for stride in degrees], fontsize=9)
         axes.set(xlabel="stride, in words of 4 bytes", ylabel="turns for one request", ylim=(0, 36))
@@ -64,13 +64,13 @@ def ladder(rungs: Sequence[Rung]) -> None:
         note = f"{COUNTED}; shortest possible: 4 + 4" + (f". Speed: {device_name('cuda')}" if timed else "")
         figure, axes = canvas(title, note, 1.9 + 0.55 * len(rungs))
         left = [0.0] * len(rungs)
-        for name, colour, hatch, sizes in parts:
-            edge = GREY if hatch else "white"
-            look: Any = {"color": colour, "hatch": hatch, "edgecolor": edge, "linewidth": 0.6}
+        for name, color, hatch, sizes in parts:
+            edge = GRAY if hatch else "white"
+            look: Any = {"color": color, "hatch": hatch, "edgecolor": edge, "linewidth": 0.6}
             axes.barh(range(len(rungs)), sizes, 0.66, left, label=name, **look)
             for row, (start, size) in enumerate(zip(left, sizes, strict=True)):
                 if size >= 1.5:
-                    words: Any = {"ha": "center", "va": "center", "fontsize": 10, "color": ink_on(colour)}
+                    words: Any = {"ha": "center", "va": "center", "fontsize": 10, "color": ink_on(color)}
                     if hatch:
                         words["bbox"] = {"facecolor": FAINT, "edgecolor": "none", "pad": 1}
                     axes.annotate(number(size), (start + size / 2, row), **words)

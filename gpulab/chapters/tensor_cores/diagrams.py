@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from gpulab.chapters.tensor_cores.models import FORMATS, Format
 from gpulab.figures.diagrams import bare, rectangle
-from gpulab.figures.style import BLUE, FAINT, GREY, INK, ORANGE, canvas, number, show, style
+from gpulab.figures.style import BLUE, FAINT, GRAY, INK, ORANGE, canvas, number, show, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -73,17 +73,17 @@ def draw_formats(formats: tuple[Format, ...] = FORMATS) -> None:
     with style():
         figure, whole = canvas(
             "Exponent bits buy range, mantissa bits buy digits",
-            "Left: grey sign, orange exponent, blue mantissa. Right: range, from the smallest number to the largest; "
+            "Left: gray sign, orange exponent, blue mantissa. Right: range, from the smallest number to the largest; "
             "pale: numbers that have lost digits already",
             3.9,
         )
         whole.set_axis_off()
         left, right = whole.inset_axes((0.12, 0.1, 0.4, 0.88)), whole.inset_axes((0.55, 0.1, 0.45, 0.88))
         for place, form in enumerate(formats):
-            parts = ((1, GREY), (form.exponent_bits, ORANGE), (form.mantissa_bits, BLUE))
+            parts = ((1, GRAY), (form.exponent_bits, ORANGE), (form.mantissa_bits, BLUE))
             at = 0
-            for count, colour in parts:
-                left.broken_barh([(at + bit, 0.86) for bit in range(count)], (place - 0.3, 0.6), facecolors=colour)
+            for count, color in parts:
+                left.broken_barh([(at + bit, 0.86) for bit in range(count)], (place - 0.3, 0.6), facecolors=color)
                 at += count
             left.annotate(f"{form.bits} bits", (at + 0.5, place), va="center", fontsize=10)
             low, normal, high = (math.log10(value) for value in (form.smallest, form.smallest_normal, form.largest))
@@ -187,14 +187,14 @@ def draw_products() -> None:
 def _block(axes: Axes, left: float, rows: str, columns: str, fill: str, inner: str) -> None:
     wide, high = EXTENT[columns], EXTENT[rows]
     top = 1.6 - high / 2
-    rectangle(axes, (left, top), wide, high, fill, edge=GREY, line=0.8)
+    rectangle(axes, (left, top), wide, high, fill, edge=GRAY, line=0.8)
     for name, start, stop, spot, turn in (
         (columns, (left, top), (left + wide, top), (left + wide / 2, top - 0.12), 0),
         (rows, (left, top), (left, top + high), (left - 0.1, top + high / 2), 90),
     ):
-        colour = ORANGE if name == inner else INK
-        axes.plot([start[0], stop[0]], [start[1], stop[1]], color=colour, linewidth=3 if name == inner else 0.8)
+        color = ORANGE if name == inner else INK
+        axes.plot([start[0], stop[0]], [start[1], stop[1]], color=color, linewidth=3 if name == inner else 0.8)
         axes.annotate(
             name, spot, ha="right" if turn else "center", va="center" if turn else "bottom", rotation=turn,
-            color=colour if name != inner else "#b85600", fontsize=9.5,
+            color=color if name != inner else "#b85600", fontsize=9.5,
         )  # fmt: skip

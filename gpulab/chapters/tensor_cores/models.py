@@ -19,7 +19,7 @@ from gpulab.measuring.timing import Timing
 from gpulab.tables import table
 
 GENERATIONS = ("P100", "V100", "A100 80GB", "H200")
-"""Data-centre GPUs of 2016 to 2024, one a generation, as named in `data/gpus.csv`."""
+"""Data-center GPUs of 2016 to 2024, one a generation, as named in `data/gpus.csv`."""
 
 NETWORKS = (
     "resnet50",
@@ -92,7 +92,7 @@ FORMATS = (
 
 @dataclass(frozen=True)
 class Sweep:
-    """How long a matrix product takes at neighbouring sizes."""
+    """How long a matrix product takes at neighboring sizes."""
 
     timings: dict[int, Timing]
     """By the number of columns."""
@@ -161,7 +161,7 @@ def rates() -> dict[str, dict[str, float]]:
 
 
 def alignment_sweep(align: Callable[[int, int], int], rounds: int = 5) -> Sweep:
-    """Times (m × n) · (n × n) for seventeen neighbouring n: bfloat16 on a GPU, float32 on a CPU.
+    """Times (m × n) · (n × n) for seventeen neighboring n: bfloat16 on a GPU, float32 on a CPU.
 
     Sizes take turns, so that a slow moment of the machine hits all of them alike.
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from gpulab.chapters.tensor_cores.models import Reviewed, Sweep
 from gpulab.figures import plot
 from gpulab.figures.diagrams import bare
-from gpulab.figures.style import BLUE, FAINT, GREY, INK, ORANGE, canvas, number, show, style
+from gpulab.figures.style import BLUE, FAINT, GRAY, INK, ORANGE, canvas, number, show, style
 from gpulab.measuring.devices import has_gpu
 from gpulab.measuring.timing import Timing
 from gpulab.tables import table
@@ -44,7 +44,7 @@ def draw_precision(tensor_core_types: Callable[[str], Collection[str]]) -> None:
     with style():
         figure, axes = canvas(
             title,
-            "Blue: tensor cores, by your function. Grey dot: CUDA cores, from data/precision.csv",
+            "Blue: tensor cores, by your function. Gray dot: CUDA cores, from data/precision.csv",
             3.6,
         )
         from matplotlib.patches import Rectangle
@@ -56,7 +56,7 @@ def draw_precision(tensor_core_types: Callable[[str], Collection[str]]) -> None:
                 axes.add_patch(Rectangle((across - 0.46, down - 0.42), 0.92, 0.84, facecolor=fill, alpha=alpha))
                 if (architecture, kind) in cuda:
                     axes.plot(
-                        [across + 0.3], [down + 0.2], marker="o", color=GREY, markeredgecolor="white", markersize=8
+                        [across + 0.3], [down + 0.2], marker="o", color=GRAY, markeredgecolor="white", markersize=8
                     )
         axes.set(xlim=(-0.6, len(TYPES) - 0.4), ylim=(len(architectures) - 0.4, -0.6))
         axes.set_xticks(range(len(TYPES)), TYPES)
@@ -70,12 +70,12 @@ def draw_precision(tensor_core_types: Callable[[str], Collection[str]]) -> None:
 
 
 def draw_alignment(sweep: Sweep) -> None:
-    """Time of a product at neighbouring sizes; the aligned ones stand out in colour."""
+    """Time of a product at neighboring sizes; the aligned ones stand out in color."""
     percent = 100 * (sweep.off_over_on - 1)
     if percent >= 3:
         title = f"Off the multiple of 16 bytes the product takes {percent:.0f} % longer"
     else:
-        title = "Here an aligned size is no faster than its neighbours"
+        title = "Here an aligned size is no faster than its neighbors"
     units = "one core" if sweep.dtype == "float32" else "tensor cores"
     _timed_bars(
         {str(size): timing for size, timing in sweep.timings.items()},
@@ -107,9 +107,9 @@ def _timed_bars(timings: Mapping[str, Timing], orange: Collection[str], title: s
         figure, axes = canvas(
             title, f"Measured on {first.device}; {kind}; median of {first.runs} × the fastest of 3", 3.4
         )
-        colours = [ORANGE if name in orange else BLUE for name in timings]
+        colors = [ORANGE if name in orange else BLUE for name in timings]
         spreads = [timing.spread_ms for timing in timings.values()]
-        axes.bar(range(len(medians)), medians, 0.72, color=colours, yerr=spreads, ecolor=INK, capsize=3)
+        axes.bar(range(len(medians)), medians, 0.72, color=colors, yerr=spreads, ecolor=INK, capsize=3)
         labels = [f"{name}\n{number(timing.median_ms, strip=False)}" for name, timing in timings.items()]
         axes.set_xticks(range(len(medians)), labels, fontsize=9 if len(medians) > 10 else 10.5)
         axes.tick_params(axis="x", length=0)

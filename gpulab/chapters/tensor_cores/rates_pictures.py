@@ -18,9 +18,9 @@ from gpulab.figures import plot
 from gpulab.figures.diagrams import bare
 from gpulab.figures.style import (
     BLUE,
-    COLOURS,
+    COLORS,
     FAINT,
-    GREY,
+    GRAY,
     INK,
     ORANGE,
     canvas,
@@ -89,8 +89,8 @@ def smallest_batches(found: Mapping[str, Mapping[int, int | None]]) -> None:
         ends = []
         for place, (gpu, batches) in enumerate(found.items()):
             points = [(width, batch) for width, batch in sorted(batches.items()) if batch is not None]
-            axes.plot(*zip(*points, strict=True), color=COLOURS[place], marker="o")
-            ends.append((gpu, float(points[-1][0]), float(points[-1][1]), COLOURS[place]))
+            axes.plot(*zip(*points, strict=True), color=COLORS[place], marker="o")
+            ends.append((gpu, float(points[-1][0]), float(points[-1][1]), COLORS[place]))
         axes.set(xscale="log", yscale="log", xlabel="in_features = out_features", ylabel="smallest batch, rows")
         axes.set_xticks(widths, [number(width, digits=6) for width in widths])
         axes.set_yticks(BATCH_TICKS, [number(batch) for batch in BATCH_TICKS])
@@ -112,16 +112,16 @@ def draw_waves(m: int = 10, n: int = 11, tile: tuple[int, int] = (3, 2), sms: in
         )
         for index in range(tiles):
             row, column = divmod(index, across)
-            colour = WAVES[index // sms % len(WAVES)]
+            color = WAVES[index // sms % len(WAVES)]
             x, y = column * tile[1], row * tile[0]
-            axes.add_patch(Rectangle((x, y), tile[1] * 0.96, tile[0] * 0.96, color=colour, lw=0))
+            axes.add_patch(Rectangle((x, y), tile[1] * 0.96, tile[0] * 0.96, color=color, lw=0))
             _hatch_edges(axes, (x, y), tile, (m, n))
             axes.annotate(
                 str(index),
                 ((x + min(x + tile[1], n)) / 2, (y + min(y + tile[0], m)) / 2),
                 ha="center",
                 va="center",
-                color=ink_on(colour),
+                color=ink_on(color),
                 fontsize=9,
             )
         axes.add_patch(Rectangle((0, 0), n, m, fill=False, edgecolor=INK, lw=2))
@@ -130,10 +130,10 @@ def draw_waves(m: int = 10, n: int = 11, tile: tuple[int, int] = (3, 2), sms: in
         for wave in range(waves):
             for sm in range(sms):
                 index = wave * sms + sm
-                colour = WAVES[wave % len(WAVES)] if index < tiles else FAINT
-                axes.add_patch(Rectangle((start + wave * wide, sm * high), wide * 0.96, high * 0.9, color=colour, lw=0))
+                color = WAVES[wave % len(WAVES)] if index < tiles else FAINT
+                axes.add_patch(Rectangle((start + wave * wide, sm * high), wide * 0.96, high * 0.9, color=color, lw=0))
                 text = str(index) if index < tiles else "idle"
-                ink = ink_on(colour) if index < tiles else GREY
+                ink = ink_on(color) if index < tiles else GRAY
                 axes.annotate(
                     text,
                     (start + (wave + 0.48) * wide, (sm + 0.45) * high),
@@ -159,7 +159,7 @@ def _hatch_edges(axes: Any, at: tuple[float, float], tile: tuple[int, int], exte
     """Hatches the part of a tile that lies beyond the result."""
     (x, y), (m, n) = at, extent
     beyond_right, beyond_below = max(0, x + tile[1] - n), max(0, y + tile[0] - m)
-    style_of: dict[str, Any] = {"facecolor": "white", "edgecolor": GREY, "hatch": "////", "lw": 0, "alpha": 0.8}
+    style_of: dict[str, Any] = {"facecolor": "white", "edgecolor": GRAY, "hatch": "////", "lw": 0, "alpha": 0.8}
     if beyond_right:
         axes.add_patch(Rectangle((n, y), beyond_right * 0.96, tile[0] * 0.96, **style_of))
     if beyond_below:
@@ -183,9 +183,9 @@ def staircase(found: Staircase) -> None:
         ends = []
         for place, (name, points) in enumerate(series.items()):
             at = sorted(points)
-            axes.plot(at, [100 * points[n] for n in at], color=COLOURS[place], marker=".", lw=1.6)
+            axes.plot(at, [100 * points[n] for n in at], color=COLORS[place], marker=".", lw=1.6)
             ends.append(
-                (name.replace(", ", ",\n").replace(" ÷ ", "\n÷ "), float(at[-1]), 100 * points[at[-1]], COLOURS[place])
+                (name.replace(", ", ",\n").replace(" ÷ ", "\n÷ "), float(at[-1]), 100 * points[at[-1]], COLORS[place])
             )
         axes.set(xlabel="m = n, rows and columns of the result", ylabel="part of the peak, %", ylim=(0, 105))
         tidy(axes.xaxis)
@@ -216,7 +216,7 @@ def draw_layouts(strides: Callable[[tuple[int, ...], str], Any]) -> None:
     count = channels * height * width
     title = "The same 24 numbers: channels in three blocks, or side by side"
     names = ("red", "green", "blue channel")
-    colours = (ORANGE, GREY, BLUE)
+    colors = (ORANGE, GRAY, BLUE)
     with style():
         figure, axes = canvas(
             title, "Diagram: 2 × 4 pixels with 3 channels, placed by your strides; a number names the pixel", 2.5
@@ -227,18 +227,18 @@ def draw_layouts(strides: Callable[[tuple[int, ...], str], Any]) -> None:
                 channel, pixel = divmod(at, height * width)
                 y, x = divmod(pixel, width)
                 place = int(channel * steps[1] + y * steps[2] + x * steps[3])
-                axes.add_patch(Rectangle((place, row * 1.6), 0.92, 1, color=colours[channel], lw=0))
+                axes.add_patch(Rectangle((place, row * 1.6), 0.92, 1, color=colors[channel], lw=0))
                 axes.annotate(
                     str(pixel),
                     (place + 0.46, row * 1.6 + 0.5),
                     ha="center",
                     va="center",
                     fontsize=10,
-                    color=ink_on(colours[channel]),
+                    color=ink_on(colors[channel]),
                 )
             axes.annotate(layout, (-0.4, row * 1.6 + 0.5), ha="right", va="center", weight="bold")
         for channel, name in enumerate(names):
-            axes.add_patch(Rectangle((channel * 4, 3.1), 0.6, 0.5, color=colours[channel], lw=0))
+            axes.add_patch(Rectangle((channel * 4, 3.1), 0.6, 0.5, color=colors[channel], lw=0))
             axes.annotate(name, (channel * 4 + 0.8, 3.35), va="center", fontsize=10)
         axes.annotate("address →", (count, 3.35), ha="right", va="center", fontsize=10)
         bare(axes, (-2.6, count + 0.3), (3.8, -0.2))

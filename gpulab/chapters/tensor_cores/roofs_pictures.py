@@ -6,9 +6,9 @@ import math
 from typing import Any
 
 from gpulab.chapters.tensor_cores.roofs import Roofs
-from gpulab.figures.style import BLUE, GREY, INK, ORANGE, canvas, label_ends, number, show, style, tidy
+from gpulab.figures.style import BLUE, GRAY, INK, ORANGE, canvas, label_ends, number, show, style, tidy
 
-LINES = {"float32": GREY, "float16": INK, "tfloat32": GREY, "bfloat16": INK, "float8": GREY}
+LINES = {"float32": GRAY, "float16": INK, "tfloat32": GRAY, "bfloat16": INK, "float8": GRAY}
 
 
 def rooflines(promised: Roofs, measured: Roofs) -> None:
@@ -47,10 +47,10 @@ def _roofline(axes: Any, roofs: Roofs) -> None:
     high = 4 * max([*ridges.values(), *(dot.intensity for dot in roofs.dots)])
     ends = []
     for dtype, peak in roofs.peaks.items():
-        colour = LINES[dtype]
+        color = LINES[dtype]
         rising = scale * low * roofs.bandwidth_gbs / 1e3
-        axes.plot([low, ridges[dtype], high], [rising, scale * peak, scale * peak], color=colour, lw=1.6, zorder=2)
-        ends.append((dtype, high, scale * peak, colour))
+        axes.plot([low, ridges[dtype], high], [rising, scale * peak, scale * peak], color=color, lw=1.6, zorder=2)
+        ends.append((dtype, high, scale * peak, color))
     ridge, peak = ridges[roofs.dtype], scale * roofs.peaks[roofs.dtype]
     axes.set(xscale="log", yscale="log", xlim=(low, high))
     axes.set_ylim(0.5 * min(scale * dot.tflops for dot in roofs.dots), 2.5 * scale * max(roofs.peaks.values()))

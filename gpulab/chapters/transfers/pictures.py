@@ -15,7 +15,7 @@ from gpulab.chapters.transfers.link import Sweep
 from gpulab.chapters.transfers.models import LINK_GBS, SERIAL, STAGES, TWO_ENGINES, Early, Loading
 from gpulab.figures import plot
 from gpulab.figures.diagrams import bare, legend_below
-from gpulab.figures.style import BLUE, GREY, INK, ORANGE, canvas, ink_on, number, show, style, tidy
+from gpulab.figures.style import BLUE, GRAY, INK, ORANGE, canvas, ink_on, number, show, style, tidy
 from gpulab.measuring import machine
 
 CASTS = (("uint8", "float32"), ("float32", "float16"), ("int64", "int32"), ("float32", "float32"))
@@ -25,26 +25,26 @@ def draw_staging() -> None:
     """The two ways into a GPU's memory: through the staging buffer, or straight from pinned memory."""
     title = "Pageable memory is copied twice, pinned memory once"
     boxes = (
-        (0.0, 2.2, 3.0, "pageable memory", "the system may move it", GREY),
+        (0.0, 2.2, 3.0, "pageable memory", "the system may move it", GRAY),
         (4.6, 2.2, 2.4, "staging buffer", "pinned, the driver's", ORANGE),
         (0.0, 0.2, 3.0, "pinned memory", "stays where it is", BLUE),
         (9.4, 1.2, 2.8, "GPU memory", "", INK),
     )
     arrows = (
-        ((3.0, 2.75), (4.6, 2.75), "the CPU copies", (3.8, 2.9), GREY),
+        ((3.0, 2.75), (4.6, 2.75), "the CPU copies", (3.8, 2.9), GRAY),
         ((7.0, 2.75), (9.4, 1.95), "the copy engine fetches", (9.35, 2.85), ORANGE),
         ((3.0, 0.75), (9.4, 1.55), "the copy engine fetches, the CPU is free", (6.2, 0.55), BLUE),
     )
     with style():
         figure, axes = canvas(title, "Diagram of a copy from host to device", 2.9)
-        for x, y, wide, name, words, colour in boxes:
-            axes.add_patch(Rectangle((x, y), wide, 1.1, color=colour, lw=0))
+        for x, y, wide, name, words, color in boxes:
+            axes.add_patch(Rectangle((x, y), wide, 1.1, color=color, lw=0))
             text = f"{name}\n{words}" if words else name
-            axes.annotate(text, (x + wide / 2, y + 0.55), ha="center", va="center", color=ink_on(colour), fontsize=10.5)
-        for begin, end, words, place, colour in arrows:
-            axes.add_patch(FancyArrowPatch(begin, end, arrowstyle="-|>", mutation_scale=16, color=colour, lw=2))
-            axes.annotate(words, place, ha="center", va="center" if colour == GREY else "top", fontsize=9.5)
-        axes.axvline(8.7, ymin=0.02, ymax=0.65, color=GREY, ls=":", lw=1.4)
+            axes.annotate(text, (x + wide / 2, y + 0.55), ha="center", va="center", color=ink_on(color), fontsize=10.5)
+        for begin, end, words, place, color in arrows:
+            axes.add_patch(FancyArrowPatch(begin, end, arrowstyle="-|>", mutation_scale=16, color=color, lw=2))
+            axes.annotate(words, place, ha="center", va="center" if color == GRAY else "top", fontsize=9.5)
+        axes.axvline(8.7, ymin=0.02, ymax=0.65, color=GRAY, ls=":", lw=1.4)
         axes.annotate("PCIe", (8.8, 0.05), fontsize=10, color="#555555")
         bare(axes, (-0.1, 12.3), (0, 3.6))
     show(figure, f"{title}. Pageable → staging buffer → GPU; pinned → GPU by the copy engine alone.")
@@ -75,7 +75,7 @@ def draw_early(found: Early) -> None:
     with style():
         figure, axes = canvas(title, found.note, 3.4)
         if found.kernel_ms:
-            axes.axvspan(0, found.kernel_ms, color=GREY, alpha=0.25, lw=0)
+            axes.axvspan(0, found.kernel_ms, color=GRAY, alpha=0.25, lw=0)
             axes.annotate("a slow kernel", (found.kernel_ms / 2, 50), ha="center", va="center", fontsize=10.5)
         axes.plot(found.asked_ms, [100 * part for part in found.arrived], color=BLUE, marker="o", ms=4)
         axes.axvline(found.returned_ms, color=ORANGE, lw=2)
@@ -84,7 +84,7 @@ def draw_early(found: Early) -> None:
         )
         axes.axvline(found.asked_ms[-1], color=INK, ls="--", lw=1.2)
         axes.annotate(
-            "synchronised", (found.asked_ms[-1], 8), (-6, 0), textcoords="offset points", ha="right", fontsize=10
+            "synchronized", (found.asked_ms[-1], 8), (-6, 0), textcoords="offset points", ha="right", fontsize=10
         )
         axes.set(xlabel="time since the copy was asked for, ms", ylabel="new values in the target, %", ylim=(-3, 105))
         tidy(axes.xaxis)
@@ -141,9 +141,9 @@ def draw_loading(found: Loading, loader_settings: Callable[..., dict[str, Any]])
         wide = 0.6 / len(found.batch_ms)
         for place, (kind, times) in enumerate(found.batch_ms.items()):
             at = [column + (place - (len(found.batch_ms) - 1) / 2) * wide for column in range(len(times))]
-            plain = (BLUE, GREY)[place]
-            colours = [ORANGE if count == chosen and not place else plain for count in times]
-            bars = axes.bar(at, list(times.values()), wide * 0.95, color=colours, label=kind)
+            plain = (BLUE, GRAY)[place]
+            colors = [ORANGE if count == chosen and not place else plain for count in times]
+            bars = axes.bar(at, list(times.values()), wide * 0.95, color=colors, label=kind)
             axes.bar_label(bars, [number(value) for value in times.values()], padding=3, fontsize=10)
         axes.set_xticks(range(len(pageable)), [str(count) for count in pageable])
         if len(found.batch_ms) > 1:

@@ -25,7 +25,7 @@ comes from atomics alone: data handed over by a flag is reported as a race.
 What differs from a GPU. Blocks run one after another, in order; warps of a block in order, each up to a barrier. Lanes
 of a warp run a basic block one after another, and meet at jumps, barriers and warp-wide instructions. With a `seed`,
 warps, lanes and basic blocks are taken in an order drawn from it, which a GPU may choose as well: a kernel whose result
-depends on it misses a barrier or a `__syncwarp`. Caches are not modelled. The approximate functions (`sin.approx` and
+depends on it misses a barrier or a `__syncwarp`. Caches are not modeled. The approximate functions (`sin.approx` and
 the like) are rounded results of the C library, hence within PTX's stated errors. A clock counts instructions. What
 is not supported is refused with `UnsupportedError`, by name and line.
 """

@@ -1,7 +1,7 @@
 """What a Triton launch did to memory: bytes loaded and stored by argument and line, program instances, `tl.dot` calls.
 
 Filled by `hook` while the kernel runs in Triton's interpreter. Counted is what the programs ask for: caches, and
-what a compiler would remove, are not modelled. Masked-out elements are not counted, since a GPU does not fetch them.
+what a compiler would remove, are not modeled. Masked-out elements are not counted, since a GPU does not fetch them.
 """
 
 from __future__ import annotations

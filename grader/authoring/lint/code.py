@@ -44,9 +44,9 @@ def parsed(code: str) -> ast.Module | Fault:
             tree: ast.Module = ast.parse(text)
     except (SyntaxError, ValueError) as error:
         line = getattr(error, "lineno", 0) or 0
-        return Fault(f"is not Python ({getattr(error, 'msg', error)})", "Mend this line.", line)
+        return Fault(f"is not Python ({getattr(error, 'msg', error)})", "Fix this line.", line)
     if caught:
-        return Fault(f"gives a warning on compiling ({caught[0].message})", "Mend this line.", caught[0].lineno)
+        return Fault(f"gives a warning on compiling ({caught[0].message})", "Fix this line.", caught[0].lineno)
     return tree
 
 

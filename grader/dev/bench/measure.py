@@ -72,7 +72,7 @@ def measure(command: Sequence[str], folder: Path) -> Measured:
     code, cpu_seconds, largest_kib = json.loads(used.read_text())
     if code != 0:
         last = (log.read_text(errors="replace").strip().splitlines() or ["no output"])[-1]
-        raise CourseError(" ".join(command[1:4]), f"ended with {code} ({last[:300]})", "Mend that first.")
+        raise CourseError(" ".join(command[1:4]), f"ended with {code} ({last[:300]})", "Fix that first.")
     return Measured(wall, cpu_seconds, largest_kib * 1024 / 1e6, max(peaks))
 
 

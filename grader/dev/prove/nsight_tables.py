@@ -60,7 +60,7 @@ def summary(what: str, text: str) -> list[dict[str, object]]:
         ]
     except (KeyError, TypeError, ValueError) as error:
         told = f"{REPORTS[what][0]} has other columns than it had ({error})"
-        raise CourseError("nsys", told, "Mend grader/dev/prove/nsight_tables.py.") from None
+        raise CourseError("nsys", told, "Fix grader/dev/prove/nsight_tables.py.") from None
 
 
 def counted(text: str) -> list[dict[str, object]]:

@@ -87,13 +87,13 @@ def check_calibration(model: onnx.ModelProto, calibration: Any, tested: Any, wha
     """
     kinds = {node.op_type for node in model.graph.node}
     if any("Dynamic" in kind or "Integer" in kind for kind in kinds):
-        raise AssertionError(f"{what}: it is quantised dynamically: it looks for its range at every batch anew, which"
+        raise AssertionError(f"{what}: it is quantized dynamically: it looks for its range at every batch anew, which"
                              " costs time and needs no calibration. quantize_static is asked for.")  # fmt: skip
     ends = input_ends(model)
     if ends is None:
         only = "QuantizeLinear" not in kinds
         weights = " Only the weights are small: products are still done in float32." if only else ""
-        raise AssertionError(f"{what}: its input is not quantised.{weights} quantize_static does both.")
+        raise AssertionError(f"{what}: its input is not quantized.{weights} quantize_static does both.")
     bottom, top = ends
     lowest, own = float(np.asarray(calibration).min()), float(np.asarray(calibration).max())
     theirs = float(np.asarray(tested).max())
@@ -104,4 +104,4 @@ def check_calibration(model: onnx.ModelProto, calibration: Any, tested: Any, wha
         raise AssertionError(f"{text}. {leak.strip()}")
     if top < own / 3 or bottom > lowest / 3:
         start = f"{text}; it begins at {bottom:.3g}, they at {lowest:.3g}"
-        raise AssertionError(f"{start}. Was it calibrated on pictures at all, normalised like the others?")
+        raise AssertionError(f"{start}. Was it calibrated on pictures at all, normalized like the others?")

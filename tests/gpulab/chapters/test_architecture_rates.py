@@ -1,4 +1,4 @@
-"""GPU architecture, second half: what is measured, modelled and drawn."""
+"""GPU architecture, second half: what is measured, modeled and drawn."""
 
 import re
 from pathlib import Path

@@ -56,8 +56,8 @@ def test_sectors_of_a_pattern_are_those_that_the_tracer_counts(name):
 
 
 def test_an_unguarded_launch_changes_what_lies_behind():
-    """All 28 neighbours are doubled, by compiled code that checks nothing; the tracer refuses the same line."""
-    assert access_patterns.neighbours_doubled(double) == 28
+    """All 28 neighbors are doubled, by compiled code that checks nothing; the tracer refuses the same line."""
+    assert access_patterns.neighbors_doubled(double) == 28
     with pytest.raises(trace.OutOfBoundsError, match=r"x\[100\]"):
         trace.run(double, 2, 64, np.ones(100, "float32"))
 

@@ -1,4 +1,4 @@
-"""The inference chapter's engines: files made, read, refused, run in a box, quantised, and looked into."""
+"""The inference chapter's engines: files made, read, refused, run in a box, quantized, and looked into."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def content(network: torch.nn.Sequential) -> bytes:
 
 @pytest.fixture(scope="module")
 def int8(content: bytes) -> bytes:
-    """The same, quantised around zero."""
+    """The same, quantized around zero."""
     return quantized(content, IMAGES, extra_options={"ActivationSymmetric": True})
 
 
@@ -64,8 +64,8 @@ def test_a_file_says_what_the_network_says_for_any_batch(network: torch.nn.Seque
         np.testing.assert_allclose(engines.fed(engines.opened(content), batch), network(batch), rtol=1e-3, atol=1e-4)
 
 
-def test_an_optimised_file_opens_again_and_says_the_same(content: bytes) -> None:
-    again = engines.fed(engines.opened(engines.optimised(content), level="none"), IMAGES)
+def test_an_optimized_file_opens_again_and_says_the_same(content: bytes) -> None:
+    again = engines.fed(engines.opened(engines.optimized(content), level="none"), IMAGES)
     np.testing.assert_allclose(again, engines.fed(engines.opened(content, level="none"), IMAGES), rtol=1e-3, atol=1e-4)
 
 
@@ -248,7 +248,7 @@ def test_a_file_tells_what_it_was_calibrated_on(content: bytes, int8: bytes) -> 
         judged.check_calibration(engines.read(leaky), IMAGES, tested, "it")
     with pytest.raises(AssertionError, match="at all"):
         judged.check_calibration(engines.read(int8), 9 * IMAGES, 50 * IMAGES, "it")
-    with pytest.raises(AssertionError, match="not quantised"):
+    with pytest.raises(AssertionError, match="not quantized"):
         judged.check_calibration(engines.read(content), IMAGES, tested, "it")
 
 

@@ -21,7 +21,7 @@ def stages() -> dict[str, bytes]:
     """The chapter's network as it is, folded and fused."""
     network = untrained().eval()
     plain, folded = exported(network, optimize=False), exported(network)
-    return {"plain": plain, "folded": folded, "fused": engines.optimised(folded)}
+    return {"plain": plain, "folded": folded, "fused": engines.optimized(folded)}
 
 
 def test_folding_takes_the_batch_norms_and_fusion_the_relus(stages: dict[str, bytes]) -> None:

@@ -253,7 +253,7 @@ def test_every_picture_comes_out_once_and_described(shown):
         assert image.startswith(b"\x89PNG") and len(words) > 40
 
 
-@pytest.mark.parametrize("off, finding", [(2.0, "takes 100 % longer"), (1.01, "no faster than its neighbours")])
+@pytest.mark.parametrize("off, finding", [(2.0, "takes 100 % longer"), (1.01, "no faster than its neighbors")])
 def test_title_says_what_was_measured(shown, off, finding):
     pictures.draw_alignment(sweep_of(off))
     assert finding in shown[0][1]

@@ -1,4 +1,4 @@
-"""Tensor cores, second half: what is measured, modelled and drawn."""
+"""Tensor cores, second half: what is measured, modeled and drawn."""
 
 import math
 

@@ -97,7 +97,7 @@ class LyingArray(np.ndarray):  # type: ignore[type-arg]
         return np.bool_(True)
 
 
-class Colour(enum.IntEnum):
+class Color(enum.IntEnum):
     RED = 1
 
 
@@ -176,7 +176,7 @@ WEIRD: dict[str, Callable[[], Any]] = {
     "decimal": lambda: decimal.Decimal("1.5"),
     "fraction": lambda: fractions.Fraction(1, 3),
     "date": lambda: datetime.date(2026, 1, 1),
-    "int enum": lambda: Colour.RED,
+    "int enum": lambda: Color.RED,
     "always equal": AlwaysEqual,
     "list of always equal": lambda: [AlwaysEqual(), AlwaysEqual()],
     "lying int": lambda: LyingInt(5),

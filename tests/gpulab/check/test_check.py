@@ -107,7 +107,7 @@ class TestEqual:
         assert "pays per thread" not in said
         check.equal(10, 10, "value", {10: "pays per thread"})
 
-    def test_misconception_is_recognised_by_value_whatever_its_type(self) -> None:
+    def test_misconception_is_recognized_by_value_whatever_its_type(self) -> None:
         assert "forgot" in complaint(check.equal, np.float64(5.0), 4, "value", {5: "forgot"})
 
     def test_long_values_are_elided(self) -> None:
@@ -178,7 +178,7 @@ class TestClose:
         check.close(0.5, 0.0, "value", atol=0.5)
         complaint(check.close, 0.5, 0.0, "value")
 
-    def test_misconception_is_recognised_within_the_tolerance(self) -> None:
+    def test_misconception_is_recognized_within_the_tolerance(self) -> None:
         said = complaint(check.close, 9.75 * (1 + 1e-8), 19.5, "value", mistakes={9.75: "an FMA is two FLOPs"})
         assert said.endswith("an FMA is two FLOPs")
 

@@ -46,17 +46,15 @@ def timing(median_ms: float, spread_ms: float = 0.1) -> Timing:
 
 
 def test_bars_carry_value_spread_device_and_description(shown: list[tuple[Figure, str]]) -> None:
-    result: Any = plot.bars(
-        {1: timing(2.0), 32: timing(1.0)}, title="Neighbours", x="lanes", y="time, ms", highlight=32
-    )
+    result: Any = plot.bars({1: timing(2.0), 32: timing(1.0)}, title="Neighbors", x="lanes", y="time, ms", highlight=32)
     assert result is None
     axes, description = only(shown)
-    assert {"2.00", "1.00", "Neighbours", "Measured on NVIDIA H200, median of 30 runs"} <= set(texts(axes))
+    assert {"2.00", "1.00", "Neighbors", "Measured on NVIDIA H200, median of 30 runs"} <= set(texts(axes))
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("lanes", "time, ms")
     assert [patch.get_height() for patch in axes.patches] == [2.0, 1.0]
     assert axes.patches[1].get_facecolor() != axes.patches[0].get_facecolor()
     assert len(axes.collections) + len(axes.containers) >= 2  # bars and their spreads
-    assert description == "Neighbours. Bars of time, ms: 1 2, 32 1."
+    assert description == "Neighbors. Bars of time, ms: 1 2, 32 1."
 
 
 def test_many_long_labels_lie_down_in_order_from_the_top(shown: list[tuple[Figure, str]]) -> None:
@@ -140,7 +138,7 @@ class TestTimeline:
         Span("copy engine", 6, 8, "copy out"),
     )
 
-    def test_one_row_a_lane_one_colour_a_kind(self, shown: list[tuple[Figure, str]]) -> None:
+    def test_one_row_a_lane_one_color_a_kind(self, shown: list[tuple[Figure, str]]) -> None:
         plot.timeline(self.spans, title="Lifetime")
         axes, description = only(shown)
         assert [tick.get_text() for tick in axes.get_yticklabels()] == ["CPU", "copy engine", "SMs"]

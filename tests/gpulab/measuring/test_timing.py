@@ -103,7 +103,7 @@ def test_race_against_itself() -> None:
 
 class TestOnGPU:
     def test_asynchronous_work_is_waited_for(self, fake_gpu: FakeGPU) -> None:
-        """A launch returns at once; a clock that is not synchronised would read 0 ms."""
+        """A launch returns at once; a clock that is not synchronized would read 0 ms."""
         timing = measure(fake_gpu.work(2.0), runs=7)
         assert timing == Timing(2.0, 0.0, 7, "NVIDIA Fake")
 

@@ -187,7 +187,7 @@ def test_tiling_reads_exactly_a_sixteenth() -> None:
     np.testing.assert_allclose(naive, a @ b, rtol=1e-5)
     assert first.global_reads == 2 * 64**3
     assert first.global_reads == 16 * second.global_reads
-    # A warp is two rows of 16: of a, the same two elements for 16 lanes each; of b, 16 neighbours.
+    # A warp is two rows of 16: of a, the same two elements for 16 lanes each; of b, 16 neighbors.
     assert line(first, "load", "a").sectors_per_request == 2
     assert line(first, "load", "b").sectors_per_request == 2
     assert second.read_sectors_per_request == 4

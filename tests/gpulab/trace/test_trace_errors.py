@@ -60,12 +60,12 @@ def test_negative_index() -> None:
     """Numba's compiled code would take it from the end, CUDA C++ from somebody else's memory."""
 
     @cuda.jit
-    def left_neighbour(x, out):
+    def left_neighbor(x, out):
         i = cuda.grid(1)
         out[i] = x[i - 1]
 
     with pytest.raises(trace.OutOfBoundsError, match=re.escape("write x.shape[0] - 1 if you mean that")):
-        trace.run(left_neighbour, 1, 32, zeros(32), zeros(32))
+        trace.run(left_neighbor, 1, 32, zeros(32), zeros(32))
 
 
 def test_index_outside_one_axis_of_two() -> None:

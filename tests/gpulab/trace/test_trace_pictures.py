@@ -34,10 +34,10 @@ def texts(figure: Figure) -> list[str]:
     return [text.get_text() for text in axes.texts]
 
 
-def cells(figure: Figure, colour: str) -> list[Rectangle]:
+def cells(figure: Figure, color: str) -> list[Rectangle]:
     (axes,) = figure.axes
     rectangles = [patch for patch in axes.patches if isinstance(patch, Rectangle) and patch.get_fill()]
-    return [one for one in rectangles if to_hex(one.get_facecolor()) == colour]
+    return [one for one in rectangles if to_hex(one.get_facecolor()) == color]
 
 
 def hatched(figure: Figure) -> int:

@@ -163,7 +163,7 @@ def test_a_thread_does_not_race_with_itself() -> None:
 
 
 def test_reading_what_was_never_written_is_told() -> None:
-    """The halo is missing: the neighbours of the first and the last thread were never loaded."""
+    """The halo is missing: the neighbors of the first and the last thread were never loaded."""
 
     @cuda.jit
     def average(x, out):

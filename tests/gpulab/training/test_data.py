@@ -33,7 +33,7 @@ def test_digits_are_those_of_scikit_learn() -> None:
     np.testing.assert_allclose(ours.data[:, ::4, ::4, 0] / 255 * 16, theirs.images[1500:], atol=0.05)
 
 
-def test_batches_are_normalised_and_cover_the_samples_once() -> None:
+def test_batches_are_normalized_and_cover_the_samples_once() -> None:
     loader = data.batches("digits", 100, 32, seed=3)
     pictures = torch.cat([pictures for pictures, _ in loader])
     assert pictures.shape == (100, 3, 32, 32)

@@ -76,7 +76,7 @@ def test_the_notebook_says_nothing_about_who_built_it(chapter: Chapter) -> None:
         assert word not in text
 
 
-def test_ids_are_grade_ids_and_survive_new_neighbours(chapter: Chapter) -> None:
+def test_ids_are_grade_ids_and_survive_new_neighbors(chapter: Chapter) -> None:
     before = [cell.id for cell in nbformat.read(chapter.solution, as_version=4).cells]
     assert {"double", "double_test", "double_gpu", "KINDS", "KINDS_test"} <= set(before)
     edit(chapter, "### Exercise: `double`", "```{code-cell} ipython3\n1 + 1\n```\n\n### Exercise: `double`")
@@ -132,7 +132,7 @@ def test_a_cell_that_raises_stops_the_build(chapter: Chapter) -> None:
     lines = chapter.source.read_text().splitlines()
     at = lines.index(":test: double")  # counted from 1, the line above it, where the cell begins
     assert line.startswith(f'solutions/{NAME}.md:{at}: cell "double_test" raised WrongAnswer: double(21): you returned')
-    assert line.endswith(f'Mend it, then run "grader build {NAME}".')
+    assert line.endswith(f'Fix it, then run "grader build {NAME}".')
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_the_kernel_is_the_running_interpreters(tmp_path: Path, monkeypatch: pyt
 
 
 def test_check_build_names_what_is_out_of_date(chapter: Chapter) -> None:
-    """Each way of being out of date, one after the other; the check mends nothing."""
+    """Each way of being out of date, one after the other; the check fixes nothing."""
     assert check_build(chapter) == []
     built = chapter.solution.read_text()
 

@@ -275,7 +275,7 @@ def test_what_may_be_logged_holds_no_secret() -> None:
     assert "the tests" not in repr((task, Sealed("the tests")))
 
 
-@pytest.mark.parametrize("error", [RemoteFault("KeyError: 'x'", "Traceback …"), WorkerError("w", "is ill", "Mend it.")])
+@pytest.mark.parametrize("error", [RemoteFault("KeyError: 'x'", "Traceback …"), WorkerError("w", "is ill", "Fix it.")])
 def test_faults_survive_the_journey(error: Exception) -> None:
     same = pickle.loads(pickle.dumps(error))
     assert (type(same), str(same), vars(same)) == (type(error), str(error), vars(error))

@@ -1,4 +1,4 @@
-"""Untrusted notebooks: what is mended, what is refused, and in which order things run."""
+"""Untrusted notebooks: what is fixed, what is refused, and in which order things run."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def test_the_page_holds_the_class(course, results):
 
 
 def test_the_page_stands_alone(course, results):
-    """No script, nothing loaded from anywhere, every figure described, text in the page's own colour."""
+    """No script, nothing loaded from anywhere, every figure described, text in the page's own color."""
     page = page_of(course, results)
     assert not page.all("script") and not page.all("link") and not page.all("iframe")
     assert not re.search(r"(src|href)=\"(https?:|//)", page.source)
@@ -200,5 +200,5 @@ def test_cells_to_look_at_stand_apart_from_what_was_mended(course) -> None:
     assert report_numbers.remark(result).startswith(sentence.rstrip("."))
     assert SubmissionResult.from_json(result.to_json()) == result
     page = page_of(course, [result])
-    places = [page.text.index(words) for words in ("Look at these", "at it yourself.", "Mended", "One deleted.")]
+    places = [page.text.index(words) for words in ("Look at these", "at it yourself.", "Fixed", "One deleted.")]
     assert places == sorted(places)

@@ -62,7 +62,7 @@ def mma_fragment(matrix: str, shape: Shape, kind: str) -> tuple[Indexes, Indexes
         return group + 8 * (number // 2), member * 2 + number % 2
     if kind not in known[shape.m, shape.n, shape.k]:
         raise KeyError(kind)
-    together = max(1, 4 // BYTES[kind])  # neighbours along k that share a register
+    together = max(1, 4 // BYTES[kind])  # neighbors along k that share a register
     number = np.arange(extents[0] * extents[1] // 32)[None]
     register = number // together
     if matrix == "a":
