@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 
 import pytest
-
-from gpulab.chapters.profiling import scrape
+import visited_by_prometheus as scrape
 
 
 def need_prometheus() -> None:

@@ -17,7 +17,7 @@ def bottleneck(summary):
     pieces.append((summary["kernel_ms"], "compute" if compute_s >= memory_s else "memory"))
     return max(pieces)[1]
 
-# %% wrong: forgets the rest — says "waits for orders" — from "reference"
+# %% wrong: forgets the rest — says "waits for launches" — from "reference"
 # -     pieces["launch"] = summary["step_ms"] - sum(pieces.values())
 
 # %% wrong: compute and memory swapped — says "swapped" — from "reference"
@@ -61,7 +61,7 @@ class Word(str):
 def bottleneck(summary):
     return Word("?")
 
-# %% wrong: the largest of what is measured, launch only if nothing is — says "waits for orders"
+# %% wrong: the largest of what is measured, launch only if nothing is — says "waits for launches"
 def bottleneck(summary):
     pieces = [(summary[f"{name}_ms"], name) for name in ("input", "communication", "kernel")]
     largest_ms, name = max(pieces)

@@ -102,7 +102,7 @@ def parse_metrics(text):
 # -         match = sample.match(line)
 # +         match = re.match(rf"\s*([\w:]+)\s*\{{((?:{label})*)\s*\}}\s*(\S+)", line)
 
-# %% wrong: the labels end at the first brace — says "brace behind the last quote"
+# %% wrong: the labels end at the first brace — says "brace after the last quote"
 import re
 
 
@@ -165,7 +165,7 @@ def parse_metrics(text):
 # -                 found.setdefault(int(labels["gpu"]), {})[match.group(1)] = float(match.group(3))
 # +                 found[int(labels["gpu"])] = {match.group(1): float(match.group(3))}
 
-# %% wrong: chokes on somebody else's lines — says "somebody else's" — from "the labels end at the first brace"
+# %% wrong: chokes on somebody else's lines — says "belongs to another program" — from "the labels end at the first brace"
 # +         if not line.strip() or line.startswith("#"):
 # +             continue
 # -         match = re.match(r"([\w:]+)\{(.*?)\}\s*(\S+)", line)

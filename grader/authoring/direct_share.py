@@ -13,7 +13,9 @@ from nbformat import NotebookNode
 
 from grader.model.notebooks import Role, cells_of
 
-FIELD = frozenset({"torch", "numpy", "numba", "lightning", "pytorch_lightning", "onnxruntime", "onnx", "triton"})
+FIELD = frozenset(
+    {"torch", "numpy", "numba", "lightning", "pytorch_lightning", "onnxruntime", "onnx", "triton", "prometheus_client"}
+)
 STANDARD = frozenset({"time", "statistics", "timeit", "threading", "concurrent", "asyncio", "subprocess", "hashlib"})
 """Packages whose calls a reader would write outside of the course."""
 DRAWING = ("pictures", "diagrams", "draw")

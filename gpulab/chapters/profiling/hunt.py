@@ -1,187 +1,129 @@
-"""The bottleneck hunt of the profiling chapter: one training step with five planted faults, to be fixed one at a time.
+"""The hunt of the profiling chapter: runs a fixed training loop under the profiler and names the faults left in it.
 
-On a GPU every look is a real step, profiled. Without one it is a simulation that says so; what two of the faults cost
-can be measured on a CPU, too. The step itself is `profiling.workload`'s, drawing that of `profiling.timelines`.
+The loop as it is handed out is `profiling.slow_loop`. Every fault is proven by the trace, never by a time.
 """
 
 from __future__ import annotations
 
-import statistics
-import time
-from collections.abc import Collection
-from dataclasses import dataclass, replace
+import json
+import zlib
+from collections.abc import Sequence
 from typing import Any
 
-from gpulab.chapters.profiling.orders import orders
-from gpulab.chapters.profiling.traces import Event, simulate, trace_events, window
-from gpulab.measuring.devices import device_name, has_gpu
-from gpulab.measuring.timing import Timing, measure
+import torch
 
-FAULTS = ("input", "float32", "pageable copy", "needless sync", "tiny kernels")
-"""In the order in which the story finds them."""
+from gpulab.check.assertions import close
+from gpulab.ranks.launch import Run
 
-ON_A_CPU = ("input", "tiny kernels")
-"""Those whose cost any machine can measure: the others are about a second device."""
-
-SIMULATED = "Simulated, not measured: there is no GPU here"
-DEVICE = "cuda"
-STEPS = 9
-ROWS, WIDTH, LAYERS = 4096, 2048, 12
-"""Of the step on a GPU, and of the simulated one."""
+BATCH = 32
+MOST_OPERATORS = 450
+"""Calls of operators per step, the loader's included: 305 without the fault, 765 with it (PyTorch 2.15)."""
+REPORT = "report.json"
+PROFILED = f"""
 
 
-@dataclass(frozen=True)
-class Look:
-    """What one look at a step shows."""
-
-    faults: tuple[str, ...]
-    events: list[Event]
-    summary: dict[str, float]
-    """As `bottleneck` takes it."""
-    source: str
-    """Where it is from, for the line under a figure."""
-
-    @property
-    def step_ms(self) -> float:
-        """From the first event to the end of the last."""
-        return self.summary["step_ms"]
-
-
-def look(faults: Collection[str]) -> Look:
-    """A step with these of the faults in it: profiled on the GPU, or simulated where there is none.
-
-    Raises:
-        ValueError: there is no such fault.
-    """
-    chosen = _chosen(faults)
-    if not has_gpu():
-        events = simulate(orders(frozenset(chosen), LAYERS))
-        return Look(chosen, events, _summary(events, chosen), SIMULATED)
-    events = _profiled(chosen)
-    return Look(chosen, events, _summary(events, chosen), f"One profiled step on {device_name()}")
-
-
-def _chosen(faults: Collection[str]) -> tuple[str, ...]:
-    """The faults in the story's order, if there are such."""
-    unknown = sorted(set(faults) - set(FAULTS))
-    if unknown:
-        raise ValueError(f"no fault {unknown[0]!r}. There are: {', '.join(FAULTS)}.")
-    return tuple(one for one in FAULTS if one in faults)
-
-
-def took(faults: Collection[str]) -> float | Timing:
-    """What a step with these of the faults takes: measured on the GPU, without a profiler, or simulated; ms.
-
-    Each step is waited for, as a training does that prints its loss.
-    """
-    if not has_gpu():
-        return look(faults).step_ms
+def _profiled():
+    import json, os
     import torch
+    from torch.profiler import ProfilerActivity, profile
+    from gpulab.chapters.profiling import hunt, traces
 
-    from gpulab.chapters.profiling.workload import Workload
-
-    work = Workload(_chosen(faults), DEVICE, ROWS, WIDTH, LAYERS)
-
-    def step() -> None:
-        work.step()
-        torch.cuda.synchronize()
-
-    return replace(measure(step, runs=STEPS, on="cpu", at_most_s=5.0), device=device_name())
-
-
-def how_timed() -> str:
-    """Where the times of `took` are from, for the line under a figure."""
-    return f"Measured on {device_name()} without the profiler, {STEPS} steps each" if has_gpu() else SIMULATED
+    torch.set_num_threads(1)
+    files, labels = hunt.data(int(os.environ["SEED"]), int(os.environ["PICTURES"]))
+    calls = []
+    with profile(activities=[ProfilerActivity.CPU], record_shapes=True) as profiler:
+        losses = train(files, labels, after_step=lambda: calls.append(1))
+    report = dict(hunt.account(traces.trace_events(profiler)), losses=list(map(float, losses)), calls=len(calls))
+    with open("{REPORT}", "w") as file:
+        json.dump(report, file)
 
 
-def fixed(faults: Collection[str] = FAULTS) -> dict[str, float | Timing]:
-    """What a step takes with all of these faults, and after fixing each in turn; as `took` has it."""
-    left = [one for one in FAULTS if one in faults]
-    steps = {"all faults": took(left)}
-    while left:
-        fault = left.pop(0)
-        steps[f"− {fault}"] = took(left)
-    return steps
+_profiled()
+"""
+"""What is appended to a student's program: it calls `train` under the profiler and leaves a report."""
 
 
-def milliseconds(step: float | Timing) -> float:
-    """Of what `took` gives, the number."""
-    return step.median_ms if isinstance(step, Timing) else step
+def data(seed: int, pictures: int) -> tuple[list[bytes], torch.Tensor]:
+    """Compressed pictures (16 × 16 × 3 bytes each) and int64 labels (N,), drawn anew for every seed."""
+    generator = torch.Generator().manual_seed(seed)
+    labels = torch.randint(0, 10, (pictures,), generator=generator)
+    noise = torch.rand(pictures, 16, 16, 3, generator=generator) * 160
+    bright = (noise + 9 * labels.view(-1, 1, 1, 1)).to(torch.uint8)
+    return [zlib.compress(one.numpy().tobytes(), 1) for one in bright], labels
 
 
-def on_this_cpu(rounds: int = 25) -> dict[str, Timing]:
-    """What a small version of the step takes on this CPU, with the faults that a CPU can have, and without.
+def account(events: Sequence[dict[str, Any]]) -> dict[str, int]:
+    """What a trace of the loop proves: counts of ranges and of the operators between the first step and the last.
 
-    The versions take turns, so that a slow moment of the machine hits all of them.
+    Args:
+        events: with `record_shapes=True`; ranges are named `decode` and `step`.
     """
-    import torch
-
-    from gpulab.chapters.profiling.workload import Workload
-
-    names = ("both faults", *(f"− {one}" for one in ON_A_CPU))
-    works = [Workload(ON_A_CPU[fixed:], "cpu", rows=8192, width=64, layers=1) for fixed in range(len(names))]
-    samples: list[list[float]] = [[] for _ in works]
-    threads = torch.get_num_threads()
-    try:
-        torch.set_num_threads(1)  # several, and a busy machine: they would wait for each other
-        for turn in range(rounds + 2):
-            for work, taken in zip(works, samples, strict=True):
-                started = time.perf_counter()
-                work.step()
-                if turn >= 2:  # the first are warm-up
-                    taken.append(1e3 * (time.perf_counter() - started))
-    finally:
-        torch.set_num_threads(threads)
-    found = {}
-    for name, taken in zip(names, samples, strict=True):
-        low, middle, high = statistics.quantiles(taken, n=4)
-        found[name] = Timing(middle, (high - low) / 2, rounds, device_name("cpu"))
+    timed = [one for one in events if one["ph"] == "X"]
+    ranges: dict[str, list[tuple[float, float]]] = {"decode": [], "step": []}
+    for one in timed:
+        if one.get("cat") == "user_annotation" and one["name"] in ranges:
+            ranges[one["name"]].append((one["ts"], one["ts"] + one["dur"]))
+    found = {"decodes": len(ranges["decode"]), "steps": len(ranges["step"])}
+    if not ranges["step"]:
+        return found
+    first, last = min(ranges["step"])[0], max(ranges["step"])[1]
+    between = [one for one in timed if one.get("cat") == "cpu_op" and first <= one["ts"] < last]
+    between = [one for one in between if not any(a <= one["ts"] < b for a, b in ranges["decode"])]
+    shapes = [(one["name"], (one["args"].get("Input Dims") or [None])[0]) for one in between]
+    reordered = ("aten::contiguous", "aten::clone")
+    found["values"] = sum(one["name"] == "aten::item" for one in between)
+    found["doubles"] = sum("double" in one["args"].get("Input type", []) for one in between)
+    found["reordered"] = sum(name in reordered and shape == [BATCH, 3, 16, 16] for name, shape in shapes)
+    found["operators"] = len(between) // len(ranges["step"])
     return found
 
 
-def _profiled(faults: tuple[str, ...]) -> list[Event]:
-    """A warm step on the GPU, to its end."""
-    import torch
-    from torch.profiler import ProfilerActivity, profile
+def require_mended(run: Run, pictures: int, expected: Sequence[float], what: str) -> None:
+    """Passes if the losses are right and the trace shows none of the five faults.
 
-    from gpulab.chapters.profiling.workload import Workload
+    Args:
+        run: of the student's program with `PROFILED` behind it, `apart=True`.
+        pictures: how many there were.
+        expected: the losses of the loop as it was handed out.
+        what: the name of the exercise.
 
-    work = Workload(faults, DEVICE, ROWS, WIDTH, LAYERS)
-    for _ in range(3):
-        work.step()
-    torch.cuda.synchronize()
-    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as profiler:
-        work.step()
-        torch.cuda.synchronize()
-    # The profiler's own frame is longer than the step: it would count as idle.
-    return [event for event in trace_events(profiler) if event.get("cat") not in ("Trace", "overhead")]
+    Raises:
+        AssertionError: the run failed, the losses are others, or a fault is left; the message says which.
+    """
+    last = run.ranks[0].last_line[:300] if run.ranks else ""
+    if run.problem:
+        raise AssertionError(f"{what}: {run.problem} {last}")
+    left = run.ranks[0].left.get(REPORT)
+    if not isinstance(left, str):
+        raise AssertionError(f"{what}: the program ended before train(files, labels) had returned. {last}")
+    found, steps = json.loads(left), len(expected)
+    if len(found["losses"]) != steps:
+        raise AssertionError(f"{what}: train returned {len(found['losses'])} losses, expected {steps}: one per step.")
+    changed = "The results changed: a fix makes the loop faster, not different."
+    tolerance = 1e-5  # float32 differs from float64 by about 1e-7 here, bfloat16 by more than 1e-5
+    shifted = [(found["losses"], changed)]
+    close(found["losses"], list(expected), f"{what}: the losses", rtol=tolerance, mistakes=shifted)
+    if found["calls"] != steps or found["steps"] != steps:
+        given = f"{found['calls']} calls of after_step and {found['steps']} ranges named step for {steps} steps"
+        raise AssertionError(f"{what}: {given}. Keep after_step() and record_function('step') as they were.")
+    if not 0 < found["decodes"] <= pictures:
+        note = "Decode each picture once, before the first epoch, and keep the result."
+        if not found["decodes"]:
+            note = "Keep record_function('decode') around the decompression, in this process."
+        raise AssertionError(f"{what}: {found['decodes']} decode ranges for {pictures} pictures. {note}")
+    for fault, note in FAULTS.items():
+        if found[fault] > LIMITS.get(fault, 0):
+            raise AssertionError(f"{what}: {note.format(found[fault])}")
 
 
-def _summary(events: list[Event], faults: tuple[str, ...]) -> dict[str, float]:
-    """The pieces of a step that `bottleneck` wants, ms, with the work of its products and the GPU's ceilings."""
-    first, last = window(events)
-    timed = [event for event in events if event["ph"] == "X"]
-    # Only the CPU's mark, with the copy that it waits for: the GPU has one of the same name, in another category.
-    loading = sum(one["dur"] for one in timed if one["name"] == "batch" and one["cat"] == "user_annotation")
-    busy = sum(one["dur"] for one in timed if one["cat"] == "kernel")  # of one stream: no two run at once
-    gpu = _datasheet()
-    kind, size = ("float32", 4) if "float32" in faults else ("bfloat16", 2)
-    return {
-        "step_ms": (last - first) / 1e3,
-        "input_ms": loading / 1e3,
-        "communication_ms": 0.0,
-        "kernel_ms": busy / 1e3,
-        "flops": 3 * LAYERS * 2.0 * ROWS * WIDTH**2,
-        "nbytes": 3.0 * LAYERS * size * (2 * ROWS * WIDTH + WIDTH**2),
-        "peak_tflops": gpu[f"{kind}_tflops"] or gpu["float32_tflops"],
-        "bandwidth_gbs": gpu["bandwidth_gbs"],
-    }
-
-
-def _datasheet() -> dict[str, Any]:
-    """The row of this GPU in `data/gpus.csv`; an H200's where there is no GPU, or an unknown one."""
-    from gpulab.tables import gpu_row, table
-
-    words = set(device_name().replace("-", " ").replace("80GB", " 80GB ").split())
-    known = [row for row in table("gpus") if set(str(row["gpu"]).split()) <= words]
-    return dict(known[-1]) if known else gpu_row("H200")
+FAULTS = {
+    "values": "the trace has {} aten::item calls between the first step and the last. Each waits for the device: keep "
+    "the losses as tensors, and ask for their values after the loop.",
+    "doubles": "{} operators between the first step and the last compute in float64. Use float32.",
+    "reordered": "the trace has {} copies that only reorder a batch (aten::contiguous, aten::clone). Keep the order of "
+    "the decoded pictures: memory_format=torch.channels_last.",
+    "operators": "the trace has {} operator calls per step. Normalize the whole batch at once.",
+}
+"""Count → what to say if the trace has more of them than `LIMITS` allow."""
+LIMITS = {"operators": MOST_OPERATORS, "values": 1}
+"""One value per epoch is the loader's own: it draws a seed. The first epoch's is before the first step."""

@@ -1,4 +1,4 @@
-"""The strict reader of Prometheus pages, held against the library's, and the made-up pages of the profiling chapter."""
+"""The strict reader of Prometheus pages and the rules for rendered ones, held against the library's; shipped pages."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from gpulab import table
-from gpulab.chapters.profiling import metrics
+from gpulab.chapters.profiling.rendered import broken_rule
+from gpulab.tables import data_folder
 from grader.exercises.profiling.pages import FormatError, Key, read_page
 
 
@@ -21,15 +22,29 @@ def by_library(page: str) -> dict[Key, float]:
     }
 
 
+def shipped(name: str) -> str:
+    return (data_folder() / "monitoring" / name).read_text(encoding="utf-8")
+
+
 def test_the_made_up_page_is_valid_and_awkward() -> None:
-    page = metrics.dcgm_page()
+    page = shipped("node7.prom")
     assert read_page(page).values == by_library(page)
-    assert any(dict(labels).get("hpc_job") == metrics.JOB for _, labels in read_page(page).values)
+    assert broken_rule(page) == ""
+    assert any("," in dict(labels).get("hpc_job", "") for _, labels in read_page(page).values)
 
 
-def test_the_made_up_page_uses_the_exporters_names() -> None:
+@pytest.mark.parametrize("name", ["node7.prom", "t4_busy.prom"])
+def test_the_pages_use_the_exporters_names(name: str) -> None:
     known = {row["metric"]: row for row in table("dcgm_metrics")}
-    assert all(known[name]["type"] == kind for name, kind in read_page(metrics.dcgm_page()).types.items())
+    page = read_page(shipped(name))
+    assert {metric for metric, _ in page.values} <= set(known)
+    assert all(known[metric]["type"] == kind for metric, kind in page.types.items())
+
+
+def test_what_a_real_page_has_is_exported_by_default() -> None:
+    """The T4's exporter was left as it comes."""
+    default = {row["metric"] for row in table("dcgm_metrics") if row["default"] == "yes"}
+    assert {metric for metric, _ in read_page(shipped("t4_busy.prom")).values} <= default
 
 
 def test_reads_what_the_library_reads() -> None:
@@ -44,6 +59,7 @@ def test_reads_what_the_library_reads() -> None:
             rows += [f'{name}{{x="{text}",y=""}} {draw.random()!r}' for text in sorted(texts)]
         page = "\n".join([*rows, ""])
         assert read_page(page).values == by_library(page)
+        assert broken_rule(page) == ""
 
 
 def test_help_texts_come_back_without_escapes() -> None:
@@ -81,6 +97,26 @@ def test_says_where_a_page_is_wrong(page: str, words: str) -> None:
     with pytest.raises(FormatError, match=r"line|newline") as raised:
         read_page(page)
     assert words in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("page", "words"),
+    [
+        ("a 1", "does not end with a newline"),
+        ('a{l="x"y"} 1\n', 'A quote inside a value is written \\"'),
+        ('a{l="x\ny"} 1\n', "is written \\n"),
+        ('a{l="C:\\dir"} 1\n', "A backslash itself is written"),
+        ('a 1\nb 2\na{l="1"} 3\n', "stand together"),
+        ("# TYPE a gauge\n# TYPE a gauge\na 1\n", "It stands once"),
+        ("a 1\n# TYPE a gauge\n", "before the first sample"),
+        ("a one\n", "is not a number"),
+        ('a{l="1"} 1\na{l="1"} 2\n', "a second time"),
+        ("a{l='1'} 1\n", "is no label"),
+        ("a{} 1_000\n", "is not a number"),
+    ],
+)
+def test_the_visible_check_names_the_rule(page: str, words: str) -> None:
+    assert words in broken_rule(page)
 
 
 def test_what_the_format_allows_passes() -> None:

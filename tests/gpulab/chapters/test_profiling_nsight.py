@@ -1,13 +1,12 @@
-"""Recorded reports of Nsight, as the chapter shows them; and the comparison of `cudnn.benchmark`."""
+"""Recorded reports of Nsight, as the chapter shows them."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-import torch
 
-from gpulab.chapters.profiling import cudnn, nsight
+from gpulab.chapters.profiling import nsight
 from gpulab.tables import data_folder
 
 HEAD = "# Written by grader prove, not by hand.\n# device: {}\n# tool: A tool 1.2\n# command: look\n# day: {}\n"
@@ -53,26 +52,3 @@ def test_what_is_recorded_can_be_shown(capsys: pytest.CaptureFixture[str]) -> No
     assert ("No report" in capsys.readouterr().out) == (
         not all(list((data_folder() / "machines").glob(f"*/{name}.csv")) for name in nsight.TOOLS)
     )
-
-
-def test_benchmarking_is_compared_on_a_gpu_only(capsys: pytest.CaptureFixture[str]) -> None:
-    cudnn.report()
-    told = capsys.readouterr().out
-    if torch.cuda.is_available():
-        assert told.count("cudnn.benchmark =") == 2
-    else:
-        assert told.startswith("Not measured") and "was not checked" in told
-    assert not torch.backends.cudnn.benchmark
-
-
-def test_both_ways_are_timed_the_same_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The GPU's part, run on a CPU: two choices, each with its first call; the switch is as it was."""
-    monkeypatch.setattr(cudnn, "has_gpu", lambda: True)
-    monkeypatch.setattr(cudnn, "DEVICE", "cpu")
-    monkeypatch.setattr(cudnn, "TYPE", "float32")
-    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
-    found = cudnn.compare((2, 3, 8, 8))
-    assert [one.benchmark for one in found] == [False, True]
-    assert all(one.first_ms > 0 and one.later.runs == 15 for one in found)
-    assert "cudnn.benchmark = True : first call" in str(found[1])
-    assert not torch.backends.cudnn.benchmark

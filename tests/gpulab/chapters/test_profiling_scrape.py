@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import visited_by_prometheus as scrape
 from made_up_nvml import Library
 from needed_prometheus import need_prometheus
+from visited_by_prometheus import Visit
 
 from gpulab import exporter
-from gpulab.chapters.profiling import metrics, scrape
-from gpulab.chapters.profiling.scrape import Visit
 from gpulab.tables import data_folder
 from grader.exercises.profiling import pages
 
@@ -40,11 +40,18 @@ AWKWARD = 'two\nlines, "quoted" \\ C:\\new {x="1"} ü'
 GHOSTS = "DCGM_FI_DEV_FB_USED > 1024 and DCGM_FI_DEV_GPU_UTIL < 1"
 
 
+def node7() -> str:
+    """The chapter's made-up page."""
+    return (data_folder() / "monitoring" / "node7.prom").read_text(encoding="utf-8")
+
+
 def samples() -> list[dict[str, Any]]:
-    """The chapter's, and one with everything in its texts that has to be escaped."""
+    """What a training run might export, and a metric with everything in its texts that has to be escaped."""
     labels = {"text": AWKWARD, "end": "\\"}
     awkward = {"name": "awkward", "type": "gauge", "help": AWKWARD, "labels": labels, "value": 0.1 + 0.2}
-    return [*metrics.training_samples(), awkward]
+    seen = {"name": "train_images_total", "type": "counter", "help": "Images."}
+    counted = [{**seen, "labels": {"run": 'resnet "big"', "gpu": gpu}, "value": 1_843_200.0} for gpu in "01"]
+    return [*counted, awkward]
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +59,7 @@ def visits(rendered: Callable[[list[dict[str, Any]]], str]) -> list[Visit]:
     """One real server has visited four pages, which takes it some seconds: the student's, one with a wrong quote, the
     chapter's example and the exporter's."""
     need_prometheus()
-    pages = [rendered(samples()), scrape.page_of_lines(200, wrong=117), metrics.dcgm_page(), exporter.page(Library())]
+    pages = [rendered(samples()), scrape.page_of_lines(200, wrong=117), node7(), exporter.page(Library())]
     return scrape.visits(*pages, question=GHOSTS)
 
 
@@ -108,7 +115,7 @@ def test_every_question_that_we_ask_can_be_understood(tmp_path: Path) -> None:
 
 
 def test_a_rendered_page_pleases_the_checker(rendered: Callable[..., str]) -> None:
-    promtool("check", "metrics", text=rendered(metrics.training_samples()))
+    promtool("check", "metrics", text=rendered(samples()))
 
 
 def test_a_server_that_is_required_and_missing_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:

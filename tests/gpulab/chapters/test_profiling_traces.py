@@ -1,9 +1,15 @@
-"""Traces of the profiling chapter: the simulation keeps its rules, a real trace can be read, the hunt tells a
-consistent story."""
+"""Traces of the profiling chapter: a real one can be read, pictures say what they show, the loop with five faults is
+the page's, and the trace proves each of them."""
 
 from __future__ import annotations
 
-import itertools
+import ast
+import gzip
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,59 +18,33 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from torch.profiler import ProfilerActivity, profile
 
-from gpulab.chapters.profiling import hunt, pictures, timelines, traces
-from gpulab.chapters.profiling.traces import Copy, Kernel, Marked, Prepare, Wait, simulate
-from gpulab.chapters.profiling.workload import Workload
-from gpulab.measuring.timing import Timing
+from gpulab import table
+from gpulab.chapters.profiling import hunt, pictures, slow_loop, timelines, traces
+from gpulab.ranks.launch import Rank, Run
+
+CHAPTER = Path(__file__).parents[3] / "solutions" / "08_profiling_and_monitoring.md"
+RECORDED = {
+    "ResNet-50, num_workers=0": "v100_resnet50_loader0",
+    "ResNet-50, num_workers=4": "v100_resnet50_loader4",
+    "DDP, 2 GPUs, rank 0": "a100_ddp_rank0_of_2",
+    "BERT-small, inference": "h100_bf16_bert_small",
+    "Qwen1.5-0.5B, prefill": "h100_bf16_qwen_prefill",
+}
+"""Row of `data/trace_steps.csv` → name of its trace, cut to the steps, in the folder of `GPULAB_TRACES`."""
 
 
-def gaps(events: list[traces.Event]) -> list[float]:
-    """Between one kernel and the next of the same stream."""
-    kernels = spans(events, "kernel")
-    return [after[0] - before[1] for before, after in itertools.pairwise(kernels) if after[0] > before[1] + 1e-9]
+def event(cat: str, name: str, start: float, stop: float, stream: int | str = 7) -> traces.Event:
+    return {"ph": "X", "cat": cat, "name": name, "pid": 0, "tid": stream, "ts": start, "dur": stop - start}
 
 
-def spans(events: list[traces.Event], cat: str) -> list[tuple[float, float]]:
-    return sorted((one["ts"], one["ts"] + one["dur"]) for one in events if one.get("cat") == cat)
+def small_trace() -> list[traces.Event]:
+    """The chapter's: two kernels at once, 57 of 150 µs without one."""
+    kernels = [event("kernel", "gemm", 20, 50), event("kernel", "ncclDevKernel_AllReduce", 35, 75, 20)]
+    kernels += [event("kernel", "relu", 52, 58), event("kernel", "relu", 100, 108), event("kernel", "gemm", 110, 140)]
+    return [event("cpu_op", "aten::linear", 0, 60, 1), *kernels, event("cuda_runtime", "wait", 130, 150, 1)]
 
 
-def test_a_stream_runs_in_order_and_never_before_its_orders() -> None:
-    events = simulate([Prepare(50.0), Copy(10.0, pinned=True), *[Kernel("k", 3.0)] * 5, Wait(), Kernel("k", 30.0)])
-    kernels, orders = spans(events, "kernel"), spans(events, "cuda_runtime")
-    assert all(before[1] <= after[0] for before, after in itertools.pairwise(kernels))
-    assert kernels[0][0] > 50.0 + 10.0
-    assert kernels[-1][0] > orders[-1][0] - 30.0
-    assert traces.window(events)[1] >= kernels[-1][1]
-
-
-def test_small_kernels_leave_gaps_and_large_ones_do_not() -> None:
-    """The CPU needs longer for an order than a small kernel takes."""
-    small, large = (simulate([Kernel("k", us)] * 20) for us in (2.0, 100.0))
-    assert len(gaps(small)) == 19
-    assert gaps(large) == []
-
-
-def test_a_pageable_copy_holds_up_the_cpu() -> None:
-    pinned, pageable = (simulate([Copy(500.0, pinned), Kernel("k", 5.0)]) for pinned in (True, False))
-    first, later = (spans(events, "cpu_op")[0][0] for events in (pinned, pageable))
-    assert first < 100.0 < later
-
-
-def test_the_small_trace_has_two_kernels_at_once() -> None:
-    """Else its sum of durations would be right by chance."""
-    kernels = spans(traces.small_trace(), "kernel")
-    assert any(before[1] > after[0] for before, after in itertools.pairwise(kernels))
-    assert traces.window(traces.small_trace()) == (0.0, 150.0)
-
-
-def test_a_mark_spans_what_was_done_in_it() -> None:
-    events = simulate([Prepare(20.0), Marked("batch", (Prepare(50.0), Copy(500.0, pinned=False))), Kernel("k", 3.0)])
-    ((start, stop),) = spans(events, "user_annotation")
-    ((_, copied),) = spans(events, "gpu_memcpy")
-    assert start == 20.0 and copied < stop < copied + 10.0
-
-
-@pytest.mark.filterwarnings("ignore:.*Profiler clears events:UserWarning")  # torch 2.11 says so of every profile
+@pytest.mark.filterwarnings("ignore:.*Profiler clears events:UserWarning")  # torch says so of every profile
 def test_a_real_trace_can_be_read(capfd: pytest.CaptureFixture[str]) -> None:
     """And the recorder says nothing to stderr, which would stand under every cell."""
     with profile(activities=[ProfilerActivity.CPU]) as profiler:
@@ -74,77 +54,29 @@ def test_a_real_trace_can_be_read(capfd: pytest.CaptureFixture[str]) -> None:
     assert "Kineto" not in capfd.readouterr().err
 
 
-def test_every_fault_costs_time_and_mending_all_costs_none() -> None:
-    if torch.cuda.is_available():
-        pytest.skip("with a GPU these figures are measured, not simulated")
-    steps = [hunt.milliseconds(step) for step in hunt.fixed().values()]
-    assert steps == sorted(steps, reverse=True)
-    assert steps[0] > 10 * steps[-1]
-    for fault in hunt.FAULTS:
-        assert hunt.look([fault]).step_ms > steps[-1]
-
-
-def test_on_a_gpu_each_step_is_timed_and_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The GPU's part, run on a CPU: no profiler, a synchronization a step, and the GPU's name."""
-    waited: list[int] = []
-    monkeypatch.setattr(hunt, "has_gpu", lambda: True)
-    monkeypatch.setattr(hunt, "DEVICE", "cpu")
-    for name, small in (("ROWS", 32), ("WIDTH", 16), ("LAYERS", 2)):
-        monkeypatch.setattr(hunt, name, small)
-    monkeypatch.setattr(hunt, "device_name", lambda *_: "NVIDIA Fake")
-    monkeypatch.setattr(torch.cuda, "synchronize", lambda: waited.append(1))
-    found = hunt.took(hunt.FAULTS)
-    assert isinstance(found, Timing)
-    assert found.device == "NVIDIA Fake" and found.median_ms > 0
-    assert len(waited) >= found.runs
-    assert hunt.how_timed() == "Measured on NVIDIA Fake without the profiler, 9 steps each"
-    assert list(hunt.fixed(["input", "float32"])) == ["all faults", "− input", "− float32"]
-
-
-def test_the_pieces_of_a_step_fit_into_it() -> None:
-    for count in range(len(hunt.FAULTS) + 1):
-        found = hunt.look(hunt.FAULTS[count:]).summary
-        assert 0 < found["input_ms"] + found["kernel_ms"] <= found["step_ms"]
-
-
-def test_a_fault_that_there_is_not() -> None:
-    with pytest.raises(ValueError, match=r"no fault 'slow'\. There are: input"):
-        hunt.look(["slow"])
-
-
-@pytest.mark.parametrize("faults", [(), *((fault,) for fault in hunt.FAULTS), hunt.FAULTS])
-def test_the_real_step_learns_the_same_whatever_its_faults(faults: tuple[str, ...]) -> None:
-    """A fault makes a step slow, not wrong."""
-    clean, faulty = Workload((), "cpu", 32, 16, 2), Workload(faults, "cpu", 32, 16, 2)
-    before = [parameter.detach().clone() for parameter in clean.model.parameters()]
-    for work in (clean, faulty):
-        work.step()
-        work.step()
-    pairs = zip(clean.model.parameters(), faulty.model.parameters(), before, strict=True)
-    assert all(torch.allclose(one, other, atol=1e-7) for one, other, _ in pairs)
-    assert any(not torch.equal(one, old) for one, old in zip(clean.model.parameters(), before, strict=True))
-
-
 def test_figures_can_be_drawn(shown: list[str]) -> None:
     pictures.draw_utilization()
     ghost = {"DCGM_FI_DEV_GPU_UTIL": 0.0, "DCGM_FI_DEV_FB_USED": 9000.0}
     pictures.draw_page({0: ghost, 3: {"DCGM_FI_DEV_GPU_UTIL": 90.0}})
-    timelines.draw_trace(traces.small_trace(), 0.38, "Made up")
-    timelines.draw_trace(traces.small_trace(), 0.38, "Made up", part=(20.0, 60.0))
-    timelines.draw_trace(simulate([Prepare(50.0)]), 1.0, "Made up")
-    timelines.draw_top([("void at::native::gemm<float>(int)", 60.0)], traces.small_trace(), "Made up")
-    timelines.draw_hunt({"all": Timing(4.0, 0.1, 5, "here"), "− one": Timing(2.0, 0.1, 5, "here")}, "Measured")
+    timelines.draw_trace(small_trace(), 0.38, "Made up")
+    timelines.draw_trace([event("cpu_op", "aten::add", 0, 5)], 1.0, "Made up")
+    pictures.draw_recorded_steps(table("trace_steps"))
     assert "GPU 0 holds memory and does nothing" in shown[1]
     assert "38%" in shown[2] and "stream 20: 1 events" in shown[2]
-    assert "shown: 20 to 60 µs" in shown[3]
-    assert "1 faults fixed: 2 times as fast" in shown[-1] and "− one   2.0 ×" in shown[-1]
+    assert "3 of 5 recorded steps" in shown[4]
+
+
+def test_streams_have_the_same_name_in_old_traces(shown: list[str]) -> None:
+    """Kineto of 2021 wrote "stream 7" where today's writes 7."""
+    timelines.draw_trace([event("kernel", "a", 0, 5, "stream 7"), event("kernel", "b", 2, 9, 20)], 0.0, "Made up")
+    assert "stream 7: 1 events" in shown[0] and "stream 20: 1 events" in shown[0]
 
 
 def test_the_picture_of_overlapping_kernels_is_orange_where_none_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """The drawing adds nothing up; its orange is what `gpu_idle_fraction` means all the same."""
     figures: list[Figure] = []
     monkeypatch.setattr(timelines, "show", lambda figure, words: figures.append(figure))
-    timelines.draw_trace(traces.small_trace(), 0.38, "Made up")
+    timelines.draw_trace(small_trace(), 0.38, "Made up")
     (figure,) = figures
     agg = FigureCanvasAgg(figure)
     agg.draw()
@@ -156,12 +88,113 @@ def test_the_picture_of_overlapping_kernels_is_orange_where_none_runs(monkeypatc
     assert sum(orange) == pytest.approx(57, abs=1)
 
 
-def test_the_part_with_the_most_gaps_is_found() -> None:
-    """Kernels that have queued up behind a long one follow each other without a gap: that is not the part."""
-    queued = [Kernel("k", 300.0), *[Kernel("k", 3.0)] * 40]
-    events = simulate([*queued, Wait(), Prepare(100.0), *[Kernel("k", 3.0)] * 10, Prepare(500.0), Kernel("k", 3.0)])
-    waited = spans(events, "cuda_runtime")[-13][1]
-    start, stop = timelines.comb(events, 50.0)
-    assert stop - start == pytest.approx(50.0)
-    assert waited < start < waited + 200.0
-    assert timelines.comb(simulate([Kernel("k", 3.0)]), 50.0)[0] == pytest.approx(10.0)
+# ------------------------------------------------------------------------------------------- the loop with five faults
+
+
+class _Plain(ast.NodeTransformer):
+    """Takes away what the page does not show: types."""
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        node.returns = None
+        return self.generic_visit(node)
+
+    def visit_arg(self, node: ast.arg) -> ast.AST:
+        node.annotation = None
+        return node
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        node.bases = [base.value if isinstance(base, ast.Subscript) else base for base in node.bases]
+        return self.generic_visit(node)
+
+
+def definitions(source: str) -> dict[str, str]:
+    tree = _Plain().visit(ast.parse(source))
+    return {node.name: ast.dump(node) for node in tree.body if isinstance(node, ast.ClassDef | ast.FunctionDef)}
+
+
+def test_the_page_shows_the_loop_that_the_test_runs() -> None:
+    given = definitions(Path(slow_loop.__file__).read_text(encoding="utf-8"))
+    cells = re.findall(r"^```\{code-cell\} ipython3\n(.*?)^```$", CHAPTER.read_text(encoding="utf-8"), re.M | re.S)
+    for name, wanted in given.items():
+        holds = f"class {name}(" if name == "Pictures" else f"def {name}("
+        first = next(cell for cell in cells if holds in cell)
+        source = first.partition("\n\n")[2] if first.startswith(":") else first
+        assert definitions(source)[name] == wanted
+
+
+@pytest.mark.filterwarnings("ignore:.*Profiler clears events:UserWarning")
+def test_the_trace_of_the_given_loop_shows_all_five_faults() -> None:
+    files, labels = hunt.data(3, 64)
+    with profile(activities=[ProfilerActivity.CPU], record_shapes=True) as profiler:
+        losses = slow_loop.train(files, labels)
+    found = hunt.account(traces.trace_events(profiler))
+    assert len(losses) == found["steps"] == 4
+    assert found["decodes"] == 128 and found["values"] >= 4
+    assert found["doubles"] > 0 and found["reordered"] > 0 and found["operators"] > hunt.MOST_OPERATORS
+
+
+def run(**changed: Any) -> Run:
+    """A launch that left a good report, but for what is changed."""
+    report = {"losses": [1.0, 2.0], "calls": 2, "steps": 2, "decodes": 32, "values": 1, "doubles": 0, "reordered": 0}
+    text = json.dumps({**report, "operators": 300, **changed})
+    return Run((Rank(0, 0, "", "", {hunt.REPORT: text}),), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"losses": [1.0, 2.1]}, "The results changed"),
+        ({"losses": [1.0]}, "one per step"),
+        ({"calls": 1}, "Keep after_step()"),
+        ({"steps": 0}, "record_function"),
+        ({"decodes": 33}, "Decode each picture once"),
+        ({"decodes": 0}, "in this process"),
+        ({"values": 2}, "aten::item"),
+        ({"doubles": 1}, "float64"),
+        ({"reordered": 1}, "only reorder"),
+        ({"operators": 451}, "the whole batch at once"),
+    ],
+)
+def test_each_fault_is_refused_by_its_name(changed: dict[str, Any], words: str) -> None:
+    with pytest.raises(AssertionError, match=re.escape(words)):
+        hunt.require_mended(run(**changed), 32, [1.0, 2.0], "SLOW_LOOP")
+    hunt.require_mended(run(), 32, [1.0, 2.0], "SLOW_LOOP")
+
+
+def test_a_program_that_leaves_no_report_is_told_so() -> None:
+    with pytest.raises(AssertionError, match="ended before train"):
+        hunt.require_mended(Run((Rank(0, 0, "bye", "", {}),), 1.0), 32, [1.0], "SLOW_LOOP")
+
+
+# ---------------------------------------------------------------------------------------------------- published traces
+
+
+def covered(spans: list[tuple[float, float]], first: float, last: float) -> float:
+    """What spans cover of a window."""
+    total, until = 0.0, first
+    for start, stop in sorted(spans):
+        start, stop = max(start, until), min(stop, last)
+        if stop > start:
+            total, until = total + stop - start, stop
+    return total
+
+
+@pytest.mark.skipif("GPULAB_TRACES" not in os.environ, reason="GPULAB_TRACES names no folder with the recorded traces")
+@pytest.mark.parametrize("row", table("trace_steps"), ids=lambda row: str(row["recording"]))
+def test_the_published_steps_are_what_the_traces_say(row: dict[str, Any]) -> None:
+    path = Path(os.environ["GPULAB_TRACES"]) / f"{RECORDED[row['recording']]}.json.gz"
+    events = json.loads(gzip.decompress(path.read_bytes()))["traceEvents"]
+    steps = [one for one in events if one["name"].startswith("ProfilerStep") and one["cat"] == "user_annotation"]
+    on_cpu = steps or [one for one in events if one["cat"] in ("cpu_op", "cuda_runtime")]
+    first, last = max(0.0, min(one["ts"] for one in on_cpu)), max(one["ts"] + one["dur"] for one in on_cpu)
+    kernels = [(one["ts"], one["ts"] + one["dur"]) for one in events if one["cat"] == "kernel"]
+    inside = [span for span in kernels if span[1] > first and span[0] < last]
+    waited = sum(one["dur"] for one in events if "enumerate(DataLoader)" in one["name"])
+    assert (last - first) / 1e3 / row["steps"] == pytest.approx(row["step_ms"], rel=0.005)
+    assert covered(inside, first, last) / 1e3 / row["steps"] == pytest.approx(row["kernel_ms"], rel=0.02)
+    assert len(inside) == row["kernels"]
+    assert waited / 1e3 / row["steps"] == pytest.approx(row["loader_ms"] or 0.0, abs=0.05)
+
+
+def test_every_published_step_is_held_against_its_trace() -> None:
+    assert {row["recording"] for row in table("trace_steps")} == set(RECORDED)

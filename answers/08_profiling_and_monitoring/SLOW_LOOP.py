@@ -1,0 +1,226 @@
+# %% right: reference
+SLOW_LOOP = '''
+import zlib
+
+import torch
+from torch import nn
+from torch.profiler import record_function
+from torch.utils.data import DataLoader, Dataset
+
+
+class Pictures(Dataset):
+    """Compressed pictures of 16 × 16 × 3 bytes, and their labels."""
+
+    def __init__(self, files, labels):
+        self.labels = labels
+        self.decoded = [self.decode(file) for file in files]
+
+    def __len__(self):
+        return len(self.decoded)
+
+    def decode(self, file):
+        with record_function("decode"):
+            raw = bytearray(zlib.decompress(file))
+            return torch.frombuffer(raw, dtype=torch.uint8).view(16, 16, 3)
+
+    def __getitem__(self, index):
+        return self.decoded[index], self.labels[index]
+
+
+def train(files, labels, device="cpu", after_step=lambda: None):
+    """Two epochs in batches of 32; returns the loss of every step."""
+    torch.manual_seed(0)
+    layers = [nn.Conv2d(3, 16, 3), nn.ReLU(), nn.Conv2d(16, 16, 3), nn.ReLU()]
+    model = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(16, 10))
+    model = model.to(device, memory_format=torch.channels_last)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.2)
+    loader, losses = DataLoader(Pictures(files, labels), batch_size=32), []
+    for _ in range(2):
+        for pictures, targets in loader:
+            with record_function("step"):
+                images = (pictures.to(device).permute(0, 3, 1, 2).float() - 128) / 64
+                loss = nn.functional.cross_entropy(model(images), targets.to(device))
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                losses.append(loss.detach())
+            after_step()
+    return torch.stack(losses).tolist()
+'''
+
+# %% right: slices of one tensor, planes reordered once
+SLOW_LOOP = """
+import zlib
+
+import torch
+import torch.nn.functional as F
+from torch import nn, profiler
+
+
+def pictures_of(files):
+    for file in files:
+        with profiler.record_function("decode"):
+            yield torch.frombuffer(bytearray(zlib.decompress(file)), dtype=torch.uint8)
+
+
+def train(files, labels, device="cpu", after_step=lambda: None):
+    torch.manual_seed(0)
+    layers = [nn.Conv2d(3, 16, 3), nn.ReLU(), nn.Conv2d(16, 16, 3), nn.ReLU()]
+    model = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(16, 10)).to(device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.2)
+    everything = torch.stack(list(pictures_of(files))).view(-1, 16, 16, 3).permute(0, 3, 1, 2).to(device)
+    everything, labels = ((everything.float() - 128) / 64).contiguous(), labels.to(device)
+    losses = torch.zeros(2, -(-len(files) // 32), device=device)
+    for epoch in range(2):
+        for at, first in enumerate(range(0, len(files), 32)):
+            with profiler.record_function("step"):
+                loss = F.cross_entropy(model(everything[first : first + 32]), labels[first : first + 32])
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                losses[epoch, at] = loss.detach()
+            after_step()
+    return losses.flatten().tolist()
+"""
+
+# %% right: a file, written with %%writefile
+%%writefile SLOW_LOOP.py
+import zlib
+
+import torch
+from torch import nn
+from torch.profiler import record_function
+from torch.utils.data import DataLoader, Dataset
+
+
+class Pictures(Dataset):
+    """Compressed pictures of 16 × 16 × 3 bytes, and their labels."""
+
+    def __init__(self, files, labels):
+        self.labels = labels
+        self.decoded = [self.decode(file) for file in files]
+
+    def __len__(self):
+        return len(self.decoded)
+
+    def decode(self, file):
+        with record_function("decode"):
+            raw = bytearray(zlib.decompress(file))
+            return torch.frombuffer(raw, dtype=torch.uint8).view(16, 16, 3)
+
+    def __getitem__(self, index):
+        return self.decoded[index], self.labels[index]
+
+
+def train(files, labels, device="cpu", after_step=lambda: None):
+    """Two epochs in batches of 32; returns the loss of every step."""
+    torch.manual_seed(0)
+    layers = [nn.Conv2d(3, 16, 3), nn.ReLU(), nn.Conv2d(16, 16, 3), nn.ReLU()]
+    model = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(16, 10))
+    model = model.to(device, memory_format=torch.channels_last)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.2)
+    loader, losses = DataLoader(Pictures(files, labels), batch_size=32), []
+    for _ in range(2):
+        for pictures, targets in loader:
+            with record_function("step"):
+                images = (pictures.to(device).permute(0, 3, 1, 2).float() - 128) / 64
+                loss = nn.functional.cross_entropy(model(images), targets.to(device))
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                losses.append(loss.detach())
+            after_step()
+    return torch.stack(losses).tolist()
+
+# %% right: the losses' values asked for after the loop, one by one — from "reference": "torch.stack(losses).tolist()" → "[loss.item() for loss in losses]"
+
+# %% wrong: as it was handed out — says "Decode each picture once"
+SLOW_LOOP = '''
+import torch
+import zlib
+
+from torch import nn
+from torch.profiler import record_function
+from torch.utils.data import DataLoader, Dataset
+
+
+class Pictures(Dataset):
+    """Compressed pictures of 16 × 16 × 3 bytes, and their labels."""
+
+    def __init__(self, files, labels):
+        self.files, self.labels = files, labels
+
+    def __len__(self):
+        return len(self.files)
+
+    def __getitem__(self, index):
+        with record_function("decode"):
+            raw = bytearray(zlib.decompress(self.files[index]))
+            return torch.frombuffer(raw, dtype=torch.uint8).view(16, 16, 3), self.labels[index]
+
+
+def train(files, labels, device="cpu", after_step=lambda: None):
+    """Two epochs in batches of 32; returns the loss of every step."""
+    torch.manual_seed(0)
+    layers = [nn.Conv2d(3, 16, 3), nn.ReLU(), nn.Conv2d(16, 16, 3), nn.ReLU()]
+    model = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(16, 10))
+    model = model.double().to(device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.2)
+    loader, losses = DataLoader(Pictures(files, labels), batch_size=32), []
+    for _ in range(2):
+        for pictures, targets in loader:
+            with record_function("step"):
+                pieces = [(one.double() - 128) / 64 for one in pictures.to(device)]
+                images = torch.stack(pieces).permute(0, 3, 1, 2).contiguous()
+                loss = nn.functional.cross_entropy(model(images), targets.to(device))
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                losses.append(loss.item())
+            after_step()
+    return losses
+'''
+
+# %% wrong: decodes in every epoch — says "Decode each picture once" — from "reference": "return self.decoded[index], self.labels[index]" → "return self.decode(self.files[index]), self.labels[index]", "self.labels = labels" → "self.labels, self.files = labels, files"
+
+# %% wrong: asks for the loss in every step — says "keep the losses as tensors" — from "reference": "loss.detach()" → "loss.item()", "torch.stack(losses).tolist()" → "losses"
+
+# %% wrong: float64 — says "float64" — from "reference": "model.to(device" → "model.double().to(device", ".float()" → ".double()"
+
+# %% wrong: only the inputs are float64, cast for the model — says "float64" — from "reference": ".float() - 128) / 64" → ".double() - 128) / 64", "model(images)" → "model(images.float())"
+
+# %% wrong: reorders each batch — says "only reorder a batch" — from "reference": ".float() - 128) / 64" → ".contiguous().float() - 128) / 64"
+
+# %% wrong: normalizes picture by picture — says "the whole batch at once" — from "reference"
+# -                 images = (pictures.to(device).permute(0, 3, 1, 2).float() - 128) / 64
+# +                 pieces = [(one.float() - 128) / 64 for one in pictures.to(device)]
+# +                 images = torch.stack(pieces).permute(0, 3, 1, 2)
+
+# %% wrong: does not normalize any more — says "The results changed" — from "reference": " - 128) / 64" → ")"
+
+# %% wrong: bfloat16, which changes the losses — says "The results changed" — from "reference"
+# -                 loss = nn.functional.cross_entropy(model(images), targets.to(device))
+# +                 with torch.autocast(device, torch.bfloat16):
+# +                     scores = model(images)
+# +                 loss = nn.functional.cross_entropy(scores.float(), targets.to(device))
+
+# %% wrong: one epoch — says "one per step" — from "reference": "range(2)" → "range(1)"
+
+# %% wrong: no ranges any more — says "Keep after_step() and record_function" — from "reference": `record_function("step")` → `torch.no_grad() if False else record_function("work")`
+
+# %% wrong: after_step forgotten — says "Keep after_step()" — from "reference": "after_step()" → "pass"
+
+# %% wrong: decodes in other processes — says "in this process" — from "reference": "batch_size=32)" → "batch_size=32, num_workers=1)", "self.decoded = [self.decode(file) for file in files]" → "self.decoded = files", "return self.decoded[index], self.labels[index]" → "return self.decode(self.decoded[index]), self.labels[index]"
+
+# %% wrong: no such function — says "name 'train' is not defined" — from "reference": "def train(" → "def training("
+
+# %% wrong: not a program — says "a str is expected"
+SLOW_LOOP = 5
+
+# %% hostile: leaves a report of its own, and ends — earns 0
+SLOW_LOOP = """
+import json, os
+with open("report.json", "w") as file:
+    json.dump({"losses": [2.3] * 6, "calls": 6, "steps": 6, "decodes": 1, "values": 0, "doubles": 0, "reordered": 0, "operators": 1}, file)
+os._exit(0)
+"""

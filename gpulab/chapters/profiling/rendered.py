@@ -1,0 +1,123 @@
+"""Checks of rendered Prometheus pages: which rule of the format is broken, and whether a page agrees with its samples.
+
+Nothing here reads a page: the test passes in a reader.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from gpulab.check.assertions import equal
+
+_NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
+_LABEL = r'[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\]|\\[\\n"])*"'
+_NUMBER = r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|[iI]nf|NaN)"
+_SAMPLE = re.compile(rf"({_NAME}(?:\{{(?:{_LABEL}(?:, ?{_LABEL})*,?)?\}})?) +{_NUMBER}")
+_QUOTE = 'A quote inside a value is written \\".'
+_TORN = "A newline inside a text is written \\n."
+
+
+def broken_rule(page: str) -> str:
+    """Which rule of the text format a page breaks first, with the line; empty if none is found."""
+    if page and not page.endswith("\n"):
+        return "the last line does not end with a newline."
+    seen: set[str] = set()
+    closed: list[str] = []
+    for number, line in enumerate(page.splitlines(), 1):
+        where = f"line {number}, {line[:60]!r}"
+        described = re.fullmatch(rf"# (HELP|TYPE) ({_NAME}) .*", line)
+        sample = _SAMPLE.fullmatch(line)
+        if not described and not sample:
+            return f"{where}: {_reason(line)}"
+        name = described[2] if described else re.match(_NAME, line)[0]  # type: ignore[index]  # it matched above
+        series = f"{described[1]} {name}" if described else sample[1]  # type: ignore[index]  # one of them matched
+        if series in seen:
+            again = "It stands once, before the first line of the metric."
+            return f"{where}: {again if described else 'the same metric with the same labels a second time.'}"
+        if described and name in seen:
+            return f"{where}: HELP and TYPE stand before the first sample of the metric."
+        if name in closed[:-1]:
+            return f"{where}: back to {name}. All lines of a metric stand together, in one group."
+        seen |= {series} if described else {series, name}
+        closed = closed if closed[-1:] == [name] else [*closed, name]
+    return ""
+
+
+def _reason(line: str) -> str:
+    """Why a line is no sample."""
+    if re.search(r"\\(?![\\n\"])", re.sub(r"\\\\", "", line)):
+        return "A backslash itself is written \\\\."
+    if "{" not in line or "}" not in line:
+        return _TORN if "}" in line or "{" in line or not re.match(rf"{_NAME} ", line) else "The value is not a number."
+    if "='" in line:
+        return 'That is no label="value".'
+    if re.match(rf"{_NAME}\{{(?:{_LABEL}(?:, ?{_LABEL})*,?)?\}}", line):
+        return f"{line.rpartition(' ')[2]!r} is not a number."
+    return _QUOTE
+
+
+Samples = Sequence[Mapping[str, Any]]
+
+
+def compare(render: Callable[[Any], Any], samples: Samples, what: str, read: Callable[[str], Any]) -> None:
+    """Raises unless the page that `render` makes of the samples says exactly what they say.
+
+    Args:
+        render: the student's function.
+        samples: as the exercise describes them.
+        what: about this page, put so that it can stand before a colon.
+        read: gives `values`, `types` and `helps` of a page, or raises a ValueError.
+    """
+    text = render(copy.deepcopy(list(samples)))
+    if not isinstance(text, str):
+        missing = "Is there a return statement? It is to return the page, not to print it."
+        equal(text, "", f"{what}: what render_metrics returns", mistakes=[(None, missing)])
+    broken = broken_rule(text)
+    try:
+        page = read(text) if not broken else None
+    except ValueError as error:
+        broken = str(error)
+    if broken:
+        raise AssertionError(f"{what}: the page is not valid: {broken}")
+    _describes(page, samples, what)
+    wanted = {(one["name"], frozenset(one["labels"].items())): float(one["value"]) for one in samples}
+    _has_labels(page.values, wanted, what)
+    forms = ("%g", "%.2f", "%f", "%.0f", "%.3f", "%.1f")
+    for key, value in wanted.items():
+        short = [
+            (float(form % value), "Rounded: a value must come back exactly. repr(value) keeps all digits.")
+            for form in forms
+        ]
+        mistakes = [(wrong, note) for wrong, note in short if wrong != value]
+        equal(page.values[key], value, f"{what}: value of {key[0]}, read back", mistakes=mistakes)
+
+
+def _describes(page: Any, samples: Samples, what: str) -> None:
+    for kind, found, key in (("TYPE", page.types, "type"), ("HELP", page.helps, "help")):
+        wanted = {one["name"]: one[key] for one in samples}
+        quoted = {name: words.replace('"', '\\"') for name, words in wanted.items()}
+        known = [({}, f"There is no {kind} line.")]
+        known.append((quoted, "In a HELP text a quote is not escaped: the backslash would be shown."))
+        equal(found, wanted, f"{what}: {kind} of each metric, read back", mistakes=known)
+
+
+def _has_labels(values: Mapping[Any, float], wanted: Mapping[Any, float], what: str) -> None:
+    lost = [series for series in values if series not in wanted]
+    if not lost and len(values) == len(wanted):
+        return
+    name, labels = lost[0] if lost else next(one for one in wanted if one not in values)
+    known = [dict(one) for label, one in wanted if label == name]
+    twice = [{key: text.replace("\n", "\\n") for key, text in one.items()} for one in known]
+    again = [{key: text.replace('"', '\\"') for key, text in one.items()} for one in twice]
+    note = "A label is missing or changed."
+    if lost and dict(labels) in [*twice, *again]:
+        note = "Escaped twice: replace the backslashes first, before there are some of your own."
+    if lost and not labels and any(known):
+        note = "The labels are missing."
+    given = dict(labels) if lost else None
+    equal(
+        given, known[0] if len(known) == 1 else known, f"{what}: labels of {name}, read back", mistakes=[(given, note)]
+    )
