@@ -71,7 +71,9 @@ def _unsolved(error: BaseException, names: dict[str, Any], running: str) -> str:
     if isinstance(error, KeyError) and error.args:
         return _waiting.get(str(error.args[0]), "")
     cause: BaseException | None = error
-    while cause is not None:
+    seen: set[int] = set()  # libraries chain exceptions in circles: Triton's interpreter does
+    while cause is not None and id(cause) not in seen:
+        seen.add(id(cause))
         if isinstance(cause, NotImplementedError) and not str(cause):
             for code, variables in _frames(cause)[-1:]:
                 if variables is names and (code.co_filename != running or code.co_name == "<module>"):

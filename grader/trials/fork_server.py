@@ -96,7 +96,7 @@ class Zygote:
         for test in setting["tests"]:
             _import_for(test["source"])
         if "torch" in sys.modules:
-            wire.encode, wire.decode = _uncounted(wire.encode), _uncounted(wire.decode)  # type: ignore[assignment]
+            wire.encode, wire.decode = _uncounted(wire.encode), _uncounted(wire.decode)
 
     def serve(self) -> None:
         """Returns when all requests are answered and there will be no more."""

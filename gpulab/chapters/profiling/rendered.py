@@ -99,7 +99,7 @@ def _describes(page: Any, samples: Samples, what: str) -> None:
     for kind, found, key in (("TYPE", page.types, "type"), ("HELP", page.helps, "help")):
         wanted = {one["name"]: one[key] for one in samples}
         quoted = {name: words.replace('"', '\\"') for name, words in wanted.items()}
-        known = [({}, f"There is no {kind} line.")]
+        known: list[tuple[Any, str]] = [({}, f"There is no {kind} line.")]
         known.append((quoted, "In a HELP text a quote is not escaped: the backslash would be shown."))
         equal(found, wanted, f"{what}: {kind} of each metric, read back", mistakes=known)
 

@@ -187,7 +187,7 @@ def judge(answer: Any, model: Mapping[str, Any], cluster: Mapping[str, Any]) -> 
         if wrong is None or wrong.choice != right.choice:
             notes.setdefault(wrong.choice if wrong else (), []).append(note)
     keys = sorted(answer) if isinstance(answer, dict) else answer
-    nothing = [([], " Or: ".join(notes.pop((), [])))]
+    nothing: list[tuple[Any, str]] = [([], " Or: ".join(notes.pop((), [])))]
     check.equal(keys, sorted([*KEYS, "gb", "step_s"]), f"keys of {what}", mistakes=nothing)
     mistakes = [(choice, " Or: ".join(several)) for choice, several in notes.items()]
     fitting = [one for one in _layouts(model, cluster, "") if one.gb <= 0.8 * cluster["gpu_gb"]]

@@ -44,6 +44,8 @@ def failures() -> list[str]:
         "len(SAXPY_CU)",
         "len(undefined)",
         "raise NotImplementedError('this shape')",
+        "try:\n    raise KeyError('inner')\nexcept KeyError as inner:\n    outer = IndexError('a circle')\n"
+        "    inner.__cause__, outer.__cause__ = outer, inner\n    raise outer",
     )
 
 
@@ -65,6 +67,11 @@ def test_a_students_own_error_keeps_its_traceback(failures: list[str]) -> None:
     """An assertion in the student's function, an unknown name, and what a library has not implemented."""
     for text, words in ((failures[4], "negative"), (failures[13], "undefined"), (failures[14], "this shape")):
         assert "Traceback" in text and words in text
+
+
+def test_exceptions_that_cause_each_other_are_shown(failures: list[str]) -> None:
+    """As Triton's interpreter chains them; nothing waits for the end of such a chain."""
+    assert "a circle" in failures[15]
 
 
 def test_a_cell_that_waits_for_an_exercise_says_so_in_one_line(failures: list[str]) -> None:
