@@ -75,13 +75,12 @@ def compare(render: Callable[[Any], Any], samples: Samples, what: str, read: Cal
     if not isinstance(text, str):
         missing = "Is there a return statement? It is to return the page, not to print it."
         equal(text, "", f"{what}: what render_metrics returns", mistakes=[(None, missing)])
-    broken = broken_rule(text)
-    try:
-        page = read(text) if not broken else None
-    except ValueError as error:
-        broken = str(error)
-    if broken:
+    if broken := broken_rule(text):
         raise AssertionError(f"{what}: the page is not valid: {broken}")
+    try:
+        page = read(text)
+    except ValueError as error:
+        raise AssertionError(f"{what}: the page is not valid: {error}") from None
     _describes(page, samples, what)
     wanted = {(one["name"], frozenset(one["labels"].items())): float(one["value"]) for one in samples}
     _has_labels(page.values, wanted, what)
