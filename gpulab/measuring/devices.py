@@ -83,7 +83,7 @@ def needs_gpu(points: str = "") -> None:
         NeedsGPU: there is no CUDA device.
     """
     if not has_gpu():
-        pending = f"{points} are" if points else "these points are"
+        pending = f"{points} {'is' if points == '1 point' else 'are'}" if points else "these points are"
         if validating.skips():
             print(f"Waiting for a GPU: {pending} pending, not lost. The rest of this cell is not run here.")
             return
