@@ -43,7 +43,7 @@ def draw_kernels(ways: Mapping[str, Sequence[Mapping[str, Any]]], elements: int)
     fused = [label for label in bars if label.startswith(list(ways)[-1])]
     plot.bars(
         bars,
-        title=f"Times that the matrix crosses memory in all: {', '.join(totals)}",
+        title=f"Memory crossings {', '.join(totals)}",
         y="times that the matrix crosses memory",
         note="Counted, reads and writes together",
         highlight=fused,
@@ -79,7 +79,7 @@ def draw_compile_modes() -> None:
             series.setdefault(str(row["mode"]), {})[label] = speed
     plot.bars(
         series,
-        title="Six times as fast for the small model, slightly slower for the large one",
+        title="Small model six times as fast, large one slower",
         y="speed, eager = 1",
         note="Llama 3.2 1B, 1 × 512 tokens, and 3.1 8B, 1 × 8,192 tokens; B200, PyTorch 2.13, bfloat16, measured by "
         "stas00/ml-engineering (commit 744d01e1)",
