@@ -133,7 +133,7 @@ def priority_makespan(layers, bandwidth_gbs, partition_bytes, policy):
 # -             del left[chosen]
 # -     clock = backward_done
 
-# %% wrong: ready at that very instant does not count — says "ready when the link falls free" — from "reference"
+# %% wrong: ready at that very instant does not count — says "ready when the link becomes free" — from "reference"
 # -     backward_done, arrived = clock, dict(ready)
 # +     arrived = dict(ready)
 

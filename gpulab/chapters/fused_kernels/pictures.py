@@ -38,14 +38,14 @@ def draw_kernels(ways: Mapping[str, Sequence[Mapping[str, Any]]], elements: int)
     for name, launches in ways.items():
         kernels = [launch for launch in launches if launch["kind"] != "allocation"]
         moved = [(one["bytes_read"] + one["bytes_written"]) / (4 * elements) for one in kernels]
-        totals.append(f"{name} {number(sum(moved))}")
+        totals.append(f"{name}: {number(round(sum(moved)))}")
         bars |= {f"{name}: {one['kernel'].removeprefix('aten::')}": at for one, at in zip(kernels, moved, strict=True)}
     fused = [label for label in bars if label.startswith(list(ways)[-1])]
     plot.bars(
         bars,
-        title="One kernel moves as much as one of the five steps",
+        title=f"Memory crossings {', '.join(totals)}",
         y="times that the matrix crosses memory",
-        note=f"Counted, reads and writes together; in all: {', '.join(totals)}",
+        note="Counted, reads and writes together",
         highlight=fused,
     )
 
@@ -79,7 +79,7 @@ def draw_compile_modes() -> None:
             series.setdefault(str(row["mode"]), {})[label] = speed
     plot.bars(
         series,
-        title="Six times as fast for the small model, nothing for the large one",
+        title="Small model six times as fast, large one slower",
         y="speed, eager = 1",
         note="Llama 3.2 1B, 1 × 512 tokens, and 3.1 8B, 1 × 8,192 tokens; B200, PyTorch 2.13, bfloat16, measured by "
         "stas00/ml-engineering (commit 744d01e1)",
