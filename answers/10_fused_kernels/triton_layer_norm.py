@@ -62,7 +62,7 @@ def triton_layer_norm(x, weight, bias, eps):
 # -     variance = tl.sum(centered * centered, axis=0) / width
 # +     variance = tl.sum(x * x, axis=0) / width - mean * mean
 
-# %% wrong: no other — says "rubbish" — from "reference": "place, mask=inside, other=0.0" → "place, mask=inside"
+# %% wrong: no other — says "undefined" — from "reference": "place, mask=inside, other=0.0" → "place, mask=inside"
 
 # %% wrong: no mask — says "need a mask" — from "reference": "place, mask=inside, other=0.0" → "place"
 

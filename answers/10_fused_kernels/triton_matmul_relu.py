@@ -109,7 +109,7 @@ def triton_matmul_relu(a, b, bias):
 # +     grid = (m, n)
 # +     matmul_relu_kernel[grid](a, b, bias, out, m, n, k, TILE=1)
 
-# %% wrong: a program per row of results — says "larger block" — from "reference"
+# %% wrong: a program per row of results — says "program" — from "reference"
 # -     row = tl.program_id(0) * TILE + tl.arange(0, TILE)
 # +     row = tl.program_id(0) + tl.arange(0, 1)
 

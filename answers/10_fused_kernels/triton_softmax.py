@@ -17,7 +17,7 @@ def triton_softmax(x):
 
 # %% wrong: not stabilized — says "Not stabilized" — from "reference": "x - tl.max(x, axis=0)" → "x"
 
-# %% wrong: no other — says "Where the mask is false a load gives rubbish" — from "reference": `width, other=-float("inf")` → "width"
+# %% wrong: no other — says "Where the mask is false, the loaded value is undefined" — from "reference": `width, other=-float("inf")` → "width"
 
 # %% wrong: padding is 0 — says "the padding takes part" — from "reference": `-float("inf")` → "0.0"
 
