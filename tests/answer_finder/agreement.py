@@ -114,7 +114,8 @@ def _same_numbers(found: Any, expected: Any) -> bool:
         ratios = (one / other)[np.isfinite(other) & (np.abs(other) > 1e-12)]
     # A whole number that stands for a step is the step times a scale: what is left is no work.
     zeros = np.abs(one[np.abs(other) <= 1e-12])
-    return len(ratios) >= 4 and bool(np.allclose(ratios, ratios[0], rtol=1e-4)) and not zeros.any()
+    # And an array of zeros is the right one times 0: it shows nothing.
+    return len(ratios) >= 4 and ratios[0] != 0 and bool(np.allclose(ratios, ratios[0], rtol=1e-4)) and not zeros.any()
 
 
 def _array(value: Any) -> Any:

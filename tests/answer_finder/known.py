@@ -34,7 +34,7 @@ class Exercise:
     """Whether it measures: its result differs from call to call."""
 
     seconds: float = 0.0
-    """Of the processor, that the right answer takes for the first call."""
+    """Of the processor, that the right answer takes for a call: the median."""
 
     @property
     def decides(self) -> bool:

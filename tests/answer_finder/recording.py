@@ -13,6 +13,7 @@ import linecache
 import pickle
 import random
 import signal
+import statistics
 import time
 from collections.abc import Callable
 from typing import Any
@@ -111,7 +112,7 @@ def _of_test(key: ChapterKey, cell: Cell, names: dict[str, Any]) -> list[Exercis
         _numbers(answer),
         launches=any(kind in answer.source for kind in ("cuda.jit", "triton.jit")),
         measures=bool(calls) and _measures(right, calls[0]),
-        seconds=min(seconds, default=0.0),
+        seconds=statistics.median_high(seconds or [0.0]),
     )
     return [known, *_parts(known), *_launched(known, launches)]
 

@@ -99,6 +99,8 @@ def _answered(function: Callable[..., Any], exercises: Sequence[Exercise]) -> It
         slow = one.makes_file or _is_slow(one)
         if left[one.measures] <= 0 and not slow:
             continue
+        if one.parameters and not signature.parameters:  # a constant, which holds right numbers by chance
+            continue
         if not may_return(hints.get("return", Any), one.calls[0].result):
             continue
         started = time.process_time()

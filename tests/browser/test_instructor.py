@@ -126,10 +126,13 @@ return (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05);
 """Contrast of an element's text with what is behind it, as WCAG 2 reckons it."""
 
 
-def test_a_name_leads_to_the_feedback_page(course: Course, page: Window) -> None:
+def test_a_name_leads_to_the_student_report_and_on_to_the_feedback_page(course: Course, page: Window) -> None:
     """With the judge's message where the answer was wrong, and no hidden test."""
     page.open((course.reports(CHAPTER) / "report.html").as_uri())
     page.click("a", "Elif Aydın")
+    page.element("h1", "GPU architecture")
+    page.shoot("23_report_of_a_student")
+    page.click("a", "Your notebook with every output and comment")
     page.element("h1, h4, .panel-heading", CHAPTER)
     page.shoot("23_feedback")
     source = page.driver.page_source

@@ -130,7 +130,8 @@ def test_counts_are_those_of_another_emulator(monkeypatch: pytest.MonkeyPatch) -
     with place.open() as rows:
         for row in csv.DictReader(rows):
             numbers = tuple(int(row[f"ptx_{what}"]) for what in ("elements", "requests", "sectors_or_wavefronts"))
-            title = re.sub(r"^(wrong|right)( gpu)?: | — says.*", "", row["answer"])
+            written = row["answer"].replace("bours", "bors")  # spelled the British way there
+            title = re.sub(r"^(wrong|right)( gpu)?: | — says.*", "", written)
             expected[row["exercise"], title][row["access"]] = numbers
     assert len(expected) == 53
     known = {(exercise, answer.title): answer for exercise in bank.INPUTS for answer in bank.answers(exercise)}

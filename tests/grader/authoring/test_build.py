@@ -25,7 +25,8 @@ import random
 from IPython.display import display
 
 print(random.SystemRandom().random())
-display({"image/png": "aGVsbG8=\\n", "image/svg+xml": "<svg>\\n</svg>", "application/json": {"a": [1, 2.5]}}, raw=True)
+images = {"image/png": "aGVsbG8=\\n", "image/svg+xml": "<svg>\\n</svg>"}
+display({**images, "application/json": {"a": [1, 2.5]}}, raw=True)
 """
 NO_GPU = pytest.mark.skipif(gpu_name() is not None, reason="says what happens without a GPU")
 

@@ -52,7 +52,7 @@ def earned(course: Course, student: str) -> float | None:
     return result.earned if result else None
 
 
-def until(what: str, found: object, seconds: float = 90) -> None:
+def until(what: str, found: object, seconds: float = 240) -> None:
     deadline = time.monotonic() + seconds
     while not found():  # type: ignore[operator]
         assert time.monotonic() < deadline, f"no {what} within {seconds} s"
@@ -80,7 +80,7 @@ def watching(course: Course, *arguments: str) -> Iterator[subprocess.Popen[str]]
 def stopped(process: subprocess.Popen[str], number: int = signal.SIGINT) -> str:
     """What it has said, after it was stopped in time."""
     process.send_signal(number)
-    said, _ = process.communicate(timeout=20)
+    said, _ = process.communicate(timeout=90)
     assert process.returncode == 0, said
     assert "Traceback" not in said
     return said

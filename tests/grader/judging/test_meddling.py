@@ -123,7 +123,6 @@ def test_rings_of_processes_that_nobody_hears_are_named() -> None:
     bank = load(chapter.answers, key)
     assert [str(answer) for answer in bank if answer.kind is Kind.RIGHT and told(key, answer)] == [
         "run_ring, right: processes of one's own",
-        "DDP_SCRIPT, right: trains something of its own",
     ]
 
 
