@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-MOST_BYTES = 2 << 30
+MOST_BYTES = 8 << 30
 """Of memory that a child may add to what it starts with."""
 MOST_SHOWN = 1_000
 """Characters of a child's stack, and of its last words, in the message of its end."""

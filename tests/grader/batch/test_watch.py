@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -127,33 +127,39 @@ def test_a_class_at_work(course: Course, tmp_path: Path) -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_stop_in_the_middle_of_grading(course: Course, number: int) -> None:
     """Nothing stays behind, and the next watch grades what was not done."""
-    marker = f"marker-{os.getpid()}-{time.monotonic_ns()}"
     put(course.submitted / "anna" / f"{NAME}.ipynb", notebook(course, "while True: pass"))
-    os.environ["GPULAB_TEST_MARKER"] = marker
-    try:
-        with watching(course) as process:
-            until("grading", lambda: len(processes_with(marker)) > 2)
-            time.sleep(1)
-            said = stopped(process, number)
-        assert "0 graded since the start" in said
-        until("end of what was started", lambda: not processes_with(marker), 10)
-    finally:
-        del os.environ["GPULAB_TEST_MARKER"]
+    with watching(course) as process:
+        until("grading", lambda: len(started_by(process)) >= 3)  # the fork server, a judge, and a student's process
+        time.sleep(1)
+        started = started_by(process)
+        said = stopped(process, number)
+    assert "0 graded since the start" in said
+    until("end of what was started", lambda: not started & running().keys(), 20)
     put(course.submitted / "anna" / f"{NAME}.ipynb", notebook(course, RIGHT))
     with watching(course) as process:
         until("grade", lambda: earned(course, "anna") == 2.0)
         stopped(process)
 
 
-def processes_with(marker: str) -> list[str]:
-    """Processes that have this in their environment."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/environ"):
-        try:
-            if marker.encode() in path.read_bytes() and int(path.parent.name) != os.getpid():
-                found.append(path.parent.name)
-        except OSError:
-            continue
+def started_by(process: subprocess.Popen[str]) -> set[int]:
+    """The processes below it."""
+    parents = {pid: parent for pid, (state, parent) in running().items()}
+    found: set[int] = set()
+    last = {process.pid}
+    while last:
+        last = {pid for pid, parent in parents.items() if parent in last}
+        found |= last
+    return found
+
+
+def running() -> dict[int, tuple[str, int]]:
+    """Every process that has not ended: its state and its parent."""
+    found = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            state, parent = path.read_text().rpartition(")")[2].split()[:2]
+            if state != "Z":
+                found[int(path.parent.name)] = state, int(parent)
     return found
 
 
