@@ -28,34 +28,13 @@ if rank == 0:
 dist.destroy_process_group()  # tidy
 """
 
-# %% right: a file, written with %%writefile
-%%writefile DDP_SCRIPT.py
-import json, os
-import torch
-import torch.distributed as dist
-from torch.nn.parallel import DistributedDataParallel
-from torch.utils.data import DataLoader
-from torch.utils.data.distributed import DistributedSampler
-from gpulab import Problem
+# %% right: a file, written with %%writefile — from "reference"
+# - DDP_SCRIPT = """
+# + %%writefile DDP_SCRIPT.py
 
-dist.init_process_group(backend="gloo")
-rank, world_size = dist.get_rank(), dist.get_world_size()
-task = Problem(**json.loads(os.environ["PROBLEM"]))
-pictures = task.dataset()
-share = DistributedSampler(pictures, shuffle=True, seed=task.seed)
-loader = DataLoader(pictures, batch_size=task.batch_size // world_size, sampler=share)
-wrapped = DistributedDataParallel(task.model())
-sgd, loss_of = task.optimizer(wrapped), task.criterion()
-share.set_epoch(0)
-for x, y in loader:
-    sgd.zero_grad()
-    loss_of(wrapped(x), y).backward()
-    sgd.step()
-with open(f"{os.environ['SAMPLES']}{rank}.json", "w") as file:
-    json.dump(list(share), file)
-if rank == 0:
-    torch.save(wrapped.module.state_dict(), os.environ["CHECKPOINT"])
-dist.destroy_process_group()  # tidy
+# - dist.destroy_process_group()  # tidy
+# - """
+# + dist.destroy_process_group()  # tidy
 
 # %% right: without the wrapper, gradients averaged by hand
 DDP_SCRIPT = """

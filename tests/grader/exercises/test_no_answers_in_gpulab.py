@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from answer_finder import planted, reachable
 from answer_finder.children import Killed, in_child
 from answer_finder.known import Call, Exercise, Finding
@@ -71,6 +72,12 @@ def searched(module: types.ModuleType, exercises: Sequence[Exercise], folder: Pa
         raise AssertionError(f"{module.__name__}: the search ended with {last}: {error}. {remedy}") from error
 
 
+def found_twice(module: types.ModuleType, exercises: Sequence[Exercise], folder: Path) -> set[Finding]:
+    """What two searches find: a rate may be near the right one once by chance."""
+    first = set(searched(module, exercises, folder))
+    return first and first & set(searched(module, exercises, folder))
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_every_exercise_is_known_by_a_call_or_a_value(exercises: list[Exercise]) -> None:
@@ -86,7 +93,7 @@ def test_gpulab_answers_no_exercise(exercises: list[Exercise], tmp_path: Path) -
     chosen = [
         one for one in reachable.modules() if draw.random() < SHARE or EVERYWHERE or one.__name__.startswith(ALWAYS)
     ]
-    found = [one for module in chosen for one in searched(module, exercises, tmp_path)]
+    found = [one for module in chosen for one in found_twice(module, exercises, tmp_path)]
     listed = "\n".join(map(str, found))
     assert not found, (
         f"these belong into grader/exercises, where no student can call them (SEARCH_SEED={SEED}):\n{listed}"
@@ -94,15 +101,17 @@ def test_gpulab_answers_no_exercise(exercises: list[Exercise], tmp_path: Path) -
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 def test_planted_answers_are_found(exercises: list[Exercise], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each of them once stood in `gpulab`, or is of a kind that the search must know.
 
-    Time is not short here: they lie beside no chapter of their own, whose exercises would be tried first.
+    Time is not short here: they lie beside no chapter of their own, whose exercises would be tried first. One that
+    measures may be missed on a busy machine, so what one search misses is looked for twice more.
     """
     monkeypatch.setattr("answer_finder.search.SECONDS_TOGETHER", 30.0)
-    found = searched(planted, exercises, tmp_path)
-    missed = {(what, name) for what, name in planted.ANSWERED.items()} - {(one.what, one.exercise) for one in found}
+    missed = set(planted.ANSWERED.items())
+    for _ in range(3):
+        missed -= {(one.what, one.exercise) for one in searched(planted, exercises, tmp_path)} if missed else set()
     assert not missed
 
 
@@ -208,3 +217,22 @@ def test_a_search_that_a_signal_ended_is_made_once_more(tmp_path: Path) -> None:
 
     with pytest.raises(AssertionError, match="the search ended with always: SIGABRT"):
         searched(module(always=always), known, tmp_path)
+
+
+def test_memory_that_nobody_has_written_to_is_no_answer(tmp_path: Path) -> None:
+    """It may hold the right result, which an earlier try left there."""
+    torch.set_num_threads(1)  # a fork has none of its parent's threads
+    calls = [Call((x,), {}, x.softmax(1)) for x in (torch.randn(64, 500), torch.randn(32, 300))]
+
+    def right(x: torch.Tensor) -> torch.Tensor:
+        return x.softmax(1)
+
+    def unwritten(x: torch.Tensor) -> torch.Tensor:
+        for _ in range(4):
+            del_soon = x.softmax(1)
+        del del_soon
+        return torch.empty_like(x)
+
+    known = [Exercise("09_planted", "row_softmax", ("x",), tuple(calls), None, ())]
+    found = searched(module(right=right, unwritten=unwritten), known, tmp_path)
+    assert [one.what for one in found] == ["right"]

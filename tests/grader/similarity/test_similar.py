@@ -28,8 +28,6 @@ from grader.similarity.tokens import tokens_of
 COURSE = Course(ROOT)
 LEAST = 60
 NOT_INDEPENDENT = {
-    ("DDP_SCRIPT", "reference", "a file, written with %%writefile"): "the same script, as a file and as a string",
-    ("SLOW_LOOP", "reference", "a file, written with %%writefile"): "likewise",
     (
         "accuracy_cost",
         "older exporter, a reader of its own, symmetric, per tensor",
