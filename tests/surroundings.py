@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -31,6 +32,8 @@ COURSE = ("gpulab", "grader", "data", "solutions", "notebooks", "answers", "nbgr
 SEED = 20_261_122
 NOBODY = 65_534
 TIMEOUT_SECONDS = 900.0
+SECONDS_TO_CHANGE = 5.0
+"""Until the clocks change: the driver has started then, and still grades."""
 PATIENT = {"cell_seconds": 120.0, "call_seconds": 120.0, "test_seconds": 240.0, "launch_seconds": 60.0}
 """Limits of time that a busy machine keeps too: what is compared here is no speed."""
 Outcome = dict[str, list[list[object]]]
@@ -50,6 +53,12 @@ class Surrounding:
     """Environment variables to remove."""
     first: Callable[[], object] | None = None
     """Done in the driver's process before it starts."""
+    namespaces: str = ""
+    """Options of `unshare` for namespaces of its own; empty for none."""
+    inside: str = ""
+    """A shell command that is run in them before the driver."""
+    timezone: Callable[[], str] | None = None
+    """Makes the value of `TZ` when the driver starts."""
     checkout: str = ""
     """A name for a copy of the course to grade from; empty for this one."""
     prepare: Callable[[Path], Path] = lambda course: course
@@ -89,6 +98,15 @@ def open_to_others(course: Path) -> Path:
     return course
 
 
+def clocks_change(direction: int) -> str:
+    """A time zone whose clocks go on or back by an hour (+1 or -1) some seconds from now."""
+    change = time.gmtime(time.time() + SECONDS_TO_CHANGE + (3600 if direction < 0 else 0))  # written in daylight time
+    at = f"{change.tm_yday - 1}/{change.tm_hour}:{change.tm_min:02}:{change.tm_sec:02}"
+    half_a_year_off = (change.tm_yday + 182) % 365
+    start, end = (at, half_a_year_off) if direction > 0 else (half_a_year_off, at)
+    return f"STD0DST-1,{start},{end}"
+
+
 SURROUNDINGS = {
     "plain": Surrounding(),
     "TMPDIR": Surrounding({"TMPDIR": "{folder}"}),
@@ -112,6 +130,13 @@ SURROUNDINGS = {
     "read-only checkout": Surrounding(checkout="read only", prepare=read_only),
     "symlinked checkout": Surrounding(checkout="linked", prepare=symlinked),
     "ordinary user": Surrounding(checkout="nobody", prepare=open_to_others, first=as_nobody, without=("HOME",)),
+    "no user namespaces": Surrounding(namespaces="-Ur", inside="echo 0 > /proc/sys/user/max_user_namespaces"),
+    "/tmp without exec": Surrounding(
+        namespaces="-m", inside="mount --bind /tmp /tmp; mount -o remount,bind,noexec /tmp"
+    ),
+    "no /dev/shm": Surrounding(namespaces="-m", inside="mount -t tmpfs -o ro,mode=0 none /dev/shm"),
+    "an hour skipped": Surrounding(timezone=lambda: clocks_change(+1)),
+    "an hour repeated": Surrounding(timezone=lambda: clocks_change(-1)),
     "all at once": Surrounding(
         {
             "TMPDIR": "{folder}", "LANG": "C", "LC_ALL": "C", "http_proxy": "http://192.0.2.1:9", "RANK": "5",
@@ -137,8 +162,10 @@ def outcomes(name: str, exercises: tuple[str, ...] = EXERCISES) -> Outcome:
         variables = {key: value for key, value in os.environ.items() if key not in one.without}
         own = {key: value.format(folder=folder) for key, value in one.variables.items()}
         paths = [str(course), *filter(None, [own.get("PYTHONPATH")])]
+        if one.timezone:
+            own["TZ"] = one.timezone()
         done = subprocess.run(
-            [sys.executable, "-P", str(Path(__file__).resolve()), "--grade", str(course), *exercises],
+            [*apart(one), sys.executable, "-P", str(Path(__file__).resolve()), "--grade", str(course), *exercises],
             env={**variables, **own, "PYTHONPATH": os.pathsep.join(paths)},
             cwd="/",
             preexec_fn=one.first,
@@ -151,6 +178,21 @@ def outcomes(name: str, exercises: tuple[str, ...] = EXERCISES) -> Outcome:
         raise RuntimeError(f"{name}: {done.stderr[-3000:]}")
     found: Outcome = json.loads(done.stdout.splitlines()[-1])
     return found
+
+
+def apart(one: Surrounding) -> list[str]:
+    """The command before the driver's own: it makes the namespaces and what is different in them.
+
+    Raises:
+        Impossible: this machine does not let us.
+    """
+    if not one.namespaces:
+        return []
+    command = ["unshare", one.namespaces, "sh", "-ec", f'{one.inside}; exec "$@"', "sh"]
+    tried = subprocess.run([*command, "true"], capture_output=True, text=True, check=False)
+    if tried.returncode:
+        raise Impossible(tried.stderr.strip())
+    return command
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from typing import Any
 MOST_BYTES = 8 << 30
 """Of memory that a child may add to what it starts with."""
 MOST_SHOWN = 1_000
-"""Characters of a child's stack, and of its last words, in the message of its end."""
+"""Characters of a child's stack, and of its first and its last words, in the message of its end."""
 
 
 class Ended(Exception):
@@ -73,8 +73,9 @@ def in_child(work: Callable[[], Any], folder: Path, name: str, seconds: float) -
     if not place.exists():
         if os.WIFSIGNALED(ended[1]):
             where = stack.read_text(encoding="utf-8")[:MOST_SHOWN]
-            said = printed.read_text(encoding="utf-8", errors="replace")[-MOST_SHOWN:]
-            raise Killed(f"{signal.Signals(os.WTERMSIG(ended[1])).name}\n{where}\nIt had printed: {said!r}")
+            said = printed.read_text(encoding="utf-8", errors="replace")
+            said = said if len(said) <= 2 * MOST_SHOWN else f"{said[:MOST_SHOWN]} … {said[-MOST_SHOWN:]}"
+            raise Killed(f"{signal.Signals(os.WTERMSIG(ended[1])).name}\n{where}\nIt had printed: {said}")
         raise Ended(wrong.read_text(encoding="utf-8") if wrong.exists() else "it ended its process")
     return pickle.loads(place.read_bytes())
 
