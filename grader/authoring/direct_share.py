@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from nbformat import NotebookNode
 
 from grader.model.notebooks import Role, cells_of
+from grader.model.syntax import syntax_tree
 
 FIELD = frozenset(
     {"torch", "numpy", "numba", "lightning", "pytorch_lightning", "onnxruntime", "onnx", "triton", "prometheus_client"}
@@ -52,7 +53,7 @@ def told(notebook: NotebookNode) -> str:
 
 def _parsed(source: str) -> ast.Module | None:
     try:
-        return ast.parse(source)
+        return syntax_tree(source)
     except SyntaxError:  # a magic
         return None
 

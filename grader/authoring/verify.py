@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import random
 import secrets
+import traceback
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -29,6 +30,8 @@ from grader.model.submission import from_answers
 
 SHORT = Limits(cell_seconds=3.0, call_seconds=3.0)
 """For answers that end by a limit only, whichever it is."""
+PATIENT = Limits(cell_seconds=40.0, call_seconds=30.0, launch_seconds=30.0, test_seconds=120.0)
+"""For all others: a machine that does other work beside the gate makes no answer wrong."""
 Progress = Callable[[int, int, str], None]
 """Called with the number of checks done, of all, and a word on the latest."""
 
@@ -45,7 +48,9 @@ class Report:
     unchecked: tuple[str, ...]
     """What this machine cannot tell, for want of a GPU."""
     left_out: int = 0
-    """Wrong answers that a sample did not draw."""
+    """Answers that a sample did not draw."""
+    unsteady: tuple[str, ...] = ()
+    """Right answers that got all their points only in a second try, by themselves; what the first try found."""
     visible: tuple[Tried, ...] = ()
     """The wrong answers, and whether the visible tests alone refuse them."""
 
@@ -69,7 +74,7 @@ def verify(
         answers: a bank other than the course's own: a folder that holds a folder for each chapter, or is one.
         jobs: answers graded at the same time.
         seed: of the hidden inputs and the sample, for replay; a fresh one when left out.
-        sample: the share of each exercise's wrong answers to grade, at least one; all others are graded.
+        sample: the share to grade of each exercise's right answers, and of its others, at least one of each.
         on_progress: called after every answer.
 
     Raises:
@@ -92,14 +97,13 @@ def verify(
 
 
 def drawn(answers: list[Answer], share: float, seed: int) -> list[Answer]:
-    """The answers without all but this share of each exercise's wrong ones, at least one, in their order."""
-    wrong = defaultdict(list)
+    """This share of each exercise's right answers and of its others, at least one of each, in their order."""
+    groups = defaultdict(list)
     for answer in answers:
-        if answer.kind is Kind.WRONG:
-            wrong[answer.exercise].append(answer)
+        groups[answer.exercise, answer.kind is Kind.RIGHT].append(answer)
     draw = random.Random(seed)
-    kept = {id(one) for of_one in wrong.values() for one in draw.sample(of_one, math.ceil(share * len(of_one)))}
-    return [answer for answer in answers if answer.kind is not Kind.WRONG or id(answer) in kept]
+    kept = {id(one) for group in groups.values() for one in draw.sample(group, math.ceil(share * len(group)))}
+    return [answer for answer in answers if id(answer) in kept]
 
 
 @dataclass(frozen=True)
@@ -137,7 +141,7 @@ class Tries:
             key = with_visible(key, answer.exercise)
         tests = frozenset(cell.grade_id for cell in key.tests if cell.exercise == answer.exercise)
         submission = from_answers(key, {answer.exercise: answer.source})
-        limits = SHORT if answer.endless else None
+        limits = SHORT if answer.endless else PATIENT
         result = grade(submission, key, student=str(answer), seed=self.seed, limits=limits, only=tests)
         whole = tuple(cell for cell in result.cells if not cell.grade_id.endswith(VISIBLE))
         findings = judge_answer(answer, replace(result, cells=whole))
@@ -150,25 +154,46 @@ class Tries:
 def try_all(tries: list[Tries], jobs: int, on_progress: Progress) -> list[Report]:
     """Grades every answer of every bank, and blank notebooks, and reports what does not come out as it must.
 
-    All chapters share one queue, so that no core waits for the last answer of each.
+    All chapters share one queue, so that no core waits for the last answer of each. A right answer that is refused is
+    graded once more, by itself and with the same inputs: what differs then is the machine's load.
     """
     no_gpu = hardware.device_name() == "cpu"
     todo = [(number, answer) for number, one in enumerate(tries) for answer in one.here(no_gpu)]
     findings: list[list[str]] = [[] for _ in tries]
     visible: list[list[Tried]] = [[] for _ in tries]
+    unsteady: list[list[str]] = [[] for _ in tries]
+    refused = []
     with ThreadPoolExecutor(max_workers=jobs) as pool:
-        results = pool.map(lambda pair: tries[pair[0]].try_one(pair[1]), todo)
+        results = pool.map(lambda pair: _tried(tries[pair[0]], pair[1]), todo)
         for done, ((number, answer), (found, seen)) in enumerate(zip(todo, results, strict=True), start=1):
-            findings[number] += found
+            if found and answer and answer.kind is Kind.RIGHT:
+                refused.append((number, answer, found))
+            else:
+                findings[number] += found
             visible[number] += seen
             on_progress(done, len(todo), str(answer) if answer else f"{tries[number].key.name}, a blank notebook")
+    for number, answer, found in refused:
+        again, _ = _tried(tries[number], answer)
+        (findings if again else unsteady)[number].extend(found)
     reports = []
-    for one, found, seen in zip(tries, findings, visible, strict=True):
+    for one, found, seen, once in zip(tries, findings, visible, unsteady, strict=True):
         if found:
             found.append(f"Hidden inputs were drawn from seed {one.seed}; --seed {one.seed} draws them again.")
         unchecked = tuple(f"{answer}: only a GPU can tell" for answer in one.not_here(no_gpu))
-        reports.append(Report(one.key.name, tuple(found), len(one.here(no_gpu)), unchecked, visible=tuple(seen)))
+        checked = len(one.here(no_gpu))
+        reports.append(
+            Report(one.key.name, tuple(found), checked, unchecked, visible=tuple(seen), unsteady=tuple(once))
+        )
     return reports
+
+
+def _tried(tries: Tries, answer: Answer | None) -> tuple[list[str], list[Tried]]:
+    """As `Tries.try_one`; an error of the harness's own is a finding, and the other answers are graded all the same."""
+    try:
+        return tries.try_one(answer)
+    except Exception:
+        where = f"{answer.where}: {answer}" if answer else "blank notebook"
+        return [f"{where}: could not be graded:\n{traceback.format_exc()}"], []
 
 
 def judge_blank(result: SubmissionResult) -> list[str]:

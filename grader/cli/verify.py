@@ -100,9 +100,11 @@ def command(
             complain(str(finding))
         for left in report.unchecked:
             say(f"{report.chapter}: not checked here: {left}", style="yellow")
+        for once in report.unsteady:
+            say(f"{report.chapter}: right only in a second try, by itself: {once}", style="yellow")
         outcome = f"{len(report.findings)} findings" if report.findings else "every one gets what it must"
         if report.left_out:
-            outcome += f"; {report.left_out} wrong answers not drawn by --sample {sample}"
+            outcome += f"; {report.left_out} answers not drawn by --sample {sample}"
         style = "bold red" if report.findings else "green"
         say(f"{report.chapter}: {report.checked} answers checked, {len(report.unchecked)} not; {outcome}.", style=style)
         for line in visible_score.told(report.chapter, report.visible):

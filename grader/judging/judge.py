@@ -30,6 +30,7 @@ from grader.judging.scripts import Launches
 from grader.judging.speedups import Speedups
 from grader.model.needs import Need
 from grader.model.results import Verdict
+from grader.model.syntax import syntax_tree
 from grader.processes import wire
 from grader.sandbox import kernel
 
@@ -65,7 +66,7 @@ class Judged:
 
 def loaded_names(source: str) -> set[str]:
     """The names that a cell reads anywhere."""
-    return {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}
+    return {node.id for node in ast.walk(syntax_tree(source)) if isinstance(node, ast.Name)}
 
 
 def run_cell(source: str, exercises: list[str], link: Link, possible: float) -> Judged:
@@ -79,7 +80,7 @@ def run_cell(source: str, exercises: list[str], link: Link, possible: float) -> 
         outcomes.collecting() as recorded,
     ):
         try:
-            tree = ast.parse(source)
+            tree = syntax_tree(source)
             namespace: dict[str, Any] = {"__name__": "__main__"}
             for name in sorted(loaded_names(source) & set(exercises)):
                 namespace[name] = link.look(name)

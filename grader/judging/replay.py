@@ -30,6 +30,7 @@ from gpulab.trace.launch import launched, recording
 from gpulab.trace.python.binding import global_names
 from gpulab.trace.python.typecheck import CompilerMissingError, typecheck
 from grader.judging.transcript import MODULES, arrays_of
+from grader.model.syntax import syntax_tree
 from grader.processes import wire
 
 BUILTINS = (
@@ -226,7 +227,7 @@ def _definitions(source: str) -> tuple[ast.FunctionDef, ...]:
     from IPython.core.inputtransformer2 import TransformerManager
 
     try:
-        tree = ast.parse(TransformerManager().transform_cell(source))
+        tree = syntax_tree(TransformerManager().transform_cell(source))
     except (SyntaxError, ValueError, RecursionError):
         return ()
     return tuple(node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
@@ -244,7 +245,7 @@ def _compiled(node: ast.FunctionDef, free: tuple[str, ...], file: str, scope: di
     node.decorator_list, node.returns, node.args.defaults, node.args.kw_defaults = [], None, [], []
     if node.args.kwonlyargs:
         raise Refused(f"the kernel '{node.name}' has parameters that can only be named")
-    made = ast.parse(f"def make({', '.join(free)}):\n    return {node.name}")
+    made = syntax_tree(f"def make({', '.join(free)}):\n    return {node.name}")
     outer = made.body[0]
     assert isinstance(outer, ast.FunctionDef)
     outer.body.insert(0, node)

@@ -15,6 +15,7 @@ import re
 from grader.model.needs import Need
 from grader.model.notebooks import Cell, ChapterKey, Role
 from grader.model.submission import Action, Submission
+from grader.model.syntax import syntax_tree
 
 WATCHED = frozenset({Need.SPEEDUP, Need.VIRTUAL_GPU, Need.LISTENING, Need.TIMELINE})
 """Needs of a test whose exercise is timed or counted in a process that it could change."""
@@ -72,7 +73,7 @@ def _texts(source: str, name: str) -> list[str]:
     if first.split() == ["%%writefile", f"{name}.py"]:
         return [rest]
     try:
-        tree = ast.parse(source)
+        tree = syntax_tree(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
     assignments = [

@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from grader.model.syntax import syntax_tree
+
 PACKAGE = "gpulab"
 EXERCISES = ("grader", "exercises")
 """The package that hidden tests import from."""
@@ -97,7 +99,7 @@ def _packages_around(module: str, modules: Mapping[str, Path]) -> Iterator[Path]
 
 def _exports(init: Path) -> dict[str, str]:
     """Names that an `__init__.py` imports, with where each comes from; imports for type checkers count too."""
-    return _imports(ast.parse(init.read_text(encoding="utf-8")))
+    return _imports(syntax_tree(init.read_text(encoding="utf-8")))
 
 
 def _imports(tree: ast.AST) -> dict[str, str]:
@@ -114,7 +116,7 @@ def _imports(tree: ast.AST) -> dict[str, str]:
 def _mentions(source: str) -> tuple[frozenset[str], frozenset[str]]:
     """Dotted names that a source imports or reaches through `gpulab.…`, and its string constants."""
     try:
-        tree = ast.parse(MAGIC.sub(r"\1pass", source))
+        tree = syntax_tree(MAGIC.sub(r"\1pass", source))
     except SyntaxError:  # a terminal session, another language: what it names, it may need
         return frozenset(MODULE_IN_TEXT.findall(source)), frozenset()
     names = set(_imports(tree).values())
@@ -134,7 +136,7 @@ def _imported_in(text: str) -> Iterator[str]:
     """What a script in a string imports."""
     if PACKAGE in text and "import" in text:
         try:
-            yield from _imports(ast.parse(text)).values()
+            yield from _imports(syntax_tree(text)).values()
         except (SyntaxError, ValueError):
             return
 

@@ -20,6 +20,7 @@ from typing import Any
 
 from grader.model.course import CourseError
 from grader.model.notebooks import Cell, ChapterKey, Role
+from grader.model.syntax import syntax_tree
 
 MAX_NOTEBOOK_BYTES = 20_000_000
 MAX_CELLS = 2_000
@@ -269,7 +270,7 @@ def _plain(source: str) -> str:
 def defined_names(source: str) -> set[str]:
     """Names that a cell binds at its top level by `def`, `class` or assignment; a guess where it does not parse."""
     try:
-        tree = ast.parse(source)
+        tree = syntax_tree(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return _guessed_names(source)
     names: set[str] = set()

@@ -30,6 +30,7 @@ from grader.judging import student
 from grader.judging.client import Link
 from grader.judging.judge import run_cell
 from grader.judging.shell import Outputs, make_shell
+from grader.model.syntax import syntax_tree
 from grader.processes import wire
 
 MEMORY_BYTES = 12_000_000_000
@@ -177,7 +178,7 @@ class Zygote:
 
 def _import_for(source: str) -> None:
     """What a test imports, so that not every fork has to."""
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(syntax_tree(source)):
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             with contextlib.suppress(ImportError):
                 exec(compile(ast.Module([node], []), "<imports>", "exec"), {})

@@ -13,6 +13,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from grader.model.syntax import syntax_tree
+
 
 @dataclass(frozen=True)
 class Mutant:
@@ -68,7 +70,7 @@ def program(source: str) -> ast.Module:
     """The syntax tree of an answer; a cell that begins with `%%writefile NAME.py` assigns its text to NAME."""
     if magic := WRITTEN.match(source):
         source = f"{magic[1]} = {source[magic.end() :]!r}"
-    return ast.parse(source)
+    return syntax_tree(source)
 
 
 def mutants_of(source: str) -> list[Mutant]:
@@ -229,7 +231,7 @@ def _inside_strings(tree: ast.Module) -> Iterator[Mutant]:
                 inner = _cuda(node.value)
             else:
                 try:
-                    inner = iter([*_python(ast.parse(node.value))])
+                    inner = iter([*_python(syntax_tree(node.value))])
                 except SyntaxError:
                     continue
             for one in inner:

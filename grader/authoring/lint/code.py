@@ -15,6 +15,7 @@ from enum import Enum
 from IPython.core.inputtransformer2 import TransformerManager
 
 from grader.authoring.lint.metadata import Fault
+from grader.model.syntax import syntax_tree
 
 SHELL_MAGICS = frozenset({"bash", "sh", "sx", "system", "script", "!"})
 INSPECTIONS = frozenset(
@@ -41,7 +42,7 @@ def parsed(code: str) -> ast.Module | Fault:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             compile(text, "cell", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
-            tree: ast.Module = ast.parse(text)
+            tree: ast.Module = syntax_tree(text)
     except (SyntaxError, ValueError) as error:
         line = getattr(error, "lineno", 0) or 0
         return Fault(f"is not Python ({getattr(error, 'msg', error)})", "Fix this line.", line)

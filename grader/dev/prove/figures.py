@@ -17,6 +17,7 @@ from grader.dev.prove.rows import said
 from grader.dev.prove.run import Say
 from grader.model.course import Course, CourseError
 from grader.model.notebooks import Role, load_key
+from grader.model.syntax import syntax_tree
 
 BYTES = 2_000_000_000
 """Of the largest array: far beyond any cache."""
@@ -298,7 +299,7 @@ class _Bench:
 
 def definitions(source: str) -> ast.Module:
     """A cell without what it does: imports, functions and assignments stay, output and loops go."""
-    tree = ast.parse(source)
+    tree = syntax_tree(source)
     kept = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef, ast.Assign)
     tree.body = [node for node in tree.body if isinstance(node, kept)]
     return tree

@@ -9,6 +9,7 @@ from minikey import RIGHT, make_key
 
 from grader.authoring.answers import Answer, Kind
 from grader.authoring.verify import Report, Tries, drawn, judge_answer, try_all
+from grader.authoring.visible_score import Tried
 from grader.cli.verify import jobs_here
 from grader.model.limits import Limits
 from grader.model.notebooks import Cell, Role
@@ -48,12 +49,50 @@ def test_each_chapter_of_one_queue_gets_its_own_report() -> None:
     assert told[3][2] == "two, a blank notebook"
 
 
-def test_a_sample_leaves_out_wrong_answers_only() -> None:
-    wrong = [replace(GOOD[1], title=f"wrong {number}") for number in range(10)]
-    for share, kept in ((0.01, 1), (0.3, 3), (1.0, 10)):
-        sample = drawn([GOOD[0], *wrong, *GOOD[3:]], share, seed=3)
-        assert sum(one.title.startswith("wrong ") for one in sample) == kept
-        assert [one for one in sample if one not in wrong] == [GOOD[0], *GOOD[3:]]
+def test_a_sample_keeps_a_share_of_the_right_answers_and_of_the_others() -> None:
+    wrong = [replace(GOOD[1], title=f"wrong {number}") for number in range(9)]
+    hostile = Answer("double", Kind.HOSTILE, "exits", "import os; os._exit(0)")
+    right = [replace(GOOD[0], title=f"right {number}") for number in range(5)]
+    bank = [*right, hostile, *wrong, GOOD[3]]
+    for share, of_right, of_others in ((0.01, 1, 1), (0.3, 2, 3), (1.0, 5, 10)):
+        sample = drawn(bank, share, seed=3)
+        assert sum(one.title.startswith("right ") for one in sample) == of_right
+        assert len(sample) == of_right + of_others + 1
+        assert sample == [one for one in bank if one in sample]
+        assert GOOD[3] in sample, "each exercise is tried"
+
+
+def test_an_answer_that_cannot_be_graded_is_a_finding_and_the_others_are_graded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    whole = Tries.try_one
+
+    def broken(self: Tries, answer: Answer | None) -> tuple[list[str], list[Tried]]:
+        if answer is GOOD[1]:
+            raise RuntimeError("no sandbox")
+        return whole(self, answer)
+
+    monkeypatch.setattr(Tries, "try_one", broken)
+    report = gate(GOOD[0], GOOD[1], replace(GOOD[5], source=RIGHT["SHARES"]))
+    unable, paid, _ = report.findings
+    assert "triples: could not be graded" in unable
+    assert "RuntimeError: no sandbox" in unable
+    assert "exits: earned 2, must earn 0" in paid
+
+
+def test_a_right_answer_refused_once_is_named_but_no_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, tried = Tries.try_one, []
+
+    def busy(self: Tries, answer: Answer | None) -> tuple[list[str], list[Tried]]:
+        tried.append(answer)
+        if tried.count(answer) == 1 and answer in GOOD[:2]:
+            return [f"{answer}: timed out"], []
+        return whole(self, answer)
+
+    monkeypatch.setattr(Tries, "try_one", busy)
+    report = gate(*GOOD[:2])
+    assert report.unsteady == ("double, right: plain: timed out",)
+    assert report.findings[0] == "double, wrong: triples: timed out", "a wrong answer has one try"
 
 
 def test_fresh_seeds_come_to_every_wrong_answer() -> None:
