@@ -93,10 +93,11 @@ test: $(READY)
 	+@$(STEPS) lint
 	+@$(STEPS) --jobs=2 --output-sync=target types build-check release-check
 	+@$(STEPS) tests
-	+@$(STEPS) verify SAMPLE=40
-	+@$(STEPS) --jobs=2 --output-sync=target notebooks sample-class
+	+@$(STEPS) --jobs=2 --output-sync=target notebooks verify SAMPLE=10
+	+@$(STEPS) sample-class
 	@printf '\nAll of make test passed:\n'
 	@for part in tests alone notebooks; do printf '%-10s %s\n' $$part "$$(tail -n 1 work/test/$$part.log)"; done
+	@cat work/test/*-again.txt 2>/dev/null | sed 's/^FAILED/only in a second try, by itself, passed/' || true
 
 STEPS = $(MAKE) --no-print-directory
 
@@ -111,11 +112,20 @@ types: $(READY)
 	$(call step,2/8 mypy: types)
 	@mypy
 
+# Up to five tests that fail beside others are tried once more by themselves, since a machine may be too busy for them. They
+# stand in the closing lines of `make test`; what fails twice fails. $(1) names the logs, $(2) are pytest's arguments.
+define tried
+	@mkdir -p work/test && rm -f work/test/$(1)-again.txt
+	@pytest $(2) $(3) --timeout 400 $(ARGS) | tee work/test/$(1).log || { \
+	  [ $$? = 1 ] && grep '^FAILED ' work/test/$(1).log > work/test/$(1)-again.txt && \
+	  [ $$(wc -l < work/test/$(1)-again.txt) -le 5 ] && ! grep -q '^ERROR ' work/test/$(1).log && \
+	  printf '\n==> once more, by themselves\n' && pytest $(2) --last-failed --timeout 400 $(ARGS); }
+endef
+
 tests: $(READY)
 	$(call step,5/8 pytest: the two packages)
-	@mkdir -p work/test
-	@pytest tests -m "not alone" --numprocesses 2 --dist loadfile --no-loadscope-reorder --timeout 400 $(ARGS) | tee work/test/tests.log
-	@pytest $$(grep --recursive --files-with-matches --include='test_*.py' 'mark\.alone' tests) -m alone --timeout 400 $(ARGS) | tee work/test/alone.log
+	$(call tried,tests,tests -m "not alone",--numprocesses 3 --dist loadfile --no-loadscope-reorder)
+	$(call tried,alone,$$(grep --recursive --files-with-matches --include='test_*.py' 'mark\.alone' tests) -m alone)
 
 build-check: $(READY)
 	$(call step,3/8 grader build --check: built notebooks agree with their sources)
@@ -125,7 +135,7 @@ release-check: $(READY)
 	$(call step,4/8 grader release --check: what students get is what we would release and holds no answer)
 	@grader release --check
 
-# By itself every answer; in `make test` all right and hostile ones, and a share of the wrong ones that is drawn each time.
+# By itself every answer; in `make test` a share of the right and of the others, drawn each time.
 SAMPLE := 100
 verify: $(READY)
 	$(call step,6/8 grader verify: right answers pass and wrong and hostile ones do not)

@@ -189,12 +189,12 @@ def test_test_runs_every_check_in_order(tmp_path: Path) -> None:
         "grader release --check",
         'pytest tests -m "not alone"',
         "pytest $(grep --recursive --files-with-matches --include='test_*.py' 'mark\\.alone' tests) -m alone",
-        "grader verify --sample 40",
         "pytest --nbval-lax solutions",
+        "grader verify --sample 10",
         "grader sample",
         "grader autograde",
     ]
-    typed = [line.split(" && ")[-1] for line in done.stdout.splitlines()]
+    typed = [line.split(" | tee ")[0].split(" && ")[-1] for line in done.stdout.splitlines()]
     lines = [line for line in typed if line.startswith(("ruff", "mypy", "pytest", "grader"))]
     assert len(lines) == len(commands)
     assert all(line.startswith(command) for line, command in zip(lines, commands, strict=True))
@@ -226,6 +226,31 @@ def test_a_failing_check_fails_the_whole(failing: str, said: str, unsaid: str, t
     assert done.returncode == 2
     assert said in done.stdout
     assert unsaid not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("failed", "other", "again", "passes"),
+    [(1, "", 0, True), (5, "", 0, True), (6, "", 0, False), (1, "", 1, False), (1, "ERROR tests/test_b.py", 0, False)],
+)
+def test_a_few_failed_tests_have_a_second_try(
+    failed: int, other: str, again: int, passes: bool, tmp_path: Path
+) -> None:
+    """By themselves, and their names are told; many failures, errors on collecting, and second failures count."""
+    binaries = tmp_path / ".venv" / "bin"
+    binaries.mkdir(parents=True)
+    lines = "\n".join(f"FAILED tests/test_a.py::test_{number} - busy" for number in range(failed))
+    crowd = f'echo "{lines}"; echo "{other}"; exit 1'
+    fake = f'case "$*" in *--last-failed*) exit {again};; *numprocesses*loadfile*no-load*) {crowd};; esac'
+    for name, body in {"ruff": "", "mypy": "", "grader": "", "pytest": fake}.items():
+        script = binaries / name
+        script.write_text(f"#!/bin/sh\n{body}\n")
+        script.chmod(0o755)
+    make(tmp_path, "help")
+    (tmp_path / ".venv" / ".ready").touch()
+    done = run(tmp_path, "tests")
+    assert (done.returncode == 0) is passes, done.stdout + done.stderr
+    kept = (tmp_path / "work/test/tests-again.txt").read_text().splitlines()
+    assert len(kept) == failed
 
 
 def test_ci_runs_what_the_readme_says() -> None:
