@@ -31,6 +31,8 @@ from grader.model.notebook_io import KERNELSPEC, LANGUAGE_INFO, stable_ids, to_t
 from grader.model.notebooks import Role, read_own
 
 Report = Callable[[str], None]
+Progress = Callable[[int, int], None]
+"""Called with the number of cells run, and of all."""
 
 
 def build(
@@ -38,6 +40,7 @@ def build(
     *,
     execute: bool | None = None,
     report: Report = lambda text: None,
+    on_cell: Progress = lambda done, total: None,
     cell_seconds: int = CELL_SECONDS,
 ) -> bool:
     """Makes the chapter's executed notebook from its source; gives whether the file changed.
@@ -47,6 +50,7 @@ def build(
         execute: run the cells; None: only if something that they depend on changed; False: never, and changed cells
             have no outputs.
         report: told what is being done, a few words at a time.
+        on_cell: called before each cell.
         cell_seconds: wall time that one cell may take.
 
     Raises:
@@ -60,7 +64,7 @@ def build(
     inputs = inputs_digest(chapter, notebook)
     current = _stamp(earlier).get("inputs_sha256") == inputs
     if execute or (execute is None and not current):
-        _run(chapter, source, notebook, report, cell_seconds)
+        _run(chapter, source, notebook, report, on_cell, cell_seconds)
         executed = {"executed_on": _machine(), "inputs_sha256": inputs}
     else:
         _keep_outputs(notebook, earlier)
@@ -167,7 +171,9 @@ def files_below(folder: Path) -> list[Path]:
     )
 
 
-def _run(chapter: Chapter, source: Source, notebook: NotebookNode, report: Report, cell_seconds: int) -> None:
+def _run(
+    chapter: Chapter, source: Source, notebook: NotebookNode, report: Report, on_cell: Progress, cell_seconds: int
+) -> None:
     folder = chapter.solution.parent
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -182,7 +188,7 @@ def _run(chapter: Chapter, source: Source, notebook: NotebookNode, report: Repor
             notebook,
             folder,
             skipped_tag="" if gpu_name() else "gpu",
-            on_cell=lambda index: report(f"cell {index + 1} of {count}"),
+            on_cell=lambda index: on_cell(index, count),
             cell_seconds=cell_seconds,
         )
     except CellFailed as error:

@@ -14,7 +14,9 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 
 import nbformat
@@ -31,6 +33,9 @@ PAGES = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?!https?:|#|mailto:)([^)#\s]+)(#[^)\s]*)?\)")
 AFTER_SOLVING = "What this cell shows names lines of your own answer: solve the exercise above, then run it.\n"
 MINUTES = 10
+SPHINX_SAYS = re.compile(r"(reading|writing) \w+\.\.\. \[ *(\d+)%\]")
+Progress = Callable[[float, str], None]
+"""Called with the share that is done, from 0 to 1, and what is being done."""
 
 CSS = """\
 img.figure { max-width: 100%; height: auto; background: white; }
@@ -54,12 +59,13 @@ CONTENTS = """
 """
 
 
-def make_site(course: Course, target: Path) -> int:
+def make_site(course: Course, target: Path, on_progress: Progress = lambda share, text: None) -> int:
     """Writes the site's pages below `target`, and gives how many chapters it shows.
 
     Args:
         course: the course; its chapters are built and released.
         target: a folder, made anew: `html/` with the site, beside what it was made from.
+        on_progress: told how much is done, and what is being done.
 
     Raises:
         CourseError: a chapter is not built or released, or Sphinx is missing or fails; the message quotes it.
@@ -68,12 +74,14 @@ def make_site(course: Course, target: Path) -> int:
     shutil.rmtree(target, ignore_errors=True)
     source, pages = target / "source", target / "html"
     chapters = course.chapters()
+    on_progress(0.0, "Writing the pages")
     for chapter in chapters:
         folder = source / "notebooks" / chapter.name
         folder.mkdir(parents=True)
         (folder / f"{chapter.name}.ipynb").write_text(to_text(page_of(chapter, folder / "figures")), encoding="utf-8")
     _copy_texts(course, source, chapters)
-    _run_sphinx(source, pages)
+    _run_sphinx(source, pages, on_progress)
+    on_progress(0.9, "Looking for answers")
     figures = [Path("notebooks", chapter.name, "figures") for chapter in chapters]
     for folder in (Path("docs", "images"), *figures):  # named in raw HTML, which Sphinx does not read
         if (source / folder).is_dir():
@@ -160,17 +168,28 @@ def only_links_to(there: set[str], text: str, folder: PurePosixPath) -> str:
     return LINK.sub(kept, text)
 
 
-def _run_sphinx(source: Path, pages: Path) -> None:
-    command = [sys.executable, "-m", "sphinx", "--builder", "html", "--fail-on-warning", "--keep-going", "--quiet"]
+def _run_sphinx(source: Path, pages: Path, on_progress: Progress) -> None:
+    command = [sys.executable, "-m", "sphinx", "--builder", "html", "--fail-on-warning", "--keep-going"]
     command += ["--jobs", "auto", str(source), str(pages)]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60 * MINUTES, check=False)
-    except subprocess.TimeoutExpired:
-        raise CourseError("sphinx", f"did not end within {MINUTES} minutes") from None
-    if "No module named sphinx" in done.stderr:
+    with tempfile.TemporaryFile("w+") as complaints:
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=complaints, text=True) as sphinx:
+            alarm = threading.Timer(60 * MINUTES, sphinx.kill)
+            alarm.start()
+            assert sphinx.stdout is not None
+            for line in sphinx.stdout:
+                if said := SPHINX_SAYS.match(line):
+                    part, share = said[1], int(said[2]) / 100
+                    on_progress(0.1 + 0.4 * (share + (part == "writing")), f"Sphinx: {part}")
+            code = sphinx.wait()
+            late = not alarm.is_alive()
+            alarm.cancel()
+        complaints.seek(0)
+        told = [line for line in complaints.read().splitlines() if line.strip()]
+    if late:
+        raise CourseError("sphinx", f"did not end within {MINUTES} minutes")
+    if any("No module named sphinx" in line for line in told):
         raise CourseError("sphinx", "is not installed", 'Run "pip install -e .[dev]".')
-    if done.returncode:
-        told = [line for line in done.stderr.splitlines() if line.strip()]
+    if code:
         raise CourseError("sphinx", "refuses the pages (" + "; ".join(told[:5]).rstrip(".") + ")", "Fix what it names.")
 
 

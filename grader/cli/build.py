@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
 from grader.cli.console import chapters_of, complain, progress_bar, say
 from grader.model.course import Course
+
+if TYPE_CHECKING:
+    from rich.progress import TaskID
 
 
 @click.command("build")
@@ -34,11 +38,13 @@ def command(chapters: tuple[str, ...], check: bool, execute: bool) -> None:
             if check:
                 findings += map(str, build.check_build(chapter))
             else:
+                cells = progress.add_task("cells", total=None)
 
-                def tell(text: str, name: str = chapter.name) -> None:
-                    progress.update(task, description=f"{name}: {text}")
+                def tell(done: int, total: int, cells: TaskID = cells) -> None:
+                    progress.update(cells, completed=done, total=total)
 
-                changed = build.build(chapter, execute=True if execute else None, report=tell)
+                changed = build.build(chapter, execute=True if execute else None, on_cell=tell)
+                progress.remove_task(cells)
                 say(f"{chapter.solution.relative_to(chapter.root)}: {'built' if changed else 'up to date'}")
                 say(f"  {direct_share.told(read_own(chapter.solution, ''))}")
             progress.advance(task)

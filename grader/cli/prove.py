@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from grader.cli.console import complain, out, say, waiting
+from grader.cli.console import complain, out, progress_bar, say
 from grader.model.course import Course
 
 
@@ -71,8 +71,16 @@ def command(
         return
 
     pace = Pace(repeats, gpu_rows_only, None if seconds is None else time.monotonic() + seconds, slots)
-    with waiting("Proving"), ending_as_interrupt():
-        outcomes = prove(course, STEPS, only, say=lambda text: complain(text, style=""), pace=pace)
+    with progress_bar() as progress, ending_as_interrupt():
+        task = progress.add_task("Proving", total=None)
+        outcomes = prove(
+            course,
+            STEPS,
+            only,
+            say=lambda text: complain(text, style=""),
+            pace=pace,
+            on_step=lambda done, total, what: progress.update(task, completed=done, total=total, description=what),
+        )
     table = Table("step", "outcome", "took", title="The course on this GPU", title_justify="left")
     for outcome in outcomes:
         mark = f"[{'green' if outcome.good else 'red'}]{outcome.summary}[/]"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from grader.cli.console import say, waiting
+from grader.cli.console import progress_bar, say
 from grader.model.course import Course
 
 
@@ -28,6 +28,11 @@ def command(output: Path | None) -> None:
 
     course = Course.find()
     target = output or course.work / "site"
-    with waiting("Making the site"):
-        chapters = make_site(course, target)
+    with progress_bar() as progress:
+        task = progress.add_task("", total=100)
+        chapters = make_site(
+            course,
+            target,
+            lambda share, text: progress.update(task, completed=round(100 * share), description=text),
+        )
     say(f"{target / 'html' / 'index.html'}: {chapters} chapters, no answer and no hidden test in them")

@@ -58,6 +58,7 @@ def prove(
     only: tuple[str, ...] = (),
     say: Say = lambda text: None,
     pace: Pace | None = None,
+    on_step: Callable[[int, int, str], None] = lambda done, total, what: None,
 ) -> list[Outcome]:
     """Runs the steps and keeps what came of each; gives all that is known of this GPU, in order.
 
@@ -70,6 +71,7 @@ def prove(
         only: names of steps, or of chapters (`04`): nothing else is run; all when left out.
         say: told what is being done.
         pace: how much of it is done in this call; all when left out.
+        on_step: called before each step, with the number of those behind it, of all, and what it does.
 
     Raises:
         CourseError: there is no GPU, or `only` names nothing that there is.
@@ -89,7 +91,8 @@ def prove(
         chosen = [step for step in known if step.name in OF_A_CHAPTER]
     folder, pace = folder_of(course), pace or Pace()
     folder.mkdir(parents=True, exist_ok=True)
-    for step in chosen:
+    for done, step in enumerate(chosen):
+        on_step(done, len(chosen), step.what)
         earlier = load(folder, step.name)
         if not pace.fits(earlier.seconds if earlier and step.name not in BY_ROWS else 0.0):
             say(f"{step.name}: left for the next call, its time would not be enough")
