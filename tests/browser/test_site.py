@@ -24,7 +24,11 @@ COURSE = Course(ROOT)
 def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the finished pages."""
     folder = tmp_path_factory.mktemp("site")
-    assert site.make_site(COURSE, folder) == len(COURSE.chapters()) >= 11
+    told: list[tuple[float, str]] = []
+    chapters = site.make_site(COURSE, folder, lambda share, text: told.append((share, text)))
+    assert chapters == len(COURSE.chapters()) >= 11
+    assert told == sorted(told, key=lambda entry: entry[0])
+    assert {"Sphinx: reading", "Sphinx: writing"} <= {text for _, text in told}
     return folder / "html"
 
 

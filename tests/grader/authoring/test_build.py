@@ -55,7 +55,10 @@ def refusal(chapter: Chapter, **options: int) -> list[str]:
 def test_two_builds_are_byte_identical(tmp_path: Path) -> None:
     """The second one runs nothing: what was drawn at random is still there. Only --execute draws again."""
     chapter = make_course(tmp_path, {DEMO: DRAWN}).chapter(NAME)
-    assert build(chapter)
+    told: list[tuple[int, int]] = []
+    assert build(chapter, on_cell=lambda done, total: told.append((done, total)))
+    assert [done for done, _ in told] == sorted({done for done, _ in told})
+    assert told[-1][0] < told[-1][1] == len(nbformat.read(chapter.solution, 4).cells)
     first = chapter.solution.read_bytes()
     assert not build(chapter)
     assert chapter.solution.read_bytes() == first
