@@ -21,7 +21,7 @@ from gpulab.forkserver.server import Ready, Request, Server, keep_only, take_str
 from grader import sandbox
 from grader.processes import preload
 from grader.processes.watcher import exit_code_of, fork_watched, watch
-from grader.sandbox import Confinement, Tier, kernel
+from grader.sandbox import Confinement, Tier, kernel, tiers
 from grader.sandbox.root import box_for
 
 MODULES = (
@@ -63,7 +63,6 @@ KEPT_VARIABLES = (*MACHINE_VARIABLES, "PYTHONPATH")
 OWN_VARIABLES = (*MACHINE_VARIABLES, "HOME", "GPULAB_HOME", "GPULAB_DATA", "NUMBA_CACHE_DIR")
 """All of the driver's environment that the fork server is started with: what a process was started with stays readable
 in its forks. Not TMPDIR: it names a folder that the students' file system does not have."""
-UMASK = 0o022
 
 
 class GraderServer(Server):
@@ -221,5 +220,5 @@ def first_to_go() -> None:
 
 if __name__ == "__main__":
     kernel.close_to_debuggers()
-    os.umask(UMASK)
+    os.umask(tiers.UMASK)
     GraderServer().serve(int(sys.argv[1]), expanded(sys.argv[2:]))

@@ -92,4 +92,5 @@ def _in_child(action: Callable[[], None]) -> str | None:
 
 
 if __name__ == "__main__":
+    os.umask(tiers.UMASK)
     print(json.dumps({int(tier): reason for tier in Tier if (reason := why_not(tier)) and tier is not Tier.LIMITS}))

@@ -16,6 +16,8 @@ from pathlib import Path
 from gpulab.forkserver.prctl import die_with_parent
 from grader.sandbox import course_folders, kernel, landlock, root, seccomp
 
+UMASK = 0o022
+"""Of every process that builds a sandbox, whatever the driver's is: the student's user must get into its folders."""
 FIRST_UID = 200_000
 """Student processes of a driver that is root run as users from here up: one user a process, none of them anybody."""
 UIDS = 50_000

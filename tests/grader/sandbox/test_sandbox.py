@@ -90,6 +90,13 @@ def marked() -> Iterator[Path]:
         yield Path(file.name)
 
 
+@pytest.mark.parametrize("umask", ["022", "077", "000"])
+def test_the_tier_does_not_depend_on_the_drivers_umask(umask: str) -> None:
+    command = f"umask {umask} && {sys.executable} -m grader.sandbox.probe"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=120, check=True)
+    assert json.loads(done.stdout) == {str(int(tier)): reason for tier, reason in refusals().items()}
+
+
 @pytest.mark.parametrize("what", CANNOT)
 def test_in_namespaces_it_cannot(what: str, marked: Path) -> None:
     source = attempt(CANNOT[what].format(course=client.PACKAGES, marked=marked))
