@@ -51,15 +51,14 @@ class Confined:
 
         Raises:
             BadValue: it took too long, ended its process, or what came back cannot be read.
+            ImportError: the process did not come so far as to have the function; nothing of the student's is to blame.
             Exception: what the function raised.
         """
         channel = self.start()
         until = min(time.monotonic() + seconds, self.deadline)
         link = Link(channel, None, seconds, until, self.max_bytes)
         try:
-            loaded, _ = link.ask({"op": "run", "code": _program(function)})
-            if loaded.get("ok") is not True:
-                raise ImportError(f"{function.__module__} cannot be loaded in a confined process")
+            _load(function, link)
             answer = link.call(NAME, arguments, {})
         except TooSlow:
             raise BadValue(f"{what} did not end within {seconds:g} s") from None
@@ -68,6 +67,16 @@ class Confined:
         finally:
             channel.close()
         return _value(answer, what)
+
+
+def _load(function: Callable[..., Any], link: Link) -> None:
+    """Gives the process the function."""
+    try:
+        loaded, _ = link.ask({"op": "run", "code": _program(function)})
+    except (TooSlow, Gone) as error:
+        raise ImportError(f"a confined process did not start ({error})") from None
+    if loaded.get("ok") is not True:
+        raise ImportError(f"{function.__module__} cannot be loaded in a confined process")
 
 
 def _program(function: Callable[..., Any]) -> str:

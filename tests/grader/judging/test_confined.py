@@ -138,6 +138,16 @@ def test_what_goes_wrong_there_costs_the_row_only(call: str, words: str, judged)
     assert words in cell.message
 
 
+@pytest.mark.parametrize("fate", ["os._exit(9)", "time.sleep(600)"])
+def test_a_process_that_never_gets_the_function_is_our_fault(fate: str, judged, tmp_path: Path) -> None:
+    """Nothing of the student's has run there by then."""
+    (tmp_path / "work_that_never_starts.py").write_text(
+        f"import os, time\nif __file__.startswith('<'):\n    {fate}\ndef one():\n    return 1\n"
+    )
+    cell = judged("import work_that_never_starts\nconfined.call(work_that_never_starts.one, what='Reading', seconds=2)")
+    assert cell.verdict.value == "harness error", cell.message
+
+
 def test_exceptions_come_back_as_they_were(judged) -> None:
     """Built-in ones and gpulab's, so that a test can expect them."""
     cell = judged(
