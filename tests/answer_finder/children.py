@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import faulthandler
 import os
@@ -17,6 +18,13 @@ MOST_BYTES = 8 << 30
 """Of memory that a child may add to what it starts with."""
 MOST_SHOWN = 1_000
 """Characters of a child's stack, and of its first and its last words, in the message of its end."""
+
+ENDS = {
+    os: ("_exit", "abort", "kill", "killpg"),
+    signal: ("raise_signal", "pthread_kill", "pidfd_send_signal"),
+    atexit: ("_run_exitfuncs", "_clear"),
+}
+"""Functions that no search may call."""
 
 
 class Ended(Exception):
@@ -45,6 +53,7 @@ def in_child(work: Callable[[], Any], folder: Path, name: str, seconds: float) -
         left.unlink(missing_ok=True)
     child = os.fork()
     if child == 0:
+        end = os._exit
         try:
             os.setsid()
             os.chdir(folder)
@@ -53,13 +62,14 @@ def in_child(work: Callable[[], Any], folder: Path, name: str, seconds: float) -
                 os.dup2(file.fileno(), 1)
                 os.dup2(file.fileno(), 2)
             faulthandler.enable(stack.open("wb"), all_threads=False)
+            _refuse_ends()
             content = pickle.dumps(work())
             place.with_suffix(".part").write_bytes(content)
             place.with_suffix(".part").replace(place)
         except BaseException as error:
             wrong.write_text(repr(error), encoding="utf-8")
         finally:
-            os._exit(0)
+            end(0)
     deadline = time.monotonic() + seconds
     while (ended := os.waitpid(child, os.WNOHANG)) == (0, 0):
         if time.monotonic() > deadline:
@@ -78,6 +88,17 @@ def in_child(work: Callable[[], Any], folder: Path, name: str, seconds: float) -
             raise Killed(f"{signal.Signals(os.WTERMSIG(ended[1])).name}\n{where}\nIt had printed: {said}")
         raise Ended(wrong.read_text(encoding="utf-8") if wrong.exists() else "it ended its process")
     return pickle.loads(place.read_bytes())
+
+
+def _refuse_ends() -> None:
+    """What is tried with any arguments may send signals to any process, or end this one: here, that raises."""
+
+    def refuse(*arguments: Any, **named: Any) -> None:
+        raise PermissionError("nothing ends a process here")
+
+    for module, names in ENDS.items():
+        for name in names:
+            setattr(module, name, refuse)
 
 
 def _limit_memory() -> None:
