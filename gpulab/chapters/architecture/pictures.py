@@ -13,7 +13,6 @@ from gpulab.chapters.architecture.models import scenes
 from gpulab.chapters.architecture.workers import STRATEGIES, Lane, Speedup
 from gpulab.figures import plot
 from gpulab.figures.style import BLUE, FAINT, GRAY, INK, ORANGE, canvas, number, show, style, tidy
-from gpulab.measuring import machine
 from gpulab.measuring.devices import device_name
 from gpulab.measuring.timing import Ratio
 
@@ -87,16 +86,20 @@ def draw_scenes(vertex_units: int = 8, pixel_units: int = 24) -> None:
     show(figure, f"Busy and idle units of a model. {words}.")
 
 
-def draw_rates(rates: Mapping[str, Mapping[str, float]]) -> None:
-    """Peak FP32 rate over bandwidth of every GPU, by the student's `peak_rates`, and this machine's measured rates."""
-    found = machine.ceilings()
+def draw_rates(rates: Mapping[str, Mapping[str, float]], here: tuple[float, float], device: str) -> None:
+    """Peak FP32 rate over bandwidth of every GPU.
+
+    Args:
+        rates: GPU → what the student's `peak_rates` returns for it.
+        here: GB/s and TFLOPS that were measured on this machine.
+        device: which of its devices that was.
+    """
     points = {name: (of_gpu["bandwidth_gbs"], of_gpu["fp32_tflops"]) for name, of_gpu in rates.items()}
-    here = (found.copy_gbs, found.matmul_gflops["float32"] / 1e3)
     with style():
         figure, axes = canvas(
             "More arithmetic and more bandwidth are different things to buy",
-            f"Dots: peaks, from datasheets. Cross: a copy and an FP32 matrix product, measured on {found.device}",
-            4.8,
+            f"Dots: peaks, from datasheets. Cross: a copy and an FP32 matrix product, measured on {device}",
+            5.4,
         )
         for name, at in points.items():
             axes.plot(*at, color=BLUE, marker="o", markersize=7, linestyle="")

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from gpulab.figures import plot
 from gpulab.figures.style import BLUE, INK, ORANGE, canvas, show, style
 from gpulab.measuring import machine
 from gpulab.measuring.devices import device_name
 from gpulab.tables import gpu_row
-
-if TYPE_CHECKING:
-    pass
 
 ROOM = {"T4": 32, "A100 80GB": 64, "H100": 64, "H200": 64}
 """Warps that an SM can hold (CUDA programming guide, technical specifications: compute capabilities 7.5, 8.0, 9.0)."""
