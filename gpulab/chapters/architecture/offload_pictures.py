@@ -7,27 +7,38 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from gpulab.chapters.architecture.offload_model import LAUNCH_US, PCIE_GBS, HostRates
 from gpulab.figures.style import FAINT, ORANGE, canvas, number, show, style, tidy_log
 from gpulab.tables import gpu_row
+
+LAUNCH_US = 10.0
+"""From the host's call to the kernel's first instruction, and back: the usual order of magnitude, for models."""
+PCIE_GBS = {"T4": 12.0, "A100 80GB": 25.0, "H200": 55.0}
+"""What pinned copies reach over PCIe 3, 4 and 5 with 16 lanes, which is what these GPUs have."""
 
 
 def offload_map(
     offload_pays: Callable[..., bool],
     attainable_tflops: Callable[[float, float, float], float],
     matmul_intensity: Callable[[int, int, int, int], float],
-    host: HostRates,
+    memory_gbs: float,
+    cpu_gflops: float,
 ) -> None:
-    """For two jobs and three GPUs: at which sizes the round trip pays. All three functions are the student's."""
+    """For two jobs and three GPUs: at which sizes the round trip pays.
+
+    Args:
+        offload_pays: the student's, like the next two.
+        attainable_tflops: the student's.
+        matmul_intensity: the student's.
+        memory_gbs: of a large copy on the CPU, read and written.
+        cpu_gflops: of a float32 matrix product on the CPU.
+    """
 
     def pays(gpu: str, flops: int, elements_in: int, elements_out: int, intensity: float) -> bool:
         row = gpu_row(gpu)
-        at_home = attainable_tflops(intensity, host.peak_gflops / 1e3, host.memory_gbs)
-        abroad = attainable_tflops(intensity, row["fp32_tflops"], row["bandwidth_gbs"])
+        on_cpu = attainable_tflops(intensity, cpu_gflops / 1e3, memory_gbs)
+        on_gpu = attainable_tflops(intensity, row["fp32_tflops"], row["bandwidth_gbs"])
         return bool(
-            offload_pays(
-                4 * elements_in, 4 * elements_out, flops, PCIE_GBS[gpu], at_home * 1e3, abroad * 1e3, LAUNCH_US
-            )
+            offload_pays(4 * elements_in, 4 * elements_out, flops, PCIE_GBS[gpu], on_cpu * 1e3, on_gpu * 1e3, LAUNCH_US)
         )
 
     megabytes = [12 * 2 ** (power / 2) / 1e6 for power in range(20, 57)]  # of a job's three arrays together
@@ -40,7 +51,7 @@ def offload_map(
         rows[f"multiply: {gpu}"] = [pays(gpu, 2 * n**3, 2 * n * n, n * n, matmul_intensity(n, n, n, 4)) for n in sides]
     title = "Products pay off; for sums it depends on the link"
     links = ", ".join(f"{link:g}" for link in PCIE_GBS.values())
-    note = f"Model, links of {links} GB/s. Home, measured: {host.memory_gbs:.0f} GB/s, {host.peak_gflops:.0f} GFLOPS"
+    note = f"Model, links of {links} GB/s. CPU, measured: {memory_gbs:.0f} GB/s, {cpu_gflops:.0f} GFLOPS"
     with style():
         figure, axes = canvas(title, note, 4.0)
         for place, verdicts in enumerate(rows.values()):

@@ -13,7 +13,6 @@ from gpulab.chapters.architecture.models import scenes
 from gpulab.chapters.architecture.workers import STRATEGIES, Lane, Speedup
 from gpulab.figures import plot
 from gpulab.figures.style import BLUE, FAINT, GRAY, INK, ORANGE, canvas, number, show, style, tidy
-from gpulab.measuring import machine
 from gpulab.measuring.devices import device_name
 from gpulab.measuring.timing import Ratio
 
@@ -87,26 +86,42 @@ def draw_scenes(vertex_units: int = 8, pixel_units: int = 24) -> None:
     show(figure, f"Busy and idle units of a model. {words}.")
 
 
-def draw_rates(rates: Mapping[str, Mapping[str, float]]) -> None:
-    """Peak FP32 rate over bandwidth of every GPU, by the student's `peak_rates`, and this machine's measured rates."""
-    found = machine.ceilings()
+def draw_rates(rates: Mapping[str, Mapping[str, float]], here: tuple[float, float], device: str) -> None:
+    """Peak FP32 rate over bandwidth of every GPU.
+
+    Args:
+        rates: GPU → what the student's `peak_rates` returns for it.
+        here: GB/s and TFLOPS that were measured on this machine.
+        device: which of its devices that was.
+    """
     points = {name: (of_gpu["bandwidth_gbs"], of_gpu["fp32_tflops"]) for name, of_gpu in rates.items()}
-    here = (found.copy_gbs, found.matmul_gflops["float32"] / 1e3)
     with style():
         figure, axes = canvas(
             "More arithmetic and more bandwidth are different things to buy",
-            f"Dots: peaks, from datasheets. Cross: a copy and an FP32 matrix product, measured on {found.device}",
-            4.8,
+            f"Dots: peaks, from datasheets. Orange: a copy and an FP32 product, measured on {device}",
+            5.4,
         )
         for name, at in points.items():
             axes.plot(*at, color=BLUE, marker="o", markersize=7, linestyle="")
             off, side = _LABELS.get(name, ((8, 0), "left"))
             axes.annotate(name, at, off, textcoords="offset points", ha=side, va="center", fontsize=10)
-        axes.plot(*here, marker="X", color=ORANGE, markersize=11, linestyle="")
-        _beside(axes, "this machine,\nmeasured", here, 10, color=ORANGE, weight="bold")
         axes.set(xscale="log", yscale="log", xlabel="memory bandwidth, GB/s", ylabel="FP32 peak, TFLOPS")
-        axes.set_xlim(min(here[0], 200) / 2, 9000)
-        axes.set_ylim(min(here[1], 5) / 2, 200)
+        axes.set(xlim=(180, 11_000), ylim=(4, 160))
+        words = f"this machine, measured:\n{number(here[0])} GB/s, {number(here[1])} TFLOPS"
+        if here[0] > 180 and here[1] > 4:
+            axes.plot(*here, marker="X", color=ORANGE, markersize=11, linestyle="")
+            _beside(axes, words, here, 10, color=ORANGE, weight="bold")
+        else:  # far below all GPUs: shown at the corner, or the GPUs would fill a corner of their own
+            axes.annotate(
+                words,
+                (0.0, 0.0),
+                (26, 16),
+                xycoords="axes fraction",
+                textcoords="offset points",
+                color=ORANGE,
+                weight="bold",
+                arrowprops={"arrowstyle": "->", "color": ORANGE, "linewidth": 2},
+            )
         axes.grid(visible=True, axis="both")
         tidy(axes.xaxis, logarithmic=True)
         tidy(axes.yaxis, logarithmic=True)
@@ -115,17 +130,14 @@ def draw_rates(rates: Mapping[str, Mapping[str, float]]) -> None:
 
 
 _LABELS: dict[str, tuple[tuple[int, int], str]] = {
-    "L40S": ((0, 12), "center"),
-    "RTX 4090": ((8, -4), "left"),
-    "RTX 3090": ((8, 4), "left"),
-    "A10G": ((-8, 6), "right"),
-    "A10": ((8, -6), "left"),
-    "H100": ((0, -13), "center"),
-    "H200": ((0, 12), "center"),
+    "A10": ((0, -12), "center"),
+    "A10G": ((0, 11), "center"),
     "A100 40GB": ((0, -13), "center"),
-    "V100": ((-8, 2), "right"),
-    "P100": ((-8, -2), "right"),
-    "A100 80GB": ((8, 6), "left"),
+    "H100": ((-6, 9), "right"),
+    "H100 NVL": ((0, -13), "center"),
+    "H200": ((0, 12), "center"),
+    "L40S": ((-8, 4), "right"),
+    "RTX 4090": ((8, -4), "left"),
 }
 """Where a name stands beside its dot, in points, where the right side is taken by a neighbor."""
 

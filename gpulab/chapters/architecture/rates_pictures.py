@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from gpulab.figures import plot
-from gpulab.figures.style import BLUE, INK, ORANGE, canvas, show, style
+from gpulab.figures.style import BLUE, INK, ORANGE, canvas, number, show, style
 from gpulab.measuring import machine
 from gpulab.measuring.devices import device_name
 from gpulab.tables import gpu_row
-
-if TYPE_CHECKING:
-    pass
 
 ROOM = {"T4": 32, "A100 80GB": 64, "H100": 64, "H200": 64}
 """Warps that an SM can hold (CUDA programming guide, technical specifications: compute capabilities 7.5, 8.0, 9.0)."""
@@ -62,7 +58,7 @@ def bandwidths(yours_gbs: float) -> None:
     values |= {f"{gpu}, datasheet": gpu_row(gpu)["bandwidth_gbs"] for gpu in ("T4", "V100", "A100 80GB", "H200")}
     plot.bars(
         values,
-        title=f"An H200 promises {values['H200, datasheet'] / yours_gbs:.3g} times what you measured",
+        title=f"An H200 promises {number(values['H200, datasheet'] / yours_gbs)} times what you measured",
         y="memory bandwidth, GB/s",
         note="Yours: a copy, read + written, warm, synchronized, median",
         highlight=here,

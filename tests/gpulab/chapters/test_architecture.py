@@ -97,7 +97,9 @@ def test_every_picture_comes_out_once_and_described(shown):
         lambda: architecture_pictures.draw_turns([worker.Lane("thread 1", ((0.0, 5.0), (9.0, 12.0)))]),
         lambda: architecture_pictures.draw_speedups(races),
         architecture_pictures.draw_scenes,
-        lambda: architecture_pictures.draw_rates({"G": {"fp32_tflops": 60.0, "bandwidth_gbs": 3000.0}}),
+        lambda: architecture_pictures.draw_rates(
+            {"G": {"fp32_tflops": 60.0, "bandwidth_gbs": 3000.0}}, (20.0, 0.1), "C"
+        ),
         lambda: architecture_pictures.draw_occupancy(lambda block, sm: 16 / block["registers_per_thread"], sm),
         diagrams.draw_sm,
         diagrams.draw_schedule,

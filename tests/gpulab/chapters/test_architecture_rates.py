@@ -1,47 +1,34 @@
 """GPU architecture, second half: what is measured, modeled and drawn."""
 
 import re
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
+import nbformat
+import pytest
 import torch
 
-from gpulab.chapters.architecture import offload_model, offload_pictures, rates_pictures, stack, stack_pictures
-from gpulab.chapters.architecture.offload_model import HostRates, host_rates
+import gpulab
+from gpulab.chapters.architecture import offload_pictures, rates_pictures, stack_pictures
 
-HOST = HostRates("a small CPU", memory_gbs=30.0, peak_gflops=100.0)
-
-
-def test_host_rates_are_those_of_the_processor(monkeypatch):
-    monkeypatch.setattr(offload_model, "HOST_MATRIX", 64)
-    found = host_rates()
-    assert found.memory_gbs > 0
-    assert found.peak_gflops > 0
-    assert "NVIDIA" not in found.device
+NOTEBOOK = Path(gpulab.__file__).parent.parent / "solutions" / "01_gpu_architecture" / "01_gpu_architecture.ipynb"
 
 
-def test_cudnn_versions_read_as_people_write_them():
-    assert stack.cudnn_version(91002) == "9.10.2"
-    assert stack.cudnn_version(8902) == "8.9.2"
-
-
-def test_the_stack_names_a_compiler_on_the_path(tmp_path: Path, monkeypatch):
-    nvcc = tmp_path / "nvcc"
-    nvcc.write_text("#!/bin/sh\necho 'Cuda compilation tools, release 12.4, V12.4.99'\n")
-    nvcc.chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    assert _layer("CUDA toolkit (nvcc)").found == "12.4"
-    nvcc.unlink()
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert _layer("CUDA toolkit (nvcc)").found == "none"
-
-
-def test_the_stack_knows_what_came_with_pytorch():
-    assert _layer("PyTorch").found == torch.__version__
-    assert _layer("CUDA runtime").found == (torch.version.cuda or "none")
-
-
-def _layer(name):
-    return next(layer for layer in stack.software_stack() if layer.name == name)
+@pytest.mark.parametrize("served, version", [(12080, "12.8"), (12010, "12.1"), (13000, "13.0"), (11040, "11.4")])
+def test_the_page_shows_the_drivers_cuda_as_people_write_it(served, version, monkeypatch, capsys):
+    """The driver's 12080 is CUDA 12.8, neither 12.08 nor 12.80."""
+    cells = nbformat.read(NOTEBOOK, as_version=4).cells
+    (source,) = (cell.source for cell in cells if "nvmlSystemGetCudaDriverVersion" in cell.source)
+    driver = SimpleNamespace(
+        nvmlInit=lambda: None,
+        nvmlSystemGetCudaDriverVersion=lambda: served,
+        nvmlSystemGetDriverVersion=lambda: "580.65",
+        NVMLError=RuntimeError,
+    )
+    monkeypatch.setitem(sys.modules, "pynvml", driver)
+    exec(source, {"sys": sys, "torch": torch})
+    assert re.search(r"^newest CUDA for it +(\S+)$", capsys.readouterr().out, re.MULTILINE)[1] == version
 
 
 def test_measurements_are_drawn_with_their_figures(shown):
@@ -66,7 +53,7 @@ def test_the_offload_map_asks_the_students_functions(shown):
         return min(peak, intensity * bandwidth / 1000)
 
     def draw(pays):
-        offload_pictures.offload_map(pays, roof, lambda m, n, k, size: n / 6, HOST)
+        offload_pictures.offload_map(pays, roof, lambda m, n, k, size: n / 6, 30.0, 100.0)
         return shown.pop()
 
     assert draw(lambda *job: False).count("never pays") == 6
@@ -89,9 +76,3 @@ def test_schematics_say_what_they_show_in_words(shown):
     assert "GPU-Util 0%: time with at least one kernel running" in shown[1]
     assert "container: " in shown[2]
     assert "driver the host's, with --gpus" in shown[2]
-
-
-def test_measuring_and_drawing_stay_apart():
-    """Whoever only measures does not load matplotlib's figures."""
-    for module in (offload_model, stack):
-        assert "canvas" not in vars(module)

@@ -50,7 +50,7 @@ class TestPrecision:
         for kind in ("tfloat32", "bfloat16", "float8"):
             assert (kind in taken(gpu["arch"])) == (gpu[f"{kind}_tflops"] is not None)
         assert ("int8" in taken(gpu["arch"])) == (gpu["int8_tflops"] is not None)
-        fast = gpu["float16_tflops"] > 3 * gpu["float32_tflops"] or gpu["gpu"] in ("RTX 3090", "A10G", "RTX 4090")
+        fast = gpu["float16_tflops"] > 3 * gpu["float32_tflops"] or gpu["gpu"].startswith("RTX") or gpu["gpu"] == "A10G"
         assert ("float16" in taken(gpu["arch"])) == fast
 
     def test_columns_are_explained(self):
