@@ -38,7 +38,7 @@ def cells() -> list[Any]:
 def gpu_of_paper(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine that says it has a GPU, and a small one."""
     monkeypatch.setattr(gpulab, "needs_gpu", lambda points="": None)
-    properties = SimpleNamespace(total_memory=160 * 640**2)
+    properties = SimpleNamespace(total_memory=160 * 640**2, name="a GPU")
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: properties)
 
 
