@@ -197,7 +197,7 @@ extern "C" __global__ void saxpy(float alpha, const float* x, float* y, int n) {
 }
 """
 
-# %% wrong: neither loop nor guard — says "no guard"
+# %% wrong: neither loop nor guard — says "is there a guard"
 SAXPY_CU = r"""
 __device__ float axpy(float alpha, float x, float y) { return alpha * x + y; }
 

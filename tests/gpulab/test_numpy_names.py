@@ -5,8 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import pytest
-
 COMPILE = """
 import numpy
 vars(numpy).pop("row_stack")  # like numpy 2.5
@@ -23,9 +21,8 @@ def compiled(first: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=120)
 
 
-@pytest.mark.parametrize("module", ["gpulab.trace", "gpulab.chapters.cuda_basics.kernels"])
-def test_a_kernel_compiles_with_a_newer_numpy(module: str) -> None:
-    done = compiled(f"import {module}")
+def test_a_kernel_compiles_with_a_newer_numpy() -> None:
+    done = compiled("import gpulab.trace")
     assert done.stdout == "1\n", done.stderr[-500:]
 
 

@@ -1,1 +1,1 @@
-"""What the chapter on CUDA basics measures and draws."""
+"""What the chapter on CUDA basics draws."""

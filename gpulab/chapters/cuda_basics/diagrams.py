@@ -22,7 +22,7 @@ def draw_indices(blocks: int = 3, threads: int = 8, example: tuple[int, int] = (
     element = block * threads + thread
     with style():
         figure, axes = canvas(
-            "Every thread finds its element from three numbers", f"Diagram: {blocks} blocks of {threads} threads", 2.7
+            "A thread computes its element from three numbers", f"Diagram: {blocks} blocks of {threads} threads", 2.7
         )
         bare(axes, (-2.2, blocks * threads), (4.6, -1.0))
         for place, words in ((0.5, "threadIdx.x"), (2.1, "element")):
@@ -57,7 +57,7 @@ def draw_idle(blocks_for: Callable[[int, int], int], sizes: Sequence[int] = (102
     lengths = range(1, 20_001)  # every one: a saw has its teeth between any two
     with style():
         figure, axes = canvas(
-            "Threads without work: ruinous for a tiny array, nothing for a large one",
+            "Many threads are idle for a small array, few for a large one",
             "Computed with your blocks_for()",
             3.6,
         )
@@ -75,7 +75,7 @@ def draw_idle(blocks_for: Callable[[int, int], int], sizes: Sequence[int] = (102
         tidy(axes.xaxis, logarithmic=True)
     show(
         figure,
-        "Share of idle threads over the number of elements: near 100 % for one element, then saw teeth that fall.",
+        "Share of idle threads over the number of elements: near 100% for one element, then a falling sawtooth.",
     )
 
 
@@ -90,7 +90,7 @@ def draw_grid(
     covered_columns, covered_rows = min(columns, across * wide), min(rows, down * high)
     missing = rows * columns - covered_columns * covered_rows
     idle = across * wide * down * high - covered_columns * covered_rows
-    title = f"{across} × {down} blocks cover the matrix; {idle} threads have nothing to do"
+    title = f"{across} × {down} blocks cover the matrix; {idle} threads are idle"
     with style():
         figure, axes = canvas(
             title if not missing else f"{across} × {down} blocks leave {missing} elements uncovered",
@@ -129,27 +129,27 @@ def draw_shares(threads: int = 8, elements: int = 28) -> None:
     """Who takes which element: one each, in a grid-stride loop, and in one piece each."""
     per_piece = -(-elements // threads)
     schemes: dict[str, list[int | None]] = {
-        "one element each": [at if at < threads else None for at in range(elements)],
+        "one element per thread": [at if at < threads else None for at in range(elements)],
         "grid-stride loop": [at % threads for at in range(elements)],
-        "a piece each": [at // per_piece for at in range(elements)],
+        "one piece per thread": [at // per_piece for at in range(elements)],
     }
-    first = {"one element each": 1, "grid-stride loop": threads, "a piece each": per_piece}
+    first = {"one element per thread": 1, "grid-stride loop": threads, "one piece per thread": per_piece}
     with style():
         figure, axes = canvas(
-            "In a grid-stride loop neighbors take neighbors, round after round",
-            f"Diagram: {threads} threads, {elements} elements; numbers are threads, orange is everyone's first step",
+            "In a grid-stride loop, neighboring threads always take neighboring elements",
+            f"Diagram: {threads} threads, {elements} elements; numbers are threads, orange is the first step",
             2.7,
         )
-        bare(axes, (-7.2, elements), (4.6, -0.2))
+        bare(axes, (-8.6, elements), (4.6, -0.2))
         for row, (name, takers) in enumerate(schemes.items()):
             axes.annotate(name, (-0.4, row * 1.6 + 0.5), ha="right", va="center")
             for at, taker in enumerate(takers):
-                step = at // threads if name != "a piece each" else at % first[name]
+                step = at // threads if name != "one piece per thread" else at % first[name]
                 shade = "white" if taker is None else ORANGE if step == 0 else LIGHT
                 cell(axes, at, row * 1.6, shade, "" if taker is None else str(taker), 9.5)
     show(
         figure,
-        f"Three ways to deal {elements} elements to {threads} threads. One each: the rest is never touched. In a "
-        "grid-stride loop: threads 0 to 7 in order, again and again. A piece each: thread 0 has the first four, and "
-        "so on.",
+        f"Three ways to deal {elements} elements to {threads} threads. One element per thread: the rest is never "
+        "touched. In a grid-stride loop: threads 0 to 7 in order, again and again. One piece per thread: thread 0 has "
+        "the first four, and so on.",
     )

@@ -1,1 +1,1 @@
-"""What the chapter on shared memory counts, measures and draws."""
+"""What the chapter on shared memory draws, and what its timed kernels are given."""

@@ -1,6 +1,6 @@
 """Draws how the threads of a block share work: a barrier, tiles with a halo, a tree of sums, banks, products.
 
-Diagrams only; what was counted or measured is drawn by `shared_memory.pictures`.
+What is counted or measured is drawn on the chapter's page.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def draw_block_reverse(threads: int = 8) -> None:
     """Global memory → shared tile → barrier → global memory, for one small block."""
     with style():
         figure, axes = canvas(
-            "Everybody writes, everybody waits, everybody reads what somebody else wrote",
+            "Write, wait at the barrier, read what another thread wrote",
             f"Diagram: one block of {threads} threads; arrows are drawn for threads 1 and 6",
             3.6,
         )
@@ -56,7 +56,7 @@ def draw_halo(block: int = 8, blocks: int = 3, radius: int = 3) -> None:
     """A line of elements, and below it the tile of every block: its own elements and the halo on both sides."""
     elements = block * blocks
     with style():
-        title = f"A tile holds {block} own elements and borrows {2 * radius} from its neighbors"
+        title = f"A tile holds {block} own elements and a halo of {2 * radius} elements of its neighbors"
         figure, axes = canvas(title, f"Diagram: blocks of {block}, radius {radius}; the numbers are places in x", 3.9)
         bare(axes, (-radius - 4.4, elements + radius + 0.2), (2.2 + 1.35 * blocks, -0.7))
         _row_name(axes, -radius - 0.4, 0.5, "x")
@@ -92,7 +92,7 @@ def draw_tree(numbers: Sequence[int] = (3, 1, 4, 1, 5, 9, 2, 6)) -> None:
         steps.append([steps[-1][at] + steps[-1][at + half] for at in range(half)])
     count = len(numbers)
     with style():
-        title = f"{count} numbers, {len(steps) - 1} steps: each halves what is left"
+        title = f"A tree adds {count} numbers in {len(steps) - 1} steps"
         note = "Diagram: the array in shared memory after each step; white: no longer needed"
         figure, axes = canvas(title, note, 0.9 + 1.05 * len(steps))
         bare(axes, (-2.6, count + 2.2), (2 * len(steps) - 0.8, -0.2))
@@ -124,7 +124,7 @@ def draw_banks(widths: Sequence[int] = (32, 33), rows: int = 8, column: int = 0)
     with style():
         title = f"One column: all in one bank at width {widths[0]}, spread over all banks at width {widths[-1]}"
         first, last = f"tile[0, {column}]", f"tile[{rows - 1}, {column}]"
-        note = f"Diagram: shared memory, 32 words a row, one bank a column; orange: {first} to {last}"
+        note = f"Diagram: shared memory, 32 words per row, one bank per column; orange: {first} to {last}"
         gap = rows + 3.4
         figure, axes = canvas(title, note, 0.9 + 0.27 * gap * len(widths))
         bare(axes, (-0.2, BANKS + 0.2), (gap * len(widths) - 1.6, -1.6))
@@ -152,8 +152,8 @@ def draw_turn(tile: int = 4, across: int = 3, down: int = 2, chosen: tuple[int, 
     """A matrix cut into tiles and its transpose: one tile goes to the mirrored place, and is turned on the way."""
     x, y = chosen
     with style():
-        title = "The tile moves to the mirrored place; its elements turn in shared memory"
-        figure, axes = canvas(title, "Diagram: arrows are the order in which a warp's lanes touch the elements", 3.9)
+        title = "A tile moves to the mirrored place, and is transposed in shared memory"
+        figure, axes = canvas(title, "Diagram: arrows show the order in which a warp's lanes access the elements", 3.9)
         right = across * tile + 13
         bare(axes, (-1.2, right + down * tile + 1.5), (across * tile + 1.2, -1.8), aspect="equal")
         for left, wide, high, name, at in ((0, across, down, "x", (x, y)), (right, down, across, "result", (y, x))):
@@ -193,7 +193,7 @@ def draw_product(tiles: tuple[int, int, int] = (3, 4, 3), chosen: tuple[int, int
     high, deep, wide = tiles
     row, column = chosen
     with style():
-        title = f"For one tile of c a block walks along {deep} tiles of a and {deep} of b"
+        title = f"For one tile of c, a block fetches {deep} tiles of a and {deep} of b"
         figure, axes = canvas(title, "Diagram: every square is a tile of 16 × 16; the numbers are steps", 4.3)
         left, top = deep + 1.0, deep + 1.0
         bare(axes, (-0.6, 2.25 * (top + high)), (top + high + 0.6, -0.6), aspect="equal")
@@ -217,7 +217,7 @@ def draw_product(tiles: tuple[int, int, int] = (3, 4, 3), chosen: tuple[int, int
             "     2 elements each, 512 in all\n"
             "2.  barrier\n"
             "3.  256 threads do 16 multiply-adds each:\n"
-            "     4 096 in all, from shared memory\n"
+            "     4,096 in all, from shared memory\n"
             "4.  barrier\n\n"
             "Every element fetched is used 16 times."
         )

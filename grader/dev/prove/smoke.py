@@ -40,13 +40,13 @@ print("a kernel ran")
 """,
     "CUDA C++": """\
 import torch
-from gpulab.chapters.shared_memory.cpp import Kernel
+from gpulab import cuda_kernel
 source = '''extern "C" __global__ void twice(float *x, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) x[i] *= 2;
 }'''
 x = torch.ones(1000, device="cuda")
-Kernel(source, "twice").launch(4, 256, x, x.numel())
+cuda_kernel(source, "twice")[4, 256](x, x.numel())
 torch.cuda.synchronize()
 assert bool((x == 2).all()), "a kernel gave wrong numbers"
 print("a kernel ran")

@@ -123,7 +123,7 @@ def test_modules_of_other_chapters_stay_out(unpacked: Path) -> None:
     (first, *_) = Course(ROOT).chapters()
     names = student_bundle.pack(Course(ROOT), [first]).names
     assert "gpulab/chapters/architecture/models.py" in names
-    assert "gpulab/chapters/shared_memory/optimization_steps.py" not in names
+    assert "gpulab/chapters/shared_memory/diagrams.py" not in names
     assert (ROOT / "gpulab" / "chapters" / "shared_memory" / "workloads.py").is_file()
     assert not (unpacked / "gpulab" / "chapters" / "shared_memory" / "workloads.py").exists()
     assert not (unpacked / "grader").exists()
