@@ -14,7 +14,7 @@ CASE_3 = {"image_size", "kernel_size", "math_heavy", "shrinking", "fed_loader", 
 # %% wrong: what Python would say — says "2 of 6 found, 0 false alarms"
 CASE_3 = {"syntax", "fed_loader"}
 
-# %% wrong: takes sigmoid for light, and drop_last for a fault — says "5 of 6 found, 1 false alarm." — earns 1
+# %% wrong: takes tanh for light, and drop_last for a fault — says "5 of 6 found, 1 false alarm." — earns 1
 CASE_3 = {"input_width", "output_width", "shrinking", "fed_loader", "syntax", "short_batch"}
 
 # %% wrong: forgets that kernels need neighbors — says "5 of 6 found, 0 false alarms" — earns 2 — from "reference": `shrinking", "` → ""

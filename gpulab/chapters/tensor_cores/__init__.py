@@ -1,1 +1,6 @@
-"""What the chapter on tensor cores models, measures and draws."""
+"""The chapter on tensor cores: its figures, the menu of its code reviews, and its networks."""
+
+import os
+
+# Kineto, the profiler's recorder, writes lines with process numbers to stderr, in a notebook below every profile.
+os.environ.setdefault("KINETO_LOG_LEVEL", "9")

@@ -6,7 +6,7 @@ import itertools
 from typing import Any
 
 MENU = {
-    "input_width": "the features or channels that enter the network are not a multiple of 8",
+    "input_width": "the data has a number of features or channels that is not a multiple of 8",
     "hidden_width": "a size between two layers is not a multiple of 8",
     "output_width": "the outputs of the network are not a multiple of 8",
     "batch_size": "the batch size asked for is not a multiple of 8",
@@ -14,11 +14,11 @@ MENU = {
     "image_size": "height and width of the images are not multiples of 8",
     "kernel_size": "the kernel of a convolution is not a multiple of 8",
     "power_of_two": "a size between two layers is a multiple of 8, but not a power of two",
-    "no_activation": "two layers follow each other with no activation between",
-    "math_heavy": "an activation is math-heavy",
+    "no_activation": "two layers follow each other without an activation between them",
+    "math_heavy": "an activation between two layers is math-heavy",
     "wrong_width": "the first layer expects another width than the data has",
     "wrong_classes": "there are not as many outputs as classes",
-    "shrinking": "convolutions without padding shrink the picture, so that the result no longer fits the mask",
+    "shrinking": "convolutions without padding shrink the picture, so the result no longer fits the mask",
     "fed_loader": "the model is given the loader, not a batch",
     "syntax": "it is not Python: a comma is missing",
 }
@@ -40,5 +40,5 @@ def networks() -> list[tuple[str, list[dict[str, Any]], int]]:
     return [
         ("wine", linear(256, 96, 48, 20, 5), 256),
         ("minerals", [first, dict(relu), second, dict(relu), third], 64),
-        ("cells", [conv(3, 48), dict(relu), conv(48, 96), dict(relu), conv(96, 1), {"kind": "sigmoid"}], 32),
+        ("cells", [conv(3, 48), dict(relu), conv(48, 96), {"kind": "tanh"}, conv(96, 1), {"kind": "sigmoid"}], 32),
     ]

@@ -1,16 +1,16 @@
 """Draws what the tensor-core chapter explains: one tensor-core instruction, number formats, rows in memory, the
 products of a layer.
 
-Diagrams only; what is measured, or read from tables, is drawn by `tensor_cores.pictures`.
+What a student's function decides, or a table says, is drawn by `tensor_cores.pictures`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gpulab.chapters.tensor_cores.models import FORMATS, Format
 from gpulab.figures.diagrams import bare, rectangle
 from gpulab.figures.style import BLUE, FAINT, GRAY, INK, ORANGE, canvas, number, show, style
 
@@ -23,11 +23,64 @@ BYTES_OF_LINE = 128
 LOAD_BYTES = 16
 
 
+@dataclass(frozen=True)
+class Format:
+    """A floating-point format: a sign, then exponent bits, then mantissa bits."""
+
+    name: str
+    exponent_bits: int
+    mantissa_bits: int
+    finite_only: bool = False
+    """Whether the highest exponent holds numbers too, all but the last: `float8_e4m3fn` has no infinity."""
+
+    @property
+    def bits(self) -> int:
+        """How many bits it has; `tfloat32` has 19, and lies in 32 in memory."""
+        return 1 + self.exponent_bits + self.mantissa_bits
+
+    @property
+    def _bias(self) -> int:
+        return int(2 ** (self.exponent_bits - 1) - 1)
+
+    @property
+    def largest(self) -> float:
+        """The largest finite number."""
+        if self.finite_only:
+            return float((2 - 2 * 2**-self.mantissa_bits) * 2.0 ** (self._bias + 1))
+        return float((2 - 2**-self.mantissa_bits) * 2.0**self._bias)
+
+    @property
+    def smallest_normal(self) -> float:
+        """The smallest positive number with all of its digits."""
+        return float(2.0 ** (1 - self._bias))
+
+    @property
+    def smallest(self) -> float:
+        """The smallest positive number: only its last digit is left."""
+        return self.smallest_normal * self.epsilon
+
+    @property
+    def epsilon(self) -> float:
+        """From 1 to the next number above."""
+        return float(2.0**-self.mantissa_bits)
+
+
+FORMATS = (
+    Format("float32", 8, 23),
+    Format("tfloat32", 8, 10),
+    Format("bfloat16", 8, 7),
+    Format("float16", 5, 10),
+    Format("float8, e5m2", 5, 2),
+    Format("float8, e4m3", 4, 3, finite_only=True),
+)
+"""What tensor cores multiply. Layouts: IEEE 754; NVIDIA A100 whitepaper (tfloat32); OCP 8-bit floating point, 2023."""
+
+
 def draw_mma(row: int = 1, column: int = 2) -> None:
     """D = A × B + C for 4 × 4 matrices, one element of D traced back to what it is made of."""
     with style():
         figure, axes = canvas(
-            "One instruction, 64 multiply-adds, and the sum is kept in 32 bits",
+            "One instruction computes 64 multiply-adds and keeps the sums in 32 bits",
             "Diagram of a first-generation tensor core (V100); blue: 16-bit numbers, orange: 32-bit numbers",
             3.7,
         )
@@ -72,9 +125,9 @@ def draw_formats(formats: tuple[Format, ...] = FORMATS) -> None:
     """The bits of each format, and the range of numbers that they reach."""
     with style():
         figure, whole = canvas(
-            "Exponent bits buy range, mantissa bits buy digits",
+            "Exponent bits set the range, mantissa bits the precision",
             "Left: gray sign, orange exponent, blue mantissa. Right: range, from the smallest number to the largest; "
-            "pale: numbers that have lost digits already",
+            "pale: subnormal numbers",
             3.9,
         )
         whole.set_axis_off()
@@ -113,9 +166,9 @@ def draw_rows(columns: tuple[int, int] = (15, 16), rows: int = 8, bytes_per_elem
     good = [sum(row * width * bytes_per_element % LOAD_BYTES == 0 for row in range(rows)) for width in columns]
     with style():
         figure, axes = canvas(
-            f"{columns[0]} columns: {good[0]} row of {rows} begins where a 16-byte load may; {columns[1]}: all do",
-            f"Memory of two matrices with {rows} rows of float16; a strip is {BYTES_OF_LINE} bytes, ticks stand every "
-            f"{LOAD_BYTES} bytes, shades change with the row",
+            f"{columns[0]} columns: {good[0]} of {rows} rows begins at a multiple of 16 bytes; {columns[1]}: all do",
+            f"Memory of two matrices with {rows} rows of float16; a strip has {BYTES_OF_LINE} bytes, with a tick every "
+            f"{LOAD_BYTES} bytes",
             3.4,
         )
         top = 0.0
@@ -160,7 +213,7 @@ def draw_products() -> None:
     """The three matrix products of a layer in training; the inner size of each in orange."""
     with style():
         figure, axes = canvas(
-            "Three products train a layer; each of its sizes is the inner one once",
+            "Training a layer takes three products; each size is the inner one once",
             "Diagram of a linear layer; orange: the inner size, which is summed over",
             2.1,
         )

@@ -1,54 +1,41 @@
-"""Draws what the first half of the tensor-core chapter measures or reads from tables: rates, types, sweeps, reviewed
-networks.
+"""Draws what the student's functions of the tensor-core chapter decide, and the waves of tiles.
 
-What is drawn comes from `tensor_cores`, or from the student's own functions; explanations are `tensor_cores.diagrams`.
+Explanations without an answer in them are `tensor_cores.diagrams`; measurements stand on the page.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection
+from typing import Any
 
-from gpulab.chapters.tensor_cores.models import Reviewed, Sweep
-from gpulab.figures import plot
+from matplotlib.patches import Rectangle
+
 from gpulab.figures.diagrams import bare
-from gpulab.figures.style import BLUE, FAINT, GRAY, INK, ORANGE, canvas, number, show, style
-from gpulab.measuring.devices import has_gpu
-from gpulab.measuring.timing import Timing
+from gpulab.figures.style import BLUE, FAINT, GRAY, INK, ORANGE, canvas, ink_on, show, style
 from gpulab.tables import table
 
 TYPES = ("float64", "float32", "tfloat32", "bfloat16", "float16", "float8", "int8", "int4", "int1")
-HEAVY = ("sigmoid", "tanh")
-CLEAR = 1.1
-"""A ratio that we are ready to call a difference, on a machine that has other things to do."""
-
-
-def draw_rates(peaks: Mapping[str, Mapping[str, float]]) -> None:
-    """Peak rates of four generations: float32, and the fastest 16-bit product."""
-    growth = [values[-1] / values[0] for values in (list(rates.values()) for rates in peaks.values())]
-    plot.bars(
-        peaks,
-        title=f"Eight years: {growth[0]:.0f} times the float32, {growth[1]:.0f} times the 16-bit product",
-        y="peak rate, TFLOPS (dense)",
-        note="Datasheet figures, not measured; the P100 (2016) has no tensor cores, the others do",
-    )
+WAVES = (BLUE, ORANGE, "#17becf")
 
 
 def draw_precision(tensor_core_types: Callable[[str], Collection[str]]) -> None:
-    """Architectures against types: what tensor cores take, by the student's function, and what CUDA cores take."""
+    """Types by architecture: what tensor cores support, by the student's function, and what CUDA cores do."""
     rows = table("precision")
     architectures = list(dict.fromkeys(str(row["arch"]) for row in rows))
     cuda = {(row["arch"], row["type"]) for row in rows if row["unit"] == "cuda"}
     tensor = {architecture: set(tensor_core_types(architecture)) for architecture in architectures}
     common = set.intersection(*(types for types in tensor.values() if types)) if any(tensor.values()) else set()
-    title = f"{' and '.join(sorted(common))}: what every tensor core takes" if common else "What tensor cores take"
+    title = (
+        f"{' and '.join(sorted(common))}: the type that every tensor core supports"
+        if common
+        else "What tensor cores support"
+    )
     with style():
         figure, axes = canvas(
             title,
             "Blue: tensor cores, by your function. Gray dot: CUDA cores, from data/precision.csv",
             3.6,
         )
-        from matplotlib.patches import Rectangle
-
         for down, architecture in enumerate(architectures):
             for across, kind in enumerate(TYPES):
                 fill = BLUE if kind in tensor[architecture] else FAINT
@@ -69,93 +56,107 @@ def draw_precision(tensor_core_types: Callable[[str], Collection[str]]) -> None:
     show(figure, f"Types on tensor cores, by architecture. {words}.")
 
 
-def draw_alignment(sweep: Sweep) -> None:
-    """Time of a product at neighboring sizes; the aligned ones stand out in color."""
-    percent = 100 * (sweep.off_over_on - 1)
-    if percent >= 3:
-        title = f"Off the multiple of 16 bytes the product takes {percent:.0f} % longer"
-    else:
-        title = "Here an aligned size is no faster than its neighbors"
-    units = "one core" if sweep.dtype == "float32" else "tensor cores"
-    _timed_bars(
-        {str(size): timing for size, timing in sweep.timings.items()},
-        [str(size) for size in sweep.aligned],
-        title,
-        f"{sweep.dtype}, {units}",
-        f"n, for a product with an n × n matrix; orange: n × {sweep.element_bytes} bytes is a multiple of 16",
-        "time of one product, ms",
+def draw_waves(m: int = 10, n: int = 11, tile: tuple[int, int] = (3, 2), sms: int = 9) -> None:
+    """A small product cut into tiles, with what its edge tiles waste, beside who computes which tile when."""
+    down, across = -(-m // tile[0]), -(-n // tile[1])
+    tiles = down * across
+    waves = -(-tiles // sms)
+    title = f"{tiles} tiles on {sms} SMs: {waves} waves, and in the last one {tiles - (waves - 1) * sms} of {sms} work"
+    with style():
+        figure, axes = canvas(
+            title,
+            f"Diagram: a result of {m} × {n}, tiles of {tile[0]} × {tile[1]}; hatched: beyond the result",
+            3.6,
+        )
+        for index in range(tiles):
+            row, column = divmod(index, across)
+            color = WAVES[index // sms % len(WAVES)]
+            x, y = column * tile[1], row * tile[0]
+            axes.add_patch(Rectangle((x, y), tile[1] * 0.96, tile[0] * 0.96, color=color, lw=0))
+            _hatch_edges(axes, (x, y), tile, (m, n))
+            axes.annotate(
+                str(index),
+                ((x + min(x + tile[1], n)) / 2, (y + min(y + tile[0], m)) / 2),
+                ha="center",
+                va="center",
+                color=ink_on(color),
+                fontsize=9,
+            )
+        axes.add_patch(Rectangle((0, 0), n, m, fill=False, edgecolor=INK, lw=2))
+        axes.annotate("the result, in tiles", (0, -0.5), va="bottom", fontsize=10)
+        start, wide, high = across * tile[1] + 4.0, 3.2, down * tile[0] / sms
+        for wave in range(waves):
+            for sm in range(sms):
+                index = wave * sms + sm
+                color = WAVES[wave % len(WAVES)] if index < tiles else FAINT
+                axes.add_patch(Rectangle((start + wave * wide, sm * high), wide * 0.96, high * 0.9, color=color, lw=0))
+                text = str(index) if index < tiles else "idle"
+                ink = ink_on(color) if index < tiles else GRAY
+                axes.annotate(
+                    text,
+                    (start + (wave + 0.48) * wide, (sm + 0.45) * high),
+                    ha="center",
+                    va="center",
+                    color=ink,
+                    fontsize=9,
+                )
+            axes.annotate(
+                f"wave {wave + 1}", (start + (wave + 0.48) * wide, -0.5), ha="center", va="bottom", fontsize=10
+            )
+        for sm in range(sms):
+            axes.annotate(f"SM {sm}", (start - 0.2, (sm + 0.45) * high), ha="right", va="center", fontsize=9)
+        axes.annotate("time →", (start + waves * wide, down * tile[0] + 0.3), ha="right", va="top", fontsize=10)
+        bare(axes, (-0.3, start + waves * wide + 0.3), (down * tile[0] + 1.3, -1.6))
+    show(
+        figure,
+        f"{title}. Tiles 0 to {tiles - 1} in order, {sms} at a time; those at the right and lower edge reach too far.",
     )
 
 
-def draw_activations(times: Mapping[str, Timing]) -> None:
-    """What one pass of each activation costs, beside a plain copy."""
-    dearest = max(HEAVY, key=lambda name: times[name].median_ms)
-    heavy = times[dearest].median_ms / times["relu"].median_ms
-    if heavy > CLEAR:
-        title = f"On its own, {dearest} takes {number(round(heavy, 1), 2)} times as long as relu"
-    else:
-        title = "On its own, every activation costs one trip through memory, and no more"
-    core = "" if has_gpu() else ", one core"
-    _timed_bars(times, HEAVY, title, f"float32{core}", "", "time of one pass, ms")
+def _hatch_edges(axes: Any, at: tuple[float, float], tile: tuple[int, int], extent: tuple[int, int]) -> None:
+    """Hatches the part of a tile that lies beyond the result."""
+    (x, y), (m, n) = at, extent
+    beyond_right, beyond_below = max(0, x + tile[1] - n), max(0, y + tile[0] - m)
+    style_of: dict[str, Any] = {"facecolor": "white", "edgecolor": GRAY, "hatch": "////", "lw": 0, "alpha": 0.8}
+    if beyond_right:
+        axes.add_patch(Rectangle((n, y), beyond_right * 0.96, tile[0] * 0.96, **style_of))
+    if beyond_below:
+        axes.add_patch(Rectangle((x, m), tile[1] * 0.96, beyond_below * 0.96, **style_of))
 
 
-def _timed_bars(timings: Mapping[str, Timing], orange: Collection[str], title: str, kind: str, x: str, y: str) -> None:
-    """Bars from zero; a whisker that a disturbed measurement would send below zero ends there."""
-    first = next(iter(timings.values()))
-    medians = [timing.median_ms for timing in timings.values()]
+def draw_layouts(strides: Callable[[tuple[int, ...], str], Any]) -> None:
+    """The memory of a small image in both layouts, each number placed by the student's strides."""
+    channels, height, width = 3, 2, 4
+    count = channels * height * width
+    title = "The same 24 numbers: channels in three blocks, or side by side"
+    names = ("red", "green", "blue channel")
+    colors = (ORANGE, GRAY, BLUE)
     with style():
         figure, axes = canvas(
-            title, f"Measured on {first.device}; {kind}; median of {first.runs} × the fastest of 3", 3.4
+            title, "Diagram: 2 × 4 pixels with 3 channels, placed by your strides; a number names the pixel", 2.5
         )
-        colors = [ORANGE if name in orange else BLUE for name in timings]
-        spreads = [timing.spread_ms for timing in timings.values()]
-        axes.bar(range(len(medians)), medians, 0.72, color=colors, yerr=spreads, ecolor=INK, capsize=3)
-        labels = [f"{name}\n{number(timing.median_ms, strip=False)}" for name, timing in timings.items()]
-        axes.set_xticks(range(len(medians)), labels, fontsize=9 if len(medians) > 10 else 10.5)
-        axes.tick_params(axis="x", length=0)
-        axes.set(xlabel=x, ylabel=y, ylim=(0, 1.3 * max(medians)))
-    words = ", ".join(f"{name} {number(timing.median_ms)}" for name, timing in timings.items())
-    show(figure, f"{title}. {y}: {words}.")
-
-
-def draw_networks(found: Sequence[Reviewed]) -> None:
-    """How many layers of well-known networks have a size that is off the multiple."""
-    clean = sum(len(one.off) == 1 for one in found)
-    with style():
-        figure, axes = canvas(
-            f"{clean} of {len(found)} break the rule once: pictures have 3 channels",
-            "By your review, at batch 64 in float16; orange: layers with a size off the multiple",
-            0.9 + 0.42 * len(found),
-        )
-        for place, one in enumerate(found):
-            axes.barh(place, one.layers, 0.7, color=FAINT)
-            axes.barh(place, len(one.off), 0.7, color=ORANGE)
-            pairs = list(dict.fromkeys(f"{first} → {last}" for first, last in one.off))
-            some = ", ".join(pairs[:4]) + (", …" if len(pairs) > 4 else "")
-            axes.annotate(f"{len(one.off)} of {one.layers}:  {some}", (one.layers + 1, place), va="center", fontsize=10)
-        axes.set_yticks(range(len(found)), [one.name for one in found])
-        axes.set(xlabel="layers", xlim=(0, 1.45 * max(one.layers for one in found)), ylim=(len(found) - 0.4, -0.6))
-        axes.tick_params(axis="y", length=0)
-        axes.grid(visible=False)
-    words = "; ".join(f"{one.name} {len(one.off)} of {one.layers}" for one in found)
-    show(figure, f"Layers with a size off the multiple of 8. {words}.")
-
-
-def draw_batches(samples: int, batch_size: int) -> None:
-    """How a loader cuts samples into batches, and where the last one ends between two multiples of 8."""
-    sizes = [min(batch_size, samples - start) for start in range(0, samples, batch_size)]
-    with style():
-        figure, axes = canvas(
-            f"{samples} samples in batches of {batch_size}: the last has {sizes[-1]}, "
-            f"{-sizes[-1] % 8} short of a multiple of 8",
-            "Diagram; a square is a sample, a shade a group of 8; orange: what no group of 8 holds",
-            1.9,
-        )
-        for row, size in enumerate(sizes):
-            for sample in range(size):
-                rest = sample >= size // 8 * 8
-                fill = ORANGE if rest else BLUE if sample // 8 % 2 == 0 else "#9dbfdb"
-                axes.broken_barh([(sample, 0.86)], (row - 0.4, 0.8), facecolors=fill)
-            axes.annotate(f"batch {row}: {number(size)}", (batch_size + 1, row), va="center", fontsize=10)
-        bare(axes, (0, batch_size + 10), (len(sizes) - 0.4, -0.6))
-    show(figure, f"{samples} samples, cut into batches of {', '.join(map(str, sizes))} samples.")
+        for row, layout in enumerate(("NCHW", "NHWC")):
+            steps = strides((1, channels, height, width), layout)
+            for at in range(count):
+                channel, pixel = divmod(at, height * width)
+                y, x = divmod(pixel, width)
+                place = int(channel * steps[1] + y * steps[2] + x * steps[3])
+                axes.add_patch(Rectangle((place, row * 1.6), 0.92, 1, color=colors[channel], lw=0))
+                axes.annotate(
+                    str(pixel),
+                    (place + 0.46, row * 1.6 + 0.5),
+                    ha="center",
+                    va="center",
+                    fontsize=10,
+                    color=ink_on(colors[channel]),
+                )
+            axes.annotate(layout, (-0.4, row * 1.6 + 0.5), ha="right", va="center", weight="bold")
+        for channel, name in enumerate(names):
+            axes.add_patch(Rectangle((channel * 4, 3.1), 0.6, 0.5, color=colors[channel], lw=0))
+            axes.annotate(name, (channel * 4 + 0.8, 3.35), va="center", fontsize=10)
+        axes.annotate("address →", (count, 3.35), ha="right", va="center", fontsize=10)
+        bare(axes, (-2.6, count + 0.3), (3.8, -0.2))
+    show(
+        figure,
+        f"{title}. NCHW: all pixels of red, then green, then blue. NHWC: red, green, blue of pixel 0, then of pixel 1.",
+    )

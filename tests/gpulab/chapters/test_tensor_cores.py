@@ -1,4 +1,4 @@
-"""Tensor cores, first half: the table of types, the formats, the programs to be read, credit for codes, the figures."""
+"""Tensor cores: the tables, the formats, the programs to be read, the figures."""
 
 import re
 from pathlib import Path
@@ -10,9 +10,8 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import gpulab
 from gpulab import table
-from gpulab.chapters.tensor_cores import cases, diagrams, models, pictures
-from gpulab.figures import plot, style
-from gpulab.measuring.timing import Timing
+from gpulab.chapters.tensor_cores import cases, diagrams, pictures
+from gpulab.figures import style
 
 FACTS = table("precision")
 TYPES = {"float64", "float32", "tfloat32", "bfloat16", "float16", "float8", "int8", "int4", "int1"}
@@ -21,10 +20,6 @@ ARCHITECTURES = ["Pascal", "Volta", "Turing", "Ampere", "Ada", "Hopper", "Blackw
 
 def taken(arch, unit="tensor"):
     return {fact["type"] for fact in FACTS if fact["arch"] == arch and fact["unit"] == unit}
-
-
-def next_multiple(n, bytes_per_element, alignment_bytes=16):
-    return -(-n * bytes_per_element // alignment_bytes) * alignment_bytes // bytes_per_element
 
 
 class TestPrecision:
@@ -70,7 +65,7 @@ class TestPrecision:
     ],
 )
 def test_formats_are_those_of_torch(name, kind):
-    form = next(form for form in models.FORMATS if form.name == name)
+    form = next(form for form in diagrams.FORMATS if form.name == name)
     limits = torch.finfo(kind)
     assert form.bits == limits.bits
     assert (form.largest, form.epsilon) == (limits.max, limits.eps)
@@ -79,36 +74,17 @@ def test_formats_are_those_of_torch(name, kind):
 
 
 def test_tfloat32_has_the_range_of_one_and_the_digits_of_the_other():
-    forms = {form.name: form for form in models.FORMATS}
+    forms = {form.name: form for form in diagrams.FORMATS}
     assert forms["tfloat32"].bits == 19
     assert forms["tfloat32"].smallest_normal == forms["float32"].smallest_normal
     assert forms["tfloat32"].epsilon == forms["float16"].epsilon
 
 
-@pytest.mark.parametrize(
-    "capability, name",
-    [
-        *[((6, 1), "Pascal"), ((7, 0), "Volta"), ((7, 5), "Turing"), ((8, 0), "Ampere"), ((8, 6), "Ampere")],
-        *[((8, 9), "Ada"), ((9, 0), "Hopper"), ((10, 0), "Blackwell"), ((12, 0), "Blackwell")],
-        *[((5, 2), None), ((13, 0), None)],
-    ],
-)
-def test_architecture_by_compute_capability(capability, name):
-    assert models.architecture_of(capability) == name
-
-
-def test_this_gpu_says_that_nothing_is_lost_without_one(capsys, monkeypatch):
-    monkeypatch.setattr(models, "has_gpu", lambda: False)
-    models.this_gpu()
-    assert "No GPU here" in capsys.readouterr().out
-
-
 @pytest.fixture(scope="module")
 def chapter():
-    """The source of the chapter's first half, as it stands or joined with the second."""
-    folder = Path(gpulab.__file__).parent.parent / "solutions"
-    paths = [folder / "04_tensor_cores.md", folder / "04_tensor_cores.part1.md"]
-    return next(path.read_text(encoding="utf-8") for path in paths if path.exists())
+    """The source of the chapter."""
+    path = Path(gpulab.__file__).parent.parent / "solutions" / "04_tensor_cores.md"
+    return path.read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -123,6 +99,19 @@ def run(program):
     space = {"torch": torch, "nn": nn, "DataLoader": DataLoader, "TensorDataset": TensorDataset}
     exec(compile(program, "program", "exec"), space)
     return space
+
+
+def layers_of(model):
+    """The layers of a model as `review` takes them."""
+    layers = []
+    for module in model:
+        if isinstance(module, nn.Linear):
+            layers.append({"kind": "linear", "in_features": module.in_features, "out_features": module.out_features})
+        elif isinstance(module, nn.Conv2d):
+            layers.append({"kind": "conv", "in_channels": module.in_channels, "out_channels": module.out_channels})
+        else:
+            layers.append({"kind": type(module).__name__.lower()})
+    return layers
 
 
 class TestPrograms:
@@ -143,7 +132,7 @@ class TestPrograms:
         for (_, layers, _), program in zip(cases.networks(), programs.values(), strict=True):
             network = re.search(r"network = (nn\.Sequential\(.*?\n\))", program, flags=re.DOTALL)[1]
             network = re.sub(r"\)\n    nn", "),\n    nn", network)
-            assert models.layers_of(eval(network)) == layers
+            assert layers_of(eval(network)) == layers
 
     def test_first_one_stops_at_the_widths(self, programs):
         with pytest.raises(RuntimeError, match=r"256x15 and 256x96"):
@@ -171,97 +160,89 @@ class TestPrograms:
         assert run(picture.replace("kernel_size=3", "kernel_size=3, padding=1"))["wrong"].shape == (32, 1, 26, 26)
 
 
-def sizes_only(layers, batch, dtype):
-    found = [(-1, "batch")] if batch % 8 else []
-    for index, layer in enumerate(layers):
-        widths = [value for key, value in layer.items() if key != "kind"]
-        found += [(index, code) for code, width in zip(("in", "out"), widths, strict=False) if width % 8]
-    return found
-
-
-def test_known_networks_break_the_rule_where_the_chapter_says():
-    """ResNet-50 once, at its picture; EfficientNet in its squeezing layers; ShuffleNet on its main road."""
-    names = ("resnet50", "efficientnet_b0", "shufflenet_v2_x1_0")
-    resnet, efficient, shuffle = models.reviewed(sizes_only, names)
-    assert (resnet.layers, resnet.off) == (54, ((3, 64),))
-    assert all(min(widths) <= 28 for widths in efficient.off) and len(efficient.off) == 23
-    assert (58, 58) in shuffle.off and len(shuffle.off) > shuffle.layers / 2
-
-
-def test_layers_of_a_model_keep_their_order():
-    model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Flatten(), nn.Linear(72, 10), nn.GELU())
-    kinds = [layer["kind"] for layer in models.layers_of(model)]
-    assert kinds == ["conv", "relu", "linear", "gelu"]
-
-
-def test_sweep_marks_the_aligned_sizes(monkeypatch):
-    monkeypatch.setattr(models, "SWEEP_SIZES", {"cpu": range(14, 19), "cuda": range(14, 19)})
-    threads = torch.get_num_threads()
-    sweep = models.alignment_sweep(next_multiple, rounds=2)
-    assert torch.get_num_threads() == threads
-    assert list(sweep.timings) == [14, 15, 16, 17, 18] and sweep.aligned == {16}
-    assert all(timing.median_ms > 0 and timing.runs == 2 for timing in sweep.timings.values())
-
-
-def test_off_over_on_compares_medians():
-    timings = {size: Timing(time, 0.0, 5, "a GPU") for size, time in ((7, 3.0), (8, 1.0), (9, 2.0), (16, 1.0))}
-    assert models.Sweep(timings, frozenset({8, 16}), "bfloat16", 2).off_over_on == 2.5
-
-
-def test_activations_cost_what_they_do(monkeypatch):
-    monkeypatch.setattr(models, "ELEMENTS", {"cpu": 4096, "cuda": 4096})
-    times = models.activation_times(rounds=2)
-    assert list(times) == ["copy", "relu", "sigmoid", "tanh", "gelu"]
-    assert times["tanh"].median_ms > 0
-
-
 @pytest.fixture
 def shown(monkeypatch):
     """The pictures shown, as (image, description)."""
     found = []
-    for module in (pictures, diagrams, plot):
+    for module in (pictures, diagrams):
         monkeypatch.setattr(module, "show", lambda figure, words: found.append((style.png(figure), words)))
     return found
 
 
-def sweep_of(off):
-    timings = {size: Timing(off if size % 8 else 1.0, 0.1, 5, "a GPU") for size in range(4088, 4105)}
-    return models.Sweep(timings, frozenset({4088, 4096, 4104}), "bfloat16", 2)
-
-
 def test_every_picture_comes_out_once_and_described(shown):
-    times = {
-        name: Timing(1.0 + place, 0.1, 9, "a GPU") for place, name in enumerate(("copy", "relu", "sigmoid", "tanh"))
-    }
     drawings = [
         diagrams.draw_mma,
         diagrams.draw_formats,
         diagrams.draw_rows,
         diagrams.draw_products,
-        lambda: pictures.draw_rates(models.rates()),
         lambda: pictures.draw_precision(taken),
         lambda: pictures.draw_precision(lambda arch: set()),
-        lambda: pictures.draw_alignment(sweep_of(2.0)),
-        lambda: pictures.draw_activations(times),
-        lambda: pictures.draw_batches(90, 32),
-        lambda: pictures.draw_networks([models.Reviewed("a net", 20, ((3, 64),))]),
+        pictures.draw_waves,
     ]
     for count, draw in enumerate(drawings, start=1):
         draw()
         assert len(shown) == count
         image, words = shown[-1]
         assert image.startswith(b"\x89PNG") and len(words) > 40
+    assert "24 tiles on 9 SMs: 3 waves, and in the last one 6 of 9 work" in shown[-1][1]
 
 
-@pytest.mark.parametrize("off, finding", [(2.0, "takes 100 % longer"), (1.01, "no faster than its neighbors")])
-def test_title_says_what_was_measured(shown, off, finding):
-    pictures.draw_alignment(sweep_of(off))
-    assert finding in shown[0][1]
+def test_layouts_are_drawn_by_the_students_strides(shown):
+    asked = []
+
+    def strides(shape, layout):
+        asked.append((shape, layout))
+        return (24, 8, 4, 1) if layout == "NCHW" else (24, 1, 12, 3)
+
+    pictures.draw_layouts(strides)
+    assert asked == [((1, 3, 2, 4), "NCHW"), ((1, 3, 2, 4), "NHWC")]
+    assert "side by side" in shown[0][1]
 
 
-@pytest.mark.gpu
-def test_misalignment_costs_time_on_tensor_cores():
-    """On a GPU, sizes off the multiple of 16 bytes are slower than those on it."""
-    if not torch.cuda.is_available():
-        pytest.skip("needs a CUDA device")
-    assert models.alignment_sweep(next_multiple).off_over_on > 1.05
+class TestPublished:
+    """What the chapter's prose says about the published measurements."""
+
+    def test_matmul_rates_reach_the_share_of_the_peak_that_the_title_states(self):
+        best = [row for row in table("matmul_rates") if row["run"] == "best"]
+        shares = [row["tflops"] / row["peak_tflops"] for row in best]
+        assert (round(100 * min(shares)), round(100 * max(shares))) == (71, 87)
+        rates = {row["gpu"]: row["tflops"] for row in best if "float8" not in row["type"]}
+        assert list(rates) == ["V100", "A100", "H100", "B200", "B300"]
+        assert round(rates["B200"] / rates["V100"]) == 18
+
+    def test_peaks_are_those_of_the_datasheets(self):
+        peaks = {row["gpu"].split()[0]: row for row in table("gpus")}
+        for row in table("matmul_rates"):
+            if row["peak_source"] == "gpus.csv":
+                column = "float8_tflops" if "float8" in row["type"] else f"{row['type']}_tflops"
+                assert row["peak_tflops"] == peaks[row["gpu"]][column]
+
+    def test_the_multiple_of_8_is_slower_than_its_odd_neighbors_on_an_rtx_4090(self):
+        rates = {row["m"]: row["tflops"] for row in table("gemm_kernels") if row["gpu"] == "RTX 4090"}
+        assert rates[2056] < min(rates[2055], rates[2057])
+        assert rates[2072] < min(rates[2071], rates[2073])
+        assert max(rates, key=rates.get) == 2040
+
+    def test_rates_of_kernels_follow_from_their_times(self):
+        for row in table("gemm_kernels"):
+            if row["us"] and row["tflops"]:
+                flops = 2 * row["batch"] * row["m"] * row["n"] * row["k"]
+                assert flops / row["us"] / 1e6 == pytest.approx(row["tflops"], rel=2e-3)
+
+    def test_odd_sizes_got_align1_and_multiples_of_8_did_not(self):
+        for row in table("gemm_kernels"):
+            if row["type"] == "bfloat16":
+                odd = any(row[size] % 2 for size in "nk")
+                assert ("align1" in row["kernel"]) == odd
+
+    def test_identical_hosts_differ_little_and_two_labs_much(self):
+        for row in table("identical_hosts"):
+            assert row["upper_quartile"] / row["lower_quartile"] < 1.01
+        labs = {row["lab"]: row["images_per_s"] for row in table("training_rates_by_lab")}
+        assert round(labs["NVIDIA"] / labs["Lambda"], 1) == 1.6
+
+    @pytest.mark.parametrize("name", ["matmul_rates", "gemm_kernels", "identical_hosts", "training_rates_by_lab"])
+    def test_columns_are_explained(self, name):
+        readme = (Path(gpulab.__file__).parent.parent / "data" / "README.md").read_text(encoding="utf-8")
+        section = readme.partition(f"## `{name}.csv`")[2].partition("\n## ")[0]
+        assert all(f"`{column}`" in section for column in table(name)[0])
