@@ -51,7 +51,7 @@ def loader_settings(sample_ms, batch_size, step_ms, cores):
     workers = min(int(sample_ms * batch_size // step_ms) + 1, cores)
     return {"num_workers": workers, "pin_memory": True, "persistent_workers": True, "prefetch_factor": 2}
 
-# %% wrong: nothing to pin — says "carried while you compute"
+# %% wrong: nothing to pin — says "transferred while you compute"
 import math
 
 

@@ -46,7 +46,7 @@ def draw_staging() -> None:
 
 
 def draw_bytes(bytes_moved: Callable[[Any, str, str, str], int], shape: tuple[int, ...] = (64, 3, 224, 224)) -> None:
-    """Bars: what crosses the link for a batch of pictures, by the student's function."""
+    """Bars: what crosses the link for a batch of images, by the student's function."""
     groups: dict[str, dict[str, float]] = {
         f"cast on the {place.upper()}": {
             f"{host} → {there}": bytes_moved(shape, host, there, place) / 1e6 for host, there in CASTS
@@ -179,11 +179,11 @@ def draw_loader_pinning(rows: Sequence[Mapping[str, Any]]) -> None:
     )
 
 
-def draw_casts(cast_ms: float, carry_ms: Mapping[str, float]) -> None:
-    """Bars: one core casts a batch; the link carries it as either type."""
-    slow = cast_ms / carry_ms["float32"]
+def draw_casts(cast_ms: float, transfer_ms: Mapping[str, float]) -> None:
+    """Bars: one core casts a batch; the link transfers it as either type."""
+    slow = cast_ms / transfer_ms["float32"]
     title = f"The cast takes {number(slow, 2)} times as long as the transfer of the floats"
-    bars = {"cast to float32, one core": cast_ms} | {f"transfer as {name}": ms for name, ms in carry_ms.items()}
+    bars = {"cast to float32, one core": cast_ms} | {f"transfer as {name}": ms for name, ms in transfer_ms.items()}
     note = f"Cast: measured on {device_name('cpu')}.\nTransfers: computed at {LINK_GBS:g} GB/s, PCIe 5.0 × 16"
     plot.bars(bars, title=title, y="time for one batch, ms", note=note, highlight="cast to float32, one core")
 
