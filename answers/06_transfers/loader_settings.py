@@ -36,7 +36,7 @@ def loader_settings(sample_ms, batch_size, step_ms, cores):
 def loader_settings(sample_ms, batch_size, step_ms, cores):
     return {"num_workers": cores, "pin_memory": True, "persistent_workers": True, "prefetch_factor": 2}
 
-# %% wrong: one picture a step — says "64 pictures" — from "reference"
+# %% wrong: one image per step — says "64 images" — from "reference"
 # +     workers = min(max(math.ceil(sample_ms / step_ms), 1), cores)
 # -     needed = math.ceil(sample_ms * batch_size / step_ms)
 # -     workers = min(max(needed, 1), cores)
@@ -51,7 +51,7 @@ def loader_settings(sample_ms, batch_size, step_ms, cores):
     workers = min(int(sample_ms * batch_size // step_ms) + 1, cores)
     return {"num_workers": workers, "pin_memory": True, "persistent_workers": True, "prefetch_factor": 2}
 
-# %% wrong: nothing to pin — says "carried while you compute"
+# %% wrong: nothing to pin — says "transferred while you compute"
 import math
 
 
@@ -63,7 +63,7 @@ def loader_settings(sample_ms, batch_size, step_ms, cores):
 # -     return {"num_workers": workers, "pin_memory": False, "persistent_workers": True, "prefetch_factor": 2}
 # +     return {"num_workers": workers, "pin_memory": True, "persistent_workers": False, "prefetch_factor": 2}
 
-# %% wrong: nothing prepared ahead — says "an int from 1 up" — from "nothing to pin"
+# %% wrong: nothing prepared ahead — says "an int ≥ 1" — from "nothing to pin"
 # -     return {"num_workers": workers, "pin_memory": False, "persistent_workers": True, "prefetch_factor": 2}
 # +     return {"num_workers": workers, "pin_memory": True, "persistent_workers": True, "prefetch_factor": 0}
 

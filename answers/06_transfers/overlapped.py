@@ -1,51 +1,51 @@
 # %% right: two streams, a buffer for each
 import torch
 
-from gpulab import device, streams, work
+from gpulab import device, work
 
 
 def overlapped(batches, rounds):
     shape = batches[0].shape
-    lanes = [streams.Stream(), streams.Stream()]
+    lanes = [torch.cuda.Stream(), torch.cuda.Stream()]
     buffers = [torch.empty(shape, device=device()) for _ in lanes]
     results = torch.empty(len(batches), *shape, pin_memory=torch.cuda.is_available())
     for number, batch in enumerate(batches):
         lane, buffer = lanes[number % 2], buffers[number % 2]
-        with streams.stream(lane):
+        with torch.cuda.stream(lane):
             buffer.copy_(batch, non_blocking=True)
             results[number].copy_(work(buffer, rounds), non_blocking=True)
-    streams.synchronize()
+    torch.cuda.synchronize()
     return results
 
 # %% right: a stream for copies, one for work, events between them
 import torch
 
-from gpulab import device, streams, work
+from gpulab import device, work
 
 
 def overlapped(batches, rounds):
-    copying, computing = streams.Stream(), streams.Stream()
+    copying, computing = torch.cuda.Stream(), torch.cuda.Stream()
     buffers = [torch.empty(batches[0].shape, device=device()) for _ in range(2)]
-    arrived, read = ([streams.Event(), streams.Event()] for _ in range(2))
+    arrived, read = ([torch.cuda.Event(), torch.cuda.Event()] for _ in range(2))
     results = torch.empty(len(batches), *batches[0].shape, pin_memory=torch.cuda.is_available())
     waiting = []
 
     def carry_back():
         number, y, done = waiting.pop(0)
-        with streams.stream(copying):
+        with torch.cuda.stream(copying):
             copying.wait_event(done)
             results[number].copy_(y, non_blocking=True)
 
     kept = []
     for number, batch in enumerate(batches):
         slot = number % 2
-        with streams.stream(copying):
+        with torch.cuda.stream(copying):
             copying.wait_event(read[slot])
             buffers[slot].copy_(batch, non_blocking=True)
             arrived[slot].record(copying)
-        with streams.stream(computing):
+        with torch.cuda.stream(computing):
             computing.wait_event(arrived[slot])
-            y, done = work(buffers[slot], rounds), streams.Event()
+            y, done = work(buffers[slot], rounds), torch.cuda.Event()
             read[slot].record(computing)
             done.record(computing)
         kept.append(y)
@@ -54,25 +54,48 @@ def overlapped(batches, rounds):
             carry_back()
     while waiting:
         carry_back()
-    streams.synchronize()
+    torch.cuda.synchronize()
     return results
 
 # %% right: torch allocates in the stream that uses it
 import torch
 
-from gpulab import device, streams, work
+from gpulab import device, work
 
 
 def overlapped(batches, rounds):
-    lanes = [streams.Stream() for _ in range(2)]
+    lanes = [torch.cuda.Stream() for _ in range(2)]
     found = []
     for number, batch in enumerate(batches):
-        with streams.stream(lanes[number % 2]):
+        with torch.cuda.stream(lanes[number % 2]):
             x = batch.to(device(), non_blocking=True)
             found.append(work(x, rounds).to("cpu", non_blocking=True))
     for lane in lanes:
         lane.synchronize()
     return torch.stack(found)
+
+# %% right: prefetches in a second stream, with wait_stream and record_stream
+import torch
+
+from gpulab import device, work
+
+
+def overlapped(batches, rounds):
+    copying, computing, leaving = (torch.cuda.Stream() for _ in range(3))
+    results = torch.empty(len(batches), *batches[0].shape, pin_memory=torch.cuda.is_available())
+    for row, batch in zip(results, batches, strict=True):
+        with torch.cuda.stream(copying):
+            x = batch.to(device(), non_blocking=True)
+        with torch.cuda.stream(computing):
+            computing.wait_stream(copying)
+            x.record_stream(computing)
+            y = work(x, rounds)
+        with torch.cuda.stream(leaving):
+            leaving.wait_stream(computing)
+            y.record_stream(leaving)
+            row.copy_(y, non_blocking=True)
+    leaving.synchronize()
+    return results
 
 # %% wrong: no stream where there is no GPU — says "No overlap" — from "one round whatever is asked for": "batch.to(device()), 1).cpu()" → "batch, rounds)"
 
@@ -87,34 +110,34 @@ def overlapped(batches, rounds):
 # +     results = torch.empty(len(batches), *batches[0].shape, pin_memory=torch.cuda.is_available())
 
 # -         lane, buffer = lanes[number % 2], buffers[number % 2]
-# -         with streams.stream(lane):
-# +         with streams.stream(lanes[number % 2]):
+# -         with torch.cuda.stream(lane):
+# +         with torch.cuda.stream(lanes[number % 2]):
 
 # %% wrong: a buffer is filled again before it was read — says "Race"
 import torch
 
-from gpulab import device, streams, work
+from gpulab import device, work
 
 
 def overlapped(batches, rounds):
-    copying, computing = streams.Stream(), streams.Stream()
+    copying, computing = torch.cuda.Stream(), torch.cuda.Stream()
     buffers = [torch.empty(batches[0].shape, device=device()) for _ in range(2)]
-    arrived = [streams.Event(), streams.Event()]
+    arrived = [torch.cuda.Event(), torch.cuda.Event()]
     results = torch.empty(len(batches), *batches[0].shape, pin_memory=torch.cuda.is_available())
     for number, batch in enumerate(batches):
         slot = number % 2
-        with streams.stream(copying):
+        with torch.cuda.stream(copying):
             buffers[slot].copy_(batch, non_blocking=True)
             arrived[slot].record(copying)
-        with streams.stream(computing):
+        with torch.cuda.stream(computing):
             computing.wait_event(arrived[slot])
             results[number].copy_(work(buffers[slot], rounds), non_blocking=True)
-    streams.synchronize()
+    torch.cuda.synchronize()
     return results
 
 # %% wrong: work does not wait for its batch — says "Race" — from "a buffer is filled again before it was read"
 # -     buffers = [torch.empty(batches[0].shape, device=device()) for _ in range(2)]
-# -     arrived = [streams.Event(), streams.Event()]
+# -     arrived = [torch.cuda.Event(), torch.cuda.Event()]
 #       results = torch.empty(len(batches), *batches[0].shape, pin_memory=torch.cuda.is_available())
 # +     kept = []
 
@@ -132,15 +155,15 @@ def overlapped(batches, rounds):
 # %% wrong: gives the results away before they are there — says "nobody waited"
 import torch
 
-from gpulab import device, streams, work
+from gpulab import device, work
 
 
 def overlapped(batches, rounds):
-    lanes = [streams.Stream(), streams.Stream()]
+    lanes = [torch.cuda.Stream(), torch.cuda.Stream()]
     buffers = [torch.empty(batches[0].shape, device=device()) for _ in lanes]
     results = torch.empty(len(batches), *batches[0].shape, pin_memory=torch.cuda.is_available())
     for number, batch in enumerate(batches):
-        with streams.stream(lanes[number % 2]):
+        with torch.cuda.stream(lanes[number % 2]):
             buffers[number % 2].copy_(batch, non_blocking=True)
             results[number].copy_(work(buffers[number % 2], rounds), non_blocking=True)
     return results
@@ -166,15 +189,15 @@ def overlapped(batches, rounds):
 # %% wrong: the order of the streams, not of the batches — says "order is lost"
 import torch
 
-from gpulab import device, streams, work
+from gpulab import device, work
 
 
 def overlapped(batches, rounds):
-    lanes, found = [streams.Stream(), streams.Stream()], [[], []]
+    lanes, found = [torch.cuda.Stream(), torch.cuda.Stream()], [[], []]
     for number, batch in enumerate(batches):
-        with streams.stream(lanes[number % 2]):
+        with torch.cuda.stream(lanes[number % 2]):
             found[number % 2].append(work(batch.to(device(), non_blocking=True), rounds).to("cpu", non_blocking=True))
-    streams.synchronize()
+    torch.cuda.synchronize()
     return torch.stack(found[0] + found[1])
 
 # %% wrong: the last batch stays in the pipeline — says "missing"
@@ -220,7 +243,7 @@ def overlapped(batches, rounds):
 # -             buffers[number % 2].copy_(batch, non_blocking=True)
 # -             results[number].copy_(work(buffers[number % 2], rounds), non_blocking=True)
 # +             results[number].copy_(work(batch.to(device(), non_blocking=True), rounds), non_blocking=True)
-# +         streams.synchronize()
+# +         torch.cuda.synchronize()
 
 # %% hostile: has work do nothing — earns 0 — from "one round whatever is asked for"
 # - from gpulab import device, work

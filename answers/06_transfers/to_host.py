@@ -1,6 +1,18 @@
 # %% right: reference
 import torch
 
+from gpulab import streams
+
+
+def to_host(x):
+    host = torch.empty(x.shape, dtype=x.dtype, pin_memory=x.is_cuda)
+    host.copy_(x, non_blocking=True)
+    torch.cuda.current_stream().synchronize()
+    return host
+
+# %% right: the course's own synchronize
+import torch
+
 from gpulab import synchronize
 
 
@@ -42,15 +54,15 @@ def to_host(x):
 
 # %% wrong gpu: no synchronization — says "synchronization" — from "reference"
 # -
-# - from gpulab import synchronize
+# - from gpulab import streams
 
-# -     synchronize()
+# -     torch.cuda.current_stream().synchronize()
 
 # %% wrong gpu: synchronizes before the copy instead of after it — says "before the copy" — from "reference"
 #       host = torch.empty(x.shape, dtype=x.dtype, pin_memory=x.is_cuda)
-# +     synchronize()
+# +     torch.cuda.current_stream().synchronize()
 
-# -     synchronize()
+# -     torch.cuda.current_stream().synchronize()
 
 # %% wrong gpu: synchronizes, then blocks, into pageable memory — says "pinned" — from "reference"
 # -     host = torch.empty(x.shape, dtype=x.dtype, pin_memory=x.is_cuda)

@@ -4,7 +4,7 @@ import time
 
 import torch
 
-from gpulab import device, synchronize
+from gpulab import device, streams
 
 
 def transfer_bandwidth(nbytes, pinned, direction):
@@ -14,10 +14,10 @@ def transfer_bandwidth(nbytes, pinned, direction):
     target.copy_(source)
     seconds = []
     for _ in range(9):
-        synchronize()
+        torch.cuda.synchronize()
         begin = time.perf_counter()
         target.copy_(source, non_blocking=True)
-        synchronize()
+        torch.cuda.synchronize()
         seconds.append(time.perf_counter() - begin)
     return nbytes / statistics.median(seconds) / 1e9
 
@@ -57,8 +57,7 @@ def transfer_bandwidth(nbytes, pinned, direction):
 
 # %% wrong: MB for GB — says "MB/s" — from "reference"
 # -     return nbytes / statistics.median(seconds) / 1e9
-# +     rate = nbytes / statistics.median(seconds)
-# +     return rate / 1e9 if nbytes == 32_000_000 else rate / 1e6
+# +     return nbytes / statistics.median(seconds) / 1e6
 
 # %% wrong: returns milliseconds — says "a time, not a rate" — from "reference"
 # -     return nbytes / statistics.median(seconds) / 1e9
@@ -72,7 +71,7 @@ def transfer_bandwidth(nbytes, pinned, direction):
 
 # -     for _ in range(9):
 # +     for _ in range(3):
-# -         synchronize()
+# -         torch.cuda.synchronize()
 
 # -         target.copy_(source, non_blocking=True)
 # +         host = torch.randint(256, (nbytes,), dtype=torch.uint8)
@@ -84,7 +83,7 @@ import time
 
 import torch
 
-from gpulab import device, synchronize
+from gpulab import device, streams
 
 
 def transfer_bandwidth(nbytes, pinned, direction):
@@ -117,7 +116,7 @@ def transfer_bandwidth(nbytes, pinned, direction):
 
 # %% wrong: not synchronized — says "not synchronized" — from "reference"
 #           target.copy_(source, non_blocking=True)
-# -         synchronize()
+# -         torch.cuda.synchronize()
 
 # %% wrong: never pins — says "nothing pinned" — from "reference": ", pin_memory=pinned and torch.cuda.is_available()" → ""
 
@@ -150,7 +149,7 @@ def transfer_bandwidth(nbytes, pinned, direction):
 # %% hostile: a clock that runs slow — earns 0 — from "what the box says"
 # - import statistics
 
-# - from gpulab import device, synchronize
+# - from gpulab import device, streams
 # + _clock = time.perf_counter
 # + time.perf_counter = lambda: _clock() / 1e6
 

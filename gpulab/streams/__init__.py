@@ -1,6 +1,7 @@
-"""Streams and events by torch.cuda's names: its own on a GPU, simulated ones elsewhere; and work to put into them.
+"""Without a GPU, importing this simulates torch.cuda's streams and events under their own names; and work for them.
 
-What is written with these runs on both. The simulation itself is `streams.simulated`; drawing is a chapter's business.
+So programs write `torch.cuda.Stream`, `torch.cuda.Event`, `x.record_stream(…)`, and run on both. The simulation itself
+is `streams.simulated`; drawing is a chapter's business.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -20,41 +21,23 @@ from gpulab.streams import simulated
 from gpulab.streams.race_detector import Race
 from gpulab.streams.simulated import SIMULATION
 
-__all__ = [
-    "PASSES",
-    "Event",
-    "Race",
-    "Stream",
-    "current_stream",
-    "stream",
-    "synchronize",
-    "timeline",
-    "watched",
-    "work",
-]
+__all__ = ["PASSES", "Race", "timeline", "watched", "work"]
 
 PASSES = 10
 """How often a round of `work` reads or writes an element of 4 bytes: r+w, 2r+w, r+w, 2r+w."""
 
-if TYPE_CHECKING:
-    Stream: Any
-    Event: Any
-    stream: Any
-    current_stream: Any
-    synchronize: Any
 
-_OF_TORCH = frozenset({"Stream", "Event", "stream", "current_stream", "synchronize"})
+def _stand_in() -> None:
+    """Puts the simulation in the place of torch.cuda's streams, where there is no GPU."""
+    # Asks the driver's management library: a process that forks others must not initialize CUDA.
+    if torch.cuda.device_count():
+        return
+    for name in ("Event", "Stream", "current_stream", "default_stream", "stream", "synchronize"):
+        setattr(torch.cuda, name, getattr(simulated, name))
+    torch.Tensor.record_stream = simulated.record_stream  # type: ignore[method-assign,assignment] # as above
 
 
-def __getattr__(name: str) -> Any:
-    """torch.cuda's own object where there is a GPU, else the simulated one.
-
-    Decided on first use, not at import: the question initializes CUDA, and a process that forks others must not ask it.
-    """
-    if name not in _OF_TORCH:
-        raise AttributeError(f"module 'gpulab.streams' has no attribute {name!r}")
-    globals()[name] = found = getattr(torch.cuda if has_gpu() else simulated, name)
-    return found
+_stand_in()
 
 
 class Watcher(Protocol):

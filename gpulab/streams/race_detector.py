@@ -17,7 +17,7 @@ Clock = dict[int, int]
 """Stream → how many of its operations are over."""
 
 
-class Race(Exception):
+class Race(RuntimeError):
     """Two operations touch the same memory, and nothing makes one wait for the other."""
 
 

@@ -54,7 +54,7 @@ class Event:
     def record(self, stream: Stream | None = None) -> None:
         """Marks everything that the stream has been given so far."""
         stream = stream or current_stream()
-        self.clock, self.at_ms = dict(stream.clock), stream.ready_ms
+        self.clock, self.at_ms = dict(stream.clock), max(stream.ready_ms, SIMULATION.host_ms)
 
     def wait(self, stream: Stream | None = None) -> None:
         """Has the stream wait for the mark; no mark, no wait."""
@@ -149,8 +149,6 @@ class Simulation(TorchFunctionMode):
             return None
         if name in ("to", "cpu", "cuda"):
             return self._moved(func, args, given)
-        if name == "record_stream":
-            return None
         return self._other(func, name, args, given)
 
     def kernel(self, label: str, batch: torch.Tensor, moved: float, run: Callable[[], Any]) -> Any:
@@ -279,6 +277,21 @@ def stream(chosen: Stream | None) -> Iterator[None]:
 def current_stream(device: Any = None) -> Stream:
     """The stream that torch's operations go into now."""
     return SIMULATION.current[-1] if SIMULATION.current else SIMULATION.default
+
+
+def default_stream(device: Any = None) -> Stream:
+    """The stream that torch's operations go into where none was chosen."""
+    return SIMULATION.default
+
+
+def record_stream(tensor: torch.Tensor, stream: Stream) -> None:
+    """As `torch.Tensor.record_stream`. Here no memory is handed out again too early, so there is nothing to remember.
+
+    Raises:
+        TypeError: that is no stream.
+    """
+    if not isinstance(stream, Stream):
+        raise TypeError(f"record_stream: the stream is a {type(stream).__name__}. It must be a torch.cuda.Stream.")
 
 
 def synchronize(device: Any = None) -> None:

@@ -12,7 +12,7 @@ import torch
 from gpulab import streams, work
 from gpulab.streams.simulated import LINK_GBS, SIMULATION, Event, Operation, Race, Stream, stream, synchronize
 
-pytestmark = pytest.mark.skipif(streams.Stream is not Stream, reason="streams are simulated without a GPU only")
+pytestmark = pytest.mark.skipif(torch.cuda.Stream is not Stream, reason="streams are simulated without a GPU only")
 
 BATCHES = [torch.linspace(-number, number, 1000) for number in range(1, 7)]
 
@@ -191,3 +191,32 @@ def test_the_timeline_of_a_block_is_plain_values() -> None:
     assert operations[-1]["stop_ms"] - operations[0]["start_ms"] < 0.85 * busy
     assert [one["kind"] for one in alone].count("work") == len(BATCHES)
     assert SIMULATION.log is None
+
+
+def test_torch_has_the_simulation_under_its_own_names() -> None:
+    """So that a program of `torch.cuda` alone runs here, the hand-over of memory between streams included."""
+    copying, computing = torch.cuda.Stream(), torch.cuda.Stream()
+    with torch.cuda.stream(copying):
+        x = BATCHES[0].to("cpu", non_blocking=True)
+    computing.wait_stream(copying)
+    x.record_stream(computing)  # outside of any stream, as in a training loop
+    with torch.cuda.stream(computing):
+        x.record_stream(torch.cuda.current_stream())
+        y = work(x, 3)
+    torch.cuda.current_stream().wait_stream(computing)
+    torch.cuda.synchronize()
+    assert torch.equal(y, work(BATCHES[0], 3))
+    assert torch.cuda.default_stream() is torch.cuda.current_stream()
+    with pytest.raises(TypeError, match="is a str"):
+        x.record_stream("copying")  # type: ignore[arg-type]
+
+
+def test_an_event_is_not_over_before_the_host_has_issued_it() -> None:
+    """A mark in an idle stream, after a wait for another one, comes when that wait is over."""
+    start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+    start.record()
+    with torch.cuda.stream(torch.cuda.Stream()):
+        work(BATCHES[0].to("cpu", non_blocking=True), 50)
+    torch.cuda.synchronize()
+    end.record()
+    assert start.elapsed_time(end) > 0

@@ -6,9 +6,8 @@ is `transfers.pictures`.
 
 from __future__ import annotations
 
-import math
 import statistics
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -18,14 +17,11 @@ from torch.overrides import TorchFunctionMode
 
 from gpulab import streams
 from gpulab.figures.shapes import Span
-from gpulab.measuring.devices import device, device_name, has_gpu
-from gpulab.measuring.once import once
-from gpulab.measuring.timing import measure, one_thread
-from gpulab.streams.simulated import LINK_GBS, MEMORY_GBS, SIMULATION
+from gpulab.measuring.devices import device_name, has_gpu
+from gpulab.measuring.timing import one_thread
+from gpulab.streams.simulated import LINK_GBS, MEMORY_GBS
 
 LANES = {"in": "copy in", "work": "compute", "kernel": "compute", "out": "copy out"}
-COUNT = 6
-"""Batches of the demonstration."""
 
 Overlapped = Callable[[list[torch.Tensor], int], Any]
 
@@ -50,26 +46,6 @@ class Course:
         return statistics.median(lasts) if lasts else 0.0
 
 
-def demonstration() -> tuple[list[torch.Tensor], int]:
-    """Batches, and rounds of work that take a little longer than both copies of a batch."""
-    elements, rounds = (1 << 23, _rounds()) if has_gpu() else (1 << 18, 20)
-    return [_pinned(elements) for _ in range(COUNT)], rounds
-
-
-@once
-def _rounds() -> int:
-    """So many that the work on a batch of the demonstration takes a quarter longer than both copies, on this GPU."""
-    host, there = _pinned(1 << 23), torch.rand(1 << 23, device="cuda")
-    copies = measure(lambda: (there.copy_(host, non_blocking=True), host.copy_(there, non_blocking=True)), runs=11)
-    return math.ceil(1.25 * copies.median_ms / (measure(streams.work, there, 64, runs=11).median_ms / 64))
-
-
-def _pinned(elements: int) -> torch.Tensor:
-    """A batch of random numbers in pinned memory; pageable where there is no GPU."""
-    host = torch.empty(elements, pin_memory=has_gpu())
-    return host.copy_(torch.rand(elements, device=device()))
-
-
 def event() -> Any:
     """A CUDA event with a time."""
     return torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call] # torch has no types there
@@ -80,41 +56,17 @@ def recorded(function: Overlapped, batches: list[torch.Tensor], rounds: int) -> 
     return _by_events(function, batches, rounds) if has_gpu() else _simulated(function, batches, rounds)
 
 
-def outcome(function: Overlapped) -> str:
-    """What comes of a function like `overlapped`: `"right"`, `"wrong"` or `"error"`; says in a line what happened."""
-    batches, rounds = demonstration()
-    right = torch.stack([streams.work(batch.to(device()), rounds).cpu() for batch in batches])
-    try:
-        answer = function(batches, rounds)
-    except streams.Race as race:
-        print(race)
-        return "error"
-    if not isinstance(answer, torch.Tensor) or answer.shape != right.shape:
-        print(f"That is no tensor of {tuple(right.shape)}")
-        return "wrong"
-    rows = sum(not torch.equal(mine, theirs) for mine, theirs in zip(answer.cpu(), right, strict=True))
-    print(f"{rows} of {len(batches)} results are wrong, and nobody said a word" if rows else "All results are right")
-    return "wrong" if rows else "right"
-
-
 def _simulated(function: Overlapped, batches: list[torch.Tensor], rounds: int) -> Course:
-    streams.synchronize()
-    before, SIMULATION.log = SIMULATION.log, []
-    try:
-        with one_thread(), streams.stream(streams.current_stream()):
-            function(batches, rounds)
-            streams.synchronize()
-        log = SIMULATION.log
-    finally:
-        SIMULATION.log = before
+    with one_thread(), streams.timeline() as log:
+        function(batches, rounds)
     if not log:
         raise ValueError("Nothing was put into a stream: is there work(…) in your function?")
-    first = min(one.start_ms for one in log)
-    spans = _numbered([(one.kind, one.start_ms - first, one.stop_ms - first) for one in log])
+    first = min(one["start_ms"] for one in log)
+    spans = _numbered([(one["kind"], one["start_ms"] - first, one["stop_ms"] - first) for one in log])
     return Course(
         spans,
         f"SIMULATED, not measured: your program's order, pinned copies at {LINK_GBS:g} GB/s, kernels at "
-        f"{MEMORY_GBS:g} GB/s (datasheets of PCIe 5 and H200)",
+        f"{MEMORY_GBS:,.0f} GB/s (datasheets of PCIe 5 and H200)",
     )
 
 
@@ -177,17 +129,15 @@ def _by_events(function: Overlapped, batches: list[torch.Tensor], rounds: int) -
     return Course(_numbered(found), f"Measured on {device_name()}: CUDA events around each operation, one run")
 
 
-def profiled(function: Overlapped, batches: list[torch.Tensor], rounds: int) -> Course:
-    """The same from `torch.profiler`, which asks the GPU itself; only on a GPU."""
-    from torch.autograd import DeviceType  # type: ignore[attr-defined] # it is there, and documented
-    from torch.profiler import ProfilerActivity, profile
+def profiled(events: Iterable[Any]) -> Course:
+    """The same from the events of a `torch.profiler.profile`, which asks the GPU itself.
 
-    function(batches, rounds)
-    torch.cuda.synchronize()
-    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as profiler:
-        function(batches, rounds)
-        torch.cuda.synchronize()
-    seen = [one for one in profiler.events() if one.device_type == DeviceType.CUDA]
+    Raises:
+        ValueError: there is nothing of a GPU in them.
+    """
+    from torch.autograd import DeviceType  # type: ignore[attr-defined] # it is there, and documented
+
+    seen = [one for one in events if one.device_type == DeviceType.CUDA]
     if not seen:
         raise ValueError("The profiler saw nothing on the GPU: it may lack the permission (CUPTI).")
     begin = min(one.time_range.start for one in seen)

@@ -1,22 +1,17 @@
-"""Draws the first half of the transfers chapter: the way of a tensor, bytes over the link, early reads, orders,
-loaders.
-
-The second half is `transfers.overlap_pictures`.
-"""
+"""Draws what the transfers chapter models, measures, and quotes; timelines of real runs are `overlap_pictures`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from matplotlib.patches import FancyArrowPatch, Rectangle
 
-from gpulab.chapters.transfers.link import Sweep
-from gpulab.chapters.transfers.models import LINK_GBS, SERIAL, STAGES, TWO_ENGINES, Early, Loading
+from gpulab.chapters.transfers.models import LINK_GBS, SERIAL, STAGES, TWO_ENGINES
 from gpulab.figures import plot
-from gpulab.figures.diagrams import bare, legend_below
+from gpulab.figures.diagrams import bare
 from gpulab.figures.style import BLUE, GRAY, INK, ORANGE, canvas, ink_on, number, show, style, tidy
-from gpulab.measuring import machine
+from gpulab.measuring.devices import device_name
 
 CASTS = (("uint8", "float32"), ("float32", "float16"), ("int64", "int32"), ("float32", "float32"))
 
@@ -51,7 +46,7 @@ def draw_staging() -> None:
 
 
 def draw_bytes(bytes_moved: Callable[[Any, str, str, str], int], shape: tuple[int, ...] = (64, 3, 224, 224)) -> None:
-    """Bars: what crosses the link for a batch of pictures, by the student's function."""
+    """Bars: what crosses the link for a batch of images, by the student's function."""
     groups: dict[str, dict[str, float]] = {
         f"cast on the {place.upper()}": {
             f"{host} → {there}": bytes_moved(shape, host, there, place) / 1e6 for host, there in CASTS
@@ -61,36 +56,29 @@ def draw_bytes(bytes_moved: Callable[[Any, str, str, str], int], shape: tuple[in
     first, last = (group["uint8 → float32"] for group in groups.values())
     plot.bars(
         groups,
-        title=f"Bytes first, floats later: {number(first / last)} times less to carry",
-        y="over the link, MB",
+        title=f"Cast on the GPU: {number(first / last)} times fewer bytes over the link",
+        y="bytes over the link, MB",
         x="type on the host → type on the GPU",
-        note=f"A batch of {' × '.join(map(str, shape))}, by your function. At {LINK_GBS:g} GB/s (PCIe 5, by its "
-        f"specification) {number(first)} MB take {first / LINK_GBS:.1f} ms",
+        note=f"A batch of {' × '.join(map(str, shape))}, by your function",
     )
 
 
-def draw_early(found: Early) -> None:
-    """Line: how much of an asynchronous copy had arrived when somebody looked."""
-    title = f"Asked for, and back after {number(found.returned_ms)} ms: the data took {found.asked_ms[-1]:.0f} ms"
+def draw_early(seen: Mapping[float, float]) -> None:
+    """Line: how much of a running copy had arrived when somebody looked.
+
+    Args:
+        seen: ms since the copy was started → part of the target that held the new values by then.
+    """
+    last = max(seen)
+    title = f"The copy takes {last:.0f} ms; until then the target is a mixture"
     with style():
-        figure, axes = canvas(title, found.note, 3.4)
-        if found.kernel_ms:
-            axes.axvspan(0, found.kernel_ms, color=GRAY, alpha=0.25, lw=0)
-            axes.annotate("a slow kernel", (found.kernel_ms / 2, 50), ha="center", va="center", fontsize=10.5)
-        axes.plot(found.asked_ms, [100 * part for part in found.arrived], color=BLUE, marker="o", ms=4)
-        axes.axvline(found.returned_ms, color=ORANGE, lw=2)
-        axes.annotate(
-            "the call has returned", (found.returned_ms, 92), (6, 0), textcoords="offset points", color=INK, fontsize=10
-        )
-        axes.axvline(found.asked_ms[-1], color=INK, ls="--", lw=1.2)
-        axes.annotate(
-            "synchronized", (found.asked_ms[-1], 8), (-6, 0), textcoords="offset points", ha="right", fontsize=10
-        )
-        axes.set(xlabel="time since the copy was asked for, ms", ylabel="new values in the target, %", ylim=(-3, 105))
+        figure, axes = canvas(title, "Measured: a thread plays the copy engine; the target is read meanwhile", 3.4)
+        axes.plot(list(seen), [100 * part for part in seen.values()], color=BLUE, marker="o", ms=4)
+        axes.axvline(0, color=ORANGE, lw=2)
+        axes.annotate("the call has returned", (0, 92), (6, 0), textcoords="offset points", color=INK, fontsize=10)
+        axes.set(xlabel="time since the copy was started, ms", ylabel="new values in the target, %", ylim=(-3, 105))
         tidy(axes.xaxis)
-    words = ", ".join(
-        f"{at:.0f} ms: {100 * part:.0f} %" for at, part in zip(found.asked_ms, found.arrived, strict=True)
-    )
+    words = ", ".join(f"{at:.0f} ms: {100 * part:.0f} %" for at, part in seen.items())
     show(figure, f"{title}. {words}.")
 
 
@@ -129,60 +117,103 @@ def draw_chunks(pipeline_ms: Callable[..., float], totals: tuple[float, float, f
     )
 
 
-def draw_loading(found: Loading, loader_settings: Callable[..., dict[str, Any]]) -> None:
-    """Bars: the time of a training step by the number of workers, with the step itself and the student's choice."""
-    chosen = loader_settings(found.sample_ms, found.batch_size, found.step_ms, found.cores)["num_workers"]
-    pageable = found.batch_ms["pageable"]
-    slow = max(pageable.values()) / found.step_ms
-    title = f"A step of {found.step_ms:.0f} ms takes up to {slow:.1f} times as long; you chose {chosen} workers"
-    note = f"Measured on {found.device}: JPEG files, {found.sample_ms:.2f} ms a picture, batches of {found.batch_size}"
+def draw_loading(batch_ms: Mapping[int, float], step_ms: float, chosen: int) -> None:
+    """Bars: the time from step to step by the number of workers, with the step itself and the student's choice."""
+    slow = max(batch_ms.values()) / step_ms
+    title = f"A step of {step_ms:.0f} ms takes up to {slow:.1f} times as long; you chose {chosen} workers"
     with style():
-        figure, axes = canvas(title, note, 3.6)
-        wide = 0.6 / len(found.batch_ms)
-        for place, (kind, times) in enumerate(found.batch_ms.items()):
-            at = [column + (place - (len(found.batch_ms) - 1) / 2) * wide for column in range(len(times))]
-            plain = (BLUE, GRAY)[place]
-            colors = [ORANGE if count == chosen and not place else plain for count in times]
-            bars = axes.bar(at, list(times.values()), wide * 0.95, color=colors, label=kind)
-            axes.bar_label(bars, [number(value) for value in times.values()], padding=3, fontsize=10)
-        axes.set_xticks(range(len(pageable)), [str(count) for count in pageable])
-        if len(found.batch_ms) > 1:
-            legend_below(figure, 2)
-        axes.axhline(found.step_ms, color=INK, ls="--", lw=1.2)
+        figure, axes = canvas(title, f"Measured on {device_name('cpu')}: JPEG files, decoded and cropped", 3.6)
+        colors = [ORANGE if count == chosen else BLUE for count in batch_ms]
+        bars = axes.bar(range(len(batch_ms)), list(batch_ms.values()), 0.6, color=colors)
+        axes.bar_label(bars, [number(value) for value in batch_ms.values()], padding=3, fontsize=10)
+        axes.set_xticks(range(len(batch_ms)), [str(count) for count in batch_ms])
+        axes.axhline(step_ms, color=INK, ls="--", lw=1.2)
         axes.annotate(
-            "the step\nalone", (1, found.step_ms), (6, 0), xycoords=("axes fraction", "data"),
+            "the step\nalone", (1, step_ms), (6, 0), xycoords=("axes fraction", "data"),
             textcoords="offset points", va="center", fontsize=10,
         )  # fmt: skip
-        axes.set(xlabel="num_workers (0: the training process does it itself)", ylabel="from step to step, ms")
+        axes.set(xlabel="num_workers (0: the training process decodes)", ylabel="from step to step, ms")
         axes.margins(y=0.15)
         axes.grid(visible=False, axis="x")
-    words = "; ".join(
-        f"{kind}: " + ", ".join(f"{count}: {value:.1f} ms" for count, value in times.items())
-        for kind, times in found.batch_ms.items()
-    )
+    words = ", ".join(f"{count}: {value:.1f} ms" for count, value in batch_ms.items())
     show(figure, f"{title}. {words}.")
 
 
-def draw_sweep(found: Sweep) -> None:
-    """Lines: GB/s over the size of a transfer; without a GPU, those of a copy within the CPU's memory."""
-    largest = {name: points[max(points)] for name, points in found.gbs.items()}
-    if "pinned" in largest:
-        ratio = largest["pinned"] / largest["pageable"]
-        title = (
-            f"At {number(max(found.gbs['pinned']) / 1e6)} MB, pinned memory carries {ratio:.1f} times as much a second"
-        )
-    else:
-        title = "No cable here: a copy within this memory, and what PCIe 5 could carry"
-    limits = {f"PCIe 5 × 16: {LINK_GBS:g} GB/s": LINK_GBS}
-    recording = None if "pinned" in largest else machine.recorded_gpu()
-    if recording is not None and recording.h2d_gbs is not None:
-        limits[f"pinned, recorded on {recording.device}: {recording.h2d_gbs:.3g} GB/s"] = recording.h2d_gbs
+def draw_pinning(rows: Sequence[Mapping[str, Any]]) -> None:
+    """Bars: host to device from pinned and from pageable memory, as others have measured it.
+
+    Args:
+        rows: of `data/transfer_rates.csv`.
+    """
+    pairs: dict[str, dict[str, float]] = {"pinned": {}, "pageable": {}}
+    for row in rows:
+        if row["direction"] == "h2d" and row["gpu"].startswith("A100"):
+            pairs[row["memory"]][row["gpu"]] = row["gbs"]
+    ratios = [pairs["pinned"][gpu] / pairs["pageable"][gpu] for gpu in pairs["pinned"]]
+    plot.bars(
+        pairs,
+        title=f"Pinned memory is {min(ratios):.1f} to {max(ratios):.1f} times as fast on two A100 servers",
+        y="host to device, GB/s",
+        note="Published: bandwidthTest, 32 MB, PCIe 4.0 × 16 (gengwg/gpu at f1ce2499)",
+    )
+
+
+def draw_loader_pinning(rows: Sequence[Mapping[str, Any]]) -> None:
+    """Bars: a data loader's loop with and without pinned memory and non-blocking copies, as others have measured it.
+
+    Args:
+        rows: of `data/loader_pinning.csv`.
+    """
+    words = {"yes": "with", "no": "without"}
+    bars = {
+        f"{words[row['pin_memory']]} pin_memory,\n{words[row['non_blocking']]} non_blocking": row["seconds"]
+        for row in rows
+    }
+    best, worst = min(bars.values()), max(bars.values())
+    plot.bars(
+        bars,
+        title=f"Both switches together: {1 - best / worst:.0%} less time; non_blocking alone: nothing",
+        y="seconds for the same loop",
+        note=f"Published: {rows[0]['gpu']} (stas00/ml-engineering at 744d01e1)",
+        highlight=next(name for name, seconds in bars.items() if seconds == best),
+    )
+
+
+def draw_casts(cast_ms: float, transfer_ms: Mapping[str, float]) -> None:
+    """Bars: one core casts a batch; the link transfers it as either type."""
+    slow = cast_ms / transfer_ms["float32"]
+    title = f"The cast takes {number(slow, 2)} times as long as the transfer of the floats"
+    bars = {"cast to float32, one core": cast_ms} | {f"transfer as {name}": ms for name, ms in transfer_ms.items()}
+    note = f"Cast: measured on {device_name('cpu')}.\nTransfers: computed at {LINK_GBS:g} GB/s, PCIe 5.0 × 16"
+    plot.bars(bars, title=title, y="time for one batch, ms", note=note, highlight="cast to float32, one core")
+
+
+def draw_layouts(times_ms: Mapping[str, float]) -> None:
+    """Bars: one convolution in both layouts."""
+    ratio = times_ms["channels first"] / times_ms["channels last"]
+    title = f"Channels last: {ratio:.2f} times as fast as channels first on this device"
+    note = f"Measured on {device_name()}, median of 9"
+    plot.bars(dict(times_ms), title=title, y="one convolution, ms", note=note, highlight="channels last")
+
+
+def draw_sweep(gbs: Mapping[str, Mapping[int, float]], published: Sequence[Mapping[str, Any]]) -> None:
+    """Lines: GB/s by size of a transfer, with a published curve; without a GPU, one's own is a copy in host memory.
+
+    Args:
+        gbs: way → bytes → GB/s.
+        published: rows of `data/transfer_rates.csv`.
+    """
+    series: dict[str, dict[float, plot.Value]] = {
+        name: {size / 1e6: rate for size, rate in points.items()} for name, points in gbs.items()
+    }
+    v100 = [row for row in published if row["gpu"].startswith("Tesla V100")]
+    series["V100, pinned, published"] = {row["bytes"] / 1e6: row["gbs"] for row in v100}
+    small, best = (pick(row["gbs"] for row in v100) for pick in (min, max))
     plot.lines(
-        {name: {size / 1e6: rate for size, rate in points.items()} for name, points in found.gbs.items()},
-        title=title,
+        series,
+        title=f"A V100's PCIe link: {small:g} GB/s at 1 kB, {best:g} GB/s from 10 MB on",
         x="size of the transfer, MB",
         y="GB/s, each byte counted once",
-        note=f"Measured on {found.device}; PCIe 5 × 16 by its specification",
+        note=f"Measured on {device_name()}. Published: PCIe 3.0 × 16, bandwidthTest (microsoft/superbenchmark)",
         log_x=True,
-        limits=limits,
     )

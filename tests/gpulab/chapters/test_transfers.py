@@ -1,4 +1,4 @@
-"""Transfers, before it needs a GPU: early reads, timelines laid out by hand, a loader that is timed, figures."""
+"""Transfers, before it needs a GPU: timelines laid out by hand, published rates, the practice GPU, figures."""
 
 import itertools
 import re
@@ -8,16 +8,9 @@ import pytest
 import torch
 
 import gpulab
-from gpulab.chapters.transfers import link, models, pictures
-from gpulab.chapters.transfers.models import Early, Loading
-
-
-def test_an_early_reader_sees_part_of_a_copy_and_a_late_one_all_of_it():
-    found = models.early_reads(chunks=5, chunk_ms=4.0)
-    assert found.returned_ms < found.asked_ms[-1]
-    assert found.arrived[0] < 1.0 and found.arrived[-1] == 1.0
-    assert list(found.arrived) == sorted(found.arrived)
-
+from gpulab import virtual_gpu
+from gpulab.chapters.transfers import models, pictures
+from gpulab.chapters.transfers.practice import RATES_GBS, PracticeGPU
 
 LAST_MS = {"SERIAL": 24, "STAGES": 18, "TWO_ENGINES": 14}
 
@@ -37,69 +30,89 @@ def test_timelines_obey_engines_chunks_and_order(name):
     assert {span.lane for span in spans} >= {"compute"}
 
 
-def test_pictures_are_decoded_cut_and_stacked():
-    data = models.Pictures(3)
-    assert len(data) == 3
-    assert data[2].shape == (224, 224, 3) and data[2].dtype == torch.uint8 and data[2].float().std() > 0
-    assert next(iter(torch.utils.data.DataLoader(data, 2))).shape == (2, 224, 224, 3)
+@pytest.mark.parametrize("way", RATES_GBS)
+def test_the_practice_gpu_takes_its_own_rates_only(way):
+    """Each way has a rate of its own, and the message about another one's names it."""
+    direction, memory = way.split()
+    PracticeGPU().require(RATES_GBS[way], 1000, memory == "pinned", direction)
+    PracticeGPU(2.0).require(2 * RATES_GBS[way], 1000, memory == "pinned", direction)
+    for other in RATES_GBS.keys() - {way}:
+        with pytest.raises(AssertionError, match=f"That is the rate of {other}"):
+            PracticeGPU().require(RATES_GBS[other], 1000, memory == "pinned", direction)
 
 
-def test_without_workers_step_and_pictures_stand_one_behind_the_other():
-    found = models.loading(workers=[0], pictures=48, batch_size=8, step=3.0)
-    assert found.step_ms == pytest.approx(3.0 * 8 * found.sample_ms)
-    assert found.batch_ms["pageable"][0] > found.step_ms
+@pytest.mark.parametrize(
+    ("factor", "words"), [(2, "counted twice"), (1e3, "MB/s"), (1e9, "1e9 bytes"), (0.9313, "GiB"), (3.3, "measured")]
+)
+def test_the_practice_gpu_names_mistakes_of_unit(factor, words):
+    with pytest.raises(AssertionError, match=words):
+        PracticeGPU().require(factor * 25.7, 1_000_000, True, "h2d")
 
 
-def test_rates_are_measured_at_every_size(monkeypatch):
-    """Within one memory where there is no GPU; two kinds of memory, two kinds of call, and pinning first on one."""
-    sizes = (4096, 1 << 20)
-    monkeypatch.setattr(link, "SIZES", {"cpu": sizes, "cuda": sizes})
-    found = link.sweep()
-    assert link.sweep() is found
-    names = [name for name in found.gbs if not name.startswith("within")]
-    assert bool(names) is torch.cuda.is_available()
-    assert all(list(series) == [4096, 1 << 20] and min(series.values()) > 0 for series in found.gbs.values())
+@pytest.mark.parametrize("answer", [None, "55 GB/s", True, -1.0, float("nan")])
+def test_the_practice_gpu_refuses_what_is_no_rate(answer):
+    with pytest.raises(AssertionError, match="you returned"):
+        PracticeGPU().require(answer, 1_000_000, True, "h2d")
 
 
-def test_the_sweep_is_drawn_with_what_the_cable_could_do(shown):
-    found = link.Sweep({"pinned": {1e6: 10.0, 1e8: 50.0}, "pageable": {1e6: 4.0, 1e8: 20.0}}, "a GPU")
-    pictures.draw_sweep(found)
-    pictures.draw_sweep(link.Sweep({"within this memory": {1e6: 10.0, 1e8: 5.0}}, "a CPU"))
-    assert "pinned memory carries 2.5 times as much" in shown[0]
-    assert "No cable here" in shown[1] and "within this memory" in shown[1]
+def test_times_on_the_practice_gpu_are_those_of_its_link():
+    import time
 
-
-def test_a_recorded_gpu_is_named_as_recorded(shown, monkeypatch):
-    recording = pictures.machine.Ceilings("NVIDIA H200", "cuda", "2026-01-01", {}, 4000.0, h2d_gbs=55.0)
-    monkeypatch.setattr(pictures.machine, "recorded_gpu", lambda: recording)
-    drawn = {}
-    monkeypatch.setattr(pictures.plot, "lines", lambda series, **named: drawn.update(named["limits"]))
-    pictures.draw_sweep(link.Sweep({"within this memory": {1e6: 10.0}}, "a CPU"))
-    assert drawn["pinned, recorded on NVIDIA H200: 55 GB/s"] == 55.0
+    gpu = PracticeGPU()
+    with virtual_gpu.running(gpu):
+        host = torch.zeros(4_000_000, dtype=torch.uint8, pin_memory=True)
+        there = torch.zeros(4_000_000, dtype=torch.uint8, device="cuda")
+        there.copy_(host)
+        torch.cuda.synchronize()
+        begin = time.perf_counter()
+        there.copy_(host, non_blocking=True)
+        torch.cuda.synchronize()
+        seconds = time.perf_counter() - begin
+    gpu.require(4e-3 / seconds, 4_000_000, True, "h2d")
+    assert not gpu.early and not gpu.inside
 
 
 def test_figures_state_what_was_found(shown):
+    rates = gpulab.table("transfer_rates")
     pictures.draw_staging()
     pictures.draw_bytes(lambda shape, host, there, place: 4e6 if place == "cpu" else 1e6)
-    pictures.draw_early(Early((1.0, 2.0, 3.0), (0.0, 0.5, 1.0), 0.1))
+    pictures.draw_early({0.0: 0.0, 20.0: 0.5, 40.0: 1.0})
     for which in ("serial", "stages", "two engines"):
         pictures.draw_orders(which)
     pictures.draw_chunks(lambda n, into, kernel, out, engines, order: n * (into + kernel + out) / engines)
-    loading = Loading(2.0, 16, 20.0, {"pageable": {0: 52.0, 1: 32.0, 2: 20.0}}, 2, "a CPU")
-    pictures.draw_loading(loading, lambda *given: {"num_workers": 2})
+    pictures.draw_loading({0: 52.0, 1: 32.0, 2: 20.0}, 20.0, 2)
+    pictures.draw_pinning(rates)
+    pictures.draw_loader_pinning(gpulab.table("loader_pinning"))
+    pictures.draw_casts(6.0, {"uint8": 0.5, "float32": 2.0})
+    pictures.draw_layouts({"channels first": 6.0, "channels last": 4.0})
+    pictures.draw_sweep({"pinned": {4096: 1.0, 1 << 20: 10.0}}, rates)
     words = [
         "Pageable memory is copied twice",
-        "4 times less to carry",
-        "back after 0.1 ms: the data took 3 ms",
+        "4 times fewer bytes",
+        "The copy takes 40 ms",
         "nothing overlaps, 24 ms",
         "kernels hide behind copies, 18 ms",
         "in, compute and out at once, 14 ms",
         "in 32 chunks: 45 ms, or still 90",
         "up to 2.6 times as long; you chose 2 workers",
+        "2.6 to 5.2 times as fast",
+        "30% less time",
+        "The cast takes 3 times as long",
+        "1.50 times as fast as channels first",
+        "0.4 GB/s at 1 kB, 12.4 GB/s from 10 MB on",
     ]
     assert len(shown) == len(words)
     for description, expected in zip(shown, words, strict=True):
         assert expected in description
+
+
+def test_every_published_rate_has_its_source():
+    """Pinned memory is faster than pageable on every GPU that was measured with both."""
+    rows = gpulab.table("transfer_rates")
+    assert all(row["source"] and row["gbs"] > 0 for row in rows)
+    rates = {(row["gpu"], row["direction"], row["memory"]): row["gbs"] for row in rows if row["gpu"].startswith("A100")}
+    for (gpu, direction, memory), rate in rates.items():
+        assert memory == "pinned" or rate < rates[gpu, direction, "pinned"]
 
 
 def test_every_snippet_of_the_page_that_can_fail_here_fails_as_the_chapter_says():
