@@ -330,6 +330,10 @@ extern "C" __global__ void warp_sum(const float* x, float* out, int n) {
 }
 """
 
+# %% wrong: only positive sums are added — says "can be negative" — from "reference": "threadIdx.x % 32 == 0" → "threadIdx.x % 32 == 0 && sum > 0"
+
+# %% wrong: sums below 1 are taken for nothing — says "or small" — from "reference": "threadIdx.x % 32 == 0" → "threadIdx.x % 32 == 0 && fabsf(sum) >= 1"
+
 # %% wrong: a shuffle without a mask — says "does not compile"
 WARP_SUM_CU = r"""
 extern "C" __global__ void warp_sum(const float* x, float* out, int n) {

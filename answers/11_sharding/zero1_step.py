@@ -111,6 +111,10 @@ def zero1_step(gradients, state, lr):
 
 # %% wrong: no bias correction — says "bias correction" — from "reference": "(m / (1 - 0.9**t)) / ((v / (1 - 0.999**t)).sqrt() + 1e-8)" → "m / (v.sqrt() + 1e-8)"
 
+# %% wrong: no ε — says "ε is missing" — from "reference": ".sqrt() + 1e-8" → ".sqrt()"
+
+# %% wrong: ε under the square root — says "ε stands under the square root" — from "reference": "((v / (1 - 0.999**t)).sqrt() + 1e-8)" → "(v / (1 - 0.999**t) + 1e-8).sqrt()"
+
 # %% wrong: the step of the state is left — says "step + 1" — from "reference": ": t" → ": t - 1"
 
 # %% wrong: only its own gradients — says "own gradients alone" — from "reference"

@@ -22,7 +22,10 @@ class Case:
 
 
 def drawn(seed: int, world_size: int = 3) -> Case:
-    """Three ranks, and shapes whose total is no multiple of them."""
+    """Three ranks, and shapes whose total is no multiple of them.
+
+    One parameter was never moved, and its gradients are as small as ε, so that where ε stands shows in its weight.
+    """
     draw = np.random.default_rng(seed)
     rows = int(draw.integers(2, 6))
     shapes = {"b": (int(draw.integers(2, 5)),), "a": (rows, int(draw.integers(3, 7))), "c": (2, 2, 2)}
@@ -44,7 +47,12 @@ def drawn(seed: int, world_size: int = 3) -> Case:
         "m": list(m.reshape(world_size, share)),
         "v": list(v.reshape(world_size, share)),
     }
-    return Case([arrays(1.0) for _ in range(world_size)], state, float(draw.uniform(0.01, 0.3)))
+    gradients = [arrays(1.0) for _ in range(world_size)]
+    place = int(draw.integers(shapes["b"][0]))  # "b" is the first, so this is the place in the flat vector too
+    state["m"][0][place] = state["v"][0][place] = 0
+    for one in gradients:
+        one["b"][place] = draw.uniform(0.5, 2) * 1e-8
+    return Case(gradients, state, float(draw.uniform(0.01, 0.3)))
 
 
 def _flat(arrays: dict[str, Any], length: int) -> NDArray[np.float64]:
@@ -52,11 +60,15 @@ def _flat(arrays: dict[str, Any], length: int) -> NDArray[np.float64]:
     return np.pad(row, (0, length - len(row)))
 
 
-def _stepped(case: Case, gradient: NDArray[np.float64], t: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+def _stepped(
+    case: Case, gradient: NDArray[np.float64], t: int, inside: float = 0.0, outside: float = 1e-8
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Weights, m and v after the step, with an ε inside and one outside of the square root."""
     length = sum(len(one) for one in case.state["m"])
     m = 0.9 * np.concatenate(case.state["m"]).astype(np.float64) + 0.1 * gradient
     v = 0.999 * np.concatenate(case.state["v"]).astype(np.float64) + 0.001 * gradient**2
-    update = (m / (1 - 0.9**t)) / (np.sqrt(v / (1 - 0.999**t)) + 1e-8)
+    with np.errstate(invalid="ignore"):  # without an ε, the padding is 0 / 0
+        update = (m / (1 - 0.9**t)) / (np.sqrt(v / (1 - 0.999**t) + inside) + outside)
     return _flat(case.state["weights"], length) - case.lr * update, m, v
 
 
@@ -97,12 +109,19 @@ def judge(answer: Any, sent: Sequence[dict[str, Any]], case: Case) -> None:
             (one.astype(np.float32), note) for one, note in known
         ])  # fmt: skip
     check.equal(sorted(answer["weights"]), sorted(shapes), f"names of weights of {what}")
-    late = [(_stepped(case, mean, t - 1)[0], "The bias correction uses t = step + 1.")]
+    slips = [
+        (_stepped(case, mean, t - 1)[0], "The bias correction uses t = step + 1."),
+        (_stepped(case, mean, t, outside=0)[0], "ε is missing: it is added to the square root."),
+        (
+            _stepped(case, mean, t, inside=1e-8, outside=0)[0],
+            "ε stands under the square root: it is added after the square root is taken.",
+        ),
+    ]
     at = 0
     for name, shape in shapes.items():
         size = int(np.prod(shape))
         place = slice(at, at + size)
-        known_here = [(one[place].reshape(shape).astype(np.float32), note) for one, note in late]
+        known_here = [(one[place].reshape(shape).astype(np.float32), note) for one, note in slips]
         right = weights[place].reshape(shape).astype(np.float32)
         check.close(
             answer["weights"][name], right, f"weights {name!r} of {what}", rtol=1e-4, atol=1e-5, mistakes=known_here
