@@ -29,7 +29,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help grade lab bench gpu site images test upgrade clean
+.PHONY: help grade lab bench bars gpu site images test upgrade clean
 .PHONY: lint types tests build-check release-check verify thorough notebooks sample-class
 
 # Not only for our own commands: nbgrader looks for alembic on PATH.
@@ -41,6 +41,7 @@ help:
 	@echo "make lab     open JupyterLab on the chapters in notebooks/"
 	@echo "make test    everything that CI checks"
 	@echo "make bench   seconds and memory per submission, compared with nbgrader autograde (long: ARGS=\"--stock 8\")"
+	@echo "make bars    speed, memory, and counts of the engine that runs PTX on the CPU, each with its bound"
 	@echo "make gpu     the whole course on this machine's GPU, and the evidence in data/machines/"
 	@echo "make site    the course as a static web site, without answers, in work/site/html"
 	@echo "make images  the pictures in docs/images, drawn anew with a real browser"
@@ -66,6 +67,10 @@ lab: $(READY)
 
 bench: $(READY)
 	@grader bench $(CHAPTER) $(ARGS)
+
+# From that folder: seen from tests/, the tests of gpulab have its own name.
+bars: $(READY)
+	@cd tests/gpulab && PYTHONPATH=$(CURDIR) python -m trace_ptx.bars
 
 gpu: $(READY)
 	@grader prove $(ARGS)

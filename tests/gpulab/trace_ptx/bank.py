@@ -53,7 +53,10 @@ def answers(exercise: str) -> list[Answer]:
 
 
 def execute(
-    answer: Answer, monkeypatch: pytest.MonkeyPatch, engine: Callable[..., Any] | None
+    answer: Answer,
+    monkeypatch: pytest.MonkeyPatch,
+    engine: Callable[..., Any] | None,
+    inputs: tuple[Any, ...] | None = None,
 ) -> tuple[Any, list[Any]]:
     """What an answer returns, and the traces of its launches.
 
@@ -61,6 +64,7 @@ def execute(
         answer: with a host function of the exercise's name.
         monkeypatch: of the test.
         engine: what runs launches; None for the Python tracer.
+        inputs: if not those of `INPUTS`.
     """
     name = f"/answers/{answer.exercise}/{abs(hash(answer.source))}.py"
     linecache.cache[name] = (len(answer.source), None, [line + "\n" for line in answer.source.splitlines()], name)
@@ -71,7 +75,7 @@ def execute(
         if engine is not None:
             patch.setattr(launches, "traced_run", engine)
         exec(compile(answer.source, name, "exec"), namespace)
-        given = [gpulab.device_array(x) if isinstance(x, np.ndarray) else x for x in INPUTS[answer.exercise]]
+        given = [gpulab.device_array(x) if isinstance(x, np.ndarray) else x for x in inputs or INPUTS[answer.exercise]]
         with trace.recording() as traces:
             result = namespace[answer.exercise](*given)
     return np.asarray(gpulab.to_numpy(result)), traces

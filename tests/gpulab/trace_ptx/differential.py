@@ -1,7 +1,7 @@
 """Random kernels, each compiled twice by NVRTC: as usual and with -G, which hardly optimizes. Both must give the same
 bits, and arithmetic those of NumPy.
 
-    python -m gpulab.trace_ptx.differential --cases 20000     (in tests/)
+    python tests/gpulab/trace_ptx/differential.py --cases 20000
 
 A case is one random expression, on 64 inputs, or one random program with branches, loops, shuffles, shared memory.
 """

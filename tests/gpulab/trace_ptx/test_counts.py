@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import re
-from collections import defaultdict
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -14,7 +9,7 @@ from gpulab import cuda_cpp
 from gpulab.trace.pictures import chosen, request_figure
 from gpulab.trace.ptx.cpp import launch_source
 
-from . import bank
+from . import recorded
 
 SOURCE = r"""
 extern "C" __global__ void stride(const float* x, float* out, int step) {
@@ -116,29 +111,9 @@ def test_counting_changes_no_result() -> None:
 # ----------------------------------------------------------------------------------------------------- Numba's kernels
 
 
-def recording() -> Path | None:
-    """Counts of another emulator, of the PTX of 53 launches; they are not part of the project."""
-    places = (parent / "shared" / "counts" / "launches.csv" for parent in bank.ROOT.parents)
-    return next((place for place in places if place.is_file()), None)
-
-
-@pytest.mark.skipif(recording() is None, reason="the recording of 53 launches is not here")
-def test_counts_are_those_of_another_emulator(monkeypatch: pytest.MonkeyPatch) -> None:
-    place = recording()
+@pytest.mark.skipif(recorded.recording() is None, reason="the recording of 53 launches is not here")
+def test_counts_are_those_of_another_emulator() -> None:
+    place = recorded.recording()
     assert place is not None
-    expected: dict[tuple[str, str], dict[str, tuple[int, ...]]] = defaultdict(dict)
-    with place.open() as rows:
-        for row in csv.DictReader(rows):
-            numbers = tuple(int(row[f"ptx_{what}"]) for what in ("elements", "requests", "sectors_or_wavefronts"))
-            written = row["answer"].replace("bours", "bors")  # spelled the British way there
-            title = re.sub(r"^(wrong|right)( gpu)?: | — says.*", "", written)
-            expected[row["exercise"], title][row["access"]] = numbers
-    assert len(expected) == 53
-    known = {(exercise, answer.title): answer for exercise in bank.INPUTS for answer in bank.answers(exercise)}
-    differ = {}
-    for key, counts in expected.items():
-        engine = bank.Ptx()
-        bank.execute(known[key], monkeypatch, engine)
-        if engine.sums() != counts:
-            differ[key] = (engine.sums(), counts)
-    assert not differ
+    assert len(recorded.recorded_counts(place)) == recorded.LAUNCHES
+    assert not recorded.differences(place)
