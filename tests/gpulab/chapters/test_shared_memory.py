@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 import torch
 
@@ -23,7 +25,13 @@ extern "C" __global__ void saxpy(float alpha, const float* x, float* y, int n) {
 def test_every_picture_is_shown_once_with_a_description(monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[str] = []
     monkeypatch.setattr(diagrams, "show", lambda figure, description: shown.append(description))
-    calls = [diagrams.draw_halo, diagrams.draw_tree, diagrams.draw_banks, diagrams.draw_turn, diagrams.draw_product]
+    calls: list[Callable[[], None]] = [
+        diagrams.draw_halo,
+        diagrams.draw_tree,
+        diagrams.draw_banks,
+        diagrams.draw_turn,
+        diagrams.draw_product,
+    ]
     for number, call in enumerate(calls, start=1):
         call()
         assert len(shown) == number
