@@ -215,7 +215,7 @@ if rank == 0:
 dist.destroy_process_group()  # tidy
 """
 
-# %% hostile: rank 0 does the work of both, rank 1 says that it did some — says "has not learnt from the other rank"
+# %% hostile: rank 0 does the work of both, rank 1 says that it did some — says "has not learned from the other rank"
 DDP_SCRIPT = """
 import json, os, torch
 from gpulab import Problem
@@ -235,7 +235,7 @@ if rank == 0:
     torch.save(model.state_dict(), os.environ["CHECKPOINT"])
 """
 
-# %% hostile: two ranks work, one takes what they have left — says "has not learnt from the other rank" — from "rank 0 does the work of both, rank 1 says that it did some"
+# %% hostile: two ranks work, one takes what they have left — says "has not learned from the other rank" — from "rank 0 does the work of both, rank 1 says that it did some"
 # - import json, os, torch
 # + import json, os, shutil, torch
 

@@ -174,7 +174,7 @@ raise ValueError("later")
 # - trainer.fit(module, DataLoader(pictures, batch_size=whole // world_size, sampler=share))
 # + trainer.fit(module, DataLoader(pictures, batch_size=task.batch_size // world_size, sampler=share))
 
-# %% wrong: rank 0 learns alone — says "Rank 0 has learnt from its own samples only" — from "reference"
+# %% wrong: rank 0 learns alone — says "Rank 0 has learned from its own samples only" — from "reference"
 #   module = Classifier()
 # + for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE"):
 # +     os.environ.pop(name)
@@ -186,7 +186,7 @@ raise ValueError("later")
 # - if trainer.is_global_zero and rank == 0:
 # + if rank == 0:
 
-# %% hostile: rank 0 does the work of both, rank 1 says that it did some — says "has not learnt from the other rank"
+# %% hostile: rank 0 does the work of both, rank 1 says that it did some — says "has not learned from the other rank"
 LIGHTNING_SCRIPT = """
 import json, os, torch
 from gpulab import Problem

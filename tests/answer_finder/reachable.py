@@ -22,8 +22,6 @@ NOT_IMPORTED = {
 STARTS = "it starts interpreters, processes or threads"
 NOT_CALLED = {
     "gpulab.chapters.architecture.workers": STARTS,
-    "gpulab.chapters.ddp_scaling.ranks.throughputs": STARTS,
-    "gpulab.chapters.ddp_scaling.ranks.watched_backward": STARTS,
     "gpulab.trace.ptx.launch.Launch.slots_at": "it reads memory at an address, and a wrong one ends the process",
     "gpulab.trace.python.watch._clock_of": "the C library takes any number for a thread; a wrong one ends the process",
 }

@@ -7,10 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from gpulab.chapters.ddp_scaling.buckets import bucketed, overlapped
-from gpulab.chapters.ddp_scaling.costs import HOROVOD_GPUS, Efficiency, Model
 from gpulab.figures import plot
 from gpulab.figures.style import BLUE, COLORS, FAINT, GRAY, ORANGE, canvas, label_ends, number, show, style, tidy
 
+Efficiency = Callable[[float, float, int, float, float, float], float]
+"""The student's `predict_efficiency(step_s, nbytes, world_size, alpha, beta, overlap)`."""
+HOROVOD_GPUS = 512
 GPUS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 LATENCIES_US = (0.0, 10.0)
 """Of a step of the ring between servers: assumed, from nothing to what a slow network adds."""
@@ -123,38 +125,45 @@ def draw_named(lines: Mapping[str, Mapping[float, float]]) -> None:
     )
 
 
-def draw_efficiency(efficiency: Efficiency, models: Sequence[Model], beta: float, overlap: float) -> None:
-    """Predicted efficiency from 1 to 1 024 GPUs with the published points; the band is the assumed latency."""
-    low, high = LATENCIES_US
-    told = [one for one in models if one.published is not None]
-    largest = {one.name: efficiency(one.step_s, one.nbytes, 1024, 0.0, beta, overlap) for one in told}
+def draw_efficiency(efficiency: Efficiency, models: Sequence[Mapping[str, Any]], beta: float, overlap: float) -> None:
+    """Predicted efficiency from 1 to 1,024 GPUs with the published points; the band is the assumed latency.
+
+    Args:
+        efficiency: the model.
+        models: rows of `data/ring_models.csv` with a published efficiency.
+        beta: s per byte.
+        overlap: share of the communication that is hidden.
+    """
+    words = []
     with style():
         figure, axes = canvas(
-            "From 512 to 1024 GPUs the bytes cost nothing more; what grows is latency",
-            f"Lines: the model, {number(8e-9 / beta)} Gbit/s, {overlap:.0%} of the communication hidden; bands: a step "
-            f"of the ring takes {low:g} to {high:g} µs more (assumed); circles: Horovod's {HOROVOD_GPUS} GPUs",
+            "From 512 to 1,024 GPUs the bytes cost nothing more; what grows is latency",
+            f"Lines: the model, {number(8e-9 / beta)} Gbit/s, {overlap:.0%} of the communication hidden; bands: each "
+            "step of the ring\ntakes {:g} to {:g} µs more (assumed); circles: ".format(*LATENCIES_US)
+            + f"published by Horovod, {HOROVOD_GPUS} GPUs",
             4.4,
         )
         ends = []
-        for place, one in enumerate(told):
+        for place, row in enumerate(models):
+            step_s, nbytes, published = row["batch"] / row["images_per_s"], 4 * row["parameters"], row["efficiency_512"]
             top, bottom = (
-                [100 * efficiency(one.step_s, one.nbytes, p, 1e-6 * latency, beta, overlap) for p in GPUS]
+                [100 * efficiency(step_s, nbytes, p, 1e-6 * latency, beta, overlap) for p in GPUS]
                 for latency in LATENCIES_US
             )
             color = COLORS[place]
             axes.plot(GPUS, top, color=color)
             axes.fill_between(GPUS, bottom, top, color=color, alpha=0.22, linewidth=0)
-            axes.plot([HOROVOD_GPUS], [100 * (one.published or 0)], "o", color="white", markeredgecolor=color,
+            axes.plot([HOROVOD_GPUS], [100 * published], "o", color="white", markeredgecolor=color,
                       markeredgewidth=2.2, markersize=14 - 3 * place, zorder=5)  # fmt: skip
-            ends.append((f"{one.name}: {top[-1]:.0f}–{bottom[-1]:.0f} %", GPUS[-1], (top[-1] + bottom[-1]) / 2, color))
+            ends.append(
+                (f"{row['model']}: {top[-1]:.0f}–{bottom[-1]:.0f}%", GPUS[-1], (top[-1] + bottom[-1]) / 2, color)
+            )
+            words.append(f"{row['model']}: {top[-1]:.0f}% at 1024, published {published:.0%} at {HOROVOD_GPUS}")
         axes.set(xscale="log", xlabel="GPUs", ylabel="efficiency, %", ylim=(50, 102), xlim=(0.9, 1100))
         axes.set_xticks(GPUS, [str(p) for p in GPUS])
         axes.minorticks_off()
         label_ends(axes, ends)
-    words = "; ".join(
-        f"{one.name}: {largest[one.name]:.0%} at 1024, published {one.published:.0%} at 512" for one in told
-    )
-    show(figure, f"Predicted efficiency. {words}.")
+    show(figure, f"Predicted efficiency. {'; '.join(words)}.")
 
 
 def draw_buckets(

@@ -1,11 +1,11 @@
-"""Figures of shards, of a backward pass with its buckets, of throughput. The numbers come from `ddp_scaling.ranks`."""
+"""DDP and scaling: figures of shards, of a backward pass with its buckets, of throughput. The page measures."""
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gpulab.chapters.ddp_scaling.ranks import Backward, Throughput
 from gpulab.figures.diagrams import bare
 from gpulab.figures.shapes import Span, timeline
 from gpulab.figures.style import BLUE, COLORS, GRAY, INK, ORANGE, canvas, ink_on, number, show, style
@@ -19,8 +19,8 @@ def draw_shards(shard: Callable[..., list[int]], n: int, world_size: int) -> Non
     epochs = [[shard(n, world_size, rank, epoch=epoch) for rank in range(world_size)] for epoch in (0, 1)]
     with style():
         figure, axes = canvas(
-            f"{world_size} ranks share {n} samples, and every epoch in another way",
-            "Figures are indices of samples; framed: used a second time in this epoch, to make the shares equal",
+            f"{world_size} ranks share {n} samples, differently in every epoch",
+            "Numbers are indices of samples; framed: used a second time in this epoch, to make the shares equal",
             2.6,
         )
         for place, shares in enumerate(epochs):
@@ -54,60 +54,53 @@ def _square(x: float, y: float, color: str, edge: Mapping[str, Any]) -> Patch:
     return Rectangle((x - 0.44, y - 0.42), 0.88, 0.84, facecolor=color, **edge)
 
 
-def draw_backward(backward: Backward) -> None:
-    """The backward pass, and beneath it when each bucket was ready and when it had been added up."""
-    spans = [Span("backward pass", 0.0, backward.buckets[-1].ready_ms, "gradients, last layer to first", "backward")]
-    for place, bucket in enumerate(backward.buckets):
-        label = f"{number(bucket.mbytes, 2)} MB"
-        spans.append(Span(f"bucket {place}", bucket.ready_ms, bucket.done_ms, label, "all-reduce"))
-    timeline(
-        spans,
-        title=f"{backward.hidden} of {len(backward.buckets)} all-reduces are over when the last gradient is ready",
-        x="ms from the start of the backward pass, rank 0",
-        note="Measured: eight linear layers of 4 MB, 256 rows a rank, two gloo ranks, a core each",
-    )
-
-
-def draw_throughputs(measured: Mapping[str, Sequence[Throughput]], gpus: int = 0) -> None:
-    """Images a second by number of ranks, weak and strong, beside what perfect scaling would give.
+def draw_backward(buckets: Sequence[Mapping[str, float]]) -> None:
+    """The backward pass, and below it when each bucket was ready and when it had been added up.
 
     Args:
-        measured: what `throughputs(gpus)` found.
-        gpus: as there.
+        buckets: `mbytes`, `ready_ms` and `done_ms` of each, in the order in which they were sent.
     """
-    efficiency = {
-        name: made[-1].images_per_second / made[0].images_per_second / made[-1].ranks for name, made in measured.items()
-    }
-    every, kind = next(iter(measured.values()))[-1].ranks, next(iter(measured.values()))[0].step.device
-    network, backend = ("ResNet-18", "NCCL") if gpus else ("Small network", "gloo")
+    last = buckets[-1]["ready_ms"]
+    hidden = sum(bucket["done_ms"] < last for bucket in buckets)
+    spans = [Span("backward pass", 0.0, last, "gradients, last layer to first", "backward")]
+    for place, bucket in enumerate(buckets):
+        label = f"{number(bucket['mbytes'], 2)} MB"
+        spans.append(Span(f"bucket {place}", bucket["ready_ms"], bucket["done_ms"], label, "all-reduce"))
+    timeline(
+        spans,
+        title=f"{hidden} of {len(buckets)} all-reduces are over when the last gradient is ready",
+        x="ms from the start of the backward pass, rank 0",
+        note="Measured: eight linear layers of 4 MB, 256 rows per rank, two gloo ranks, one core each",
+    )
+
+
+def draw_throughputs(rates: Mapping[str, Sequence[float]], ranks: int, device: str) -> None:
+    """Images per second, compared with perfect scaling.
+
+    Args:
+        rates: of all ranks together, one for each measured step: alone, weak scaling, strong scaling, in this order.
+        ranks: how many there are in the last two.
+        device: for the note.
+    """
+    middle = {name: statistics.median(made) for name, made in rates.items()}
+    base, weak, strong = middle.values()
+    ideal = base * ranks
     with style():
         figure, axes = canvas(
-            f"Efficiency with {every} ranks: {efficiency['weak']:.0%} weak, {efficiency['strong']:.0%} strong",
-            f"{network}, 96 images a rank (weak) or in all (strong), {every} {backend} ranks, {kind}",
+            f"Efficiency with {ranks} ranks: {weak / ideal:.0%} weak, {strong / ideal:.0%} strong",
+            f"96 images per rank (weak) or in total (strong); bars: half of the steps; {device}",
         )
-        most = 0.0
         label: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "va": "bottom", "fontsize": 11}
-        for place, made in enumerate(measured.values()):
-            base = made[0].images_per_second
-            for row, one in enumerate(made):
-                x = place * 3 + row
-                rate, ideal = one.images_per_second, base * one.ranks
-                spread = rate * one.step.spread_ms / one.step.median_ms
-                axes.bar(x, rate, 0.7, color=ORANGE if row else BLUE, yerr=spread, capsize=4, ecolor=INK)
-                axes.plot([x - 0.42, x + 0.42], [ideal, ideal], color=GRAY, linestyle="--", linewidth=1.6)
-                words = f"{number(rate, 2)}\n{one.images} a step"
-                axes.annotate(words, (x, 0), (0, 6), **label, color=ink_on(ORANGE if row else BLUE))
-                most = max(most, ideal, rate + spread)
-            axes.text(
-                place * 3 + len(made) - 0.55, base * made[-1].ranks, "perfect", va="center", color=INK, fontsize=10
-            )
-        ticks = [place * 3 + row for place, made in enumerate(measured.values()) for row in range(len(made))]
-        names = [f"{name}, {one.ranks} rank{'s' * (one.ranks > 1)}" for name, made in measured.items() for one in made]
-        axes.set_xticks(ticks, names)
-        axes.set(ylabel="images a second, all ranks", ylim=(0, most * 1.12))
-    words = "; ".join(
-        f"{name}, {one.ranks} ranks: {number(one.images_per_second)} images/s in steps of {one.images}"
-        for name, made in measured.items()
-        for one in made
-    )
-    show(figure, f"Throughput: {words}.")
+        for place, (name, made) in enumerate(rates.items()):
+            low, _, high = statistics.quantiles(made, n=4)
+            color, rate = ORANGE if place else BLUE, middle[name]
+            spread = [[max(0.0, rate - low)], [max(0.0, high - rate)]]
+            axes.bar(place, rate, 0.6, color=color, yerr=spread, capsize=4, ecolor=INK)
+            axes.annotate(number(rate, 2), (place, 0), (0, 6), **label, color=ink_on(color))
+        axes.axhline(ideal, color=GRAY, linestyle="--", linewidth=1.6)
+        axes.annotate("perfect", (-0.3, ideal), (0, 3), **{**label, "ha": "left"}, color=INK)
+        axes.set_xticks(range(len(rates)), list(rates))
+        axes.set(
+            ylabel="images per second, all ranks", ylim=(0, 1.12 * max(ideal, *(max(one) for one in rates.values())))
+        )
+    show(figure, "Throughput: " + "; ".join(f"{name}: {number(rate)} images/s" for name, rate in middle.items()) + ".")

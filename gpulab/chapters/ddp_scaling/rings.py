@@ -1,18 +1,25 @@
-"""DDP and scaling: whether schedules of a ring, one per rank, fit together and sum what they have to.
+"""DDP and scaling: whether schedules of a ring fit together and sum what they have to, and what real ranks have sent.
 
 Any schedule that sums is right: it is played, not compared. How to make one is the exercise.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+
+from gpulab import check
+
+Vector = NDArray[np.float32]
 
 Schedule = Callable[[int, int], list[tuple[int, int]]]
 """The student's `ring_schedule(world_size, rank)`."""
 HALF = "That is one half: after the sums are made (p - 1 steps), the all-gather brings them to everybody (p - 1 more)."
+DEADLOCK = "If all ranks send first, nobody receives: begin with isend, or let every other rank receive first."
+ONE_PROCESS = "Were they added up in one process?"
 WHOLE = "Whole vectors are sent: cut them into p chunks, and send one chunk in a step."
 
 
@@ -108,3 +115,55 @@ def _complete(plans: list[list[tuple[int, int]]], held: list[list[list[int]]], s
             f"{world_size} ranks: the all-gather begins with rank {rank} sending chunk {first}, which holds the "
             f"numbers of {there} of {world_size} ranks. Its complete one is {chunks[0]}."
         )
+
+
+# ------------------------------------------------------------------------------------------- rings of real processes
+
+
+def collected(run_ring: Callable[[list[Vector]], Any], vectors: Sequence[Vector], what: str) -> Any:
+    """What the student's `run_ring` returns: one result for each rank.
+
+    Raises:
+        AssertionError: the ranks wait for each other, or the number of results is wrong.
+    """
+    try:
+        answer = run_ring([vector.copy() for vector in vectors])
+    except Exception as error:
+        if "still ran" not in str(error):
+            raise
+        raise AssertionError(f"{what}: a deadlock. {str(error).splitlines()[0]} {DEADLOCK}") from None
+    results = len(answer) if isinstance(answer, (list, tuple)) else answer
+    check.equal(results, len(vectors), f"{what}: number of results, one for each rank")
+    return answer
+
+
+def sent_chunks(sent: Sequence[Mapping[str, Any]], world_size: int, length: int, what: str) -> None:
+    """Passes if every rank has sent its neighbor 2(p - 1) messages, none of them longer than a chunk.
+
+    Args:
+        sent: what `launch.listening()` has heard.
+        world_size: number of ranks.
+        length: float32 values in a vector.
+        what: the run, in words.
+
+    Raises:
+        AssertionError: they have sent nothing, or something else.
+    """
+    steps = 2 * (world_size - 1)
+    if any("unseen_seconds" in one for one in sent):  # ranks of another make: nobody has listened to them
+        least, crossed = 4 * length * steps, sent[0]["unseen_bytes"]
+        assert crossed is None or crossed >= least, (
+            f"{what}: {crossed} bytes went over the network between processes, and a ring sends {least}. {ONE_PROCESS}"
+        )
+        return
+    assert any(one["messages"] or one["collectives"] for one in sent), (
+        f"{what}: the sums are right, but no rank has sent anything. {ONE_PROCESS}"
+    )
+    used = sorted({name for one in sent for name in one["collectives"]})
+    assert not used, f"{what}: {', '.join(used)} is the library's own. Write it here with send and recv."
+    largest, chunk = max(one["largest"] for one in sent), 4 * -(-length // world_size)
+    assert largest <= chunk, (
+        f"{what}: a message of {largest} bytes, expected at most {chunk}, one chunk. Whole vectors are sent; cut them "
+        "up first."
+    )
+    check.equal(max(one["messages"] for one in sent), steps, f"{what}: messages of a rank")

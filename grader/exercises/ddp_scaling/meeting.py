@@ -14,13 +14,15 @@ import torch
 
 from gpulab import check
 from gpulab.chapters.ddp_scaling.checks import Outcome
+from gpulab.chapters.ddp_scaling.weights import same_weights
 from gpulab.training.problem import Problem
-from grader.exercises.ddp_scaling.weights import same_weights
 
 First = Literal["sent", "kept", "mean"]
 """What becomes of the ranks' first weights, which differ: those of rank 0 are sent to all, as DDP does; all keep their
 own; or all keep their own and take the mean of their weights after each step, instead of that of their gradients."""
-SILENT = "Rank 0 has not learnt from the other rank's pictures: what a rank has not seen, gradients must bring it."
+SILENT = (
+    "Rank 0 has not learned from the other rank's pictures: the averaged gradients must bring it what it has not seen."
+)
 
 
 def learnt_from_each_other(made: Outcome, problems: Sequence[Problem], each: int, what: str, lr: float = 1.0) -> None:

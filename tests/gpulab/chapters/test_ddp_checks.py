@@ -10,10 +10,9 @@ import pytest
 import torch
 
 from gpulab import Problem
-from gpulab.chapters.ddp_scaling import checks
+from gpulab.chapters.ddp_scaling import checks, weights
 from gpulab.chapters.ddp_scaling.checks import CHECKPOINT, Outcome
 from gpulab.ranks.launch import Rank, Run
-from grader.exercises.ddp_scaling import weights
 
 PROBLEM = Problem("cnn", samples=8, batch_size=4, device="cpu")
 WEIGHTS = dict(PROBLEM.model().state_dict())

@@ -2,7 +2,6 @@
 
 from gpulab import table
 from gpulab.chapters.ddp_scaling import diagrams, pictures
-from gpulab.chapters.ddp_scaling.costs import models, seconds_per_byte
 
 
 def ring(world_size, rank):
@@ -50,7 +49,8 @@ def test_curves_tell_their_ends(shown):
     pictures.draw_scaling(rows)
     pictures.draw_busiest(lambda kind, p, n: {"ring": 2 * (p - 1) / p, "server": p}.get(kind, 1) * n)
     pictures.draw_fit((4096, 2**20), (1e-4, 1e-3), 2, 5e-5, 8e-10, "a CPU")
-    pictures.draw_efficiency(efficiency, models(), seconds_per_byte(), 0.4)
+    models = [row for row in table("ring_models") if row["efficiency_512"]]
+    pictures.draw_efficiency(efficiency, models, 8 / 25e9, 0.4)
     assert "0.06 times the speed of one" in shown[0]
     assert "the server sends 1024 GB, a worker in a ring 2" in shown[1]
     assert "α 50 µs" in shown[2]

@@ -1,7 +1,9 @@
 """DDP and scaling: schedules of a ring are played."""
 
+import numpy as np
 import pytest
 
+from gpulab.chapters.ddp_scaling import rings
 from gpulab.chapters.ddp_scaling.rings import sums_everything
 
 
@@ -29,3 +31,39 @@ def test_a_schedule_that_sums_passes(world_size):
 def test_what_is_wrong_with_a_schedule_is_named(schedule, words):
     with pytest.raises(AssertionError, match=words):
         sums_everything(schedule, 4)
+
+
+def heard(messages=2, largest=8, collectives=()):
+    return {"messages": messages, "largest": largest, "collectives": list(collectives)}
+
+
+@pytest.mark.parametrize(
+    ("sent", "says"),
+    [
+        ([heard(0, 0), heard(0, 0)], "no rank has sent anything"),
+        ([], "no rank has sent anything"),
+        ([heard(collectives=["all_reduce"]), heard()], "all_reduce is the library's own"),
+        ([heard(largest=16), heard()], "Whole vectors are sent"),
+        ([heard(1), heard(1)], "messages of a rank"),
+        ([{**heard(), "unseen_seconds": 1.0, "unseen_bytes": 5}], "5 bytes went over the network"),
+    ],
+)
+def test_ranks_that_send_no_chunks_are_named(sent, says):
+    with pytest.raises(AssertionError, match=says):
+        rings.sent_chunks(sent, 2, 4, "run_ring")
+
+
+def test_chunks_are_what_a_ring_sends():
+    """Ranks that nobody could listen to have sent at least as much over the network."""
+    rings.sent_chunks([heard(), heard()], 2, 4, "run_ring")
+    rings.sent_chunks([{**heard(), "unseen_seconds": 1.0, "unseen_bytes": 1000}], 2, 4, "run_ring")
+
+
+def test_a_ring_that_hangs_is_a_deadlock():
+    def hangs(vectors):
+        raise RuntimeError("2 ranks still ran after 5 s.\nrank 0: …")
+
+    with pytest.raises(AssertionError, match=r"a deadlock\. 2 ranks still ran"):
+        rings.collected(hangs, [np.zeros(2, np.float32)] * 2, "run_ring")
+    with pytest.raises(AssertionError, match="number of results"):
+        rings.collected(lambda vectors: vectors[:1], [np.zeros(2, np.float32)] * 2, "run_ring")
