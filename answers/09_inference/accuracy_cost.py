@@ -3,12 +3,28 @@ import tempfile
 from pathlib import Path
 
 import onnx
+import onnxruntime
 import torch
-from onnxruntime.quantization import quantize_static
+from onnxruntime.quantization import CalibrationDataReader, quantize_static
 from onnxruntime.transformers.float16 import convert_float_to_float16
 
-from gpulab.chapters.inference import engine as engines
 from gpulab.chapters.inference.engine_data import fitted, held_out
+
+
+class Reader(CalibrationDataReader):
+    def __init__(self, images, name="images", batch=32):
+        whole = len(images) // batch * batch  # a histogram needs batches of one size
+        self.batches, self.name = iter(images[:whole].split(batch)), name
+
+    def get_next(self):
+        images = next(self.batches, None)
+        return None if images is None else {self.name: images.numpy()}
+
+
+def right(content, images, labels):
+    session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
+    scores = session.run(None, {session.get_inputs()[0].name: images.numpy()})[0]
+    return float((scores.argmax(1) == labels.numpy()).mean())
 
 
 def accuracy_cost(problem):
@@ -22,10 +38,10 @@ def accuracy_cost(problem):
     models["float16"] = half.SerializeToString()
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder, "int8.onnx")
-        quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(pictures.calibration), per_channel=True)
+        quantize_static(onnx.load_from_string(models["float32"]), place, Reader(pictures.calibration), per_channel=True)
         models["int8"] = place.read_bytes()
     return {
-        name: {"accuracy": engines.right(model, pictures.images, pictures.labels), "bytes": len(model), "model": model}
+        name: {"accuracy": right(model, pictures.images, pictures.labels), "bytes": len(model), "model": model}
         for name, model in models.items()
     }
 
@@ -35,12 +51,18 @@ import tempfile
 from pathlib import Path
 
 import onnx
+import onnxruntime
 import torch
 from onnxruntime.quantization import CalibrationDataReader, quantize_static
 from onnxruntime.transformers.float16 import convert_float_to_float16
 
-from gpulab.chapters.inference import engine as engines
 from gpulab.chapters.inference.engine_data import fitted, held_out
+
+
+def right(content, images, labels):
+    session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
+    scores = session.run(None, {session.get_inputs()[0].name: images.numpy()})[0]
+    return float((scores.argmax(1) == labels.numpy()).mean())
 
 
 class Reader(CalibrationDataReader):
@@ -66,7 +88,7 @@ def accuracy_cost(problem):
         quantize_static(onnx.load_from_string(models["float32"]), place, Reader(pictures.calibration), extra_options={"ActivationSymmetric": True, "WeightSymmetric": True})
         models["int8"] = place.read_bytes()
     return {
-        name: {"accuracy": engines.right(model, pictures.images, pictures.labels), "bytes": len(model), "model": model}
+        name: {"accuracy": right(model, pictures.images, pictures.labels), "bytes": len(model), "model": model}
         for name, model in models.items()
     }
 
@@ -75,26 +97,22 @@ def accuracy_cost(problem):
 #
 # + import numpy as np
 #   import onnx
-# + import onnxruntime
 
 # - from onnxruntime.quantization import CalibrationDataReader, quantize_static
-# + from onnxruntime.quantization import CalibrationMethod, QuantFormat, QuantType, quantize_static
+# + from onnxruntime.quantization import CalibrationDataReader, CalibrationMethod, QuantFormat, QuantType, quantize_static
 
 # + def share(model, pictures):
 # +     session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
 # +     answers = [session.run(None, {"images": image[None]})[0].argmax() for image in pictures.images.numpy()]
 # +     return np.mean(np.array(answers) == pictures.labels.numpy())
-# - class Reader(CalibrationDataReader):
-# -     def __init__(self, images):
-# -         self.images = list(images.numpy())
-# -
-# -     def get_next(self):
-# -         return {"images": self.images.pop()[None]} if self.images else None
+# +
+# +
+#   class Reader(CalibrationDataReader):
 
 # -         quantize_static(onnx.load_from_string(models["float32"]), place, Reader(pictures.calibration), extra_options={"ActivationSymmetric": True, "WeightSymmetric": True})
-# +         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(pictures.calibration), calibrate_method=CalibrationMethod.Percentile, quant_format=QuantFormat.QOperator, activation_type=QuantType.QUInt8)
+# +         quantize_static(onnx.load_from_string(models["float32"]), place, Reader(pictures.calibration), calibrate_method=CalibrationMethod.Percentile, quant_format=QuantFormat.QOperator, activation_type=QuantType.QUInt8)
 
-# -         name: {"accuracy": engines.right(model, pictures.images, pictures.labels), "bytes": len(model), "model": model}
+# -         name: {"accuracy": right(model, pictures.images, pictures.labels), "bytes": len(model), "model": model}
 # +         name: {"accuracy": share(model, pictures), "bytes": len(model), "model": model}
 
 # %% right: calibrated on training pictures
@@ -103,12 +121,28 @@ import tempfile
 from pathlib import Path
 
 import onnx
+import onnxruntime
 import torch
-from onnxruntime.quantization import quantize_static
+from onnxruntime.quantization import CalibrationDataReader, quantize_static
 from onnxruntime.transformers.float16 import convert_float_to_float16
 
-from gpulab.chapters.inference import engine as engines
 from gpulab.chapters.inference.engine_data import fitted, held_out
+
+
+class Reader(CalibrationDataReader):
+    def __init__(self, images, name="images", batch=32):
+        whole = len(images) // batch * batch  # a histogram needs batches of one size
+        self.batches, self.name = iter(images[:whole].split(batch)), name
+
+    def get_next(self):
+        images = next(self.batches, None)
+        return None if images is None else {self.name: images.numpy()}
+
+
+def right(content, images, labels):
+    session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
+    scores = session.run(None, {session.get_inputs()[0].name: images.numpy()})[0]
+    return float((scores.argmax(1) == labels.numpy()).mean())
 
 
 def accuracy_cost(problem):
@@ -123,24 +157,40 @@ def accuracy_cost(problem):
     models["float16"] = half.SerializeToString()
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder, "int8.onnx")
-        quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(torch.cat([images for images, _ in problem.loader()])), per_channel=True)
+        quantize_static(onnx.load_from_string(models["float32"]), place, Reader(torch.cat([images for images, _ in problem.loader()])), per_channel=True)
         models["int8"] = place.read_bytes()
     return {
-        name: {"accuracy": engines.right(model, pictures.images, pictures.labels), "bytes": len(model), "model": model}
+        name: {"accuracy": right(model, pictures.images, pictures.labels), "bytes": len(model), "model": model}
         for name, model in models.items()
     }
 
-# %% right: in functions of its own, with the chapter's helpers that measure
+# %% right: in functions of its own
 import tempfile
 from pathlib import Path
 
 import onnx
+import onnxruntime
 import torch
-from onnxruntime.quantization import quantize_static
+from onnxruntime.quantization import CalibrationDataReader, quantize_static
 from onnxruntime.transformers.float16 import convert_float_to_float16
 
-from gpulab.chapters.inference import engine as engines
 from gpulab.chapters.inference.engine_data import fitted, held_out
+
+
+class Reader(CalibrationDataReader):
+    def __init__(self, images, name="images", batch=32):
+        whole = len(images) // batch * batch  # a histogram needs batches of one size
+        self.batches, self.name = iter(images[:whole].split(batch)), name
+
+    def get_next(self):
+        images = next(self.batches, None)
+        return None if images is None else {self.name: images.numpy()}
+
+
+def right(content, images, labels):
+    session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
+    scores = session.run(None, {session.get_inputs()[0].name: images.numpy()})[0]
+    return float((scores.argmax(1) == labels.numpy()).mean())
 
 
 def exported(network):
@@ -155,7 +205,7 @@ def exported(network):
 def in_int8(content, images):
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder, "int8.onnx")
-        reader = engines.feeder(images, name="pixels")
+        reader = Reader(images, name="pixels")
         quantize_static(onnx.load_from_string(content), place, reader, per_channel=True)
         return place.read_bytes()
 
@@ -165,44 +215,44 @@ def accuracy_cost(problem):
     float32 = exported(fitted(problem))
     half = convert_float_to_float16(onnx.load_from_string(float32), keep_io_types=True)
     models = {"float32": float32, "float16": half.SerializeToString(), "int8": in_int8(float32, seen.calibration)}
-    return {name: {"accuracy": engines.right(file, seen.images, seen.labels), "bytes": len(file), "model": file} for name, file in models.items()}
+    return {name: {"accuracy": right(file, seen.images, seen.labels), "bytes": len(file), "model": file} for name, file in models.items()}
 
 # %% wrong: calibrated on the test set — says "it was calibrated on the test set" — from "calibrated on training pictures"
-# -         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(torch.cat([images for images, _ in problem.loader()])), per_channel=True)
-# +         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(pictures.images), per_channel=True)
+# -         quantize_static(onnx.load_from_string(models["float32"]), place, Reader(torch.cat([images for images, _ in problem.loader()])), per_channel=True)
+# +         quantize_static(onnx.load_from_string(models["float32"]), place, Reader(pictures.images), per_channel=True)
 
 # %% wrong: calibrated on the test set, by percentile — says "it was calibrated on the test set" — from "calibrated on training pictures"
-# - from onnxruntime.quantization import quantize_static
-# + from onnxruntime.quantization import CalibrationMethod, quantize_static
+# - from onnxruntime.quantization import CalibrationDataReader, quantize_static
+# + from onnxruntime.quantization import CalibrationDataReader, CalibrationMethod, quantize_static
 
-# -         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(torch.cat([images for images, _ in problem.loader()])), per_channel=True)
-# +         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(pictures.images), calibrate_method=CalibrationMethod.Percentile)
+# -         quantize_static(onnx.load_from_string(models["float32"]), place, Reader(torch.cat([images for images, _ in problem.loader()])), per_channel=True)
+# +         quantize_static(onnx.load_from_string(models["float32"]), place, Reader(pictures.images), calibrate_method=CalibrationMethod.Percentile)
 
 # %% wrong: calibrated on both — says "it was calibrated on the test set" — from "calibrated on training pictures"
-# -         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(torch.cat([images for images, _ in problem.loader()])), per_channel=True)
-# +         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(torch.cat([pictures.images, pictures.calibration])), per_channel=True)
+# -         quantize_static(onnx.load_from_string(models["float32"]), place, Reader(torch.cat([images for images, _ in problem.loader()])), per_channel=True)
+# +         quantize_static(onnx.load_from_string(models["float32"]), place, Reader(torch.cat([pictures.images, pictures.calibration])), per_channel=True)
 
 # %% wrong: calibrated on numbers of its own — says "calibrated on what" — from "calibrated on training pictures"
-# -         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(torch.cat([images for images, _ in problem.loader()])), per_channel=True)
-# +         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(100 * torch.rand(64, 3, 32, 32)), per_channel=True)
+# -         quantize_static(onnx.load_from_string(models["float32"]), place, Reader(torch.cat([images for images, _ in problem.loader()])), per_channel=True)
+# +         quantize_static(onnx.load_from_string(models["float32"]), place, Reader(100 * torch.rand(64, 3, 32, 32)), per_channel=True)
 
 # %% wrong: calibrated on pictures that are not normalized — says "normalized like the others" — from "calibrated on training pictures"
 #       pictures = held_out(problem)
 # +     gray = pictures.calibration - pictures.calibration.min()
 # +     gray = gray / gray.max()
 
-# -         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(torch.cat([images for images, _ in problem.loader()])), per_channel=True)
-# +         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(gray), per_channel=True)
+# -         quantize_static(onnx.load_from_string(models["float32"]), place, Reader(torch.cat([images for images, _ in problem.loader()])), per_channel=True)
+# +         quantize_static(onnx.load_from_string(models["float32"]), place, Reader(gray), per_channel=True)
 
 # %% wrong: calibrated on black pictures — says "calibrated on pictures at all" — from "calibrated on training pictures"
-# -         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(torch.cat([images for images, _ in problem.loader()])), per_channel=True)
-# +         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(torch.zeros(64, 3, 32, 32) + 0.01), per_channel=True)
+# -         quantize_static(onnx.load_from_string(models["float32"]), place, Reader(torch.cat([images for images, _ in problem.loader()])), per_channel=True)
+# +         quantize_static(onnx.load_from_string(models["float32"]), place, Reader(torch.zeros(64, 3, 32, 32) + 0.01), per_channel=True)
 
 # %% wrong: quantized dynamically — says "dynamically" — from "calibrated on training pictures"
-# - from onnxruntime.quantization import quantize_static
-# + from onnxruntime.quantization import quantize_dynamic
+# - from onnxruntime.quantization import CalibrationDataReader, quantize_static
+# + from onnxruntime.quantization import CalibrationDataReader, quantize_dynamic
 
-# -         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(torch.cat([images for images, _ in problem.loader()])), per_channel=True)
+# -         quantize_static(onnx.load_from_string(models["float32"]), place, Reader(torch.cat([images for images, _ in problem.loader()])), per_channel=True)
 # +         quantize_dynamic(onnx.load_from_string(models["float32"]), place)
 
 # %% wrong: weights only — says "only the weights are small" — from "calibrated on training pictures"
@@ -228,14 +278,14 @@ def accuracy_cost(problem):
 # +         model.graph.node.insert(0, node)
 # +     return model.SerializeToString()
 
-# -         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(torch.cat([images for images, _ in problem.loader()])), per_channel=True)
-# +         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(pictures.calibration), per_channel=True)
+# -         quantize_static(onnx.load_from_string(models["float32"]), place, Reader(torch.cat([images for images, _ in problem.loader()])), per_channel=True)
+# +         quantize_static(onnx.load_from_string(models["float32"]), place, Reader(pictures.calibration), per_channel=True)
 # -         models["int8"] = place.read_bytes()
 # +         models["int8"] = weights_only(models["float32"])
 
 # %% wrong: int8 is float32 by another name — says "largest weight is of type float" — from "calibrated on training pictures"
-# -         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(torch.cat([images for images, _ in problem.loader()])), per_channel=True)
-# +         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(pictures.calibration), per_channel=True)
+# -         quantize_static(onnx.load_from_string(models["float32"]), place, Reader(torch.cat([images for images, _ in problem.loader()])), per_channel=True)
+# +         quantize_static(onnx.load_from_string(models["float32"]), place, Reader(pictures.calibration), per_channel=True)
 # -         models["int8"] = place.read_bytes()
 # +         models["int8"] = models["float32"]
 
@@ -243,78 +293,78 @@ def accuracy_cost(problem):
 # -     models["float16"] = half.SerializeToString()
 # +     models["float16"] = models["float32"]
 
-# -         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(torch.cat([images for images, _ in problem.loader()])), per_channel=True)
-# +         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(pictures.calibration), per_channel=True)
+# -         quantize_static(onnx.load_from_string(models["float32"]), place, Reader(torch.cat([images for images, _ in problem.loader()])), per_channel=True)
+# +         quantize_static(onnx.load_from_string(models["float32"]), place, Reader(pictures.calibration), per_channel=True)
 
 # %% wrong: not trained — says "untrained network" — from "calibrated on training pictures"
 # -         fitted(problem), (torch.zeros(2, 3, 32, 32),), buffer, dynamo=False, input_names=["images"], output_names=["scores"],
 # +         problem.model().eval(), (torch.zeros(2, 3, 32, 32),), buffer, dynamo=False, input_names=["images"], output_names=["scores"],
 
-# -         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(torch.cat([images for images, _ in problem.loader()])), per_channel=True)
-# +         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(pictures.calibration), per_channel=True)
+# -         quantize_static(onnx.load_from_string(models["float32"]), place, Reader(torch.cat([images for images, _ in problem.loader()])), per_channel=True)
+# +         quantize_static(onnx.load_from_string(models["float32"]), place, Reader(pictures.calibration), per_channel=True)
 
 # %% wrong: accuracy over the training pictures — says "that it was trained on" — from "calibrated on training pictures"
 #       pictures = held_out(problem)
 # +     learned, labels = (torch.cat(part) for part in zip(*problem.loader()))
 
-# -         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(torch.cat([images for images, _ in problem.loader()])), per_channel=True)
-# +         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(pictures.calibration), per_channel=True)
+# -         quantize_static(onnx.load_from_string(models["float32"]), place, Reader(torch.cat([images for images, _ in problem.loader()])), per_channel=True)
+# +         quantize_static(onnx.load_from_string(models["float32"]), place, Reader(pictures.calibration), per_channel=True)
 
-# -         name: {"accuracy": engines.right(model, pictures.images, pictures.labels), "bytes": len(model), "model": model}
-# +         name: {"accuracy": engines.right(model, learned, labels), "bytes": len(model), "model": model}
+# -         name: {"accuracy": right(model, pictures.images, pictures.labels), "bytes": len(model), "model": model}
+# +         name: {"accuracy": right(model, learned, labels), "bytes": len(model), "model": model}
 
 # %% wrong: in percent — says "in percent" — from "calibrated on training pictures"
-# -         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(torch.cat([images for images, _ in problem.loader()])), per_channel=True)
-# +         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(pictures.calibration), per_channel=True)
+# -         quantize_static(onnx.load_from_string(models["float32"]), place, Reader(torch.cat([images for images, _ in problem.loader()])), per_channel=True)
+# +         quantize_static(onnx.load_from_string(models["float32"]), place, Reader(pictures.calibration), per_channel=True)
 
-# -         name: {"accuracy": engines.right(model, pictures.images, pictures.labels), "bytes": len(model), "model": model}
-# +         name: {"accuracy": 100 * engines.right(model, pictures.images, pictures.labels), "bytes": len(model), "model": model}
+# -         name: {"accuracy": right(model, pictures.images, pictures.labels), "bytes": len(model), "model": model}
+# +         name: {"accuracy": 100 * right(model, pictures.images, pictures.labels), "bytes": len(model), "model": model}
 
 # %% wrong: bytes of the weights — says "the length of its model" — from "calibrated on training pictures"
-# -         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(torch.cat([images for images, _ in problem.loader()])), per_channel=True)
-# +         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(pictures.calibration), per_channel=True)
+# -         quantize_static(onnx.load_from_string(models["float32"]), place, Reader(torch.cat([images for images, _ in problem.loader()])), per_channel=True)
+# +         quantize_static(onnx.load_from_string(models["float32"]), place, Reader(pictures.calibration), per_channel=True)
 
-# -         name: {"accuracy": engines.right(model, pictures.images, pictures.labels), "bytes": len(model), "model": model}
-# +         name: {"accuracy": engines.right(model, pictures.images, pictures.labels), "bytes": 4 * sum(one.numel() for one in problem.model().parameters()), "model": model}
+# -         name: {"accuracy": right(model, pictures.images, pictures.labels), "bytes": len(model), "model": model}
+# +         name: {"accuracy": right(model, pictures.images, pictures.labels), "bytes": 4 * sum(one.numel() for one in problem.model().parameters()), "model": model}
 
 # %% wrong: without the files — says "keys of accuracy_cost" — from "calibrated on training pictures"
-# -         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(torch.cat([images for images, _ in problem.loader()])), per_channel=True)
-# +         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(pictures.calibration), per_channel=True)
+# -         quantize_static(onnx.load_from_string(models["float32"]), place, Reader(torch.cat([images for images, _ in problem.loader()])), per_channel=True)
+# +         quantize_static(onnx.load_from_string(models["float32"]), place, Reader(pictures.calibration), per_channel=True)
 
-# -         name: {"accuracy": engines.right(model, pictures.images, pictures.labels), "bytes": len(model), "model": model}
-# +         name: {"accuracy": engines.right(model, pictures.images, pictures.labels), "bytes": len(model)}
+# -         name: {"accuracy": right(model, pictures.images, pictures.labels), "bytes": len(model), "model": model}
+# +         name: {"accuracy": right(model, pictures.images, pictures.labels), "bytes": len(model)}
 
 # %% wrong: accuracies only — says "keys of accuracy_cost" — from "calibrated on training pictures"
-# -         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(torch.cat([images for images, _ in problem.loader()])), per_channel=True)
-# +         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(pictures.calibration), per_channel=True)
+# -         quantize_static(onnx.load_from_string(models["float32"]), place, Reader(torch.cat([images for images, _ in problem.loader()])), per_channel=True)
+# +         quantize_static(onnx.load_from_string(models["float32"]), place, Reader(pictures.calibration), per_channel=True)
 
-# -         name: {"accuracy": engines.right(model, pictures.images, pictures.labels), "bytes": len(model), "model": model}
-# +         name: engines.right(model, pictures.images, pictures.labels)
+# -         name: {"accuracy": right(model, pictures.images, pictures.labels), "bytes": len(model), "model": model}
+# +         name: right(model, pictures.images, pictures.labels)
 
 # %% wrong: fixed batch — says "the batch is fixed at 2" — from "calibrated on training pictures"
 # -         dynamic_axes={"images": {0: "batch"}, "scores": {0: "batch"}},
 
-# -         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(torch.cat([images for images, _ in problem.loader()])), per_channel=True)
-# +         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(pictures.calibration, batch=2), per_channel=True)
+# -         quantize_static(onnx.load_from_string(models["float32"]), place, Reader(torch.cat([images for images, _ in problem.loader()])), per_channel=True)
+# +         quantize_static(onnx.load_from_string(models["float32"]), place, Reader(pictures.calibration, batch=2), per_channel=True)
 
-# -         name: {"accuracy": engines.right(model, pictures.images, pictures.labels), "bytes": len(model), "model": model}
+# -         name: {"accuracy": right(model, pictures.images, pictures.labels), "bytes": len(model), "model": model}
 # +         name: {"accuracy": 0.8, "bytes": len(model), "model": model}
 
 # %% wrong: made up — says "on the test pictures" — from "calibrated on training pictures"
-# -         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(torch.cat([images for images, _ in problem.loader()])), per_channel=True)
-# +         quantize_static(onnx.load_from_string(models["float32"]), place, engines.feeder(pictures.calibration), per_channel=True)
+# -         quantize_static(onnx.load_from_string(models["float32"]), place, Reader(torch.cat([images for images, _ in problem.loader()])), per_channel=True)
+# +         quantize_static(onnx.load_from_string(models["float32"]), place, Reader(pictures.calibration), per_channel=True)
 
-# -         name: {"accuracy": engines.right(model, pictures.images, pictures.labels), "bytes": len(model), "model": model}
+# -         name: {"accuracy": right(model, pictures.images, pictures.labels), "bytes": len(model), "model": model}
 # +         name: {"accuracy": 0.99, "bytes": len(model), "model": model}
 
 # %% wrong: one file measured for all three — says "another precision" — from "calibrated on training pictures"
 # -     return {
-# +     share = engines.right(models["float32"], pictures.images, pictures.labels)
+# +     share = right(models["float32"], pictures.images, pictures.labels)
 # +     return {
-# -         name: {"accuracy": engines.right(model, pictures.images, pictures.labels), "bytes": len(model), "model": model}
+# -         name: {"accuracy": right(model, pictures.images, pictures.labels), "bytes": len(model), "model": model}
 # +         name: {"accuracy": share, "bytes": len(model), "model": model}
 
-# %% wrong: the float16 file wants float16 — says "of tensor(float16)" — from "calibrated on training pictures": ", keep_io_types=True" → ""
+# %% wrong: the float16 file wants float16 — says "expected: (tensor(float16))" — from "calibrated on training pictures": ", keep_io_types=True" → ""
 
 # %% wrong: nothing comes back — says "keys of accuracy_cost"
 def accuracy_cost(problem):

@@ -1,4 +1,4 @@
-"""Inference: whether bytes of unknown origin are an ONNX file, and what they are if not; why no file was made.
+"""Inference: whether bytes of unknown origin are an ONNX file, and what they are if not.
 
 Opens no engine.
 """
@@ -8,9 +8,8 @@ from __future__ import annotations
 import contextlib
 import io
 import logging
-import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import onnx
@@ -24,13 +23,7 @@ STARTS = {
 
 
 class NotAnEngine(ValueError):
-    """A network that cannot become a file, or a file that cannot become an engine; the text says why, and what next."""
-
-
-def solved(function: Callable[[Any], bytes], problem: Any) -> bytes:
-    """The file that the student's function makes of a problem, and nothing that exporters print."""
-    with quiet():
-        return function(problem)
+    """A file that cannot become an engine; the text says why, and what to do next."""
 
 
 def read(content: Any) -> onnx.ModelProto:
@@ -97,41 +90,3 @@ def quiet() -> Iterator[None]:
                 yield
     finally:
         logging.disable(was)
-
-
-def first_line(error: BaseException) -> str:
-    """What an exception says, shortened to its first line."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return (lines[0] if lines else type(error).__name__)[:240]
-
-
-# ------------------------------------------------------------------------------------------ what the exporter refuses
-
-
-DATA_DEPENDENT = ("data-dependent", "data dependent", "GuardOnDataDependent", "control flow")
-"""What torch says, somewhere in its long text, when Python has decided by a tensor's values."""
-
-
-def reason(error: BaseException) -> str:
-    """Why a network cannot be exported, from the exception that `torch.onnx.export` ended in, and what to do next."""
-    whole = "\n".join(_chain(error))
-    if any(words in whole for words in DATA_DEPENDENT):
-        return (
-            "this network cannot be exported: its forward asks for a tensor's value in Python (an if, a while,"
-            " .item()), and a graph has no Python. Choose with torch.where, or with torch.cond."
-        )
-    missing = re.search(r"No ONNX function found for <OpOverload\(op='([\w.]+)'", whole)
-    if missing:
-        return (
-            f"this network cannot be exported: ONNX has no {missing[1]}."
-            " Say with a custom_translation_table what it is in ONNX operations."
-        )
-    return f"this network cannot be exported: {first_line(error)}"
-
-
-def _chain(error: BaseException | None) -> Iterator[str]:
-    seen: list[BaseException] = []
-    while error is not None and error not in seen:
-        seen.append(error)
-        yield str(error)
-        error = error.__cause__ or error.__context__

@@ -1,4 +1,4 @@
-"""Inference: the graph in an ONNX file, its nodes counted and drawn. Making the files is for `inference.engine`."""
+"""Inference: the graph in an ONNX file, its nodes counted and drawn. Making the files is for the page."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Inference: runs an ONNX file of unknown origin, in a process of its own with little time and memory.
 
 A file can be wrong in ways that end the process which opens it. What is in the file, and whether it is right, is for
-`inference.engine` and the tests to say.
+`inference.engine_files` and the tests to say.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ MODULES = (
     "torch.onnx._internal.exporter._core",
     "torch.onnx._internal.exporter._torchlib.ops",
     "sympy.tensor.tensor",
-    "gpulab.chapters.inference.engine",
+    "onnxruntime",
     "onnxruntime.quantization",
     "onnxruntime.transformers.float16",
 )

@@ -9,7 +9,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from gpulab.chapters.mixed_precision.recordings import Recording
 from gpulab.figures.style import BLUE, FAINT, GRAY, INK, ORANGE, canvas, label_ends, number, show, style
 from gpulab.measuring.devices import device_name
 from gpulab.training.problem import Problem
@@ -198,15 +197,15 @@ def draw_scale_window(
     )
 
 
-def draw_losses(losses: Mapping[str, Sequence[float]], title: str, recorded: Recording) -> None:
+def draw_losses(losses: Mapping[str, Sequence[float]], title: str, recorded_on: str) -> None:
     """Loss over steps, a line for each way of training.
 
     Args:
         losses: name → loss after every batch.
         title: the finding, as a sentence.
-        recorded: where all of them come from but `yours`, which was measured here.
+        recorded_on: the device of all of them but `yours`, which was measured here.
     """
-    note = f"Small CNN on digits, same first weights, same batches; recorded on {recorded.device}"
+    note = f"Small CNN on digits, same first weights, same batches; recorded on {recorded_on}"
     if "yours" in losses:
         note += f", yours measured on {device_name('cpu')}"
     looks = {

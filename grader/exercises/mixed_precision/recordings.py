@@ -1,22 +1,30 @@
 """Records the trainings that the mixed-precision chapter's figures show:
 `python -m grader.exercises.mixed_precision.recordings`.
 
-Writes `data/recordings/mixed_precision.json`, which `gpulab.chapters.mixed_precision.recordings` reads.
+Writes `data/recordings/mixed_precision.json`, which the chapter reads.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
 
-from gpulab.chapters.mixed_precision.recordings import CLIPPED_FIRST, FOUR_WAYS, IMPATIENT, INTERVAL, NAME, Recording
 from gpulab.measuring.timing import one_thread
 from gpulab.tables import data_folder
 from gpulab.training.problem import History, Problem
 
+NAME = "mixed_precision"
+"""Of the file."""
+FOUR_WAYS = ("float32", "bfloat16, no scaler", "float16, scaler", "float16, no scaler")
+"""The same training of 5 epochs, its loss weighted by 2⁻²⁰."""
+CLIPPED_FIRST = "clipped first"
+"""A float16 training that clips before it unscales: 4 epochs, windows of 2 batches, gradients of norm 1 at most."""
+IMPATIENT = "impatient scaler"
+"""A float16 training of 5 epochs whose scaler grows after `INTERVAL` good steps."""
+INTERVAL = 8
 QUIET = Problem(
     "cnn_float32_head", samples=512, batch_size=64, lr=0.05, seed=6, device="cpu", loss_weight=2.0**-20
 )  # fmt: skip
@@ -25,6 +33,27 @@ CALM = Problem("cnn", samples=512, batch_size=32, lr=0.03, seed=6, device="cpu")
 """What it clips."""
 DIGITS = 6
 """Significant ones that are kept."""
+
+
+@dataclass(frozen=True)
+class Recording:
+    """What the trainings printed, and where."""
+
+    device: str
+    """The processor and the version of torch."""
+    losses: dict[str, list[float]]
+    """Training → loss after every batch, as if it had weight 1."""
+    scales: dict[str, list[float]]
+    """Training → scale after every update."""
+
+
+def recording() -> Recording:
+    """What is stored in the course's `data/`."""
+    return Recording(**json.loads(_path().read_text(encoding="utf-8")))
+
+
+def _path() -> Path:
+    return (data_folder() / "recordings" / NAME).with_suffix(".json")
 
 
 def train(
@@ -92,7 +121,7 @@ def record() -> Recording:
 
 def main() -> None:
     """Writes the recording into the course's `data/`."""
-    path: Path = (data_folder() / "recordings" / NAME).with_suffix(".json")
+    path = _path()
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps(asdict(record()), indent=1) + "\n", encoding="utf-8")
 

@@ -7,10 +7,13 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import onnxruntime  # type: ignore[import-untyped] # it ships no types
 import torch
+from numpy.typing import NDArray
+from onnxruntime.quantization import CalibrationDataReader, quantize_static  # type: ignore[import-untyped] # nor here
 from torch import nn
 
-from gpulab.chapters.inference.engine import feeder, quiet, read
+from gpulab.chapters.inference.engine_files import quiet, read
 
 
 def exported(network: nn.Module, **options: Any) -> bytes:
@@ -38,9 +41,34 @@ def halved(content: bytes) -> bytes:
 
 
 def quantized(content: bytes, calibration: torch.Tensor, **options: Any) -> bytes:
-    from onnxruntime.quantization import quantize_static  # type: ignore[import-untyped]
-
     with tempfile.TemporaryDirectory() as folder, quiet():
         place = Path(folder, "int8.onnx")
-        quantize_static(read(content), place, feeder(calibration), per_channel=True, **options)
+        quantize_static(read(content), place, _Pictures(calibration), per_channel=True, **options)
         return place.read_bytes()
+
+
+def fed(content: bytes, images: torch.Tensor) -> NDArray[Any]:
+    """The scores of a file's engine on the CPU."""
+    session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
+    scores: NDArray[Any] = session.run(None, {session.get_inputs()[0].name: images.numpy()})[0]
+    return scores
+
+
+def optimized(content: bytes) -> bytes:
+    """The network as ONNX Runtime's builder leaves it, saved."""
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder, "engine.onnx")
+        options.optimized_model_filepath = str(place)
+        onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+        return place.read_bytes()
+
+
+class _Pictures(CalibrationDataReader):  # type: ignore[misc] # it ships no types
+    def __init__(self, images: torch.Tensor) -> None:
+        self._batches = iter(images.split(32))
+
+    def get_next(self) -> dict[str, NDArray[Any]] | None:
+        images = next(self._batches, None)
+        return None if images is None else {"images": images.numpy()}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,20 +12,19 @@ import onnx
 import pytest
 import torch
 from onnx import TensorProto, helper
-from onnx_files import exported, halved, quantized
+from onnx_files import exported, fed, halved, optimized, quantized
 
 from gpulab import Problem
 from gpulab.backend import Backend, use
-from gpulab.chapters.inference import engine as engines
 from gpulab.chapters.inference import engine_checks as checks
+from gpulab.chapters.inference import engine_claims as judged
 from gpulab.chapters.inference import engine_data as data
+from gpulab.chapters.inference import engine_files as engines
 from gpulab.chapters.inference import engine_gpu as on_gpu
 from gpulab.chapters.inference import engine_pictures as pictures
 from gpulab.chapters.inference import network as inference_network
 from gpulab.chapters.inference import onnx_sandbox as box
-from gpulab.chapters.inference.unexportable import Compander, Doubtful, from_the_future
 from gpulab.measuring.timing import Ratio
-from grader.exercises.inference import claims as judged
 
 torch.set_num_threads(1)
 IMAGES = torch.randn(64, 3, 32, 32, generator=torch.Generator().manual_seed(3))
@@ -59,19 +57,18 @@ def int8(content: bytes) -> bytes:
 
 def test_a_file_says_what_the_network_says_for_any_batch(network: torch.nn.Sequential, content: bytes) -> None:
     for batch in (IMAGES[:1], IMAGES[:7]):
-        np.testing.assert_allclose(engines.fed(engines.opened(content), batch), network(batch), rtol=1e-3, atol=1e-4)
+        np.testing.assert_allclose(fed(content, batch), network(batch), rtol=1e-3, atol=1e-4)
 
 
 def test_an_optimized_file_opens_again_and_says_the_same(content: bytes) -> None:
-    again = engines.fed(engines.opened(engines.optimized(content), level="none"), IMAGES)
-    np.testing.assert_allclose(again, engines.fed(engines.opened(content, level="none"), IMAGES), rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(fed(optimized(content), IMAGES), fed(content, IMAGES), rtol=1e-3, atol=1e-4)
 
 
 def test_half_the_precision_is_nearly_half_the_bytes(content: bytes) -> None:
     half = halved(content)
     assert len(half) < 0.6 * len(content)
-    exact = engines.fed(engines.opened(content), IMAGES)
-    assert 0 < np.abs(engines.fed(engines.opened(half), IMAGES) - exact).max() < 0.01 * np.abs(exact).max()
+    exact = fed(content, IMAGES)
+    assert 0 < np.abs(fed(half, IMAGES) - exact).max() < 0.01 * np.abs(exact).max()
 
 
 def test_nothing_reports_home() -> None:
@@ -96,15 +93,13 @@ def test_what_is_no_file_is_called_by_its_name(wrong: Any, says: str) -> None:
         engines.read(wrong)
 
 
-def test_a_torn_file_weights_elsewhere_and_a_future_opset_are_refused(content: bytes, tmp_path: Path) -> None:
+def test_a_torn_file_and_weights_elsewhere_are_refused(content: bytes, tmp_path: Path) -> None:
     with pytest.raises(engines.NotAnEngine, match="only a part"):
         engines.read(content[: len(content) // 2])
     place, model = tmp_path / "a.onnx", onnx.load_from_string(content)
     onnx.save_model(model, place, save_as_external_data=True, location="a.data", size_threshold=64)
     with pytest.raises(engines.NotAnEngine, match="external data"):
         engines.read(place.read_bytes())
-    with pytest.raises(engines.NotAnEngine, match=r"opset 99.*those up to \d\d"):
-        engines.opened(from_the_future(content))
 
 
 @pytest.mark.parametrize("where", ["node", "branch", "function"])
@@ -139,29 +134,13 @@ def test_a_model_runs_where_the_judge_says(content: bytes) -> None:
     assert asked == ["Running the model"]
 
 
-@pytest.mark.parametrize(("network", "remedy"), [(Doubtful(), r"torch\.where"), (Compander(), r"lab\.compand")])
-def test_why_a_network_cannot_be_exported_fits_in_a_sentence(
-    network: torch.nn.Module, remedy: str, capfd: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(Exception) as refused:
-        exported(network)
-    assert re.search(remedy, engines.reason(refused.value))
-    assert capfd.readouterr() == ("", "")
-
-
-def test_pictures_of_another_shape_are_refused(content: bytes) -> None:
-    small = torch.zeros(4, 3, 28, 28)
-    with pytest.raises(engines.NotAnEngine, match=r"28, 28.*float32"):
-        engines.fed(engines.opened(content), small)
-
-
 # ---------------------------------------------------------------------------------------------------- in a box
 
 
 def test_the_box_runs_a_file_and_says_which_batch_it_refuses(content: bytes) -> None:
     seven, other = box.outputs(content, [IMAGES[:7].numpy(), np.zeros((2, 3, 28, 28), np.float32)])
     assert not isinstance(seven, str)
-    np.testing.assert_allclose(seven, engines.fed(engines.opened(content), IMAGES[:7]), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(seven, fed(content, IMAGES[:7]), rtol=1e-4, atol=1e-5)
     assert isinstance(other, str)
     assert "28" in other
 
@@ -220,7 +199,7 @@ def test_entries_must_hold_what_they_say(content: bytes, int8: bytes) -> None:
     files = {"float32": content, "float16": halved(content), "int8": int8}
     good = {name: {"accuracy": 0.5, "bytes": len(file), "model": file} for name, file in files.items()}
     found = checks.entries(good, "it")
-    labels = torch.from_numpy(engines.fed(engines.opened(content), IMAGES).argmax(1))
+    labels = torch.from_numpy(fed(content, IMAGES).argmax(1))
     true = judged.true_accuracies(found, IMAGES, labels, "it")
     assert true["float32"] == 1
     assert min(true.values()) > 0.7

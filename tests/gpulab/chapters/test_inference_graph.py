@@ -7,10 +7,10 @@ import re
 import pytest
 import torch
 from onnx import TensorProto, helper
-from onnx_files import exported
+from onnx_files import exported, fed, optimized
 
-from gpulab.chapters.inference import engine as engines
 from gpulab.chapters.inference import graph
+from gpulab.chapters.inference.engine_files import NotAnEngine
 from gpulab.chapters.inference.network import untrained
 
 torch.set_num_threads(1)
@@ -21,7 +21,7 @@ def stages() -> dict[str, bytes]:
     """The chapter's network as it is, folded and fused."""
     network = untrained().eval()
     plain, folded = exported(network, optimize=False), exported(network)
-    return {"plain": plain, "folded": folded, "fused": engines.optimized(folded)}
+    return {"plain": plain, "folded": folded, "fused": optimized(folded)}
 
 
 def test_folding_takes_the_batch_norms_and_fusion_the_relus(stages: dict[str, bytes]) -> None:
@@ -36,7 +36,7 @@ def test_folding_takes_the_batch_norms_and_fusion_the_relus(stages: dict[str, by
 
 def test_folded_and_fused_say_the_same(stages: dict[str, bytes]) -> None:
     images = torch.randn(5, 3, 32, 32, generator=torch.Generator().manual_seed(1))
-    plain, folded, fused = (torch.from_numpy(engines.fed(engines.opened(file), images)) for file in stages.values())
+    plain, folded, fused = (torch.from_numpy(fed(file, images)) for file in stages.values())
     torch.testing.assert_close(folded, plain, rtol=1e-3, atol=1e-4)
     torch.testing.assert_close(fused, plain, rtol=1e-3, atol=1e-4)
 
@@ -74,5 +74,5 @@ def test_graphs_are_drawn_with_their_counts(stages: dict[str, bytes], monkeypatc
 
 
 def test_what_is_no_file_is_not_drawn() -> None:
-    with pytest.raises(engines.NotAnEngine, match="not an ONNX file"):
+    with pytest.raises(NotAnEngine, match="not an ONNX file"):
         graph.draw_graphs({"this": b"nothing"})

@@ -1,21 +1,16 @@
-"""The mixed-precision chapter's own code: autocast's types, and telling one training from
-another."""
+"""The mixed-precision chapter's own code: telling one training from another."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 
 import numpy as np
 import pytest
 import torch
-from torch.nn import functional
 
 from gpulab import History, Problem
-from gpulab.chapters.mixed_precision.autocast import result_type
 from gpulab.chapters.mixed_precision.checks import recorded
-from gpulab.chapters.mixed_precision.recordings import CLIPPED_FIRST, recording
-from grader.exercises.mixed_precision.recordings import record, train
+from grader.exercises.mixed_precision.recordings import CLIPPED_FIRST, record, recording, train
 from grader.exercises.mixed_precision.trainings import same_losses, same_training
 
 torch.set_num_threads(1)
@@ -35,28 +30,6 @@ def test_the_recording_is_what_the_trainings_give() -> None:
         assert len(losses) == len(stored.losses[name])
         assert losses[:5] == pytest.approx(stored.losses[name][:5], rel=1e-2)
     assert fresh.losses[CLIPPED_FIRST][-1] > 2 > fresh.losses["float16, scaler"][-1]
-
-
-@pytest.mark.parametrize(
-    ("operation", "types", "expected"),
-    [
-        (torch.matmul, ("float32", "float32"), "float16"),
-        (lambda a, b: functional.conv2d(a[None, None], b[None, None, :3, :3]), ("float32", "float32"), "float16"),
-        (torch.relu, ("float16",), "float16"),
-        (lambda x: x.softmax(1), ("float16",), "float32"),
-        (lambda x: functional.layer_norm(x, (8,)), ("float16",), "float32"),
-        (lambda x: functional.cross_entropy(x, x.argmax(1)), ("float16",), "float32"),
-        (torch.sum, ("float16",), "float32"),
-        (torch.add, ("float16", "float32"), "float32"),
-        (torch.matmul, ("float64", "float64"), "float64"),
-    ],
-)
-def test_autocast_gives_what_the_chapter_says(
-    operation: Callable[..., torch.Tensor], types: tuple[str, ...], expected: str
-) -> None:
-    before = torch.is_autocast_enabled("cuda"), torch.get_autocast_dtype("cuda")
-    assert result_type(operation, *types) == expected
-    assert (torch.is_autocast_enabled("cuda"), torch.get_autocast_dtype("cuda")) == before
 
 
 def test_the_same_training_passes_and_asks_for_no_mistake() -> None:

@@ -87,8 +87,8 @@ def test_prose_does_not_belong(tmp_path: Path) -> None:
 
 
 def test_imports_are_given_in_full() -> None:
-    assert imported_modules(["from gpulab.chapters.inference import engine as e"]) == {
-        "gpulab.chapters.inference.engine"
+    assert imported_modules(["from gpulab.chapters.inference import engine_files as e"]) == {
+        "gpulab.chapters.inference.engine_files"
     }
 
 

@@ -25,17 +25,17 @@ def double(x):
 def test_a_chapter_gets_the_modules_that_it_names() -> None:
     key = make_key()
     assert preload.modules_for(key) == ()
-    cell = Cell("more", Role.CODE, "from gpulab.chapters.inference.engine import opened")
+    cell = Cell("more", Role.CODE, "from gpulab.chapters.inference.engine_files import read")
     modules = preload.modules_for(replace(key, cells=(*key.cells, cell)))
     assert modules[0] == "gpulab.chapters.inference.preload"
-    assert "gpulab.chapters.inference.engine" in modules
+    assert "gpulab.chapters.inference.engine_files" in modules
     assert all(one.startswith("gpulab.chapters.inference.") for one in modules)
 
 
 def test_the_others_do_not() -> None:
     every = [
         "gpulab.chapters.inference.preload",
-        "gpulab.chapters.inference.engine",
+        "gpulab.chapters.inference.engine_files",
         "gpulab.chapters.mixed_precision.pictures",
     ]
     assert preload.for_all(every) == ["gpulab.chapters.mixed_precision.pictures"]

@@ -1,6 +1,6 @@
 """Inference: whether `accuracy_cost` tells the truth: its files are run.
 
-What is right is computed by the test. Files are run by `gpulab.chapters.inference.onnx_sandbox`.
+Files are run by `onnx_sandbox`; whether they are whole is the business of `engine_checks`.
 """
 
 from __future__ import annotations
@@ -9,10 +9,58 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import torch
+from torch import nn
 
-from gpulab import check
+from gpulab import Problem, check
 from gpulab.chapters.inference import onnx_sandbox as box
 from gpulab.chapters.inference.engine_checks import Entry, check_open, whole
+from gpulab.chapters.inference.engine_data import HeldOut
+
+SLACK = {"float32": 0.025, "float16": 0.025, "int8": 0.12}
+"""By how much a file's accuracy may differ from the network's."""
+
+
+def share_right(network: nn.Module, pictures: HeldOut) -> float:
+    """Share of the test pictures that a network in eval mode gets right."""
+    with torch.no_grad():
+        return float((network(pictures.images).argmax(1) == pictures.labels).double().mean())
+
+
+def check_claims(
+    found: Mapping[str, Entry], problem: Problem, network: nn.Module, pictures: HeldOut, what: str
+) -> dict[str, float]:
+    """Passes if each file is the trained network's, and as accurate as the student says: precision → its true accuracy.
+
+    Args:
+        found: `entries`.
+        problem: what the student was given.
+        network: `fitted(problem)`.
+        pictures: `held_out(problem)`.
+        what: the call, in words.
+
+    Raises:
+        AssertionError: one is not.
+    """
+    expected = share_right(network, pictures)
+    others = {
+        share_right(problem.model().eval(), pictures): (
+            "That is an untrained network: fitted(problem) is the trained one."
+        ),
+        problem.accuracy(network): (
+            "That is over the pictures that it was trained on: they say nothing about new ones."
+        ),
+        expected: "That is another precision's: each file has to be measured itself.",
+    }
+    true = true_accuracies(found, pictures.images, pictures.labels, what)
+    for name, share in true.items():
+        check_accuracy(name, found[name].accuracy, share, len(pictures.labels), what, others)
+        if abs(share - expected) > SLACK[name]:
+            near = [note for value, note in others.items() if value != expected and abs(value - share) < 0.02]
+            note = near[0] if near else "Is it fitted(problem), and all of it?"
+            right = f"the {name} file gets {share:.4g} of the test pictures right"
+            raise AssertionError(f"{what}: {right}, the trained network {expected:.4g} in float32. {note}")
+    return true
 
 
 def true_accuracies(found: Mapping[str, Entry], images: Any, labels: Any, what: str) -> dict[str, float]:

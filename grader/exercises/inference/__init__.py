@@ -1,1 +1,0 @@
-"""Inference: what judges need to grade its exercises."""
