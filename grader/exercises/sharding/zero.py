@@ -41,7 +41,7 @@ def drawn(seed: int, world_size: int = 3) -> Case:
     m, v = draw.normal(size=(2, share * world_size)).astype(np.float32)
     m, v = 0.3 * m, v**2 + np.float32(0.05)
     m[total:], v[total:] = 0, 0
-    state = {
+    state: dict[str, Any] = {
         "step": int(draw.integers(2, 6)),
         "weights": arrays(1.0),
         "m": list(m.reshape(world_size, share)),
