@@ -41,15 +41,15 @@ def drawn(seed: int, world_size: int = 3) -> Case:
     m, v = draw.normal(size=(2, share * world_size)).astype(np.float32)
     m, v = 0.3 * m, v**2 + np.float32(0.05)
     m[total:], v[total:] = 0, 0
-    place = int(draw.integers(shapes["b"][0]))  # "b" is the first, so this is the place in the flat vector too
-    m[place] = v[place] = 0
-    state = {
+    state: dict[str, Any] = {
         "step": int(draw.integers(2, 6)),
         "weights": arrays(1.0),
         "m": list(m.reshape(world_size, share)),
         "v": list(v.reshape(world_size, share)),
     }
     gradients = [arrays(1.0) for _ in range(world_size)]
+    place = int(draw.integers(shapes["b"][0]))  # "b" is the first, so this is the place in the flat vector too
+    state["m"][0][place] = state["v"][0][place] = 0
     for one in gradients:
         one["b"][place] = draw.uniform(0.5, 2) * 1e-8
     return Case(gradients, state, float(draw.uniform(0.01, 0.3)))

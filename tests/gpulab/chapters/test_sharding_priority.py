@@ -1,38 +1,13 @@
-"""Chapter 11: layers of real networks, and the timeline of an order of sending."""
+"""Chapter 11: the timeline of an order of sending."""
 
-import pytest
-
-from gpulab import table
 from gpulab.chapters.sharding import priority_pictures
-from gpulab.chapters.sharding.priority import layers_of, played
+from gpulab.chapters.sharding.priority import played
 
 MB = 10**6
 
 
 def layer(forward_ms, backward_ms, nbytes):
     return {"forward_ms": forward_ms, "backward_ms": backward_ms, "nbytes": nbytes}
-
-
-def published(name):
-    return next(row for row in table("ring_models") if row["model"] == name)
-
-
-@pytest.mark.parametrize(("name", "count"), [("VGG-16", 16), ("ResNet-50", 54)])
-def test_layers_hold_all_parameters_and_the_whole_step(name, count):
-    row = published(name)
-    layers = layers_of(row)
-    assert len(layers) == count
-    assert sum(one["nbytes"] for one in layers) == 4 * row["parameters"]
-    step_ms = 1e3 * row["batch"] / row["images_per_s"]
-    assert sum(one["forward_ms"] + one["backward_ms"] for one in layers) == pytest.approx(step_ms)
-
-
-def test_layers_of_vgg_are_as_its_authors_describe_them():
-    """Most parameters are at the end, where there is next to no work."""
-    layers = layers_of(published("VGG-16"))
-    assert layers[13]["nbytes"] == 4 * (512 * 7 * 7 * 4096 + 4096)
-    assert sum(one["nbytes"] for one in layers[13:]) > 0.89 * sum(one["nbytes"] for one in layers)
-    assert sum(one["forward_ms"] for one in layers[13:]) < 0.01 * sum(one["forward_ms"] for one in layers)
 
 
 def test_a_plan_waits_for_gradients_and_for_the_link():
