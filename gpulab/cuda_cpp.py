@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import io
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpulab import confined
+from gpulab.cuda_diagnostics import KERNEL_FILE, check_source, refused
+from gpulab.cuda_diagnostics import CudaCompileError as CudaCompileError  # what `compile` raises
 from gpulab.cuda_guarded import BrokenContextError as BrokenContextError  # what `run` raises
 from gpulab.cuda_guarded import GuardError as GuardError
 from gpulab.cuda_guarded import launch_guarded
@@ -34,42 +35,6 @@ LONGEST_S = 10.0
 """A kernel may run in `run`."""
 
 COMPILING = "Compiling the CUDA C++ source"
-_NAME = "kernel.cu"
-_ELSEWHERE = re.compile(r"error\s*:")
-_TOO_MUCH = re.compile(
-    r"ptxas error\s*: Entry function '(\w+)' uses too much shared data \(0x(\w+) bytes, 0x(\w+) max\)"
-)
-
-
-@dataclass(frozen=True)
-class Diagnostic:
-    """One error of the compiler."""
-
-    line: int
-    """In the source string, counted from 1."""
-    message: str
-    source: str
-    """The line itself."""
-
-    def __str__(self) -> str:
-        return f"line {self.line}: {self.message}\n    {self.source.strip()}"
-
-
-class CudaCompileError(Exception):
-    """NVRTC refuses the source.
-
-    Args:
-        message: all errors, each with its line.
-        diagnostics: the same, one by one.
-    """
-
-    def __init__(self, message: str, diagnostics: tuple[Diagnostic, ...] = ()) -> None:
-        super().__init__(message, diagnostics)
-        self.message = message
-        self.diagnostics = diagnostics
-
-    def __str__(self) -> str:
-        return self.message
 
 
 def compile(source: str, arch: str = "sm_80") -> bytes:
@@ -108,7 +73,7 @@ def ptx(source: str, arch: str = "compute_80") -> str:
     Raises:
         CudaCompileError: NVRTC refuses it; with the source's own lines.
     """
-    _check_source(source)
+    check_source(source)
     return _kept_ptx(source, arch)
 
 
@@ -123,10 +88,10 @@ def _ptx(source: str, arch: str) -> str:
     try:
         return ptx_of(source, arch)
     except NvrtcError as error:
-        refused = _refused(str(error), source, arch)
-        if refused is None:
+        found = refused(str(error), source, arch)
+        if found is None:
             raise
-        raise refused from None
+        raise found from None
 
 
 def run(source: str, name: str, grid: Any, block: Any, *arguments: Any, shared_bytes: int = 0) -> list[NDArray[Any]]:
@@ -352,54 +317,14 @@ def _object_code(source: str, arch: str, log: io.StringIO | None = None) -> Any:
 
     from gpulab.trace.ptx.text.nvrtc import header_folders
 
-    _check_source(source)
+    check_source(source)
     try:
         verbose = ["-v"] if log is not None else None
         folders = list(header_folders()) or None
-        options = ProgramOptions(arch=arch, name=_NAME, include_path=folders, ptxas_options=verbose)
+        options = ProgramOptions(arch=arch, name=KERNEL_FILE, include_path=folders, ptxas_options=verbose)
         return Program(source, "c++", options).compile("cubin", logs=log)
     except Exception as error:
-        refused = _refused(str(error), source, arch)
-        if refused is None:
+        found = refused(str(error), source, arch)
+        if found is None:
             raise
-        raise refused from None
-
-
-def _check_source(source: object) -> None:
-    if not isinstance(source, str) or not source.strip():
-        raise CudaCompileError(f"The source must be a string with CUDA C++, not {source!r:.60}.")
-
-
-def _refused(log: str, source: str, arch: str) -> CudaCompileError | None:
-    """The error that a compiler's log stands for; None if it is about something else."""
-    if "--gpu-architecture" in log:
-        return CudaCompileError(f"This NVRTC compiles for no architecture called {arch!r}.")
-    found = diagnostics(log, source)
-    elsewhere = [line.strip() for line in log.splitlines() if _ELSEWHERE.search(line)]
-    if not found and not elsewhere:
-        return None
-    if not found:  # in a header, behind the end, or in what the assembler was given
-        return CudaCompileError(_TOO_MUCH.sub(_too_much, elsewhere[0]))
-    several = f"{len(found)} errors" if len(found) > 1 else "1 error"
-    message = "\n".join([f"{several} in the CUDA C++ source, compiled for {arch}:", *map(str, found)])
-    return CudaCompileError(message, found)
-
-
-def _too_much(told: re.Match[str]) -> str:
-    used, limit = int(told[2], 16), int(told[3], 16)
-    return f"Kernel '{told[1]}' uses {used:,} bytes of shared memory in a block. A block has at most {limit:,}."
-
-
-def diagnostics(log: str, source: str) -> tuple[Diagnostic, ...]:
-    """The errors in a compiler's log, with the lines that they are about.
-
-    Args:
-        log: of NVRTC.
-        source: that was compiled.
-    """
-    lines: Sequence[str] = source.splitlines()
-    found = []
-    for number, message in re.findall(rf"{re.escape(_NAME)}\((\d+)\): (?:catastrophic )?error(?: #\S+)?: (.*)", log):
-        line = int(number)
-        found.append(Diagnostic(line, message.strip(), lines[line - 1] if 0 < line <= len(lines) else ""))
-    return tuple(found)
+        raise found from None

@@ -51,7 +51,9 @@ def _serve(launch: Launch, warp: int, mask: int, number: int) -> None:
     name = one.call.function.name
     if name == "vprintf":
         for lane in _lanes(mask):
-            _print(launch, warp, lane)
+            parsed = _print(launch, warp, lane)
+            if one.call.results:
+                ctypes.memmove(int(launch.operands[2]) + lane * 8, parsed.to_bytes(4, "little"), 4)
     elif name == "__assertfail":
         _assert_failed(launch, warp, mask, one)
     else:
@@ -97,13 +99,15 @@ def _string(launch: Launch, warp: int, lane: int, address: int) -> str:
         found += byte
 
 
-def _print(launch: Launch, warp: int, lane: int) -> None:
+def _print(launch: Launch, warp: int, lane: int) -> int:
+    """The number of arguments, which CUDA's `printf` returns, where C's returns that of characters."""
     text = _string(launch, warp, lane, _argument(launch, 0, lane))
     base = _argument(launch, 1, lane)
-    place = 0
+    place = taken = 0
 
     def take(size: int) -> bytes:
-        nonlocal place
+        nonlocal place, taken
+        taken += 1
         place = -(-place // size) * size
         found = b"".join(
             ctypes.string_at(host_address(launch, warp, lane, base + place + byte), 1) for byte in range(size)
@@ -140,6 +144,7 @@ def _print(launch: Launch, warp: int, lane: int) -> None:
     if launch.printed_characters > PRINTED_LIMIT:
         raise TraceError(f"The kernel prints more than {PRINTED_LIMIT:,} characters. Print from one thread only.")
     launch.printed.append(printed)
+    return taken
 
 
 def _assert_failed(launch: Launch, warp: int, mask: int, one: Instruction) -> None:

@@ -226,6 +226,49 @@ def test_printf_is_kept() -> None:
     ]
 
 
+def test_printf_returns_the_number_of_arguments() -> None:
+    source = r"""extern "C" __global__ void k(int* out) {
+        out[0] = printf("%d %.*f %s%%\n", 3, 2, 2.0f, "ok");
+        out[1] = printf("none\n");
+    }"""
+    out = np.full(2, 7, np.int32)
+    assert "".join(launch("k", 1, out, source=source).printed) == "3 2.00 ok%\nnone\n"
+    assert list(out) == [4, 0]
+
+
+def test_long_integers_become_floats_with_one_rounding() -> None:
+    source = r"""#include <cuda_fp16.h>
+    extern "C" __global__ void k(const long long* n, double* d, float* f, half* h) {
+        int t = threadIdx.x;
+        d[t] = __ll2double_ru(n[t]), d[t + 4] = __ll2double_rd(n[t]), d[t + 8] = __ll2double_rz(n[t]);
+        d[t + 12] = __ull2double_ru(n[t]);
+        f[t] = __ll2float_rd(n[t]), f[t + 4] = __ull2float_ru(n[t]);
+        h[t] = __ll2half_rn(n[t]);
+    }"""
+    n = np.array([2**53 + 1, -(2**53) - 1, 2**24 + 1, -2049], np.int64)
+    d, f, h = np.zeros((4, 4)), np.zeros((2, 4), np.float32), np.zeros(4, np.float16)
+    launch("k", 4, n, d, f, h, source=source)
+    assert list(d[0]) == [2**53 + 2, -(2**53), 2**24 + 1, -2049]
+    assert list(d[1]) == [2**53, -(2**53) - 2, 2**24 + 1, -2049]
+    assert list(d[2]) == [2**53, -(2**53), 2**24 + 1, -2049]
+    assert list(d[3]) == [2**53 + 2, 2**64 - 2**53, 2**24 + 1, 2**64 - 2048]
+    assert list(f[0]) == [2**53, -(2**53) - 2**30, 2**24, -2049]
+    assert list(f[1]) == [2**53 + 2**30, 2**64 - 2**53, 2**24 + 2, 2**64]
+    assert list(h) == [np.inf, -np.inf, np.inf, -2048]
+
+
+def test_halves_are_compared_two_at_a_time() -> None:
+    source = r"""#include <cuda_fp16.h>
+    extern "C" __global__ void k(half2 a, half2 b, half2* out, int* all) {
+        out[0] = __heq2(a, b), out[1] = __hgt2(a, b), all[0] = __hbge2(a, b), all[1] = __heq2_mask(a, b);
+    }"""
+    a, b = np.array([1, 3], np.float16), np.array([1, 2], np.float16)
+    out, every = np.zeros((2, 2), np.float16), np.zeros(2, np.uint32)
+    launch("k", 1, a.view(np.uint32)[0], b.view(np.uint32)[0], out, every, source=source)
+    assert out.tolist() == [[1, 0], [0, 1]]
+    assert every.tolist() == [1, 0xFFFF]
+
+
 def test_printf_does_not_fill_the_memory() -> None:
     source = 'extern "C" __global__ void k(int w) { printf("%*d", w, 1); }'
     with pytest.raises(TraceError, match="more than 1,000 characters for one number"):

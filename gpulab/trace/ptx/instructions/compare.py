@@ -21,6 +21,9 @@ _UNORDERED = {
 }
 _UNSIGNED = {"lo": "ult", "ls": "ule", "hi": "ugt", "hs": "uge"}
 _BOOLEAN = {"and", "or", "xor"}
+_HALF_ONE = {"f16": 0x3C00, "bf16": 0x3F80}
+"""The bits of 1."""
+_PAIRS = ("f16x2", "bf16x2")
 
 
 def compare(lane: Lane, one: Instruction, kind: str) -> str:
@@ -65,12 +68,35 @@ def _set_predicate(lane: Lane, one: Instruction) -> None:
         lane.set(first, direct, "pred")
 
 
+def _set_pair(lane: Lane, one: Instruction, target: str, kind: str) -> None:
+    """Two halves in one register: 1 or 0 for each, or for an integer all of its 16 bits."""
+    if target not in (kind, "u32", "s32") or any(m in _BOOLEAN for m in one.modifiers):
+        raise lane.refuse(target)
+    half, value = kind.removesuffix("x2"), "0"
+    operator = next(m for m in one.modifiers if m in _ORDERED or m in _UNORDERED)
+    test = _UNORDERED.get(operator) or "o" + operator
+    for shift in (0, 16):
+        wide = []
+        for operand in one.operands[1:3]:
+            piece = lane.new(f"lshr i32 {lane.get(operand, 'b32')}, {shift}")
+            wide.append(widen(lane, lane.new(f"trunc i32 {piece} to i16"), half))
+        found = lane.new(f"fcmp {test} double {wide[0]}, {wide[1]}")
+        bits = (_HALF_ONE[half] if target == kind else 0xFFFF) << shift
+        value = lane.new(f"or i32 {value}, {lane.new(f'select i1 {found}, i32 {bits}, i32 0')}")
+    lane.set(one.operands[0], value, "b32")
+
+
 @handles("set")
 def _set(lane: Lane, one: Instruction) -> None:
     target, kind = one.modifiers[-2:]
+    if kind in _PAIRS:
+        _set_pair(lane, one, target, kind)
+        return
     found = _combined(lane, one, compare(lane, one, kind))
     if target == "f32":
         value = lane.new(f"select i1 {found}, float 1.0, float 0.0")
+    elif target in HALVES:
+        value = lane.new(f"select i1 {found}, i16 {_HALF_ONE[target]}, i16 0")
     elif target in ("u32", "s32", "u16", "s16"):
         value = lane.new(f"sext i1 {found} to {LLVM[target]}")
     else:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from gpulab.trace.ptx.instructions.arithmetic import intrinsic
-from gpulab.trace.ptx.instructions.floats import FORMATS, HALVES, flush, mode_of, narrowed, saturate, widen
+from gpulab.trace.ptx.instructions.floats import HALVES, flush, mode_of, narrowed, saturate, widen
 from gpulab.trace.ptx.instructions.lane import Lane
 from gpulab.trace.ptx.instructions.translate import handles
 from gpulab.trace.ptx.instructions.types import BITS, LLVM, is_signed
-from gpulab.trace.ptx.runtime.rounding import TO_NEAREST
+from gpulab.trace.ptx.runtime.rounding import DOWN, TO_NEAREST, UP
 from gpulab.trace.ptx.text.syntax import Instruction
 
 _TO_INTEGER = {"rni": "roundeven", "rzi": "trunc", "rmi": "floor", "rpi": "ceil"}
@@ -96,10 +96,27 @@ def _integer_to_float(lane: Lane, one: Instruction, value: str, target: str, sou
     if mode == TO_NEAREST and target in ("f32", "f64"):
         return lane.new(f"{name} {llvm} {value} to {LLVM[target]}")
     if BITS[llvm] == 64:
-        if target == "f32" or target not in FORMATS:
-            raise lane.refuse("this rounding of 64 bits")
-        raise lane.refuse(f"{target} from 64 bits")
+        return _long_to_float(lane, value, target, is_signed(source), mode)
     return narrowed(lane, lane.new(f"{name} {llvm} {value} to double"), target, mode)
+
+
+def _long_to_float(lane: Lane, value: str, target: str, signed: bool, mode: int) -> str:
+    """Of 64 bits with one rounding: 53 bits go through float64, whose last one tells whether others were cut off."""
+    negative = lane.new(f"icmp slt i64 {value}, 0") if signed else "false"
+    size = intrinsic(lane, "abs", "i64", value, last="false") if signed else value
+    cut = intrinsic(lane, "usub.sat", "i64", "11", intrinsic(lane, "ctlz", "i64", size, last="false"))
+    kept = lane.new(f"shl i64 {lane.new(f'lshr i64 {size}, {cut}')}, {cut}")
+    rest = lane.new(f"icmp ne i64 {kept}, {size}")
+    bits = lane.new(f"bitcast double {lane.new(f'uitofp i64 {kept} to double')} to i64")
+    sign = lane.new(f"select i1 {negative}, i64 {-(1 << 63)}, i64 0")
+    if target == "f64":
+        away = {UP: lane.new(f"xor i1 {negative}, true"), DOWN: negative}.get(mode, "false")
+        one_more = lane.new(f"zext i1 {lane.new(f'and i1 {rest}, {away}')} to i64")
+        bits = lane.new(f"or i64 {lane.new(f'add i64 {bits}, {one_more}')}, {sign}")
+        return lane.new(f"bitcast i64 {bits} to double")
+    bits = lane.new(f"or i64 {bits}, {lane.new(f'zext i1 {rest} to i64')}")
+    bits = lane.new(f"or i64 {bits}, {sign}")
+    return narrowed(lane, lane.new(f"bitcast i64 {bits} to double"), target, mode)
 
 
 def _integer_to_integer(lane: Lane, one: Instruction, value: str, target: str, source: str) -> str:

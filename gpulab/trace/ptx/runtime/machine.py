@@ -7,8 +7,10 @@ import functools
 import importlib
 from typing import Any
 
+from gpulab.trace.ptx.runtime.barriers import BARRIERS_AND_MEETINGS
 from gpulab.trace.ptx.runtime.collective import COLLECTIVE, NUMBERS
 from gpulab.trace.ptx.runtime.copies import COPYING
+from gpulab.trace.ptx.runtime.frames import FRAMES
 from gpulab.trace.ptx.runtime.layout import constants
 from gpulab.trace.ptx.runtime.observe import IS_ATOMIC, IS_LOAD, IS_STORE, OBSERVING
 from gpulab.trace.ptx.runtime.rounding import AWAY, DOWN, ROUNDING, TO_NEAREST, TO_ZERO, UP
@@ -60,12 +62,12 @@ def _machine(level: int) -> Any:
     )
 
 
-_FUNCTIONS: list[Any] = [*SCHEDULING, *OBSERVING, *ROUNDING, *COLLECTIVE, *COPYING]
+_FUNCTIONS: list[Any] = [*SCHEDULING, *BARRIERS_AND_MEETINGS, *FRAMES, *OBSERVING, *ROUNDING, *COLLECTIVE, *COPYING]
 
 
 @functools.cache
 def runtime() -> Compiled:
-    """The functions of `runtime` and `observe`."""
+    """The functions that are the same for every kernel."""
     numbers = constants() | {"IS_LOAD": IS_LOAD, "IS_STORE": IS_STORE, "IS_ATOMIC": IS_ATOMIC}
     numbers |= {"TO_NEAREST": TO_NEAREST, "TO_ZERO": TO_ZERO, "DOWN": DOWN, "UP": UP, "AWAY": AWAY}
     numbers |= NUMBERS

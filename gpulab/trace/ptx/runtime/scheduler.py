@@ -1,6 +1,7 @@
 """The part of the emulator that is the same for every kernel: scheduling of blocks, warps and lanes.
 
-Written for `small`. Addresses are plain integers; the slots are those of `layout`.
+Barriers are in `barriers`, activations of functions in `frames`. Written for `small`. Addresses are plain integers; the
+slots are those of `layout`.
 """
 # ruff: noqa: F405 (the slots of layout, all of them)
 # mypy: disable-error-code="index,operator,no-any-return"
@@ -9,8 +10,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from gpulab.trace.ptx.runtime.barriers import grant, release
+from gpulab.trace.ptx.runtime.frames import look_again, open_frame, send
 from gpulab.trace.ptx.runtime.layout import *  # noqa: F403
-from gpulab.trace.ptx.runtime.small import call2, lowest_bit, ones
+from gpulab.trace.ptx.runtime.small import call2, lowest_bit
 
 Address = Any
 
@@ -96,19 +99,6 @@ def fill(start: Address, slots: int) -> int:
     return 0
 
 
-def open_frame(frame: Address, first: int, count: int) -> int:
-    """An activation of a function with `count` blocks, the first of which has this number in the launch."""
-    words = (count + 63) // 64
-    i = 0
-    while i < FRAME_HEADER + 2 * words + count:
-        frame[i] = 0
-        i += 1
-    frame[F_FIRST] = first
-    frame[F_COUNT] = count
-    frame[F_WORDS] = words
-    return 0
-
-
 def random(ctx: Address) -> int:
     """The next number of a seeded sequence."""
     x = ctx[SEED]
@@ -164,84 +154,6 @@ def run_block(ctx: Address) -> int:
                 return STUCK
             if ctx[SEED]:
                 shuffle_warps(ctx)
-
-
-def release(ctx: Address) -> int:
-    """Lets the threads go on whose barrier is complete; 0 if there is none."""
-    threads = ctx[NTID_X] * ctx[NTID_Y] * ctx[NTID_Z]
-    number = 0
-    while number < 16:
-        arrived = 0
-        count = 0
-        both = 1
-        either = 0
-        group = -1
-        same = 1
-        i = 0
-        while i < ctx[WARPS]:
-            warp = ctx[WARP_TABLE] + i * WARP_SLOTS * 8
-            lanes = warp[W_WAITING]
-            while lanes:
-                lane = lowest_bit(lanes)
-                lanes &= lanes - 1
-                if warp[W_BARRIER + lane] == number:
-                    arrived += 1
-                    predicate = warp[W_PREDICATE + lane]
-                    count += predicate
-                    both &= predicate
-                    either |= predicate
-                    if group == -1:
-                        group = warp[W_GROUP + lane]
-                    if group != warp[W_GROUP + lane]:
-                        same = 0
-            i += 1
-        wanted = ctx[BARRIER_COUNTS + number]
-        enough = arrived + ctx[BARRIER_ARRIVED + number] >= wanted
-        complete = enough if wanted else arrived == threads and same
-        if arrived and complete:
-            ctx[BARRIER_ARRIVED + number] = 0
-            ctx[BARRIER_COUNTS + number] = 0
-            let_go(ctx, number, count, both, either)
-            return 1
-        number += 1
-    return 0
-
-
-def let_go(ctx: Address, number: int, count: int, both: int, either: int) -> int:
-    """All threads that wait at a barrier."""
-    ctx[STAMP] += 1
-    ctx[BARRIERS] += 1
-    i = 0
-    while i < ctx[WARPS]:
-        warp = ctx[WARP_TABLE] + i * WARP_SLOTS * 8
-        lanes = warp[W_WAITING]
-        while lanes:
-            lane = lowest_bit(lanes)
-            lanes &= lanes - 1
-            if warp[W_BARRIER + lane] == number:
-                warp[W_WAITING] &= ~(1 << lane)
-                warp[W_STATUS] = RUNNABLE
-        if warp[W_STATUS] == RUNNABLE:
-            warp[W_RED_COUNT] = count
-            warp[W_RED_AND] = both
-            warp[W_RED_OR] = either
-            lane = 0
-            while lane < 32:
-                warp[W_ORDERED + lane] = 0
-                lane += 1
-            look_again(warp[W_FRAME])
-        i += 1
-    return 0
-
-
-def look_again(frame: Address) -> int:
-    """No block of this frame counts as unable to go on."""
-    words = frame[F_WORDS]
-    i = 0
-    while i < words:
-        frame[FRAME_HEADER + words + i] = 0
-        i += 1
-    return 0
 
 
 def pick(ctx: Address, warp: Address) -> int:
@@ -305,111 +217,6 @@ def choose(ctx: Address, warp: Address, frame: Address, words: int) -> int:
     return found
 
 
-def send(frame: Address, block: int, mask: int) -> int:
-    """Lanes will go on at a block of the frame."""
-    words = frame[F_WORDS]
-    frame[FRAME_HEADER + 2 * words + block] |= mask
-    frame[FRAME_HEADER + block // 64] |= 1 << block % 64
-    frame[FRAME_HEADER + words + block // 64] &= ~(1 << block % 64)
-    return 0
-
-
-def hold(frame: Address, block: int, mask: int) -> int:
-    """Lanes cannot go on at a block of the frame for now."""
-    words = frame[F_WORDS]
-    frame[FRAME_HEADER + 2 * words + block] |= mask
-    frame[FRAME_HEADER + block // 64] |= 1 << block % 64
-    frame[FRAME_HEADER + words + block // 64] |= 1 << block % 64
-    return 0
-
-
-def grant(warp: Address) -> int:
-    """Whether a `syncwarp` is complete whose lanes stand at several places; if so, they may go on."""
-    lane = 0
-    while lane < 32:
-        wanted = warp[W_MEETING + lane]
-        if wanted:
-            there = 0
-            other = 0
-            while other < 32:
-                if warp[W_MEETING + other] == wanted:
-                    there |= 1 << other
-                other += 1
-            if wanted & ~warp[W_EXITED] & ~there == 0:
-                warp[W_GRANTED] |= there
-                return 1
-        lane += 1
-    return 0
-
-
-def meeting(ctx: Address, warp: Address, mask: int, row: Address) -> int:
-    """Of lanes at a warp-wide instruction those whose whole group is there; `row` has the mask of each."""
-    ready = 0
-    lanes = mask
-    while lanes:
-        lane = lowest_bit(lanes)
-        lanes &= lanes - 1
-        wanted = row[lane] & 4294967295
-        if wanted >> lane & 1 == 0:
-            ctx[ERROR_LANE] = lane
-            ctx[ERROR_ADDRESS] = wanted
-            return -1
-        if wanted & ~warp[W_EXITED] & ~mask == 0:
-            ready |= 1 << lane
-    return ready
-
-
-def sync_lanes(ctx: Address, warp: Address, mask: int, row: Address) -> int:
-    """`bar.warp.sync`: of lanes there those that may go on, and memory is in order for them."""
-    ready = meeting(ctx, warp, mask, row)
-    if ready == -1:
-        return -1
-    ready |= mask & warp[W_GRANTED]
-    warp[W_GRANTED] &= ~ready
-    highest = 0
-    lanes = ready
-    while lanes:
-        lane = lowest_bit(lanes)
-        lanes &= lanes - 1
-        if warp[W_ORDERED + lane] > highest:
-            highest = warp[W_ORDERED + lane]
-    lanes = mask
-    while lanes:
-        lane = lowest_bit(lanes)
-        lanes &= lanes - 1
-        if ready >> lane & 1:
-            warp[W_MEETING + lane] = 0
-            warp[W_ORDERED + lane] = highest + 1
-        else:
-            warp[W_MEETING + lane] = row[lane] & 4294967295
-    return ready
-
-
-def arrive(ctx: Address, warp: Address, mask: int, site: int, group: int, wanted: int, rows: Address) -> int:
-    """Lanes come to a barrier of the block; rows: its number, what they bring to the reduction."""
-    lanes = mask
-    while lanes:
-        lane = lowest_bit(lanes)
-        lanes &= lanes - 1
-        number = rows[lane] & 15
-        warp[W_BARRIER + lane] = number
-        warp[W_GROUP + lane] = group
-        warp[W_SITE + lane] = site
-        warp[W_PREDICATE + lane] = rows[32 + lane] & 1
-        if wanted:
-            ctx[BARRIER_COUNTS + number] = rows[64 + lane]
-    warp[W_WAITING] |= mask
-    return 0
-
-
-def only_arrive(ctx: Address, mask: int, rows: Address) -> int:
-    """`bar.arrive`: counts the lanes of a barrier's number, which do not wait."""
-    number = rows[lowest_bit(mask)] & 15
-    ctx[BARRIER_COUNTS + number] = rows[64 + lowest_bit(mask)]
-    ctx[BARRIER_ARRIVED + number] += ones(mask)
-    return 0
-
-
 def leave(warp: Address, mask: int) -> int:
     """Lanes end."""
     warp[W_EXITED] |= mask
@@ -433,6 +240,5 @@ def copy_lanes(source: Address, source_step: int, target: Address, target_step: 
 
 
 SCHEDULING = [
-    run_grid, start_block, fill, open_frame, random, shuffle_warps, run_block, release, let_go, look_again, pick,
-    choose, send, hold, grant, meeting, sync_lanes, arrive, only_arrive, leave, copy_lanes,
+    run_grid, start_block, fill, random, shuffle_warps, run_block, pick, choose, leave, copy_lanes,
 ]  # fmt: skip

@@ -5,27 +5,9 @@ from __future__ import annotations
 import re
 
 from gpulab.trace.errors import UnsupportedError
-from gpulab.trace.ptx.text.syntax import (
-    NOWHERE,
-    Call,
-    Function,
-    Guard,
-    Instruction,
-    Location,
-    Memory,
-    Module,
-    Negated,
-    Number,
-    Operand,
-    Pair,
-    Register,
-    Symbol,
-    Variable,
-    Vector,
-)
+from gpulab.trace.ptx.text.operands import Instructions
+from gpulab.trace.ptx.text.syntax import BYTES, NOWHERE, Function, Module, Variable
 
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
-_TOKEN = re.compile(r'"[^"]*"|\.[A-Za-z_]\w*|[%$_A-Za-z][\w$.]*(?:::[\w.]+)*|\d[\w.]*|[{}()\[\],;:|!@<>=+\-*]')
 _TYPE = re.compile(r"\.(pred|tf32|bf16x2|f16x2|bf16|[busf](?:8|16|32|64|128))$")
 _LINKAGE = {".visible", ".extern", ".weak", ".common"}
 _LIMITS = {
@@ -46,45 +28,10 @@ def parse(text: str) -> Module:
     Raises:
         UnsupportedError: it holds a statement that is not known.
     """
-    return _Parser(_TOKEN.findall(_COMMENT.sub(" ", text))).module()
+    return _Parser(text).module()
 
 
-class _Parser:
-    def __init__(self, tokens: list[str]) -> None:
-        self._tokens = tokens
-        self._at = 0
-        self._location = NOWHERE
-        self._scopes: list[dict[str, str]] = []
-        self._renamed = 0
-        self._seen: dict[tuple[int, int, int], Location] = {}
-        """Places so far: one that is inlined into another names only that one."""
-        self._plain: set[str] = set()
-
-    # ------------------------------------------------------------------------------------------------------- tokens
-
-    def _peek(self, ahead: int = 0) -> str:
-        at = self._at + ahead
-        return self._tokens[at] if at < len(self._tokens) else ""
-
-    def _next(self) -> str:
-        self._at += 1
-        return self._tokens[self._at - 1]
-
-    def _skip(self, token: str) -> bool:
-        if self._peek() == token:
-            self._at += 1
-            return True
-        return self._name(token) in self._plain
-
-    def _expect(self, token: str) -> None:
-        if not self._skip(token):
-            near = " ".join(self._tokens[max(0, self._at - 5) : self._at + 5])
-            raise UnsupportedError(f"This PTX is not understood: expected {token!r} in '{near}'.", self._location.line)
-
-    def _int(self) -> int:
-        sign = -1 if self._skip("-") else 1
-        return sign * int(self._next().rstrip("U"), 0)
-
+class _Parser(Instructions):
     # ------------------------------------------------------------------------------------------------------- module
 
     def module(self) -> Module:
@@ -120,15 +67,6 @@ class _Parser:
             else:
                 self._declaration(module)
         return module
-
-    def _braces(self) -> None:
-        depth = 1
-        while depth:
-            depth += {"{": 1, "}": -1}.get(self._next(), 0)
-
-    def _statement_end(self) -> None:
-        while self._next() != ";":
-            pass
 
     def _declaration(self, module: Module) -> None:
         linkage = set()
@@ -179,7 +117,7 @@ class _Parser:
                 self._expect("]")
             if self._skip("="):
                 values = self._initial(kind)
-            size = _bytes(kind)
+            size = BYTES[kind]
             found.append(Variable(name, space, kind, count, align or size, tuple(values), external))
             if not self._skip(","):
                 break
@@ -310,12 +248,6 @@ class _Parser:
                 break
         self._expect(";")
 
-    def _name(self, name: str) -> str:
-        for scope in reversed(self._scopes):
-            if name in scope:
-                return scope[name]
-        return name
-
     def _label(self, function: Function) -> None:
         name = self._next()
         self._at += 1
@@ -331,128 +263,10 @@ class _Parser:
         else:
             function.body.append(name)
 
-    def _loc(self) -> None:
-        self._at += 1
-        file, line, column = self._int(), self._int(), self._int()
-        outer = None
-        while self._peek() == "," and self._peek(1) in ("function_name", "inlined_at"):
-            self._at += 1
-            if self._next() == "inlined_at":
-                where = self._int(), self._int(), self._int()
-                outer = self._seen.get(where, Location(*where))
-            else:
-                self._next()
-                if self._skip("+"):
-                    self._int()
-        if line == 0 and not self._scopes:
-            return
-        if line == 0:  # "no line": it stays with the line before
-            return
-        self._location = self._seen[file, line, column] = Location(file, line, column, outer)
-
-    # -------------------------------------------------------------------------------------------------- instruction
-
-    def _instruction(self) -> Instruction:
-        guard = None
-        if self._skip("@"):
-            negated = self._skip("!")
-            guard = Guard(self._name(self._next()), negated)
-        opcode, *modifiers = self._next().split(".")
-        if opcode in ("call",):
-            return self._call(tuple(modifiers), guard)
-        start, operands, problem = self._at, [], ""
-        try:
-            while not self._skip(";"):
-                operands.append(self._operand())
-                if not self._skip(",") and self._peek() != ";":
-                    near = " ".join(self._tokens[max(0, self._at - 6) : self._at + 3])
-                    raise UnsupportedError(f"not understood: '{near}'")
-        except UnsupportedError as error:  # it matters only if this function is run
-            problem, operands, self._at = str(error), [], start
-            self._statement_end()
-        return Instruction(opcode, tuple(modifiers), tuple(operands), guard, self._location, problem=problem)
-
-    def _call(self, modifiers: tuple[str, ...], guard: Guard | None) -> Instruction:
-        results: tuple[str, ...] = ()
-        if self._peek() == "(":
-            results = tuple(part.name for part in self._group() if isinstance(part, (Symbol, Register)))
-            self._expect(",")
-        function = self._operand()
-        arguments: tuple[Operand, ...] = ()
-        if self._skip(","):
-            if self._peek() == "(":
-                arguments = self._group()
-            while not self._skip(";"):
-                self._at += 1  # a prototype or a list of targets
-        else:
-            self._expect(";")
-        call = Call(function, results, arguments)
-        return Instruction("call", modifiers, (), guard, self._location, call)
-
-    def _group(self) -> tuple[Operand, ...]:
-        self._expect("(")
-        found = []
-        while not self._skip(")"):
-            found.append(self._operand())
-            self._skip(",")
-        return tuple(found)
-
-    def _operand(self) -> Operand:
-        token = self._next()
-        if token == "[":
-            base = self._operand()
-            offset = 0
-            if isinstance(base, Symbol):
-                base, offset = Symbol(base.name), base.offset
-            if self._skip(","):
-                raise UnsupportedError("an address of a texture or tensor")
-            while self._peek() in ("+", "-"):
-                sign = -1 if self._next() == "-" else 1
-                offset += sign * self._int()
-            self._expect("]")
-            if not isinstance(base, (Register, Symbol, Number)):
-                raise UnsupportedError(f"address {base}")
-            return Memory(base, offset)
-        if token == "{":
-            parts = []
-            while not self._skip("}"):
-                parts.append(self._operand())
-                self._skip(",")
-            return Vector(tuple(parts))
-        if token == "!":
-            return Negated(Register(self._name(self._next())))
-        if token == "-":
-            return Number("-" + self._next())
-        if token[0].isdigit():
-            return Number(token)
-        if token.startswith("%") or token == "_" or self._is_register(token):
-            first = Register(self._name(token))
-            if self._skip("|"):
-                return Pair(first, Register(self._name(self._next())))
-            return first
-        if self._peek() == "|":
-            self._at += 1
-            return Pair(Register(self._name(token)), Register(self._name(self._next())))
-        symbol = self._name(token)
-        if self._peek() in ("+",) and self._peek(1)[:1].isdigit():
-            self._at += 1
-            return Symbol(symbol, self._int())
-        return Symbol(symbol)
-
-    def _is_register(self, token: str) -> bool:
-        """A register of inline assembly needs no percent sign."""
-        return self._name(token) in self._plain
-
-
-def _bytes(kind: str) -> int:
-    from gpulab.trace.ptx.text.syntax import BYTES
-
-    return BYTES[kind]
-
 
 def _bits(text: str, kind: str) -> int:
     """A constant as the bits of a type."""
-    mask = (1 << 8 * _bytes(kind)) - 1
+    mask = (1 << 8 * BYTES[kind]) - 1
     negative, digits = text.startswith("-"), text.lstrip("-")
     if digits[:2] in ("0f", "0F", "0d", "0D"):
         value = int(digits[2:], 16)

@@ -1,0 +1,88 @@
+"""What a compiler says about CUDA C++: its log in, errors with the source's own lines out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+KERNEL_FILE = "kernel.cu"
+"""What the compiler calls the source."""
+_ELSEWHERE = re.compile(r"error\s*:")
+_TOO_MUCH = re.compile(
+    r"ptxas error\s*: Entry function '(\w+)' uses too much shared data \(0x(\w+) bytes, 0x(\w+) max\)"
+)
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One error of the compiler."""
+
+    line: int
+    """In the source string, counted from 1."""
+    message: str
+    source: str
+    """The line itself."""
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.message}\n    {self.source.strip()}"
+
+
+class CudaCompileError(Exception):
+    """NVRTC refuses the source.
+
+    Args:
+        message: all errors, each with its line.
+        diagnostics: the same, one by one.
+    """
+
+    def __init__(self, message: str, diagnostics: tuple[Diagnostic, ...] = ()) -> None:
+        super().__init__(message, diagnostics)
+        self.message = message
+        self.diagnostics = diagnostics
+
+    def __str__(self) -> str:
+        return self.message
+
+
+def check_source(source: object) -> None:
+    """Refuses what is no CUDA C++ at all."""
+    if not isinstance(source, str) or not source.strip():
+        raise CudaCompileError(f"The source must be a string with CUDA C++, not {source!r:.60}.")
+
+
+def refused(log: str, source: str, arch: str) -> CudaCompileError | None:
+    """The error that a compiler's log stands for; None if it is about something else."""
+    if "--gpu-architecture" in log:
+        return CudaCompileError(f"This NVRTC compiles for no architecture called {arch!r}.")
+    found = diagnostics(log, source)
+    elsewhere = [line.strip() for line in log.splitlines() if _ELSEWHERE.search(line)]
+    if not found and not elsewhere:
+        return None
+    if not found:  # in a header, behind the end, or in what the assembler was given
+        return CudaCompileError(_TOO_MUCH.sub(_too_much, elsewhere[0]))
+    several = f"{len(found)} errors" if len(found) > 1 else "1 error"
+    message = "\n".join([f"{several} in the CUDA C++ source, compiled for {arch}:", *map(str, found)])
+    return CudaCompileError(message, found)
+
+
+def _too_much(told: re.Match[str]) -> str:
+    used, limit = int(told[2], 16), int(told[3], 16)
+    return f"Kernel '{told[1]}' uses {used:,} bytes of shared memory in a block. A block has at most {limit:,}."
+
+
+def diagnostics(log: str, source: str) -> tuple[Diagnostic, ...]:
+    """The errors in a compiler's log, with the lines that they are about.
+
+    Args:
+        log: of NVRTC.
+        source: that was compiled.
+    """
+    lines: Sequence[str] = source.splitlines()
+    found = []
+    for number, message in re.findall(
+        rf"{re.escape(KERNEL_FILE)}\((\d+)\): (?:catastrophic )?error(?: #\S+)?: (.*)", log
+    ):
+        line = int(number)
+        found.append(Diagnostic(line, message.strip(), lines[line - 1] if 0 < line <= len(lines) else ""))
+    return tuple(found)
