@@ -148,7 +148,7 @@ def block_reverse(x):
 # -         out[start + t] = tile[length - 1 - t]
 # +         out[start + t] = x[start + length - 1 - t]
 
-# %% wrong: uses global memory twice, swapping in the result — says "must go through it" — from "reference"
+# %% wrong: uses global memory twice, swapping in the result — says "read from global memory" — from "reference"
 # -     tile = cuda.shared.array(128, float32)
 # -     t = cuda.threadIdx.x
 # -     start = cuda.blockIdx.x * 128
