@@ -27,7 +27,8 @@ class Pictures(Dataset[Any]):
     def __getitem__(self, index: int) -> tuple[torch.Tensor, torch.Tensor]:
         with record_function("decode"):
             raw = bytearray(zlib.decompress(self.files[index]))
-            return torch.frombuffer(raw, dtype=torch.uint8).view(16, 16, 3), self.labels[index]
+            picture = torch.frombuffer(raw, dtype=torch.uint8).view(16, 16, 3)
+            return picture, self.labels[index]
 
 
 def train(
@@ -39,8 +40,8 @@ def train(
     """Two epochs in batches of 32; returns the loss of every step."""
     torch.manual_seed(0)
     layers = [nn.Conv2d(3, 16, 3), nn.ReLU(), nn.Conv2d(16, 16, 3), nn.ReLU()]
-    model = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(16, 10))
-    model = model.double().to(device)
+    layers += [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(16, 10)]
+    model = nn.Sequential(*layers).double().to(device)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.2)
     loader, losses = DataLoader(Pictures(files, labels), batch_size=32), []
     for _ in range(2):
