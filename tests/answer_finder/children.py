@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import faulthandler
+import functools
 import os
 import pickle
 import resource
@@ -91,14 +92,33 @@ def in_child(work: Callable[[], Any], folder: Path, name: str, seconds: float) -
 
 
 def _refuse_ends() -> None:
-    """What is tried with any arguments may send signals to any process, or end this one: here, that raises."""
+    """What is tried with any arguments may send signals to any process, or end this one: here, that raises.
 
-    def refuse(*arguments: Any, **named: Any) -> None:
-        raise PermissionError("nothing ends a process here")
+    Its own children may be ended, and may end themselves: a fork that could not would go on with the search.
+    """
+    owner = os.getpid()
+
+    def guarded(function: Callable[..., Any], sends: bool) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def call(*arguments: Any, **named: Any) -> Any:
+            if os.getpid() == owner and not (sends and arguments and _is_child(arguments[0])):
+                raise PermissionError("nothing ends a process here")
+            return function(*arguments, **named)
+
+        return call
 
     for module, names in ENDS.items():
         for name in names:
-            setattr(module, name, refuse)
+            setattr(module, name, guarded(getattr(module, name), sends=name in ("kill", "killpg")))
+
+
+def _is_child(pid: Any) -> bool:
+    """Whether this process has started it."""
+    try:
+        status = Path(f"/proc/{int(pid)}/stat").read_text(encoding="utf-8", errors="replace")
+    except (OSError, TypeError, ValueError):
+        return False
+    return int(pid) > 0 and int(status.rpartition(")")[2].split()[1]) == os.getpid()
 
 
 def _limit_memory() -> None:

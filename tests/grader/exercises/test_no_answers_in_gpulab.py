@@ -12,6 +12,7 @@ import os
 import random
 import secrets
 import signal
+import subprocess
 import types
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -208,6 +209,20 @@ def test_python_code_cannot_end_a_search(tmp_path: Path) -> None:
 
     known = [Exercise("09_planted", "one", ("x",), (Call((3,), {}, 6), Call((4,), {}, 8)), None, ())]
     assert [one.what for one in searched(module(ends=ends), known, tmp_path)] == ["ends"]
+
+
+def test_what_a_search_starts_can_be_ended(tmp_path: Path) -> None:
+    """A fork that could not end would go on with the search, and fork again."""
+
+    def forks(x: int) -> int:
+        if (child := os.fork()) == 0:
+            os._exit(2 * x)
+        lasting = subprocess.Popen(["sleep", "100"])
+        os.kill(lasting.pid, signal.SIGTERM)
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) + (lasting.wait(10) + signal.SIGTERM)
+
+    known = [Exercise("09_planted", "one", ("x",), (Call((3,), {}, 6), Call((4,), {}, 8)), None, ())]
+    assert [one.what for one in searched(module(forks=forks), known, tmp_path)] == ["forks"]
 
 
 def test_a_callable_that_ends_its_process_is_named(tmp_path: Path) -> None:
