@@ -55,7 +55,7 @@ def draw_ring(schedule: Schedule, world_size: int = 4) -> None:
     with style():
         figure, axes = canvas(
             title,
-            "A row is a rank, a square one chunk of its vector; the figure in it says how many ranks are summed there; "
+            "A row is a rank, a square one chunk of its vector; the number in it says how many ranks are summed there; "
             "framed: just arrived from the rank above (rank 0: from the last)",
             2.5,
         )

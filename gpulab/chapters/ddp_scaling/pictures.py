@@ -62,7 +62,7 @@ def draw_busiest(wire_bytes: Callable[[str, int, int], float], nbytes: int = 10*
     }
     plot.lines(
         series,
-        title=f"1 GB summed over 1024: the server sends {series['server'][1024.0]:.0f} GB, a worker in a ring "
+        title=f"1 GB summed over 1,024: the server sends {series['server'][1024.0]:,.0f} GB, a worker in a ring "
         f"{series['worker in a ring'][1024.0]:.3g}",
         x="workers",
         y="GB sent by one machine",

@@ -96,7 +96,7 @@ def test_figures_state_what_was_found(shown):
         "in 32 chunks: 45 ms, or still 90",
         "up to 2.6 times as long; you chose 2 workers",
         "2.6 to 5.2 times as fast",
-        "30% less time",
+        "29% less time",
         "The cast takes 3 times as long",
         "1.50 times as fast as channels first",
         "0.4 GB/s at 1 kB, 12.4 GB/s from 10 MB on",
