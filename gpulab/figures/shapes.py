@@ -157,7 +157,7 @@ def _point(axes: Axes, name: str, at: float, reached: float, ceiling: float, *, 
         return
     axes.plot([at, at], [reached, ceiling], color=GRAY, linestyle="--", linewidth=1.2)
     axes.annotate(
-        f"{name}: {100 * reached / ceiling:.0f} %", (at, reached), (8, -4), textcoords="offset points", va="top",
+        f"{name}: {100 * reached / ceiling:.0f}%", (at, reached), (8, -4), textcoords="offset points", va="top",
         fontsize=10, zorder=6, bbox={"facecolor": "white", "edgecolor": "none", "pad": 1, "alpha": 0.8},
     )  # fmt: skip
 

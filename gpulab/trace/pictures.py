@@ -99,7 +99,7 @@ def _line_figure(trace: Trace, count: LineCount, title: str) -> Figure:
     drawn = lines if len(lines) <= _ROWS else lines[: _ROWS - 1]
     left_out = len(lines) - len(drawn)
     used = 100 * len(set(request.addresses)) * request.item_bytes / (request.cost * SECTOR_BYTES)
-    share = "all" if used >= 100 else f"{used:.3g} %"
+    share = "all" if used >= 100 else f"{used:.3g}%"
     head = title or f"{_several(request.cost, 'sector')} for one {_target(count)}: {share} of the bytes moved are used"
     rows = len(drawn) + bool(left_out)
     figure, axes = canvas(head, _note(trace, count), _AROUND_IN + _ROW_IN * rows)

@@ -32,7 +32,7 @@ def _cost(sizes: Mapping[str, int], accuracies: Mapping[str, float], title: str)
     for place, (name, size) in enumerate(sizes.items()):
         at, color = (size / 1e3, 100 * accuracies[name]), COLORS[place]
         axes.plot(*at, "o", color=color, markersize=11)
-        text = f"{name}\n{number(at[0])} kB, {at[1]:.1f} %"
+        text = f"{name}\n{number(at[0])} kB, {at[1]:.1f}%"
         # In turn below and above: two that are near each other would cover one another's text.
         shift, side = ((0, -11), "top") if place % 2 == 0 else ((0, 11), "bottom")
         look: Any = {"color": color, "va": side, "ha": "center", "fontsize": 10.5, "weight": "bold"}

@@ -105,7 +105,7 @@ def draw_clipping(values: Array, bits: Sequence[int] = (8, 4)) -> None:
         label_ends(axes, ends)
     show(
         figure,
-        f"Error against limit. {'; '.join(told)}; the largest input is {largest:.3g}, 99.9 % below {percentile:.3g}.",
+        f"Error against limit. {'; '.join(told)}; the largest input is {largest:.3g}, 99.9% below {percentile:.3g}.",
     )
 
 

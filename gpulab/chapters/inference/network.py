@@ -42,7 +42,7 @@ def trained(seed: int = 0) -> tuple[nn.Sequential, Pictures]:
 
     Takes images (N, 3, 32, 32) to scores (N, 10). Layers by name: `conv1 norm1 relu1` (16 channels of 16 × 16),
     `conv2 norm2 relu2` (32 of 8 × 8), `conv3 norm3 relu3` (64 of 4 × 4), `flatten`, `head` (1024 → 10).
-    33 946 parameters; the convolutions have no bias, as usual before a batch norm. About 98 % of the test pictures are
+    33,946 parameters; the convolutions have no bias, as usual before a batch norm. About 98% of the test pictures are
     recognized.
 
     Trains for about two seconds, once in a process for each seed, on one thread, with the same result every time;

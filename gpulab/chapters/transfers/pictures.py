@@ -78,7 +78,7 @@ def draw_early(seen: Mapping[float, float]) -> None:
         axes.annotate("the call has returned", (0, 92), (6, 0), textcoords="offset points", color=INK, fontsize=10)
         axes.set(xlabel="time since the copy was started, ms", ylabel="new values in the target, %", ylim=(-3, 105))
         tidy(axes.xaxis)
-    words = ", ".join(f"{at:.0f} ms: {100 * part:.0f} %" for at, part in seen.items())
+    words = ", ".join(f"{at:.0f} ms: {100 * part:.0f}%" for at, part in seen.items())
     show(figure, f"{title}. {words}.")
 
 

@@ -16,21 +16,21 @@ PADDED = TILE + 1
 
 @cuda.jit  # type: ignore[untyped-decorator] # Numba ships no types
 def prove_copy(x: Any, out: Any) -> None:
-    """4 sectors a request, both ways."""
+    """4 sectors per request, both ways."""
     row, column = cuda.blockIdx.y * TILE + cuda.threadIdx.y, cuda.blockIdx.x * TILE + cuda.threadIdx.x
     out[row, column] = x[row, column]
 
 
 @cuda.jit  # type: ignore[untyped-decorator]
 def prove_stride2(x: Any, out: Any) -> None:
-    """Reads every second element of the row: 8 sectors a request."""
+    """Reads every second element of the row: 8 sectors per request."""
     row, column = cuda.blockIdx.y * TILE + cuda.threadIdx.y, cuda.blockIdx.x * TILE + cuda.threadIdx.x
     out[row, column] = x[row, (2 * column) % x.shape[1]]
 
 
 @cuda.jit  # type: ignore[untyped-decorator]
 def prove_transpose_naive(x: Any, out: Any) -> None:
-    """Reads along rows, writes along columns: 4 and 32 sectors a request."""
+    """Reads along rows, writes along columns: 4 and 32 sectors per request."""
     row, column = cuda.blockIdx.y * TILE + cuda.threadIdx.y, cuda.blockIdx.x * TILE + cuda.threadIdx.x
     out[column, row] = x[row, column]
 

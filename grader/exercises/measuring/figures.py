@@ -131,8 +131,8 @@ def _product(draw: random.Random, n: int, dtype: str, seconds: float | None) -> 
         (1 / n, "Too few FLOPs counted: n multiply-adds for each of the n² results."),
         (machine.zeros_factor, "Zeros as data? They draw less power and run faster; take random numbers."),
         (1e3, "That looks like GFLOPS: a TFLOPS is 1000 of them."),
-        (1e6, "That looks like MFLOPS: a TFLOPS is 1e12 a second."),
-        (1e12, "That looks like FLOPS: a TFLOPS is 1e12 a second."),
+        (1e6, "That looks like MFLOPS: a TFLOPS is 1e12 per second."),
+        (1e12, "That looks like FLOPS: a TFLOPS is 1e12 per second."),
     ]
     if dtype == "float32":
         named.append((right / machine.seconds("matmul float32 tf32", flops), "TF32 is on: float32 means all its bits."))

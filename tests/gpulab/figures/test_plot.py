@@ -126,7 +126,7 @@ class TestRoofline:
         axes, _ = only(shown)
         assert axes.get_ylabel() == "attainable, GFLOPS"
         assert axes.lines[0].get_ydata()[1] == 100.0
-        assert "product: 80 %" in texts(axes)
+        assert "product: 80%" in texts(axes)
         assert "add" in texts(axes)
 
 

@@ -61,7 +61,7 @@ def test_coalesced_request_fills_one_line() -> None:
 
 def test_misaligned_request_takes_a_fifth_sector() -> None:
     figure = figure_of(trace.run(kernels.copy, 1, 32, floats(33)[1:], floats(32)), array="x")
-    assert texts(figure)[0].startswith("5 sectors for one load of x[i]: 80 %")
+    assert texts(figure)[0].startswith("5 sectors for one load of x[i]: 80%")
     assert hatched(figure) == 5
     left = [cell.get_x() for cell in cells(figure, BLUE)]
     assert left == [*range(1, 32), 0]
