@@ -127,6 +127,9 @@ define tried
 	  printf '\n==> once more, by themselves\n' && pytest $(2) --last-failed --timeout 400 $(ARGS); }
 endef
 
+# Of the test files marked `long` a third, drawn by this number; `make tests DRAWN_BY=` runs all.
+DRAWN_BY ?= $(shell date +%s)
+tests: export DRAWN_BY := $(DRAWN_BY)
 tests: $(READY)
 	$(call step,5/8 pytest: the two packages)
 	$(call tried,tests,tests -m "not alone",--numprocesses 3 --dist loadfile --no-loadscope-reorder)
@@ -148,8 +151,8 @@ verify: $(READY)
 
 # What `make test` draws a sample of, in full.
 thorough: verify
-	@SEARCH_ALL=1 ALL_ANSWERS=1 pytest --timeout 1200 \
-		tests/grader/exercises/test_no_answers_in_gpulab.py tests/gpulab/trace_ptx/test_both_tracers.py
+	@SEARCH_ALL=1 ALL_ANSWERS=1 pytest --timeout 1200 -m "not alone" \
+		tests/gpulab/trace_ptx/test_both_tracers.py $$(grep --recursive --files-with-matches 'pytest\.mark\.long$$' tests)
 
 notebooks: $(READY)
 	$(call step,7/8 nbval: every chapter runs and says what it said)

@@ -32,7 +32,7 @@ PIP: list[str] = WANTED["dependencies"][-1]["pip"]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 LOW, HIGH = map(int, re.findall(r"3\.(\d+)", PROJECT["requires-python"]))
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 
 def run(command: list[str], folder: Path, variables: Mapping[str, str], seconds: float = 300) -> str:

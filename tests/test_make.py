@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from conftest import TESTS, left_out
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -251,6 +252,14 @@ def test_a_few_failed_tests_have_a_second_try(
     assert (done.returncode == 0) is passes, done.stdout + done.stderr
     kept = (tmp_path / "work/test/tests-again.txt").read_text().splitlines()
     assert len(kept) == failed
+
+
+def test_every_long_test_file_is_drawn_by_some_seed() -> None:
+    assert left_out("") == frozenset()
+    long = {path for path in TESTS.rglob("test_*.py") if "pytest.mark.long\n" in path.read_text()}
+    drawn = [long - left_out(str(seed)) for seed in range(60)]
+    assert {len(some) for some in drawn} == {-(-len(long) // 3)}
+    assert set().union(*drawn) == long
 
 
 def test_ci_runs_what_the_readme_says() -> None:

@@ -17,6 +17,8 @@ from grader.model.course import Course
 from grader.model.notebook_io import to_text
 from grader.model.notebooks import Role, cells_of
 
+pytestmark = pytest.mark.long
+
 COURSE = Course(ROOT)
 
 

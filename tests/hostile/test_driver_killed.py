@@ -18,6 +18,8 @@ from grader.processes import client
 from grader.sandbox import Tier
 from grader.sandbox.probe import best_tier
 
+pytestmark = pytest.mark.long
+
 DRIVER = """
 import sys, tempfile
 from minikey import make_key

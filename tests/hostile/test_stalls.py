@@ -16,6 +16,8 @@ from grader.model.results import Output, SubmissionResult
 from grader.model.submission import parse
 from grader.processes.time_limit import Endless, within
 
+pytestmark = pytest.mark.long
+
 MOST_SECONDS = 5.0
 """Of CPU; what is held up takes minutes, or does not end."""
 CELLS = {

@@ -12,6 +12,8 @@ from nbformat import NotebookNode
 
 from grader.authoring.execution import OwnKernel, kernel_environment
 
+pytestmark = pytest.mark.long
+
 NOTEBOOKS = sorted((Path(__file__).resolve().parents[3] / "notebooks").glob("[0-9]*/*.ipynb"))
 
 

@@ -30,6 +30,8 @@ from grader.model.limits import Limits
 from grader.model.notebooks import load_key
 from grader.model.submission import parse
 
+pytestmark = pytest.mark.long
+
 CHAPTER = "02_cuda_basics"
 EXERCISE = "vec_add"
 GITHUB = "https://github.com/someone/gpu-course/tree/main/web/hosted"

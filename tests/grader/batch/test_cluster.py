@@ -30,6 +30,8 @@ from grader.model.records import load_results
 from grader.model.results import Verdict
 from grader.sandbox import Tier
 
+pytestmark = pytest.mark.long
+
 
 class Lab:
     """A scheduler and workers in processes of their own, with a marker in LD_LIBRARY_PATH that descendants keep."""

@@ -27,6 +27,8 @@ from grader.model.results import SubmissionResult, Verdict
 from grader.processes import client
 from grader.sandbox import cgroups
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def undisturbed() -> Course:

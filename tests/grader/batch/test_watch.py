@@ -26,6 +26,8 @@ from grader.model.course import Course, CourseError
 from grader.model.records import Records, load_results
 from grader.processes.interrupt import ending_as_interrupt, unbroken
 
+pytestmark = pytest.mark.long
+
 RIGHT, WRONG = "return number + number", "return number * number"
 ME = pwd.getpwuid(os.getuid()).pw_name
 

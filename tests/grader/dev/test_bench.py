@@ -23,6 +23,8 @@ from grader.model.course import CourseError
 from grader.processes.accounts import Accounts, age_seconds, cpu_seconds_of
 from grader.processes.fork_server import LIGHT_MODULES
 
+pytestmark = pytest.mark.long
+
 WORK = """
 import subprocess, sys
 work = "import time; held = bytearray(100_000_000)\\nwhile time.process_time() < 0.4: pass"

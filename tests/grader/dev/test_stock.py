@@ -18,6 +18,8 @@ from grader.gradebook import gradebook
 from grader.model.course import Chapter, Course
 from grader.model.notebooks import load_key
 
+pytestmark = pytest.mark.long
+
 ANSWERS = {
     "double": "def double(x):\n    return x + x",
     "KINDS": "KINDS = {'a': 'the secret kind', 'b': 'mine'}",

@@ -30,6 +30,8 @@ from answer_finder.search import prepare, search
 
 from grader.model.course import Course
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).resolve().parents[3]
 ALWAYS = ("gpulab.chapters.inference", "gpulab.chapters.profiling")
 """Packages that every run searches, in which answers have been found before."""

@@ -16,6 +16,8 @@ from grader.processes import client, fork_server
 from grader.sandbox import Tier
 from grader.sandbox.probe import best_tier
 
+pytestmark = pytest.mark.long
+
 
 @functools.cache
 def plain() -> surroundings.Outcome:

@@ -30,6 +30,8 @@ from grader.model.results import CellResult, SubmissionResult, Verdict
 from grader.model.submission import parse
 from grader.processes import wire
 
+pytestmark = pytest.mark.long
+
 MORE = os.environ.get("FUZZ_EXAMPLES")
 fuzz = settings(
     max_examples=int(MORE or 80),

@@ -22,6 +22,8 @@ from grader.processes import client, fork_server
 from grader.sandbox import Tier
 from grader.sandbox.probe import best_tier
 
+pytestmark = pytest.mark.long
+
 DYING = """
 import os, signal, sys, time
 from pathlib import Path
