@@ -47,16 +47,17 @@ def write_variants(course: Course, chapter: Chapter, people: Mapping[str, Person
     menus = menus_of(cells_of(solution))
     if not menus:
         return []
-    there = variants.enroll(course, chapter.name, dict(people))
+    secret = variants.secret_of(course)
     texts = {}
     for student in people:
-        codes = {menu.exercise: menu.codes_of(there.secret, student, chapter.name) for menu in menus}
+        codes = {menu.exercise: menu.codes_of(secret, student, chapter.name) for menu in menus}
         notebook = variant_of(released, menus, codes)
         if faults := prove_variant(solution, released, notebook, menus):
             remedy = f'Fix the source, then run "grader build {chapter.name}" and "grader release {chapter.name}".'
             where = f"variant of {chapter.name} for {student}"
             raise Findings(tuple(Finding(where, fault, remedy) for fault in faults))
         texts[student] = to_text(notebook)
+    variants.enroll(course, chapter.name, people, secret)  # from here on the chapter is graded by codes
     for student, text in texts.items():
         folder = course.variants / student / chapter.name
         write(folder / f"{chapter.name}.ipynb", text.encode())

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -90,22 +90,28 @@ def load(course: Course, chapter: str) -> Variants | None:
     return Variants(bytes.fromhex(kept["secret"]), persons)
 
 
-def enroll(course: Course, chapter: str, people: dict[str, Person]) -> Variants:
-    """Adds students to those who have a variant of the chapter; draws the secret the first time.
+def secret_of(course: Course) -> bytes:
+    """The secret that codes are made from: the course's, or a new one where it has none yet. Writes nothing.
+
+    Raises:
+        CourseError: the file is damaged.
+    """
+    return bytes.fromhex(_kept(course)["secret"])
+
+
+def enroll(course: Course, chapter: str, people: Mapping[str, Person], secret: bytes) -> None:
+    """Adds students to those who have a variant of the chapter, made with this secret; keeps it the first time.
 
     Raises:
         CourseError: the file is damaged or cannot be written.
     """
-    kept = _kept(course)
+    kept = {**_kept(course), "secret": secret.hex()}
     there = kept["chapters"].setdefault(chapter, {})
     for folder, person in people.items():
         there[folder] = {"name": person.name, "id": person.id, "logins": list(person.logins)}
     path = path_of(course)
     notebook_io.write(path, (json.dumps(kept, indent=1, ensure_ascii=False, sort_keys=True) + "\n").encode())
     path.chmod(0o600)
-    found = load(course, chapter)
-    assert found is not None
-    return found
 
 
 def codes_for(course: Course, key: ChapterKey) -> Callable[[str], dict[str, Codes]]:

@@ -135,7 +135,7 @@ def test_without_variants_words_are_graded_as_ever(course: Course) -> None:
     path.parent.mkdir(parents=True)
     nbformat.write(read, path)
     assert row(graded(course)["anna"])[:2] == ("passed", 4.0)
-    variants.enroll(course, NAME, variants.people_in(_names(course, "anna")))
+    variants.enroll(course, NAME, variants.people_in(_names(course, "anna")), SECRET)
     assert row(graded(course)["anna"])[:2] == ("failed", 0.0)
 
 
@@ -201,6 +201,7 @@ def test_a_variant_with_an_answer_in_it_is_found_and_not_written(
     with pytest.raises(Findings):
         written.write_variants(released, chapter, variants.people_in(_names(released, "Dora")))
     assert not (released.work / "variants" / "Dora").exists()
+    assert "Dora" not in variants.path_of(released).read_text()
 
 
 def test_a_changed_cell_is_found() -> None:
@@ -228,7 +229,7 @@ def test_a_damaged_record_is_not_replaced_by_a_new_secret(released: Course) -> N
     path = variants.path_of(released)
     path.write_text("{", encoding="utf-8")
     with pytest.raises(CourseError, match="cannot be used"):
-        variants.enroll(released, NAME, {})
+        variants.enroll(released, NAME, {}, SECRET)
     assert path.read_text() == "{"
 
 
@@ -239,7 +240,9 @@ def test_canvas_submissions_find_their_variant(course: Course) -> None:
 
     roster = course.root / "canvas.csv"
     roster.write_text('Student,ID,Section\n"Smith, Anna",41,\n"Lee, Bo",42,\n', encoding="utf-8")
-    there = variants.enroll(course, NAME, variants.people_in(roster))
+    variants.enroll(course, NAME, variants.people_in(roster), SECRET)
+    there = variants.load(course, NAME)
+    assert there is not None and there.secret == SECRET
     taken = Taken("smithanna_41", Platform.CANVAS, "smithanna", "41", "f", "0")
     assert there.folder_of("smithanna_41", taken) == "Smith, Anna"
     assert there.folder_of("Anna Smith") == "Smith, Anna"
