@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,11 +17,13 @@ from typing import TYPE_CHECKING
 from gpulab.doctor import hardware
 from grader.batch import engine
 from grader.batch.recorder import Progress, RealSteps, Recorder, Steps
+from grader.intake import variants
 from grader.intake.find_submissions import Found, find_submissions
 from grader.judging.task import Task
 from grader.model.course import Chapter, Course
 from grader.model.harness import harness_digest
 from grader.model.limits import Limits
+from grader.model.menus import Codes
 from grader.model.records import Records, load_results, make_folder
 from grader.model.results import SubmissionResult, Verdict
 from grader.processes.accounts import Accounts, age_seconds
@@ -81,11 +83,12 @@ def grade_class(
     records = Records.of(course, chapter.name)
     found = [one for one in find_submissions(folder, chapter.name) if only is None or one.student in only]
     make_folder(course.work)
+    codes_of = variants.codes_for(course, key)
     marks = _Fingerprints(key, limits, cluster.gpus if cluster else hardware.gpu_names())
     with records.held(), steps:
         run_seed = seed if seed is not None else _seed_of_run(records, marks.chapter)
         records.note_batch(seed=run_seed, chapter=marks.chapter, finished=False)
-        unchanged = {} if again else _unchanged(records, found, marks, seed, required)
+        unchanged = {} if again else _unchanged(records, found, marks, seed, required, codes_of)
         due = [one for one in found if not one.problem and one.student not in unchanged]
         steps.begin(course, chapter, bool(due) and cluster is None, accounts)
         recorder = Recorder(course, chapter, key, records, steps, on_progress, len(found))
@@ -99,7 +102,8 @@ def grade_class(
 
         def task_of(one: Found) -> Task:
             data = steps.load(one.path)
-            return Task(one.student, str(one.path), data, run_seed, marks.of(data, run_seed), limits)
+            codes = codes_of(one.student)
+            return Task(one.student, str(one.path), data, run_seed, marks.of(data, run_seed, codes), limits, codes)
 
         if cluster is not None:
             outcomes = cluster.map_submissions(task_of, due, key)
@@ -125,9 +129,10 @@ class _Fingerprints:
         self.chapter = key.digest
         self._rest = (harness_digest(), gpus, limits)
 
-    def of(self, notebook: bytes, seed: int) -> str:
-        """The fingerprint of grading these bytes with this seed."""
-        parts = (hashlib.sha256(notebook).hexdigest(), self.chapter, *self._rest, seed)
+    def of(self, notebook: bytes, seed: int, codes: Mapping[str, Codes]) -> str:
+        """The fingerprint of grading these bytes with this seed, as the variant with these codes."""
+        own = sorted((name, sorted(one.words.items())) for name, one in codes.items())
+        parts = (hashlib.sha256(notebook).hexdigest(), self.chapter, *self._rest, seed, own)
         return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
@@ -140,7 +145,12 @@ def _seed_of_run(records: Records, chapter: str) -> int:
 
 
 def _unchanged(
-    records: Records, found: list[Found], marks: _Fingerprints, seed: int | None, required: Tier
+    records: Records,
+    found: list[Found],
+    marks: _Fingerprints,
+    seed: int | None,
+    required: Tier,
+    codes_of: Callable[[str], Mapping[str, Codes]],
 ) -> dict[str, SubmissionResult]:
     """Earlier results, by student, that grading again could only give once more; without what the cells printed."""
     same = {}
@@ -151,7 +161,7 @@ def _unchanged(
         if (seed is not None and result.seed != seed) or _tier_of(result) < required:
             continue
         try:
-            if marks.of(one.path.read_bytes(), result.seed) == result.fingerprint:
+            if marks.of(one.path.read_bytes(), result.seed, codes_of(one.student)) == result.fingerprint:
                 same[one.student] = replace(result, outputs={})
         except OSError:
             continue  # the judge will say what is wrong with it

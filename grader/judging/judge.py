@@ -16,6 +16,7 @@ import signal
 import socket
 import time
 import traceback
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from numbers import Real
 from typing import Any
@@ -25,6 +26,7 @@ from gpulab.check import outcomes
 from gpulab.check.outcomes import Mismatch, Undecided, WrongAnswer
 from grader.judging import faults
 from grader.judging.client import BadValue, Endless, Gone, Link, Missing, StudentError, TooSlow
+from grader.judging.codes import in_words
 from grader.judging.confined import Confined
 from grader.judging.scripts import Launches
 from grader.judging.speedups import Speedups
@@ -69,8 +71,10 @@ def loaded_names(source: str) -> set[str]:
     return {node.id for node in ast.walk(syntax_tree(source)) if isinstance(node, ast.Name)}
 
 
-def run_cell(source: str, exercises: list[str], link: Link, possible: float) -> Judged:
-    """Runs a test cell against the student process behind `link`."""
+def run_cell(
+    source: str, exercises: list[str], link: Link, possible: float, codes: Mapping[str, Mapping[str, Any]] | None = None
+) -> Judged:
+    """Runs a test cell against the student process behind `link`; `codes` are those of the student's variant."""
     printed = io.StringIO()
     value: Any = None
     error: BaseException | None = None
@@ -84,6 +88,9 @@ def run_cell(source: str, exercises: list[str], link: Link, possible: float) -> 
             namespace: dict[str, Any] = {"__name__": "__main__"}
             for name in sorted(loaded_names(source) & set(exercises)):
                 namespace[name] = link.look(name)
+                if codes and name in codes:
+                    own = codes[name]
+                    namespace[name] = in_words(namespace[name], own["words"], own["items"], name)
             last = tree.body[-1] if tree.body else None
             if isinstance(last, ast.Expr):
                 tree.body.pop()
@@ -299,6 +306,6 @@ def _judge(request: dict[str, Any], link: Link, backend: Backend) -> Judged:
     signal.setitimer(signal.ITIMER_REAL, seconds + GRACE_SECONDS, GRACE_SECONDS)
     try:
         with use(backend):
-            return run_cell(request["source"], request["exercises"], link, request["possible"])
+            return run_cell(request["source"], request["exercises"], link, request["possible"], request["codes"])
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)

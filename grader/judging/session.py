@@ -241,6 +241,10 @@ class _Session:
             "op": "cell",
             "source": cell.source,
             "exercises": list(self._key.exercises),
+            "codes": {
+                name: {"words": dict(own.words), "items": list(own.items)}
+                for name, own in self._submission.codes.items()
+            },
             "needs": sorted(cell.needs),
             "possible": cell.points,
             "seed": seed_of(self._seed, cell.grade_id),

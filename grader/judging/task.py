@@ -5,9 +5,11 @@ What is due and what becomes of the result is the driver's business (`batch`); n
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from grader.model.limits import Limits
+from grader.model.menus import Codes
 from grader.model.notebooks import ChapterKey
 from grader.model.results import SubmissionResult
 
@@ -23,6 +25,8 @@ class Task:
     seed: int = field(repr=False)
     fingerprint: str
     limits: Limits
+    codes: Mapping[str, Codes] = field(default_factory=dict, repr=False)
+    """Of the student's variant of the chapter, if there is one."""
 
 
 def judge(task: Task, key: ChapterKey) -> SubmissionResult:
@@ -35,6 +39,6 @@ def judge(task: Task, key: ChapterKey) -> SubmissionResult:
     from grader.judging import session
     from grader.model import submission
 
-    read = submission.from_bytes(task.notebook, task.where, key)
+    read = replace(submission.from_bytes(task.notebook, task.where, key), codes=task.codes)
     result = session.grade(read, key, student=task.student, seed=task.seed, limits=task.limits)
     return replace(result, fingerprint=task.fingerprint)

@@ -106,6 +106,11 @@ class Course:
         """nbgrader's database."""
         return self.work / "gradebook.db"
 
+    @property
+    def variants(self) -> Path:
+        """Notebooks of single students: `variants/<student>/<chapter>/<chapter>.ipynb`."""
+        return self.work / "variants"
+
     def reports(self, chapter: str) -> Path:
         """The folder of a chapter's report: `reports/<chapter>/`."""
         return self.work / "reports" / chapter

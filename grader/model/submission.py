@@ -11,14 +11,15 @@ import ast
 import difflib
 import json
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from grader.model.course import CourseError
+from grader.model.menus import Codes
 from grader.model.notebooks import Cell, ChapterKey, Role
 from grader.model.syntax import syntax_tree
 
@@ -70,6 +71,8 @@ class Submission:
     attempted: frozenset[str]
     """Exercises that the student wrote anything for."""
     repairs: tuple[str, ...] = ()
+    codes: Mapping[str, Codes] = field(default_factory=dict)
+    """Exercise → how its menu is written in this student's variant; empty where everybody has the same notebook."""
 
 
 @dataclass
