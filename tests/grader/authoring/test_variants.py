@@ -15,7 +15,7 @@ from nbformat import NotebookNode
 
 from gpulab.check import WrongAnswer
 from grader.authoring import variants as written
-from grader.authoring.release import prove_clean
+from grader.authoring.release import prove_clean, release
 from grader.authoring.variants import prove_variant, variant_of
 from grader.batch.batch import grade_class
 from grader.cli.main import main
@@ -41,24 +41,27 @@ WITH_MENUS = (
 
 @pytest.fixture
 def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Course:
-    """A course of one real chapter, as it was built and released."""
+    """A course of one real chapter, built and released for everybody."""
     folder = tmp_path / "course"
-    for part in ("solutions", "notebooks"):
-        shutil.copytree(ROOT / part / NAME, folder / part / NAME)
+    shutil.copytree(ROOT / "solutions" / NAME, folder / "solutions" / NAME)
     shutil.copy(ROOT / "solutions" / f"{NAME}.md", folder / "solutions")
     shutil.copy(ROOT / "nbgrader_config.py", folder)
     monkeypatch.chdir(folder)
-    return Course(folder.resolve())
+    found = Course(folder.resolve())
+    release(found.chapter(NAME))
+    return found
 
 
 @pytest.fixture
 def released(course: Course) -> Course:
-    """The course after a release for two students."""
+    """The course after a release for two students; that of everybody stays as it was."""
+    before = course.chapter(NAME).release.read_bytes()
     roster = course.root / "class.csv"
     roster.write_text(f"name,mark\n{ANNA},\n{BEN},\n", encoding="utf-8")
     done = CliRunner().invoke(main, ["release", "06", "--variants", str(roster)], catch_exceptions=False)
     assert done.exit_code == 0, done.output
     assert "for each of 2 students, with codes for SYNC_POINTS" in done.output
+    assert course.chapter(NAME).release.read_bytes() == before
     return course
 
 
@@ -139,8 +142,7 @@ def test_without_variants_words_are_graded_as_ever(course: Course) -> None:
     assert row(graded(course)["anna"])[:2] == ("failed", 0.0)
 
 
-def test_the_release_itself_stays_as_it_was(released: Course) -> None:
-    assert released.chapter(NAME).release.read_bytes() == (ROOT / "notebooks" / NAME / f"{NAME}.ipynb").read_bytes()
+def test_two_students_share_no_code(released: Course) -> None:
     assert notebook(released, ANNA) != notebook(released, BEN)
     assert not set(codes(released, ANNA).values()) & set(codes(released, BEN).values())
 
@@ -163,12 +165,12 @@ def test_the_secret_is_the_owners_alone_and_stays(released: Course) -> None:
 def test_the_check_in_the_notebook_takes_codes(name: str) -> None:
     """For every menu of the course: the right codes pass, words do not, and nothing secret is in the notebook."""
     chapter = Chapter(name, ROOT)
-    solution, release = read_own(chapter.solution, ""), read_own(chapter.release, "")
+    solution, plain = read_own(chapter.solution, ""), read_own(chapter.release, "")
     menus = menus_of(cells_of(solution))
     codes_of = {menu.exercise: menu.codes_of(SECRET, ANNA, name) for menu in menus}
-    variant = variant_of(release, menus, codes_of)
+    variant = variant_of(plain, menus, codes_of)
     nbformat.validate(variant)
-    assert menus and prove_variant(solution, release, variant, menus) == []
+    assert menus and prove_variant(solution, plain, variant, menus) == []
     sources = {cell.id: cell.source for cell in variant.cells}
     for menu in menus:
         code, test = codes_of[menu.exercise], sources[f"{menu.exercise}_test"]
@@ -191,12 +193,12 @@ def test_a_variant_with_an_answer_in_it_is_found_and_not_written(
     released: Course, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chapter = released.chapter(NAME)
-    solution, release, menu = read_own(chapter.solution, ""), read_own(chapter.release, ""), menu_of(released)
-    assert prove_clean(solution, release) == []
-    made = variant_of(release, [menu], {EXERCISE: menu.codes_of(SECRET, ANNA, NAME)})
+    solution, plain, menu = read_own(chapter.solution, ""), read_own(chapter.release, ""), menu_of(released)
+    assert prove_clean(solution, plain) == []
+    made = variant_of(plain, [menu], {EXERCISE: menu.codes_of(SECRET, ANNA, NAME)})
     answer = next(cell for cell in solution.cells if cell.id == EXERCISE).source
     next(cell for cell in made.cells if cell.id == f"{EXERCISE}-codes").source += answer
-    assert any("a line of an answer" in fault for fault in prove_variant(solution, release, made, [menu]))
+    assert any("a line of an answer" in fault for fault in prove_variant(solution, plain, made, [menu]))
     monkeypatch.setattr(written, "variant_of", lambda *_: made)
     with pytest.raises(Findings):
         written.write_variants(released, chapter, variants.people_in(_names(released, "Dora")))
@@ -206,11 +208,11 @@ def test_a_variant_with_an_answer_in_it_is_found_and_not_written(
 
 def test_a_changed_cell_is_found() -> None:
     chapter = Chapter(NAME, ROOT)
-    solution, release = read_own(chapter.solution, ""), read_own(chapter.release, "")
+    solution, plain = read_own(chapter.solution, ""), read_own(chapter.release, "")
     menus = menus_of(cells_of(solution))
-    made = variant_of(release, menus, {menu.exercise: menu.codes_of(SECRET, ANNA, NAME) for menu in menus})
+    made = variant_of(plain, menus, {menu.exercise: menu.codes_of(SECRET, ANNA, NAME) for menu in menus})
     made.cells[0].source += " more"
-    assert prove_variant(solution, release, made, menus) == [f"cell {made.cells[0].id} is not that of the release"]
+    assert prove_variant(solution, plain, made, menus) == [f"cell {made.cells[0].id} is not that of the release"]
 
 
 def _names(course: Course, *names: str) -> Path:
