@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import TESTS, left_out
+from drawn import TESTS, left_out
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -27,17 +27,43 @@ PASSES = 10
 """How often a round of `work` reads or writes an element of 4 bytes: r+w, 2r+w, r+w, 2r+w."""
 
 
-def _stand_in() -> None:
-    """Puts the simulation in the place of torch.cuda's streams, where there is no GPU."""
-    # Asks the driver's management library: a process that forks others must not initialize CUDA.
-    if torch.cuda.device_count():
-        return
-    for name in ("Event", "Stream", "current_stream", "default_stream", "stream", "synchronize"):
-        setattr(torch.cuda, name, getattr(simulated, name))
-    torch.Tensor.record_stream = simulated.record_stream  # type: ignore[method-assign,assignment] # as above
+_NAMES = ("Event", "Stream", "current_stream", "default_stream", "stream", "synchronize")
+_OF_TORCH = {name: getattr(torch.cuda, name) for name in _NAMES}
+_RECORD_STREAM = torch.Tensor.record_stream
 
 
-_stand_in()
+def _decide() -> None:
+    """Puts torch.cuda's own streams and events back, or the simulation in their place where there is no GPU.
+
+    On first use, not at import: the question initializes CUDA, and a process that forks others must not ask it.
+    """
+    simulates = not has_gpu()
+    for name in _NAMES:
+        setattr(torch.cuda, name, getattr(simulated, name) if simulates else _OF_TORCH[name])
+    record = simulated.record_stream if simulates else _RECORD_STREAM
+    torch.Tensor.record_stream = record  # type: ignore[method-assign,assignment]
+
+
+def _deferred(name: str) -> Any:
+    """What stands under a name of torch.cuda until the first use of any."""
+
+    def use(*arguments: Any, **named: Any) -> Any:
+        _decide()
+        return getattr(torch.cuda, name)(*arguments, **named)
+
+    if not isinstance(_OF_TORCH[name], type):
+        return use
+    return type(name, (), {"__new__": lambda cls, *arguments, **named: use(*arguments, **named)})
+
+
+def _record_stream(tensor: torch.Tensor, stream: Any) -> None:
+    _decide()
+    tensor.record_stream(stream)
+
+
+for _name in _NAMES:
+    setattr(torch.cuda, _name, _deferred(_name))
+torch.Tensor.record_stream = _record_stream  # type: ignore[method-assign,assignment]
 
 
 class Watcher(Protocol):

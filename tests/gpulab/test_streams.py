@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -12,7 +14,7 @@ import torch
 from gpulab import streams, work
 from gpulab.streams.simulated import LINK_GBS, SIMULATION, Event, Operation, Race, Stream, stream, synchronize
 
-pytestmark = pytest.mark.skipif(torch.cuda.Stream is not Stream, reason="streams are simulated without a GPU only")
+pytestmark = pytest.mark.skipif(torch.cuda.is_available(), reason="streams are simulated without a GPU only")
 
 BATCHES = [torch.linspace(-number, number, 1000) for number in range(1, 7)]
 
@@ -220,3 +222,18 @@ def test_an_event_is_not_over_before_the_host_has_issued_it() -> None:
     torch.cuda.synchronize()
     end.record()
     assert start.elapsed_time(end) > 0
+
+
+def test_what_stands_in_until_the_first_use_is_gone_after_it() -> None:
+    """Whether there is a GPU is asked then; a class stays a class, for annotations such as `Stream | None`."""
+    program = (
+        "import torch; own = torch.cuda.Stream\n"
+        "import gpulab.streams\n"
+        "from torch.cuda import Event, Stream\n"
+        "from gpulab.streams import simulated\n"
+        "assert Stream is not own and Stream is not simulated.Stream and (Stream | None)\n"
+        "assert isinstance(Stream(), simulated.Stream) and torch.cuda.Stream is simulated.Stream\n"
+        "assert isinstance(Event(enable_timing=True), simulated.Event)\n"
+        "x = torch.ones(3); x.record_stream(torch.cuda.current_stream())\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=100)

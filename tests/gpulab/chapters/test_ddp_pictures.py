@@ -52,7 +52,7 @@ def test_curves_tell_their_ends(shown):
     models = [row for row in table("ring_models") if row["efficiency_512"]]
     pictures.draw_efficiency(efficiency, models, 8 / 25e9, 0.4)
     assert "0.06 times the speed of one" in shown[0]
-    assert "the server sends 1024 GB, a worker in a ring 2" in shown[1]
+    assert "the server sends 1,024 GB, a worker in a ring 2" in shown[1]
     assert "α 50 µs" in shown[2]
     assert "ResNet-101: 90% at 1024, published 90% at 512" in shown[3]
 

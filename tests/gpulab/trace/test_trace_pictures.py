@@ -70,7 +70,7 @@ def test_misaligned_request_takes_a_fifth_sector() -> None:
 def test_many_lines_are_cut_short() -> None:
     result = trace.run(kernels.transpose_naive, 1, (32, 32), floats(32, 32), floats(32, 32))
     figure = figure_of(result)
-    assert texts(figure)[0] == "32 sectors for one store to b[x, y]: 12.5 % of the bytes moved are used"
+    assert texts(figure)[0] == "32 sectors for one store to b[x, y]: 12.5% of the bytes moved are used"
     assert "… and 25 more lines" in texts(figure)
     assert len(cells(figure, BLUE)) == 7
 
