@@ -146,14 +146,14 @@ def test_a_prediction_waits_for_a_guess(page: Window) -> None:
 
 
 def test_a_figure_is_drawn_and_described(page: Window) -> None:
-    """One image, drawn by JupyterLab in the width asked for, and words in its place for those who do not see it."""
+    """An image, drawn by JupyterLab in the width asked for, and words in its place for those who do not see it."""
     said = run_cell(page, "pictures.draw_turns(")
     image = page.element(".jp-mod-active .jp-OutputArea-output img")
     assert image.size["width"] > 300
     assert image.get_dom_attribute("width") == str(round(style.WIDTH_IN * style.SHOWN_PER_INCH))
     page.shoot("05_figure")
     assert image.aria_role == "image"
-    assert " ".join(said.split()) == f"[Figure: {image.accessible_name}]"
+    assert " ".join(said.split()).startswith(f"[Figure: {image.accessible_name}]")
     assert len(said) > 60
 
 
