@@ -36,7 +36,7 @@ class Killed(Ended):
     """A signal ended it: a fault in compiled code, or memory that could not be had."""
 
 
-def in_child(work: Callable[[], Any], folder: Path, name: str, seconds: float) -> Any:
+def in_child(work: Callable[[], Any], folder: Path, name: str, seconds: float, tries: bool = False) -> Any:
     """What the function returns.
 
     Args:
@@ -44,6 +44,7 @@ def in_child(work: Callable[[], Any], folder: Path, name: str, seconds: float) -
         folder: becomes the child's working directory.
         name: of the child's files in this folder.
         seconds: by the clock on the wall.
+        tries: whether the work calls things that must not end processes, as in `ENDS`.
 
     Raises:
         Ended: it raised, ended its process, or took too long.
@@ -63,7 +64,8 @@ def in_child(work: Callable[[], Any], folder: Path, name: str, seconds: float) -
                 os.dup2(file.fileno(), 1)
                 os.dup2(file.fileno(), 2)
             faulthandler.enable(stack.open("wb"), all_threads=False)
-            _refuse_ends()
+            if tries:
+                _refuse_ends()
             content = pickle.dumps(work())
             place.with_suffix(".part").write_bytes(content)
             place.with_suffix(".part").replace(place)
@@ -101,7 +103,7 @@ def _refuse_ends() -> None:
     def guarded(function: Callable[..., Any], sends: bool) -> Callable[..., Any]:
         @functools.wraps(function)
         def call(*arguments: Any, **named: Any) -> Any:
-            if os.getpid() == owner and not (sends and arguments and _is_child(arguments[0])):
+            if os.getpid() == owner and not (sends and arguments and _is_ours(arguments[0])):
                 raise PermissionError("nothing ends a process here")
             return function(*arguments, **named)
 
@@ -112,13 +114,17 @@ def _refuse_ends() -> None:
             setattr(module, name, guarded(getattr(module, name), sends=name in ("kill", "killpg")))
 
 
-def _is_child(pid: Any) -> bool:
-    """Whether this process has started it."""
-    try:
-        status = Path(f"/proc/{int(pid)}/stat").read_text(encoding="utf-8", errors="replace")
-    except (OSError, TypeError, ValueError):
-        return False
-    return int(pid) > 0 and int(status.rpartition(")")[2].split()[1]) == os.getpid()
+def _is_ours(pid: Any) -> bool:
+    """Whether this process has started it, or one that started it."""
+    while isinstance(pid, int) and pid > 1:
+        try:
+            status = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return False
+        pid = int(status.rpartition(")")[2].split()[1])
+        if pid == os.getpid():
+            return True
+    return False
 
 
 def _limit_memory() -> None:

@@ -69,8 +69,8 @@ def searched(module: types.ModuleType, exercises: Sequence[Exercise], folder: Pa
 
     try:
         with contextlib.suppress(Killed):
-            return in_child(work, folder, module.__name__, SECONDS_TO_SEARCH)
-        return in_child(work, folder, module.__name__, SECONDS_TO_SEARCH)
+            return in_child(work, folder, module.__name__, SECONDS_TO_SEARCH, tries=True)
+        return in_child(work, folder, module.__name__, SECONDS_TO_SEARCH, tries=True)
     except Exception as error:
         last = tried.read_text(encoding="utf-8") if tried.exists() else "nothing"
         remedy = f"Say in {reachable.__name__}.NOT_CALLED why it is not called."
