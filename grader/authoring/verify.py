@@ -31,7 +31,7 @@ from grader.model.submission import from_answers
 SHORT = Limits(cell_seconds=3.0, call_seconds=3.0)
 """For answers that end by a limit only, whichever it is."""
 PATIENT = Limits(cell_seconds=40.0, call_seconds=30.0, launch_seconds=30.0, test_seconds=120.0)
-"""For all others: a machine that does other work beside the gate makes no answer wrong."""
+"""For all others: a right answer stays right on a machine that is busy with other work."""
 Progress = Callable[[int, int, str], None]
 """Called with the number of checks done, of all, and a word on the latest."""
 
