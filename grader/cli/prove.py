@@ -43,7 +43,7 @@ def command(
     """Run the whole course on this machine's GPU, and write the evidence to data/machines/.
 
     \b
-    Steps: smoke, doctor, calibrate, counts, nsight, execute, nbval, gate, repeats, class.
+    Steps: smoke, doctor, calibrate, readings, counts, nsight, execute, nbval, gate, repeats, class.
     Examples:
       grader prove --bundle proof.tar.xz
       grader prove --only smoke

@@ -30,6 +30,7 @@ from grader.judging.codes import in_words
 from grader.judging.confined import Confined
 from grader.judging.scripts import Launches
 from grader.judging.speedups import Speedups
+from grader.model import readings
 from grader.model.needs import Need
 from grader.model.results import Verdict
 from grader.model.syntax import syntax_tree
@@ -305,7 +306,7 @@ def _judge(request: dict[str, Any], link: Link, backend: Backend) -> Judged:
     # Again and again, should the test swallow the first one.
     signal.setitimer(signal.ITIMER_REAL, seconds + GRACE_SECONDS, GRACE_SECONDS)
     try:
-        with use(backend):
+        with use(backend), readings.use(request["readings"]):
             return run_cell(request["source"], request["exercises"], link, request["possible"], request["codes"])
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)

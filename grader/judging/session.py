@@ -9,9 +9,8 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from types import TracebackType
 from typing import Any
 
 from gpulab.check.outcomes import Mismatch
@@ -20,6 +19,7 @@ from gpulab.forkserver.client import StartError
 from grader.judging import review_flags
 from grader.judging.outputs import storable
 from grader.judging.student_cells import Stopped, StudentCells, error_output
+from grader.machine import readings as gpu_readings
 from grader.machine.gpu_lock import turns
 from grader.model.limits import Limits
 from grader.model.needs import Need
@@ -46,6 +46,7 @@ def grade(
     limits: Limits | None = None,
     only: frozenset[str] | None = None,
     parent: client.SubmissionServer | None = None,
+    readings: Mapping[str, Any] | None = None,
 ) -> SubmissionResult:
     """The result of grading one submission.
 
@@ -58,6 +59,7 @@ def grade(
         only: grade ids of the test cells to run; what stands below the last of them is not run. All when left out. An
             empty set runs every cell of the student's and no test.
         parent: the fork server to fork from; the shared one when left out.
+        readings: exercise → readings of the GPU to hold its answer against; this machine's when left out.
 
     A submission is graded again when one of its processes, or the fork server, is killed under it: by the machine for
     want of memory, or by a person. A submission that kills itself is graded again too, and ends the same way.
@@ -66,11 +68,13 @@ def grade(
         StartError: no process could be started.
     """
     limits = limits or Limits()
+    readings = gpu_readings.of_this_machine(key) if readings is None else readings
     until = time.monotonic() + limits.notebook_seconds
     for left in reversed(range(ATTEMPTS)):
         cost = client.Cost()
         try:
-            result = _grade(submission, key, student, seed, limits, only, parent or client.shared.get(), cost)
+            server = parent or client.shared.get()
+            result = _grade(submission, key, student, seed, limits, only, server, cost, readings)
         except StartError:
             if not left or (parent is not None and not parent.alive()):
                 raise
@@ -89,12 +93,13 @@ def _grade(
     only: frozenset[str] | None,
     parent: client.SubmissionServer,
     cost: client.Cost,
+    readings: Mapping[str, Any],
 ) -> SubmissionResult:
     parent.import_more(preload.modules_for(key))
     if any(Need.COUNTING in cell.needs for cell in key.tests):
         parent.import_more(COUNTING_MODULES)
     started = time.monotonic()  # whoever comes first should not be charged with the parent's start
-    with _Session(submission, key, seed, limits, cost, parent) as session:
+    with _Session(submission, key, seed, limits, cost, parent, readings) as session:
         cells, outputs = session.run(only)
     usage = Usage(time.monotonic() - started, cost.cpu_seconds, cost.peak_memory_mb, session.restarts)
     return SubmissionResult(
@@ -132,9 +137,10 @@ class _Session:
         limits: Limits,
         cost: client.Cost,
         parent: client.SubmissionServer,
+        readings: Mapping[str, Any],
     ) -> None:
         self._submission, self._key, self._seed, self._limits = submission, key, seed, limits
-        self._cost, self._parent = cost, parent
+        self._cost, self._parent, self._readings = cost, parent, readings
         self.device = hardware.device_name()
         self._test_seconds_left = self._limits.all_tests_seconds
         self._stuck = False
@@ -157,9 +163,7 @@ class _Session:
         """How often the student's process was replaced."""
         return self._cells.restarts
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._judge.end()  # first: it holds the student's socket too, whose closing tells the student to end
         self._cells.process.end()
 
@@ -253,6 +257,7 @@ class _Session:
             "test_seconds": self._limits.test_seconds,
             "max_bytes": self._limits.value_bytes,
             "cells": self._cells_of(cell) if Need.COUNTING in cell.needs else [],
+            "readings": self._readings.get(cell.exercise),
         }
         helpers: list[client.StudentProcess] = []
         crashed = False

@@ -5,6 +5,7 @@ Returns rows; `grader.cli.doctor` prints them. Changes nothing: what it writes, 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import sqlite3
@@ -14,9 +15,12 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from gpulab.doctor import looks
+from gpulab.doctor import hardware, looks
 from gpulab.doctor.looks import Look, Row
-from grader.model.course import Course
+from grader.machine import readings
+from grader.model.course import Course, CourseError
+from grader.model.notebooks import load_key
+from grader.model.readings import State
 from grader.sandbox import Tier, cgroups, probe
 
 LOW_DISK_BYTES = 2_000_000_000
@@ -30,7 +34,8 @@ def examine(course: Course | None) -> list[Row]:
     Args:
         course: the course to look at; None when there is none here.
     """
-    for_grading: list[Look] = [_nvcc, _kernel, _sandbox, lambda: _folders(course), lambda: _gradebook(course)]
+    for_grading: list[Look] = [_nvcc, _kernel, _sandbox, lambda: _folders(course)]
+    for_grading += [lambda: _gradebook(course), lambda: _readings(course)]
     return looks.examine([*looks.of_chapters(), *for_grading])
 
 
@@ -142,3 +147,25 @@ def _gradebook(course: Course | None) -> Iterator[Row]:
         yield Row("gradebook", f"{path} is not writable", "bad", f'Run "chmod u+w {path}".')
     else:
         yield Row("gradebook", f"{path}, {students} student(s)")
+
+
+def _readings(course: Course | None) -> Iterator[Row]:
+    """What answers are held against on this GPU."""
+    if course is None or hardware.device_name() == "cpu":
+        return
+    known: dict[str, readings.Reading] = {}
+    for chapter in course.chapters():
+        with contextlib.suppress(CourseError):  # not built yet
+            known |= readings.known(load_key(chapter)) or {}
+    if not known:
+        yield Row("readings", "not taken yet; grading a chapter takes them")
+        return
+    used = sum(one.state is State.GOOD for one in known.values())
+    bad = [
+        f"{name}: {one.state}: {one.why}" for name, one in known.items() if one.state not in (State.GOOD, State.ABSENT)
+    ]
+    found = "; ".join([f"{used} of {len(known)} used", *bad])
+    remedy = (
+        'Run "grader prove --only readings" on the quiet machine. Answers are graded without the others.' if bad else ""
+    )
+    yield Row("readings", found, "fair" if bad else "good", remedy)

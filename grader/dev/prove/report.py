@@ -64,6 +64,7 @@ def text(outcomes: list[Outcome], on: dict[str, str]) -> str:
     parts.append(_table(["step", "outcome", "took"], steps))
     for step, write_part in (
         ("calibrate", _figures),
+        ("readings", _readings),
         ("counts", _counts),
         ("nsight", _nsight),
         ("repeats", _repeats),
@@ -131,6 +132,16 @@ def _ceilings(ceilings: dict[str, Any]) -> list[str]:
             ]
         )
     return [_table(["ceiling", "measured", "datasheet", "share"], rows)]
+
+
+def _readings(data: dict[str, Any]) -> list[str]:
+    rows = [
+        [chapter, name, one["state"], one["why"] or "–"]
+        for chapter, readings in sorted(data.items())
+        for name, one in readings.items()
+    ]
+    said = "What this GPU said, beside the chapter's own solution. Answers are held against what is good."
+    return ["## Readings", said, _table(["chapter", "exercise", "state", "why"], rows)]
 
 
 def _counts(data: dict[str, Any]) -> list[str]:

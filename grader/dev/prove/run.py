@@ -128,9 +128,9 @@ def folder_of(course: Course) -> Path:
     return course.work / "prove" / slug(hardware.device_name())
 
 
-OF_A_CHAPTER = ("execute", "nbval", "gate", "repeats")
+OF_A_CHAPTER = ("readings", "execute", "nbval", "gate", "repeats")
 """Steps that look at one chapter after the other; their data is kept by chapter."""
-BY_ROWS = (*OF_A_CHAPTER, "class")
+BY_ROWS = ("execute", "nbval", "gate", "repeats", "class")
 """Steps that stop by themselves when the time is up."""
 
 

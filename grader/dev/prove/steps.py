@@ -25,10 +25,11 @@ from grader.dev.prove.report import machine
 from grader.dev.prove.rows import Found, Kept, Pace, Row, attempt, hashed, settle
 from grader.dev.prove.run import Outcome, Say, Step, folder_of, slug
 from grader.judging import session
-from grader.machine import doctor
+from grader.machine import doctor, readings
 from grader.model import notebooks, submission
 from grader.model.course import Chapter, Course
 from grader.model.harness import harness_digest
+from grader.model.readings import State
 from grader.model.results import TOO_NOISY, Verdict
 
 NBVAL_SECONDS = 300
@@ -48,6 +49,19 @@ def calibrate(course: Course, chapters: list[Chapter], say: Say, pace: Pace = AL
     below = tuple(f"{one.what}: {one.shown()}, {one.bar()}" for one in found.figures if not one.reached)
     broken = tuple(f"{name}: {found.failed[name]}" for name in found.broken)
     return Outcome("calibrate", below + broken, asdict(found))
+
+
+def read(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -> Outcome:
+    """The readings that answers are held against, each beside the chapter's own solution."""
+    findings: list[str] = []
+    data: dict[str, Any] = {}
+    for chapter in chapters:
+        say(f"reading the GPU for {chapter.name}")
+        found = readings.taken(notebooks.load_key(chapter), again=True)
+        wrong = {name: one for name, one in found.items() if one.state in (State.REFUSED, State.UNUSABLE, State.FAILED)}
+        findings += [f"{chapter.name}: {name}: {one.state}: {one.why}" for name, one in wrong.items()]
+        data[chapter.name] = {name: {"state": one.state, "why": one.why} for name, one in found.items()}
+    return Outcome("readings", tuple(findings), data)
 
 
 def count(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -> Outcome:
@@ -252,6 +266,7 @@ STEPS = (
     Step("smoke", "trying the GPU inside a student's process", smoke),
     Step("doctor", "looking at this machine", look),
     Step("calibrate", "measuring ceilings and figures", calibrate),
+    Step("readings", "reading what answers are held against", read),
     Step("counts", "comparing the tracer with Nsight Compute", count),
     Step("nsight", "recording what Nsight says", inspect),
     Step("execute", "executing the chapters on the GPU", execute),

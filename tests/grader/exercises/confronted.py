@@ -1,0 +1,130 @@
+"""Holds a chapter's answer bank against readings that a GPU could have given, and against broken ones."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import io
+import json
+import signal
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from courses import ROOT
+
+from gpulab.check.outcomes import WrongAnswer
+from grader.authoring.answers import Answer, Kind
+from grader.authoring.bank import Bank
+from grader.authoring.lint.metadata import role_of
+from grader.exercises.confront import Confrontation, Unusable
+from grader.judging.shell import Outputs, make_shell
+from grader.model.course import Course
+from grader.model.notebooks import Role
+
+SECONDS = 20
+"""For one answer and all readings: an endless one is stopped."""
+
+
+def findings(
+    one: Confrontation,
+    chapter: str,
+    plausible: Mapping[str, Any],
+    broken: Mapping[str, Any],
+    passing: Mapping[str, str] | None = None,
+) -> list[str]:
+    """What is not as it must be, one sentence each; the test says `== []`.
+
+    Every right answer of the bank passes all plausible readings. Every wrong one is refused by one of them, or stands
+    in `passing`. Broken readings are unusable, or are contradicted by the chapter's own solution.
+
+    Args:
+        one: the confrontation.
+        chapter: the chapter's number.
+        plausible: name → readings as some GPU would give them, with the spread that measurements show.
+        broken: name → readings of a GPU that is disturbed, throttled, or misread.
+        passing: title of a wrong answer → why no reading can tell it from a right one.
+    """
+    found: list[str] = []
+    passing = dict(passing or {})
+    for answer in bank_of(chapter, one.exercise):
+        if answer.kind is Kind.HOSTILE:
+            continue
+        refusals = {name: _refused(one, answer, chapter, readings) for name, readings in plausible.items()}
+        told = {name: why for name, why in refusals.items() if why}
+        if answer.kind is Kind.RIGHT:
+            found += [f"refuses the right answer “{answer.title}” on {name}: {why}" for name, why in told.items()]
+        elif not told and answer.title not in passing:
+            found.append(f"passes the wrong answer “{answer.title}”")
+        elif told and answer.title in passing:
+            found.append(f"refuses “{answer.title}”, which `passing` lists")
+        passing.pop(answer.title, None)
+    found += [f"`passing` lists “{title}”, which is no wrong answer" for title in passing]
+    reference = next(one_ for one_ in bank_of(chapter, one.exercise) if one_.kind is Kind.RIGHT)
+    found += [
+        f"uses the broken readings “{name}”" for name, readings in broken.items()
+        if not _refused(one, reference, chapter, readings, unusable="unusable")
+    ]  # fmt: skip
+    return found
+
+
+def bank_of(chapter: str, exercise: str) -> list[Answer]:
+    """The bank's answers to one exercise."""
+    found = Course(ROOT).chapter(chapter)
+    return Bank(found, found.answers, frozenset({exercise})).answers
+
+
+def _refused(one: Confrontation, answer: Answer, chapter: str, readings: Any, unusable: str = "") -> str:
+    """Why an answer is refused; empty when it passes."""
+    try:
+        with _within(SECONDS), contextlib.redirect_stdout(io.StringIO()):
+            one.check(defined(answer, chapter), json.loads(json.dumps(readings)))
+    except Unusable as said:
+        return unusable or (f"unusable: {said}" if answer.kind is Kind.RIGHT else "")
+    except WrongAnswer as wrong:
+        return str(wrong)
+    except Exception as error:  # what the answer raises fails it, as in a judge
+        return f"{type(error).__name__}: {error}"
+    return ""
+
+
+def defined(answer: Answer, chapter: str) -> Any:
+    """The function or value that an answer's cell defines, below the chapter's own cells."""
+    namespace = dict(given(chapter))
+    exec(compile(answer.source, answer.where or "<answer>", "exec"), namespace)
+    return namespace[answer.exercise]
+
+
+@functools.cache
+def given(chapter: str) -> dict[str, Any]:
+    """What the chapter's own cells define, demonstrations left out, with its solutions."""
+    source = Bank(Course(ROOT).chapter(chapter), Course(ROOT).chapter(chapter).answers).source
+    shell = make_shell(Outputs(None))
+    before = set(shell.user_ns)
+    for cell in source.cells:
+        if role_of(cell) in (Role.CODE, Role.SOLUTION) and "demo" not in cell.options.get("tags", []):
+            with contextlib.redirect_stdout(io.StringIO()):
+                shell.run_cell(cell.source, store_history=False)
+    return {name: value for name, value in shell.user_ns.items() if name not in before} | {"__name__": "__main__"}
+
+
+def sentences(confrontations: Iterable[Confrontation]) -> list[str]:
+    """Those sentences for docs/gpu_rows.md that do not read as one."""
+    return [one.what for one in confrontations if not (one.what[:1].isupper() and one.what.endswith("."))]
+
+
+class _Endless(Exception):
+    """An answer that does not end."""
+
+
+@contextlib.contextmanager
+def _within(seconds: int) -> Iterator[None]:
+    def stop(number: int, frame: object) -> None:
+        raise _Endless(f"not done after {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
