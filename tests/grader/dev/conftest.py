@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from courses import NAME, built_course
 from proofs import BANK, H200
@@ -12,8 +14,9 @@ from grader.model.course import Course
 
 
 @pytest.fixture
-def fake_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+def fake_gpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A driver that says there is an H200. Nothing that needs one will work."""
+    monkeypatch.setenv("GPULAB_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(hardware, "gpus", lambda: (H200,))
 
 

@@ -16,10 +16,12 @@ from proofs import CEILINGS
 from gpulab.doctor import hardware
 from gpulab.measuring import machine
 from grader.cli.main import main
-from grader.dev.prove import figures, prove, smoke, steps
+from grader.dev.prove import figures, prove, report, smoke, steps
 from grader.dev.prove.rows import Pace
 from grader.dev.prove.run import Outcome, Step, released
+from grader.machine import readings
 from grader.model.course import Course, CourseError
+from grader.model.readings import State
 
 
 def step(name: str, *findings: str, **data: object) -> Step:
@@ -100,6 +102,20 @@ def test_a_driver_without_a_gpu_is_not_taken_for_proof(course: Course) -> None:
     assert "double_gpu rejects “added”: 0 of 1: No GPU here" in repeats.findings[0]
     graded = steps.grade_sample(course, chapters, lambda text: None)
     assert any("rows still wait for a GPU" in finding for finding in graded.findings)
+
+
+@pytest.mark.usefixtures("fake_gpu")
+def test_readings_that_nobody_can_use_are_findings(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken = {
+        "double": readings.Reading(State.REFUSED, "the GPU says 5", 5),
+        "KINDS": readings.Reading(State.GOOD, "", 2),
+        "halve": readings.Reading(State.ABSENT, "a second GPU"),
+    }
+    monkeypatch.setattr(readings, "take", lambda key: taken)
+    outcome = steps.read(course, released(course), lambda text: None)
+    assert outcome.findings == (f"{NAME}: double: refused: the GPU says 5",)
+    text = report.text([outcome], {"device": "NVIDIA H200"})
+    assert f"| {NAME} | halve | not here | a second GPU |" in text
 
 
 def test_a_notebook_that_says_something_else_is_found(course: Course) -> None:
