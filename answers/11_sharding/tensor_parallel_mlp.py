@@ -39,6 +39,10 @@ def tensor_parallel_mlp(x, w1, w2, world_size):
         inputs.append((x, torch.tensor(w1[:, mine]), torch.tensor(w2[mine])))
     return launch.ranks(part, inputs)[0].numpy()
 
+# %% wrong: rank 0 has all weights, the others none — says "its share of the weights" — from "torch tensors, a function of its own": "// world_size" → "* world_size"
+
+# %% wrong: a rank too many, with nothing to do — says "ranks of" — from "torch tensors, a function of its own": "in range(world_size)" → "in range(world_size + 1)"
+
 # %% wrong: gathers in the middle — says "Nothing has to be gathered" — from "reference"
 # -         summand = hidden @ torch.tensor(rows)
 # -         dist.all_reduce(summand)

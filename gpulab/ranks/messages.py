@@ -19,14 +19,15 @@ COLLECTIVES = (
 
 Sent = dict[str, Any]
 """`messages`, `bytes`, `largest` (bytes of the largest message), `to` (ranks), `collectives` (names), `contents` (lists
-of the numbers in each message, `MOST_NUMBERS` in all): plain values."""
+of the numbers in each message), `summands` (lists of the numbers that it put into each all-reduce): plain values. The
+last two have at most `MOST_NUMBERS` numbers each."""
 MOST_NUMBERS = 10_000
 """That a rank keeps of what it sends."""
 
 
 def nothing() -> Sent:
     """Of a rank that has said nothing yet."""
-    return {"messages": 0, "bytes": 0, "largest": 0, "to": [], "collectives": [], "contents": []}
+    return {"messages": 0, "bytes": 0, "largest": 0, "to": [], "collectives": [], "contents": [], "summands": []}
 
 
 def count() -> Sent:
@@ -47,8 +48,7 @@ def _counted(send: Callable[..., Any], sent: Sent) -> Callable[..., Any]:
         sent["messages"] += 1
         sent["bytes"] += size
         sent["largest"] = max(sent["largest"], size)
-        if sum(map(len, sent["contents"])) + sum(tensor.numel() for tensor in tensors) <= MOST_NUMBERS:
-            sent["contents"].append([float(number) for tensor in tensors for number in tensor.detach().reshape(-1)])
+        _keep(sent["contents"], tensors)
         if to not in sent["to"]:
             sent["to"].append(to)
         return send(group, tensors, to, *rest)
@@ -60,6 +60,14 @@ def _named(collective: Callable[..., Any], name: str, sent: Sent) -> Callable[..
     def named(*arguments: Any, **options: Any) -> Any:
         if name not in sent["collectives"]:
             sent["collectives"].append(name)
+        if name == "allreduce" and isinstance(arguments[1], list):
+            _keep(sent["summands"], arguments[1])
         return collective(*arguments, **options)
 
     return named
+
+
+def _keep(kept: list[list[float]], tensors: Any) -> None:
+    """The numbers of these tensors as one list, unless there would be too many in all."""
+    if sum(map(len, kept)) + sum(tensor.numel() for tensor in tensors) <= MOST_NUMBERS:
+        kept.append([float(number) for tensor in tensors for number in tensor.detach().reshape(-1)])

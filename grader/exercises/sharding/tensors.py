@@ -64,7 +64,16 @@ def judge(answer: Any, sent: Sequence[dict[str, Any]], case: Case) -> None:
         return  # ranks of another make: nobody has listened to them
     if not sent:
         raise AssertionError(f"{what}: there was no collective. Was it computed in one process?")
+    check.equal(len(sent), p, f"ranks of {what}")
     for rank, one in enumerate(sent):
         used = ", ".join(one["collectives"])
         note = "Nothing has to be gathered." if "gather" in used else ""
         check.equal(used, "allreduce", f"collectives of rank {rank}, {what}", mistakes=[(used, note)])
+    summands = [torch.tensor(numbers) for one in sent for numbers in one["summands"]]
+    for rank, (mine, below) in enumerate(zip(columns, rows, strict=True)):
+        share = (gelu(x @ mine) @ below).reshape(-1)
+        if not any(one.shape == share.shape and torch.allclose(one, share, rtol=1e-3, atol=1e-3) for one in summands):
+            raise AssertionError(
+                f"{what}: no rank added the part of columns {rank * mine.shape[1]} to {(rank + 1) * mine.shape[1] - 1} "
+                "of w1 and the matching rows of w2. Each rank gets its share of the weights, and nothing else of them."
+            )
