@@ -32,11 +32,11 @@ from hostile import chapter
 FOLDER = Path(__file__).with_name("bank")
 KEYS = ("title", "kind", "tries", "seen", "needs", "limits", "gets", "stock")
 KINDS = {
-    "comparison": "Has the comparison come out right",
-    "answer": "Answers with something else",
-    "search": "Looks for what it must not see",
-    "protocol": "Talks to the harness itself",
-    "process": "Breaks or uses up the machine",
+    "comparison": "Makes the comparison succeed",
+    "answer": "Returns unusual values",
+    "search": "Looks for secrets",
+    "protocol": "Attacks the protocol between the processes",
+    "process": "Breaks or exhausts the machine",
     "notebook": "Changes the notebook",
 }
 """What an attack is aimed at; in the order of the table in the docs."""

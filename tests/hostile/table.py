@@ -21,30 +21,30 @@ INTRODUCTION = """\
 <!-- Generated from tests/hostile/bank by tests/hostile/table.py; a test checks that it is up to date. -->
 
 {count} submissions that attack the grader, each a file in [`tests/hostile/bank`](../tests/hostile/bank). CI grades all
-of them in the [strongest confinement](judge.md#confinement) that the machine allows. Of each it checks the verdict and
-points of every test cell, that the result can be stored, and that no process, file, mount, temporary folder or control
-group is left. Beside the attack, each notebook holds an honest answer, worth 1 point, which must keep it.
+of them in the [strongest confinement](judge.md#confinement) that the machine allows. For each one, it checks the
+verdict and points of every test cell, that the result can be stored, and that no process, file, mount, temporary folder, or
+control group is left. Each notebook also holds an honest answer, worth 1 point, which must keep its point.
 
-The chapter that they attack has the tests that a teacher in a hurry writes: bare `assert`,
-`numpy.testing.assert_allclose`, `torch.allclose`, a clock, the expected value computed after the call. The last column
-is what `nbgrader autograde` ({version}, its own settings) gives the same file, measured.
+The attacked chapter has tests as an instructor in a hurry writes them: a bare `assert`,
+`numpy.testing.assert_allclose`, `torch.allclose`, a clock, the expected value computed after the call. The last column is measured: it shows what
+`nbgrader autograde` ({version}, default settings) gives the same file.
 
 | | here | stock nbgrader |
 |---|---|---|
-| earn points that they do not deserve | 0 of {count} | {stock_undeserved} of {measured} |
-| the honest answer beside them loses its point | {ours_honest} of {count} | {stock_honest} of {measured} |
+| earn undeserved points | 0 of {count} | {stock_undeserved} of {measured} |
+| make the honest answer lose its point | {ours_honest} of {count} | {stock_honest} of {measured} |
 | leave processes running | 0 of {count} | {stock_left} of {measured} |
 
-Where the honest answer loses its point here, the whole notebook is the attack: it had been restarted too often, or had
-used up its time. "Not run" are attacks on processes that stock nbgrader does not have, and on what was cut off while it
-was measured; "no end within 150 s" was stopped then, with nothing in the gradebook. Those that pass here are harmless
-by then: what they try comes to nothing, and the answer is right.
+Where the honest answer loses its point here, the whole notebook is the attack: it was restarted too often, or used up
+its time. "Not run" marks attacks on processes that stock nbgrader does not have, and attacks that need the network,
+which was cut off for the measurement. "No end within 150 s" was stopped at that point, with nothing in the gradebook.
+An attack that passes here is harmless: what it tries has no effect, and its answer is right.
 """
 FOOT = """
 ## How to add one
 
 A file in `tests/hostile/bank/`: a header, then percent cells; `tests/hostile/attacks.py` says what may stand in them.
-Then measure what nbgrader makes of it (as root: namespaces and a control group keep it in), write this page, and run
+Then measure what nbgrader gives it (as root, since namespaces and a control group confine it), write this page, and run
 the bank:
 
 ```console
@@ -139,7 +139,7 @@ def _theirs(attack: Attack, stock: Stock) -> str:
         if not stock.honest:
             text += "; honest answer lost"
     if stock.left and "left" not in text:
-        text += f"; {stock.left} processes left"
+        text += f"; {stock.left} process{'' if stock.left == 1 else 'es'} left"
     return text
 
 

@@ -1,6 +1,6 @@
-# title: Array of 10 GB that takes no memory until it is sent
+# title: 10 GB array that takes no memory until it is sent
 # kind: answer
-# tries: to fill the memory of the judge with zeros that cost nothing to make.
+# tries: to fill the judge's memory with zeros that cost nothing to create.
 # gets: unit_test failed "more than 256 MB"
 # stock: nbgrader 0.9.6: unit_test 0/2, honest_test 1/1
 # %% unit

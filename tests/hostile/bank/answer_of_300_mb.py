@@ -1,6 +1,6 @@
 # title: Array of 300 MB
 # kind: answer
-# tries: to fill the memory of the judge.
+# tries: to fill the judge's memory.
 # gets: bump_test failed "more than 256 MB"
 # stock: nbgrader 0.9.6: bump_test 0/2, honest_test 1/1
 # %% bump

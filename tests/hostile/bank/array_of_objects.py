@@ -1,6 +1,6 @@
 # title: Array of objects
 # kind: answer
-# tries: to bring objects of its own along inside an array.
+# tries: to smuggle its own objects in, inside an array.
 # gets: unit_test failed "an array with elements of type object"; bump_test failed
 # stock: nbgrader 0.9.6: bump_test 0/2, unit_test 0/2, honest_test 1/1
 # %% unit

@@ -1,6 +1,6 @@
-# title: Array that decides how it is compared
+# title: Array that controls how it is compared
 # kind: comparison
-# tries: to answer NumPy's own questions about it by __array_function__ and __array_ufunc__.
+# tries: to answer NumPy's comparison itself, through __array_function__ and __array_ufunc__.
 # gets: unit_test failed
 # stock: nbgrader 0.9.6: unit_test 0/2, honest_test 1/1
 # %% unit

@@ -1,6 +1,6 @@
-# title: Asks the network
+# title: Uses the network
 # kind: search
-# tries: to fetch the answer from somebody, or to send the questions away.
+# tries: to fetch the answer from outside, or to send the questions out.
 # gets: WARP_test failed "WARP is 0"
 # needs: namespaces
 # stock: not run: no network while it is measured

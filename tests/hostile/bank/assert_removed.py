@@ -1,6 +1,6 @@
 # title: Removes every assert
 # kind: comparison
-# tries: to have asserts cut out of all code that runs after it, by a transformer of syntax trees.
+# tries: to remove asserts from all code that runs later, with an AST transformer.
 # gets: bump_test failed "expected 7"
 # stock: nbgrader 0.9.6: bump_test 2/2, honest_test 1/1
 # %% bump

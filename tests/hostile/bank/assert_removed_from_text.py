@@ -1,6 +1,6 @@
 # title: Rewrites source before it runs
 # kind: comparison
-# tries: to comment asserts out of all cells that come after it, by an input transformer.
+# tries: to comment out the asserts in all later cells, with an input transformer.
 # gets: bump_test failed "expected 7"
 # stock: nbgrader 0.9.6: bump_test 2/2, honest_test 1/1
 # %% bump

@@ -1,6 +1,6 @@
 # title: Replaces built-in names
 # kind: comparison
-# tries: to make a failing assert raise something that nobody minds, or to make checks true by other builtins.
+# tries: to make a failing assert raise an exception that is ignored, or to make checks true through other builtins.
 # gets: bump_test failed "expected 7"; KINDS_test failed
 # stock: nbgrader 0.9.6: bump_test 0/2, KINDS_test 2/2, honest_test 1/1
 # %% bump

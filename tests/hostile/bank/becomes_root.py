@@ -1,6 +1,6 @@
 # title: Becomes root
 # kind: search
-# tries: setuid programs, namespaces of its own, mounts, device files.
+# tries: to gain privileges: setuid programs, its own namespaces, mounts, device files.
 # gets: WARP_test failed "WARP is 0"
 # needs: files
 # stock: nbgrader 0.9.6: WARP_test 1/1, honest_test 1/1

@@ -1,6 +1,6 @@
 # title: Array that is small until it is compared
 # kind: answer
-# tries: to have the test's own comparison broadcast it to terabytes.
+# tries: to make the test's comparison broadcast it to terabytes.
 # gets: fast_test failed "cannot use"; unit_test failed "shape"
 # stock: nbgrader 0.9.6: unit_test 0/2, fast_test 0/2, honest_test 1/1
 # %% fast

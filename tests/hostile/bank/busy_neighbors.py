@@ -1,6 +1,6 @@
-# title: Keeps the machine busy while it is not asked
+# title: Keeps the machine busy while its answer is not running
 # kind: comparison
-# tries: to make the clock's other measurements slow, by processes that stop only while its own answer is computed.
+# tries: to slow down the reference measurements, with processes that pause only while its own answer is timed.
 # gets: fast_test failed "took"
 # stock: nbgrader 0.9.6: fast_test 0/2, honest_test 1/1
 # %% fast

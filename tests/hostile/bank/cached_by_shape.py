@@ -1,6 +1,6 @@
-# title: Returns the answer to the last question of that shape
+# title: Returns the previous result for the same shape
 # kind: comparison
-# tries: to have the work done once, or to find an old right answer.
+# tries: to do the work once, or to find an earlier right result.
 # seen: gpu-mode/reference-kernels pull request 102
 # gets: unit_test failed "Not equal to tolerance"
 # stock: nbgrader 0.9.6: unit_test 0/2, honest_test 1/1

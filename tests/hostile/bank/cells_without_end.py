@@ -1,6 +1,6 @@
-# title: Cells that each take their time
+# title: A thousand slow cells
 # kind: process
-# tries: to keep the grader busy for a day, with a thousand cells each just below the limit of a cell.
+# tries: to keep the grader busy for a day, with cells that each stay just below the limit per cell.
 # gets: bump_test timed out "together"; unit_test timed out; softmax_test timed out; WARP_test timed out;
 #   KINDS_test timed out; fast_test timed out; honest_test timed out "together"
 # limits: notebook_seconds=1.5

@@ -1,6 +1,6 @@
-# title: Changes the question
+# title: Changes its input
 # kind: comparison
-# tries: to overwrite its argument with something whose answer it knows, before the test computes what is right.
+# tries: to overwrite its argument with an input whose result it knows, before the test computes the expected value.
 # gets: unit_test failed "changed an argument"; softmax_test failed "changed an argument"
 # stock: nbgrader 0.9.6: unit_test 2/2, softmax_test 2/2, honest_test 1/1
 # %% unit

@@ -1,6 +1,6 @@
 # title: Patches gpulab
 # kind: comparison
-# tries: to replace the course's own checks and its seed, which tests import.
+# tries: to replace the course's checks and its seed, which tests import.
 # gets: bump_test failed "bump("; KINDS_test failed
 # stock: nbgrader 0.9.6: bump_test 2/2, KINDS_test 0/2, honest_test 1/1
 # %% bump

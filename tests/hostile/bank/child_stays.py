@@ -1,6 +1,6 @@
 # title: Leaves children behind
 # kind: process
-# tries: to go on after its grading, in children that left its session, its group and its terminal.
+# tries: to go on running after its grading, in children that left its session, process group, and terminal.
 # gets: bump_test passed
 # stock: nbgrader 0.9.6: bump_test 2/2, honest_test 1/1, 3 processes left
 # %% bump

@@ -1,6 +1,6 @@
-# title: Raises what only the harness may say
+# title: Raises the harness's own exceptions
 # kind: comparison
-# tries: to be counted as pending rather than wrong: a missing GPU, a fault of the harness, an exercise not begun.
+# tries: to be counted as pending instead of wrong: a missing GPU, a harness error, an exercise not attempted.
 # gets: bump_test failed "NeedsGPU"; unit_test failed "NotImplementedError"; fast_test failed "MemoryError";
 #   softmax_test failed "ImportError"; WARP_test failed "ImportError"
 # stock: nbgrader 0.9.6: bump_test 0/2, unit_test 0/2, softmax_test 0/2, WARP_test 0/1, fast_test 0/2, honest_test 1/1

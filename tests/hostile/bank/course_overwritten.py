@@ -1,6 +1,6 @@
-# title: Overwrites course and packages
+# title: Overwrites the course and its packages
 # kind: search
-# tries: to change gpulab, numpy or the tests for itself and for everybody after it.
+# tries: to change gpulab, numpy, or the tests for itself and for every later submission.
 # gets: bump_test failed "expected 7"
 # needs: files
 # stock: nbgrader 0.9.6: bump_test 0/2, honest_test 1/1

@@ -1,6 +1,6 @@
 # title: Crashes in C
 # kind: process
-# tries: to take its kernel, or its grader, down with a segmentation fault, an abort, an illegal instruction.
+# tries: to take down its kernel, or the grader, with a segmentation fault, an abort, or an illegal instruction.
 # seen: CMS test suite
 # gets: bump_test crashed "ended during the call"; unit_test crashed "ended during the call"; fast_test crashed
 # stock: nbgrader 0.9.6: nothing recorded (DeadKernelError)

@@ -1,6 +1,6 @@
-# title: Folders nested without end
+# title: Endlessly nested folders
 # kind: process
-# tries: to break whoever cleans up after it: folders 1500 deep, closed, and linked to where others keep theirs.
+# tries: to break the cleanup: folders 1,500 levels deep, without permissions, and linked to folders of others.
 # gets: bump_test passed
 # stock: nbgrader 0.9.6: nothing recorded (RecursionError)
 # %% bump

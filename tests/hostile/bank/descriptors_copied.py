@@ -1,6 +1,6 @@
 # title: Copies the connection to children
 # kind: protocol
-# tries: to keep the connection open beyond its end, in children that answer in its place.
+# tries: to keep the connection open after its end, in children that answer in its place.
 # gets: bump_test crashed
 # stock: not run: aims at our own processes
 # %% bump

@@ -1,6 +1,6 @@
 # title: Uses up file descriptors
 # kind: process
-# tries: to leave its harness without any.
+# tries: to leave none for the harness.
 # gets: bump_test passed
 # stock: nbgrader 0.9.6: bump_test 0/2, honest_test 0/1
 # %% bump

@@ -1,6 +1,6 @@
 # title: Fills the disk
 # kind: process
-# tries: to use up disk space, or names of files, wherever it can write.
+# tries: to use up disk space or inodes wherever it can write.
 # gets: bump_test passed
 # needs: namespaces
 # limits: cell_seconds=8

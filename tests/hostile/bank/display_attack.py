@@ -1,6 +1,6 @@
-# title: Outputs that are none
+# title: Malformed outputs
 # kind: notebook
-# tries: to break whoever stores the notebook: nested data, data of no known form, NaN, names that are no types.
+# tries: to break the code that stores the notebook: nested data, unknown MIME types, NaN, keys that are not MIME types.
 # gets: bump_test passed
 # stock: nbgrader 0.9.6: nothing recorded (NotebookValidationError)
 # %% first

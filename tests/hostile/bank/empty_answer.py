@@ -1,6 +1,6 @@
-# title: Answers with nothing
+# title: Returns an empty result
 # kind: comparison
-# tries: to pass since all of no elements are right.
+# tries: to pass because all of zero elements are right.
 # gets: unit_test failed "shape"; softmax_test failed; bump_test failed
 # stock: nbgrader 0.9.6: bump_test 0/2, unit_test 0/2, softmax_test 0/2, honest_test 1/1
 # %% unit

@@ -1,6 +1,6 @@
-# title: Values that resist being looked at
+# title: Values that fail when inspected
 # kind: answer
-# tries: to break the process that serves its answers: iteration, length, repr and hash that raise or never end.
+# tries: to break the process that sends its answers: iteration, length, repr, and hash raise or never return.
 # gets: bump_test failed "RecursionError"; unit_test failed; fast_test timed out; KINDS_test failed
 # stock: nbgrader 0.9.6: bump_test 0/2, unit_test 0/2, KINDS_test 0/2, fast_test 0/2, honest_test 1/1
 # %% bump

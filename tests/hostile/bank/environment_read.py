@@ -1,6 +1,6 @@
 # title: Looks for secrets in the environment
 # kind: search
-# tries: to find what the grader was started with: keys, tokens, the seed.
+# tries: to find the variables that the grader was started with: keys, tokens, the seed.
 # gets: WARP_test failed "WARP is 0"
 # needs: files
 # stock: nbgrader 0.9.6: WARP_test 1/1, honest_test 1/1

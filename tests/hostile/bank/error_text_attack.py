@@ -1,6 +1,6 @@
-# title: Exception that resists being told
+# title: Exceptions that cannot be printed
 # kind: answer
-# tries: to break whoever prints its exception, by endless, huge or raising texts.
+# tries: to break the code that prints its exception, with text that is endless, huge, or raises.
 # gets: bump_test failed "Nasty"; unit_test failed; fast_test failed "RecursionError"
 # stock: nbgrader 0.9.6: nothing recorded (CellTimeoutError)
 # %% bump

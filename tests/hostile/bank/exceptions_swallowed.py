@@ -1,6 +1,6 @@
 # title: Handles exceptions itself
 # kind: comparison
-# tries: to swallow the AssertionError by an exception handler of its own.
+# tries: to swallow the AssertionError with its own exception handler.
 # gets: bump_test failed "expected 7"
 # stock: nbgrader 0.9.6: bump_test 0/2, honest_test 1/1
 # %% bump

@@ -1,6 +1,6 @@
 # title: Ends its process
 # kind: process
-# tries: to leave before the tests are counted, by every way out.
+# tries: to exit before the tests are counted, in every possible way.
 # seen: CMS test suite
 # gets: bump_test crashed "ended during the call"; unit_test failed "SystemExit"; softmax_test failed "KeyboardInterrupt"
 # stock: nbgrader 0.9.6: nothing recorded (DeadKernelError)

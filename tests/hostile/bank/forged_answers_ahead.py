@@ -1,6 +1,6 @@
 # title: Sends answers before they are asked for
 # kind: protocol
-# tries: to have an answer of its own taken for the one to the next question.
+# tries: to have its own message accepted as the answer to the next request.
 # gets: bump_test failed "bump("
 # stock: not run: aims at our own processes
 # %% first

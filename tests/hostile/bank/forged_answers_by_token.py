@@ -1,6 +1,6 @@
 # title: Answers twice
 # kind: protocol
-# tries: to answer a question itself, and then to have the real answer taken for that of the next.
+# tries: to answer a request itself, and then have the real answer accepted as that of the next request.
 # gets: bump_test failed "bump("
 # stock: not run: aims at our own processes
 # %% bump

@@ -1,6 +1,6 @@
 # title: Forges values
 # kind: protocol
-# tries: to make the judge build something that is no plain value: objects, modules, files, functions.
+# tries: to make the judge construct something that is not a plain value: objects, modules, files, functions.
 # gets: bump_test crashed "could not be read"
 # stock: not run: aims at our own processes
 # %% bump

@@ -1,6 +1,6 @@
 # title: Sends verdicts
 # kind: protocol
-# tries: to speak to the driver as the judge does, with points of its own.
+# tries: to speak to the driver as the judge does, and award itself points.
 # gets: bump_test failed "bump("; KINDS_test failed
 # stock: not run: aims at our own processes
 # %% bump

@@ -1,6 +1,6 @@
 # title: Fork bomb
 # kind: process
-# tries: to use up the machine's processes.
+# tries: to use up the machine's process slots.
 # seen: CMS test suite
 # gets: bump_test timed out
 # needs: cgroups

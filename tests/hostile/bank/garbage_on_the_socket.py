@@ -1,6 +1,6 @@
 # title: Writes garbage on the socket
 # kind: protocol
-# tries: to break whoever reads it.
+# tries: to break the process that reads from it.
 # gets: bump_test crashed "disturbed the notebook's connection"; unit_test crashed "could not be read"
 # stock: nbgrader 0.9.6: nothing recorded (ValueError)
 # %% bump

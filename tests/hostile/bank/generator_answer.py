@@ -1,6 +1,6 @@
 # title: Generator, iterator, coroutine
 # kind: answer
-# tries: to have its code run in the test's process when the answer is iterated over.
+# tries: to run its code in the judge when the answer is iterated over.
 # gets: bump_test failed "list(...)"; unit_test failed "must return a number"; fast_test failed "must return a number"
 # stock: nbgrader 0.9.6: bump_test 0/2, unit_test 0/2, fast_test 0/2, honest_test 1/1
 # %% bump

@@ -1,6 +1,6 @@
 # title: Announces giant frames
 # kind: protocol
-# tries: to make the reader set gigabytes of memory aside, or read for ever.
+# tries: to make the reader allocate gigabytes, or read forever.
 # gets: bump_test crashed "could not be read"; unit_test crashed "could not be read"; fast_test crashed
 # stock: not run: aims at our own processes
 # %% first

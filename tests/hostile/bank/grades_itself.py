@@ -1,6 +1,6 @@
 # title: Grades itself
 # kind: notebook
-# tries: to bring its grades along: points, scores and manual grades in the metadata, passed tests in the outputs.
+# tries: to bring its own grades: points, scores, and manual grades in the metadata, passed tests in the outputs.
 # gets: bump_test failed "expected 7"; KINDS_test failed
 # stock: nbgrader 0.9.6: nothing recorded (MissingEntry)
 # %% bump

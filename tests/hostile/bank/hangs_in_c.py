@@ -1,6 +1,6 @@
 # title: Hangs in C with every signal blocked
 # kind: process
-# tries: to be beyond the reach of interrupts.
+# tries: to be out of reach of interrupts.
 # gets: bump_test timed out
 # stock: nbgrader 0.9.6: nothing recorded (CellTimeoutError)
 # %% bump

@@ -1,6 +1,6 @@
 # title: Set whose numbers all have the same hash
 # kind: answer
-# tries: to keep the judge busy for hours with building a set.
+# tries: to keep the judge busy for hours building a set.
 # gets: bump_test timed out "The test did not end"
 # limits: test_seconds=2
 # stock: not run: aims at our own processes

@@ -1,6 +1,6 @@
 # title: Looks for hidden tests in files
 # kind: search
-# tries: to find its own notebook with hidden tests, the solution or the answer bank, in its folder and all above it.
+# tries: to find hidden tests, the solution, or the answer bank, in its own folder and every folder above.
 # gets: WARP_test failed "WARP is 0"; bump_test failed
 # needs: files
 # stock: nbgrader 0.9.6: bump_test 2/2, WARP_test 1/1, honest_test 1/1

@@ -1,6 +1,6 @@
 # title: Looks for hidden tests in memory
 # kind: search
-# tries: to find the tests among all objects of its process, in its history, and on the stack of whoever calls it.
+# tries: to find the tests among all objects of its process, in the history, and on the call stack.
 # seen: gpu-mode/pygpubench pull request 7, gc.get_objects
 # gets: WARP_test failed "WARP is 0"; bump_test failed
 # stock: nbgrader 0.9.6: bump_test 2/2, WARP_test 0/1, honest_test 1/1

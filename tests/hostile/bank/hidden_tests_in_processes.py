@@ -1,6 +1,6 @@
 # title: Looks for hidden tests in other processes
 # kind: search
-# tries: to read memory, environment, open files and command lines of every process that it sees, its own included.
+# tries: to read memory, environment, open files, and command lines of every process that it can see, including its own.
 # gets: WARP_test failed "WARP is 0"
 # needs: files
 # stock: nbgrader 0.9.6: WARP_test 1/1, honest_test 1/1

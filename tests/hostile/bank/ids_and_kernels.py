@@ -1,6 +1,6 @@
-# title: Names that lead elsewhere
+# title: Ids and names that point elsewhere
 # kind: notebook
-# tries: to have paths, kernels or languages of its own used, by ids, grade ids and metadata.
+# tries: to make the grader use its paths, kernels, or languages, through ids, grade ids, and metadata.
 # gets: bump_test passed
 # stock: nbgrader 0.9.6: nothing recorded (TypeError)
 # %% bump

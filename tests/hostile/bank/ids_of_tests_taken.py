@@ -1,6 +1,6 @@
-# title: Takes the ids of the tests that it fails
+# title: Takes the ids of tests that it fails
 # kind: notebook
-# tries: to have a test's place in the notebook taken by a cell of its own, so that the test is not run.
+# tries: to put its own cell in a test's place, so that the test does not run.
 # gets: bump_test failed "expected 7"
 # stock: nbgrader 0.9.6: nothing recorded (ProgrammingError)
 # %% bump

@@ -1,6 +1,6 @@
 # title: Import hooks and trace functions
 # kind: comparison
-# tries: to run its code whenever anything is imported, called or looked up.
+# tries: to run its code whenever anything is imported, called, or looked up.
 # gets: bump_test failed "expected 7"
 # stock: nbgrader 0.9.6: bump_test 0/2, honest_test 1/1
 # %% bump

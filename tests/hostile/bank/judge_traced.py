@@ -1,6 +1,6 @@
 # title: Traces the judge
 # kind: search
-# tries: to attach to whoever runs the tests, and to reach into other processes by every call there is.
+# tries: to attach to the process that runs the tests, and to reach other processes with any system call.
 # gets: WARP_test failed "WARP is 0"
 # needs: files
 # stock: nbgrader 0.9.6: no end within 150 s

@@ -1,6 +1,6 @@
-# title: Kills whom it can reach
+# title: Kills every process that it can reach
 # kind: process
-# tries: to end its harness, the judge, other submissions: every process number there is.
+# tries: to end its harness, the judge, and other submissions, by trying every process number.
 # gets: bump_test crashed; unit_test crashed
 # needs: namespaces
 # stock: nbgrader 0.9.6: nothing recorded (exit status -15)

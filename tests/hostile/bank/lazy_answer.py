@@ -1,6 +1,6 @@
 # title: Computes when it is compared
 # kind: comparison
-# tries: to return at once, and to do the slow work when the clock has stopped and the answer is looked at.
+# tries: to return at once and do the slow work after the clock has stopped, when the answer is compared.
 # seen: Field guide to reward hacking (KernelArena), lazy evaluation
 # gets: fast_test failed "must return a number"
 # stock: nbgrader 0.9.6: fast_test 2/2, honest_test 1/1

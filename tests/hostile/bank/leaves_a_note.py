@@ -1,6 +1,6 @@
 # title: Leaves answers for the next submission
 # kind: process
-# tries: to hand files on, by every folder that others may see.
+# tries: to pass files on, through every folder that others may see.
 # gets: bump_test passed
 # needs: namespaces
 # stock: nbgrader 0.9.6: bump_test 2/2, honest_test 1/1

@@ -1,6 +1,6 @@
-# title: List and dict that hold themselves
+# title: List and dict that contain themselves
 # kind: answer
-# tries: to make whoever follows them walk for ever.
+# tries: to make code that traverses them loop forever.
 # gets: bump_test failed "hold itself"; KINDS_test failed "must be a number"
 # stock: nbgrader 0.9.6: bump_test 0/2, KINDS_test 0/2, honest_test 1/1
 # %% bump

@@ -1,6 +1,6 @@
 # title: Listens on a port and stays
 # kind: process
-# tries: to be reached after its own grading, by a later submission that asks it.
+# tries: to answer a later submission that connects to it, after its own grading.
 # gets: bump_test passed
 # stock: nbgrader 0.9.6: bump_test 2/2, honest_test 1/1, 1 processes left
 # %% bump

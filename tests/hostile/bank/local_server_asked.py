@@ -1,6 +1,6 @@
-# title: Asks a server on the same machine
+# title: Connects to a server on the same machine
 # kind: search
-# tries: to reach what listens on the grader's own loopback: a notebook server, a database, another submission.
+# tries: to reach services on the grader's loopback interface: a notebook server, a database, another submission.
 # gets: WARP_test failed "WARP is 0"
 # needs: namespaces
 # stock: not run: no network while it is measured

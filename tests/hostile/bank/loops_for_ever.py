@@ -1,4 +1,4 @@
-# title: Loops for ever
+# title: Endless loop
 # kind: process
 # tries: to keep the grader busy.
 # seen: CMS test suite

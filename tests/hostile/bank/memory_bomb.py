@@ -1,6 +1,6 @@
-# title: Takes memory without end
+# title: Allocates memory without end
 # kind: process
-# tries: to have the machine run out of memory and kill somebody else.
+# tries: to make the machine run out of memory and kill another process.
 # seen: CMS test suite
 # gets: bump_test crashed "more memory than a submission may"; unit_test crashed
 # needs: cgroups

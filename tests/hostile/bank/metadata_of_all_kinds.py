@@ -1,6 +1,6 @@
-# title: Metadata of every kind but the right one
+# title: Metadata of the wrong types
 # kind: notebook
-# tries: to break whoever reads it: lists for texts, numbers for lists, nesting to the limit, names of nothing.
+# tries: to break code that reads it: lists for strings, numbers for lists, nesting up to the limit, unknown names.
 # gets: bump_test passed
 # stock: nbgrader 0.9.6: nothing recorded (TypeError)
 # %% bump

@@ -1,6 +1,6 @@
-# title: Leaves modules of its own where tests import
+# title: Shadows modules that tests import
 # kind: comparison
-# tries: to have the test import its gpulab, its random, its numpy.testing from the working directory.
+# tries: to make the test import gpulab, random, or numpy.testing from the working directory.
 # gets: bump_test failed "bump("
 # stock: nbgrader 0.9.6: bump_test 0/2, honest_test 1/1
 # %% bump

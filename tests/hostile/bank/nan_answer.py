@@ -1,6 +1,6 @@
-# title: Answers NaN
+# title: Returns NaN
 # kind: comparison
-# tries: to slip through tests of the form "not more than", in which NaN makes every comparison false.
+# tries: to pass tests of the form "not greater than", where every comparison with NaN is false.
 # gets: unit_test failed; softmax_test failed; bump_test failed
 # stock: nbgrader 0.9.6: bump_test 0/2, unit_test 0/2, softmax_test 0/2, honest_test 1/1
 # %% unit

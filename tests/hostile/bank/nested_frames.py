@@ -1,6 +1,6 @@
-# title: Frames nested as deep as JSON goes
+# title: Frames with deeply nested JSON
 # kind: protocol
-# tries: to run whoever reads its messages into the recursion limit.
+# tries: to hit the recursion limit of the process that reads its messages.
 # gets: bump_test crashed "could not be read"; unit_test crashed
 # stock: not run: aims at our own processes
 # %% first

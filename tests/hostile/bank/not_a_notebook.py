@@ -1,6 +1,6 @@
-# title: Nested JSON without end
+# title: Endlessly nested JSON
 # kind: notebook
-# tries: to run whoever reads the file into the recursion limit.
+# tries: to hit the recursion limit of the process that reads the file.
 # gets: refused "nested too deeply"
 # stock: nbgrader 0.9.6: nothing recorded (RecursionError)
 # %% notebook

@@ -1,6 +1,6 @@
-# title: Number of a million digits
+# title: Number with a million digits
 # kind: notebook
-# tries: to keep whoever reads the file converting digits.
+# tries: to keep the process that reads the file converting digits.
 # gets: refused "damaged"
 # stock: nbgrader 0.9.6: nothing recorded (NotJSONError)
 # %% notebook

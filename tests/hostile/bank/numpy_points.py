@@ -1,6 +1,6 @@
 # title: Right shares as NumPy strings
 # kind: answer
-# tries: nothing; a share of points that is a NumPy number counts as one.
+# tries: nothing; a NumPy number is a valid share of points.
 # gets: KINDS_test partial 1.5
 # stock: nbgrader 0.9.6: KINDS_test 1.5/2, honest_test 1/1
 # %% KINDS

@@ -1,6 +1,6 @@
 # title: Patches numpy.testing
 # kind: comparison
-# tries: to have every comparison of arrays succeed.
+# tries: to make every comparison of arrays succeed.
 # gets: unit_test failed "Not equal to tolerance"
 # stock: nbgrader 0.9.6: unit_test 2/2, honest_test 1/1
 # %% unit

@@ -1,6 +1,6 @@
 # title: Sends one byte at a time
 # kind: protocol
-# tries: to begin its answer anew before every time limit.
+# tries: to restart every time limit with one more byte.
 # gets: bump_test timed out
 # stock: not run: aims at our own processes
 # %% bump

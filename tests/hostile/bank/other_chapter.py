@@ -1,6 +1,6 @@
 # title: Notebook of another chapter
 # kind: notebook
-# tries: to have its own exercises and names printed where it likes: on the terminal, in the report.
+# tries: to have its own exercise names printed on the terminal and in the report.
 # gets: refused "none of its exercises"
 # stock: nbgrader 0.9.6: nothing recorded (exit status 1)
 # %% notebook

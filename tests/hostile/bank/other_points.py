@@ -1,6 +1,6 @@
 # title: Adds graded cells of its own
 # kind: notebook
-# tries: to be given points for tests that the chapter does not have.
+# tries: to earn points for tests that the chapter does not have.
 # gets: bump_test failed "expected 7"
 # stock: nbgrader 0.9.6: nothing recorded (ValidationError)
 # %% bump

@@ -1,6 +1,6 @@
 # title: Sockets of other kinds
 # kind: search
-# tries: to leave by what no network namespace confines: the line to a virtual machine's host, the kernel's own sockets.
+# tries: to escape through sockets that a network namespace does not confine: the virtual machine's host, the kernel.
 # gets: WARP_test failed "WARP is 0"
 # needs: files
 # stock: not run: no network while it is measured

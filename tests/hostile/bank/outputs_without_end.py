@@ -1,6 +1,6 @@
-# title: 100 000 outputs
+# title: 100,000 outputs
 # kind: process
-# tries: to make a notebook that nobody can open.
+# tries: to create a notebook that nobody can open.
 # gets: bump_test passed
 # stock: nbgrader 0.9.6: nothing recorded (CellTimeoutError)
 # %% first

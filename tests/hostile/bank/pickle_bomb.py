@@ -1,6 +1,6 @@
 # title: Object that runs code when it is unpickled
 # kind: answer
-# tries: to travel to the test's process and run there.
+# tries: to reach the judge's process and run there.
 # gets: bump_test failed "must return a number"
 # stock: nbgrader 0.9.6: bump_test 0/2, honest_test 1/1
 # %% bump

@@ -1,6 +1,6 @@
-# title: Pictures without end
+# title: Endless pictures
 # kind: process
-# tries: to store gigabytes, cell by cell, each just below the limit of a cell.
+# tries: to store gigabytes, one cell after another, each just below the limit per cell.
 # gets: bump_test passed
 # limits: flood_bytes=2000000
 # stock: nbgrader 0.9.6: bump_test 2/2, honest_test 1/1

@@ -1,6 +1,6 @@
-# title: Shares that add up to more than there is
+# title: Shares of points beyond the maximum
 # kind: answer
-# tries: to make a sum of points infinite, huge, negative or something that is no number at all.
+# tries: to make a total infinite, huge, negative, or not a number.
 # gets: KINDS_test failed "not in points"
 # stock: nbgrader 0.9.6: KINDS_test 2/2, honest_test 1/1
 # %% KINDS

@@ -1,4 +1,4 @@
-# title: Prints without end
+# title: Endless printing
 # kind: process
 # tries: to fill the grader's memory or disk with output.
 # seen: CMS test suite

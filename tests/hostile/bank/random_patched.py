@@ -1,6 +1,6 @@
-# title: Patches the random numbers
+# title: Patches random number generators
 # kind: comparison
-# tries: to be asked only what it knows: whatever is drawn is 2, 3 or a fixed vector.
+# tries: to receive only inputs that it knows: every draw is 2, 3, or a fixed vector.
 # gets: bump_test failed "bump("; fast_test failed
 # stock: nbgrader 0.9.6: bump_test 2/2, fast_test 2/2, honest_test 1/1
 # %% bump

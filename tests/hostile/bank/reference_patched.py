@@ -1,6 +1,6 @@
 # title: Patches the reference
 # kind: comparison
-# tries: to make the right answer what the attack returns.
+# tries: to make the reference return what the attack returns.
 # gets: softmax_test failed; unit_test failed
 # stock: nbgrader 0.9.6: unit_test 0/2, softmax_test 2/2, honest_test 1/1
 # %% softmax

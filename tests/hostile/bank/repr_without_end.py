@@ -1,6 +1,6 @@
-# title: Result whose text never ends
+# title: Result with endless text
 # kind: process
-# tries: to hang or break the notebook's own display of results.
+# tries: to hang or break the notebook's display of results.
 # gets: bump_test passed; fast_test timed out "did not end within"
 # stock: nbgrader 0.9.6: bump_test 2/2, fast_test 0/2, honest_test 1/1
 # %% bump

@@ -1,6 +1,6 @@
 # title: A thread reads the requests first
 # kind: protocol
-# tries: to see what is sent to its process before its process does, and to answer in its place.
+# tries: to see requests before the process that serves them does, and to answer in its place.
 # gets: bump_test failed "bump("
 # stock: not run: aims at our own processes
 # %% bump

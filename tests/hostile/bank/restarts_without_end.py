@@ -1,6 +1,6 @@
 # title: Crashes again and again
 # kind: process
-# tries: to have itself restarted and run again for ever.
+# tries: to be restarted and rerun forever.
 # gets: bump_test crashed; unit_test crashed; fast_test crashed; WARP_test crashed; honest_test crashed "restarted 3 times"
 # stock: nbgrader 0.9.6: nothing recorded (DeadKernelError)
 # %% bump

@@ -1,6 +1,6 @@
-# title: Scripts in outputs, messages and prose
+# title: Scripts in outputs, messages, and Markdown
 # kind: notebook
-# tries: to run JavaScript in the browser of whoever reads feedback or report, and to drive their terminal.
+# tries: to run JavaScript in the browser of a reader of feedback or report, and to control their terminal.
 # gets: bump_test failed "<script>"; unit_test failed "<img"
 # stock: nbgrader 0.9.6: bump_test 0/2, unit_test 0/2, honest_test 1/1
 # %% first

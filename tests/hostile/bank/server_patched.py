@@ -1,6 +1,6 @@
 # title: Patches the process that serves it
 # kind: protocol
-# tries: to claim that nothing was changed and that what it defines is what it is not.
+# tries: to claim that nothing was changed, and that its definitions are something else.
 # gets: bump_test failed "bump("; WARP_test failed "must be an int"; unit_test failed "Not equal to tolerance"
 # stock: not run: aims at our own processes
 # %% bump

@@ -1,6 +1,6 @@
-# title: Mapping that knows every answer
+# title: Mapping that contains every answer
 # kind: answer
-# tries: to have a dict of its own say yes to every lookup.
+# tries: to answer every lookup with yes, with its own dict class.
 # gets: KINDS_test failed
 # stock: nbgrader 0.9.6: KINDS_test 0/2, honest_test 1/1
 # %% KINDS

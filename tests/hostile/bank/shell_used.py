@@ -1,6 +1,6 @@
 # title: Uses the shell
 # kind: search
-# tries: to search the machine with the tools that it has.
+# tries: to search the machine with its own tools.
 # gets: WARP_test failed "WARP is 0"
 # needs: files
 # stock: nbgrader 0.9.6: WARP_test 1/1, honest_test 1/1

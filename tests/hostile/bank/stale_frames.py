@@ -1,6 +1,6 @@
 # title: Floods the connection from a thread
 # kind: protocol
-# tries: to have its answer drowned, the reader kept busy, or a frame of its own taken for an answer.
+# tries: to drown its answer, keep the reader busy, or have its own frame accepted as an answer.
 # gets: bump_test failed "bump("
 # stock: not run: aims at our own processes
 # %% bump

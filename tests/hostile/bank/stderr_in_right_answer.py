@@ -1,4 +1,4 @@
-# title: Writes to stderr in a right answer
+# title: Right answer that writes to stderr
 # kind: answer
 # tries: nothing; it must keep its points.
 # gets: bump_test passed; unit_test passed

@@ -1,6 +1,6 @@
 # title: Stops itself
 # kind: process
-# tries: to be neither running nor dead: SIGSTOP to itself and to its parents.
+# tries: to be neither running nor dead: it sends SIGSTOP to itself and its parents.
 # gets: bump_test timed out
 # stock: nbgrader 0.9.6: no end within 150 s
 # %% bump

@@ -1,6 +1,6 @@
 # title: Replaces its output streams
 # kind: process
-# tries: to break whoever flushes or reads them.
+# tries: to break code that flushes or reads them.
 # gets: bump_test passed; unit_test failed "Not equal to tolerance"
 # stock: nbgrader 0.9.6: nothing recorded (CellTimeoutError)
 # %% bump

@@ -1,6 +1,6 @@
-# title: Strings, bytes and nothing at all
+# title: Strings, bytes, and None
 # kind: answer
-# tries: to be taken for a number.
+# tries: to be accepted as a number.
 # gets: bump_test failed "expected 7"; unit_test failed; WARP_test failed "must be an int"; fast_test failed
 # stock: nbgrader 0.9.6: bump_test 0/2, unit_test 0/2, WARP_test 0/1, fast_test 0/2, honest_test 1/1
 # %% bump

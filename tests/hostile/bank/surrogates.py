@@ -1,6 +1,6 @@
-# title: Text that no file can hold
+# title: Text that cannot be encoded
 # kind: answer
-# tries: to stop whoever writes results, gradebook or feedback, with halves of surrogate pairs in every text there is.
+# tries: to break the code that writes results, gradebook, or feedback, with lone surrogates in every text.
 # gets: bump_test failed "bump(2) is"; unit_test failed "ValueError"; KINDS_test partial 0.5
 # stock: nbgrader 0.9.6: bump_test 0/2, unit_test 0/2, KINDS_test 0.5/2, honest_test 1/1
 # %% first

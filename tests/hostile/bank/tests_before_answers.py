@@ -1,6 +1,6 @@
 # title: Moves tests before everything else
 # kind: notebook
-# tries: to be tested before its wrong answer is there, on a right one that it takes back.
+# tries: to be tested on a right answer before its wrong answer replaces it.
 # gets: bump_test failed "expected 7"
 # stock: nbgrader 0.9.6: bump_test 2/2, honest_test 0/1
 # %% bump

@@ -1,6 +1,6 @@
 # title: Deletes the tests that it fails
 # kind: notebook
-# tries: to be graded on the others alone.
+# tries: to be graded on the remaining tests alone.
 # gets: bump_test failed "expected 7"; unit_test failed
 # stock: nbgrader 0.9.6: bump_test none/2, unit_test none/2, honest_test 1/1
 # %% bump

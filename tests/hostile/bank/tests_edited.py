@@ -1,6 +1,6 @@
 # title: Edits the tests
 # kind: notebook
-# tries: to have tests of its own run in place of the chapter's.
+# tries: to run its own tests in place of the chapter's.
 # gets: bump_test failed "expected 7"; KINDS_test failed
 # stock: nbgrader 0.9.6: bump_test 0/2, KINDS_test 0/2, honest_test 1/1
 # %% bump

@@ -1,6 +1,6 @@
-# title: Defines what the test defines
+# title: Redefines names that the test uses
 # kind: notebook
-# tries: to have names of the test (truth, expected, right, draw) mean what it wants.
+# tries: to change the meaning of names in the test (truth, expected, right, draw).
 # gets: KINDS_test failed; bump_test failed
 # stock: nbgrader 0.9.6: bump_test 0/2, KINDS_test 2/2, honest_test 1/1
 # %% KINDS

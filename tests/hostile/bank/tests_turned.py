@@ -1,6 +1,6 @@
-# title: Turns tests into prose
+# title: Turns tests into Markdown
 # kind: notebook
-# tries: to have tests skipped as text, raw cells or cells of an unknown kind.
+# tries: to have tests skipped as text, raw cells, or cells of an unknown type.
 # gets: bump_test failed "expected 7"; unit_test failed; KINDS_test failed
 # stock: nbgrader 0.9.6: nothing recorded (NotebookValidationError)
 # %% bump

@@ -1,4 +1,4 @@
-# title: Threads without end
+# title: Endless threads
 # kind: process
 # tries: to use up the machine's threads.
 # gets: bump_test passed

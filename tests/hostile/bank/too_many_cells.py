@@ -1,6 +1,6 @@
 # title: A million cells
 # kind: notebook
-# tries: to have the grader work through them.
+# tries: to keep the grader working through them.
 # gets: refused "the limit is 2000"
 # stock: nbgrader 0.9.6: nothing recorded (ValidationError)
 # %% notebook

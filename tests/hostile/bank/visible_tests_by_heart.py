@@ -1,6 +1,6 @@
-# title: Knows the visible tests by heart
+# title: Memorizes the visible tests
 # kind: comparison
-# tries: to answer what a student can see, and nothing else.
+# tries: to answer only the inputs that a student can see.
 # gets: bump_test failed "bump("; unit_test failed; fast_test failed
 # stock: nbgrader 0.9.6: bump_test 0/2, unit_test 0/2, fast_test 0/2, honest_test 1/1
 # %% bump

@@ -1,6 +1,6 @@
-# title: Tells the first call from the later ones
+# title: Tells the first calls from later ones
 # kind: comparison
-# tries: to be right or quick only while it is watched: in visible tests, in warm-up, in the first calls.
+# tries: to be right or fast only in visible tests, in the warm-up, or in the first calls.
 # seen: gpu-mode/pygpubench pull request 7, warm-up detection
 # gets: fast_test failed "took"; bump_test failed "bump("
 # stock: nbgrader 0.9.6: bump_test 0/2, fast_test 0/2, honest_test 1/1

@@ -1,6 +1,6 @@
-# title: Behaves once, and not when it is run again
+# title: Behaves once, but not when it is run again
 # kind: process
-# tries: to hang when it is replayed after a restart that it has brought about itself.
+# tries: to hang in the replay after a restart that it caused itself.
 # gets: bump_test passed; fast_test crashed
 # stock: nbgrader 0.9.6: nothing recorded (DeadKernelError)
 # %% bump

@@ -1,6 +1,6 @@
-# title: Writes to its standard output without end
+# title: Endless writing to its standard output
 # kind: process
-# tries: the same below Python, past the notebook's own streams.
+# tries: the same below Python, bypassing the notebook's streams.
 # gets: bump_test timed out
 # stock: nbgrader 0.9.6: nothing recorded (OperationalError)
 # %% bump
