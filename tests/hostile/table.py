@@ -22,12 +22,12 @@ INTRODUCTION = """\
 
 {count} submissions that attack the grader, each a file in [`tests/hostile/bank`](../tests/hostile/bank). CI grades all
 of them in the [strongest confinement](judge.md#confinement) that the machine allows. For each one, it checks the
-verdict and points of every test cell, that the result can be stored, and that no process, file, mount, temporary folder, or
-control group is left. Each notebook also holds an honest answer, worth 1 point, which must keep its point.
+verdict and points of every test cell, that the result can be stored, and that no process, file, mount, temporary
+folder, or control group is left. Each notebook also holds an honest answer, worth 1 point, which must keep its point.
 
 The attacked chapter has tests as an instructor in a hurry writes them: a bare `assert`,
-`numpy.testing.assert_allclose`, `torch.allclose`, a clock, the expected value computed after the call. The last column is measured: it shows what
-`nbgrader autograde` ({version}, default settings) gives the same file.
+`numpy.testing.assert_allclose`, `torch.allclose`, a clock, the expected value computed after the call. The last column
+is measured: it shows what `nbgrader autograde` ({version}, default settings) gives the same file.
 
 | | here | stock nbgrader |
 |---|---|---|
