@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import itertools
 import re
+import types
 from pathlib import Path
 from typing import Any
 
+import cuda.core
 import numpy as np
+import on_cpu
 import pytest
+import torch
 from confronted import findings
+from cuda.bindings import driver
 
 from gpulab import cuda_cpp
 from gpulab.trace.ptx.text.nvrtc import header_folders
@@ -104,3 +109,38 @@ def test_occupancy(told_by_nvidia: dict[str, Any]) -> None:
     passing = {"32 threads make a warp everywhere": "on every NVIDIA GPU they do"}
     (one,) = (one for one in CONFRONTATIONS if one.exercise == "occupancy")
     assert findings(one, "01", told_by_nvidia, broken, passing) == []
+
+
+def test_the_driver_is_asked(
+    told_by_nvidia: dict[str, Any], compiled: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is asked of the driver makes the readings of the test above; kernel and driver are stand-ins here."""
+    kept, used = [], dict(zip(warps.kernels(), compiled, strict=True))
+    told = iter(count for _, count in told_by_nvidia["H100, H200"]["cases"])
+
+    def gpu_kernel(source: str, name: str) -> Any:
+        occupancy = types.SimpleNamespace(max_active_blocks_per_multiprocessor=lambda threads, dynamic: next(told))
+        return types.SimpleNamespace(handle=name, occupancy=occupancy)
+
+    def attribute(one: Any, name: str, ordinal: int) -> tuple[Any, int]:
+        registers, shared = used[name]
+        return driver.CUresult.CUDA_SUCCESS, registers if one.name.endswith("NUM_REGS") else shared
+
+    def set_attribute(one: Any, percent: int, name: str, ordinal: int) -> tuple[Any]:
+        kept.append((one.name, percent, name))
+        return (driver.CUresult.CUDA_SUCCESS,)
+
+    says = {
+        "WARP_SIZE": 32, "COMPUTE_CAPABILITY_MAJOR": 9, "COMPUTE_CAPABILITY_MINOR": 0,
+        "MAX_THREADS_PER_MULTIPROCESSOR": 2048, "MAX_BLOCKS_PER_MULTIPROCESSOR": 32,
+        "MAX_REGISTERS_PER_MULTIPROCESSOR": 65536, "MAX_SHARED_MEMORY_PER_MULTIPROCESSOR": 233472,
+        "RESERVED_SHARED_MEMORY_PER_BLOCK": 1024,
+    }  # fmt: skip
+    on_cpu.use(monkeypatch, says, ())
+    monkeypatch.setattr(cuda_cpp, "gpu_kernel", gpu_kernel)
+    monkeypatch.setattr(cuda.core, "Device", lambda ordinal: types.SimpleNamespace(set_current=lambda: None))
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    monkeypatch.setattr(driver, "cuKernelGetAttribute", attribute)
+    monkeypatch.setattr(driver, "cuKernelSetAttribute", set_attribute)
+    assert warps.occupancies() == told_by_nvidia["H100, H200"]
+    assert kept == [("CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT", 100, name) for name in used]
