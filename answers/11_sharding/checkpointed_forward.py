@@ -9,7 +9,7 @@ from torch.utils.flop_counter import FlopCounterMode
 def checkpointed_forward(problem, segments):
     """Loss, gradients, kept bytes and recomputed FLOPs of a step with `segments` checkpoints."""
     def step(recompute):
-        model = problem.model()
+        model = problem.model().to(problem.device)
         chain = [*model.features, nn.Dropout(0.3), model.head]
         pieces = np.array_split(range(len(chain)), segments)
         weights, held = {one.untyped_storage().data_ptr() for one in model.parameters()}, {}
@@ -20,7 +20,7 @@ def checkpointed_forward(problem, segments):
                 held[memory.data_ptr()] = memory.nbytes()
             return saved
 
-        x, labels = next(iter(problem.loader()))
+        x, labels = (one.to(problem.device) for one in next(iter(problem.loader())))
         torch.manual_seed(problem.seed)  # for the mask of the dropout
         with FlopCounterMode(display=False) as counter:
             with torch.autograd.graph.saved_tensors_hooks(note, lambda saved: saved):
@@ -29,7 +29,7 @@ def checkpointed_forward(problem, segments):
                     x = checkpoint(part, x, use_reentrant=False) if recompute else part(x)
             loss = problem.criterion()(x, labels)
             loss.backward()
-        gradients = {name: one.grad.numpy() for name, one in model.named_parameters()}
+        gradients = {name: one.grad.cpu().numpy() for name, one in model.named_parameters()}
         return loss.item(), gradients, sum(held.values()), counter.get_total_flops()
 
     once = step(recompute=False)
@@ -55,11 +55,12 @@ def straight(part, x):
 
 
 class Again(torch.autograd.Function):
-    """Keeps the input and the state of the generator, runs the part again in the backward pass."""
+    """Keeps the input and the states of the generators, runs the part again in the backward pass."""
 
     @staticmethod
     def forward(context, part, x, *weights):
         context.part, context.state = part, torch.get_rng_state()
+        context.on_gpus = torch.cuda.get_rng_state_all()
         context.save_for_backward(x)
         return straight(part, x)
 
@@ -69,6 +70,7 @@ class Again(torch.autograd.Function):
         x = context.saved_tensors[0].detach().requires_grad_(asked)
         now = torch.get_rng_state()
         torch.set_rng_state(context.state)
+        torch.cuda.set_rng_state_all(context.on_gpus)
         with torch.enable_grad():
             out = straight(context.part, x)
         torch.set_rng_state(now)
@@ -78,9 +80,9 @@ class Again(torch.autograd.Function):
 
 
 def run(problem, segments):
-    model = problem.model()
+    model = problem.model().to(problem.device)
     layers = [*model.features, nn.Dropout(0.3), model.head]
-    images, labels = next(iter(problem.loader()))
+    images, labels = (one.to(problem.device) for one in next(iter(problem.loader())))
     weights = {weight.data_ptr() for weight in model.parameters()}
     storages = {}
 
@@ -109,7 +111,7 @@ def checkpointed_forward(problem, segments):
     model, loss, kept, flops = run(problem, segments)
     return {
         "loss": loss,
-        "gradients": {name: weight.grad.numpy() for name, weight in model.named_parameters()},
+        "gradients": {name: weight.grad.cpu().numpy() for name, weight in model.named_parameters()},
         "kept_bytes": kept,
         "recomputed_flops": flops - run(problem, None)[-1],
     }
@@ -129,12 +131,19 @@ def checkpointed_forward(problem, segments):
 
 # %% wrong: one model for both steps — says "Two steps in one model" — from "reference"
 #   def checkpointed_forward(problem, segments):
-# +     model = problem.model()
+# +     model = problem.model().to(problem.device)
 # +
 
-# -         model = problem.model()
+# -         model = problem.model().to(problem.device)
 
 # %% wrong: one segment is taken for none — says "one checkpoint, not none" — from "reference": "else" → "and segments > 1 else"
+
+# %% wrong gpu: by hand, the state of the CPU's generator only — says "the GPU's own generator" — from "by hand, the whole part again"
+# -         torch.cuda.set_rng_state_all(context.on_gpus)
+
+# %% wrong gpu: left on the CPU — says "network and batch belong on problem.device" — from "reference": "problem.model().to(problem.device)" → "problem.model()", "one.to(problem.device)" → "one"
+
+# %% wrong gpu: gradients left on the GPU — says "Tensor.cpu()" — from "reference": "one.grad.cpu().numpy()" → "one.grad.numpy()"
 
 # %% hostile: numbers that cannot be compared
 import numpy as np

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,10 @@ LAYERS = 9
 AGAIN = "Nothing is computed again: is every part called through checkpoint(part, x, use_reentrant=False)?"
 OFF = 1e-4
 """Distance of gradients, as a share of their size, that sums in another order leave."""
+OFF_ON_GPU = 1e-2
+"""The same on a GPU, whose convolutions may choose TF32 and another order for each call."""
+OTHER_MASK = "The second run drew another dropout mask: leave preserve_rng_state=True."
+GENERATOR = "On a GPU, masks come from the GPU's own generator: torch.cuda.get_rng_state() is its state."
 
 
 @dataclass(frozen=True)
@@ -31,10 +35,10 @@ class Step:
     flops: int
 
 
-def drawn(draw: random.Random) -> Problem:
+def drawn(draw: random.Random, device: str = "cpu") -> Problem:
     """A small problem."""
     batch = draw.choice([8, 12, 16, 24])
-    return Problem("cnn", samples=batch, batch_size=batch, seed=draw.randrange(10**6), device="cpu")
+    return Problem("cnn", samples=batch, batch_size=batch, seed=draw.randrange(10**6), device=device)
 
 
 def step(
@@ -47,9 +51,9 @@ def step(
     train: bool = True,
     tail: bool = True,
 ) -> Step:
-    """One step of the exercise's network, right or with one thing done differently."""
+    """One step of the exercise's network on the problem's device, right or with one thing done differently."""
     torch.set_num_threads(1)
-    net = problem.model()
+    net = problem.model().to(problem.device)
     layers = [*net.features, nn.Dropout(0.3), net.head]  # type: ignore[misc]  # of Problem's cnn
     parts = [nn.Sequential(*[layers[i] for i in part]).train(train) for part in np.array_split(range(LAYERS), segments)]
     own = {weight.untyped_storage().data_ptr() for weight in net.parameters()}
@@ -61,7 +65,7 @@ def step(
             kept[storage.data_ptr()] = storage.nbytes()
         return tensor
 
-    x, labels = next(iter(problem.loader()))
+    x, labels = (one.to(problem.device) for one in next(iter(problem.loader())))
     torch.manual_seed(problem.seed)
     with warnings.catch_warnings(), FlopCounterMode(display=False) as flops, set_checkpoint_early_stop(early_stop):
         warnings.simplefilter("ignore")
@@ -78,7 +82,7 @@ def step(
 
 def _array(tensor: torch.Tensor | None) -> Any:
     assert tensor is not None
-    return tensor.numpy()
+    return tensor.cpu().numpy()
 
 
 def _apart(one: dict[str, Any], two: dict[str, Any]) -> float:
@@ -95,14 +99,17 @@ def judge(answer: Any, problem: Problem, segments: int) -> None:
     Raises:
         AssertionError: it is not; the message names a known mistake.
     """
-    what = f"checkpointed_forward(problem with batches of {problem.batch_size}, {segments})"
+    on_gpu = problem.device != "cpu"
+    what = f"checkpointed_forward(problem with batches of {problem.batch_size}, {segments})" + on_gpu * " on the GPU"
     plain, right = step(problem, checkpointed=False), step(problem, segments)
     full = step(problem, segments, early_stop=False)
     keys = ["gradients", "kept_bytes", "loss", "recomputed_flops"]
     check.equal(sorted(answer) if isinstance(answer, dict) else answer, keys, f"keys of {what}")
-    check.close(answer["loss"], plain.loss, f"loss of {what}", rtol=1e-4, mistakes=[
-        (step(problem, train=False).loss, "That is the loss without dropout: the network is in eval mode."),
-    ])  # fmt: skip
+    known = [(step(problem, train=False).loss, "That is the loss without dropout: the network is in eval mode.")]
+    if on_gpu:
+        here = step(replace(problem, device="cpu"), checkpointed=False).loss
+        known.append((here, "That was computed on the CPU: network and batch belong on problem.device."))
+    check.close(answer["loss"], plain.loss, f"loss of {what}", rtol=1e-3 if on_gpu else 1e-4, mistakes=known)
     gradients = answer["gradients"]
     names = sorted(gradients) if isinstance(gradients, dict) else gradients
     check.equal(names, sorted(plain.gradients), f"names of gradients of {what}")
@@ -110,13 +117,13 @@ def judge(answer: Any, problem: Problem, segments: int) -> None:
     check.equal(
         shapes, {name: array.shape for name, array in plain.gradients.items()}, f"shapes of gradients of {what}"
     )
-    off = _apart(gradients, plain.gradients)
-    if not off <= OFF:
+    off, most = _apart(gradients, plain.gradients), OFF_ON_GPU if on_gpu else OFF
+    if not off <= most:
         other = _apart(gradients, step(problem, segments, same_mask=False).gradients)
         twice = _apart({name: np.asarray(array) / 2 for name, array in gradients.items()}, plain.gradients)
         note = (
-            "The second run drew another dropout mask: leave preserve_rng_state=True."
-            if other <= OFF or twice > OFF
+            OTHER_MASK + on_gpu * f" {GENERATOR}"
+            if other <= most or twice > most
             else "They are twice as large: gradients of two steps add up in one model."
         )
         raise AssertionError(f"{what}: the gradients are off by {off:.2g} of their size. {note}")

@@ -1,0 +1,1 @@
+"""Inference: what its exercises are held against on a GPU."""
