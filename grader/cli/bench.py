@@ -26,16 +26,14 @@ from grader.model.course import Chapter, Course
 @click.option(
     "--noise",
     type=click.IntRange(1),
-    help="Instead, grade answers to the chapter's measuring exercises this many times, and count wrong verdicts.",
+    help="Instead, grade answers to the chapter's measuring exercises until there are this many gradings of each, and "
+    "count wrong verdicts. What was graded before counts: the counts are kept in work/noise/, or the file of --json.",
 )
 @click.option(
     "--neighbors",
     type=click.IntRange(0),
     multiple=True,
     help="With --noise: number of busy processes at the same time; may be given several times. Default: none.",
-)
-@click.option(
-    "--seed", type=click.IntRange(0), default=1, show_default=True, help="With --noise: the seed of the first grading."
 )
 @click.option(
     "--json", "file", type=click.Path(path_type=Path, dir_okay=False), help="Also write the numbers to this file."
@@ -47,7 +45,6 @@ def command(
     scale: tuple[int, ...],
     noise: int | None,
     neighbors: tuple[int, ...],
-    seed: int,
     file: Path | None,
 ) -> None:
     """Grade the same submissions of CHAPTER with `nbgrader autograde` and with `grader autograde`, and compare.
@@ -63,7 +60,7 @@ def command(
     course = Course.find()
     chosen = course.chapter(chapter)
     if noise:
-        _noise(chosen, noise, neighbors or (0,), seed)
+        _noise(chosen, noise, neighbors or (0,), file or course.work / "noise" / f"{chosen.name}.json")
         return
     with progress_bar() as progress:
         task = progress.add_task("", total=None)
@@ -86,26 +83,30 @@ def command(
         say(str(file))
 
 
-def _noise(chapter: Chapter, times: int, neighbors: tuple[int, ...], seed: int) -> None:
+def _noise(chapter: Chapter, times: int, neighbors: tuple[int, ...], file: Path) -> None:
     """Prints a line per exercise and number of neighbors; exits with 1 when a verdict was wrong."""
     from grader.dev import noise
+    from grader.dev.noise_counts import Counts
 
+    exercises, counts = noise.measuring(chapter), Counts(file)
     mistaken: list[str] = []
-    for number, count in enumerate(neighbors):
+    for count in neighbors:
         with progress_bar() as progress:
             task = progress.add_task("", total=None)
 
             def tell(done: int, total: int, text: str) -> None:
                 progress.update(task, completed=done, total=total, description=f"Grading {text}")  # noqa: B023 - called in this round only
 
-            tallies = noise.graded(chapter, times, count, seed + number * times, tell)
-        for tally in tallies:
-            mistaken += tally.mistaken
+            noise.graded(exercises, counts, times, count, tell)
+        for name, (cell, answers) in exercises.items():
+            total = counts.total(name, count, cell, answers)
+            mistaken += total.mistaken
             say(
-                f"{tally.exercise}, {count} busy neighbors: {tally.right} gradings of right answers, {tally.wrong} of "
-                f"wrong ones; {len(tally.mistaken)} wrong verdicts, {tally.pending} pending, {tally.unnamed} mistakes "
-                f"not named; {tally.seconds:.0f} s"
+                f"{name}, {count} busy neighbors: {total.right} gradings of right answers, {total.wrong} of "
+                f"wrong ones; {len(total.mistaken)} wrong verdicts, {total.pending} pending, {total.unnamed} mistakes "
+                f"not named; {total.seconds:.0f} s, a right answer at most {total.longest_right_seconds:.1f} s"
             )
+    say(str(file))
     for one in mistaken:
         complain(one)
     if mistaken:

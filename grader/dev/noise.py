@@ -1,48 +1,46 @@
 """Whether exercises that measure get the right verdict on a busy machine: many gradings, beside busy neighbors.
 
 The answers of the bank are graded again and again, each time with inputs of its own, while other processes keep the
-cores busy. To have thousands of gradings in minutes, a test cell runs here, in one process with the answer, which
-is the bank's own; what it measures on the simulated GPU takes the same way as in the judge.
+cores busy. To have thousands of gradings in minutes, a test cell runs in a fork of one warm process, together with the
+answer, which is the bank's own; what it measures on the simulated GPU takes the same way as in the judge.
+`noise_counts` keeps what came of it.
 """
 
 from __future__ import annotations
 
+import json
 import multiprocessing
+import os
+import platform
 import random
+import resource
+import select
+import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from multiprocessing.connection import Connection
 from typing import Any
 
 from gpulab.backend import Backend, use
 from gpulab.check.outcomes import Undecided
 from grader.authoring.answers import Answer, Kind
 from grader.authoring.bank import banks_of
+from grader.dev.noise_counts import Counts, Piece
 from grader.model.course import Chapter, CourseError
 from grader.model.needs import Need
 from grader.model.notebooks import Cell
 
 Progress = Callable[[int, int, str], None]
-
-
-@dataclass
-class Tally:
-    """What came of the gradings of one exercise."""
-
-    exercise: str
-    neighbors: int
-    right: int = 0
-    """Gradings of right answers."""
-    wrong: int = 0
-    """Gradings of wrong and hostile answers."""
-    mistaken: list[str] = field(default_factory=list)
-    """Wrong verdicts: answer, seed and message."""
-    pending: int = 0
-    """Gradings that ended undecided."""
-    unnamed: int = 0
-    """Wrong answers that failed without the words that the bank wants."""
-    seconds: float = 0.0
+LIMIT_SECONDS = 10
+"""Of a grading: what the judge gives a single call. A right answer that takes longer is a wrong verdict."""
+PROCESSOR_SECONDS = 1
+"""Of a grading; a right answer takes a fifth of one. An answer that computes for ever need not do so for long."""
+KEPT_EVERY_SECONDS = 10.0
+SEEDS_APART = 1_000_000
+"""The first seeds of two numbers of neighbors are so far apart that no seed is used twice."""
+TIMED_OUT = "timed out"
 
 
 def measuring(chapter: Chapter) -> dict[str, tuple[Cell, list[Answer]]]:
@@ -55,43 +53,142 @@ def measuring(chapter: Chapter) -> dict[str, tuple[Cell, list[Answer]]]:
     tests = {cell.exercise: cell for cell in bank.key().tests if Need.VIRTUAL_GPU in cell.needs}
     if not tests:
         raise CourseError(chapter.source, "has no exercise that is measured on the simulated GPU", "Name another.")
-    return {name: (cell, [one for one in bank.answers if one.exercise == name]) for name, cell in tests.items()}
+    return {
+        name: (cell, [one for one in bank.answers if one.exercise == name and not one.gpu])
+        for name, cell in tests.items()
+    }
 
 
-def graded(chapter: Chapter, times: int, neighbors: int, seed: int, progress: Progress) -> list[Tally]:
-    """Grades the answers to each measuring exercise in turn, `times` gradings per exercise.
+def graded(
+    exercises: dict[str, tuple[Cell, list[Answer]]], counts: Counts, times: int, neighbors: int, progress: Progress
+) -> None:
+    """Grades the answers to each of these exercises in turn, until each has `times` gradings beside these neighbors.
+
+    What was graded before counts, if the exercise is the same as then. What is graded is kept every few seconds and
+    when an interrupt ends this.
 
     Args:
-        chapter: whose exercises.
+        exercises: test cell and answers of each, from `measuring`.
+        counts: what was graded before; what is graded now is added.
         times: gradings of each exercise.
         neighbors: processes that keep a core busy all the time.
-        seed: of the first grading; the next one has the next seed.
         progress: called after every grading.
     """
-    tallies = []
-    for exercise, (cell, answers) in measuring(chapter).items():
-        tally = Tally(exercise, neighbors)
-        started = time.monotonic()
-        with busy(neighbors):
-            for number in range(times):
-                _add(tally, cell, answers[number % len(answers)], seed + number)
-                progress(number + 1, times, f"{exercise}, {neighbors} neighbors")
-        tally.seconds = time.monotonic() - started
-        tallies.append(tally)
-    return tallies
+    for exercise, (cell, answers) in exercises.items():
+        before = counts.total(exercise, neighbors, cell, answers)
+        if before.gradings >= times:
+            continue
+        first = neighbors * SEEDS_APART + before.gradings + 1
+        piece = Piece(exercise, neighbors, counts.digest(cell, answers), first, machine=_machine(), date=_today())
+        with busy(neighbors), forking(cell, answers) as grade:
+            kept = started = time.monotonic()
+            try:
+                while before.gradings + piece.gradings < times:
+                    seed = first + piece.gradings
+                    answer = answers[seed % len(answers)]
+                    begun = time.monotonic()
+                    kind, message = grade(seed % len(answers), seed)
+                    _add(piece, answer, seed, kind, message, time.monotonic() - begun)
+                    progress(before.gradings + piece.gradings, times, f"{exercise}, {neighbors} neighbors")
+                    if time.monotonic() - kept > KEPT_EVERY_SECONDS:
+                        kept = time.monotonic()
+                        counts.keep(piece, kept - started, os.getloadavg()[0])
+            finally:
+                counts.keep(piece, time.monotonic() - started, os.getloadavg()[0])
 
 
-def _add(tally: Tally, cell: Cell, answer: Answer, seed: int) -> None:
+def _add(piece: Piece, answer: Answer, seed: int, kind: str, message: str, seconds: float) -> None:
     should_pass = answer.kind is Kind.RIGHT
-    tally.right += should_pass
-    tally.wrong += not should_pass
-    problem = verdict(cell, answer.source, seed)
-    if isinstance(problem, Undecided):
-        tally.pending += 1
-    elif (problem is None) != should_pass:
-        tally.mistaken.append(f"{answer}, seed {seed}: {problem or 'passed'}")
-    elif answer.says and answer.says.lower() not in str(problem).lower():
-        tally.unnamed += 1
+    piece.right += should_pass
+    piece.wrong += not should_pass
+    if should_pass:
+        piece.longest_right_seconds = max(piece.longest_right_seconds, round(seconds, 3))
+    if kind == "undecided":
+        piece.pending += 1
+    elif (kind == "passed") != should_pass:
+        piece.mistaken.append(f"{answer}, seed {seed}: {message or kind}")
+    elif answer.says and answer.says.lower() not in message.lower():
+        piece.unnamed += 1
+
+
+# ---------------------------------------------------------------------------------------------------- one grading
+
+
+@contextmanager
+def forking(cell: Cell, answers: list[Answer]) -> Iterator[Callable[[int, int], tuple[str, str]]]:
+    """A function that grades the answer with a given number, with a given seed, in a fork of a warm process.
+
+    It gives `"passed"`, `"failed"`, `"undecided"` or `"timed out"`, with the message.
+    """
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_serve, args=(theirs, cell, [one.source for one in answers]), daemon=True)
+    process.start()
+    theirs.close()
+    ours.recv()  # it is warm
+
+    def grade(number: int, seed: int) -> tuple[str, str]:
+        ours.send((number, seed))
+        kind, message = ours.recv()
+        return kind, message
+
+    try:
+        yield grade
+    finally:
+        process.kill()
+        process.join()
+        ours.close()
+
+
+def _serve(requests: Connection, cell: Cell, sources: list[str]) -> None:
+    """Grades in forks until it is killed; has imported what they need, and computed nothing."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the parent's to handle
+    import torch
+    import torch.utils.benchmark
+
+    import gpulab
+    from gpulab.virtual_gpu import installing
+    from grader.exercises.measuring import figures
+
+    del gpulab, installing, figures  # imported for the forks
+    torch.set_num_threads(1)  # a pool of threads does not survive a fork
+    requests.send("warm")
+    with suppress(EOFError):
+        while True:
+            number, seed = requests.recv()
+            requests.send(_in_a_fork(cell, sources[number], seed))
+
+
+def _in_a_fork(cell: Cell, source: str, seed: int) -> tuple[str, str]:
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        os.close(reading)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # an answer may print
+        resource.setrlimit(resource.RLIMIT_CPU, (PROCESSOR_SECONDS, PROCESSOR_SECONDS))
+        try:
+            os.write(writing, json.dumps(_told(verdict(cell, source, seed))).encode())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    reply, until = bytearray(), time.monotonic() + LIMIT_SECONDS
+    while select.select([reading], [], [], max(0.0, until - time.monotonic()))[0]:
+        if not (chunk := os.read(reading, 65_536)):
+            break
+        reply += chunk
+    os.close(reading)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    with suppress(ValueError):
+        kind, message = json.loads(reply)
+        return kind, message
+    return TIMED_OUT, ""
+
+
+def _told(problem: Exception | None) -> tuple[str, str]:
+    if problem is None:
+        return "passed", ""
+    return "undecided" if isinstance(problem, Undecided) else "failed", str(problem)[:2000]
 
 
 def verdict(cell: Cell, source: str, seed: int) -> Exception | None:
@@ -137,6 +234,9 @@ def verdict(cell: Cell, source: str, seed: int) -> Exception | None:
     return None
 
 
+# ------------------------------------------------------------------------------------------------------- neighbors
+
+
 @contextmanager
 def busy(count: int) -> Iterator[None]:
     """In the block, so many processes keep a core busy each."""
@@ -155,3 +255,12 @@ def busy(count: int) -> Iterator[None]:
 def _spin() -> None:
     while True:
         pass
+
+
+def _machine() -> str:
+    cores = len(os.sched_getaffinity(0))
+    return f"{cores} cores, Linux {platform.release()}, Python {platform.python_version()}"
+
+
+def _today() -> str:
+    return datetime.now(UTC).date().isoformat()
