@@ -15,6 +15,7 @@ from grader.model.course import Course
 
 if TYPE_CHECKING:
     from grader.authoring.bank import Bank
+    from grader.trials.record import Record
 
 
 def jobs_here() -> int:
@@ -43,6 +44,7 @@ def jobs_here() -> int:
 @click.option(
     "--seeds", type=click.IntRange(1), help="Grade every answer with this many seeds; report verdicts that change."
 )
+@click.option("--resume", is_flag=True, help="With --seeds: go on where earlier runs with --resume stopped.")
 @click.option("--mutants", is_flag=True, help="Make mutants of the right answers; report those that pass.")
 @click.option("--show", is_flag=True, help="Grade nothing: print the full text of every answer.")
 def command(
@@ -52,6 +54,7 @@ def command(
     seed: int | None,
     sample: int,
     seeds: int | None,
+    resume: bool,
     mutants: bool,
     show: bool,
 ) -> None:
@@ -66,10 +69,12 @@ def command(
       grader verify peak_rates --show
       grader verify --sample 30
       grader verify 01 peak_rates --seeds 100
+      grader verify --seeds 100 --resume
       grader verify 01 --mutants --sample 50
       grader verify --answers ~/private/answers
     """
     from grader.authoring import bank, verify, visible_score
+    from grader.trials.record import Record
 
     course = Course.find()
     chosen = chapters_of(course, tuple(name for name in names if name[:1].isdigit()))
@@ -82,7 +87,8 @@ def command(
         return
     if seeds or mutants:
         found = bank.banks_of(chosen, exercises, answers)
-        bad = _seeds(found, seeds, jobs) if seeds else False
+        record = Record(course.work / "seeds.jsonl") if resume else None
+        bad = _seeds(found, seeds, jobs, record) if seeds else False
         if (_mutants(found, jobs, sample / 100) if mutants else False) or bad:
             sys.exit(1)
         return
@@ -113,7 +119,7 @@ def command(
         sys.exit(1)
 
 
-def _seeds(banks: list[Bank], seeds: int, jobs: int) -> bool:
+def _seeds(banks: list[Bank], seeds: int, jobs: int, record: Record | None) -> bool:
     """Prints what many seeds make of the answers; whether any gets what it must not."""
     from grader.trials.seeds import steadiness
 
@@ -127,16 +133,15 @@ def _seeds(banks: list[Bank], seeds: int, jobs: int) -> bool:
                 def tell(done: int, total: int) -> None:
                     progress.update(task, completed=done, total=total)  # noqa: B023 called in this round only
 
-                report = steadiness(one.source, exercise, mine, seeds, jobs, tell)
+                report = steadiness(one.source, exercise, mine, seeds, jobs, tell, record)
             for finding in report.findings:
                 complain(finding)
             bad |= bool(report.findings)
             outcome = f"{len(report.findings)} findings" if report.findings else "no verdict changes"
             style = "bold red" if report.findings else "green"
-            say(
-                f"{exercise}: {report.answers} answers, {seeds} seeds, {len(report.left_out)} left out; {outcome}.",
-                style=style,
-            )
+            earlier = f" ({report.earlier} gradings by earlier runs)" if report.earlier else ""
+            told = f"{report.answers} answers, {seeds} seeds{earlier}, {len(report.left_out)} left out; {outcome}."
+            say(f"{exercise}: {told}", style=style)
     return bad
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import gc
+import importlib
 import io
 import json
 import os
@@ -36,6 +38,8 @@ from grader.processes import wire
 MEMORY_BYTES = 12_000_000_000
 """A trial may map so much more than the fork server has. Importing torch maps most of it."""
 MAX_REPLY = 60_000
+IMPORTED = "imported.txt"
+"""Where a trial leaves the names of the modules that it imported, in its own folder."""
 
 
 def _uncounted(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -80,6 +84,7 @@ class _Running:
     pipe: int
     until: float
     folder: str
+    imports: bool
     reply: bytearray = field(default_factory=bytearray)
 
 
@@ -96,8 +101,14 @@ class Zygote:
             self._shell.run_cell(source, store_history=False)
         for test in setting["tests"]:
             _import_for(test["source"])
-        if "torch" in sys.modules:
+        self._settle()
+
+    def _settle(self) -> None:
+        """Called after imports."""
+        if "torch" in sys.modules and wire.encode.__name__ != "unseen":
             wire.encode, wire.decode = _uncounted(wire.encode), _uncounted(wire.decode)
+        gc.collect()
+        gc.freeze()  # else a collection in a fork copies every page that it looks at
 
     def serve(self) -> None:
         """Returns when all requests are answered and there will be no more."""
@@ -134,14 +145,17 @@ class Zygote:
             os.chdir(folder)
             try:
                 _limit_memory()
+                before = set(sys.modules)
                 os.write(writing, json.dumps(self._trial(request)).encode()[:MAX_REPLY])
+                if request["imports"]:
+                    Path(IMPORTED).write_text("\n".join(name for name in sys.modules if name not in before))
             finally:
                 os._exit(0)
         with contextlib.suppress(OSError):
             os.setpgid(pid, pid)
         os.close(writing)
         until = time.monotonic() + request["seconds"]
-        self._running[reading] = _Running(request["number"], pid, reading, until, folder)
+        self._running[reading] = _Running(request["number"], pid, reading, until, folder, request["imports"])
 
     def _end(self, one: _Running, verdict: str) -> None:
         del self._running[one.pipe]
@@ -149,6 +163,9 @@ class Zygote:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(one.pid, signal.SIGKILL)  # and the ranks that it has started
         os.waitpid(one.pid, 0)
+        if one.imports:
+            _import_late(Path(one.folder) / IMPORTED)
+            self._settle()
         shutil.rmtree(one.folder, ignore_errors=True)
         cells = []
         if not verdict:
@@ -182,6 +199,15 @@ def _import_for(source: str) -> None:
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             with contextlib.suppress(ImportError):
                 exec(compile(ast.Module([node], []), "<imports>", "exec"), {})
+
+
+def _import_late(names: Path) -> None:
+    """What a trial imported while it ran: PyTorch alone takes longer than most trials."""
+    with contextlib.suppress(OSError):
+        for name in names.read_text().splitlines():
+            # A module of the trial's own is not there, and some of PyTorch's names are no modules.
+            with contextlib.suppress(Exception):
+                importlib.import_module(name)
 
 
 def _limit_memory() -> None:

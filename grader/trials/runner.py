@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from grader.authoring.lint.metadata import role_of
 from grader.authoring.myst import Source
@@ -34,6 +34,8 @@ class Trial:
     seed: int
     seconds: float
     """After which it counts as endless."""
+    imports: bool = False
+    """Whether the forking process then imports what this trial imported, so that no later trial pays for it."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,9 @@ class Runner:
                     "possible": float(cell.settings.get("points", 0)),
                 })  # fmt: skip
         self.exercise, self.tests = exercise, tests
-        self._setting = {"given": given, "tests": tests, "exercises": self._exercises, "jobs": jobs}
+        self.cells = {"given": given, "tests": tests, "exercises": self._exercises}
+        """What runs before and after an answer, and the names that the tests may use of it."""
+        self._setting = {**self.cells, "jobs": jobs}
 
     def __enter__(self) -> Runner:
         environment = {**os.environ, **fork_server.ENVIRONMENT}
@@ -117,7 +121,7 @@ class Runner:
         """
         for number, trial in enumerate(trials):
             seeds = {test["name"]: seed_of(trial.seed, str(test["name"])) for test in self.tests}
-            self._write({"number": number, "source": trial.source, "seeds": seeds, "seconds": trial.seconds})
+            self._write({**asdict(trial), "number": number, "seeds": seeds})
         found: dict[int, Outcome] = {}
         for number, outcome in self._replies(len(trials)):
             found[number] = outcome
@@ -144,7 +148,7 @@ class Runner:
 
     def seconds_for(self, source: str) -> tuple[float, Outcome]:
         """How long an answer may take that is as quick as this right one, and what became of this one."""
-        self.run([Trial(source, 0, START_SECONDS)])  # the first one pays for what is imported late
+        self.run([Trial(source, 0, START_SECONDS, imports=True)])
         started = time.monotonic()
         (outcome,) = self.run([Trial(source, 1, START_SECONDS)])
         return 3.0 + 4.0 * (time.monotonic() - started), outcome

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from grader.authoring.answers import Answer, Kind
 from grader.authoring.myst import Source
 from grader.authoring.verify import judge_cells
-from grader.trials.runner import Outcome, Runner, Trial
+from grader.trials.record import Record, keys_of
+from grader.trials.runner import Runner, Trial
+
+PIECE = 5
+"""Seeds that are tried, and recorded, at a time."""
 
 
 @dataclass(frozen=True)
@@ -20,6 +25,8 @@ class Steadiness:
     findings: tuple[str, ...]
     left_out: tuple[str, ...]
     """Answers that are not tried here, with the reason."""
+    earlier: int = 0
+    """Trials that an earlier run recorded, and that were not run again."""
 
 
 def steadiness(
@@ -29,6 +36,7 @@ def steadiness(
     seeds: int,
     jobs: int,
     on_progress: Callable[[int, int], None] = lambda done, total: None,
+    record: Record | None = None,
 ) -> Steadiness:
     """Which answers to one exercise get what they must not in some of `seeds` seeds, 1 and up.
 
@@ -38,7 +46,8 @@ def steadiness(
         answers: its bank.
         seeds: how many.
         jobs: how many answers are tried at a time.
-        on_progress: told after every trial how many of how many are done.
+        on_progress: told after every few seeds how many of how many trials are done.
+        record: what earlier runs have tried, which is not tried again; it is added to after every few seeds.
     """
     left_out = {str(one): why for one in answers if (why := _why_not(one))}
     tried = [one for one in answers if str(one) not in left_out]
@@ -46,13 +55,45 @@ def steadiness(
         rights = [one for one in tried if one.kind is Kind.RIGHT]
         if not rights or not runner.tests:
             return Steadiness(exercise, 0, (), tuple(f"{one}: no test here" for one in tried))
-        seconds = 2 * max(runner.seconds_for(right.source)[0] for right in rights)
-        trials = [Trial(one.source, seed, seconds) for one in tried for seed in range(1, seeds + 1)]
-        outcomes = runner.run(trials, on_progress)
-    findings = []
-    for place, answer in enumerate(tried):
-        findings += _findings(answer, outcomes[place * seeds : (place + 1) * seeds])
-    return Steadiness(exercise, len(tried), tuple(findings), tuple(f"{one}: {why}" for one, why in left_out.items()))
+        keys = keys_of(tried, runner.cells)
+        done = record.seeds_of(keys) if record else dict.fromkeys(keys, frozenset[int]())
+        todo = [
+            _Todo(key, answer, seed)
+            for first in range(1, seeds + 1, PIECE)
+            for key, answer in zip(keys, tried, strict=True)
+            for seed in range(first, min(first + PIECE, seeds + 1))
+            if seed not in done[key]
+        ]
+        wrong: dict[str, list[tuple[int, str]]] = defaultdict(list)
+        seconds = 2 * max(runner.seconds_for(right.source)[0] for right in rights) if todo else 0.0
+        for first in range(0, len(todo), PIECE * len(tried)):
+            piece = todo[first : first + PIECE * len(tried)]
+            for one, found in zip(piece, _found(runner, piece, seconds), strict=True):
+                if found:
+                    wrong[one.key].append((one.seed, found[0]))
+                elif record:
+                    record.add(one.key, one.answer, one.seed)
+            on_progress(first + len(piece), len(todo))
+    findings = tuple(
+        f"in {len(its)} of {seeds} seeds, the first is {min(its)[0]}: {min(its)[1]}" for its in wrong.values()
+    )
+    earlier = len(tried) * seeds - len(todo)
+    return Steadiness(exercise, len(tried), findings, tuple(f"{one}: {why}" for one, why in left_out.items()), earlier)
+
+
+@dataclass(frozen=True)
+class _Todo:
+    """A trial, and the key of its answer in the record."""
+
+    key: str
+    answer: Answer
+    seed: int
+
+
+def _found(runner: Runner, piece: list[_Todo], seconds: float) -> list[list[str]]:
+    """What is wrong with the outcome of each trial."""
+    outcomes = runner.run([Trial(one.answer.source, one.seed, seconds) for one in piece])
+    return [judge_cells(one.answer, outcome.cells) for one, outcome in zip(piece, outcomes, strict=True)]
 
 
 def _why_not(answer: Answer) -> str:
@@ -61,11 +102,3 @@ def _why_not(answer: Answer) -> str:
     if answer.gpu:
         return "only a GPU can tell"
     return "ends by a limit of time in every seed" if answer.endless else ""
-
-
-def _findings(answer: Answer, outcomes: list[Outcome]) -> list[str]:
-    wrong = [(seed, found) for seed, one in enumerate(outcomes, start=1) if (found := judge_cells(answer, one.cells))]
-    if not wrong:
-        return []
-    seed, found = wrong[0]
-    return [f"in {len(wrong)} of {len(outcomes)} seeds, the first is {seed}: {found[0]}"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from grader.cli.verify import command
 from grader.model.course import Course, CourseError
 from grader.trials.mutants import EQUIVALENTS, equivalents, survivors, takes_nothing
 from grader.trials.mutate import mutants_of
+from grader.trials.record import Record
 from grader.trials.runner import Runner, Trial
 from grader.trials.seeds import steadiness
 
@@ -174,6 +176,39 @@ def test_luck_is_found_and_told_with_its_seed(tmp_path: Path) -> None:
     assert "of 20 seeds" in finding
     assert "earned 2, must earn 0" in finding
     assert steadiness(chapter(tmp_path, "(1, 40)"), "clipped", [RIGHT, NO_TOP], 5, jobs=2).findings == ()
+
+
+def test_many_seeds_can_be_tried_in_pieces(tmp_path: Path) -> None:
+    """What came out as it must is not run again, unless the answer or the test has changed; luck is tried again."""
+    record = Record(tmp_path / "work" / "seeds.jsonl")
+    source = chapter(tmp_path, "[draw.choice([1, 40])]")
+    runs = [steadiness(source, "clipped", [RIGHT, NO_TOP], seeds, jobs=2, record=record) for seeds in (7, 12, 12)]
+    lucky = [int(run.findings[0].split()[1]) for run in runs]
+    assert lucky[1] == lucky[2] >= lucky[0] > 0
+    assert [run.earlier for run in runs] == [0, 14 - lucky[0], 24 - lucky[1]]
+    assert all("earned 2, must earn 0" in run.findings[0] for run in runs)
+    reworded = replace(NO_TOP, says="expected 50")
+    fresh = steadiness(source, "clipped", [RIGHT, reworded], 12, jobs=2, record=record)
+    assert fresh.earlier == 12
+    tightened = steadiness(chapter(tmp_path, "(1, 40)"), "clipped", [RIGHT, NO_TOP], 12, jobs=2, record=record)
+    assert (tightened.earlier, tightened.findings) == (0, ())
+
+
+def test_what_the_first_trial_imports_is_there_for_the_others(tmp_path: Path) -> None:
+    tells = """
+import sys
+was_there = "this" in sys.modules
+import this
+
+
+def clipped(x, top):
+    return min(2 * x, top) if was_there else None
+"""
+    with Runner(chapter(tmp_path, "(40,)"), "clipped", jobs=1) as runner:
+        (before,) = runner.run([Trial(tells, 1, 60.0)])
+        (first,) = runner.run([Trial(tells, 1, 60.0, imports=True)])
+        (second,) = runner.run([Trial(tells, 1, 60.0)])
+    assert [one.accepted for one in (before, first, second)] == [False, False, True], second.told
 
 
 def test_an_equivalent_mutant_needs_a_reason(tmp_path: Path) -> None:
