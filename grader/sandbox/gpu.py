@@ -11,6 +11,7 @@ import stat
 from pathlib import Path
 
 DEVICES = Path("/dev")
+UNIFIED_MEMORY = "nvidia-uvm"
 WSL = "dxg"
 """The device of a GPU under WSL 2; its libraries lie in `/usr/lib/wsl`."""
 SYSTEM = ("/sys/bus/pci", "/sys/devices", "/sys/module/nvidia")
