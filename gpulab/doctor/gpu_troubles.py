@@ -52,6 +52,11 @@ NO_DEVICES = Trouble(
 BY_CODE = {4: REFUSED, 9: NOT_LOADED, 12: NO_DRIVER, 15: LOST, 16: RESET, 18: MISMATCH}
 """NVML's return values that say what is wrong (nvml.h, nvmlReturn_t)."""
 
+EXCLUSIVE = {1: "exclusive thread", 2: "prohibited", 3: "exclusive process"}
+"""NVML's compute modes (nvml.h, nvmlComputeMode_t) in which processes cannot share a GPU."""
+SHARE = 'To let several processes share it: "sudo nvidia-smi -c 0".'
+WITHOUT = "To do without it: set CUDA_VISIBLE_DEVICES to nothing; rows that need a GPU then stay pending."
+
 TOO_OLD = (
     "Install a driver of branch 580 or later (CUDA 13). From branch 525 on, this driver will do with packages for CUDA "
     '12: "make clean lab" chooses them by the driver.'

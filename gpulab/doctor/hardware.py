@@ -10,6 +10,9 @@ from typing import Any
 from gpulab.doctor import gpu_troubles
 from gpulab.doctor.gpu_troubles import Trouble
 
+PCI_ORDER = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+"""For the environment of processes, where nothing else is said there: CUDA then numbers GPUs as NVML does."""
+
 
 @dataclass(frozen=True)
 class Gpu:
@@ -21,6 +24,8 @@ class Gpu:
     sm_clock_mhz: int
     largest_sm_clock_mhz: int
     driver: str
+    compute_mode: str = ""
+    """`"exclusive process"`, or another mode in which processes cannot share it; empty where they can."""
 
 
 def hidden() -> bool:
@@ -122,10 +127,15 @@ def _describe(handle: Any) -> Gpu:
             clocks.append(int(read(handle, pynvml.NVML_CLOCK_SM)))
         except pynvml.NVMLError:
             clocks.append(0)
+    try:
+        mode = gpu_troubles.EXCLUSIVE.get(int(pynvml.nvmlDeviceGetComputeMode(handle)), "")
+    except pynvml.NVMLError:  # under WSL
+        mode = ""
     return Gpu(
         name=str(pynvml.nvmlDeviceGetName(handle)),
         memory_mb=pynvml.nvmlDeviceGetMemoryInfo(handle).total / 1e6,
         sm_clock_mhz=clocks[0],
         largest_sm_clock_mhz=clocks[1],
         driver=str(pynvml.nvmlSystemGetDriverVersion()),
+        compute_mode=mode,
     )

@@ -94,7 +94,12 @@ def _gpus() -> Iterator[Row]:
         yield Row("driver", found[0].driver)
     for number, gpu in enumerate(found):
         clock = f", SM clock {gpu.sm_clock_mhz} of {gpu.largest_sm_clock_mhz} MHz" if gpu.largest_sm_clock_mhz else ""
-        yield Row(f"GPU {number}", f"{gpu.name}, {gpu.memory_mb / 1e3:.0f} GB{clock}")
+        found_here = f"{gpu.name}, {gpu.memory_mb / 1e3:.0f} GB{clock}"
+        if gpu.compute_mode:
+            remedy = f"Only one process at a time can use it; grading needs several. {gpu_troubles.SHARE}"
+            yield Row(f"GPU {number}", f"{found_here}, compute mode {gpu.compute_mode}", "bad", remedy)
+        else:
+            yield Row(f"GPU {number}", found_here)
 
 
 def _cuda_of_torch() -> int:

@@ -37,6 +37,9 @@ KILL_SECONDS = 2.0
 CLEAR_SECONDS = 5.0
 """How long processes that start new ones are chased."""
 MAX_DESCRIPTOR = 65_536
+OPEN_FILES = Path("/proc/self/fd")
+UNIFIED_MEMORY = Path("/dev/nvidia-uvm")
+"""The device file that CUDA opens in `cuInit` and keeps open. NVML, which survives a fork, opens the others only."""
 
 Request = dict[str, Any]
 
@@ -187,7 +190,16 @@ def import_all(modules: Iterable[str]) -> None:
 def can_fork() -> bool:
     """Whether a fork of this process can do all that a fresh interpreter can: CUDA does not survive one."""
     torch = sys.modules.get("torch")
-    return hasattr(os, "fork") and not (torch is not None and torch.cuda.is_initialized())
+    return hasattr(os, "fork") and not (torch is not None and torch.cuda.is_initialized()) and not _has_cuda_open()
+
+
+def _has_cuda_open() -> bool:
+    """Whether this process has called `cuInit`, which a mere question for a GPU does: torch itself does not say so."""
+    for descriptor in OPEN_FILES.glob("*"):
+        with contextlib.suppress(OSError):
+            if descriptor.readlink() == UNIFIED_MEMORY:
+                return True
+    return False
 
 
 def fork(child: Callable[[], int]) -> int:

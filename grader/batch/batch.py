@@ -20,6 +20,7 @@ from grader.batch.recorder import Progress, RealSteps, Recorder, Steps
 from grader.intake import variants
 from grader.intake.find_submissions import Found, find_submissions
 from grader.judging.task import Task
+from grader.machine import gpu_ready
 from grader.model.course import Chapter, Course
 from grader.model.harness import harness_digest
 from grader.model.limits import Limits
@@ -77,6 +78,8 @@ def grade_class(
         CourseError: nothing can be graded or kept: no submissions, a full disk, a folder that is not writable. What
             was graded before is kept.
     """
+    if cluster is None:
+        gpu_ready.refuse_exclusive()
     accounts = Accounts()
     accounts.add("start", age_seconds(), time.process_time())
     limits, steps = limits or Limits(), steps or RealSteps()

@@ -23,6 +23,7 @@ def command() -> None:
     from rich.markup import escape
     from rich.table import Table
 
+    from grader.dev.prove import smoke
     from grader.machine import doctor
 
     try:
@@ -30,7 +31,7 @@ def command() -> None:
     except CourseError:
         course = None
     with waiting("Looking at this machine"):
-        rows = doctor.examine(course)
+        rows = doctor.examine(course, [smoke.inside])
     table = Table("", "what", "found", "what to do", title="This machine", title_justify="left")
     for row in rows:
         color = COLORS[row.state]

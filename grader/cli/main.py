@@ -7,10 +7,12 @@ interrupted. Every command lies in `grader.cli` and imports what it needs only w
 from __future__ import annotations
 
 import difflib
+import os
 from typing import Any
 
 import click
 
+from gpulab.doctor import hardware
 from grader import __version__
 from grader.cli import (
     autograde,
@@ -73,6 +75,8 @@ def main() -> None:
 
     "grader watch 01" grades while students work, and hands feedback back.
     """
+    for name, value in hardware.PCI_ORDER.items():
+        os.environ.setdefault(name, value)
 
 
 ALL = (

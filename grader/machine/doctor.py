@@ -12,31 +12,32 @@ import sqlite3
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from gpulab.doctor import hardware, looks
 from gpulab.doctor.looks import Look, Row
-from grader.machine import readings
+from grader.machine import gpu_ready, readings
 from grader.model.course import Course, CourseError
 from grader.model.notebooks import load_key
 from grader.model.readings import State
-from grader.sandbox import Tier, cgroups, probe
+from grader.sandbox import Tier, cgroups, gpu, probe
 
 LOW_DISK_BYTES = 2_000_000_000
 """A class of 200 needs about 0.2 GB under work/; an environment with torch about 6 GB."""
 KERNEL_SECONDS = 60.0
 
 
-def examine(course: Course | None) -> list[Row]:
+def examine(course: Course | None, more: Sequence[Look] = ()) -> list[Row]:
     """One or more rows for everything that matters; a look that itself fails gives a red row, never an exception.
 
     Args:
         course: the course to look at; None when there is none here.
+        more: further looks, which take longer.
     """
-    for_grading: list[Look] = [_nvcc, _kernel, _sandbox, lambda: _folders(course)]
+    for_grading: list[Look] = [_nvcc, _kernel, _gpu_files, _sandbox, lambda: _folders(course)]
     for_grading += [lambda: _gradebook(course), lambda: _readings(course)]
-    return looks.examine([*looks.of_chapters(), *for_grading])
+    return looks.examine([*looks.of_chapters(), *for_grading, *more])
 
 
 def _nvcc() -> Iterator[Row]:
@@ -79,6 +80,26 @@ def _kernel() -> Iterator[Row]:
         manager.shutdown_kernel(now=True)
     seconds = time.monotonic() - started
     yield Row("kernel", f"python3 answers {status} after {seconds:.1f} s", "good" if status == "ok" else "bad")
+
+
+def _gpu_files() -> Iterator[Row]:
+    """Whether a confined process would find the device files of the GPU, and could open them."""
+    first_use = gpu_ready.begun()
+    if first_use is None:
+        return
+    first_use.wait()  # CUDA makes what is missing, where it may
+    there = gpu.device_files()
+    if not any(path.endswith((gpu.UNIFIED_MEMORY, gpu.WSL)) for path in there):
+        remedy = 'CUDA needs it. Run "sudo nvidia-modprobe -c 0 -u"; no confined process can make it.'
+        yield Row("GPU files", f"no /dev/{gpu.UNIFIED_MEMORY}", "bad", remedy)
+    elif os.getuid() == 0 and gpu.closed():
+        remedy = (
+            "Students' processes are not in root's group: give the files to another one (video, say), or load the "
+            "driver with NVreg_DeviceFileMode=0666."
+        )
+        yield Row("GPU files", f"open to root's group only: {', '.join(gpu.closed())}", "bad", remedy)
+    else:
+        yield Row("GPU files", ", ".join(there))
 
 
 def _sandbox() -> Iterator[Row]:

@@ -18,8 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gpulab.doctor import hardware
 from gpulab.forkserver.client import ForkServer, Shared, StartError
-from grader.machine import gpu_memory
+from grader.machine import gpu_memory, gpu_ready
 from grader.model.limits import Limits
 from grader.processes import fork_server
 from grader.processes.accounts import cpu_seconds_of
@@ -71,13 +72,19 @@ class SubmissionServer(ForkServer):
     ) -> None:
         self.tier = best_tier() if tier is None else tier
         self._numbers = itertools.count(os.getpid() * 64)  # drivers side by side should not pick the same users
-        kept = {name: os.environ[name] for name in fork_server.OWN_VARIABLES if name in os.environ}
+        named = {name: os.environ[name] for name in fork_server.OWN_VARIABLES if name in os.environ}
+        kept = {**hardware.PCI_ORDER, **named}
         own = {
             name: value
             for name, value in fork_server.ENVIRONMENT.items()
             if one_core or name not in fork_server.THREADS
         }
-        super().__init__(["-P", "-m", "grader.processes.fork_server"], modules, {**kept, **own}, folder="/")
+        first_use = gpu_ready.begun()
+        try:
+            super().__init__(["-P", "-m", "grader.processes.fork_server"], modules, {**kept, **own}, folder="/")
+        finally:
+            if first_use is not None:
+                first_use.wait()
 
     def number(self) -> int:
         """A number that no other living process of this driver has."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.sandbox import course_folders, kernel
+from grader.sandbox import course_folders, gpu, kernel
 
 SYSTEM = (
     "/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d",
@@ -46,12 +46,6 @@ def box_for(folder: str, work: str, courses: tuple[str, ...], more: tuple[str, .
     return Box(folder, work, (*course_folders.interpreter_folders(courses), *course_folders.OPEN, *more), courses)
 
 
-def gpu_files() -> tuple[str, ...]:
-    """Device files of NVIDIA's driver, and the folders of `/sys` that it is asked about."""
-    devices = [str(path) for path in sorted(Path("/dev").glob("nvidia*"))]
-    return (*devices, "/sys/bus/pci", "/sys/devices", "/sys/module/nvidia") if devices else ()
-
-
 def build(box: Box) -> str:
     """Builds the new root in a fresh mount namespace, and returns its folder; `kernel.enter_root` makes it the root.
 
@@ -80,7 +74,7 @@ def build(box: Box) -> str:
     (root / "etc/hosts").write_text(f"127.0.0.1 localhost {HOST_NAME}\n")  # torchrun looks its own name up
     for name in DEVICES:
         kernel.bind(f"/dev/{name}", str(root / "dev" / name), read_only=False)
-    for path in gpu_files():
+    for path in gpu.shown():
         if Path(path).exists():
             kernel.bind(path, str(root / path.lstrip("/")), read_only=not path.startswith("/dev"))
     for number, name in enumerate(("stdin", "stdout", "stderr")):

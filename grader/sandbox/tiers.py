@@ -14,7 +14,7 @@ from enum import IntEnum
 from pathlib import Path
 
 from gpulab.forkserver.prctl import die_with_parent
-from grader.sandbox import course_folders, kernel, landlock, root, seccomp
+from grader.sandbox import course_folders, gpu, kernel, landlock, root, seccomp
 
 UMASK = 0o022
 """Of every process that builds a sandbox, whatever the driver's is: the student's user must get into its folders."""
@@ -99,7 +99,7 @@ def enter(settings: Confinement) -> None:
     """
     die_with_parent()
     secrets = course_folders.secrets(settings.box.courses, settings.box.read_only)
-    uid = settings.uid  # before the namespaces hide who we are
+    uid, groups = settings.uid, gpu.groups()  # before the namespaces hide who we are
     if settings.tier == Tier.NAMESPACES:
         new_root = f"{settings.box.folder}/root"
         protected = kernel.NO_SETUID | kernel.NO_DEVICES | kernel.NO_EXECUTE
@@ -113,7 +113,7 @@ def enter(settings: Confinement) -> None:
     set_limits(settings)
     os.chdir(home)
     if uid is not None:
-        os.setgroups([])
+        os.setgroups(groups)
         os.setresgid(uid, uid, uid)
         os.setresuid(uid, uid, uid)
         die_with_parent()  # changing the user has undone it
@@ -145,8 +145,9 @@ def confine_files(settings: Confinement) -> None:
         inner = [path for path in settings.box.read_only if course_folders.within(path, courses)]
         outer = (path for path in (*system, *settings.box.read_only) if path not in inner)
         around = (part for path in outer for part in course_folders.without(path, courses))
-        read_only = (*around, *network, *inner)
-        writable = (settings.box.work, "/dev/null", "/dev/shm", "/dev/full", *root.gpu_files())
+        devices = gpu.device_files()
+        read_only = (*around, *network, *inner, *(gpu.SYSTEM + gpu.PROC if devices else ()))
+        writable = (settings.box.work, "/dev/null", "/dev/shm", "/dev/full", *devices)
     landlock.confine(read_only, writable)
 
 

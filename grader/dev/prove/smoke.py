@@ -6,11 +6,16 @@ shows here, within a minute, and by name. What the course then computes with it 
 
 from __future__ import annotations
 
+import functools
 import secrets
 import time
+from collections.abc import Iterator
 from typing import Any
 
-from grader.dev.prove.rows import Found
+from gpulab.doctor import gpu_troubles, hardware
+from gpulab.doctor.looks import Row
+from grader.dev.prove import rows as prove_rows
+from grader.dev.prove.rows import Found, attempt, hashed
 from grader.model.limits import Limits
 from grader.processes import client, wire
 
@@ -70,6 +75,20 @@ pynvml.nvmlShutdown()
 """,
 }
 """What is tried → a cell that does it; it raises what is wrong, and prints what it saw."""
+
+
+def inside() -> Iterator[Row]:
+    """For the doctor: a row for each probe where there is a GPU, nothing without one."""
+    if hardware.device_name() == "cpu":
+        return
+    for name, code in PROBES.items():
+        found = attempt(prove_rows.Row(name, hashed, functools.partial(tried, code)))
+        what = f"{name} in a student's process"
+        if found.findings:
+            remedy = gpu_troubles.of_words(found.findings[0]) or "Grading meets the same: GPU rows stay pending."
+            yield Row(what, found.findings[0], "bad", remedy)
+        else:
+            yield Row(what, f"{found.data['printed']}, {found.seconds:.1f} s")
 
 
 def tried(code: str, seconds: float = SECONDS) -> Found:

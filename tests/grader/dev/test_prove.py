@@ -11,7 +11,7 @@ import time
 import pytest
 from click.testing import CliRunner
 from courses import NAME
-from proofs import CEILINGS
+from proofs import CEILINGS, H200
 
 from gpulab.doctor import hardware
 from gpulab.measuring import machine
@@ -195,6 +195,19 @@ def test_an_odd_figure_costs_no_other(course: Course, monkeypatch: pytest.Monkey
     (finding,) = outcome.findings
     assert finding.startswith("odd: ")
     assert finding.endswith("RuntimeError: CUDA error: an illegal memory access")
+
+
+def test_the_doctor_tries_the_gpu_in_a_students_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where there is one: what a process of its own can do says nothing about a confined one."""
+    probes = {"plain": "print(6 * 7)", "busy": "raise RuntimeError('CUDA error: devices are busy or unavailable')"}
+    monkeypatch.setattr(smoke, "PROBES", probes)
+    monkeypatch.setattr(hardware, "gpus", lambda: ())
+    assert list(smoke.inside()) == []
+    monkeypatch.setattr(hardware, "gpus", lambda: (H200,))
+    good, bad = smoke.inside()
+    assert (good.what, good.state, good.found[:4]) == ("plain in a student's process", "good", "42, ")
+    assert (bad.what, bad.state) == ("busy in a student's process", "bad")
+    assert "sudo nvidia-smi -c 0" in bad.remedy
 
 
 def test_the_smoke_test_reports_what_a_students_process_meets(course: Course) -> None:
