@@ -77,6 +77,12 @@ dist.destroy_process_group()  # tidy
 # - sharded = {"mesh": init_device_mesh("cpu", (world_size,)), "mp_policy": policy}
 # + sharded = {"mesh": init_device_mesh("cpu", (world_size,))}
 
+# %% wrong: gradients reduced in bfloat16 — says "reduce_dtype" — from "reference": ", reduce_dtype=torch.float32" → ""
+
+# %% wrong: gradients reduced in float16 — says "reduce_dtype" — from "reference": "reduce_dtype=torch.float32" → "reduce_dtype=torch.float16"
+
+# %% wrong: rank 1 writes the weights — says "expected rank0" — from "full tensors one by one": "rank == 0" → "rank == 1"
+
 # %% wrong: the model itself in bfloat16 — says "master weights" — from "reference"
 # -     pieces.append(fully_shard(piece, **sharded))
 # +     pieces.append(fully_shard(piece.bfloat16(), **sharded))

@@ -113,6 +113,16 @@ dist.destroy_process_group()
 
 # %% wrong: every rank writes the weights — says "only rank 0 saves" — from "reference": "rank == 0" → "True"
 
+# %% wrong: saves after every step — says "steps of the second attempt" — from "reference": `if (step + 1) % task["every"] == 0:` → "if True:"
+
+# %% wrong: saves one step late — says "steps of the second attempt" — from "DDP, the step in the checkpoint": `% config["every"] == 0` → `% config["every"] == 1`
+
+# %% wrong: the second checkpoint, not the last — says "another step than the last saved" — from "DDP, the step in the checkpoint": "complete[-1]" → "complete[1]"
+
+# %% wrong: checkpoints sorted by name — says "another step than the last saved" — from "DDP, the step in the checkpoint": ", key=lambda one: int(one.parent.name[5:]))" → ")"
+
+# %% wrong: rank 1 writes the weights — says "expected rank0" — from "DDP, the step in the checkpoint": "if rank == 0:" → "if rank == 1:"
+
 # %% wrong: get_state_dict before the first step — says "before the first" — from "reference"
 #       return {"net": weights, "adam": states}
 #

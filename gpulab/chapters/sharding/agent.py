@@ -31,14 +31,27 @@ class Watch:
         self.attempt, self.kill_after, self.steps = attempt, kill_after, 0
         self.modules: weakref.WeakSet[Any] = weakref.WeakSet()
         counts = dict.fromkeys(("built", "gathered", "trained", "states", "rows"), 0)
-        self.found: dict[str, Any] = {**counts, "compute": "", "stored": ""}
+        self.found: dict[str, Any] = {**counts, "compute": "", "stored": "", "reduced": ""}
         module.register_module_parameter_registration_hook(self._registered)
         module.register_module_forward_pre_hook(self._forward)
         optimizer.register_optimizer_step_post_hook(self._stepped)
+        self._listen()
 
     def write(self) -> None:
         """Leaves what was counted in the rank's folder."""
         Path(f"watch-{self.attempt}.json").write_text(json.dumps({**self.found, "steps": self.steps}))
+
+    def _listen(self) -> None:
+        """Notes the type of the gradients that `fully_shard` adds up over the ranks."""
+        import torch.distributed as dist
+
+        reduce_scatter = dist.reduce_scatter_tensor
+
+        def noted(output: Any, input: Any, *more: Any, **named: Any) -> Any:
+            self.found["reduced"] = str(input.dtype)
+            return reduce_scatter(output, input, *more, **named)
+
+        dist.reduce_scatter_tensor = noted
 
     def _whole(self) -> int:
         """Elements of parameters that this rank has whole just now, in memory."""
@@ -72,6 +85,8 @@ class Watch:
         self.found["stored"] = str(parameters[0].dtype)
         states = [value for state in optimizer.state.values() for value in state.values() if hasattr(value, "numel")]
         self.found["states"] = sum(_local(one).numel() for one in states if one.numel() > 1)
+        if not any(group["lr"] for group in optimizer.param_groups):
+            return  # `get_state_dict` makes such a step in an optimizer without states
         self.steps += 1
         self.write()
         if self.steps == self.kill_after:

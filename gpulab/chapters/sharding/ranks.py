@@ -69,6 +69,8 @@ def outcome(run: Run, what: str) -> Outcome:
         raise AssertionError(f"{what}: no rank wrote the file that WEIGHTS names.")
     if len(writers) > 1:
         raise AssertionError(f"{what}: every rank wrote WEIGHTS. One full checkpoint: only rank 0 saves it.")
+    if writers != [f"rank0/{WEIGHTS}"]:
+        raise AssertionError(f"{what}: {writers[0].partition('/')[0]} wrote WEIGHTS, expected rank0.")
     weights = left[writers[0]]
     if not isinstance(weights, dict) or not all(hasattr(value, "isfinite") for value in weights.values()):
         raise AssertionError(

@@ -13,8 +13,8 @@ from gpulab.trace.errors import (
     UnsupportedError,
 )
 from gpulab.trace.log import ATOMIC, LOAD, View
-from gpulab.trace.ptx.instructions.ends import MASK_SITE, RECURSION_SITE, TRAP_SITE
-from gpulab.trace.ptx.instructions.translate import Site
+from gpulab.trace.ptx.codegen.lane import Site
+from gpulab.trace.ptx.codegen.warp_code import MASK_SITE, RECURSION_SITE, TRAP_SITE
 from gpulab.trace.ptx.own_arrays import own_array
 from gpulab.trace.ptx.runtime import layout
 from gpulab.trace.ptx.text.syntax import Instruction

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from gpulab.trace.errors import Index, LaunchError
 from gpulab.trace.log import ATOMIC, View
-from gpulab.trace.ptx.instructions.flow import Block
+from gpulab.trace.ptx.codegen.flow import Block
 from gpulab.trace.ptx.program import Program
 from gpulab.trace.ptx.runtime import layout
 from gpulab.trace.ptx.runtime.buffers import DeviceMemory, Region, plain_name, shared_view

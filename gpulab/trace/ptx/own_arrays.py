@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from gpulab.trace.ptx.instructions.translate import Site
+from gpulab.trace.ptx.codegen.lane import Site
 from gpulab.trace.ptx.text.syntax import Instruction, Number, Register
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ import functools
 from dataclasses import dataclass
 
 from gpulab.trace.errors import LaunchError
+from gpulab.trace.ptx.codegen.translate import KernelCode
 from gpulab.trace.ptx.instructions import (
     arithmetic,
     asynchronous,
@@ -14,16 +15,17 @@ from gpulab.trace.ptx.instructions import (
     compare,
     convert,
     floats,
+    matrix,
     memory,
+    signs,
     warps,
 )
-from gpulab.trace.ptx.instructions.translate import KernelCode
 from gpulab.trace.ptx.runtime.buffers import plain_name
 from gpulab.trace.ptx.runtime.machine import Compiled
 from gpulab.trace.ptx.text.parser import parse
 from gpulab.trace.ptx.text.syntax import Module
 
-HANDLER_MODULES = (arithmetic, asynchronous, atomics, bits, compare, convert, floats, memory, warps)
+HANDLER_MODULES = (arithmetic, asynchronous, atomics, bits, compare, convert, floats, matrix, memory, signs, warps)
 """Importing them registers what they translate."""
 
 

@@ -43,7 +43,7 @@ def service_of(launch: Launch) -> Any:
 def _serve(launch: Launch, warp: int, mask: int, number: int) -> None:
     one = launch.code.calls[number]
     if one.call is None:
-        from gpulab.trace.ptx.instructions.matrix import compute
+        from gpulab.trace.ptx.tensor_cores import compute
 
         compute(launch, warp, mask, one, number)
         return

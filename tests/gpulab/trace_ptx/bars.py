@@ -24,8 +24,8 @@ import pytest
 
 from gpulab import cuda_cpp
 from gpulab.trace.ptx import kernels
+from gpulab.trace.ptx.codegen.translate import KernelCode
 from gpulab.trace.ptx.cpp import launch_source
-from gpulab.trace.ptx.instructions.translate import KernelCode
 from gpulab.trace.ptx.launch import Options
 from gpulab.trace.ptx.program import kernel_names
 from gpulab.trace.ptx.runtime.machine import Compiled, runtime

@@ -8,8 +8,8 @@ import tracemalloc
 import numpy as np
 import pytest
 
+from gpulab.trace.ptx.codegen.translate import KernelCode
 from gpulab.trace.ptx.cpp import launch_source
-from gpulab.trace.ptx.instructions.translate import KernelCode
 from gpulab.trace.ptx.launch import Launch
 from gpulab.trace.ptx.program import kernel_names, parsed, translated
 from gpulab.trace.ptx.text.nvrtc import ptx_of

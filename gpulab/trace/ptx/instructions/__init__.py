@@ -1,1 +1,1 @@
-"""PTX instructions translated to LLVM: what one lane does, and what a warp does together."""
+"""PTX instructions translated to LLVM, by opcode: what one lane does, and what a warp does together."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from gpulab.trace.log import LOAD, STORE
-from gpulab.trace.ptx.instructions.lane import Lane
+from gpulab.trace.ptx.codegen.handlers import handles
+from gpulab.trace.ptx.codegen.lane import Lane
 from gpulab.trace.ptx.instructions.memory import Access, address_of
-from gpulab.trace.ptx.instructions.translate import handles, runtime_pointer
 from gpulab.trace.ptx.runtime import layout
+from gpulab.trace.ptx.runtime.machine import runtime_pointer
 from gpulab.trace.ptx.text.syntax import Instruction, Number
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from gpulab.trace.log import ATOMIC
+from gpulab.trace.ptx.codegen.handlers import handles
+from gpulab.trace.ptx.codegen.lane import Lane
+from gpulab.trace.ptx.codegen.types import LLVM, is_float, is_signed
 from gpulab.trace.ptx.instructions.arithmetic import intrinsic
-from gpulab.trace.ptx.instructions.floats import is_half, narrowed, widen
-from gpulab.trace.ptx.instructions.lane import Lane
+from gpulab.trace.ptx.instructions.float_types import is_half, narrowed, widen
 from gpulab.trace.ptx.instructions.memory import Access, address_of, load, space_of, store
-from gpulab.trace.ptx.instructions.translate import handles
-from gpulab.trace.ptx.instructions.types import LLVM, is_float, is_signed
 from gpulab.trace.ptx.runtime.rounding import TO_NEAREST
 from gpulab.trace.ptx.text.syntax import BYTES, Instruction, Operand
 

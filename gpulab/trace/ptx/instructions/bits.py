@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from gpulab.trace.ptx.codegen.handlers import handles
+from gpulab.trace.ptx.codegen.lane import Lane
+from gpulab.trace.ptx.codegen.types import BITS, LLVM, is_signed
 from gpulab.trace.ptx.instructions.arithmetic import intrinsic, kind_of
-from gpulab.trace.ptx.instructions.lane import Lane
-from gpulab.trace.ptx.instructions.translate import handles
-from gpulab.trace.ptx.instructions.types import BITS, LLVM, is_signed
 from gpulab.trace.ptx.text.syntax import Instruction, Number, Pair
 
 

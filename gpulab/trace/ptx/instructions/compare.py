@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from gpulab.trace.ptx.instructions.floats import HALVES, flush, is_half, widen
-from gpulab.trace.ptx.instructions.lane import Lane
-from gpulab.trace.ptx.instructions.translate import handles
-from gpulab.trace.ptx.instructions.types import LLVM, is_float, is_signed
+from gpulab.trace.ptx.codegen.handlers import handles
+from gpulab.trace.ptx.codegen.lane import Lane
+from gpulab.trace.ptx.codegen.types import LLVM, is_float, is_signed
+from gpulab.trace.ptx.instructions.float_types import HALVES, flush, is_half, widen
 from gpulab.trace.ptx.text.syntax import Instruction, Pair
 
 _ORDERED = {"eq", "ne", "lt", "le", "gt", "ge"}

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from gpulab.trace.ptx.codegen.handlers import handles
+from gpulab.trace.ptx.codegen.lane import Lane
+from gpulab.trace.ptx.codegen.types import BITS, LLVM, is_signed
 from gpulab.trace.ptx.instructions.arithmetic import intrinsic
-from gpulab.trace.ptx.instructions.floats import HALVES, flush, mode_of, narrowed, saturate, widen
-from gpulab.trace.ptx.instructions.lane import Lane
-from gpulab.trace.ptx.instructions.translate import handles
-from gpulab.trace.ptx.instructions.types import BITS, LLVM, is_signed
+from gpulab.trace.ptx.instructions.float_types import HALVES, flush, mode_of, narrowed, saturate, widen
 from gpulab.trace.ptx.runtime.rounding import DOWN, TO_NEAREST, UP
 from gpulab.trace.ptx.text.syntax import Instruction
 

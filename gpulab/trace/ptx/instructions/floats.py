@@ -5,90 +5,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from gpulab.trace.ptx.codegen.handlers import handles
+from gpulab.trace.ptx.codegen.lane import Lane
+from gpulab.trace.ptx.codegen.types import LLVM, is_float
 from gpulab.trace.ptx.instructions.arithmetic import (
     integer_binary,
     integer_divide,
-    integer_min_max,
     integer_multiply,
     integer_multiply_add,
-    integer_sign,
     intrinsic,
     kind_of,
 )
-from gpulab.trace.ptx.instructions.lane import Lane
-from gpulab.trace.ptx.instructions.translate import handles, runtime_pointer
-from gpulab.trace.ptx.instructions.types import INTEGER, LLVM, is_float
-from gpulab.trace.ptx.runtime import layout
-from gpulab.trace.ptx.runtime.rounding import AWAY, DOWN, TO_NEAREST, TO_ZERO, UP
+from gpulab.trace.ptx.instructions.float_types import flush, is_half, mode_of, narrowed, saturate, widen
+from gpulab.trace.ptx.runtime.rounding import DOWN, TO_NEAREST
 from gpulab.trace.ptx.text.syntax import Instruction
-
-HALVES = ("f16", "bf16")
-FORMATS = {"f16": (10, -14, 15), "bf16": (7, -126, 127), "tf32": (10, -126, 127), "f32": (23, -126, 127)}
-"""Bits behind the point, exponents of the smallest normal number and of the largest."""
-MODES = {"rn": TO_NEAREST, "rz": TO_ZERO, "rm": DOWN, "rp": UP, "rna": AWAY}
-
-
-def is_half(kind: str) -> bool:
-    """One or two halves."""
-    return kind.removesuffix("x2") in HALVES
-
-
-def mode_of(one: Instruction) -> int:
-    """The rounding that is named; to nearest if none is."""
-    return next((MODES[modifier] for modifier in one.modifiers if modifier in MODES), TO_NEAREST)
-
-
-# ------------------------------------------------------------------------------------------------------ conversions
-
-
-def widen(lane: Lane, value: str, kind: str) -> str:
-    """A float of any type as a double, exactly."""
-    if kind == "f64":
-        return value
-    if kind == "bf16":
-        wide = lane.new(f"shl i32 {lane.new(f'zext i16 {value} to i32')}, 16")
-        value = lane.new(f"bitcast i32 {wide} to float")
-    elif kind == "f16":
-        index = lane.new(f"zext i16 {value} to i64")
-        table = lane.pointer_slot(layout.HALVES)
-        value = lane.new(f"load float, ptr {lane.new(f'getelementptr float, ptr {table}, i64 {index}')}")
-    elif kind == "tf32":
-        value = lane.new(f"bitcast i32 {value} to float")
-    return lane.new(f"fpext float {value} to double")
-
-
-def narrowed(lane: Lane, value: str, kind: str, mode: int) -> str:
-    """A double rounded to a float of any type."""
-    if kind == "f64":
-        return value
-    if kind == "f32" and mode == TO_NEAREST:
-        return lane.new(f"fptrunc double {value} to float")
-    bits = lane.new(f"bitcast double {value} to i64")
-    given = ", ".join(f"i64 {number}" for number in (bits, *FORMATS[kind], mode))
-    found = lane.new(f"call i64 {runtime_pointer('narrow')}({given})")
-    if kind == "tf32":
-        found = lane.new(f"shl i64 {found}, 13")
-    whole = lane.new(f"trunc i64 {found} to {'i16' if kind in HALVES else 'i32'}")
-    return lane.new(f"bitcast i32 {whole} to float") if kind == "f32" else whole
-
-
-def flush(lane: Lane, value: str) -> str:
-    """A float32 with 0, of the same sign, instead of a subnormal number."""
-    size = intrinsic(lane, "fabs", "float", value)
-    zero = intrinsic(lane, "copysign", "float", "0.0", value)
-    small = lane.new(f"fcmp olt float {size}, 0x3810000000000000")
-    return lane.new(f"select i1 {small}, float {zero}, float {value}")
-
-
-def saturate(lane: Lane, value: str, llvm: str) -> str:
-    """Into 0 to 1; NaN becomes 0."""
-    low = lane.new(f"fcmp ogt {llvm} {value}, 0.0")
-    value = lane.new(f"select i1 {low}, {llvm} {value}, {llvm} 0.0")
-    high = lane.new(f"fcmp ogt {llvm} {value}, 1.0")
-    return lane.new(f"select i1 {high}, {llvm} 1.0, {llvm} {value}")
-
-
-# ------------------------------------------------------------------------------------------------------- arithmetic
 
 
 def compute(lane: Lane, one: Instruction, count: int, function: Callable[..., str]) -> None:
@@ -315,86 +245,3 @@ def _called(lane: Lane, name: str, llvm: str, value: str) -> str:
 
 for _opcode, _name in {"sin": "sin", "cos": "cos", "ex2": "exp2", "lg2": "log2", "tanh": "tanh"}.items():
     handles(_opcode)(_library(_name))
-
-
-@handles("min", "max")
-def _extreme(lane: Lane, one: Instruction) -> None:
-    kind = kind_of(one)
-    if not (is_float(kind) or is_half(kind)):
-        integer_min_max(lane, one)
-        return
-    if "xorsign" in one.modifiers or len(one.operands) != 3:
-        raise lane.refuse("three operands, or a sign")
-    compute(lane, one, 2, lambda llvm, a, b: _extreme_of(lane, one, llvm, a, b))
-
-
-def _extreme_of(lane: Lane, one: Instruction, llvm: str, a: str, b: str) -> str:
-    """The other operand if one is NaN, unless NaN is asked for; -0 is less than +0."""
-    integer = INTEGER[llvm]
-    bits = [lane.new(f"bitcast {llvm} {value} to {integer}") for value in (a, b)]
-    both = lane.new(f"{'or' if one.opcode == 'min' else 'and'} {integer} {bits[0]}, {bits[1]}")
-    equal = lane.new(f"fcmp oeq {llvm} {a}, {b}")
-    first = lane.new(f"fcmp {'olt' if one.opcode == 'min' else 'ogt'} {llvm} {a}, {b}")
-    chosen = lane.new(f"select i1 {first}, {llvm} {a}, {llvm} {b}")
-    signed = lane.new(f"bitcast {integer} {both} to {llvm}")
-    chosen = lane.new(f"select i1 {equal}, {llvm} {signed}, {llvm} {chosen}")
-    none = [lane.new(f"fcmp uno {llvm} {value}, {value}") for value in (a, b)]
-    if "NaN" in one.modifiers:
-        chosen = lane.new(f"select i1 {none[0]}, {llvm} {a}, {llvm} {chosen}")
-        return lane.new(f"select i1 {none[1]}, {llvm} {b}, {llvm} {chosen}")
-    chosen = lane.new(f"select i1 {none[0]}, {llvm} {b}, {llvm} {chosen}")
-    return lane.new(f"select i1 {none[1]}, {llvm} {a}, {llvm} {chosen}")
-
-
-@handles("neg", "abs")
-def _sign(lane: Lane, one: Instruction) -> None:
-    kind = kind_of(one)
-    if is_half(kind):  # the bits are enough, and NaN stays
-        llvm = LLVM[kind]
-        signs = {"i16": "-32768", "i32": "-2147450880"}[llvm]
-        keep = {"i16": "32767", "i32": "2147450879"}[llvm]
-        value = lane.get(one.operands[1], kind)
-        text = f"xor {llvm} {value}, {signs}" if one.opcode == "neg" else f"and {llvm} {value}, {keep}"
-        lane.set(one.operands[0], lane.new(text), kind)
-    elif is_float(kind):
-        compute(
-            lane,
-            one,
-            1,
-            lambda llvm, a: lane.new(f"fneg {llvm} {a}") if one.opcode == "neg" else intrinsic(lane, "fabs", llvm, a),
-        )
-    else:
-        integer_sign(lane, one)
-
-
-@handles("copysign")
-def _copy_sign(lane: Lane, one: Instruction) -> None:
-    kind = kind_of(one)
-    sign, size = (lane.get(operand, kind) for operand in one.operands[1:3])
-    lane.set(one.operands[0], intrinsic(lane, "copysign", LLVM[kind], size, sign), kind)
-
-
-@handles("testp")
-def _test(lane: Lane, one: Instruction) -> None:
-    kind = kind_of(one)
-    llvm = LLVM[kind]
-    value = lane.get(one.operands[1], kind)
-    size = intrinsic(lane, "fabs", llvm, value)
-    smallest = "0x3810000000000000" if kind == "f32" else "0x0010000000000000"
-    tests = {
-        "finite": f"fcmp olt {llvm} {size}, 0x7FF0000000000000",
-        "infinite": f"fcmp oeq {llvm} {size}, 0x7FF0000000000000",
-        "number": f"fcmp ord {llvm} {value}, {value}",
-        "notanumber": f"fcmp uno {llvm} {value}, {value}",
-    }
-    which = one.modifiers[0]
-    if which in tests:
-        found = lane.new(tests[which])
-    else:
-        normal = lane.new(f"fcmp oge {llvm} {size}, {smallest}")
-        if which == "normal":
-            found = lane.new(f"and i1 {normal}, {lane.new(tests['finite'])}")
-        else:
-            below = lane.new(f"fcmp olt {llvm} {size}, {smallest}")
-            found = below
-    lane.set(one.operands[0], found, "pred")

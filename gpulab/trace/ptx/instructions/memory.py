@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from gpulab.trace.log import ATOMIC, LOAD, STORE
-from gpulab.trace.ptx.instructions.lane import Lane, Observed
-from gpulab.trace.ptx.instructions.translate import Site, handles
-from gpulab.trace.ptx.instructions.types import LLVM, is_signed
+from gpulab.trace.ptx.codegen.handlers import handles
+from gpulab.trace.ptx.codegen.lane import Lane, Observed, Site
+from gpulab.trace.ptx.codegen.types import LLVM, is_signed
 from gpulab.trace.ptx.runtime import layout
 from gpulab.trace.ptx.text.syntax import BYTES, Instruction, Memory, Number, Operand, Register, Symbol, Vector
 

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from gpulab.trace.ptx.instructions.lane import Lane
-from gpulab.trace.ptx.instructions.matrix import is_matrix, matrix_instruction
-from gpulab.trace.ptx.instructions.types import LLVM
+from gpulab.trace.ptx.codegen.handlers import meets
+from gpulab.trace.ptx.codegen.warp_code import WarpCode
 from gpulab.trace.ptx.runtime import collective, layout
 from gpulab.trace.ptx.text.syntax import Instruction, Operand, Pair
-
-if TYPE_CHECKING:
-    from gpulab.trace.ptx.instructions.ends import _End
 
 _SHUFFLES = {
     "up": collective.SHUFFLE_UP,
@@ -35,11 +29,10 @@ _REDUCTIONS = {
 }
 
 
-def warp_wide(end: _End, one: Instruction) -> None:
+@meets("bar", "barrier", "elect", "match", "redux", "shfl", "vote")
+def _warp_wide(end: WarpCode, one: Instruction) -> None:
     """Writes the code of a block that is a warp-wide instruction."""
-    if is_matrix(one):
-        matrix_instruction(end, one)
-    elif one.opcode in ("bar", "barrier"):
+    if one.opcode in ("bar", "barrier"):
         end.rows((one.operands[0], "u32"))
         end.meet("sync_lanes", end.lane.slot(layout.OPERANDS))
     elif "sync" not in one.modifiers and one.opcode != "elect":
@@ -68,11 +61,10 @@ def warp_wide(end: _End, one: Instruction) -> None:
         _together(end, one, "elect", [(one.operands[1], "u32")], None, "b32")
     else:
         raise end.kernel.refusal(one)
-    end._goto()
 
 
 def _together(
-    end: _End, one: Instruction, function: str, rows: list[tuple[Operand, str]], mode: int | None, kind: str
+    end: WarpCode, one: Instruction, function: str, rows: list[tuple[Operand, str]], mode: int | None, kind: str
 ) -> None:
     """Lanes meet, a function of `collective` works on their rows, and each gets its results."""
     end.rows(*rows)
@@ -83,20 +75,4 @@ def _together(
     results: list[tuple[Operand, str]] = [(target, kind)]
     if isinstance(target, Pair):
         results = [(target.first, kind), (target.second, "pred")]
-    take_results(end, one, results)
-
-
-def take_results(end: _End, one: Instruction, results: list[tuple[Operand, str]]) -> None:
-    """Writes result rows to the registers of the lanes that took part."""
-    part = Lane(end.function, end.number)
-    part.lane, part.instruction = end.kernel.fresh(), one
-    operands = end.lane.pointer_slot(layout.OPERANDS)
-    for row, (target, kind) in enumerate(results):
-        index = part.new(f"add i64 {part.lane}, {collective.RESULT + 32 * row}")
-        value = part.new(f"load i64, ptr {part.new(f'getelementptr i64, ptr {operands}, i64 {index}')}")
-        if kind == "pred":
-            part.set(target, part.new(f"trunc i64 {value} to i1"), "pred")
-        else:
-            part.set(target, part.resize(value, "i64", LLVM[kind], False), kind)
-    part.keep_results()
-    end.loop(part)
+    end.take_results(one, results)

@@ -78,3 +78,8 @@ def runtime_function(name: str) -> Any:
     """A function of the runtime, to be called from Python with integers."""
     count = next(one for one in _FUNCTIONS if one.__name__ == name).__code__.co_argcount
     return ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * count)(runtime().address(name))
+
+
+def runtime_pointer(name: str) -> str:
+    """A function of the runtime as an LLVM constant."""
+    return f"inttoptr (i64 {runtime().address(name)} to ptr)"

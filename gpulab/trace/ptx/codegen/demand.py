@@ -7,8 +7,8 @@ goes into a choice, or back to local memory, and nowhere else.
 
 from __future__ import annotations
 
-from gpulab.trace.ptx.instructions.flow import Block, registers_read
-from gpulab.trace.ptx.instructions.lane import Lane
+from gpulab.trace.ptx.codegen.flow import Block, registers_read
+from gpulab.trace.ptx.codegen.lane import Lane
 from gpulab.trace.ptx.text.syntax import Instruction, Operand, Register
 
 _YES, _NO = "true", "false"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from gpulab.trace.ptx.runtime import layout
 
 if TYPE_CHECKING:
-    from gpulab.trace.ptx.instructions.lane import Lane
+    from gpulab.trace.ptx.codegen.lane import Lane
 
 _UNIFORM = {
     f"%{name}.{axis}": getattr(layout, f"{name.upper()}_{axis.upper()}")

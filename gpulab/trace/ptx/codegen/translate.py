@@ -2,62 +2,22 @@
 
 Each basic block becomes a loop over the lanes that stand at it. Between blocks the scheduler (`runtime.pick`) says
 which block comes next, and for which lanes. How single instructions are translated is the business of the modules that
-register themselves in `HANDLERS`; how blocks end is that of `ends`.
+register themselves in `handlers`; how blocks end is that of `ends`.
 """
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
-from dataclasses import dataclass
-
 from gpulab.trace.errors import UnsupportedError
-from gpulab.trace.ptx.instructions.flow import Block, blocks_of, registers_read
-from gpulab.trace.ptx.instructions.lane import Lane
-from gpulab.trace.ptx.instructions.types import BITS, LLVM
+from gpulab.trace.ptx.codegen.ends import SERVICES, dispatch
+from gpulab.trace.ptx.codegen.function import FunctionCode
+from gpulab.trace.ptx.codegen.lane import Lane, Site
 from gpulab.trace.ptx.runtime import layout
-from gpulab.trace.ptx.runtime.machine import runtime
-from gpulab.trace.ptx.text.syntax import Function, Instruction, Location, Module, Operand, Symbol, Variable
-
-Handler = Callable[[Lane, Instruction], None]
-HANDLERS: dict[str, Handler] = {}
-"""By opcode. A handler computes for one lane; under a guard its results are selected."""
-BRANCHED: set[str] = set()
-"""Opcodes that only lanes may run for which the guard holds."""
-SERVICES = {"vprintf", "__assertfail", "malloc", "free"}
-"""Functions that are no PTX: the system's."""
+from gpulab.trace.ptx.text.syntax import Function, Instruction, Location, Module, Operand, Symbol
 
 DECLARATIONS = """
 declare i64 @llvm.cttz.i64(i64, i1)
 declare i64 @llvm.ctpop.i64(i64)
 """
-
-
-def handles(*opcodes: str, branched: bool = False) -> Callable[[Handler], Handler]:
-    """Registers a handler."""
-
-    def register(handler: Handler) -> Handler:
-        HANDLERS.update(dict.fromkeys(opcodes, handler))
-        if branched:
-            BRANCHED.update(opcodes)
-        return handler
-
-    return register
-
-
-@dataclass(frozen=True)
-class Site:
-    """An instruction that touches memory."""
-
-    instruction: Instruction
-    kind: int
-    """As in `gpulab.trace.log`."""
-    bytes: int
-    parts: int
-    """Elements that one lane touches."""
-    space: int
-    strong: bool = False
-    align: int = 1
 
 
 class KernelCode:
@@ -221,8 +181,6 @@ class KernelCode:
 
     def text(self) -> str:
         """LLVM assembly of `run_warp`."""
-        from gpulab.trace.ptx.instructions.ends import dispatch
-
         bodies = [line for code in self.codes.values() for line in code.text()]
         head = dispatch(self)
         declarations = "\n".join(self.declarations)
@@ -239,144 +197,3 @@ class KernelCode:
         for slot, value in ((layout.ERROR_SITE, "%fs"), (layout.ERROR_LANE, "%fl"), (layout.ERROR_ADDRESS, "%fa")):
             lines += [f"  %fp{slot} = getelementptr i64, ptr %ctx, i64 {slot}", f"  store i64 {value}, ptr %fp{slot}"]
         return [*lines, f"  ret i64 {layout.FAILED}"]
-
-
-class FunctionCode:
-    """One PTX function: its blocks and the frame of an activation.
-
-    Args:
-        kernel: that it belongs to.
-        syntax: the function.
-        first: number of its first block in the kernel.
-    """
-
-    def __init__(self, kernel: KernelCode, syntax: Function, first: int) -> None:
-        self.kernel, self.syntax, self.first = kernel, syntax, first
-        self.blocks = blocks_of(syntax)
-        self.words = (len(self.blocks) + 63) // 64
-        end = (layout.FRAME_HEADER + 2 * self.words + len(self.blocks)) * 8
-        self._places: dict[str, int] = {}
-        for register in sorted(self._shared_registers()):
-            self._places[register] = end
-            end += 32 * max(8, BITS[LLVM[syntax.type_of(register)]]) // 8
-        self.parameter_offsets: dict[str, int] = {}
-        self.parameter_bytes = 0
-        self.areas: dict[str, tuple[int, int]] = {}
-        """Of each `.param` variable: where its 32 copies start, and how far apart they are."""
-        variables = [v for v in syntax.variables if v.space == "param"]
-        if syntax.entry:
-            for variable in syntax.parameters:
-                place = -(-self.parameter_bytes // variable.align) * variable.align
-                self.parameter_offsets[variable.name] = place
-                self.parameter_bytes = place + variable.bytes
-        else:
-            variables = [*syntax.parameters, *syntax.results, *variables]
-        for variable in variables:
-            step = -(-variable.bytes // 8) * 8
-            self.areas[variable.name] = (end, step)
-            end += 32 * step
-        self.frame_bytes = end
-        self.locals: dict[str, int] = {}
-        self.local_bytes = 0
-        for variable in syntax.variables:
-            if variable.space == "local":
-                place = -(-self.local_bytes // variable.align) * variable.align
-                self.locals[variable.name] = place
-                self.local_bytes = -(-(place + variable.bytes) // 16) * 16
-
-    @functools.cached_property
-    def compared(self) -> set[Operand]:
-        """Addresses of `atomicCAS`, by which a loop also reads the value to compare with first."""
-        body = (one for one in self.syntax.body if isinstance(one, Instruction))
-        return {one.operands[1] for one in body if one.opcode == "atom" and "cas" in one.modifiers}
-
-    def place_of(self, register: str) -> int | None:
-        """Where the frame has a register; None if it lives in one block only."""
-        return self._places.get(register)
-
-    def variable(self, name: str) -> Variable:
-        """A parameter or variable of this function."""
-        every = [*self.syntax.parameters, *self.syntax.results, *self.syntax.variables]
-        return next(variable for variable in every if variable.name == name)
-
-    def _shared_registers(self) -> set[str]:
-        home: dict[str, int] = {}
-        shared: set[str] = set()
-
-        def seen(name: str, block: int) -> None:
-            if home.setdefault(name, block) != block:
-                shared.add(name)
-
-        for number, block in enumerate(self.blocks):
-            for one in block.instructions:
-                written = results_of(one)
-                for operand in one.operands:
-                    for name in registers_read(operand):
-                        read = name not in written or one.guard or name in _sources(one)
-                        if read and name not in home:
-                            shared.add(name)
-                        seen(name, number)
-                if one.guard:
-                    if one.guard.register not in home:
-                        shared.add(one.guard.register)
-                    seen(one.guard.register, number)
-            if block.condition:
-                if block.condition.register not in home:
-                    shared.add(block.condition.register)
-                seen(block.condition.register, number)
-            if block.end is not None:
-                shared.update(name for operand in block.end.operands for name in registers_read(operand))
-            if block.resumes is not None:
-                shared.update(name for operand in block.resumes.operands for name in registers_read(operand))
-        declared = self.syntax
-        return {name for name in shared if name in declared.registers or name.rstrip("0123456789") in declared.families}
-
-    def text(self) -> list[str]:
-        """LLVM assembly of all blocks."""
-        from gpulab.trace.ptx.instructions.ends import block_text
-
-        return [line for number, block in enumerate(self.blocks) for line in block_text(self, number, block)]
-
-
-def translate_body(lane: Lane, block: Block) -> None:
-    """The instructions of a block, for one lane."""
-    for lane.position, one in enumerate(block.instructions):
-        lane.instruction = one
-        handler = HANDLERS.get(one.opcode)
-        if handler is None or one.problem:
-            raise lane.kernel.refusal(one, one.problem)
-        try:
-            if one.guard is None:
-                handler(lane, one)
-            elif one.opcode in BRANCHED:
-                with lane.branched(one.guard, results_of(one)) as mask:
-                    lane.mask = mask
-                    handler(lane, one)
-                lane.mask = lane.whole
-            else:
-                lane.guard = lane.condition(one.guard)
-                handler(lane, one)
-                lane.guard = None
-        except (KeyError, IndexError, ValueError) as error:
-            raise lane.kernel.refusal(one) from error
-
-
-_NO_RESULT = {"st", "red", "bar", "barrier", "membar", "fence", "prefetch", "prefetchu", "discard", "cp", "nanosleep",
-              "griddepcontrol", "applypriority", "mbarrier"}  # fmt: skip
-
-
-def results_of(one: Instruction) -> list[str]:
-    """The registers that an instruction writes."""
-    if one.opcode in _NO_RESULT or not one.operands:
-        return []
-    return [name for name in registers_read(one.operands[0]) if name != "_"]
-
-
-def _sources(one: Instruction) -> set[str]:
-    rest = one.operands if one.opcode in _NO_RESULT else one.operands[1:]
-    return {name for operand in rest for name in registers_read(operand)}
-
-
-def runtime_pointer(name: str) -> str:
-    """A function of the runtime as an LLVM constant."""
-    return f"inttoptr (i64 {runtime().address(name)} to ptr)"

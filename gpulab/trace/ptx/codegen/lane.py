@@ -10,13 +10,28 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gpulab.trace.errors import UnsupportedError
-from gpulab.trace.ptx.instructions.special import special_register
-from gpulab.trace.ptx.instructions.types import BITS, INTEGER, LLVM, constant, is_signed
+from gpulab.trace.ptx.codegen.special import special_register
+from gpulab.trace.ptx.codegen.types import BITS, INTEGER, LLVM, constant, is_signed
 from gpulab.trace.ptx.runtime import layout
 from gpulab.trace.ptx.text.syntax import Guard, Instruction, Negated, Number, Operand, Register, Symbol
 
 if TYPE_CHECKING:
-    from gpulab.trace.ptx.instructions.translate import FunctionCode
+    from gpulab.trace.ptx.codegen.function import FunctionCode
+
+
+@dataclass(frozen=True)
+class Site:
+    """An instruction that touches memory."""
+
+    instruction: Instruction
+    kind: int
+    """As in `gpulab.trace.log`."""
+    bytes: int
+    parts: int
+    """Elements that one lane touches."""
+    space: int
+    strong: bool = False
+    align: int = 1
 
 
 @dataclass

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gpulab.trace.ptx.instructions import demand
-from gpulab.trace.ptx.instructions.flow import Block
-from gpulab.trace.ptx.instructions.lane import Lane
-from gpulab.trace.ptx.instructions.translate import SERVICES, FunctionCode, KernelCode, runtime_pointer, translate_body
+from gpulab.trace.ptx.codegen import demand
+from gpulab.trace.ptx.codegen.flow import Block
+from gpulab.trace.ptx.codegen.handlers import WARP_WIDE, translate_body
+from gpulab.trace.ptx.codegen.lane import Lane
+from gpulab.trace.ptx.codegen.warp_code import RECURSION_SITE, TRAP_SITE, WarpCode
 from gpulab.trace.ptx.runtime import layout
-from gpulab.trace.ptx.text.syntax import Number, Operand, Register, Symbol
+from gpulab.trace.ptx.runtime.machine import runtime_pointer
+from gpulab.trace.ptx.text.syntax import Instruction, Number, Operand, Symbol
 
 if TYPE_CHECKING:
-    from gpulab.trace.ptx.text.syntax import Instruction
+    from gpulab.trace.ptx.codegen.function import FunctionCode
+    from gpulab.trace.ptx.codegen.translate import KernelCode
 
-TRAP_SITE = -1
-RECURSION_SITE = -2
-MASK_SITE = -3
+SERVICES = {"vprintf", "__assertfail", "malloc", "free"}
+"""Functions that are no PTX: the system's."""
 
 
 def dispatch(kernel: KernelCode) -> list[str]:
@@ -73,29 +75,8 @@ def block_text(function: FunctionCode, number: int, block: Block) -> list[str]:
     return lines + end.lines
 
 
-class _End:
-    """What a warp does behind a block's last lane."""
-
-    def __init__(self, lane: Lane, number: int, block: Block, masks: list[str]) -> None:
-        self.lane, self.number, self.block, self.masks = lane, number, block, masks
-        self.kernel, self.function = lane.kernel, lane.function
-        self.lines: list[str] = []
-        self.whole = f"%mask{number}"
-
-    def new(self, text: str) -> str:
-        name = self.kernel.fresh()
-        self.lines.append(f"  {name} = {text}")
-        return name
-
-    def emit(self, text: str) -> None:
-        self.lines.append("  " + text)
-
-    def label(self) -> str:
-        return self.kernel.fresh()[1:]
-
-    def call(self, name: str, *given: str) -> str:
-        """A function of the runtime."""
-        return self.new(f"call i64 {runtime_pointer(name)}({', '.join(f'i64 {value}' for value in given)})")
+class _End(WarpCode):
+    """What a warp does after a block's last lane, by the kind of end."""
 
     def count(self, instructions: int) -> None:
         """Notes the accesses and adds up what was run."""
@@ -115,55 +96,27 @@ class _End:
             self._resume(block.resumes)
         getattr(self, f"_{block.kind}")()
 
-    def _again(self) -> None:
-        self.emit("br label %dispatch")
-
-    def _send(self, target: int, mask: str) -> None:
-        """Lanes go on at a block of this function; none if the mask is empty."""
-        frame, words = self.lane.frame(), self.function.words
-        some = self.new(f"icmp ne i64 {mask}, 0")
-        bit = self.new(f"select i1 {some}, i64 {1 << target % 64 if target % 64 < 63 else -(1 << 63)}, i64 0")
-        for slot, operation, value in (
-            (layout.FRAME_HEADER + 2 * words + target, "or", mask),
-            (layout.FRAME_HEADER + target // 64, "or", bit),
-            (layout.FRAME_HEADER + words + target // 64, "and", self.new(f"xor i64 {bit}, -1")),
-        ):
-            place = self.new(f"getelementptr i64, ptr {frame}, i64 {slot}")
-            old = self.new(f"load i64, ptr {place}")
-            self.emit(f"store i64 {self.new(f'{operation} i64 {old}, {value}')}, ptr {place}")
-
     def _goto(self) -> None:
-        self._send(self.block.targets[0], self.whole)
-        self._again()
+        self.go_on()
 
     def _branch(self) -> None:
         taken = self.masks[0]
         rest = self.new(f"xor i64 {self.whole}, {taken}")
-        self._send(self.block.targets[0], taken)
-        self._send(self.block.targets[1], rest)
-        self._again()
+        self.send(self.block.targets[0], taken)
+        self.send(self.block.targets[1], rest)
+        self.again()
 
     def _switch(self) -> None:
         for target, mask in zip(self.block.targets, self.masks, strict=True):
-            self._send(target, mask)
-        self._again()
+            self.send(target, mask)
+        self.again()
 
     def _exit(self) -> None:
         self.call("leave", "%warp.n", self.whole)
-        self._again()
+        self.again()
 
     def _trap(self) -> None:
-        self._fail(TRAP_SITE)
-
-    def _fail(self, site: int, address: str = "0") -> None:
-        lane = self.new(f"call i64 @llvm.cttz.i64(i64 {self.whole}, i1 true)")
-        label = self.label()
-        self.emit(f"br label %{label}")
-        self.lines.append(f"{label}:")
-        self.emit("br label %fail")
-        assert self.block.end is not None
-        self.kernel.meetings.append(self.block.end)
-        self.kernel.failures.append((label, site * 1_000_000 - len(self.kernel.meetings), lane, address))
+        self.fail(TRAP_SITE)
 
     def _ret(self) -> None:
         if self.function.syntax.entry:
@@ -182,7 +135,7 @@ class _End:
         place = self.new(f"getelementptr i64, ptr {frame}, i64 {layout.F_DONE}")
         done = self.new(f"or i64 {self.new(f'load i64, ptr {place}')}, {self.whole}")
         self.emit(f"store i64 {done}, ptr {place}")
-        self._again()
+        self.again()
 
     # --------------------------------------------------------------------------------------------------------- calls
 
@@ -204,7 +157,7 @@ class _End:
         yes, no = self.label(), self.label()
         self.emit(f"br i1 {self.new(f'and i1 {fits}, {local_fits}')}, label %{yes}, label %{no}")
         self.lines.append(f"{no}:")
-        self._fail(RECURSION_SITE)
+        self.fail(RECURSION_SITE)
         self.lines.append(f"{yes}:")
         if self.kernel.counted and callee.local_bytes:
             self.call("forget_local", "%ctx.n", "%warp.n", self.whole, local, str(callee.local_bytes))
@@ -231,7 +184,7 @@ class _End:
             )
         place = self.new(f"getelementptr i64, ptr %warp, i64 {layout.W_FRAME}")
         self.emit(f"store i64 {fresh}, ptr {place}")
-        self._again()
+        self.again()
 
     def _area(self, operand: Operand) -> tuple[int, int]:
         if isinstance(operand, Symbol) and operand.name in self.function.areas:
@@ -248,50 +201,9 @@ class _End:
             place = self.new(f"getelementptr i64, ptr {operands}, i64 {number}")
             self.emit(f"store i64 {self.new(f'add i64 {frame}, {start}')}, ptr {place}")
         self.serve(one)
-        self._goto()
-
-    def serve(self, one: Instruction) -> None:
-        """Calls Python with the number of an instruction."""
-        self.kernel.calls.append(one)
-        service = self.lane.pointer_slot(layout.SERVICE)
-        status = self.new(f"call i64 {service}(i64 %warp.n, i64 {self.whole}, i64 {len(self.kernel.calls) - 1})")
-        good = self.new(f"icmp eq i64 {status}, 0")
-        yes, no = self.label(), self.label()
-        self.emit(f"br i1 {good}, label %{yes}, label %{no}")
-        self.lines += [f"{no}:", f"  ret i64 {layout.FAILED}", f"{yes}:"]
+        self.go_on()
 
     # ------------------------------------------------------------------------------------------------------ barriers
-
-    def rows(self, *given: tuple[Operand, str]) -> None:
-        """Writes operands of all lanes to rows of 32 slots each."""
-        part = Lane(self.function, self.number)
-        part.instruction = self.block.end
-        part.lane = self.kernel.fresh()
-        operands = self.lane.pointer_slot(layout.OPERANDS)
-        for row, (operand, kind) in enumerate(given):
-            from gpulab.trace.ptx.instructions.types import LLVM
-
-            value = part.resize(part.get(operand, kind), LLVM[kind], "i64", kind.startswith("s"))
-            index = part.new(f"add i64 {part.lane}, {32 * row}")
-            part.emit(f"store i64 {value}, ptr {part.new(f'getelementptr i64, ptr {operands}, i64 {index}')}")
-        self.loop(part)
-
-    def loop(self, part: Lane) -> None:
-        """Runs a piece of code for every lane."""
-        start, head, after = self.label(), self.label(), self.label()
-        self.lines += part.prologue
-        self.lines += [f"  br label %{start}", f"{start}:", f"  br label %{head}", f"{head}:"]
-        left, next_left = self.kernel.fresh(), self.kernel.fresh()
-        tail = self.label()
-        self.emit(f"{left} = phi i64 [ {self.whole}, %{start} ], [ {next_left}, %{tail} ]")
-        self.emit(f"{part.lane} = call i64 @llvm.cttz.i64(i64 {left}, i1 true)")
-        self.lines += part.lines
-        self.lines += [f"  br label %{tail}", f"{tail}:"]
-        less = self.new(f"sub i64 {left}, 1")
-        self.emit(f"{next_left} = and i64 {left}, {less}")
-        over = self.new(f"icmp eq i64 {next_left}, 0")
-        self.emit(f"br i1 {over}, label %{after}, label %{head}")
-        self.lines.append(f"{after}:")
 
     def _barrier(self) -> None:
         one = self.block.end
@@ -308,7 +220,7 @@ class _End:
         rows = self.lane.slot(layout.OPERANDS)
         if kind == "arrive":
             self.call("only_arrive", "%ctx.n", self.whole, rows)
-            self._goto()
+            self.go_on()
             return
         self.kernel.meetings.append(one)
         own = self.kernel.own(one.location)
@@ -317,13 +229,13 @@ class _End:
             str(own.file * 1_000_000 + own.line), str(int(count is not None)), rows,
         )  # fmt: skip
         self.call("hold", self.lane.warp_slot(layout.W_FRAME), str(self.block.targets[0]), self.whole)
-        self._again()
+        self.again()
 
     def _resume(self, one: Instruction) -> None:
         """Lanes whose barrier is complete go on, with its result; the others stay."""
         waiting = self.new(f"load i64, ptr {self.new(f'getelementptr i64, ptr %warp, i64 {layout.W_WAITING}')}")
         held = self.new(f"and i64 {self.whole}, {waiting}")
-        self._stay(held, self.number - self.function.first)
+        self.stay(held, self.number - self.function.first)
         self.whole = self.new(f"xor i64 {self.whole}, {held}")
         some, go = self.label(), self.new(f"icmp ne i64 {self.whole}, 0")
         self.emit(f"br i1 {go}, label %{some}, label %dispatch")
@@ -341,44 +253,12 @@ class _End:
             part.keep_results()
             self.loop(part)
 
-    def _stay(self, mask: str, block: int) -> None:
-        """Lanes that cannot go on wait at a block, if there are any."""
-        some, yes, after = self.new(f"icmp ne i64 {mask}, 0"), self.label(), self.label()
-        self.emit(f"br i1 {some}, label %{yes}, label %{after}")
-        self.lines.append(f"{yes}:")
-        self.call("hold", self.lane.warp_slot(layout.W_FRAME), str(block), mask)
-        self.emit(f"br label %{after}")
-        self.lines.append(f"{after}:")
-
     def _warp(self) -> None:
-        from gpulab.trace.ptx.instructions.warps import warp_wide
-
         one = self.block.end
         assert one is not None
         self.lane.instruction = one
-        warp_wide(self, one)
-
-    def meet(self, function: str, rows: str) -> None:
-        """Lets the lanes go on whose whole group is there; the others wait."""
-        ready = self.call(function, "%ctx.n", "%warp.n", self.whole, rows)
-        wrong, yes, no = self.new(f"icmp eq i64 {ready}, -1"), self.label(), self.label()
-        self.emit(f"br i1 {wrong}, label %{no}, label %{yes}")
-        self.lines.append(f"{no}:")
-        place = self.new(f"getelementptr i64, ptr %ctx, i64 {layout.ERROR_LANE}")
-        lane = self.new(f"load i64, ptr {place}")
-        mask = self.new(f"load i64, ptr {self.new(f'getelementptr i64, ptr %ctx, i64 {layout.ERROR_ADDRESS}')}")
-        label = self.label()
-        self.emit(f"br label %{label}")
-        self.lines += [f"{label}:", "  br label %fail", f"{yes}:"]
-        assert self.block.end is not None
-        self.kernel.meetings.append(self.block.end)
-        self.kernel.failures.append((label, MASK_SITE * 1_000_000 - len(self.kernel.meetings), lane, mask))
-        held = self.new(f"xor i64 {self.whole}, {ready}")
-        self._stay(held, self.number - self.function.first)
-        self.whole = ready
-        some, go = self.label(), self.new(f"icmp ne i64 {ready}, 0")
-        self.emit(f"br i1 {go}, label %{some}, label %dispatch")
-        self.lines.append(f"{some}:")
-
-
-__all__ = ["MASK_SITE", "RECURSION_SITE", "TRAP_SITE", "Register", "block_text", "dispatch"]
+        handler = WARP_WIDE.get(one.opcode)
+        if handler is None:
+            raise self.kernel.refusal(one)
+        handler(self, one)
+        self.go_on()
