@@ -1,0 +1,53 @@
+"""How the exercises about mixed precision meet the GPU; see `grader.exercises.confront`."""
+
+from __future__ import annotations
+
+from grader.exercises.confront import Confrontation
+from grader.exercises.mixed_precision import bugs, clipped, halves, scaling
+
+CONFRONTATIONS = (
+    Confrontation(
+        "fp16_limits",
+        "The four limits with the GPU's own float16 numbers, sums, and products.",
+        halves.limits,
+        halves.check_limits,
+    ),
+    Confrontation(
+        "underflow_fraction",
+        "The share of a network's gradients that is lost with the share that the GPU's float16 turned into zero.",
+        halves.lost,
+        halves.check_underflow,
+    ),
+    Confrontation(
+        "largest_safe_scale",
+        "The scale with the largest one at which the GPU's float16 held a network's gradients, and some at its edge.",
+        halves.safe,
+        halves.check_safe_scale,
+    ),
+    Confrontation(
+        "simulate_scaler",
+        "The scales with those of a `torch.amp.GradScaler` on the GPU that met planted infinities.",
+        scaling.scaled,
+        scaling.check_scaler,
+    ),
+    Confrontation(
+        "AUTOCAST",
+        "The types with those that autocast gave ten results on the GPU.",
+        scaling.autocast_types,
+        scaling.check_autocast,
+    ),
+    Confrontation(
+        "train_amp_clipped",
+        "A training on the GPU with the judge's own there: the way through the weights, losses, and skipped windows.",
+        clipped.trained,
+        clipped.check_clipped,
+    ),
+    Confrontation(
+        "AMP_BUGS",
+        "The mistakes with what the six loops showed when they ran on the GPU: exceptions, scales, and steps.",
+        bugs.symptoms,
+        bugs.check_bugs,
+    ),
+)
+ON_DEVICE: dict[str, tuple[str, str]] = {}
+NONE: dict[str, str] = {}
