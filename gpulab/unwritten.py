@@ -34,6 +34,15 @@ def rubbish(shape: int | tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
     return np.full(shape, np.iinfo(dtype).min or np.iinfo(dtype).max if dtype.kind in "iu" else True, dtype)
 
 
+def never_written(element: np.ndarray[Any, Any]) -> bool:
+    """Whether an array of one element holds what memory holds that nothing was written to, or was computed from it."""
+    size = element.dtype.itemsize
+    if element.dtype.kind not in "fiu" or size not in _INTEGERS:
+        return False
+    bits = int(element.reshape(1).view(f"u{size}")[0])
+    return bits == (_FLOATS if element.dtype.kind == "f" else _INTEGERS)[size]
+
+
 def unwritten_bytes(memory: NDArray[np.uint8], item_bytes: int) -> NDArray[np.bool_] | None:
     """For each byte whether it belongs to an element that nothing was written to; None if there is none.
 

@@ -40,7 +40,7 @@ def attainable_tflops(intensity, peak_tflops, bandwidth_gbs):
 def attainable_tflops(intensity, peak_tflops, bandwidth_gbs):
     return f"{min(peak_tflops, intensity * bandwidth_gbs / 1000)} TFLOPS"
 
-# %% wrong: divides by the bandwidth — says "expected" — from "reference": "* bandwidth_gbs / 1000" → "/ bandwidth_gbs"
+# %% wrong: divides by the bandwidth — says "multiply intensity and bandwidth" — from "reference": "* bandwidth_gbs / 1000" → "/ bandwidth_gbs"
 
 # %% hostile: a float that is close to everything — earns 0
 class Close(float):

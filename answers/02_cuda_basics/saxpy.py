@@ -112,7 +112,7 @@ def saxpy(alpha, x, y):
 # -     if i < out.size:
 # +     for i in range(first, min(first + piece, out.size)):
 
-# %% wrong: stops one early — says "elements differ"
+# %% wrong: stops one early — says "any thread written"
 from numba import cuda
 
 from gpulab import empty

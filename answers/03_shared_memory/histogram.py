@@ -171,7 +171,7 @@ def histogram(x, bins):
 # -     for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
 # +     for i in range(cuda.grid(1), x.size // 128 * 128 if x.size > 128 else x.size, cuda.gridsize(1)):
 
-# %% wrong: one element a thread in a grid for eight — says "expected" — from "reference, zeros handed in as well"
+# %% wrong: one element a thread in a grid for eight — says "values are counted" — from "reference, zeros handed in as well"
 # -     for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
 # +     i = cuda.grid(1)
 # +     if i < x.size:

@@ -273,7 +273,7 @@ def total(x):
 
 # %% wrong: the last block wins — says "race" — from "reference": "cuda.atomic.add(result, 0, tile[0])" → "result[0] = tile[0]"
 
-# %% wrong: every thread hands in the sum — says "expected" — from "reference": "me == 0" → "True"
+# %% wrong: every thread hands in the sum — says "only one of them" — from "reference": "me == 0" → "True"
 
 # %% wrong: the tree stops too early — says "too early" — from "reference": "> 0:" → "> 1:"
 

@@ -58,7 +58,7 @@ def strides(shape, layout):
     n, c, h, w = shape
     return (c, w * c, 1, h * w * c) if layout == "NHWC" else (1, w, h * w, c * h * w)
 
-# %% wrong: floats — says "60.0 instead of 60"
+# %% wrong: floats — says "an int, not a float"
 def strides(shape, layout):
     n, c, h, w = map(float, shape)
     return (h * w * c, 1.0, w * c, c) if layout == "NHWC" else (c * h * w, h * w, w, 1.0)

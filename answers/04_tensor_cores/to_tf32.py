@@ -88,7 +88,7 @@ def to_tf32(x):
 # +     rounded = (bits + half) >> np.uint32(16) << np.uint32(16)
 # +     return np.where(np.isnan(x), x, rounded.view(np.float32))
 
-# %% wrong: float16 — says "expected" — from "truncation, NaN and all"
+# %% wrong: float16 — says "float16 ends at 65,504" — from "truncation, NaN and all"
 # -     return (x.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)
 # +     with np.errstate(all="ignore"):
 # +         return x.astype(np.float16).astype(np.float32)
@@ -97,7 +97,7 @@ def to_tf32(x):
 # -     return (x.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)
 # +     return np.array([float(f"{value:.3g}") for value in x.ravel()], np.float32).reshape(x.shape)
 
-# %% wrong: gives the bits, not the numbers — says "expected" — from "truncation, NaN and all"
+# %% wrong: gives the bits, not the numbers — says "view(np.float32)" — from "truncation, NaN and all"
 # -     return (x.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)
 # +     bits = x.view(np.uint32)
 # +     return (bits + np.uint32(0xfff) + (bits >> np.uint32(13) & np.uint32(1))) & np.uint32(0xFFFFE000)

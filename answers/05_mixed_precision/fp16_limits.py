@@ -78,7 +78,7 @@ def fp16_limits():
 def fp16_limits():
     print({"max": 65504.0})
 
-# %% wrong: a tuple — says "epsilon" — from "prints": `print({"max": 65504.0})` → "return 65504.0, 2.0**-14, 2.0**-24, 2.0**-10"
+# %% wrong: a tuple — says "return a dict" — from "prints": `print({"max": 65504.0})` → "return 65504.0, 2.0**-14, 2.0**-24, 2.0**-10"
 
 # %% hostile: equal to everything
 class Any:

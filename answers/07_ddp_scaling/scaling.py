@@ -46,7 +46,7 @@ def scaling(rows):
     base, most = next(row["throughput"] for row in rows if row["gpus"] == 1), max(row["gpus"] for row in rows)
     return [{**row, "speedup": row["throughput"] / base, "efficiency": row["throughput"] / base / most} for row in rows]
 
-# %% wrong: other keys lost — says "expected" — from "reference": "row | " → ""
+# %% wrong: other keys lost — says "Missing keys" — from "reference": "row | " → ""
 
 # %% wrong: writes into the rows that it was given — says "changed an argument"
 def scaling(rows):

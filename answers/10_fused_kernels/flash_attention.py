@@ -81,7 +81,7 @@ def flash_attention(q, k, v):
 # %% wrong: maximum never updated — says "both rescaled" — from "reference"
 # -         m = m_next
 
-# %% wrong: last block of keys left out — says "NaN" — from "reference": "(tl.program_id(0) + 1)" → "tl.program_id(0)"
+# %% wrong: last block of keys left out — says "last block of keys" — from "reference": "(tl.program_id(0) + 1)" → "tl.program_id(0)"
 
 # %% wrong: not divided by the sum — says "elements differ" — from "reference": "o / s[:, None]" → "o"
 

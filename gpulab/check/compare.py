@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from gpulab.check.values import Array, DictOf, Foreign, SetOf, article, show
+from gpulab.unwritten import never_written
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,9 @@ class Rule:
 EXACT = Rule()
 LOOSE = Rule(ints_apart=False)
 """By value only: what a known wrong value is recognized with."""
+
+
+UNWRITTEN = "That is what gpulab.empty fills arrays with: has any thread written this element?"
 
 
 def difference(answer: Any, expected: Any, rule: Rule) -> str | None:
@@ -182,7 +186,8 @@ def _arrays(answer: Any, expected: Array, rule: Rule) -> str | None:
         return None
     index = tuple(int(axis[0]) for axis in wrong.nonzero())
     values = f"{show(mine[index].item(), exact=True)} instead of {show(theirs[index].item(), exact=True)}"
-    return f"{count} of {mine.size} elements differ, the first at {list(index)}: {values}."
+    said = f"{count} of {mine.size} elements differ, the first at {list(index)}: {values}."
+    return f"{said} {UNWRITTEN}" if never_written(mine[index]) else said
 
 
 def _family(array: Any) -> str:
@@ -207,10 +212,12 @@ def _at(place: str, answer: Any, expected: Any, inside: str) -> str:
     """The difference at `place` inside a container; `inside` may point further in."""
     if inside.startswith("At ["):
         return f"At {place}{inside.removeprefix('At ')}"
-    if isinstance(expected, Array):
+    if isinstance(expected, Array) or inside.startswith(("Missing", "Unexpected")):
         return f"At {place}: {inside}"  # it names the index: arrays that differ far inside look alike
     exact = show(answer) == show(expected)
-    return f"At {place}: {show(answer, exact)} instead of {show(expected, exact)}."
+    said = f"At {place}: {show(answer, exact)} instead of {show(expected, exact)}"
+    floating = type(answer) is float and type(expected) is int and answer == expected
+    return f"{said}: expected an int, not a float." if floating else f"{said}."
 
 
 def _count(number: int, noun: str) -> str:

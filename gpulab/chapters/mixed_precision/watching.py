@@ -195,9 +195,10 @@ def _explain(seen: Watched, history: History, what: str, problem: Problem, accum
         NOT_SCALED: scaled < 2,
         INSIDE: seen.inside,
         MULTIPLIED: told > 1000,
+        # Before what is said of zeroing: who steps after every batch, zeroes after every batch.
+        STEPPED: accumulate > 1 and seen.scaler_steps > len(seen.backward) // accumulate,
         LEFT.format("windows" if accumulate > 1 else "batches"): any(later),
         LOST: bool(between) and not any(between),
-        STEPPED: accumulate > 1 and seen.scaler_steps > len(seen.backward) // accumulate,
         DIRECT: bool(seen.norms) and not seen.scaler_steps,
         NOT_CLIPPED: any(share > 1.01 for share in limited),
         CLIPPED_FIRST: bool(limited) and limited[0] < 0.01,

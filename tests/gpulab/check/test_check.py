@@ -13,6 +13,7 @@ from plain_values import WEIRD
 
 from gpulab import check
 from gpulab.check import values
+from gpulab.unwritten import rubbish
 
 
 def complaint(function: Callable[..., Any], *arguments: Any, **options: Any) -> str:
@@ -72,6 +73,8 @@ class TestEqual:
             ([1], [], "It has 1 item instead of 0."),
             ([1, [2, 3]], [1, [2, 4]], "At [1][1]: 3 instead of 4."),
             ({"a": {"b": 1}}, {"a": {"b": 2}}, "At ['a']['b']: 1 instead of 2."),
+            ([{"a": 1}], [{"a": 1, "b": 2}], "At [0]: Missing keys: 'b'."),
+            ((60.0, 2), (60, 2), "At [0]: 60.0 instead of 60: expected an int, not a float."),
             ({1: "x"}, {1: "x", 2: "y"}, "Missing keys: 2."),
             ({"x": 1, "y": 2}, {"x": 1}, "Unexpected keys: 'y'."),
             ({1, 2}, {2, 3}, "Missing: 3. Unexpected: 1."),
@@ -171,6 +174,15 @@ class TestClose:
     )
     def test_far_value_fails_and_says_why(self, answer: Any, expected: Any, words: str) -> None:
         assert words in complaint(check.close, answer, expected, "value")
+
+    @pytest.mark.parametrize("kind", ["float32", "float64", "int32"])
+    def test_an_element_that_no_thread_wrote_is_told_from_a_wrong_one(self, kind: str) -> None:
+        answer = rubbish(4, np.dtype(kind))
+        answer[:3] = 1
+        note = "That is what gpulab.empty fills arrays with"
+        assert note in complaint(check.close, answer, np.ones(4, kind), "value")
+        answer[3] = 0 if kind == "int32" else np.nan
+        assert note not in complaint(check.close, answer, np.ones(4, kind), "value")
 
     def test_tolerances_are_those_asked_for(self) -> None:
         check.close(102.0, 100.0, "value", rtol=0.02)
