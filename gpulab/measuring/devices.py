@@ -30,6 +30,12 @@ class NeedsGPU(Undecided):
     verdict = "needs a GPU"
 
 
+class NeedsPart(NeedsGPU):
+    """There is a GPU, but this machine lacks something else that this cell needs, such as a second GPU."""
+
+    cause = "this machine lacks a part"
+
+
 def device() -> torch.device:
     """The device that measurements run on: `cuda` where torch sees a GPU, else `cpu`."""
     import torch

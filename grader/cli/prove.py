@@ -89,7 +89,11 @@ def command(
     for outcome in outcomes:
         for finding in outcome.findings:
             complain(f"{outcome.step}: {finding}")
-    for path in report.write(course, outcomes):
+        for lacking in outcome.absent:
+            complain(f"{outcome.step}: not here: {lacking}")
+    if still := report.to_show(outcomes, STEPS):
+        say(f"A GPU must still show, step by step: {', '.join(one.partition(':')[0] for one in still)}.")
+    for path in report.write(course, outcomes, STEPS):
         say(f"Written: {path.relative_to(course.root)}")
     if bundle is not None:
         names = bundles.pack(course, bundle)

@@ -15,6 +15,8 @@ from gpulab.check.outcomes import Mismatch
 
 TOO_NOISY = "too noisy to tell"
 """The cause of points that are pending because times differ too much."""
+LACKING = "this machine lacks a part"
+"""The cause of points that are pending where there is a GPU: the message says what is missing beside it."""
 Output = dict[str, Any]
 """A notebook output in nbformat's form, as a plain dict."""
 

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from grader.model.results import TOO_NOISY, CellResult, SubmissionResult, Verdict
+from grader.model.results import LACKING, TOO_NOISY, CellResult, SubmissionResult, Verdict
 
 MARKS = {
     Verdict.PASSED: "✓",
@@ -33,6 +33,7 @@ REMEDIES = {
     Verdict.NEEDS_GPU.value: "grade the class again on a machine with a GPU",
     Verdict.HARNESS_ERROR.value: "our fault, not the student's: grade again, and report it if it stays",
     TOO_NOISY: "grade again on a quiet machine",
+    LACKING: "the rows' messages say what to install; or grade the class again on another machine",
 }
 """Why points are pending → what settles them."""
 

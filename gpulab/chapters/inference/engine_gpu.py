@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 import torch
 from torch import Tensor, nn
 
-from gpulab.measuring.devices import NeedsGPU, has_gpu
+from gpulab.measuring.devices import NeedsPart, has_gpu
 from gpulab.measuring.speedup import Noisy
 from gpulab.measuring.timing import Ratio, race
 
@@ -42,10 +42,10 @@ def needs_runtime(points: str) -> None:
         points: what is pending, such as `"2 points"`.
 
     Raises:
-        NeedsGPU: there is none.
+        NeedsPart: there is none.
     """
     if not runtime():
-        raise NeedsGPU(
+        raise NeedsPart(
             f"There is a GPU, but neither TensorRT nor an ONNX Runtime with CUDA is installed: {points} are pending,"
             " not lost. Nothing in your answer is wrong because of this. (pip install tensorrt, or onnxruntime-gpu.)"
         )

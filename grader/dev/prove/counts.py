@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from grader.dev.prove.rows import NotHere
 from grader.model.course import CourseError
 
 SECONDS = 240
@@ -113,13 +114,14 @@ def profile() -> dict[str, dict[str, float]]:
     """Nsight Compute's counts of the same kernels, run on the GPU.
 
     Raises:
-        CourseError: it is not there, or may not read the counters.
+        NotHere: it is not installed.
+        CourseError: it may not read the counters, or fails.
     """
     program = shutil.which("ncu") or next(
         (str(path) for place in PLACES for path in sorted(Path("/").glob(place), reverse=True)), None
     )
     if program is None:
-        raise CourseError("ncu", "Nsight Compute is not installed", "Install it with the CUDA toolkit, or leave it be.")
+        raise NotHere("ncu", "Nsight Compute is not installed", "Install it with the CUDA toolkit, or leave it be.")
     command = [program, "--csv", "--page", "raw", "--clock-control", "none", "--metrics", ",".join(METRICS)]
     command += [sys.executable, "-m", "grader.dev.prove.kernels"]
     try:

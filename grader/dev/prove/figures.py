@@ -91,6 +91,9 @@ def measured(course: Course, say: Say) -> Measured:
 
     say("measuring ceilings")
     ceilings = machine.ceilings(fresh=True)
+    if ceilings.kind != "cuda":
+        what = "the driver shows a GPU, but PyTorch sees none: what was measured are the processor's ceilings"
+        raise CourseError("torch", what, '"grader doctor" says why PyTorch cannot use it.')
     bench = _Bench(course, ceilings)
     figures: list[Figure] = []
     failed: dict[str, str] = {}

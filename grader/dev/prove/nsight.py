@@ -20,6 +20,7 @@ from pathlib import Path
 
 from grader.dev.prove import counts
 from grader.dev.prove import nsight_tables as tables
+from grader.dev.prove.rows import NotHere
 from grader.model.course import CourseError
 from grader.model.notebook_io import write
 
@@ -44,6 +45,8 @@ class Report:
     """The report's name, beside the machine's others; empty when there is none."""
     why_not: str = ""
     """Why there is none, and what would help."""
+    installed: bool = True
+    """Whether the tool is there at all."""
 
 
 def record(folder: Path, on: Mapping[str, str]) -> list[Report]:
@@ -63,7 +66,7 @@ def record(folder: Path, on: Mapping[str, str]) -> list[Report]:
             write(folder / FILES[tool], text.encode())
             found.append(Report(tool, FILES[tool]))
         except CourseError as error:
-            found.append(Report(tool, why_not=str(error)))
+            found.append(Report(tool, why_not=str(error), installed=not isinstance(error, NotHere)))
     return found
 
 
@@ -114,7 +117,7 @@ def _program(tool: str) -> str:
         for path in sorted(Path("/").glob(pattern), reverse=True):  # the newest
             return str(path)
     name = {"nsys": "Nsight Systems", "ncu": "Nsight Compute"}[tool]
-    raise CourseError(tool, f"{name} is not installed", "It comes with the CUDA toolkit, or by itself from NVIDIA.")
+    raise NotHere(tool, f"{name} is not installed", "It comes with the CUDA toolkit, or by itself from NVIDIA.")
 
 
 def _run(tool: str, command: Sequence[str]) -> str:

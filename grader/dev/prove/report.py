@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import platform
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -12,15 +13,21 @@ from typing import Any
 from gpulab.doctor import hardware
 from gpulab.measuring.machine import VERSION
 from grader.dev.prove import figures
-from grader.dev.prove.run import Outcome, slug
+from grader.dev.prove.run import Outcome, Step, slug
 from grader.model.course import Course, CourseError
 from grader.model.notebook_io import write as write_file
 
 PACKAGES = ("torch", "torchvision", "pytorch-lightning", "numba", "numba-cuda", "cuda-core", "nbgrader")
 
 
-def write(course: Course, outcomes: list[Outcome]) -> list[Path]:
-    """Writes both files; gives where they lie. Without a calibration there are no ceilings to write, and no JSON."""
+def write(course: Course, outcomes: list[Outcome], steps: Sequence[Step] = ()) -> list[Path]:
+    """Writes both files; gives where they lie. Without a calibration there are no ceilings to write, and no JSON.
+
+    Args:
+        course: where to.
+        outcomes: all that is known.
+        steps: all there are: what they have not shown yet is listed.
+    """
     name = slug(hardware.device_name())
     folder = course.root / "data" / "machines"
     folder.mkdir(parents=True, exist_ok=True)
@@ -36,7 +43,7 @@ def write(course: Course, outcomes: list[Outcome]) -> list[Path]:
         write_file(path, (json.dumps(kept, indent=1, sort_keys=True) + "\n").encode())
         written.append(path)
     page = folder / f"{name}.md"
-    write_file(page, text(outcomes, machine()).encode())
+    write_file(page, text(outcomes, machine(), steps).encode())
     return [*written, page]
 
 
@@ -53,15 +60,15 @@ def machine() -> dict[str, str]:
     return found | {"day": datetime.datetime.now(tz=datetime.UTC).date().isoformat()}
 
 
-def text(outcomes: list[Outcome], on: dict[str, str]) -> str:
+def text(outcomes: list[Outcome], on: dict[str, str], steps: Sequence[Step] = ()) -> str:
     """The report, in Markdown."""
     known = {one.step: one for one in outcomes}
     parts = [f"# The course on {'an' if on['device'][:1] in 'AEFHLMNRSX' else 'a'} {on['device']}"]
     parts.append("Written by `grader prove`; nothing here is typed by hand.")
     parts.append(_table(["what", "version"], [[name, value] for name, value in on.items()]))
     parts.append("## Steps")
-    steps = [[one.step, one.summary, f"{one.seconds:.0f} s"] for one in outcomes]
-    parts.append(_table(["step", "outcome", "took"], steps))
+    rows = [[one.step, one.summary, f"{one.seconds:.0f} s"] for one in outcomes]
+    parts.append(_table(["step", "outcome", "took"], rows))
     for step, write_part in (
         ("calibrate", _figures),
         ("readings", _readings),
@@ -75,10 +82,23 @@ def text(outcomes: list[Outcome], on: dict[str, str]) -> str:
     parts += _chapters(known)
     found = [f"- {one.step}: {finding}" for one in outcomes for finding in one.findings]
     parts += ["## Findings", "\n".join(found) or "None."]
-    left = [f"- {one.step}: {row}" for one in outcomes for row in one.left]
-    if left:
-        parts += ["## Not proven yet", "\n".join(left)]
+    for title, name in (("Not here", "absent"), ("Not proven yet", "left")):
+        if lines := [f"- {one.step}: {row}" for one in outcomes for row in getattr(one, name)]:
+            parts += [f"## {title}", "\n".join(lines)]
+    if lines := [f"- {one}" for one in to_show(outcomes, steps)]:
+        parts += ["## What a GPU must still show", "\n".join(lines)]
     return "\n\n".join(parts) + "\n"
+
+
+def to_show(outcomes: list[Outcome], steps: Sequence[Step]) -> list[str]:
+    """What no GPU has shown yet: the steps that were not run, or not to a good end, each with what is missing."""
+    known = {one.step: one for one in outcomes}
+    found = []
+    for step in steps:
+        outcome = known.get(step.name)
+        if outcome is None or not outcome.good or outcome.absent:
+            found.append(f"{step.name}: {step.shows} ({outcome.summary if outcome else 'not run'})")
+    return found
 
 
 def _figures(data: dict[str, Any]) -> list[str]:

@@ -13,7 +13,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,10 @@ MARGIN = 1.25
 """A row may take so many times as long as the longest one so far."""
 
 
+class NotHere(CourseError):
+    """This machine lacks what a step needs, such as a tool: listed in the report, and no finding."""
+
+
 @dataclass(frozen=True)
 class Found:
     """What came of one row."""
@@ -32,6 +36,8 @@ class Found:
     findings: tuple[str, ...] = ()
     data: dict[str, Any] = field(default_factory=dict)
     seconds: float = 0.0
+    absent: str = ""
+    """What this machine lacks for it, so that it shows nothing here; empty when it lacks nothing."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +84,7 @@ class Kept:
         kept = self._rows.get(row.name)
         if kept is None or kept["digest"] != row.digest():
             return None
-        return Found(tuple(kept["findings"]), kept["data"], kept["seconds"])
+        return Found(tuple(kept["findings"]), kept["data"], kept["seconds"], kept.get("absent", ""))
 
     def put(self, row: Row, found: Found) -> None:
         """Keeps what was found, at once."""
@@ -100,8 +106,8 @@ def settle(
 ) -> tuple[dict[str, Found], tuple[str, ...]]:
     """Runs the rows that are not settled, and gives what is known of each, and the names of those that are left.
 
-    A row is settled when it was run, found nothing wrong, and nothing that it depends on has changed. Rows that were
-    never run come before those that found something. A row that raises anything has found just that.
+    A row is settled when it was run, lacked nothing, found nothing wrong, and nothing that it depends on has changed.
+    Rows that were never run come before the others. A row that raises anything has found just that.
 
     Args:
         rows: all rows of the step.
@@ -113,7 +119,7 @@ def settle(
     rows = list(rows)
     known = {row.name: found for row in rows if (found := kept.get(row)) is not None}
     todo = [row for row in rows if row.name not in known]
-    todo += [row for row in rows if row.name in known and known[row.name].findings]
+    todo += [row for row in rows if row.name in known and (known[row.name].findings or known[row.name].absent)]
     if slots == 1:  # in this thread: executing a notebook leaves its event loop to the thread that it ran in
         while todo and pace.fits(kept.longest_seconds):
             row = todo.pop(0)
@@ -153,7 +159,7 @@ def attempt(row: Row) -> Found:
         found = row.run()
     except Exception as error:
         found = Found((said(error),))
-    return Found(found.findings, found.data, round(time.monotonic() - started, 2))
+    return replace(found, seconds=round(time.monotonic() - started, 2))
 
 
 def said(error: BaseException) -> str:

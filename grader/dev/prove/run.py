@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gpulab.doctor import hardware
-from grader.dev.prove.rows import Pace, said
+from grader.dev.prove.rows import NotHere, Pace, said
 from grader.model.course import Chapter, Course, CourseError, nearest
 
 Say = Callable[[str], None]
@@ -28,10 +28,12 @@ class Outcome:
     seconds: float = 0.0
     left: tuple[str, ...] = ()
     """Rows that the budget of this call left for the next one."""
+    absent: tuple[str, ...] = ()
+    """What it could not show because this machine lacks something, one sentence each."""
 
     @property
     def good(self) -> bool:
-        """Whether the step was done to its end, and nothing was found."""
+        """Whether the step was done to its end, as far as this machine goes, and nothing was found."""
         return not self.findings and not self.left
 
     @property
@@ -39,6 +41,7 @@ class Outcome:
         """What came of it, in a few words."""
         parts = [f"{len(self.findings)} findings"] if self.findings else []
         parts += [f"{len(self.left)} rows left"] if self.left else []
+        parts += [f"{len(self.absent)} not here"] if self.absent else []
         return ", ".join(parts) or "as it must be"
 
 
@@ -50,6 +53,8 @@ class Step:
     what: str
     """Shown while it runs."""
     run: Callable[[Course, list[Chapter], Say, Pace], Outcome]
+    shows: str = ""
+    """What is known of the GPU once it is as it must be: completes "still to be shown: …"."""
 
 
 def prove(
@@ -109,6 +114,8 @@ def prove(
             if step.name in BY_ROWS:  # with no time left it runs nothing, and tells what is kept
                 known_by_now = step.run(course, chapters or released(course), say, replace(pace, until=0.0))
                 outcome = replace(known_by_now, findings=known_by_now.findings + outcome.findings)
+        except NotHere as lacking:
+            outcome = Outcome(step.name, absent=(str(lacking),))
         except (Exception, SystemExit) as error:
             outcome = Outcome(step.name, (said(error),))
         seconds = round(time.monotonic() - started, 1)
@@ -116,6 +123,8 @@ def prove(
         _keep(folder, outcome, {chapter.name for chapter in chapters})
         for finding in outcome.findings:
             say(f"{step.name}: {finding}")
+        for what in outcome.absent:
+            say(f"{step.name}: not here: {what}")
         if outcome.left:
             say(f"{step.name}: {len(outcome.left)} rows left for the next call, the first of them {outcome.left[0]}")
         if interrupted:
@@ -150,7 +159,8 @@ def load(folder: Path, step: str) -> Outcome | None:
     if not path.exists():
         return None
     kept = json.loads(path.read_text())
-    return Outcome(kept["step"], tuple(kept["findings"]), kept["data"], kept["seconds"], tuple(kept.get("left", ())))
+    left, absent = (tuple(kept.get(name, ())) for name in ("left", "absent"))
+    return Outcome(kept["step"], tuple(kept["findings"]), kept["data"], kept["seconds"], left, absent)
 
 
 def _keep(folder: Path, outcome: Outcome, chapters: set[str]) -> None:
@@ -158,9 +168,13 @@ def _keep(folder: Path, outcome: Outcome, chapters: set[str]) -> None:
     earlier = load(folder, outcome.step)
     if earlier and chapters and outcome.step in OF_A_CHAPTER:
         data = {**earlier.data, **outcome.data}
-        others = tuple(one for one in earlier.findings if not any(one.startswith(name) for name in chapters))
-        left = tuple(one for one in earlier.left if not any(one.startswith(name) for name in chapters))
-        outcome = Outcome(outcome.step, others + outcome.findings, data, outcome.seconds, left + outcome.left)
+
+        def and_of_others(name: str) -> tuple[str, ...]:
+            before = (one for one in getattr(earlier, name) if not any(one.startswith(chapter) for chapter in chapters))
+            return (*before, *getattr(outcome, name))
+
+        findings, left, absent = map(and_of_others, ("findings", "left", "absent"))
+        outcome = Outcome(outcome.step, findings, data, outcome.seconds, left, absent)
     path = folder / f"{outcome.step}.json"
     temporary = path.with_suffix(".new")
     temporary.write_text(json.dumps(asdict(outcome), indent=1, sort_keys=True) + "\n")

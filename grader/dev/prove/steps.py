@@ -30,7 +30,7 @@ from grader.model import notebooks, submission
 from grader.model.course import Chapter, Course
 from grader.model.harness import harness_digest
 from grader.model.readings import State
-from grader.model.results import TOO_NOISY, Verdict
+from grader.model.results import LACKING, TOO_NOISY, Verdict
 
 NBVAL_SECONDS = 300
 ALL = Pace()
@@ -54,14 +54,16 @@ def calibrate(course: Course, chapters: list[Chapter], say: Say, pace: Pace = AL
 def read(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -> Outcome:
     """The readings that answers are held against, each beside the chapter's own solution."""
     findings: list[str] = []
+    absent: list[str] = []
     data: dict[str, Any] = {}
     for chapter in chapters:
         say(f"reading the GPU for {chapter.name}")
         found = readings.taken(notebooks.load_key(chapter), again=True)
         wrong = {name: one for name, one in found.items() if one.state in (State.REFUSED, State.UNUSABLE, State.FAILED)}
         findings += [f"{chapter.name}: {name}: {one.state}: {one.why}" for name, one in wrong.items()]
+        absent += [f"{chapter.name}: {name}: {one.why}" for name, one in found.items() if one.state is State.ABSENT]
         data[chapter.name] = {name: {"state": one.state, "why": one.why} for name, one in found.items()}
-    return Outcome("readings", tuple(findings), data)
+    return Outcome("readings", tuple(findings), data, absent=tuple(absent))
 
 
 def count(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -> Outcome:
@@ -75,8 +77,9 @@ def inspect(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL)
     """What Nsight Systems and Nsight Compute say of the course's kernels, kept for readers who have no GPU."""
     folder = course.root / "data" / "machines" / slug(hardware.device_name())
     reports = nsight.record(folder, machine())
-    wrong = tuple(one.why_not for one in reports if one.why_not)
-    return Outcome("nsight", wrong, {"reports": [asdict(one) for one in reports]})
+    wrong = tuple(one.why_not for one in reports if one.why_not and one.installed)
+    lacking = tuple(one.why_not for one in reports if not one.installed)
+    return Outcome("nsight", wrong, {"reports": [asdict(one) for one in reports]}, absent=lacking)
 
 
 def smoke(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -> Outcome:
@@ -173,10 +176,12 @@ def repeats(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL)
     todo = [row for some in rounds for row in some]
     known, left = settle(todo, Kept(folder_of(course), "repeats"), pace, pace.slots)
     findings: list[str] = []
+    absent: list[str] = []
     data: dict[str, Any] = {}
     for (chapter_name, grade_id), names in of_cells.items():
         found = [known[name] for name in names if name in known]
         findings += [f"{chapter_name}: {grade_id} {one}" for row in found for one in row.findings]
+        absent += sorted({f"{chapter_name}: {grade_id}: {row.absent}" for row in found if row.absent})
         got = [str(one.data.get("verdict", "")) for one in found]
         pending = got.count(Verdict.HARNESS_ERROR.value)
         data.setdefault(chapter_name, {})[grade_id] = {
@@ -187,7 +192,7 @@ def repeats(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL)
         }
         if pending > 0.1 * len(got):
             findings.append(f"{chapter_name}: {grade_id}: more than a tenth of the gradings stay pending")
-    return Outcome("repeats", tuple(findings), data, left=left)
+    return Outcome("repeats", tuple(findings), data, left=left, absent=tuple(absent))
 
 
 def _repeat_row(chapter: Chapter, key: notebooks.ChapterKey, cell: notebooks.Cell, answer: Answer, number: int) -> Row:
@@ -196,6 +201,8 @@ def _repeat_row(chapter: Chapter, key: notebooks.ChapterKey, cell: notebooks.Cel
         only = frozenset({cell.grade_id})
         (result,) = session.grade(given, key, student="right", seed=secrets.randbits(48), only=only).cells
         findings: tuple[str, ...] = ()
+        if result.cause == LACKING:
+            return Found(absent=result.message, data={"verdict": result.verdict.value})
         if result.verdict is Verdict.HARNESS_ERROR and result.cause != TOO_NOISY:
             findings = (f"stays pending with “{answer.title}”: {result.message}",)
         elif result.verdict not in (Verdict.PASSED, Verdict.HARNESS_ERROR):
@@ -216,11 +223,12 @@ def grade_sample(course: Course, chapters: list[Chapter], say: Say, pace: Pace =
             sample.make_class(copied, copied.chapter(chapter.name), copied.submitted)
             key = notebooks.load_key(chapter)
             results = grade_class(copied, copied.chapter(chapter.name), copied.submitted, key=key, slots=pace.slots)
-        counted = [cell.verdict for result in results for cell in result.cells]
-        errors = [cell for result in results for cell in result.cells if cell.verdict is Verdict.HARNESS_ERROR]
+        cells = [cell for result in results for cell in result.cells]
+        waiting = sum(cell.verdict is Verdict.NEEDS_GPU and cell.cause != LACKING for cell in cells)
+        errors = [cell for cell in cells if cell.verdict is Verdict.HARNESS_ERROR]
         findings = [f"{one.grade_id}: {one.message}" for one in errors if one.cause != TOO_NOISY]
-        if counted.count(Verdict.NEEDS_GPU):
-            findings.append(f"{counted.count(Verdict.NEEDS_GPU)} rows still wait for a GPU")
+        if waiting:
+            findings.append(f"{waiting} rows still wait for a GPU")
         data = {
             "submissions": len(results),
             "on": sorted({result.device for result in results}),
@@ -263,17 +271,17 @@ def copy_of(course: Course, chapter: Chapter, folder: Path) -> Course:
 
 
 STEPS = (
-    Step("smoke", "trying the GPU inside a student's process", smoke),
-    Step("doctor", "looking at this machine", look),
-    Step("calibrate", "measuring ceilings and figures", calibrate),
-    Step("readings", "reading what answers are held against", read),
-    Step("counts", "comparing the tracer with Nsight Compute", count),
-    Step("nsight", "recording what Nsight says", inspect),
-    Step("execute", "executing the chapters on the GPU", execute),
-    Step("nbval", "running the chapters again, compared", nbval),
-    Step("gate", "grading every answer of the bank", gate),
-    Step("repeats", "grading every GPU row again and again", repeats),
-    Step("class", "grading the sample class", grade_sample),
+    Step("smoke", "trying the GPU inside a student's process", smoke, "the sandbox lets students use it"),
+    Step("doctor", "looking at this machine", look, "the machine has all that grading needs"),
+    Step("calibrate", "measuring ceilings and figures", calibrate, "its rates, and the figures that the course claims"),
+    Step("readings", "reading what answers are held against", read, "the readings agree with the solutions"),
+    Step("counts", "comparing the tracer with Nsight Compute", count, "the tracer counts as the hardware does"),
+    Step("nsight", "recording what Nsight says", inspect, "reports of Nsight for readers without a GPU"),
+    Step("execute", "executing the chapters on the GPU", execute, "every chapter runs on it"),
+    Step("nbval", "running the chapters again, compared", nbval, "every chapter gives the same outputs again"),
+    Step("gate", "grading every answer of the bank", gate, "every answer gets its verdict"),
+    Step("repeats", "grading every GPU row again and again", repeats, "no GPU row refuses a right answer"),
+    Step("class", "grading the sample class", grade_sample, "a class is graded, several submissions at a time"),
 )
 # Smoke and doctor first: what is red there explains the rest. Calibrate on a cool, quiet GPU. Nsight
 # before the notebooks that show its reports are executed. Execute before nbval compares.

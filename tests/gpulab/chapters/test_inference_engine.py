@@ -258,7 +258,7 @@ def test_the_cost_of_a_precision_is_drawn(shown: list[str]) -> None:
 
 def test_without_a_runtime_for_the_gpu_points_are_pending(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(on_gpu, "runtime", lambda: "")
-    with pytest.raises(on_gpu.NeedsGPU, match=r"2 points are pending, not lost"):
+    with pytest.raises(on_gpu.NeedsPart, match=r"2 points are pending, not lost"):
         on_gpu.needs_runtime("2 points")
 
 
