@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from grader.judging import faults
 from grader.processes import wire
+from grader.processes.channel import Channel, Closed
 
 if TYPE_CHECKING:
     from gpulab.virtual_gpu import Machine
@@ -67,9 +68,9 @@ class Endless(Exception):
 class Link:
     """The connection to a submission's processes, for one test cell."""
 
-    channel: wire.Channel
+    channel: Channel
     """To the process that ran the whole notebook."""
-    clean: wire.Channel | None
+    clean: Channel | None
     """To one that ran the exercise's own cell alone, where counts are taken; None when the test counts nothing."""
     call_seconds: float
     deadline: float
@@ -98,7 +99,7 @@ class Link:
         self,
         request: dict[str, Any],
         buffers: list[wire.Buffer] | None = None,
-        channel: wire.Channel | None = None,
+        channel: Channel | None = None,
         seconds: float | None = None,
     ) -> tuple[dict[str, Any], list[Any]]:
         """One request and its answer, of the notebook's process or of the one behind `channel`.
@@ -134,7 +135,7 @@ class Link:
             raise wire.WireError("too many frames that nobody asked for")
         except TimeoutError:
             self.dead = TooSlow(f"no answer within {seconds:g} s")
-        except (wire.Closed, OSError):
+        except (Closed, OSError):
             self.dead = Gone("the process ended during the call (a crash, or an exit)")
         except ValueError as error:  # a WireError is one, and so is an operation that no machine knows
             self.dead = Gone(f"the answer could not be read ({error})")

@@ -16,7 +16,7 @@ from typing import Any
 
 from gpulab import confined as calls
 from grader.judging.client import BadValue, Gone, Link, TooSlow
-from grader.processes import wire
+from grader.processes.channel import Channel
 
 NAME = "ANSWER"
 PROGRAM = """\
@@ -39,7 +39,7 @@ def {name}(*arguments):
 class Confined:
     """The confined processes of one test cell."""
 
-    start: Callable[[], wire.Channel]
+    start: Callable[[], Channel]
     """Has the driver start one."""
     deadline: float
     """Of the test cell, on `time.monotonic()`."""

@@ -17,6 +17,7 @@ import numpy as np
 from grader.judging.client import BadValue, Gone, Link, StudentError, raised
 from grader.judging.transcript import arrays_of
 from grader.processes import wire
+from grader.processes.channel import Channel
 
 DRAWS = 20
 """Tries to draw other values for an array that are not all the same."""
@@ -36,7 +37,7 @@ class Counted:
     """The counted calls of one test cell."""
 
     link: Link
-    channel: wire.Channel
+    channel: Channel
     """To the process that makes the launches again."""
     sources: Sequence[str]
     """The cells that the student's clean process has run, the exercise's own first."""

@@ -34,7 +34,7 @@ from grader.model import readings
 from grader.model.needs import Need
 from grader.model.results import Verdict
 from grader.model.syntax import syntax_tree
-from grader.processes import wire
+from grader.processes.channel import Channel, Closed
 from grader.sandbox import kernel
 
 MAX_MESSAGE = 2_000
@@ -189,8 +189,8 @@ class _Judge:
     """Answers the driver's requests."""
 
     def __init__(self, control: socket.socket) -> None:
-        self._control, self._channel = control, wire.Channel(control)
-        self._links: dict[str, wire.Channel] = {}
+        self._control, self._channel = control, Channel(control)
+        self._links: dict[str, Channel] = {}
         self._speedups: Speedups | None = None
         """Of the cell that was judged last, as long as the driver may ask about them."""
 
@@ -200,7 +200,7 @@ class _Judge:
         while True:
             try:
                 request, _ = self._channel.receive()
-            except wire.Closed:
+            except Closed:
                 return
             answer = answers[request["op"]](request)
             if answer is not None:
@@ -211,7 +211,7 @@ class _Judge:
         _, descriptors, _, _ = socket.recv_fds(self._control, 1, 1)
         if request["to"] in self._links:
             self._links.pop(request["to"]).close()
-        self._links[request["to"]] = wire.Channel(socket.socket(fileno=descriptors[0]))
+        self._links[request["to"]] = Channel(socket.socket(fileno=descriptors[0]))
 
     def _cell(self, request: dict[str, Any]) -> dict[str, Any]:
         """Judges one test cell."""
@@ -249,7 +249,7 @@ class _Judge:
             "timed": bool(self._speedups and self._speedups.run),
         }
 
-    def _confined(self) -> wire.Channel:
+    def _confined(self) -> Channel:
         """A confined process that has run nothing yet: the driver starts it in the middle of a cell."""
         self._channel.send({"needs": "confined"})
         request, _ = self._channel.receive(time.monotonic() + START_SECONDS)

@@ -29,7 +29,8 @@ from gpulab.trace.errors import TraceError
 from gpulab.trace.launch import launched, recording
 from gpulab.trace.python.binding import global_names
 from gpulab.trace.python.typecheck import CompilerMissingError, typecheck
-from grader.judging.transcript import MODULES, arrays_of
+from grader.judging.kernel_forms import MODULES
+from grader.judging.transcript import arrays_of
 from grader.model.syntax import syntax_tree
 from grader.processes import wire
 

@@ -12,6 +12,7 @@ from typing import Any
 from gpulab.ranks import launch, processes
 from grader.judging.client import Gone, Link
 from grader.processes import wire
+from grader.processes.channel import Channel
 
 MARGIN_SECONDS = processes.GRACE_SECONDS + processes.STACK_SECONDS + 3.0
 """Beyond its own limit that a launch may take: to end its ranks and read what they left."""
@@ -22,7 +23,7 @@ class Launches:
     """The launches of one test cell, from the judge's side."""
 
     link: Link
-    channel: wire.Channel
+    channel: Channel
     """To a process that has run nothing of the student's."""
     most_seconds: float
     """For one launch, whatever the test allows it."""

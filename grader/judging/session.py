@@ -27,6 +27,7 @@ from grader.model.notebooks import Cell, ChapterKey
 from grader.model.results import TOO_NOISY, VISIBLE, CellResult, Output, SubmissionResult, Usage, Verdict
 from grader.model.submission import Action, Step, Submission
 from grader.processes import client, preload, wire
+from grader.processes.channel import Closed
 
 SLOWED = 1.15
 """A reference that took so many times as long beside the exercise as alone makes the row worthless."""
@@ -283,7 +284,7 @@ class _Session:
             if answer["timed"] and result.earned > 0:
                 helpers.pop().end(at_once=True)
                 result = self._unless_slowed(cell, result)
-        except (TimeoutError, wire.Closed, OSError, wire.WireError) as error:
+        except (TimeoutError, Closed, OSError, wire.WireError) as error:
             self._renew_judge()
             text = f"The test itself did not end in time or ended its process ({type(error).__name__})."
             return _result(cell, Verdict.HARNESS_ERROR, 0.0, text)

@@ -20,7 +20,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
 from gpulab.ranks import written
-from grader.processes import wire
+from grader.processes.channel import Channel
 
 CELL = re.compile(r"<ipython-input-[0-9a-f-]+>")
 """The file name that IPython gives to a cell."""
@@ -35,7 +35,7 @@ FIRST_CELLS = ("import math\nmath", "raise NotImplementedError()")
 class Outputs:
     """Sends the outputs of the request in hand; drops them while muted."""
 
-    def __init__(self, channel: wire.Channel | None) -> None:
+    def __init__(self, channel: Channel | None) -> None:
         self._channel = channel
         """None as long as nobody listens."""
         self._process = os.getpid()

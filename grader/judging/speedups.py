@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpulab.check.outcomes import Undecided
 from grader.judging.client import BadValue, Gone, Link
-from grader.processes import wire
+from grader.processes.channel import Channel
 
 if TYPE_CHECKING:
     from gpulab.measuring.speedup import Comparison
@@ -28,7 +28,7 @@ class RemoteSide:
     """One of the two that are timed; see `gpulab.backend.Side`."""
 
     link: Link
-    channel: wire.Channel
+    channel: Channel
     name: str
     """Of the exercise; empty for the reference."""
     where: str
@@ -77,7 +77,7 @@ class Speedups:
     """The speedups of one test cell."""
 
     link: Link
-    reference: wire.Channel
+    reference: Channel
     """To a process that has run nothing of the student's."""
     run: list[RemoteSide] = field(default_factory=list)
     """The reference's sides of the speedups so far that were timed."""

@@ -26,6 +26,7 @@ from grader.judging import scripts
 from grader.judging.allowed_outputs import finished, kinds
 from grader.judging.shell import CELL, Outputs, make_shell, message_of
 from grader.processes import wire
+from grader.processes.channel import Channel, Closed
 
 if TYPE_CHECKING:
     from gpulab.measuring.speedup import Comparison
@@ -45,7 +46,7 @@ LAUNCH_SECONDS = 7.0
 class Server:
     """Answers requests, one at a time, until told to stop."""
 
-    def __init__(self, channel: wire.Channel | None, shell: InteractiveShell, outputs: Outputs) -> None:
+    def __init__(self, channel: Channel | None, shell: InteractiveShell, outputs: Outputs) -> None:
         self._channel, self._shell, self._outputs = channel, shell, outputs
         self._handlers = {
             "run": self._run, "look": self._look, "call": self._call, "speedup": self._speedup,
@@ -69,7 +70,7 @@ class Server:
         while True:
             try:
                 request, buffers = self._channel.receive()
-            except wire.Closed:
+            except Closed:
                 return
             self._outputs.request = request["id"]
             answer, out = self.answer(request, buffers)
@@ -314,7 +315,7 @@ def _snapshot(value: Any) -> Any:
 
 def main(descriptor: int) -> None:
     """Serves requests on the socket with this file descriptor."""
-    channel = wire.Channel(socket.socket(fileno=descriptor))
+    channel = Channel(socket.socket(fileno=descriptor))
     outputs = Outputs(channel)
     shell = make_shell(outputs)
     lightning_name.install()

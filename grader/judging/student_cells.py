@@ -13,6 +13,7 @@ from grader.model.limits import Limits
 from grader.model.results import Output, Verdict
 from grader.model.submission import Step
 from grader.processes import client, wire
+from grader.processes.channel import Closed
 
 
 class Stopped(Exception):
@@ -102,7 +103,7 @@ class StudentCells:
             if seconds < self._limits.cell_seconds:
                 text = f"The notebook's cells took more than {self._limits.notebook_seconds:g} s together."
             raise Stopped(Verdict.TIMED_OUT, text) from None
-        except (wire.Closed, OSError):
+        except (Closed, OSError):
             ended = student.excess() or "ended the notebook's process"
             raise Stopped(Verdict.CRASHED, f"The cell {ended}.") from None
         except wire.WireError as error:

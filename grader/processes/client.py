@@ -24,7 +24,7 @@ from grader.machine import gpu_memory, gpu_ready
 from grader.model.limits import Limits
 from grader.processes import fork_server
 from grader.processes.accounts import cpu_seconds_of
-from grader.processes.wire import Channel
+from grader.processes.channel import Channel
 from grader.sandbox import Tier, cgroups, course_folders
 from grader.sandbox.probe import best_tier
 

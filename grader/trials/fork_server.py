@@ -34,6 +34,7 @@ from grader.judging.judge import run_cell
 from grader.judging.shell import Outputs, make_shell
 from grader.model.syntax import syntax_tree
 from grader.processes import wire
+from grader.processes.channel import Channel
 
 MEMORY_BYTES = 12_000_000_000
 """A trial may map so much more than the fork server has. Importing torch maps most of it."""
@@ -63,7 +64,7 @@ class Direct(Link):
         self,
         request: dict[str, Any],
         buffers: list[wire.Buffer] | None = None,
-        channel: wire.Channel | None = None,
+        channel: Channel | None = None,
         seconds: float | None = None,
     ) -> tuple[dict[str, Any], list[Any]]:
         """The answer to one request."""

@@ -17,7 +17,8 @@ from gpulab.doctor.looks import Row
 from grader.dev.prove import rows as prove_rows
 from grader.dev.prove.rows import Found, attempt, hashed
 from grader.model.limits import Limits
-from grader.processes import client, wire
+from grader.processes import client
+from grader.processes.channel import Closed
 
 SECONDS = 120.0
 """For one probe: a first load of CUDA's libraries, from a cold disk."""
@@ -117,7 +118,7 @@ def tried(code: str, seconds: float = SECONDS) -> Found:
                 break
     except TimeoutError:
         findings.append(f"no answer within {seconds:g} s")
-    except (wire.Closed, OSError):
+    except (Closed, OSError):
         findings.append("the process ended: " + (student.excess() or "a crash"))
     finally:
         student.end(at_once=True)

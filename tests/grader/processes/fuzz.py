@@ -20,6 +20,7 @@ with atheris.instrument_imports(include=["grader", "nbformat", "json"]):  # thei
     for name in (
         "grader.judging.outputs",
         "grader.model.submission",
+        "grader.processes.channel",
         "grader.processes.wire",
         "grader.gradebook.compose",
     ):

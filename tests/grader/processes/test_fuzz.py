@@ -29,6 +29,7 @@ from grader.judging.outputs import Kept
 from grader.model.results import CellResult, SubmissionResult, Verdict
 from grader.model.submission import parse
 from grader.processes import wire
+from grader.processes.channel import Channel, Closed
 
 pytestmark = pytest.mark.long
 
@@ -109,7 +110,7 @@ def bits(tensor: torch.Tensor) -> bytes:
 @given(values)
 def test_every_plain_value_survives_a_frame(value: Any) -> None:
     """Through encoding, a socket and decoding, with types, shapes, signs and halves of surrogate pairs."""
-    ours, theirs = (wire.Channel(end) for end in socket.socketpair())
+    ours, theirs = (Channel(end) for end in socket.socketpair())
     try:
         buffers: list[wire.Buffer] = []
         ours.send({"value": wire.encode(value, buffers)}, buffers, seconds=5)
@@ -171,7 +172,7 @@ def test_any_form_is_a_value_or_refused(form: Any, body: list[bytearray]) -> Non
 def receive(data: bytes, max_bytes: int = 1000) -> Any:
     """What a reader makes of these bytes, after which the other side hangs up."""
     ours, theirs = socket.socketpair()
-    channel = wire.Channel(ours)
+    channel = Channel(ours)
     try:
         theirs.settimeout(5)
         theirs.sendall(data)
@@ -201,7 +202,7 @@ def test_any_bytes_are_a_frame_or_refused(data: bytes, draw: st.DataObject) -> N
     started = time.monotonic()
     try:
         header, body = receive(data)
-    except (wire.WireError, wire.Closed):
+    except (wire.WireError, Closed):
         pass
     else:
         assert isinstance(header, dict)

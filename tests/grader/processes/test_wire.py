@@ -13,6 +13,7 @@ import torch
 
 from gpulab import History, Problem
 from grader.processes import wire
+from grader.processes.channel import MAX_BUFFERS, Channel, Closed
 
 
 def there_and_back(value: object) -> object:
@@ -195,7 +196,7 @@ def test_more_buffers_than_values_are_refused() -> None:
 @pytest.fixture
 def pair():
     ours, theirs = socket.socketpair()
-    yield wire.Channel(ours), theirs
+    yield Channel(ours), theirs
     ours.close()
     theirs.close()
 
@@ -233,13 +234,13 @@ def test_half_a_frame_runs_into_the_deadline(pair) -> None:
 def test_a_closed_connection_is_told(pair) -> None:
     channel, theirs = pair
     theirs.close()
-    with pytest.raises(wire.Closed):
+    with pytest.raises(Closed):
         channel.receive(soon())
 
 
-def test_a_list_of_many_numpy_numbers_is_refused_by_the_sender(pair: tuple[wire.Channel, socket.socket]) -> None:
+def test_a_list_of_many_numpy_numbers_is_refused_by_the_sender(pair: tuple[Channel, socket.socket]) -> None:
     """The receiver would take it for no frame, and the student's process for crashed."""
     out: list[wire.Buffer] = []
-    form = wire.encode([np.float64(0)] * (wire.MAX_BUFFERS + 1), out)
+    form = wire.encode([np.float64(0)] * (MAX_BUFFERS + 1), out)
     with pytest.raises(wire.NotPlain, match="return one array"):
         pair[0].send({"value": form}, out, seconds=5)

@@ -12,7 +12,8 @@ from gpulab.trace.ptx.runtime.collective import COLLECTIVE, NUMBERS
 from gpulab.trace.ptx.runtime.copies import COPYING
 from gpulab.trace.ptx.runtime.frames import FRAMES
 from gpulab.trace.ptx.runtime.layout import constants
-from gpulab.trace.ptx.runtime.observe import IS_ATOMIC, IS_LOAD, IS_STORE, OBSERVING
+from gpulab.trace.ptx.runtime.observe import OBSERVING
+from gpulab.trace.ptx.runtime.races import IS_ATOMIC, IS_LOAD, IS_STORE, RACES
 from gpulab.trace.ptx.runtime.rounding import AWAY, DOWN, ROUNDING, TO_NEAREST, TO_ZERO, UP
 from gpulab.trace.ptx.runtime.scheduler import SCHEDULING
 from gpulab.trace.ptx.runtime.small import DECLARATIONS, llvm
@@ -62,7 +63,16 @@ def _machine(level: int) -> Any:
     )
 
 
-_FUNCTIONS: list[Any] = [*SCHEDULING, *BARRIERS_AND_MEETINGS, *FRAMES, *OBSERVING, *ROUNDING, *COLLECTIVE, *COPYING]
+_FUNCTIONS: list[Any] = [
+    *SCHEDULING,
+    *BARRIERS_AND_MEETINGS,
+    *FRAMES,
+    *OBSERVING,
+    *RACES,
+    *ROUNDING,
+    *COLLECTIVE,
+    *COPYING,
+]
 
 
 @functools.cache
