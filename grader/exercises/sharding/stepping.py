@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -63,6 +64,7 @@ def measured(
 def _step(
     precision: str, optimizer: str, checkpointed: bool, allocated: Callable[[], int], device: str, batch: int
 ) -> tuple[dict[str, int], int]:
+    gc.collect()
     base = allocated()
     kind = _narrow(device) if precision == "bfloat16" else torch.float32
     blocks = [

@@ -65,6 +65,7 @@ class Counted(TorchDispatchMode):
 
 def stepped() -> list[dict[str, Any]]:
     """The same training steps on this CPU, with fewer samples."""
+    torch.set_num_threads(1)  # two on a busy machine wait for each other
     found = []
     for case in stepping.CASES:
         with Counted() as counted:
