@@ -173,9 +173,7 @@ def write_feedback(course: Course, chapter: Chapter, results: Sequence[Submissio
     if due:
         with progress_bar() as progress:
             task = progress.add_task("Writing feedback", total=len(due))
-            for student in due:
-                feedback.write(course, chapter, [student])
-                progress.advance(task)
+            feedback.write(course, chapter, due, on_progress=lambda: progress.advance(task))
     return due
 
 

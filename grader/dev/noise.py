@@ -29,13 +29,14 @@ from grader.authoring.answers import Answer, Kind
 from grader.authoring.bank import banks_of
 from grader.dev.noise_counts import Counts, Piece
 from grader.model.course import Chapter, CourseError
+from grader.model.limits import Limits
 from grader.model.needs import Need
 from grader.model.notebooks import Cell
 
 Progress = Callable[[int, int, str], None]
-LIMIT_SECONDS = 10
-"""Of a grading: what the judge gives a single call. A right answer that takes longer is a wrong verdict."""
-PROCESSOR_SECONDS = 1
+LIMITS = Limits()
+"""A call, or a test cell, that takes longer than in the judge ends as it does there: a right answer must not."""
+PROCESSOR_SECONDS = 2
 """Of a grading; a right answer takes a fifth of one. An answer that computes for ever need not do so for long."""
 KEPT_EVERY_SECONDS = 10.0
 SEEDS_APART = 1_000_000
@@ -167,11 +168,15 @@ def _in_a_fork(cell: Cell, source: str, seed: int) -> tuple[str, str]:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # an answer may print
         resource.setrlimit(resource.RLIMIT_CPU, (PROCESSOR_SECONDS, PROCESSOR_SECONDS))
         try:
-            os.write(writing, json.dumps(_told(verdict(cell, source, seed))).encode())
+            calls: list[float] = []
+            kind, message = _told(verdict(cell, source, seed, calls))
+            if max(calls, default=0.0) > LIMITS.call_seconds:
+                kind, message = TIMED_OUT, f"a call took {max(calls):.1f} s"
+            os.write(writing, json.dumps([kind, message]).encode())
         finally:
             os._exit(0)
     os.close(writing)
-    reply, until = bytearray(), time.monotonic() + LIMIT_SECONDS
+    reply, until = bytearray(), time.monotonic() + LIMITS.test_seconds
     while select.select([reading], [], [], max(0.0, until - time.monotonic()))[0]:
         if not (chunk := os.read(reading, 65_536)):
             break
@@ -191,8 +196,15 @@ def _told(problem: Exception | None) -> tuple[str, str]:
     return "undecided" if isinstance(problem, Undecided) else "failed", str(problem)[:2000]
 
 
-def verdict(cell: Cell, source: str, seed: int) -> Exception | None:
-    """The exception that a test cell ends in for an answer, run here; None when it passes."""
+def verdict(cell: Cell, source: str, seed: int, calls: list[float] | None = None) -> Exception | None:
+    """The exception that a test cell ends in for an answer, run here; None when it passes.
+
+    Args:
+        cell: the test cell.
+        source: of the answer.
+        seed: of the hidden inputs.
+        calls: filled with the wall seconds of each call of the exercise.
+    """
     import torch
 
     from gpulab import virtual_gpu
@@ -215,9 +227,14 @@ def verdict(cell: Cell, source: str, seed: int) -> Exception | None:
             inside = False
 
     def exercise(*arguments: Any) -> Any:
-        return (simulated if inside else plain)[name](*arguments)
+        started = now()
+        try:
+            return (simulated if inside else plain)[name](*arguments)
+        finally:
+            if calls is not None:
+                calls.append(now() - started)
 
-    clocks = dict(vars(time))
+    clocks, now = dict(vars(time)), time.monotonic  # the real one, whatever is simulated meanwhile
     random.seed(seed)
     backend = Backend(seed=seed, services=frozenset(cell.needs), measuring=running)
     try:

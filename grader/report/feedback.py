@@ -1,7 +1,7 @@
 """Writes what a student gets back: the executed notebook with points, verdicts and comments, as one HTML page.
 
-nbgrader's `GetGrades` and its feedback template do the work; the points come from the gradebook, so that a grade given
-by hand shows, and the words from the result file. The page holds no hidden test and runs no script of a student's.
+nbgrader's feedback template does the work (`exporter`); the points come from the gradebook, so that a grade given by
+hand shows, and the words from the result file. The page holds no hidden test and runs no script of a student's.
 """
 
 from __future__ import annotations
@@ -10,29 +10,26 @@ import copy
 import html
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import nbformat
-from nbconvert.exporters import HTMLExporter
-from nbgrader.api import MissingEntry
-from nbgrader.converters import GenerateFeedback
-from nbgrader.coursedir import CourseDirectory
-from nbgrader.preprocessors import GetGrades
+from nbgrader.api import Gradebook, MissingEntry, SubmittedNotebook
+from nbgrader.utils import is_grade, is_solution, is_task
 
 from gpulab.check import layout
-from grader.gradebook.gradebook import database_errors, database_url, open_gradebook
+from grader.gradebook.gradebook import database_errors, open_gradebook
 from grader.judging.outputs import about_pictures
 from grader.model.course import Chapter, Course, CourseError
 from grader.model.notebooks import HIDDEN, read_own, visible
 from grader.model.records import Records, make_folder, write_atomically
 from grader.model.results import CellResult, SubmissionResult, Verdict, exercise_of
 from grader.processes.time_limit import within
-from grader.report.rendering import TEMPLATES, shown
+from grader.report.exporter import Renderer, whole_page
+from grader.report.rendering import shown
 
 SHOWN_FORMATS = ("image/png", "image/jpeg", "image/svg+xml", "text/latex", "text/plain")
 """What is shown of an output: the page must not run what a student's code made (HTML, scripts, widgets)."""
@@ -77,51 +74,86 @@ class Mark:
         return exercise_of(self.grade_id)
 
 
-def write(course: Course, chapter: Chapter, students: list[str]) -> list[Path]:
+def write(
+    course: Course, chapter: Chapter, students: list[str], on_progress: Callable[[], None] = lambda: None
+) -> list[Path]:
     """Writes the feedback pages of these students, all of whom the gradebook must know, and gives their paths.
+
+    Args:
+        course: where the gradebook and the graded notebooks lie.
+        chapter: the chapter.
+        students: who get a page.
+        on_progress: called after each page.
 
     Raises:
         CourseError: a submission is not recorded, its notebook cannot be read, or a page cannot be written.
     """
+    if not students:
+        return []
     release = read_own(chapter.release, f'Run "grader release {chapter.name}".')
     prose = {cell["id"]: cell.source for cell in release.cells if cell.cell_type == "markdown"}
-    return [_write_page(course, chapter, student, prose) for student in students]
+    renderer, paths = Renderer(), []
+    with database_errors(course), open_gradebook(course) as book:
+        for student in students:
+            paths.append(_write_page(course, chapter, student, prose, book, renderer))
+            on_progress()
+    return paths
 
 
-def _write_page(course: Course, chapter: Chapter, student: str, prose: dict[str, str]) -> Path:
+def _write_page(
+    course: Course, chapter: Chapter, student: str, prose: dict[str, str], book: Gradebook, renderer: Renderer
+) -> Path:
     """One student's page."""
     again = f'Run "grader autograde {chapter.name}" again.'
     notebook = read_own(course.autograded / student / chapter.name / f"{chapter.name}.ipynb", again)
     result = Records.of(course, chapter.name).load(student)
-    resources: dict[str, Any] = {
-        "nbgrader": {
-            "student": student,
-            "assignment": chapter.name,
-            "notebook": chapter.name,
-            "db_url": database_url(course.gradebook),
-        },
-        "metadata": {"name": chapter.name, "path": str(chapter.release.parent)},  # where the prose's pictures are
-    }
     try:
-        with database_errors(course):
-            notebook, resources = GetGrades().preprocess(notebook, resources)
-            marks = marks_of(course, chapter, student, result)
+        recorded = book.find_submission_notebook(chapter.name, chapter.name, student)
+        marks = marks_of(recorded, result)
+        grades = _put_grades(notebook, recorded)
     except MissingEntry:
         raise CourseError(course.gradebook, f"holds no submission of {student}", again) from None
-    resources["grader"] = {
-        "marks": marks,
-        "earned": _number(resources["nbgrader"]["score"]),
-        "possible": _number(resources["nbgrader"]["max_score"]),
-        "pending": _number(sum(mark.pending for mark in marks)) if any(mark.pending for mark in marks) else "",
+    resources: dict[str, Any] = {
+        "nbgrader": {"student": student, "assignment": chapter.name, "notebook": chapter.name, **grades},
+        "metadata": {"name": chapter.name, "path": str(chapter.release.parent)},  # where the prose's pictures are
+        "grader": {
+            "marks": marks,
+            "earned": _number(grades["score"]),
+            "possible": _number(grades["max_score"]),
+            "pending": _number(sum(mark.pending for mark in marks)) if any(mark.pending for mark in marks) else "",
+        },
     }
     _make_safe(notebook, {mark.grade_id: mark for mark in marks}, prose)
-    page = _rendered(notebook, resources)
+    page = _rendered(renderer, notebook, resources)
     folder = folder_of(course, chapter, student)
     _keep_notes(course.submitted / student / chapter.name, folder)
     target = folder / f"{chapter.name}.html"
     # Readable, in a folder that is not: nbgrader copies the page with its mode to where its student must read it.
     write_atomically(target, shown(page), mode=0o644)
     return target
+
+
+def _put_grades(notebook: nbformat.NotebookNode, recorded: SubmittedNotebook) -> dict[str, float]:
+    """Puts points and comments where nbgrader's template looks for them, as its `GetGrades` does; gives the totals.
+
+    That asks the gradebook for each cell and opens it for each notebook.
+
+    Raises:
+        MissingEntry: the gradebook does not have a cell.
+    """
+    grades = {grade.name: grade for grade in recorded.grades}
+    comments = {comment.name: comment for comment in recorded.comments}
+    try:
+        for cell in notebook.cells:
+            if is_solution(cell) or is_task(cell):
+                cell.metadata.nbgrader["comment"] = comments[cell.metadata.nbgrader["grade_id"]].comment
+            if is_grade(cell) or is_task(cell):
+                grade = grades[cell.metadata.nbgrader["grade_id"]]
+                cell.metadata.nbgrader["score"], cell.metadata.nbgrader["points"] = grade.score, grade.max_score
+    except KeyError as error:
+        raise MissingEntry(f"no cell {error}") from None
+    penalty = recorded.late_submission_penalty or 0.0
+    return {"score": recorded.score - penalty, "max_score": recorded.max_score, "late_penalty": penalty}
 
 
 def due(course: Course, chapter: Chapter, results: Iterable[SubmissionResult]) -> list[str]:
@@ -148,19 +180,19 @@ def folder_of(course: Course, chapter: Chapter, student: str) -> Path:
     return folder
 
 
-def _rendered(notebook: nbformat.NotebookNode, resources: dict[str, Any]) -> str:
+def _rendered(renderer: Renderer, notebook: nbformat.NotebookNode, resources: dict[str, Any]) -> str:
     """The page; of a notebook that breaks or holds up what makes it, one with text alone."""
     try:
         with within(PAGE_SECONDS):
-            page, _ = _exporter().from_notebook_node(copy.deepcopy(notebook), copy.deepcopy(resources))
+            return renderer.page(notebook, resources)
     except Exception:  # whatever it chokes on, the others get their pages
+        notebook = copy.deepcopy(notebook)
         for cell in notebook.cells:
             cell.metadata["magics_language"] = "text"
             for output in cell.get("outputs", ()):
                 if "data" in output:
                     output.data = {"text/plain": output.data.get("text/plain", "[not shown]")}
-        page, _ = _exporter().from_notebook_node(notebook, resources)
-    return str(page)
+        return whole_page(notebook, resources)
 
 
 def _keep_notes(submitted: Path, folder: Path) -> None:
@@ -177,19 +209,18 @@ def _keep_notes(submitted: Path, folder: Path) -> None:
                 write_atomically(folder / name, note.decode())
 
 
-def marks_of(course: Course, chapter: Chapter, student: str, result: SubmissionResult | None) -> list[Mark]:
+def marks_of(recorded: SubmittedNotebook, result: SubmissionResult | None) -> list[Mark]:
     """What to say about each test cell, in the gradebook's points and the judge's words.
 
-    Raises:
-        MissingEntry: the gradebook has no submission of this student.
+    Args:
+        recorded: the gradebook's entry, of a gradebook that is open.
+        result: what the judge said; None when the submission was graded elsewhere.
     """
     judged = {cell.grade_id: cell for cell in result.cells} if result else {}
-    with open_gradebook(course) as book:
-        notebook = book.find_submission_notebook(chapter.name, chapter.name, student)
-        commented = {comment.name for comment in notebook.comments if comment.manual_comment}
-        grades = {grade.name: grade for grade in notebook.grades}
-        order = [name for name in judged if name in grades] + [name for name in grades if name not in judged]
-        return [_mark(grades[name], judged.get(name), exercise_of(name) in commented) for name in order]
+    commented = {comment.name for comment in recorded.comments if comment.manual_comment}
+    grades = {grade.name: grade for grade in recorded.grades}
+    order = [name for name in judged if name in grades] + [name for name in grades if name not in judged]
+    return [_mark(grades[name], judged.get(name), exercise_of(name) in commented) for name in order]
 
 
 def _mark(grade: Any, judged: CellResult | None, commented: bool) -> Mark:
@@ -250,25 +281,6 @@ def _make_safe(notebook: nbformat.NotebookNode, marks: dict[str, Mark], prose: d
                 output.data = {kind: output.data[kind] for kind in SHOWN_FORMATS if kind in output.data}
                 output.metadata = about_pictures(output.get("metadata"), output.data)
         cell.outputs = [output for output in cell.outputs if output.get("data", True)]
-
-
-@lru_cache(maxsize=1)
-def _exporter() -> HTMLExporter:
-    """nbgrader's exporter with our page around its template; made once, the templates compiled once."""
-    stock = GenerateFeedback(coursedir=CourseDirectory(root="/"))
-    config = stock.config.copy()
-    config.HTMLExporter.extra_template_paths = [
-        *config.HTMLExporter.extra_template_paths,
-        *config.HTMLExporter.extra_template_basedirs,  # ours names nbgrader's by its path in there
-        str(TEMPLATES),
-    ]
-    config.HTMLExporter.template_file = "feedback.html.j2"
-    config.HTMLExporter.embed_images = True
-    exporter = HTMLExporter(config=config)
-    for step in stock.preprocessors:
-        if step is not GetGrades:  # done before, on the notebook itself: what follows needs its points
-            exporter.register_preprocessor(step, enabled=True)
-    return exporter
 
 
 def _number(points: float) -> str:

@@ -7,12 +7,13 @@ and no review flag: those are for instructors (`report.page`).
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from nbgrader.api import MissingEntry
+from nbgrader.api import Gradebook, MissingEntry
 
 from grader.gradebook import gradebook
 from grader.intake.find_submissions import fault_of_name
@@ -108,22 +109,30 @@ def write_all(
     figures, title = class_figures(course, chapter, results), title_of(key)
     folders = Records.of(course, chapter.name)
     paths = []
-    for result in results:
-        if (only is not None and result.student not in only) or fault_of_name(result.student):
-            continue
-        whole = folders.load(result.student) or result
-        text = page_of(course, chapter, whole, figures, title, remark(result) if result.problem is not None else "")
-        paths.append(feedback.folder_of(course, chapter, result.student) / STUDENT_REPORT)
-        write_atomically(paths[-1], text, durable=False, mode=0o644)  # as the feedback page
-        on_progress()
+    with _open(course) as book:
+        for result in results:
+            if (only is not None and result.student not in only) or fault_of_name(result.student):
+                continue
+            whole = folders.load(result.student) or result
+            marks = _marks(book, chapter, whole)
+            problem = remark(result) if result.problem is not None else ""
+            text = page_of(course, chapter, whole, marks, figures, title, problem)
+            paths.append(feedback.folder_of(course, chapter, result.student) / STUDENT_REPORT)
+            write_atomically(paths[-1], text, durable=False, mode=0o644)  # as the feedback page
+            on_progress()
     return paths
 
 
 def page_of(
-    course: Course, chapter: Chapter, result: SubmissionResult, figures: ClassFigures, title: str, problem: str = ""
+    course: Course,
+    chapter: Chapter,
+    result: SubmissionResult,
+    marks: Sequence[feedback.Mark],
+    figures: ClassFigures,
+    title: str,
+    problem: str,
 ) -> str:
-    """One student's page; `problem` says why the newest submission could not be read."""
-    marks = _marks(course, chapter, result)
+    """One student's page; `problem` says why the newest submission could not be read, if it could not."""
     judged = {cell.grade_id: cell for cell in result.cells}
     rows = [_row(mark, judged.get(mark.grade_id), figures) for mark in marks]
     earned = figures.totals.get(result.student, result.earned)
@@ -151,14 +160,22 @@ def page_of(
     )
 
 
-def _marks(course: Course, chapter: Chapter, result: SubmissionResult) -> list[feedback.Mark]:
+@contextmanager
+def _open(course: Course) -> Iterator[Gradebook | None]:
+    """The gradebook, or None where there is none."""
+    if not course.gradebook.exists():
+        yield None
+        return
+    with gradebook.database_errors(course), gradebook.open_gradebook(course) as book:
+        yield book
+
+
+def _marks(book: Gradebook | None, chapter: Chapter, result: SubmissionResult) -> list[feedback.Mark]:
     """What to say about each test: the gradebook's points where it has them, else the judge's."""
-    if course.gradebook.exists():
-        try:
-            with gradebook.database_errors(course):
-                return feedback.marks_of(course, chapter, result.student, result)
-        except MissingEntry:
-            pass
+    if book is not None:
+        with suppress(MissingEntry):
+            recorded = book.find_submission_notebook(chapter.name, chapter.name, result.student)
+            return feedback.marks_of(recorded, result)
     return [feedback.mark_of(cell) for cell in result.cells]
 
 

@@ -152,4 +152,5 @@ def test_a_mark_is_the_same_with_and_without_a_gradebook(course):
     without = [feedback.mark_of(cell) for cell in result.cells]
     gradebook.prepare(course, chapter)
     gradebook.record(course, chapter, composed(result), result)
-    assert feedback.marks_of(course, chapter, "ada", result) == without
+    with gradebook.open_gradebook(course) as book:
+        assert feedback.marks_of(book.find_submission_notebook(NAME, NAME, "ada"), result) == without
