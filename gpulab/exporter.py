@@ -30,8 +30,8 @@ LABELS = ("gpu", "uuid", "name")
 
 
 @dataclass(frozen=True)
-class Figure:
-    """One figure that a GPU can be asked for."""
+class GpuMetric:
+    """One number that a GPU can be asked for."""
 
     name: str
     """As in the page; a counter's without its `_total`."""
@@ -49,49 +49,49 @@ def _memory(nvml: Any, handle: Any) -> Any:
         return nvml.nvmlDeviceGetMemoryInfo(handle)
 
 
-FIGURES = (
-    Figure(
+METRICS = (
+    GpuMetric(
         "gpulab_gpu_utilization_ratio",
         "Share of the last moments in which at least one kernel ran.",
         lambda nvml, handle: nvml.nvmlDeviceGetUtilizationRates(handle).gpu / 100,
     ),
-    Figure(
+    GpuMetric(
         "gpulab_gpu_memory_used_bytes",
         "Memory that processes hold.",
         lambda nvml, handle: float(_memory(nvml, handle).used),
     ),
-    Figure(
+    GpuMetric(
         "gpulab_gpu_memory_total_bytes",
         "Memory that there is.",
         lambda nvml, handle: float(_memory(nvml, handle).total),
     ),
-    Figure(
+    GpuMetric(
         "gpulab_gpu_power_watts",
         "Power drawn now.",
         lambda nvml, handle: nvml.nvmlDeviceGetPowerUsage(handle) / 1e3,
     ),
-    Figure(
+    GpuMetric(
         "gpulab_gpu_power_limit_watts",
         "Power that it may draw.",
         lambda nvml, handle: nvml.nvmlDeviceGetEnforcedPowerLimit(handle) / 1e3,
     ),
-    Figure(
+    GpuMetric(
         "gpulab_gpu_energy_joules",
         "Energy used since the driver was loaded.",
         lambda nvml, handle: nvml.nvmlDeviceGetTotalEnergyConsumption(handle) / 1e3,
         counter=True,
     ),
-    Figure(
+    GpuMetric(
         "gpulab_gpu_temperature_celsius",
         "Temperature of the chip.",
         lambda nvml, handle: float(nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU)),
     ),
-    Figure(
+    GpuMetric(
         "gpulab_gpu_sm_clock_hertz",
         "Clock of the SMs.",
         lambda nvml, handle: nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_SM) * 1e6,
     ),
-    Figure(
+    GpuMetric(
         "gpulab_gpu_processes",
         "Processes that compute on it, as far as this machine may see them.",
         lambda nvml, handle: float(len(nvml.nvmlDeviceGetComputeRunningProcesses(handle))),
@@ -115,7 +115,7 @@ class Gpus(Collector):
         with self._turn, _session(self._nvml) as handles:
             yield GaugeMetricFamily("gpulab_gpus", "GPUs that the driver knows; 0 without a driver.", len(handles))
             known = [(_labels(self._nvml, gpu, handle), handle) for gpu, handle in handles]
-            for figure in FIGURES:
+            for figure in METRICS:
                 kind = CounterMetricFamily if figure.counter else GaugeMetricFamily
                 family = kind(figure.name, figure.words, labels=LABELS)
                 for labels, handle in known:

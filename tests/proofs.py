@@ -8,7 +8,7 @@ from courses import NAME
 
 from gpulab.doctor.hardware import Gpu
 from gpulab.measuring import machine
-from grader.dev.prove.figures import Figure
+from grader.dev.prove.figures import MeasuredNumber
 from grader.dev.prove.run import Outcome
 
 BANK = {
@@ -34,9 +34,9 @@ KINDS = {}
 }
 H200 = Gpu("NVIDIA H200", 143_000.0, 1980, 1980, "580.95")
 FIGURES = (
-    Figure("copy_share", "a copy", "", 0.91, 0.01, 15, 0.88, 1.0, "someone"),
-    Figure("bf16_matmul", "a product", "TFLOPS", 512.0, 0.0, 10, 640, 850, "someone"),
-    Figure("transpose_share", "a transpose", "", 0.7, 0.0, 10, None, 1.05, "someone"),
+    MeasuredNumber("copy_share", "a copy", "", 0.91, 0.01, 15, 0.88, 1.0, "someone"),
+    MeasuredNumber("bf16_matmul", "a product", "TFLOPS", 512.0, 0.0, 10, 640, 850, "someone"),
+    MeasuredNumber("transpose_share", "a transpose", "", 0.7, 0.0, 10, None, 1.05, "someone"),
 )
 CEILINGS = machine.Ceilings(
     "NVIDIA H200", "cuda", "2026-01-01", {"torch": "2.11"}, 4300.0, {"bfloat16": 7.5e5}, 6.0, 55.0, 54.0, 24.0, 20.0,

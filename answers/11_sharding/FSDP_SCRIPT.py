@@ -77,7 +77,7 @@ dist.destroy_process_group()  # tidy
 # - sharded = {"mesh": init_device_mesh("cpu", (world_size,)), "mp_policy": policy}
 # + sharded = {"mesh": init_device_mesh("cpu", (world_size,))}
 
-# %% wrong: gradients reduced in bfloat16 — says "reduce_dtype" — from "reference": ", reduce_dtype=torch.float32" → ""
+# %% wrong: gradients reduced in bfloat16 — says "reduce_dtype" — from "reference": "reduce_dtype=torch.float32" → "reduce_dtype=torch.bfloat16"
 
 # %% wrong: gradients reduced in float16 — says "reduce_dtype" — from "reference": "reduce_dtype=torch.float32" → "reduce_dtype=torch.float16"
 

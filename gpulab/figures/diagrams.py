@@ -11,7 +11,6 @@ from gpulab.figures.style import GRAY, ink_on
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 Place = tuple[float, float]
 
@@ -77,8 +76,3 @@ def arrow(
 ) -> None:
     """An arrow between two places; `width` in points, `head` and `options` as matplotlib's `arrowprops`."""
     axes.annotate("", stop, start, arrowprops={"arrowstyle": head, "color": color, "lw": width, **options})
-
-
-def legend_below(figure: Figure, columns: int, size: float = 10.5) -> None:
-    """The legend of a figure, in one line below it."""
-    figure.legend(frameon=False, loc="outside lower center", ncols=columns, fontsize=size)

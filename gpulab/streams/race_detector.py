@@ -45,7 +45,7 @@ class Memory:
     accesses: list[Access] = field(default_factory=list)
 
 
-class Ledger:
+class AccessHistory:
     """All storages that operations have touched."""
 
     def __init__(self) -> None:

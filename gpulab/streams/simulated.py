@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-from gpulab.streams.race_detector import Clock, Ledger, Race, join, overlap, same_storage
+from gpulab.streams.race_detector import AccessHistory, Clock, Race, join, overlap, same_storage
 
 LINK_GBS = 63.0
 """PCIe 5.0 × 16, each way, by its specification."""
@@ -128,7 +128,7 @@ class Simulation(TorchFunctionMode):
         self.host_ms = 0.0
         self.log: list[Operation] | None = None
         self._free = dict.fromkeys(ENGINES.values(), 0.0)
-        self._ledger = Ledger()
+        self._history = AccessHistory()
         self._late: list[_Late] = []
         self._last: Clock = {}
         self._last_ms = 0.0
@@ -157,7 +157,7 @@ class Simulation(TorchFunctionMode):
             self._settle([batch])
             result = run()
             self._operation(label, moved / MEMORY_GBS / 1e6, [batch], [result])
-        self._ledger.memory(result).on_device = True
+        self._history.memory(result).on_device = True
         return result
 
     def host_waits(self, clock: Clock, at_ms: float) -> None:
@@ -173,15 +173,15 @@ class Simulation(TorchFunctionMode):
     def host_waits_for_all(self) -> None:
         """`torch.cuda.synchronize()`."""
         self.host_waits(self._last, self._last_ms)
-        self._ledger.all_over()
+        self._history.all_over()
 
     # ------------------------------------------------------------------------------------- what torch is asked to do
 
     def _copy(self, target: torch.Tensor, source: torch.Tensor, blocks: bool) -> torch.Tensor:
-        out = self._ledger.memory(source).on_device and not self._ledger.memory(target).on_device
+        out = self._history.memory(source).on_device and not self._history.memory(target).on_device
         self._settle([source, target])
         self._operation("out" if out else "in", source.nbytes / LINK_GBS / 1e6, [source], [target])
-        self._ledger.memory(target).on_device = not out
+        self._history.memory(target).on_device = not out
         value = source.detach().to(target.dtype).expand(target.shape)
         if blocks or not out:
             target.copy_(value)
@@ -200,13 +200,13 @@ class Simulation(TorchFunctionMode):
         source = args[0]
         kinds = [value for value in (*args[1:], *given.values()) if isinstance(value, torch.dtype)]
         target = torch.empty(source.shape, dtype=kinds[0] if kinds else source.dtype)
-        self._ledger.memory(target).on_device = False
+        self._history.memory(target).on_device = False
         return self._copy(target, source, blocks=not (given.get("non_blocking") or True in args[1:]))
 
     def _other(self, func: Any, name: str, args: Any, given: dict[str, Any]) -> Any:
         """Anything else: a kernel if it works on the device's memory, the host's own business if not."""
         read = list(_tensors((args, list(given.values()))))
-        if name.startswith("__get") or not any(self._ledger.memory(one).on_device for one in read):
+        if name.startswith("__get") or not any(self._history.memory(one).on_device for one in read):
             return func(*args, **given)
         self._settle(read)
         result = func(*args, **given)
@@ -221,7 +221,7 @@ class Simulation(TorchFunctionMode):
             moved = sum(one.nbytes for one in (*read, *written))
             self._operation("kernel", moved / MEMORY_GBS / 1e6, read, written)
             for one in written:
-                self._ledger.memory(one).on_device = True
+                self._history.memory(one).on_device = True
         elif name in ("item", "tolist", "numpy", "__float__", "__int__", "__bool__", "__index__"):
             self._now().synchronize()
         return result
@@ -237,9 +237,9 @@ class Simulation(TorchFunctionMode):
         before = dict(now.clock)
         now.clock[now.number] = before.get(now.number, 0) + 1
         try:
-            self._ledger.enter(kind, now.number, now.clock[now.number], before, read, written)
+            self._history.enter(kind, now.number, now.clock[now.number], before, read, written)
         except Race:
-            self._ledger.forget()
+            self._history.forget()
             self._late = []
             raise
         start = max(now.ready_ms, self.host_ms, self._free[engine])
@@ -250,7 +250,7 @@ class Simulation(TorchFunctionMode):
             self.log.append(Operation(kind, start, now.ready_ms))
 
     def _settle(self, tensors: list[torch.Tensor]) -> None:
-        """Lets late copies arrive where an operation looks next; whether it may is the ledger's question."""
+        """Lets late copies arrive where an operation looks next; whether it may is for the history to say."""
         mine = [late for late in self._late if any(overlap(late.target, one) for one in tensors)]
         self._late = [late for late in self._late if late not in mine]
         for late in mine:

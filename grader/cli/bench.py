@@ -73,7 +73,7 @@ def command(
             if scale
             else run.compare(course, chosen, submissions, stock, tell)
         )
-    if isinstance(found, run.Outcome):
+    if isinstance(found, run.BenchResult):
         for table in report.tables(found):
             out().print(table)
     else:

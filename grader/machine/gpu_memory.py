@@ -33,7 +33,7 @@ class Guard:
     exceeded: bool = field(default=False, init=False)
 
 
-class Watch:
+class MemoryWatchdog:
     """All submissions of this process under watch. Threads may share it."""
 
     def __init__(self) -> None:
@@ -136,6 +136,6 @@ def ancestors(pid: int) -> list[int]:
 
 
 @cache
-def watch() -> Watch:
+def watch() -> MemoryWatchdog:
     """The one of this process."""
-    return Watch()
+    return MemoryWatchdog()

@@ -89,7 +89,7 @@ class SubmissionResult:
     repairs: tuple[str, ...] = ()
     """What had to be fixed in the notebook before it could be graded, one sentence each."""
     look_at: tuple[str, ...] = ()
-    """Cells that a person should look at, one sentence each (`meddling`)."""
+    """Cells that a person should look at, one sentence each (`review_flags`)."""
     outputs: dict[str, tuple[Output, ...]] = field(default_factory=dict)
     """Cell id → outputs of the cells that ran in the student's process."""
     seed: int = 0

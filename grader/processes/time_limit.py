@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-class Endless(Exception):
+class TimeLimitReached(Exception):
     """It did not end in time."""
 
 
@@ -20,14 +20,14 @@ def within(seconds: float) -> Iterator[None]:
     """Runs the block for so long at most.
 
     Raises:
-        Endless: it takes longer.
+        TimeLimitReached: it takes longer.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def interrupt(number: int, frame: object) -> None:
-        raise Endless(f"not within {seconds:g} s")
+        raise TimeLimitReached(f"not within {seconds:g} s")
 
     before = signal.signal(signal.SIGALRM, interrupt)
     signal.setitimer(signal.ITIMER_REAL, seconds)

@@ -134,7 +134,7 @@ def test_once_prints_the_page_and_says_what_is_missing(
 @pytest.mark.parametrize("name", ["dashboard_dcgm", "dashboard_gpulab"])
 def test_dashboards_ask_for_metrics_that_there_are(name: str) -> None:
     known = {row["metric"] for row in table("dcgm_metrics")}
-    known |= {one.name + ("_total" if one.counter else "") for one in exporter.FIGURES}
+    known |= {one.name + ("_total" if one.counter else "") for one in exporter.METRICS}
     board = json.loads((data_folder() / "monitoring" / f"{name}.json").read_text(encoding="utf-8"))
     asked = {word for text in questions(board) for word in re.findall(r"\b(?:DCGM_\w+|gpulab_\w+)\b", text)}
     assert len(asked) >= 7

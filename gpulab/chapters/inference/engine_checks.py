@@ -189,12 +189,6 @@ def _input_type(model: onnx.ModelProto) -> int:
     return next(int(one.type.tensor_type.elem_type) for one in model.graph.input if one.name not in weights)
 
 
-def input_top(model: onnx.ModelProto) -> float | None:
-    """The largest number that the quantized input of a model can hold; None when the input is not quantized."""
-    ends = input_ends(model)
-    return None if ends is None else ends[1]
-
-
 def input_ends(model: onnx.ModelProto) -> tuple[float, float] | None:
     """The lowest number that the quantized input can hold, and the largest."""
     held = {tensor.name: tensor for tensor in model.graph.initializer}

@@ -45,13 +45,16 @@ class Watch:
         """Notes the type of the gradients that `fully_shard` adds up over the ranks."""
         import torch.distributed as dist
 
-        reduce_scatter = dist.reduce_scatter_tensor
+        for name in ("reduce_scatter_single", "reduce_scatter_tensor"):  # of newer and of older releases of torch
+            if hasattr(dist, name):
+                setattr(dist, name, self._noting(getattr(dist, name)))
 
+    def _noting(self, reduce_scatter: Any) -> Any:
         def noted(output: Any, input: Any, *more: Any, **named: Any) -> Any:
             self.found["reduced"] = str(input.dtype)
             return reduce_scatter(output, input, *more, **named)
 
-        dist.reduce_scatter_tensor = noted
+        return noted
 
     def _whole(self) -> int:
         """Elements of parameters that this rank has whole just now, in memory."""

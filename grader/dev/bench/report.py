@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
-from grader.dev.bench.run import Figure, Growth, Outcome, median_memory_mb
+from grader.dev.bench.run import BenchResult, Growth, Usage, median_memory_mb
 from grader.model.records import cannot_write
 
 BUSY_LOAD = 0.5
@@ -33,7 +33,7 @@ class Target:
         return self.measured >= self.wanted if self.at_least else self.measured <= self.wanted
 
 
-def targets(outcome: Outcome) -> list[Target]:
+def targets(outcome: BenchResult) -> list[Target]:
     """The promises about speed and memory, with what this run says of them."""
     stock, ours, breakdown = outcome.stock, outcome.ours, outcome.breakdown
     cpu = (ours.cpu_seconds / ours.submissions) / (stock.cpu_seconds / stock.submissions)
@@ -50,7 +50,7 @@ def targets(outcome: Outcome) -> list[Target]:
     return found
 
 
-def tables(outcome: Outcome) -> list[Table]:
+def tables(outcome: BenchResult) -> list[Table]:
     """Both tools side by side, the promises, and where our time goes."""
     return [_side_by_side(outcome), _promises(outcome), _where_it_goes(outcome)]
 
@@ -82,13 +82,13 @@ def growth_table(found: Sequence[Growth]) -> Table:
     return shown
 
 
-def write_json(found: Outcome | Sequence[Growth], path: Path) -> None:
+def write_json(found: BenchResult | Sequence[Growth], path: Path) -> None:
     """Writes everything that was measured.
 
     Raises:
         CourseError: the file cannot be written.
     """
-    if isinstance(found, Outcome):
+    if isinstance(found, BenchResult):
         promises = [{**asdict(target), "met": target.met} for target in targets(found)]
         data: object = {**asdict(found), "agreeing": found.agreeing, "targets": promises}
     else:
@@ -99,11 +99,11 @@ def write_json(found: Outcome | Sequence[Growth], path: Path) -> None:
         raise cannot_write(path, error) from None
 
 
-def _ratio(stock: Figure, ours: Figure) -> float:
+def _ratio(stock: Usage, ours: Usage) -> float:
     return (stock.wall_seconds / stock.submissions) / (ours.wall_seconds / ours.submissions)
 
 
-def _side_by_side(outcome: Outcome) -> Table:
+def _side_by_side(outcome: BenchResult) -> Table:
     shown = Table(title=f"{outcome.chapter}: {outcome.ours.submissions} submissions", title_justify="left")
     headings = (
         "",
@@ -138,7 +138,7 @@ def _side_by_side(outcome: Outcome) -> Table:
     return shown
 
 
-def _promises(outcome: Outcome) -> Table:
+def _promises(outcome: BenchResult) -> Table:
     shown = Table("", "measured", "wanted", title="Promises", title_justify="left")
     for target in targets(outcome):
         digits = ".0f" if target.unit == " MB" else (".1f" if target.unit else ".3f")
@@ -155,7 +155,7 @@ def _promises(outcome: Outcome) -> Table:
     return shown
 
 
-def _where_it_goes(outcome: Outcome) -> Table:
+def _where_it_goes(outcome: BenchResult) -> Table:
     """Core-seconds: what the cores did in the wall time of the run, and how long they did nothing."""
     breakdown = outcome.breakdown
     capacity = breakdown.cores * breakdown.wall_seconds

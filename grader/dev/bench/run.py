@@ -27,7 +27,7 @@ from grader.model.results import SubmissionResult
 
 
 @dataclass(frozen=True)
-class Figure:
+class Usage:
     """What one command used for a class."""
 
     tool: str
@@ -72,12 +72,12 @@ class Breakdown:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class BenchResult:
     """The benchmark's figures, with what is needed to read them."""
 
     chapter: str
-    stock: Figure
-    ours: Figure
+    stock: Usage
+    ours: Usage
     breakdown: Breakdown
     machine: str
     load: float
@@ -98,7 +98,7 @@ def compare(
     submissions: int,
     stock: int | None = None,
     on_progress: Callable[[str], None] = lambda text: None,
-) -> Outcome:
+) -> BenchResult:
     """What grading this many honest submissions costs with each tool.
 
     Args:
@@ -125,19 +125,19 @@ def compare(
         command = [sys.executable, "-m", "nbgrader", "autograde", chapter.name]
         used = measure(command, theirs.root)
         figures = _figure("nbgrader autograde", theirs, chapter, used), _figure("grader autograde", own, chapter, ours)
-    return Outcome(chapter.name, *figures, breakdown, _machine(), load, _versions(), _today())
+    return BenchResult(chapter.name, *figures, breakdown, _machine(), load, _versions(), _today())
 
 
 def _autograde(chapter: Chapter) -> list[str]:
     return [sys.executable, "-m", "grader", "autograde", chapter.name, "--no-pages"]
 
 
-def _figure(tool: str, course: Course, chapter: Chapter, used: Measured) -> Figure:
+def _figure(tool: str, course: Course, chapter: Chapter, used: Measured) -> Usage:
     """What a command used, with what it recorded."""
     scores = gradebook.recorded(course, chapter)
     times = bench_course.recorded_at(course, chapter)
     each = (times[-1] - times[0]) / (len(times) - 1) if len(times) > 1 else used.wall_seconds
-    return Figure(
+    return Usage(
         tool,
         len(scores),
         used.wall_seconds,

@@ -27,8 +27,8 @@ VOCABULARY = {"tokens": 8192, "features": 768, "outputs": 50257}
 
 
 @dataclass(frozen=True)
-class Figure:
-    """One figure, measured, with its bar."""
+class MeasuredNumber:
+    """One number of `data/bars.csv`, measured, with its bar."""
 
     name: str
     what: str
@@ -67,9 +67,9 @@ class Measured:
     """The ceilings and figures of one GPU."""
 
     ceilings: dict[str, Any]
-    figures: tuple[Figure, ...]
+    figures: tuple[MeasuredNumber, ...]
     failed: dict[str, str] = field(default_factory=dict)
-    """Figure → why it could not be measured."""
+    """Its name → why it could not be measured."""
     broken: tuple[str, ...] = ()
     """Those of them that met anything but a want of this machine: faults of the measurement."""
 
@@ -95,7 +95,7 @@ def measured(course: Course, say: Say) -> Measured:
         what = "the driver shows a GPU, but PyTorch sees none: what was measured are the processor's ceilings"
         raise CourseError("torch", what, '"grader doctor" says why PyTorch cannot use it.')
     bench = _Bench(course, ceilings)
-    figures: list[Figure] = []
+    figures: list[MeasuredNumber] = []
     failed: dict[str, str] = {}
     broken: tuple[str, ...] = ()
     for bar in bars():
@@ -111,7 +111,7 @@ def measured(course: Course, say: Say) -> Measured:
             continue
         low, high = limits(bar, ceilings.device)
         figures.append(
-            Figure(
+            MeasuredNumber(
                 bar["figure"], bar["what"], bar["unit"] or "", found.value, found.spread, found.runs, low, high,
                 bar["source"],
             )
