@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -36,7 +37,7 @@ class Seen:
     scales: list[float] = field(default_factory=list)
     """By which each loss was multiplied."""
     norms: list[float] = field(default_factory=list)
-    """Of the gradients with which the optimizer stepped."""
+    """Of the gradients with which the optimizer stepped, where they are finite."""
 
 
 def symptoms(device: str = "cuda") -> dict[str, Any]:
@@ -77,7 +78,8 @@ def _watching(seen: Seen, optimizer: Any) -> Iterator[None]:
 
     def norm(*_: Any) -> None:
         weights = [weight for group in optimizer.param_groups for weight in group["params"]]
-        seen.norms.append(float(torch.nn.utils.get_total_norm([one.grad.float() for one in weights])))
+        found = float(torch.nn.utils.get_total_norm([one.grad.float() for one in weights]))
+        seen.norms += [found] if math.isfinite(found) else []
 
     hook = optimizer.register_step_pre_hook(norm)
     with (

@@ -90,7 +90,7 @@ def check_tf32(answer: Any, readings: Any) -> None:
     told = readings["even"] or readings["away"]
     name = "cvt.rn.tf32.f32" if readings["even"] else "cvt.rna.tf32.f32"
     clear = np.ones(len(bits), bool) if readings["even"] else bits & np.uint32(0x1FFF) != 0x1000
-    _compare(answer, bits[clear], _patterns(told)[clear], 13, f"TF32, where this GPU's {name} gives the numbers below")
+    _compare(answer, bits[clear], _patterns(told)[clear], 13, f"TF32, as this GPU's {name} gives it")
 
 
 # ---------------------------------------------------------------------------------------------------------- bfloat16
@@ -108,7 +108,7 @@ def bf16_rounded(device: str = "cuda") -> dict[str, Any]:
 def check_bf16(answer: Any, readings: Any) -> None:
     """`to_bf16` is the GPU's own conversion."""
     bits, told = _patterns(readings["bits"]), _patterns(readings["rounded"])
-    _compare(answer, bits, told, 16, "bfloat16, where this GPU's tensor.bfloat16() gives the numbers below")
+    _compare(answer, bits, told, 16, "bfloat16, as this GPU's tensor.bfloat16() gives it")
 
 
 # -------------------------------------------------------------------------------------------------------------- E4M3
@@ -152,7 +152,7 @@ def check_e4m3(answer: Any, readings: Any) -> None:
     sizes = np.where(exponent == 0, np.ldexp(mantissa, -6), np.ldexp(1 + mantissa, exponent - 7))
     signed = np.where(codes & 127 == 127, np.nan, np.where(codes > 127, -sizes, sizes)).astype(np.float32)
     name = "cvt.rn.satfinite.e4m3x2.f32"
-    _compare(answer, bits, signed.view(np.uint32), 20, f"E4M3, where this GPU's {name} gives the numbers below")
+    _compare(answer, bits, signed.view(np.uint32), 20, f"E4M3, as this GPU's {name} gives it")
 
 
 # --------------------------------------------------------------------------------------------------------------- mma

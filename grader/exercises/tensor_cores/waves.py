@@ -53,21 +53,22 @@ def waves() -> dict[str, Any]:
     """Multiprocessors by the driver, times of numbers of blocks around whole waves, and tiles that blocks covered."""
     import torch
 
+    from gpulab import cuda_cpp
+
+    kernel = cuda_cpp.gpu_kernel(WAVE_CU, "wave")
     count = int(torch.cuda.get_device_properties(0).multi_processor_count)
     numbers = sorted({count // 2, count - 1, count, count + 1, 2 * count - 1, 2 * count, 2 * count + 1, 3 * count})
-    runs = [[tiles, *timed(tiles)] for tiles in numbers if tiles]
+    runs = [[tiles, *timed(kernel, tiles)] for tiles in numbers if tiles]
     return {"sm_count": count, "runs": runs, "covered": [covered(*shape) for shape in SHAPES]}
 
 
-def timed(tiles: int) -> tuple[float, int]:
-    """Milliseconds of so many blocks, and the multiprocessors that they ran on."""
+def timed(kernel: Any, tiles: int) -> tuple[float, int]:
+    """Milliseconds of so many blocks of `wave`, and the multiprocessors that they ran on."""
     import torch
     from cuda.core import Device, LaunchConfig, launch
 
-    from gpulab import cuda_cpp
     from grader.exercises import on_gpu
 
-    kernel = cuda_cpp.gpu_kernel(WAVE_CU, "wave")
     seeds, sink = torch.zeros(48, device="cuda"), torch.zeros(1024, device="cuda")
     sm = torch.zeros(tiles, dtype=torch.int32, device="cuda")
     stream, shape = Device(torch.cuda.current_device()).default_stream, LaunchConfig(grid=tiles, block=1024)

@@ -7,13 +7,13 @@ rules there. Autocast's rules for CUDA are asked of fake tensors.
 from __future__ import annotations
 
 import functools
-import json
 import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 import torch
+from altering import altered
 from confronted import findings, sentences
 from courses import ROOT
 from torch._subclasses.fake_tensor import FakeTensorMode
@@ -41,11 +41,6 @@ def held(
     exercise: str, plausible: dict[str, Any], broken: dict[str, Any], passing: dict[str, str] | None = None
 ) -> None:
     assert findings(BY_EXERCISE[exercise], "05", plausible, broken, passing) == []
-
-
-def altered(readings: Any, **changes: Any) -> Any:
-    """A copy with some entries replaced."""
-    return json.loads(json.dumps(readings)) | changes
 
 
 @functools.cache
