@@ -42,5 +42,5 @@ def traced(work: Callable[[], Any], warm_ups: int = 1) -> tuple[Any, list[Event]
 
 def timed(events: list[Event]) -> list[Event]:
     """The events with a duration, in the order of their starts, without what readings have no use for."""
-    found = [{key: one.get(key) for key in KEYS} for one in events if one["ph"] == "X"]
+    found = [{key: one.get(key, "") for key in KEYS} for one in events if one["ph"] == "X"]
     return sorted(found, key=lambda one: one["ts"])

@@ -17,6 +17,7 @@ from grader.authoring.myst import read_source
 from grader.dev import gpu_rows
 from grader.exercises.confront import Absent, declared
 from grader.exercises.ddp_scaling import confrontations, device_ranks, ghosts, moved
+from grader.exercises.launched import failed_by_device
 
 CHAPTER = "07"
 Reading = dict[str, Any]
@@ -253,7 +254,8 @@ def test_a_moved_script_trains_as_before() -> None:
     """Every right answer, moved onto the CPU: names and weights are those of the script as it was."""
     problem = Problem("cnn", samples=32, batch_size=16, seed=5, device="cpu")
     around = checks.surroundings(problem)
-    scripts = [defined(one, CHAPTER) for one in bank_of(CHAPTER, "DDP_SCRIPT") if one.kind == "right"]
+    right = [one for one in bank_of(CHAPTER, "DDP_SCRIPT") if one.kind == "right" and not one.source.startswith("%%")]
+    scripts = [defined(one, CHAPTER) for one in right]
     assert len(scripts) >= 3
     for script in scripts:
         before, after = (
@@ -270,3 +272,24 @@ def test_a_moved_network_is_where_it_was_put() -> None:
         "meta", "from gpulab import Problem\nprint({one.device.type for one in Problem().model().parameters()})"
     )
     assert "{'meta'}" in launch.script(program, 1).ranks[0].output
+
+
+@pytest.mark.parametrize(
+    ("said", "problem", "expected"),
+    [
+        (
+            "torch.AcceleratorError: CUDA error: all CUDA-capable devices are busy",
+            "Rank 0 ended with exit code 1.",
+            True,
+        ),
+        ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate", "Rank 1 ended with exit code 1.", True),
+        ("RuntimeError: cuDNN error: CUDNN_STATUS_NOT_INITIALIZED", "Rank 1 ended with exit code 1.", True),
+        ("", "After 15 s ranks 0, 1 still ran.", True),
+        ("RuntimeError: Expected all tensors to be on the same device, cuda:0 and cpu!", "Rank 0 ended with 1.", False),
+        ("NameError: name 'train' is not defined", "Rank 0 ended with exit code 1.", False),
+        ("a warning about CUDA error handling", "", False),
+    ],
+)
+def test_errors_of_the_device_are_not_the_scripts(said: str, problem: str, expected: bool) -> None:
+    run = launch.Run((launch.Rank(0, 1, said),), 3.0, problem)
+    assert failed_by_device(run) is expected
