@@ -8,7 +8,7 @@ from pathlib import Path
 
 import nbgrader
 from alembic.script import ScriptDirectory
-from nbgrader.api import Base, Gradebook, InvalidEntry
+from nbgrader.api import Base, BaseCell, Gradebook, InvalidEntry
 from sqlalchemy import create_engine, text
 from sqlalchemy.exc import DatabaseError
 from tornado.log import app_log
@@ -80,3 +80,16 @@ def database_errors(course: Course) -> Iterator[None]:
         raise CourseError(course.gradebook, f"cannot be used ({reason})", remedy) from None
     finally:
         app_log.disabled = False
+
+
+@contextmanager
+def reading(course: Course) -> Iterator[Gradebook]:
+    """The gradebook, to read what is recorded of a class; of the cells it is asked only once.
+
+    Raises:
+        CourseError: it cannot be used.
+    """
+    with database_errors(course), open_gradebook(course) as book:
+        cells = book.db.query(BaseCell).all()  # as long as somebody holds them, they are not fetched again
+        yield book
+        del cells

@@ -29,6 +29,7 @@ from grader.gradebook.access import (
     database_url,
     make_schema,
     open_gradebook,
+    reading,
 )  # fmt: skip
 from grader.gradebook.writer import GradebookWriter
 from grader.model.course import Chapter, Course, CourseError
@@ -36,7 +37,7 @@ from grader.model.notebooks import read_own
 from grader.model.records import make_folder
 from grader.model.results import SubmissionResult
 
-__all__ = ["COURSE_ID", "database_errors", "database_url", "open_gradebook", "prepare", "record", "recorded"]
+__all__ = ["COURSE_ID", "database_errors", "database_url", "open_gradebook", "prepare", "reading", "record", "recorded"]
 
 RELEASE_STEPS = (LockCells, ClearSolutions, ClearOutput, CheckCellMetadata, ComputeChecksums, SaveCells)
 # nbgrader's own order. Checksums before saving: `SaveAutoGrades` writes "No response." where a cell's is unchanged.

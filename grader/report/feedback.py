@@ -21,7 +21,7 @@ from nbgrader.api import Gradebook, MissingEntry, SubmittedNotebook
 from nbgrader.utils import is_grade, is_solution, is_task
 
 from gpulab.check import layout
-from grader.gradebook.gradebook import database_errors, open_gradebook
+from grader.gradebook.gradebook import reading
 from grader.judging.outputs import about_pictures
 from grader.model.course import Chapter, Course, CourseError
 from grader.model.notebooks import HIDDEN, read_own, visible
@@ -93,7 +93,7 @@ def write(
     release = read_own(chapter.release, f'Run "grader release {chapter.name}".')
     prose = {cell["id"]: cell.source for cell in release.cells if cell.cell_type == "markdown"}
     renderer, paths = Renderer(), []
-    with database_errors(course), open_gradebook(course) as book:
+    with reading(course) as book:
         for student in students:
             paths.append(_write_page(course, chapter, student, prose, book, renderer))
             on_progress()

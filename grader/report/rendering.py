@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -20,9 +21,13 @@ CONTROLS |= dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)), 0xFF
 # Some terminals take the second row of control characters for escapes; the others turn the direction of text around.
 
 
+FOUND = re.compile("[" + "".join(re.escape(chr(code)) for code in CONTROLS) + "]")
+
+
 def shown(page: str) -> str:
     """The page with symbols for control characters: what a student printed may drive the terminal that shows it."""
-    return page.encode("utf-8", "replace").decode().translate(CONTROLS)
+    whole = page.encode("utf-8", "replace").decode()
+    return FOUND.sub(lambda found: chr(CONTROLS[ord(found[0])]), whole)  # `translate` takes ten times as long
 
 
 def rendered(template: str, **values: Any) -> str:

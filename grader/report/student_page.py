@@ -166,7 +166,7 @@ def _open(course: Course) -> Iterator[Gradebook | None]:
     if not course.gradebook.exists():
         yield None
         return
-    with gradebook.database_errors(course), gradebook.open_gradebook(course) as book:
+    with gradebook.reading(course) as book:
         yield book
 
 

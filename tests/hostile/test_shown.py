@@ -7,6 +7,7 @@ import io
 import runpy
 import shutil
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import pytest
@@ -27,6 +28,7 @@ from grader.model.results import SubmissionResult
 from grader.model.submission import parse
 from grader.processes import client, fork_server
 from grader.report import feedback, table
+from grader.report.exporter import Renderer, whole_page
 
 SHOWN = ("script_in_outputs", "surrogates", "display_attack", "error_text_attack", "ids_and_kernels")
 NAME = "<img src=x onerror=alert('hostile')>"
@@ -102,6 +104,23 @@ def test_feedback_runs_nothing(graded: tuple[Course, Chapter, list[SubmissionRes
     for page in pages:
         assert Found(page.read_text(encoding="utf-8")).harmful == [], page
     assert any("&lt;script&gt;alert(" in page.read_text(encoding="utf-8") for page in pages)
+
+
+def test_feedback_is_nbconverts_own(
+    graded: tuple[Course, Chapter, list[SubmissionResult]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of each attack, the page that is put together from cells rendered before is the one of the whole notebook."""
+    course, lesson, results = graded
+    page, same = Renderer.page, []
+
+    def compared(renderer: Renderer, notebook: nbformat.NotebookNode, resources: dict[str, Any]) -> str:
+        made = page(renderer, notebook, resources)
+        same.append(made == whole_page(notebook, resources))
+        return made
+
+    monkeypatch.setattr(Renderer, "page", compared)
+    feedback.write(course, lesson, [result.student for result in results])
+    assert same == [True] * len(results)
 
 
 def test_the_report_runs_nothing(graded: tuple[Course, Chapter, list[SubmissionResult]], tmp_path: Path) -> None:
