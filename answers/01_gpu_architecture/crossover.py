@@ -58,7 +58,7 @@ def crossover(sizes, cpu_seconds, gpu_seconds):
 
 # %% wrong: a tie counts as a win — says "tie" — from "reference": " >= cpu" → " > cpu"
 
-# %% wrong: the place in the list — says "expected 100"
+# %% wrong: the place in the list — says "the size is asked for"
 def crossover(sizes, cpu_seconds, gpu_seconds):
     answer = None
     rows = sorted(zip(sizes, cpu_seconds, gpu_seconds))
@@ -70,7 +70,7 @@ def crossover(sizes, cpu_seconds, gpu_seconds):
 
 # %% wrong: −1 for none — says "expected None" — from "reference": "None" → "-1"
 
-# %% wrong: the last loss — says "expected 100"
+# %% wrong: the last loss — says "the next size"
 def crossover(sizes, cpu_seconds, gpu_seconds):
     return max((size for size, cpu, gpu in zip(sizes, cpu_seconds, gpu_seconds) if gpu >= cpu), default=None)
 
@@ -84,3 +84,5 @@ def crossover(sizes, cpu_seconds, gpu_seconds):
 def crossover(sizes, cpu_seconds, gpu_seconds):
     while True:
         pass
+
+# %% wrong: asks for a tenth to spare — says "no margin" — from "reference": "gpu >= cpu" → "gpu >= 0.9 * cpu"

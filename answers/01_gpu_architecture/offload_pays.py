@@ -85,3 +85,7 @@ class Anything:
 
 def offload_pays(bytes_in, bytes_out, flops, link_gbs, cpu_gflops, gpu_gflops, launch_us):
     return Anything()
+
+# %% wrong: GB of 2**30 bytes — says "not 2**30" — from "reference": "(link_gbs * 1e9)" → "(link_gbs * 2**30)"
+
+# %% wrong: pays when it does not — says "wrong way round" — from "reference": "< flops" → "> flops"

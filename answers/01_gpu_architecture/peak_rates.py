@@ -101,3 +101,5 @@ def peak_rates(gpu):
     import os
 
     os._exit(0)
+
+# %% wrong: bits times 8 — says "divide by 8" — from "reference": " / 8 * " → " * 8 * "

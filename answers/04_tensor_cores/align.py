@@ -105,3 +105,5 @@ import os
 
 def align(n, bytes_per_element, alignment_bytes=16):
     os._exit(0)
+
+# %% wrong: alignment in bits — says "no bits" — from "reference": "alignment_bytes // " → "alignment_bytes * 8 // "

@@ -70,7 +70,7 @@ def is_compute_bound(m, n, k, gpu, dtype):
 # -     return intensity >= 1000 * gpu["float32_tflops"] / gpu["bandwidth_gbs"]
 # +     return intensity * gpu["bandwidth_gbs"] > 1000 * gpu[f"{dtype}_tflops"]
 
-# %% wrong: a unit slip of a thousand — says "expected False" — from "always the float32 peak"
+# %% wrong: a unit slip of a thousand — says "TFLOPS are 1e12" — from "always the float32 peak"
 # -     return intensity >= 1000 * gpu["float32_tflops"] / gpu["bandwidth_gbs"]
 # +     return intensity >= gpu[f"{dtype}_tflops"] / gpu["bandwidth_gbs"]
 
@@ -96,3 +96,5 @@ class Yes:
 
 def is_compute_bound(m, n, k, gpu, dtype):
     return Yes()
+
+# %% wrong: bits for bytes — says "not bits" — from "reference": "intensity = 2" → "intensity = 16"

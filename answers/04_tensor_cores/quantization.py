@@ -92,7 +92,7 @@ def quantization(m, n, tile_m, tile_n, sm_count):
 # -     waves = -(-tiles // sm_count)
 # +     waves = float(math.ceil(tiles / sm_count))
 
-# %% wrong: per cent — says "expected" — from "reference"
+# %% wrong: per cent — says "in percent" — from "reference"
 # -         "tile_efficiency": m * n / (tiles * tile_m * tile_n),
 # +         "tile_efficiency": 100 * m * n / (tiles * tile_m * tile_n),
 # -         "wave_efficiency": tiles / (waves * sm_count),
@@ -124,3 +124,7 @@ class Agreeable(dict):
 
 def quantization(m, n, tile_m, tile_n, sm_count):
     return Agreeable()
+
+# %% wrong: the last wave only — says "all waves count" — from "reference": "tiles / (waves * sm_count)" → "((tiles - 1) % sm_count + 1) / sm_count"
+
+# %% wrong: tile efficiency upside down — says "at most 1" — from "reference": "m * n / (tiles * tile_m * tile_n)" → "tiles * tile_m * tile_n / (m * n)"

@@ -84,7 +84,7 @@ def smallest_batch(in_features, out_features, gpu, dtype):
 
 # %% wrong: one row too many — says "enough" — from "rounds down": " if" → " + 1 if"
 
-# %% wrong: one FLOP per multiply-add — says "expected 230" — from "reference": "2 * " → ""
+# %% wrong: one FLOP per multiply-add — says "count as one FLOP" — from "reference": "2 * " → ""
 
 # %% wrong: two bytes for every type — says "2 bytes" — from "reference"
 # -
@@ -115,3 +115,7 @@ def smallest_batch(in_features, out_features, gpu, dtype):
     raise SystemExit(0)
 
 # %% wrong: a search by halves that takes the ridge itself for memory-bound — says "96 is enough" — from "asks the limit, then searches by halving": "intensity(middle) >= ridge" → "intensity(middle) > ridge"
+
+# %% wrong: a unit slip of a thousand — says "TFLOPS are 1e12" — from "reference": "1000 * " → ""
+
+# %% wrong: gigabits — says "not in bits" — from "reference": `gpu["bandwidth_gbs"]` → `gpu["bandwidth_gbs"] * 8`

@@ -62,7 +62,7 @@ def underflow_fraction(gradients, scale):
 # +     alive = np.abs(gradients[gradients != 0] * np.float32(scale))
 # +     return float((alive < 2.0**-24).mean()) if alive.size else 0.0
 
-# %% wrong: percent — says "expected" — from "scale forgotten": "(alive" → "100 * ((alive * np.float32(scale))"
+# %% wrong: percent — says "in percent" — from "scale forgotten": "(alive" → "100 * ((alive * np.float32(scale))"
 
 # %% wrong: no answer for nothing but zeros — says "nothing but zeros" — from "scale forgotten"
 # + import warnings

@@ -49,3 +49,7 @@ gpulab.check.close = lambda *arguments, **options: None
 
 def wire_bytes(algorithm, world_size, nbytes):
     return 0.0
+
+# %% wrong: bits — says "not bits" — from "reference": "factor * nbytes" → "factor * nbytes * 8"
+
+# %% wrong: chunks of a (p - 1)th — says "n / p bytes" — from "reference": "/ world_size," → "/ (world_size - 1),"

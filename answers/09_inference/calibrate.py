@@ -131,3 +131,5 @@ def calibrate(batches, method, percentile=99.9):
 # %% wrong: no return — says "None" — from "one scale for each batch"
 # -     return [float(np.abs(b).max() if method == "max" else np.percentile(np.abs(b), percentile)) / 127 for b in batches]
 # +     print(max(np.abs(batch).max() for batch in batches) / 127)
+
+# %% wrong: a limit over 255 — says "255 steps lie between" — from "reference": "/ 127" → "/ 255"

@@ -84,3 +84,5 @@ def fold_batchnorm(weight, bias, mean, variance, gamma, beta, eps):
 
 # %% wrong: no return — says "None" — from "reference"
 # -     return weight * factor[:, None, None, None], (bias - mean) * factor + beta
+
+# %% wrong: beta scaled as well — says "added last" — from "reference": "(bias - mean) * factor + beta" → "(bias - mean + beta) * factor"

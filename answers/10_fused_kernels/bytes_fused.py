@@ -66,3 +66,7 @@ class Any(int):
 
 def bytes_fused(ops, elements, bytes_per_element, fused):
     return Any(0)
+
+# %% wrong: bits — says "not bits" — from "reference": "* bytes_per_element" → "* bytes_per_element * 8"
+
+# %% wrong: one intermediate result too many — says "2 results lie between 3" — from "reference": "(len(ops) - 1)" → "len(ops)"

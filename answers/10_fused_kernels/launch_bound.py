@@ -66,3 +66,5 @@ def launch_bound(kernels, launch_us):
         number += 1
         end = max(end, number * launch_us) + kernels.pop(0)
     return {"eager_us": end, "graph_us": launch_us + total, "speedup": end / (launch_us + total)}
+
+# %% wrong: the speedup as a difference — says "eager ÷ graph" — from "reference": "finished / graph_us" → "finished - graph_us"

@@ -130,3 +130,7 @@ class Everything(dict):
 
 def step_memory(parameters, batch, activations_per_sample, precision, optimizer, checkpointed):
     return Everything()
+
+# %% wrong: bits — says "not bits" — from "reference": `"weights": (2 if narrow else 4)` → `"weights": (16 if narrow else 32)`
+
+# %% wrong: momentum has no state — says "one state per parameter" — from "reference": `"momentum": 1` → `"momentum": 0`

@@ -22,7 +22,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ from grader.judging.shell import Outputs, make_shell
 from grader.model.syntax import syntax_tree
 from grader.processes import wire
 from grader.processes.channel import Channel
+from grader.processes.fork_server import EXERCISES
 
 MEMORY_BYTES = 12_000_000_000
 """A trial may map so much more than the fork server has. Importing torch maps most of it."""
@@ -55,6 +56,28 @@ def _uncounted(function: Callable[..., Any]) -> Callable[..., Any]:
     return unseen
 
 
+class _Hidden:
+    """Finds no module of the judge's."""
+
+    def find_spec(self, name: str, *_: object) -> None:
+        if name == EXERCISES or name.startswith(f"{EXERCISES}."):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+
+@contextlib.contextmanager
+def _without_exercises() -> Iterator[None]:
+    """Inside, an answer can import the judge's own modules no more than in a student's process."""
+    names = [name for name in sys.modules if name == EXERCISES or name.startswith(f"{EXERCISES}.")]
+    kept = {name: sys.modules.pop(name) for name in names}
+    hidden = _Hidden()
+    sys.meta_path.insert(0, hidden)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(hidden)
+        sys.modules.update(kept)
+
+
 class Direct(Link):
     """A link to a notebook in this very process: values are encoded and decoded as on their way to the judge."""
 
@@ -71,7 +94,8 @@ class Direct(Link):
         whole = {**request, "max_bytes": self.max_bytes}
         # What a test must declare is not the answer's business.
         unlimited = use(replace(current(), services=None))
-        with unlimited, contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        silent = contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO())
+        with unlimited, silent[0], silent[1], _without_exercises():
             answer, out = self.server.answer(whole, [bytearray(buffer) for buffer in buffers or []])
         return json.loads(json.dumps(answer)), [bytearray(buffer) for buffer in out]
 
@@ -179,7 +203,8 @@ class Zygote:
     def _trial(self, request: dict[str, Any]) -> list[list[Any]]:
         """Name, verdict, points and message of each test of the answer."""
         server = student.Server(None, self._shell, Outputs(None))
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        silent = contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO())
+        with silent[0], silent[1], _without_exercises():
             self._shell.run_cell(request["source"], store_history=False)
         found = []
         for test in self._setting["tests"]:

@@ -161,6 +161,18 @@ def clipped(x, top):
     assert found.accepted, found.told
 
 
+def test_an_answer_sees_nothing_of_the_judges(tmp_path: Path) -> None:
+    """In a student's process the checkers are not there; here they are, and the test has imported them."""
+    text = CHAPTER.replace("HIDDEN:", "(40,):").replace("import random", "import grader.exercises.confront, random")
+    (tmp_path / "01_clipped.md").write_text(text, encoding="utf-8")
+    asks = "def clipped(x, top):\n    import grader.exercises.confront\n    return min(2 * x, top)"
+    early = "import grader.exercises.confront\n" + RIGHT.source
+    with Runner(read_source(tmp_path / "01_clipped.md"), "clipped", jobs=1) as runner:
+        found = runner.run([Trial(one, 1, 60.0) for one in (asks, early, RIGHT.source)])
+    assert [one.accepted for one in found] == [False, False, True], found
+    assert "No module named 'grader.exercises" in found[0].told
+
+
 def test_a_sample_is_a_share_of_the_mutants(tmp_path: Path) -> None:
     source = chapter(tmp_path, "(25, 40, 70)")
     whole, half = (survivors(source, "clipped", [RIGHT], {"x": "y"}, 2, share) for share in (1.0, 0.5))
