@@ -27,9 +27,7 @@ from grader.model.course import Course
 
 pytestmark = [
     pytest.mark.long,
-    pytest.mark.skipif(
-        Path("/dev/nvidiactl").exists(), reason="there is a real driver, which would answer too"
-    ),
+    pytest.mark.skipif(Path("/dev/nvidiactl").exists(), reason="there is a real driver, which would answer too"),
 ]
 ON_THE_GPU = 'assert int(__import__("torch").full((1,), 4, device="cuda")) == 4'
 WARM = ("grader.processes.fork_server", "gpulab.ranks.forks")
