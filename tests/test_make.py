@@ -170,6 +170,50 @@ def test_installs_for_the_driver(tmp_path: Path, says: str, backend: str) -> Non
         assert "--torch-backend" not in typed
 
 
+DRIVERS = {
+    "525.147.05": 12, "530.41.03": 12, "535.183.01": 12, "545.29.06": 12, "550.144.03": 12, "555.58.02": 12,
+    "560.35.03": 12, "565.57.01": 12, "570.133.20": 12, "575.64.03": 12, "580.95.05": 13, "590.44.01": 13,
+    "470.256.02": 0, "520.61.05": 0,
+}  # fmt: skip
+"""Driver → major version of the CUDA whose builds run on it and are to be had; 0: none does, PyPI's is installed."""
+CARDS = {
+    "6.0": "P100",
+    "7.0": "V100",
+    "7.5": "T4",
+    "8.0": "A100",
+    "8.9": "L4",
+    "9.0": "H100",
+    "10.0": "B200",
+    "12.0": "5090",
+}
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_the_build_is_chosen_by_driver_and_gpu(tmp_path: Path, driver: str) -> None:
+    """CUDA 13 has no code for GPUs before Turing, and CUDA 12.6 none for Blackwell."""
+    tool = tmp_path / "nvidia-smi"
+    script = ROOT / "grader/authoring/templates/torch_backend.sh"
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    for capability, card in CARDS.items():
+        tool.write_text(f"#!/bin/sh\nprintf '%s\\n' '{driver}, {capability}' '{driver}, {capability}'\n")
+        tool.chmod(0o755)
+        command = ["sh", "-euc", f". {script}; torch_backend"]
+        chosen = subprocess.run(command, env={"PATH": path}, capture_output=True, text=True, timeout=60, check=True)
+        old, blackwell = float(capability) < 7.5, float(capability) >= 10
+        for_12 = DRIVERS[driver] == 12 or (DRIVERS[driver] == 13 and old)
+        assert chosen.stdout.strip() == (("cu128" if blackwell else "cu126") if for_12 else ""), card
+
+
+def test_without_a_driver_nothing_else_is_installed(tmp_path: Path) -> None:
+    """Neither where `nvidia-smi` is missing nor where it fails."""
+    script = ROOT / "grader/authoring/templates/torch_backend.sh"
+    command = ["/bin/sh", "-euc", f". {script}; torch_backend"]
+    assert subprocess.run(command, env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=True).stdout == ""
+    (tmp_path / "nvidia-smi").write_text("#!/bin/sh\necho 'NVIDIA-SMI has failed'\nexit 9\n")
+    (tmp_path / "nvidia-smi").chmod(0o755)
+    assert subprocess.run(command, env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=True).stdout == ""
+
+
 def test_of_the_versions_that_passed_those_of_cuda_are_left_out(tmp_path: Path) -> None:
     """They are of CUDA 13, and would keep anything for CUDA 12 from being installed."""
     (pattern,) = re.findall(r"^OF_CUDA := (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)

@@ -23,6 +23,8 @@ BYTES = 2_000_000_000
 """Of the largest array: far beyond any cache."""
 LANE_GBS = {1: 0.25, 2: 0.5, 3: 0.985, 4: 1.969, 5: 3.938, 6: 7.563}
 """PCI Express generation → GB/s of one lane, one way (PCI-SIG, after encoding)."""
+OTHER_CARDS = {"TI", "SUPER", "LAPTOP", "D", "MIG"}
+"""Words that make another card, or a slice of one, of the card with the same number."""
 VOCABULARY = {"tokens": 8192, "features": 768, "outputs": 50257}
 
 
@@ -153,8 +155,9 @@ def datasheet(device: str) -> dict[str, Any]:
     """
     from gpulab import table
 
-    words = device.upper().replace("-", " ").replace("80GB", "80GB ").split()
-    rows = [row for row in table("gpus") if set(str(row["gpu"]).upper().split()) <= set(words)]
+    words = set(device.upper().replace("-", " ").replace("80GB", "80GB ").split())
+    named = [(row, set(str(row["gpu"]).upper().split())) for row in table("gpus")]
+    rows = [row for row, name in named if name <= words and not (words - name) & OTHER_CARDS]
     if not rows:
         raise CourseError("data/gpus.csv", f"has no row for {device}", "Add it, with its source.")
     return max(rows, key=lambda row: len(str(row["gpu"])))

@@ -39,8 +39,8 @@ class Outcome:
     @property
     def summary(self) -> str:
         """What came of it, in a few words."""
-        parts = [f"{len(self.findings)} findings"] if self.findings else []
-        parts += [f"{len(self.left)} rows left"] if self.left else []
+        parts = [_several(len(self.findings), "finding")] if self.findings else []
+        parts += [f"{_several(len(self.left), 'row')} left"] if self.left else []
         parts += [f"{len(self.absent)} not here"] if self.absent else []
         return ", ".join(parts) or "as it must be"
 
@@ -161,6 +161,10 @@ def load(folder: Path, step: str) -> Outcome | None:
     kept = json.loads(path.read_text())
     left, absent = (tuple(kept.get(name, ())) for name in ("left", "absent"))
     return Outcome(kept["step"], tuple(kept["findings"]), kept["data"], kept["seconds"], left, absent)
+
+
+def _several(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def _keep(folder: Path, outcome: Outcome, chapters: set[str]) -> None:

@@ -13,7 +13,7 @@ import torch
 from courses import ROOT
 from proofs import CEILINGS, outcomes
 
-from gpulab import History, Problem
+from gpulab import History, Problem, table
 from gpulab.measuring import machine
 from grader.dev.prove import amp, figures, report
 from grader.dev.prove.run import slug
@@ -52,11 +52,48 @@ def test_notebooks_can_read_the_recording(tmp_path: Path, monkeypatch: pytest.Mo
         ("NVIDIA A100-SXM4-80GB", "a100-sxm4-80gb", "A100 80GB"),
         ("NVIDIA GeForce RTX 4090", "geforce-rtx-4090", "RTX 4090"),
         ("Tesla T4", "tesla-t4", "T4"),
+        ("NVIDIA GeForce RTX 3060", "geforce-rtx-3060", "RTX 3060"),
+        ("NVIDIA GeForce RTX 3090", "geforce-rtx-3090", "RTX 3090"),
+        ("NVIDIA GeForce RTX 4060 Laptop GPU", "geforce-rtx-4060-laptop-gpu", "RTX 4060 Laptop"),
+        ("NVIDIA GeForce RTX 5090", "geforce-rtx-5090", "RTX 5090"),
+        ("NVIDIA A10", "a10", "A10"),
+        ("NVIDIA A10G", "a10g", "A10G"),
+        ("NVIDIA L4", "l4", "L4"),
+        ("NVIDIA L40S", "l40s", "L40S"),
+        ("NVIDIA A100-PCIE-40GB", "a100-pcie-40gb", "A100 40GB"),
+        ("NVIDIA H100 80GB HBM3", "h100-80gb-hbm3", "H100"),
+        ("NVIDIA H100 PCIe", "h100-pcie", "H100 PCIe"),
+        ("NVIDIA H100 NVL", "h100-nvl", "H100 NVL"),
+        ("NVIDIA B200", "b200", "B200"),
+        ("Tesla V100-SXM2-32GB", "tesla-v100-sxm2-32gb", "V100"),
+        ("Tesla P100-PCIE-16GB", "tesla-p100-pcie-16gb", "P100"),
     ],
 )
 def test_devices_are_told_by_their_names(device: str, file: str, row: str) -> None:
     assert slug(device) == file
     assert figures.datasheet(device)["gpu"] == row
+
+
+@pytest.mark.parametrize(
+    "device",
+    [
+        "NVIDIA GeForce RTX 4090 Laptop GPU",
+        "NVIDIA GeForce RTX 3060 Ti",
+        "NVIDIA GeForce RTX 5090 D",
+        "NVIDIA H100 80GB HBM3 MIG 1g.10gb",
+    ],
+)
+def test_another_card_with_the_same_number_is_unknown(device: str) -> None:
+    """It is graded by ratios alone, not by the bars of a card that is up to twice as fast."""
+    with pytest.raises(CourseError, match="has no row for"):
+        figures.datasheet(device)
+    bars = [bar for bar in figures.bars() if bar["times"]]
+    assert {figures.limits(bar, device) for bar in bars} == {(None, None)}
+
+
+def test_every_row_and_bar_has_its_source() -> None:
+    assert [row["gpu"] for row in table("gpus") if not (row["source"] and row["date"])] == []
+    assert [bar["figure"] for bar in figures.bars() if not bar["source"]] == []
 
 
 @pytest.mark.parametrize(
