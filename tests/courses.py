@@ -13,7 +13,9 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from grader.authoring.lint import checked_source
 from grader.model.course import Course
+from grader.model.findings import Finding, Findings
 
 NAME = "01_small"
 LIGHT = {"GPULAB_PRELOAD": "numpy gpulab gpulab.check"}
@@ -155,3 +157,12 @@ def _template() -> Path:
     build(chapter)
     release(chapter)
     return course.root
+
+
+def findings_of(source: Path) -> list[Finding]:
+    """What `grader build` says is wrong with the source of a chapter."""
+    try:
+        checked_source(source)
+    except Findings as error:
+        return list(error.found)
+    return []

@@ -34,19 +34,6 @@ IMAGE = re.compile(r"!\[(?P<alt>[^\]]*)\]\((?P<target>[^)\s]+)")
 CODE_BLOCK = re.compile(r"^(`{3,}|~{3,}).*?^\1[ \t]*$", re.MULTILINE | re.DOTALL)
 
 
-def lint_source(path: Path) -> list[Finding]:
-    """What is wrong with the source at `path`, in the order of its lines.
-
-    Raises:
-        CourseError: it is missing or not text.
-    """
-    try:
-        source = read_source(path)
-    except Findings as error:  # the cells cannot be trusted, so nothing else is worth saying yet
-        return sorted(error.found, key=_line)
-    return lint_cells(source)
-
-
 def checked_source(path: Path) -> Source:
     """The source at `path`, free of findings.
 

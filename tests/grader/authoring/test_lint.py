@@ -6,9 +6,9 @@ import pickle
 from pathlib import Path
 
 import pytest
-from courses import NAME, SOURCE, make_course
+from courses import NAME, SOURCE, findings_of, make_course
 
-from grader.authoring.lint import checked_source, lint_source
+from grader.authoring.lint import checked_source
 from grader.model.course import CourseError
 from grader.model.findings import Finding, Findings
 
@@ -348,7 +348,7 @@ FAULTS = {**STRUCTURE, **OPTIONS, **SETTINGS, **PAIRING, **REGIONS, **CODE}
 def lint(folder: Path, old: str, new: str) -> tuple[str, list[Finding]]:
     course = make_course(folder, {old: new})
     source = course.root / "solutions" / f"{NAME}.md"
-    return source.read_text(), lint_source(source)
+    return source.read_text(), findings_of(source)
 
 
 def lines_of(text: str, piece: str) -> set[int]:
@@ -361,12 +361,12 @@ def lines_of(text: str, piece: str) -> set[int]:
 
 def test_a_good_source_has_no_findings(tmp_path: Path) -> None:
     make_course(tmp_path)
-    assert lint_source(tmp_path / "solutions" / f"{NAME}.md") == []
+    assert findings_of(tmp_path / "solutions" / f"{NAME}.md") == []
 
 
 def test_hidden_tests_may_import_the_exercises(tmp_path: Path) -> None:
     make_course(tmp_path, {HIDDEN: f"{HIDDEN}\n\nfrom grader.exercises.double import rows\n\nrows()"})
-    assert lint_source(tmp_path / "solutions" / f"{NAME}.md") == []
+    assert findings_of(tmp_path / "solutions" / f"{NAME}.md") == []
 
 
 @pytest.mark.parametrize(
@@ -406,7 +406,7 @@ def test_visible_code_fits_the_cell(where: str, wide: bool, tmp_path: Path) -> N
     line = next(line for line in SOURCE.splitlines() if line.startswith(where))
     path = tmp_path / "wide.md"
     path.write_text(SOURCE.replace(line, f"{line}  # {'x' * 90}", 1))
-    found = [str(one) for one in lint_source(path)]
+    found = [str(one) for one in findings_of(path)]
     assert [("shows a line of" in one) for one in found] == [True] * wide, found
 
 
@@ -431,12 +431,12 @@ def test_prose_may_speak_of_cells(tmp_path: Path) -> None:
     """MyST shown as an example in a longer fence is prose."""
     example = "````markdown\n```{code-cell} ipython3\nx = 1\n```\n````\n\nA `{code-cell}` is a cell.\n"
     make_course(tmp_path, {"# Small numbers": example})
-    assert lint_source(tmp_path / "solutions" / f"{NAME}.md") == []
+    assert findings_of(tmp_path / "solutions" / f"{NAME}.md") == []
 
 
 def test_no_code_cell_at_all(tmp_path: Path) -> None:
     course = make_course(tmp_path, source=SOURCE.split("```")[0])
-    assert "there is no code cell" in str(lint_source(course.chapter(NAME).source)[0])
+    assert "there is no code cell" in str(findings_of(course.chapter(NAME).source)[0])
 
 
 @pytest.mark.parametrize(("content", "words"), [(None, "not there"), (b"\xff\xfe", "not UTF-8 text (byte 0)")])
@@ -446,9 +446,9 @@ def test_a_source_that_cannot_be_read(content: bytes | None, words: str, tmp_pat
     if content is not None:
         source.write_bytes(content)
     with pytest.raises(CourseError, match=words.replace("(", r"\(").replace(")", r"\)")):
-        lint_source(source)
+        findings_of(source)
 
 
 def test_an_empty_source(tmp_path: Path) -> None:
     course = make_course(tmp_path, source="")
-    assert "the YAML header is missing" in str(lint_source(course.chapter(NAME).source)[0])
+    assert "the YAML header is missing" in str(findings_of(course.chapter(NAME).source)[0])

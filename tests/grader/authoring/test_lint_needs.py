@@ -6,9 +6,8 @@ import ast
 from pathlib import Path
 
 import pytest
-from courses import NAME, make_course
+from courses import NAME, findings_of, make_course
 
-from grader.authoring.lint import lint_source
 from grader.authoring.lint.needs import agreement_faults, used_needs
 from grader.model.needs import FUNCTIONS, Need
 
@@ -93,14 +92,14 @@ DECLARED = {
 def test_a_source_with_a_wrong_declaration_has_one_finding(value: str, words: str, tmp_path: Path) -> None:
     old = ":test: double\n:points: 2\n"
     course = make_course(tmp_path, {old: f"{old}:needs: {value}\n"})
-    (finding,) = lint_source(course.chapter(NAME).source)
+    (finding,) = findings_of(course.chapter(NAME).source)
     assert words in str(finding)
 
 
 def test_only_tests_have_needs(tmp_path: Path) -> None:
     old = ":tags: [nbval-check-output]\n"
     course = make_course(tmp_path, {old: f"{old}:needs: counting\n"})
-    (finding,) = lint_source(course.chapter(NAME).source)
+    (finding,) = findings_of(course.chapter(NAME).source)
     assert ":needs: stands in a cell without :test: name. Only a cell with :test:" in str(finding)
 
 
@@ -110,7 +109,7 @@ def test_a_need_in_the_hidden_part_counts(tmp_path: Path) -> None:
     use = "from gpulab import trace\n\nwith trace.counting() as launches:\n    double(3)\n"
     course = make_course(tmp_path, {old: old + use})
     path = course.chapter(NAME).source
-    (finding,) = lint_source(path)
+    (finding,) = findings_of(path)
     line = path.read_text().splitlines().index("with trace.counting() as launches:") + 1
     assert finding.where.endswith(f":{line}")
     assert "uses trace.counting and does not declare the need 'counting'" in str(finding)
