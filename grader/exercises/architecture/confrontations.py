@@ -130,7 +130,7 @@ def waiting(answer: Any, readings: Any) -> None:
     sms, size = readings["sm_count"], readings["request_bytes"]
     _positive(sms, size, *(value for flight in readings["flights"] for value in flight))
     for there, requests, latency_ns, gbs in readings["flights"]:
-        each = f"{there} warps on each of {sms} SMs, with {requests} requests of {size} bytes each"
+        each = f"{there} warps on each of this GPU's {sms} SMs, with {requests} × {size} bytes in flight per warp"
         what = f"{each}, waited {latency_ns:.4g} ns for a read and had {gbs:.4g} GB/s; warps with one request each"
         check.within(answer(latency_ns, gbs, size, sms), there * requests, what, factor=IN_FLIGHT)
 

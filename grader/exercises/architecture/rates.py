@@ -92,7 +92,7 @@ def peak() -> dict[str, Any]:
     row = {
         "sm_count": attribute("MULTIPROCESSOR_COUNT"),
         "fp32_lanes_per_sm": fp32_lanes(major, minor),
-        "boost_mhz": mhz,
+        "boost_mhz": round(mhz, 1),
         "memory_bus_bits": attribute("GLOBAL_MEMORY_BUS_WIDTH"),
         "memory_gbps_per_pin": 2 * attribute("MEMORY_CLOCK_RATE") / 1e6,  # kHz, and two bits a cycle
     }
