@@ -8,75 +8,75 @@ from grader.exercises.tensor_cores import formats, layouts, numbers, rates, wave
 CONFRONTATIONS = (
     Confrontation(
         "tensor_core_types",
-        "The types with the formats whose small products, compiled for this GPU, its tensor cores got right.",
+        "The types are compared with the formats in which this GPU's tensor cores multiplied a small product.",
         formats.taken_formats,
         formats.check_types,
     ),
     Confrontation(
         "training_type",
-        "The type with the first of bfloat16 and float16 whose small product this GPU's tensor cores got right.",
+        "The type is compared with the first of bfloat16 and float16 in which this GPU's tensor cores multiplied.",
         formats.taken_formats,
         formats.check_training_type,
     ),
     Confrontation(
         "align",
-        "Padded lengths with the pitch that the driver gives rows of many widths, and with the number of elements that "
-        "kernels load at once, by the names that the profiler reports.",
+        "Padded lengths are compared with the pitch that the driver gives rows of many widths, and with the number of "
+        "elements that kernels load at once, according to the names that the profiler reports.",
         layouts.padded_rows,
         layouts.check_align,
     ),
     Confrontation(
         "review",
-        "Reported widths with the addresses of the layers' rows in the GPU's memory, missing activations with layers "
-        "that are additive there, and heavy activations with those that the library fuses into a product.",
+        "Reported widths are compared with the addresses of the layers' rows in the GPU's memory, missing activations "
+        "with layers that are additive there, and heavy activations with those that the library fuses.",
         layouts.laid_out,
         layouts.check_review,
     ),
     Confrontation(
         "mma",
-        "Products of float16 matrices, plus a float32 matrix, with what the tensor cores made of the same numbers.",
+        "Results are compared with what the tensor cores made of the same float16 and float32 matrices.",
         numbers.added,
         numbers.check_mma,
     ),
     Confrontation(
         "to_tf32",
-        "Rounded numbers with those of the GPU's `cvt` instruction, bit by bit; ties from Hopper on.",
+        "Rounded numbers are compared with those of the GPU's `cvt` instruction, bit by bit; ties from Hopper on.",
         numbers.tf32_rounded,
         numbers.check_tf32,
     ),
     Confrontation(
         "to_bf16",
-        "Rounded numbers with those of `tensor.bfloat16()` on the GPU, bit by bit.",
+        "Rounded numbers are compared with those of `tensor.bfloat16()` on the GPU, bit by bit.",
         numbers.bf16_rounded,
         numbers.check_bf16,
     ),
     Confrontation(
         "to_e4m3",
-        "Rounded numbers with those of the GPU's saturating `cvt` instruction, bit by bit.",
+        "Rounded numbers are compared with those of the GPU's saturating `cvt` instruction, bit by bit.",
         numbers.e4m3_rounded,
         numbers.check_e4m3,
     ),
     Confrontation(
         "is_compute_bound",
-        "Verdicts on matrix products with the rate and the traffic that each of them reached, of this GPU's best.",
+        "Verdicts on matrix products are compared with the rate and the traffic that each of them reached here.",
         rates.rates,
         rates.check_compute_bound,
     ),
     Confrontation(
         "smallest_batch",
-        "Batches with the rate and the traffic that layers reached as their batch grew, of this GPU's best.",
+        "Batches are compared with the rate and the traffic that layers reached here as their batch grew.",
         rates.batches,
         rates.check_smallest_batch,
     ),
     Confrontation(
         "quantization",
-        "Waves with the time of blocks that each fill a multiprocessor, tiles and elements with what blocks counted.",
+        "Waves are compared with the time of blocks that each fill a multiprocessor, tiles with what blocks counted.",
         waves.waves,
         waves.check_quantization,
     ),
     Confrontation(
         "strides",
-        "Strides with the distances between neighbors in the GPU's memory, in both layouts.",
+        "Strides are compared with the distances between neighbors in the GPU's memory, in both layouts.",
         layouts.places_in_memory,
         layouts.check_strides,
     ),
@@ -84,5 +84,5 @@ CONFRONTATIONS = (
 ON_DEVICE = {
     "WMMA_CU": ("the kernel multiplies 320 × 640 by 640 × 480 on the GPU.", "if has_gpu():  # without counting"),
 }
-_PROGRAM = "a review of a program's text: the faults are the same on every machine."
+_PROGRAM = "it reviews the text of a program, whose faults are the same on every machine."
 NONE = {"CASE_1": _PROGRAM, "CASE_2": _PROGRAM, "CASE_3": _PROGRAM}
