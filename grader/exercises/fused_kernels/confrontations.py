@@ -30,6 +30,8 @@ CHAINS: list[tuple[str, list[int], bool, int]] = [
     ("relu(x) in float16", [1], False, 2),
 ]
 """Name, inputs from outside for each operation, whether it is one kernel, bytes per element."""
+ORDERS = [[("short", 500)], [("long", 50)], [("short", 500), ("long", 25)], [("long", 25), ("short", 500)]]
+"""Kernels of the sequences of `launched`: fewer than a queue of launches holds. A long one takes about 20 launches."""
 FEWEST = 3
 """Right entries of `GRAPH_BREAKS` with which points begin."""
 
@@ -118,13 +120,12 @@ def launched() -> dict[str, Any]:
     kernel_us = {
         name: median_us(graph_of([one] * 100).replay) / 100 for name, one in (("short", short), ("long", long))
     }
-    orders = [{"short": 200}, {"long": 20}, {"short": 200, "long": 10}, {"long": 10, "short": 200}]
     found = []
-    for order in orders:
-        tensors = [short if name == "short" else long for name, count in order.items() for _ in range(count)]
+    for order in ORDERS:
+        tensors = [short if name == "short" else long for name, count in order for _ in range(count)]
         graph = graph_of(tensors)
         found.append({
-            "order": list(order.items()),
+            "order": order,
             "eager_us": median_us(lambda tensors=tensors: run(tensors)),  # type: ignore[misc]
             "graph_us": median_us(graph.replay),
         })  # fmt: skip

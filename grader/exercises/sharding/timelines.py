@@ -13,7 +13,6 @@ from typing import Any
 import torch
 
 from gpulab import check
-from grader.exercises.confront import Unusable
 from grader.exercises.on_gpu import median_ms
 from grader.exercises.sharding import pipelines
 
@@ -24,8 +23,6 @@ GATE_MS = 20.0
 PIPELINES = [(4, 6, "gpipe"), (4, 6, "1f1b"), (3, 2, "1f1b")]
 BUBBLE = 0.02
 """Measured and computed bubbles differ by at most this; one slot more or less makes 0.033 in the first case."""
-UNEVEN = 0.05
-"""Passes of one kind whose times differ by more than this share make the timeline useless."""
 
 SENT_MS = 0.25
 """What one unit of bytes takes on the link, and one unit of work on the GPU."""
@@ -109,10 +106,6 @@ def check_pipeline_schedule(pipeline_schedule: Any, readings: Any) -> None:
     """Order, bubble, and stored micro-batches must be those of the timeline on the GPU."""
     for (stages, count, kind), timeline in zip(PIPELINES, readings, strict=True):
         by_start = [sorted(tasks, key=lambda one: one[1]) for tasks in timeline]
-        for letter in "FB":
-            times = [end - start for tasks in by_start for task, start, end in tasks if task[0] == letter]
-            if max(times) > (1 + UNEVEN) * min(times):
-                raise Unusable(f"passes of one kind took {min(times):.3g} to {max(times):.3g} ms")
         what = f"pipeline_schedule({stages}, {count}, {kind!r}) on streams of this GPU"
         answer = pipeline_schedule(stages, count, kind)
         keys = sorted(answer) if isinstance(answer, dict) else answer

@@ -137,7 +137,7 @@ def launches(launch_us: float, short_us: float, pause_us: float = 0.4, sync_us: 
     the CPU notices the end late."""
     kernel_us = {"short": short_us, "long": 20.5 * launch_us}
     found: list[dict[str, Any]] = []
-    for order in ([("short", 200)], [("long", 20)], [("short", 200), ("long", 10)], [("long", 10), ("short", 200)]):
+    for order in asked.ORDERS:
         kernels = [kernel_us[name] for name, count in order for _ in range(count)]
         eager = 0.0
         for number, kernel in enumerate(kernels, start=1):
@@ -154,7 +154,7 @@ def test_launch_bound() -> None:
         "PyTorch on a fast host": launches(3.6, 1.7), "PyTorch on a slow host": launches(9.5, 2.2, sync_us=40),
     }  # fmt: skip
     waits, graphs, fast = launches(5, 1.5), launches(5, 1.5), launches(5, 1.5)
-    waits["sequences"][0]["eager_us"] = 200 * (5 + 1.5 + 8)  # as with CUDA_LAUNCH_BLOCKING=1
+    waits["sequences"][0]["eager_us"] = 500 * (5 + 1.5 + 8)  # as with CUDA_LAUNCH_BLOCKING=1
     graphs["sequences"][2]["graph_us"] = graphs["sequences"][2]["eager_us"]
     fast["kernel_us"]["short"] = 6.0
     broken = {"launches that wait": waits, "a graph that launches one by one": graphs, "a launch-bound kernel": fast}
