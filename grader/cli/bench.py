@@ -24,6 +24,12 @@ from grader.model.course import Chapter, Course
     help="Grade a class of this size instead, without nbgrader; may be given several times.",
 )
 @click.option(
+    "--whole",
+    type=click.IntRange(1),
+    help="Instead, grade a class of this size with feedback pages and report; nbgrader does the same for --stock of "
+    "them, 2 when left out.",
+)
+@click.option(
     "--noise",
     type=click.IntRange(1),
     help="Instead, grade answers to the chapter's measuring exercises until there are this many gradings of each, and "
@@ -43,6 +49,7 @@ def command(
     submissions: int,
     stock: int | None,
     scale: tuple[int, ...],
+    whole: int | None,
     noise: int | None,
     neighbors: tuple[int, ...],
     file: Path | None,
@@ -53,9 +60,10 @@ def command(
     Examples:
       grader bench 01_gpu_architecture --json bench.json
       grader bench 01 --scale 1000 --scale 5000
+      grader bench 01 --whole 200 --stock 4
       grader bench 01 --noise 700 --neighbors 0 --neighbors 2 --neighbors 6
     """
-    from grader.dev.bench import report, run
+    from grader.dev.bench import handed_back, report, run
 
     course = Course.find()
     chosen = course.chapter(chapter)
@@ -68,12 +76,16 @@ def command(
         def tell(text: str) -> None:
             progress.update(task, description=f"Measuring: {text}")
 
-        found = (
-            [run.grow(course, chosen, size, tell) for size in scale]
-            if scale
-            else run.compare(course, chosen, submissions, stock, tell)
-        )
-    if isinstance(found, run.BenchResult):
+        found: run.BenchResult | handed_back.HandedBack | list[run.Growth]
+        if whole:
+            found = handed_back.hand_back(course, chosen, whole, min(stock or 2, whole), tell)
+        elif scale:
+            found = [run.grow(course, chosen, size, tell) for size in scale]
+        else:
+            found = run.compare(course, chosen, submissions, stock, tell)
+    if isinstance(found, handed_back.HandedBack):
+        out().print(handed_back.table(found))
+    elif isinstance(found, run.BenchResult):
         for table in report.tables(found):
             out().print(table)
     else:

@@ -4,33 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from rich.table import Table
 from rich.text import Text
 
+from grader.dev.bench.handed_back import HandedBack
+from grader.dev.bench.promises import BUSY_LOAD, Target
 from grader.dev.bench.run import BenchResult, Growth, Usage, median_memory_mb
 from grader.model.records import cannot_write
-
-BUSY_LOAD = 0.5
-"""Above this, other work on the machine spoils the figures."""
-
-
-@dataclass(frozen=True)
-class Target:
-    """One thing that the project has promised of itself."""
-
-    what: str
-    measured: float
-    wanted: float
-    at_least: bool
-    unit: str = ""
-
-    @property
-    def met(self) -> bool:
-        """Whether the measured figure keeps the promise."""
-        return self.measured >= self.wanted if self.at_least else self.measured <= self.wanted
 
 
 def targets(outcome: BenchResult) -> list[Target]:
@@ -82,7 +65,7 @@ def growth_table(found: Sequence[Growth]) -> Table:
     return shown
 
 
-def write_json(found: BenchResult | Sequence[Growth], path: Path) -> None:
+def write_json(found: BenchResult | HandedBack | Sequence[Growth], path: Path) -> None:
     """Writes everything that was measured.
 
     Raises:
@@ -91,6 +74,8 @@ def write_json(found: BenchResult | Sequence[Growth], path: Path) -> None:
     if isinstance(found, BenchResult):
         promises = [{**asdict(target), "met": target.met} for target in targets(found)]
         data: object = {**asdict(found), "agreeing": found.agreeing, "targets": promises}
+    elif isinstance(found, HandedBack):
+        data = {**asdict(found), "wall_ratio": found.wall_ratio, "cpu_ratio": found.cpu_ratio}
     else:
         data = [{**asdict(one), "ratio": one.ratio} for one in found]
     try:

@@ -125,7 +125,7 @@ def compare(
         command = [sys.executable, "-m", "nbgrader", "autograde", chapter.name]
         used = measure(command, theirs.root)
         figures = _figure("nbgrader autograde", theirs, chapter, used), _figure("grader autograde", own, chapter, ours)
-    return BenchResult(chapter.name, *figures, breakdown, _machine(), load, _versions(), _today())
+    return BenchResult(chapter.name, *figures, breakdown, machine(), load, versions(), today())
 
 
 def _autograde(chapter: Chapter) -> list[str]:
@@ -218,9 +218,7 @@ def grow(
         on_progress(f"grader autograde, {submissions} submissions")
         used = measure(_autograde(chapter), copied.root)
         first, last = bench_course.first_and_last(bench_course.recorded_at(copied, chapter))
-    return Growth(
-        chapter.name, submissions, used.wall_seconds, first, last, used.own_peak_mb, _machine(), load, _today()
-    )
+    return Growth(chapter.name, submissions, used.wall_seconds, first, last, used.own_peak_mb, machine(), load, today())
 
 
 def median_memory_mb(breakdown: Breakdown) -> float:
@@ -228,7 +226,8 @@ def median_memory_mb(breakdown: Breakdown) -> float:
     return statistics.median(breakdown.submission_memory_mb)
 
 
-def _machine() -> str:
+def machine() -> str:
+    """The processor and how many cores of it may be used."""
     model = platform.machine()
     with suppress(OSError, StopIteration):
         lines = Path("/proc/cpuinfo").read_text().splitlines()
@@ -236,10 +235,12 @@ def _machine() -> str:
     return f"{model}, {len(os.sched_getaffinity(0))} cores"
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
+    """Python and the packages that the figures depend on."""
     packages = ("nbgrader", "torch", "ipykernel")
     return {"Python": platform.python_version()} | {name: version(name) for name in packages}
 
 
-def _today() -> str:
+def today() -> str:
+    """The date, in UTC."""
     return datetime.now(UTC).date().isoformat()

@@ -15,7 +15,7 @@ from test_sample import course_with_bank
 
 from grader.cli.main import main
 from grader.dev.bench import course as bench_course
-from grader.dev.bench import report
+from grader.dev.bench import handed_back, report
 from grader.dev.bench.measure import measure
 from grader.dev.bench.report import targets
 from grader.dev.bench.run import BenchResult, Breakdown, Growth, Usage
@@ -173,3 +173,34 @@ def test_both_tools_are_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert (written["agreeing"], written["ours"]["submissions"], written["stock"]["submissions"]) == (2, 2, 2)
     assert written["ours"]["cpu_seconds"] > 0 < written["breakdown"]["cpu_seconds"]["fork server: imports, forks"]
     assert 0 < written["breakdown"]["ready_seconds"] < written["breakdown"]["wall_seconds"]
+
+
+WHOLE = handed_back.HandedBack(
+    "01_small", 200, 80.0, 100.0, 70.0, 4, 96.0, 90.0, 6.0, 2, "a machine, 2 cores", 0.1, 2.2, {}, "2026-01-01"
+)
+
+
+def test_a_whole_class_has_a_bar() -> None:
+    """200 submissions in 90 s on two cores; on other machines nothing is promised."""
+    assert (WHOLE.wall_ratio, WHOLE.cpu_ratio) == (pytest.approx(60.0), pytest.approx(45.0))
+    (target,) = WHOLE.targets
+    assert (target.wanted, target.met) == (pytest.approx(90.0), True)
+    assert [one.met for one in replace(WHOLE, wall_seconds=91.0).targets] == [False]
+    assert replace(WHOLE, cores=8).targets == []
+    text = shown(handed_back.table(WHOLE))
+    assert "80.0 s, wanted ≤ 90 s ✓" in text and "10.0 came after the last grading" in text
+    assert "busy with something else" not in text
+    assert "busy with something else" in shown(handed_back.table(replace(WHOLE, load=3.0)))
+
+
+@pytest.mark.slow
+def test_a_whole_class_is_measured_with_its_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    course_with_bank(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GPULAB_PRELOAD", " ".join(LIGHT_MODULES))
+    ended = CliRunner().invoke(main, ["bench", "1", "--whole", "3", "--stock", "2", "--json", "bench.json"])
+    assert ended.exit_code == 0, ended.output
+    written = json.loads((tmp_path / "bench.json").read_text())
+    assert (written["submissions"], written["stock_submissions"]) == (3, 2)
+    assert 0 < written["grading_wall_seconds"] < written["wall_seconds"]
+    assert 0 < written["stock_feedback_cpu_seconds"] < written["stock_cpu_seconds"]
