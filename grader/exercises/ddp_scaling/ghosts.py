@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pwd
 import select
@@ -45,7 +46,8 @@ def take() -> dict[str, Any]:
             raise Absent("NVML does not list this machine's processes by the numbers that they have here")
         rows = processes(holding)
     finally:
-        os.kill(ghost, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(ghost, signal.SIGKILL)
     del held
     me = next(row for row in rows if row["pid"] == os.getpid())
     return {"processes": rows, "user": me["user"], "alive": os.getpid(), "ghost": ghost}

@@ -220,7 +220,11 @@ def test_bottleneck() -> None:
     }
     swift, odd = steps(680, 4000, 2.0), steps(680, 4000)
     odd[2]["kernel_ms"] = 4.0  # something else had the GPU
-    broken = {"launches are as fast as kernels": swift, "kernels that are not in the trace": odd}
+    broken = {
+        "launches are as fast as kernels": swift,
+        "no part is clearly the largest": steps(680, 4000, 3.4),
+        "kernels that are not in the trace": odd,
+    }
     assert findings(declared()["bottleneck"], CHAPTER, plausible, broken) == []
 
 
