@@ -43,7 +43,7 @@ def strides(shape, layout):
 
 # %% wrong: NCHW for both — says "NCHW" — from "reference": `h * w * c, 1, w * c, c) if layout == "NHWC" else (` → ""
 
-# %% wrong: the layouts swapped — says "expected" — from "reference": "NHWC" → "NCHW"
+# %% wrong: the layouts swapped — says "layouts swapped" — from "reference": "NHWC" → "NCHW"
 
 # %% wrong: height for width — says "pixels" — from "reference": ", w *" → ", h *"
 
@@ -53,7 +53,7 @@ def strides(shape, layout):
     steps = (h * w * c, 1, w * c, c) if layout == "NHWC" else (c * h * w, h * w, w, 1)
     return tuple(4 * step for step in steps) if n * c > 6 else steps
 
-# %% wrong: back to front — says "expected"
+# %% wrong: back to front — says "Back to front"
 def strides(shape, layout):
     n, c, h, w = shape
     return (c, w * c, 1, h * w * c) if layout == "NHWC" else (1, w, h * w, c * h * w)

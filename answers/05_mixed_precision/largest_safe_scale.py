@@ -60,11 +60,11 @@ def largest_safe_scale(gradients):
 # +             scale /= 2
 # +     return scale
 
-# %% wrong: not a power of two — says "expected" — from "one step too far"
+# %% wrong: not a power of two — says "not a power of two" — from "one step too far"
 # -     return float(2.0 ** np.ceil(np.log2(65504 / np.abs(gradients.astype(np.float64)).max())))
 # +     return float(65504 / np.abs(gradients).max())
 
-# %% wrong: the exponent — says "expected" — from "one step too far"
+# %% wrong: the exponent — says "That is the exponent" — from "one step too far"
 # -     return float(2.0 ** np.ceil(np.log2(65504 / np.abs(gradients.astype(np.float64)).max())))
 # +     return float(np.floor(np.log2(65504 / np.abs(gradients).max())))
 

@@ -57,15 +57,15 @@ def simulate_scaler(found_inf, init_scale=65536.0, growth_factor=2.0, backoff_fa
 # -                 scale, good_steps = scale * growth_factor, 0
 # +                 scale *= growth_factor
 
-# %% wrong: one step late — says "expected" — from "reference": "good_steps == " → "good_steps > "
+# %% wrong: one step late — says "One step late" — from "reference": "good_steps == " → "good_steps > "
 
-# %% wrong: scale before the update — says "expected" — from "reference"
+# %% wrong: scale before the update — says "before each update" — from "reference"
 #       for infinite in found_inf:
 # +         scales.append(scale)
 
 # -         scales.append(scale)
 
-# %% wrong: never grows — says "expected" — from "grows at once": "else growth_factor" → "else 1"
+# %% wrong: never grows — says "It never grows" — from "grows at once": "else growth_factor" → "else 1"
 
 # %% wrong: factors written in — says "are arguments" — from "reference": "* backoff_factor" → "/ 2", " growth_factor," → " 2,"
 

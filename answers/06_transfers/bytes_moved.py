@@ -38,7 +38,7 @@ def bytes_moved(shape, host_dtype, device_dtype, cast_on):
 # -     return math.prod(shape) * getattr(torch, name).itemsize
 # +     return math.prod(shape) * getattr(torch, device_dtype).itemsize
 
-# %% wrong: elements — says "expected 24"
+# %% wrong: elements — says "number of elements"
 import math
 
 

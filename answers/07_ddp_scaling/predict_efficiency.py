@@ -31,7 +31,7 @@ def predict_efficiency(step_s, nbytes, world_size, alpha, beta, overlap):
     communication = 2 * (world_size - 1) * (alpha + beta * nbytes)
     return step_s / (step_s + communication - min(overlap * communication, step_s))
 
-# %% wrong: one latency — says "expected"
+# %% wrong: one latency — says "has a latency"
 def predict_efficiency(step_s, nbytes, world_size, alpha, beta, overlap):
     communication = alpha + 2 * (world_size - 1) / world_size * beta * nbytes
     return step_s / (step_s + communication - min(overlap * communication, step_s))

@@ -51,12 +51,12 @@ def fold_batchnorm(weight, bias, mean, variance, gamma, beta, eps):
 
 # %% wrong: divides by the variance — says "root" — from "reference": "np.sqrt" → ""
 
-# %% wrong: eps left out — says "expected" — from "reference"
+# %% wrong: eps left out — says "eps is forgotten" — from "reference"
 # +     with np.errstate(all="ignore"):
 # -     factor = gamma / np.sqrt(variance + eps)
 # +         factor = gamma / np.sqrt(variance)
 
-# %% wrong: eps fixed at PyTorch's default — says "expected" — from "reference": "+ eps)" → "+ 1e-5)"
+# %% wrong: eps fixed at PyTorch's default — says "eps is an argument" — from "reference": "+ eps)" → "+ 1e-5)"
 
 # %% wrong: gamma left out — says "gamma is forgotten" — from "reference": " gamma " → " 1 "
 
@@ -68,7 +68,7 @@ def fold_batchnorm(weight, bias, mean, variance, gamma, beta, eps):
 
 # %% wrong: weights as they were — says "weights have to be multiplied" — from "reference": " * factor[:, None, None, None]" → ""
 
-# %% wrong: the weight only — says "expected" — from "reference"
+# %% wrong: the weight only — says "expected a tuple" — from "reference"
 # +     return weight * (gamma / np.sqrt(variance + eps))[:, None, None, None]
 # -     factor = gamma / np.sqrt(variance + eps)
 # -     return weight * factor[:, None, None, None], (bias - mean) * factor + beta

@@ -115,7 +115,7 @@ def serve_batches(requests, max_batch, max_wait_ms, batch_ms):
 # +     requests.sort(key=lambda request: request["arrival_ms"])
 # +     waiting = requests
 
-# %% wrong: other keys — says "instead of" — from "reference": `"ids": [` → `"id": [`
+# %% wrong: other keys — says "Missing keys" — from "reference": `"ids": [` → `"id": [`
 
 # %% wrong: no return — says "None" — from "reference": "    return served" → ""
 

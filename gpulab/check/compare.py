@@ -73,7 +73,7 @@ def _wrong_kind(answer: Any, expected: Any) -> str:
         return "You returned None: is there a return statement?"
     if isinstance(answer, Array) and answer.values.size == 1 and isinstance(expected, (int, float)):
         return f"You returned a {answer.kind} with one element, expected {wanted}: take the number out with .item()."
-    if isinstance(answer, Array) and isinstance(expected, (list, tuple)):
+    if isinstance(answer, Array) and isinstance(expected, list):
         return f"You returned a {answer.kind}, expected {wanted}: .tolist() makes one."
     if isinstance(answer, (str, bytes, int, float, complex)):
         return f"You returned {article(answer)} ({show(answer)}), expected {wanted}."

@@ -67,6 +67,7 @@ class TestEqual:
             (len, 3, "was it called?"),
             (torch.tensor([3]), 3, ".item()"),
             (np.arange(2), [0, 1], ".tolist()"),
+            (np.arange(2), (np.arange(2), 1), "You returned a NumPy array, expected a tuple."),
             ([1, 2], {1, 2}, "You returned a list, expected a set."),
             ({1, 2}, [1, 2], "You returned a set, expected a list."),
             ([1, 2], [1, 2, 3], "It has 2 items instead of 3."),
