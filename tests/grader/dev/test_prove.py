@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import shutil
@@ -223,6 +224,16 @@ def test_the_doctor_tries_the_gpu_in_a_students_process(monkeypatch: pytest.Monk
     assert (good.what, good.state, good.found[:4]) == ("plain in a student's process", "good", "42, ")
     assert (bad.what, bad.state) == ("busy in a student's process", "bad")
     assert "sudo nvidia-smi -c 0" in bad.remedy
+
+
+def test_the_processors_ceilings_are_not_taken_for_a_gpus(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the driver shows a GPU that PyTorch cannot use, what is measured is the processor."""
+    monkeypatch.setattr(figures, "bars", list)
+    monkeypatch.setattr(machine, "ceilings", lambda fresh: CEILINGS)
+    assert figures.measured(course, lambda text: None).ceilings["device"] == "NVIDIA H200"
+    monkeypatch.setattr(machine, "ceilings", lambda fresh: dataclasses.replace(CEILINGS, kind="cpu"))
+    with pytest.raises(CourseError, match="PyTorch sees none"):
+        figures.measured(course, lambda text: None)
 
 
 def test_the_smoke_test_reports_what_a_students_process_meets(course: Course) -> None:
