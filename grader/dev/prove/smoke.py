@@ -74,8 +74,31 @@ handle = pynvml.nvmlDeviceGetHandleByIndex(0)
 print(pynvml.nvmlDeviceGetName(handle), pynvml.nvmlDeviceGetMemoryInfo(handle).total)
 pynvml.nvmlShutdown()
 """,
+    "NCCL": """\
+from gpulab.ranks import launch
+script = '''
+import os, torch, torch.distributed
+rank = int(os.environ["RANK"])
+torch.cuda.set_device(rank)
+torch.distributed.init_process_group("nccl")
+x = torch.full((1 << 20,), rank + 1.0, device="cuda")
+torch.distributed.all_reduce(x)
+assert bool((x == 3).all()), "the sum over two GPUs is wrong"
+torch.distributed.destroy_process_group()
+'''
+launch.script(script, 2, seconds=90).check()
+print("two GPUs added their tensors")
+""",
 }
 """What is tried → a cell that does it; it raises what is wrong, and prints what it saw."""
+GPUS = {"NCCL": 2}
+"""Of them, what takes more than one GPU."""
+
+
+def lacking(name: str) -> str:
+    """Why a probe cannot be tried here; an empty text when it can."""
+    there, needed = len(hardware.gpus()), GPUS.get(name, 1)
+    return f"{name}: it takes {needed} GPUs, and this machine shows {there}" if there < needed else ""
 
 
 def inside() -> Iterator[Row]:
@@ -83,6 +106,8 @@ def inside() -> Iterator[Row]:
     if hardware.device_name() == "cpu":
         return
     for name, code in PROBES.items():
+        if lacking(name):
+            continue
         found = attempt(prove_rows.Row(name, hashed, functools.partial(tried, code)))
         what = f"{name} in a student's process"
         if found.findings:

@@ -83,15 +83,18 @@ def inspect(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL)
 
 
 def smoke(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -> Outcome:
-    """torch, Numba, CUDA C++, the profiler and NVML, each inside a real student's process."""
+    """torch, Numba, CUDA C++, the profiler, NVML, and NCCL, each inside a real student's process."""
     findings: list[str] = []
+    absent = tuple(filter(None, map(first_contact.lacking, first_contact.PROBES)))
     data: dict[str, Any] = {}
     for name, code in first_contact.PROBES.items():
+        if first_contact.lacking(name):
+            continue
         say(f"trying {name} in a student's process")
         found = attempt(Row(name, hashed, lambda code=code: first_contact.tried(code)))  # type: ignore[misc]
         findings += [f"{name}: {one}" for one in found.findings]
         data[name] = {**found.data, "seconds": found.seconds}
-    return Outcome("smoke", tuple(findings), data)
+    return Outcome("smoke", tuple(findings), data, absent=absent)
 
 
 def execute(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -> Outcome:

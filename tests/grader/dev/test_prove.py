@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import shutil
@@ -197,6 +198,21 @@ def test_an_odd_figure_costs_no_other(course: Course, monkeypatch: pytest.Monkey
     assert finding.endswith("RuntimeError: CUDA error: an illegal memory access")
 
 
+def test_two_gpus_are_tried_with_nccl(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The probe itself, with gloo and the CPU in the place of NCCL and two GPUs; with one GPU it is not here."""
+    monkeypatch.setattr(hardware, "gpus", lambda: (H200,))
+    assert smoke.lacking("NCCL") == "NCCL: it takes 2 GPUs, and this machine shows 1"
+    assert smoke.lacking("torch") == ""
+    monkeypatch.setattr(hardware, "gpus", lambda: (H200, H200))
+    assert smoke.lacking("NCCL") == ""
+    code = smoke.PROBES["NCCL"].replace("torch.cuda.set_device(rank)\n", "")
+    code = code.replace('"nccl"', '"gloo"').replace('"cuda"', '"cpu"')
+    found = smoke.tried(code)
+    assert (found.findings, found.data["printed"]) == ((), "two GPUs added their tensors")
+    (finding,) = smoke.tried(code.replace("(x == 3)", "(x == 4)")).findings
+    assert "the sum over two GPUs is wrong" in finding
+
+
 def test_the_doctor_tries_the_gpu_in_a_students_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where there is one: what a process of its own can do says nothing about a confined one."""
     probes = {"plain": "print(6 * 7)", "busy": "raise RuntimeError('CUDA error: devices are busy or unavailable')"}
@@ -208,6 +224,16 @@ def test_the_doctor_tries_the_gpu_in_a_students_process(monkeypatch: pytest.Monk
     assert (good.what, good.state, good.found[:4]) == ("plain in a student's process", "good", "42, ")
     assert (bad.what, bad.state) == ("busy in a student's process", "bad")
     assert "sudo nvidia-smi -c 0" in bad.remedy
+
+
+def test_the_processors_ceilings_are_not_taken_for_a_gpus(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the driver shows a GPU that PyTorch cannot use, what is measured is the processor."""
+    monkeypatch.setattr(figures, "bars", list)
+    monkeypatch.setattr(machine, "ceilings", lambda fresh: CEILINGS)
+    assert figures.measured(course, lambda text: None).ceilings["device"] == "NVIDIA H200"
+    monkeypatch.setattr(machine, "ceilings", lambda fresh: dataclasses.replace(CEILINGS, kind="cpu"))
+    with pytest.raises(CourseError, match="PyTorch sees none"):
+        figures.measured(course, lambda text: None)
 
 
 def test_the_smoke_test_reports_what_a_students_process_meets(course: Course) -> None:

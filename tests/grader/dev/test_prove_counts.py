@@ -58,6 +58,26 @@ def test_a_count_that_differs_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         counts.compared()
 
 
+@pytest.mark.parametrize(
+    ("what", "traced", "profiled", "agrees"),
+    [
+        ("turns a shared store", 1.0, 1.0, True),
+        ("turns a shared store", 1.0, 1.2, True),  # without a conflict
+        ("turns a shared store", 1.0, 1.5, False),  # two lanes on one bank in every second request
+        ("turns a shared load", 32.0, 33.5, True),
+        ("turns a shared load", 32.0, 16.0, False),
+        ("turns a shared load", 1.0, 0.9, False),
+        ("turns a shared load", 0.0, 0.0, True),
+        ("turns a shared load", 0.0, 1.0, False),
+        ("sectors a load", 4.0, 4.03, True),
+        ("sectors a load", 4.0, 4.5, False),
+        ("sectors a load", 4.0, 0.0, False),
+    ],
+)
+def test_turns_may_be_a_few_more_and_sectors_not(what: str, traced: float, profiled: float, agrees: bool) -> None:
+    assert counts.Counted("prove_copy", what, traced, profiled).agrees is agrees
+
+
 def test_without_the_profiler_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counts.shutil, "which", lambda name: "/bin/false")
     with pytest.raises(CourseError, match="failed without a word"):
