@@ -6,10 +6,12 @@ import types
 from pathlib import Path
 
 import pytest
+from courses import ROOT
 
 from grader.authoring.myst import Source, read_source
 from grader.dev import gpu_rows
 from grader.exercises.confront import Confrontation
+from grader.model.course import Course
 
 HEAD = "---\nkernelspec:\n  name: python3\n  display_name: Python 3\n  language: python\n---\n\n# Title\n\n"
 
@@ -69,3 +71,9 @@ def test_what_is_not_true_is_refused(
         topic.CONFRONTATIONS.append(Confrontation("warp", "Its size.", lambda: 32, lambda *_: None))
     with pytest.raises(ValueError, match=says):
         gpu_rows.met(source(tmp_path, test))
+
+
+def test_the_page_is_that_of_the_chapters() -> None:
+    """What docs/gpu_rows.md says is declared for the course's own exercises, each of them once."""
+    written = (Course(ROOT).root / gpu_rows.PAGE).read_text(encoding="utf-8")
+    assert written == gpu_rows.page(gpu_rows.sources_of(Course(ROOT))), 'Run "python -m grader.dev.gpu_rows".'
