@@ -242,6 +242,7 @@ class _Session:
         if self._test_seconds_left <= 0:
             reason = f"Not run: the tests before it took more than {self._limits.all_tests_seconds:g} s together."
             return _result(cell, Verdict.TIMED_OUT, 0.0, reason)
+        limits = self._limits.of_gpu_row() if cell.on_gpu_only else self._limits
         request = {
             "op": "cell",
             "source": cell.source,
@@ -254,8 +255,8 @@ class _Session:
             "possible": cell.points,
             "seed": seed_of(self._seed, cell.grade_id),
             "call_seconds": self._limits.call_seconds,
-            "launch_seconds": self._limits.launch_seconds,
-            "test_seconds": self._limits.test_seconds,
+            "launch_seconds": limits.launch_seconds,
+            "test_seconds": limits.test_seconds,
             "max_bytes": self._limits.value_bytes,
             "cells": self._cells_of(cell) if Need.COUNTING in cell.needs else [],
             "readings": self._readings.get(cell.exercise),
@@ -275,7 +276,7 @@ class _Session:
                 helpers.append(self._clean_process(cell))
                 self._judge.link(helpers[-1], to="clean")
             self._judge.channel.send(request, seconds=10)
-            until = time.monotonic() + self._limits.test_seconds + 30
+            until = time.monotonic() + limits.test_seconds + 30
             while "needs" in (answer := self._judge.channel.receive(until)[0]):
                 helpers.append(self._process())
                 self._judge.link(helpers[-1], to=answer["needs"])

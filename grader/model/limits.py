@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -19,6 +19,10 @@ class Limits:
     """Wall time of one launch of a student's script as several processes; a function that launches has its call's."""
     test_seconds: float = 60.0
     """Wall time of one test cell, calls included."""
+    gpu_launch_seconds: float = 60.0
+    """As `launch_seconds`, in a test that runs on a GPU only: each rank loads CUDA first."""
+    gpu_test_seconds: float = 150.0
+    """As `test_seconds`, in such a test."""
     all_tests_seconds: float = 600.0
     """Wall time of all test cells together; those that are left then are not run."""
     output_bytes: int = 200_000
@@ -37,6 +41,14 @@ class Limits:
     """Of the card's memory: in a timed test an answer and what it is compared with are there at the same time."""
     processes: int = 256
     """That the submission may have at a time, threads included."""
+
+    def of_gpu_row(self) -> Limits:
+        """The limits of a test that runs on a GPU only: never less than those of other tests."""
+        return replace(
+            self,
+            launch_seconds=max(self.launch_seconds, self.gpu_launch_seconds),
+            test_seconds=max(self.test_seconds, self.gpu_test_seconds),
+        )
 
     def gpu_memory_of(self, card_bytes: float) -> float:
         """Bytes that may be taken of a card with this memory."""

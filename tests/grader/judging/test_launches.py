@@ -7,16 +7,18 @@ import os
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from minikey import with_test
 
+from gpulab.doctor import hardware
 from grader.judging import scripts
 from grader.judging.session import grade
 from grader.model.limits import Limits
 from grader.model.needs import Need
-from grader.model.results import CellResult
+from grader.model.results import CellResult, Verdict
 from grader.model.submission import from_answers
 from grader.processes import client, fork_server
 from grader.sandbox import Tier
@@ -262,3 +264,21 @@ def test_a_run_that_can_be_is_one() -> None:
         scripts._run({"ranks": [], "seconds": 1, "problem": "no Python", "crossed_bytes": None}, 2).problem
         == "no Python"
     )
+
+
+@pytest.mark.parametrize(("device", "verdict"), [("cpu", Verdict.NEEDS_GPU), ("NVIDIA Test", Verdict.PASSED)])
+def test_ranks_of_a_gpu_row_have_time_to_load_cuda(
+    device: str, verdict: Verdict, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their launch may take longer than that of other rows, as long as the test allows it."""
+    monkeypatch.setattr(hardware, "device_name", lambda: device)
+    test = "from gpulab import launch\nrun = launch.script(double, 2, apart=True, seconds=20).check()"
+    key = with_test(test, Need.SCRIPTS)
+    row = replace(key.cell("double_test"), grade_id="double_gpu")
+    others = (cell for cell in key.cells if cell.grade_id not in ("double_test", "double_gpu"))
+    key = replace(key, cells=(*others, row))
+    submission = from_answers(key, {"double": "double = 'import time; time.sleep(2.5)'"})
+    limits, only = Limits(launch_seconds=1, test_seconds=2), frozenset({"double_gpu"})
+    server = parent(Tier.NAMESPACES)
+    (result,) = grade(submission, key, student="s", seed=1, limits=limits, only=only, parent=server, readings={}).cells
+    assert result.verdict is verdict, result.message
