@@ -258,7 +258,7 @@ def verdict(cell: Cell, source: str, seed: int, calls: list[float] | None = None
 def busy(count: int) -> Iterator[None]:
     """In the block, so many processes keep a core busy each."""
     context = multiprocessing.get_context("spawn")
-    processes = [context.Process(target=_spin, daemon=True) for _ in range(count)]
+    processes = [context.Process(target=_spin, args=(os.getpid(),), daemon=True) for _ in range(count)]
     for process in processes:
         process.start()
     try:
@@ -269,9 +269,10 @@ def busy(count: int) -> Iterator[None]:
             process.join()
 
 
-def _spin() -> None:
-    while True:
-        pass
+def _spin(parent: int) -> None:
+    while os.getppid() == parent:  # a parent that is killed cannot end this
+        for _ in range(1_000_000):
+            pass
 
 
 def _machine() -> str:

@@ -1,0 +1,85 @@
+"""The experiment beside busy neighbors counts right and wrong verdicts, and goes on where it stopped."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from minikey import with_test
+
+from grader.authoring.answers import Answer, Kind
+from grader.dev import noise
+from grader.dev.noise_counts import Counts
+from grader.model.course import CourseError
+from grader.model.needs import Need
+
+CELL = with_test("from gpulab import seed\nassert double(3) == 6 and seed()", Need.VIRTUAL_GPU).cell("double_test")
+RIGHT = Answer("double", Kind.RIGHT, "twice", "def double(x):\n    print(x)\n    return 2 * x")
+WRONG = Answer("double", Kind.WRONG, "once", "def double(x):\n    assert False, 'not doubled'", says="not doubled")
+UNNAMED = replace(WRONG, title="in silence", source="def double(x):\n    return x")
+ENDLESS = Answer("double", Kind.HOSTILE, "endless", "def double(x):\n    while True: pass")
+LEAVING = Answer("double", Kind.HOSTILE, "leaves", "import os\ndef double(x):\n    os._exit(0)")
+MISTAKEN = Answer("double", Kind.WRONG, "passes", RIGHT.source, says="a mistake")
+REFUSED = Answer("double", Kind.RIGHT, "fails", UNNAMED.source)
+ALL = [RIGHT, WRONG, UNNAMED, ENDLESS, LEAVING, MISTAKEN, REFUSED]
+
+
+def run(path: Path, answers: list[Answer], times: int, neighbors: int = 0) -> Counts:
+    counts = Counts(path)
+    noise.graded({"double": (CELL, answers)}, counts, times, neighbors, lambda done, total, text: None)
+    return Counts(path)
+
+
+def test_every_kind_of_verdict_is_counted(tmp_path: Path) -> None:
+    found = run(tmp_path / "counts.json", ALL, len(ALL), neighbors=1).total("double", 1, CELL, ALL)
+    assert (found.right, found.wrong, found.pending, found.unnamed) == (2, 5, 0, 1)
+    assert sorted(one.partition(", seed")[0] for one in found.mistaken) == sorted([str(MISTAKEN), str(REFUSED)])
+    assert found.longest_right_seconds > 0
+
+
+def test_pieces_add_up_and_no_seed_is_used_twice(tmp_path: Path) -> None:
+    path, answers = tmp_path / "work" / "counts.json", [RIGHT, WRONG]
+    for times in (3, 3, 5):
+        found = run(path, answers, times).total("double", 0, CELL, answers)
+        assert found.right + found.wrong == found.gradings == times
+    run(path, answers, 2, neighbors=1)
+    ranges = [
+        (one["neighbors"], one["first_seed"], one["right"] + one["wrong"]) for one in json.loads(path.read_text())
+    ]
+    assert ranges == [(0, 1, 3), (0, 4, 2), (1, 1 + noise.SEEDS_APART, 2)]
+
+
+def test_what_was_graded_before_a_change_does_not_count(tmp_path: Path) -> None:
+    path, changed = tmp_path / "counts.json", [RIGHT, replace(WRONG, source=RIGHT.source)]
+    run(path, [RIGHT, WRONG], 2)
+    assert Counts(path).total("double", 0, CELL, changed).gradings == 0
+    assert Counts(path).total("double", 0, replace(CELL, source="pass"), [RIGHT, WRONG]).gradings == 0
+    assert Counts(path).total("double", 0, CELL, [RIGHT, WRONG]).gradings == 2
+    assert run(path, changed, 2).total("double", 0, CELL, changed).mistaken
+
+
+def test_an_interrupt_keeps_what_was_graded(tmp_path: Path) -> None:
+    counts = Counts(tmp_path / "counts.json")
+
+    def interrupted(done: int, total: int, text: str) -> None:
+        if done == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        noise.graded({"double": (CELL, [RIGHT])}, counts, 100, 0, interrupted)
+    assert Counts(tmp_path / "counts.json").total("double", 0, CELL, [RIGHT]).gradings == 2
+
+
+def test_each_call_is_timed_on_the_real_clock() -> None:
+    """The judge ends a call after ten seconds, so a right answer that takes longer counts as a wrong verdict."""
+    calls: list[float] = []
+    assert noise.verdict(CELL, "import time\ndef double(x):\n    time.sleep(0.2)\n    return 6", 1, calls) is None
+    assert len(calls) == 1 and 0.2 <= calls[0] < 5
+
+
+def test_a_file_that_holds_no_counts_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "counts.json").write_text('[{"exercise": 1, "color": "red"}]')
+    with pytest.raises(CourseError, match="Remove it, and grade again"):
+        Counts(tmp_path / "counts.json")
