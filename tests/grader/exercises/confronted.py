@@ -23,6 +23,8 @@ from grader.model.notebooks import Role
 
 SECONDS = 20
 """For one answer and all readings: an endless one is stopped."""
+_bare: set[str] = set()
+"""The names in a shell in which nothing has run."""
 
 
 def findings(
@@ -99,12 +101,12 @@ def given(chapter: str) -> dict[str, Any]:
     """What the chapter's own cells define, demonstrations left out, with its solutions."""
     source = Bank(Course(ROOT).chapter(chapter), Course(ROOT).chapter(chapter).answers).source
     shell = make_shell(Outputs(None))
-    before = set(shell.user_ns)
+    _bare.update(() if _bare else shell.user_ns)  # before the first chapter: another one's names stay in the shell
     for cell in source.cells:
         if role_of(cell) in (Role.CODE, Role.SOLUTION) and "demo" not in cell.options.get("tags", []):
             with contextlib.redirect_stdout(io.StringIO()):
                 shell.run_cell(cell.source, store_history=False)
-    return {name: value for name, value in shell.user_ns.items() if name not in before} | {"__name__": "__main__"}
+    return {name: value for name, value in shell.user_ns.items() if name not in _bare} | {"__name__": "__main__"}
 
 
 def sentences(confrontations: Iterable[Confrontation]) -> list[str]:
