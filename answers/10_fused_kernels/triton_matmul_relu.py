@@ -180,3 +180,9 @@ def triton_matmul_relu(a, b, bias):
 # %% wrong: PyTorch — says "no Triton kernel was launched"
 def triton_matmul_relu(a, b, bias):
     return torch.relu(a.float() @ b.float() + bias)
+
+# %% wrong: one step of 256 along k — says "only the first step along k" — from "reference"
+# -     for start in range(0, k, TILE):
+# -         inner = start + tl.arange(0, TILE)
+# +     for start in range(0, 1):
+# +         inner = start + tl.arange(0, 256)

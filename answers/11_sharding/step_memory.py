@@ -134,3 +134,5 @@ def step_memory(parameters, batch, activations_per_sample, precision, optimizer,
 # %% wrong: bits — says "not bits" — from "reference": `"weights": (2 if narrow else 4)` → `"weights": (16 if narrow else 32)`
 
 # %% wrong: momentum has no state — says "one state per parameter" — from "reference": `"momentum": 1` → `"momentum": 0`
+
+# %% wrong: a network without blocks — says "empty" — from "reference": ", default=0" → ""

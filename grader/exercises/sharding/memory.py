@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gpulab import check
@@ -36,6 +36,11 @@ def drawn(draw: random.Random, precision: str, optimizer: str, checkpointed: boo
     return Case(draw.randint(10**6, 10**9), draw.randint(3, 60), blocks, precision, optimizer, checkpointed)
 
 
+def without_blocks(draw: random.Random, checkpointed: bool) -> Case:
+    """A case of a network without blocks: the page allows an empty list."""
+    return replace(drawn(draw, "autocast", "momentum", checkpointed), blocks=[])
+
+
 def copied(case: Case) -> tuple[Any, ...]:
     """The arguments, for the student to change."""
     return (case.parameters, case.batch, list(case.blocks), case.precision, case.optimizer, case.checkpointed)
@@ -48,7 +53,7 @@ def expected(case: Case) -> dict[str, int]:
     states = STATES[case.optimizer] + narrow
     inputs = sum(one for one, _ in case.blocks)
     insides = [one for _, one in case.blocks]
-    values = inputs + (max(insides) if case.checkpointed else sum(insides))
+    values = inputs + (max(insides, default=0) if case.checkpointed else sum(insides))
     kept = (4 if case.precision == "float32" else 2) * case.batch * values
     return {
         "weights": width * case.parameters,
@@ -83,6 +88,8 @@ def mistakes(case: Case, part: str) -> list[tuple[int, str]]:
             (4 * n, "Adam holds two states per parameter, momentum one, plain SGD none."),
             (8 * n, "Adam holds two states per parameter, momentum one, plain SGD none."),
         ]
+    if not case.blocks:
+        return []  # the known mistakes give 0 here, which is right
     width = 4 if case.precision == "float32" else 2
     inputs = [one for one, _ in case.blocks]
     insides = [one for _, one in case.blocks]
