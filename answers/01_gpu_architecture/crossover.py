@@ -68,7 +68,7 @@ def crossover(sizes, cpu_seconds, gpu_seconds):
         answer = place
     return answer
 
-# %% wrong: −1 for none — says "expected None" — from "reference": "None" → "-1"
+# %% wrong: −1 for none — says "return None" — from "reference": "None" → "-1"
 
 # %% wrong: the last loss — says "the next size"
 def crossover(sizes, cpu_seconds, gpu_seconds):

@@ -56,7 +56,7 @@ def divergent_cycles(branch_of_thread, cycles_of_branch, warp_size=32):
     warps = [branch_of_thread[at : at + warp_size] for at in range(0, len(branch_of_thread), warp_size)]
     return sum(sum({cycles_of_branch[branch] for branch in warp}) for warp in warps)
 
-# %% wrong: deals threads out to warps like cards — says "you returned"
+# %% wrong: deals threads out to warps like cards — says "Neighbors make a warp"
 def divergent_cycles(branch_of_thread, cycles_of_branch, warp_size=32):
     warps = max(1, -(-len(branch_of_thread) // warp_size))
     return sum(cycles_of_branch[b] for warp in range(warps) for b in set(branch_of_thread[warp::warps]))
@@ -73,9 +73,9 @@ def divergent_cycles(branch_of_thread, cycles_of_branch, warp_size=32):
     warps = [set(branch_of_thread[at : at + warp_size]) for at in range(0, len(branch_of_thread), warp_size)]
     return [sum(cycles_of_branch[branch] for branch in warp) for warp in warps]
 
-# %% wrong: returns inside the loop — says "you returned" — from "a float": ".0" → "", "    return" → "        return"
+# %% wrong: returns inside the loop — says "first warp only" — from "a float": ".0" → "", "    return" → "        return"
 
-# %% wrong: counts branches, not cycles — says "you returned"
+# %% wrong: counts branches, not cycles — says "add up their cycles"
 def divergent_cycles(branch_of_thread, cycles_of_branch, warp_size=32):
     return sum(len(set(branch_of_thread[at : at + warp_size])) for at in range(0, len(branch_of_thread), warp_size))
 

@@ -35,9 +35,9 @@ def matmul_intensity(m, n, k, bytes_per_element):
 def matmul_intensity(m, n, k, bytes_per_element):
     return bytes_per_element * (m * k + k * n + m * n) / (2 * m * n * k)
 
-# %% wrong: the wrong inner dimension — says "expected" — from "reference": "k + k * n + m * n" → "n + n * k + n * m"
+# %% wrong: the wrong inner dimension — says "m × k" — from "reference": "k + k * n + m * n" → "n + n * k + n * m"
 
-# %% wrong: rounded down to an int — says "expected" — from "reference": "k / (" → "k // ("
+# %% wrong: rounded down to an int — says "divide with /" — from "reference": "k / (" → "k // ("
 
 # %% wrong: no return — says "None" — from "reference": "return " → ""
 

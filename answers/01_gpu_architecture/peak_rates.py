@@ -51,7 +51,7 @@ def peak_rates(gpu):
     tflops = gpu["sm_count"] * gpu["fp32_lanes_per_sm"] * 2 * gpu["boost_mhz"] * 1e6 / 1e12
     return {"fp32_tflops": tflops, "bandwidth_gbs": gpu["memory_bus_bits"] * gpu["memory_gbps_per_pin"] / 8 * 1e9}
 
-# %% wrong: binary giga — says "you returned" — from "bits for bytes": `memory_gbps_per_pin"]}` → `memory_gbps_per_pin"] * 1e9 / 8 / 2**30}`
+# %% wrong: binary giga — says "not 2**30" — from "bits for bytes": `memory_gbps_per_pin"]}` → `memory_gbps_per_pin"] * 1e9 / 8 / 2**30}`
 
 # %% wrong: looks it up, so a made-up GPU has none — says "KeyError"
 def peak_rates(gpu):

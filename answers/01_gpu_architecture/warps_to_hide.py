@@ -43,11 +43,11 @@ def warps_to_hide(latency_ns, bandwidth_gbs, bytes_per_request, sm_count):
 
 # %% wrong: each lane its own request — says "one request" — from "reference": "bytes_per_request *" → "bytes_per_request / 32 *"
 
-# %% wrong: not rounded at all — says "expected 38"
+# %% wrong: not rounded at all — says "Only whole warps"
 def warps_to_hide(latency_ns, bandwidth_gbs, bytes_per_request, sm_count):
     return latency_ns * bandwidth_gbs / (bytes_per_request * sm_count)
 
-# %% wrong: never more than fit — says "expected" — from "reference"
+# %% wrong: never more than fit — says "where fewer fit" — from "reference"
 # -     return math.ceil(latency_ns * bandwidth_gbs / (bytes_per_request * sm_count))
 # +     return min(64, math.ceil(latency_ns * bandwidth_gbs / (bytes_per_request * sm_count)))
 

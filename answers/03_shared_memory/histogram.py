@@ -210,7 +210,7 @@ def histogram(x, bins):
 # -         cuda.atomic.add(counts, place, private[place])
 # +         cuda.atomic.add(counts, place, private[me, place])
 
-# %% wrong: result not set to zero — says "expected" — from "reference, zeros handed in as well"
+# %% wrong: result not set to zero — says "was never written" — from "reference, zeros handed in as well"
 # - from gpulab import device_array
 # + from gpulab import device_array, empty
 

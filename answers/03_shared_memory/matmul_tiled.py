@@ -306,11 +306,11 @@ def matmul_tiled(a, b):
 
 # %% wrong: no guard around the result — says "c[" — from "reference": "row < c.shape[0] and column < c.shape[1]" → "True"
 
-# %% wrong: grid rounded down — says "expected" — from "reference"
+# %% wrong: grid rounded down — says "has any thread written" — from "reference"
 # -     product[(-(-b.shape[1] // 16), -(-a.shape[0] // 16)), (16, 16)](a, b, c)
 # +     product[(max(b.shape[1] // 16, 1), max(a.shape[0] // 16, 1)), (16, 16)](a, b, c)
 
-# %% wrong: rows and columns of the grid swapped — says "expected" — from "reference"
+# %% wrong: rows and columns of the grid swapped — says "has any thread written" — from "reference"
 # -     product[(-(-b.shape[1] // 16), -(-a.shape[0] // 16)), (16, 16)](a, b, c)
 # +     product[(-(-a.shape[0] // 16), -(-b.shape[1] // 16)), (16, 16)](a, b, c)
 
@@ -537,7 +537,7 @@ def matmul_tiled(a, b):
 
 # %% wrong: CUDA C++, n and k swapped at the launch — says "out of bounds" — from "CUDA C++": "c, m, n, k)" → "c, m, k, n)"
 
-# %% wrong: CUDA C++, rows and columns of the grid swapped — says "expected" — from "CUDA C++": "-(-n // 16), -(-m // 16)" → "-(-m // 16), -(-n // 16)"
+# %% wrong: CUDA C++, rows and columns of the grid swapped — says "has any thread written" — from "CUDA C++": "-(-n // 16), -(-m // 16)" → "-(-m // 16), -(-n // 16)"
 
 # %% wrong: CUDA C++, an argument is missing — says "takes 6 arguments" — from "CUDA C++": "c, m, n, k)" → "c, m, n)"
 

@@ -300,7 +300,7 @@ def total(x):
 # -     result = device_array(np.zeros(1, np.float32))
 # +     result = empty(1, "float32")
 
-# %% wrong: counts elements — says "expected" — from "reference": "x[i]" → "float32(1)"
+# %% wrong: counts elements — says "how many elements there are" — from "reference": "x[i]" → "float32(1)"
 
 # %% wrong: absolute values — says "negative" — from "reference": "x[i]" → "abs(x[i])"
 

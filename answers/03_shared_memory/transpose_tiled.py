@@ -215,7 +215,7 @@ def transpose_tiled(x):
 
 # %% wrong: tiles move and do not turn — says "not transposed" — from "unpadded tile": ", 32)," → ", 33),", "[tx, ty" → "[ty, tx"
 
-# %% wrong: a copy — says "expected" — from "naive, reads along rows": "[column, row" → "[row, column", "columns, rows" → "rows, columns"
+# %% wrong: a copy — says "itself, not transposed" — from "naive, reads along rows": "[column, row" → "[row, column", "columns, rows" → "rows, columns"
 
 # %% wrong: the elements in the old order, in the new shape — says "itself, not transposed" — from "naive, reads along rows"
 # -         out[column, row] = x[row, column]
@@ -224,14 +224,14 @@ def transpose_tiled(x):
 
 # %% wrong: result in the shape of the input — says "shape" — from "unpadded tile": ", 32)," → ", 33),", "columns, rows" → "rows, columns"
 
-# %% wrong: x along rows in the grid — says "expected" — from "unpadded tile"
+# %% wrong: x along rows in the grid — says "has any thread written" — from "unpadded tile"
 # -     tile = cuda.shared.array((32, 32), float32)
 # +     tile = cuda.shared.array((32, 33), float32)
 
 # -     turn[(-(-columns // 32), -(-rows // 32)), (32, 32)](x, out)
 # +     turn[(-(-rows // 32), -(-columns // 32)), (32, 32)](x, out)
 
-# %% wrong: grid rounded down — says "expected" — from "unpadded tile"
+# %% wrong: grid rounded down — says "has any thread written" — from "unpadded tile"
 # -     tile = cuda.shared.array((32, 32), float32)
 # +     tile = cuda.shared.array((32, 33), float32)
 
@@ -252,7 +252,7 @@ def transpose_tiled(x):
 # -     if row < out.shape[0] and column < out.shape[1]:
 # +     if True:
 
-# %% wrong: the guard of x for writing as well — says "expected" — from "unpadded tile"
+# %% wrong: the guard of x for writing as well — says "has any thread written" — from "unpadded tile"
 # -     tile = cuda.shared.array((32, 32), float32)
 # +     tile = cuda.shared.array((32, 33), float32)
 
@@ -316,7 +316,7 @@ def transpose_tiled(x):
 
 # -     return out
 
-# %% wrong: one tile only — says "expected" — from "unpadded tile": ", 32)," → ", 33),", "(-(-columns // 32), -(-rows // 32))" → "1"
+# %% wrong: one tile only — says "has any thread written" — from "unpadded tile": ", 32)," → ", 33),", "(-(-columns // 32), -(-rows // 32))" → "1"
 
 # %% hostile: infinite recursion on the host — earns 0 — from "only a view of the other strides": "x.T" → "transpose_tiled(x)"
 

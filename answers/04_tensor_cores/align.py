@@ -49,7 +49,7 @@ def align(n, bytes_per_element, alignment_bytes=16):
     multiple = 16 // bytes_per_element
     return -(-n // multiple) * multiple
 
-# %% wrong: multiples of 8 whatever the type — says "expected" — from "counts in elements": "alignment_bytes) * alignment_bytes" → "8) * 8"
+# %% wrong: multiples of 8 whatever the type — says "Round up to alignment_bytes" — from "counts in elements": "alignment_bytes) * alignment_bytes" → "8) * 8"
 
 # %% wrong: a float — says "expected an int"
 def align(n, bytes_per_element, alignment_bytes=16):

@@ -44,7 +44,7 @@ def underflow_fraction(gradients, scale):
 # +     stored = (gradients * np.float32(scale)).astype(np.float16)
 # +     return float(((stored == 0) & (gradients != 0)).sum() / gradients.size)
 
-# %% wrong: scale forgotten — says "expected"
+# %% wrong: scale forgotten — says "too late or not at all"
 import numpy as np
 
 

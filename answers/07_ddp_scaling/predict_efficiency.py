@@ -26,7 +26,7 @@ def predict_efficiency(step_s, nbytes, world_size, alpha, beta, overlap):
     communication = 2 * (world_size - 1) * (alpha + beta * nbytes / world_size)
     return step_s / (step_s + communication - min((1 - overlap) * communication, step_s))
 
-# %% wrong: whole vectors in every step — says "expected"
+# %% wrong: whole vectors in every step — says "sends a chunk"
 def predict_efficiency(step_s, nbytes, world_size, alpha, beta, overlap):
     communication = 2 * (world_size - 1) * (alpha + beta * nbytes)
     return step_s / (step_s + communication - min(overlap * communication, step_s))
@@ -36,7 +36,7 @@ def predict_efficiency(step_s, nbytes, world_size, alpha, beta, overlap):
     communication = alpha + 2 * (world_size - 1) / world_size * beta * nbytes
     return step_s / (step_s + communication - min(overlap * communication, step_s))
 
-# %% wrong: strong scaling — says "expected"
+# %% wrong: strong scaling — says "Weak scaling"
 def predict_efficiency(step_s, nbytes, world_size, alpha, beta, overlap):
     communication = 2 * (world_size - 1) * (alpha + beta * nbytes / world_size)
     step = step_s / world_size

@@ -80,7 +80,7 @@ def shard(n, world_size, rank, epoch=0, seed=0, shuffle=True, drop_last=False):
 
 # %% wrong: appends once only — says "tail is lost" — from "reference": "(order * world_size)" → "order"
 
-# %% wrong: returns the order — says "expected"
+# %% wrong: returns the order — says "the whole order"
 def shard(n, world_size, rank, epoch=0, seed=0, shuffle=True, drop_last=False):
     return list(range(n))
 

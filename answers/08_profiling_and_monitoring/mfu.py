@@ -44,7 +44,7 @@ def mfu(step_ms, flops, gpu, dtype):
 def mfu(step_ms, flops, gpu, dtype):
     return step_ms * gpu[f"{dtype}_tflops"] * 1e9 / flops
 
-# %% wrong: the highest peak of any type — says "expected"
+# %% wrong: the highest peak of any type — says "that of an 8-bit type"
 def mfu(step_ms, flops, gpu, dtype):
     peak = max(value for key, value in gpu.items() if key.endswith("_tflops") and "sparse" not in key and value)
     return flops / step_ms / 1e9 / peak

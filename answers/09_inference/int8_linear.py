@@ -85,13 +85,13 @@ def int8_linear(x, weight, x_scale, weight_scales):
 # +     w = weight.astype(np.int32)
 # +     sums = x.astype(np.int32) @ (w if w.shape[0] == w.shape[1] == x.shape[1] else w.T)
 
-# %% wrong: quantized once more — says "expected" — from "reference": "return (" → "return np.rint("
+# %% wrong: quantized once more — says "do not round" — from "reference": "return (" → "return np.rint("
 
 # %% wrong: float64 — says "expected float32" — from "reference"
 # -     return (sums * (x_scale * np.asarray(weight_scales))).astype(np.float32)
 # +     return sums * (x_scale * np.asarray(weight_scales, np.float64))
 
-# %% wrong: divides by the scales — says "expected" — from "reference": "sums * " → "sums / "
+# %% wrong: divides by the scales — says "do not divide" — from "reference": "sums * " → "sums / "
 
 # %% wrong: no return — says "None" — from "reference"
 # -     return (sums * (x_scale * np.asarray(weight_scales))).astype(np.float32)

@@ -108,7 +108,7 @@ def serve_batches(requests, max_batch, max_wait_ms, batch_ms):
 
 # %% wrong: ties by id instead of by place — says "expected" — from "reference": `request["arrival_ms"])` → `(request["arrival_ms"], str(request["id"])))`
 
-# %% wrong: one by one — says "expected" — from "reference": "waiting[:max_batch]" → "waiting[:1]"
+# %% wrong: one by one — says "all requests that wait" — from "reference": "waiting[:max_batch]" → "waiting[:1]"
 
 # %% wrong: changes its argument — says "changed an argument" — from "reference"
 # -     waiting = sorted(requests, key=lambda request: request["arrival_ms"])

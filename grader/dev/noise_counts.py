@@ -13,8 +13,9 @@ from grader.model.course import CourseError
 from grader.model.notebooks import Cell
 from grader.model.records import make_folder, write_atomically
 
-DECIDING = ("gpulab/virtual_gpu", "grader/exercises/measuring")
-"""Folders whose code decides, beside the test cell."""
+DECIDING = ("gpulab/virtual_gpu", "grader/exercises/measuring", "grader/dev/noise.py", "grader/model/limits.py")
+"""Files and folders whose code decides, besides the test cell: the simulated GPU, and the experiment's limits."""
+ROOT = Path(__file__).parents[2]
 
 
 @dataclass
@@ -99,10 +100,11 @@ class Counts:
 
     @staticmethod
     def digest(cell: Cell, answers: list[Answer]) -> str:
-        """Changes when the test cell, an answer, or the code of the simulated GPU does."""
-        root = Path(__file__).parents[2]
+        """Changes when the test cell, an answer, the code of the simulated GPU, or the experiment's limits do."""
         code = [
-            path.read_text(encoding="utf-8") for folder in DECIDING for path in sorted((root / folder).glob("*.py"))
+            path.read_text(encoding="utf-8")
+            for place in DECIDING
+            for path in (sorted((ROOT / place).glob("*.py")) if (ROOT / place).is_dir() else [ROOT / place])
         ]
         parts = [cell.source, *code, *(f"{one}{one.says}{one.source}" for one in answers)]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]

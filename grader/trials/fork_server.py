@@ -32,10 +32,12 @@ from grader.judging import student
 from grader.judging.client import Link
 from grader.judging.judge import run_cell
 from grader.judging.shell import Outputs, make_shell
+from grader.model.needs import Need
 from grader.model.syntax import syntax_tree
 from grader.processes import wire
 from grader.processes.channel import Channel
 from grader.processes.fork_server import EXERCISES
+from grader.trials import clean
 
 MEMORY_BYTES = 12_000_000_000
 """A trial may map so much more than the fork server has. Importing torch maps most of it."""
@@ -79,7 +81,10 @@ def _without_exercises() -> Iterator[None]:
 
 
 class Direct(Link):
-    """A link to a notebook in this very process: values are encoded and decoded as on their way to the judge."""
+    """A link to a notebook in this very process: values are encoded and decoded as on their way to the judge.
+
+    What the judge asks of a clean process is asked of one here, too.
+    """
 
     server: student.Server
 
@@ -91,6 +96,8 @@ class Direct(Link):
         seconds: float | None = None,
     ) -> tuple[dict[str, Any], list[Any]]:
         """The answer to one request."""
+        if self.clean is not None and (self.launches is not None or self.machine is not None):
+            return super().ask(request, buffers, channel, seconds)
         whole = {**request, "max_bytes": self.max_bytes}
         # What a test must declare is not the answer's business.
         unlimited = use(replace(current(), services=None))
@@ -126,6 +133,8 @@ class Zygote:
             self._shell.run_cell(source, store_history=False)
         for test in setting["tests"]:
             _import_for(test["source"])
+            if Need.VIRTUAL_GPU in test["needs"]:
+                _import_for("import gpulab.virtual_gpu.installing")
         self._settle()
 
     def _settle(self) -> None:
@@ -205,18 +214,39 @@ class Zygote:
         server = student.Server(None, self._shell, Outputs(None))
         silent = contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO())
         with silent[0], silent[1], _without_exercises():
+            apart = {test["name"]: self._clean(test, request["source"]) for test in self._setting["tests"]}
             self._shell.run_cell(request["source"], store_history=False)
         found = []
         for test in self._setting["tests"]:
-            link = Direct(None, None, request["seconds"], time.monotonic() + request["seconds"], 1_000_000_000)  # type: ignore[arg-type]
+            until = time.monotonic() + request["seconds"]
+            link = Direct(None, apart[test["name"]], request["seconds"], until, 1_000_000_000)  # type: ignore[arg-type]
             link.server = server
             seed = request["seeds"][test["name"]]
             random.seed(seed)
-            with use(Backend(seed=seed, services=frozenset(test["needs"]))):
+            with use(_backend(seed, frozenset(test["needs"]), link)):
                 judged = run_cell(test["source"], self._setting["exercises"], link, test["possible"])
             earned = {"passed": test["possible"], "partial": judged.share or 0.0}.get(judged.verdict.value, 0.0)
             found.append([test["name"], judged.verdict.value, earned, judged.message])
         return found
+
+    def _clean(self, test: dict[str, Any], source: str) -> Channel | None:
+        """To a process that has run the answer where the test wants it to, if the judge has one for such a test."""
+        if not clean.NEEDS & set(test["needs"]):
+            return None
+        simulated = Need.VIRTUAL_GPU in test["needs"]
+        # On a simulated GPU from the first cell on, since any may import a clock or choose a device.
+        cells = [*self._setting["given"], source] if simulated else [source]
+        return clean.fork(self._shell, cells, simulated)
+
+
+def _backend(seed: int, needs: frozenset[str], link: Link) -> Backend:
+    """What a test cell asks of this process; what needs a clean process goes there."""
+    return Backend(
+        seed=seed,
+        services=needs,
+        timeline=(lambda: link.counting("timeline")) if Need.TIMELINE in needs else None,
+        measuring=link.measuring if link.clean else None,
+    )
 
 
 def _import_for(source: str) -> None:

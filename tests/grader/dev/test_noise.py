@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from minikey import with_test
 
 from grader.authoring.answers import Answer, Kind
-from grader.dev import noise
+from grader.dev import noise, noise_counts
 from grader.dev.noise_counts import Counts
 from grader.model.course import CourseError
 from grader.model.needs import Need
@@ -58,6 +59,23 @@ def test_what_was_graded_before_a_change_does_not_count(tmp_path: Path) -> None:
     assert Counts(path).total("double", 0, replace(CELL, source="pass"), [RIGHT, WRONG]).gradings == 0
     assert Counts(path).total("double", 0, CELL, [RIGHT, WRONG]).gradings == 2
     assert run(path, changed, 2).total("double", 0, CELL, changed).mistaken
+
+
+@pytest.mark.parametrize("place", ["gpulab/virtual_gpu/clocks.py", "grader/dev/noise.py", "grader/model/limits.py"])
+def test_what_was_graded_under_other_limits_or_code_does_not_count(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A piece that stricter limits cut off may not be added to one that ran under the judge's."""
+    for deciding in noise_counts.DECIDING:
+        source, copy = noise_counts.ROOT / deciding, tmp_path / deciding
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        (shutil.copytree if source.is_dir() else shutil.copy)(source, copy)
+    monkeypatch.setattr(noise_counts, "ROOT", tmp_path)
+    before = Counts.digest(CELL, [RIGHT])
+    assert Counts.digest(CELL, [RIGHT]) == before
+    with (tmp_path / place).open("a", encoding="utf-8") as file:
+        file.write("PROCESSOR_SECONDS = 1\n")
+    assert Counts.digest(CELL, [RIGHT]) != before
 
 
 def test_an_interrupt_keeps_what_was_graded(tmp_path: Path) -> None:

@@ -173,6 +173,81 @@ def test_an_answer_sees_nothing_of_the_judges(tmp_path: Path) -> None:
     assert "No module named 'grader.exercises" in found[0].told
 
 
+def needing(folder: Path, need: str, hidden: str) -> Source:
+    """The chapter with a need declared, and this instead of its hidden loop."""
+    text = CHAPTER.replace(":points: 2", f":points: 2\n:needs: [{need}]")
+    start = text.index("for x in HIDDEN")
+    end = text.index("### END HIDDEN")
+    path = folder / "01_clipped.md"
+    path.write_text(text[:start] + hidden + text[end:], encoding="utf-8")
+    return read_source(path)
+
+
+TOY = """
+from gpulab.virtual_gpu import running
+
+
+class Machine:
+    def run(self, operations):
+        return 12.0
+
+
+with running(Machine()):
+    check.equal(clipped(40, 50), 50, "clipped(40, 50) at noon")
+check.equal(clipped(40, 50), 7, "clipped(40, 50) later")
+"""
+
+
+def test_a_trial_measures_on_the_simulated_gpu_from_the_cells_first_line_on(tmp_path: Path) -> None:
+    """As the judge's clean process does: a device and a clock of the cell's own top level are the simulated ones."""
+    answer = """
+from time import perf_counter
+from gpulab import device
+DEVICE = device()
+
+
+def clipped(x, top):
+    if x == 3:
+        return 6
+    return top if str(DEVICE) == "cuda" and perf_counter() == 12.0 else 7
+"""
+    with Runner(needing(tmp_path, "virtual_gpu", TOY), "clipped", jobs=1) as runner:
+        (found,) = runner.run([Trial(answer, 1, 60.0)])
+    assert found.accepted, found.told
+
+
+def test_a_timeline_is_that_of_the_answers_cell_alone(tmp_path: Path) -> None:
+    """The judge's clean process has made no call before, and none of its state is that of the other one."""
+    hidden = """
+from gpulab import streams
+
+clipped(40, 50)
+with streams.timeline() as operations:
+    check.equal(clipped(40, 50), 1, "calls in the process with the timeline")
+check.equal(clipped(40, 50), 2, "calls in the notebook's process")
+"""
+    answer = "calls = 0\ndef clipped(x, top):\n    global calls\n    calls += x != 3\n    return calls or 6"
+    with Runner(needing(tmp_path, "timeline", hidden), "clipped", jobs=1) as runner:
+        (found,) = runner.run([Trial(answer, 1, 60.0)])
+    assert found.accepted, found.told
+
+
+def test_a_clean_process_that_hangs_ends_with_its_trial(tmp_path: Path) -> None:
+    answer = """
+import os
+
+while os.getpgrp() != os.getpid():
+    pass  # a trial leads its group, its clean process does not
+
+
+def clipped(x, top):
+    os._exit(3)
+"""
+    with Runner(needing(tmp_path, "timeline", ""), "clipped", jobs=1) as runner:
+        (found,) = runner.run([Trial(answer, 1, 20.0)])
+    assert found.cells[0].verdict.value == "crashed"
+
+
 def test_a_sample_is_a_share_of_the_mutants(tmp_path: Path) -> None:
     source = chapter(tmp_path, "(25, 40, 70)")
     whole, half = (survivors(source, "clipped", [RIGHT], {"x": "y"}, 2, share) for share in (1.0, 0.5))
