@@ -239,6 +239,28 @@ def check_calibration(model: onnx.ModelProto, calibration: Any, tested: Any, wha
         raise AssertionError(f"{start}. Was it calibrated on pictures at all, normalized like the others?")
 
 
+def check_low_precision(found: dict[str, Entry], what: str) -> None:
+    """Passes if every product with weights is computed in the file's own precision.
+
+    Raises:
+        AssertionError: a product is not; names it.
+    """
+    for name, kinds in (("float16", ("Cast",)), ("int8", ("DequantizeLinear",))):
+        graph = found[name].graph.graph
+        made = {output: node for node in graph.node for output in node.output}
+        held = {tensor.name: tensor.data_type for tensor in graph.initializer}
+        for node in (one for one in graph.node if one.op_type in ("Conv", "Gemm", "MatMul")):
+            sources = [made.get(one) for one in node.input[:2]]
+            if name == "int8":
+                good = all(source is not None and source.op_type in kinds for source in sources)
+            else:
+                good = held.get(node.input[1], HALF) == HALF and (sources[1] is None or sources[1].op_type not in kinds)
+            if not good:
+                raise AssertionError(
+                    f"{what}[{name!r}]['model']: {node.op_type} {node.name!r} is not computed in {name}."
+                )
+
+
 def _largest(model: onnx.ModelProto) -> int:
     tensors = list(model.graph.initializer)
     tensors += [one.t for node in model.graph.node for one in node.attribute if one.type == onnx.AttributeProto.TENSOR]
