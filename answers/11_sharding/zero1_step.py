@@ -151,6 +151,4 @@ def zero1_step(gradients, state, lr):
 # +
 # + rank_messages.nothing = lambda: {"collectives": ["reduce_scatter", "allgather"]}
 
-# %% wrong: gradients in their own order — says "has the order of state['weights']" — from "reference": "[one[name] for name in order], given, state" → "list(one.values()), given, state"
-
 # %% wrong: one more row of padding where none is needed — says "raised LaunchError" — from "reference": "-len(row) % world_size" → "world_size - len(row) % world_size"

@@ -30,6 +30,12 @@ def test_products_in_their_own_precision_pass() -> None:
     check_low_precision({"float16": HALF, "int8": INT8}, "answer")
 
 
+def test_a_last_layer_may_stay_in_float32() -> None:
+    last = node("MatMul", ["y", "w"], "z")
+    graph = [QUANTIZE, RESTORE, WEIGHT, node("MatMul", ["d", "v"], "y"), last]
+    check_low_precision({"float16": HALF, "int8": entry(*graph, weight=TensorProto.INT8)}, "answer")
+
+
 @pytest.mark.parametrize(
     ("name", "wrong"),
     [
@@ -41,5 +47,5 @@ def test_products_in_their_own_precision_pass() -> None:
     ids=["int8 weights only", "float32 as int8", "float16 weights only", "float32 as float16"],
 )
 def test_weights_alone_in_few_bits_do_not(name: str, wrong: Entry) -> None:
-    with pytest.raises(AssertionError, match=f"is not computed in {name}"):
+    with pytest.raises(AssertionError, match=f"1 of 1 products are not computed in {name}"):
         check_low_precision({"float16": HALF, "int8": INT8, name: wrong}, "answer")

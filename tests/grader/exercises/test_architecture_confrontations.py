@@ -251,7 +251,10 @@ def test_offload_pays() -> None:
         "another program had the link": {"jobs": [[name, job, seconds * 3] for name, job, seconds in good]},
         "nobody waited for the GPU": {"jobs": [[name, job, 5e-6] for name, job, _ in good]},
     }
-    passing = {"a tie counts as a win": "no two measured times are equal"}
+    passing = {
+        "a tie counts as a win": "no two measured times are equal",
+        "GB of 2**30 bytes": "7% less time for the link is within what a whole job takes beside its stations",
+    }
     assert found("offload_pays", plausible, broken, passing) == []
 
 

@@ -62,7 +62,8 @@ def test_bytes_fused() -> None:
     cached[1]["ms"] /= 3  # the intermediate results stayed in the L2 cache
     slow[4]["ms"] *= 1.6  # the clock fell
     broken = {"from the L2 cache": cached, "throttled": slow}
-    assert findings(one("bytes_fused"), CHAPTER, plausible, broken) == []
+    passing = {"bits": "times tell ratios: eight times as much for every chain changes none of them"}
+    assert findings(one("bytes_fused"), CHAPTER, plausible, broken, passing) == []
 
 
 def test_chains_are_not_timed_where_they_do_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
