@@ -51,12 +51,12 @@ def waiting(notebook: NotebookNode) -> list[NotebookNode]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_demonstrations_of_an_unsolved_chapter_say_what_they_wait_for(path: Path) -> None:
+def test_demonstrations_of_an_unsolved_chapter_say_what_they_wait_for(path: Path, tmp_path: Path) -> None:
     notebook = nbformat.read(path, as_version=4)
     notebook.cells = waiting(notebook)
     client = NotebookClient(notebook, timeout=120, allow_errors=True, kernel_manager_class=OwnKernel)
     with kernel_environment() as environment:
-        client.execute(env=environment, cwd=str(path.parent))
+        client.execute(env=environment, cwd=str(tmp_path))  # a chapter writes scripts into its folder
     errors = [
         "\n".join(output.traceback)
         for cell in notebook.cells
