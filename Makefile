@@ -35,6 +35,8 @@ SHELL := /bin/bash
 # Not only for our own commands: nbgrader looks for alembic on PATH.
 export PATH := $(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Of another environment that is active: IPython warns of it, and a warning fails a test.
+unexport VIRTUAL_ENV
 
 help:
 	@echo "make grade   grade a bundled class of chapter $(CHAPTER), show the table and write the report"
