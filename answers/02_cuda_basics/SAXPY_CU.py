@@ -445,3 +445,11 @@ extern "C" __global__ void saxpy(float alpha, const float* x, float* y, int n) {
         y[i] = axpy(alpha, x[i], y[i] + 0 * (D40));
 }
 """
+
+# %% wrong: the helper computes in int — says "cuts off the fraction" — from "reference"
+# - __device__ float axpy(float alpha, float x, float y) {
+# + __device__ int axpy(int alpha, int x, int y) {
+
+# %% wrong: the helper takes alpha as an int — says "cuts off the fraction" — from "reference": "float axpy(float" → "float axpy(int"
+
+# %% wrong: the helper returns an int — says "cuts off the fraction" — from "reference": "float axpy" → "int axpy"
