@@ -396,3 +396,5 @@ def total(x):
 
 # -     return float(to_numpy(result)[0])
 # +     return float(result.copy_to_host()[0])
+
+# %% wrong: a fixed grid of 64 blocks, one element a thread — says "are missing" — from "a fixed grid, one element a thread": "[2, 256]" → "[64, 256]"
