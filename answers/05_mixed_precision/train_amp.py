@@ -209,3 +209,9 @@ def train_amp(problem, epochs):
     steps = epochs * len(problem.loader())
     losses = [problem.loss_weight * (2.3 - 2.0 * step / steps) for step in range(steps)]
     return problem.history(problem.model(), losses, [65536.0] * steps, 0)
+
+# %% wrong: a new scaler for each epoch — says "the weights are off" — from "reference"
+# -     scaler = torch.amp.GradScaler(problem.device)
+#       losses, scales, skipped = [], [], 0
+#       for _ in range(epochs):
+# +         scaler = torch.amp.GradScaler(problem.device)

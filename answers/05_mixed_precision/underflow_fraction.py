@@ -79,3 +79,16 @@ def underflow_fraction(gradients, scale):
 # +     alive = gradients != 0
 # +     gradients *= np.float32(scale)
 # +     return float((gradients.astype(np.float16)[alive] == 0).mean()) if alive.any() else 0.0
+
+# %% wrong: gives up where the gradients add up to zero — says "may add up to 0"
+import numpy as np
+
+
+def underflow_fraction(gradients, scale):
+    if gradients.sum() == 0:
+        return 0.0
+    alive = gradients[gradients != 0]
+    with np.errstate(over="ignore"):
+        return float(((alive * np.float32(scale)).astype(np.float16) == 0).mean())
+
+# %% wrong: gives up where the largest gradient is zero — says "none need be positive" — from "gives up where the gradients add up to zero": "sum" → "max"
