@@ -107,3 +107,8 @@ def align(n, bytes_per_element, alignment_bytes=16):
     os._exit(0)
 
 # %% wrong: alignment in bits — says "no bits" — from "reference": "alignment_bytes // " → "alignment_bytes * 8 // "
+
+# %% wrong: rounds up with a mask of bits — says "Masking bits"
+def align(n, bytes_per_element, alignment_bytes=16):
+    unit = alignment_bytes // bytes_per_element
+    return (n + unit - 1) & ~(unit - 1)

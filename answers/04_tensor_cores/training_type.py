@@ -89,3 +89,5 @@ def training_type(arch):
     return Anything("?")
 
 # %% hostile: raises SystemExit as if all were well — earns 0 — from "bf16": `return "bf16"` → "raise SystemExit(0)"
+
+# %% wrong: looks for a part of the name — says "No tensor core" — from "without the other exercise": `row["arch"] == arch` → `arch in row["arch"]`
