@@ -144,3 +144,14 @@ def train_amp_clipped(problem, epochs, max_norm, accumulate):
 
 # %% wrong: returns nothing — says "return statement" — from "reference"
 # -     return problem.history(model, losses, scales, skipped)
+
+# %% wrong: limits each parameter by itself — says "Each parameter was clipped by itself" — from "reference"
+# -                 torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm)
+# +                 for parameter in model.parameters():
+# +                     torch.nn.utils.clip_grad_norm_([parameter], max_norm)
+
+# %% wrong: stretches short gradients to the limit — says "stay as they are" — from "reference"
+# -                 torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm)
+# +                 norm = torch.nn.utils.get_total_norm([parameter.grad for parameter in model.parameters()])
+# +                 for parameter in model.parameters():
+# +                     parameter.grad *= max_norm / norm
