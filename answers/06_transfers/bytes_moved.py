@@ -74,3 +74,11 @@ class Any(int):
 
 def bytes_moved(shape, host_dtype, device_dtype, cast_on):
     return Any(0)
+
+# %% wrong: reads the size off the digits of a type's name — says "expected"
+def bytes_moved(shape, host_dtype, device_dtype, cast_on):
+    name = device_dtype if cast_on == "cpu" else host_dtype
+    size = 1 if name == "bool" else int("".join(part for part in name if part.isdigit())) // 8
+    for extent in shape:
+        size *= extent
+    return size
