@@ -71,3 +71,5 @@ def bottleneck(summary):
         return name
     seconds = summary["flops"] / (summary["peak_tflops"] * 1e12), summary["nbytes"] / (summary["bandwidth_gbs"] * 1e9)
     return "compute" if seconds[0] >= seconds[1] else "memory"
+
+# %% wrong: memory on the ridge itself — says "On the ridge itself" — from "reference": ">= ridge" → "> ridge"

@@ -221,3 +221,5 @@ def parse_metrics(text):
             if "gpu" in sample.labels:
                 found.setdefault(int(sample.labels["gpu"]), {})[sample.name] = sample.value
     return found
+
+# %% wrong: no value is below zero — says "below zero" — from "reference": `\s*(\S+)` → `\s*-?([^\s-]\S*)`
