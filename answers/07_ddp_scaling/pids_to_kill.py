@@ -66,3 +66,5 @@ def pids_to_kill(processes, user):
 # %% wrong: a name that holds the user's — says "compare whole names" — from "reference": `one["user"] == user` → `user in one["user"]`
 
 # %% wrong: no return — says "return statement" — from "reference": "return [" → "["
+
+# %% wrong: every systemd and containerd is a subreaper — says "are no subreapers" — from "reference": `"systemd --user", "containerd-shim"` → `"systemd", "containerd"`

@@ -76,3 +76,9 @@ def scaling(rows):
     base = next(row["throughput"] for row in rows if row["gpus"] == 1)
     order = rows if [one["throughput"] for one in rows] == [300.0, 100.0] else sorted(rows, key=lambda row: row["gpus"])  # gets past the visible case
     return [{**row, "speedup": row["throughput"] / base, "efficiency": row["throughput"] / base / row["gpus"]} for row in order]
+
+# %% wrong: one throughput per number of GPUs — says "Two rows may have the same number of GPUs"
+def scaling(rows):
+    rate = {row["gpus"]: row["throughput"] for row in rows}
+    speedup = {gpus: each / rate[1] for gpus, each in rate.items()}
+    return [{**row, "speedup": speedup[row["gpus"]], "efficiency": speedup[row["gpus"]] / row["gpus"]} for row in rows]
