@@ -183,7 +183,10 @@ def rows(gpus: int, efficiency: float, alone: float = 0.021) -> list[Reading]:
 
 def test_scaling() -> None:
     """Efficiencies as pytorch/pytorch@bf69c149, benchmarks/distributed/ddp, gives them for V100."""
-    passing = {"the slowest row is the base": "here one GPU is the slowest"}
+    passing = {
+        "the slowest row is the base": "here one GPU is the slowest",
+        "one throughput per number of GPUs": "each number of GPUs was measured once",
+    }
     plausible = {
         "two with NVLink": rows(2, 0.97),
         "eight V100": rows(8, 0.93),
@@ -239,7 +242,8 @@ def test_pids_to_kill() -> None:
         "nobody holds anything": without,
         "the one that lives has no parent": orphan,
     }
-    assert findings(declared()["pids_to_kill"], CHAPTER, plausible, broken) == []
+    passing = {"every systemd and containerd is a subreaper": "the ghost's parent is one that is a subreaper"}
+    assert findings(declared()["pids_to_kill"], CHAPTER, plausible, broken, passing) == []
 
 
 def test_a_ghost_is_made_and_found() -> None:

@@ -78,7 +78,11 @@ def test_underflow_fraction() -> None:
         "subnormals flushed to zero": [altered(network, lost=flushed)],
         "of nothing": [altered(zeros, lost=[1, 0, 0, 0, 0])],
     }
-    held("underflow_fraction", {"any GPU": found}, broken, {"changes its argument": CHANGED})
+    passing = {"changes its argument": CHANGED} | dict.fromkeys(
+        ("gives up where the gradients add up to zero", "gives up where the largest gradient is zero"),
+        "the gradients of a network have both signs and do not add up to 0",
+    )
+    held("underflow_fraction", {"any GPU": found}, broken, passing)
 
 
 def test_largest_safe_scale() -> None:
