@@ -77,7 +77,7 @@ class Backend:
     timeline: Callable[[], Found] | None = None
     """Behind `gpulab.streams.timeline`: the operations of simulated streams in a block."""
     measuring: Callable[[Any], AbstractContextManager[None]] | None = None
-    """Behind `gpulab.virtual_gpu.running`: calls in the block find this `virtual_gpu.Machine`."""
+    """Behind `gpulab.virtual_gpu.running`: calls in the block find this `virtual_gpu.MachineModel`."""
     confined: Run | None = None
     """Behind `gpulab.confined.call`."""
     start_rank: StartRank | None = None

@@ -4,7 +4,7 @@ It has one thread, never initializes CUDA (a forked CUDA context is a broken one
 other end of its control socket, which a `client.ForkServer` holds. One request is one message: JSON, with file
 descriptors beside it. A request for a process is answered twice: here with its process id, and by the process itself,
 over a socket that came with the request, once it is ready. A process that dies before that is noticed at once, since
-that socket then ends. What a fork becomes is for a subclass of `Server` to say.
+that socket then ends. What a fork becomes is for a subclass of `ForkingServer` to say.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ UNIFIED_MEMORY = Path("/dev/nvidia-uvm")
 Request = dict[str, Any]
 
 
-class Server:
+class ForkingServer:
     """Answers the requests of one client. Subclasses say what a fork becomes.
 
     Args:
@@ -226,7 +226,7 @@ def fork(child: Callable[[], int]) -> int:
         os._exit(code)
 
 
-def run_child(server: Server, ready: Ready, request: Request, descriptors: list[int]) -> int:
+def run_child(server: ForkingServer, ready: Ready, request: Request, descriptors: list[int]) -> int:
     """Becomes what was asked for, in the forked process. Returns its exit code."""
     try:
         return server.become(ready, request, descriptors)

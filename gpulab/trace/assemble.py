@@ -9,7 +9,7 @@ from gpulab.trace.errors import Index
 from gpulab.trace.log import ATOMIC, GLOBAL, KIND_NAMES, LOAD, SHARED, SPACE_NAMES, STORE
 from gpulab.trace.python.engine import Engine, OwnUnwritten
 from gpulab.trace.races import Conflict, RaceFinder, Toucher, Unwritten
-from gpulab.trace.result import LineCount, Race, Request, Touch, Trace, UnwrittenRead
+from gpulab.trace.result import LineCount, Request, ThreadRace, Touch, Trace, UnwrittenRead
 
 _VERBS = ("reads", "writes", "updates")
 
@@ -104,10 +104,10 @@ def _lines(engine: Engine, tallies: dict[Key, Tally]) -> tuple[LineCount, ...]:
     return tuple(row[-1] for row in sorted(rows, key=lambda row: row[:-1]))
 
 
-def _race(engine: Engine, found: Conflict) -> Race:
+def _race(engine: Engine, found: Conflict) -> ThreadRace:
     view = engine.log.views[found.view]
     first, second = _touch(engine, found.first), _touch(engine, found.second)
-    return Race(view.name, SPACE_NAMES[view.space], view.index_at(found.address), first, second)
+    return ThreadRace(view.name, SPACE_NAMES[view.space], view.index_at(found.address), first, second)
 
 
 def _unwritten(engine: Engine, found: Unwritten) -> UnwrittenRead:

@@ -23,7 +23,7 @@ Operation = list[Any]
 """A name and numbers, such as `["copy", 0, 2000000]`; `operations` lists them."""
 
 
-class Machine(Protocol):
+class MachineModel(Protocol):
     """Says how long everything takes."""
 
     def run(self, operations: list[Operation]) -> float:
@@ -31,7 +31,7 @@ class Machine(Protocol):
 
 
 @contextmanager
-def running(machine: Machine) -> Iterator[None]:
+def running(machine: MachineModel) -> Iterator[None]:
     """In the block, calls of the exercise find one GPU, `machine`, whatever is installed here."""
     require("virtual_gpu")
     runner = current().measuring

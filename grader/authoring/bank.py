@@ -13,7 +13,7 @@ from pathlib import Path
 
 from grader.authoring.answers import Answer, missing, read_bank
 from grader.authoring.lint.metadata import role_of
-from grader.authoring.myst import Source, read_source
+from grader.authoring.myst import ChapterSource, read_source
 from grader.model.course import Chapter, CourseError, nearest
 from grader.model.findings import Finding, Findings
 from grader.model.notebooks import ChapterKey, Role, load_key, visible
@@ -32,7 +32,7 @@ class Bank:
     """Whether every exercise must have answers of both kinds."""
 
     @cached_property
-    def source(self) -> Source:
+    def source(self) -> ChapterSource:
         """The chapter's source.
 
         Raises:

@@ -23,7 +23,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from grader.authoring.execution import CELL_SECONDS, CellFailed, gpu_name, output_texts, run
 from grader.authoring.lint import checked_source, lint_cells
 from grader.authoring.lint.metadata import role_of
-from grader.authoring.myst import Source, SourceCell, read_source
+from grader.authoring.myst import ChapterSource, SourceCell, read_source
 from grader.model.course import Chapter, CourseError
 from grader.model.dependencies import needed_files
 from grader.model.findings import Finding, Findings
@@ -133,7 +133,7 @@ def carry_over(chapter: Chapter, earlier: NotebookNode, current: bool) -> None:
     write(chapter.solution, to_text(notebook).encode())
 
 
-def draft(source: Source) -> NotebookNode:
+def draft(source: ChapterSource) -> NotebookNode:
     """The notebook that a source describes, with stable ids and no outputs."""
     cells = [
         (new_code_cell if cell.kind == "code" else new_markdown_cell)(cell.source, metadata=cell.options)
@@ -172,7 +172,12 @@ def files_below(folder: Path) -> list[Path]:
 
 
 def _run(
-    chapter: Chapter, source: Source, notebook: NotebookNode, report: Report, on_cell: Progress, cell_seconds: int
+    chapter: Chapter,
+    source: ChapterSource,
+    notebook: NotebookNode,
+    report: Report,
+    on_cell: Progress,
+    cell_seconds: int,
 ) -> None:
     folder = chapter.solution.parent
     try:
@@ -209,7 +214,7 @@ def _run(
     report(f"{count} cells in {time.monotonic() - started:.0f} s")
 
 
-def _output_findings(chapter: Chapter, source: Source, notebook: NotebookNode) -> Iterator[Finding]:
+def _output_findings(chapter: Chapter, source: ChapterSource, notebook: NotebookNode) -> Iterator[Finding]:
     """Outputs that would cost students points, or tell them where the author works."""
     private = {f"{folder}/" for folder in (chapter.root, Path(sys.prefix), Path.home())} | {"/ipykernel_"}
     for cell, built in zip(source.cells, notebook.cells, strict=True):
@@ -221,7 +226,7 @@ def _output_findings(chapter: Chapter, source: Source, notebook: NotebookNode) -
             yield source.finding(cell.line, what, "Print something else, or fix what it warns of.")
 
 
-def _test_output_findings(source: Source, cell: SourceCell, outputs: list[NotebookNode]) -> Iterator[Finding]:
+def _test_output_findings(source: ChapterSource, cell: SourceCell, outputs: list[NotebookNode]) -> Iterator[Finding]:
     points = cell.settings["points"]
     for output in outputs:
         if output.output_type == "stream" and output.name == "stderr":
@@ -254,7 +259,7 @@ def _stamp(notebook: NotebookNode | None) -> dict[str, Any]:
     return stamp if isinstance(stamp, dict) else {}
 
 
-def _own_metadata(source: Source, notebook: NotebookNode, executed: dict[str, Any]) -> dict[str, Any]:
+def _own_metadata(source: ChapterSource, notebook: NotebookNode, executed: dict[str, Any]) -> dict[str, Any]:
     """What the notebook says about its making; no date and no path, which would differ at every build."""
     made = {"chapter": source.name, "source_sha256": source.digest, "outputs_sha256": _outputs_digest(notebook)}
     return made | executed

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gpulab.doctor import hardware
-from grader.authoring.answers import Answer, Kind
+from grader.authoring.answers import Answer, AnswerKind
 from grader.authoring.bank import banks_of
 from grader.authoring.visible_score import Tried, counts, tried, with_visible
 from grader.judging.session import grade
@@ -37,7 +37,7 @@ Progress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True)
-class Report:
+class ChapterVerdict:
     """What the gate found in one chapter."""
 
     chapter: str
@@ -64,7 +64,7 @@ def verify(
     seed: int | None = None,
     sample: float = 1.0,
     on_progress: Progress = lambda done, total, what: None,
-) -> list[Report]:
+) -> list[ChapterVerdict]:
     """The gate's reports, one per chapter.
 
     Args:
@@ -100,7 +100,7 @@ def drawn(answers: list[Answer], share: float, seed: int) -> list[Answer]:
     """This share of each exercise's right answers and of its others, at least one of each, in their order."""
     groups = defaultdict(list)
     for answer in answers:
-        groups[answer.exercise, answer.kind is Kind.RIGHT].append(answer)
+        groups[answer.exercise, answer.kind is AnswerKind.RIGHT].append(answer)
     draw = random.Random(seed)
     kept = {id(one) for group in groups.values() for one in draw.sample(group, math.ceil(share * len(group)))}
     return [answer for answer in answers if id(answer) in kept]
@@ -127,7 +127,7 @@ class Tries:
     def on_gpu(self) -> list[Answer]:
         """Right answers to exercises that have a GPU row, and answers that only such a row can tell."""
         exercises = {cell.exercise for cell in self.key.tests if cell.on_gpu_only}
-        return [one for one in self.bank if one.gpu or (one.kind is Kind.RIGHT and one.exercise in exercises)]
+        return [one for one in self.bank if one.gpu or (one.kind is AnswerKind.RIGHT and one.exercise in exercises)]
 
     def try_one(self, answer: Answer | None) -> tuple[list[str], list[Tried]]:
         """What is wrong with the grading of one of them, and what the visible tests say to a wrong one."""
@@ -151,7 +151,7 @@ class Tries:
         return frozenset(cell.grade_id for cell in self.key.tests if cell.exercise in exercises)
 
 
-def try_all(tries: list[Tries], jobs: int, on_progress: Progress) -> list[Report]:
+def try_all(tries: list[Tries], jobs: int, on_progress: Progress) -> list[ChapterVerdict]:
     """Grades every answer of every bank, and blank notebooks, and reports what does not come out as it must.
 
     All chapters share one queue, so that no core waits for the last answer of each. A right answer that is refused is
@@ -166,7 +166,7 @@ def try_all(tries: list[Tries], jobs: int, on_progress: Progress) -> list[Report
     with ThreadPoolExecutor(max_workers=jobs) as pool:
         results = pool.map(lambda pair: _tried(tries[pair[0]], pair[1]), todo)
         for done, ((number, answer), (found, seen)) in enumerate(zip(todo, results, strict=True), start=1):
-            if found and answer and answer.kind is Kind.RIGHT:
+            if found and answer and answer.kind is AnswerKind.RIGHT:
                 refused.append((number, answer, found))
             else:
                 findings[number] += found
@@ -182,7 +182,7 @@ def try_all(tries: list[Tries], jobs: int, on_progress: Progress) -> list[Report
         unchecked = tuple(f"{answer}: only a GPU can tell" for answer in one.not_here(no_gpu))
         checked = len(one.here(no_gpu))
         reports.append(
-            Report(one.key.name, tuple(found), checked, unchecked, visible=tuple(seen), unsteady=tuple(once))
+            ChapterVerdict(one.key.name, tuple(found), checked, unchecked, visible=tuple(seen), unsteady=tuple(once))
         )
     return reports
 
@@ -229,15 +229,15 @@ def judge_cells(answer: Answer, cells: tuple[CellResult, ...]) -> list[str]:
         return [f"{answer.where}: {answer}: the harness failed: {told}"]
     decided = [cell for cell in cells if not cell.verdict.pending]
     earned = sum(cell.earned for cell in decided)
-    if answer.kind is Kind.RIGHT:
+    if answer.kind is AnswerKind.RIGHT:
         wanted = answer.earns if answer.earns is not None else sum(cell.possible for cell in decided)
     else:
         wanted = answer.earns or 0.0
     findings = []
-    if answer.gpu and answer.kind is not Kind.RIGHT:
+    if answer.gpu and answer.kind is not AnswerKind.RIGHT:
         # The CPU row of such an answer may pass; what must not is the GPU row.
         earned = sum(cell.earned for cell in decided if cell.grade_id.endswith("_gpu"))
-    if answer.cpu and answer.kind is not Kind.RIGHT:
+    if answer.cpu and answer.kind is not AnswerKind.RIGHT:
         earned = sum(cell.earned for cell in decided if not cell.grade_id.endswith("_gpu"))
     if abs(earned - wanted) > 1e-9:
         findings.append(f"{answer.where}: {answer}: earned {earned:g}, must earn {wanted:g} ({told or 'no message'})")

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from grader.intake import exchange
-from grader.intake.find_submissions import Found, find_submissions
+from grader.intake.find_submissions import FoundSubmission, find_submissions
 from grader.intake.settled import Settling, is_whole, looks
 from grader.model.course import Chapter, Course, CourseError
 
@@ -24,7 +24,7 @@ PATIENCE_SECONDS = 60.0
 
 
 @dataclass
-class Watch:
+class ChapterWatch:
     """What has been seen and graded so far, of one chapter.
 
     Args:
@@ -83,7 +83,7 @@ class Watch:
         Args:
             grade: called with the students; when it raises, their submissions stay new.
         """
-        found: list[Found] = []
+        found: list[FoundSubmission] = []
         with suppress(CourseError):  # not there yet, or nothing in it
             found = find_submissions(self.folder, self.chapter.name)
         seen = looks(found)

@@ -18,7 +18,7 @@ from grader.model.course import Chapter, Course, CourseError
 
 if TYPE_CHECKING:
     from grader.batch.cluster import Cluster
-    from grader.batch.recorder import Progress
+    from grader.batch.recorder import SubmissionProgress
     from grader.model.notebooks import ChapterKey
     from grader.model.results import SubmissionResult
     from grader.sandbox import Tier
@@ -131,18 +131,18 @@ def _grade(
     again: bool,
     required: Tier,
     cluster: Cluster | None,
-) -> tuple[list[SubmissionResult], list[Progress]]:
+) -> tuple[list[SubmissionResult], list[SubmissionProgress]]:
     """Every result, and what became of each submission in this run."""
     from grader.batch import batch, engine
     from grader.intake import find_submissions
 
-    told: list[Progress] = []
+    told: list[SubmissionProgress] = []
     with progress_bar(keep=True) as progress:
         task = progress.add_task(
             f"Grading {chapter.name}", total=len(find_submissions.find_submissions(folder, chapter.name))
         )
 
-        def tell(one: Progress) -> None:
+        def tell(one: SubmissionProgress) -> None:
             told.append(one)
             if one.line:
                 progress.console.print(
@@ -178,7 +178,7 @@ def write_feedback(course: Course, chapter: Chapter, results: Sequence[Submissio
 
 
 def _show(
-    course: Course, chapter: Chapter, results: list[SubmissionResult], told: list[Progress], key: ChapterKey
+    course: Course, chapter: Chapter, results: list[SubmissionResult], told: list[SubmissionProgress], key: ChapterKey
 ) -> None:
     """The class table, what was done, and where everything lies."""
     from rich.panel import Panel

@@ -25,7 +25,7 @@ from typing import Any
 
 from gpulab.backend import Backend, use
 from gpulab.check.outcomes import Undecided
-from grader.authoring.answers import Answer, Kind
+from grader.authoring.answers import Answer, AnswerKind
 from grader.authoring.bank import banks_of
 from grader.dev.noise_counts import Counts, Piece
 from grader.model.course import Chapter, CourseError
@@ -99,7 +99,7 @@ def graded(
 
 
 def _add(piece: Piece, answer: Answer, seed: int, kind: str, message: str, seconds: float) -> None:
-    should_pass = answer.kind is Kind.RIGHT
+    should_pass = answer.kind is AnswerKind.RIGHT
     piece.right += should_pass
     piece.wrong += not should_pass
     if should_pass:
@@ -209,15 +209,15 @@ def verdict(cell: Cell, source: str, seed: int, calls: list[float] | None = None
 
     from gpulab import virtual_gpu
     from gpulab.virtual_gpu.installing import installed
-    from gpulab.virtual_gpu.operations import Recorder
+    from gpulab.virtual_gpu.operations import OperationRecorder
 
-    recorder, name = Recorder(), cell.exercise
+    recorder, name = OperationRecorder(), cell.exercise
     plain: dict[str, Any] = {"__name__": "answer"}
     simulated: dict[str, Any] = {"__name__": "answer"}
     inside = False
 
     @contextmanager
-    def running(machine: virtual_gpu.Machine) -> Iterator[None]:
+    def running(machine: virtual_gpu.MachineModel) -> Iterator[None]:
         nonlocal inside
         inside = True
         try:

@@ -24,7 +24,7 @@ LONGEST_NAME_BYTES = 200
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundSubmission:
     """One student's submission, or why there is none that can be graded."""
 
     student: str
@@ -41,7 +41,7 @@ class Found:
         return str(CourseError(printable(str(self.path)), self.problem or "found", self.remedy))
 
 
-def find_submissions(folder: Path, chapter: str) -> list[Found]:
+def find_submissions(folder: Path, chapter: str) -> list[FoundSubmission]:
     """Every student's submission of a chapter, sorted by student; unusable ones have a `problem`.
 
     Args:
@@ -111,12 +111,12 @@ def _entries(folder: Path) -> Iterator[Path]:
     return (entry for entry in entries if not entry.name.startswith(".") and entry.name not in LEFT_BY_TOOLS)
 
 
-def _in_student_folder(folder: Path, chapter: str) -> Found:
+def _in_student_folder(folder: Path, chapter: str) -> FoundSubmission:
     """The submission in one student's folder."""
     try:
         return _checked(folder.name, _notebook_of(folder, chapter))
     except CourseError as error:
-        return Found(printable(folder.name), Path(error.where), error.what, error.remedy)
+        return FoundSubmission(printable(folder.name), Path(error.where), error.what, error.remedy)
 
 
 def _notebook_of(folder: Path, chapter: str) -> Path:
@@ -162,9 +162,9 @@ def _refuse_links(paths: list[Path]) -> None:
             )
 
 
-def _checked(student: str, path: Path) -> Found:
+def _checked(student: str, path: Path) -> FoundSubmission:
     """The submission at `path`, with what a look from outside can find wrong."""
-    found = Found(printable(student), path)
+    found = FoundSubmission(printable(student), path)
     fault = fault_of_name(student)
     if fault:
         return replace(found, problem=fault, remedy="Rename it to the student's name or number and grade again.")
@@ -191,7 +191,7 @@ def _checked(student: str, path: Path) -> Found:
     return found
 
 
-def _no_two_of_one_name(found: list[Found]) -> list[Found]:
+def _no_two_of_one_name(found: list[FoundSubmission]) -> list[FoundSubmission]:
     """Refuses both of two submissions under one name: `anna.ipynb` beside `anna/`."""
     names = [one.student for one in found]
     return [

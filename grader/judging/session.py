@@ -25,7 +25,7 @@ from grader.model.limits import Limits
 from grader.model.needs import Need
 from grader.model.notebooks import Cell, ChapterKey
 from grader.model.results import TOO_NOISY, VISIBLE, CellResult, Output, SubmissionResult, Usage, Verdict
-from grader.model.submission import Action, Step, Submission
+from grader.model.submission import Action, PlannedCell, Submission
 from grader.processes import client, preload, wire
 from grader.processes.channel import Closed
 
@@ -72,7 +72,7 @@ def grade(
     readings = gpu_readings.of_this_machine(key) if readings is None else readings
     until = time.monotonic() + limits.notebook_seconds
     for left in reversed(range(ATTEMPTS)):
-        cost = client.Cost()
+        cost = client.ProcessCost()
         try:
             server = parent or client.shared.get()
             result = _grade(submission, key, student, seed, limits, only, server, cost, readings)
@@ -93,7 +93,7 @@ def _grade(
     limits: Limits,
     only: frozenset[str] | None,
     parent: client.SubmissionServer,
-    cost: client.Cost,
+    cost: client.ProcessCost,
     readings: Mapping[str, Any],
 ) -> SubmissionResult:
     parent.import_more(preload.modules_for(key))
@@ -117,11 +117,11 @@ def _grade(
     )
 
 
-def _wanted(step: Step, only: frozenset[str] | None) -> bool:
+def _wanted(step: PlannedCell, only: frozenset[str] | None) -> bool:
     return step.key is not None and (only is None or step.key.grade_id in only)
 
 
-def _needed(steps: Sequence[Step], only: frozenset[str] | None) -> Sequence[Step]:
+def _needed(steps: Sequence[PlannedCell], only: frozenset[str] | None) -> Sequence[PlannedCell]:
     """The steps up to the last wanted test: what comes later has no say in it."""
     tests = [number for number, step in enumerate(steps) if step.action is Action.TEST and _wanted(step, only)]
     return steps[: tests[-1] + 1] if only and tests else steps
@@ -136,7 +136,7 @@ class _Session:
         key: ChapterKey,
         seed: int,
         limits: Limits,
-        cost: client.Cost,
+        cost: client.ProcessCost,
         parent: client.SubmissionServer,
         readings: Mapping[str, Any],
     ) -> None:

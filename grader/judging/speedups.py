@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from gpulab.check.outcomes import Undecided
-from grader.judging.client import BadValue, Gone, Link
+from grader.judging.client import BadValue, Link, ProcessEnded
 from grader.processes.channel import Channel
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class RemoteSide:
         """Has the process draw its inputs and, unless idle, make its calls.
 
         Raises:
-            StudentError, BadValue, TooSlow, Gone: as for a call of the exercise.
+            StudentError, BadValue, TooSlow, ProcessEnded: as for a call of the exercise.
         """
         started = time.perf_counter()
         self._ask(step="go", seed=seed, calls=calls, idle=idle)
@@ -57,7 +57,7 @@ class RemoteSide:
         """What one of the outputs projects to."""
         numbers = self._ask(step="probe", which=which, seed=seed).get("numbers")
         if not isinstance(numbers, list) or not all(isinstance(one, float) for one in numbers):
-            self.link.dead = Gone("the answer could not be read (no numbers in it)")
+            self.link.dead = ProcessEnded("the answer could not be read (no numbers in it)")
             raise self.link.dead
         return numbers
 

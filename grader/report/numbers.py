@@ -68,7 +68,7 @@ class CellNumbers:
 
 
 @dataclass(frozen=True)
-class Fault:
+class ExerciseFault:
     """Something that went wrong in an exercise for one student or several."""
 
     exercise: str
@@ -162,7 +162,7 @@ def _correlation(one: list[float], other: list[float]) -> float | None:
     return statistics.correlation(one, other)
 
 
-def common_faults(results: Sequence[SubmissionResult]) -> list[Fault]:
+def common_faults(results: Sequence[SubmissionResult]) -> list[ExerciseFault]:
     """What went wrong, most frequent first; each student counts once for each fault."""
     found: dict[tuple[str, str], tuple[str, dict[str, None]]] = {}
     for result in graded(results):
@@ -173,7 +173,7 @@ def common_faults(results: Sequence[SubmissionResult]) -> list[Fault]:
                 # Hidden inputs differ from student to student: texts that differ in numbers only are one fault.
                 key = cell.exercise, re.sub(r"-?\d+(\.\d+)?(e[+-]?\d+)?", "#", text)
                 found.setdefault(key, (text, {}))[1][result.student] = None
-    faults = [Fault(exercise, text, tuple(students)) for (exercise, _), (text, students) in found.items()]
+    faults = [ExerciseFault(exercise, text, tuple(students)) for (exercise, _), (text, students) in found.items()]
     return sorted(faults, key=lambda fault: -len(fault.students))
 
 

@@ -32,7 +32,7 @@ STUDENT_REPORT = "report.html"
 
 
 @dataclass(frozen=True)
-class Row:
+class StudentRow:
     """One student in the class table."""
 
     result: SubmissionResult
@@ -124,10 +124,10 @@ def write_html(
 
 def _row(
     course: Course, chapter: Chapter, result: SubmissionResult, tests: list[str], path: Path, late: set[str]
-) -> Row:
+) -> StudentRow:
     folder = course.feedback / result.student / chapter.name
     feedback, report = (_link(folder / name, path) for name in (f"{chapter.name}.html", STUDENT_REPORT))
-    return Row(result, tuple(cell_of(result, test) for test in tests), feedback, report, result.student in late)
+    return StudentRow(result, tuple(cell_of(result, test) for test in tests), feedback, report, result.student in late)
 
 
 def _link(target: Path, page: Path) -> str:

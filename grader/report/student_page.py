@@ -45,7 +45,7 @@ class Bin:
 
 
 @dataclass(frozen=True)
-class Row:
+class TestRow:
     """One test."""
 
     mark: feedback.Mark
@@ -179,13 +179,13 @@ def _marks(book: Gradebook | None, chapter: Chapter, result: SubmissionResult) -
     return [feedback.mark_of(cell) for cell in result.cells]
 
 
-def _row(mark: feedback.Mark, cell: CellResult | None, figures: ClassFigures) -> Row:
+def _row(mark: feedback.Mark, cell: CellResult | None, figures: ClassFigures) -> TestRow:
     """One line of the table."""
     numbers_of = figures.tests.get(mark.grade_id)
     told = figures.told and numbers_of is not None and numbers_of.decided >= LEAST_CLASS
     share = numbers_of.mean_share if numbers_of is not None and told else None
     verdict = cell.verdict if cell is not None else None
-    return Row(
+    return TestRow(
         mark=mark,
         symbol=MARKS[verdict] if verdict else "–",
         kind=verdict.value.replace(" ", "-") if verdict else "not-attempted",

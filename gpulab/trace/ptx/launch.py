@@ -52,7 +52,7 @@ class Options:
     """Static and dynamic, of one block."""
 
 
-class Launch:
+class PtxLaunch:
     """One launch.
 
     Args:

@@ -24,11 +24,11 @@ ARCHITECTURE = (8, 0)
 """Compute capability that is compiled for where there is no GPU."""
 
 _KEPT = 256
-_compiled: dict[Any, Compiled] = {}
+_compiled: dict[Any, TypedKernel] = {}
 
 
 @dataclass(frozen=True)
-class Compiled:
+class TypedKernel:
     """A kernel that Numba could translate."""
 
     kernel: str
@@ -44,7 +44,7 @@ class CompilerMissingError(TraceError):
     """Numba's compiler for GPUs is not installed."""
 
 
-def typecheck(kernel: Any, *arguments: Any) -> Compiled:
+def typecheck(kernel: Any, *arguments: Any) -> TypedKernel:
     """Compiles a kernel for these arguments, as its launch on a GPU would.
 
     Args:
@@ -69,7 +69,7 @@ def typecheck(kernel: Any, *arguments: Any) -> Compiled:
     return _compiled[key]
 
 
-def _compile(function: FunctionType, types: tuple[Any, ...]) -> Compiled:
+def _compile(function: FunctionType, types: tuple[Any, ...]) -> TypedKernel:
     from numba import cuda
 
     with warnings.catch_warnings():
@@ -84,7 +84,7 @@ def _compile(function: FunctionType, types: tuple[Any, ...]) -> Compiled:
         except Exception as error:
             # Whatever kind Numba raises: it is about this kernel. Its own words stay in the chain.
             raise compile_error(function, error) from error
-    return Compiled(function.__name__, tuple(map(str, types)), _float64_lines(ptx), ptx)
+    return TypedKernel(function.__name__, tuple(map(str, types)), _float64_lines(ptx), ptx)
 
 
 def _architecture() -> tuple[int, int]:

@@ -16,7 +16,7 @@ from typing import Any
 
 from gpulab.trace.errors import EndlessKernelError, Index
 from gpulab.trace.python.engine import Engine
-from gpulab.trace.python.places import Place
+from gpulab.trace.python.places import SourcePlace
 
 _LOOK_EVERY_S = 0.05
 
@@ -110,7 +110,7 @@ class _Watcher(threading.Thread):
                 _interrupt(self._watched, None)
         self.join()
 
-    def verdict(self, place: Place | None) -> EndlessKernelError:
+    def verdict(self, place: SourcePlace | None) -> EndlessKernelError:
         """What to tell about an interrupted kernel."""
         engine, seconds = self._engine, self._clock() - self._began
         thread, block = engine.current.index, engine.log.block

@@ -31,7 +31,7 @@ with open(sys.argv[1], "w") as file:
 
 
 @dataclass(frozen=True)
-class Measured:
+class CommandUsage:
     """What a command used. MB are 1e6 bytes."""
 
     wall_seconds: float
@@ -43,7 +43,7 @@ class Measured:
     """Largest resident set of the command itself."""
 
 
-def measure(command: Sequence[str], folder: Path) -> Measured:
+def measure(command: Sequence[str], folder: Path) -> CommandUsage:
     """Runs a command in a folder.
 
     Raises:
@@ -73,7 +73,7 @@ def measure(command: Sequence[str], folder: Path) -> Measured:
     if code != 0:
         last = (log.read_text(errors="replace").strip().splitlines() or ["no output"])[-1]
         raise CourseError(" ".join(command[1:4]), f"ended with {code} ({last[:300]})", "Fix that first.")
-    return Measured(wall, cpu_seconds, largest_kib * 1024 / 1e6, max(peaks))
+    return CommandUsage(wall, cpu_seconds, largest_kib * 1024 / 1e6, max(peaks))
 
 
 def _children(process: int) -> list[int]:

@@ -7,6 +7,6 @@ what both of NVIDIA's profilers say; `report` writes what came of it all; `bundl
 
 from __future__ import annotations
 
-from grader.dev.prove.run import Outcome, prove
+from grader.dev.prove.run import StepResult, prove
 
-__all__ = ["Outcome", "prove"]
+__all__ = ["StepResult", "prove"]

@@ -34,7 +34,7 @@ METRICS = {
 
 
 @dataclass(frozen=True)
-class Counted:
+class ComparedCount:
     """One figure of one kernel, by both."""
 
     kernel: str
@@ -53,7 +53,7 @@ class Counted:
         return f"{self.kernel}: {self.what}: the tracer says {self.traced:.4g}, Nsight Compute {self.profiled:.4g}"
 
 
-def compared() -> list[Counted]:
+def compared() -> list[ComparedCount]:
     """Sectors a request and turns of shared memory a request, of every kernel of `kernels`.
 
     Raises:
@@ -67,7 +67,7 @@ def compared() -> list[Counted]:
                 "ncu", f"said nothing of {name}", "Run it by hand: ncu python3 -m grader.dev.prove.kernels"
             )
         for what, value in traced.items():
-            found.append(Counted(name, what, value, ratios(profiled[name])[what]))
+            found.append(ComparedCount(name, what, value, ratios(profiled[name])[what]))
     return found
 
 

@@ -65,7 +65,7 @@ class MeasuredNumber:
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredFigures:
     """The ceilings and figures of one GPU."""
 
     ceilings: dict[str, Any]
@@ -85,7 +85,7 @@ class _Value:
     runs: int = 1
 
 
-def measured(course: Course, say: Say) -> Measured:
+def measured(course: Course, say: Say) -> MeasuredFigures:
     """Ceilings, then every figure whose chapter is there."""
     import dataclasses
 
@@ -118,7 +118,7 @@ def measured(course: Course, say: Say) -> Measured:
                 bar["source"],
             )
         )  # fmt: skip
-    return Measured(dataclasses.asdict(ceilings), tuple(figures), failed, broken)
+    return MeasuredFigures(dataclasses.asdict(ceilings), tuple(figures), failed, broken)
 
 
 def bars() -> list[dict[str, Any]]:

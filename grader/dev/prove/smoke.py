@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from gpulab.doctor import gpu_troubles, hardware
-from gpulab.doctor.looks import Row
+from gpulab.doctor.looks import DoctorRow
 from grader.dev.prove import rows as prove_rows
-from grader.dev.prove.rows import Found, attempt, hashed
+from grader.dev.prove.rows import RowResult, attempt, hashed
 from grader.model.limits import Limits
 from grader.processes import client
 from grader.processes.channel import Closed
@@ -101,23 +101,23 @@ def lacking(name: str) -> str:
     return f"{name}: it takes {needed} GPUs, and this machine shows {there}" if there < needed else ""
 
 
-def inside() -> Iterator[Row]:
+def inside() -> Iterator[DoctorRow]:
     """For the doctor: a row for each probe where there is a GPU, nothing without one."""
     if hardware.device_name() == "cpu":
         return
     for name, code in PROBES.items():
         if lacking(name):
             continue
-        found = attempt(prove_rows.Row(name, hashed, functools.partial(tried, code)))
+        found = attempt(prove_rows.GpuRow(name, hashed, functools.partial(tried, code)))
         what = f"{name} in a student's process"
         if found.findings:
             remedy = gpu_troubles.of_words(found.findings[0]) or "Grading meets the same: GPU rows stay pending."
-            yield Row(what, found.findings[0], "bad", remedy)
+            yield DoctorRow(what, found.findings[0], "bad", remedy)
         else:
-            yield Row(what, f"{found.data['printed']}, {found.seconds:.1f} s")
+            yield DoctorRow(what, f"{found.data['printed']}, {found.seconds:.1f} s")
 
 
-def tried(code: str, seconds: float = SECONDS) -> Found:
+def tried(code: str, seconds: float = SECONDS) -> RowResult:
     """What came of a cell in a student's process of its own; whatever it raised is the finding.
 
     Args:
@@ -128,7 +128,7 @@ def tried(code: str, seconds: float = SECONDS) -> Found:
         gpulab.forkserver.client.StartError: no process could be started.
     """
     started = time.monotonic()
-    student = client.StudentProcess(client.shared.get(), client.Cost(), Limits())
+    student = client.StudentProcess(client.shared.get(), client.ProcessCost(), Limits())
     token, findings, printed = secrets.token_hex(8), [], []
     try:
         student.channel.send({"op": "run", "id": token, "code": code}, seconds=10)
@@ -147,4 +147,4 @@ def tried(code: str, seconds: float = SECONDS) -> Found:
         findings.append("the process ended: " + (student.excess() or "a crash"))
     finally:
         student.end(at_once=True)
-    return Found(tuple(findings), {"printed": "".join(printed).strip()[:500]}, round(time.monotonic() - started, 1))
+    return RowResult(tuple(findings), {"printed": "".join(printed).strip()[:500]}, round(time.monotonic() - started, 1))

@@ -28,12 +28,12 @@ from gpulab.trace.ptx.codegen.translate import KernelCode
 from gpulab.trace.ptx.cpp import launch_source
 from gpulab.trace.ptx.launch import Options
 from gpulab.trace.ptx.program import kernel_names
-from gpulab.trace.ptx.runtime.machine import Compiled, runtime
+from gpulab.trace.ptx.runtime.machine import CompiledModule, runtime
 from gpulab.trace.ptx.text.nvrtc import ptx_of
 from gpulab.trace.ptx.text.parser import parse
 from gpulab.trace.python.execute import traced_run
 from gpulab.trace.python.watch import Budget
-from grader.authoring.answers import Answer, Kind
+from grader.authoring.answers import Answer, AnswerKind
 
 from . import bank, recorded
 
@@ -108,7 +108,7 @@ def right_answers() -> Iterator[Answer]:
     """To all exercises of which one is written in CUDA C++."""
     for path in sorted(bank.ROOT.glob("answers/*/*.py")):
         if "__global__" in path.read_text():
-            yield from (one for one in bank.answers(path.stem) if one.kind is Kind.RIGHT)
+            yield from (one for one in bank.answers(path.stem) if one.kind is AnswerKind.RIGHT)
 
 
 def course_kernels() -> dict[str, str]:
@@ -133,7 +133,7 @@ def course_kernels() -> dict[str, str]:
 
 def first(exercise: str, title: str = "") -> Answer:
     """The first right answer to an exercise, or the one of this title."""
-    return next(one for one in bank.answers(exercise) if one.kind is Kind.RIGHT and title in ("", one.title))
+    return next(one for one in bank.answers(exercise) if one.kind is AnswerKind.RIGHT and title in ("", one.title))
 
 
 # ------------------------------------------------------------------------------------------------------------- the bars
@@ -212,7 +212,7 @@ def translation(runs: int) -> Bar:
     def translate(text: str) -> None:
         module = parse(text)
         for name in kernel_names(text):
-            Compiled(KernelCode(module, name, True).text(), level=0)
+            CompiledModule(KernelCode(module, name, True).text(), level=0)
 
     every = course_kernels()
     times = {name: seconds(lambda text=text: translate(text), runs) * 1e3 for name, text in every.items()}

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from minikey import RIGHT, make_key
 
-from grader.authoring.answers import Answer, Kind
-from grader.authoring.verify import Report, Tries, drawn, judge_answer, try_all
+from grader.authoring.answers import Answer, AnswerKind
+from grader.authoring.verify import ChapterVerdict, Tries, drawn, judge_answer, try_all
 from grader.authoring.visible_score import Tried
 from grader.cli.verify import jobs_here
 from grader.model.limits import Limits
@@ -16,16 +16,16 @@ from grader.model.notebooks import Cell, Role
 from grader.model.results import CellResult, SubmissionResult, Verdict
 
 GOOD = [
-    Answer("double", Kind.RIGHT, "plain", RIGHT["double"]),
-    Answer("double", Kind.WRONG, "triples", "def double(x):\n    return 3 * x", says="YOU returned 9"),
-    Answer("double", Kind.WRONG, "a GPU's matter", "def double(x):\n    return 2 * x", says="slow", gpu=True),
-    Answer("SHARES", Kind.RIGHT, "plain", RIGHT["SHARES"]),
-    Answer("SHARES", Kind.WRONG, "half", 'SHARES = {"a": 1}', says="1 of 4", earns=0.5),
-    Answer("SHARES", Kind.HOSTILE, "exits", "import os; os._exit(0)"),
+    Answer("double", AnswerKind.RIGHT, "plain", RIGHT["double"]),
+    Answer("double", AnswerKind.WRONG, "triples", "def double(x):\n    return 3 * x", says="YOU returned 9"),
+    Answer("double", AnswerKind.WRONG, "a GPU's matter", "def double(x):\n    return 2 * x", says="slow", gpu=True),
+    Answer("SHARES", AnswerKind.RIGHT, "plain", RIGHT["SHARES"]),
+    Answer("SHARES", AnswerKind.WRONG, "half", 'SHARES = {"a": 1}', says="1 of 4", earns=0.5),
+    Answer("SHARES", AnswerKind.HOSTILE, "exits", "import os; os._exit(0)"),
 ]
 
 
-def gate(*bank: Answer, key=None) -> Report:
+def gate(*bank: Answer, key=None) -> ChapterVerdict:
     (report,) = try_all([Tries(key or make_key(), list(bank), seed=3)], 2, lambda done, total, what: None)
     return report
 
@@ -51,7 +51,7 @@ def test_each_chapter_of_one_queue_gets_its_own_report() -> None:
 
 def test_a_sample_keeps_a_share_of_the_right_answers_and_of_the_others() -> None:
     wrong = [replace(GOOD[1], title=f"wrong {number}") for number in range(9)]
-    hostile = Answer("double", Kind.HOSTILE, "exits", "import os; os._exit(0)")
+    hostile = Answer("double", AnswerKind.HOSTILE, "exits", "import os; os._exit(0)")
     right = [replace(GOOD[0], title=f"right {number}") for number in range(5)]
     bank = [*right, hostile, *wrong, GOOD[3]]
     for share, of_right, of_others in ((0.01, 1, 1), (0.3, 2, 3), (1.0, 5, 10)):
@@ -104,11 +104,11 @@ def test_fresh_seeds_come_to_every_wrong_answer() -> None:
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        (Answer("double", Kind.RIGHT, "is not", "def double(x):\n    return 3 * x"), "earned 0, must earn 3"),
-        (Answer("double", Kind.WRONG, "is right", RIGHT["double"], says="x"), "earned 3, must earn 0"),
+        (Answer("double", AnswerKind.RIGHT, "is not", "def double(x):\n    return 3 * x"), "earned 0, must earn 3"),
+        (Answer("double", AnswerKind.WRONG, "is right", RIGHT["double"], says="x"), "earned 3, must earn 0"),
         (replace(GOOD[1], says="rows and columns"), "must hold 'rows and columns'"),
         (replace(GOOD[4], earns=1.0), "earned 0.5, must earn 1"),
-        (Answer("double", Kind.HOSTILE, "pays", RIGHT["double"]), "earned 3, must earn 0"),
+        (Answer("double", AnswerKind.HOSTILE, "pays", RIGHT["double"]), "earned 3, must earn 0"),
     ],
 )
 def test_an_answer_that_gets_what_it_must_not_is_a_finding(answer: Answer, words: str) -> None:
@@ -140,7 +140,9 @@ def test_a_test_that_a_blank_notebook_passes_is_a_finding() -> None:
 
 def test_an_endless_answer_is_stopped_early_and_must_be(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("grader.authoring.verify.SHORT", Limits(call_seconds=0.5))
-    never = Answer("double", Kind.WRONG, "never", "def double(x):\n    while True: pass", says="0.5 s", endless=True)
+    never = Answer(
+        "double", AnswerKind.WRONG, "never", "def double(x):\n    while True: pass", says="0.5 s", endless=True
+    )
     assert gate(never).findings == ()
     assert "is marked endless, but was not stopped" in gate(replace(GOOD[1], endless=True)).findings[0]
 

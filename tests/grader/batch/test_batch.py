@@ -17,7 +17,7 @@ from minikey import make_key
 
 from grader.batch import batch
 from grader.batch.batch import grade_class
-from grader.batch.recorder import Progress
+from grader.batch.recorder import SubmissionProgress
 from grader.judging.task import Task
 from grader.model import records
 from grader.model.course import Chapter, Course, CourseError
@@ -89,7 +89,7 @@ class Room:
     def __init__(self, folder: Path) -> None:
         self.course, self.chapter = Course(folder), Chapter(KEY.name, folder)
         self.steps = PaperSteps()
-        self.told: list[Progress] = []
+        self.told: list[SubmissionProgress] = []
 
     def submit(self, **texts: str) -> None:
         for student, text in texts.items():

@@ -18,7 +18,7 @@ from click.testing import CliRunner
 from courses import LIGHT, NAME, ROOT, built_course
 from nbgrader.utils import notebook_hash
 
-from grader.batch.watch import Watch
+from grader.batch.watch import ChapterWatch
 from grader.cli.main import main
 from grader.intake import exchange
 from grader.intake.settled import Settling, is_whole
@@ -248,14 +248,14 @@ def test_the_newest_counts_and_nobody_submits_for_another(course: Course, tmp_pa
     inbound(root, "victim")
     inbound(root, ME, chapter="02_other")
     (root / "gpulab" / "inbound" / "odd\x1bname+x").mkdir()
-    watch = Watch(course, course.chapter(NAME), course.submitted, root, settle=0.0)
+    watch = ChapterWatch(course, course.chapter(NAME), course.submitted, root, settle=0.0)
     lines = list(watch.collect())
     assert len(lines) == 1
     assert "victim's and belongs to the account" in lines[0]
     assert [path.name for path in course.submitted.iterdir()] == [ME]
     assert (course.submitted / ME / NAME / "timestamp.txt").read_text() == "2026-11-20 11:00:00.000000 UTC"
     assert list(watch.collect()) == [], "told once"
-    shared = Watch(course, course.chapter(NAME), course.submitted, root, any_owner=True, settle=0.0)
+    shared = ChapterWatch(course, course.chapter(NAME), course.submitted, root, any_owner=True, settle=0.0)
     assert list(shared.collect()) == []
     assert sorted(path.name for path in course.submitted.iterdir()) == sorted([ME, "victim"])
     assert exchange.is_taken(course, next(one for one in exchange.arrivals(root, NAME) if one.path == newest))
@@ -302,7 +302,7 @@ def test_what_is_no_file_does_not_hold_up_the_watch(tmp_path: Path) -> None:
 
 def test_a_round_that_fails_leaves_its_submissions_new(course: Course) -> None:
     put(course.submitted / "anna" / f"{NAME}.ipynb", notebook(course, RIGHT))
-    watch = Watch(course, course.chapter(NAME), course.submitted, settle=0.0)
+    watch = ChapterWatch(course, course.chapter(NAME), course.submitted, settle=0.0)
 
     def fail(students: frozenset[str]) -> None:
         raise CourseError("x", "the disk is full")

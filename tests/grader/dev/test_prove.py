@@ -19,14 +19,14 @@ from gpulab.measuring import machine
 from grader.cli.main import main
 from grader.dev.prove import figures, prove, report, smoke, steps
 from grader.dev.prove.rows import Pace
-from grader.dev.prove.run import Outcome, Step, released
+from grader.dev.prove.run import ProofStep, StepResult, released
 from grader.machine import readings
 from grader.model.course import Course, CourseError
-from grader.model.readings import State
+from grader.model.readings import ReadingState
 
 
-def step(name: str, *findings: str, **data: object) -> Step:
-    return Step(name, name, lambda course, chapters, say, pace: Outcome(name, findings, dict(data)))
+def step(name: str, *findings: str, **data: object) -> ProofStep:
+    return ProofStep(name, name, lambda course, chapters, say, pace: StepResult(name, findings, dict(data)))
 
 
 def test_without_a_gpu_it_says_so_and_what_to_do(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,10 +75,10 @@ def test_an_unknown_step_is_refused_with_the_nearest(course: Course) -> None:
 
 @pytest.mark.usefixtures("fake_gpu")
 def test_a_step_that_cannot_be_done_is_a_finding(course: Course) -> None:
-    def fail(*_: object) -> Outcome:
+    def fail(*_: object) -> StepResult:
         raise CourseError("ncu", "is not installed", "Install it.")
 
-    (outcome,) = prove(course, [Step("counts", "counts", fail)], only=("counts",))
+    (outcome,) = prove(course, [ProofStep("counts", "counts", fail)], only=("counts",))
     assert outcome.findings == ("ncu: is not installed. Install it.",)
 
 
@@ -108,9 +108,9 @@ def test_a_driver_without_a_gpu_is_not_taken_for_proof(course: Course) -> None:
 @pytest.mark.usefixtures("fake_gpu")
 def test_readings_that_nobody_can_use_are_findings(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
     taken = {
-        "double": readings.Reading(State.REFUSED, "the GPU says 5", 5),
-        "KINDS": readings.Reading(State.GOOD, "", 2),
-        "halve": readings.Reading(State.ABSENT, "a second GPU"),
+        "double": readings.Reading(ReadingState.REFUSED, "the GPU says 5", 5),
+        "KINDS": readings.Reading(ReadingState.GOOD, "", 2),
+        "halve": readings.Reading(ReadingState.ABSENT, "a second GPU"),
     }
     monkeypatch.setattr(readings, "take", lambda key: taken)
     outcome = steps.read(course, released(course), lambda text: None)
@@ -138,10 +138,10 @@ def test_a_notebook_that_says_something_else_is_found(course: Course) -> None:
 def test_an_odd_exception_costs_its_own_step_only(course: Course) -> None:
     """Whatever a step raises is its finding, with the end of the traceback, and the next step runs."""
 
-    def odd(*_: object) -> Outcome:
+    def odd(*_: object) -> StepResult:
         return [][1]
 
-    outcomes = prove(course, [Step("counts", "counts", odd), step("nsight", figure=1)])
+    outcomes = prove(course, [ProofStep("counts", "counts", odd), step("nsight", figure=1)])
     assert [one.step for one in outcomes] == ["counts", "nsight"]
     assert "test_prove.py" in outcomes[0].findings[0]
     assert outcomes[0].findings[0].endswith("IndexError: list index out of range")
@@ -151,14 +151,14 @@ def test_an_odd_exception_costs_its_own_step_only(course: Course) -> None:
 def test_an_interrupt_ends_the_steps_and_loses_nothing(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
     """The report and the bundle of `grader prove` are there after a SIGTERM."""
 
-    def stopped(course: Course, chapters: object, say: object, pace: Pace) -> Outcome:
+    def stopped(course: Course, chapters: object, say: object, pace: Pace) -> StepResult:
         if not pace.fits(0.0):
-            return Outcome("gate", data={NAME: {"checked": 1, "findings": 0}}, left=("the rest",))
+            return StepResult("gate", data={NAME: {"checked": 1, "findings": 0}}, left=("the rest",))
         os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(5)
         raise AssertionError("not interrupted")
 
-    some = (step("doctor", rows=[]), Step("gate", "gate", stopped), step("class", "must not run"))
+    some = (step("doctor", rows=[]), ProofStep("gate", "gate", stopped), step("class", "must not run"))
     monkeypatch.setattr(steps, "STEPS", some)
     monkeypatch.chdir(course.root)
     shutil.rmtree(course.work / "prove")

@@ -16,7 +16,7 @@ from confronted import bank_of, defined, findings
 from cuda.bindings import driver
 
 from gpulab import cuda_compiled
-from grader.authoring.answers import Kind
+from grader.authoring.answers import AnswerKind
 from grader.exercises import on_gpu
 from grader.exercises.confront import Unusable
 from grader.exercises.tensor_cores import confrontations, layouts, rates, waves
@@ -207,7 +207,7 @@ def test_smallest_batch(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_no_noise_refuses_a_right_answer(exercise: str, seen: Callable[[str, int], Any]) -> None:
     """Times may be off by any factor: from matrices that stay in the L2 cache to a GPU that others use as well."""
     draw, used = random.Random(9), 0
-    reference = defined(next(one for one in bank_of("04", exercise) if one.kind is Kind.RIGHT), "04")
+    reference = defined(next(one for one in bank_of("04", exercise) if one.kind is AnswerKind.RIGHT), "04")
     for seed in range(100):
         taken = seen(draw.choice(list(RATES)), seed)
         rows = [taken["products"]] if "products" in taken else taken["layers"]

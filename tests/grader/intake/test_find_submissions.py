@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.intake.find_submissions import Found, find_submissions
+from grader.intake.find_submissions import FoundSubmission, find_submissions
 from grader.model.course import CourseError
 from grader.model.submission import MAX_NOTEBOOK_BYTES
 
@@ -22,7 +22,7 @@ def put(path: Path, text: str = "{}") -> Path:
     return path
 
 
-def only(folder: Path) -> Found:
+def only(folder: Path) -> FoundSubmission:
     (found,) = find_submissions(folder, CHAPTER)
     return found
 
@@ -40,14 +40,14 @@ def only(folder: Path) -> Found:
 )
 def test_every_usual_layout_is_understood(tmp_path: Path, path: str) -> None:
     notebook = put(tmp_path / path)
-    assert only(tmp_path) == Found("anna", notebook)
+    assert only(tmp_path) == FoundSubmission("anna", notebook)
 
 
 @pytest.mark.parametrize("given", ["anna", f"anna/{CHAPTER}", f"anna/{CHAPTER}/{NAME}"])
 def test_one_student_can_be_given_alone(tmp_path: Path, given: str) -> None:
     notebook = put(tmp_path / "anna" / CHAPTER / NAME)
     put(tmp_path / "bela" / CHAPTER / NAME)
-    assert only(tmp_path / given) == Found("anna", notebook)
+    assert only(tmp_path / given) == FoundSubmission("anna", notebook)
 
 
 def test_a_student_keeps_other_chapters_and_checkpoints_beside(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_a_student_keeps_other_chapters_and_checkpoints_beside(tmp_path: Path) -
     put(tmp_path / "anna" / "02_other.ipynb")
     put(tmp_path / "anna" / ".ipynb_checkpoints" / NAME)
     put(tmp_path / "anna" / "data.csv")
-    assert only(tmp_path) == Found("anna", notebook)
+    assert only(tmp_path) == FoundSubmission("anna", notebook)
 
 
 def test_students_come_sorted_and_what_is_no_submission_is_left_out(tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ def test_a_bad_submission_gets_one_line_and_the_rest_are_found(
     make(home)
     good = put(tmp_path / "class" / "anna" / CHAPTER / NAME)
     anna, eve = find_submissions(tmp_path / "class", CHAPTER)
-    assert anna == Found("anna", good)
+    assert anna == FoundSubmission("anna", good)
     assert eve.student == "eve"
     assert words in (eve.problem or "")
     assert remedy in eve.remedy

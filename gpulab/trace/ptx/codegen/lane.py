@@ -13,7 +13,7 @@ from gpulab.trace.errors import UnsupportedError
 from gpulab.trace.ptx.codegen.special import special_register
 from gpulab.trace.ptx.codegen.types import BITS, INTEGER, LLVM, constant, is_signed
 from gpulab.trace.ptx.runtime import layout
-from gpulab.trace.ptx.text.syntax import Guard, Instruction, Negated, Number, Operand, Register, Symbol
+from gpulab.trace.ptx.text.syntax import Instruction, Negated, Number, Operand, Predicate, Register, Symbol
 
 if TYPE_CHECKING:
     from gpulab.trace.ptx.codegen.function import FunctionCode
@@ -213,7 +213,7 @@ class Lane:
 
     # -------------------------------------------------------------------------------------------------- guards
 
-    def condition(self, guard: Guard) -> str:
+    def condition(self, guard: Predicate) -> str:
         """Whether this lane takes part."""
         value = self.get(Register(guard.register), "pred")
         return self.new(f"xor i1 {value}, true") if guard.negated else value
@@ -227,7 +227,7 @@ class Lane:
         self.emit(f"{later} = or i64 {now}, {chosen}")
         return later
 
-    def branched(self, guard: Guard, results: Iterable[str]) -> _Branch:
+    def branched(self, guard: Predicate, results: Iterable[str]) -> _Branch:
         """Code that only lanes run for which the guard holds."""
         return _Branch(self, guard, tuple(results))
 
@@ -247,7 +247,7 @@ class Lane:
 class _Branch:
     """What is done under a guard; registers that are written there keep their old values elsewhere."""
 
-    def __init__(self, lane: Lane, guard: Guard, results: tuple[str, ...]) -> None:
+    def __init__(self, lane: Lane, guard: Predicate, results: tuple[str, ...]) -> None:
         self._lane, self._guard, self._results = lane, guard, results
 
     def __enter__(self) -> str:

@@ -6,7 +6,7 @@ from gpulab.trace.ptx.codegen.handlers import handles
 from gpulab.trace.ptx.codegen.lane import Lane
 from gpulab.trace.ptx.codegen.types import LLVM, is_float, is_signed
 from gpulab.trace.ptx.instructions.float_types import HALVES, flush, is_half, widen
-from gpulab.trace.ptx.text.syntax import Instruction, Pair
+from gpulab.trace.ptx.text.syntax import Instruction, RegisterPair
 
 _ORDERED = {"eq", "ne", "lt", "le", "gt", "ge"}
 _UNORDERED = {
@@ -58,9 +58,9 @@ def _combined(lane: Lane, one: Instruction, value: str) -> str:
 def _set_predicate(lane: Lane, one: Instruction) -> None:
     value = compare(lane, one, one.modifiers[-1])
     target = one.operands[0]
-    first = target.first if isinstance(target, Pair) else target
+    first = target.first if isinstance(target, RegisterPair) else target
     direct = _combined(lane, one, value)
-    if isinstance(target, Pair):
+    if isinstance(target, RegisterPair):
         inverse = _combined(lane, one, lane.new(f"xor i1 {value}, true"))
         lane.set(first, direct, "pred")
         lane.set(target.second, inverse, "pred")

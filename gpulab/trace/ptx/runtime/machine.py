@@ -19,7 +19,7 @@ from gpulab.trace.ptx.runtime.scheduler import SCHEDULING
 from gpulab.trace.ptx.runtime.small import DECLARATIONS, llvm
 
 
-class Compiled:
+class CompiledModule:
     """A compiled module; its code lives as long as this object.
 
     Args:
@@ -76,12 +76,12 @@ _FUNCTIONS: list[Any] = [
 
 
 @functools.cache
-def runtime() -> Compiled:
+def runtime() -> CompiledModule:
     """The functions that are the same for every kernel."""
     numbers = constants() | {"IS_LOAD": IS_LOAD, "IS_STORE": IS_STORE, "IS_ATOMIC": IS_ATOMIC}
     numbers |= {"TO_NEAREST": TO_NEAREST, "TO_ZERO": TO_ZERO, "DOWN": DOWN, "UP": UP, "AWAY": AWAY}
     numbers |= NUMBERS
-    return Compiled(DECLARATIONS + llvm(_FUNCTIONS, numbers), level=2)
+    return CompiledModule(DECLARATIONS + llvm(_FUNCTIONS, numbers), level=2)
 
 
 def runtime_function(name: str) -> Any:
