@@ -8,7 +8,7 @@ from courses import NAME
 
 from gpulab.doctor.hardware import Gpu
 from gpulab.measuring import machine
-from grader.dev.prove.figures import MeasuredNumber
+from grader.dev.prove.claimed_numbers import MeasuredNumber
 from grader.dev.prove.run import StepResult
 
 BANK = {

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from gpulab.figures.shapes import Span, roofline, timeline
-from gpulab.figures.style import BLUE, COLORS, GRAY, INK, ORANGE, canvas, label_ends, number, show, style, tidy
+from gpulab.figures.styling import BLUE, COLORS, GRAY, INK, ORANGE, canvas, label_ends, number, show, style, tidy
 from gpulab.measuring.timing import Ratio, Timing
 
 if TYPE_CHECKING:

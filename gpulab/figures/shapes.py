@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from gpulab.figures.style import COLORS, GRAY, INK, canvas, ink_on, label_ends, number, show, style, tidy
+from gpulab.figures.styling import COLORS, GRAY, INK, canvas, ink_on, label_ends, number, show, style, tidy
 from gpulab.measuring.machine import Ceilings
 
 if TYPE_CHECKING:

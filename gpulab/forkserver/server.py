@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NoReturn
 
-from gpulab.forkserver.prctl import SIGKILL, adopt_orphans, die_with_parent
+from gpulab.forkserver.process_control import SIGKILL, adopt_orphans, die_with_parent
 
 MAX_MESSAGE = 131_072
 """Bytes of one message."""

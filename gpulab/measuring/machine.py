@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from gpulab.measuring.devices import device, device_name, has_gpu
-from gpulab.measuring.once import once
+from gpulab.measuring.measured_once import once
 from gpulab.measuring.timing import measure
 from gpulab.tables import data_folder
 

@@ -23,7 +23,7 @@ from typing import IO, Any
 from gpulab.backend import Process, StartRank, current
 from gpulab.doctor.hosts import needs_unix
 from gpulab.forkserver.client import StartError
-from gpulab.forkserver.prctl import die_with_parent
+from gpulab.forkserver.process_control import die_with_parent
 from gpulab.forkserver.server import KILL_SECONDS
 from gpulab.ranks import forks
 
@@ -56,7 +56,7 @@ class Ended:
     problem: str
 
 
-def launch(
+def run_ranks(
     program: Path, arguments: Sequence[str], more: Sequence[Mapping[str, str]], folders: Sequence[Path], seconds: float
 ) -> Ended:
     """Runs the program once in each folder, as one rank each, and returns when none of them is left.
@@ -75,10 +75,10 @@ def launch(
     with ExitStack() as stack:
         # Open from the beginning to the end: what lies at a path is the ranks' to change.
         logs: list[IO[bytes]] = [stack.enter_context(tempfile.TemporaryFile()) for _ in folders]
-        return _launch(program, arguments, more, folders, logs, seconds)
+        return _run_ranks(program, arguments, more, folders, logs, seconds)
 
 
-def _launch(
+def _run_ranks(
     program: Path,
     arguments: Sequence[str],
     more: Sequence[Mapping[str, str]],

@@ -1,6 +1,6 @@
 """A chapter's answers as the gate uses them: which are chosen, and all that is wrong before any of them is graded.
 
-Reads the bank and the chapter's source; of the built notebook only whether it is the source's. Grading is `verify`'s
+Reads the bank and the chapter's source; of the built notebook only whether it is the source's. Grading is `gate`'s
 business.
 """
 
@@ -83,8 +83,8 @@ class Bank:
 
     def stale(self, key: ChapterKey) -> Iterator[Finding]:
         """Where source, built notebook and release differ: anywhere, or in the cells of the chosen exercises."""
-        from grader.authoring.build import check_build
-        from grader.authoring.release import check_release
+        from grader.authoring.building import check_build
+        from grader.authoring.releasing import check_release
 
         if not self.only:
             yield from (*check_build(self.chapter), *check_release(self.chapter))

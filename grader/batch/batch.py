@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpulab.doctor import hardware
-from grader.batch import engine
+from grader.batch import thread_pool
 from grader.batch.recorder import RealSteps, ResultRecorder, Steps, SubmissionProgress
 from grader.intake import variants
-from grader.intake.find_submissions import FoundSubmission, find_submissions
+from grader.intake.discovery import FoundSubmission, find_submissions
 from grader.judging.task import Task
 from grader.machine import gpu_ready
 from grader.model.course import Chapter, Course
@@ -111,7 +111,7 @@ def grade_class(
         if cluster is not None:
             outcomes = cluster.map_submissions(task_of, due, key)
         else:
-            outcomes = engine.map_submissions(lambda one: steps.judge(task_of(one), key), due, slots)
+            outcomes = thread_pool.map_submissions(lambda one: steps.grade_task(task_of(one), key), due, slots)
         for one, outcome in outcomes:
             with accounts.on("record"):
                 recorder.take(one, outcome)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from grader.batch import cluster_worker
 from grader.batch.cluster_worker import RemoteFault, Sealed, WorkerError, WorkerMachine
-from grader.batch.engine import WAITING, Handing
+from grader.batch.thread_pool import WAITING, Handing
 from grader.model.course import CourseError
 from grader.model.harness import harness_digest
 from grader.model.results import SubmissionResult

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from gpulab.doctor import hardware
-from grader.judging.task import Task, judge
+from grader.judging.task import Task, grade_task
 from grader.model.course import CourseError
 from grader.model.harness import harness_digest
 from grader.model.notebooks import ChapterKey
@@ -103,7 +103,7 @@ def grade(task: Task, key: Sealed, wanted: WorkerMachine) -> str | Exception:
     try:
         compare(address, this_machine(), wanted)
         chapter: ChapterKey = key.value
-        return judge(task, chapter).to_json()
+        return grade_task(task, chapter).to_json()
     except CourseError as error:
         return error
     except OSError as error:

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from gpulab.forkserver.client import StartError
-from grader.intake.find_submissions import FoundSubmission
-from grader.judging.task import Task, judge
+from grader.intake.discovery import FoundSubmission
+from grader.judging.task import Task, grade_task
 from grader.model.course import Chapter, Course, CourseError
 from grader.model.records import FULL, REFUSED, Records, cannot_write, make_folder, write_atomically
 from grader.model.results import CellResult, SubmissionResult, Verdict
@@ -56,7 +56,7 @@ class Steps(Protocol):
     def load(self, path: Path) -> bytes:
         """What is in a notebook file; CourseError when it cannot be read. Called in several threads at a time."""
 
-    def judge(self, task: Task, key: ChapterKey) -> SubmissionResult:
+    def grade_task(self, task: Task, key: ChapterKey) -> SubmissionResult:
         """Grades a notebook; CourseError when it cannot be read. Called in several threads at a time."""
 
     def compose(self, path: Path, key: ChapterKey, result: SubmissionResult) -> Any:
@@ -112,13 +112,13 @@ class RealSteps:
 
         return submission.load(path)
 
-    def judge(self, task: Task, key: ChapterKey) -> SubmissionResult:
+    def grade_task(self, task: Task, key: ChapterKey) -> SubmissionResult:
         """The result of grading a notebook.
 
         Raises:
             CourseError: it cannot be read as a submission of this chapter.
         """
-        return judge(task, key)
+        return grade_task(task, key)
 
     def compose(self, path: Path, key: ChapterKey, result: SubmissionResult) -> Any:
         """The executed notebook.
@@ -126,7 +126,7 @@ class RealSteps:
         Raises:
             CourseError: it cannot be read as a submission of this chapter.
         """
-        from grader.gradebook.compose import compose
+        from grader.gradebook.composition import compose
         from grader.model import submission
 
         return compose(submission.read(path, key), key, result)

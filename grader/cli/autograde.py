@@ -133,14 +133,12 @@ def _grade(
     cluster: Cluster | None,
 ) -> tuple[list[SubmissionResult], list[SubmissionProgress]]:
     """Every result, and what became of each submission in this run."""
-    from grader.batch import batch, engine
-    from grader.intake import find_submissions
+    from grader.batch import batch, thread_pool
+    from grader.intake import discovery
 
     told: list[SubmissionProgress] = []
     with progress_bar(keep=True) as progress:
-        task = progress.add_task(
-            f"Grading {chapter.name}", total=len(find_submissions.find_submissions(folder, chapter.name))
-        )
+        task = progress.add_task(f"Grading {chapter.name}", total=len(discovery.find_submissions(folder, chapter.name)))
 
         def tell(one: SubmissionProgress) -> None:
             told.append(one)
@@ -155,7 +153,7 @@ def _grade(
             chapter,
             folder,
             key=key,
-            slots=slots or engine.default_slots(),
+            slots=slots or thread_pool.default_slots(),
             seed=seed,
             again=again,
             required=required,
@@ -186,7 +184,7 @@ def _show(
     from rich.text import Text
 
     from grader.model.records import load_results
-    from grader.report import table as report
+    from grader.report import class_table as report
 
     table, page = report_command.write(course, chapter, load_results(course, chapter.name), key)
     out().print(report.table(results))

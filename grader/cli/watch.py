@@ -17,8 +17,8 @@ from grader.cli.console import complain, say, waiting
 from grader.model.course import Chapter, Course, CourseError
 
 if TYPE_CHECKING:
+    from grader.batch.arrivals import ChapterWatch
     from grader.batch.recorder import SubmissionProgress
-    from grader.batch.watch import ChapterWatch
     from grader.model.notebooks import ChapterKey
 
 BUSY_SECONDS = 5.0
@@ -66,7 +66,7 @@ def command(
       grader watch 01 --exchange /srv/gpulab
       grader watch 01 /srv/drop --return-to /srv/feedback
     """
-    from grader.batch.watch import ChapterWatch
+    from grader.batch.arrivals import ChapterWatch
     from grader.model.notebooks import load_key
     from grader.processes.interrupt import ending_as_interrupt
     from grader.sandbox import Tier
@@ -82,9 +82,9 @@ def command(
     key, required = load_key(chosen), Tier(require_tier)
     insist_on(required)
     watch = ChapterWatch(course, chosen, submissions or course.submitted, inbox, any_owner)
-    from grader.batch import engine
+    from grader.batch import thread_pool
 
-    rounds = _Rounds(course, chosen, key, watch, slots or engine.default_slots(), required, return_to)
+    rounds = _Rounds(course, chosen, key, watch, slots or thread_pool.default_slots(), required, return_to)
     say(f"Watching {inbox or watch.folder} for {chosen.name}. Ctrl-C stops.")
     try:
         with ending_as_interrupt():
@@ -147,7 +147,7 @@ class _Rounds:
     def _tell(self, one: SubmissionProgress) -> None:
         """One line for a submission, with the time."""
         from grader.model.records import Records
-        from grader.report.numbers import points
+        from grader.report.class_statistics import points
 
         if one.state == "unchanged":
             return

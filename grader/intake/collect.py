@@ -17,8 +17,8 @@ from pathlib import Path
 from grader.intake import ledger
 from grader.intake.chapters import chapter_of, grade_ids
 from grader.intake.decisions import Decision, FileState
+from grader.intake.discovery import printable
 from grader.intake.disk import present, sha256_of
-from grader.intake.find_submissions import printable
 from grader.intake.ledger import Taken
 from grader.intake.names import Owner, Platform, folded, owner_of, platform_of, student_of
 from grader.intake.roster import Roster

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from grader.intake.find_submissions import LONGEST_NAME_BYTES, printable
+from grader.intake.discovery import LONGEST_NAME_BYTES, printable
 
 MOODLE = re.compile(
     r"(?P<name>[^_]+?)(?:_(?P<id>\d+))?_assignsubmission_(?P<kind>file|onlinetext)(?:_(?P<file>.*))?", re.DOTALL

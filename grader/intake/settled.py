@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from grader.intake.find_submissions import FoundSubmission
+from grader.intake.discovery import FoundSubmission
 from grader.model.submission import MAX_NOTEBOOK_BYTES
 
 Stamp = tuple[int, ...]

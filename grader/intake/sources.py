@@ -19,7 +19,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Protocol
 
-from grader.intake.find_submissions import LEFT_BY_TOOLS
+from grader.intake.discovery import LEFT_BY_TOOLS
 from grader.model.course import CourseError
 from grader.model.submission import MAX_NOTEBOOK_BYTES
 

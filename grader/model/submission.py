@@ -18,7 +18,7 @@ from grader.model.course import CourseError
 from grader.model.matching import match_cells, plain
 from grader.model.menus import Codes
 from grader.model.notebooks import Cell, ChapterKey, Role
-from grader.model.submitted_cells import SubmittedCell, submitted_cells
+from grader.model.untrusted_cells import SubmittedCell, submitted_cells
 
 MAX_NOTEBOOK_BYTES = 20_000_000
 

@@ -16,7 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from gpulab.forkserver.prctl import adopt_orphans
+from gpulab.forkserver.process_control import adopt_orphans
 from gpulab.forkserver.server import ForkingServer, Ready, Request, keep_only, take_streams
 from grader import sandbox
 from grader.processes import preload

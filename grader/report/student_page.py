@@ -16,13 +16,13 @@ from urllib.parse import quote
 from nbgrader.api import Gradebook, MissingEntry
 
 from grader.gradebook import gradebook
-from grader.intake.find_submissions import fault_of_name
+from grader.intake.discovery import fault_of_name
 from grader.model.course import Chapter, Course
 from grader.model.notebooks import ChapterKey
 from grader.model.records import Records, write_atomically
 from grader.model.results import CellResult, SubmissionResult, Verdict
-from grader.report import feedback, numbers
-from grader.report.numbers import MARKS, CellNumbers, graded, remark
+from grader.report import class_statistics, feedback
+from grader.report.class_statistics import MARKS, CellNumbers, graded, remark
 from grader.report.page import STUDENT_REPORT, title_of
 from grader.report.rendering import rendered
 
@@ -80,7 +80,7 @@ def class_figures(course: Course, chapter: Chapter, results: Sequence[Submission
     """
     recorded = gradebook.recorded(course, chapter)
     totals = {one.student: recorded.get(one.student, one.earned) for one in graded(results)}
-    return ClassFigures(totals, {test.grade_id: test for test in numbers.cell_numbers(results)})
+    return ClassFigures(totals, {test.grade_id: test for test in class_statistics.cell_numbers(results)})
 
 
 def write_all(

@@ -13,7 +13,7 @@ import socket
 import struct
 from pathlib import Path
 
-from gpulab.forkserver.prctl import Option, prctl
+from gpulab.forkserver.process_control import Option, prctl
 
 _libc = ctypes.CDLL(None, use_errno=True)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 
-from gpulab.forkserver.prctl import die_with_parent
+from gpulab.forkserver.process_control import die_with_parent
 from grader.sandbox import course_folders, gpu, kernel, landlock, root, seccomp
 
 UMASK = 0o022

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from grader.intake.find_submissions import FoundSubmission
+from grader.intake.discovery import FoundSubmission
 from grader.model import submission
 from grader.model.course import CourseError
 from grader.model.notebooks import ChapterKey, Role

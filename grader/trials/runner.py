@@ -91,7 +91,7 @@ class Runner:
     def __enter__(self) -> Runner:
         environment = {**os.environ, **fork_server.ENVIRONMENT}
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "grader.trials.fork_server"], env=environment, stdin=subprocess.PIPE,
+            [sys.executable, "-m", "grader.trials.trial_server"], env=environment, stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
         self._write(self._setting)

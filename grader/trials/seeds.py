@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from grader.authoring.answers import Answer, AnswerKind
+from grader.authoring.gate import judge_cells
 from grader.authoring.myst import ChapterSource
-from grader.authoring.verify import judge_cells
-from grader.trials.record import Record, keys_of
 from grader.trials.runner import Runner, Trial
+from grader.trials.tried_seeds import Record, keys_of
 
 PIECE = 5
 """Seeds that are tried, and recorded, at a time."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from gpulab.chapters.architecture.models import CHEAP, CYCLES, WARP, schedule
 from gpulab.figures.diagrams import bare, box, square
-from gpulab.figures.style import BLUE, FAINT, GRAY, INK, ORANGE, canvas, show, style
+from gpulab.figures.styling import BLUE, FAINT, GRAY, INK, ORANGE, canvas, show, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

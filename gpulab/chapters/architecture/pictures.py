@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from gpulab.chapters.architecture.models import scenes
 from gpulab.chapters.architecture.workers import STRATEGIES, Speedup, WorkerIntervals
 from gpulab.figures import plot
-from gpulab.figures.style import BLUE, FAINT, GRAY, INK, ORANGE, canvas, number, show, style, tidy
+from gpulab.figures.styling import BLUE, FAINT, GRAY, INK, ORANGE, canvas, number, show, style, tidy
 from gpulab.measuring.devices import device_name
 from gpulab.measuring.timing import Ratio
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gpulab.figures import plot
-from gpulab.figures.style import BLUE, INK, ORANGE, canvas, number, show, style
+from gpulab.figures.styling import BLUE, INK, ORANGE, canvas, number, show, style
 from gpulab.measuring import machine
 from gpulab.measuring.devices import device_name
 from gpulab.tables import gpu_row

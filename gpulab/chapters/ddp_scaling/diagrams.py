@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gpulab.figures.diagrams import bare
-from gpulab.figures.style import BLUE, INK, ORANGE, canvas, number, show, style
+from gpulab.figures.styling import BLUE, INK, ORANGE, canvas, number, show, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from gpulab.chapters.inference.int8 import clip_errors, codes
 from gpulab.figures.diagrams import bare
-from gpulab.figures.style import BLUE, GRAY, INK, ORANGE, canvas, label_ends, number, show, style, tidy_log
+from gpulab.figures.styling import BLUE, GRAY, INK, ORANGE, canvas, label_ends, number, show, style, tidy_log
 from gpulab.measuring.devices import device_name
 from gpulab.measuring.timing import Timing
 

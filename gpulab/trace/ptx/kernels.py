@@ -21,7 +21,7 @@ from gpulab.trace.ptx.report import trace_of
 from gpulab.trace.ptx.runtime.buffers import DeviceMemory
 from gpulab.trace.ptx.text.dialect import NUMBA
 from gpulab.trace.ptx.text.sources import Sources
-from gpulab.trace.python.typecheck import typecheck
+from gpulab.trace.python.type_inference import typecheck
 from gpulab.trace.result import Trace
 
 

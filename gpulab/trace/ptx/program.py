@@ -12,7 +12,7 @@ from gpulab.trace.ptx.instructions import (
     asynchronous,
     atomics,
     bits,
-    compare,
+    comparison,
     convert,
     floats,
     matrix,
@@ -25,7 +25,7 @@ from gpulab.trace.ptx.runtime.machine import CompiledModule
 from gpulab.trace.ptx.text.parser import parse
 from gpulab.trace.ptx.text.syntax import Module
 
-HANDLER_MODULES = (arithmetic, asynchronous, atomics, bits, compare, convert, floats, matrix, memory, signs, warps)
+HANDLER_MODULES = (arithmetic, asynchronous, atomics, bits, comparison, convert, floats, matrix, memory, signs, warps)
 """Importing them registers what they translate."""
 
 

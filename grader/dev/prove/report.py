@@ -12,7 +12,7 @@ from typing import Any
 
 from gpulab.doctor import hardware
 from gpulab.measuring.machine import VERSION
-from grader.dev.prove import figures
+from grader.dev.prove import claimed_numbers
 from grader.dev.prove.run import ProofStep, StepResult, slug
 from grader.model.course import Course, CourseError
 from grader.model.notebook_io import write as write_file
@@ -122,7 +122,7 @@ def _figures(data: dict[str, Any]) -> list[str]:
 def _ceilings(ceilings: dict[str, Any]) -> list[str]:
     """What the machine can do at best, each with its spread, beside what its datasheet promises."""
     try:
-        stated = figures.datasheet(ceilings["device"])
+        stated = claimed_numbers.datasheet(ceilings["device"])
     except CourseError:
         stated = {}
     copy = "copy within its memory, read + written"

@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from gpulab.doctor import hardware
-from grader.authoring import answers, build, release, verify
+from grader.authoring import answers, building, releasing
+from grader.authoring import gate as answer_gate
 from grader.authoring.answers import Answer
 from grader.authoring.bank import banks_of
 from grader.batch.batch import grade_class
 from grader.dev import sample
-from grader.dev.prove import counts, figures, nsight
-from grader.dev.prove import smoke as first_contact
+from grader.dev.prove import claimed_numbers, counts, nsight
+from grader.dev.prove import smoke_checks as first_contact
 from grader.dev.prove.report import machine
 from grader.dev.prove.rows import GpuRow, KeptRows, Pace, RowResult, attempt, hashed, settle
 from grader.dev.prove.run import ProofStep, Say, StepResult, folder_of, slug
@@ -45,7 +46,7 @@ def look(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) ->
 
 def calibrate(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -> StepResult:
     """The machine's ceilings, and the figures that the course claims, each with its bar."""
-    found = figures.measured(course, say)
+    found = claimed_numbers.measured(course, say)
     below = tuple(f"{one.what}: {one.shown()}, {one.bar()}" for one in found.figures if not one.reached)
     broken = tuple(f"{name}: {found.failed[name]}" for name in found.broken)
     return StepResult("calibrate", below + broken, asdict(found))
@@ -107,8 +108,8 @@ def execute(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL)
     """Every chapter's solution notebook, run from top to bottom on the GPU; its outputs stay in the tree."""
 
     def run(chapter: Chapter) -> RowResult:
-        build.build(chapter, execute=True)
-        release.release(chapter)
+        building.build(chapter, execute=True)
+        releasing.release(chapter)
         return RowResult(data={"cells": len(notebooks.load_key(chapter).cells)})
 
     return _by_chapter("execute", "executing {}", course, chapters, run, say, pace)
@@ -141,7 +142,7 @@ def gate(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) ->
         (bank,) = banks_of([chapter])
         key = bank.key()
         findings += [f"{chapter.name}: {one}" for one in bank.stale(key)]
-        tries = verify.Tries(key, bank.answers, secrets.randbits(48))
+        tries = answer_gate.Tries(key, bank.answers, secrets.randbits(48))
         findings += [f"{chapter.name}: not checked: {one}: only a GPU can tell" for one in tries.not_here(no_gpu)]
         wanted = tries.on_gpu() if pace.gpu_rows_only else tries.here(no_gpu)
         seen = [_answer_row(chapter, tries, answer) for answer in wanted]
@@ -156,7 +157,7 @@ def gate(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) ->
     return StepResult("gate", tuple(findings), data, left=left)
 
 
-def _answer_row(chapter: Chapter, tries: verify.Tries, answer: answers.Answer | None) -> GpuRow:
+def _answer_row(chapter: Chapter, tries: answer_gate.Tries, answer: answers.Answer | None) -> GpuRow:
     def run() -> RowResult:
         found, _ = tries.try_one(answer)
         if found:

@@ -8,7 +8,7 @@ import pytest
 
 from gpulab.chapters.architecture import diagrams, models, workers
 from gpulab.chapters.architecture import pictures as architecture_pictures
-from gpulab.figures import plot, style
+from gpulab.figures import plot, styling
 
 ROOT = models.__file__.rsplit("/gpulab/", 1)[0]
 
@@ -24,7 +24,7 @@ def shown(monkeypatch):
     """The pictures shown, as (figure, description)."""
     found = []
     for module in (architecture_pictures, diagrams, plot, sys.modules[plot.timeline.__module__]):
-        monkeypatch.setattr(module, "show", lambda figure, words: found.append((style.png(figure), words)))
+        monkeypatch.setattr(module, "show", lambda figure, words: found.append((styling.png(figure), words)))
     return found
 
 

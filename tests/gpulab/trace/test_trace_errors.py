@@ -17,10 +17,10 @@ from traced_arrays import zeros
 
 from gpulab import trace
 from gpulab.trace.log import Log
-from gpulab.trace.python import watch
+from gpulab.trace.python import interruption
 from gpulab.trace.python.engine import Engine
 from gpulab.trace.python.execute import traced_run
-from gpulab.trace.python.watch import Budget
+from gpulab.trace.python.interruption import Budget
 
 
 @pytest.fixture(autouse=True)
@@ -236,9 +236,9 @@ def test_an_interruption_that_is_swallowed_is_not_printed(monkeypatch: pytest.Mo
     """Python prints what is raised in a finalizer; a student would wonder about it. Others' are told as ever."""
     told: list[Any] = []
     monkeypatch.setattr(sys, "unraisablehook", told.append)
-    monkeypatch.setattr(watch, "_LOOK_EVERY_S", 0.01)
+    monkeypatch.setattr(interruption, "_LOOK_EVERY_S", 0.01)
     engine = Engine((1, 1, 1), (1, 1, 1), Log())
-    with pytest.raises(trace.EndlessKernelError), watch.watched(engine, Budget(seconds=0.05)):
+    with pytest.raises(trace.EndlessKernelError), interruption.watched(engine, Budget(seconds=0.05)):
         for _ in range(5):
             Slow()
         while True:

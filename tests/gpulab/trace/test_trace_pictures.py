@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from gpulab import trace
-from gpulab.figures.style import BLUE, ORANGE, style
+from gpulab.figures.styling import BLUE, ORANGE, style
 from gpulab.trace.pictures import chosen, description, request_figure
 
 

@@ -32,7 +32,7 @@ from gpulab.trace.ptx.runtime.machine import CompiledModule, runtime
 from gpulab.trace.ptx.text.nvrtc import ptx_of
 from gpulab.trace.ptx.text.parser import parse
 from gpulab.trace.python.execute import traced_run
-from gpulab.trace.python.watch import Budget
+from gpulab.trace.python.interruption import Budget
 from grader.authoring.answers import Answer, AnswerKind
 
 from . import bank, recorded

@@ -8,7 +8,7 @@ from minikey import RIGHT, make_key
 
 from grader.authoring import visible_score
 from grader.authoring.answers import Answer, AnswerKind
-from grader.authoring.verify import Tries, try_all
+from grader.authoring.gate import Tries, try_all
 
 TRIPLES = Answer("double", AnswerKind.WRONG, "triples", "def double(x):\n    return 3 * x", says="you returned 9")
 ONLY_SMALL = Answer(

@@ -58,7 +58,7 @@ class PaperSteps:
     def load(self, path: Path) -> bytes:
         return path.read_bytes()
 
-    def judge(self, task: Task, key: ChapterKey) -> SubmissionResult:
+    def grade_task(self, task: Task, key: ChapterKey) -> SubmissionResult:
         text = task.notebook.decode()
         if text in self.faults:
             raise self.faults[text]

@@ -16,7 +16,7 @@ from test_sample import course_with_bank
 from grader.cli.main import main
 from grader.dev.bench import course as bench_course
 from grader.dev.bench import handed_back, report
-from grader.dev.bench.measure import measure
+from grader.dev.bench.measurement import measure
 from grader.dev.bench.report import targets
 from grader.dev.bench.run import BenchResult, Breakdown, ClassUsage, Growth
 from grader.model.course import CourseError

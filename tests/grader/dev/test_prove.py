@@ -17,7 +17,7 @@ from proofs import CEILINGS, H200
 from gpulab.doctor import hardware
 from gpulab.measuring import machine
 from grader.cli.main import main
-from grader.dev.prove import figures, prove, report, smoke, steps
+from grader.dev.prove import claimed_numbers, prove, report, smoke_checks, steps
 from grader.dev.prove.rows import Pace
 from grader.dev.prove.run import ProofStep, StepResult, released
 from grader.machine import readings
@@ -177,18 +177,20 @@ def test_an_odd_figure_costs_no_other(course: Course, monkeypatch: pytest.Monkey
     class Bench:
         def __init__(self, *_: object) -> None: ...
 
-        def odd(self) -> figures._Value:
+        def odd(self) -> claimed_numbers._Value:
             raise RuntimeError("CUDA error: an illegal memory access")
 
-        def even(self) -> figures._Value:
-            return figures._Value(2.0)
+        def even(self) -> claimed_numbers._Value:
+            return claimed_numbers._Value(2.0)
 
-        def lacking(self) -> figures._Value:
+        def lacking(self) -> claimed_numbers._Value:
             raise CourseError("this GPU", "has no tensor cores", "Nothing to do.")
 
     row = {"what": "a rate", "unit": "", "low": 1, "high": 3, "source": "someone", "times": ""}
-    monkeypatch.setattr(figures, "_Bench", Bench)
-    monkeypatch.setattr(figures, "bars", lambda: [{**row, "figure": name} for name in ("odd", "lacking", "even")])
+    monkeypatch.setattr(claimed_numbers, "_Bench", Bench)
+    monkeypatch.setattr(
+        claimed_numbers, "bars", lambda: [{**row, "figure": name} for name in ("odd", "lacking", "even")]
+    )
     monkeypatch.setattr(machine, "ceilings", lambda fresh: CEILINGS)
     outcome = steps.calibrate(course, [], lambda text: None)
     assert [one["name"] for one in outcome.data["figures"]] == ["even"]
@@ -201,26 +203,26 @@ def test_an_odd_figure_costs_no_other(course: Course, monkeypatch: pytest.Monkey
 def test_two_gpus_are_tried_with_nccl(monkeypatch: pytest.MonkeyPatch) -> None:
     """The probe itself, with gloo and the CPU in the place of NCCL and two GPUs; with one GPU it is not here."""
     monkeypatch.setattr(hardware, "gpus", lambda: (H200,))
-    assert smoke.lacking("NCCL") == "NCCL: it takes 2 GPUs, and this machine shows 1"
-    assert smoke.lacking("torch") == ""
+    assert smoke_checks.lacking("NCCL") == "NCCL: it takes 2 GPUs, and this machine shows 1"
+    assert smoke_checks.lacking("torch") == ""
     monkeypatch.setattr(hardware, "gpus", lambda: (H200, H200))
-    assert smoke.lacking("NCCL") == ""
-    code = smoke.PROBES["NCCL"].replace("torch.cuda.set_device(rank)\n", "")
+    assert smoke_checks.lacking("NCCL") == ""
+    code = smoke_checks.PROBES["NCCL"].replace("torch.cuda.set_device(rank)\n", "")
     code = code.replace('"nccl"', '"gloo"').replace('"cuda"', '"cpu"')
-    found = smoke.tried(code)
+    found = smoke_checks.tried(code)
     assert (found.findings, found.data["printed"]) == ((), "two GPUs added their tensors")
-    (finding,) = smoke.tried(code.replace("(x == 3)", "(x == 4)")).findings
+    (finding,) = smoke_checks.tried(code.replace("(x == 3)", "(x == 4)")).findings
     assert "the sum over two GPUs is wrong" in finding
 
 
 def test_the_doctor_tries_the_gpu_in_a_students_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where there is one: what a process of its own can do says nothing about a confined one."""
     probes = {"plain": "print(6 * 7)", "busy": "raise RuntimeError('CUDA error: devices are busy or unavailable')"}
-    monkeypatch.setattr(smoke, "PROBES", probes)
+    monkeypatch.setattr(smoke_checks, "PROBES", probes)
     monkeypatch.setattr(hardware, "gpus", lambda: ())
-    assert list(smoke.inside()) == []
+    assert list(smoke_checks.inside()) == []
     monkeypatch.setattr(hardware, "gpus", lambda: (H200,))
-    good, bad = smoke.inside()
+    good, bad = smoke_checks.inside()
     assert (good.what, good.state, good.found[:4]) == ("plain in a student's process", "good", "42, ")
     assert (bad.what, bad.state) == ("busy in a student's process", "bad")
     assert "sudo nvidia-smi -c 0" in bad.remedy
@@ -228,17 +230,17 @@ def test_the_doctor_tries_the_gpu_in_a_students_process(monkeypatch: pytest.Monk
 
 def test_the_processors_ceilings_are_not_taken_for_a_gpus(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the driver shows a GPU that PyTorch cannot use, what is measured is the processor."""
-    monkeypatch.setattr(figures, "bars", list)
+    monkeypatch.setattr(claimed_numbers, "bars", list)
     monkeypatch.setattr(machine, "ceilings", lambda fresh: CEILINGS)
-    assert figures.measured(course, lambda text: None).ceilings["device"] == "NVIDIA H200"
+    assert claimed_numbers.measured(course, lambda text: None).ceilings["device"] == "NVIDIA H200"
     monkeypatch.setattr(machine, "ceilings", lambda fresh: dataclasses.replace(CEILINGS, kind="cpu"))
     with pytest.raises(CourseError, match="PyTorch sees none"):
-        figures.measured(course, lambda text: None)
+        claimed_numbers.measured(course, lambda text: None)
 
 
 def test_the_smoke_test_reports_what_a_students_process_meets(course: Course) -> None:
     """Here there is no GPU: every probe but that of a plain cell has to find just that, each by its name."""
-    assert smoke.tried("print(6 * 7)").data["printed"] == "42"
-    assert smoke.tried("1 / 0").findings == ("ZeroDivisionError: division by zero",)
-    assert smoke.tried("import os; os._exit(3)").findings == ("the process ended: a crash",)
-    assert smoke.tried("while True: pass", seconds=0.5).findings == ("no answer within 0.5 s",)
+    assert smoke_checks.tried("print(6 * 7)").data["printed"] == "42"
+    assert smoke_checks.tried("1 / 0").findings == ("ZeroDivisionError: division by zero",)
+    assert smoke_checks.tried("import os; os._exit(3)").findings == ("the process ended: a crash",)
+    assert smoke_checks.tried("while True: pass", seconds=0.5).findings == ("no answer within 0.5 s",)

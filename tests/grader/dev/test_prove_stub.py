@@ -20,8 +20,8 @@ import stub_driver
 from courses import NAME, make_course
 from proofs import BANK
 
-from grader.authoring.build import build
-from grader.authoring.release import release
+from grader.authoring.building import build
+from grader.authoring.releasing import release
 from grader.dev.prove.steps import STEPS
 from grader.model.course import Course
 

@@ -16,9 +16,9 @@ from grader.cli.verify import command
 from grader.model.course import Course, CourseError
 from grader.trials.mutants import EQUIVALENTS, equivalents, survivors, takes_nothing
 from grader.trials.mutate import mutants_of
-from grader.trials.record import Record
 from grader.trials.runner import Runner, Trial
 from grader.trials.seeds import steadiness
+from grader.trials.tried_seeds import Record
 
 CHAPTER = '''\
 ---

@@ -15,7 +15,7 @@ from recorded_class import NAME
 from grader.cli.main import main
 from grader.intake import ledger, roster
 from grader.intake.decisions import FileState
-from grader.intake.find_submissions import find_submissions
+from grader.intake.discovery import find_submissions
 from grader.intake.times import when_due
 from grader.model.course import Course, CourseError
 

@@ -48,7 +48,7 @@ SPELLINGS = {
     },
     Need.COUNTING: {
         "from gpulab import trace": "trace.counting",
-        "from gpulab.trace.counting import counting": "counting",
+        "from gpulab.trace.counted_launches import counting": "counting",
         "from gpulab import trace as t": "t.counting",
     },
 }

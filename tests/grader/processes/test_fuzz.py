@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from minikey import RIGHT, make_key, notebook
 
-from grader.gradebook.compose import compose
+from grader.gradebook.composition import compose
 from grader.judging.outputs import KeptOutputs
 from grader.model.results import CellResult, SubmissionResult, Verdict
 from grader.model.submission import parse

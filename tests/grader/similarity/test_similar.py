@@ -17,7 +17,7 @@ from courses import ROOT
 from grader.authoring import answers
 from grader.cli.main import main
 from grader.dev import sample
-from grader.intake.find_submissions import find_submissions
+from grader.intake.discovery import find_submissions
 from grader.model.course import Course
 from grader.model.notebooks import Role, load_key
 from grader.report import similar_page

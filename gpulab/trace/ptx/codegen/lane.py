@@ -39,7 +39,7 @@ class Observed:
     """An access that the runtime looks at once the last lane has run the block."""
 
     function: str
-    """Of `runtime.observe`."""
+    """Of `runtime.observation`."""
     site: int
     mask: str
     """Of the lanes that made it."""

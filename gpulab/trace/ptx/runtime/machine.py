@@ -12,7 +12,7 @@ from gpulab.trace.ptx.runtime.collective import COLLECTIVE, NUMBERS
 from gpulab.trace.ptx.runtime.copies import COPYING
 from gpulab.trace.ptx.runtime.frames import FRAMES
 from gpulab.trace.ptx.runtime.layout import constants
-from gpulab.trace.ptx.runtime.observe import OBSERVING
+from gpulab.trace.ptx.runtime.observation import OBSERVING
 from gpulab.trace.ptx.runtime.races import IS_ATOMIC, IS_LOAD, IS_STORE, RACES
 from gpulab.trace.ptx.runtime.rounding import AWAY, DOWN, ROUNDING, TO_NEAREST, TO_ZERO, UP
 from gpulab.trace.ptx.runtime.scheduler import SCHEDULING

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from grader.batch.engine import WAITING, map_submissions
+from grader.batch.thread_pool import WAITING, map_submissions
 
 
 def test_slots_work_at_the_same_time() -> None:

@@ -9,7 +9,7 @@ from class_results import EVIL, NEEDS_GPU, printed
 from recorded_class import NAME, judged, result_of
 
 from grader.model.results import CellResult, SubmissionResult, Verdict
-from grader.report import table
+from grader.report import class_table
 
 
 @pytest.mark.parametrize("width", [100, 120])
@@ -58,7 +58,7 @@ def test_a_class_of_none_or_one_has_a_table(count):
 
 def rows_of(results, folder):
     path = folder / "grades.csv"
-    table.write_csv(results, path)
+    class_table.write_csv(results, path)
     with path.open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))
 

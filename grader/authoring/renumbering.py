@@ -14,7 +14,7 @@ from typing import Any
 
 from nbformat import NotebookNode
 
-from grader.authoring import build, launcher, release
+from grader.authoring import building, launcher, releasing
 from grader.authoring.lint import checked_source
 from grader.model.course import Chapter, Course, CourseError
 from grader.model.notebook_io import stable_ids
@@ -98,7 +98,7 @@ def renumber(course: Course, change: Renumbering) -> list[Path]:
         CourseError: a source has faults, or a file cannot be written. Nothing has changed if a source has faults.
     """
     built = {
-        change.names.get(one.name, one.name): (_rewritten(one, change), build.is_current(one))
+        change.names.get(one.name, one.name): (_rewritten(one, change), building.is_current(one))
         for one in course.chapters()
         if checked_source(one.source) and one.solution.is_file()
     }
@@ -107,9 +107,9 @@ def renumber(course: Course, change: Renumbering) -> list[Path]:
     for chapter in course.chapters():
         if chapter.name in built:
             earlier, current = built[chapter.name]
-            build.carry_over(chapter, earlier, current)
+            building.carry_over(chapter, earlier, current)
             if chapter.name in released:
-                release.release(chapter)
+                releasing.release(chapter)
     if released:
         launcher.refresh(course)
     return changed

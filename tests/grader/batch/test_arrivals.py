@@ -18,7 +18,7 @@ from click.testing import CliRunner
 from courses import LIGHT, NAME, ROOT, built_course
 from nbgrader.utils import notebook_hash
 
-from grader.batch.watch import ChapterWatch
+from grader.batch.arrivals import ChapterWatch
 from grader.cli.main import main
 from grader.intake import exchange
 from grader.intake.settled import Settling, is_whole

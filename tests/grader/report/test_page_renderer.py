@@ -13,7 +13,7 @@ from recorded_class import NAME, composed, judged, nbgrader_settings, result_of,
 
 from grader.gradebook import gradebook
 from grader.model.results import Verdict
-from grader.report import exporter, feedback
+from grader.report import feedback, page_renderer
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 BAD = "</pre></div><script>alert(1)</script><img src=x> &amp; &am \x1b[31mred\x1b[0m \x1b]0;title\x07 \x00\x9b"
@@ -69,20 +69,20 @@ def resources(**changed: Any) -> dict[str, Any]:
 
 
 def test_pages_are_the_same_whatever_was_rendered_before() -> None:
-    renderer = exporter.Renderer()
+    renderer = page_renderer.Renderer()
     outputs = [new_code_cell(f"show({number})", outputs=[one]) for number, one in enumerate(OUTPUTS)]
     changed = new_code_cell(PLAIN[3].source, id="d", execution_count=3, outputs=OUTPUTS)
     for cells in (PLAIN, [*PLAIN, *outputs], PLAIN[::-1], [*PLAIN[:3], changed, *PLAIN[4:], *outputs[::-1]], []):
         for told in (resources(), resources(earned="0", pending="2")):
             whole = notebook(*cells)
-            assert renderer.page(whole, told) == exporter.whole_page(whole, told)
+            assert renderer.page(whole, told) == page_renderer.whole_page(whole, told)
 
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_broken_markup_is_broken_in_the_same_way(name: str) -> None:
-    renderer, cells = exporter.Renderer(), [new_markdown_cell(source) for source in BROKEN[name]]
+    renderer, cells = page_renderer.Renderer(), [new_markdown_cell(source) for source in BROKEN[name]]
     for whole in (notebook(*PLAIN[2:], *cells, *PLAIN[:2]), notebook(*cells), notebook(*PLAIN, *cells[::-1])):
-        assert renderer.page(whole, resources()) == exporter.whole_page(whole, resources())
+        assert renderer.page(whole, resources()) == page_renderer.whole_page(whole, resources())
 
 
 @pytest.mark.parametrize(
@@ -101,27 +101,27 @@ def test_broken_markup_is_broken_in_the_same_way(name: str) -> None:
 )
 def test_only_whole_elements_are_kept(part: str, alone: bool) -> None:
     """Whatever a version of nbconvert lets through, a part that opens or closes others' elements is not used again."""
-    assert exporter._stands_alone(part) is alone
+    assert page_renderer._stands_alone(part) is alone
 
 
 @pytest.mark.parametrize("source", ["", " \n", "words", "<b>x</b>", "a < b\n\n", "<p>x</p> y"])
 def test_raw_cells_are_as_they_were(source: str) -> None:
     """Their text stands bare between the elements of other cells, where each blank counts."""
-    renderer = exporter.Renderer()
+    renderer = page_renderer.Renderer()
     for kind in ({}, {"raw_mimetype": "text/html"}, {"raw_mimetype": "text/latex"}):
         whole = notebook(PLAIN[0], new_raw_cell(source, metadata=kind), PLAIN[3], PLAIN[2])
-        assert renderer.page(whole, resources()) == exporter.whole_page(whole, resources())
+        assert renderer.page(whole, resources()) == page_renderer.whole_page(whole, resources())
 
 
 def test_only_what_differs_is_rendered_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    renderer, given = exporter.Renderer(), []
-    whole_page = exporter.whole_page
+    renderer, given = page_renderer.Renderer(), []
+    whole_page = page_renderer.whole_page
 
     def watched(part: NotebookNode, told: dict[str, Any]) -> str:
         given.append([cell.id for cell in part.cells])
         return whole_page(part, told)
 
-    monkeypatch.setattr(exporter, "whole_page", watched)
+    monkeypatch.setattr(page_renderer, "whole_page", watched)
     other = new_code_cell("another answer", id="f", metadata=nbgrader_settings("double"))
     for cells in (PLAIN, PLAIN, [*PLAIN[:5], other, *PLAIN[6:]]):
         renderer.page(notebook(*cells), resources())
@@ -130,11 +130,11 @@ def test_only_what_differs_is_rendered_again(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_what_is_kept_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a class of any size; the page is whole all the same."""
-    monkeypatch.setattr(exporter, "MOST_KEPT", 3_000)
-    renderer = exporter.Renderer()
+    monkeypatch.setattr(page_renderer, "MOST_KEPT", 3_000)
+    renderer = page_renderer.Renderer()
     for number in range(5):
         whole = notebook(*PLAIN, *(new_code_cell(f"x = {number * 10 + place}") for place in range(10)))
-        assert renderer.page(whole, resources()) == exporter.whole_page(whole, resources())
+        assert renderer.page(whole, resources()) == page_renderer.whole_page(whole, resources())
         assert sum(map(len, renderer._kept.values())) == renderer._size <= 3_000
 
 

@@ -73,7 +73,7 @@ def _swallowed_in_silence() -> Iterator[None]:
 
 class _Watcher(threading.Thread):
     def __init__(self, engine: Engine, budget: Budget, watched_thread: int) -> None:
-        super().__init__(name="gpulab.trace.python.watch", daemon=True)
+        super().__init__(name="gpulab.trace.python.interruption", daemon=True)
         self._engine, self._budget, self._watched = engine, budget, watched_thread
         self._over = threading.Event()
         self._lock = threading.Lock()

@@ -21,7 +21,7 @@ from nbgrader.coursedir import CourseDirectory
 from nbgrader.utils import compute_checksum
 from traitlets.config import Config
 
-from grader.authoring.build import draft, files_below
+from grader.authoring.building import draft, files_below
 from grader.authoring.lint import checked_source
 from grader.model.course import Chapter, CourseError
 from grader.model.findings import Finding, Findings

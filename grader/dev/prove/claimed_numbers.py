@@ -299,7 +299,7 @@ class _Bench:
             codes = (cell for cell in key.cells if cell.role in (Role.CODE, Role.SOLUTION))
             cell = next((cell for cell in codes if defines.search(cell.source)), None)
             if cell is None:
-                remedy = "Has it been renamed? grader/dev/prove/figures.py measures it."
+                remedy = "Has it been renamed? grader/dev/prove/claimed_numbers.py measures it."
                 raise CourseError(key.name, f"defines no {wanted}", remedy)
             exec(compile(definitions(cell.source), f"<{cell.id}>", "exec"), namespace)
         return namespace[name]

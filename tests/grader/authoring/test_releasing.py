@@ -13,9 +13,9 @@ import pytest
 from courses import NAME, built_course, make_course
 from nbformat import NotebookNode
 
-from grader.authoring import release as release_module
-from grader.authoring.build import build
-from grader.authoring.release import check_release, prove_clean, release
+from grader.authoring import releasing as release_module
+from grader.authoring.building import build
+from grader.authoring.releasing import check_release, prove_clean, release
 from grader.model.course import Chapter, CourseError
 from grader.model.findings import Findings
 from grader.model.notebook_io import to_text

@@ -1,6 +1,6 @@
 """A class's results for people and for spreadsheets: the table in the terminal and the CSV file.
 
-The page is `report.page`'s, what is computed from results `report.numbers`'s.
+The page is `report.page`'s, what is computed from results `report.class_statistics`'s.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rich.text import Text
 
 from grader.model.records import write_atomically
 from grader.model.results import SubmissionResult, Verdict
-from grader.report.numbers import MARKS, cell_numbers, cell_of, exercises_of, graded, points, remark, test_ids
+from grader.report.class_statistics import MARKS, cell_numbers, cell_of, exercises_of, graded, points, remark, test_ids
 from grader.report.page import write_html
 
 __all__ = ["table", "write_csv", "write_html"]

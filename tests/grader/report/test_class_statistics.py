@@ -12,8 +12,8 @@ from gpulab import check
 from gpulab.check.outcomes import Mismatch, collecting
 from gpulab.measuring.speedup import Noisy
 from grader.model.results import CellResult, Verdict
-from grader.report import numbers as report_numbers
-from grader.report.numbers import common_faults, faults_in
+from grader.report import class_statistics as report_numbers
+from grader.report.class_statistics import common_faults, faults_in
 
 
 def test_pass_rate_and_share_leave_pending_out(results):

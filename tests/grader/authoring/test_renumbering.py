@@ -9,9 +9,9 @@ import pytest
 from click.testing import CliRunner, Result
 from courses import SOURCE, built_course
 
-from grader.authoring.build import check_build, is_current
-from grader.authoring.release import check_release
-from grader.authoring.renumber import Renumbering, plan
+from grader.authoring.building import check_build, is_current
+from grader.authoring.releasing import check_release
+from grader.authoring.renumbering import Renumbering, plan
 from grader.cli.main import main
 from grader.model.course import Course, CourseError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from grader.authoring.direct_share import direct_share, told
+from grader.authoring.direct_shares import direct_share, told
 
 IMPORTS = """
 import numpy as np

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from grader.intake import exchange
-from grader.intake.find_submissions import FoundSubmission, find_submissions
+from grader.intake.discovery import FoundSubmission, find_submissions
 from grader.intake.settled import Settling, is_whole, looks
 from grader.model.course import Chapter, Course, CourseError
 

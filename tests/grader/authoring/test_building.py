@@ -13,7 +13,7 @@ import pytest
 from courses import NAME, built_course, make_course
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
-from grader.authoring.build import build, check_build
+from grader.authoring.building import build, check_build
 from grader.authoring.execution import gpu_name, tidy
 from grader.model.course import Chapter, CourseError
 from grader.model.findings import Findings
@@ -124,7 +124,7 @@ def test_gpu_cells_wait_for_a_gpu(chapter: Chapter) -> None:
 @NO_GPU
 def test_gpu_cells_run_where_there_is_one(chapter: Chapter, monkeypatch: pytest.MonkeyPatch) -> None:
     """Told that there is a GPU, the build runs the cell, which finds that there is none."""
-    monkeypatch.setattr("grader.authoring.build.gpu_name", lambda: "NVIDIA Imaginary")
+    monkeypatch.setattr("grader.authoring.building.gpu_name", lambda: "NVIDIA Imaginary")
     with pytest.raises(Findings, match='cell "double_gpu" raised NeedsGPU: No GPU here'):
         build(chapter, execute=True)
 

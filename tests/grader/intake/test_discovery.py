@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.intake.find_submissions import FoundSubmission, find_submissions
+from grader.intake.discovery import FoundSubmission, find_submissions
 from grader.model.course import CourseError
 from grader.model.submission import MAX_NOTEBOOK_BYTES
 

@@ -8,7 +8,7 @@ import pytest
 from minikey import RIGHT, make_key
 
 from grader.authoring.answers import Answer, AnswerKind
-from grader.authoring.verify import ChapterVerdict, Tries, drawn, judge_answer, try_all
+from grader.authoring.gate import ChapterVerdict, Tries, drawn, judge_answer, try_all
 from grader.authoring.visible_score import Tried
 from grader.cli.verify import jobs_here
 from grader.model.limits import Limits
@@ -139,7 +139,7 @@ def test_a_test_that_a_blank_notebook_passes_is_a_finding() -> None:
 
 
 def test_an_endless_answer_is_stopped_early_and_must_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("grader.authoring.verify.SHORT", Limits(call_seconds=0.5))
+    monkeypatch.setattr("grader.authoring.gate.SHORT", Limits(call_seconds=0.5))
     never = Answer(
         "double", AnswerKind.WRONG, "never", "def double(x):\n    while True: pass", says="0.5 s", endless=True
     )
