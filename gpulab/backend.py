@@ -24,7 +24,7 @@ class Side(Protocol):
     def go(self, seed: int, calls: int, idle: bool) -> None:
         """Draws inputs for so many calls and, unless idle, makes them; returns when the device is done."""
 
-    def probe(self, which: int, seed: int) -> list[float]:
+    def project(self, which: int, seed: int) -> list[float]:
         """What the output of call number `which` projects to; an idle round looks at the outputs of the last one."""
 
 

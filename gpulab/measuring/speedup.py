@@ -53,11 +53,11 @@ class Workload:
 
     inputs: Callable[..., tuple[Any, ...]]
     """(seed, **size) → the arguments, drawn on the device."""
-    probe: Callable[[Any, int], list[float]] | None = None
+    project: Callable[[Any, int], list[float]] | None = None
     """(output, seed) → a few numbers that only the whole output gives, the last ones as `projections_agree` wants them;
     `projection` when left out."""
     keep: Callable[[Any], Any] | None = None
-    """What to take of an output at the moment when the call is over, for the probe; all of it when left out."""
+    """What to take of an output at the moment when the call is over, for the projection; all of it when left out."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Speed:
     """Half the distance between the quartiles."""
     rounds: int
     work_ms: float
-    """The reference's, in one round, inputs and probe taken off."""
+    """The reference's, in one round, inputs and projection taken off."""
     device: str
 
     def __str__(self) -> str:
@@ -223,10 +223,10 @@ class Here:
             self._outputs += [keep(self._function(*arguments)) for arguments in made]
         synchronize()
 
-    def probe(self, which: int, seed: int) -> list[float]:
+    def project(self, which: int, seed: int) -> list[float]:
         """See `Side`."""
         output = self._outputs[which % len(self._outputs)]
-        return (self._workload.probe or projection)(output, seed)
+        return (self._workload.project or projection)(output, seed)
 
 
 # ------------------------------------------------------------------------------------------------------ one round
@@ -258,10 +258,10 @@ def _round(side: Side, question: _Question, idle: bool = False) -> _Round:
     started = time.perf_counter()
     side.go(question.seed, len(question.looks), idle)
     # Only now: whoever knew it before could work on this one output and leave the rest.
-    numbers = [side.probe(*first)]
+    numbers = [side.project(*first)]
     seconds = time.perf_counter() - started
     if not idle:  # whoever leaves one output of several out would pass by luck if only one were looked at
-        numbers += [side.probe(*look) for look in others]
+        numbers += [side.project(*look) for look in others]
     return _Round(seconds, numbers)
 
 

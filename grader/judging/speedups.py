@@ -53,9 +53,9 @@ class RemoteSide:
             self.timed.append(self)
             self.timed = None
 
-    def probe(self, which: int, seed: int) -> list[float]:
+    def project(self, which: int, seed: int) -> list[float]:
         """What one of the outputs projects to."""
-        numbers = self._ask(step="probe", which=which, seed=seed).get("numbers")
+        numbers = self._ask(step="project", which=which, seed=seed).get("numbers")
         if not isinstance(numbers, list) or not all(isinstance(one, float) for one in numbers):
             self.link.dead = ProcessEnded("the answer could not be read (no numbers in it)")
             raise self.link.dead
@@ -111,6 +111,6 @@ def _slowed(side: RemoteSide) -> float:
     for seed, calls, _ in rounds[:ALONE_ROUNDS]:  # the whole round, that caches and heaps may be as they were
         side.go(seed, calls, idle=False)
         for which in range(calls):
-            side.probe(which, seed)
+            side.project(which, seed)
         side.go(seed, calls, idle=True)
     return beside / statistics.median(seconds for _, _, seconds in side.work)

@@ -152,7 +152,7 @@ class Server:
                 if request["step"] == "go":
                     side.go(request["seed"], request["calls"], request["idle"])
                     return {}, []
-                return {"numbers": [float(number) for number in side.probe(request["which"], request["seed"])]}, []
+                return {"numbers": [float(number) for number in side.project(request["which"], request["seed"])]}, []
         except wire.NotPlain as error:
             return {"not_plain": str(error)}, []
         except BaseException as error:

@@ -21,9 +21,9 @@ from grader.processes import client
 from grader.processes.channel import Closed
 
 SECONDS = 120.0
-"""For one probe: a first load of CUDA's libraries, from a cold disk."""
+"""For one check: a first load of CUDA's libraries, from a cold disk."""
 
-PROBES = {
+CHECKS = {
     "torch": """\
 import torch
 x = torch.rand(512, 512, device="cuda")
@@ -96,16 +96,16 @@ GPUS = {"NCCL": 2}
 
 
 def lacking(name: str) -> str:
-    """Why a probe cannot be tried here; an empty text when it can."""
+    """Why a check cannot be tried here; an empty text when it can."""
     there, needed = len(hardware.gpus()), GPUS.get(name, 1)
     return f"{name}: it takes {needed} GPUs, and this machine shows {there}" if there < needed else ""
 
 
 def inside() -> Iterator[DoctorRow]:
-    """For the doctor: a row for each probe where there is a GPU, nothing without one."""
+    """For the doctor: a row for each check where there is a GPU, nothing without one."""
     if hardware.device_name() == "cpu":
         return
-    for name, code in PROBES.items():
+    for name, code in CHECKS.items():
         if lacking(name):
             continue
         found = attempt(prove_rows.GpuRow(name, hashed, functools.partial(tried, code)))

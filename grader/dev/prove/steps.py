@@ -92,9 +92,9 @@ def inspect(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL)
 def smoke(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -> StepResult:
     """torch, Numba, CUDA C++, the profiler, NVML, and NCCL, each inside a real student's process."""
     findings: list[str] = []
-    absent = tuple(filter(None, map(first_contact.lacking, first_contact.PROBES)))
+    absent = tuple(filter(None, map(first_contact.lacking, first_contact.CHECKS)))
     data: dict[str, Any] = {}
-    for name, code in first_contact.PROBES.items():
+    for name, code in first_contact.CHECKS.items():
         if first_contact.lacking(name):
             continue
         say(f"trying {name} in a student's process")

@@ -201,13 +201,13 @@ def test_an_odd_figure_costs_no_other(course: Course, monkeypatch: pytest.Monkey
 
 
 def test_two_gpus_are_tried_with_nccl(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The probe itself, with gloo and the CPU in the place of NCCL and two GPUs; with one GPU it is not here."""
+    """The check itself, with gloo and the CPU in the place of NCCL and two GPUs; with one GPU it is not here."""
     monkeypatch.setattr(hardware, "gpus", lambda: (H200,))
     assert smoke_checks.lacking("NCCL") == "NCCL: it takes 2 GPUs, and this machine shows 1"
     assert smoke_checks.lacking("torch") == ""
     monkeypatch.setattr(hardware, "gpus", lambda: (H200, H200))
     assert smoke_checks.lacking("NCCL") == ""
-    code = smoke_checks.PROBES["NCCL"].replace("torch.cuda.set_device(rank)\n", "")
+    code = smoke_checks.CHECKS["NCCL"].replace("torch.cuda.set_device(rank)\n", "")
     code = code.replace('"nccl"', '"gloo"').replace('"cuda"', '"cpu"')
     found = smoke_checks.tried(code)
     assert (found.findings, found.data["printed"]) == ((), "two GPUs added their tensors")
@@ -217,8 +217,8 @@ def test_two_gpus_are_tried_with_nccl(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_doctor_tries_the_gpu_in_a_students_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where there is one: what a process of its own can do says nothing about a confined one."""
-    probes = {"plain": "print(6 * 7)", "busy": "raise RuntimeError('CUDA error: devices are busy or unavailable')"}
-    monkeypatch.setattr(smoke_checks, "PROBES", probes)
+    checks = {"plain": "print(6 * 7)", "busy": "raise RuntimeError('CUDA error: devices are busy or unavailable')"}
+    monkeypatch.setattr(smoke_checks, "CHECKS", checks)
     monkeypatch.setattr(hardware, "gpus", lambda: ())
     assert list(smoke_checks.inside()) == []
     monkeypatch.setattr(hardware, "gpus", lambda: (H200,))
@@ -239,7 +239,7 @@ def test_the_processors_ceilings_are_not_taken_for_a_gpus(course: Course, monkey
 
 
 def test_the_smoke_test_reports_what_a_students_process_meets(course: Course) -> None:
-    """Here there is no GPU: every probe but that of a plain cell has to find just that, each by its name."""
+    """Here there is no GPU: every check but that of a plain cell has to find just that, each by its name."""
     assert smoke_checks.tried("print(6 * 7)").data["printed"] == "42"
     assert smoke_checks.tried("1 / 0").findings == ("ZeroDivisionError: division by zero",)
     assert smoke_checks.tried("import os; os._exit(3)").findings == ("the process ended: a crash",)

@@ -192,7 +192,7 @@ class _Slow:
         if not idle:
             self.work.append((seed, calls, 0.1))
 
-    def probe(self, which: int, seed: int) -> list[float]:
+    def project(self, which: int, seed: int) -> list[float]:
         self.looks.append(which)
         return [1.0]
 
