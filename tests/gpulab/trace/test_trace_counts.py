@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,11 +15,7 @@ from gpulab.trace import LineCount, Trace
 N = 1024
 
 
-@pytest.fixture(autouse=True)
-def only_the_tracer() -> Iterator[None]:
-    trace.compile_launches(False)
-    yield
-    trace.compile_launches(True)
+pytestmark = pytest.mark.usefixtures("only_the_tracer")
 
 
 def floats(*shape: int) -> Any:

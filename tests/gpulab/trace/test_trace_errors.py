@@ -6,7 +6,6 @@ import pickle
 import re
 import sys
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -22,12 +21,7 @@ from gpulab.trace.python.engine import Engine
 from gpulab.trace.python.execute import traced_run
 from gpulab.trace.python.interruption import Budget
 
-
-@pytest.fixture(autouse=True)
-def only_the_tracer() -> Iterator[None]:
-    trace.compile_launches(False)
-    yield
-    trace.compile_launches(True)
+pytestmark = pytest.mark.usefixtures("only_the_tracer")
 
 
 @cuda.jit

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,12 +11,7 @@ from numba import cuda, float32
 
 from gpulab import trace
 
-
-@pytest.fixture(autouse=True)
-def only_the_tracer() -> Iterator[None]:
-    trace.compile_launches(False)
-    yield
-    trace.compile_launches(True)
+pytestmark = pytest.mark.usefixtures("only_the_tracer")
 
 
 def floats(*shape: int) -> Any:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gpulab.trace.errors import UnsupportedError
+from gpulab.trace.ptx.codegen.lines import CodeLines
 from gpulab.trace.ptx.codegen.special import special_register
 from gpulab.trace.ptx.codegen.types import BITS, INTEGER, LLVM, constant, is_signed
 from gpulab.trace.ptx.runtime import layout
@@ -51,7 +52,7 @@ class Observed:
     """Of a read of local memory: the instruction's place in the block, and the register."""
 
 
-class Lane:
+class Lane(CodeLines):
     """The code of one block, while it is written.
 
     Args:
@@ -60,10 +61,9 @@ class Lane:
     """
 
     def __init__(self, function: FunctionCode, number: int) -> None:
+        super().__init__(function.kernel)
         self.function, self.number = function, number
-        self.kernel = function.kernel
         self.prologue: list[str] = []
-        self.lines: list[str] = []
         self.done: list[str] = []
         self.values: dict[str, str] = {}
         self.dirty: dict[str, None] = {}
@@ -83,20 +83,6 @@ class Lane:
         """Masks of the lanes at the block, and of those at the present instruction."""
 
     # ---------------------------------------------------------------------------------------------------- text
-
-    def new(self, text: str) -> str:
-        """A value computed in this lane."""
-        name = self.kernel.fresh()
-        self.lines.append(f"  {name} = {text}")
-        return name
-
-    def emit(self, text: str) -> None:
-        """A line without a result."""
-        self.lines.append("  " + text)
-
-    def label(self) -> str:
-        """A new one."""
-        return self.kernel.fresh()[1:]
 
     def mark(self, label: str) -> None:
         """Code goes on here."""
