@@ -15,7 +15,7 @@ from gpulab.figures.styling import BLUE, INK, ORANGE, canvas, number, show, styl
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-PALE_BLUE, PALE_ORANGE, PALE_GRAY = "#cfe0ee", "#ffe3c7", "#ececec"
+PALE_BLUE, PALE_ORANGE = "#cfe0ee", "#ffe3c7"
 Schedule = Callable[[int, int], list[tuple[int, int]]]
 """The student's `ring_schedule(world_size, rank)`."""
 

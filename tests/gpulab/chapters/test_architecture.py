@@ -13,12 +13,6 @@ from gpulab.figures import plot, styling
 ROOT = models.__file__.rsplit("/gpulab/", 1)[0]
 
 
-def by_rule(branches, costs, size=32):
-    """Issue cycles, written out as a loop over threads: a model may be checked against another way of counting."""
-    paid = {(thread // size, branch) for thread, branch in enumerate(branches)}
-    return sum(costs[branch] for _, branch in paid)
-
-
 @pytest.fixture
 def shown(monkeypatch):
     """The pictures shown, as (figure, description)."""
