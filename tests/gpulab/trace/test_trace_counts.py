@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import racing_kernels
 import trace_kernels as kernels
 from numba import cuda
 
@@ -319,7 +320,7 @@ def test_lines_tell_what_each_expression_did() -> None:
 def test_summary_is_plain_and_complete() -> None:
     """It has to cross a process boundary."""
     out = np.zeros(128, np.float32)
-    plain = trace.run(kernels.reverse_without_barrier, 1, 128, floats(128), out).summary()
+    plain = trace.run(racing_kernels.reverse_without_barrier, 1, 128, floats(128), out).summary()
     assert plain["global_reads"] == 128
     assert plain["races"][0]["array"] == "tile"
     assert plain["races"][0]["message"].startswith("race for tile[")
