@@ -39,7 +39,7 @@ def lines_of(text: str, piece: str) -> set[int]:
 
 
 def check_one_finding(fault: Fault, folder: Path) -> None:
-    """Passes if it is told once, at the line or at the cell's fence, in words that say what and what to do."""
+    """Passes if it is reported once, at the line or at the cell's fence, in words that say what and what to do."""
     old, new, place, words = fault
     text, found = lint(folder, old, new)
     assert len(found) == 1, "\n".join(map(str, found)) or "nothing found"

@@ -1,6 +1,6 @@
 """The look of the course's figures, and how one reaches the notebook: exactly once, sharp, with a description.
 
-What is drawn is the business of `plot` and of the chapters; both start with `canvas` and end with `show`.
+What is drawn is up to `plot` and of the chapters; both start with `canvas` and end with `show`.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def number(value: float, digits: int = 3, strip: bool = True) -> str:
     Args:
         value: what to show.
         digits: how many of its digits mean something.
-        strip: leave out zeros behind the point: `2` for 2.0. Measurements keep them.
+        strip: leave out zeros after the decimal point: `2` for 2.0. Measurements keep them.
     """
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"

@@ -282,8 +282,8 @@ def exit_code(pid: int, unknown: int = -SIGKILL) -> int | None:
 def end(pid: int, inner: int, grace_seconds: float, shared_mb: float) -> dict[str, Any]:
     """Waits a moment for a child to end, kills it otherwise, and says what it and its children used.
 
-    The answer's `killed` says whether somebody else had killed it before: the machine for want of memory, a person, or
-    the student's own code.
+    The answer's `killed` says whether something else had killed it before: the kernel because memory ran out, a
+    person, or the student's own code.
 
     Args:
         pid: the child of ours that watches over the process.

@@ -1,4 +1,4 @@
-"""Measures once in a process what a page shows: two figures on one page then rest on the same measurement."""
+"""Measures once in a process what a page shows: two pictures on one page then show the same measurement."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import TypeVar
 Found = TypeVar("Found")
 
 FOUND: dict[str, object] = {}
-"""Name of the measurement → what came of it in this process; tests clear it."""
+"""Name of the measurement → its result in this process; tests clear it."""
 
 
 def once(measurement: Callable[[], Found]) -> Callable[[], Found]:
-    """The measurement, which runs at its first call; later calls give the same figures.
+    """The measurement, which runs at its first call; later calls give the same numbers.
 
     It takes no argument. So no call of it can be the answer to an exercise that measures at a given size: those are
-    recognized by figures that are the same to the last digit.
+    recognized by numbers that are the same to the last digit.
     """
     name = f"{measurement.__module__}.{measurement.__qualname__}"
 

@@ -1,12 +1,12 @@
 """Times an exercise against a reference so that the process of the exercise can neither hurry nor stop the clock.
 
 The clock is on the caller's side. It starts with a seed, from which the other side draws its inputs, and stops when a
-number is there that only the finished outputs give: which output, and how it is projected to that number, is told after
-the work is reported done. The other outputs of the round are looked at as well, off the clock. The reference takes the
-same road in turn, and so does a round without work, whose time is taken off both. In one
-process, as in a notebook, both sides are here; a judge's `gpulab.backend` reaches two other processes.
+number is there that only the finished outputs give: which output, and how it is projected to that number, is revealed
+after the work is reported done. The other outputs of the round are checked as well, after the clock has stopped. The
+reference goes through the same rounds in turn; rounds without work are timed too, and their time is subtracted from
+both. In one process, as in a notebook, both sides are here; a judge's `gpulab.backend` reaches two other processes.
 
-Time that is not compared with a reference is the business of `timing`. `same` takes the same road without a clock.
+Time that is not compared with a reference is up to `timing`. `same` does the same without a clock.
 """
 
 from __future__ import annotations
@@ -257,10 +257,10 @@ def _round(side: Side, question: _Question, idle: bool = False) -> _Round:
     first, *others = question.looks
     started = time.perf_counter()
     side.go(question.seed, len(question.looks), idle)
-    # Only now: whoever knew it before could work on this one output and leave the rest.
+    # Only now: an answer that knew it before could work on this one output and skip the rest.
     numbers = [side.project(*first)]
     seconds = time.perf_counter() - started
-    if not idle:  # whoever leaves one output of several out would pass by luck if only one were looked at
+    if not idle:  # if only one were checked, an answer that skips one output of several would pass by luck
         numbers += [side.project(*look) for look in others]
     return _Round(seconds, numbers)
 

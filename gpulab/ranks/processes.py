@@ -64,7 +64,7 @@ def run_ranks(
     Args:
         program: file with its source.
         arguments: of its command line.
-        more: environment of each rank, beside the one that `env://` reads.
+        more: environment of each rank, besides the one that `env://` reads.
         folders: where each rank runs.
         seconds: wall time for all of them.
 
@@ -163,7 +163,7 @@ def _wait(processes: list[Process], logs: list[IO[bytes]], until: float, seconds
             _all_ended(processes, min(until, time.monotonic() + GRACE_SECONDS))
             codes = [process.poll() for process in processes]
             failed = [rank for rank, code in enumerate(codes) if code]
-            # Whoever fails leaves the others without a connection; they fail by that, and may be noticed first.
+            # A rank that fails leaves the others without a connection; they fail too, and may be noticed first.
             rank = next((rank for rank in failed if not _lost(logs[rank])), failed[0])
             return _ended(rank, codes[rank] or 0)
         for rank, log in enumerate(logs):

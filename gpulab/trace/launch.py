@@ -1,6 +1,6 @@
 """Launches in the tracer, and who wants to know about them: `run`, `last`, `recording`.
 
-How `kernel[grid, block](…)` comes here is the business of `hook`.
+How `kernel[grid, block](…)` comes here is up to `hook`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a traced launch did, as plain numbers, and as lines that can be read.
 
 A `Trace` holds ints, floats, strings and tuples only, `Trace.summary()` dicts and lists of those: both survive pickling
-and any wire. How they are counted is the business of `counts` and `races`.
+and any wire. How they are counted is up to `counts` and `races`.
 """
 
 from __future__ import annotations

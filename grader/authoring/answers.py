@@ -39,7 +39,7 @@ FORM = (
 
 
 class AnswerKind(StrEnum):
-    """What must become of an answer."""
+    """The verdict that an answer must get."""
 
     RIGHT = "right"
     WRONG = "wrong"

@@ -1,7 +1,7 @@
 """A chapter's source to its executed notebook, byte for byte the same at every build.
 
 A chapter is run again only when its code, `gpulab` or the course's data changed; otherwise it keeps its outputs. What
-may stand in a source is `lint`'s business, running it is `execution`'s.
+may stand in a source is up to `lint`, running it is `execution`'s.
 """
 
 from __future__ import annotations

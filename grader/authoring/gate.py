@@ -46,7 +46,7 @@ class ChapterVerdict:
     checked: int
     """Answers that were graded."""
     unchecked: tuple[str, ...]
-    """What this machine cannot tell, for want of a GPU."""
+    """What this machine cannot tell, because it has no GPU."""
     left_out: int = 0
     """Answers that a sample did not draw."""
     unsteady: tuple[str, ...] = ()

@@ -1,6 +1,6 @@
 """A chapter's source: MyST text to cells that know their lines, with the faults that jupytext passes over in silence.
 
-Knows the text format only; what the cells may contain is `lint`'s business, and jupytext does the conversion itself.
+Knows the text format only; what the cells may contain is up to `lint`, and jupytext does the conversion itself.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What students get: the built notebook without answers, hidden tests and outputs, and the proof that it is.
 
 nbgrader cuts the answers out; the proof does not trust it and looks for every line of them. Recording the assignment in
-the gradebook is `gradebook`'s business: nothing here touches a database.
+the gradebook is up to `gradebook`: nothing here touches a database.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ def counts(answer: Answer | None, key: ChapterKey) -> bool:
 
 
 def with_visible(key: ChapterKey, exercise: str) -> ChapterKey:
-    """The key with the visible half of an exercise's tests behind each, as a test of its own."""
+    """The key with the visible half of an exercise's tests after each, as a test of its own."""
     cells: list[Cell] = []
     for cell in key.cells:
         cells.append(cell)

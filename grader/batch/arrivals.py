@@ -1,6 +1,6 @@
 """Grades submissions as they arrive: looks again and again, and grades what is new and whole.
 
-What grading is, and what is kept, is `batch`'s business; this only decides when. Where submissions come from
+What grading is, and what is kept, is up to `batch`; this only decides when. Where submissions come from
 (`intake.exchange`) and how feedback goes back (`report.handback`) the caller says.
 """
 

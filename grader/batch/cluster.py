@@ -240,7 +240,7 @@ class _Feeder:
         future.add_done_callback(self._ended.put)
 
     def _outcome(self, future: Future) -> SubmissionResult | Exception | None:
-        """What became of a task; None when the scheduler has lost it."""
+        """How a task ended; None when the scheduler has lost it."""
         try:
             answer = future.result()
         except CancelledError:

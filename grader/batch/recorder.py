@@ -1,6 +1,6 @@
-"""Keeps what became of each submission: result file first, then the gradebook, one submission after the other.
+"""Keeps the outcome of each submission: result file first, then the gradebook, one submission after the other.
 
-Called in one thread only, while others grade. What is due is `batch`'s business; files are `records`'.
+Called in one thread only, while others grade. What is due is up to `batch`; files are `records`'.
 """
 
 from __future__ import annotations
@@ -242,7 +242,7 @@ class ResultRecorder:
         self.tell(one.student, "harness error" if faults else "graded", line)
 
     def _not_recorded(self, one: FoundSubmission, error: Exception, line: str) -> None:
-        """One submission that nbgrader chokes on must not stop the class; the next run tries it again."""
+        """One submission that nbgrader cannot process must not stop the class; the next run tries it again."""
         log = self._log(one.student, error)
         self.tell(one.student, "not recorded", line or f"{one.path}: graded, but not in the gradebook. Report {log}.")
 

@@ -107,7 +107,7 @@ class Handing(Generic[Given]):
                 yield result
 
     def close(self) -> None:
-        """Nothing more is wanted: whoever waits with a result drops it."""
+        """Nothing more is wanted: a slot that waits with a result drops it."""
         self.closed = True
 
     def _put(self, result: Given | None) -> None:

@@ -132,7 +132,7 @@ def _grade(
     required: Tier,
     cluster: Cluster | None,
 ) -> tuple[list[SubmissionResult], list[SubmissionProgress]]:
-    """Every result, and what became of each submission in this run."""
+    """Every result, and how each submission ended in this run."""
     from grader.batch import batch, thread_pool
     from grader.intake import discovery
 

@@ -129,7 +129,7 @@ class _Rounds:
             self._hand_back(new)
 
     def _grade(self, students: frozenset[str]) -> None:
-        """Grades these students' submissions and says what came of each."""
+        """Grades these students' submissions and says how each ended."""
         from grader.batch import batch
         from grader.sandbox import Tier
 

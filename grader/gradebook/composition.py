@@ -14,7 +14,7 @@ from grader.model.submission import Action, Submission
 RUNS = re.compile(r"<(?=[a-zA-Z/!?])|\](?=[(:])")
 """Where Markdown has an HTML tag, or the address of a link: a space after it, and it is text."""
 MARKUP = ("text/html", "image/svg+xml", "text/markdown", "text/latex")
-"""Formats that whoever shows them takes apart first."""
+"""Formats that viewers parse before they show them."""
 MAX_MARKUP = 300_000
 """Characters of one output in such a format. What cleans it needs seconds for that, and hours for a million."""
 MAX_MARKUP_TOGETHER = 2_000_000
@@ -47,7 +47,7 @@ def compose(submission: Submission, key: ChapterKey, result: SubmissionResult) -
     for step in submission.steps:
         if not step.code:
             ours = step.key is not None and step.source == key.released.get(step.key.id)
-            # Formgrader shows Markdown to whoever grades with all that is in it: scripts, links that run scripts.
+            # Formgrader shows the grader Markdown with all that is in it: scripts, links that run scripts.
             cell = _cell("markdown", step.source if ours else RUNS.sub(r"\g<0> ", step.source), step.id)
             if not ours:
                 if len(step.source) > min(MAX_PROSE, prose_room):

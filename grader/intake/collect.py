@@ -210,7 +210,7 @@ def _against_what_is_there(look: _Look, one: _Candidate, of: int) -> Decision:
     notes = one.notes + ((f"newest of {of}",) if of > 1 else ())
     other_person = known is not None and known.platform is look.platform and known.id != one.owner.id and one.owner.id
     if known is not None and other_person and not one.student.endswith(f"_{one.owner.id}"):
-        # Two people of one name who are not in one download: the folder belongs to whoever came first.
+        # Two people with the same name, in different downloads: the folder belongs to the first one.
         note = f"another {one.student} was collected before, number {known.id}"
         other = replace(one, student=f"{one.student}_{one.owner.id}", notes=(*one.notes, note))
         return _against_what_is_there(look, other, of)

@@ -1,6 +1,6 @@
-"""The judge's hold of a submission's processes: every value of the student's that a test sees comes over one.
+"""The judge's client for a submission's processes: every student value that a test sees comes through it.
 
-What a test makes of it is `judge`'s business.
+What a test makes of it is up to `judge`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ EXPECTED_KINDS = {
 }  # fmt: skip
 """Exceptions that a test may expect of an answer. Not StopIteration: it would end a loop of the test's early."""
 MAX_STALE_FRAMES = 1_000
-"""Frames of earlier requests (a thread that goes on printing) that are passed over before an answer."""
+"""Frames of earlier requests (a thread that goes on printing) that are ignored before an answer."""
 
 
 class StudentError(Exception):

@@ -207,7 +207,7 @@ class _Judge:
                 self._channel.send(answer)
 
     def _link(self, request: dict[str, Any]) -> None:
-        """Takes hold of a process's socket."""
+        """Takes over a process's socket."""
         _, descriptors, _, _ = socket.recv_fds(self._control, 1, 1)
         if request["to"] in self._links:
             self._links.pop(request["to"]).close()

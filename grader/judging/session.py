@@ -30,7 +30,7 @@ from grader.processes import client, preload, wire
 from grader.processes.channel import Closed
 
 SLOWED = 1.15
-"""A reference that took so many times as long beside the exercise as alone makes the row worthless."""
+"""A reference that took this many times as long during the exercise as alone makes the row worthless."""
 
 COUNTING_MODULES = ("grader.judging.transcript", "grader.judging.replay")
 """Imported where transcripts of launches are written and carried out: those processes' disk has no such package."""
@@ -99,7 +99,7 @@ def _grade(
     parent.import_more(preload.modules_for(key))
     if any(Need.COUNTING in cell.needs for cell in key.tests):
         parent.import_more(COUNTING_MODULES)
-    started = time.monotonic()  # whoever comes first should not be charged with the parent's start
+    started = time.monotonic()  # the first submission should not be charged for the start of the fork server
     with _Session(submission, key, seed, limits, cost, parent, readings) as session:
         cells, outputs = session.run(only)
     usage = Usage(time.monotonic() - started, cost.cpu_seconds, cost.peak_memory_mb, session.restarts)

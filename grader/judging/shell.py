@@ -33,7 +33,7 @@ FIRST_CELLS = ("import math\nmath", "raise NotImplementedError()")
 
 
 class Outputs:
-    """Sends the outputs of the request in hand; drops them while muted."""
+    """Sends the outputs of the current request; drops them while muted."""
 
     def __init__(self, channel: Channel | None) -> None:
         self._channel = channel

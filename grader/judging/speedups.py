@@ -96,7 +96,7 @@ class Speedups:
         return mine, RemoteSide(self.link, self.reference, "", comparison.name, size, timed=self.run)
 
     def slowed(self) -> float:
-        """How many times as long the references took beside the exercise as they take now that it is gone.
+        """How many times as long the references took during the exercise as they take now that it has ended.
 
         What the exercise left running (a thread, a kernel) during the reference's turns would flatter it.
         """

@@ -221,7 +221,7 @@ class JudgeProcess(Child):
         super().__init__(parent, answer, Channel(ours), cost)
 
     def link(self, student: StudentProcess, to: str = "notebook") -> None:
-        """Gives the judge a hold of a student process's socket; it and the driver take turns.
+        """Hands the judge a student process's socket; judge and driver use it in turn.
 
         Args:
             student: the process.

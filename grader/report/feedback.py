@@ -185,7 +185,7 @@ def _rendered(renderer: Renderer, notebook: nbformat.NotebookNode, resources: di
     try:
         with within(PAGE_SECONDS):
             return renderer.page(notebook, resources)
-    except Exception:  # whatever it chokes on, the others get their pages
+    except Exception:  # a page that fails does not cost the others theirs
         notebook = copy.deepcopy(notebook)
         for cell in notebook.cells:
             cell.metadata["magics_language"] = "text"

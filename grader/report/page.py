@@ -67,7 +67,7 @@ class StudentRow:
 
 @dataclass(frozen=True)
 class Tile:
-    """One figure at the top of the page."""
+    """One number at the top of the page."""
 
     value: str
     label: str

@@ -1,6 +1,6 @@
 """A student's own report: points, verdicts, messages, and where that is in the class, as one HTML page.
 
-Names nobody else, and shows nothing of a class so small that its figures would be those of a neighbor. Holds no seed
+Names nobody else, and nothing of a class so small that its numbers would reveal those of a neighbor. Holds no seed
 and no review flag: those are for instructors (`report.page`).
 """
 
@@ -68,7 +68,7 @@ class ClassFigures:
 
     @property
     def told(self) -> bool:
-        """Whether the class is large enough for its figures to be shown."""
+        """Whether the class is large enough for its numbers to be shown."""
         return len(self.totals) >= LEAST_CLASS
 
 

@@ -42,7 +42,7 @@ class Survivor:
 
 @dataclass(frozen=True)
 class Survivors:
-    """What became of the mutants of one exercise."""
+    """The results for the mutants of one exercise."""
 
     exercise: str
     tried: int

@@ -40,7 +40,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class TrialResult:
-    """What became of a trial."""
+    """How a trial ended."""
 
     cells: tuple[CellResult, ...]
 
@@ -114,7 +114,7 @@ class Runner:
     def run(
         self, trials: Sequence[Trial], on_progress: Callable[[int, int], None] = lambda done, total: None
     ) -> list[TrialResult]:
-        """What became of each; `on_progress` is told after each how many of how many are done.
+        """How each ended; `on_progress` is called after each with the number of those done and of all.
 
         Raises:
             RuntimeError: the process that forks has ended.

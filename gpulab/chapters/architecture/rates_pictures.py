@@ -49,7 +49,7 @@ def warps_needed(warps_to_hide: Callable[..., int], latency_ns: float) -> None:
 
 
 def bandwidths(yours_gbs: float) -> None:
-    """Bars: the student's figure beside the datasheets', and beside the recorded one where there is one."""
+    """Bars: the student's number next to the datasheets', and next to the recorded one if there is one."""
     here = f"here, measured: {device_name()}"
     values = {here: float(yours_gbs)}
     recording = machine.recorded_gpu()

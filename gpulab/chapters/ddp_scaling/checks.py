@@ -47,7 +47,7 @@ class TrainedRanks:
 
 
 def surroundings(problem: Problem, **more: str) -> dict[str, str]:
-    """The environment that a script of this chapter finds beside the launcher's."""
+    """The environment that a script of this chapter finds besides the launcher's."""
     return {"PROBLEM": json.dumps(asdict(problem)), "CHECKPOINT": CHECKPOINT, "SAMPLES": SAMPLES, **more}
 
 

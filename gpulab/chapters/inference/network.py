@@ -1,7 +1,7 @@
 """The inference chapter's network: small, with batch norms, trained once for each seed, and the pictures that go with
 it.
 
-What is done with it afterwards (quantizing, folding, exporting) is the business of the chapter's other modules.
+What is done with it afterwards (quantizing, folding, exporting) is up to the chapter's other modules.
 """
 
 from __future__ import annotations

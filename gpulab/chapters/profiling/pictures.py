@@ -57,7 +57,7 @@ UNITS = {
 
 
 def draw_page(found: Mapping[int, Mapping[str, float]]) -> None:
-    """A bar for each figure of each GPU, as a part of what an H200 has; GPUs that hold memory and rest are orange."""
+    """A bar for each number of each GPU, as a part of what an H200 has; GPUs that hold memory and rest are orange."""
     gpus = sorted(found)
     ghosts = [gpu for gpu in gpus if _idle(found[gpu])]
     title = "Every GPU is working" if not ghosts else f"GPU {', '.join(map(str, ghosts))} holds memory and does nothing"

@@ -1,4 +1,4 @@
-"""Runs a translated kernel: memory for its state, the run itself, and what comes of it."""
+"""Runs a translated kernel: memory for its state, the run itself, and its results."""
 
 from __future__ import annotations
 

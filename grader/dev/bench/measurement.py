@@ -17,8 +17,8 @@ from grader.model.course import CourseError
 
 LOOK_SECONDS = 0.25
 
-# Linux counts what a process held before `exec` among its peaks, and just before it this process held a copy of whoever
-# measures. So a small one stands between; what it says of its child is the child's own.
+# Linux counts what a process held before `exec` among its peaks, and just before `exec` this process held a copy of the
+# one that measures. So a small process stands between; what it says about its child is the child's own.
 BETWEEN = """
 import json, os, sys
 pid = os.fork()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 BUSY_LOAD = 0.5
-"""Above this, other work on the machine spoils the figures."""
+"""Above this, other work on the machine distorts the numbers."""
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,7 @@ class Breakdown:
 
 @dataclass(frozen=True)
 class BenchResult:
-    """The benchmark's figures, with what is needed to read them."""
+    """The benchmark's numbers, with what is needed to read them."""
 
     chapter: str
     stock: ClassUsage
@@ -236,7 +236,7 @@ def machine() -> str:
 
 
 def versions() -> dict[str, str]:
-    """Python and the packages that the figures depend on."""
+    """Python and the packages that the numbers depend on."""
     packages = ("nbgrader", "torch", "ipykernel")
     return {"Python": platform.python_version()} | {name: version(name) for name in packages}
 

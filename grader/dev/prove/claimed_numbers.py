@@ -1,4 +1,4 @@
-"""Measures what the course claims of a GPU, and holds each figure against its bar in `data/bars.csv`.
+"""Measures what the course claims about a GPU, and compares each number with its bar in `data/bars.csv`.
 
 The functions that are timed are the chapters' own solutions, read from the solution notebooks.
 """
@@ -66,14 +66,14 @@ class MeasuredNumber:
 
 @dataclass(frozen=True)
 class MeasuredFigures:
-    """The ceilings and figures of one GPU."""
+    """The ceilings and the claimed numbers of one GPU."""
 
     ceilings: dict[str, Any]
     figures: tuple[MeasuredNumber, ...]
     failed: dict[str, str] = field(default_factory=dict)
     """Its name → why it could not be measured."""
     broken: tuple[str, ...] = ()
-    """Those of them that met anything but a want of this machine: faults of the measurement."""
+    """Those that failed for another reason than what this machine lacks: faults of the measurement."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class _Value:
 
 
 def measured(course: Course, say: Say) -> MeasuredFigures:
-    """Ceilings, then every figure whose chapter is there."""
+    """Ceilings, then every number whose chapter is there."""
     import dataclasses
 
     from gpulab.measuring import machine
@@ -107,7 +107,7 @@ def measured(course: Course, say: Say) -> MeasuredFigures:
         say(f"measuring {bar['what']}")
         try:
             found = measure()
-        except Exception as error:  # one figure that cannot be measured costs no other
+        except Exception as error:  # one number that cannot be measured affects no other
             failed[bar["figure"]] = said(error)
             broken += () if isinstance(error, CourseError) else (bar["figure"],)
             continue
@@ -180,7 +180,7 @@ def link_gbs() -> float:
 
 
 class _Bench:
-    """One method for every figure, by its name in `data/bars.csv`."""
+    """One method for every number, by its name in `data/bars.csv`."""
 
     def __init__(self, course: Course, ceilings: Any) -> None:
         self._course, self._ceilings = course, ceilings

@@ -1,4 +1,4 @@
-"""The tracer's counts beside Nsight Compute's, for kernels whose traffic is known by hand."""
+"""The tracer's counts next to Nsight Compute's, for kernels whose traffic is known by hand."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ METRICS = {
 
 @dataclass(frozen=True)
 class ComparedCount:
-    """One figure of one kernel, by both."""
+    """One number of one kernel, by both."""
 
     kernel: str
     what: str
@@ -86,7 +86,7 @@ def ratios(counts: dict[str, float]) -> dict[str, float]:
 
 
 def trace(side: int = 64) -> dict[str, dict[str, float]]:
-    """The tracer's figures, on a small matrix."""
+    """The tracer's counts, on a small matrix."""
     from gpulab.trace import run
     from grader.dev.prove import kernels
 

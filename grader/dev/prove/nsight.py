@@ -2,7 +2,7 @@
 
 Both tools look at `kernels`, run as a program. What they print becomes two short tables in `data/machines/<gpu>/`, each
 with its device, tool, command and day; a tool that is missing or refused leaves none, and says why. Whether the
-counters agree with the tracer's is the business of `counts`.
+counters agree with the tracer's is up to `counts`.
 """
 
 from __future__ import annotations

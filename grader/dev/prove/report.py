@@ -120,7 +120,7 @@ def _figures(data: dict[str, Any]) -> list[str]:
 
 
 def _ceilings(ceilings: dict[str, Any]) -> list[str]:
-    """What the machine can do at best, each with its spread, beside what its datasheet promises."""
+    """What the machine can do at best, each with its spread, next to what its datasheet promises."""
     try:
         stated = claimed_numbers.datasheet(ceilings["device"])
     except CourseError:

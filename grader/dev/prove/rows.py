@@ -153,7 +153,7 @@ def _side_by_side(
 
 
 def attempt(row: GpuRow) -> RowResult:
-    """What came of the row, with the seconds that it took; an exception is a finding."""
+    """The result of the row, with the seconds that it took; an exception is a finding."""
     started = time.monotonic()
     try:
         found = row.run()

@@ -38,7 +38,7 @@ class StepResult:
 
     @property
     def summary(self) -> str:
-        """What came of it, in a few words."""
+        """The result, in a few words."""
         parts = [_several(len(self.findings), "finding")] if self.findings else []
         parts += [f"{_several(len(self.left), 'row')} left"] if self.left else []
         parts += [f"{len(self.absent)} not here"] if self.absent else []
@@ -65,7 +65,7 @@ def prove(
     pace: Pace | None = None,
     on_step: Callable[[int, int, str], None] = lambda done, total, what: None,
 ) -> list[StepResult]:
-    """Runs the steps and keeps what came of each; gives all that is known of this GPU, in order.
+    """Runs the steps and keeps the result of each; gives all that is known of this GPU, in order.
 
     An exception of a step is a finding of that step, and the next one is run. An interrupt ends the steps, and what is
     known by then is given all the same.
@@ -76,7 +76,7 @@ def prove(
         only: names of steps, or of chapters (`04`): nothing else is run; all when left out.
         say: told what is being done.
         pace: how much of it is done in this call; all when left out.
-        on_step: called before each step, with the number of those behind it, of all, and what it does.
+        on_step: called before each step, with the number of finished steps, the number of all, and what it does.
 
     Raises:
         CourseError: there is no GPU, or `only` names nothing that there is.

@@ -118,7 +118,7 @@ def inside() -> Iterator[DoctorRow]:
 
 
 def tried(code: str, seconds: float = SECONDS) -> RowResult:
-    """What came of a cell in a student's process of its own; whatever it raised is the finding.
+    """The result of a cell in a student process of its own; an exception is the finding.
 
     Args:
         code: the cell.

@@ -45,7 +45,7 @@ def look(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) ->
 
 
 def calibrate(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -> StepResult:
-    """The machine's ceilings, and the figures that the course claims, each with its bar."""
+    """The machine's ceilings, and the numbers that the course claims, each with its bar."""
     found = claimed_numbers.measured(course, say)
     below = tuple(f"{one.what}: {one.shown()}, {one.bar()}" for one in found.figures if not one.reached)
     broken = tuple(f"{name}: {found.failed[name]}" for name in found.broken)
@@ -53,7 +53,7 @@ def calibrate(course: Course, chapters: list[Chapter], say: Say, pace: Pace = AL
 
 
 def read(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -> StepResult:
-    """The readings that answers are held against, each beside the chapter's own solution."""
+    """The readings that answers are held against, each next to the chapter's own solution."""
     findings: list[str] = []
     absent: list[str] = []
     data: dict[str, Any] = {}
@@ -74,7 +74,7 @@ def read(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) ->
 
 
 def count(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -> StepResult:
-    """The tracer's counts beside Nsight Compute's."""
+    """The tracer's counts next to Nsight Compute's."""
     compared = counts.compared()
     wrong = tuple(one.sentence() for one in compared if not one.agrees)
     return StepResult("counts", wrong, {"kernels": [asdict(one) for one in compared]})

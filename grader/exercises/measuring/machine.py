@@ -19,7 +19,7 @@ PATIENT_READS = 50
 """Looks at the clock with nothing in between, after which each takes longer than the last: a loop that waits for the
 time to pass should not take real minutes."""
 SHORTEST_S, LONGEST_S = 2e-3, 5e-3
-"""Of the operation that is to be measured: long beside a launch, short enough for a hundred of them."""
+"""Of the operation that is to be measured: long compared with a launch, short enough for a hundred of them."""
 SLOW_EVERY = 20
 """The slow moments of a kind of operation come at its first, twentieth, four hundredth …, so that they spoil every mean
 and no median."""

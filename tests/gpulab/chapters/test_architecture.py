@@ -88,7 +88,7 @@ def test_every_picture_comes_out_once_and_described(shown):
     races = [worker.Speedup(kind, strategy, 2.0, 0.1, 5) for kind in worker.KINDS for strategy in worker.STRATEGIES]
     sm = {"max_warps": 64}
     pictures = [
-        lambda: architecture_pictures.draw_turns([worker.Lane("thread 1", ((0.0, 5.0), (9.0, 12.0)))]),
+        lambda: architecture_pictures.draw_turns([worker.WorkerIntervals("thread 1", ((0.0, 5.0), (9.0, 12.0)))]),
         lambda: architecture_pictures.draw_speedups(races),
         architecture_pictures.draw_scenes,
         lambda: architecture_pictures.draw_rates(

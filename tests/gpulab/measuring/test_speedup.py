@@ -97,7 +97,7 @@ def test_outputs_of_an_earlier_call_are_wrong() -> None:
 
 @pytest.mark.parametrize("left_out", range(1, 9))
 def test_one_output_of_many_that_was_not_computed_is_wrong(left_out: int) -> None:
-    """Whoever leaves out one call of eight is a seventh faster, and was found out in one round of eight only."""
+    """An answer that skips one call of eight is a seventh faster; it used to be detected in one round of eight."""
     kept: list[torch.Tensor] = []
 
     def all_but_one(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:

@@ -1,4 +1,4 @@
-"""Sectors, requests, elements and bank conflicts: every figure here was worked out by hand."""
+"""Sectors, requests, elements and bank conflicts: every number here was worked out by hand."""
 
 from __future__ import annotations
 

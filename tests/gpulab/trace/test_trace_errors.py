@@ -1,4 +1,4 @@
-"""What a GPU would not carry out as written: each is told with its line, thread and block."""
+"""What a GPU would not carry out as written: each is reported with its line, thread and block."""
 
 from __future__ import annotations
 
@@ -227,7 +227,7 @@ class Slow:
 
 
 def test_an_interruption_that_is_swallowed_is_not_printed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Python prints what is raised in a finalizer; a student would wonder about it. Others' are told as ever."""
+    """Python prints what is raised in a finalizer; a student would wonder about it. Others' are printed as ever."""
     told: list[Any] = []
     monkeypatch.setattr(sys, "unraisablehook", told.append)
     monkeypatch.setattr(interruption, "_LOOK_EVERY_S", 0.01)

@@ -1,4 +1,4 @@
-"""Launches, arguments and Python that no GPU takes: each is told before or while it runs."""
+"""Launches, arguments and Python that no GPU takes: each is reported before or while it runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Races: every racing kernel is told with its two lines, no right one is accused."""
+"""Races: every racing kernel is reported with its two lines, and no right one is."""
 
 from __future__ import annotations
 

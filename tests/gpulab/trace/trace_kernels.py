@@ -212,7 +212,7 @@ def warp_total_shared(x, out):
 
 @cuda.jit
 def prefix_sum(x, out):
-    """Two buffers, so that one barrier a step is enough."""
+    """Two buffers, so that one barrier per step is enough."""
     sums = cuda.shared.array((2, 64), float32)
     t = cuda.threadIdx.x
     sums[0, t] = x[t]

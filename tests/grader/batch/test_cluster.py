@@ -1,4 +1,4 @@
-"""The same batch over a Dask cluster: the same gradebook, whoever dies on the way."""
+"""The same batch on a Dask cluster: the same gradebook, whichever process dies on the way."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def labs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Lab]]:
 
 @pytest.fixture
 def lab(labs: list[Lab]) -> Iterator[Lab]:
-    """A scheduler that runs, with two workers that run; whoever ends one need not start another. Drivers end here."""
+    """A running scheduler with two running workers; a test that ends one need not start another. Drivers end here."""
     if labs[-1].scheduler.poll() is not None:
         labs.append(Lab(labs[-1].folder.with_name(f"next-{len(labs)}")))
     labs[-1].staff("one", "two")

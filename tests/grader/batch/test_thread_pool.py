@@ -1,4 +1,4 @@
-"""Slots work side by side, and neither wait for whoever keeps their results nor run away from them."""
+"""Slots work side by side; they neither wait for their results to be kept nor get far ahead of that."""
 
 from __future__ import annotations
 

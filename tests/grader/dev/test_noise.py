@@ -1,4 +1,4 @@
-"""The experiment beside busy neighbors counts right and wrong verdicts, and goes on where it stopped."""
+"""The experiment next to busy neighbors counts right and wrong verdicts, and goes on where it stopped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mutants are told from right answers, and luck over seeds is found; both in forks of one warm process."""
+"""Mutants are distinguished from right answers, and luck over seeds is found; both in forks of one process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`grader collect`: Moodle's and Canvas' bulk downloads, honest and otherwise, and what the instructor is told."""
+"""`grader collect`: Moodle's and Canvas' bulk downloads, honest and otherwise, and what the instructor learns."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ class TestTimes:
     def test_the_time_of_a_download_is_not_that_of_a_submission(
         self, course: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Nobody is called late, or in time, on the strength of it; the instructor is told what would help."""
+        """Nobody is called late, or in time, on the strength of it; the instructor learns what would help."""
         archive = zipped(tmp_path / "a.zip", (moodle("Anna_1"), notebook("a")), (moodle("Bela_2"), notebook("b")))
         decisions = collected(course, archive, due=when_due("2026-11-19"))
         assert [one.taken and one.taken.late for one in decisions] == [None, None]

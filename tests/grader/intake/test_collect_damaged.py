@@ -1,4 +1,4 @@
-"""Damaged and hostile downloads: each file is told, the rest is taken, nothing else is written."""
+"""Damaged and hostile downloads: each such file is reported, the rest is taken, nothing else is written."""
 
 from __future__ import annotations
 

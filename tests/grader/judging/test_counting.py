@@ -84,7 +84,7 @@ REWRITTEN = "from dataclasses import replace\nimport gpulab.trace.launch as L\nt
 
 
 def test_the_host_computes_beside_a_launch() -> None:
-    """The message comes only where the values are right; wrong values are told as such."""
+    """The message comes only where the values are right; wrong values are reported as such."""
     message = cell(run(DECOY)).message
     assert "returned the right values, but not from an array that its kernels wrote" in message
     assert "right values" not in cell(run(DECOY.replace("numpy.array(2", "numpy.array(3"))).message

@@ -1,4 +1,4 @@
-"""LLVM: text in, addresses of compiled functions out. What they compute is the business of others."""
+"""LLVM: text in, addresses of compiled functions out. Other modules define what they compute."""
 
 from __future__ import annotations
 

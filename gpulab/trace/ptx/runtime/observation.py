@@ -149,7 +149,7 @@ def note_unwritten(ctx: Address, about: Address, site: int, address: int, record
 
 
 def read_local(ctx: Address, warp: Address, site: int, mask: int, row: Address, offset: int, size: int) -> int:
-    """Looks for reads of a thread's own memory, `size` bytes behind each address, of which none was written to."""
+    """Looks for reads of a thread's own memory, `size` bytes from each address on, of which none was written to."""
     about = ctx[SITES] + site * SITE_SLOTS * 8
     lanes = 0 if about[S_UNWRITTEN] else mask
     while lanes:
