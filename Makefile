@@ -22,7 +22,7 @@ BIN := $(CURDIR)/$(VENV)/bin
 # Declares pytorch-lightning<2 but works with 2.6 (gpulab.bolts), so it is installed after the rest and without its pins.
 BOLTS := lightning-bolts==0.7.0
 
-# Installs ten times as fast as pip. Of pip's settings it is told the index and the certificates (SETTINGS).
+# Installs ten times as fast as pip. It uses the index and the certificates from pip's settings (SETTINGS).
 UV := uv>=0.9,<1
 
 SHELL := /bin/bash
@@ -35,7 +35,7 @@ SHELL := /bin/bash
 # Not only for our own commands: nbgrader looks for alembic on PATH.
 export PATH := $(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
-# Of another environment that is active: IPython warns of it, and a warning fails a test.
+# Set by another active environment: IPython warns about it, and a warning fails a test.
 unexport VIRTUAL_ENV
 
 help:
@@ -71,7 +71,7 @@ bench: $(READY)
 	@grader bench $(CHAPTER) $(ARGS)
 	@grader bench $(CHAPTER) --whole 200
 
-# From that folder: seen from tests/, the tests of gpulab have its own name.
+# From that folder: inside tests/, the folder of gpulab's tests would hide the package.
 bars: $(READY)
 	@cd tests/gpulab && PYTHONPATH=$(CURDIR) python -m trace_ptx.bars
 
@@ -84,7 +84,7 @@ site: $(READY)
 images: $(READY)
 	@python docs/images.py
 
-# Everything is resolved again; what was installed comes first in the file's history if the tests do not pass.
+# Resolves everything again; if the tests do not pass, git has the earlier versions of this file.
 upgrade: $(READY)
 	@$(SETTINGS); uv pip install --python $(BIN)/python --upgrade --editable ".[dev]" 2>&1 | $(WITHOUT_LIST)
 	@{ sed -n '/^#/p' constraints.txt; uv pip freeze --python $(BIN)/python --exclude-editable; } > constraints.new
@@ -96,7 +96,7 @@ clean:
 
 # ------------------------------------------------------------------------------------------------------- tests
 
-# The order is from cheap to dear: what fails first should fail soon. Steps that keep only one core busy go side by side.
+# From the cheapest step to the most expensive one, so that failures show early. Steps that keep one core busy run in parallel.
 test: $(READY)
 	+@$(STEPS) lint
 	+@$(STEPS) --jobs=2 --output-sync=target types build-check release-check
@@ -120,7 +120,7 @@ types: $(READY)
 	$(call step,2/8 mypy: types)
 	@mypy
 
-# Up to five tests that fail beside others are tried once more by themselves, since a machine may be too busy for them. They
+# Up to five tests that fail while others run are tried once more by themselves, since a machine may be too busy for them. They
 # stand in the closing lines of `make test`; what fails twice fails. $(1) names the logs, $(2) are pytest's arguments.
 define tried
 	@mkdir -p work/test && rm -f work/test/$(1)-again.txt
@@ -130,7 +130,7 @@ define tried
 	  printf '\n==> once more, by themselves\n' && pytest $(2) --last-failed --timeout 400 $(ARGS); }
 endef
 
-# Of the test files marked `long` a third, drawn by this number; `make tests DRAWN_BY=` runs all.
+# A third of the test files marked `long`, drawn by this number; `make tests DRAWN_BY=` runs all.
 DRAWN_BY ?= $(shell date +%s)
 tests: export DRAWN_BY := $(DRAWN_BY)
 tests: $(READY)
@@ -146,13 +146,13 @@ release-check: $(READY)
 	$(call step,4/8 grader release --check: what students get is what we would release and holds no answer)
 	@grader release --check
 
-# By itself every answer; in `make test` a share of the right and of the others, drawn each time.
+# `make verify` grades every answer; `make test` draws a share of the right ones and of the others each time.
 SAMPLE := 100
 verify: $(READY)
 	$(call step,6/8 grader verify: right answers pass and wrong and hostile ones do not)
 	@grader verify --sample $(SAMPLE)
 
-# What `make test` draws a sample of, in full.
+# Everything that `make test` only draws a sample of.
 thorough: verify
 	@SEARCH_ALL=1 ALL_ANSWERS=1 pytest --timeout 1200 -m "not alone" \
 		tests/gpulab/trace_ptx/test_both_tracers.py $$(grep --recursive --files-with-matches 'pytest\.mark\.long$$' tests)
@@ -162,7 +162,7 @@ notebooks: $(READY)
 	@mkdir -p work/test
 	@pytest --nbval-lax solutions -p no:cacheprovider --numprocesses 2 --dist loadfile | tee work/test/notebooks.log
 
-# In a copy of the course: grades that are there already must neither be touched nor spare us the work.
+# In a copy of the course: existing grades must neither be changed nor make this step skip work.
 TRIAL := work/test/course
 sample-class: $(READY)
 	$(call step,8/8 the sample class is graded from end to end)
@@ -195,7 +195,7 @@ if free_gb < 9 and not pathlib.Path("$(VENV)").exists():
 endef
 export CHECK_PYTHON
 
-# An index or certificates that are set for pip, in its files or by its variables, hold for uv too.
+# uv also uses an index or certificates that are set for pip, in its files or by its variables.
 define SETTINGS
 pip_says() { $(VENV)/bin/python -m pip config list 2>/dev/null | sed -nE "s/^(:env:|global|install)\\.$$1='(.*)'$$/\2/p" | sed q; }; \
 index=$${UV_DEFAULT_INDEX:-$$(pip_says index-url)}; \
@@ -204,10 +204,10 @@ if [ -n "$$index" ]; then export UV_DEFAULT_INDEX="$$index"; fi; \
 if [ -n "$$certificates" ]; then export SSL_CERT_FILE="$$certificates"; fi
 endef
 
-# Of what uv says, all but its list of 180 packages.
+# uv's output without its list of 180 packages.
 WITHOUT_LIST := awk '!/^ [-+~] / { print "  " $$0; fflush() }'
 
-# Compiled here, on all cores, is what anything imports; nobody writes these files later where PYTHONDONTWRITEBYTECODE is set.
+# Compiled here, on all cores, because nothing writes these files later where PYTHONDONTWRITEBYTECODE is set.
 SELDOM := /tests?/|/site-packages/(pip|mypyc?)/
 
 # An older driver: PyTorch and Numba for CUDA 12, and of the versions that passed the tests all but those of CUDA's own.
@@ -218,7 +218,7 @@ OF_CUDA := ^(torch|torchvision|triton|numba-cuda|nvidia-|cuda-)
 $(READY): pyproject.toml $(CONSTRAINTS) Makefile
 	@$(PYTHON) -c "$$CHECK_PYTHON"
 	@if [ -e $@ ]; then echo "Bringing $(VENV) up to date: pyproject.toml has changed"; \
-	else echo "Installing into $(VENV): PyTorch with CUDA and JupyterLab, about 6 GB, 1 to 3 minutes on a fast line"; fi
+	else echo "Installing into $(VENV): PyTorch with CUDA and JupyterLab, about 6 GB, 1 to 3 minutes on a fast connection"; fi
 	@[ -x $(VENV)/bin/pip ] || $(PYTHON) -m venv $(VENV)
 	@$(VENV)/bin/python -m pip install --quiet "$(UV)"
 	$(if $(CHOSEN),@echo "This GPU's driver needs PyTorch for CUDA 12: $(CHOSEN)")

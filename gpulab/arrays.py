@@ -52,6 +52,6 @@ def empty(shape: int | tuple[int, ...], dtype: Any = "float32") -> Any:
 
 
 def _prepare_kernels() -> None:
-    """Lets `kernel[grid, block](…)` run in the tracer: whoever makes arrays for Numba's kernels will launch them."""
+    """Lets `kernel[grid, block](…)` run in the tracer: arrays are made for Numba's kernels in order to launch them."""
     if "numba.cuda" in sys.modules:
         from gpulab import trace  # noqa: F401 - importing it is enough

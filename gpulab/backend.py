@@ -24,7 +24,7 @@ class Side(Protocol):
     def go(self, seed: int, calls: int, idle: bool) -> None:
         """Draws inputs for so many calls and, unless idle, makes them; returns when the device is done."""
 
-    def probe(self, which: int, seed: int) -> list[float]:
+    def project(self, which: int, seed: int) -> list[float]:
         """What the output of call number `which` projects to; an idle round looks at the outputs of the last one."""
 
 
@@ -77,7 +77,7 @@ class Backend:
     timeline: Callable[[], Found] | None = None
     """Behind `gpulab.streams.timeline`: the operations of simulated streams in a block."""
     measuring: Callable[[Any], AbstractContextManager[None]] | None = None
-    """Behind `gpulab.virtual_gpu.running`: calls in the block find this `virtual_gpu.Machine`."""
+    """Behind `gpulab.virtual_gpu.running`: calls in the block find this `virtual_gpu.MachineModel`."""
     confined: Run | None = None
     """Behind `gpulab.confined.call`."""
     start_rank: StartRank | None = None

@@ -25,7 +25,7 @@ from gpulab.cuda_guarded import launch_guarded
 from gpulab.measuring.devices import has_gpu
 
 if TYPE_CHECKING:
-    from gpulab.trace.ptx.text.resources import Resources
+    from gpulab.trace.ptx.text.resources import KernelResources
     from gpulab.trace.result import Trace
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_90")
@@ -172,10 +172,10 @@ def count_each(source: str, name: str, calls: Sequence[Call]) -> Iterator[tuple[
     return _each(source, name, calls, counted=True)
 
 
-Outcome = tuple[list[NDArray[Any]], dict[str, Any]]
+LaunchResult = tuple[list[NDArray[Any]], dict[str, Any]]
 
 
-def _each(source: str, name: str, calls: Sequence[Call], counted: bool) -> Iterator[Outcome]:
+def _each(source: str, name: str, calls: Sequence[Call], counted: bool) -> Iterator[LaunchResult]:
     on_gpu = has_gpu() and not counted
     text = "" if on_gpu else ptx(source)  # compiled once: the judge keeps it, and what runs it need not compile
     given = source, text, name, [list(vars(call).values()) for call in calls], counted
@@ -206,7 +206,7 @@ def _plain_outcomes(source: str, text: str, name: str, calls: list[Any], counted
     return found
 
 
-def _outcomes(source: str, text: str, name: str, calls: list[Any], counted: bool) -> Iterator[Outcome]:
+def _outcomes(source: str, text: str, name: str, calls: list[Any], counted: bool) -> Iterator[LaunchResult]:
     from gpulab.trace.arguments import shape_of
 
     kernel = None
@@ -221,7 +221,7 @@ def _outcomes(source: str, text: str, name: str, calls: list[Any], counted: bool
         yield launch_guarded(kernel, name, grid, block, call.arguments, call.shared_bytes, LONGEST_S), {}
 
 
-def _on_cpu(source: str, text: str, name: str, call: Call, counted: bool) -> Outcome:
+def _on_cpu(source: str, text: str, name: str, call: Call, counted: bool) -> LaunchResult:
     from gpulab.trace.errors import OutOfBoundsError
     from gpulab.trace.ptx.cpp import launch_source
     from gpulab.trace.ptx.launch import Options
@@ -284,7 +284,7 @@ def trace(
     return remember(trace_of(launch, name))
 
 
-def resources(source: str, name: str, block: Any, shared_bytes: int = 0, arch: str = "sm_80") -> Resources:
+def resources(source: str, name: str, block: Any, shared_bytes: int = 0, arch: str = "sm_80") -> KernelResources:
     """What a kernel takes of a multiprocessor (registers, shared memory), and how many of its blocks fit there.
 
     Args:

@@ -1,9 +1,9 @@
-"""Serves this machine's GPU figures to Prometheus: `python -m gpulab.exporter`, for machines without NVIDIA's DCGM.
+"""Serves this machine's GPU metrics to Prometheus: `python -m gpulab.exporter`, for machines without NVIDIA's DCGM.
 
     python -m gpulab.exporter               http://127.0.0.1:9401/metrics, until Ctrl-C
     python -m gpulab.exporter --once        prints the page and ends
 
-The figures come from NVML, as those of nvidia-smi do; the text is made by `prometheus_client`. Without a driver the
+The numbers come from NVML, as those of nvidia-smi do; the text is made by `prometheus_client`. Without a driver the
 page says that there are no GPUs, and the command says why. What a training knows about itself is that training's
 business.
 """
@@ -100,7 +100,7 @@ METRICS = (
 
 
 class Gpus(Collector):
-    """Asks NVML anew at every visit. A figure that a GPU does not have is left out for it.
+    """Asks NVML anew at every visit. A metric that a GPU does not have is left out for it.
 
     Args:
         nvml: the module `pynvml`, or something that answers like it.
@@ -141,7 +141,7 @@ def _session(nvml: Any) -> Iterator[list[tuple[int, Any]]]:
 
 
 def _handles(nvml: Any) -> Iterator[tuple[int, Any]]:
-    """The GPUs that answer: one that has fallen off the bus must not take the others' figures with it."""
+    """The GPUs that answer: one that has fallen off the bus must not take the others' metrics with it."""
     count = 0
     with contextlib.suppress(nvml.NVMLError):
         count = nvml.nvmlDeviceGetCount()
@@ -154,7 +154,7 @@ def _handles(nvml: Any) -> Iterator[tuple[int, Any]]:
 
 
 def missing(nvml: Any = None) -> str:
-    """Why there are no figures, and what to do; empty when there are some."""
+    """Why there are no metrics, and what to do; empty when there are some."""
     nvml = nvml or importlib.import_module("pynvml")
     try:
         nvml.nvmlInit()

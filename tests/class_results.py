@@ -10,7 +10,7 @@ from rich.console import Console
 
 from gpulab.check.outcomes import Mismatch
 from grader.model.results import Verdict
-from grader.report import table
+from grader.report import class_table
 
 NEEDS_GPU = judged("bandwidth_gpu", Verdict.NEEDS_GPU, message="Runs on a GPU only: 3 points pending.")
 PARTIAL = replace(
@@ -33,5 +33,5 @@ def added(number):
 
 def printed(results, width):
     text = io.StringIO()
-    Console(file=text, width=width, color_system=None).print(table.table(results))
+    Console(file=text, width=width, color_system=None).print(class_table.table(results))
     return text.getvalue()

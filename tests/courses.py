@@ -147,8 +147,8 @@ def built_course(folder: Path) -> Course:
 
 @functools.cache
 def _template() -> Path:
-    from grader.authoring.build import build
-    from grader.authoring.release import release
+    from grader.authoring.building import build
+    from grader.authoring.releasing import release
 
     folder = Path(tempfile.mkdtemp(prefix="gpulab-tests-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)

@@ -8,8 +8,8 @@ from courses import NAME
 
 from gpulab.doctor.hardware import Gpu
 from gpulab.measuring import machine
-from grader.dev.prove.figures import MeasuredNumber
-from grader.dev.prove.run import Outcome
+from grader.dev.prove.claimed_numbers import MeasuredNumber
+from grader.dev.prove.run import StepResult
 
 BANK = {
     "double": """\
@@ -44,7 +44,7 @@ CEILINGS = machine.Ceilings(
 )  # fmt: skip
 
 
-def outcomes() -> list[Outcome]:
+def outcomes() -> list[StepResult]:
     data = {"ceilings": asdict(CEILINGS), "figures": [asdict(one) for one in FIGURES], "failed": {}}
     rows = {NAME: {"bandwidth_gpu": {"graded": 10, "passed": 9, "pending": 1, "median_seconds": 2.5}}}
-    return [Outcome("calibrate", ("a product: 512 TFLOPS",), data, 31.0), Outcome("repeats", (), rows, 12.0)]
+    return [StepResult("calibrate", ("a product: 512 TFLOPS",), data, 31.0), StepResult("repeats", (), rows, 12.0)]

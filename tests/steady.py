@@ -1,4 +1,4 @@
-"""Runs the whole suite many times, alone and beside busy neighbors, and lists every test that is not always green.
+"""Runs the whole suite many times, alone and next to busy neighbors, and lists every test that is not always green.
 
     python tests/steady.py [--runs 10] [--neighbors 0 --neighbors 2] [pytest's arguments]
 

@@ -217,7 +217,7 @@ def checkout(one: Surrounding) -> Iterator[Path]:
 
 def graded(course: Path, exercises: list[str]) -> Outcome:
     """The driver's side: the first right and the first wrong answer of each exercise."""
-    from grader.authoring.answers import Kind, load
+    from grader.authoring.answers import AnswerKind, load
     from grader.judging.session import grade
     from grader.model.course import Course
     from grader.model.limits import Limits
@@ -231,7 +231,7 @@ def graded(course: Path, exercises: list[str]) -> Outcome:
         key = load_key(chapter)
         bank = [one for one in load(chapter.answers, key) if one.exercise == exercise and not one.gpu]
         tests = frozenset(cell.grade_id for cell in key.tests if cell.exercise == exercise)
-        for kind in (Kind.RIGHT, Kind.WRONG):
+        for kind in (AnswerKind.RIGHT, AnswerKind.WRONG):
             answer = next(one for one in bank if one.kind is kind and not one.endless)
             submission = from_answers(key, {exercise: answer.source})
             result = grade(submission, key, student="s", seed=SEED, only=tests, limits=Limits(**PATIENT))

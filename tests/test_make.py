@@ -87,7 +87,7 @@ def test_shows_what_installing_waits_for(tmp_path: Path) -> None:
 
 
 def settings(folder: Path, **variables: str) -> list[str]:
-    """What uv is told: index and certificates, where pip has `variables` and its file in `folder`."""
+    """What uv gets: index and certificates, where pip has `variables` and its file in `folder`."""
     more = folder / "more.mk"
     show = 'printf "%s\\n" "$${UV_DEFAULT_INDEX:-}" "$${SSL_CERT_FILE:-}"'
     more.write_text(f"include Makefile\nVENV := {sys.prefix}\nshow:\n\t@$(SETTINGS); {show}\n")
@@ -125,7 +125,7 @@ def test_installs_again_when_the_pins_change(tmp_path: Path) -> None:
 
 
 def test_installs_the_versions_that_passed(tmp_path: Path) -> None:
-    """Unless it is told otherwise; what they are, `make upgrade` writes anew, below the comment that is there."""
+    """Unless told otherwise; what they are, `make upgrade` writes anew, below the comment that is there."""
     typed = make(tmp_path, "--dry-run", "lint").stdout
     assert '--constraint constraints.txt --editable ".[dev]"' in typed
     assert "--constraint" not in run(tmp_path, "--dry-run", "lint", "CONSTRAINTS=").stdout
@@ -280,7 +280,7 @@ def test_a_failing_check_fails_the_whole(failing: str, said: str, unsaid: str, t
 def test_a_few_failed_tests_have_a_second_try(
     failed: int, other: str, again: int, passes: bool, tmp_path: Path
 ) -> None:
-    """By themselves, and their names are told; many failures, errors on collecting, and second failures count."""
+    """By themselves, and their names are listed; many failures, errors on collecting, and second failures count."""
     binaries = tmp_path / ".venv" / "bin"
     binaries.mkdir(parents=True)
     lines = "\n".join(f"FAILED tests/test_a.py::test_{number} - busy" for number in range(failed))

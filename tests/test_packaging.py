@@ -35,7 +35,7 @@ def test_every_package_folder_is_shipped() -> None:
 
 
 def test_changelog_starts_with_this_version() -> None:
-    """Whoever upgrades finds their version on top."""
+    """The version that people upgrade to stands on top."""
     newest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     assert newest is not None
     assert newest[1] == PROJECT["project"]["version"]

@@ -40,7 +40,7 @@ def test_no_page_links_to_nothing(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_pictures_say_what_they_show(page: Path) -> None:
-    """A reader who does not see a picture is told what it shows."""
+    """A reader who does not see a picture can read what it shows."""
     text = page.read_text()
     alternatives = re.findall(r"!\[([^\]]*)\]\(", text) + re.findall(r'<img[^>]*\balt="([^"]*)"', text)
     assert len(alternatives) == text.count("![") + text.count("<img")

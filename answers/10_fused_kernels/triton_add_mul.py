@@ -163,9 +163,9 @@ def triton_add_mul(x, y, z):
     return x * y + z
 
 # %% hostile: patches the counter — earns 0
-import gpulab.trace.counting
+import gpulab.trace.counted_launches
 
 
 def triton_add_mul(x, y, z):
-    gpulab.trace.counting.Launches = list
+    gpulab.trace.counted_launches.Launches = list
     return x * y + z

@@ -57,7 +57,7 @@ def within(answer: Any, expected: float, what: str, factor: float, mistakes: Mis
 
     Args:
         answer: what the student measured; a positive number.
-        expected: the grader's own figure, in the same unit; positive.
+        expected: the grader's own number, in the same unit; positive.
         what: what was measured.
         factor: ≥ 1.
         mistakes: known wrong values, recognized within the same factor, 1.25 at most.
@@ -194,7 +194,7 @@ def _named(mistakes: Mistakes, answer: Any, expected: Any, rule: Rule) -> str:
 
 
 def _ratio(mine: Any, theirs: float) -> float | None:
-    """How many times the other figure a measured one is; None when it is not a positive finite number."""
+    """The measured number as a multiple of the other one; None when it is not a positive finite number."""
     if type(mine) not in (int, float) or not 0 < mine < float("inf"):
         return None
     try:

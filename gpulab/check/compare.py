@@ -1,6 +1,6 @@
 """Finds the first difference between a student's value and the expected one, and says in a few words where it lies.
 
-Works on what `values.plain` gives. What to say about the whole, and which misconception it is, is `check`'s business.
+Works on what `values.plain` gives. What to say about the whole, and which misconception it is, is up to `check`.
 """
 
 from __future__ import annotations

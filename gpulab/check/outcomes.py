@@ -1,6 +1,6 @@
 """What a test concludes, as exceptions with fields: the answer is wrong, or its points cannot be decided here and now.
 
-A judge reads the fields; a student reads the message. What an answer is compared with is the business of `assertions`.
+A judge reads the fields; a student reads the message. What an answer is compared with is up to `assertions`.
 """
 
 from __future__ import annotations

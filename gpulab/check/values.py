@@ -2,7 +2,7 @@
 
 `check` compares and prints what students return. A student's object may lie in every method that it has, may hold
 itself, or may have ten million elements: nothing here calls a method that a student can have written, and nothing here
-raises anything but `TooLarge`. Comparing is `compare`'s business.
+raises anything but `TooLarge`. Comparing is up to `compare`.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ OLDEST_DRIVER = OLDEST_DRIVERS[13]
 
 
 @dataclass(frozen=True)
-class Row:
+class DoctorRow:
     """One thing looked at."""
 
     what: str
@@ -36,19 +36,19 @@ class Row:
     remedy: str = ""
 
 
-Look = Callable[[], Iterator[Row]]
+Look = Callable[[], Iterator[DoctorRow]]
 
 
-def examine(looks: Sequence[Look]) -> list[Row]:
+def examine(looks: Sequence[Look]) -> list[DoctorRow]:
     """The rows of these looks; a look that itself fails gives a red row, never an exception."""
-    rows: list[Row] = []
+    rows: list[DoctorRow] = []
     for look in looks:
         try:
             rows += look()
         except Exception as error:  # the doctor must not fall ill
             name = getattr(look, "__name__", "look").strip("_<>")
             text = f"{type(error).__name__}: {error}".splitlines()[0]
-            rows.append(Row(name, text, "bad", "The doctor itself failed here: please report it."))
+            rows.append(DoctorRow(name, text, "bad", "The doctor itself failed here: please report it."))
     return rows
 
 
@@ -57,49 +57,49 @@ def of_chapters() -> list[Look]:
     return [_python, _system, _gpus, _torch, _numba, _nvrtc]
 
 
-def _python() -> Iterator[Row]:
+def _python() -> Iterator[DoctorRow]:
     version = ".".join(map(str, sys.version_info[:3]))
     if SUPPORTED[0] <= sys.version_info[:2] <= SUPPORTED[1]:
-        yield Row("Python", f"{version} ({sys.executable})")
+        yield DoctorRow("Python", f"{version} ({sys.executable})")
     else:
         oldest, newest = (".".join(map(str, one)) for one in SUPPORTED)
-        yield Row("Python", version, "bad", f"Make the environment with Python {oldest} to {newest}.")
+        yield DoctorRow("Python", version, "bad", f"Make the environment with Python {oldest} to {newest}.")
 
 
-def _system() -> Iterator[Row]:
+def _system() -> Iterator[DoctorRow]:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     found = f"{platform.system()} {platform.release()}, {cores} cores"
     if not hasattr(os, "sysconf"):  # Windows
-        yield Row("system", found)
+        yield DoctorRow("system", found)
         return
     memory_gb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
     found = f"{found}, {memory_gb:.0f} GB"
     if memory_gb < 3:
-        yield Row("system", found, "fair", 'Little memory. Grade one at a time: "grader autograde … --slots 1".')
+        yield DoctorRow("system", found, "fair", 'Little memory. Grade one at a time: "grader autograde … --slots 1".')
     else:
-        yield Row("system", found)
+        yield DoctorRow("system", found)
 
 
-def _gpus() -> Iterator[Row]:
+def _gpus() -> Iterator[DoctorRow]:
     found = hardware.gpus()
     if not found:
         trouble = hardware.trouble() or gpu_troubles.NO_DRIVER
-        yield Row("GPU", trouble.found, "bad" if trouble.fatal else "fair", trouble.remedy)
+        yield DoctorRow("GPU", trouble.found, "bad" if trouble.fatal else "fair", trouble.remedy)
         return
     major = int(found[0].driver.partition(".")[0]) if found[0].driver[:3].isdecimal() else OLDEST_DRIVER
     cuda = _cuda_of_torch()
     if major < OLDEST_DRIVERS.get(cuda, OLDEST_DRIVER):
-        yield Row("driver", f"{found[0].driver}, older than CUDA {cuda or 13} needs", "bad", gpu_troubles.TOO_OLD)
+        yield DoctorRow("driver", f"{found[0].driver}, older than CUDA {cuda or 13} needs", "bad", gpu_troubles.TOO_OLD)
     else:
-        yield Row("driver", found[0].driver)
+        yield DoctorRow("driver", found[0].driver)
     for number, gpu in enumerate(found):
         clock = f", SM clock {gpu.sm_clock_mhz} of {gpu.largest_sm_clock_mhz} MHz" if gpu.largest_sm_clock_mhz else ""
         found_here = f"{gpu.name}, {gpu.memory_mb / 1e3:.0f} GB{clock}"
         if gpu.compute_mode:
             remedy = f"Only one process at a time can use it; grading needs several. {gpu_troubles.SHARE}"
-            yield Row(f"GPU {number}", f"{found_here}, compute mode {gpu.compute_mode}", "bad", remedy)
+            yield DoctorRow(f"GPU {number}", f"{found_here}, compute mode {gpu.compute_mode}", "bad", remedy)
         else:
-            yield Row(f"GPU {number}", found_here)
+            yield DoctorRow(f"GPU {number}", found_here)
 
 
 def _cuda_of_torch() -> int:
@@ -111,31 +111,31 @@ def _cuda_of_torch() -> int:
     return int((torch.version.cuda or "0").partition(".")[0])
 
 
-def _torch() -> Iterator[Row]:
+def _torch() -> Iterator[DoctorRow]:
     try:
         import torch
     except ImportError as error:
-        yield Row("torch", f"not there ({error})", "bad", 'Run "pip install -e .", or "make lab", which does.')
+        yield DoctorRow("torch", f"not there ({error})", "bad", 'Run "pip install -e .", or "make lab", which does.')
         return
     cuda = torch.version.cuda
     build = f"{torch.__version__}, " + (f"CUDA runtime {cuda}" if cuda else "built without CUDA")
     if not hardware.gpus():
-        yield Row("torch", f"{build}, on the CPU")
+        yield DoctorRow("torch", f"{build}, on the CPU")
         return
     if cuda is None:
         remedy = (
             'Install one with CUDA: "pip install --force-reinstall torch torchvision" from PyPI, or "make clean lab".'
         )
-        yield Row("torch", build, "bad", remedy)
+        yield DoctorRow("torch", build, "bad", remedy)
         return
     said = _said_by(torch)
     if said:
         general = (
             "The driver shows a GPU that torch cannot use: its CUDA build may be newer than the driver. Update it."
         )
-        yield Row("torch", f"{build}: {said}", "bad", gpu_troubles.of_words(said) or general)
+        yield DoctorRow("torch", f"{build}: {said}", "bad", gpu_troubles.of_words(said) or general)
     else:
-        yield Row("torch", f"{build}, sees {torch.cuda.device_count()} GPU(s)")
+        yield DoctorRow("torch", f"{build}, sees {torch.cuda.device_count()} GPU(s)")
 
 
 def _said_by(torch: Any) -> str:
@@ -152,23 +152,23 @@ def _said_by(torch: Any) -> str:
     return str(warned[0].message).splitlines()[0][:160] if warned else "no CUDA device"
 
 
-def _numba() -> Iterator[Row]:
+def _numba() -> Iterator[DoctorRow]:
     """Kernels are written in it, with a GPU and without. It comes in two packages, which may not fit together."""
     remedy = "Bring both up to date: \"pip install --upgrade numba 'numba-cuda[cu13]'\"."
     try:
         import numba.cuda
     except Exception as error:  # two that do not fit raise AttributeError as well as ImportError
         text = f"{type(error).__name__}: {error}".splitlines()[0][:160]
-        yield Row("Numba", f"cannot be imported ({text})", "bad", remedy)
+        yield DoctorRow("Numba", f"cannot be imported ({text})", "bad", remedy)
         return
     versions = f"{numba.__version__}, numba-cuda {metadata.version('numba-cuda')}, numpy {metadata.version('numpy')}"
     try:
         _numba_ptx()
     except Exception as error:  # one of three packages may have dropped what another one uses
         text = f"{type(error).__name__}: {error}".splitlines()[0][:160]
-        yield Row("Numba", f"{versions}: a kernel does not compile ({text})", "bad", remedy)
+        yield DoctorRow("Numba", f"{versions}: a kernel does not compile ({text})", "bad", remedy)
         return
-    yield Row("Numba", f"{versions}, compiles a kernel")
+    yield DoctorRow("Numba", f"{versions}, compiles a kernel")
 
 
 def _numba_ptx() -> str:
@@ -185,30 +185,32 @@ def _numba_ptx() -> str:
     return str(cuda.compile_ptx(double, (types.float32[::1],), cc=ARCHITECTURE)[0])
 
 
-def _nvrtc() -> Iterator[Row]:
+def _nvrtc() -> Iterator[DoctorRow]:
     """Compiles CUDA C++ at run time; needs no driver."""
     try:
         from cuda.bindings import nvrtc
     except ImportError:
-        yield Row("NVRTC", "not there", "fair", 'Needed by CUDA C++ exercises only: "pip install cuda-bindings".')
+        yield DoctorRow("NVRTC", "not there", "fair", 'Needed by CUDA C++ exercises only: "pip install cuda-bindings".')
         return
     try:
         error, major, minor = nvrtc.nvrtcVersion()
     except Exception as problem:  # cuda-pathfinder raises its own kinds when the library is not found
         text = str(problem).splitlines()[0][:80] if str(problem) else type(problem).__name__
-        yield Row("NVRTC", f"cannot be loaded ({text})", "fair", 'CUDA C++ exercises: "pip install nvidia-cuda-nvrtc".')
+        yield DoctorRow(
+            "NVRTC", f"cannot be loaded ({text})", "fair", 'CUDA C++ exercises: "pip install nvidia-cuda-nvrtc".'
+        )
         return
     if int(error) != 0:
-        yield Row("NVRTC", f"error {int(error)}", "fair")
+        yield DoctorRow("NVRTC", f"error {int(error)}", "fair")
         return
     try:
         _compiled_cuda_cpp()
     except Exception as problem:  # missing headers, or a version that does not know the architecture
         text = str(problem).splitlines()[0][:80] if str(problem) else type(problem).__name__
         remedy = "Bring them up to date: \"pip install --upgrade cuda-core 'cuda-bindings' nvidia-cuda-nvrtc\"."
-        yield Row("NVRTC", f"{major}.{minor}: a kernel does not compile ({text})", "bad", remedy)
+        yield DoctorRow("NVRTC", f"{major}.{minor}: a kernel does not compile ({text})", "bad", remedy)
         return
-    yield Row("NVRTC", f"{major}.{minor}, compiles a kernel")
+    yield DoctorRow("NVRTC", f"{major}.{minor}, compiles a kernel")
 
 
 def _compiled_cuda_cpp() -> bytes:

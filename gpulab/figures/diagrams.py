@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gpulab.figures.style import GRAY, ink_on
+from gpulab.figures.styling import GRAY, ink_on
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,7 +1,7 @@
 """The course's figures: bars with spread and lines, drawn here; rooflines and timelines from `diagrams`.
 
 Each function shows one image in the notebook and returns nothing. Titles state the finding, axes carry units, series
-are named where they end. The look is `canvas`'s business; measuring is not ours.
+are named where they end. The look is up to `canvas`; measuring is not ours.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from gpulab.figures.shapes import Span, roofline, timeline
-from gpulab.figures.style import BLUE, COLORS, GRAY, INK, ORANGE, canvas, label_ends, number, show, style, tidy
+from gpulab.figures.styling import BLUE, COLORS, GRAY, INK, ORANGE, canvas, label_ends, number, show, style, tidy
 from gpulab.measuring.timing import Ratio, Timing
 
 if TYPE_CHECKING:

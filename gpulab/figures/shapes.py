@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from gpulab.figures.style import COLORS, GRAY, INK, canvas, ink_on, label_ends, number, show, style, tidy
+from gpulab.figures.styling import COLORS, GRAY, INK, canvas, ink_on, label_ends, number, show, style, tidy
 from gpulab.measuring.machine import Ceilings
 
 if TYPE_CHECKING:
@@ -183,7 +183,7 @@ def _timeline(spans: Sequence[Span], title: str, x: str, note: str) -> Figure:
 
 
 def _span_label(axes: Axes, span: Span, spans: Sequence[Span], row: int, longest: float, color: str) -> None:
-    """Inside its block, else behind it, else before it; nowhere if there is no room: the colors still tell."""
+    """Inside its block, else after it, else before it; nowhere if there is no room: the colors still tell."""
     needed = longest * (0.012 * len(span.label) + 0.01)
     others = [other for other in spans if other.lane == span.lane and other is not span]
     behind = min((other.start for other in others if other.start >= span.stop), default=longest) - span.stop

@@ -154,7 +154,7 @@ class ForkServer:
         Args:
             request: what the process is to become.
             descriptors: file descriptors for it.
-            wait: False for a process that never says that it is ready: its exit code tells what became of it.
+            wait: False for a process that never says that it is ready: its exit code says how it ended.
 
         Raises:
             ServerGone: see `ask`.

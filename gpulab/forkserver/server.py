@@ -4,7 +4,7 @@ It has one thread, never initializes CUDA (a forked CUDA context is a broken one
 other end of its control socket, which a `client.ForkServer` holds. One request is one message: JSON, with file
 descriptors beside it. A request for a process is answered twice: here with its process id, and by the process itself,
 over a socket that came with the request, once it is ready. A process that dies before that is noticed at once, since
-that socket then ends. What a fork becomes is for a subclass of `Server` to say.
+that socket then ends. What a fork becomes is for a subclass of `ForkingServer` to say.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NoReturn
 
-from gpulab.forkserver.prctl import SIGKILL, adopt_orphans, die_with_parent
+from gpulab.forkserver.process_control import SIGKILL, adopt_orphans, die_with_parent
 
 MAX_MESSAGE = 131_072
 """Bytes of one message."""
@@ -44,7 +44,7 @@ UNIFIED_MEMORY = Path("/dev/nvidia-uvm")
 Request = dict[str, Any]
 
 
-class Server:
+class ForkingServer:
     """Answers the requests of one client. Subclasses say what a fork becomes.
 
     Args:
@@ -226,7 +226,7 @@ def fork(child: Callable[[], int]) -> int:
         os._exit(code)
 
 
-def run_child(server: Server, ready: Ready, request: Request, descriptors: list[int]) -> int:
+def run_child(server: ForkingServer, ready: Ready, request: Request, descriptors: list[int]) -> int:
     """Becomes what was asked for, in the forked process. Returns its exit code."""
     try:
         return server.become(ready, request, descriptors)
@@ -282,8 +282,8 @@ def exit_code(pid: int, unknown: int = -SIGKILL) -> int | None:
 def end(pid: int, inner: int, grace_seconds: float, shared_mb: float) -> dict[str, Any]:
     """Waits a moment for a child to end, kills it otherwise, and says what it and its children used.
 
-    The answer's `killed` says whether somebody else had killed it before: the machine for want of memory, a person, or
-    the student's own code.
+    The answer's `killed` says whether something else had killed it before: the kernel because memory ran out, a
+    person, or the student's own code.
 
     Args:
         pid: the child of ours that watches over the process.

@@ -1,7 +1,7 @@
 """Where the course's code runs: the first CUDA device, or the CPU where there is none.
 
 Arrays on the device are torch CUDA tensors, or NumPy arrays without a GPU. torch is imported when a function needs it,
-not before. Timing is `timing`'s business, the device's speed `machine`'s.
+not before. Timing is up to `timing`, the device's speed `machine`'s.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def has_gpu() -> bool:
 
 
 def device_name(on: str | None = None) -> str:
-    """What a figure measured on the device is labeled with: `NVIDIA H200`, or the CPU's model and usable cores.
+    """The label of a number measured on the device: `NVIDIA H200`, or the CPU's model and usable cores.
 
     Args:
         on: `"cuda"` or `"cpu"`; the course's device when left out.

@@ -1,7 +1,7 @@
 """What this machine can do at best: copy and multiply rates, transfer rates, launch latency.
 
 Measured once and kept in a file, so that a notebook can draw a roofline without waiting. Ceilings recorded on a named
-GPU can be read as well, for comparison where there is none. How a single function is timed is `timing`'s business.
+GPU can be read as well, for comparison where there is none. How a single function is timed is up to `timing`.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from pathlib import Path
 from typing import Any
 
 from gpulab.measuring.devices import device, device_name, has_gpu
-from gpulab.measuring.once import once
+from gpulab.measuring.measured_once import once
 from gpulab.measuring.timing import measure
 from gpulab.tables import data_folder
 
 VERSION = 2
-"""Raised when a figure changes its meaning: files of another version are measured again."""
+"""Increased when a number changes its meaning: files of another version are measured again."""
 
 COPY_BYTES = {"cpu": 1 << 27, "cuda": 1 << 30}
 """Source of a copy: several times the last cache, so that memory is measured and not the cache."""

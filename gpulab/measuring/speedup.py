@@ -1,12 +1,12 @@
 """Times an exercise against a reference so that the process of the exercise can neither hurry nor stop the clock.
 
 The clock is on the caller's side. It starts with a seed, from which the other side draws its inputs, and stops when a
-number is there that only the finished outputs give: which output, and how it is projected to that number, is told after
-the work is reported done. The other outputs of the round are looked at as well, off the clock. The reference takes the
-same road in turn, and so does a round without work, whose time is taken off both. In one
-process, as in a notebook, both sides are here; a judge's `gpulab.backend` reaches two other processes.
+number is there that only the finished outputs give: which output, and how it is projected to that number, is revealed
+after the work is reported done. The other outputs of the round are checked as well, after the clock has stopped. The
+reference goes through the same rounds in turn; rounds without work are timed too, and their time is subtracted from
+both. In one process, as in a notebook, both sides are here; a judge's `gpulab.backend` reaches two other processes.
 
-Time that is not compared with a reference is the business of `timing`. `same` takes the same road without a clock.
+Time that is not compared with a reference is up to `timing`. `same` does the same without a clock.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ class Workload:
 
     inputs: Callable[..., tuple[Any, ...]]
     """(seed, **size) → the arguments, drawn on the device."""
-    probe: Callable[[Any, int], list[float]] | None = None
+    project: Callable[[Any, int], list[float]] | None = None
     """(output, seed) → a few numbers that only the whole output gives, the last ones as `projections_agree` wants them;
     `projection` when left out."""
     keep: Callable[[Any], Any] | None = None
-    """What to take of an output at the moment when the call is over, for the probe; all of it when left out."""
+    """What to take of an output at the moment when the call is over, for the projection; all of it when left out."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Speed:
     """Half the distance between the quartiles."""
     rounds: int
     work_ms: float
-    """The reference's, in one round, inputs and probe taken off."""
+    """The reference's, in one round, inputs and projection taken off."""
     device: str
 
     def __str__(self) -> str:
@@ -223,10 +223,10 @@ class Here:
             self._outputs += [keep(self._function(*arguments)) for arguments in made]
         synchronize()
 
-    def probe(self, which: int, seed: int) -> list[float]:
+    def project(self, which: int, seed: int) -> list[float]:
         """See `Side`."""
         output = self._outputs[which % len(self._outputs)]
-        return (self._workload.probe or projection)(output, seed)
+        return (self._workload.project or projection)(output, seed)
 
 
 # ------------------------------------------------------------------------------------------------------ one round
@@ -257,11 +257,11 @@ def _round(side: Side, question: _Question, idle: bool = False) -> _Round:
     first, *others = question.looks
     started = time.perf_counter()
     side.go(question.seed, len(question.looks), idle)
-    # Only now: whoever knew it before could work on this one output and leave the rest.
-    numbers = [side.probe(*first)]
+    # Only now: an answer that knew it before could work on this one output and skip the rest.
+    numbers = [side.project(*first)]
     seconds = time.perf_counter() - started
-    if not idle:  # whoever leaves one output of several out would pass by luck if only one were looked at
-        numbers += [side.probe(*look) for look in others]
+    if not idle:  # if only one were checked, an answer that skips one output of several would pass by luck
+        numbers += [side.project(*look) for look in others]
     return _Round(seconds, numbers)
 
 

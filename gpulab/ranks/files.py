@@ -1,6 +1,6 @@
 """What a program left in its folder, as plain values: what was saved with torch unpacked, everything else as text.
 
-Whoever wrote the files is not trusted: nothing in them is run, links and pipes are passed over, sizes are bounded.
+The files come from untrusted code: nothing in them is run, links and pipes are ignored, sizes are bounded.
 """
 
 from __future__ import annotations

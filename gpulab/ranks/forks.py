@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from gpulab.forkserver.client import Forked, ForkServer, Shared, StartError
-from gpulab.forkserver.server import Ready, Server, can_fork, exit_code, fork, take_streams
+from gpulab.forkserver.server import ForkingServer, Ready, can_fork, exit_code, fork, take_streams
 from gpulab.ranks import lightning_name
 
 AT_ONCE = ("numpy", "torch", "torch.distributed", "cloudpickle", "gpulab.training.problem", "gpulab.ranks.messages")
@@ -89,7 +89,7 @@ shared = Shared(lambda: ForkServer(["-m", __name__], AT_ONCE, {**os.environ, **O
 # -------------------------------------------------------------------------------------------------- in a forked child
 
 
-class _Server(Server):
+class _Server(ForkingServer):
     def become(self, ready: Ready, request: dict[str, Any], descriptors: list[int]) -> int:
         return _become(request, descriptors[0])
 

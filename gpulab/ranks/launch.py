@@ -131,7 +131,7 @@ def script(
         arguments: of its command line.
         environment: added to what `torchrun` sets: RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_ADDR,
             MASTER_PORT.
-        own: what single ranks, from rank 0 on, find in their environment beside that, or instead of it.
+        own: what single ranks, from rank 0 on, find in their environment besides that, or instead of it.
         folder: where it runs; one of its own, gone afterwards, when left out.
         apart: start every rank in a folder of its own, as if each had a machine to itself; what it leaves there comes
             back in `Rank.left`.
@@ -176,10 +176,10 @@ def run(job: Job, folder: Path | None = None) -> Run:
         own = [*job.own, *[{}] * job.world_size][: job.world_size]
         surroundings = [{**job.environment, **one} for one in own]
         before = _loopback_bytes()
-        ended = processes.launch(program, job.arguments, surroundings, folders, job.seconds)
+        ended = processes.run_ranks(program, job.arguments, surroundings, folders, job.seconds)
         if "address already in use" in "".join(ended.outputs).lower():
             # Between our look for a free port and rank 0's taking it, somebody else did.
-            ended = processes.launch(program, job.arguments, surroundings, folders, job.seconds)
+            ended = processes.run_ranks(program, job.arguments, surroundings, folders, job.seconds)
         found = tuple(
             Rank(rank, code, output, waits_in, files.read(folders[rank]) if job.apart else {})
             for rank, (code, output, waits_in) in enumerate(

@@ -23,7 +23,7 @@ from typing import IO, Any
 from gpulab.backend import Process, StartRank, current
 from gpulab.doctor.hosts import needs_unix
 from gpulab.forkserver.client import StartError
-from gpulab.forkserver.prctl import die_with_parent
+from gpulab.forkserver.process_control import die_with_parent
 from gpulab.forkserver.server import KILL_SECONDS
 from gpulab.ranks import forks
 
@@ -56,7 +56,7 @@ class Ended:
     problem: str
 
 
-def launch(
+def run_ranks(
     program: Path, arguments: Sequence[str], more: Sequence[Mapping[str, str]], folders: Sequence[Path], seconds: float
 ) -> Ended:
     """Runs the program once in each folder, as one rank each, and returns when none of them is left.
@@ -64,7 +64,7 @@ def launch(
     Args:
         program: file with its source.
         arguments: of its command line.
-        more: environment of each rank, beside the one that `env://` reads.
+        more: environment of each rank, besides the one that `env://` reads.
         folders: where each rank runs.
         seconds: wall time for all of them.
 
@@ -75,10 +75,10 @@ def launch(
     with ExitStack() as stack:
         # Open from the beginning to the end: what lies at a path is the ranks' to change.
         logs: list[IO[bytes]] = [stack.enter_context(tempfile.TemporaryFile()) for _ in folders]
-        return _launch(program, arguments, more, folders, logs, seconds)
+        return _run_ranks(program, arguments, more, folders, logs, seconds)
 
 
-def _launch(
+def _run_ranks(
     program: Path,
     arguments: Sequence[str],
     more: Sequence[Mapping[str, str]],
@@ -163,7 +163,7 @@ def _wait(processes: list[Process], logs: list[IO[bytes]], until: float, seconds
             _all_ended(processes, min(until, time.monotonic() + GRACE_SECONDS))
             codes = [process.poll() for process in processes]
             failed = [rank for rank, code in enumerate(codes) if code]
-            # Whoever fails leaves the others without a connection; they fail by that, and may be noticed first.
+            # A rank that fails leaves the others without a connection; they fail too, and may be noticed first.
             rank = next((rank for rank in failed if not _lost(logs[rank])), failed[0])
             return _ended(rank, codes[rank] or 0)
         for rank, log in enumerate(logs):

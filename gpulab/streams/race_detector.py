@@ -22,7 +22,7 @@ class Race(RuntimeError):
 
 
 @dataclass(frozen=True)
-class Access:
+class StorageAccess:
     """One operation's, to a part of one storage."""
 
     begin: int
@@ -37,25 +37,25 @@ class Access:
 
 
 @dataclass
-class Memory:
+class StorageMemory:
     """What is known of one storage."""
 
     alive: StorageWeakRef
     on_device: bool = False
-    accesses: list[Access] = field(default_factory=list)
+    accesses: list[StorageAccess] = field(default_factory=list)
 
 
 class AccessHistory:
     """All storages that operations have touched."""
 
     def __init__(self) -> None:
-        self._known: dict[int, Memory] = {}
+        self._known: dict[int, StorageMemory] = {}
 
-    def memory(self, tensor: torch.Tensor) -> Memory:
+    def memory(self, tensor: torch.Tensor) -> StorageMemory:
         """The entry of a tensor's storage."""
         # The weak reference keeps the address of the storage's head, not its data: no other one can take its place.
         alive = StorageWeakRef(tensor.untyped_storage())  # type: ignore[no-untyped-call] # torch has no types there
-        return self._known.setdefault(alive.cdata, Memory(alive))
+        return self._known.setdefault(alive.cdata, StorageMemory(alive))
 
     def enter(
         self,
@@ -81,7 +81,7 @@ class AccessHistory:
         """
         for tensors, writes in ((read, False), (write, True)):
             for tensor in tensors:
-                mine = Access(*covered(tensor), stream, tick, writes, kind)
+                mine = StorageAccess(*covered(tensor), stream, tick, writes, kind)
                 memory = self.memory(tensor)
                 for other in memory.accesses:
                     if _clash(mine, other) and before.get(other.stream, 0) < other.tick and other.stream != stream:
@@ -127,11 +127,11 @@ def covered(tensor: torch.Tensor) -> tuple[int, int]:
     return begin, begin + (int(last) + 1) * tensor.element_size()
 
 
-def _clash(one: Access, other: Access) -> bool:
+def _clash(one: StorageAccess, other: StorageAccess) -> bool:
     return one.begin < other.end and other.begin < one.end and (one.writes or other.writes)
 
 
-def _told(mine: Access, other: Access) -> str:
+def _told(mine: StorageAccess, other: StorageAccess) -> str:
     return (
         f'Race: "{mine.kind}" in one stream {"writes to" if mine.writes else "reads"} memory that "{other.kind}" in '
         f"another may still be {'writing' if other.writes else 'reading'}. Nothing makes one wait for the other: "

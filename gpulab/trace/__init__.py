@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpulab.trace.counting import counting
+from gpulab.trace.counted_launches import counting
 from gpulab.trace.errors import (
     BarrierError,
     CompileError,
@@ -26,25 +26,25 @@ from gpulab.trace.errors import (
 )
 from gpulab.trace.launch import compile_launches, last, recording, run, where
 from gpulab.trace.python.hook import install
-from gpulab.trace.python.typecheck import Compiled, CompilerMissingError, typecheck
-from gpulab.trace.result import LineCount, Race, Request, Touch, Trace, UnwrittenRead
+from gpulab.trace.python.type_inference import CompilerMissingError, TypedKernel, typecheck
+from gpulab.trace.result import LineCount, Request, ThreadRace, Touch, Trace, UnwrittenRead
 from gpulab.trace.triton.counts import table_of
 from gpulab.trace.triton.fusion import all_written, one_kernel
 
 __all__ = [
     "BarrierError",
     "CompileError",
-    "Compiled",
     "CompilerMissingError",
     "EndlessKernelError",
     "LaunchError",
     "LineCount",
     "OutOfBoundsError",
-    "Race",
     "Request",
+    "ThreadRace",
     "Touch",
     "Trace",
     "TraceError",
+    "TypedKernel",
     "UnsupportedError",
     "UnwrittenRead",
     "all_written",

@@ -1,6 +1,6 @@
 """Launches in the tracer, and who wants to know about them: `run`, `last`, `recording`.
 
-How `kernel[grid, block](…)` comes here is the business of `hook`.
+How `kernel[grid, block](…)` comes here is up to `hook`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from gpulab.measuring.devices import device_name, has_gpu
 from gpulab.measuring.host import no_gpu
 from gpulab.trace.errors import LaunchError
 from gpulab.trace.python.execute import traced_run
-from gpulab.trace.python.typecheck import CompilerMissingError, typecheck
+from gpulab.trace.python.type_inference import CompilerMissingError, typecheck
 from gpulab.trace.result import Trace
 
 

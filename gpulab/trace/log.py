@@ -1,7 +1,7 @@
 """The raw record of a launch: who touched which address, where in the source, in which order.
 
 The kernel's threads append to plain lists, because that is what costs least; `Log.take` turns a stretch of them into
-columns of numbers. What the numbers mean for sectors, banks and races is the business of `counts` and `races`.
+columns of numbers. What the numbers mean for sectors, banks and races is up to `counts` and `races`.
 """
 
 from __future__ import annotations

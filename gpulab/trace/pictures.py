@@ -1,6 +1,6 @@
 """Draws one warp's request: over the 128-byte lines of global memory, or over the 32 banks of shared memory.
 
-What the request was comes from `Request`; how a figure looks and reaches the notebook is up to `gpulab.figures.style`.
+What the request was comes from `Request`; how a figure looks and is shown is up to `gpulab.figures.styling`.
 Dark cells are asked for, hatched ones are moved for nothing: it reads without color.
 """
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from matplotlib.patches import Rectangle
 
-from gpulab.figures.style import BLUE, FAINT, GRAY, INK, ORANGE, canvas, ink_on, show, style
+from gpulab.figures.styling import BLUE, FAINT, GRAY, INK, ORANGE, canvas, ink_on, show, style
 from gpulab.trace.counts import BANK_BYTES, BANKS, SECTOR_BYTES
 from gpulab.trace.errors import LaunchError
 from gpulab.trace.log import WARP_SIZE

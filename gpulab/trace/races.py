@@ -91,7 +91,7 @@ class RaceFinder:
     def _compare(self, accesses: Accesses, location: Numbers, agent: Numbers) -> None:
         """Finds locations that several agents touch, with a plain write among it, or an atomic and a plain read.
 
-        Any such location has two accesses by different agents that conflict: whoever wrote, somebody else is there.
+        Any such location has two accesses by different agents that conflict: whichever of them wrote, there is another.
         """
         order = np.argsort(location, kind="stable")
         starts = starts_of(location[order])

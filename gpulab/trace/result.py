@@ -1,7 +1,7 @@
 """What a traced launch did, as plain numbers, and as lines that can be read.
 
 A `Trace` holds ints, floats, strings and tuples only, `Trace.summary()` dicts and lists of those: both survive pickling
-and any wire. How they are counted is the business of `counts` and `races`.
+and any wire. How they are counted is up to `counts` and `races`.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Touch:
 
 
 @dataclass(frozen=True)
-class Race:
+class ThreadRace:
     """A location that two threads touch, one of them writing, with no barrier between."""
 
     array: str
@@ -147,7 +147,7 @@ class Trace:
     """The highest of any request to shared memory: 1 is free of conflicts, 32 is the worst; 0 when none was made."""
     lines: tuple[LineCount, ...]
     """In the order of the source."""
-    races: tuple[Race, ...]
+    races: tuple[ThreadRace, ...]
     """One for each pair of places in the source and array."""
     unwritten: tuple[UnwrittenRead, ...]
     """One for each place in the source."""

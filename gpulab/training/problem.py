@@ -1,4 +1,4 @@
-"""What is to be trained, and what came of it: two plain values that may cross a process boundary.
+"""What to train, and how the training went: two plain values that may cross a process boundary.
 
 A `Problem` is a recipe. Model, loader, optimizer and criterion are made from it where they are needed, and are the same
 wherever that is. A `History` is the record of one training. Neither imports torch until it has to; the pictures

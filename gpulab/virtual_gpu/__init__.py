@@ -1,6 +1,6 @@
 """A simulated GPU with a clock of its own, for tests of exercises that measure.
 
-What a function measures depends on the machine and on what else runs there, so a test cannot tell a right figure from a
+What a function measures depends on the machine and on what else runs there, so a test cannot tell a right number from a
 wrong one. On the simulated GPU it can: every operation of PyTorch on a CUDA tensor takes the time that a *machine* of
 the test's gives it, on a clock that stands still in between. Launches return at once, `torch.cuda.synchronize`
 waits, and `time`, `timeit`, `datetime`, `torch.utils.benchmark` and CUDA events read that clock.
@@ -23,7 +23,7 @@ Operation = list[Any]
 """A name and numbers, such as `["copy", 0, 2000000]`; `operations` lists them."""
 
 
-class Machine(Protocol):
+class MachineModel(Protocol):
     """Says how long everything takes."""
 
     def run(self, operations: list[Operation]) -> float:
@@ -31,7 +31,7 @@ class Machine(Protocol):
 
 
 @contextmanager
-def running(machine: Machine) -> Iterator[None]:
+def running(machine: MachineModel) -> Iterator[None]:
     """In the block, calls of the exercise find one GPU, `machine`, whatever is installed here."""
     require("virtual_gpu")
     runner = current().measuring

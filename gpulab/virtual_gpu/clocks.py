@@ -12,13 +12,13 @@ import timeit
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from gpulab.virtual_gpu.operations import Recorder
+from gpulab.virtual_gpu.operations import OperationRecorder
 
 SECONDS = ("perf_counter", "monotonic", "process_time", "thread_time", "time")
 """Clocks of `time`; each has a twin in nanoseconds, `perf_counter_ns`."""
 
 
-def stand_ins(recorder: Recorder) -> Iterator[tuple[Any, str, Any]]:
+def stand_ins(recorder: OperationRecorder) -> Iterator[tuple[Any, str, Any]]:
     """(module, name, what stands there on the simulated GPU)."""
     epoch, thread, real_sleep = time.time(), threading.get_ident(), time.sleep
 
@@ -45,7 +45,9 @@ def stand_ins(recorder: Recorder) -> Iterator[tuple[Any, str, Any]]:
     yield datetime, "datetime", _datetime(recorder, epoch)
 
 
-def _clock(recorder: Recorder, start: float, real: Callable[[], float], real_ns: Callable[[], int]) -> tuple[Any, Any]:
+def _clock(
+    recorder: OperationRecorder, start: float, real: Callable[[], float], real_ns: Callable[[], int]
+) -> tuple[Any, Any]:
     thread = threading.get_ident()
 
     def seconds() -> float:
@@ -59,7 +61,7 @@ def _clock(recorder: Recorder, start: float, real: Callable[[], float], real_ns:
     return seconds, nanoseconds
 
 
-def _datetime(recorder: Recorder, epoch: float) -> type[datetime.datetime]:
+def _datetime(recorder: OperationRecorder, epoch: float) -> type[datetime.datetime]:
     class VirtualDatetime(datetime.datetime):
         @classmethod
         def now(cls, tz: datetime.tzinfo | None = None) -> VirtualDatetime:

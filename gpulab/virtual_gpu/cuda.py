@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from gpulab.virtual_gpu.operations import Recorder
+from gpulab.virtual_gpu.operations import OperationRecorder
 
 NAME = "a simulated GPU"
 MEMORY_BYTES = 16 << 30
@@ -20,7 +20,7 @@ ALL_STREAMS = -1
 class Stream:
     """A queue of the simulated GPU; number 0 is the default stream."""
 
-    def __init__(self, recorder: Recorder, number: int) -> None:
+    def __init__(self, recorder: OperationRecorder, number: int) -> None:
         self._recorder, self.stream_id = recorder, number
         self.device = torch.device("cuda", 0)
 
@@ -59,7 +59,7 @@ class Event:
 
     _numbers = itertools.count(1)
 
-    def __init__(self, recorder: Recorder, enable_timing: bool = False) -> None:
+    def __init__(self, recorder: OperationRecorder, enable_timing: bool = False) -> None:
         self._recorder, self._timed, self._recorded = recorder, enable_timing, False
         self.number = next(self._numbers)
 
@@ -105,7 +105,7 @@ class Generator(torch.Generator):
         return made
 
 
-def stand_ins(recorder: Recorder) -> Iterator[tuple[Any, str, Any]]:
+def stand_ins(recorder: OperationRecorder) -> Iterator[tuple[Any, str, Any]]:
     """(module, name, what stands there on the simulated GPU)."""
     streams = [Stream(recorder, 0)]
 

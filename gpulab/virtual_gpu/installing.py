@@ -8,18 +8,18 @@ from contextlib import contextmanager
 from typing import Any
 
 from gpulab.virtual_gpu import clocks, cuda
-from gpulab.virtual_gpu.operations import Recorder
+from gpulab.virtual_gpu.operations import OperationRecorder
 from gpulab.virtual_gpu.tensors import Placing, Seeing, World
 
 
 @contextmanager
-def installed(recorder: Recorder | None = None) -> Iterator[Recorder]:
+def installed(recorder: OperationRecorder | None = None) -> Iterator[OperationRecorder]:
     """In the block, this thread computes on the simulated GPU, and reads its clock.
 
     Args:
         recorder: of an earlier block, for code that has imported clocks by name there.
     """
-    recorder = recorder or Recorder()
+    recorder = recorder or OperationRecorder()
     world = World(recorder)
     changes = [(place, name, getattr(place, name), new) for place, name, new in _stand_ins(recorder)]
     changes += _under_other_names({id(old): new for _, _, old, new in changes})
@@ -33,7 +33,7 @@ def installed(recorder: Recorder | None = None) -> Iterator[Recorder]:
             setattr(place, name, old)
 
 
-def _stand_ins(recorder: Recorder) -> list[tuple[Any, str, Any]]:
+def _stand_ins(recorder: OperationRecorder) -> list[tuple[Any, str, Any]]:
     return [*clocks.stand_ins(recorder), *cuda.stand_ins(recorder)]
 
 

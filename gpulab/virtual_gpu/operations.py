@@ -31,7 +31,7 @@ IDLE_SECONDS = 1e-3
 Ask = Callable[[list[list[Any]]], float]
 
 
-class Recorder:
+class OperationRecorder:
     """Collects operations and asks the machine of the moment."""
 
     def __init__(self) -> None:

@@ -18,7 +18,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 from torch.utils.flop_counter import flop_registry
 
-from gpulab.virtual_gpu.operations import Recorder
+from gpulab.virtual_gpu.operations import OperationRecorder
 
 aten = torch.ops.aten
 GPU = torch.device("cuda", 0)
@@ -79,7 +79,7 @@ class Pinned(torch.Tensor):
 class World:
     """What both modes know."""
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: OperationRecorder) -> None:
         self.recorder = recorder
         self.creating: str = ""
         """Where what a call makes is to lie: `gpu`, `host`, or wherever its arguments lie."""

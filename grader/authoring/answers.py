@@ -38,8 +38,8 @@ FORM = (
 )
 
 
-class Kind(StrEnum):
-    """What must become of an answer."""
+class AnswerKind(StrEnum):
+    """The verdict that an answer must get."""
 
     RIGHT = "right"
     WRONG = "wrong"
@@ -51,7 +51,7 @@ class Answer:
     """One answer to one exercise, with the verdict that it must get."""
 
     exercise: str
-    kind: Kind
+    kind: AnswerKind
     title: str
     source: str
     says: str = ""
@@ -129,7 +129,9 @@ def missing(folder: Path, exercises: Sequence[str]) -> list[Finding]:
     for exercise in exercises:
         path = folder / f"{exercise}.py"
         text = path.read_text(encoding="utf-8") if path.is_file() else ""
-        rights, wrongs = (len(re.findall(rf"^# %% {kind}\b", text, re.MULTILINE)) for kind in (Kind.RIGHT, Kind.WRONG))
+        rights, wrongs = (
+            len(re.findall(rf"^# %% {kind}\b", text, re.MULTILINE)) for kind in (AnswerKind.RIGHT, AnswerKind.WRONG)
+        )
         if rights < 2:
             what = f"needs two right answers, written differently, and has {('none', 'one')[rights]}"
             found.append(Finding(str(path), what, 'Add "# %% right: title".'))
@@ -177,8 +179,8 @@ def _written(header: str, body: list[str], exercise: str, place: str) -> Written
     match = HEADER.match(header)
     if match is None:
         return Finding(place, f"not a header: {header!r}", FORM)
-    kind = Kind(match["kind"])
-    if kind is Kind.WRONG and not match["says"]:
+    kind = AnswerKind(match["kind"])
+    if kind is AnswerKind.WRONG and not match["says"]:
         return Finding(place, "a wrong answer must say which words its message holds", 'Add: — says "words".')
     earns = float(match["earns"]) if match["earns"] else None
     gpu, cpu = (match["row"] == f" {row}" for row in ("gpu", "cpu"))

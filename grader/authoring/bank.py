@@ -1,6 +1,6 @@
 """A chapter's answers as the gate uses them: which are chosen, and all that is wrong before any of them is graded.
 
-Reads the bank and the chapter's source; of the built notebook only whether it is the source's. Grading is `verify`'s
+Reads the bank and the chapter's source; of the built notebook only whether it is the source's. Grading is `gate`'s
 business.
 """
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from grader.authoring.answers import Answer, missing, read_bank
 from grader.authoring.lint.metadata import role_of
-from grader.authoring.myst import Source, read_source
+from grader.authoring.myst import ChapterSource, read_source
 from grader.model.course import Chapter, CourseError, nearest
 from grader.model.findings import Finding, Findings
 from grader.model.notebooks import ChapterKey, Role, load_key, visible
@@ -32,7 +32,7 @@ class Bank:
     """Whether every exercise must have answers of both kinds."""
 
     @cached_property
-    def source(self) -> Source:
+    def source(self) -> ChapterSource:
         """The chapter's source.
 
         Raises:
@@ -83,8 +83,8 @@ class Bank:
 
     def stale(self, key: ChapterKey) -> Iterator[Finding]:
         """Where source, built notebook and release differ: anywhere, or in the cells of the chosen exercises."""
-        from grader.authoring.build import check_build
-        from grader.authoring.release import check_release
+        from grader.authoring.building import check_build
+        from grader.authoring.releasing import check_release
 
         if not self.only:
             yield from (*check_build(self.chapter), *check_release(self.chapter))

@@ -19,7 +19,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from grader import __version__
 from grader.authoring import hosted
-from grader.authoring.build import files_below
+from grader.authoring.building import files_below
 from grader.authoring.launcher import Outline, outline_of
 from grader.authoring.launcher import text_of as launcher_text
 from grader.model.course import Chapter, Course, CourseError

@@ -1,6 +1,6 @@
 """Runs a notebook in a kernel of the interpreter that the harness itself runs on, and tidies what came out.
 
-Decides neither which notebooks need running nor whether the outputs are good: that is `build`'s business.
+Decides neither which notebooks need running nor whether the outputs are good: that is up to `building`.
 """
 
 from __future__ import annotations

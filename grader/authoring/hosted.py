@@ -61,7 +61,7 @@ STYLE = (
 
 
 @dataclass(frozen=True)
-class Place:
+class WebFolder:
     """Where the folder is on the web."""
 
     files: str
@@ -81,14 +81,14 @@ class Place:
         }
 
 
-def place_of(url: str) -> Place:
+def place_of(url: str) -> WebFolder:
     """The place that an address names; a folder on GitHub is taken as one, whichever way it is written."""
     url = url.rstrip("/")
     match = GITHUB.fullmatch(url)
     if not match:
-        return Place(url)
+        return WebFolder(url)
     repo, branch, path = match["repo"] or match["raw"], match["branch"], match["path"]
-    return Place(f"https://raw.githubusercontent.com/{repo}/{branch}{path}", f"{repo}/blob/{branch}{path}")
+    return WebFolder(f"https://raw.githubusercontent.com/{repo}/{branch}{path}", f"{repo}/blob/{branch}{path}")
 
 
 def wheel_of(project: dict[str, Any], needs: Sequence[str], package: dict[str, bytes]) -> tuple[str, bytes]:
@@ -120,7 +120,7 @@ def wheel_of(project: dict[str, Any], needs: Sequence[str], package: dict[str, b
     return f"{name}-{version}-py3-none-any.whl", packed.getvalue()
 
 
-def with_set_up(notebook: bytes, wheel: str, place: Place) -> bytes:
+def with_set_up(notebook: bytes, wheel: str, place: WebFolder) -> bytes:
     """A released notebook with the set-up cell in front."""
     opened = nbformat.from_dict(json.loads(notebook))
     source = SET_UP.replace("@WHEEL@", wheel).replace("@URL@", f"{place.files}/{wheel}").rstrip()
@@ -129,7 +129,7 @@ def with_set_up(notebook: bytes, wheel: str, place: Place) -> bytes:
     return to_text(opened).encode()
 
 
-def pages(outlines: Sequence[Outline], place: Place, wheel: str, archive: str) -> dict[str, bytes]:
+def pages(outlines: Sequence[Outline], place: WebFolder, wheel: str, archive: str) -> dict[str, bytes]:
     """The page of links: as `index.html`, and on GitHub as `README.md`, which it shows with the folder."""
     ways = list(place.links(""))
     how = [
@@ -154,7 +154,7 @@ def pages(outlines: Sequence[Outline], place: Place, wheel: str, archive: str) -
     return files
 
 
-def _html(outlines: Sequence[Outline], place: Place, ways: list[str], how: list[str], archive: str) -> bytes:
+def _html(outlines: Sequence[Outline], place: WebFolder, ways: list[str], how: list[str], archive: str) -> bytes:
     rows = "".join(
         f"<tr><td>{one.number}</td><td>{html.escape(one.title)}</td><td>{html.escape(one.points_text)}</td>"
         + "".join(

@@ -16,7 +16,7 @@ from grader.model.course import Chapter, Course
 from grader.model.findings import Finding
 from grader.model.notebook_io import KERNELSPEC, LANGUAGE_INFO, stable_ids, to_text, write
 from grader.model.notebooks import Role, cells_of, read_own
-from grader.report.numbers import points
+from grader.report.class_statistics import points
 
 WORDS_A_MINUTE = 130
 MINUTES_A_POINT = 4

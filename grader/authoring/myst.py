@@ -1,6 +1,6 @@
 """A chapter's source: MyST text to cells that know their lines, with the faults that jupytext passes over in silence.
 
-Knows the text format only; what the cells may contain is `lint`'s business, and jupytext does the conversion itself.
+Knows the text format only; what the cells may contain is up to `lint`, and jupytext does the conversion itself.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class SourceCell:
 
 
 @dataclass(frozen=True)
-class Source:
+class ChapterSource:
     """A chapter's source file, cut into cells."""
 
     path: Path
@@ -101,7 +101,7 @@ def finding_at(path: Path, line: int, what: str, remedy: str) -> Finding:
     return Finding(f"{where}:{line}" if line else where, what, remedy)
 
 
-def read_source(path: Path) -> Source:
+def read_source(path: Path) -> ChapterSource:
     """The source at `path`, cut into cells.
 
     Raises:
@@ -124,7 +124,7 @@ def read_source(path: Path) -> Source:
     if not cells:
         fault = finding_at(path, 0, "there is no code cell in it", f"A cell opens with ```{OPENING}.")
         raise Findings((fault,))
-    return Source(path, text, tuple(_cells(text, lines, cells)))
+    return ChapterSource(path, text, tuple(_cells(text, lines, cells)))
 
 
 def _read_text(path: Path) -> str:

@@ -5,7 +5,7 @@
     :gpu_test: saxpy          its test that needs a GPU, with   :points: 3   and perhaps   :needs: speedup
 
 nbgrader wants seven fields for each of these; a name and the points decide all of them. Where options stand in a file
-is `myst`'s business; whether a test finds its exercise is `lint.metadata`'s.
+is up to `myst`; whether a test finds its exercise is `lint.metadata`'s.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Naming:
     """What an option that names an exercise makes of its cell."""
 
     suffix: str
-    """The grade id is the exercise's name with this behind it."""
+    """The grade id is the exercise's name followed by this."""
     graded: bool
     """Whether the cell is a test, which earns points and which students cannot edit, or the answer."""
     tags: tuple[str, ...] = ()

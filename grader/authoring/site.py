@@ -1,6 +1,6 @@
 """The course as a web site: the chapters as students get them, with the pictures that their demonstrations drew.
 
-The cells are the release's; outputs come from the built notebook, of its ungraded cells only. `release` proves its
+The cells are the release's; outputs come from the built notebook, of its ungraded cells only. `releasing` proves its
 notebooks clean, and the finished pages are searched in the same way once more. Sphinx with MyST-NB does the rest.
 """
 
@@ -22,7 +22,7 @@ from pathlib import Path, PurePosixPath
 import nbformat
 from nbformat import NotebookNode
 
-from grader.authoring.release import leaks, secrets_of, texts_of
+from grader.authoring.releasing import leaks, secrets_of, texts_of
 from grader.model.course import Chapter, Course, CourseError
 from grader.model.findings import Finding, Findings
 from grader.model.notebook_io import to_text

@@ -15,8 +15,8 @@ import nbformat
 from nbformat import NotebookNode
 from nbgrader.utils import compute_checksum
 
-from grader.authoring.build import files_below
-from grader.authoring.release import leaks, secrets_of, texts_of
+from grader.authoring.building import files_below
+from grader.authoring.releasing import leaks, secrets_of, texts_of
 from grader.intake import variants
 from grader.intake.roster import Person
 from grader.model.course import Chapter, Course

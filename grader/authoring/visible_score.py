@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
-from grader.authoring.answers import Answer, Kind
+from grader.authoring.answers import Answer, AnswerKind
 from grader.model.needs import Need
 from grader.model.notebooks import Cell, ChapterKey, Role, visible
 from grader.model.results import VISIBLE, CellResult, Verdict
@@ -30,14 +30,14 @@ class Tried:
 
 def counts(answer: Answer | None, key: ChapterKey) -> bool:
     """Whether an answer counts: a wrong one that a CPU can tell, to an exercise whose test reads no clock."""
-    if answer is None or answer.kind is not Kind.WRONG or answer.gpu:
+    if answer is None or answer.kind is not AnswerKind.WRONG or answer.gpu:
         return False
     tests = [cell for cell in key.tests if cell.exercise == answer.exercise and not cell.on_gpu_only]
     return bool(tests) and not any("perf_counter" in one.source or Need.SPEEDUP in one.needs for one in tests)
 
 
 def with_visible(key: ChapterKey, exercise: str) -> ChapterKey:
-    """The key with the visible half of an exercise's tests behind each, as a test of its own."""
+    """The key with the visible half of an exercise's tests after each, as a test of its own."""
     cells: list[Cell] = []
     for cell in key.cells:
         cells.append(cell)

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpulab.doctor import hardware
-from grader.batch import engine
-from grader.batch.recorder import Progress, RealSteps, Recorder, Steps
+from grader.batch import thread_pool
+from grader.batch.recorder import RealSteps, ResultRecorder, Steps, SubmissionProgress
 from grader.intake import variants
-from grader.intake.find_submissions import Found, find_submissions
+from grader.intake.discovery import FoundSubmission, find_submissions
 from grader.judging.task import Task
 from grader.machine import gpu_ready
 from grader.model.course import Chapter, Course
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from grader.batch.cluster import Cluster
     from grader.model.notebooks import ChapterKey
 
-__all__ = ["Progress", "find_submissions", "grade_class", "load_results"]
+__all__ = ["SubmissionProgress", "find_submissions", "grade_class", "load_results"]
 
 
 def grade_class(
@@ -50,7 +50,7 @@ def grade_class(
     required: Tier = Tier.LIMITS,
     only: Collection[str] | None = None,
     cluster: Cluster | None = None,
-    on_progress: Callable[[Progress], None] = lambda progress: None,
+    on_progress: Callable[[SubmissionProgress], None] = lambda progress: None,
     steps: Steps | None = None,
 ) -> list[SubmissionResult]:
     """The result of every submission found in `folder`, sorted by student, each kept and recorded as it came.
@@ -94,7 +94,7 @@ def grade_class(
         unchanged = {} if again else _unchanged(records, found, marks, seed, required, codes_of)
         due = [one for one in found if not one.problem and one.student not in unchanged]
         steps.begin(course, chapter, bool(due) and cluster is None, accounts)
-        recorder = Recorder(course, chapter, key, records, steps, on_progress, len(found))
+        recorder = ResultRecorder(course, chapter, key, records, steps, on_progress, len(found))
         recorded = steps.recorded(course, chapter)
         for one in found:
             if one.problem:
@@ -103,7 +103,7 @@ def grade_class(
                 records.forget_problem(one.student)
                 recorder.tell(one.student, "unchanged")
 
-        def task_of(one: Found) -> Task:
+        def task_of(one: FoundSubmission) -> Task:
             data = steps.load(one.path)
             codes = codes_of(one.student)
             return Task(one.student, str(one.path), data, run_seed, marks.of(data, run_seed, codes), limits, codes)
@@ -111,7 +111,7 @@ def grade_class(
         if cluster is not None:
             outcomes = cluster.map_submissions(task_of, due, key)
         else:
-            outcomes = engine.map_submissions(lambda one: steps.judge(task_of(one), key), due, slots)
+            outcomes = thread_pool.map_submissions(lambda one: steps.grade_task(task_of(one), key), due, slots)
         for one, outcome in outcomes:
             with accounts.on("record"):
                 recorder.take(one, outcome)
@@ -149,7 +149,7 @@ def _seed_of_run(records: Records, chapter: str) -> int:
 
 def _unchanged(
     records: Records,
-    found: list[Found],
+    found: list[FoundSubmission],
     marks: _Fingerprints,
     seed: int | None,
     required: Tier,

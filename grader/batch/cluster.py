@@ -17,8 +17,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from grader.batch import cluster_worker
-from grader.batch.cluster_worker import Machine, RemoteFault, Sealed, WorkerError
-from grader.batch.engine import WAITING, Handing
+from grader.batch.cluster_worker import RemoteFault, Sealed, WorkerError, WorkerMachine
+from grader.batch.thread_pool import WAITING, Handing
 from grader.model.course import CourseError
 from grader.model.harness import harness_digest
 from grader.model.results import SubmissionResult
@@ -121,9 +121,9 @@ class Cluster:
             what = f"no worker for {self._patience:g} s"
             raise CourseError(self.address, what, _resume("Look at their logs and start them again."))
 
-    def machine(self) -> Machine:
+    def machine(self) -> WorkerMachine:
         """What a worker must be like, those that come later included."""
-        return Machine(harness_digest(), self.gpus, self._required)
+        return WorkerMachine(harness_digest(), self.gpus, self._required)
 
     def _count(self) -> int:
         try:
@@ -145,11 +145,11 @@ class Cluster:
         same = "Install the same version of this package there as here, and start it again."
         try:
             self._client.run_on_scheduler(harness_digest)
-            machines: dict[str, Machine] = self._client.run(cluster_worker.this_machine)
+            machines: dict[str, WorkerMachine] = self._client.run(cluster_worker.this_machine)
         except (ImportError, AttributeError) as error:
             raise CourseError(self.address, f"not all there can load the grader ({error})", same) from None
         gpus = next(iter(machines.values())).gpus
-        wanted = Machine(harness_digest(), gpus, self._required)
+        wanted = WorkerMachine(harness_digest(), gpus, self._required)
         for address, machine in sorted(machines.items()):
             cluster_worker.compare(address, machine, wanted)
         return gpus
@@ -240,7 +240,7 @@ class _Feeder:
         future.add_done_callback(self._ended.put)
 
     def _outcome(self, future: Future) -> SubmissionResult | Exception | None:
-        """What became of a task; None when the scheduler has lost it."""
+        """How a task ended; None when the scheduler has lost it."""
         try:
             answer = future.result()
         except CancelledError:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from gpulab.doctor import hardware
-from grader.judging.task import Task, judge
+from grader.judging.task import Task, grade_task
 from grader.model.course import CourseError
 from grader.model.harness import harness_digest
 from grader.model.notebooks import ChapterKey
@@ -43,7 +43,7 @@ class RemoteFault(RuntimeError):
 
 
 @dataclass(frozen=True)
-class Machine:
+class WorkerMachine:
     """What a grade may depend on besides the submission."""
 
     harness: str
@@ -64,14 +64,14 @@ class Sealed:
 
 
 @lru_cache(maxsize=1)
-def this_machine() -> Machine:
+def this_machine() -> WorkerMachine:
     """This worker's machine."""
     from grader.sandbox.probe import best_tier
 
-    return Machine(harness_digest(), hardware.gpu_names(), best_tier())
+    return WorkerMachine(harness_digest(), hardware.gpu_names(), best_tier())
 
 
-def compare(address: str, machine: Machine, wanted: Machine) -> None:
+def compare(address: str, machine: WorkerMachine, wanted: WorkerMachine) -> None:
     """Checks that a worker would grade as any other.
 
     Raises:
@@ -95,7 +95,7 @@ def same(value: Value) -> Value:
     return value
 
 
-def grade(task: Task, key: Sealed, wanted: Machine) -> str | Exception:
+def grade(task: Task, key: Sealed, wanted: WorkerMachine) -> str | Exception:
     """The result of grading a submission as JSON, or what went wrong."""
     from distributed import get_worker
 
@@ -103,7 +103,7 @@ def grade(task: Task, key: Sealed, wanted: Machine) -> str | Exception:
     try:
         compare(address, this_machine(), wanted)
         chapter: ChapterKey = key.value
-        return judge(task, chapter).to_json()
+        return grade_task(task, chapter).to_json()
     except CourseError as error:
         return error
     except OSError as error:

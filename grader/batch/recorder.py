@@ -1,6 +1,6 @@
-"""Keeps what became of each submission: result file first, then the gradebook, one submission after the other.
+"""Keeps the outcome of each submission: result file first, then the gradebook, one submission after the other.
 
-Called in one thread only, while others grade. What is due is `batch`'s business; files are `records`'.
+Called in one thread only, while others grade. What is due is up to `batch`; files are `records`'.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from gpulab.forkserver.client import StartError
-from grader.intake.find_submissions import Found
-from grader.judging.task import Task, judge
+from grader.intake.discovery import FoundSubmission
+from grader.judging.task import Task, grade_task
 from grader.model.course import Chapter, Course, CourseError
 from grader.model.records import FULL, REFUSED, Records, cannot_write, make_folder, write_atomically
 from grader.model.results import CellResult, SubmissionResult, Verdict
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Progress:
+class SubmissionProgress:
     """What became of one submission, told as soon as it is known."""
 
     student: str
@@ -56,7 +56,7 @@ class Steps(Protocol):
     def load(self, path: Path) -> bytes:
         """What is in a notebook file; CourseError when it cannot be read. Called in several threads at a time."""
 
-    def judge(self, task: Task, key: ChapterKey) -> SubmissionResult:
+    def grade_task(self, task: Task, key: ChapterKey) -> SubmissionResult:
         """Grades a notebook; CourseError when it cannot be read. Called in several threads at a time."""
 
     def compose(self, path: Path, key: ChapterKey, result: SubmissionResult) -> Any:
@@ -112,13 +112,13 @@ class RealSteps:
 
         return submission.load(path)
 
-    def judge(self, task: Task, key: ChapterKey) -> SubmissionResult:
+    def grade_task(self, task: Task, key: ChapterKey) -> SubmissionResult:
         """The result of grading a notebook.
 
         Raises:
             CourseError: it cannot be read as a submission of this chapter.
         """
-        return judge(task, key)
+        return grade_task(task, key)
 
     def compose(self, path: Path, key: ChapterKey, result: SubmissionResult) -> Any:
         """The executed notebook.
@@ -126,7 +126,7 @@ class RealSteps:
         Raises:
             CourseError: it cannot be read as a submission of this chapter.
         """
-        from grader.gradebook.compose import compose
+        from grader.gradebook.composition import compose
         from grader.model import submission
 
         return compose(submission.read(path, key), key, result)
@@ -155,7 +155,7 @@ def _start_fork_server(accounts: Accounts) -> None:
 
 
 @dataclass
-class Recorder:
+class ResultRecorder:
     """Keeps outcomes one after the other and tells of each."""
 
     course: Course
@@ -163,16 +163,16 @@ class Recorder:
     key: ChapterKey
     records: Records
     steps: Steps
-    on_progress: Callable[[Progress], None]
+    on_progress: Callable[[SubmissionProgress], None]
     total: int
     finished: set[str] = field(default_factory=set)
 
     def tell(self, student: str, state: str, line: str = "") -> None:
         """Counts one submission as done."""
         self.finished.add(student)
-        self.on_progress(Progress(student, state, len(self.finished), self.total, line))
+        self.on_progress(SubmissionProgress(student, state, len(self.finished), self.total, line))
 
-    def take(self, one: Found, outcome: SubmissionResult | Exception) -> None:
+    def take(self, one: FoundSubmission, outcome: SubmissionResult | Exception) -> None:
         """Keeps one outcome.
 
         Raises:
@@ -189,7 +189,7 @@ class Recorder:
             else:
                 self._fault(one, outcome)
 
-    def unreadable(self, one: Found, line: str) -> None:
+    def unreadable(self, one: FoundSubmission, line: str) -> None:
         """Keeps a submission that cannot be read, beside any earlier grade.
 
         Raises:
@@ -200,7 +200,7 @@ class Recorder:
         self.records.save(SubmissionResult(one.student, self.chapter.name, problem=line))
         self.tell(one.student, "unreadable", line)
 
-    def _fault(self, one: Found, error: Exception) -> None:
+    def _fault(self, one: FoundSubmission, error: Exception) -> None:
         """Keeps a submission that the harness itself failed on: pending points, or the earlier grade."""
         log = self._log(one.student, error)
         line = f"{one.path}: the grader failed on it ({type(error).__name__}), no points are lost. Report {log}."
@@ -215,7 +215,7 @@ class Recorder:
         self.records.save(result)
         self._record(one, result, line)
 
-    def _record(self, one: Found, result: SubmissionResult, line: str = "") -> None:
+    def _record(self, one: FoundSubmission, result: SubmissionResult, line: str = "") -> None:
         """Puts a result that is on disk into the gradebook too."""
         try:
             notebook = self.steps.compose(one.path, self.key, result)
@@ -241,8 +241,8 @@ class Recorder:
             line = f"{one.path}: the grader failed on {names}, no points are lost. Grade again."
         self.tell(one.student, "harness error" if faults else "graded", line)
 
-    def _not_recorded(self, one: Found, error: Exception, line: str) -> None:
-        """One submission that nbgrader chokes on must not stop the class; the next run tries it again."""
+    def _not_recorded(self, one: FoundSubmission, error: Exception, line: str) -> None:
+        """One submission that nbgrader cannot process must not stop the class; the next run tries it again."""
         log = self._log(one.student, error)
         self.tell(one.student, "not recorded", line or f"{one.path}: graded, but not in the gradebook. Report {log}.")
 

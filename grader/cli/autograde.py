@@ -18,7 +18,7 @@ from grader.model.course import Chapter, Course, CourseError
 
 if TYPE_CHECKING:
     from grader.batch.cluster import Cluster
-    from grader.batch.recorder import Progress
+    from grader.batch.recorder import SubmissionProgress
     from grader.model.notebooks import ChapterKey
     from grader.model.results import SubmissionResult
     from grader.sandbox import Tier
@@ -131,18 +131,16 @@ def _grade(
     again: bool,
     required: Tier,
     cluster: Cluster | None,
-) -> tuple[list[SubmissionResult], list[Progress]]:
-    """Every result, and what became of each submission in this run."""
-    from grader.batch import batch, engine
-    from grader.intake import find_submissions
+) -> tuple[list[SubmissionResult], list[SubmissionProgress]]:
+    """Every result, and how each submission ended in this run."""
+    from grader.batch import batch, thread_pool
+    from grader.intake import discovery
 
-    told: list[Progress] = []
+    told: list[SubmissionProgress] = []
     with progress_bar(keep=True) as progress:
-        task = progress.add_task(
-            f"Grading {chapter.name}", total=len(find_submissions.find_submissions(folder, chapter.name))
-        )
+        task = progress.add_task(f"Grading {chapter.name}", total=len(discovery.find_submissions(folder, chapter.name)))
 
-        def tell(one: Progress) -> None:
+        def tell(one: SubmissionProgress) -> None:
             told.append(one)
             if one.line:
                 progress.console.print(
@@ -155,7 +153,7 @@ def _grade(
             chapter,
             folder,
             key=key,
-            slots=slots or engine.default_slots(),
+            slots=slots or thread_pool.default_slots(),
             seed=seed,
             again=again,
             required=required,
@@ -178,7 +176,7 @@ def write_feedback(course: Course, chapter: Chapter, results: Sequence[Submissio
 
 
 def _show(
-    course: Course, chapter: Chapter, results: list[SubmissionResult], told: list[Progress], key: ChapterKey
+    course: Course, chapter: Chapter, results: list[SubmissionResult], told: list[SubmissionProgress], key: ChapterKey
 ) -> None:
     """The class table, what was done, and where everything lies."""
     from rich.panel import Panel
@@ -186,7 +184,7 @@ def _show(
     from rich.text import Text
 
     from grader.model.records import load_results
-    from grader.report import table as report
+    from grader.report import class_table as report
 
     table, page = report_command.write(course, chapter, load_results(course, chapter.name), key)
     out().print(report.table(results))

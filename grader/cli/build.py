@@ -26,7 +26,7 @@ def command(chapters: tuple[str, ...], check: bool, execute: bool) -> None:
       grader build 01_gpu_architecture
       grader build --check
     """
-    from grader.authoring import build, direct_share
+    from grader.authoring import building, direct_shares
     from grader.model.notebooks import read_own
 
     findings: list[str] = []
@@ -36,17 +36,17 @@ def command(chapters: tuple[str, ...], check: bool, execute: bool) -> None:
         for chapter in chosen:
             progress.update(task, description=f"{'Checking' if check else 'Building'} {chapter.name}")
             if check:
-                findings += map(str, build.check_build(chapter))
+                findings += map(str, building.check_build(chapter))
             else:
                 cells = progress.add_task("cells", total=None)
 
                 def tell(done: int, total: int, cells: TaskID = cells) -> None:
                     progress.update(cells, completed=done, total=total)
 
-                changed = build.build(chapter, execute=True if execute else None, on_cell=tell)
+                changed = building.build(chapter, execute=True if execute else None, on_cell=tell)
                 progress.remove_task(cells)
                 say(f"{chapter.solution.relative_to(chapter.root)}: {'built' if changed else 'up to date'}")
-                say(f"  {direct_share.told(read_own(chapter.solution, ''))}")
+                say(f"  {direct_shares.told(read_own(chapter.solution, ''))}")
             progress.advance(task)
     for line in findings:
         complain(line)

@@ -23,7 +23,7 @@ def command() -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from grader.dev.prove import smoke
+    from grader.dev.prove import smoke_checks
     from grader.machine import doctor
 
     try:
@@ -31,7 +31,7 @@ def command() -> None:
     except CourseError:
         course = None
     with waiting("Looking at this machine"):
-        rows = doctor.examine(course, [smoke.inside])
+        rows = doctor.examine(course, [smoke_checks.inside])
     table = Table("", "what", "found", "what to do", title="This machine", title_justify="left")
     for row in rows:
         color = COLORS[row.state]

@@ -42,7 +42,7 @@ def command(chapters: tuple[str, ...], check: bool, roster: Path | None) -> None
     """
     if check and roster is not None:
         raise CourseError("--variants", "not possible with --check, which writes nothing", "Leave one of them out.")
-    from grader.authoring import launcher, release
+    from grader.authoring import launcher, releasing
 
     findings: list[str] = []
     course = Course.find()
@@ -52,9 +52,9 @@ def command(chapters: tuple[str, ...], check: bool, roster: Path | None) -> None
         for chapter in chosen:
             progress.update(task, description=f"{'Checking' if check else 'Releasing'} {chapter.name}")
             if check:
-                findings += map(str, release.check_release(chapter))
+                findings += map(str, releasing.check_release(chapter))
             else:
-                changed = release.release(chapter)
+                changed = releasing.release(chapter)
                 state = "released" if changed else "up to date"
                 say(f"{chapter.release.relative_to(chapter.root)}: {state}, no answer and no hidden test in it")
             progress.advance(task)

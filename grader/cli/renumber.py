@@ -25,19 +25,19 @@ def command(chapter: str, number: int, dry_run: bool) -> None:
       grader renumber 04 4            3 is free for a new chapter; 4 becomes 5, and so on
       grader renumber 09_inference 9
     """
-    from grader.authoring import renumber
+    from grader.authoring import renumbering
 
     course = Course.find()
-    change = renumber.plan(course, course.chapter(chapter), number)
+    change = renumbering.plan(course, course.chapter(chapter), number)
     for old, new in sorted(change.names.items()):
         say(f"{old} → {new}")
     if dry_run:
-        for path, lines in renumber.mentions(course, change).items():
+        for path, lines in renumbering.mentions(course, change).items():
             say(f"{path}: {lines} line{'s' * (lines != 1)}")
         return
     graded = [old for old in change.names if (course.results / old).is_dir()]
     with waiting("Renumbering"):
-        changed = renumber.renumber(course, change)
+        changed = renumbering.renumber(course, change)
     say(f"{len(changed)} files and folders changed or moved. Built notebooks kept their outputs.")
     for old in graded:
         say(

@@ -41,7 +41,7 @@ def command(chapter: str, fill: Path | None, column: str | None) -> None:
     """
     from grader.model.notebooks import load_key
     from grader.model.records import load_results
-    from grader.report import table as report
+    from grader.report import class_table as report
 
     course = Course.find()
     chosen = course.chapter(chapter)
@@ -74,8 +74,8 @@ def write(
         CourseError: the disk is full or the folder not writable.
     """
     from grader.model.records import cannot_write, make_folder
+    from grader.report import class_table as report
     from grader.report import student_page
-    from grader.report import table as report
 
     folder = make_folder(course.reports(chapter.name))
     table, page = folder / "grades.csv", folder / "report.html"

@@ -39,7 +39,7 @@ def command(chapter: str, submissions: Path | None, least: int) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from grader.intake.find_submissions import find_submissions
+    from grader.intake.discovery import find_submissions
     from grader.model.notebooks import load_key
     from grader.model.records import make_folder
     from grader.report import similar_page

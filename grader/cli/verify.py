@@ -15,7 +15,7 @@ from grader.model.course import Course
 
 if TYPE_CHECKING:
     from grader.authoring.bank import Bank
-    from grader.trials.record import Record
+    from grader.trials.tried_seeds import Record
 
 
 def jobs_here() -> int:
@@ -73,8 +73,8 @@ def command(
       grader verify 01 --mutants --sample 50
       grader verify --answers ~/private/answers
     """
-    from grader.authoring import bank, verify, visible_score
-    from grader.trials.record import Record
+    from grader.authoring import bank, gate, visible_score
+    from grader.trials.tried_seeds import Record
 
     course = Course.find()
     chosen = chapters_of(course, tuple(name for name in names if name[:1].isdigit()))
@@ -98,7 +98,7 @@ def command(
         def advance(done: int, total: int, text: str) -> None:
             progress.update(task, completed=done, total=total, description=f"Verifying {text}")
 
-        reports = verify.verify(
+        reports = gate.verify(
             course, chosen, exercises, answers=answers, jobs=jobs, seed=seed, sample=sample / 100, on_progress=advance
         )
     for report in reports:

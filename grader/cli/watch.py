@@ -17,8 +17,8 @@ from grader.cli.console import complain, say, waiting
 from grader.model.course import Chapter, Course, CourseError
 
 if TYPE_CHECKING:
-    from grader.batch.recorder import Progress
-    from grader.batch.watch import Watch
+    from grader.batch.arrivals import ChapterWatch
+    from grader.batch.recorder import SubmissionProgress
     from grader.model.notebooks import ChapterKey
 
 BUSY_SECONDS = 5.0
@@ -66,7 +66,7 @@ def command(
       grader watch 01 --exchange /srv/gpulab
       grader watch 01 /srv/drop --return-to /srv/feedback
     """
-    from grader.batch.watch import Watch
+    from grader.batch.arrivals import ChapterWatch
     from grader.model.notebooks import load_key
     from grader.processes.interrupt import ending_as_interrupt
     from grader.sandbox import Tier
@@ -81,10 +81,10 @@ def command(
         raise CourseError(submissions, "not there", "Make the folder, or name the one that submissions arrive in.")
     key, required = load_key(chosen), Tier(require_tier)
     insist_on(required)
-    watch = Watch(course, chosen, submissions or course.submitted, inbox, any_owner)
-    from grader.batch import engine
+    watch = ChapterWatch(course, chosen, submissions or course.submitted, inbox, any_owner)
+    from grader.batch import thread_pool
 
-    rounds = _Rounds(course, chosen, key, watch, slots or engine.default_slots(), required, return_to)
+    rounds = _Rounds(course, chosen, key, watch, slots or thread_pool.default_slots(), required, return_to)
     say(f"Watching {inbox or watch.folder} for {chosen.name}. Ctrl-C stops.")
     try:
         with ending_as_interrupt():
@@ -104,7 +104,7 @@ class _Rounds:
         course: Course,
         chapter: Chapter,
         key: ChapterKey,
-        watch: Watch,
+        watch: ChapterWatch,
         slots: int,
         required: int,
         return_to: Path | None,
@@ -129,7 +129,7 @@ class _Rounds:
             self._hand_back(new)
 
     def _grade(self, students: frozenset[str]) -> None:
-        """Grades these students' submissions and says what came of each."""
+        """Grades these students' submissions and says how each ended."""
         from grader.batch import batch
         from grader.sandbox import Tier
 
@@ -144,10 +144,10 @@ class _Rounds:
             on_progress=self._tell,
         )
 
-    def _tell(self, one: Progress) -> None:
+    def _tell(self, one: SubmissionProgress) -> None:
         """One line for a submission, with the time."""
         from grader.model.records import Records
-        from grader.report.numbers import points
+        from grader.report.class_statistics import points
 
         if one.state == "unchanged":
             return

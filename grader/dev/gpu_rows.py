@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.authoring.lint.metadata import role_of
-from grader.authoring.myst import Source, read_source
+from grader.authoring.myst import ChapterSource, read_source
 from grader.exercises.confront import declared, topics
 from grader.model.course import Course
 from grader.model.notebooks import Role
@@ -44,7 +44,7 @@ class Met:
     why_not: str = ""
 
 
-def met(source: Source) -> list[Met]:
+def met(source: ChapterSource) -> list[Met]:
     """Each exercise of a chapter, in order.
 
     Raises:
@@ -86,7 +86,7 @@ def _confronted(tests: Iterable[str]) -> set[str]:
     return {call.args[0].value for call in calls if isinstance(call.args[0], ast.Constant)}  # type: ignore[misc]
 
 
-def page(sources: list[Source]) -> str:
+def page(sources: list[ChapterSource]) -> str:
     """The whole page."""
     chapters = {source.name: met(source) for source in sources}
     every = [one for some in chapters.values() for one in some]
@@ -106,7 +106,7 @@ def main() -> None:
     (course.root / PAGE).write_text(page(sources_of(course)), encoding="utf-8")
 
 
-def sources_of(course: Course) -> list[Source]:
+def sources_of(course: Course) -> list[ChapterSource]:
     """The sources of all chapters, in order."""
     return [read_source(chapter.source) for chapter in course.chapters()]
 

@@ -1,9 +1,9 @@
-"""Whether exercises that measure get the right verdict on a busy machine: many gradings, beside busy neighbors.
+"""Whether exercises that measure get the right verdict on a busy machine: many gradings, next to busy neighbors.
 
 The answers of the bank are graded again and again, each time with inputs of its own, while other processes keep the
-cores busy. To have thousands of gradings in minutes, a test cell runs in a fork of one warm process, together with the
-answer, which is the bank's own; what it measures on the simulated GPU takes the same way as in the judge.
-`noise_counts` keeps what came of it.
+cores busy. For thousands of gradings in minutes, a test cell runs in a fork of one prepared process, together with the
+answer, which is the bank's own. What it measures on the simulated GPU takes the same way as in the
+judge. `noise_counts` keeps the results.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import Any
 
 from gpulab.backend import Backend, use
 from gpulab.check.outcomes import Undecided
-from grader.authoring.answers import Answer, Kind
+from grader.authoring.answers import Answer, AnswerKind
 from grader.authoring.bank import banks_of
 from grader.dev.noise_counts import Counts, Piece
 from grader.model.course import Chapter, CourseError
@@ -63,7 +63,7 @@ def measuring(chapter: Chapter) -> dict[str, tuple[Cell, list[Answer]]]:
 def graded(
     exercises: dict[str, tuple[Cell, list[Answer]]], counts: Counts, times: int, neighbors: int, progress: Progress
 ) -> None:
-    """Grades the answers to each of these exercises in turn, until each has `times` gradings beside these neighbors.
+    """Grades the answers to each of these exercises in turn, until each has `times` gradings next to these neighbors.
 
     What was graded before counts, if the exercise is the same as then. What is graded is kept every few seconds and
     when an interrupt ends this.
@@ -99,7 +99,7 @@ def graded(
 
 
 def _add(piece: Piece, answer: Answer, seed: int, kind: str, message: str, seconds: float) -> None:
-    should_pass = answer.kind is Kind.RIGHT
+    should_pass = answer.kind is AnswerKind.RIGHT
     piece.right += should_pass
     piece.wrong += not should_pass
     if should_pass:
@@ -117,7 +117,7 @@ def _add(piece: Piece, answer: Answer, seed: int, kind: str, message: str, secon
 
 @contextmanager
 def forking(cell: Cell, answers: list[Answer]) -> Iterator[Callable[[int, int], tuple[str, str]]]:
-    """A function that grades the answer with a given number, with a given seed, in a fork of a warm process.
+    """A function that grades the answer with a given number and a given seed, in a fork of a prepared process.
 
     It gives `"passed"`, `"failed"`, `"undecided"` or `"timed out"`, with the message.
     """
@@ -209,15 +209,15 @@ def verdict(cell: Cell, source: str, seed: int, calls: list[float] | None = None
 
     from gpulab import virtual_gpu
     from gpulab.virtual_gpu.installing import installed
-    from gpulab.virtual_gpu.operations import Recorder
+    from gpulab.virtual_gpu.operations import OperationRecorder
 
-    recorder, name = Recorder(), cell.exercise
+    recorder, name = OperationRecorder(), cell.exercise
     plain: dict[str, Any] = {"__name__": "answer"}
     simulated: dict[str, Any] = {"__name__": "answer"}
     inside = False
 
     @contextmanager
-    def running(machine: virtual_gpu.Machine) -> Iterator[None]:
+    def running(machine: virtual_gpu.MachineModel) -> Iterator[None]:
         nonlocal inside
         inside = True
         try:

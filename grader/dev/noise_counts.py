@@ -1,4 +1,4 @@
-"""What came of the gradings beside busy neighbors, kept in a file, so that thousands can be had in pieces."""
+"""Keeps the results of gradings next to busy neighbors in a file, so that several runs can collect thousands."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Counts:
         write_atomically(self.path, json.dumps([asdict(one) for one in self._pieces], indent=1) + "\n")
 
     def total(self, exercise: str, neighbors: int, cell: Cell, answers: list[Answer]) -> Piece:
-        """All pieces of an exercise as it is now, beside so many neighbors, as one."""
+        """All pieces of an exercise as it is now, next to so many neighbors, as one."""
         found = Piece(exercise, neighbors, self.digest(cell, answers), 0)
         for piece in self._of(found):
             found.right += piece.right

@@ -41,7 +41,7 @@ def answer_found(name):
 
 
 @dataclass(frozen=True)
-class Bank:
+class SampleMaterial:
     """What submissions are made from."""
 
     released: Notebook
@@ -78,40 +78,40 @@ class Student:
     """One of the class."""
 
     name: str
-    make: Callable[[Bank], Notebook]
+    make: Callable[[SampleMaterial], Notebook]
     beside: bool = False
     """Whether the notebook lies right in the student's folder instead of in a folder of the chapter's name."""
     cut: bool = False
     """Whether the file breaks off in the middle."""
 
 
-def _blank(bank: Bank) -> Notebook:
+def _blank(bank: SampleMaterial) -> Notebook:
     return bank.notebook({})
 
 
-def _solved(bank: Bank) -> Notebook:
+def _solved(bank: SampleMaterial) -> Notebook:
     return bank.notebook(bank.solved())
 
 
-def _solved_differently(bank: Bank) -> Notebook:
+def _solved_differently(bank: SampleMaterial) -> Notebook:
     return bank.notebook(bank.solved(-1))
 
 
-def _half(bank: Bank) -> Notebook:
+def _half(bank: SampleMaterial) -> Notebook:
     done = bank.exercises[: (len(bank.exercises) + 1) // 2]
     return bank.notebook({name: bank.right[name][0] for name in done})
 
 
-def _one_slip(bank: Bank) -> Notebook:
+def _one_slip(bank: SampleMaterial) -> Notebook:
     slip = next(name for name in reversed(bank.exercises) if bank.wrong[name])
     return bank.notebook(bank.solved() | {slip: bank.wrong[slip][0]})
 
 
-def _mistaken(which: int) -> Callable[[Bank], Notebook]:
+def _mistaken(which: int) -> Callable[[SampleMaterial], Notebook]:
     return lambda bank: bank.notebook(bank.mistaken(which))
 
 
-def _cells_deleted(bank: Bank) -> Notebook:
+def _cells_deleted(bank: SampleMaterial) -> Notebook:
     """Solved, but every second test cell is gone, and the first exercise with its answer."""
     notebook = _solved(bank)
     tests = [cell for cell in notebook["cells"] if cell["metadata"].get("nbgrader", {}).get("grade")]
@@ -125,7 +125,7 @@ def _cells_deleted(bank: Bank) -> Notebook:
     return notebook
 
 
-def _metadata_stripped(bank: Bank) -> Notebook:
+def _metadata_stripped(bank: SampleMaterial) -> Notebook:
     """Solved, then sent through a tool that keeps text only."""
     notebook = _solved(bank)
     notebook["metadata"] = {}
@@ -135,7 +135,7 @@ def _metadata_stripped(bank: Bank) -> Notebook:
     return notebook
 
 
-def _spy(bank: Bank) -> Notebook:
+def _spy(bank: SampleMaterial) -> Notebook:
     """Has no answers of its own, and looks for ours."""
     notebook = bank.notebook({name: f'exec(answer_found("{name}"))' for name in bank.exercises})
     notebook["cells"].insert(
@@ -152,10 +152,10 @@ def _spy(bank: Bank) -> Notebook:
     return notebook
 
 
-def _with(body: str) -> Callable[[Bank], Notebook]:
+def _with(body: str) -> Callable[[SampleMaterial], Notebook]:
     """Solved, but the middle one of the functions is a cell that does this; `NAME` stands for the function's name."""
 
-    def make(bank: Bank) -> Notebook:
+    def make(bank: SampleMaterial) -> Notebook:
         functions = [name for name in bank.exercises if not name.isupper()]
         victim = functions[len(functions) // 2]
         return bank.notebook(bank.solved() | {victim: body.replace("NAME", victim)})
@@ -163,7 +163,7 @@ def _with(body: str) -> Callable[[Bank], Notebook]:
     return make
 
 
-def _hostile(bank: Bank) -> Notebook:
+def _hostile(bank: SampleMaterial) -> Notebook:
     return bank.notebook({name: sources[0] for name, sources in bank.hostile.items() if sources})
 
 
@@ -216,7 +216,7 @@ def make_class(course: Course, chapter: Chapter, folder: Path) -> list[str]:
     return [student.name for student in STUDENTS]
 
 
-def _bank(chapter: Chapter) -> Bank:
+def _bank(chapter: Chapter) -> SampleMaterial:
     """The chapter's release and answers."""
     from grader.authoring import answers
 
@@ -236,4 +236,4 @@ def _bank(chapter: Chapter) -> Bank:
             f"no right answer for {', '.join(lacking) or 'any exercise'}",
             f'Add "# %% right: …" to {(lacking or ["<exercise>"])[0]}.py there.',
         )
-    return Bank(json.loads(json.dumps(released)), sources["right"], sources["wrong"], sources["hostile"])
+    return SampleMaterial(json.loads(json.dumps(released)), sources["right"], sources["wrong"], sources["hostile"])

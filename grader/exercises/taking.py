@@ -17,12 +17,12 @@ from typing import Any
 
 from gpulab.check.outcomes import WrongAnswer
 from grader.exercises.confront import Absent, Confrontation, Unusable, declared
-from grader.model.readings import State
+from grader.model.readings import ReadingState
 
 Say = Callable[[list[Any]], None]
 
 
-def take(one: Confrontation, reference: Callable[[], Any]) -> tuple[State, str, Any]:
+def take(one: Confrontation, reference: Callable[[], Any]) -> tuple[ReadingState, str, Any]:
     """State, reason, and readings of one exercise.
 
     Args:
@@ -34,14 +34,14 @@ def take(one: Confrontation, reference: Callable[[], Any]) -> tuple[State, str, 
         taken = json.loads(json.dumps(one.take()))
         one.check(reference(), taken)
     except Absent as absent:
-        return State.ABSENT, str(absent), None
+        return ReadingState.ABSENT, str(absent), None
     except Unusable as unusable:
-        return State.UNUSABLE, str(unusable), taken
+        return ReadingState.UNUSABLE, str(unusable), taken
     except WrongAnswer as wrong:
-        return State.REFUSED, str(wrong), taken
+        return ReadingState.REFUSED, str(wrong), taken
     except Exception as error:
-        return State.FAILED, f"{type(error).__name__}: {error}", taken
-    return State.GOOD, "", taken
+        return ReadingState.FAILED, f"{type(error).__name__}: {error}", taken
+    return ReadingState.GOOD, "", taken
 
 
 def serve(request: Mapping[str, Any], say: Say, gpu: bool) -> None:
@@ -57,12 +57,12 @@ def serve(request: Mapping[str, Any], say: Say, gpu: bool) -> None:
     say(wanted)
     if not gpu:
         for name in wanted:
-            say([name, State.ABSENT, "there is no GPU here", None])
+            say([name, ReadingState.ABSENT, "there is no GPU here", None])
         return
     for name in wanted:
         state, why, taken = take(declared()[name], lambda name=name: namespace[name])  # type: ignore[misc]
         say([name, state, why, taken])
-        if state is State.FAILED:
+        if state is ReadingState.FAILED:
             return
 
 

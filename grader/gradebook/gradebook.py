@@ -143,5 +143,5 @@ def _refuse_changed_cells(book: Gradebook, course: Course, chapter: Chapter, not
 
 
 def _resources(course: Course, chapter: str) -> dict[str, dict[str, str]]:
-    """What nbgrader's steps are told about the notebook in hand."""
+    """What nbgrader's steps get about the current notebook."""
     return {"nbgrader": {"assignment": chapter, "notebook": chapter, "db_url": database_url(course.gradebook)}}

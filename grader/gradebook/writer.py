@@ -1,6 +1,6 @@
 """Records results in nbgrader's own gradebook, so that formgrader and feedback work on them as ever.
 
-nbgrader's `SaveAutoGrades` does the recording; this module gives it one transaction a submission, and one connection
+nbgrader's `SaveAutoGrades` does the recording; this module gives it one transaction per submission, and one connection
 for them all. Points come from the composed notebook; what the run could not decide is left to be graded, not zero.
 """
 

@@ -16,13 +16,13 @@ from pathlib import Path
 
 from grader.intake import ledger
 from grader.intake.chapters import chapter_of, grade_ids
-from grader.intake.decisions import Decision, State
+from grader.intake.decisions import Decision, FileState
+from grader.intake.discovery import printable
 from grader.intake.disk import present, sha256_of
-from grader.intake.find_submissions import printable
 from grader.intake.ledger import Taken
 from grader.intake.names import Owner, Platform, folded, owner_of, platform_of, student_of
 from grader.intake.roster import Roster
-from grader.intake.sources import Archive, Entry, Source, without_common_top
+from grader.intake.sources import Archive, Download, DownloadEntry, without_common_top
 from grader.intake.times import after, is_late
 from grader.model.course import Course
 from grader.model.submission import MAX_NOTEBOOK_BYTES
@@ -44,7 +44,7 @@ class Wishes:
 class _Candidate:
     """A notebook that may be taken."""
 
-    entry: Entry
+    entry: DownloadEntry
     owner: Owner
     student: str
     chapter: str
@@ -64,11 +64,11 @@ class _Look:
     grade_ids: dict[str, frozenset[str]]
     skipped: list[Decision] = field(default_factory=list)
 
-    def skip(self, entry: Entry, why: str, student: str = "", chapter: str = "") -> None:
-        self.skipped.append(Decision(State.SKIPPED, printable(entry.path), student, chapter, (why,)))
+    def skip(self, entry: DownloadEntry, why: str, student: str = "", chapter: str = "") -> None:
+        self.skipped.append(Decision(FileState.SKIPPED, printable(entry.path), student, chapter, (why,)))
 
 
-def plan(course: Course, source: Source, name: str, wishes: Wishes) -> list[Decision]:
+def plan(course: Course, source: Download, name: str, wishes: Wishes) -> list[Decision]:
     """What is to become of every file of a download, sorted by student; changes nothing.
 
     Args:
@@ -78,7 +78,7 @@ def plan(course: Course, source: Source, name: str, wishes: Wishes) -> list[Deci
         wishes: what the instructor asked for.
     """
     names = [chapter.name for chapter in course.chapters()]
-    entries: Sequence[Entry] = source.entries
+    entries: Sequence[DownloadEntry] = source.entries
     if isinstance(source, Archive):
         entries = without_common_top(entries, name, names)
     platform = wishes.platform or platform_of([entry.parts for entry in entries])
@@ -87,14 +87,14 @@ def plan(course: Course, source: Source, name: str, wishes: Wishes) -> list[Deci
     decisions = [decision for group in _groups(look, candidates) for decision in _of_one(look, group)]
     decisions = _told_of_twins([*decisions, *look.skipped], course)
     return sorted(
-        decisions, key=lambda one: (one.state is State.SKIPPED, one.student.casefold(), one.chapter, one.file)
+        decisions, key=lambda one: (one.state is FileState.SKIPPED, one.student.casefold(), one.chapter, one.file)
     )
 
 
 # ---------------------------------------------------------------------------------------------- from files to notebooks
 
 
-def _candidates(look: _Look, source: Source, entries: Sequence[Entry]) -> Iterator[_Candidate]:
+def _candidates(look: _Look, source: Download, entries: Sequence[DownloadEntry]) -> Iterator[_Candidate]:
     """The notebooks among the files; whatever cannot be taken is skipped with its reason."""
     owners = [(entry, owner_of(entry.parts, look.platform, list(look.grade_ids))) for entry in entries]
     namesakes = _namesakes(owner for _, owner in owners if owner is not None)
@@ -126,7 +126,7 @@ def _candidates(look: _Look, source: Source, entries: Sequence[Entry]) -> Iterat
         yield replace(found, late=late, notes=notes + ((f"late{after(time, look.wishes.due)}",) if late else ()))
 
 
-def _fault(entry: Entry, owner: Owner | None, platform: Platform) -> str:
+def _fault(entry: DownloadEntry, owner: Owner | None, platform: Platform) -> str:
     """Why a file cannot be a submission, as far as that can be seen from outside; empty when nothing is wrong."""
     suffix = entry.parts[-1].rpartition(".")[2].lower()
     if entry.fault:
@@ -210,24 +210,26 @@ def _against_what_is_there(look: _Look, one: _Candidate, of: int) -> Decision:
     notes = one.notes + ((f"newest of {of}",) if of > 1 else ())
     other_person = known is not None and known.platform is look.platform and known.id != one.owner.id and one.owner.id
     if known is not None and other_person and not one.student.endswith(f"_{one.owner.id}"):
-        # Two people of one name who are not in one download: the folder belongs to whoever came first.
+        # Two people with the same name, in different downloads: the folder belongs to the first one.
         note = f"another {one.student} was collected before, number {known.id}"
         other = replace(one, student=f"{one.student}_{one.owner.id}", notes=(*one.notes, note))
         return _against_what_is_there(look, other, of)
     time = one.time.isoformat(timespec="seconds") if one.time else ""
     taken = Taken(one.student, look.platform, one.owner.name, one.owner.id, one.entry.path, one.sha256, time, one.late)
-    decision = Decision(State.TAKEN, printable(one.entry.path), one.student, one.chapter, notes, taken, one.entry)
+    decision = Decision(FileState.TAKEN, printable(one.entry.path), one.student, one.chapter, notes, taken, one.entry)
     link = next((path for path in (*there, *_folders(look.course, one)) if path.is_symlink()), None)
     if link is not None:
-        return replace(decision, state=State.SKIPPED, notes=(f"{link} is a link: replace it by a folder",), taken=None)
+        return replace(
+            decision, state=FileState.SKIPPED, notes=(f"{link} is a link: replace it by a folder",), taken=None
+        )
     if not there:
         return decision
     if len(there) == 1 and sha256_of(there[0]) == one.sha256:
-        return replace(decision, state=State.UNCHANGED)
+        return replace(decision, state=FileState.UNCHANGED)
     if known and known.when and one.time and one.time < known.when and len(there) == 1:
         why = f"older than what is there, of {known.when.astimezone():%Y-%m-%d %H:%M}"
-        return replace(decision, state=State.SKIPPED, notes=(why,), taken=None)
-    return replace(decision, state=State.REPLACED, notes=(*notes, "the earlier one is put aside"))
+        return replace(decision, state=FileState.SKIPPED, notes=(why,), taken=None)
+    return replace(decision, state=FileState.REPLACED, notes=(*notes, "the earlier one is put aside"))
 
 
 def _told_of_twins(decisions: Sequence[Decision], course: Course) -> list[Decision]:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from grader.intake.ledger import Taken
-from grader.intake.sources import Entry
+from grader.intake.sources import DownloadEntry
 
 
-class State(StrEnum):
+class FileState(StrEnum):
     """What becomes of one file of a download."""
 
     TAKEN = "taken"
@@ -23,7 +23,7 @@ class State(StrEnum):
 class Decision:
     """What is to become of one file, and why."""
 
-    state: State
+    state: FileState
     file: str
     """Path in the download."""
     student: str = ""
@@ -31,7 +31,7 @@ class Decision:
     notes: tuple[str, ...] = ()
     taken: Taken | None = None
     """What the ledger is to say; None when skipped."""
-    entry: Entry | None = None
+    entry: DownloadEntry | None = None
 
     @property
     def why(self) -> str:

@@ -11,13 +11,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from grader.intake import ledger
-from grader.intake.decisions import Decision, State
-from grader.intake.sources import Source
+from grader.intake.decisions import Decision, FileState
+from grader.intake.sources import Download
 from grader.model import notebook_io
 from grader.model.course import Course
 
 
-def carry_out(course: Course, source: Source, decisions: Sequence[Decision]) -> None:
+def carry_out(course: Course, source: Download, decisions: Sequence[Decision]) -> None:
     """Does what was planned; what is there already stays, and what is replaced is put aside.
 
     Raises:
@@ -28,7 +28,7 @@ def carry_out(course: Course, source: Source, decisions: Sequence[Decision]) -> 
         for one in decisions:
             if one.taken is None or one.entry is None:
                 continue
-            if one.state is not State.UNCHANGED:
+            if one.state is not FileState.UNCHANGED:
                 _write(course, one, source.read(one.entry))
             ledgers[one.chapter][one.student] = one.taken
     finally:

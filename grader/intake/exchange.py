@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.intake.find_submissions import printable
+from grader.intake.discovery import printable
 from grader.intake.settled import Stamp, stamp_of
 from grader.model import notebook_io
 from grader.model.course import Course, CourseError

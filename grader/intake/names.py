@@ -3,7 +3,7 @@
 Pure functions of the path; what lies there is `intake.sources`', what becomes of it `collect`'s business.
 
 Moodle's "Download all submissions" (mod/assign/classes/downloader.php) writes
-`<full name>_<id>_assignsubmission_file/<path>`, older ones with a `_` behind it, or without folders
+`<full name>_<id>_assignsubmission_file/<path>`, older ones with a `_` after it, or without folders
 `<full name>_<id>_assignsubmission_file_<name>`; the id belongs to the assignment and is that of its grading worksheet
 ("Participant <id>"). Canvas' "Download Submissions" (lib/content_zipper.rb) writes, flat,
 `<sortable name without spaces>[_LATE]_<user id>_<attachment id>_<name>`; the user id is the gradebook's ID.
@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from grader.intake.find_submissions import LONGEST_NAME_BYTES, printable
+from grader.intake.discovery import LONGEST_NAME_BYTES, printable
 
 MOODLE = re.compile(
     r"(?P<name>[^_]+?)(?:_(?P<id>\d+))?_assignsubmission_(?P<kind>file|onlinetext)(?:_(?P<file>.*))?", re.DOTALL
@@ -98,7 +98,7 @@ def folder_name(name: str) -> str:
     text = unicodedata.normalize("NFC", name)
     text = printable("".join(char for char in text if unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Zl", "Zp")))
     text = re.sub(r"\s+", " ", NOT_IN_NAMES.sub("_", text)).strip(" .")
-    while len(text.encode()) > LONGEST_NAME_BYTES - 20:  # a number comes behind it
+    while len(text.encode()) > LONGEST_NAME_BYTES - 20:  # a number comes after it
         text = text[:-1].rstrip()
     return "" if not text.strip("_ ") else text
 

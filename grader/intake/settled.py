@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from grader.intake.find_submissions import Found
+from grader.intake.discovery import FoundSubmission
 from grader.model.submission import MAX_NOTEBOOK_BYTES
 
 Stamp = tuple[int, ...]
@@ -73,7 +73,7 @@ class Settling:
         return bool(self._seen)
 
 
-def looks(found: Iterable[Found]) -> dict[str, tuple[object, ...]]:
+def looks(found: Iterable[FoundSubmission]) -> dict[str, tuple[object, ...]]:
     """Student → what the submission looks like from outside, with what is wrong with it."""
     together: dict[str, tuple[object, ...]] = {}
     for one in found:

@@ -19,7 +19,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Protocol
 
-from grader.intake.find_submissions import LEFT_BY_TOOLS
+from grader.intake.discovery import LEFT_BY_TOOLS
 from grader.model.course import CourseError
 from grader.model.submission import MAX_NOTEBOOK_BYTES
 
@@ -42,7 +42,7 @@ HIDDEN_TOOLS = {
 
 
 @dataclass(frozen=True)
-class Entry:
+class DownloadEntry:
     """One file of a download."""
 
     parts: tuple[str, ...]
@@ -62,12 +62,12 @@ class Entry:
         return "/".join(self.parts)
 
 
-class Source(Protocol):
+class Download(Protocol):
     """A download."""
 
-    entries: Sequence[Entry]
+    entries: Sequence[DownloadEntry]
 
-    def read(self, entry: Entry) -> bytes:
+    def read(self, entry: DownloadEntry) -> bytes:
         """The bytes of an entry without a fault.
 
         Raises:
@@ -76,7 +76,7 @@ class Source(Protocol):
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[Source]:
+def opened(path: Path) -> Iterator[Download]:
     """The download at `path`, a zip archive or a folder.
 
     Raises:
@@ -101,11 +101,11 @@ class Folder:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         try:
-            self.entries: Sequence[Entry] = list(self._walk(folder.resolve()))
+            self.entries: Sequence[DownloadEntry] = list(self._walk(folder.resolve()))
         except OSError as error:
             raise CourseError(folder, f"cannot be read ({error.strerror})", "Make it readable and try again.") from None
 
-    def _walk(self, folder: Path) -> Iterator[Entry]:
+    def _walk(self, folder: Path) -> Iterator[DownloadEntry]:
         for here, folders, files in os.walk(folder):
             links = [name for name in folders if (Path(here) / name).is_symlink()]
             folders[:] = sorted(name for name in folders if not _left_by_a_known_tool(name))
@@ -117,9 +117,9 @@ class Folder:
                 status = path.lstat()
                 fault = "" if stat.S_ISREG(status.st_mode) else "a link" if path.is_symlink() else "no ordinary file"
                 time = datetime.fromtimestamp(int(status.st_mtime), UTC)
-                yield Entry(parts, status.st_size, time, fault or _dotted(parts), str(path))
+                yield DownloadEntry(parts, status.st_size, time, fault or _dotted(parts), str(path))
 
-    def read(self, entry: Entry) -> bytes:
+    def read(self, entry: DownloadEntry) -> bytes:
         """The bytes of an entry."""
         try:
             # Not through a link that has taken the file's place since it was listed.
@@ -143,9 +143,9 @@ class Archive:
         entries = [_entry(key, member) for key, member in self._members.items()]
         entries = [replace(one, fault=one.fault or _dotted(one.parts)) for one in entries]
         wanted = [one for one in entries if _dotted(one.parts) or not any(_left_by_tools(part) for part in one.parts)]
-        self.entries: Sequence[Entry] = _with_believable_times(wanted)
+        self.entries: Sequence[DownloadEntry] = _with_believable_times(wanted)
 
-    def read(self, entry: Entry) -> bytes:
+    def read(self, entry: DownloadEntry) -> bytes:
         """The bytes of an entry."""
         try:
             with self._archive.open(self._members[entry.key]) as file:
@@ -157,7 +157,7 @@ class Archive:
         return _short_enough(data)
 
 
-def _entry(key: str, member: zipfile.ZipInfo) -> Entry:
+def _entry(key: str, member: zipfile.ZipInfo) -> DownloadEntry:
     name = _decoded(member).replace("\\", "/")
     parts = tuple(name.split("/"))
     mode = member.external_attr >> 16
@@ -174,7 +174,7 @@ def _entry(key: str, member: zipfile.ZipInfo) -> Entry:
     except (ValueError, OverflowError):
         time = None
     kept = tuple(part for part in parts if part not in ("", ".")) or ("?",)
-    return Entry(kept, member.file_size, time, fault, key)
+    return DownloadEntry(kept, member.file_size, time, fault, key)
 
 
 def _decoded(member: zipfile.ZipInfo) -> str:
@@ -187,7 +187,7 @@ def _decoded(member: zipfile.ZipInfo) -> str:
         return member.filename
 
 
-def _with_believable_times(entries: list[Entry]) -> list[Entry]:
+def _with_believable_times(entries: list[DownloadEntry]) -> list[DownloadEntry]:
     """The entries, without their times where all of them were written at once, by the download."""
     times = [entry.time for entry in entries if entry.time is not None]
     if len(times) == len(entries) and times and max(times) - min(times) > ALL_AT_ONCE:
@@ -195,7 +195,7 @@ def _with_believable_times(entries: list[Entry]) -> list[Entry]:
     return [replace(one, time=None) for one in entries]
 
 
-def without_common_top(entries: Sequence[Entry], archive: str, chapters: Sequence[str]) -> list[Entry]:
+def without_common_top(entries: Sequence[DownloadEntry], archive: str, chapters: Sequence[str]) -> list[DownloadEntry]:
     """The entries without a folder that all of them lie in, as when a folder of submissions was zipped.
 
     Args:

@@ -1,6 +1,6 @@
-"""The judge's hold of a submission's processes: every value of the student's that a test sees comes over one.
+"""The judge's client for a submission's processes: every student value that a test sees comes through it.
 
-What a test makes of it is `judge`'s business.
+What a test makes of it is up to `judge`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from grader.processes import wire
 from grader.processes.channel import Channel, Closed
 
 if TYPE_CHECKING:
-    from gpulab.virtual_gpu import Machine
+    from gpulab.virtual_gpu import MachineModel
 
 EXPECTED_KINDS = {
     "ArithmeticError", "AssertionError", "AttributeError", "FloatingPointError", "IndexError", "KeyError",
@@ -27,7 +27,7 @@ EXPECTED_KINDS = {
 }  # fmt: skip
 """Exceptions that a test may expect of an answer. Not StopIteration: it would end a loop of the test's early."""
 MAX_STALE_FRAMES = 1_000
-"""Frames of earlier requests (a thread that goes on printing) that are passed over before an answer."""
+"""Frames of earlier requests (a thread that goes on printing) that are ignored before an answer."""
 
 
 class StudentError(Exception):
@@ -56,11 +56,11 @@ class TooSlow(Exception):
     """The student's process did not answer in time; the link is dead."""
 
 
-class Gone(Exception):
+class ProcessEnded(Exception):
     """The student's process ended, or talks nonsense; the link is dead."""
 
 
-class Endless(Exception):
+class CellOverTime(Exception):
     """The test cell itself did not end in time."""
 
 
@@ -92,7 +92,7 @@ class Link:
     or of messages."""
     unearned: str = ""
     """What is missing in an answer whose values are right: the row earns nothing. Empty if nothing is."""
-    machine: Machine | None = None
+    machine: MachineModel | None = None
     """What the clean process computes on and reads its clock from, while a test measures there."""
 
     def ask(
@@ -111,7 +111,7 @@ class Link:
             seconds: for the answer; `call_seconds` when left out. The test cell's deadline holds in any case.
 
         Raises:
-            TooSlow, Gone: and from then on for every further request.
+            TooSlow, ProcessEnded: and from then on for every further request.
         """
         if self.dead:
             raise self.dead
@@ -136,9 +136,9 @@ class Link:
         except TimeoutError:
             self.dead = TooSlow(f"no answer within {seconds:g} s")
         except (Closed, OSError):
-            self.dead = Gone("the process ended during the call (a crash, or an exit)")
+            self.dead = ProcessEnded("the process ended during the call (a crash, or an exit)")
         except ValueError as error:  # a WireError is one, and so is an operation that no machine knows
-            self.dead = Gone(f"the answer could not be read ({error})")
+            self.dead = ProcessEnded(f"the answer could not be read ({error})")
         self.alive = channel is not self.channel
         raise self.dead
 
@@ -175,7 +175,7 @@ class Link:
         Raises:
             StudentError: it raised; of the built-in exception type that it raised, too.
             BadValue: it returned something that is not plain, or changed an argument.
-            TooSlow, Gone: it did not answer.
+            TooSlow, ProcessEnded: it did not answer.
         """
         if self.launches is None:
             return self.ask_for(name, arguments, named, "", 2)[0]
@@ -198,7 +198,7 @@ class Link:
             fields: of the answer; the second is a list.
 
         Raises:
-            StudentError, BadValue, TooSlow, Gone: see `call`.
+            StudentError, BadValue, TooSlow, ProcessEnded: see `call`.
         """
         out: list[wire.Buffer] = []
         form = wire.encode((arguments, named), out)
@@ -210,7 +210,7 @@ class Link:
         self.refuse(name, answer, alone)
         found = self.decode(answer.get("value"), buffers)
         if not isinstance(found, tuple) or len(found) != fields or not isinstance(found[1], list):
-            self.dead, self.alive = Gone("the answer could not be read (no value in it)"), False
+            self.dead, self.alive = ProcessEnded("the answer could not be read (no value in it)"), False
             raise self.dead
         if answer.get("changed"):
             raise BadValue(f"`{name}` changed an argument that it was given; work on a copy of it")
@@ -254,7 +254,7 @@ class Link:
             self.launches, self.counted = None, "programs"
 
     @contextlib.contextmanager
-    def measuring(self, machine: Machine) -> Iterator[None]:
+    def measuring(self, machine: MachineModel) -> Iterator[None]:
         """Calls in the block find this machine: what `gpulab.virtual_gpu.running` does in the judge."""
         self.machine = machine
         try:
@@ -266,12 +266,12 @@ class Link:
         """The plain value in an answer.
 
         Raises:
-            Gone: there is none; and from then on for every further request.
+            ProcessEnded: there is none; and from then on for every further request.
         """
         try:
             return wire.decode(form, buffers)
         except wire.WireError as error:
-            self.dead, self.alive = Gone(f"the answer could not be read ({error})"), False
+            self.dead, self.alive = ProcessEnded(f"the answer could not be read ({error})"), False
             raise self.dead from None
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpulab import confined as calls
-from grader.judging.client import BadValue, Gone, Link, TooSlow
+from grader.judging.client import BadValue, Link, ProcessEnded, TooSlow
 from grader.processes.channel import Channel
 
 NAME = "ANSWER"
@@ -62,7 +62,7 @@ class Confined:
             answer = link.call(NAME, arguments, {})
         except TooSlow:
             raise BadValue(f"{what} did not end within {seconds:g} s") from None
-        except Gone:
+        except ProcessEnded:
             raise BadValue(f"{what} ended its process: it crashed, or needed too much memory") from None
         finally:
             channel.close()
@@ -73,7 +73,7 @@ def _load(function: Callable[..., Any], link: Link) -> None:
     """Gives the process the function."""
     try:
         loaded, _ = link.ask({"op": "run", "code": _program(function)})
-    except (TooSlow, Gone) as error:
+    except (TooSlow, ProcessEnded) as error:
         raise ImportError(f"a confined process did not start ({error})") from None
     if loaded.get("ok") is not True:
         raise ImportError(f"{function.__module__} cannot be loaded in a confined process")

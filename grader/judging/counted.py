@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from grader.judging.client import BadValue, Gone, Link, StudentError, raised
+from grader.judging.client import BadValue, Link, ProcessEnded, StudentError, raised
 from grader.judging.transcript import arrays_of
 from grader.processes import wire
 from grader.processes.channel import Channel
@@ -33,7 +33,7 @@ FROM_HOST = (
 
 
 @dataclass
-class Counted:
+class CountedCalls:
     """The counted calls of one test cell."""
 
     link: Link
@@ -48,14 +48,17 @@ class Counted:
         """What `Link.call` gives while a test counts: the value that the launches come to for these arguments.
 
         Raises:
-            StudentError, BadValue, TooSlow, Gone: see `Link.call`.
+            StudentError, BadValue, TooSlow, ProcessEnded: see `Link.call`.
         """
         try:
             return self._call(name, arguments, named)
         except StudentError:  # may be an AttributeError too
             raise
         except (AttributeError, KeyError, TypeError, wire.NotPlain) as error:  # a transcript of another kind
-            self.link.dead, self.link.alive = Gone(f"its launches could not be read ({type(error).__name__})"), False
+            self.link.dead, self.link.alive = (
+                ProcessEnded(f"its launches could not be read ({type(error).__name__})"),
+                False,
+            )
             raise self.link.dead from None
 
     def _call(self, name: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
@@ -101,7 +104,7 @@ class Counted:
             raise raised(answer["error"])
         value = self.link.decode(answer.get("value"), buffers)
         if not isinstance(value, tuple) or len(value) != 2 or not isinstance(value[1], list):
-            raise Gone("its launches could not be made again")
+            raise ProcessEnded("its launches could not be made again")
         return value
 
 

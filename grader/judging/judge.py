@@ -25,7 +25,7 @@ from gpulab.backend import Backend, use
 from gpulab.check import outcomes
 from gpulab.check.outcomes import Mismatch, Undecided, WrongAnswer
 from grader.judging import faults
-from grader.judging.client import BadValue, Endless, Gone, Link, Missing, StudentError, TooSlow
+from grader.judging.client import BadValue, CellOverTime, Link, Missing, ProcessEnded, StudentError, TooSlow
 from grader.judging.codes import in_words
 from grader.judging.confined import Confined
 from grader.judging.scripts import Launches
@@ -137,14 +137,14 @@ def _score(value: Any, possible: float, link: Link) -> tuple[Verdict, float | No
 
 def classify(error: BaseException, link: Link) -> tuple[Verdict, str]:
     """The verdict that an exception in a test cell means, and what to tell the student."""
-    if isinstance(error, Endless):
-        link.dead, link.alive = Gone("the test was interrupted"), False  # perhaps in the middle of an answer
+    if isinstance(error, CellOverTime):
+        link.dead, link.alive = ProcessEnded("the test was interrupted"), False  # perhaps in the middle of an answer
         if link.used:
             return Verdict.TIMED_OUT, f"The test did not end with what your code gave it ({error})."
         return Verdict.HARNESS_ERROR, f"The test did not end ({error})."
     if isinstance(error, TooSlow):
         return Verdict.TIMED_OUT, f"The call gave {error}. Does a loop never end?"
-    if isinstance(error, Gone):
+    if isinstance(error, ProcessEnded):
         return Verdict.CRASHED, f"Your code could not be called: {error}."
     if isinstance(error, Missing):
         return Verdict.NOT_ATTEMPTED, f"`{error}` is not defined."
@@ -207,7 +207,7 @@ class _Judge:
                 self._channel.send(answer)
 
     def _link(self, request: dict[str, Any]) -> None:
-        """Takes hold of a process's socket."""
+        """Takes over a process's socket."""
         _, descriptors, _, _ = socket.recv_fds(self._control, 1, 1)
         if request["to"] in self._links:
             self._links.pop(request["to"]).close()
@@ -226,9 +226,9 @@ class _Judge:
         self._speedups = Speedups(link, reference) if reference else None
         launcher, counter = self._links.pop("launcher", None), self._links.pop("counter", None)
         if counter is not None:
-            from grader.judging.counted import Counted  # with NumPy, which not every course has
+            from grader.judging.counted import CountedCalls  # with NumPy, which not every course has
 
-            link.counter = Counted(link, counter, request["cells"], request["seed"]).call
+            link.counter = CountedCalls(link, counter, request["cells"], request["seed"]).call
         launches = Launches(link, launcher, request["launch_seconds"]) if launcher else None
         confined = Confined(self._confined, link.deadline, request["max_bytes"])
         judged = _judge(request, link, backend_of(request, link, self._speedups, launches, confined))
@@ -300,7 +300,7 @@ def _judge(request: dict[str, Any], link: Link, backend: Backend) -> Judged:
     seconds = request["test_seconds"]
 
     def interrupt(number: int, frame: object) -> None:
-        raise Endless(f"not within {seconds:g} s")
+        raise CellOverTime(f"not within {seconds:g} s")
 
     signal.signal(signal.SIGALRM, interrupt)
     # Again and again, should the test swallow the first one.

@@ -25,7 +25,7 @@ def storable(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-class Kept:
+class KeptOutputs:
     """The outputs of one cell.
 
     Args:

@@ -28,7 +28,7 @@ from gpulab.cuda_kernels import cuda_kernel
 from gpulab.trace.errors import TraceError
 from gpulab.trace.launch import launched, recording
 from gpulab.trace.python.binding import global_names
-from gpulab.trace.python.typecheck import CompilerMissingError, typecheck
+from gpulab.trace.python.type_inference import CompilerMissingError, typecheck
 from grader.judging.kernel_forms import MODULES
 from grader.judging.transcript import arrays_of
 from grader.model.syntax import syntax_tree

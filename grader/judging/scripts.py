@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from gpulab.ranks import launch, processes
-from grader.judging.client import Gone, Link
+from grader.judging.client import Link, ProcessEnded
 from grader.processes import wire
 from grader.processes.channel import Channel
 
@@ -32,7 +32,7 @@ class Launches:
         """What `gpulab.backend.Backend.script` wants.
 
         Raises:
-            TooSlow, Gone: the script did away with the process that started it.
+            TooSlow, ProcessEnded: the script did away with the process that started it.
         """
         seconds = min(job.seconds, self.most_seconds)
         request = {"op": "launch", "job": {**asdict(job), "seconds": seconds}}
@@ -41,7 +41,7 @@ class Launches:
         try:
             return _run(wire.decode(answer["run"], buffers), job.world_size)
         except (KeyError, TypeError, ValueError):  # a WireError is a ValueError too
-            self.link.dead = Gone("the script disturbed the process that started it")
+            self.link.dead = ProcessEnded("the script disturbed the process that started it")
             raise self.link.dead from None
 
 

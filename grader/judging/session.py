@@ -25,12 +25,12 @@ from grader.model.limits import Limits
 from grader.model.needs import Need
 from grader.model.notebooks import Cell, ChapterKey
 from grader.model.results import TOO_NOISY, VISIBLE, CellResult, Output, SubmissionResult, Usage, Verdict
-from grader.model.submission import Action, Step, Submission
+from grader.model.submission import Action, PlannedCell, Submission
 from grader.processes import client, preload, wire
 from grader.processes.channel import Closed
 
 SLOWED = 1.15
-"""A reference that took so many times as long beside the exercise as alone makes the row worthless."""
+"""A reference that took this many times as long during the exercise as alone makes the row worthless."""
 
 COUNTING_MODULES = ("grader.judging.transcript", "grader.judging.replay")
 """Imported where transcripts of launches are written and carried out: those processes' disk has no such package."""
@@ -72,7 +72,7 @@ def grade(
     readings = gpu_readings.of_this_machine(key) if readings is None else readings
     until = time.monotonic() + limits.notebook_seconds
     for left in reversed(range(ATTEMPTS)):
-        cost = client.Cost()
+        cost = client.ProcessCost()
         try:
             server = parent or client.shared.get()
             result = _grade(submission, key, student, seed, limits, only, server, cost, readings)
@@ -93,13 +93,13 @@ def _grade(
     limits: Limits,
     only: frozenset[str] | None,
     parent: client.SubmissionServer,
-    cost: client.Cost,
+    cost: client.ProcessCost,
     readings: Mapping[str, Any],
 ) -> SubmissionResult:
     parent.import_more(preload.modules_for(key))
     if any(Need.COUNTING in cell.needs for cell in key.tests):
         parent.import_more(COUNTING_MODULES)
-    started = time.monotonic()  # whoever comes first should not be charged with the parent's start
+    started = time.monotonic()  # the first submission should not be charged for the start of the fork server
     with _Session(submission, key, seed, limits, cost, parent, readings) as session:
         cells, outputs = session.run(only)
     usage = Usage(time.monotonic() - started, cost.cpu_seconds, cost.peak_memory_mb, session.restarts)
@@ -117,11 +117,11 @@ def _grade(
     )
 
 
-def _wanted(step: Step, only: frozenset[str] | None) -> bool:
+def _wanted(step: PlannedCell, only: frozenset[str] | None) -> bool:
     return step.key is not None and (only is None or step.key.grade_id in only)
 
 
-def _needed(steps: Sequence[Step], only: frozenset[str] | None) -> Sequence[Step]:
+def _needed(steps: Sequence[PlannedCell], only: frozenset[str] | None) -> Sequence[PlannedCell]:
     """The steps up to the last wanted test: what comes later has no say in it."""
     tests = [number for number, step in enumerate(steps) if step.action is Action.TEST and _wanted(step, only)]
     return steps[: tests[-1] + 1] if only and tests else steps
@@ -136,7 +136,7 @@ class _Session:
         key: ChapterKey,
         seed: int,
         limits: Limits,
-        cost: client.Cost,
+        cost: client.ProcessCost,
         parent: client.SubmissionServer,
         readings: Mapping[str, Any],
     ) -> None:

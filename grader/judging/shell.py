@@ -33,7 +33,7 @@ FIRST_CELLS = ("import math\nmath", "raise NotImplementedError()")
 
 
 class Outputs:
-    """Sends the outputs of the request in hand; drops them while muted."""
+    """Sends the outputs of the current request; drops them while muted."""
 
     def __init__(self, channel: Channel | None) -> None:
         self._channel = channel
@@ -55,7 +55,7 @@ class Outputs:
                 self._channel.send({"id": self.request, "output": output})
 
 
-class Stream(io.TextIOBase):
+class CellStream(io.TextIOBase):
     """`sys.stdout` or `sys.stderr` of the student's code."""
 
     def __init__(self, outputs: Outputs, name: str) -> None:
@@ -207,5 +207,5 @@ def make_shell(outputs: Outputs) -> InteractiveShell:
     shell.user_ns["_dh"][:] = [shell.starting_dir]
     shell.init_sys_modules()
     shell.init_builtins()
-    sys.stdout, sys.stderr = Stream(outputs, "stdout"), Stream(outputs, "stderr")
+    sys.stdout, sys.stderr = CellStream(outputs, "stdout"), CellStream(outputs, "stderr")
     return shell

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from gpulab.check.outcomes import Undecided
-from grader.judging.client import BadValue, Gone, Link
+from grader.judging.client import BadValue, Link, ProcessEnded
 from grader.processes.channel import Channel
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class RemoteSide:
         """Has the process draw its inputs and, unless idle, make its calls.
 
         Raises:
-            StudentError, BadValue, TooSlow, Gone: as for a call of the exercise.
+            StudentError, BadValue, TooSlow, ProcessEnded: as for a call of the exercise.
         """
         started = time.perf_counter()
         self._ask(step="go", seed=seed, calls=calls, idle=idle)
@@ -53,11 +53,11 @@ class RemoteSide:
             self.timed.append(self)
             self.timed = None
 
-    def probe(self, which: int, seed: int) -> list[float]:
+    def project(self, which: int, seed: int) -> list[float]:
         """What one of the outputs projects to."""
-        numbers = self._ask(step="probe", which=which, seed=seed).get("numbers")
+        numbers = self._ask(step="project", which=which, seed=seed).get("numbers")
         if not isinstance(numbers, list) or not all(isinstance(one, float) for one in numbers):
-            self.link.dead = Gone("the answer could not be read (no numbers in it)")
+            self.link.dead = ProcessEnded("the answer could not be read (no numbers in it)")
             raise self.link.dead
         return numbers
 
@@ -96,7 +96,7 @@ class Speedups:
         return mine, RemoteSide(self.link, self.reference, "", comparison.name, size, timed=self.run)
 
     def slowed(self) -> float:
-        """How many times as long the references took beside the exercise as they take now that it is gone.
+        """How many times as long the references took during the exercise as they take now that it has ended.
 
         What the exercise left running (a thread, a kernel) during the reference's turns would flatter it.
         """
@@ -111,6 +111,6 @@ def _slowed(side: RemoteSide) -> float:
     for seed, calls, _ in rounds[:ALONE_ROUNDS]:  # the whole round, that caches and heaps may be as they were
         side.go(seed, calls, idle=False)
         for which in range(calls):
-            side.probe(which, seed)
+            side.project(which, seed)
         side.go(seed, calls, idle=True)
     return beside / statistics.median(seconds for _, _, seconds in side.work)

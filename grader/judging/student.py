@@ -30,7 +30,7 @@ from grader.processes.channel import Channel, Closed
 
 if TYPE_CHECKING:
     from gpulab.measuring.speedup import Comparison
-    from gpulab.virtual_gpu.operations import Recorder
+    from gpulab.virtual_gpu.operations import OperationRecorder
     from grader.judging.transcript import Transcript
 
 FORKED_IN_CELL = (
@@ -59,7 +59,7 @@ class Server:
         self._simulation = contextlib.ExitStack()
         self._copies = os.pipe()
         """Where a copy of this process says that it has reached the end of a cell."""
-        self._recorder: Recorder | None = None
+        self._recorder: OperationRecorder | None = None
         """Of the simulated GPU that this process computes on, if it does."""
         self._forked = False
         os.register_at_fork(after_in_parent=self._note_fork)
@@ -152,7 +152,7 @@ class Server:
                 if request["step"] == "go":
                     side.go(request["seed"], request["calls"], request["idle"])
                     return {}, []
-                return {"numbers": [float(number) for number in side.probe(request["which"], request["seed"])]}, []
+                return {"numbers": [float(number) for number in side.project(request["which"], request["seed"])]}, []
         except wire.NotPlain as error:
             return {"not_plain": str(error)}, []
         except BaseException as error:

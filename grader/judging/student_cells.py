@@ -8,10 +8,10 @@ from collections.abc import Callable
 
 from gpulab.check import layout
 from grader.judging import faults
-from grader.judging.outputs import Kept
+from grader.judging.outputs import KeptOutputs
 from grader.model.limits import Limits
 from grader.model.results import Output, Verdict
-from grader.model.submission import Step
+from grader.model.submission import PlannedCell
 from grader.processes import client, wire
 from grader.processes.channel import Closed
 
@@ -47,7 +47,7 @@ class StudentCells:
             self.process.end()
             raise
 
-    def step(self, step: Step) -> list[Output]:
+    def step(self, step: PlannedCell) -> list[Output]:
         """Runs a cell of the notebook; what it printed and showed."""
         if self.spent:
             return [error_output("NotRun", "This cell was not run: the notebook had been restarted too often.")]
@@ -82,7 +82,7 @@ class StudentCells:
         started = time.monotonic()
         seconds = min(self._limits.cell_seconds, self.seconds_left)
         token = secrets.token_hex(8)
-        kept = Kept(self._limits.output_bytes, self._characters_left)
+        kept = KeptOutputs(self._limits.output_bytes, self._characters_left)
         student = student or self.process
         channel = student.channel
         before = channel.received_bytes

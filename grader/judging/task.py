@@ -29,7 +29,7 @@ class Task:
     """Of the student's variant of the chapter, if there is one."""
 
 
-def judge(task: Task, key: ChapterKey) -> SubmissionResult:
+def grade_task(task: Task, key: ChapterKey) -> SubmissionResult:
     """The result of grading a submission.
 
     Raises:

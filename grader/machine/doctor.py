@@ -16,11 +16,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from gpulab.doctor import hardware, looks
-from gpulab.doctor.looks import Look, Row
+from gpulab.doctor.looks import DoctorRow, Look
 from grader.machine import gpu_ready, readings
 from grader.model.course import Course, CourseError
 from grader.model.notebooks import load_key
-from grader.model.readings import State
+from grader.model.readings import ReadingState
 from grader.sandbox import Tier, cgroups, gpu, probe
 
 LOW_DISK_BYTES = 2_000_000_000
@@ -28,7 +28,7 @@ LOW_DISK_BYTES = 2_000_000_000
 KERNEL_SECONDS = 60.0
 
 
-def examine(course: Course | None, more: Sequence[Look] = ()) -> list[Row]:
+def examine(course: Course | None, more: Sequence[Look] = ()) -> list[DoctorRow]:
     """One or more rows for everything that matters; a look that itself fails gives a red row, never an exception.
 
     Args:
@@ -40,21 +40,23 @@ def examine(course: Course | None, more: Sequence[Look] = ()) -> list[Row]:
     return looks.examine([*looks.of_chapters(), *for_grading, *more])
 
 
-def _nvcc() -> Iterator[Row]:
+def _nvcc() -> Iterator[DoctorRow]:
     path = shutil.which("nvcc")
     if path is None:
-        yield Row("nvcc", "not there", "fair", "Fine: nothing is graded with it; NVRTC compiles CUDA C++.")
+        yield DoctorRow("nvcc", "not there", "fair", "Fine: nothing is graded with it; NVRTC compiles CUDA C++.")
         return
     try:
         text = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=20, check=True).stdout
     except (OSError, subprocess.SubprocessError) as error:
-        yield Row("nvcc", f"{path} does not run ({type(error).__name__})", "fair", "Install the CUDA toolkit again.")
+        yield DoctorRow(
+            "nvcc", f"{path} does not run ({type(error).__name__})", "fair", "Install the CUDA toolkit again."
+        )
         return
     release = next((line.strip() for line in text.splitlines() if "release" in line), "version unknown")
-    yield Row("nvcc", f"{release} ({path})")
+    yield DoctorRow("nvcc", f"{release} ({path})")
 
 
-def _kernel() -> Iterator[Row]:
+def _kernel() -> Iterator[DoctorRow]:
     """Starts a notebook kernel and lets it add two numbers."""
     from jupyter_client.kernelspec import NoSuchKernel
     from jupyter_client.manager import KernelManager
@@ -64,7 +66,7 @@ def _kernel() -> Iterator[Row]:
     try:
         manager.start_kernel(stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     except (NoSuchKernel, OSError) as error:
-        yield Row("kernel", f"does not start ({error})", "bad", 'Run "python -m ipykernel install --sys-prefix".')
+        yield DoctorRow("kernel", f"does not start ({error})", "bad", 'Run "python -m ipykernel install --sys-prefix".')
         return
     client = manager.client()
     try:
@@ -73,16 +75,18 @@ def _kernel() -> Iterator[Row]:
         reply = client.execute_interactive("1 + 1", timeout=KERNEL_SECONDS, output_hook=lambda message: None)
         status = reply["content"]["status"]
     except (RuntimeError, TimeoutError) as error:
-        yield Row("kernel", f"does not answer ({error})", "bad", 'Try "jupyter kernelspec list" and "jupyter lab".')
+        yield DoctorRow(
+            "kernel", f"does not answer ({error})", "bad", 'Try "jupyter kernelspec list" and "jupyter lab".'
+        )
         return
     finally:
         client.stop_channels()
         manager.shutdown_kernel(now=True)
     seconds = time.monotonic() - started
-    yield Row("kernel", f"python3 answers {status} after {seconds:.1f} s", "good" if status == "ok" else "bad")
+    yield DoctorRow("kernel", f"python3 answers {status} after {seconds:.1f} s", "good" if status == "ok" else "bad")
 
 
-def _gpu_files() -> Iterator[Row]:
+def _gpu_files() -> Iterator[DoctorRow]:
     """Whether a confined process would find the device files of the GPU, and could open them."""
     first_use = gpu_ready.begun()
     if first_use is None:
@@ -91,65 +95,65 @@ def _gpu_files() -> Iterator[Row]:
     there = gpu.device_files()
     if not any(path.endswith((gpu.UNIFIED_MEMORY, gpu.WSL)) for path in there):
         remedy = 'CUDA needs it. Run "sudo nvidia-modprobe -c 0 -u"; no confined process can make it.'
-        yield Row("GPU files", f"no /dev/{gpu.UNIFIED_MEMORY}", "bad", remedy)
+        yield DoctorRow("GPU files", f"no /dev/{gpu.UNIFIED_MEMORY}", "bad", remedy)
     elif os.getuid() == 0 and gpu.closed():
         remedy = (
             "Students' processes are not in root's group: give the files to another one (video, say), or load the "
             "driver with NVreg_DeviceFileMode=0666."
         )
-        yield Row("GPU files", f"open to root's group only: {', '.join(gpu.closed())}", "bad", remedy)
+        yield DoctorRow("GPU files", f"open to root's group only: {', '.join(gpu.closed())}", "bad", remedy)
     else:
-        yield Row("GPU files", ", ".join(there))
+        yield DoctorRow("GPU files", ", ".join(there))
 
 
-def _sandbox() -> Iterator[Row]:
+def _sandbox() -> Iterator[DoctorRow]:
     """The tier that student code is confined to, and why to no higher one."""
     best, refused = probe.best_tier(), probe.refusals()
     why = "; ".join(f"{tier}: {reason}" for tier, reason in sorted(refused.items(), reverse=True) if tier > best)
     found = f"tier {best}" + (f", not {why}" if why else "")
     if best == Tier.NAMESPACES:
-        yield Row("sandbox", found)
+        yield DoctorRow("sandbox", found)
     elif best == Tier.FILES:
         remedy = (
             "Student code has a network, can ask programs of yours that listen on UNIX sockets, and shares /dev/shm. "
             "Tier 2 needs root or unprivileged user namespaces."
         )
-        yield Row("sandbox", found, "fair", remedy)
+        yield DoctorRow("sandbox", found, "fair", remedy)
     else:
         remedy = "Student code runs as you, and sees what you see: grade on a machine that holds nothing private."
-        yield Row("sandbox", found, "fair", remedy)
+        yield DoctorRow("sandbox", found, "fair", remedy)
     if cgroups.parents() is None:
         remedy = "One submission can use up the memory: run as root, or where systemd delegates control groups to you."
-        yield Row("memory limit", "none: no control group can be made", "fair", remedy)
+        yield DoctorRow("memory limit", "none: no control group can be made", "fair", remedy)
     else:
-        yield Row("memory limit", "control groups")
+        yield DoctorRow("memory limit", "control groups")
 
 
-def _folders(course: Course | None) -> Iterator[Row]:
+def _folders(course: Course | None) -> Iterator[DoctorRow]:
     if course is None:
-        yield Row("course", "none here", "bad", "Change into the folder that holds nbgrader_config.py.")
+        yield DoctorRow("course", "none here", "bad", "Change into the folder that holds nbgrader_config.py.")
         return
-    yield Row("course", f"{course.root}, {len(course.chapters())} chapter(s)")
+    yield DoctorRow("course", f"{course.root}, {len(course.chapters())} chapter(s)")
     for what, folder in (("work/", course.work), ("scratch", Path(tempfile.gettempdir()))):
         place = next(path for path in (folder, *folder.parents) if path.exists())
         free = shutil.disk_usage(place).free
         found = f"{free / 1e9:.1f} GB free at {place}"
         if not os.access(place, os.W_OK | os.X_OK):
-            yield Row(what, f"{place} is not writable", "bad", f'Run "chmod u+wx {place}", or ask its owner.')
+            yield DoctorRow(what, f"{place} is not writable", "bad", f'Run "chmod u+wx {place}", or ask its owner.')
         elif free < LOW_DISK_BYTES // 20:
-            yield Row(what, found, "bad", "Free some space there before you grade.")
+            yield DoctorRow(what, found, "bad", "Free some space there before you grade.")
         elif free < LOW_DISK_BYTES:
-            yield Row(what, found, "fair", "Free some space there soon.")
+            yield DoctorRow(what, found, "fair", "Free some space there soon.")
         else:
-            yield Row(what, found)
+            yield DoctorRow(what, found)
 
 
-def _gradebook(course: Course | None) -> Iterator[Row]:
+def _gradebook(course: Course | None) -> Iterator[DoctorRow]:
     if course is None:
         return
     path = course.gradebook
     if not path.exists():
-        yield Row("gradebook", "not there yet", "good", 'Made by "grader autograde".')
+        yield DoctorRow("gradebook", "not there yet", "good", 'Made by "grader autograde".')
         return
     try:
         connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=2)
@@ -160,17 +164,19 @@ def _gradebook(course: Course | None) -> Iterator[Row]:
             connection.close()
     except sqlite3.Error as error:
         remedy = "Close formgrader if it is locked; else move it to a safe place and grade the class again."
-        yield Row("gradebook", f"{path} cannot be read ({error})", "bad", remedy)
+        yield DoctorRow("gradebook", f"{path} cannot be read ({error})", "bad", remedy)
         return
     if intact != "ok":
-        yield Row("gradebook", f"{path} is damaged ({intact})", "bad", "Restore a copy, or grade the class again.")
+        yield DoctorRow(
+            "gradebook", f"{path} is damaged ({intact})", "bad", "Restore a copy, or grade the class again."
+        )
     elif not os.access(path, os.W_OK):
-        yield Row("gradebook", f"{path} is not writable", "bad", f'Run "chmod u+w {path}".')
+        yield DoctorRow("gradebook", f"{path} is not writable", "bad", f'Run "chmod u+w {path}".')
     else:
-        yield Row("gradebook", f"{path}, {students} student(s)")
+        yield DoctorRow("gradebook", f"{path}, {students} student(s)")
 
 
-def _readings(course: Course | None) -> Iterator[Row]:
+def _readings(course: Course | None) -> Iterator[DoctorRow]:
     """What answers are held against on this GPU."""
     if course is None or hardware.device_name() == "cpu":
         return
@@ -179,14 +185,16 @@ def _readings(course: Course | None) -> Iterator[Row]:
         with contextlib.suppress(CourseError):  # not built yet
             known |= readings.known(load_key(chapter)) or {}
     if not known:
-        yield Row("readings", "not taken yet; grading a chapter takes them")
+        yield DoctorRow("readings", "not taken yet; grading a chapter takes them")
         return
-    used = sum(one.state is State.GOOD for one in known.values())
+    used = sum(one.state is ReadingState.GOOD for one in known.values())
     bad = [
-        f"{name}: {one.state}: {one.why}" for name, one in known.items() if one.state not in (State.GOOD, State.ABSENT)
+        f"{name}: {one.state}: {one.why}"
+        for name, one in known.items()
+        if one.state not in (ReadingState.GOOD, ReadingState.ABSENT)
     ]
     found = "; ".join([f"{used} of {len(known)} used", *bad])
     remedy = (
         'Run "grader prove --only readings" on the quiet machine. Answers are graded without the others.' if bad else ""
     )
-    yield Row("readings", found, "fair" if bad else "good", remedy)
+    yield DoctorRow("readings", found, "fair" if bad else "good", remedy)

@@ -1,4 +1,4 @@
-"""Who may use the GPU when: many submissions at a time, but a timed test alone, on this machine, whoever grades.
+"""Decides who may use the GPU when: many submissions at a time, a timed test alone, for all graders of this machine.
 
 Locks on files, because the graders may be several processes; the kernel lets go of them when one is killed.
 """
@@ -23,7 +23,7 @@ LOOK_SECONDS = 0.02
 
 
 class Turns:
-    """The turns at one GPU. Waiting for one raises TimeoutError in the end: whoever holds the GPU hangs."""
+    """Access to one GPU, in turns. A long wait ends with TimeoutError: the process that has the GPU must be hanging."""
 
     def __init__(self, folder: Path, gpu: str, wait_seconds: float = WAIT_SECONDS) -> None:
         """Args:

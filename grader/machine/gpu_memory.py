@@ -24,7 +24,7 @@ OFF_SECONDS = 20.0
 
 
 @dataclass
-class Guard:
+class GuardedSubmission:
     """One submission under watch."""
 
     pid: int
@@ -38,13 +38,13 @@ class MemoryWatchdog:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._guards: dict[int, Guard] = {}
+        self._guards: dict[int, GuardedSubmission] = {}
         self._wake = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def add(self, pid: int, most_bytes: int) -> Guard:
+    def add(self, pid: int, most_bytes: int) -> GuardedSubmission:
         """Puts a process, and whatever it starts, under watch; on a machine without a GPU, nothing is done."""
-        guard = Guard(pid, most_bytes)
+        guard = GuardedSubmission(pid, most_bytes)
         if hardware.gpus():
             with self._lock:
                 self._guards[pid] = guard
@@ -54,7 +54,7 @@ class MemoryWatchdog:
             self._wake.set()
         return guard
 
-    def remove(self, guard: Guard) -> None:
+    def remove(self, guard: GuardedSubmission) -> None:
         """Ends the watch over one."""
         with self._lock:
             self._guards.pop(guard.pid, None)

@@ -26,7 +26,7 @@ from gpulab.doctor import hardware
 from grader.machine.gpu_lock import turns
 from grader.model.harness import harness_digest
 from grader.model.notebooks import ChapterKey, Role
-from grader.model.readings import State
+from grader.model.readings import ReadingState
 
 START_SECONDS = 120.0
 """For the first line, before which torch is imported and the chapter's cells run."""
@@ -43,7 +43,7 @@ _known: dict[str, dict[str, Reading]] = {}
 class Reading:
     """What became of reading the GPU for one exercise."""
 
-    state: State
+    state: ReadingState
     why: str = ""
     values: Any = None
     """Plain values; None unless something was read."""
@@ -57,7 +57,7 @@ def of_this_machine(key: ChapterKey) -> Mapping[str, Any]:
         known = taken(key)
     except (OSError, ValueError):  # no turn at the GPU, no process, no memory: graded without
         return {}
-    return {name: one.values for name, one in known.items() if one.state is State.GOOD}
+    return {name: one.values for name, one in known.items() if one.state is ReadingState.GOOD}
 
 
 def taken(key: ChapterKey, again: bool = False) -> dict[str, Reading]:
@@ -101,10 +101,12 @@ def take(key: ChapterKey, command: tuple[str, ...] = COMMAND) -> dict[str, Readi
         waiting = list(next(lines, []))
         last = ""
         for name, state, why, values in lines:
-            found[name], last = Reading(State(state), why, values), state
+            found[name], last = Reading(ReadingState(state), why, values), state
             waiting.remove(name)
-        if waiting and last != State.FAILED:  # else it ended by itself, for the next one to start afresh
-            found[waiting.pop(0)] = Reading(State.FAILED, f"its process crashed, or took longer than {SECONDS:g} s")
+        if waiting and last != ReadingState.FAILED:  # else it ended by itself, for the next one to start afresh
+            found[waiting.pop(0)] = Reading(
+                ReadingState.FAILED, f"its process crashed, or took longer than {SECONDS:g} s"
+            )
     return found
 
 
@@ -160,7 +162,9 @@ def _load(path: Path, mark: str) -> dict[str, Reading] | None:
         kept = json.loads(path.read_text(encoding="utf-8"))
         if kept["fingerprint"] != mark:
             return None
-        return {name: Reading(State(one["state"]), one["why"], one["values"]) for name, one in kept["taken"].items()}
+        return {
+            name: Reading(ReadingState(one["state"]), one["why"], one["values"]) for name, one in kept["taken"].items()
+        }
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterator
 
 from grader.model.notebooks import Cell, ChapterKey, Role
-from grader.model.submitted_cells import SubmittedCell
+from grader.model.untrusted_cells import SubmittedCell
 
 MAX_COMPARISONS = 60
 """Of texts letter by letter, over all cells without metadata: a file full of lookalikes must not take an hour."""

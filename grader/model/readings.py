@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any
 
 
-class State(StrEnum):
+class ReadingState(StrEnum):
     """What became of taking the readings for one exercise."""
 
     GOOD = "good"

@@ -46,9 +46,9 @@ def make_folder(path: Path) -> Path:
     """
     try:
         path.mkdir(parents=True, exist_ok=True)
-        probe = path / f".probe{os.getpid()}"
-        probe.touch()
-        probe.unlink()
+        trial = path / f".trial{os.getpid()}"
+        trial.touch()
+        trial.unlink()
     except OSError as error:
         raise cannot_write(path, error) from None
     return path

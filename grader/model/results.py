@@ -1,4 +1,4 @@
-"""What grading a submission yields: verdicts, one result a test cell, one result a submission.
+"""What grading a submission yields: verdicts, one result per test cell, and one per submission.
 
 A leaf: everything else in `grader` imports it, it imports nothing of `grader`. Values are frozen and go to JSON and
 back, so that they can travel between processes and lie on disk between runs.
@@ -16,7 +16,7 @@ from gpulab.check.outcomes import Mismatch
 TOO_NOISY = "too noisy to tell"
 """The cause of points that are pending because times differ too much."""
 LACKING = "this machine lacks a part"
-"""The cause of points that are pending where there is a GPU: the message says what is missing beside it."""
+"""The cause of points that are pending where there is a GPU: the message says what else is missing."""
 Output = dict[str, Any]
 """A notebook output in nbformat's form, as a plain dict."""
 

@@ -18,7 +18,7 @@ from grader.model.course import CourseError
 from grader.model.matching import match_cells, plain
 from grader.model.menus import Codes
 from grader.model.notebooks import Cell, ChapterKey, Role
-from grader.model.submitted_cells import SubmittedCell, submitted_cells
+from grader.model.untrusted_cells import SubmittedCell, submitted_cells
 
 MAX_NOTEBOOK_BYTES = 20_000_000
 
@@ -35,7 +35,7 @@ class Action(StrEnum):
 
 
 @dataclass(frozen=True)
-class Step:
+class PlannedCell:
     """One cell of the notebook as it will be graded."""
 
     id: str
@@ -53,7 +53,7 @@ class Step:
 class Submission:
     """A notebook that can be graded."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[PlannedCell, ...]
     attempted: frozenset[str]
     """Exercises that the student wrote anything for."""
     repairs: tuple[str, ...] = ()
@@ -136,7 +136,7 @@ def from_answers(key: ChapterKey, answers: dict[str, str]) -> Submission:
 
 def _arrange(found: list[SubmittedCell], key: ChapterKey, repairs: list[str]) -> Submission:
     """The steps: the student's order, each test after its exercise, what was deleted put back."""
-    placed: list[tuple[tuple[float, int], Step]] = []
+    placed: list[tuple[tuple[float, int], PlannedCell]] = []
     last_of: dict[str, float] = {}
     attempted: set[str] = set()
     seen: dict[str, int] = {}
@@ -166,30 +166,30 @@ def _arrange(found: list[SubmittedCell], key: ChapterKey, repairs: list[str]) ->
             where = max(tests_at.get(own.grade_id, -1.0), last_of.get(own.exercise, -1.0))
             if where < 0:  # neither the test nor its exercise is there
                 where = _after(own, key, at)
-            placed.append(((where, 1 + rank[own.id]), Step(own.id, Action.TEST, own.source, key=own)))
+            placed.append(((where, 1 + rank[own.id]), PlannedCell(own.id, Action.TEST, own.source, key=own)))
         elif own.id not in seen and (own.role is Role.SOLUTION or (own.role is Role.CODE and _runs(own))):
             if own.role is Role.SOLUTION:
                 repairs.append(f"The cell {own.grade_id} was missing; an empty one was put back.")
             action = Action.RUN if own.role is Role.CODE else Action.SHOW
-            step = Step(own.id, action, key.released.get(own.id, ""), key=own)
+            step = PlannedCell(own.id, action, key.released.get(own.id, ""), key=own)
             placed.append(((_after(own, key, at), 1 + rank[own.id]), step))
     placed.sort(key=lambda pair: pair[0])
     return Submission(_unique(step for _, step in placed), frozenset(attempted), tuple(repairs))
 
 
-def _step(cell: SubmittedCell, own: Cell | None, key: ChapterKey) -> Step:
+def _step(cell: SubmittedCell, own: Cell | None, key: ChapterKey) -> PlannedCell:
     """What to do with one submitted cell that is not a test."""
     if cell.kind != "code":
-        return Step(cell.id, Action.SHOW, cell.source, code=False, key=own)
+        return PlannedCell(cell.id, Action.SHOW, cell.source, code=False, key=own)
     if own is None:
-        return Step(cell.id, Action.RUN, cell.source)
+        return PlannedCell(cell.id, Action.RUN, cell.source)
     unchanged = plain(cell.source) == plain(key.released.get(own.id, ""))
     if own.role is Role.SOLUTION:
-        return Step(own.id, Action.SHOW if unchanged else Action.RUN, cell.source, key=own)
+        return PlannedCell(own.id, Action.SHOW if unchanged else Action.RUN, cell.source, key=own)
     if unchanged:
-        return Step(own.id, Action.RUN if _runs(own) else Action.SHOW, cell.source, key=own)
+        return PlannedCell(own.id, Action.RUN if _runs(own) else Action.SHOW, cell.source, key=own)
     # A student who added an import to one of our cells needs it; one who broke the cell must not lose what it defines.
-    return Step(own.id, Action.RUN, cell.source, key=own, before=own.source if _runs(own) else "")
+    return PlannedCell(own.id, Action.RUN, cell.source, key=own, before=own.source if _runs(own) else "")
 
 
 def _runs(own: Cell) -> bool:
@@ -206,13 +206,13 @@ def _after(own: Cell, key: ChapterKey, at: dict[str, float]) -> float:
     return -1.0
 
 
-def _unique(steps: Any) -> tuple[Step, ...]:
+def _unique(steps: Any) -> tuple[PlannedCell, ...]:
     """The steps with ids that are there and differ; the last of several keeps the id, since its version counts."""
     steps = list(steps)
     # A cell of the student's under a test's id must not take its place: that test would not be run.
     ours = {step.id for step in steps if step.key is not None and step.key.id == step.id}
     used: set[str] = set()
-    result: list[Step] = []
+    result: list[PlannedCell] = []
     for number, step in enumerate(reversed(steps)):
         name, own = step.id, step.key
         stranger = name in ours and (own is None or own.id != name)
@@ -222,5 +222,5 @@ def _unique(steps: Any) -> tuple[Step, ...]:
                 name += "x"
             own = own if own is not None and own.id not in used and own.id == step.id else None
         used.add(name)
-        result.append(Step(name, step.action, step.source, step.code, own, step.before))
+        result.append(PlannedCell(name, step.action, step.source, step.code, own, step.before))
     return tuple(reversed(result))

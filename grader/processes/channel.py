@@ -41,7 +41,7 @@ class Channel:
         self._socket = connection
         self._lock = threading.Lock()
         self.received_bytes = 0
-        """Read so far, whatever came of it."""
+        """Read so far, whether or not it could be used."""
 
     def fileno(self) -> int:
         """The file descriptor of the socket."""

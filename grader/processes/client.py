@@ -44,7 +44,7 @@ SHARED_MEMORY = Path("/dev/shm")
 
 
 @dataclass
-class Cost:
+class ProcessCost:
     """CPU seconds, and the most memory of a single process in MB (1e6 bytes), beyond what is shared where known."""
 
     cpu_seconds: float = 0.0
@@ -98,7 +98,7 @@ class SubmissionServer(ForkServer):
 class Child:
     """A running process of ours, with its socket."""
 
-    def __init__(self, parent: SubmissionServer, answer: dict[str, Any], channel: Channel, cost: Cost) -> None:
+    def __init__(self, parent: SubmissionServer, answer: dict[str, Any], channel: Channel, cost: ProcessCost) -> None:
         self._parent, self.channel, self._cost = parent, channel, cost
         self._pid, self._inner = int(answer["pid"]), int(answer["inner"])
         self._ended = False
@@ -128,7 +128,7 @@ class Child:
 class StudentProcess(Child):
     """A process that runs student code: confined, in a scratch folder of its own."""
 
-    def __init__(self, parent: SubmissionServer, cost: Cost, limits: Limits, *, exercises: bool = False) -> None:
+    def __init__(self, parent: SubmissionServer, cost: ProcessCost, limits: Limits, *, exercises: bool = False) -> None:
         number = parent.number()
         self._folder = Path(tempfile.mkdtemp(prefix=f"{FOLDERS}{os.getpid()}-"))
         work = self._folder / "work"
@@ -208,7 +208,7 @@ class StudentProcess(Child):
 class JudgeProcess(Child):
     """A process that runs test cells."""
 
-    def __init__(self, parent: SubmissionServer, cost: Cost) -> None:
+    def __init__(self, parent: SubmissionServer, cost: ProcessCost) -> None:
         ours, theirs = socket.socketpair()
         try:
             answer = parent.fork({"op": "judge"}, [theirs.fileno()])
@@ -221,7 +221,7 @@ class JudgeProcess(Child):
         super().__init__(parent, answer, Channel(ours), cost)
 
     def link(self, student: StudentProcess, to: str = "notebook") -> None:
-        """Gives the judge a hold of a student process's socket; it and the driver take turns.
+        """Hands the judge a student process's socket; judge and driver use it in turn.
 
         Args:
             student: the process.

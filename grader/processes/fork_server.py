@@ -16,8 +16,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from gpulab.forkserver.prctl import adopt_orphans
-from gpulab.forkserver.server import Ready, Request, Server, keep_only, take_streams
+from gpulab.forkserver.process_control import adopt_orphans
+from gpulab.forkserver.server import ForkingServer, Ready, Request, keep_only, take_streams
 from grader import sandbox
 from grader.processes import preload
 from grader.processes.watcher import exit_code_of, fork_watched, watch
@@ -65,7 +65,7 @@ OWN_VARIABLES = (*MACHINE_VARIABLES, "HOME", "GPULAB_HOME", "GPULAB_DATA", "NUMB
 in its forks. Not TMPDIR: it names a folder that the students' file system does not have."""
 
 
-class GraderServer(Server):
+class GraderServer(ForkingServer):
     """Forks the processes of submissions, and Jupyter kernels."""
 
     def prepare(self) -> None:
@@ -75,7 +75,7 @@ class GraderServer(Server):
         importlib.import_module(SHELL).prepare()
 
     def settle(self) -> None:
-        """See `Server`; there are few pages to keep books on, too.
+        """See `ForkingServer`; there are few pages to keep books on, too.
 
         Raises:
             RuntimeError: an import has brought along what hidden tests need; students' processes would inherit it.

@@ -10,7 +10,7 @@ import contextlib
 import os
 import signal
 
-from gpulab.forkserver.prctl import die_with_parent
+from gpulab.forkserver.process_control import die_with_parent
 from gpulab.forkserver.server import end_children
 
 CLEANING_SECONDS = 1.5

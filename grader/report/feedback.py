@@ -1,7 +1,7 @@
 """Writes what a student gets back: the executed notebook with points, verdicts and comments, as one HTML page.
 
-nbgrader's feedback template does the work (`exporter`); the points come from the gradebook, so that a grade given by
-hand shows, and the words from the result file. The page holds no hidden test and runs no script of a student's.
+nbgrader's feedback template does the work (`page_renderer`). The points come from the gradebook, so that a grade given
+by hand shows; the words come from the result file. The page holds no hidden test and runs no script of a student's.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from grader.model.notebooks import HIDDEN, read_own, visible
 from grader.model.records import Records, make_folder, write_atomically
 from grader.model.results import CellResult, SubmissionResult, Verdict, exercise_of
 from grader.processes.time_limit import within
-from grader.report.exporter import Renderer, whole_page
+from grader.report.page_renderer import Renderer, whole_page
 from grader.report.rendering import shown
 
 SHOWN_FORMATS = ("image/png", "image/jpeg", "image/svg+xml", "text/latex", "text/plain")
@@ -185,7 +185,7 @@ def _rendered(renderer: Renderer, notebook: nbformat.NotebookNode, resources: di
     try:
         with within(PAGE_SECONDS):
             return renderer.page(notebook, resources)
-    except Exception:  # whatever it chokes on, the others get their pages
+    except Exception:  # a page that fails does not cost the others theirs
         notebook = copy.deepcopy(notebook)
         for cell in notebook.cells:
             cell.metadata["magics_language"] = "text"

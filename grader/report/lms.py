@@ -16,7 +16,7 @@ from grader.intake.names import Platform
 from grader.intake.roster import Person, Roster
 from grader.model.course import CourseError
 from grader.model.results import SubmissionResult
-from grader.report.numbers import points
+from grader.report.class_statistics import points
 
 MOODLE_HEADER = ("Identifier", "Full name", "Grade", "Maximum grade", "Last modified (grade)", "Feedback comments")
 CANVAS_HEADER = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")

@@ -1,6 +1,6 @@
 """The report as one HTML page: nothing outside it is loaded, nothing in it needs a script.
 
-Puts together what the template shows; the numbers are `report.numbers`'s, the figures `report.plots`'s.
+Puts together what the template shows; the numbers are `report.class_statistics`'s, the figures `report.plots`'s.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from grader.model.course import Chapter, Course
 from grader.model.notebooks import ChapterKey, Role
 from grader.model.records import write_atomically
 from grader.model.results import CellResult, SubmissionResult, Verdict
-from grader.report import numbers
-from grader.report.numbers import MARKS, CellNumbers, cell_of, graded, points, remark
+from grader.report import class_statistics
+from grader.report.class_statistics import MARKS, CellNumbers, cell_of, graded, points, remark
 from grader.report.plots import height_of, outcome_bars, score_histogram
 from grader.report.rendering import rendered
 
@@ -32,7 +32,7 @@ STUDENT_REPORT = "report.html"
 
 
 @dataclass(frozen=True)
-class Row:
+class StudentRow:
     """One student in the class table."""
 
     result: SubmissionResult
@@ -67,7 +67,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Tile:
-    """One figure at the top of the page."""
+    """One number at the top of the page."""
 
     value: str
     label: str
@@ -90,10 +90,10 @@ def write_html(
         CourseError: the disk is full or the folder not writable.
     """
     read = graded(results)
-    tests = numbers.cell_numbers(results)
+    tests = class_statistics.cell_numbers(results)
     late = {name for name, taken in ledger.load(course, chapter.name).items() if taken.late}
     rows = [_row(course, chapter, result, [test.grade_id for test in tests], path, late) for result in results]
-    faults = numbers.common_faults(results)
+    faults = class_statistics.common_faults(results)
     page = rendered(
         "report.html.j2",
         name=chapter.name,
@@ -111,8 +111,8 @@ def write_html(
         faults=faults[:FAULTS_SHOWN],
         more_faults=faults[FAULTS_SHOWN:],
         most=max((len(fault.students) for fault in faults), default=1),
-        waiting=numbers.waiting(results),
-        slow=numbers.slow_and_noisy(results) if read else [],
+        waiting=class_statistics.waiting(results),
+        slow=class_statistics.slow_and_noisy(results) if read else [],
         look_at=[result for result in read if result.look_at],
         fixed=[result for result in read if result.repairs],
         devices=sorted({result.device for result in read}),
@@ -124,10 +124,10 @@ def write_html(
 
 def _row(
     course: Course, chapter: Chapter, result: SubmissionResult, tests: list[str], path: Path, late: set[str]
-) -> Row:
+) -> StudentRow:
     folder = course.feedback / result.student / chapter.name
     feedback, report = (_link(folder / name, path) for name in (f"{chapter.name}.html", STUDENT_REPORT))
-    return Row(result, tuple(cell_of(result, test) for test in tests), feedback, report, result.student in late)
+    return StudentRow(result, tuple(cell_of(result, test) for test in tests), feedback, report, result.student in late)
 
 
 def _link(target: Path, page: Path) -> str:

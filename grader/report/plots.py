@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from grader.model.results import SubmissionResult, Verdict
-from grader.report.numbers import CellNumbers, points
+from grader.report.class_statistics import CellNumbers, points
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,7 +11,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from grader import __version__
-from grader.report.numbers import points
+from grader.report.class_statistics import points
 
 TEMPLATES = Path(__file__).with_name("templates")
 CONTROLS = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n\r"} | {0x7F: 0x2421}

@@ -10,14 +10,14 @@ from grader.model.notebooks import ChapterKey
 from grader.model.records import write_atomically
 from grader.report.page import title_of
 from grader.report.rendering import rendered
-from grader.similarity.compare import Document, Pair, Part
+from grader.similarity.compare import ComparedCell, Document, SimilarPair
 
 MOST_SHOWN = 60
 """Pairs with their code: more would make a page that browsers open slowly."""
 
 
 @dataclass(frozen=True)
-class Line:
+class SimilarLine:
     """One line of code."""
 
     number: int
@@ -26,24 +26,24 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Row:
+class SimilarExercise:
     """One exercise's cells of both students; empty where one has none that share anything."""
 
     exercise: str
-    left: tuple[Line, ...]
-    right: tuple[Line, ...]
+    left: tuple[SimilarLine, ...]
+    right: tuple[SimilarLine, ...]
 
 
 @dataclass(frozen=True)
 class Shown:
     """A pair with the code of both."""
 
-    pair: Pair
-    rows: list[Row]
+    pair: SimilarPair
+    rows: list[SimilarExercise]
 
 
 def write(
-    pairs: Sequence[Pair], base: set[int], key: ChapterKey, compared: int, unread: Sequence[str], path: Path
+    pairs: Sequence[SimilarPair], base: set[int], key: ChapterKey, compared: int, unread: Sequence[str], path: Path
 ) -> None:
     """Writes the page.
 
@@ -70,20 +70,20 @@ def write(
     write_atomically(path, page)
 
 
-def _rows(pair: Pair, base: set[int], exercises: Sequence[str]) -> list[Row]:
+def _rows(pair: SimilarPair, base: set[int], exercises: Sequence[str]) -> list[SimilarExercise]:
     """Both students' cells in the chapter's order, those in which nothing is shared left out."""
     shared = (pair.first.grams & pair.second.grams) - base
     left, right = (_by_exercise(document, shared) for document in (pair.first, pair.second))
     return [
-        Row(exercise, left.get(exercise, ()), right.get(exercise, ()))
+        SimilarExercise(exercise, left.get(exercise, ()), right.get(exercise, ()))
         for exercise in (*exercises, "")
         if exercise in left or exercise in right
     ]
 
 
-def _by_exercise(document: Document, shared: set[int]) -> dict[str, tuple[Line, ...]]:
+def _by_exercise(document: Document, shared: set[int]) -> dict[str, tuple[SimilarLine, ...]]:
     """Exercise → the lines of its cells, of those in which anything is shared."""
-    found: dict[str, tuple[Line, ...]] = {}
+    found: dict[str, tuple[SimilarLine, ...]] = {}
     for part in document.parts:
         marked = part.lines(shared)
         if marked:
@@ -91,6 +91,6 @@ def _by_exercise(document: Document, shared: set[int]) -> dict[str, tuple[Line, 
     return found
 
 
-def _lines(part: Part, marked: set[int]) -> tuple[Line, ...]:
+def _lines(part: ComparedCell, marked: set[int]) -> tuple[SimilarLine, ...]:
     """The lines of a cell, those that are shared marked."""
-    return tuple(Line(number + 1, text, number in marked) for number, text in enumerate(part.source.split("\n")))
+    return tuple(SimilarLine(number + 1, text, number in marked) for number, text in enumerate(part.source.split("\n")))

@@ -1,6 +1,6 @@
 """A student's own report: points, verdicts, messages, and where that is in the class, as one HTML page.
 
-Names nobody else, and shows nothing of a class so small that its figures would be those of a neighbor. Holds no seed
+Names nobody else, and nothing of a class so small that its numbers would reveal those of a neighbor. Holds no seed
 and no review flag: those are for instructors (`report.page`).
 """
 
@@ -16,13 +16,13 @@ from urllib.parse import quote
 from nbgrader.api import Gradebook, MissingEntry
 
 from grader.gradebook import gradebook
-from grader.intake.find_submissions import fault_of_name
+from grader.intake.discovery import fault_of_name
 from grader.model.course import Chapter, Course
 from grader.model.notebooks import ChapterKey
 from grader.model.records import Records, write_atomically
 from grader.model.results import CellResult, SubmissionResult, Verdict
-from grader.report import feedback, numbers
-from grader.report.numbers import MARKS, CellNumbers, graded, remark
+from grader.report import class_statistics, feedback
+from grader.report.class_statistics import MARKS, CellNumbers, graded, remark
 from grader.report.page import STUDENT_REPORT, title_of
 from grader.report.rendering import rendered
 
@@ -45,7 +45,7 @@ class Bin:
 
 
 @dataclass(frozen=True)
-class Row:
+class TestRow:
     """One test."""
 
     mark: feedback.Mark
@@ -68,7 +68,7 @@ class ClassFigures:
 
     @property
     def told(self) -> bool:
-        """Whether the class is large enough for its figures to be shown."""
+        """Whether the class is large enough for its numbers to be shown."""
         return len(self.totals) >= LEAST_CLASS
 
 
@@ -80,7 +80,7 @@ def class_figures(course: Course, chapter: Chapter, results: Sequence[Submission
     """
     recorded = gradebook.recorded(course, chapter)
     totals = {one.student: recorded.get(one.student, one.earned) for one in graded(results)}
-    return ClassFigures(totals, {test.grade_id: test for test in numbers.cell_numbers(results)})
+    return ClassFigures(totals, {test.grade_id: test for test in class_statistics.cell_numbers(results)})
 
 
 def write_all(
@@ -179,13 +179,13 @@ def _marks(book: Gradebook | None, chapter: Chapter, result: SubmissionResult) -
     return [feedback.mark_of(cell) for cell in result.cells]
 
 
-def _row(mark: feedback.Mark, cell: CellResult | None, figures: ClassFigures) -> Row:
+def _row(mark: feedback.Mark, cell: CellResult | None, figures: ClassFigures) -> TestRow:
     """One line of the table."""
     numbers_of = figures.tests.get(mark.grade_id)
     told = figures.told and numbers_of is not None and numbers_of.decided >= LEAST_CLASS
     share = numbers_of.mean_share if numbers_of is not None and told else None
     verdict = cell.verdict if cell is not None else None
-    return Row(
+    return TestRow(
         mark=mark,
         symbol=MARKS[verdict] if verdict else "–",
         kind=verdict.value.replace(" ", "-") if verdict else "not-attempted",

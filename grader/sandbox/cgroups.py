@@ -48,7 +48,7 @@ class Group:
         return None
 
     def out_of_memory(self) -> bool:
-        """Whether the kernel killed a process of the group for want of memory."""
+        """Whether the kernel killed a process of the group because memory ran out."""
         for name in ("memory.oom_control", "memory.events"):
             with contextlib.suppress(OSError, KeyError):
                 for line in (self.folders["memory"] / name).read_text().splitlines():

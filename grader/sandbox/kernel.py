@@ -1,6 +1,6 @@
 """The system calls that confining a process takes, with their errors raised; nothing here decides when to use them.
 
-Everything acts on the calling process, which must have a single thread. Linux only; figures from the kernel's headers.
+Everything acts on the calling process, which must have a single thread. Linux only; numbers from the kernel's headers.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import socket
 import struct
 from pathlib import Path
 
-from gpulab.forkserver.prctl import Option, prctl
+from gpulab.forkserver.process_control import Option, prctl
 
 _libc = ctypes.CDLL(None, use_errno=True)
 

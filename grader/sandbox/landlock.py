@@ -13,7 +13,7 @@ from grader.sandbox import kernel
 _CREATE, _ADD_RULE, _RESTRICT = 444, 445, 446
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1, 2, 4, 8
 _BASE_RIGHTS = (1 << 13) - 1
-_REFER, _TRUNCATE, _IOCTL_DEV = 1 << 13, 1 << 14, 1 << 15
+_REFER, _TRUNCATE = 1 << 13, 1 << 14
 _SCOPE_ABSTRACT_SOCKETS, _SCOPE_SIGNALS = 1, 2
 
 

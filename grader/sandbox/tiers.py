@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 
-from gpulab.forkserver.prctl import die_with_parent
+from gpulab.forkserver.process_control import die_with_parent
 from grader.sandbox import course_folders, gpu, kernel, landlock, root, seccomp
 
 UMASK = 0o022
@@ -55,7 +55,7 @@ class Confinement:
     def uid(self) -> int | None:
         """The user id to run as; None to stay who we are.
 
-        An ordinary user cannot become anybody else. Root becomes nobody in particular, unless there is no namespace
+        An ordinary user cannot become anybody else. Root drops to an unprivileged user, unless there is no namespace
         and that nobody could not even read the interpreter or its own folder (one in a home folder, say): then it stays
         root without capabilities, and what holds it is Landlock.
         """

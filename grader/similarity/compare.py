@@ -11,13 +11,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from grader.intake.find_submissions import Found
+from grader.intake.discovery import FoundSubmission
 from grader.model import submission
 from grader.model.course import CourseError
 from grader.model.notebooks import ChapterKey, Role
 from grader.model.submission import Action
 from grader.similarity import winnowing
-from grader.similarity.tokens import Tokens, tokens_of
+from grader.similarity.tokens import CodeTokens, tokens_of
 
 LEAST_SHARED = 12
 """Fingerprints that a pair must share: about forty tokens, more than two answers have in common by chance."""
@@ -30,7 +30,7 @@ FENCED = re.compile(r"```[^\n]*\n(.*?)```", re.DOTALL)
 
 
 @dataclass(frozen=True)
-class Part:
+class ComparedCell:
     """One of a student's cells."""
 
     exercise: str
@@ -38,7 +38,7 @@ class Part:
     source: str
 
     @cached_property
-    def tokens(self) -> Tokens:
+    def tokens(self) -> CodeTokens:
         """The normalized tokens."""
         return tokens_of(self.source)
 
@@ -66,7 +66,7 @@ class Document:
     """What one student wrote."""
 
     student: str
-    parts: tuple[Part, ...]
+    parts: tuple[ComparedCell, ...]
     cut: bool = False
     """Whether it was too long to be compared as a whole."""
 
@@ -94,7 +94,7 @@ class Overlap:
 
 
 @dataclass(frozen=True)
-class Pair:
+class SimilarPair:
     """Two submissions that share more than the chapter gives."""
 
     first: Document
@@ -109,7 +109,7 @@ class Pair:
         return max(one.percent for one in (self.whole, *self.exercises))
 
 
-def read_class(found: Iterable[Found], key: ChapterKey) -> tuple[list[Document], list[str]]:
+def read_class(found: Iterable[FoundSubmission], key: ChapterKey) -> tuple[list[Document], list[str]]:
     """What each student wrote, and a line for each submission that cannot be read."""
     documents, unread = [], []
     for one in found:
@@ -125,7 +125,7 @@ def read_class(found: Iterable[Found], key: ChapterKey) -> tuple[list[Document],
 
 def _document(student: str, submitted: submission.Submission, key: ChapterKey) -> Document:
     """The cells that the student wrote or changed, as far as they are compared."""
-    parts: list[Part] = []
+    parts: list[ComparedCell] = []
     room = MAX_CHARACTERS
     for step in submitted.steps:
         own = step.key
@@ -134,17 +134,17 @@ def _document(student: str, submitted: submission.Submission, key: ChapterKey) -
         if len(step.source) > room:
             return Document(student, tuple(parts), cut=True)
         room -= len(step.source)
-        parts.append(Part(own.grade_id if own is not None and own.role is Role.SOLUTION else "", step.source))
+        parts.append(ComparedCell(own.grade_id if own is not None and own.role is Role.SOLUTION else "", step.source))
     return Document(student, tuple(parts))
 
 
 def given(key: ChapterKey) -> set[int]:
     """Hashes of all code that the chapter gives: its cells, the exercises' stubs, and code in its prose."""
     texts = [text for source in key.released.values() for text in (source, *FENCED.findall(source))]
-    return {value for text in texts for value in Part("", text).grams.tolist()}
+    return {value for text in texts for value in ComparedCell("", text).grams.tolist()}
 
 
-def similar_pairs(documents: Sequence[Document], base: set[int], least_percent: float) -> list[Pair]:
+def similar_pairs(documents: Sequence[Document], base: set[int], least_percent: float) -> list[SimilarPair]:
     """Pairs that share at least so much of an exercise or of everything, most similar first.
 
     Args:
@@ -176,7 +176,7 @@ def similar_pairs(documents: Sequence[Document], base: set[int], least_percent: 
         enough = [one for one in best if one.shared >= LEAST_SHARED and one.percent >= least_percent]
         if enough or (whole.shared >= LEAST_SHARED and whole.percent >= least_percent):
             enough.sort(key=lambda one: (-one.percent, -one.shared))
-            pairs.append(Pair(documents[first], documents[second], whole, tuple(enough)))
+            pairs.append(SimilarPair(documents[first], documents[second], whole, tuple(enough)))
     return sorted(pairs, key=lambda pair: (-pair.percent, -pair.whole.shared, pair.first.student, pair.second.student))
 
 

@@ -56,19 +56,19 @@ DEPTH = 2
 
 
 @dataclass(frozen=True)
-class Tokens:
+class CodeTokens:
     """Normalized tokens in order, and the line of the source that each stands on, counted from 0."""
 
     texts: list[str]
     lines: list[int]
 
 
-def tokens_of(source: str) -> Tokens:
+def tokens_of(source: str) -> CodeTokens:
     """The tokens of a cell; a string of several lines (a kernel, a script) counts as the code that is in it."""
     scanned: list[tuple[str, int]] = []
     _scan(source, 0, DEPTH, scanned)
     kept = list(_without_layout(scanned))
-    return Tokens([text for text, _ in kept], [line for _, line in kept])
+    return CodeTokens([text for text, _ in kept], [line for _, line in kept])
 
 
 def _scan(source: str, line: int, depth: int, found: list[tuple[str, int]]) -> None:

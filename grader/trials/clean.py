@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from IPython.core.interactiveshell import InteractiveShell
 
-from gpulab.forkserver.prctl import die_with_parent
+from gpulab.forkserver.process_control import die_with_parent
 from grader.judging import student
 from grader.judging.shell import Outputs
 from grader.model.needs import Need

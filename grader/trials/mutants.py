@@ -14,8 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.authoring.answers import Answer, Kind
-from grader.authoring.myst import Source
+from grader.authoring.answers import Answer, AnswerKind
+from grader.authoring.myst import ChapterSource
 from grader.model.course import CourseError
 from grader.trials.mutate import Mutant, mutants_of, program
 from grader.trials.runner import Runner, Trial
@@ -42,7 +42,7 @@ class Survivor:
 
 @dataclass(frozen=True)
 class Survivors:
-    """What became of the mutants of one exercise."""
+    """The results for the mutants of one exercise."""
 
     exercise: str
     tried: int
@@ -90,7 +90,7 @@ def takes_nothing(rights: list[Answer], exercise: str) -> bool:
 
 
 def survivors(
-    source: Source,
+    source: ChapterSource,
     exercise: str,
     answers: list[Answer],
     known: dict[str, str],
@@ -109,7 +109,7 @@ def survivors(
         sample: the share of the mutants to try, at least one, drawn at random; the same ones each time.
         on_progress: told after every mutant how many of how many are done.
     """
-    rights = [one for one in answers if one.kind is Kind.RIGHT and not one.gpu and one.earns is None]
+    rights = [one for one in answers if one.kind is AnswerKind.RIGHT and not one.gpu and one.earns is None]
     with Runner(source, exercise, jobs) as runner:
         if not rights or not runner.tests:
             return Survivors(exercise, 0, 0, ())

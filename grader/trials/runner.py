@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 
 from grader.authoring.lint.metadata import role_of
-from grader.authoring.myst import Source
+from grader.authoring.myst import ChapterSource
 from grader.judging.session import seed_of
 from grader.model.notebooks import Role
 from grader.model.results import CellResult, Verdict, exercise_of
@@ -39,8 +39,8 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What became of a trial."""
+class TrialResult:
+    """How a trial ended."""
 
     cells: tuple[CellResult, ...]
 
@@ -64,7 +64,7 @@ class Outcome:
 class Runner:
     """Forks for one exercise; a context manager, since it holds a process."""
 
-    def __init__(self, source: Source, exercise: str, jobs: int) -> None:
+    def __init__(self, source: ChapterSource, exercise: str, jobs: int) -> None:
         given, tests, self._exercises = [], [], []
         before = True
         for cell in source.cells:
@@ -91,7 +91,7 @@ class Runner:
     def __enter__(self) -> Runner:
         environment = {**os.environ, **fork_server.ENVIRONMENT}
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "grader.trials.fork_server"], env=environment, stdin=subprocess.PIPE,
+            [sys.executable, "-m", "grader.trials.trial_server"], env=environment, stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
         self._write(self._setting)
@@ -113,8 +113,8 @@ class Runner:
 
     def run(
         self, trials: Sequence[Trial], on_progress: Callable[[int, int], None] = lambda done, total: None
-    ) -> list[Outcome]:
-        """What became of each; `on_progress` is told after each how many of how many are done.
+    ) -> list[TrialResult]:
+        """How each ended; `on_progress` is called after each with the number of those done and of all.
 
         Raises:
             RuntimeError: the process that forks has ended.
@@ -122,13 +122,13 @@ class Runner:
         for number, trial in enumerate(trials):
             seeds = {test["name"]: seed_of(trial.seed, str(test["name"])) for test in self.tests}
             self._write({**asdict(trial), "number": number, "seeds": seeds})
-        found: dict[int, Outcome] = {}
+        found: dict[int, TrialResult] = {}
         for number, outcome in self._replies(len(trials)):
             found[number] = outcome
             on_progress(len(found), len(trials))
         return [found[number] for number in range(len(trials))]
 
-    def _replies(self, count: int) -> Iterator[tuple[int, Outcome]]:
+    def _replies(self, count: int) -> Iterator[tuple[int, TrialResult]]:
         points = {str(test["name"]): float(str(test["possible"])) for test in self.tests}
         assert self._process.stdout is not None
         for _ in range(count):
@@ -138,7 +138,7 @@ class Runner:
             number, cells = json.loads(line)
             yield (
                 number,
-                Outcome(
+                TrialResult(
                     tuple(
                         CellResult(name, Verdict(verdict), earned, points[str(name)], message)
                         for name, verdict, earned, message in cells
@@ -146,7 +146,7 @@ class Runner:
                 ),
             )
 
-    def seconds_for(self, source: str) -> tuple[float, Outcome]:
+    def seconds_for(self, source: str) -> tuple[float, TrialResult]:
         """How long an answer may take that is as quick as this right one, and what became of this one."""
         self.run([Trial(source, 0, START_SECONDS, imports=True)])
         started = time.monotonic()

@@ -6,11 +6,11 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from grader.authoring.answers import Answer, Kind
-from grader.authoring.myst import Source
-from grader.authoring.verify import judge_cells
-from grader.trials.record import Record, keys_of
+from grader.authoring.answers import Answer, AnswerKind
+from grader.authoring.gate import judge_cells
+from grader.authoring.myst import ChapterSource
 from grader.trials.runner import Runner, Trial
+from grader.trials.tried_seeds import Record, keys_of
 
 PIECE = 5
 """Seeds that are tried, and recorded, at a time."""
@@ -30,7 +30,7 @@ class Steadiness:
 
 
 def steadiness(
-    source: Source,
+    source: ChapterSource,
     exercise: str,
     answers: list[Answer],
     seeds: int,
@@ -52,7 +52,7 @@ def steadiness(
     left_out = {str(one): why for one in answers if (why := _why_not(one))}
     tried = [one for one in answers if str(one) not in left_out]
     with Runner(source, exercise, jobs) as runner:
-        rights = [one for one in tried if one.kind is Kind.RIGHT]
+        rights = [one for one in tried if one.kind is AnswerKind.RIGHT]
         if not rights or not runner.tests:
             return Steadiness(exercise, 0, (), tuple(f"{one}: no test here" for one in tried))
         keys = keys_of(tried, runner.cells)
@@ -97,7 +97,7 @@ def _found(runner: Runner, piece: list[_Todo], seconds: float) -> list[list[str]
 
 
 def _why_not(answer: Answer) -> str:
-    if answer.kind is Kind.HOSTILE:
+    if answer.kind is AnswerKind.HOSTILE:
         return "hostile answers run confined only"
     if answer.gpu:
         return "only a GPU can tell"

@@ -23,8 +23,8 @@ STARTS = "it starts interpreters, processes or threads"
 NOT_CALLED = {
     "gpulab.chapters.architecture.workers": STARTS,
     "gpulab.check.assertions._ratio": "it divides one argument by the other, which anybody can write",
-    "gpulab.trace.ptx.launch.Launch.slots_at": "it reads memory at an address, and a wrong one ends the process",
-    "gpulab.trace.python.watch._clock_of": "the C library takes any number for a thread; a wrong one ends the process",
+    "gpulab.trace.ptx.launch.PtxLaunch.slots_at": "it reads memory at an address, and a wrong one ends the process",
+    "gpulab.trace.python.interruption._clock_of": "the C library takes any number for a thread; a wrong one ends it",
 }
 """Module, or callable with its module → why none is called there; what such a module holds is looked at."""
 

@@ -13,7 +13,7 @@ import pytest
 from browser.window import ROOT, Server, Window, server, window
 from selenium.webdriver.common.keys import Keys
 
-from gpulab.figures import style
+from gpulab.figures import styling
 from grader.authoring.answers import Answer, load
 from grader.model.course import Course
 from grader.model.notebooks import load_key
@@ -150,7 +150,7 @@ def test_a_figure_is_drawn_and_described(page: Window) -> None:
     said = run_cell(page, "pictures.draw_turns(")
     image = page.element(".jp-mod-active .jp-OutputArea-output img")
     assert image.size["width"] > 300
-    assert image.get_dom_attribute("width") == str(round(style.WIDTH_IN * style.SHOWN_PER_INCH))
+    assert image.get_dom_attribute("width") == str(round(styling.WIDTH_IN * styling.SHOWN_PER_INCH))
     page.shoot("05_figure")
     assert image.aria_role == "image"
     assert " ".join(said.split()).startswith(f"[Figure: {image.accessible_name}]")

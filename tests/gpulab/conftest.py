@@ -13,8 +13,8 @@ import torch
 from fake_gpu import FakeGPU
 from matplotlib.figure import Figure
 
-from gpulab.figures import style
-from gpulab.measuring import once
+from gpulab.figures import styling
+from gpulab.measuring import measured_once
 
 
 @pytest.fixture(autouse=True)
@@ -28,7 +28,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture(autouse=True)
 def nothing_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each test begins as a process does, in which nothing has been measured."""
-    monkeypatch.setattr(once, "FOUND", {})
+    monkeypatch.setattr(measured_once, "FOUND", {})
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -43,11 +43,11 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     descriptions: list[str] = []
 
     def render(figure: Figure, description: str) -> None:
-        assert style.png(figure).startswith(b"\x89PNG")
+        assert styling.png(figure).startswith(b"\x89PNG")
         descriptions.append(description)
 
     for name, module in list(sys.modules.items()):
-        if name.startswith("gpulab.") and module is not style and getattr(module, "show", None) is style.show:
+        if name.startswith("gpulab.") and module is not styling and getattr(module, "show", None) is styling.show:
             monkeypatch.setattr(module, "show", render)
     return descriptions
 

@@ -17,10 +17,10 @@ from gpulab.forkserver.client import Forked, ForkServer, ServerGone, Shared, Sta
 
 SERVER = """
 import os, subprocess, sys, time, types
-from gpulab.forkserver.server import Server
+from gpulab.forkserver.server import ForkingServer
 
 
-class Echo(Server):
+class Echo(ForkingServer):
     def prepare(self):
         if "late" in sys.argv:
             time.sleep(60)

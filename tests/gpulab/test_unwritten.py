@@ -1,4 +1,4 @@
-"""A kernel that reads global memory that nothing was written to is told so, by both tracers, as initcheck does."""
+"""A kernel that reads global memory that nothing was written to is reported by both tracers, as initcheck does."""
 
 from __future__ import annotations
 

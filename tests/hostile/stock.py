@@ -26,7 +26,7 @@ import nbformat
 from hostile import attacks, chapter
 from hostile.attacks import Attack
 
-from gpulab.forkserver.prctl import die_with_parent
+from gpulab.forkserver.process_control import die_with_parent
 from grader.sandbox import cgroups, kernel
 
 COURSE = Path("/tmp/course")

@@ -16,7 +16,7 @@ import pytest
 from hostile import attacks, chapter
 from hostile.attacks import Attack
 
-from grader.gradebook.compose import compose
+from grader.gradebook.composition import compose
 from grader.judging.session import grade
 from grader.model.limits import Limits
 from grader.model.results import SubmissionResult

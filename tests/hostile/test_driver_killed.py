@@ -95,7 +95,7 @@ def test_nothing_survives_a_killed_driver(tier: Tier, folder: str) -> None:
 
 WATCHER = """
 import subprocess, sys, time
-from gpulab.forkserver.prctl import adopt_orphans
+from gpulab.forkserver.process_control import adopt_orphans
 from grader.processes.watcher import fork_watched, watch
 
 adopt_orphans()

@@ -18,8 +18,8 @@ from rich.console import Console
 from traitlets.config import Config
 
 from grader.gradebook import gradebook
-from grader.gradebook.compose import compose
-from grader.intake.find_submissions import find_submissions
+from grader.gradebook.composition import compose
+from grader.intake.discovery import find_submissions
 from grader.judging.session import grade
 from grader.model.course import Chapter, Course
 from grader.model.limits import Limits
@@ -27,8 +27,8 @@ from grader.model.records import Records
 from grader.model.results import SubmissionResult
 from grader.model.submission import parse
 from grader.processes import client, fork_server
-from grader.report import feedback, table
-from grader.report.exporter import Renderer, whole_page
+from grader.report import class_table, feedback
+from grader.report.page_renderer import Renderer, whole_page
 
 SHOWN = ("script_in_outputs", "surrogates", "display_attack", "error_text_attack", "ids_and_kernels")
 NAME = "<img src=x onerror=alert('hostile')>"
@@ -125,17 +125,17 @@ def test_feedback_is_nbconverts_own(
 
 def test_the_report_runs_nothing(graded: tuple[Course, Chapter, list[SubmissionResult]], tmp_path: Path) -> None:
     course, lesson, results = graded
-    table.write_html(course, lesson, results, chapter.make_key(), tmp_path / "report.html")
+    class_table.write_html(course, lesson, results, chapter.make_key(), tmp_path / "report.html")
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert Found(text).harmful == []
     assert "&lt;img src=x" in text
-    table.write_csv(results, tmp_path / "grades.csv")
+    class_table.write_csv(results, tmp_path / "grades.csv")
 
 
 def test_the_terminal_is_not_driven(graded: tuple[Course, Chapter, list[SubmissionResult]]) -> None:
     """No escape sequence of a submission reaches the terminal through the table of the class."""
     screen = io.StringIO()
-    Console(file=screen, width=200, color_system=None).print(table.table(graded[2]))
+    Console(file=screen, width=200, color_system=None).print(class_table.table(graded[2]))
     assert "\x1b" not in screen.getvalue()
     assert "\x07" not in screen.getvalue()
 

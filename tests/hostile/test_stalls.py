@@ -11,7 +11,7 @@ from hostile import chapter
 from nbconvert.exporters import HTMLExporter
 from traitlets.config import Config
 
-from grader.gradebook.compose import compose
+from grader.gradebook.composition import compose
 from grader.model.results import Output, SubmissionResult
 from grader.model.submission import parse
 from grader.processes.time_limit import TimeLimitReached, within

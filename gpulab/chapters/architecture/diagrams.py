@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from gpulab.chapters.architecture.models import CHEAP, CYCLES, WARP, schedule
 from gpulab.figures.diagrams import bare, box, square
-from gpulab.figures.style import BLUE, FAINT, GRAY, INK, ORANGE, canvas, show, style
+from gpulab.figures.styling import BLUE, FAINT, GRAY, INK, ORANGE, canvas, show, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,7 +25,7 @@ KILOBYTE = 0.028
 
 
 @dataclass(frozen=True)
-class Part:
+class MultiprocessorPart:
     """One quarter (or the whole) of an SM: what its schedulers can reach."""
 
     schedulers: int
@@ -36,9 +36,9 @@ class Part:
     register_kb: int
 
 
-FERMI = (Part(schedulers=2, lanes=32, load_store=16, special=4, tensor=0, register_kb=128),)
+FERMI = (MultiprocessorPart(schedulers=2, lanes=32, load_store=16, special=4, tensor=0, register_kb=128),)
 """NVIDIA, "Fermi" whitepaper, 2009."""
-HOPPER = (Part(schedulers=1, lanes=32, load_store=8, special=4, tensor=1, register_kb=64),) * 4
+HOPPER = (MultiprocessorPart(schedulers=1, lanes=32, load_store=8, special=4, tensor=1, register_kb=64),) * 4
 """NVIDIA, "H100 Tensor Core GPU Architecture" whitepaper, 2022; SFU results a cycle from the CUDA programming guide."""
 
 
@@ -70,7 +70,7 @@ def draw_sm() -> None:
     )
 
 
-def _part(axes: Axes, left: float, top: float, part: Part) -> float:
+def _part(axes: Axes, left: float, top: float, part: MultiprocessorPart) -> float:
     """Draws schedulers, registers and units from the top down; returns where it ends."""
     wide = 8.6
     for place in range(part.schedulers):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from gpulab.figures.style import FAINT, ORANGE, canvas, number, show, style, tidy_log
+from gpulab.figures.styling import FAINT, ORANGE, canvas, number, show, style, tidy_log
 from gpulab.tables import gpu_row
 
 LAUNCH_US = 10.0

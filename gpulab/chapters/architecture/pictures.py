@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from gpulab.chapters.architecture.models import scenes
-from gpulab.chapters.architecture.workers import STRATEGIES, Lane, Speedup
+from gpulab.chapters.architecture.workers import STRATEGIES, Speedup, WorkerIntervals
 from gpulab.figures import plot
-from gpulab.figures.style import BLUE, FAINT, GRAY, INK, ORANGE, canvas, number, show, style, tidy
+from gpulab.figures.styling import BLUE, FAINT, GRAY, INK, ORANGE, canvas, number, show, style, tidy
 from gpulab.measuring.devices import device_name
 from gpulab.measuring.timing import Ratio
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def draw_turns(lanes: Sequence[Lane]) -> None:
+def draw_turns(lanes: Sequence[WorkerIntervals]) -> None:
     """When two threads and two processes were computing."""
     spans = [
         plot.Span(lane.worker, start, stop, kind=lane.worker.split()[0])

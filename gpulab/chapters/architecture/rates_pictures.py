@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gpulab.figures import plot
-from gpulab.figures.style import BLUE, INK, ORANGE, canvas, number, show, style
+from gpulab.figures.styling import BLUE, INK, ORANGE, canvas, number, show, style
 from gpulab.measuring import machine
 from gpulab.measuring.devices import device_name
 from gpulab.tables import gpu_row
@@ -49,7 +49,7 @@ def warps_needed(warps_to_hide: Callable[..., int], latency_ns: float) -> None:
 
 
 def bandwidths(yours_gbs: float) -> None:
-    """Bars: the student's figure beside the datasheets', and beside the recorded one where there is one."""
+    """Bars: the student's number next to the datasheets', and next to the recorded one if there is one."""
     here = f"here, measured: {device_name()}"
     values = {here: float(yours_gbs)}
     recording = machine.recorded_gpu()

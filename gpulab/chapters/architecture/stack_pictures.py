@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gpulab.figures.style import BLUE, FAINT, GRAY, INK, ORANGE, canvas, show, style
+from gpulab.figures.styling import BLUE, FAINT, GRAY, INK, ORANGE, canvas, show, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -71,7 +71,7 @@ def stopwatch() -> None:
 
 
 def nvidia_smi() -> None:
-    """Draws the two rows that matter of `nvidia-smi`, each figure numbered and explained."""
+    """Draws the two rows that matter of `nvidia-smi`, each number marked and explained."""
     title = "Nine numbers, two of which mislead"
     note = "Schematic layout. Numbers: an idle A100-SXM4-40GB with driver 470.57.02, recorded on 9 March 2022"
     fields = [  # x, y, text, width, explanation, whether it misleads

@@ -40,7 +40,7 @@ class Speedup:
 
 
 @dataclass(frozen=True)
-class Lane:
+class WorkerIntervals:
     """When one worker was computing: intervals (start, stop), in ms from the start of its pair."""
 
     worker: str
@@ -60,13 +60,13 @@ def speedups(tasks: int = 4, repeats: int = 5) -> list[Speedup]:
     return [Speedup(**row) for row in _in_fresh_interpreter("speedups", tasks, repeats)]
 
 
-def turns(duration_ms: int = 60, repeats: int = 5) -> list[Lane]:
+def turns(duration_ms: int = 60, repeats: int = 5) -> list[WorkerIntervals]:
     """Who computed when: two threads that count in pure Python, then two processes that do the same.
 
     Of each pair, the run that other programs disturbed least: the one with the most computing in it.
     """
     rows = _in_fresh_interpreter("turns", duration_ms, repeats)
-    return [Lane(row["worker"], tuple((start, stop) for start, stop in row["busy_ms"])) for row in rows]
+    return [WorkerIntervals(row["worker"], tuple((start, stop) for start, stop in row["busy_ms"])) for row in rows]
 
 
 def _in_fresh_interpreter(*command: object) -> list[dict[str, Any]]:

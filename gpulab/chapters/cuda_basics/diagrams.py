@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Callable, Sequence
 
 from gpulab.figures.diagrams import bare, cell, rectangle
-from gpulab.figures.style import BLUE, FAINT, GRAY, INK, ORANGE, canvas, show, style, tidy
+from gpulab.figures.styling import BLUE, FAINT, GRAY, INK, ORANGE, canvas, show, style, tidy
 
 LIGHT, MIDDLE = "#c6dbef", "#9ecae1"
 """Two shades of blue that tell neighboring blocks apart."""

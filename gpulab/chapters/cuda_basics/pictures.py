@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from gpulab.chapters.cuda_basics.diagrams import LIGHT
 from gpulab.figures.diagrams import bare, rectangle
-from gpulab.figures.style import GRAY, INK, canvas, number, show, style
+from gpulab.figures.styling import GRAY, INK, canvas, number, show, style
 
 
 def draw_requests(requests: Mapping[str, Sequence[int]], sectors: Mapping[str, int], row_bytes: int = 512) -> None:

@@ -32,7 +32,7 @@ TROUBLES = {
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TrainedRanks:
     """What a run of ranks made."""
 
     weights: dict[str, Any]
@@ -47,11 +47,11 @@ class Outcome:
 
 
 def surroundings(problem: Problem, **more: str) -> dict[str, str]:
-    """The environment that a script of this chapter finds beside the launcher's."""
+    """The environment that a script of this chapter finds besides the launcher's."""
     return {"PROBLEM": json.dumps(asdict(problem)), "CHECKPOINT": CHECKPOINT, "SAMPLES": SAMPLES, **more}
 
 
-def outcome(run: Run, what: str) -> Outcome:
+def outcome(run: Run, what: str) -> TrainedRanks:
     """The one checkpoint and the indices that the ranks left, each in a folder of its own (`apart=True`).
 
     Raises:
@@ -77,7 +77,7 @@ def outcome(run: Run, what: str) -> Outcome:
                 " checkpoint, under the one name: only rank 0 saves."
             )
     weights = _weights(run.ranks[writers[0]].left[CHECKPOINT], what)
-    return Outcome(weights, [_indices(one.left, one.rank, what) for one in run.ranks])
+    return TrainedRanks(weights, [_indices(one.left, one.rank, what) for one in run.ranks])
 
 
 def _is_state_dict(value: Any) -> bool:
@@ -145,7 +145,7 @@ def reads_problem(script: str, what: str) -> None:
         )
 
 
-def each_once(made: Outcome, count: int, what: str) -> None:
+def each_once(made: TrainedRanks, count: int, what: str) -> None:
     """Passes if every sample of an epoch was used by one rank, once.
 
     Args:

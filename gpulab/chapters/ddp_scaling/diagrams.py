@@ -10,12 +10,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gpulab.figures.diagrams import bare
-from gpulab.figures.style import BLUE, INK, ORANGE, canvas, number, show, style
+from gpulab.figures.styling import BLUE, INK, ORANGE, canvas, number, show, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-PALE_BLUE, PALE_ORANGE, PALE_GRAY = "#cfe0ee", "#ffe3c7", "#ececec"
+PALE_BLUE, PALE_ORANGE = "#cfe0ee", "#ffe3c7"
 Schedule = Callable[[int, int], list[tuple[int, int]]]
 """The student's `ring_schedule(world_size, rank)`."""
 

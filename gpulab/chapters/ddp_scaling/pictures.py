@@ -8,7 +8,7 @@ from typing import Any
 
 from gpulab.chapters.ddp_scaling.buckets import bucketed, overlapped
 from gpulab.figures import plot
-from gpulab.figures.style import BLUE, COLORS, FAINT, GRAY, ORANGE, canvas, label_ends, number, show, style, tidy
+from gpulab.figures.styling import BLUE, COLORS, FAINT, GRAY, ORANGE, canvas, label_ends, number, show, style, tidy
 
 Efficiency = Callable[[float, float, int, float, float, float], float]
 """The student's `predict_efficiency(step_s, nbytes, world_size, alpha, beta, overlap)`."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpulab.figures.diagrams import bare
 from gpulab.figures.shapes import Span, timeline
-from gpulab.figures.style import BLUE, COLORS, GRAY, INK, ORANGE, canvas, ink_on, number, show, style
+from gpulab.figures.styling import BLUE, COLORS, GRAY, INK, ORANGE, canvas, ink_on, number, show, style
 
 if TYPE_CHECKING:
     from matplotlib.patches import Patch

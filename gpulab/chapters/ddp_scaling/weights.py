@@ -21,7 +21,7 @@ NEAR = 0.02
 
 
 def flat(weights: Mapping[str, Any], problem: Problem, what: str) -> NDArray[np.float64]:
-    """All weights in one row, in the network's order; a prefix that all names share is passed over.
+    """All weights in one row, in the network's order; a prefix that all names share is ignored.
 
     Raises:
         AssertionError: they are not this network's.

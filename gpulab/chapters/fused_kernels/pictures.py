@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gpulab.figures import plot
-from gpulab.figures.style import number
+from gpulab.figures.styling import number
 from gpulab.tables import gpu_row, table
 
 _SIZES = {"Llama 3.2 1B, batch 1 x 512": "1B", "Llama 3.1 8B, batch 1 x 8192": "8B"}

@@ -1,6 +1,6 @@
 """Inference: whether `accuracy_cost` tells the truth: its files are run.
 
-Files are run by `onnx_sandbox`; whether they are whole is the business of `engine_checks`.
+Files are run by `onnx_sandbox`; whether they are whole is up to `engine_checks`.
 """
 
 from __future__ import annotations

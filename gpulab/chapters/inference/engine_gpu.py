@@ -1,6 +1,6 @@
 """Inference: an ONNX file on a GPU, in TensorRT or in ONNX Runtime, against eager PyTorch. Needs one of the two.
 
-Neither comes with the course: `runtime` says what is here. What is timed is the file alone, by whoever calls this.
+Neither comes with the course: `runtime` says what is here. The caller times the file alone.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from gpulab.figures.style import COLORS, canvas, number, show, style
+from gpulab.figures.styling import COLORS, canvas, number, show, style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from matplotlib.patches import FancyBboxPatch
 
 from gpulab.chapters.inference.engine_files import read
-from gpulab.figures.style import BLUE, GRAY, INK, ORANGE, canvas, show, style
+from gpulab.figures.styling import BLUE, GRAY, INK, ORANGE, canvas, show, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from gpulab.chapters.inference.int8 import clip_errors, codes
 from gpulab.figures.diagrams import bare
-from gpulab.figures.style import BLUE, GRAY, INK, ORANGE, canvas, label_ends, number, show, style, tidy_log
+from gpulab.figures.styling import BLUE, GRAY, INK, ORANGE, canvas, label_ends, number, show, style, tidy_log
 from gpulab.measuring.devices import device_name
 from gpulab.measuring.timing import Timing
 
@@ -48,7 +48,7 @@ def draw_bits(found: Mapping[str, Mapping[int, float]], as_trained: float) -> No
 
 
 def draw_ends(quantize: Callable[..., Any]) -> None:
-    """What the student's `quantize` makes of numbers around ±127 steps, beside what a bare conversion makes of them."""
+    """What the student's `quantize` returns for numbers around ±127 steps, next to a bare conversion's values."""
     x = np.linspace(-300, 300, 1201).astype(np.float32)
     answers = {"wraps around": x.astype(np.int64).astype(np.int8), "quantize": np.asarray(quantize(x, 1.0))}
     with style():

@@ -1,7 +1,7 @@
 """The inference chapter's network: small, with batch norms, trained once for each seed, and the pictures that go with
 it.
 
-What is done with it afterwards (quantizing, folding, exporting) is the business of the chapter's other modules.
+What is done with it afterwards (quantizing, folding, exporting) is up to the chapter's other modules.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ EPOCHS, BATCH, RATE = 6, 32, 0.04
 
 
 @dataclass(frozen=True)
-class Pictures:
+class DigitImages:
     """Digits in three parts that share no picture: float32 images (N, 3, 32, 32), normalized alike; int64 labels (N,).
 
     All writers are in every part: the parts are drawn from all 1 797 digits, with the seed that trained the network.
@@ -37,7 +37,7 @@ class Pictures:
     test_labels: Tensor
 
 
-def trained(seed: int = 0) -> tuple[nn.Sequential, Pictures]:
+def trained(seed: int = 0) -> tuple[nn.Sequential, DigitImages]:
     """The chapter's network, trained, in eval mode on the CPU, and its pictures.
 
     Takes images (N, 3, 32, 32) to scores (N, 10). Layers by name: `conv1 norm1 relu1` (16 channels of 16 × 16),
@@ -76,7 +76,7 @@ def untrained() -> nn.Sequential:
 
 
 @functools.lru_cache(maxsize=2)
-def _trained(seed: int) -> tuple[nn.Sequential, Pictures]:
+def _trained(seed: int) -> tuple[nn.Sequential, DigitImages]:
     pictures, threads = _pictures(seed), torch.get_num_threads()
     torch.set_num_threads(1)  # sums in another order are other sums; and layers this small gain nothing
     try:
@@ -106,7 +106,7 @@ def _train(network: nn.Sequential, images: Tensor, labels: Tensor) -> nn.Sequent
     return network
 
 
-def _pictures(seed: int) -> Pictures:
+def _pictures(seed: int) -> DigitImages:
     parts = [Digits(train=train) for train in (True, False)]
     gray = torch.from_numpy(np.concatenate([part.data for part in parts])).permute(0, 3, 1, 2).float() / 255
     labels = torch.tensor([label for part in parts for label in part.targets])
@@ -114,7 +114,7 @@ def _pictures(seed: int) -> Pictures:
     gray, labels = gray[order], labels[order]
     learn = len(labels) - CALIBRATION - TEST
     images = ((gray - gray[:learn].mean()) / gray[:learn].std()).contiguous()
-    return Pictures(
+    return DigitImages(
         train_images=images[:learn],
         train_labels=labels[:learn],
         calibration_images=images[learn : learn + CALIBRATION],

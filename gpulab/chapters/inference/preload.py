@@ -26,7 +26,7 @@ MODULES = (
     "onnxruntime.quantization",
     "onnxruntime.transformers.float16",
 )
-"""Private ones among them, that another release may not have: whoever exports imports what it needs anyway."""
+"""Some are private, and another release may lack them; an export imports what it needs anyway."""
 
 
 def warm_up() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from gpulab.figures.style import BLUE, FAINT, GRAY, INK, ORANGE, canvas, label_ends, number, show, style
+from gpulab.figures.styling import BLUE, FAINT, GRAY, INK, ORANGE, canvas, label_ends, number, show, style
 from gpulab.measuring.devices import device_name
 from gpulab.training.problem import Problem
 

@@ -88,7 +88,7 @@ def require_mended(run: Run, pictures: int, expected: Sequence[float], what: str
     """Passes if the losses are right and the trace shows none of the five faults.
 
     Args:
-        run: of the student's program with `PROFILED` behind it, `apart=True`.
+        run: of the student's program followed by `PROFILED`, `apart=True`.
         pictures: how many there were.
         expected: the losses of the loop as it was handed out.
         what: the name of the exercise.

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gpulab.figures.diagrams import rectangle
-from gpulab.figures.style import BLUE, FAINT, GRAY, INK, ORANGE, canvas, number, show, style
+from gpulab.figures.styling import BLUE, FAINT, GRAY, INK, ORANGE, canvas, number, show, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,7 +57,7 @@ UNITS = {
 
 
 def draw_page(found: Mapping[int, Mapping[str, float]]) -> None:
-    """A bar for each figure of each GPU, as a part of what an H200 has; GPUs that hold memory and rest are orange."""
+    """A bar for each number of each GPU, as a part of what an H200 has; GPUs that hold memory and rest are orange."""
     gpus = sorted(found)
     ghosts = [gpu for gpu in gpus if _idle(found[gpu])]
     title = "Every GPU is working" if not ghosts else f"GPU {', '.join(map(str, ghosts))} holds memory and does nothing"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gpulab.chapters.profiling.traces import Event, window
-from gpulab.figures.style import BLUE, FAINT, INK, ORANGE, canvas, number, show, style
+from gpulab.figures.styling import BLUE, FAINT, INK, ORANGE, canvas, number, show, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

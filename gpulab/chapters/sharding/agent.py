@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 
-class Watch:
+class ElementCounter:
     """Counts the elements that a rank holds: of parameters that are whole, and of what its optimizer has."""
 
     def __init__(self, attempt: int, kill_after: int) -> None:
@@ -127,7 +127,7 @@ def start(source: str, rank: int, world_size: int, attempt: int, port: int, kill
             RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(world_size), LOCAL_WORLD_SIZE=str(world_size),
             MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), TORCHELASTIC_RESTART_COUNT=str(attempt),
         )  # fmt: skip
-        watch = Watch(attempt, kill_after)
+        watch = ElementCounter(attempt, kill_after)
         exec(compile(source, "script.py", "exec"), {"__name__": "__main__"})
         watch.write()
         code = 0

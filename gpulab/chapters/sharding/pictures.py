@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gpulab.figures import plot
-from gpulab.figures.style import BLUE, GRAY, INK, ORANGE, canvas, ink_on, label_ends, number, show, style, tidy
+from gpulab.figures.styling import BLUE, GRAY, INK, ORANGE, canvas, ink_on, label_ends, number, show, style, tidy
 
 PARTS = ("weights", "gradients", "optimizer", "activations")
 COLORS = {"weights": BLUE, "gradients": ORANGE, "optimizer": GRAY, "activations": "#17becf"}

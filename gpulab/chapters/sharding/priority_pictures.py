@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from gpulab.chapters.sharding.priority import Layer, played
-from gpulab.figures.style import BLUE, COLORS, GRAY, INK, ORANGE, canvas, number, show, style, tidy
+from gpulab.figures.styling import BLUE, COLORS, GRAY, INK, ORANGE, canvas, number, show, style, tidy
 
 
 def draw_orders(layers: Sequence[Layer], bandwidth_gbs: float, orders: Mapping[str, Sequence[tuple[int, int]]]) -> None:

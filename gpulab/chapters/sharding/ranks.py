@@ -33,7 +33,7 @@ TROUBLES = {
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ShardedRun:
     """What the ranks of a run left."""
 
     attempts: list[list[int]]
@@ -41,7 +41,7 @@ class Outcome:
     weights: dict[str, Any]
     """Of the one full checkpoint."""
     watched: list[list[dict[str, Any]]]
-    """For each attempt, by rank: what `agent.Watch` counted; empty dicts where nothing was."""
+    """For each attempt, by rank: what `agent.ElementCounter` counted; empty dicts where nothing was."""
     files: list[str]
     """All files of all ranks, and of the common folder."""
 
@@ -51,7 +51,7 @@ def around(program: str, config: Mapping[str, Any], **more: str) -> dict[str, st
     return {"PROGRAM": program, "CONFIG": json.dumps(dict(config)), "WEIGHTS": WEIGHTS, **more}
 
 
-def outcome(run: Run, what: str) -> Outcome:
+def outcome(run: Run, what: str) -> ShardedRun:
     """What the agent's ranks left.
 
     Raises:
@@ -81,7 +81,7 @@ def outcome(run: Run, what: str) -> Outcome:
     watched = [
         [_json(left.get(f"rank{rank}/watch-{attempt}.json")) for rank in ranks] for attempt in range(len(attempts))
     ]
-    return Outcome(attempts, weights, watched, sorted(left))
+    return ShardedRun(attempts, weights, watched, sorted(left))
 
 
 def _json(text: Any) -> dict[str, Any]:

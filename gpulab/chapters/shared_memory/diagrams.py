@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gpulab.figures.diagrams import arrow, bare, cell, centerd, rectangle
-from gpulab.figures.style import BLUE, FAINT, GRAY, INK, ORANGE, canvas, ink_on, show, style
+from gpulab.figures.styling import BLUE, FAINT, GRAY, INK, ORANGE, canvas, ink_on, show, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

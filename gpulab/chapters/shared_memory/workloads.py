@@ -78,8 +78,8 @@ def _projected(matrix: Any, seed: int) -> list[float]:
     return list(map(float, in_parts(u * (matrix @ v))))
 
 
-TRANSPOSE = Workload(inputs=_matrix, probe=lengthwise)
+TRANSPOSE = Workload(inputs=_matrix, project=lengthwise)
 """One matrix, which may come back lying the other way; sizes `rows`, `columns`, which must differ."""
 
-MATMUL = Workload(inputs=_factors, probe=bilinear)
+MATMUL = Workload(inputs=_factors, project=bilinear)
 """Two factors; sizes `rows`, `inner`, `columns`."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gpulab.figures.diagrams import bare, rectangle
-from gpulab.figures.style import BLUE, FAINT, GRAY, INK, ORANGE, canvas, number, show, style
+from gpulab.figures.styling import BLUE, FAINT, GRAY, INK, ORANGE, canvas, number, show, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

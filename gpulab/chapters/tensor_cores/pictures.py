@@ -11,7 +11,7 @@ from typing import Any
 from matplotlib.patches import Rectangle
 
 from gpulab.figures.diagrams import bare
-from gpulab.figures.style import BLUE, FAINT, GRAY, INK, ORANGE, canvas, ink_on, show, style
+from gpulab.figures.styling import BLUE, FAINT, GRAY, INK, ORANGE, canvas, ink_on, show, style
 from gpulab.tables import table
 
 TYPES = ("float64", "float32", "tfloat32", "bfloat16", "float16", "float8", "int8", "int4", "int1")

@@ -27,7 +27,7 @@ Overlapped = Callable[[list[torch.Tensor], int], Any]
 
 
 @dataclass(frozen=True)
-class Course:
+class OverlapRun:
     """How a run went."""
 
     spans: tuple[Span, ...]
@@ -51,19 +51,19 @@ def event() -> Any:
     return torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call] # torch has no types there
 
 
-def recorded(function: Overlapped, batches: list[torch.Tensor], rounds: int) -> Course:
+def recorded(function: Overlapped, batches: list[torch.Tensor], rounds: int) -> OverlapRun:
     """Runs it once, after a warm-up, and says who worked when."""
     return _by_events(function, batches, rounds) if has_gpu() else _simulated(function, batches, rounds)
 
 
-def _simulated(function: Overlapped, batches: list[torch.Tensor], rounds: int) -> Course:
+def _simulated(function: Overlapped, batches: list[torch.Tensor], rounds: int) -> OverlapRun:
     with one_thread(), streams.timeline() as log:
         function(batches, rounds)
     if not log:
         raise ValueError("Nothing was put into a stream: is there work(…) in your function?")
     first = min(one["start_ms"] for one in log)
     spans = _numbered([(one["kind"], one["start_ms"] - first, one["stop_ms"] - first) for one in log])
-    return Course(
+    return OverlapRun(
         spans,
         f"SIMULATED, not measured: your program's order, pinned copies at {LINK_GBS:g} GB/s, kernels at "
         f"{MEMORY_GBS:,.0f} GB/s (datasheets of PCIe 5 and H200)",
@@ -114,7 +114,7 @@ class _Recorder(TorchFunctionMode):
         end.record()
 
 
-def _by_events(function: Overlapped, batches: list[torch.Tensor], rounds: int) -> Course:
+def _by_events(function: Overlapped, batches: list[torch.Tensor], rounds: int) -> OverlapRun:
     for _ in range(2):
         function(batches, rounds)  # pinned memory and the device's are handed out once, and kept
     torch.cuda.synchronize()
@@ -126,10 +126,10 @@ def _by_events(function: Overlapped, batches: list[torch.Tensor], rounds: int) -
         raise ValueError("Nothing went to the GPU: is there work(…) in your function?")
     base = recorder.found[0][1]
     found = [(kind, base.elapsed_time(start), base.elapsed_time(end)) for kind, start, end in recorder.found]
-    return Course(_numbered(found), f"Measured on {device_name()}: CUDA events around each operation, one run")
+    return OverlapRun(_numbered(found), f"Measured on {device_name()}: CUDA events around each operation, one run")
 
 
-def profiled(events: Iterable[Any]) -> Course:
+def profiled(events: Iterable[Any]) -> OverlapRun:
     """The same from the events of a `torch.profiler.profile`, which asks the GPU itself.
 
     Raises:
@@ -146,7 +146,7 @@ def profiled(events: Iterable[Any]) -> Course:
         kind = "in" if "HtoD" in one.name else "out" if "DtoH" in one.name else "work"
         times = (one.time_range.start, one.time_range.end)
         pieces.append((kind, *((at - begin) / 1e3 for at in times)))
-    return Course(_numbered(_joined(pieces)), f"Measured on {device_name()} by torch.profiler, one run")
+    return OverlapRun(_numbered(_joined(pieces)), f"Measured on {device_name()} by torch.profiler, one run")
 
 
 def _joined(pieces: list[tuple[str, float, float]], gap_ms: float = 0.02) -> list[tuple[str, float, float]]:

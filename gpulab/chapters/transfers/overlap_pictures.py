@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from gpulab.chapters.transfers.overlap import LANES, Course, Overlapped, profiled, recorded
+from gpulab.chapters.transfers.overlap import LANES, Overlapped, OverlapRun, profiled, recorded
 from gpulab.figures import plot
 from gpulab.figures.shapes import Span
 
@@ -35,7 +35,7 @@ def draw_profile(events: Iterable[Any]) -> None:
     plot.timeline(found.spans, title=f"What the GPU itself reports: {_ms(found.total_ms)}", note=found.note)
 
 
-def _named(who: str, course: Course) -> list[Span]:
+def _named(who: str, course: OverlapRun) -> list[Span]:
     return [
         Span(f"{who}: {span.lane}", span.start, span.stop, span.label.rpartition(" ")[2], span.kind)
         for span in course.spans

@@ -10,7 +10,7 @@ from matplotlib.patches import FancyArrowPatch, Rectangle
 from gpulab.chapters.transfers.models import LINK_GBS, SERIAL, STAGES, TWO_ENGINES
 from gpulab.figures import plot
 from gpulab.figures.diagrams import bare
-from gpulab.figures.style import BLUE, GRAY, INK, ORANGE, canvas, ink_on, number, show, style, tidy
+from gpulab.figures.styling import BLUE, GRAY, INK, ORANGE, canvas, ink_on, number, show, style, tidy
 from gpulab.measuring.devices import device_name
 
 CASTS = (("uint8", "float32"), ("float32", "float16"), ("int64", "int32"), ("float32", "float32"))

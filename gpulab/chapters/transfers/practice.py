@@ -21,7 +21,7 @@ HOST = ("host", "host copy", "host matmul", "pin", "alloc")
 
 
 class PracticeGPU:
-    """See `gpulab.virtual_gpu.Machine`. One for each call; `faster` multiplies every rate of the link."""
+    """See `gpulab.virtual_gpu.MachineModel`. One for each call; `faster` multiplies every rate of the link."""
 
     def __init__(self, faster: float = 1.0) -> None:
         self.rates_gbs = {way: faster * rate for way, rate in RATES_GBS.items()}
@@ -36,7 +36,7 @@ class PracticeGPU:
         """What the host did between two looks at the clock that also held a transfer."""
 
     def run(self, operations: list[list[Any]]) -> float:
-        """See `gpulab.virtual_gpu.Machine`."""
+        """See `gpulab.virtual_gpu.MachineModel`."""
         value = 0.0
         for name, *given in operations:
             value = self._one(name, given)

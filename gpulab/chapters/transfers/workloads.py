@@ -61,13 +61,13 @@ def on_host(output: Any, seed: int) -> list[float]:
     return projection(output, seed)
 
 
-BATCHES = Workload(inputs=_batches, probe=on_host)
+BATCHES = Workload(inputs=_batches, project=on_host)
 """Batches and rounds; sizes `count`, `elements`, `rounds`."""
 
-BATCHES_AT_ONCE = Workload(inputs=_batches, probe=on_host, keep=_sampled)
+BATCHES_AT_ONCE = Workload(inputs=_batches, project=on_host, keep=_sampled)
 """The same; what is in the result at the moment when the function returns, every so many elements."""
 
-LATE = Workload(inputs=_late, probe=on_host, keep=_sampled)
+LATE = Workload(inputs=_late, project=on_host, keep=_sampled)
 """A tensor behind a slow kernel; what is in the result at the moment when the function returns.
 
 Size `elements`: so many that the copy takes longer than looking does, or waiting for the kernel alone would do.

@@ -26,7 +26,7 @@ What differs from a GPU. Blocks run one after another, in order; warps of a bloc
 of a warp run a basic block one after another, and meet at jumps, barriers and warp-wide instructions. With a `seed`,
 warps, lanes and basic blocks are taken in an order drawn from it, which a GPU may choose as well: a kernel whose result
 depends on it misses a barrier or a `__syncwarp`. Caches are not modeled. The approximate functions (`sin.approx` and
-the like) are rounded results of the C library, hence within PTX's stated errors. A clock counts instructions. What
+the like) are rounded results of the C library, and so within PTX's stated errors. A clock counts instructions. What
 is not supported is refused with `UnsupportedError`, by name and line.
 """
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from gpulab.trace.arguments import shape_of
 from gpulab.trace.errors import LaunchError
-from gpulab.trace.ptx.launch import Launch, Options
+from gpulab.trace.ptx.launch import Options, PtxLaunch
 from gpulab.trace.ptx.program import Program, translated
 from gpulab.trace.ptx.runtime.buffers import DeviceMemory
 from gpulab.trace.ptx.text.dialect import CUDA_CPP
@@ -29,7 +29,7 @@ def launch_source(
     shared_bytes: int = 0,
     options: Options | None = None,
     ptx: str | None = None,
-) -> Launch:
+) -> PtxLaunch:
     """Runs a kernel of CUDA C++ on the CPU; arrays are written to as on a GPU.
 
     Args:
@@ -52,7 +52,7 @@ def launch_source(
     program = translated(text, name, counted)
     memory = memory_of(program)
     parameters = _parameters(program, memory, arguments, parameter_names(source, name))
-    launch = Launch(
+    launch = PtxLaunch(
         program,
         grid,
         block,

@@ -18,10 +18,10 @@ from gpulab.trace.ptx.codegen.warp_code import MASK_SITE, RECURSION_SITE, TRAP_S
 from gpulab.trace.ptx.own_arrays import own_array
 from gpulab.trace.ptx.runtime import layout
 from gpulab.trace.ptx.text.syntax import Instruction
-from gpulab.trace.python.places import Place
+from gpulab.trace.python.places import SourcePlace
 
 if TYPE_CHECKING:
-    from gpulab.trace.ptx.launch import Launch
+    from gpulab.trace.ptx.launch import PtxLaunch
 
 _OUTSIDE_LOCAL = "An index is outside the thread's local arrays."
 
@@ -33,12 +33,12 @@ def index_of(number: int, shape: Index) -> Index:
     return x, y, z
 
 
-def place_of(launch: Launch, instruction: Instruction) -> Place:
+def place_of(launch: PtxLaunch, instruction: Instruction) -> SourcePlace:
     """Where an instruction comes from."""
     return launch.sources.place(launch.code.own(instruction.location))
 
 
-def failure(launch: Launch, status: int, spent_s: float) -> TraceError:
+def failure(launch: PtxLaunch, status: int, spent_s: float) -> TraceError:
     """The error for a launch that stopped."""
     if status == layout.STUCK:
         return _stuck(launch)
@@ -57,11 +57,11 @@ def failure(launch: Launch, status: int, spent_s: float) -> TraceError:
     return OutOfBoundsError(f"{message} It was thread {thread} of block {block}, {place}.", place.line, thread, block)
 
 
-def _block(launch: Launch) -> Index:
+def _block(launch: PtxLaunch) -> Index:
     return index_of(int(launch.context[layout.BLOCK_NUMBER]), launch.grid)
 
 
-def _special(launch: Launch, kind: int, one: Instruction, thread: Index, block: Index) -> TraceError:
+def _special(launch: PtxLaunch, kind: int, one: Instruction, thread: Index, block: Index) -> TraceError:
     place = place_of(launch, one)
     who = f"thread {thread} of block {block}, {place}"
     if kind == TRAP_SITE:
@@ -76,7 +76,7 @@ def _special(launch: Launch, kind: int, one: Instruction, thread: Index, block: 
     raise AssertionError(kind)
 
 
-def access_message(launch: Launch, site: Site, address: int) -> str:
+def access_message(launch: PtxLaunch, site: Site, address: int) -> str:
     """What is wrong with an access to an address."""
     verb = {LOAD: "reads", ATOMIC: "updates"}.get(site.kind, "writes")
     space, offset = site.space, address
@@ -112,7 +112,7 @@ def _misaligned(name: str, site: Site) -> str:
     )
 
 
-def _shared(launch: Launch, site: Site, offset: int) -> str:
+def _shared(launch: PtxLaunch, site: Site, offset: int) -> str:
     views = launch.shared_views
     view = next((one for one in reversed(views) if one.address <= offset), views[0])
     if offset >= 0 and offset + site.bytes <= launch.shared_bytes and offset % site.align:
@@ -136,7 +136,7 @@ def _outside(view: View, address: int, what: str) -> str:
 # ------------------------------------------------------------------------------------------------------------ waiting
 
 
-def _waiting(launch: Launch) -> tuple[dict[int, list[int]], dict[int, Instruction]]:
+def _waiting(launch: PtxLaunch) -> tuple[dict[int, list[int]], dict[int, Instruction]]:
     """Threads of the block by the place at which they wait, and the instruction there."""
     groups: dict[int, list[int]] = {}
     instructions: dict[int, Instruction] = {}
@@ -158,7 +158,7 @@ def _waiting(launch: Launch) -> tuple[dict[int, list[int]], dict[int, Instructio
     return groups, instructions
 
 
-def _pending(launch: Launch, frame: int) -> list[tuple[int, int]]:
+def _pending(launch: PtxLaunch, frame: int) -> list[tuple[int, int]]:
     """Blocks of a frame, by their number in the kernel, with the lanes that stand there."""
     slots = launch.slots_at(frame, layout.FRAME_HEADER)
     first, count, words = (int(slots[slot]) for slot in (layout.F_FIRST, layout.F_COUNT, layout.F_WORDS))
@@ -166,7 +166,7 @@ def _pending(launch: Launch, frame: int) -> list[tuple[int, int]]:
     return [(first + number, int(mask)) for number, mask in enumerate(pending) if mask]
 
 
-def _stuck(launch: Launch) -> TraceError:
+def _stuck(launch: PtxLaunch) -> TraceError:
     groups, instructions = _waiting(launch)
     block = _block(launch)
     parts, lines = [], []
@@ -193,15 +193,15 @@ def _stuck(launch: Launch) -> TraceError:
     return BarrierError(f"Block {block}: {'; '.join(parts)}. {remedy}", lines[0], thread, block)
 
 
-def _several(launch: Launch, threads: list[int]) -> str:
+def _several(launch: PtxLaunch, threads: list[int]) -> str:
     first = index_of(min(threads), launch.block)
     return f"thread {first}" if len(threads) == 1 else f"{len(threads)} threads, such as {first},"
 
 
-def _endless(launch: Launch, spent_s: float) -> TraceError:
+def _endless(launch: PtxLaunch, spent_s: float) -> TraceError:
     warp = launch.warp_rows[int(launch.context[layout.ERROR_WARP])]
     block = _block(launch)
-    place, lane = Place(0, ""), 0
+    place, lane = SourcePlace(0, ""), 0
     for number, mask in _pending(launch, int(warp[layout.W_FRAME])):
         found = launch.location_of(number)
         if found.line and mask:

@@ -15,13 +15,13 @@ import numpy as np
 from gpulab.trace.arguments import Arguments, host_array, is_scalar, shape_of
 from gpulab.trace.errors import LaunchError
 from gpulab.trace.ptx.cpp import memory_of
-from gpulab.trace.ptx.launch import Launch, Options
+from gpulab.trace.ptx.launch import Options, PtxLaunch
 from gpulab.trace.ptx.program import kernel_names, translated
 from gpulab.trace.ptx.report import trace_of
 from gpulab.trace.ptx.runtime.buffers import DeviceMemory
 from gpulab.trace.ptx.text.dialect import NUMBA
 from gpulab.trace.ptx.text.sources import Sources
-from gpulab.trace.python.typecheck import typecheck
+from gpulab.trace.python.type_inference import typecheck
 from gpulab.trace.result import Trace
 
 
@@ -48,7 +48,7 @@ def trace_kernel(
 
 def run_kernel(
     kernel: Any, grid: Any, block: Any, arguments: Sequence[Any], shared_bytes: int = 0, options: Options | None = None
-) -> Launch:
+) -> PtxLaunch:
     """The same, without the account: the launch that has run out."""
     shapes = shape_of(grid, "grid"), shape_of(block, "block")
     names = list(inspect.signature(kernel.py_func).parameters)
@@ -60,7 +60,7 @@ def run_kernel(
     memory, passed = memory_of(program), Arguments()
     raw = _parameters(program.code.entry.parameter_offsets, names, arguments, memory, passed)
     sources = Sources.of(program.code.module, None)
-    launch = Launch(program, *shapes, memory, raw, sources, NUMBA, int(shared_bytes), options)
+    launch = PtxLaunch(program, *shapes, memory, raw, sources, NUMBA, int(shared_bytes), options)
     launch.name_shared(_shared_names(kernel.py_func))
     launch.run()
     passed.finish()

@@ -1,4 +1,4 @@
-"""Runs a translated kernel: memory for its state, the run itself, and what comes of it."""
+"""Runs a translated kernel: memory for its state, the run itself, and its results."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Options:
     """Static and dynamic, of one block."""
 
 
-class Launch:
+class PtxLaunch:
     """One launch.
 
     Args:

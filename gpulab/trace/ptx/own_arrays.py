@@ -9,12 +9,12 @@ from gpulab.trace.ptx.codegen.lane import Site
 from gpulab.trace.ptx.text.syntax import Instruction, Number, Register
 
 if TYPE_CHECKING:
-    from gpulab.trace.ptx.launch import Launch
+    from gpulab.trace.ptx.launch import PtxLaunch
 
 _POINTERS = ("%SP", "%SPL")
 
 
-def own_array(launch: Launch, site: Site) -> str:
+def own_array(launch: PtxLaunch, site: Site) -> str:
     """What the source calls the array of a thread that an instruction touches; empty where its line names several."""
     line = launch.sources.line(launch.code.own(site.instruction.location))
     others = {view.name for region in launch.memory.regions.values() for view in region.views}
@@ -23,7 +23,7 @@ def own_array(launch: Launch, site: Site) -> str:
     return names.pop() if len(names) == 1 else ""
 
 
-def own_index(launch: Launch, site: Site, offset: int) -> tuple[int, ...]:
+def own_index(launch: PtxLaunch, site: Site, offset: int) -> tuple[int, ...]:
     """The element at a place of the kernel's own memory; empty if it has several indexes, or belongs to a function."""
     line = launch.sources.line(launch.code.own(site.instruction.location))
     several = not launch.dialect.flat and re.search(r"\[[^\[\]]*,", line)
@@ -33,7 +33,7 @@ def own_index(launch: Launch, site: Site, offset: int) -> tuple[int, ...]:
     return ((offset - max(starts, default=0)) // (site.bytes // site.parts),)
 
 
-def _starts(launch: Launch) -> set[int]:
+def _starts(launch: PtxLaunch) -> set[int]:
     """Where arrays begin: the compiler adds that to the pointer to the whole."""
     found = {0}
     for one in launch.code.entry.syntax.body:

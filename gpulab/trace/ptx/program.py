@@ -12,7 +12,7 @@ from gpulab.trace.ptx.instructions import (
     asynchronous,
     atomics,
     bits,
-    compare,
+    comparison,
     convert,
     floats,
     matrix,
@@ -21,11 +21,11 @@ from gpulab.trace.ptx.instructions import (
     warps,
 )
 from gpulab.trace.ptx.runtime.buffers import plain_name
-from gpulab.trace.ptx.runtime.machine import Compiled
+from gpulab.trace.ptx.runtime.machine import CompiledModule
 from gpulab.trace.ptx.text.parser import parse
 from gpulab.trace.ptx.text.syntax import Module
 
-HANDLER_MODULES = (arithmetic, asynchronous, atomics, bits, compare, convert, floats, matrix, memory, signs, warps)
+HANDLER_MODULES = (arithmetic, asynchronous, atomics, bits, comparison, convert, floats, matrix, memory, signs, warps)
 """Importing them registers what they translate."""
 
 
@@ -36,14 +36,14 @@ class Program:
     code: KernelCode
     text: str
     """LLVM assembly of it."""
-    compiled: Compiled
+    compiled: CompiledModule
     """At first in a hurry: most launches of a course end sooner than a better translation would."""
     hurried: bool = True
 
     def improve(self) -> None:
         """Compiles it for a longer run; state is in memory, so that a launch can go on with the other code."""
         if self.hurried:
-            self.compiled, self.hurried = Compiled(self.text, level=1), False
+            self.compiled, self.hurried = CompiledModule(self.text, level=1), False
 
 
 @functools.lru_cache(maxsize=256)
@@ -82,4 +82,4 @@ def translated(text: str, name: str, counted: bool) -> Program:
         raise LaunchError(_missing(name, names))
     code = KernelCode(parsed(text), name, counted)
     assembly = code.text()
-    return Program(code, assembly, Compiled(assembly, level=0))
+    return Program(code, assembly, CompiledModule(assembly, level=0))

@@ -10,10 +10,10 @@ from gpulab.trace.log import ATOMIC, GLOBAL, KIND_NAMES, LOAD, SHARED, SPACE_NAM
 from gpulab.trace.ptx.failures import index_of, place_of
 from gpulab.trace.ptx.own_arrays import own_array, own_index
 from gpulab.trace.ptx.runtime import layout
-from gpulab.trace.result import LineCount, Race, Request, Touch, Trace, UnwrittenRead
+from gpulab.trace.result import LineCount, Request, ThreadRace, Touch, Trace, UnwrittenRead
 
 if TYPE_CHECKING:
-    from gpulab.trace.ptx.launch import Launch
+    from gpulab.trace.ptx.launch import PtxLaunch
 
 _VERBS = ("reads", "writes", "updates")
 _FREE = {"ld", "st", "mov", "cvt", "selp", "ldu"}
@@ -40,7 +40,7 @@ class _Sum:
     site: int = 0
 
 
-def trace_of(launch: Launch, name: str) -> Trace:
+def trace_of(launch: PtxLaunch, name: str) -> Trace:
     """The account of a launch that has ended.
 
     Args:
@@ -77,7 +77,7 @@ def trace_of(launch: Launch, name: str) -> Trace:
     )
 
 
-def _sums(launch: Launch) -> dict[_Key, _Sum]:
+def _sums(launch: PtxLaunch) -> dict[_Key, _Sum]:
     sums: dict[_Key, _Sum] = {}
     for number, site in enumerate(launch.code.sites):
         rows = launch.tallies[number]
@@ -103,7 +103,7 @@ def _first_lane(row: Any) -> int:
     return (mask & -mask).bit_length() - 1
 
 
-def _view(launch: Launch, column: int, address: int) -> View:
+def _view(launch: PtxLaunch, column: int, address: int) -> View:
     """The array that a column and an address stand for."""
     if column >= launch.region_count:
         return launch.shared_views[column - launch.region_count]
@@ -130,7 +130,7 @@ def _most(sums: dict[_Key, _Sum], space: int, kinds: Iterable[int]) -> int:
     return max((int(total.worst[layout.T_WORST]) for total in _chosen(sums, space, kinds)), default=0)
 
 
-def _lines(launch: Launch, sums: dict[_Key, _Sum]) -> tuple[LineCount, ...]:
+def _lines(launch: PtxLaunch, sums: dict[_Key, _Sum]) -> tuple[LineCount, ...]:
     rows = []
     for key, total in sums.items():
         cost, shared = total.cost / total.requests, key.space == SHARED
@@ -153,7 +153,7 @@ def _lines(launch: Launch, sums: dict[_Key, _Sum]) -> tuple[LineCount, ...]:
     return tuple(line for _, line in sorted(rows, key=lambda row: row[0]))
 
 
-def _request(launch: Launch, total: _Sum) -> Request:
+def _request(launch: PtxLaunch, total: _Sum) -> Request:
     row = total.worst
     mask = int(row[layout.T_MASK])
     lanes = tuple(lane for lane in range(32) if mask >> lane & 1)
@@ -171,7 +171,7 @@ def _request(launch: Launch, total: _Sum) -> Request:
 # -------------------------------------------------------------------------------------------------------------- finds
 
 
-def _touch(launch: Launch, record: int, kind: int) -> Touch:
+def _touch(launch: PtxLaunch, record: int, kind: int) -> Touch:
     site = launch.code.sites[record & 4095]
     stamp = record >> 32
     block = max(0, int(launch.block_stamps.searchsorted(stamp, side="right")) - 1)
@@ -181,8 +181,8 @@ def _touch(launch: Launch, record: int, kind: int) -> Touch:
     return Touch(index_of(block, launch.grid), thread, place.line, place.source, verb)
 
 
-def _races(launch: Launch) -> tuple[Race, ...]:
-    found: dict[object, Race] = {}
+def _races(launch: PtxLaunch) -> tuple[ThreadRace, ...]:
+    found: dict[object, ThreadRace] = {}
     for entry in launch.conflicts[: int(launch.context[layout.CONFLICT_COUNT])]:
         column, address = int(entry[layout.C_COLUMN]), int(entry[layout.C_ADDRESS])
         kinds = divmod(int(entry[layout.C_KINDS]), 4)
@@ -193,13 +193,13 @@ def _races(launch: Launch) -> tuple[Race, ...]:
         if kinds[0] == LOAD or (kinds[0] == ATOMIC and kinds[1] == STORE):
             sides.reverse()  # the one that writes comes first
         view = _view(launch, column, address)
-        race = Race(view.name, SPACE_NAMES[view.space], view.index_at(address), sides[0], sides[1])
+        race = ThreadRace(view.name, SPACE_NAMES[view.space], view.index_at(address), sides[0], sides[1])
         key = (view.name, frozenset((side.line, side.verb) for side in sides))
         found.setdefault(key, race)
     return tuple(found.values())
 
 
-def _unwritten(launch: Launch) -> tuple[UnwrittenRead, ...]:
+def _unwritten(launch: PtxLaunch) -> tuple[UnwrittenRead, ...]:
     found: dict[object, UnwrittenRead] = {}
     for entry in launch.unwritten[: int(launch.context[layout.UNWRITTEN_COUNT])]:
         site = launch.code.sites[int(entry[layout.U_SITE])]
@@ -215,7 +215,7 @@ def _unwritten(launch: Launch) -> tuple[UnwrittenRead, ...]:
     return tuple(found.values())
 
 
-def _float64_lines(launch: Launch) -> tuple[int, ...] | None:
+def _float64_lines(launch: PtxLaunch) -> tuple[int, ...] | None:
     lines = set()
     for code in launch.code.codes.values():
         for block in code.blocks:

@@ -13,7 +13,7 @@ from gpulab.trace.ptx.runtime import layout
 from gpulab.trace.ptx.text.syntax import Instruction, Symbol
 
 if TYPE_CHECKING:
-    from gpulab.trace.ptx.launch import Launch
+    from gpulab.trace.ptx.launch import PtxLaunch
 
 _TYPE = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 _CONVERSION = re.compile(r"%([-+ #0]*)(\*|\d+)?(?:\.(\*|\d+))?(hh|h|ll|l|z|j|t|L)?([diouxXeEfFgGaAcsp%])")
@@ -26,7 +26,7 @@ class AssertFailedError(TraceError):
     """An `assert` of the kernel does not hold."""
 
 
-def service_of(launch: Launch) -> Any:
+def service_of(launch: PtxLaunch) -> Any:
     """A C function that the compiled kernel calls with warp, mask and number of the call; 0 if all went well."""
 
     def service(warp: int, mask: int, number: int) -> int:
@@ -40,7 +40,7 @@ def service_of(launch: Launch) -> Any:
     return _TYPE(service)
 
 
-def _serve(launch: Launch, warp: int, mask: int, number: int) -> None:
+def _serve(launch: PtxLaunch, warp: int, mask: int, number: int) -> None:
     one = launch.code.calls[number]
     if one.call is None:
         from gpulab.trace.ptx.tensor_cores import compute
@@ -64,13 +64,13 @@ def _lanes(mask: int) -> list[int]:
     return [lane for lane in range(32) if mask >> lane & 1]
 
 
-def _argument(launch: Launch, number: int, lane: int, size: int = 8) -> int:
+def _argument(launch: PtxLaunch, number: int, lane: int, size: int = 8) -> int:
     """A parameter of the call, of one lane."""
     start = int(launch.operands[number]) + lane * 8
     return int.from_bytes(ctypes.string_at(start, size), "little")
 
 
-def host_address(launch: Launch, warp: int, lane: int, address: int) -> int:
+def host_address(launch: PtxLaunch, warp: int, lane: int, address: int) -> int:
     """Where a device address of a lane lies on the host; only for memory that the kernel itself set up."""
     region = address >> layout.REGION_SHIFT
     if region == layout.LOCAL_REGION:
@@ -90,7 +90,7 @@ def host_address(launch: Launch, warp: int, lane: int, address: int) -> int:
     return known.host + address - known.start
 
 
-def _string(launch: Launch, warp: int, lane: int, address: int) -> str:
+def _string(launch: PtxLaunch, warp: int, lane: int, address: int) -> str:
     found = bytearray()
     while True:
         byte = ctypes.string_at(host_address(launch, warp, lane, address + len(found)), 1)
@@ -99,7 +99,7 @@ def _string(launch: Launch, warp: int, lane: int, address: int) -> str:
         found += byte
 
 
-def _print(launch: Launch, warp: int, lane: int) -> int:
+def _print(launch: PtxLaunch, warp: int, lane: int) -> int:
     """The number of arguments, which CUDA's `printf` returns, where C's returns that of characters."""
     text = _string(launch, warp, lane, _argument(launch, 0, lane))
     base = _argument(launch, 1, lane)
@@ -147,7 +147,7 @@ def _print(launch: Launch, warp: int, lane: int) -> int:
     return taken
 
 
-def _assert_failed(launch: Launch, warp: int, mask: int, one: Instruction) -> None:
+def _assert_failed(launch: PtxLaunch, warp: int, mask: int, one: Instruction) -> None:
     lane = _lanes(mask)[0]
     message = _string(launch, warp, lane, _argument(launch, 0, lane))
     row = launch.slots_at(warp, layout.WARP_SLOTS)

@@ -22,12 +22,12 @@ from gpulab.trace.ptx.runtime.machine import runtime_function
 from gpulab.trace.ptx.text.syntax import Instruction
 
 if TYPE_CHECKING:
-    from gpulab.trace.ptx.launch import Launch
+    from gpulab.trace.ptx.launch import PtxLaunch
 
 Values = NDArray[Any]
 
 
-def compute(launch: Launch, warp: int, mask: int, one: Instruction, number: int) -> None:
+def compute(launch: PtxLaunch, warp: int, mask: int, one: Instruction, number: int) -> None:
     """Carries out a matrix instruction for a warp, from rows of operands to rows of results."""
     if mask != (1 << 32) - 1:
         _whole_warp(launch, warp, one, mask)
@@ -47,7 +47,7 @@ def compute(launch: Launch, warp: int, mask: int, one: Instruction, number: int)
     rows[first : first + len(result)] = result
 
 
-def _whole_warp(launch: Launch, warp: int, one: Instruction, mask: int) -> None:
+def _whole_warp(launch: PtxLaunch, warp: int, one: Instruction, mask: int) -> None:
     place = place_of(launch, one)
     message = f"{one.name} needs all 32 lanes of a warp; here are {mask.bit_count()} ({place})."
     raise BarrierError(message, place.line)
@@ -108,7 +108,7 @@ def _multiply(one: Instruction, rows: Values) -> Values:
     return _pack(total[where], kinds["d"])
 
 
-def _fail(launch: Launch, warp: int, number: int, address: int, lane: int = 0) -> OutOfBoundsError:
+def _fail(launch: PtxLaunch, warp: int, number: int, address: int, lane: int = 0) -> OutOfBoundsError:
     site = launch.code.sites[launch.code.matrix_sites[number]]
     place = place_of(launch, site.instruction)
     row = launch.slots_at(warp, layout.WARP_SLOTS)
@@ -118,7 +118,7 @@ def _fail(launch: Launch, warp: int, number: int, address: int, lane: int = 0) -
     return OutOfBoundsError(f"{access_message(launch, site, address)} {who}", place.line, thread, block)
 
 
-def _host(launch: Launch, warp: int, number: int, space: str, address: int, size: int, lane: int) -> int:
+def _host(launch: PtxLaunch, warp: int, number: int, space: str, address: int, size: int, lane: int) -> int:
     """Where `size` bytes at an address lie on the host."""
     region, offset = address >> layout.REGION_SHIFT, address
     if space == "shared" or (space == "" and region == layout.SHARED_REGION):
@@ -132,7 +132,7 @@ def _host(launch: Launch, warp: int, number: int, space: str, address: int, size
     return known.host + address - known.start
 
 
-def _note(launch: Launch, warp: int, number: int, addresses: Values, mask: int) -> None:
+def _note(launch: PtxLaunch, warp: int, number: int, addresses: Values, mask: int) -> None:
     """Counts one request."""
     if not launch.code.counted:
         return
@@ -147,7 +147,7 @@ class _Tile:
     A GPU does it in requests of 8 lines of 16 bytes each, for 4-byte words, as its fragments are; so it is counted.
     """
 
-    def __init__(self, launch: Launch, warp: int, one: Instruction, number: int, start: int, stride: int) -> None:
+    def __init__(self, launch: PtxLaunch, warp: int, one: Instruction, number: int, start: int, stride: int) -> None:
         self._launch, self._warp, self._number = launch, warp, number
         self.matrix, self.kind = one.modifiers[1], one.modifiers[-1]
         self.shape = Shape.of(one.modifiers)
@@ -214,7 +214,7 @@ class _Tile:
         self._note()
 
 
-def _load_rows(launch: Launch, warp: int, one: Instruction, number: int, addresses: Values) -> Values:
+def _load_rows(launch: PtxLaunch, warp: int, one: Instruction, number: int, addresses: Values) -> Values:
     """`ldmatrix`: lanes 8 i to 8 i + 7 name the rows of matrix i."""
     matrices = next(int(modifier[1:]) for modifier in one.modifiers if modifier in ("x1", "x2", "x4"))
     space = space_of(one)

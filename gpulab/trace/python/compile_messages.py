@@ -64,7 +64,7 @@ def _place(function: FunctionType, text: str, error: Exception) -> tuple[int, st
 
 
 def _worked_on(error: Exception) -> list[tuple[str, int]]:
-    """The places in source that Numba's own functions had in hand when they gave up, the innermost first.
+    """The places in source that Numba's own functions were working on when they gave up, the innermost first.
 
     Some of its errors name no place; its typing constraints and its instructions know theirs.
     """

@@ -22,7 +22,7 @@ from greenlet import getcurrent, greenlet
 from gpulab.trace.errors import Index, TraceError
 from gpulab.trace.log import Log
 from gpulab.trace.python.loops import Loops
-from gpulab.trace.python.places import Place, kernel_frame, place_raised
+from gpulab.trace.python.places import SourcePlace, kernel_frame, place_raised
 from gpulab.trace.python.threads import Exchange, Thread, Wait, released, threads_of
 
 ENTRIES_KEPT = 1_000_000
@@ -178,7 +178,7 @@ class Engine:
         log.enter(thread.turn)
         self.loops.entries = thread.loop_entries
 
-    def place_raised(self, error: BaseException) -> Place | None:
+    def place_raised(self, error: BaseException) -> SourcePlace | None:
         """The line of the kernel, or of a device function, in which an exception was raised."""
         return place_raised(error, self.codes)
 

@@ -7,15 +7,15 @@ from types import FunctionType
 from typing import Any
 
 from gpulab.trace.arguments import shape_of, traced_arguments
-from gpulab.trace.assemble import assemble
+from gpulab.trace.assembly import assemble
 from gpulab.trace.counts import Counter
 from gpulab.trace.errors import LaunchError, TraceError
 from gpulab.trace.log import Log
 from gpulab.trace.python.binding import Binder
 from gpulab.trace.python.engine import Engine
+from gpulab.trace.python.interruption import Budget, watched
 from gpulab.trace.python.intrinsics import Cuda
 from gpulab.trace.python.scratch import SharedMemory
-from gpulab.trace.python.watch import Budget, watched
 from gpulab.trace.races import RaceFinder
 from gpulab.trace.result import Trace
 

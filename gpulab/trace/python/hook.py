@@ -15,7 +15,7 @@ from gpulab.measuring.devices import has_gpu
 from gpulab.trace.errors import LaunchError
 from gpulab.trace.launch import is_recording, launched
 from gpulab.trace.python import host_arrays
-from gpulab.trace.python.typecheck import ARCHITECTURE
+from gpulab.trace.python.type_inference import ARCHITECTURE
 
 _THREADS_OF_FORALL = 128
 _installed: list[bool] = []

@@ -24,7 +24,7 @@ class Loops:
     """Numbers of turns, for one launch.
 
     Args:
-        log: that is told of each change.
+        log: that gets each change.
     """
 
     def __init__(self, log: Log) -> None:

@@ -20,7 +20,7 @@ from gpulab.trace.log import ATOMIC, KINDS, LOAD, STORE, Log, View
 from gpulab.trace.python.faults import out_of_bounds, refusal, shown
 
 Array = NDArray[Any]
-Watch = Callable[[int, int, CodeType, int], None]
+AccessCallback = Callable[[int, int, CodeType, int], None]
 """Takes the kind of an access, its distance from the first element in bytes, the code that made it, and where there."""
 
 
@@ -49,14 +49,14 @@ class TracedArray:
         self._items: Any = data.data if data.dtype.kind in "biu" else data
         self._note: Callable[[tuple[Any, ...]], Any] = _forget
         self._loads = self._stores = 0
-        self._watch: Watch | None = None
+        self._watch: AccessCallback | None = None
         if space is not None:
             view = View(name, space, address, self._scale(), data.shape, data.strides, data.itemsize)
             number = log.add_view(view)
             self._note = log.entries.extend
             self._loads, self._stores = KINDS * number + LOAD, KINDS * number + STORE
 
-    def watched(self, watch: Watch) -> TracedArray:
+    def watched(self, watch: AccessCallback) -> TracedArray:
         """The array itself, whose accesses are passed on although its memory is not logged; its views do the same."""
         address, scale = self._address, self._scale()
 

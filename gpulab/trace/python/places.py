@@ -21,7 +21,7 @@ _OURS = __name__.rpartition(".")[0]
 
 
 @dataclass(frozen=True)
-class Place:
+class SourcePlace:
     """A line of the student's source, and the expression on it."""
 
     line: int
@@ -66,7 +66,7 @@ class Places:
             number = self._at[key] = int(self.numbers_of(frame.f_code)[frame.f_lasti // 2])
         return number
 
-    def place(self, number: int) -> Place:
+    def place(self, number: int) -> SourcePlace:
         """The place that has this number."""
         code, unit = self._known[number]
         return _place(code, unit)
@@ -75,17 +75,17 @@ class Places:
         return len(self._known)
 
 
-def _place(code: CodeType, unit: int) -> Place:
+def _place(code: CodeType, unit: int) -> SourcePlace:
     positions = list(code.co_positions())
     line, last, start, stop = positions[min(unit, len(positions) - 1)]
     text = linecache.getline(code.co_filename, line or 0)
     # Columns count bytes of UTF-8.
     whole = line == last and start is not None and stop is not None
     expression = text.encode()[start:stop].decode(errors="replace") if whole else ""
-    return Place(line or code.co_firstlineno, text.strip(), expression)
+    return SourcePlace(line or code.co_firstlineno, text.strip(), expression)
 
 
-def place_of(frame: FrameType) -> Place:
+def place_of(frame: FrameType) -> SourcePlace:
     """Where this frame stands."""
     return _place(frame.f_code, frame.f_lasti // 2)
 
@@ -100,7 +100,7 @@ def kernel_frame() -> FrameType:
     return frame
 
 
-def place_raised(error: BaseException, codes: Collection[CodeType]) -> Place | None:
+def place_raised(error: BaseException, codes: Collection[CodeType]) -> SourcePlace | None:
     """Where in one of these functions an exception was raised; the innermost, if several were running."""
     found = None
     step = error.__traceback__

@@ -13,7 +13,7 @@ from typing import Any
 from numba import cuda
 
 from gpulab.trace.ptx.runtime.machine import runtime
-from gpulab.trace.python.typecheck import ARCHITECTURE
+from gpulab.trace.python.type_inference import ARCHITECTURE
 
 
 def warm_up() -> None:

@@ -18,7 +18,7 @@ from gpulab.trace.errors import OutOfBoundsError
 
 
 @dataclass(frozen=True)
-class Memory:
+class ArgumentMemory:
     """Where the elements of one tensor argument lie."""
 
     name: str
@@ -31,7 +31,7 @@ class Memory:
 
 
 @dataclass
-class Line:
+class LineTraffic:
     """What one line of the kernel loaded and stored, by all programs."""
 
     bytes_read: int = 0
@@ -46,12 +46,12 @@ class Programs:
     file: str
     deadline: float = math.inf
     """`time.monotonic()` at which the interpreter gives up."""
-    memories: tuple[Memory, ...] = ()
+    memories: tuple[ArgumentMemory, ...] = ()
     grid: tuple[int, int, int] = (1, 1, 1)
     reads: dict[str, int] = field(default_factory=dict)
     """Bytes loaded, by the name of the kernel's parameter."""
     writes: dict[str, int] = field(default_factory=dict)
-    lines: dict[int, Line] = field(default_factory=dict)
+    lines: dict[int, LineTraffic] = field(default_factory=dict)
     dot_types: set[tuple[str, str]] = field(default_factory=set)
     """(type of the factors, type of the sums) of each `tl.dot`."""
     dot_flops: int = 0
@@ -83,7 +83,7 @@ class Programs:
         if memory is None:
             raise self._outside(low, high, kind, line)
         moved = wanted.size * memory.item_bytes
-        counts = self.lines.setdefault(line, Line())
+        counts = self.lines.setdefault(line, LineTraffic())
         if kind != "store":
             self.reads[memory.name] = self.reads.get(memory.name, 0) + moved
             counts.bytes_read += moved
@@ -96,7 +96,7 @@ class Programs:
         if not self.memories:
             return OutOfBoundsError(f"Kernel '{self.kernel}' was given no tensor to {kind}.", line)
 
-        def distance(memory: Memory) -> int:
+        def distance(memory: ArgumentMemory) -> int:
             return max(memory.start - high, low - memory.end, 0)
 
         nearest = min(self.memories, key=distance)

@@ -24,7 +24,7 @@ import numpy as np
 from gpulab.measuring.devices import device_name, has_gpu
 from gpulab.measuring.host import no_gpu
 from gpulab.trace.errors import EndlessKernelError, LaunchError, TraceError
-from gpulab.trace.triton.counts import Memory, Programs
+from gpulab.trace.triton.counts import ArgumentMemory, Programs
 
 SECONDS = 7.0
 """That a launch may take in the interpreter; a test waits ten seconds for a call."""
@@ -211,12 +211,12 @@ def _three(grid: tuple[int, ...]) -> tuple[int, int, int]:
     return x, y, z
 
 
-def _memory(name: str, tensor: Any) -> Memory:
+def _memory(name: str, tensor: Any) -> ArgumentMemory:
     """The bytes that a tensor's elements lie in."""
     size = int(tensor.element_size())
     last = sum((extent - 1) * stride for extent, stride in zip(tensor.shape, tensor.stride(), strict=True))
     start = int(tensor.data_ptr())
-    return Memory(name, start, start + (last + 1) * size if tensor.numel() else start, size)
+    return ArgumentMemory(name, start, start + (last + 1) * size if tensor.numel() else start, size)
 
 
 def _hook_memory(interpreter: Any) -> None:

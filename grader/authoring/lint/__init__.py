@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from grader.authoring.lint.code import (
-    Kind,
+    ExerciseKind,
     foreign_names,
     global_names,
     grader_faults,
@@ -22,11 +22,11 @@ from grader.authoring.lint.code import (
     rule_faults,
     shell_faults,
 )
-from grader.authoring.lint.metadata import Fault, pairing_findings, role_of, tag_faults
+from grader.authoring.lint.metadata import CellFault, pairing_findings, role_of, tag_faults
 from grader.authoring.lint.needs import agreement_faults
 from grader.authoring.lint.regions import region_faults, released_faults, width_faults
 from grader.authoring.lint.values import comparison_faults
-from grader.authoring.myst import Source, SourceCell, read_source
+from grader.authoring.myst import ChapterSource, SourceCell, read_source
 from grader.model.findings import Finding, Findings
 from grader.model.notebooks import HIDDEN, Role
 
@@ -34,7 +34,7 @@ IMAGE = re.compile(r"!\[(?P<alt>[^\]]*)\]\((?P<target>[^)\s]+)")
 CODE_BLOCK = re.compile(r"^(`{3,}|~{3,}).*?^\1[ \t]*$", re.MULTILINE | re.DOTALL)
 
 
-def checked_source(path: Path) -> Source:
+def checked_source(path: Path) -> ChapterSource:
     """The source at `path`, free of findings.
 
     Raises:
@@ -47,7 +47,7 @@ def checked_source(path: Path) -> Source:
     return source
 
 
-def lint_cells(source: Source) -> list[Finding]:
+def lint_cells(source: ChapterSource) -> list[Finding]:
     """What is wrong with the cells of a source, in order.
 
     In rounds, because one fault must not show as several: tags; then what the cells hold; then what they do with
@@ -67,19 +67,19 @@ def lint_cells(source: Source) -> list[Finding]:
     return sorted(found, key=_line)
 
 
-def _cell_faults(source: Source, cell: SourceCell) -> tuple[ast.Module | None, list[Fault]]:
+def _cell_faults(source: ChapterSource, cell: SourceCell) -> tuple[ast.Module | None, list[CellFault]]:
     """A cell's code, parsed, and what is wrong with the cell by itself."""
     faults = list(region_faults(cell, role_of(cell)))
     if cell.kind != "code":
         return None, [*faults, *_prose_faults(source, cell)]
     faults += width_faults(cell)
     tree = parsed(cell.source)
-    if isinstance(tree, Fault):
+    if isinstance(tree, CellFault):
         return None, [*faults, tree]
     return tree, [*faults, *shell_faults(tree, graded=role_of(cell) in (Role.SOLUTION, Role.TEST))]
 
 
-def _code_findings(source: Source, trees: dict[SourceCell, ast.Module]) -> Iterator[Finding]:
+def _code_findings(source: ChapterSource, trees: dict[SourceCell, ast.Module]) -> Iterator[Finding]:
     """What the chapter's code does with its exercises; cells that are broken by themselves are left out."""
     exercises = {
         cell.grade_id: kind_of(trees[cell], cell.grade_id) if cell in trees else None
@@ -100,11 +100,11 @@ def _code_findings(source: Source, trees: dict[SourceCell, ast.Module]) -> Itera
         yield from (_at(source, cell, fault) for fault in faults)
 
 
-def _test_faults(cell: SourceCell, tree: ast.Module, exercises: dict[str, Kind | None]) -> Iterator[Fault]:
+def _test_faults(cell: SourceCell, tree: ast.Module, exercises: dict[str, ExerciseKind | None]) -> Iterator[CellFault]:
     exercise = cell.grade_id.removesuffix("_test").removesuffix("_gpu")
     yield from misuse(tree, exercises)
     yield from foreign_names(tree, set(exercises))
-    values = {name for name, kind in exercises.items() if kind is Kind.VALUE}
+    values = {name for name, kind in exercises.items() if kind is ExerciseKind.VALUE}
     yield from comparison_faults(tree, exercises.keys() - values, values)
     yield from rule_faults(tree, exercise, on_gpu=cell.grade_id.endswith("_gpu"))
     yield from agreement_faults(cell.options, tree)
@@ -114,7 +114,7 @@ def _test_faults(cell: SourceCell, tree: ast.Module, exercises: dict[str, Kind |
         for fault in foreign_names(visible, set(exercises)):
             if any(repr(name) in fault.what for name in hidden_only):
                 what = fault.what.replace("from another cell", "that only the hidden part defines")
-                yield Fault(what, "Define it in the visible part: students run that alone.")
+                yield CellFault(what, "Define it in the visible part: students run that alone.")
         yield from grader_faults(_kept_lines(cell.source))
 
 
@@ -124,15 +124,17 @@ def _kept_lines(source: str) -> ast.AST:
     return kept if isinstance(kept, ast.Module) else ast.Module([], [])
 
 
-def _rebinding_faults(cell: SourceCell, tree: ast.Module, exercises: dict[str, Kind | None]) -> Iterator[Fault]:
+def _rebinding_faults(
+    cell: SourceCell, tree: ast.Module, exercises: dict[str, ExerciseKind | None]
+) -> Iterator[CellFault]:
     """An exercise defined elsewhere too: a blank submission would earn its points, or lose them."""
     for name, line in global_names(tree).items():
         if name in exercises and name != cell.grade_id:
             what = f"defines {name!r}, which is the name of an exercise"
-            yield Fault(what, "Call it something else: it would stand in for the student's answer.", line)
+            yield CellFault(what, "Call it something else: it would stand in for the student's answer.", line)
 
 
-def _prose_faults(source: Source, cell: SourceCell) -> Iterator[Fault]:
+def _prose_faults(source: ChapterSource, cell: SourceCell) -> Iterator[CellFault]:
     """Pictures that are not there, or say nothing to who cannot see them."""
     folder = source.path.with_suffix("")
     prose = CODE_BLOCK.sub(lambda block: "\n" * block[0].count("\n"), cell.source)
@@ -140,13 +142,15 @@ def _prose_faults(source: Source, cell: SourceCell) -> Iterator[Fault]:
         line = prose.count("\n", 0, match.start()) + 1
         target = match["target"]
         if not match["alt"].strip():
-            yield Fault(f"shows {target!r} without a text for it", "Write what it shows: ![what it shows](…).", line)
+            yield CellFault(
+                f"shows {target!r} without a text for it", "Write what it shows: ![what it shows](…).", line
+            )
         if "://" not in target and not (folder / target).is_file():
             remedy = f"Put it at {source.path.parent.name}/{source.name}/{target}, or draw it in a code cell."
-            yield Fault(f"shows {target!r}, and there is no such file", remedy, line)
+            yield CellFault(f"shows {target!r}, and there is no such file", remedy, line)
 
 
-def _at(source: Source, cell: SourceCell, fault: Fault) -> Finding:
+def _at(source: ChapterSource, cell: SourceCell, fault: CellFault) -> Finding:
     line = cell.body_line + fault.line - 1 if fault.line else cell.line
     return source.finding(line, f"{cell.label} {fault.what}", fault.remedy)
 

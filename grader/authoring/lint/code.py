@@ -14,7 +14,7 @@ from enum import Enum
 
 from IPython.core.inputtransformer2 import TransformerManager
 
-from grader.authoring.lint.metadata import Fault
+from grader.authoring.lint.metadata import CellFault
 from grader.model.syntax import syntax_tree
 
 SHELL_MAGICS = frozenset({"bash", "sh", "sx", "system", "script", "!"})
@@ -28,14 +28,14 @@ RANDOM_CALLS = frozenset(
 )
 
 
-class Kind(Enum):
+class ExerciseKind(Enum):
     """What an exercise is."""
 
     FUNCTION = "function"
     VALUE = "value"
 
 
-def parsed(code: str) -> ast.Module | Fault:
+def parsed(code: str) -> ast.Module | CellFault:
     """The cell as Python, magics resolved; a fault when it is not Python or gives a warning on compiling."""
     try:
         text = TransformerManager().transform_cell(code)
@@ -45,13 +45,13 @@ def parsed(code: str) -> ast.Module | Fault:
             tree: ast.Module = syntax_tree(text)
     except (SyntaxError, ValueError) as error:
         line = getattr(error, "lineno", 0) or 0
-        return Fault(f"is not Python ({getattr(error, 'msg', error)})", "Fix this line.", line)
+        return CellFault(f"is not Python ({getattr(error, 'msg', error)})", "Fix this line.", line)
     if caught:
-        return Fault(f"gives a warning on compiling ({caught[0].message})", "Fix this line.", caught[0].lineno)
+        return CellFault(f"gives a warning on compiling ({caught[0].message})", "Fix this line.", caught[0].lineno)
     return tree
 
 
-def shell_faults(tree: ast.Module, graded: bool) -> Iterator[Fault]:
+def shell_faults(tree: ast.Module, graded: bool) -> Iterator[CellFault]:
     """Shell lines anywhere (a failing one goes unnoticed), and magics in graded cells (the judge has no IPython)."""
     for node in ast.walk(tree):
         if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and _is_shell(node.func.value)):
@@ -59,9 +59,9 @@ def shell_faults(tree: ast.Module, graded: bool) -> Iterator[Fault]:
         first = str(node.args[0].value) if node.args and isinstance(node.args[0], ast.Constant) else ""
         if node.func.attr in ("system", "getoutput") or (node.func.attr.startswith("run_") and first in SHELL_MAGICS):
             remedy = "Call subprocess.run(…, check=True): a shell line that fails goes unnoticed."
-            yield Fault("has a shell line", remedy, node.lineno)
+            yield CellFault("has a shell line", remedy, node.lineno)
         elif graded and node.func.attr in ("run_line_magic", "run_cell_magic"):
-            yield Fault(f"has the magic %{first}, and graded cells are plain Python", "Take it out.", node.lineno)
+            yield CellFault(f"has the magic %{first}, and graded cells are plain Python", "Take it out.", node.lineno)
 
 
 def _is_shell(node: ast.expr) -> bool:
@@ -105,17 +105,17 @@ def global_names(tree: ast.Module) -> dict[str, int]:
     return names
 
 
-def kind_of(tree: ast.Module, exercise: str) -> Kind | None:
+def kind_of(tree: ast.Module, exercise: str) -> ExerciseKind | None:
     """Whether an answer cell defines a function or a value under the exercise's name; None: neither."""
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == exercise:
-            return Kind.FUNCTION
+            return ExerciseKind.FUNCTION
         if isinstance(node, ast.ClassDef) and node.name == exercise:
             return None
-    return Kind.VALUE if exercise in global_names(tree) else None
+    return ExerciseKind.VALUE if exercise in global_names(tree) else None
 
 
-def foreign_names(tree: ast.AST, known: set[str]) -> Iterator[Fault]:
+def foreign_names(tree: ast.AST, known: set[str]) -> Iterator[CellFault]:
     """Names that a test takes from other cells: the judge gives it none."""
     have = set(bound_names(tree)) | known | set(dir(builtins))
     reported: set[str] = set()
@@ -123,10 +123,10 @@ def foreign_names(tree: ast.AST, known: set[str]) -> Iterator[Fault]:
         if isinstance(node, ast.Name) and node.id not in have | reported:
             reported.add(node.id)
             remedy = "A test stands alone: import or define it in the same cell, above the place that uses it."
-            yield Fault(f"uses {node.id!r} from another cell", remedy, node.lineno)
+            yield CellFault(f"uses {node.id!r} from another cell", remedy, node.lineno)
 
 
-def misuse(tree: ast.Module, exercises: Mapping[str, Kind | None]) -> Iterator[Fault]:
+def misuse(tree: ast.Module, exercises: Mapping[str, ExerciseKind | None]) -> Iterator[CellFault]:
     """What a test does with answers other than calling functions and reading values.
 
     Args:
@@ -135,7 +135,7 @@ def misuse(tree: ast.Module, exercises: Mapping[str, Kind | None]) -> Iterator[F
     """
     for name, line in bound_names(tree).items():
         if name in exercises:
-            yield Fault(f"binds {name!r}, the name of an exercise", "Call it something else.", line)
+            yield CellFault(f"binds {name!r}, the name of an exercise", "Call it something else.", line)
     parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
     answers = _answer_names(tree, exercises)
     for node in ast.walk(tree):
@@ -146,10 +146,10 @@ def misuse(tree: ast.Module, exercises: Mapping[str, Kind | None]) -> Iterator[F
         held = isinstance(node.value, ast.Name) and node.value.id in answers
         if held or _mentions_call(node.value, exercises):
             what = f"takes .{node.attr} of an answer, and gradients do not cross to the judge"
-            yield Fault(what, "Let the exercise return the gradient as a value.", node.lineno)
+            yield CellFault(what, "Let the exercise return the gradient as a value.", node.lineno)
 
 
-def _use_faults(node: ast.Name, parents: Mapping[ast.AST, ast.AST], kind: Kind | None) -> Iterator[Fault]:
+def _use_faults(node: ast.Name, parents: Mapping[ast.AST, ast.AST], kind: ExerciseKind | None) -> Iterator[CellFault]:
     """Faults of one mention of an exercise."""
     parent = parents[node]
     as_argument = isinstance(parent, ast.keyword) or (isinstance(parent, ast.Call) and node in parent.args)
@@ -161,19 +161,19 @@ def _use_faults(node: ast.Name, parents: Mapping[ast.AST, ast.AST], kind: Kind |
     elif isinstance(parent, ast.Attribute):
         what = f"takes .{parent.attr} of {node.id!r}"
         remedy = "Call it, read it whole, or index it: attributes do not cross to the judge."
-    elif inspects and (kind is Kind.FUNCTION or node is not call.args[0]):  # type: ignore[attr-defined]  # a Call, as above
+    elif inspects and (kind is ExerciseKind.FUNCTION or node is not call.args[0]):  # type: ignore[attr-defined]  # a Call, as above
         what = f"inspects {node.id!r} with {_last_name(call.func)}()"  # type: ignore[attr-defined]
         remedy = "A test sees a stand-in: judge the answer by what it returns."
-    elif kind is Kind.FUNCTION and not called and not as_argument:
+    elif kind is ExerciseKind.FUNCTION and not called and not as_argument:
         what, remedy = f"uses the function {node.id!r} without calling it", "Call it, or pass it to a helper that does."
-    elif kind is Kind.VALUE and called:
+    elif kind is ExerciseKind.VALUE and called:
         what, remedy = f"calls {node.id!r}, which is a value", "Read it."
     else:
         return
-    yield Fault(what, remedy, node.lineno)
+    yield CellFault(what, remedy, node.lineno)
 
 
-def _answer_names(tree: ast.Module, exercises: Mapping[str, Kind | None]) -> set[str]:
+def _answer_names(tree: ast.Module, exercises: Mapping[str, ExerciseKind | None]) -> set[str]:
     """Names that hold what an exercise returned."""
     names = set()
     for node in ast.walk(tree):
@@ -182,7 +182,7 @@ def _answer_names(tree: ast.Module, exercises: Mapping[str, Kind | None]) -> set
     return names
 
 
-def _mentions_call(node: ast.expr, exercises: Mapping[str, Kind | None]) -> bool:
+def _mentions_call(node: ast.expr, exercises: Mapping[str, ExerciseKind | None]) -> bool:
     return any(
         isinstance(part, ast.Call) and isinstance(part.func, ast.Name) and part.func.id in exercises
         for part in ast.walk(node)
@@ -193,29 +193,29 @@ def _last_name(function: ast.expr) -> str:
     return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
 
 
-def rule_faults(tree: ast.Module, exercise: str, on_gpu: bool) -> Iterator[Fault]:
+def rule_faults(tree: ast.Module, exercise: str, on_gpu: bool) -> Iterator[CellFault]:
     """Rules for test cells that concern neither names nor proxies."""
     names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     if exercise not in names:
-        yield Fault(f"never looks at {exercise!r}", "Test the answer that it is named after.")
+        yield CellFault(f"never looks at {exercise!r}", "Test the answer that it is named after.")
     for call in calls:
         if _last_name(call.func) == "print" and isinstance(call.func, ast.Name):
             remedy = "A wrong answer raises, a right one is silent: use gpulab.check."
-            yield Fault("prints", remedy, call.lineno)
+            yield CellFault("prints", remedy, call.lineno)
     draws = _draws(tree)
     if draws and not any(_last_name(call.func) == "seed" and not call.args for call in calls):
-        yield Fault("draws random inputs without gpulab.seed()", "Seed the generator with seed().", draws)
+        yield CellFault("draws random inputs without gpulab.seed()", "Seed the generator with seed().", draws)
     gates = [call for call in calls if _last_name(call.func) == "needs_gpu"]
     if on_gpu and not _opens_with_needs_gpu(tree):
-        yield Fault("does not begin with needs_gpu()", "Call it first, right below the imports.")
+        yield CellFault("does not begin with needs_gpu()", "Call it first, right below the imports.")
     if not on_gpu and gates:
-        yield Fault(
+        yield CellFault(
             "calls needs_gpu(), and a _test cell runs everywhere", "Move that part to a _gpu cell.", gates[0].lineno
         )
 
 
-def grader_faults(tree: ast.AST) -> Iterator[Fault]:
+def grader_faults(tree: ast.AST) -> Iterator[CellFault]:
     """Imports of the harness in code that students get: they have no `grader`, and its exercises hold the answers."""
     for node in ast.walk(tree):
         match node:
@@ -228,7 +228,9 @@ def grader_faults(tree: ast.AST) -> Iterator[Fault]:
         for module in modules:
             if module.partition(".")[0] == "grader":
                 remedy = "Import from gpulab here; grader.exercises is for the hidden parts of test cells only."
-                yield Fault(f"imports {module!r} where students see it, and they do not have it", remedy, node.lineno)
+                yield CellFault(
+                    f"imports {module!r} where students see it, and they do not have it", remedy, node.lineno
+                )
 
 
 def _draws(tree: ast.Module) -> int:

@@ -9,7 +9,7 @@ import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from grader.authoring.myst import Source, SourceCell
+from grader.authoring.myst import ChapterSource, SourceCell
 from grader.model.findings import Finding
 from grader.model.notebooks import Role
 from grader.model.results import exercise_of
@@ -18,7 +18,7 @@ TAGS = ("demo", "gpu", "nbval-check-output", "nbval-ignore-output", "raises-exce
 
 
 @dataclass(frozen=True)
-class Fault:
+class CellFault:
     """Something wrong in a cell, before it is known how messages name the cell."""
 
     what: str
@@ -36,24 +36,24 @@ def role_of(cell: SourceCell) -> Role:
     return Role.CODE if cell.kind == "code" else Role.PROSE
 
 
-def tag_faults(cell: SourceCell) -> Iterator[Fault]:
+def tag_faults(cell: SourceCell) -> Iterator[CellFault]:
     """What is wrong with the cell's tags, and with the tolerance of its comparison."""
     tags = cell.options.get("tags", [])
     for tag in tags:
         if tag not in TAGS:
             near = difflib.get_close_matches(tag, TAGS, n=1)
             remedy = f"Did you mean {near[0]!r}?" if near else f"Known are {', '.join(TAGS)}."
-            yield Fault(f"has an unknown tag {tag!r}", remedy)
+            yield CellFault(f"has an unknown tag {tag!r}", remedy)
     tolerance = cell.options.get("nbval_rtol")
     if tolerance is None:
         return
     if isinstance(tolerance, bool) or not isinstance(tolerance, int | float) or not 0 < tolerance < 1:
-        yield Fault(f"has nbval_rtol {tolerance!r}", "Write a number between 0 and 1, such as 1.0e-6.")
+        yield CellFault(f"has nbval_rtol {tolerance!r}", "Write a number between 0 and 1, such as 1.0e-6.")
     if "nbval-check-output" not in tags:
-        yield Fault("has nbval_rtol, but its output is not compared", "Add the tag nbval-check-output.")
+        yield CellFault("has nbval_rtol, but its output is not compared", "Add the tag nbval-check-output.")
 
 
-def pairing_findings(source: Source) -> Iterator[Finding]:
+def pairing_findings(source: ChapterSource) -> Iterator[Finding]:
     """Duplicate grade ids, tests without an answer cell before them, answers without a test."""
     named = [cell for cell in source.cells if cell.grade_id]
     for rule in (_duplicates, _orphans, _untested):
@@ -63,7 +63,7 @@ def pairing_findings(source: Source) -> Iterator[Finding]:
             return  # the next rule would complain of the same cells
 
 
-def _duplicates(source: Source, named: list[SourceCell]) -> Iterator[Finding]:
+def _duplicates(source: ChapterSource, named: list[SourceCell]) -> Iterator[Finding]:
     first: dict[str, SourceCell] = {}
     for cell in named:
         other = first.setdefault(cell.grade_id, cell)
@@ -72,7 +72,7 @@ def _duplicates(source: Source, named: list[SourceCell]) -> Iterator[Finding]:
             yield source.finding(cell.line, what, "Rename one of them: grades are recorded under this name.")
 
 
-def _orphans(source: Source, named: list[SourceCell]) -> Iterator[Finding]:
+def _orphans(source: ChapterSource, named: list[SourceCell]) -> Iterator[Finding]:
     answers = set()
     for cell in named:
         if role_of(cell) is Role.SOLUTION:
@@ -81,7 +81,7 @@ def _orphans(source: Source, named: list[SourceCell]) -> Iterator[Finding]:
             yield from _test_findings(source, cell, answers)
 
 
-def _untested(source: Source, named: list[SourceCell]) -> Iterator[Finding]:
+def _untested(source: ChapterSource, named: list[SourceCell]) -> Iterator[Finding]:
     names = {cell.grade_id for cell in named}
     for cell in named:
         if role_of(cell) is Role.SOLUTION and f"{cell.grade_id}_test" not in names:
@@ -89,7 +89,7 @@ def _untested(source: Source, named: list[SourceCell]) -> Iterator[Finding]:
             yield source.finding(cell.line, what, f"Add a cell with :test: {cell.grade_id} and :points: 2.")
 
 
-def _test_findings(source: Source, cell: SourceCell, answers: set[str]) -> Iterator[Finding]:
+def _test_findings(source: ChapterSource, cell: SourceCell, answers: set[str]) -> Iterator[Finding]:
     exercise, tags = exercise_of(cell.grade_id), cell.options.get("tags", [])
     if exercise not in answers:
         near = difflib.get_close_matches(exercise, answers, n=1)

@@ -10,13 +10,13 @@ import ast
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from grader.authoring.lint.metadata import Fault
+from grader.authoring.lint.metadata import CellFault
 from grader.model.needs import FUNCTIONS, Need, calls_of, declared_words
 
 PACKAGE = "gpulab"
 
 
-def agreement_faults(options: Mapping[str, Any], tree: ast.Module) -> Iterator[Fault]:
+def agreement_faults(options: Mapping[str, Any], tree: ast.Module) -> Iterator[CellFault]:
     """Needs that a test cell uses and does not declare, or declares and does not use."""
     declared = declared_words(options.get("needs"))
     used = used_needs(tree)
@@ -24,11 +24,11 @@ def agreement_faults(options: Mapping[str, Any], tree: ast.Module) -> Iterator[F
     for need, (written, line) in used.items():
         if need not in declared:
             what = f"uses {written} and does not declare the need {need.value!r}"
-            yield Fault(what, f'Add ":needs: [{complete}]" below its points.', line)
+            yield CellFault(what, f'Add ":needs: [{complete}]" below its points.', line)
     for word in declared:
         if word in list(Need) and word not in used:
             remedy = f'Write ":needs: [{complete}]".' if complete else "Take the entry out."
-            yield Fault(f"declares the need {word!r}, and never uses {calls_of(Need(word))}", remedy)
+            yield CellFault(f"declares the need {word!r}, and never uses {calls_of(Need(word))}", remedy)
 
 
 def used_needs(tree: ast.Module) -> dict[Need, tuple[str, int]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator
 
-from grader.authoring.lint.metadata import Fault
+from grader.authoring.lint.metadata import CellFault
 
 SCALARS = frozenset({"bool", "int", "float", "complex"})
 """Types that a NumPy scalar of the same meaning need not be an instance of; `numbers.Real` and `str` hold theirs."""
@@ -17,7 +17,7 @@ REMEDY = "Compare with gpulab.check, or take it through check.as_python() first.
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def comparison_faults(tree: ast.Module, functions: Collection[str], values: Collection[str]) -> Iterator[Fault]:
+def comparison_faults(tree: ast.Module, functions: Collection[str], values: Collection[str]) -> Iterator[CellFault]:
     """Comparisons of an answer, or of a part of one, that do not go through `check`.
 
     Args:
@@ -30,9 +30,11 @@ def comparison_faults(tree: ast.Module, functions: Collection[str], values: Coll
         match node:
             case ast.Call(func=ast.Name(id="isinstance"), args=[value, kinds]) if raw.is_raw(value):
                 if SCALARS & {_last_name(kind) for kind in ast.walk(kinds)}:
-                    yield Fault(f"asks whether {ast.unparse(value)!r} is a {ast.unparse(kinds)}", REMEDY, node.lineno)
+                    yield CellFault(
+                        f"asks whether {ast.unparse(value)!r} is a {ast.unparse(kinds)}", REMEDY, node.lineno
+                    )
             case ast.Call(func=ast.Name(id="type"), args=[value]) if raw.is_raw(value):
-                yield Fault(f"asks for the type of {ast.unparse(value)!r}", REMEDY, node.lineno)
+                yield CellFault(f"asks for the type of {ast.unparse(value)!r}", REMEDY, node.lineno)
             case ast.Compare(left=left, ops=ops, comparators=comparators):
                 sides = [left, *comparators]
                 for place, operator in enumerate(ops):
@@ -40,7 +42,7 @@ def comparison_faults(tree: ast.Module, functions: Collection[str], values: Coll
                     searched = isinstance(operator, ast.In | ast.NotIn) and not raw.is_raw(pair[0])
                     compared = [side for side in pair if raw.is_raw(side)]
                     if len(compared) == 1 and not searched and not _is_none(operator, pair):
-                        yield Fault(f"compares {ast.unparse(compared[0])!r} by itself", REMEDY, node.lineno)
+                        yield CellFault(f"compares {ast.unparse(compared[0])!r} by itself", REMEDY, node.lineno)
 
 
 class _Raw:

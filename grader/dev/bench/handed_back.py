@@ -17,7 +17,7 @@ from pathlib import Path
 from rich.table import Table
 
 from grader.dev.bench import course as bench_course
-from grader.dev.bench.measure import Measured, measure
+from grader.dev.bench.measurement import CommandUsage, measure
 from grader.dev.bench.promises import BUSY_LOAD, Target
 from grader.dev.bench.run import machine, today, versions
 from grader.model.course import Chapter, Course, CourseError
@@ -116,7 +116,7 @@ def hand_back(
     )
 
 
-def _nbgrader(step: str, course: Course, chapter: Chapter) -> Measured:
+def _nbgrader(step: str, course: Course, chapter: Chapter) -> CommandUsage:
     return measure([sys.executable, "-m", "nbgrader", step, chapter.name], course.root)
 
 

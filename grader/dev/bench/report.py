@@ -12,7 +12,7 @@ from rich.text import Text
 
 from grader.dev.bench.handed_back import HandedBack
 from grader.dev.bench.promises import BUSY_LOAD, Target
-from grader.dev.bench.run import BenchResult, Growth, Usage, median_memory_mb
+from grader.dev.bench.run import BenchResult, ClassUsage, Growth, median_memory_mb
 from grader.model.records import cannot_write
 
 
@@ -84,7 +84,7 @@ def write_json(found: BenchResult | HandedBack | Sequence[Growth], path: Path) -
         raise cannot_write(path, error) from None
 
 
-def _ratio(stock: Usage, ours: Usage) -> float:
+def _ratio(stock: ClassUsage, ours: ClassUsage) -> float:
     return (stock.wall_seconds / stock.submissions) / (ours.wall_seconds / ours.submissions)
 
 

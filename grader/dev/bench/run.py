@@ -1,7 +1,7 @@
 """The benchmark: the same submissions through stock `nbgrader autograde` and through `grader autograde`, in one run.
 
-Whole commands are measured from outside (`measure`), in copies of the course (`course`), so that nothing of either is
-left out; where our own time goes comes from the run's accounts. `report` shows the result.
+Whole commands are measured from outside (`measurement`), in copies of the course (`course`), so nothing of either is
+left out. The run's accounts show where our own time goes. `report` shows the result.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from grader.dev.bench import course as bench_course
-from grader.dev.bench.measure import Measured, measure
+from grader.dev.bench.measurement import CommandUsage, measure
 from grader.gradebook import gradebook
 from grader.model.course import Chapter, Course
 from grader.model.records import Records, load_results
@@ -27,7 +27,7 @@ from grader.model.results import SubmissionResult
 
 
 @dataclass(frozen=True)
-class Usage:
+class ClassUsage:
     """What one command used for a class."""
 
     tool: str
@@ -73,11 +73,11 @@ class Breakdown:
 
 @dataclass(frozen=True)
 class BenchResult:
-    """The benchmark's figures, with what is needed to read them."""
+    """The benchmark's numbers, with what is needed to read them."""
 
     chapter: str
-    stock: Usage
-    ours: Usage
+    stock: ClassUsage
+    ours: ClassUsage
     breakdown: Breakdown
     machine: str
     load: float
@@ -132,12 +132,12 @@ def _autograde(chapter: Chapter) -> list[str]:
     return [sys.executable, "-m", "grader", "autograde", chapter.name, "--no-pages"]
 
 
-def _figure(tool: str, course: Course, chapter: Chapter, used: Measured) -> Usage:
+def _figure(tool: str, course: Course, chapter: Chapter, used: CommandUsage) -> ClassUsage:
     """What a command used, with what it recorded."""
     scores = gradebook.recorded(course, chapter)
     times = bench_course.recorded_at(course, chapter)
     each = (times[-1] - times[0]) / (len(times) - 1) if len(times) > 1 else used.wall_seconds
-    return Usage(
+    return ClassUsage(
         tool,
         len(scores),
         used.wall_seconds,
@@ -148,7 +148,7 @@ def _figure(tool: str, course: Course, chapter: Chapter, used: Measured) -> Usag
     )
 
 
-def _breakdown(course: Course, chapter: Chapter, used: Measured) -> Breakdown:
+def _breakdown(course: Course, chapter: Chapter, used: CommandUsage) -> Breakdown:
     """Where the time of the run in this copy of the course went."""
     results = load_results(course, chapter.name)
     accounts = Records.of(course, chapter.name).batch()["accounts"]
@@ -236,7 +236,7 @@ def machine() -> str:
 
 
 def versions() -> dict[str, str]:
-    """Python and the packages that the figures depend on."""
+    """Python and the packages that the numbers depend on."""
     packages = ("nbgrader", "torch", "ipykernel")
     return {"Python": platform.python_version()} | {name: version(name) for name in packages}
 

@@ -18,7 +18,7 @@ LENGTHS_ROUNDS = 3
 
 
 def gain(problem: Problem) -> list[float]:
-    """Seconds of a step in float32 over seconds of one under autocast with a scaler, one figure a round.
+    """Seconds of a step in float32 over seconds of one under autocast with a scaler, one number per round.
 
     Channels last in both, float32 without TF32; the batch lies on the device already, and a round times both.
     """
@@ -48,7 +48,7 @@ def accuracy_points(single: Training, half: Training, problems: Sequence[Problem
 
 
 def step_ratios(one: Training, other: Training, problem: Problem, lengths: tuple[int, int] = (2, 12)) -> list[float]:
-    """Seconds of a step in one training over those of one in another, one figure a round, both timed in each.
+    """Seconds of a step in one training over those of one in another, one number per round, both timed in each.
 
     Each trains for two lengths, epochs, so that what is done once cancels.
     """

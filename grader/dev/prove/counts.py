@@ -1,4 +1,4 @@
-"""The tracer's counts beside Nsight Compute's, for kernels whose traffic is known by hand."""
+"""The tracer's counts next to Nsight Compute's, for kernels whose traffic is known by hand."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ METRICS = {
 
 
 @dataclass(frozen=True)
-class Counted:
-    """One figure of one kernel, by both."""
+class ComparedCount:
+    """One number of one kernel, by both."""
 
     kernel: str
     what: str
@@ -53,7 +53,7 @@ class Counted:
         return f"{self.kernel}: {self.what}: the tracer says {self.traced:.4g}, Nsight Compute {self.profiled:.4g}"
 
 
-def compared() -> list[Counted]:
+def compared() -> list[ComparedCount]:
     """Sectors a request and turns of shared memory a request, of every kernel of `kernels`.
 
     Raises:
@@ -67,7 +67,7 @@ def compared() -> list[Counted]:
                 "ncu", f"said nothing of {name}", "Run it by hand: ncu python3 -m grader.dev.prove.kernels"
             )
         for what, value in traced.items():
-            found.append(Counted(name, what, value, ratios(profiled[name])[what]))
+            found.append(ComparedCount(name, what, value, ratios(profiled[name])[what]))
     return found
 
 
@@ -86,7 +86,7 @@ def ratios(counts: dict[str, float]) -> dict[str, float]:
 
 
 def trace(side: int = 64) -> dict[str, dict[str, float]]:
-    """The tracer's figures, on a small matrix."""
+    """The tracer's counts, on a small matrix."""
     from gpulab.trace import run
     from grader.dev.prove import kernels
 

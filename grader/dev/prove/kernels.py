@@ -59,7 +59,7 @@ def prove_transpose_padded(x: Any, out: Any) -> None:
 
 @cuda.jit  # type: ignore[untyped-decorator]
 def prove_tree_sum(x: Any, out: Any) -> None:
-    """A tree reduction of each row's 32 elements through shared memory, one write a row."""
+    """A tree reduction of each row's 32 elements through shared memory, one write per row."""
     parts = cuda.shared.array((TILE, TILE), float32)
     y, lane = cuda.threadIdx.y, cuda.threadIdx.x
     parts[y, lane] = x[cuda.blockIdx.y * TILE + y, cuda.blockIdx.x * TILE + lane]

@@ -2,7 +2,7 @@
 
 Both tools look at `kernels`, run as a program. What they print becomes two short tables in `data/machines/<gpu>/`, each
 with its device, tool, command and day; a tool that is missing or refused leaves none, and says why. Whether the
-counters agree with the tracer's is the business of `counts`.
+counters agree with the tracer's is up to `counts`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ LARGEST_BYTES = 8_000
 
 
 @dataclass(frozen=True)
-class Report:
+class NsightReport:
     """What came of one tool."""
 
     tool: str
@@ -49,7 +49,7 @@ class Report:
     """Whether the tool is there at all."""
 
 
-def record(folder: Path, on: Mapping[str, str]) -> list[Report]:
+def record(folder: Path, on: Mapping[str, str]) -> list[NsightReport]:
     """Runs both tools and writes what they say into the folder. An earlier report stays where a tool fails now.
 
     Args:
@@ -64,9 +64,9 @@ def record(folder: Path, on: Mapping[str, str]) -> list[Report]:
             if len(text.encode()) > LARGEST_BYTES:
                 raise CourseError(tool, f"said more than {LARGEST_BYTES} bytes", "Is it the course's kernels it saw?")
             write(folder / FILES[tool], text.encode())
-            found.append(Report(tool, FILES[tool]))
+            found.append(NsightReport(tool, FILES[tool]))
         except CourseError as error:
-            found.append(Report(tool, why_not=str(error), installed=not isinstance(error, NotHere)))
+            found.append(NsightReport(tool, why_not=str(error), installed=not isinstance(error, NotHere)))
     return found
 
 

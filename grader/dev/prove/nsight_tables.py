@@ -1,6 +1,6 @@
 """Reads what Nsight Systems and Nsight Compute print: rows with our names and units, of the course's own kernels.
 
-Running the tools, and writing the reports, is the business of `nsight`.
+Running the tools, and writing the reports, is up to `nsight`.
 """
 
 from __future__ import annotations

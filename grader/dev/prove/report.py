@@ -12,15 +12,15 @@ from typing import Any
 
 from gpulab.doctor import hardware
 from gpulab.measuring.machine import VERSION
-from grader.dev.prove import figures
-from grader.dev.prove.run import Outcome, Step, slug
+from grader.dev.prove import claimed_numbers
+from grader.dev.prove.run import ProofStep, StepResult, slug
 from grader.model.course import Course, CourseError
 from grader.model.notebook_io import write as write_file
 
 PACKAGES = ("torch", "torchvision", "pytorch-lightning", "numba", "numba-cuda", "cuda-core", "nbgrader")
 
 
-def write(course: Course, outcomes: list[Outcome], steps: Sequence[Step] = ()) -> list[Path]:
+def write(course: Course, outcomes: list[StepResult], steps: Sequence[ProofStep] = ()) -> list[Path]:
     """Writes both files; gives where they lie. Without a calibration there are no ceilings to write, and no JSON.
 
     Args:
@@ -60,7 +60,7 @@ def machine() -> dict[str, str]:
     return found | {"day": datetime.datetime.now(tz=datetime.UTC).date().isoformat()}
 
 
-def text(outcomes: list[Outcome], on: dict[str, str], steps: Sequence[Step] = ()) -> str:
+def text(outcomes: list[StepResult], on: dict[str, str], steps: Sequence[ProofStep] = ()) -> str:
     """The report, in Markdown."""
     known = {one.step: one for one in outcomes}
     parts = [f"# The course on {'an' if on['device'][:1] in 'AEFHLMNRSX' else 'a'} {on['device']}"]
@@ -90,7 +90,7 @@ def text(outcomes: list[Outcome], on: dict[str, str], steps: Sequence[Step] = ()
     return "\n\n".join(parts) + "\n"
 
 
-def to_show(outcomes: list[Outcome], steps: Sequence[Step]) -> list[str]:
+def to_show(outcomes: list[StepResult], steps: Sequence[ProofStep]) -> list[str]:
     """What no GPU has shown yet: the steps that were not run, or not to a good end, each with what is missing."""
     known = {one.step: one for one in outcomes}
     found = []
@@ -120,9 +120,9 @@ def _figures(data: dict[str, Any]) -> list[str]:
 
 
 def _ceilings(ceilings: dict[str, Any]) -> list[str]:
-    """What the machine can do at best, each with its spread, beside what its datasheet promises."""
+    """What the machine can do at best, each with its spread, next to what its datasheet promises."""
     try:
-        stated = figures.datasheet(ceilings["device"])
+        stated = claimed_numbers.datasheet(ceilings["device"])
     except CourseError:
         stated = {}
     copy = "copy within its memory, read + written"
@@ -192,7 +192,7 @@ def _classes(data: dict[str, Any]) -> list[str]:
     return ["## The sample class", _table(["chapter", "submissions", "pending rows", "each, median", "on"], rows)]
 
 
-def _chapters(known: dict[str, Outcome]) -> list[str]:
+def _chapters(known: dict[str, StepResult]) -> list[str]:
     names = sorted({name for step in ("execute", "nbval", "gate") if step in known for name in known[step].data})
     if not names:
         return []

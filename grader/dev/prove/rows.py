@@ -30,7 +30,7 @@ class NotHere(CourseError):
 
 
 @dataclass(frozen=True)
-class Found:
+class RowResult:
     """What came of one row."""
 
     findings: tuple[str, ...] = ()
@@ -41,14 +41,14 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Row:
+class GpuRow:
     """One row, to be run."""
 
     name: str
     """Unique in its step; begins with the chapter's."""
     digest: Callable[[], str]
     """Hash of all that the row depends on: one that is settled is run again when it differs."""
-    run: Callable[[], Found]
+    run: Callable[[], RowResult]
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Pace:
         return self.until is None or time.monotonic() + MARGIN * seconds <= self.until
 
 
-class Kept:
+class KeptRows:
     """What is known of the rows of one step, in one file. Threads may share it."""
 
     def __init__(self, folder: Path, step: str) -> None:
@@ -79,14 +79,14 @@ class Kept:
         if self._path.exists():
             self._rows = json.loads(self._path.read_text())
 
-    def get(self, row: Row) -> Found | None:
+    def get(self, row: GpuRow) -> RowResult | None:
         """What was found when the row was run last, with everything as it is now; None when it was not."""
         kept = self._rows.get(row.name)
         if kept is None or kept["digest"] != row.digest():
             return None
-        return Found(tuple(kept["findings"]), kept["data"], kept["seconds"], kept.get("absent", ""))
+        return RowResult(tuple(kept["findings"]), kept["data"], kept["seconds"], kept.get("absent", ""))
 
-    def put(self, row: Row, found: Found) -> None:
+    def put(self, row: GpuRow, found: RowResult) -> None:
         """Keeps what was found, at once."""
         with self._lock:
             self._rows[row.name] = {"digest": row.digest(), **asdict(found)}
@@ -102,8 +102,8 @@ class Kept:
 
 
 def settle(
-    rows: Iterable[Row], kept: Kept, pace: Pace, slots: int = 1, say: Callable[[str], None] = lambda text: None
-) -> tuple[dict[str, Found], tuple[str, ...]]:
+    rows: Iterable[GpuRow], kept: KeptRows, pace: Pace, slots: int = 1, say: Callable[[str], None] = lambda text: None
+) -> tuple[dict[str, RowResult], tuple[str, ...]]:
     """Runs the rows that are not settled, and gives what is known of each, and the names of those that are left.
 
     A row is settled when it was run, lacked nothing, found nothing wrong, and nothing that it depends on has changed.
@@ -132,10 +132,10 @@ def settle(
 
 
 def _side_by_side(
-    todo: list[Row], known: dict[str, Found], kept: Kept, pace: Pace, slots: int, say: Callable[[str], None]
+    todo: list[GpuRow], known: dict[str, RowResult], kept: KeptRows, pace: Pace, slots: int, say: Callable[[str], None]
 ) -> None:
     """Moves rows from `todo` to `known`, several at a time."""
-    pool, running = ThreadPoolExecutor(max_workers=slots), dict[Future[Found], Row]()
+    pool, running = ThreadPoolExecutor(max_workers=slots), dict[Future[RowResult], GpuRow]()
     try:
         while todo or running:
             while todo and len(running) < slots and pace.fits(kept.longest_seconds):
@@ -152,13 +152,13 @@ def _side_by_side(
         pool.shutdown(wait=False, cancel_futures=True)  # after an interrupt nobody waits for the rows that still run
 
 
-def attempt(row: Row) -> Found:
-    """What came of the row, with the seconds that it took; an exception is a finding."""
+def attempt(row: GpuRow) -> RowResult:
+    """The result of the row, with the seconds that it took; an exception is a finding."""
     started = time.monotonic()
     try:
         found = row.run()
     except Exception as error:
-        found = Found((said(error),))
+        found = RowResult((said(error),))
     return replace(found, seconds=round(time.monotonic() - started, 2))
 
 

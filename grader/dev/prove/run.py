@@ -17,7 +17,7 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Outcome:
+class StepResult:
     """What came of one step."""
 
     step: str
@@ -38,7 +38,7 @@ class Outcome:
 
     @property
     def summary(self) -> str:
-        """What came of it, in a few words."""
+        """The result, in a few words."""
         parts = [_several(len(self.findings), "finding")] if self.findings else []
         parts += [f"{_several(len(self.left), 'row')} left"] if self.left else []
         parts += [f"{len(self.absent)} not here"] if self.absent else []
@@ -46,26 +46,26 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Step:
+class ProofStep:
     """One chunk of the proof."""
 
     name: str
     what: str
     """Shown while it runs."""
-    run: Callable[[Course, list[Chapter], Say, Pace], Outcome]
+    run: Callable[[Course, list[Chapter], Say, Pace], StepResult]
     shows: str = ""
     """What is known of the GPU once it is as it must be: completes "still to be shown: …"."""
 
 
 def prove(
     course: Course,
-    steps: Iterable[Step],
+    steps: Iterable[ProofStep],
     only: tuple[str, ...] = (),
     say: Say = lambda text: None,
     pace: Pace | None = None,
     on_step: Callable[[int, int, str], None] = lambda done, total, what: None,
-) -> list[Outcome]:
-    """Runs the steps and keeps what came of each; gives all that is known of this GPU, in order.
+) -> list[StepResult]:
+    """Runs the steps and keeps the result of each; gives all that is known of this GPU, in order.
 
     An exception of a step is a finding of that step, and the next one is run. An interrupt ends the steps, and what is
     known by then is given all the same.
@@ -76,7 +76,7 @@ def prove(
         only: names of steps, or of chapters (`04`): nothing else is run; all when left out.
         say: told what is being done.
         pace: how much of it is done in this call; all when left out.
-        on_step: called before each step, with the number of those behind it, of all, and what it does.
+        on_step: called before each step, with the number of finished steps, the number of all, and what it does.
 
     Raises:
         CourseError: there is no GPU, or `only` names nothing that there is.
@@ -102,7 +102,7 @@ def prove(
         if not pace.fits(earlier.seconds if earlier and step.name not in BY_ROWS else 0.0):
             say(f"{step.name}: left for the next call, its time would not be enough")
             if earlier is None:
-                _keep(folder, Outcome(step.name, left=(step.name,)), set())
+                _keep(folder, StepResult(step.name, left=(step.name,)), set())
             continue
         say(step.what)
         started = time.monotonic()
@@ -110,14 +110,14 @@ def prove(
         try:
             outcome = step.run(course, chapters or released(course), say, pace)
         except KeyboardInterrupt:
-            outcome, interrupted = Outcome(step.name, ("interrupted before its end",)), True
+            outcome, interrupted = StepResult(step.name, ("interrupted before its end",)), True
             if step.name in BY_ROWS:  # with no time left it runs nothing, and tells what is kept
                 known_by_now = step.run(course, chapters or released(course), say, replace(pace, until=0.0))
                 outcome = replace(known_by_now, findings=known_by_now.findings + outcome.findings)
         except NotHere as lacking:
-            outcome = Outcome(step.name, absent=(str(lacking),))
+            outcome = StepResult(step.name, absent=(str(lacking),))
         except (Exception, SystemExit) as error:
-            outcome = Outcome(step.name, (said(error),))
+            outcome = StepResult(step.name, (said(error),))
         seconds = round(time.monotonic() - started, 1)
         outcome = replace(outcome, seconds=seconds)
         _keep(folder, outcome, {chapter.name for chapter in chapters})
@@ -153,21 +153,21 @@ def slug(device: str) -> str:
     return "-".join(device.removeprefix("NVIDIA ").lower().split())
 
 
-def load(folder: Path, step: str) -> Outcome | None:
+def load(folder: Path, step: str) -> StepResult | None:
     """What was kept of a step; None when it has not been run."""
     path = folder / f"{step}.json"
     if not path.exists():
         return None
     kept = json.loads(path.read_text())
     left, absent = (tuple(kept.get(name, ())) for name in ("left", "absent"))
-    return Outcome(kept["step"], tuple(kept["findings"]), kept["data"], kept["seconds"], left, absent)
+    return StepResult(kept["step"], tuple(kept["findings"]), kept["data"], kept["seconds"], left, absent)
 
 
 def _several(count: int, what: str) -> str:
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
-def _keep(folder: Path, outcome: Outcome, chapters: set[str]) -> None:
+def _keep(folder: Path, outcome: StepResult, chapters: set[str]) -> None:
     """Writes an outcome; of a step that ran for some chapters only, what is known of the others stays."""
     earlier = load(folder, outcome.step)
     if earlier and chapters and outcome.step in OF_A_CHAPTER:
@@ -178,7 +178,7 @@ def _keep(folder: Path, outcome: Outcome, chapters: set[str]) -> None:
             return (*before, *getattr(outcome, name))
 
         findings, left, absent = map(and_of_others, ("findings", "left", "absent"))
-        outcome = Outcome(outcome.step, findings, data, outcome.seconds, left, absent)
+        outcome = StepResult(outcome.step, findings, data, outcome.seconds, left, absent)
     path = folder / f"{outcome.step}.json"
     temporary = path.with_suffix(".new")
     temporary.write_text(json.dumps(asdict(outcome), indent=1, sort_keys=True) + "\n")

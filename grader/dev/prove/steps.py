@@ -1,4 +1,4 @@
-"""The steps of the proof: each looks at this machine's GPU, changes only what it says, and gives an `Outcome`."""
+"""The steps of the proof: each looks at this machine's GPU, changes only what it says, and gives an `StepResult`."""
 
 from __future__ import annotations
 
@@ -14,104 +14,111 @@ from pathlib import Path
 from typing import Any
 
 from gpulab.doctor import hardware
-from grader.authoring import answers, build, release, verify
+from grader.authoring import answers, building, releasing
+from grader.authoring import gate as answer_gate
 from grader.authoring.answers import Answer
 from grader.authoring.bank import banks_of
 from grader.batch.batch import grade_class
 from grader.dev import sample
-from grader.dev.prove import counts, figures, nsight
-from grader.dev.prove import smoke as first_contact
+from grader.dev.prove import claimed_numbers, counts, nsight
+from grader.dev.prove import smoke_checks as first_contact
 from grader.dev.prove.report import machine
-from grader.dev.prove.rows import Found, Kept, Pace, Row, attempt, hashed, settle
-from grader.dev.prove.run import Outcome, Say, Step, folder_of, slug
+from grader.dev.prove.rows import GpuRow, KeptRows, Pace, RowResult, attempt, hashed, settle
+from grader.dev.prove.run import ProofStep, Say, StepResult, folder_of, slug
 from grader.judging import session
 from grader.machine import doctor, readings
 from grader.model import notebooks, submission
 from grader.model.course import Chapter, Course
 from grader.model.harness import harness_digest
-from grader.model.readings import State
+from grader.model.readings import ReadingState
 from grader.model.results import LACKING, TOO_NOISY, Verdict
 
 NBVAL_SECONDS = 300
 ALL = Pace()
 
 
-def look(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -> Outcome:
+def look(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -> StepResult:
     """What `grader doctor` says."""
     rows = doctor.examine(course)
     bad = tuple(f"{row.what}: {row.found}. {row.remedy}" for row in rows if row.state == "bad")
-    return Outcome("doctor", bad, {"rows": [asdict(row) for row in rows]})
+    return StepResult("doctor", bad, {"rows": [asdict(row) for row in rows]})
 
 
-def calibrate(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -> Outcome:
-    """The machine's ceilings, and the figures that the course claims, each with its bar."""
-    found = figures.measured(course, say)
+def calibrate(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -> StepResult:
+    """The machine's ceilings, and the numbers that the course claims, each with its bar."""
+    found = claimed_numbers.measured(course, say)
     below = tuple(f"{one.what}: {one.shown()}, {one.bar()}" for one in found.figures if not one.reached)
     broken = tuple(f"{name}: {found.failed[name]}" for name in found.broken)
-    return Outcome("calibrate", below + broken, asdict(found))
+    return StepResult("calibrate", below + broken, asdict(found))
 
 
-def read(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -> Outcome:
-    """The readings that answers are held against, each beside the chapter's own solution."""
+def read(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -> StepResult:
+    """The readings that answers are held against, each next to the chapter's own solution."""
     findings: list[str] = []
     absent: list[str] = []
     data: dict[str, Any] = {}
     for chapter in chapters:
         say(f"reading the GPU for {chapter.name}")
         found = readings.taken(notebooks.load_key(chapter), again=True)
-        wrong = {name: one for name, one in found.items() if one.state in (State.REFUSED, State.UNUSABLE, State.FAILED)}
+        wrong = {
+            name: one
+            for name, one in found.items()
+            if one.state in (ReadingState.REFUSED, ReadingState.UNUSABLE, ReadingState.FAILED)
+        }
         findings += [f"{chapter.name}: {name}: {one.state}: {one.why}" for name, one in wrong.items()]
-        absent += [f"{chapter.name}: {name}: {one.why}" for name, one in found.items() if one.state is State.ABSENT]
+        absent += [
+            f"{chapter.name}: {name}: {one.why}" for name, one in found.items() if one.state is ReadingState.ABSENT
+        ]
         data[chapter.name] = {name: {"state": one.state, "why": one.why} for name, one in found.items()}
-    return Outcome("readings", tuple(findings), data, absent=tuple(absent))
+    return StepResult("readings", tuple(findings), data, absent=tuple(absent))
 
 
-def count(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -> Outcome:
-    """The tracer's counts beside Nsight Compute's."""
+def count(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -> StepResult:
+    """The tracer's counts next to Nsight Compute's."""
     compared = counts.compared()
     wrong = tuple(one.sentence() for one in compared if not one.agrees)
-    return Outcome("counts", wrong, {"kernels": [asdict(one) for one in compared]})
+    return StepResult("counts", wrong, {"kernels": [asdict(one) for one in compared]})
 
 
-def inspect(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -> Outcome:
+def inspect(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -> StepResult:
     """What Nsight Systems and Nsight Compute say of the course's kernels, kept for readers who have no GPU."""
     folder = course.root / "data" / "machines" / slug(hardware.device_name())
     reports = nsight.record(folder, machine())
     wrong = tuple(one.why_not for one in reports if one.why_not and one.installed)
     lacking = tuple(one.why_not for one in reports if not one.installed)
-    return Outcome("nsight", wrong, {"reports": [asdict(one) for one in reports]}, absent=lacking)
+    return StepResult("nsight", wrong, {"reports": [asdict(one) for one in reports]}, absent=lacking)
 
 
-def smoke(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -> Outcome:
+def smoke(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -> StepResult:
     """torch, Numba, CUDA C++, the profiler, NVML, and NCCL, each inside a real student's process."""
     findings: list[str] = []
-    absent = tuple(filter(None, map(first_contact.lacking, first_contact.PROBES)))
+    absent = tuple(filter(None, map(first_contact.lacking, first_contact.CHECKS)))
     data: dict[str, Any] = {}
-    for name, code in first_contact.PROBES.items():
+    for name, code in first_contact.CHECKS.items():
         if first_contact.lacking(name):
             continue
         say(f"trying {name} in a student's process")
-        found = attempt(Row(name, hashed, lambda code=code: first_contact.tried(code)))  # type: ignore[misc]
+        found = attempt(GpuRow(name, hashed, lambda code=code: first_contact.tried(code)))  # type: ignore[misc]
         findings += [f"{name}: {one}" for one in found.findings]
         data[name] = {**found.data, "seconds": found.seconds}
-    return Outcome("smoke", tuple(findings), data, absent=absent)
+    return StepResult("smoke", tuple(findings), data, absent=absent)
 
 
-def execute(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -> Outcome:
+def execute(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -> StepResult:
     """Every chapter's solution notebook, run from top to bottom on the GPU; its outputs stay in the tree."""
 
-    def run(chapter: Chapter) -> Found:
-        build.build(chapter, execute=True)
-        release.release(chapter)
-        return Found(data={"cells": len(notebooks.load_key(chapter).cells)})
+    def run(chapter: Chapter) -> RowResult:
+        building.build(chapter, execute=True)
+        releasing.release(chapter)
+        return RowResult(data={"cells": len(notebooks.load_key(chapter).cells)})
 
     return _by_chapter("execute", "executing {}", course, chapters, run, say, pace)
 
 
-def nbval(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -> Outcome:
+def nbval(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -> StepResult:
     """Every notebook once more, compared with what it said; nothing may be skipped."""
 
-    def run(chapter: Chapter) -> Found:
+    def run(chapter: Chapter) -> RowResult:
         command = [sys.executable, "-m", "pytest", "--nbval-lax", "-q", "-p", "no:cacheprovider", str(chapter.solution)]
         try:
             done = subprocess.run(command, cwd=course.root, capture_output=True, text=True, timeout=NBVAL_SECONDS)
@@ -119,15 +126,15 @@ def nbval(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -
             failed = done.returncode != 0 or "skipped" in last
         except subprocess.TimeoutExpired:
             last, failed = f"not done after {NBVAL_SECONDS} s", True
-        return Found((f"nbval: {last}",) if failed else (), {"summary": last})
+        return RowResult((f"nbval: {last}",) if failed else (), {"summary": last})
 
     return _by_chapter("nbval", "nbval {}", course, chapters, run, say, pace)
 
 
-def gate(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -> Outcome:
+def gate(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -> StepResult:
     """`grader verify`, with every GPU row graded; each answer is a row that is kept."""
     no_gpu = hardware.device_name() == "cpu"
-    rows: list[Row] = []
+    rows: list[GpuRow] = []
     findings: list[str] = []
     counted: dict[str, list[str]] = {}
     for chapter in chapters:
@@ -135,39 +142,39 @@ def gate(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) ->
         (bank,) = banks_of([chapter])
         key = bank.key()
         findings += [f"{chapter.name}: {one}" for one in bank.stale(key)]
-        tries = verify.Tries(key, bank.answers, secrets.randbits(48))
+        tries = answer_gate.Tries(key, bank.answers, secrets.randbits(48))
         findings += [f"{chapter.name}: not checked: {one}: only a GPU can tell" for one in tries.not_here(no_gpu)]
         wanted = tries.on_gpu() if pace.gpu_rows_only else tries.here(no_gpu)
         seen = [_answer_row(chapter, tries, answer) for answer in wanted]
         rows += seen
         counted[chapter.name] = [row.name for row in seen]
-    known, left = settle(rows, Kept(folder_of(course), "gate"), pace, pace.slots)
+    known, left = settle(rows, KeptRows(folder_of(course), "gate"), pace, pace.slots)
     data = {}
     for name, names in counted.items():
         found = [f"{name}: {one}" for row in names if row in known for one in known[row].findings]
         findings += found
         data[name] = {"checked": sum(row in known for row in names), "findings": len(found)}
-    return Outcome("gate", tuple(findings), data, left=left)
+    return StepResult("gate", tuple(findings), data, left=left)
 
 
-def _answer_row(chapter: Chapter, tries: verify.Tries, answer: answers.Answer | None) -> Row:
-    def run() -> Found:
+def _answer_row(chapter: Chapter, tries: answer_gate.Tries, answer: answers.Answer | None) -> GpuRow:
+    def run() -> RowResult:
         found, _ = tries.try_one(answer)
         if found:
             found.append(f"hidden inputs were drawn from seed {tries.seed}")
-        return Found(tuple(found))
+        return RowResult(tuple(found))
 
     name = f"{chapter.name} {answer}, {answer.where}" if answer else f"{chapter.name} a blank notebook"
-    return Row(name, lambda: hashed(harness_digest(), chapter.solution, repr(answer)), run)
+    return GpuRow(name, lambda: hashed(harness_digest(), chapter.solution, repr(answer)), run)
 
 
-def repeats(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -> Outcome:
+def repeats(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -> StepResult:
     """Every GPU row, graded several times with every right answer: none may lose a point, few may be noisy."""
-    rounds: list[list[Row]] = [[] for _ in range(pace.repeats)]
+    rounds: list[list[GpuRow]] = [[] for _ in range(pace.repeats)]
     of_cells: dict[tuple[str, str], list[str]] = {}
     for chapter in chapters:
         key = notebooks.load_key(chapter)
-        bank = [one for one in answers.load(chapter.answers, key) if one.kind is answers.Kind.RIGHT]
+        bank = [one for one in answers.load(chapter.answers, key) if one.kind is answers.AnswerKind.RIGHT]
         for cell in (cell for cell in key.tests if cell.on_gpu_only):
             right = [one for one in bank if one.exercise == cell.exercise]
             for number, some in enumerate(rounds):
@@ -177,7 +184,7 @@ def repeats(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL)
         say(f"{chapter.name}: every GPU row {pace.repeats} times with every right answer")
     # Every row once before any of them twice: a call that is cut short should have met all of them.
     todo = [row for some in rounds for row in some]
-    known, left = settle(todo, Kept(folder_of(course), "repeats"), pace, pace.slots)
+    known, left = settle(todo, KeptRows(folder_of(course), "repeats"), pace, pace.slots)
     findings: list[str] = []
     absent: list[str] = []
     data: dict[str, Any] = {}
@@ -195,32 +202,34 @@ def repeats(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL)
         }
         if pending > 0.1 * len(got):
             findings.append(f"{chapter_name}: {grade_id}: more than a tenth of the gradings stay pending")
-    return Outcome("repeats", tuple(findings), data, left=left, absent=tuple(absent))
+    return StepResult("repeats", tuple(findings), data, left=left, absent=tuple(absent))
 
 
-def _repeat_row(chapter: Chapter, key: notebooks.ChapterKey, cell: notebooks.Cell, answer: Answer, number: int) -> Row:
-    def run() -> Found:
+def _repeat_row(
+    chapter: Chapter, key: notebooks.ChapterKey, cell: notebooks.Cell, answer: Answer, number: int
+) -> GpuRow:
+    def run() -> RowResult:
         given = submission.from_answers(key, {answer.exercise: answer.source})
         only = frozenset({cell.grade_id})
         (result,) = session.grade(given, key, student="right", seed=secrets.randbits(48), only=only).cells
         findings: tuple[str, ...] = ()
         if result.cause == LACKING:
-            return Found(absent=result.message, data={"verdict": result.verdict.value})
+            return RowResult(absent=result.message, data={"verdict": result.verdict.value})
         if result.verdict is Verdict.HARNESS_ERROR and result.cause != TOO_NOISY:
             findings = (f"stays pending with “{answer.title}”: {result.message}",)
         elif result.verdict not in (Verdict.PASSED, Verdict.HARNESS_ERROR):
             lost = f"{result.earned:g} of {result.possible:g}: {result.message}"
             findings = (f"rejects “{answer.title}”: {lost}",)
-        return Found(findings, {"verdict": result.verdict.value})
+        return RowResult(findings, {"verdict": result.verdict.value})
 
     name = f"{chapter.name} {cell.grade_id}, {answer.title}, {answer.where}, round {number + 1}"
-    return Row(name, lambda: hashed(harness_digest(), chapter.solution, repr(answer)), run)
+    return GpuRow(name, lambda: hashed(harness_digest(), chapter.solution, repr(answer)), run)
 
 
-def grade_sample(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -> Outcome:
+def grade_sample(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -> StepResult:
     """The sample class of every chapter, several submissions on the GPU at a time."""
 
-    def run(chapter: Chapter) -> Found:
+    def run(chapter: Chapter) -> RowResult:
         with tempfile.TemporaryDirectory(prefix="gpulab-prove-") as name:
             copied = copy_of(course, chapter, Path(name))
             sample.make_class(copied, copied.chapter(chapter.name), copied.submitted)
@@ -238,26 +247,32 @@ def grade_sample(course: Course, chapters: list[Chapter], say: Say, pace: Pace =
             "pending": len(errors),
             "seconds_each": round(statistics.median(result.usage.wall_seconds for result in results), 2),
         }
-        return Found(tuple(findings), data)
+        return RowResult(tuple(findings), data)
 
     what = f"grading the sample class of {{}}, {pace.slots} at a time"
     return _by_chapter("class", what, course, chapters, run, say, pace)
 
 
 def _by_chapter(
-    step: str, what: str, course: Course, chapters: list[Chapter], run: Callable[[Chapter], Found], say: Say, pace: Pace
-) -> Outcome:
+    step: str,
+    what: str,
+    course: Course,
+    chapters: list[Chapter],
+    run: Callable[[Chapter], RowResult],
+    say: Say,
+    pace: Pace,
+) -> StepResult:
     """A step whose rows are the chapters, one after the other."""
 
-    def row(chapter: Chapter) -> Row:
+    def row(chapter: Chapter) -> GpuRow:
         # Looked at when it is done: executing a chapter writes its solution.
         files = (chapter.source, chapter.solution, *sorted(chapter.answers.glob("*.py")))
-        return Row(chapter.name, lambda: hashed(harness_digest(), *files), lambda: run(chapter))
+        return GpuRow(chapter.name, lambda: hashed(harness_digest(), *files), lambda: run(chapter))
 
-    kept = Kept(folder_of(course), step)
+    kept = KeptRows(folder_of(course), step)
     known, left = settle(map(row, chapters), kept, pace, say=lambda name: say(what.format(name)))
     findings = tuple(f"{name}: {one}" for name, found in known.items() for one in found.findings)
-    return Outcome(step, findings, {name: found.data for name, found in known.items() if found.data}, left=left)
+    return StepResult(step, findings, {name: found.data for name, found in known.items() if found.data}, left=left)
 
 
 def copy_of(course: Course, chapter: Chapter, folder: Path) -> Course:
@@ -274,17 +289,19 @@ def copy_of(course: Course, chapter: Chapter, folder: Path) -> Course:
 
 
 STEPS = (
-    Step("smoke", "trying the GPU inside a student's process", smoke, "the sandbox lets students use it"),
-    Step("doctor", "looking at this machine", look, "the machine has all that grading needs"),
-    Step("calibrate", "measuring ceilings and figures", calibrate, "its rates, and the figures that the course claims"),
-    Step("readings", "reading what answers are held against", read, "the readings agree with the solutions"),
-    Step("counts", "comparing the tracer with Nsight Compute", count, "the tracer counts as the hardware does"),
-    Step("nsight", "recording what Nsight says", inspect, "reports of Nsight for readers without a GPU"),
-    Step("execute", "executing the chapters on the GPU", execute, "every chapter runs on it"),
-    Step("nbval", "running the chapters again, compared", nbval, "every chapter gives the same outputs again"),
-    Step("gate", "grading every answer of the bank", gate, "every answer gets its verdict"),
-    Step("repeats", "grading every GPU row again and again", repeats, "no GPU row refuses a right answer"),
-    Step("class", "grading the sample class", grade_sample, "a class is graded, several submissions at a time"),
+    ProofStep("smoke", "trying the GPU inside a student's process", smoke, "the sandbox lets students use it"),
+    ProofStep("doctor", "looking at this machine", look, "the machine has all that grading needs"),
+    ProofStep(
+        "calibrate", "measuring ceilings and figures", calibrate, "its rates, and the figures that the course claims"
+    ),
+    ProofStep("readings", "reading what answers are held against", read, "the readings agree with the solutions"),
+    ProofStep("counts", "comparing the tracer with Nsight Compute", count, "the tracer counts as the hardware does"),
+    ProofStep("nsight", "recording what Nsight says", inspect, "reports of Nsight for readers without a GPU"),
+    ProofStep("execute", "executing the chapters on the GPU", execute, "every chapter runs on it"),
+    ProofStep("nbval", "running the chapters again, compared", nbval, "every chapter gives the same outputs again"),
+    ProofStep("gate", "grading every answer of the bank", gate, "every answer gets its verdict"),
+    ProofStep("repeats", "grading every GPU row again and again", repeats, "no GPU row refuses a right answer"),
+    ProofStep("class", "grading the sample class", grade_sample, "a class is graded, several submissions at a time"),
 )
 # Smoke and doctor first: what is red there explains the rest. Calibrate on a cool, quiet GPU. Nsight
 # before the notebooks that show its reports are executed. Execute before nbval compares.

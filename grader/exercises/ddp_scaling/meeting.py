@@ -13,7 +13,7 @@ from typing import Any, Literal
 import torch
 
 from gpulab import check
-from gpulab.chapters.ddp_scaling.checks import Outcome
+from gpulab.chapters.ddp_scaling.checks import TrainedRanks
 from gpulab.chapters.ddp_scaling.weights import same_weights
 from gpulab.training.problem import Problem
 
@@ -25,7 +25,9 @@ SILENT = (
 )
 
 
-def learnt_from_each_other(made: Outcome, problems: Sequence[Problem], each: int, what: str, lr: float = 1.0) -> None:
+def learnt_from_each_other(
+    made: TrainedRanks, problems: Sequence[Problem], each: int, what: str, lr: float = 1.0
+) -> None:
     """Passes if rank 0 knows what only the others' pictures could teach it, in any of the three ways of `First`.
 
     Args:
@@ -53,7 +55,9 @@ def learnt_from_each_other(made: Outcome, problems: Sequence[Problem], each: int
     raise wrong
 
 
-def together(problems: Sequence[Problem], made: Outcome, each: int, first: First, lr: float = 1.0) -> Mapping[str, Any]:
+def together(
+    problems: Sequence[Problem], made: TrainedRanks, each: int, first: First, lr: float = 1.0
+) -> Mapping[str, Any]:
     """Rank 0's weights after ranks have trained together, each on a problem of its own: first weights, pictures, order.
 
     The arguments are those of `learnt_from_each_other`.

@@ -114,9 +114,9 @@ def launched() -> dict[str, Any]:
         return graph
 
     launch_us = median_us(lambda: run([short] * 300), wait=False) / 300
-    probe = torch.zeros(2**24, device="cuda")
-    probed_us = median_us(graph_of([probe] * 20).replay) / 20
-    long = torch.zeros(int(2**24 * 20 * launch_us / probed_us), device="cuda")  # 20 launches long
+    zeros = torch.zeros(2**24, device="cuda")
+    zeros_us = median_us(graph_of([zeros] * 20).replay) / 20
+    long = torch.zeros(int(2**24 * 20 * launch_us / zeros_us), device="cuda")  # 20 launches long
     kernel_us = {
         name: median_us(graph_of([one] * 100).replay) / 100 for name, one in (("short", short), ("long", long))
     }

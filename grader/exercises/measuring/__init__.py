@@ -1,1 +1,1 @@
-"""What judges the exercises that measure: machines for the simulated GPU, and what a wrong figure shows."""
+"""What judges the exercises that measure: machines for the simulated GPU, and what a wrong number shows."""

@@ -1,4 +1,4 @@
-"""What the exercises that measure are asked, and what is wrong with a figure that is not the simulated GPU's."""
+"""The cases of the exercises that measure, and what is wrong with a number that is not the simulated GPU's."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ PATIENT_READS = 50
 """Looks at the clock with nothing in between, after which each takes longer than the last: a loop that waits for the
 time to pass should not take real minutes."""
 SHORTEST_S, LONGEST_S = 2e-3, 5e-3
-"""Of the operation that is to be measured: long beside a launch, short enough for a hundred of them."""
+"""Of the operation that is to be measured: long compared with a launch, short enough for a hundred of them."""
 SLOW_EVERY = 20
 """The slow moments of a kind of operation come at its first, twentieth, four hundredth …, so that they spoil every mean
 and no median."""
@@ -44,7 +44,7 @@ class Cost:
 
 
 @dataclass
-class Span:
+class ClockSpan:
     """What happened between two looks at the clock."""
 
     kinds: Counter[str] = field(default_factory=Counter)
@@ -52,7 +52,7 @@ class Span:
 
 
 class Machine:
-    """See `gpulab.virtual_gpu.Machine`."""
+    """See `gpulab.virtual_gpu.MachineModel`."""
 
     def __init__(self, draw: random.Random, kind: str, amount: float, seconds: float | None = None) -> None:
         """Draws the rates, so that one operation takes a given time.
@@ -85,14 +85,14 @@ class Machine:
         """At the clock, or at the time between two events."""
         self.early_looks = 0
         """Looks at the clock while the GPU was still at work."""
-        self.spans = [Span()]
+        self.spans = [ClockSpan()]
 
     def seconds(self, kind: str, amount: float) -> float:
         """What an operation takes, when it is warm and nothing disturbs it."""
         return self._costs[kind].seconds(amount)
 
     def run(self, operations: list[list[Any]]) -> float:
-        """See `gpulab.virtual_gpu.Machine`.
+        """See `gpulab.virtual_gpu.MachineModel`.
 
         Raises:
             Nonsense: there is no such operation.
@@ -131,7 +131,7 @@ class Machine:
                 self._wait(stream)
             case ["record", int(event), int(stream)]:
                 self._events[event] = max(self._now, self._free_at.get(stream, 0.0))
-                self.spans.append(Span())
+                self.spans.append(ClockSpan())
             case ["wait event", int(stream), int(event)]:
                 self._free_at[stream] = max(self._free_at.get(stream, 0.0), self._events.get(event, 0.0))
             case ["sync event", int(event)]:
@@ -155,7 +155,7 @@ class Machine:
         self._now += READ_S * min(1.2**patience if patience < 100 else math.inf, 1e4)
         self.looks += 1
         self.early_looks += any(end > self._now for end in self._free_at.values())
-        self.spans.append(Span())
+        self.spans.append(ClockSpan())
         return self._now
 
     def _queue(self, stream: int, kind: str, amount: int, share: float = 1.0) -> None:

@@ -64,7 +64,7 @@ def _step(wait: Callable[[], None], call: Callable[[], Any], times: int) -> Read
     import torch
     from torch.profiler import record_function
 
-    from grader.exercises.traced import traced
+    from grader.exercises.device_events import traced
 
     def step() -> None:
         with record_function("the step"):

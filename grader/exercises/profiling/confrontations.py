@@ -87,7 +87,7 @@ AGREES = 0.1
 
 def _shuffled(events: Sequence[Event]) -> list[Event]:
     """The events with a duration, and some without, in no particular order."""
-    from grader.exercises.traced import timed
+    from grader.exercises.device_events import timed
 
     marks = [{key: one.get(key) for key in ("ph", "name", "pid", "tid")} for one in events if one["ph"] == "M"]
     found = timed(list(events)) + marks[:KEPT_MARKS]
@@ -100,7 +100,7 @@ def _take_idle() -> dict[str, Any]:
     import torch
     from torch.profiler import record_function
 
-    from grader.exercises.traced import traced
+    from grader.exercises.device_events import traced
 
     long, short = (torch.cuda.Stream() for _ in range(2))  # type: ignore[no-untyped-call]
     host = torch.zeros(1 << 23, pin_memory=True)
@@ -148,7 +148,7 @@ def _take_kernels() -> dict[str, Any]:
     """A trace of a few steps of a small network, and PyTorch's own totals by kernel, µs."""
     import torch
 
-    from grader.exercises.traced import traced
+    from grader.exercises.device_events import traced
 
     layers = torch.nn.Sequential(torch.nn.Linear(512, 2048), torch.nn.GELU(), torch.nn.Linear(2048, 10)).to("cuda")
     x, labels = torch.randn(256, 512, device="cuda"), torch.zeros(256, dtype=torch.int64, device="cuda")

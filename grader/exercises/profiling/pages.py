@@ -105,7 +105,7 @@ def _sample(page: Page, name: str, rest: str, where: str) -> None:
 
 
 def _labels(rest: str, where: str) -> tuple[dict[str, str], str]:
-    """Labels up to the closing brace, and what is behind it."""
+    """Labels up to the closing brace, and what comes after it."""
     labels: dict[str, str] = {}
     while not rest.lstrip().startswith("}"):
         found = _LABEL.match(rest)
@@ -130,7 +130,7 @@ def _labels(rest: str, where: str) -> tuple[dict[str, str], str]:
 
 
 def _value(rest: str, where: str) -> tuple[str, str]:
-    """A label's value up to its closing quote, escapes undone, and what is behind it."""
+    """A label's value up to its closing quote, escapes undone, and what comes after it."""
     value, at = "", 0
     while at < len(rest):
         if rest[at] == '"':

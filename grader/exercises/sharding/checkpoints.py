@@ -26,7 +26,7 @@ GENERATOR = "On a GPU, masks come from the GPU's own generator: torch.cuda.get_r
 
 
 @dataclass(frozen=True)
-class Step:
+class CheckpointedStep:
     """What one step gives."""
 
     loss: float
@@ -50,7 +50,7 @@ def step(
     early_stop: bool = True,
     train: bool = True,
     tail: bool = True,
-) -> Step:
+) -> CheckpointedStep:
     """One step of the exercise's network on the problem's device, right or with one thing done differently."""
     torch.set_num_threads(1)
     net = problem.model().to(problem.device)
@@ -77,7 +77,7 @@ def step(
         loss = problem.criterion()(x, labels)
         loss.backward()
     gradients = {name: _array(weight.grad) for name, weight in net.named_parameters()}
-    return Step(float(loss.detach()), gradients, sum(kept.values()), int(flops.get_total_flops()))
+    return CheckpointedStep(float(loss.detach()), gradients, sum(kept.values()), int(flops.get_total_flops()))
 
 
 def _array(tensor: torch.Tensor | None) -> Any:

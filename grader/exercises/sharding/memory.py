@@ -16,7 +16,7 @@ AUTOCAST = "autocast keeps weights and gradients in float32; only activations ar
 
 
 @dataclass(frozen=True)
-class Case:
+class MemoryCase:
     """The arguments of one call."""
 
     parameters: int
@@ -27,26 +27,26 @@ class Case:
     checkpointed: bool
 
 
-def drawn(draw: random.Random, precision: str, optimizer: str, checkpointed: bool) -> Case:
+def drawn(draw: random.Random, precision: str, optimizer: str, checkpointed: bool) -> MemoryCase:
     """A case whose largest inside is neither first nor last, and whose known mistakes give different values."""
     sizes = draw.sample(range(50, 5000), 8)
     insides = sorted(sizes[:4])
     inside = [insides[1], insides[3], insides[0], insides[2]]
     blocks = list(zip(sizes[4:], inside, strict=True))
-    return Case(draw.randint(10**6, 10**9), draw.randint(3, 60), blocks, precision, optimizer, checkpointed)
+    return MemoryCase(draw.randint(10**6, 10**9), draw.randint(3, 60), blocks, precision, optimizer, checkpointed)
 
 
-def without_blocks(draw: random.Random, checkpointed: bool) -> Case:
+def without_blocks(draw: random.Random, checkpointed: bool) -> MemoryCase:
     """A case of a network without blocks: the page allows an empty list."""
     return replace(drawn(draw, "autocast", "momentum", checkpointed), blocks=[])
 
 
-def copied(case: Case) -> tuple[Any, ...]:
+def copied(case: MemoryCase) -> tuple[Any, ...]:
     """The arguments, for the student to change."""
     return (case.parameters, case.batch, list(case.blocks), case.precision, case.optimizer, case.checkpointed)
 
 
-def expected(case: Case) -> dict[str, int]:
+def expected(case: MemoryCase) -> dict[str, int]:
     """The right bytes."""
     narrow = case.precision == "bfloat16"
     width = 2 if narrow else 4
@@ -63,7 +63,7 @@ def expected(case: Case) -> dict[str, int]:
     }
 
 
-def mistakes(case: Case, part: str) -> list[tuple[int, str]]:
+def mistakes(case: MemoryCase, part: str) -> list[tuple[int, str]]:
     """Known wrong values of a part and what to say about each."""
     n, states = case.parameters, STATES[case.optimizer]
     if part in ("weights", "gradients"):
@@ -107,7 +107,7 @@ def mistakes(case: Case, part: str) -> list[tuple[int, str]]:
     return [*found, (right * 2 // (1 if width == 2 else 4), other), (right // case.batch, "Multiply by the batch.")]
 
 
-def judge(answer: Any, case: Case) -> None:
+def judge(answer: Any, case: MemoryCase) -> None:
     """Passes if the answer is right.
 
     Raises:

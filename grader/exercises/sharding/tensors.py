@@ -14,7 +14,7 @@ from gpulab import check
 
 
 @dataclass(frozen=True)
-class Case:
+class ColumnSplitCase:
     """The arguments of one call, as tensors."""
 
     x: Tensor
@@ -27,7 +27,7 @@ class Case:
         return (*(one.clone().numpy() for one in (self.x, self.w1, self.w2)), self.world_size)
 
 
-def drawn(seed: int, world_size: int = 3) -> Case:
+def drawn(seed: int, world_size: int = 3) -> ColumnSplitCase:
     """Three ranks; every dimension another one."""
     dice = torch.Generator().manual_seed(seed)
     samples, features, outputs = (int(torch.randint(2, 6, (), generator=dice)) + extra for extra in (0, 5, 12))
@@ -36,10 +36,10 @@ def drawn(seed: int, world_size: int = 3) -> Case:
         torch.randn(rows, columns, generator=dice)
         for rows, columns in ((samples, features * world_size), (features * world_size, hidden), (hidden, outputs))
     )
-    return Case(x, w1 / 4, w2, world_size)
+    return ColumnSplitCase(x, w1 / 4, w2, world_size)
 
 
-def judge(answer: Any, sent: Sequence[dict[str, Any]], case: Case) -> None:
+def judge(answer: Any, sent: Sequence[dict[str, Any]], case: ColumnSplitCase) -> None:
     """Passes if the answer is the product, and the ranks made one kind of collective call.
 
     Raises:

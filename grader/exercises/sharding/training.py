@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from gpulab.chapters.sharding.ranks import Outcome
+from gpulab.chapters.sharding.ranks import ShardedRun
 
 NEAR = 0.15
 """Distance, as a share of the way that the weights went, that bfloat16 and other orders of sums leave; often 0.05."""
@@ -161,7 +161,7 @@ def same(
     raise AssertionError(f"{what}: the weights are off by {off:.2g} of the way that they had to go. {named}".strip())
 
 
-def judge_sharded(made: Outcome, config: Mapping[str, Any], what: str) -> None:
+def judge_sharded(made: ShardedRun, config: Mapping[str, Any], what: str) -> None:
     """Passes if two ranks of `FSDP_SCRIPT` trained the model together, each on its rows, and held no more than a share.
 
     Raises:
@@ -217,7 +217,7 @@ def restart_model(config: Mapping[str, Any]) -> nn.Sequential:
     return _block(config["width"])
 
 
-def judge_restarted(made: Outcome, config: Mapping[str, Any], what: str, last: int) -> None:
+def judge_restarted(made: ShardedRun, config: Mapping[str, Any], what: str, last: int) -> None:
     """Passes if a killed training went on from its last checkpoint, and ended as if nothing had happened.
 
     Args:

@@ -13,7 +13,7 @@ from gpulab import check
 
 
 @dataclass(frozen=True)
-class Case:
+class ZeroCase:
     """The arguments of one call."""
 
     gradients: list[dict[str, Any]]
@@ -21,7 +21,7 @@ class Case:
     lr: float
 
 
-def drawn(seed: int, world_size: int = 3, padded: bool = True) -> Case:
+def drawn(seed: int, world_size: int = 3, padded: bool = True) -> ZeroCase:
     """So many ranks, and shapes whose total is no multiple of them; or, unless `padded`, is one.
 
     One parameter was never moved, and its gradients are as small as ε, so that where ε stands shows in its weight.
@@ -52,7 +52,7 @@ def drawn(seed: int, world_size: int = 3, padded: bool = True) -> Case:
     state["m"][0][place] = state["v"][0][place] = 0
     for one in gradients:
         one["b"][place] = draw.uniform(0.5, 2) * 1e-8
-    return Case(gradients, state, float(draw.uniform(0.01, 0.3)))
+    return ZeroCase(gradients, state, float(draw.uniform(0.01, 0.3)))
 
 
 def _flat(arrays: dict[str, Any], length: int) -> NDArray[np.float64]:
@@ -61,7 +61,7 @@ def _flat(arrays: dict[str, Any], length: int) -> NDArray[np.float64]:
 
 
 def _stepped(
-    case: Case, gradient: NDArray[np.float64], t: int, inside: float = 0.0, outside: float = 1e-8
+    case: ZeroCase, gradient: NDArray[np.float64], t: int, inside: float = 0.0, outside: float = 1e-8
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Weights, m and v after the step, with an ε inside and one outside of the square root."""
     length = sum(len(one) for one in case.state["m"])
@@ -72,7 +72,7 @@ def _stepped(
     return _flat(case.state["weights"], length) - case.lr * update, m, v
 
 
-def judge(answer: Any, sent: Sequence[dict[str, Any]], case: Case) -> None:
+def judge(answer: Any, sent: Sequence[dict[str, Any]], case: ZeroCase) -> None:
     """Passes if the answer is the state after one step, and ranks scattered and gathered.
 
     Raises:

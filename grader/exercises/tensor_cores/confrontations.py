@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from grader.exercises.confront import Confrontation
-from grader.exercises.tensor_cores import formats, layouts, numbers, rates, waves
+from grader.exercises.tensor_cores import formats, gpu_rates, gpu_waves, layouts, numbers
 
 CONFRONTATIONS = (
     Confrontation(
@@ -59,20 +59,20 @@ CONFRONTATIONS = (
     Confrontation(
         "is_compute_bound",
         "Verdicts on matrix products are compared with the rate and the traffic that each of them reached here.",
-        rates.rates,
-        rates.check_compute_bound,
+        gpu_rates.rates,
+        gpu_rates.check_compute_bound,
     ),
     Confrontation(
         "smallest_batch",
         "Batches are compared with the rate and the traffic that layers reached here as their batch grew.",
-        rates.batches,
-        rates.check_smallest_batch,
+        gpu_rates.batches,
+        gpu_rates.check_smallest_batch,
     ),
     Confrontation(
         "quantization",
         "Waves are compared with the time of blocks that each fill a multiprocessor, tiles with what blocks counted.",
-        waves.waves,
-        waves.check_quantization,
+        gpu_waves.waves,
+        gpu_waves.check_quantization,
     ),
     Confrontation(
         "strides",

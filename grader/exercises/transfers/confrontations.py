@@ -33,7 +33,7 @@ def _take_bytes() -> list[Reading]:
     """What the driver reports of each copy to the device."""
     import torch
 
-    from grader.exercises.traced import timed, traced
+    from grader.exercises.device_events import timed, traced
 
     hosts = [torch.zeros(shape, dtype=getattr(torch, host)) for shape, host, _, _ in CASTS]
 

@@ -8,15 +8,9 @@ import pytest
 
 from gpulab.chapters.architecture import diagrams, models, workers
 from gpulab.chapters.architecture import pictures as architecture_pictures
-from gpulab.figures import plot, style
+from gpulab.figures import plot, styling
 
 ROOT = models.__file__.rsplit("/gpulab/", 1)[0]
-
-
-def by_rule(branches, costs, size=32):
-    """Issue cycles, written out as a loop over threads: a model may be checked against another way of counting."""
-    paid = {(thread // size, branch) for thread, branch in enumerate(branches)}
-    return sum(costs[branch] for _, branch in paid)
 
 
 @pytest.fixture
@@ -24,7 +18,7 @@ def shown(monkeypatch):
     """The pictures shown, as (figure, description)."""
     found = []
     for module in (architecture_pictures, diagrams, plot, sys.modules[plot.timeline.__module__]):
-        monkeypatch.setattr(module, "show", lambda figure, words: found.append((style.png(figure), words)))
+        monkeypatch.setattr(module, "show", lambda figure, words: found.append((styling.png(figure), words)))
     return found
 
 
@@ -94,7 +88,7 @@ def test_every_picture_comes_out_once_and_described(shown):
     races = [worker.Speedup(kind, strategy, 2.0, 0.1, 5) for kind in worker.KINDS for strategy in worker.STRATEGIES]
     sm = {"max_warps": 64}
     pictures = [
-        lambda: architecture_pictures.draw_turns([worker.Lane("thread 1", ((0.0, 5.0), (9.0, 12.0)))]),
+        lambda: architecture_pictures.draw_turns([worker.WorkerIntervals("thread 1", ((0.0, 5.0), (9.0, 12.0)))]),
         lambda: architecture_pictures.draw_speedups(races),
         architecture_pictures.draw_scenes,
         lambda: architecture_pictures.draw_rates(

@@ -5,7 +5,7 @@ import pytest
 
 from gpulab.chapters.cuda_basics import diagrams, pictures
 from gpulab.chapters.shared_memory import diagrams as shared_memory_diagrams
-from gpulab.figures import style
+from gpulab.figures import styling
 
 
 @pytest.fixture
@@ -13,7 +13,7 @@ def shown(monkeypatch):
     """The pictures shown, as (image, description)."""
     found = []
     for module in (diagrams, pictures, shared_memory_diagrams):
-        monkeypatch.setattr(module, "show", lambda figure, words: found.append((style.png(figure), words)))
+        monkeypatch.setattr(module, "show", lambda figure, words: found.append((styling.png(figure), words)))
     return found
 
 

@@ -19,7 +19,6 @@ from gpulab.measuring.speedup import Comparison, Noisy, Speed
 CHAPTERS = [
     Path(__file__).parents[3] / "solutions" / name / f"{name}.ipynb" for name in ("02_cuda_basics", "03_shared_memory")
 ]
-Floats = Any
 
 
 def grade_id(cell: Any) -> str:

@@ -11,7 +11,7 @@ import torch
 
 from gpulab import Problem
 from gpulab.chapters.ddp_scaling import checks, weights
-from gpulab.chapters.ddp_scaling.checks import CHECKPOINT, Outcome
+from gpulab.chapters.ddp_scaling.checks import CHECKPOINT, TrainedRanks
 from gpulab.ranks.launch import Rank, Run
 
 PROBLEM = Problem("cnn", samples=8, batch_size=4, device="cpu")
@@ -61,11 +61,11 @@ def test_anything_else_is_told(words: str) -> None:
 
 
 def test_each_sample_once() -> None:
-    checks.each_once(Outcome({}, [[0, 3], [2, 1]]), 4, "run")
+    checks.each_once(TrainedRanks({}, [[0, 3], [2, 1]]), 4, "run")
     with pytest.raises(AssertionError, match="no sampler"):
-        checks.each_once(Outcome({}, [[0, 1], [1, 0]]), 2, "run")
+        checks.each_once(TrainedRanks({}, [[0, 1], [1, 0]]), 2, "run")
     with pytest.raises(AssertionError, match="1 samples were used more than once, 2 of 5 not at all"):
-        checks.each_once(Outcome({}, [[0, 1], [2, 1]]), 5, "run")
+        checks.each_once(TrainedRanks({}, [[0, 1], [2, 1]]), 5, "run")
 
 
 def moved(by: float, prefix: str = "") -> dict[str, Any]:

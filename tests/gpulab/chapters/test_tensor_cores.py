@@ -11,7 +11,7 @@ from torch.utils.data import DataLoader, TensorDataset
 import gpulab
 from gpulab import table
 from gpulab.chapters.tensor_cores import cases, diagrams, pictures
-from gpulab.figures import style
+from gpulab.figures import styling
 
 FACTS = table("precision")
 TYPES = {"float64", "float32", "tfloat32", "bfloat16", "float16", "float8", "int8", "int4", "int1"}
@@ -165,7 +165,7 @@ def shown(monkeypatch):
     """The pictures shown, as (image, description)."""
     found = []
     for module in (pictures, diagrams):
-        monkeypatch.setattr(module, "show", lambda figure, words: found.append((style.png(figure), words)))
+        monkeypatch.setattr(module, "show", lambda figure, words: found.append((styling.png(figure), words)))
     return found
 
 

@@ -177,7 +177,7 @@ def test_the_row_of_to_host(
 ) -> None:
     def same(yours: Any, comparison: Comparison, **size: Any) -> float:
         assert comparison in (LATE, PINNED)
-        assert 4 * size["elements"] >= 1 << 28  # the cable has to take longer than a look at the result
+        assert 4 * size["elements"] >= 1 << 28  # the transfer has to take longer than a look at the result
         return late if comparison is LATE else pinned
 
     monkeypatch.setattr(speedup, "same", same)

@@ -77,7 +77,7 @@ def test_warnings_do_not_fail() -> None:
 
 
 def test_shared_memory_over_the_limit() -> None:
-    """What only the assembler knows is told as plainly as the rest."""
+    """What only the assembler knows is reported as plainly as the rest."""
     greedy = """extern "C" __global__ void greedy(float* x) {
     __shared__ float tile[20000];
     tile[threadIdx.x] = x[0];
@@ -156,7 +156,7 @@ def calls() -> list[cuda_cpp.Call]:
 
 @pytest.mark.parametrize("in_judge", [False, True])
 def test_several_launches_are_one_compilation_and_one_process(in_judge: bool) -> None:
-    """The results up to the launch that fails come first; it names its line; those behind it are not run."""
+    """The results up to the launch that fails come first; it names its line; later ones are not run."""
     asked = []
 
     def runner(function: object, arguments: tuple[object, ...], what: str, seconds: float) -> object:

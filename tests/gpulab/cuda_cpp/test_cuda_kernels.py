@@ -29,7 +29,7 @@ def test_a_launch_changes_the_arrays_and_is_counted() -> None:
 
 def test_tensors_are_arrays_too() -> None:
     x, out = torch.arange(100, dtype=torch.float32), torch.zeros(100)
-    with trace.recording() as launches:  # counted, hence on the CPU
+    with trace.recording() as launches:  # counted, so on the CPU
         cuda_kernel(SOURCE)[4, 32](x, out, 1.0, 100)
     assert torch.equal(out, x + 1)
     assert len(launches) == 1

@@ -11,7 +11,7 @@ import pynvml
 import pytest
 
 from gpulab.doctor import gpu_troubles, hardware, looks
-from gpulab.doctor.looks import Row
+from gpulab.doctor.looks import DoctorRow
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -25,7 +25,7 @@ def fresh() -> Iterator[None]:
     asked.cache_clear()
 
 
-def row(rows: Iterator[Row] | list[Row], what: str) -> Row:
+def row(rows: Iterator[DoctorRow] | list[DoctorRow], what: str) -> DoctorRow:
     return next(one for one in rows if one.what == what)
 
 
@@ -46,7 +46,7 @@ def test_a_numba_that_does_not_fit_numba_cuda_is_red(monkeypatch: pytest.MonkeyP
 
 
 def test_a_look_that_fails_is_a_red_row_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken() -> Iterator[Row]:
+    def broken() -> Iterator[DoctorRow]:
         raise RuntimeError("first line\nsecond line")
         yield
 
@@ -127,7 +127,7 @@ def test_a_driver_that_is_too_old_is_red(monkeypatch: pytest.MonkeyPatch) -> Non
     assert row(looks._gpus(), "driver").state == "good"
 
 
-def torch_that(monkeypatch: pytest.MonkeyPatch, *, cuda: str | None, says: str) -> Row:
+def torch_that(monkeypatch: pytest.MonkeyPatch, *, cuda: str | None, says: str) -> DoctorRow:
     """The row for a torch of this build that says so when it is used."""
     import torch
 

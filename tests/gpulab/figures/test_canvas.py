@@ -1,4 +1,4 @@
-"""`gpulab.figures.style`: style, one image in the notebook, labels that do not overlap."""
+"""`gpulab.figures.styling`: style, one image in the notebook, labels that do not overlap."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from matplotlib.figure import Figure
 from nbclient import NotebookClient
 
-from gpulab.figures.style import _apart, canvas, ink_on, label_ends, number, png, show, style, tidy, tidy_log
+from gpulab.figures.styling import _apart, canvas, ink_on, label_ends, number, png, show, style, tidy, tidy_log
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from gpulab import table
 from gpulab.figures import plot, shapes
 from gpulab.figures.plot import Span
-from gpulab.figures.style import ORANGE, png
+from gpulab.figures.styling import ORANGE, png
 from gpulab.measuring.machine import Ceilings
 from gpulab.measuring.timing import Ratio, Timing
 

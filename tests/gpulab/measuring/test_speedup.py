@@ -97,7 +97,7 @@ def test_outputs_of_an_earlier_call_are_wrong() -> None:
 
 @pytest.mark.parametrize("left_out", range(1, 9))
 def test_one_output_of_many_that_was_not_computed_is_wrong(left_out: int) -> None:
-    """Whoever leaves out one call of eight is a seventh faster, and was found out in one round of eight only."""
+    """An answer that skips one call of eight is a seventh faster; it used to be detected in one round of eight."""
     kept: list[torch.Tensor] = []
 
     def all_but_one(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
@@ -153,9 +153,9 @@ class _Instant:
     def go(self, seed: int, calls: int, idle: bool) -> None:
         self._waiting = seed, calls, idle
 
-    def probe(self, which: int, seed: int) -> list[float]:
+    def project(self, which: int, seed: int) -> list[float]:
         self._honest.go(*self._waiting)
-        return self._honest.probe(which, seed)
+        return self._honest.project(which, seed)
 
 
 def test_reporting_done_too_early_gains_nothing() -> None:
@@ -199,12 +199,12 @@ def test_only_workloads_of_the_course_are_looked_up(where: str) -> None:
 def test_kernels_are_compared_by_what_they_compute(made: Comparison, size: Any, right: Any, wrong: Any) -> None:
     """In the tracer, not for their time: so that what a GPU will run has been run."""
     workload = find(made.workload)
-    assert workload.probe
+    assert workload.project
     agree = made.agree or (lambda one, other: projections_agree(one, other, 1e-4))
     arguments = workload.inputs(7, **size)
-    expected = workload.probe(made.reference(*arguments), 5)
-    assert agree(workload.probe(right(*arguments), 5), expected)
-    assert not agree(workload.probe(wrong(*arguments), 5), expected)
+    expected = workload.project(made.reference(*arguments), 5)
+    assert agree(workload.project(right(*arguments), 5), expected)
+    assert not agree(workload.project(wrong(*arguments), 5), expected)
 
 
 def test_points_lie_between_two_speeds() -> None:

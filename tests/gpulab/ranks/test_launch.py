@@ -1,4 +1,4 @@
-"""Ranks: what each of them is told, what comes back, and that none stays, whatever happens."""
+"""Ranks: what each of them gets, what comes back, and that none stays, whatever happens."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""Sectors, requests, elements and bank conflicts: every figure here was worked out by hand."""
+"""Sectors, requests, elements and bank conflicts: every number here was worked out by hand."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
+import racing_kernels
 import trace_kernels as kernels
 from numba import cuda
 
@@ -16,11 +16,7 @@ from gpulab.trace import LineCount, Trace
 N = 1024
 
 
-@pytest.fixture(autouse=True)
-def only_the_tracer() -> Iterator[None]:
-    trace.compile_launches(False)
-    yield
-    trace.compile_launches(True)
+pytestmark = pytest.mark.usefixtures("only_the_tracer")
 
 
 def floats(*shape: int) -> Any:
@@ -324,7 +320,7 @@ def test_lines_tell_what_each_expression_did() -> None:
 def test_summary_is_plain_and_complete() -> None:
     """It has to cross a process boundary."""
     out = np.zeros(128, np.float32)
-    plain = trace.run(kernels.reverse_without_barrier, 1, 128, floats(128), out).summary()
+    plain = trace.run(racing_kernels.reverse_without_barrier, 1, 128, floats(128), out).summary()
     assert plain["global_reads"] == 128
     assert plain["races"][0]["array"] == "tile"
     assert plain["races"][0]["message"].startswith("race for tile[")

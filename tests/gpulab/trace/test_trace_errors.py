@@ -1,4 +1,4 @@
-"""What a GPU would not carry out as written: each is told with its line, thread and block."""
+"""What a GPU would not carry out as written: each is reported with its line, thread and block."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import pickle
 import re
 import sys
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,17 +16,12 @@ from traced_arrays import zeros
 
 from gpulab import trace
 from gpulab.trace.log import Log
-from gpulab.trace.python import watch
+from gpulab.trace.python import interruption
 from gpulab.trace.python.engine import Engine
 from gpulab.trace.python.execute import traced_run
-from gpulab.trace.python.watch import Budget
+from gpulab.trace.python.interruption import Budget
 
-
-@pytest.fixture(autouse=True)
-def only_the_tracer() -> Iterator[None]:
-    trace.compile_launches(False)
-    yield
-    trace.compile_launches(True)
+pytestmark = pytest.mark.usefixtures("only_the_tracer")
 
 
 @cuda.jit
@@ -233,12 +227,12 @@ class Slow:
 
 
 def test_an_interruption_that_is_swallowed_is_not_printed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Python prints what is raised in a finalizer; a student would wonder about it. Others' are told as ever."""
+    """Python prints what is raised in a finalizer; a student would wonder about it. Others' are printed as ever."""
     told: list[Any] = []
     monkeypatch.setattr(sys, "unraisablehook", told.append)
-    monkeypatch.setattr(watch, "_LOOK_EVERY_S", 0.01)
+    monkeypatch.setattr(interruption, "_LOOK_EVERY_S", 0.01)
     engine = Engine((1, 1, 1), (1, 1, 1), Log())
-    with pytest.raises(trace.EndlessKernelError), watch.watched(engine, Budget(seconds=0.05)):
+    with pytest.raises(trace.EndlessKernelError), interruption.watched(engine, Budget(seconds=0.05)):
         for _ in range(5):
             Slow()
         while True:

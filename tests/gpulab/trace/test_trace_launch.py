@@ -21,12 +21,13 @@ from gpulab.trace.python import hook
 no_gpu_here = pytest.mark.skipif(torch.cuda.is_available(), reason="says what happens without a GPU")
 
 
+pytestmark = pytest.mark.usefixtures("only_the_tracer")
+
+
 @pytest.fixture(autouse=True)
-def only_the_tracer() -> Iterator[None]:
-    trace.compile_launches(False)
+def forget_the_fake_gpu() -> Iterator[None]:
     yield
-    trace.compile_launches(True)
-    hook._gpu_seen.clear()  # the fake one does go away
+    hook._gpu_seen.clear()
 
 
 def double(x: Any) -> Any:

@@ -1,9 +1,8 @@
-"""Launches, arguments and Python that no GPU takes: each is told before or while it runs."""
+"""Launches, arguments and Python that no GPU takes: each is reported before or while it runs."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,12 +14,7 @@ from traced_arrays import zeros
 
 from gpulab import trace
 
-
-@pytest.fixture(autouse=True)
-def only_the_tracer() -> Iterator[None]:
-    trace.compile_launches(False)
-    yield
-    trace.compile_launches(True)
+pytestmark = pytest.mark.usefixtures("only_the_tracer")
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,15 +12,10 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from gpulab import trace
-from gpulab.figures.style import BLUE, ORANGE, style
+from gpulab.figures.styling import BLUE, ORANGE, style
 from gpulab.trace.pictures import chosen, description, request_figure
 
-
-@pytest.fixture(autouse=True)
-def only_the_tracer() -> Iterator[None]:
-    trace.compile_launches(False)
-    yield
-    trace.compile_launches(True)
+pytestmark = pytest.mark.usefixtures("only_the_tracer")
 
 
 def figure_of(result: trace.Trace, **wanted: Any) -> Figure:

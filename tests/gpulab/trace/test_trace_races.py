@@ -1,23 +1,18 @@
-"""Races: every racing kernel is told with its two lines, no right one is accused."""
+"""Races: every racing kernel is reported with its two lines, and no right one is."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
+import racing_kernels
 import trace_kernels as kernels
 from numba import cuda, float32
 
 from gpulab import trace
 
-
-@pytest.fixture(autouse=True)
-def only_the_tracer() -> Iterator[None]:
-    trace.compile_launches(False)
-    yield
-    trace.compile_launches(True)
+pytestmark = pytest.mark.usefixtures("only_the_tracer")
 
 
 def floats(*shape: int) -> Any:
@@ -52,18 +47,18 @@ RIGHT = {
     "dynamic_shared": (kernels.dynamic_shared, 1, 64, floats(64), zeros(64)),
 }
 RACING = {
-    "reverse": (kernels.reverse_without_barrier, 1, 128, floats(128), zeros(128)),
-    "tree": (kernels.tree_without_barrier, 1, 128, floats(128), zeros(1)),
-    "total": (kernels.total_without_atomic, 1, 64, floats(64), zeros(1)),
-    "total of many blocks": (kernels.total_without_atomic, 64, 1, floats(64), zeros(1)),
-    "matmul": (kernels.matmul_one_barrier, (2, 2), (16, 16), floats(32, 32), floats(32, 32), zeros(32, 32)),
-    "shift": (kernels.shift_in_place, 1, 64, floats(64)),
-    "shift of many blocks": (kernels.shift_in_place, 64, 1, floats(64)),
-    "blocks": (kernels.last_block_wins, 4, 32, zeros(32)),
-    "histogram": (kernels.histogram_no_barrier, 1, 64, bins(64), np.zeros(64, np.int32)),
-    "prefix sum": (kernels.prefix_sum_one_buffer, 1, 64, floats(64), zeros(64)),
-    "warp": (kernels.warp_total_without_syncwarp, 1, 32, floats(32), zeros(1)),
-    "shuffle": (kernels.shuffle_is_no_fence, 1, 32, floats(32), zeros(32)),
+    "reverse": (racing_kernels.reverse_without_barrier, 1, 128, floats(128), zeros(128)),
+    "tree": (racing_kernels.tree_without_barrier, 1, 128, floats(128), zeros(1)),
+    "total": (racing_kernels.total_without_atomic, 1, 64, floats(64), zeros(1)),
+    "total of many blocks": (racing_kernels.total_without_atomic, 64, 1, floats(64), zeros(1)),
+    "matmul": (racing_kernels.matmul_one_barrier, (2, 2), (16, 16), floats(32, 32), floats(32, 32), zeros(32, 32)),
+    "shift": (racing_kernels.shift_in_place, 1, 64, floats(64)),
+    "shift of many blocks": (racing_kernels.shift_in_place, 64, 1, floats(64)),
+    "blocks": (racing_kernels.last_block_wins, 4, 32, zeros(32)),
+    "histogram": (racing_kernels.histogram_no_barrier, 1, 64, bins(64), np.zeros(64, np.int32)),
+    "prefix sum": (racing_kernels.prefix_sum_one_buffer, 1, 64, floats(64), zeros(64)),
+    "warp": (racing_kernels.warp_total_without_syncwarp, 1, 32, floats(32), zeros(1)),
+    "shuffle": (racing_kernels.shuffle_is_no_fence, 1, 32, floats(32), zeros(32)),
 }
 
 

@@ -1,4 +1,4 @@
-"""What Numba cannot translate for a GPU is told on a laptop, with the student's own line."""
+"""What Numba cannot translate for a GPU is reported on a laptop, with the student's own line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Warming up pays for the first compilation, once, and leaves the driver to whoever is forked."""
+"""Warming up pays for the first compilation, once, and leaves the driver to the forks."""
 
 from __future__ import annotations
 

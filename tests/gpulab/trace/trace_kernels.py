@@ -1,4 +1,4 @@
-"""Kernels whose traffic was worked out by hand, right ones and racing ones. What they are for, the tests say."""
+"""Right kernels whose traffic was worked out by hand. The tests say what they are for."""
 
 from __future__ import annotations
 
@@ -10,9 +10,6 @@ from numba import cuda, float32, float64, int32
 TILE = 32
 PADDED = TILE + 1
 T = 16
-
-
-# ------------------------------------------------------------------------------------------------------------- right
 
 
 @cuda.jit
@@ -215,7 +212,7 @@ def warp_total_shared(x, out):
 
 @cuda.jit
 def prefix_sum(x, out):
-    """Two buffers, so that one barrier a step is enough."""
+    """Two buffers, so that one barrier per step is enough."""
     sums = cuda.shared.array((2, 64), float32)
     t = cuda.threadIdx.x
     sums[0, t] = x[t]
@@ -257,116 +254,6 @@ def shared_doubles(x, out, step):
     words[i] = x[i]
     cuda.syncthreads()
     out[i] = words[i * step % 64]
-
-
-# ------------------------------------------------------------------------------------------------------------ racing
-
-
-@cuda.jit
-def reverse_without_barrier(x, out):
-    tile = cuda.shared.array(128, float32)
-    t = cuda.threadIdx.x
-    tile[t] = x[t]
-    out[t] = tile[127 - t]
-
-
-@cuda.jit
-def tree_without_barrier(x, out):
-    part = cuda.shared.array(128, float32)
-    t = cuda.threadIdx.x
-    part[t] = x[t]
-    cuda.syncthreads()
-    half = 64
-    while half > 0:
-        if t < half:
-            part[t] += part[t + half]
-        half //= 2
-    if t == 0:
-        out[0] = part[0]
-
-
-@cuda.jit
-def total_without_atomic(x, out):
-    i = cuda.grid(1)
-    if i < x.size:
-        out[0] += x[i]
-
-
-@cuda.jit
-def matmul_one_barrier(a, b, c):
-    tile_a = cuda.shared.array((T, T), float32)
-    tile_b = cuda.shared.array((T, T), float32)
-    x, y = cuda.grid(2)
-    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-    total = float32(0)
-    for start in range(0, a.shape[1], T):
-        tile_a[ty, tx] = a[y, start + tx]
-        tile_b[ty, tx] = b[start + ty, x]
-        cuda.syncthreads()
-        for k in range(T):
-            total += tile_a[ty, k] * tile_b[k, tx]
-    c[y, x] = total
-
-
-@cuda.jit
-def shift_in_place(x):
-    i = cuda.grid(1)
-    if i + 1 < x.size:
-        x[i] = x[i + 1]
-
-
-@cuda.jit
-def last_block_wins(out):
-    out[cuda.threadIdx.x] = cuda.blockIdx.x
-
-
-@cuda.jit
-def histogram_no_barrier(x, out):
-    private = cuda.shared.array(64, int32)
-    t = cuda.threadIdx.x
-    private[t] = 0
-    cuda.atomic.add(private, x[t], 1)
-    cuda.syncthreads()
-    out[t] = private[t]
-
-
-@cuda.jit
-def prefix_sum_one_buffer(x, out):
-    sums = cuda.shared.array(64, float32)
-    t = cuda.threadIdx.x
-    sums[t] = x[t]
-    cuda.syncthreads()
-    step = 1
-    while step < 64:
-        if t >= step:
-            sums[t] += sums[t - step]
-        cuda.syncthreads()
-        step *= 2
-    out[t] = sums[t]
-
-
-@cuda.jit
-def warp_total_without_syncwarp(x, out):
-    part = cuda.shared.array(32, float32)
-    t = cuda.threadIdx.x
-    part[t] = x[t]
-    half = 16
-    while half > 0:
-        if t < half:
-            part[t] += part[t + half]
-        half //= 2
-    if t == 0:
-        out[0] = part[0]
-
-
-@cuda.jit
-def shuffle_is_no_fence(x, out):
-    """A shuffle brings a warp together and does not order its memory."""
-    part = cuda.shared.array(32, float32)
-    t = cuda.threadIdx.x
-    part[t] = x[t]
-    cuda.shfl_sync(0xFFFFFFFF, t, 0)
-    out[t] = part[31 - t]
 
 
 # ------------------------------------------------------------------------------------------------- what else there is

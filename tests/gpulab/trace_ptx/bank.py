@@ -16,7 +16,7 @@ import gpulab
 from gpulab import trace
 from gpulab.trace import launch as launches
 from gpulab.trace.ptx.kernels import run_kernel
-from gpulab.trace.ptx.launch import Launch, Options
+from gpulab.trace.ptx.launch import Options, PtxLaunch
 from gpulab.trace.ptx.report import trace_of
 from gpulab.trace.ptx.runtime import layout
 from grader.authoring.answers import Answer, parse
@@ -85,7 +85,7 @@ class Ptx:
     """Runs launches as PTX, and keeps them."""
 
     def __init__(self) -> None:
-        self.launches: list[Launch] = []
+        self.launches: list[PtxLaunch] = []
 
     def __call__(self, kernel: Any, grid: Any, block: Any, arguments: Any, shared_bytes: int = 0) -> Any:
         launch = run_kernel(kernel, grid, block, arguments, shared_bytes, Options(seconds=3.0))

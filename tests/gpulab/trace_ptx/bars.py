@@ -28,12 +28,13 @@ from gpulab.trace.ptx.codegen.translate import KernelCode
 from gpulab.trace.ptx.cpp import launch_source
 from gpulab.trace.ptx.launch import Options
 from gpulab.trace.ptx.program import kernel_names
-from gpulab.trace.ptx.runtime.machine import Compiled, runtime
+from gpulab.trace.ptx.runtime.machine import CompiledModule, runtime
 from gpulab.trace.ptx.text.nvrtc import ptx_of
 from gpulab.trace.ptx.text.parser import parse
 from gpulab.trace.python.execute import traced_run
-from gpulab.trace.python.watch import Budget
-from grader.authoring.answers import Answer, Kind
+from gpulab.trace.python.interruption import Budget
+from grader.authoring.answers import Answer, AnswerKind
+from grader.dev.bench.promises import Target
 
 from . import bank, recorded
 
@@ -53,29 +54,18 @@ extern "C" __global__ void update(float* x, int times) {
 
 
 @dataclass(frozen=True)
-class Bar:
+class Bar(Target):
     """One number that has a bound."""
 
-    what: str
-    measured: float
-    unit: str
-    bound: float
-    at_least: bool
-    """Whether the bound is the least that is allowed; otherwise it is the most."""
-    runs: int
+    runs: int = 1
     of: str = ""
     """What was measured, if there is a choice."""
-
-    @property
-    def met(self) -> bool:
-        """Whether the number keeps its bound."""
-        return self.measured >= self.bound if self.at_least else self.measured <= self.bound
 
     def __str__(self) -> str:
         sign = "≥" if self.at_least else "≤"
         verdict = "" if self.met else "   MISSED"
         told = f" ({self.of})" if self.of else ""
-        number = f"{self.measured:>9,.4g} {self.unit:<13} {sign} {self.bound:<6,.4g}"
+        number = f"{self.measured:>9,.4g} {self.unit:<13} {sign} {self.wanted:<6,.4g}"
         return f"{self.what:<62} {number} {self.runs} run{'s' * (self.runs != 1)}{told}{verdict}"
 
 
@@ -108,7 +98,7 @@ def right_answers() -> Iterator[Answer]:
     """To all exercises of which one is written in CUDA C++."""
     for path in sorted(bank.ROOT.glob("answers/*/*.py")):
         if "__global__" in path.read_text():
-            yield from (one for one in bank.answers(path.stem) if one.kind is Kind.RIGHT)
+            yield from (one for one in bank.answers(path.stem) if one.kind is AnswerKind.RIGHT)
 
 
 def course_kernels() -> dict[str, str]:
@@ -133,7 +123,7 @@ def course_kernels() -> dict[str, str]:
 
 def first(exercise: str, title: str = "") -> Answer:
     """The first right answer to an exercise, or the one of this title."""
-    return next(one for one in bank.answers(exercise) if one.kind is Kind.RIGHT and title in ("", one.title))
+    return next(one for one in bank.answers(exercise) if one.kind is AnswerKind.RIGHT and title in ("", one.title))
 
 
 # ------------------------------------------------------------------------------------------------------------- the bars
@@ -153,7 +143,7 @@ def speeds(runs: int) -> Iterator[Bar]:
 
         rate = launch().instructions / seconds(launch, runs) / 1e6
         what = f"Instructions of threads, {'counted' if counted else 'not counted'}"
-        yield Bar(what, rate, "million/s", bound, True, runs, f"product of {SIDE}²")
+        yield Bar(what, rate, bound, True, "million/s", runs, f"product of {SIDE}²")
 
 
 class Timed:
@@ -188,7 +178,7 @@ def against_tracer(runs: int) -> Bar:
     ratio = statistics.median(slow / fast for slow, fast in pairs)
     slow, fast = (statistics.median(column) for column in zip(*pairs, strict=True))
     told = f"matmul_tiled, {SIDE}²: {slow:.0f} s, from a sixteenth of the blocks, and {fast:.2f} s"
-    return Bar("Time of the Python tracer / time of the engine", ratio, "×", 10, True, runs, told)
+    return Bar("Time of the Python tracer / time of the engine", ratio, 10, True, "×", runs, told)
 
 
 def transpose(runs: int) -> Bar:
@@ -202,7 +192,7 @@ def transpose(runs: int) -> Bar:
         fresh = f"{source}\n// {next(texts)}"
         cuda_cpp.trace(fresh, name, grid, (32, 8), square, np.empty_like(square), LARGE, LARGE)
 
-    return Bar("Transpose, compiled and traced", measured(trace, runs), "s", 3, False, runs, f"{LARGE}²")
+    return Bar("Transpose, compiled and traced", measured(trace, runs), 3, False, "s", runs, f"{LARGE}²")
 
 
 def translation(runs: int) -> Bar:
@@ -212,13 +202,13 @@ def translation(runs: int) -> Bar:
     def translate(text: str) -> None:
         module = parse(text)
         for name in kernel_names(text):
-            Compiled(KernelCode(module, name, True).text(), level=0)
+            CompiledModule(KernelCode(module, name, True).text(), level=0)
 
     every = course_kernels()
     times = {name: seconds(lambda text=text: translate(text), runs) * 1e3 for name, text in every.items()}
     slowest = max(times, key=lambda name: times[name])
     what = f"Parse and translate, slowest of {len(times)} kernels of the course"
-    return Bar(what, times[slowest], "ms", 50, False, runs, slowest)
+    return Bar(what, times[slowest], 50, False, "ms", runs, slowest)
 
 
 def memory(runs: int) -> Bar:
@@ -236,7 +226,7 @@ def memory(runs: int) -> Bar:
     pairs = [(growth(8), growth(2)) for _ in range(runs)]
     ratio = statistics.median(more / fewer for more, fewer in pairs)
     told = f"{pairs[0][1] / 1024:.0f} MiB with {4 * ELEMENTS:,} accesses"
-    return Bar("Memory of a launch with four times the accesses", ratio, "×", 1.1, False, runs, told)
+    return Bar("Memory of a launch with four times the accesses", ratio, 1.1, False, "×", runs, told)
 
 
 def resident(name: str) -> int:
@@ -253,7 +243,7 @@ def counts() -> Bar | None:
     differ = recorded.differences(place)
     told = "; ".join(f"{exercise}, {title}" for exercise, title in differ)
     what = f"Of {len(recorded.recorded_counts(place))} launches, those that another emulator counts otherwise"
-    return Bar(what, len(differ), "", 0, False, 1, told)
+    return Bar(what, len(differ), 0, False, "", 1, told)
 
 
 def bars(runs: int = 5) -> Iterator[Bar]:

@@ -10,22 +10,22 @@ from . import bars
 
 
 def test_a_missed_bound_is_said() -> None:
-    speed = bars.Bar("Instructions", 19.0, "million/s", 20, True, 5)
-    duration = bars.Bar("Transpose", 3.1, "s", 3, False, 1)
+    speed = bars.Bar("Instructions", 19.0, 20, True, "million/s", 5)
+    duration = bars.Bar("Transpose", 3.1, 3, False, "s", 1)
     assert not speed.met
     assert not duration.met
     assert str(speed).endswith("MISSED")
     assert "1 run " in str(duration)
-    assert bars.Bar("Transpose", 3.0, "s", 3, False, 1).met
+    assert bars.Bar("Transpose", 3.0, 3, False, "s", 1).met
 
 
 def test_the_command_fails_if_a_bar_is_missed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
-    every = [bars.Bar("Transpose", 0.2, "s", 3, False, 5)]
+    every = [bars.Bar("Transpose", 0.2, 3, False, "s", 5)]
     monkeypatch.setattr(bars, "bars", lambda: iter(every))
     with pytest.raises(SystemExit) as ended:
         bars.main()
     assert not ended.value.code
-    every.append(bars.Bar("Instructions", 1.0, "million/s", 20, True, 5))
+    every.append(bars.Bar("Instructions", 1.0, 20, True, "million/s", 5))
     with pytest.raises(SystemExit) as ended:
         bars.main()
     assert ended.value.code == 1

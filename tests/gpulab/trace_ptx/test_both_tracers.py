@@ -121,7 +121,7 @@ def account(answer: bank.Answer, monkeypatch: pytest.MonkeyPatch, engine: Any) -
         result, traces = bank.execute(answer, monkeypatch, engine)
     except TraceError as error:
         return None, {"error": type(error).__name__}
-    except Exception as error:  # of the host function: the same exception, whoever runs the kernels
+    except Exception as error:  # of the host function: the same exception with either tracer
         return None, {"error": f"{type(error).__name__}: {error}"}
     return result, totals(traces)
 

@@ -10,7 +10,7 @@ import pytest
 
 from gpulab.trace.ptx.codegen.translate import KernelCode
 from gpulab.trace.ptx.cpp import launch_source
-from gpulab.trace.ptx.launch import Launch
+from gpulab.trace.ptx.launch import PtxLaunch
 from gpulab.trace.ptx.program import kernel_names, parsed, translated
 from gpulab.trace.ptx.text.nvrtc import ptx_of
 from gpulab.trace.ptx.text.parser import parse
@@ -29,7 +29,7 @@ extern "C" __global__ void sum(const float* x, float* out, int turns) {
 """
 
 
-def launched(turns: int, source: str = SUM) -> tuple[Launch, np.ndarray]:  # type: ignore[type-arg]
+def launched(turns: int, source: str = SUM) -> tuple[PtxLaunch, np.ndarray]:  # type: ignore[type-arg]
     x, out = np.arange(1024, dtype=np.float32), np.zeros(256, np.float32)
     return launch_source(source, "sum", 4, 64, [x, out, turns], counted=True), out
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from minikey import make_key
 
-from grader.authoring.answers import Kind, load, parse
+from grader.authoring.answers import AnswerKind, load, parse
 from grader.model.course import CourseError
 from grader.model.findings import Findings
 
@@ -26,10 +26,10 @@ x = """
 
 def test_a_bank_is_read() -> None:
     right, wrong, hostile = parse(BANK, "double", "double.py")
-    assert (right.kind, right.title, right.earns) == (Kind.RIGHT, "plain", None)
+    assert (right.kind, right.title, right.earns) == (AnswerKind.RIGHT, "plain", None)
     assert right.source == "def double(x):\n    return 2 * x"
-    assert (wrong.kind, wrong.gpu, wrong.says, wrong.where) == (Kind.WRONG, True, "you returned 9", "double.py:5")
-    assert (hostile.kind, hostile.earns) == (Kind.HOSTILE, 1.5)
+    assert (wrong.kind, wrong.gpu, wrong.says, wrong.where) == (AnswerKind.WRONG, True, "you returned 9", "double.py:5")
+    assert (hostile.kind, hostile.earns) == (AnswerKind.HOSTILE, 1.5)
 
 
 @pytest.mark.parametrize(

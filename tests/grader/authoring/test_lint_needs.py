@@ -18,7 +18,10 @@ SPELLINGS = {
     "alias of a function": ("from gpulab.measuring.speedup import against as race\nrace(f, 'x')", {Need.SPEEDUP}),
     "alias of a module": ("from gpulab import trace as t\nwith t.counting() as n:\n    f()", {Need.COUNTING}),
     "function of the package": ("from gpulab.trace import counting\nwith counting():\n    f()", {Need.COUNTING}),
-    "module of the package": ("import gpulab.trace.counting as c\nwith c.counting():\n    f()", {Need.COUNTING}),
+    "module of the package": (
+        "import gpulab.trace.counted_launches as c\nwith c.counting():\n    f()",
+        {Need.COUNTING},
+    ),
     "whole path": ("import gpulab.measuring.speedup\ngpulab.measuring.speedup.same(f, 'x')", {Need.SPEEDUP}),
     "package": ("import gpulab\ngpulab.launch.script(f)", {Need.SCRIPTS}),
     "package with an alias": ("import gpulab as g\ng.ranks.launch.listening()", {Need.LISTENING}),

@@ -8,7 +8,7 @@ import nbformat
 import pytest
 from courses import NAME, SOURCE, make_course
 
-from grader.authoring.build import draft
+from grader.authoring.building import draft
 from grader.authoring.myst import read_source
 from grader.authoring.shorthand import NAMING, PLAIN_OPTIONS, TEST_OPTIONS, expand, option_faults
 from grader.model.course import Course

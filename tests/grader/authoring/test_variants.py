@@ -15,7 +15,7 @@ from nbformat import NotebookNode
 
 from gpulab.check import WrongAnswer
 from grader.authoring import variants as written
-from grader.authoring.release import prove_clean, release
+from grader.authoring.releasing import prove_clean, release
 from grader.authoring.variants import prove_variant, variant_of
 from grader.batch.batch import grade_class
 from grader.cli.main import main

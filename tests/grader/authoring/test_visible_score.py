@@ -7,11 +7,13 @@ from dataclasses import replace
 from minikey import RIGHT, make_key
 
 from grader.authoring import visible_score
-from grader.authoring.answers import Answer, Kind
-from grader.authoring.verify import Tries, try_all
+from grader.authoring.answers import Answer, AnswerKind
+from grader.authoring.gate import Tries, try_all
 
-TRIPLES = Answer("double", Kind.WRONG, "triples", "def double(x):\n    return 3 * x", says="you returned 9")
-ONLY_SMALL = Answer("double", Kind.WRONG, "only small", "def double(x):\n    return min(2 * x, 99)", says="double(")
+TRIPLES = Answer("double", AnswerKind.WRONG, "triples", "def double(x):\n    return 3 * x", says="you returned 9")
+ONLY_SMALL = Answer(
+    "double", AnswerKind.WRONG, "only small", "def double(x):\n    return min(2 * x, 99)", says="double("
+)
 
 
 def score(*bank: Answer, key=None) -> list[tuple[str, bool]]:
@@ -27,18 +29,18 @@ def test_what_the_visible_half_refuses_alone_counts() -> None:
 
 def test_other_words_than_the_promised_ones_do_not_count() -> None:
     """`double(x)` fails on both halves; the sentence that the bank promises comes from the hidden one."""
-    answer = Answer("double", Kind.WRONG, "zero", "def double(x):\n    return 6 if x == 3 else 0", says="double(")
+    answer = Answer("double", AnswerKind.WRONG, "zero", "def double(x):\n    return 6 if x == 3 else 0", says="double(")
     assert score(answer) == [("zero", False)]
 
 
 def test_a_partly_right_answer_counts_by_its_message() -> None:
-    half = Answer("SHARES", Kind.WRONG, "half", 'SHARES = {"a": 1}', says="1 of 4", earns=0.5)
+    half = Answer("SHARES", AnswerKind.WRONG, "half", 'SHARES = {"a": 1}', says="1 of 4", earns=0.5)
     assert score(half) == [("half", True)]
 
 
 def test_right_answers_gpu_answers_and_clocks_do_not_count() -> None:
     """A measurement differs from run to run: what a visible test can say about it is no property of the test."""
-    right = Answer("double", Kind.RIGHT, "plain", RIGHT["double"])
+    right = Answer("double", AnswerKind.RIGHT, "plain", RIGHT["double"])
     assert score(right, replace(TRIPLES, gpu=True)) == []
     key = make_key()
     timed = replace(key.cell("double_test"), source="import time\ntime.perf_counter()\nassert double(3) == 6")

@@ -2,125 +2,22 @@
 
 from __future__ import annotations
 
-import errno
-import os
 import signal
 import stat
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any
 
 import pytest
-from minikey import make_key
+from paper_course import KEY, Room
 
 from grader.batch import batch
 from grader.batch.batch import grade_class
-from grader.batch.recorder import Progress
-from grader.judging.task import Task
-from grader.model import records
-from grader.model.course import Chapter, Course, CourseError
+from grader.model.course import CourseError
 from grader.model.limits import Limits
 from grader.model.notebooks import ChapterKey
 from grader.model.records import Records, load_results
-from grader.model.results import CellResult, SubmissionResult, Verdict
-from grader.processes.accounts import Accounts
+from grader.model.results import Verdict
 from grader.processes.interrupt import unbroken
 from grader.sandbox import Tier
-
-KEY = make_key()
-
-
-class PaperSteps:
-    """Judges by what the file says: a number of points, or what is to go wrong. The gradebook is a dict."""
-
-    def __init__(self) -> None:
-        self.book: dict[str, float] = {}
-        self.faults: dict[str, BaseException] = {}
-        """Text of a submission → what judging it raises."""
-        self.recording_faults: dict[str, Exception] = {}
-        """Student → what recording raises."""
-        self.isolation = "2 (namespaces)"
-
-    def __enter__(self) -> PaperSteps:
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        pass
-
-    def begin(self, course: Course, chapter: Chapter, judging: bool, accounts: Accounts) -> None:
-        pass
-
-    def finish(self, accounts: Accounts) -> None:
-        pass
-
-    def load(self, path: Path) -> bytes:
-        return path.read_bytes()
-
-    def judge(self, task: Task, key: ChapterKey) -> SubmissionResult:
-        text = task.notebook.decode()
-        if text in self.faults:
-            raise self.faults[text]
-        cells = (
-            CellResult("double_test", Verdict.PARTIAL, float(text), 3.0),
-            CellResult("double_gpu", Verdict.NEEDS_GPU, 0.0, 1.0),
-            CellResult("SHARES_test", Verdict.FAILED, 0.0, 2.0, "wrong"),
-        )
-        return SubmissionResult(
-            task.student, key.name, cells, seed=task.seed, fingerprint=task.fingerprint, isolation=self.isolation
-        )
-
-    def compose(self, path: Path, key: ChapterKey, result: SubmissionResult) -> Any:
-        return path.read_text()
-
-    def record(self, course: Course, chapter: Chapter, notebook: Any, result: SubmissionResult) -> None:
-        if result.student in self.recording_faults:
-            raise self.recording_faults[result.student]
-        self.book[result.student] = result.earned
-
-    def recorded(self, course: Course, chapter: Chapter) -> Collection[str]:
-        return self.book.keys()
-
-
-class Room:
-    """A course folder with submissions of one chapter."""
-
-    def __init__(self, folder: Path) -> None:
-        self.course, self.chapter = Course(folder), Chapter(KEY.name, folder)
-        self.steps = PaperSteps()
-        self.told: list[Progress] = []
-
-    def submit(self, **texts: str) -> None:
-        for student, text in texts.items():
-            path = self.course.submitted / student / KEY.name / f"{KEY.name}.ipynb"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
-
-    def grade(self, **options: Any) -> dict[str, SubmissionResult]:
-        self.told = []
-        results = grade_class(
-            self.course,
-            self.chapter,
-            self.course.submitted,
-            **{"key": KEY, "slots": 2, "steps": self.steps, "on_progress": self.told.append} | options,
-        )
-        return {result.student: result for result in results}
-
-    @property
-    def states(self) -> dict[str, str]:
-        return {one.student: one.state for one in self.told}
-
-    @property
-    def kept(self) -> dict[str, float]:
-        return {result.student: result.earned for result in load_results(self.course, KEY.name)}
-
-
-@pytest.fixture
-def room(tmp_path: Path) -> Room:
-    room = Room(tmp_path)
-    room.submit(anna="1", bela="2", carla="3")
-    return room
 
 
 def test_every_submission_is_graded_kept_and_recorded(room: Room) -> None:
@@ -281,41 +178,6 @@ def test_a_locked_gradebook_stops_the_run_and_keeps_the_results(room: Room) -> N
     assert room.kept == {"anna": 1, "bela": 2}
 
 
-@pytest.mark.parametrize(
-    ("number", "words"),
-    [(errno.ENOSPC, "the disk is full"), (errno.EROFS, "read-only"), (errno.EACCES, "not writable")],
-)
-def test_a_disk_that_refuses_stops_the_run_and_keeps_what_is_done(
-    room: Room, monkeypatch: pytest.MonkeyPatch, number: int, words: str
-) -> None:
-    """One line; no half file; the same call goes on afterwards."""
-    room.submit(anna="1", bela="2")
-    write, written = records.os.fsync, []
-
-    def refuse(descriptor: int) -> None:
-        written.append(descriptor)
-        if len(written) > 3:  # the batch's note, then a result a submission
-            raise OSError(number, os.strerror(number))
-        write(descriptor)
-
-    monkeypatch.setattr(records.os, "fsync", refuse)
-    with pytest.raises(CourseError, match=words) as caught:
-        room.grade(slots=1)
-    assert "run the same command again" in str(caught.value)
-    assert room.kept == {"anna": 1, "bela": 2}
-    assert not list(room.course.results.rglob("*.tmp"))
-    monkeypatch.undo()
-    room.grade()
-    assert room.states == {"anna": "unchanged", "bela": "unchanged", "carla": "graded"}
-
-
-def test_a_full_disk_in_the_judge_stops_the_run_too(room: Room) -> None:
-    """It would hit every submission, and none of them is to blame."""
-    room.steps.faults["2"] = OSError(errno.ENOSPC, "No space left on device", "/tmp/scratch")
-    with pytest.raises(CourseError, match="/tmp/scratch: the disk is full"):
-        room.grade(slots=1)
-
-
 def test_two_runs_at_once_are_refused(room: Room) -> None:
     with (
         Records.of(room.course, KEY.name).held(),
@@ -355,36 +217,3 @@ def test_an_interrupt_waits_for_the_end_of_what_must_not_break() -> None:
     assert done == ["kept and recorded"]
     with pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGINT)
-
-
-def test_a_file_where_a_folder_must_be_is_said_so_at_once(room: Room) -> None:
-    room.course.results.write_text("a file")
-    with pytest.raises(CourseError, match="results"):
-        room.grade()
-    assert room.steps.book == {}
-
-
-@contextmanager
-def as_nobody() -> Iterator[None]:
-    """Without root's right to write everywhere."""
-    if os.geteuid():
-        yield
-        return
-    os.seteuid(65534)
-    try:
-        yield
-    finally:
-        os.seteuid(0)
-
-
-def test_a_folder_that_is_not_writable_is_said_so_at_once() -> None:
-    with TemporaryDirectory() as name:  # pytest's own are closed to others
-        folder = Path(name)
-        folder.chmod(0o755)
-        room = Room(folder)
-        room.submit(anna="1")
-        room.course.work.chmod(0o555)
-        with as_nobody(), pytest.raises(CourseError, match=r"work: the folder is not writable\. Make it"):
-            room.grade()
-        room.course.work.chmod(0o755)
-    assert room.steps.book == {}

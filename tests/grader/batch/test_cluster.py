@@ -1,4 +1,4 @@
-"""The same batch over a Dask cluster: the same gradebook, whoever dies on the way."""
+"""The same batch on a Dask cluster: the same gradebook, whichever process dies on the way."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from grader.batch import cluster as cluster_module
 from grader.batch import cluster_worker
 from grader.batch.batch import grade_class
 from grader.batch.cluster import Cluster
-from grader.batch.cluster_worker import Machine, RemoteFault, Sealed, WorkerError, compare
+from grader.batch.cluster_worker import RemoteFault, Sealed, WorkerError, WorkerMachine, compare
 from grader.judging.task import Task
 from grader.model.course import Course, CourseError
 from grader.model.limits import Limits
@@ -99,7 +99,7 @@ def labs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Lab]]:
 
 @pytest.fixture
 def lab(labs: list[Lab]) -> Iterator[Lab]:
-    """A scheduler that runs, with two workers that run; whoever ends one need not start another. Drivers end here."""
+    """A running scheduler with two running workers; a test that ends one need not start another. Drivers end here."""
     if labs[-1].scheduler.poll() is not None:
         labs.append(Lab(labs[-1].folder.with_name(f"next-{len(labs)}")))
     labs[-1].staff("one", "two")
@@ -193,7 +193,7 @@ def test_a_worker_that_comes_later_is_looked_at_too(course: Course, lab: Lab, mo
     """What the first look saw is also what every task insists on."""
     chapter = course.chapter(NAME)
     with Cluster(lab.address, Tier.LIMITS) as cluster:
-        monkeypatch.setattr(cluster, "machine", lambda: Machine("another version", cluster.gpus, Tier.LIMITS))
+        monkeypatch.setattr(cluster, "machine", lambda: WorkerMachine("another version", cluster.gpus, Tier.LIMITS))
         with pytest.raises(WorkerError, match="another version of the grader"):
             grade_class(course, chapter, course.submitted, key=load_key(chapter), slots=1, cluster=cluster)
     assert {result.student for result in load_results(course, NAME)} <= {"student-0"}  # who sent no notebook
@@ -235,21 +235,24 @@ def test_a_scheduler_that_ends_ends_the_run_with_one_line(
     assert 1 <= len(load_results(course, NAME)) < STUDENTS
 
 
-HERE = Machine("digest", ("NVIDIA H200",), Tier.FILES)
+HERE = WorkerMachine("digest", ("NVIDIA H200",), Tier.FILES)
 
 
 @pytest.mark.parametrize(
     ("machine", "words"),
     [
-        (Machine("other", HERE.gpus, HERE.tier), "another version"),
-        (Machine(HERE.harness, (), HERE.tier), r"other GPUs \(none\) than another one \(NVIDIA H200\)"),
-        (Machine(HERE.harness, HERE.gpus, Tier.LIMITS), r"to tier 0 \(limits\), and tier 1 \(files\) is required"),
+        (WorkerMachine("other", HERE.gpus, HERE.tier), "another version"),
+        (WorkerMachine(HERE.harness, (), HERE.tier), r"other GPUs \(none\) than another one \(NVIDIA H200\)"),
+        (
+            WorkerMachine(HERE.harness, HERE.gpus, Tier.LIMITS),
+            r"to tier 0 \(limits\), and tier 1 \(files\) is required",
+        ),
     ],
 )
-def test_a_machine_that_would_grade_otherwise_is_refused(machine: Machine, words: str) -> None:
+def test_a_machine_that_would_grade_otherwise_is_refused(machine: WorkerMachine, words: str) -> None:
     with pytest.raises(WorkerError, match=words):
         compare("tcp://w", machine, HERE)
-    compare("tcp://w", Machine(HERE.harness, HERE.gpus, Tier.NAMESPACES), HERE)
+    compare("tcp://w", WorkerMachine(HERE.harness, HERE.gpus, Tier.NAMESPACES), HERE)
 
 
 def test_no_scheduler_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:

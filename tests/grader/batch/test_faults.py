@@ -18,7 +18,7 @@ from courses import LIGHT, NAME, ROOT, built_course
 from disturbed import SEED, STUDENTS, assert_same, fill, kept, processes_with, rows, undisturbed_course, wait_for
 
 from grader.batch.batch import grade_class
-from grader.batch.recorder import Progress
+from grader.batch.recorder import SubmissionProgress
 from grader.model.course import Course, CourseError
 from grader.model.limits import Limits
 from grader.model.notebooks import load_key
@@ -76,7 +76,7 @@ def test_a_fork_server_that_is_killed_costs_nobody_a_point(course: Course, undis
     """What it had started dies with it, and is graded again in the same run."""
     killed = []
 
-    def kill(one: Progress) -> None:
+    def kill(one: SubmissionProgress) -> None:
         if one.state == "graded" and not killed:
             parent = client.shared.get()
             killed.append(parent)
@@ -114,7 +114,7 @@ def test_a_gradebook_that_another_program_holds_for_a_moment_is_waited_for(cours
     """Formgrader saves a comment just when a submission is recorded."""
     holds: list[Holding] = []
 
-    def hold(one: Progress) -> None:
+    def hold(one: SubmissionProgress) -> None:
         if one.state == "graded" and not holds:
             holds.append(Holding(course, 1.5))
 
@@ -127,7 +127,7 @@ def test_a_gradebook_that_stays_locked_stops_the_run_with_one_line(course: Cours
     """What is graded is kept, and recorded by the next run without grading it again."""
     holds: list[Holding] = []
 
-    def hold(one: Progress) -> None:
+    def hold(one: SubmissionProgress) -> None:
         if one.state == "graded" and not holds:
             holds.append(Holding(course, 600))
 

@@ -21,7 +21,7 @@ from courses import NAME, built_course
 from recorded_class import composed, result_of, small_course
 
 from grader.batch.batch import grade_class
-from grader.batch.recorder import Progress
+from grader.batch.recorder import SubmissionProgress
 from grader.gradebook import gradebook
 from grader.gradebook.writer import GradebookWriter
 from grader.model.course import Course
@@ -113,7 +113,7 @@ def test_a_class_takes_as_long_at_its_end_as_at_its_beginning(tmp_path: Path) ->
         path.write_text(json.dumps(release))
     looks: list[tuple[float, float, float]] = []
 
-    def look(one: Progress) -> None:
+    def look(one: SubmissionProgress) -> None:
         assert one.state == "graded"
         looks.append((time.monotonic(), time.process_time(), resident_mb()))
 

@@ -9,7 +9,7 @@ from courses import NAME, built_course
 from proofs import BANK, H200
 
 from gpulab.doctor import hardware
-from grader.authoring.release import release
+from grader.authoring.releasing import release
 from grader.model.course import Course
 
 

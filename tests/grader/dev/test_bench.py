@@ -16,9 +16,9 @@ from test_sample import course_with_bank
 from grader.cli.main import main
 from grader.dev.bench import course as bench_course
 from grader.dev.bench import handed_back, report
-from grader.dev.bench.measure import measure
+from grader.dev.bench.measurement import measure
 from grader.dev.bench.report import targets
-from grader.dev.bench.run import BenchResult, Breakdown, Growth, Usage
+from grader.dev.bench.run import BenchResult, Breakdown, ClassUsage, Growth
 from grader.model.course import CourseError
 from grader.processes.accounts import Accounts, age_seconds, cpu_seconds_of
 from grader.processes.fork_server import LIGHT_MODULES
@@ -30,8 +30,8 @@ import subprocess, sys
 work = "import time; held = bytearray(100_000_000)\\nwhile time.process_time() < 0.4: pass"
 subprocess.run([sys.executable, "-c", work], check=True)
 """
-STOCK = Usage("nbgrader autograde", 2, 8.0, 6.0, 4.0, 800.0, {"anna": 3.0, "bela": 1.5})
-OURS = Usage("grader autograde", 2, 2.0, 1.5, 0.2, 700.0, {"anna": 3.0, "bela": 1.5})
+STOCK = ClassUsage("nbgrader autograde", 2, 8.0, 6.0, 4.0, 800.0, {"anna": 3.0, "bela": 1.5})
+OURS = ClassUsage("grader autograde", 2, 2.0, 1.5, 0.2, 700.0, {"anna": 3.0, "bela": 1.5})
 SPENT = {"the submissions' own processes": 0.8, "driver: recording": 0.1}
 BREAKDOWN = Breakdown(
     cores=2,

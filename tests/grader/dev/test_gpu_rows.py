@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from courses import ROOT
 
-from grader.authoring.myst import Source, read_source
+from grader.authoring.myst import ChapterSource, read_source
 from grader.dev import gpu_rows
 from grader.exercises.confront import Confrontation
 from grader.model.course import Course
@@ -16,7 +16,7 @@ from grader.model.course import Course
 HEAD = "---\nkernelspec:\n  name: python3\n  display_name: Python 3\n  language: python\n---\n\n# Title\n\n"
 
 
-def source(tmp_path: Path, test: str, *more: str) -> Source:
+def source(tmp_path: Path, test: str, *more: str) -> ChapterSource:
     cells = "".join(f"```{{code-cell}} ipython3\n:{head}\n:points: 1\n\n{text}\n```\n\n" for head, text in [
         ("test: warp", test), *((f"test: {name}", "warp") for name in more),
     ])  # fmt: skip

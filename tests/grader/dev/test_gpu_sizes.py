@@ -15,7 +15,7 @@ import gpulab
 from gpulab.doctor import hardware
 from gpulab.doctor.hardware import Gpu
 from gpulab.measuring.speedup import Noisy, Speed
-from grader.dev.prove import figures
+from grader.dev.prove import claimed_numbers
 from grader.exercises.mixed_precision import pacing
 from grader.exercises.mixed_precision.pacing import FLOAT16_BYTES, FLOAT32_BYTES, Pacing, compared, fitting, paced
 from grader.exercises.shared_memory.comparisons import transposed_side
@@ -111,7 +111,7 @@ def test_the_rows_of_the_trainings_run_to_their_end(
 ) -> None:
     """On the CPU, with a small network in the large one's place: a speed between the two bars earns half the points."""
     course = Course(ROOT)
-    answer = figures._Bench(course, None)._solution("05", exercise, *also)
+    answer = claimed_numbers._Bench(course, None)._solution("05", exercise, *also)
     source = load_key(course.chapter("05_mixed_precision")).cell(f"{exercise}_gpu").source
     for there, here in {'"cuda"': '"cpu"', '"resnet50"': '"cnn"', '"resnet18"': '"cnn"'}.items():
         source = source.replace(there, here)

@@ -1,4 +1,4 @@
-"""The experiment beside busy neighbors counts right and wrong verdicts, and goes on where it stopped."""
+"""The experiment next to busy neighbors counts right and wrong verdicts, and goes on where it stopped."""
 
 from __future__ import annotations
 
@@ -10,20 +10,22 @@ from pathlib import Path
 import pytest
 from minikey import with_test
 
-from grader.authoring.answers import Answer, Kind
+from grader.authoring.answers import Answer, AnswerKind
 from grader.dev import noise, noise_counts
 from grader.dev.noise_counts import Counts
 from grader.model.course import CourseError
 from grader.model.needs import Need
 
 CELL = with_test("from gpulab import seed\nassert double(3) == 6 and seed()", Need.VIRTUAL_GPU).cell("double_test")
-RIGHT = Answer("double", Kind.RIGHT, "twice", "def double(x):\n    print(x)\n    return 2 * x")
-WRONG = Answer("double", Kind.WRONG, "once", "def double(x):\n    assert False, 'not doubled'", says="not doubled")
+RIGHT = Answer("double", AnswerKind.RIGHT, "twice", "def double(x):\n    print(x)\n    return 2 * x")
+WRONG = Answer(
+    "double", AnswerKind.WRONG, "once", "def double(x):\n    assert False, 'not doubled'", says="not doubled"
+)
 UNNAMED = replace(WRONG, title="in silence", source="def double(x):\n    return x")
-ENDLESS = Answer("double", Kind.HOSTILE, "endless", "def double(x):\n    while True: pass")
-LEAVING = Answer("double", Kind.HOSTILE, "leaves", "import os\ndef double(x):\n    os._exit(0)")
-MISTAKEN = Answer("double", Kind.WRONG, "passes", RIGHT.source, says="a mistake")
-REFUSED = Answer("double", Kind.RIGHT, "fails", UNNAMED.source)
+ENDLESS = Answer("double", AnswerKind.HOSTILE, "endless", "def double(x):\n    while True: pass")
+LEAVING = Answer("double", AnswerKind.HOSTILE, "leaves", "import os\ndef double(x):\n    os._exit(0)")
+MISTAKEN = Answer("double", AnswerKind.WRONG, "passes", RIGHT.source, says="a mistake")
+REFUSED = Answer("double", AnswerKind.RIGHT, "fails", UNNAMED.source)
 ALL = [RIGHT, WRONG, UNNAMED, ENDLESS, LEAVING, MISTAKEN, REFUSED]
 
 

@@ -17,16 +17,16 @@ from proofs import CEILINGS, H200
 from gpulab.doctor import hardware
 from gpulab.measuring import machine
 from grader.cli.main import main
-from grader.dev.prove import figures, prove, report, smoke, steps
+from grader.dev.prove import claimed_numbers, prove, report, smoke_checks, steps
 from grader.dev.prove.rows import Pace
-from grader.dev.prove.run import Outcome, Step, released
+from grader.dev.prove.run import ProofStep, StepResult, released
 from grader.machine import readings
 from grader.model.course import Course, CourseError
-from grader.model.readings import State
+from grader.model.readings import ReadingState
 
 
-def step(name: str, *findings: str, **data: object) -> Step:
-    return Step(name, name, lambda course, chapters, say, pace: Outcome(name, findings, dict(data)))
+def step(name: str, *findings: str, **data: object) -> ProofStep:
+    return ProofStep(name, name, lambda course, chapters, say, pace: StepResult(name, findings, dict(data)))
 
 
 def test_without_a_gpu_it_says_so_and_what_to_do(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,10 +75,10 @@ def test_an_unknown_step_is_refused_with_the_nearest(course: Course) -> None:
 
 @pytest.mark.usefixtures("fake_gpu")
 def test_a_step_that_cannot_be_done_is_a_finding(course: Course) -> None:
-    def fail(*_: object) -> Outcome:
+    def fail(*_: object) -> StepResult:
         raise CourseError("ncu", "is not installed", "Install it.")
 
-    (outcome,) = prove(course, [Step("counts", "counts", fail)], only=("counts",))
+    (outcome,) = prove(course, [ProofStep("counts", "counts", fail)], only=("counts",))
     assert outcome.findings == ("ncu: is not installed. Install it.",)
 
 
@@ -108,9 +108,9 @@ def test_a_driver_without_a_gpu_is_not_taken_for_proof(course: Course) -> None:
 @pytest.mark.usefixtures("fake_gpu")
 def test_readings_that_nobody_can_use_are_findings(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
     taken = {
-        "double": readings.Reading(State.REFUSED, "the GPU says 5", 5),
-        "KINDS": readings.Reading(State.GOOD, "", 2),
-        "halve": readings.Reading(State.ABSENT, "a second GPU"),
+        "double": readings.Reading(ReadingState.REFUSED, "the GPU says 5", 5),
+        "KINDS": readings.Reading(ReadingState.GOOD, "", 2),
+        "halve": readings.Reading(ReadingState.ABSENT, "a second GPU"),
     }
     monkeypatch.setattr(readings, "take", lambda key: taken)
     outcome = steps.read(course, released(course), lambda text: None)
@@ -138,10 +138,10 @@ def test_a_notebook_that_says_something_else_is_found(course: Course) -> None:
 def test_an_odd_exception_costs_its_own_step_only(course: Course) -> None:
     """Whatever a step raises is its finding, with the end of the traceback, and the next step runs."""
 
-    def odd(*_: object) -> Outcome:
+    def odd(*_: object) -> StepResult:
         return [][1]
 
-    outcomes = prove(course, [Step("counts", "counts", odd), step("nsight", figure=1)])
+    outcomes = prove(course, [ProofStep("counts", "counts", odd), step("nsight", figure=1)])
     assert [one.step for one in outcomes] == ["counts", "nsight"]
     assert "test_prove.py" in outcomes[0].findings[0]
     assert outcomes[0].findings[0].endswith("IndexError: list index out of range")
@@ -151,14 +151,14 @@ def test_an_odd_exception_costs_its_own_step_only(course: Course) -> None:
 def test_an_interrupt_ends_the_steps_and_loses_nothing(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
     """The report and the bundle of `grader prove` are there after a SIGTERM."""
 
-    def stopped(course: Course, chapters: object, say: object, pace: Pace) -> Outcome:
+    def stopped(course: Course, chapters: object, say: object, pace: Pace) -> StepResult:
         if not pace.fits(0.0):
-            return Outcome("gate", data={NAME: {"checked": 1, "findings": 0}}, left=("the rest",))
+            return StepResult("gate", data={NAME: {"checked": 1, "findings": 0}}, left=("the rest",))
         os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(5)
         raise AssertionError("not interrupted")
 
-    some = (step("doctor", rows=[]), Step("gate", "gate", stopped), step("class", "must not run"))
+    some = (step("doctor", rows=[]), ProofStep("gate", "gate", stopped), step("class", "must not run"))
     monkeypatch.setattr(steps, "STEPS", some)
     monkeypatch.chdir(course.root)
     shutil.rmtree(course.work / "prove")
@@ -177,18 +177,20 @@ def test_an_odd_figure_costs_no_other(course: Course, monkeypatch: pytest.Monkey
     class Bench:
         def __init__(self, *_: object) -> None: ...
 
-        def odd(self) -> figures._Value:
+        def odd(self) -> claimed_numbers._Value:
             raise RuntimeError("CUDA error: an illegal memory access")
 
-        def even(self) -> figures._Value:
-            return figures._Value(2.0)
+        def even(self) -> claimed_numbers._Value:
+            return claimed_numbers._Value(2.0)
 
-        def lacking(self) -> figures._Value:
+        def lacking(self) -> claimed_numbers._Value:
             raise CourseError("this GPU", "has no tensor cores", "Nothing to do.")
 
     row = {"what": "a rate", "unit": "", "low": 1, "high": 3, "source": "someone", "times": ""}
-    monkeypatch.setattr(figures, "_Bench", Bench)
-    monkeypatch.setattr(figures, "bars", lambda: [{**row, "figure": name} for name in ("odd", "lacking", "even")])
+    monkeypatch.setattr(claimed_numbers, "_Bench", Bench)
+    monkeypatch.setattr(
+        claimed_numbers, "bars", lambda: [{**row, "figure": name} for name in ("odd", "lacking", "even")]
+    )
     monkeypatch.setattr(machine, "ceilings", lambda fresh: CEILINGS)
     outcome = steps.calibrate(course, [], lambda text: None)
     assert [one["name"] for one in outcome.data["figures"]] == ["even"]
@@ -199,28 +201,28 @@ def test_an_odd_figure_costs_no_other(course: Course, monkeypatch: pytest.Monkey
 
 
 def test_two_gpus_are_tried_with_nccl(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The probe itself, with gloo and the CPU in the place of NCCL and two GPUs; with one GPU it is not here."""
+    """The check itself, with gloo and the CPU in the place of NCCL and two GPUs; with one GPU it is not here."""
     monkeypatch.setattr(hardware, "gpus", lambda: (H200,))
-    assert smoke.lacking("NCCL") == "NCCL: it takes 2 GPUs, and this machine shows 1"
-    assert smoke.lacking("torch") == ""
+    assert smoke_checks.lacking("NCCL") == "NCCL: it takes 2 GPUs, and this machine shows 1"
+    assert smoke_checks.lacking("torch") == ""
     monkeypatch.setattr(hardware, "gpus", lambda: (H200, H200))
-    assert smoke.lacking("NCCL") == ""
-    code = smoke.PROBES["NCCL"].replace("torch.cuda.set_device(rank)\n", "")
+    assert smoke_checks.lacking("NCCL") == ""
+    code = smoke_checks.CHECKS["NCCL"].replace("torch.cuda.set_device(rank)\n", "")
     code = code.replace('"nccl"', '"gloo"').replace('"cuda"', '"cpu"')
-    found = smoke.tried(code)
+    found = smoke_checks.tried(code)
     assert (found.findings, found.data["printed"]) == ((), "two GPUs added their tensors")
-    (finding,) = smoke.tried(code.replace("(x == 3)", "(x == 4)")).findings
+    (finding,) = smoke_checks.tried(code.replace("(x == 3)", "(x == 4)")).findings
     assert "the sum over two GPUs is wrong" in finding
 
 
 def test_the_doctor_tries_the_gpu_in_a_students_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where there is one: what a process of its own can do says nothing about a confined one."""
-    probes = {"plain": "print(6 * 7)", "busy": "raise RuntimeError('CUDA error: devices are busy or unavailable')"}
-    monkeypatch.setattr(smoke, "PROBES", probes)
+    checks = {"plain": "print(6 * 7)", "busy": "raise RuntimeError('CUDA error: devices are busy or unavailable')"}
+    monkeypatch.setattr(smoke_checks, "CHECKS", checks)
     monkeypatch.setattr(hardware, "gpus", lambda: ())
-    assert list(smoke.inside()) == []
+    assert list(smoke_checks.inside()) == []
     monkeypatch.setattr(hardware, "gpus", lambda: (H200,))
-    good, bad = smoke.inside()
+    good, bad = smoke_checks.inside()
     assert (good.what, good.state, good.found[:4]) == ("plain in a student's process", "good", "42, ")
     assert (bad.what, bad.state) == ("busy in a student's process", "bad")
     assert "sudo nvidia-smi -c 0" in bad.remedy
@@ -228,17 +230,17 @@ def test_the_doctor_tries_the_gpu_in_a_students_process(monkeypatch: pytest.Monk
 
 def test_the_processors_ceilings_are_not_taken_for_a_gpus(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the driver shows a GPU that PyTorch cannot use, what is measured is the processor."""
-    monkeypatch.setattr(figures, "bars", list)
+    monkeypatch.setattr(claimed_numbers, "bars", list)
     monkeypatch.setattr(machine, "ceilings", lambda fresh: CEILINGS)
-    assert figures.measured(course, lambda text: None).ceilings["device"] == "NVIDIA H200"
+    assert claimed_numbers.measured(course, lambda text: None).ceilings["device"] == "NVIDIA H200"
     monkeypatch.setattr(machine, "ceilings", lambda fresh: dataclasses.replace(CEILINGS, kind="cpu"))
     with pytest.raises(CourseError, match="PyTorch sees none"):
-        figures.measured(course, lambda text: None)
+        claimed_numbers.measured(course, lambda text: None)
 
 
 def test_the_smoke_test_reports_what_a_students_process_meets(course: Course) -> None:
-    """Here there is no GPU: every probe but that of a plain cell has to find just that, each by its name."""
-    assert smoke.tried("print(6 * 7)").data["printed"] == "42"
-    assert smoke.tried("1 / 0").findings == ("ZeroDivisionError: division by zero",)
-    assert smoke.tried("import os; os._exit(3)").findings == ("the process ended: a crash",)
-    assert smoke.tried("while True: pass", seconds=0.5).findings == ("no answer within 0.5 s",)
+    """Here there is no GPU: every check but that of a plain cell has to find just that, each by its name."""
+    assert smoke_checks.tried("print(6 * 7)").data["printed"] == "42"
+    assert smoke_checks.tried("1 / 0").findings == ("ZeroDivisionError: division by zero",)
+    assert smoke_checks.tried("import os; os._exit(3)").findings == ("the process ended: a crash",)
+    assert smoke_checks.tried("while True: pass", seconds=0.5).findings == ("no answer within 0.5 s",)

@@ -75,7 +75,7 @@ def test_a_count_that_differs_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_turns_may_be_a_few_more_and_sectors_not(what: str, traced: float, profiled: float, agrees: bool) -> None:
-    assert counts.Counted("prove_copy", what, traced, profiled).agrees is agrees
+    assert counts.ComparedCount("prove_copy", what, traced, profiled).agrees is agrees
 
 
 def test_without_the_profiler_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

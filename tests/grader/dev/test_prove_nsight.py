@@ -11,7 +11,7 @@ from gpulab.doctor import hardware
 from gpulab.doctor.hardware import Gpu
 from grader.dev.prove import bundle, nsight, report, steps
 from grader.dev.prove import nsight_tables as tables
-from grader.dev.prove.run import Outcome
+from grader.dev.prove.run import StepResult
 from grader.model.course import Course, CourseError
 
 ON = {"device": "NVIDIA H200", "driver": "580.95", "day": "2026-01-02", "torch": "2.11"}
@@ -103,8 +103,8 @@ def program(path: Path, source: str) -> None:
 def test_both_reports_are_short_tables_with_their_origin(tools: Path, tmp_path: Path) -> None:
     folder = tmp_path / "h200"
     assert nsight.record(folder, ON) == [
-        nsight.Report("nsys", "nsys_summary.csv"),
-        nsight.Report("ncu", "ncu_kernels.csv"),
+        nsight.NsightReport("nsys", "nsys_summary.csv"),
+        nsight.NsightReport("ncu", "ncu_kernels.csv"),
     ]
     seen, counted = (folder / nsight.FILES[tool] for tool in ("nsys", "ncu"))
     assert max(path.stat().st_size for path in (seen, counted)) < 3000
@@ -210,7 +210,7 @@ def test_the_step_reports_what_is_missing_and_the_bundle_carries_what_there_is(
     course = Course(tmp_path / "course")
     outcome = steps.inspect(course, [], lambda text: None)
     assert len(outcome.findings) == 1 and "ERR_NVGPUCTRPERM" in outcome.findings[0]
-    page = report.text([Outcome("nsight", outcome.findings, outcome.data)], ON)
+    page = report.text([StepResult("nsight", outcome.findings, outcome.data)], ON)
     assert "- nsys: nsys_summary.csv" in page and "- ncu: no report: ncu: may not read" in page
     packed = tmp_path / "proof.tar.xz"
     assert bundle.pack(course, packed) == ["data/machines/h200/nsys_summary.csv"]

@@ -15,7 +15,7 @@ from proofs import CEILINGS, outcomes
 
 from gpulab import History, Problem, table
 from gpulab.measuring import machine
-from grader.dev.prove import amp, figures, report
+from grader.dev.prove import amp, claimed_numbers, report
 from grader.dev.prove.run import slug
 from grader.model.course import Course, CourseError
 
@@ -71,7 +71,7 @@ def test_notebooks_can_read_the_recording(tmp_path: Path, monkeypatch: pytest.Mo
 )
 def test_devices_are_told_by_their_names(device: str, file: str, row: str) -> None:
     assert slug(device) == file
-    assert figures.datasheet(device)["gpu"] == row
+    assert claimed_numbers.datasheet(device)["gpu"] == row
 
 
 @pytest.mark.parametrize(
@@ -86,14 +86,14 @@ def test_devices_are_told_by_their_names(device: str, file: str, row: str) -> No
 def test_another_card_with_the_same_number_is_unknown(device: str) -> None:
     """It is graded by ratios alone, not by the bars of a card that is up to twice as fast."""
     with pytest.raises(CourseError, match="has no row for"):
-        figures.datasheet(device)
-    bars = [bar for bar in figures.bars() if bar["times"]]
-    assert {figures.limits(bar, device) for bar in bars} == {(None, None)}
+        claimed_numbers.datasheet(device)
+    bars = [bar for bar in claimed_numbers.bars() if bar["times"]]
+    assert {claimed_numbers.limits(bar, device) for bar in bars} == {(None, None)}
 
 
 def test_every_row_and_bar_has_its_source() -> None:
     assert [row["gpu"] for row in table("gpus") if not (row["source"] and row["date"])] == []
-    assert [bar["figure"] for bar in figures.bars() if not bar["source"]] == []
+    assert [bar["figure"] for bar in claimed_numbers.bars() if not bar["source"]] == []
 
 
 @pytest.mark.parametrize(
@@ -102,25 +102,25 @@ def test_every_row_and_bar_has_its_source() -> None:
 )
 def test_bars_follow_the_datasheet_of_the_device(device: str, low: float | None) -> None:
     """Half over single: on tensor cores 15 times on an H200, 2 times on an RTX 4090; a T4 has no bfloat16 on them."""
-    (bar,) = (bar for bar in figures.bars() if bar["figure"] == "half_over_single")
-    found = figures.limits(bar, device)
+    (bar,) = (bar for bar in claimed_numbers.bars() if bar["figure"] == "half_over_single")
+    found = claimed_numbers.limits(bar, device)
     assert found == (None if low is None else pytest.approx(low, rel=0.01), None)
 
 
 def test_a_bar_without_a_datasheet_holds_for_every_device() -> None:
-    (bar,) = (bar for bar in figures.bars() if bar["figure"] == "pinned_gain")
-    assert figures.limits(bar, "X1") == (1.15, None)
+    (bar,) = (bar for bar in claimed_numbers.bars() if bar["figure"] == "pinned_gain")
+    assert claimed_numbers.limits(bar, "X1") == (1.15, None)
 
 
 def test_an_unknown_device_says_where_to_add_it() -> None:
     with pytest.raises(CourseError, match="has no row for NVIDIA X1"):
-        figures.datasheet("NVIDIA X1")
+        claimed_numbers.datasheet("NVIDIA X1")
 
 
 def test_every_bar_is_measured_by_something() -> None:
-    names = [bar["figure"] for bar in figures.bars()]
+    names = [bar["figure"] for bar in claimed_numbers.bars()]
     assert len(names) == len(set(names)) > 5
-    assert all(callable(getattr(figures._Bench, name, None)) for name in names)
+    assert all(callable(getattr(claimed_numbers._Bench, name, None)) for name in names)
 
 
 def test_half_precision_is_held_against_single() -> None:
@@ -140,7 +140,7 @@ def test_half_precision_is_held_against_single() -> None:
 
 def test_lightning_is_held_against_the_loop() -> None:
     """The chapter's own answers, on the CPU: which of them is faster there is nobody's business."""
-    bench = figures._Bench(Course(ROOT), None)
+    bench = claimed_numbers._Bench(Course(ROOT), None)
     lightning = bench._solution("05", "train_lightning", "QUIET")
     problem = Problem("cnn", samples=64, batch_size=32, device="cpu")
     with warnings.catch_warnings():
@@ -161,7 +161,7 @@ def test_lightning_is_held_against_the_loop() -> None:
 
 
 def test_solutions_are_read_without_running_what_they_print() -> None:
-    tree = figures.definitions("import math\nx = 2\ndef f(): return x\nprint(nothing)\nfor i in nothing: pass")
+    tree = claimed_numbers.definitions("import math\nx = 2\ndef f(): return x\nprint(nothing)\nfor i in nothing: pass")
     namespace: dict[str, object] = {}
     exec(compile(tree, "<cell>", "exec"), namespace)
     assert namespace["f"]() == 2  # type: ignore[operator]

@@ -1,7 +1,7 @@
 """`grader prove`, the command itself, from its first step to its last on a device that is made up.
 
-What the device can and cannot do is told in `stub_driver`: PyTorch sees it through NVML and fails to use it. So this
-shows the order of the steps, who asks for the GPU, and that a proof that fails everywhere is told, kept and packed.
+What the device can and cannot do is explained in `stub_driver`: PyTorch sees it through NVML and fails to use it. This
+shows the order of the steps, who asks for the GPU, and that a proof that fails everywhere is reported, kept and packed.
 It shows nothing about kernels, results and times: the report lists that as what a GPU must still show.
 """
 
@@ -20,8 +20,8 @@ import stub_driver
 from courses import NAME, make_course
 from proofs import BANK
 
-from grader.authoring.build import build
-from grader.authoring.release import release
+from grader.authoring.building import build
+from grader.authoring.releasing import release
 from grader.dev.prove.steps import STEPS
 from grader.model.course import Course
 

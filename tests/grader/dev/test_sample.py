@@ -9,7 +9,7 @@ import pytest
 from recorded_class import NAME, small_course
 
 from grader.dev import sample
-from grader.intake.find_submissions import find_submissions
+from grader.intake.discovery import find_submissions
 from grader.model import submission
 from grader.model.course import Chapter, Course, CourseError
 from grader.model.notebooks import load_key

@@ -1,4 +1,4 @@
-"""Mutants are told from right answers, and luck over seeds is found; both in forks of one warm process."""
+"""Mutants are distinguished from right answers, and luck over seeds is found; both in forks of one process."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from grader.authoring.answers import Answer, Kind
+from grader.authoring.answers import Answer, AnswerKind
 from grader.authoring.bank import banks_of
-from grader.authoring.myst import Source, read_source
+from grader.authoring.myst import ChapterSource, read_source
 from grader.cli.verify import command
 from grader.model.course import Course, CourseError
 from grader.trials.mutants import EQUIVALENTS, equivalents, survivors, takes_nothing
 from grader.trials.mutate import mutants_of
-from grader.trials.record import Record
 from grader.trials.runner import Runner, Trial
 from grader.trials.seeds import steadiness
+from grader.trials.tried_seeds import Record
 
 CHAPTER = '''\
 ---
@@ -60,11 +60,11 @@ for x in HIDDEN:
 ### END HIDDEN TESTS
 ```
 '''
-RIGHT = Answer("clipped", Kind.RIGHT, "plain", "def clipped(x, top):\n    return top if 2 * x > top else 2 * x")
-NO_TOP = Answer("clipped", Kind.WRONG, "no top", "def clipped(x, top):\n    return 2 * x", says="you returned")
+RIGHT = Answer("clipped", AnswerKind.RIGHT, "plain", "def clipped(x, top):\n    return top if 2 * x > top else 2 * x")
+NO_TOP = Answer("clipped", AnswerKind.WRONG, "no top", "def clipped(x, top):\n    return 2 * x", says="you returned")
 
 
-def chapter(folder: Path, hidden: str) -> Source:
+def chapter(folder: Path, hidden: str) -> ChapterSource:
     """The chapter with these hidden inputs."""
     path = folder / "01_clipped.md"
     path.write_text(CHAPTER.replace("HIDDEN:", f"{hidden}:"), encoding="utf-8")
@@ -140,7 +140,7 @@ def test_a_mutant_that_no_hidden_input_tells_survives(tmp_path: Path) -> None:
 
 
 def test_a_right_answer_that_is_not_accepted_is_named(tmp_path: Path) -> None:
-    lost = Answer("clipped", Kind.RIGHT, "lost", "def clipped(x, top):\n    return x")
+    lost = Answer("clipped", AnswerKind.RIGHT, "lost", "def clipped(x, top):\n    return x")
     found = survivors(chapter(tmp_path, "(25, 40, 70)"), "clipped", [RIGHT, lost], {}, jobs=2)
     (told,) = found.left_out
     assert told.startswith("clipped, right: lost: failed: clipped(3, 100): you returned 3")
@@ -173,7 +173,7 @@ def test_an_answer_sees_nothing_of_the_judges(tmp_path: Path) -> None:
     assert "No module named 'grader.exercises" in found[0].told
 
 
-def needing(folder: Path, need: str, hidden: str) -> Source:
+def needing(folder: Path, need: str, hidden: str) -> ChapterSource:
     """The chapter with a need declared, and this instead of its hidden loop."""
     text = CHAPTER.replace(":points: 2", f":points: 2\n:needs: [{need}]")
     start = text.index("for x in HIDDEN")
@@ -307,8 +307,8 @@ def test_an_equivalent_mutant_needs_a_reason(tmp_path: Path) -> None:
 
 
 def test_what_takes_no_input_has_equivalent_survivors_only() -> None:
-    assert takes_nothing([Answer("f", Kind.RIGHT, "", "def f():\n    return 1")], "f")
-    assert not takes_nothing([Answer("f", Kind.RIGHT, "", "def f(x):\n    return 1")], "f")
+    assert takes_nothing([Answer("f", AnswerKind.RIGHT, "", "def f():\n    return 1")], "f")
+    assert not takes_nothing([Answer("f", AnswerKind.RIGHT, "", "def f(x):\n    return 1")], "f")
 
 
 @pytest.mark.parametrize("exercise", ["crossover", "warps_to_hide"])

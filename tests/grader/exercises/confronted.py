@@ -13,7 +13,7 @@ from typing import Any
 from courses import ROOT
 
 from gpulab.check.outcomes import WrongAnswer
-from grader.authoring.answers import Answer, Kind
+from grader.authoring.answers import Answer, AnswerKind
 from grader.authoring.bank import Bank
 from grader.authoring.lint.metadata import role_of
 from grader.exercises.confront import Confrontation, Unusable
@@ -49,11 +49,11 @@ def findings(
     found: list[str] = []
     passing = dict(passing or {})
     for answer in bank_of(chapter, one.exercise):
-        if answer.kind is Kind.HOSTILE:
+        if answer.kind is AnswerKind.HOSTILE:
             continue
         refusals = {name: _refused(one, answer, chapter, readings) for name, readings in plausible.items()}
         told = {name: why for name, why in refusals.items() if why}
-        if answer.kind is Kind.RIGHT:
+        if answer.kind is AnswerKind.RIGHT:
             found += [f"refuses the right answer “{answer.title}” on {name}: {why}" for name, why in told.items()]
         elif not told and answer.title not in passing:
             found.append(f"passes the wrong answer “{answer.title}”")
@@ -61,7 +61,7 @@ def findings(
             found.append(f"refuses “{answer.title}”, which `passing` lists")
         passing.pop(answer.title, None)
     found += [f"`passing` lists “{title}”, which is no wrong answer" for title in passing]
-    reference = next(one_ for one_ in bank_of(chapter, one.exercise) if one_.kind is Kind.RIGHT)
+    reference = next(one_ for one_ in bank_of(chapter, one.exercise) if one_.kind is AnswerKind.RIGHT)
     found += [
         f"uses the broken readings “{name}”" for name, readings in broken.items()
         if not _refused(one, reference, chapter, readings, unusable="unusable")
@@ -81,7 +81,7 @@ def _refused(one: Confrontation, answer: Answer, chapter: str, readings: Any, un
         with _within(SECONDS), contextlib.redirect_stdout(io.StringIO()):
             one.check(defined(answer, chapter), json.loads(json.dumps(readings)))
     except Unusable as said:
-        return unusable or (f"unusable: {said}" if answer.kind is Kind.RIGHT else "")
+        return unusable or (f"unusable: {said}" if answer.kind is AnswerKind.RIGHT else "")
     except WrongAnswer as wrong:
         return str(wrong)
     except Exception as error:  # what the answer raises fails it, as in a judge

@@ -114,7 +114,7 @@ def test_occupancy(told_by_nvidia: dict[str, Any]) -> None:
 def test_the_driver_is_asked(
     told_by_nvidia: dict[str, Any], compiled: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is asked of the driver makes the readings of the test above; kernel and driver are stand-ins here."""
+    """The answers of the driver are the readings of the test above; kernel and driver are stand-ins here."""
     kept, used = [], dict(zip(warps.kernels(), compiled, strict=True))
     told = iter(count for _, count in told_by_nvidia["H100, H200"]["cases"])
 

@@ -22,7 +22,7 @@ from grader.machine import doctor
 from grader.machine import readings as kept
 from grader.model import readings
 from grader.model.notebooks import ChapterKey
-from grader.model.readings import State
+from grader.model.readings import ReadingState
 from grader.model.results import CellResult, Verdict
 from grader.model.submission import from_answers
 
@@ -108,8 +108,11 @@ def test_each_reading_is_held_against_the_chapters_own_solution(declared: dict[s
     wanted, *lines = said(declared, ["import math", "good = 1\nrefused = 1\nnoisy = 1\nlacking = 1"])
     assert wanted == list(declared)
     assert [line[:2] for line in lines] == [
-        ["good", State.GOOD], ["refused", State.REFUSED], ["noisy", State.UNUSABLE], ["lacking", State.ABSENT],
-    ]  # fmt: skip
+        ["good", ReadingState.GOOD],
+        ["refused", ReadingState.REFUSED],
+        ["noisy", ReadingState.UNUSABLE],
+        ["lacking", ReadingState.ABSENT],
+    ]
     assert [line[3] for line in lines] == [1, 2, "noise", None]
     assert lines[3][2] == "a second GPU"
 
@@ -118,20 +121,20 @@ def test_a_reading_that_fails_ends_its_process(declared: dict[str, Confrontation
     declared["broken"] = Confrontation("broken", "", raising(RuntimeError("CUDA error: misaligned address")), same)
     declared["after"] = Confrontation("after", "", lambda: 1, same)
     _, *lines = said(declared, ["broken = after = 1"])
-    assert [line[:2] for line in lines] == [["broken", State.FAILED]]
+    assert [line[:2] for line in lines] == [["broken", ReadingState.FAILED]]
     assert "misaligned address" in lines[0][2]
 
 
 def test_an_exercise_whose_own_solution_does_not_run_is_a_failure(declared: dict[str, Confrontation]) -> None:
     declared["warp"] = Confrontation("warp", "", lambda: 1, same)
     _, line = said(declared, ["raise ValueError"])
-    assert line[1] is State.FAILED
+    assert line[1] is ReadingState.FAILED
 
 
 def test_without_a_gpu_nothing_runs(declared: dict[str, Confrontation]) -> None:
     declared["warp"] = Confrontation("warp", "", raising(AssertionError("taken")), same)
     _, line = said(declared, ["raise SystemExit"], gpu=False)
-    assert line[1] is State.ABSENT
+    assert line[1] is ReadingState.ABSENT
 
 
 KEY = with_test("double(1)")
@@ -164,7 +167,7 @@ GOOD = "say([name, 'good', '', [1]])"
 
 
 def test_readings_come_line_by_line() -> None:
-    assert took(GOOD) == dict.fromkeys(("one", "two", "three"), kept.Reading(State.GOOD, "", [1]))
+    assert took(GOOD) == dict.fromkeys(("one", "two", "three"), kept.Reading(ReadingState.GOOD, "", [1]))
 
 
 @pytest.mark.parametrize(
@@ -180,7 +183,7 @@ def test_a_reading_that_ends_its_process_costs_no_other(deed: str, monkeypatch: 
     monkeypatch.setattr(kept, "SECONDS", 2.0)
     found = took(deed)
     assert {name: one.state for name, one in found.items()} == {
-        "one": State.GOOD, "two": State.FAILED, "three": State.GOOD,
+        "one": ReadingState.GOOD, "two": ReadingState.FAILED, "three": ReadingState.GOOD,
     }  # fmt: skip
 
 
@@ -198,7 +201,10 @@ def a_gpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[str]
 
     def take(key: ChapterKey) -> dict[str, kept.Reading]:
         times.append(key.name)
-        return {"one": kept.Reading(State.GOOD, "", [1.5]), "two": kept.Reading(State.REFUSED, "too hot", [2])}
+        return {
+            "one": kept.Reading(ReadingState.GOOD, "", [1.5]),
+            "two": kept.Reading(ReadingState.REFUSED, "too hot", [2]),
+        }
 
     gpu = Gpu("NVIDIA Test", 80_000, 1980, 1980, "580.1")
     monkeypatch.setattr(hardware, "gpus", lambda: (gpu,))

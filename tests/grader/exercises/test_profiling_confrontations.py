@@ -15,7 +15,7 @@ from gpulab import launch, table
 from gpulab.chapters.profiling import hunt
 from grader.authoring.myst import read_source
 from grader.dev import gpu_rows
-from grader.exercises import traced
+from grader.exercises import device_events
 from grader.exercises.confront import Absent, declared
 from grader.exercises.profiling import built_steps, confrontations
 
@@ -171,18 +171,18 @@ def test_top_kernels() -> None:
 
 def test_a_profiler_that_sees_no_device_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "synchronize", lambda *_: None)
-    monkeypatch.setattr(traced, "profile", lambda activities: torch.profiler.profile(activities=activities[:1]))
+    monkeypatch.setattr(device_events, "profile", lambda activities: torch.profiler.profile(activities=activities[:1]))
     with pytest.raises(Absent, match="kernels nor copies"):
-        traced.traced(lambda: torch.ones(3).sum())
+        device_events.traced(lambda: torch.ones(3).sum())
 
 
 def test_events_of_a_real_trace_keep_what_readings_need() -> None:
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profiler:
         torch.ones(30, 30).sum()
-    events = traced.timed(traced.trace_events(profiler))
+    events = device_events.timed(device_events.trace_events(profiler))
     assert [one["ts"] for one in events] == sorted(one["ts"] for one in events)
     assert {"aten::ones", "aten::sum"} <= {one["name"] for one in events}
-    assert all(tuple(one) == traced.KEYS and None not in one.values() for one in events)
+    assert all(tuple(one) == device_events.KEYS and None not in one.values() for one in events)
 
 
 # ------------------------------------------------------------------------------------------------ bottleneck and mfu

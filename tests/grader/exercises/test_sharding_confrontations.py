@@ -78,7 +78,7 @@ def on_a_gpu(extra: float) -> list[dict[str, Any]]:
     found = []
     for case in stepping.CASES:
         blocks = [(stepping.WIDTH, inside) for inside in stepping.INSIDES]
-        parts = memory.expected(memory.Case(856_064, stepping.BATCH, blocks, *case))
+        parts = memory.expected(memory.MemoryCase(856_064, stepping.BATCH, blocks, *case))
         more = {part: int(nbytes * (1 + extra)) + 512 * 24 * bool(nbytes) for part, nbytes in parts.items()}
         names = dict(zip(("precision", "optimizer", "checkpointed"), case, strict=True))
         found.append({**names, "parameters": 856_064, "batch": stepping.BATCH, "parts": more})
@@ -297,7 +297,11 @@ def test_a_step_that_stayed_on_the_cpu_is_named(monkeypatch: pytest.MonkeyPatch)
     def elsewhere(problem: Any, *rest: Any, **named: Any) -> Any:
         """As on a GPU: another generator draws other masks."""
         found = step(problem, *rest, **named)
-        return found if problem.device == "cpu" else checkpoints.Step(2 * found.loss, *list(vars(found).values())[1:])
+        return (
+            found
+            if problem.device == "cpu"
+            else checkpoints.CheckpointedStep(2 * found.loss, *list(vars(found).values())[1:])
+        )
 
     stayed = step(problem, 3)
     answer = {"loss": stayed.loss, "gradients": {}, "kept_bytes": 0, "recomputed_flops": 0}

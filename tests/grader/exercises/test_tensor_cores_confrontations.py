@@ -18,7 +18,7 @@ from gpulab import cuda_checks, cuda_cpp
 from grader.authoring.myst import read_source
 from grader.dev import gpu_rows
 from grader.exercises.confront import Absent
-from grader.exercises.tensor_cores import confrontations, formats, numbers, waves
+from grader.exercises.tensor_cores import confrontations, formats, gpu_waves, numbers
 from grader.model.course import Course
 
 BY_EXERCISE = {one.exercise: one for one in confrontations.CONFRONTATIONS}
@@ -191,7 +191,7 @@ def test_what_a_gpu_lacks_is_absent(monkeypatch: pytest.MonkeyPatch, take: Any, 
         (numbers.TF32_CU, ("sm_80", "sm_89", "sm_90", "sm_120")),
         (numbers.E4M3_CU, ("sm_89", "sm_90", "sm_100", "sm_120")),
         (numbers.MMA_CU, ("sm_75", "sm_80", "sm_120")),
-        (waves.COVER_CU, ("sm_75", "sm_120")),
+        (gpu_waves.COVER_CU, ("sm_75", "sm_120")),
     ],
 )
 def test_kernels_compile_for_the_gpus_that_they_are_for(source: str, architectures: Sequence[str]) -> None:

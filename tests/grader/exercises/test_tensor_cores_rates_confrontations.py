@@ -16,10 +16,10 @@ from confronted import bank_of, defined, findings
 from cuda.bindings import driver
 
 from gpulab import cuda_compiled
-from grader.authoring.answers import Kind
+from grader.authoring.answers import AnswerKind
 from grader.exercises import on_gpu
 from grader.exercises.confront import Unusable
-from grader.exercises.tensor_cores import confrontations, layouts, rates, waves
+from grader.exercises.tensor_cores import confrontations, gpu_rates, gpu_waves, layouts
 
 BY_EXERCISE = {one.exercise: one for one in confrontations.CONFRONTATIONS}
 
@@ -156,7 +156,7 @@ def timed_products(card: str, shapes: Sequence[tuple[int, int, int]], kinds: Seq
 
 def seen_rates(card: str, seed: int = 1) -> dict[str, Any]:
     bandwidth, peaks = RATES[card]
-    products = timed_products(card, rates.SHAPES, list(peaks), seed)
+    products = timed_products(card, gpu_rates.SHAPES, list(peaks), seed)
     return {"bandwidth_gbs": bandwidth, "peak_tflops": peaks, "products": products}
 
 
@@ -164,8 +164,8 @@ def seen_batches(card: str, seed: int = 1) -> dict[str, Any]:
     bandwidth, peaks = RATES[card]
     kinds = ("float32", list(peaks)[-1])
     layers = [
-        timed_products(card, [(rows, last, first) for rows in rates.BATCHES], [kind], seed)
-        for kind in kinds for first, last in rates.LAYERS
+        timed_products(card, [(rows, last, first) for rows in gpu_rates.BATCHES], [kind], seed)
+        for kind in kinds for first, last in gpu_rates.LAYERS
     ]  # fmt: skip
     return {"bandwidth_gbs": bandwidth, "peak_tflops": {kind: peaks[kind] for kind in kinds}, "layers": layers}
 
@@ -208,7 +208,7 @@ def test_smallest_batch(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_no_noise_refuses_a_right_answer(exercise: str, seen: Callable[[str, int], Any]) -> None:
     """Times may be off by any factor: from matrices that stay in the L2 cache to a GPU that others use as well."""
     draw, used = random.Random(9), 0
-    reference = defined(next(one for one in bank_of("04", exercise) if one.kind is Kind.RIGHT), "04")
+    reference = defined(next(one for one in bank_of("04", exercise) if one.kind is AnswerKind.RIGHT), "04")
     for seed in range(100):
         taken = seen(draw.choice(list(RATES)), seed)
         rows = [taken["products"]] if "products" in taken else taken["layers"]
@@ -222,11 +222,11 @@ def test_no_noise_refuses_a_right_answer(exercise: str, seen: Callable[[str, int
 
 def test_products_are_timed_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(on_gpu, "median_ms", lambda work: 2.0 if work() is not None else 0.0)
-    monkeypatch.setattr(rates, "CUBE", dict.fromkeys(rates.CUBE, 64))
-    monkeypatch.setattr(rates, "COPIED", 4096)
-    monkeypatch.setattr(rates, "SHAPES", ((8, 16, 32),))
-    monkeypatch.setattr(rates, "LAYERS", ((32, 16),))
-    found = rates.rates("cpu")
+    monkeypatch.setattr(gpu_rates, "CUBE", dict.fromkeys(gpu_rates.CUBE, 64))
+    monkeypatch.setattr(gpu_rates, "COPIED", 4096)
+    monkeypatch.setattr(gpu_rates, "SHAPES", ((8, 16, 32),))
+    monkeypatch.setattr(gpu_rates, "LAYERS", ((32, 16),))
+    found = gpu_rates.rates("cpu")
     assert found["bandwidth_gbs"] == 2 * 4096 / 2.0 / 1e6
     assert found["peak_tflops"] == dict.fromkeys(("float32", "tfloat32", "bfloat16"), 2 * 64**3 / 2e9)
     single, tf32, half = found["products"]
@@ -241,8 +241,8 @@ def test_products_are_timed_and_counted(monkeypatch: pytest.MonkeyPatch) -> None
     }
     assert (tf32["bytes"], half["bytes"]) == (4 * 896, 2 * 896)
     assert torch.backends.cuda.matmul.fp32_precision != "tf32"
-    layers = rates.batches("cpu")["layers"]
-    assert [[one["m"] for one in layer] for layer in layers] == [list(rates.BATCHES)] * 2
+    layers = gpu_rates.batches("cpu")["layers"]
+    assert [[one["m"] for one in layer] for layer in layers] == [list(gpu_rates.BATCHES)] * 2
     assert [layer[0]["type"] for layer in layers] == ["float32", "bfloat16"]
 
 
@@ -257,7 +257,7 @@ def seen_waves(count: int, wave_ms: float, spread: float) -> dict[str, Any]:
         [tiles, -(-tiles // count) * wave_ms * draw.uniform(1 - spread, 1 + spread) + 0.003, min(tiles, count)]
         for tiles in numbers_of
     ]
-    covered = [waves.covered(*shape) for shape in waves.SHAPES]  # by the course's interpreter
+    covered = [gpu_waves.covered(*shape) for shape in gpu_waves.SHAPES]  # by the course's interpreter
     return {"sm_count": count, "runs": runs, "covered": covered}
 
 
@@ -287,6 +287,6 @@ def test_quantization() -> None:
 
 @pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"])
 def test_a_block_fills_a_multiprocessor(arch: str) -> None:
-    (found,) = cuda_compiled.resources(waves.WAVE_CU, arch)
+    (found,) = cuda_compiled.resources(gpu_waves.WAVE_CU, arch)
     assert 32 < found.registers <= 64  # 65,536 on a multiprocessor
     assert found.spilled_bytes == 0

@@ -22,7 +22,7 @@ from recorded_class import NAME, composed, judged, released_notebook, result_of,
 from traitlets.config.loader import PyFileConfigLoader
 
 from grader.gradebook import gradebook
-from grader.gradebook.compose import compose
+from grader.gradebook.composition import compose
 from grader.judging import session
 from grader.model import submission
 from grader.model.course import Course, CourseError

@@ -15,7 +15,7 @@ from grader.model.results import SubmissionResult, Verdict
 
 
 def test_a_failure_part_way_leaves_the_earlier_state(course):
-    """A composed notebook that nbgrader chokes on after some cells changes neither database nor file."""
+    """A composed notebook that nbgrader cannot process after some cells changes neither database nor file."""
     path = record(course, judged("double_test", Verdict.FAILED), NEEDS_GPU)
     before, text = rows(course), path.read_bytes()
     result = result_of("anna")

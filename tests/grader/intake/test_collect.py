@@ -1,4 +1,4 @@
-"""`grader collect`: Moodle's and Canvas' bulk downloads, honest and otherwise, and what the instructor is told."""
+"""`grader collect`: Moodle's and Canvas' bulk downloads, honest and otherwise, and what the instructor learns."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from recorded_class import NAME
 
 from grader.cli.main import main
 from grader.intake import ledger, roster
-from grader.intake.decisions import State
-from grader.intake.find_submissions import find_submissions
+from grader.intake.decisions import FileState
+from grader.intake.discovery import find_submissions
 from grader.intake.times import when_due
 from grader.model.course import Course, CourseError
 
@@ -70,7 +70,7 @@ class TestTaking:
         (folder / "anna" / "homework.ipynb").write_bytes(notebook("a"))
         (folder / "anna" / IPYNB).write_bytes(second)
         only = collected(course, folder, chapter=NAME)
-        assert [(one.state, one.why) for one in only][1] == (State.SKIPPED, f"a notebook of {OTHER}")
+        assert [(one.state, one.why) for one in only][1] == (FileState.SKIPPED, f"a notebook of {OTHER}")
         collected(course, folder)
         assert lies(course, "anna") == notebook("a")
         assert lies(course, "anna", OTHER) == second
@@ -85,7 +85,7 @@ class TestTaking:
     def test_a_resubmission_puts_the_earlier_one_aside(self, course: Course, tmp_path: Path) -> None:
         collected(course, zipped(tmp_path / "a.zip", (moodle("Anna_1"), notebook("first"))))
         (decision,) = collected(course, zipped(tmp_path / "b.zip", (moodle("Anna_1"), notebook("second"))))
-        assert (decision.state, decision.why) == (State.REPLACED, "the earlier one is put aside")
+        assert (decision.state, decision.why) == (FileState.REPLACED, "the earlier one is put aside")
         assert lies(course, "Anna") == notebook("second")
         (aside,) = (course.work / "replaced" / NAME / "Anna").iterdir()
         assert aside.read_bytes() == notebook("first")
@@ -145,7 +145,7 @@ class TestTaking:
     def test_a_damaged_notebook_is_taken_and_told(self, course: Course, tmp_path: Path) -> None:
         """It is the student's submission all the same: grading lists it, and they are asked again."""
         (decision,) = collected(course, zipped(tmp_path / "a.zip", (moodle("Anna_1"), notebook()[:900])))
-        assert (decision.state, decision.why) == (State.TAKEN, "damaged: it cannot be read as a notebook")
+        assert (decision.state, decision.why) == (FileState.TAKEN, "damaged: it cannot be read as a notebook")
 
     def test_a_dry_run_changes_nothing(self, course: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         archive = zipped(tmp_path / "a.zip", (moodle("Anna_1"), notebook()))
@@ -178,7 +178,7 @@ class TestTimes:
     def test_the_time_of_a_download_is_not_that_of_a_submission(
         self, course: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Nobody is called late, or in time, on the strength of it; the instructor is told what would help."""
+        """Nobody is called late, or in time, on the strength of it; the instructor learns what would help."""
         archive = zipped(tmp_path / "a.zip", (moodle("Anna_1"), notebook("a")), (moodle("Bela_2"), notebook("b")))
         decisions = collected(course, archive, due=when_due("2026-11-19"))
         assert [one.taken and one.taken.late for one in decisions] == [None, None]

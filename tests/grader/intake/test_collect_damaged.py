@@ -1,4 +1,4 @@
-"""Damaged and hostile downloads: each file is told, the rest is taken, nothing else is written."""
+"""Damaged and hostile downloads: each such file is reported, the rest is taken, nothing else is written."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from downloads import IPYNB, collected, moodle, notebook, told, zipped
 
 from grader.cli.main import main
 from grader.intake import collect
-from grader.intake.decisions import State
+from grader.intake.decisions import FileState
 from grader.intake.sources import opened
 from grader.model.course import Course, CourseError
 from grader.model.submission import MAX_NOTEBOOK_BYTES
@@ -80,7 +80,7 @@ class TestBadInput:
         (tmp_path / "elsewhere").mkdir()
         (course.submitted / "Anna").symlink_to(tmp_path / "elsewhere")
         (decision,) = collected(course, zipped(tmp_path / "a.zip", (moodle("Anna_1"), notebook())))
-        assert decision.state is State.SKIPPED
+        assert decision.state is FileState.SKIPPED
         assert "is a link" in decision.why
         assert not list((tmp_path / "elsewhere").iterdir())
 
@@ -160,7 +160,7 @@ def test_a_name_that_begins_with_a_dot_is_told(course: Course, tmp_path: Path, u
             archive.extractall(tmp_path / "class")
         download = tmp_path / "class"
     found = collected(course, download)
-    assert [one.student for one in found if one.state is State.TAKEN] == ["bela"]
-    skipped = [one for one in found if one.state is State.SKIPPED]
+    assert [one.student for one in found if one.state is FileState.TAKEN] == ["bela"]
+    skipped = [one for one in found if one.state is FileState.SKIPPED]
     assert [one.file for one in skipped] == [".anna/" + IPYNB]
     assert "begins with a dot" in skipped[0].why

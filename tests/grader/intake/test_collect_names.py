@@ -7,7 +7,7 @@ from downloads import IPYNB, OTHER, moodle
 from recorded_class import NAME
 
 from grader.intake.names import Owner, Platform, folder_name, owner_of, platform_of, student_of
-from grader.intake.sources import Entry, without_common_top
+from grader.intake.sources import DownloadEntry, without_common_top
 
 
 class TestNames:
@@ -85,7 +85,7 @@ class TestNames:
         assert len(student.encode()) <= 200
 
     def test_a_folder_around_everything_is_nobody(self) -> None:
-        around = [Entry(("all", name, IPYNB), 1) for name in ("anna", "bela")]
+        around = [DownloadEntry(("all", name, IPYNB), 1) for name in ("anna", "bela")]
         assert [one.parts for one in without_common_top(around, "x", [NAME])] == [("anna", IPYNB), ("bela", IPYNB)]
-        single = [Entry(("anna", NAME, IPYNB), 1), Entry(("anna", OTHER, "x.ipynb"), 1)]
+        single = [DownloadEntry(("anna", NAME, IPYNB), 1), DownloadEntry(("anna", OTHER, "x.ipynb"), 1)]
         assert without_common_top(single, "x", [NAME, OTHER]) == single

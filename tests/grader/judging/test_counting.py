@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from minikey import with_test
+from minikey import DOUBLE_KERNEL, with_test
 
 from grader.judging.session import grade
 from grader.model.limits import Limits
@@ -10,21 +10,6 @@ from grader.model.needs import Need
 from grader.model.results import CellResult, SubmissionResult
 from grader.model.submission import from_answers
 
-KERNEL = """\
-from numba import cuda
-from gpulab import empty
-
-@cuda.jit
-def kernel(x, out):
-    i = cuda.grid(1)
-    if i < x.size:
-        out[i] = 2 * x[i]
-
-def double(x):
-    out = empty(x.shape, x.dtype)
-    kernel[2, 64](x, out)
-    return out
-"""
 TEST = """\
 import numpy
 from gpulab import trace
@@ -51,31 +36,33 @@ def cell(result: SubmissionResult) -> CellResult:
 
 
 def test_launches_come_back_with_the_value() -> None:
-    assert (cell(run(KERNEL)).verdict.value, cell(run(KERNEL)).message) == ("passed", "")
+    assert (cell(run(DOUBLE_KERNEL)).verdict.value, cell(run(DOUBLE_KERNEL)).message) == ("passed", "")
 
 
 def test_accesses_are_counted() -> None:
-    wasteful = KERNEL.replace("2 * x[i]", "x[i] + x[i]")
+    wasteful = DOUBLE_KERNEL.replace("2 * x[i]", "x[i] + x[i]")
     assert cell(run(wasteful)).message == "200 reads"
 
 
 def test_what_another_cell_did_to_the_counter_does_not_count() -> None:
     """A patch in any other cell is not there when counts are taken."""
     patch = "import gpulab.trace\ngpulab.trace.counting = None\nSHARES = {}"
-    wasteful = KERNEL.replace("2 * x[i]", "x[i] + x[i]")
+    wasteful = DOUBLE_KERNEL.replace("2 * x[i]", "x[i] + x[i]")
     assert cell(run(wasteful, other=patch)).message == "200 reads"
 
 
 def test_a_helper_in_another_cell_is_told() -> None:
-    helper, rest = KERNEL.split("def double")
+    helper, rest = DOUBLE_KERNEL.split("def double")
     result = run("def double" + rest, other=helper + "SHARES = {}")
     assert "NameError" in cell(result).message
     assert "its own cell" in cell(result).message
 
 
-DECOY = KERNEL.replace("return out", "import numpy\n    return numpy.array(2 * x)").replace("= 2 * x[i]", "= x[i]")
-OVERWRITTEN = KERNEL.replace("return out", "out[:] = 2 * x\n    return out").replace("= 2 * x[i]", "= x[i]")
-HANDED_OVER = KERNEL.replace("kernel[2, 64](x, out)", "kernel[2, 64](numpy.array(2 * x), out)").replace(
+DECOY = DOUBLE_KERNEL.replace("return out", "import numpy\n    return numpy.array(2 * x)").replace(
+    "= 2 * x[i]", "= x[i]"
+)
+OVERWRITTEN = DOUBLE_KERNEL.replace("return out", "out[:] = 2 * x\n    return out").replace("= 2 * x[i]", "= x[i]")
+HANDED_OVER = DOUBLE_KERNEL.replace("kernel[2, 64](x, out)", "kernel[2, 64](numpy.array(2 * x), out)").replace(
     "2 * x[i]", "x[i]"
 )
 FORGED = """\
@@ -97,7 +84,7 @@ REWRITTEN = "from dataclasses import replace\nimport gpulab.trace.launch as L\nt
 
 
 def test_the_host_computes_beside_a_launch() -> None:
-    """The message comes only where the values are right; wrong values are told as such."""
+    """The message comes only where the values are right; wrong values are reported as such."""
     message = cell(run(DECOY)).message
     assert "returned the right values, but not from an array that its kernels wrote" in message
     assert "right values" not in cell(run(DECOY.replace("numpy.array(2", "numpy.array(3"))).message
@@ -116,7 +103,7 @@ def test_a_forged_record_counts_for_nothing() -> None:
 
 
 def test_a_counter_that_the_cell_rewrites_is_not_the_one_that_counts() -> None:
-    wasteful = KERNEL.replace("2 * x[i]", "x[i] + x[i]")
+    wasteful = DOUBLE_KERNEL.replace("2 * x[i]", "x[i] + x[i]")
     assert cell(run(REWRITTEN + wasteful)).message == "200 reads"
 
 
@@ -127,7 +114,7 @@ def test_a_result_may_be_copied_to_the_host() -> None:
         "(out,)[0].reshape(10, 10).reshape(-1)",
         "cuda.to_device(out).copy_to_host()",
     ):
-        result = cell(run(KERNEL.replace("return out", f"return {copied}")))
+        result = cell(run(DOUBLE_KERNEL.replace("return out", f"return {copied}")))
         assert (result.verdict.value, result.message) == ("passed", ""), copied
 
 

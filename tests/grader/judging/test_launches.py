@@ -252,7 +252,7 @@ NONSENSE = [
 
 @pytest.mark.parametrize("plain", NONSENSE)
 def test_a_run_that_cannot_be_is_not_believed(plain: object) -> None:
-    """Whoever answers may be the student's script."""
+    """The answer may come from the student's script."""
     with pytest.raises((KeyError, TypeError, ValueError)):
         scripts._run(plain, 2)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from minikey import with_test
+from minikey import DOUBLE_KERNEL, with_test
 
 from grader.judging.session import grade
 from grader.model.limits import Limits
@@ -15,21 +15,6 @@ from grader.model.submission import from_answers
 from grader.processes import client
 
 PRODUCT = "def double(x, weight):\n    return x @ weight.T"
-KERNEL = """\
-from numba import cuda
-from gpulab import empty
-
-@cuda.jit
-def kernel(x, out):
-    i = cuda.grid(1)
-    if i < x.size:
-        out[i] = 2 * x[i]
-
-def double(x):
-    out = empty(x.shape, x.dtype)
-    kernel[2, 64](x, out)
-    return out
-"""
 PADDED = "from grader.exercises.tensor_cores.comparisons import PADDED\n"
 SIZE = "calls=2, rounds=3, tokens=1024, features=1024, outputs=1023"
 TIMED = f"{PADDED}speed = {{call}}(double, PADDED, {SIZE})\nspeed.points(3, none_at=0.05, all_at=0.1)\n"
@@ -48,11 +33,11 @@ SPELLINGS = {
     },
     Need.COUNTING: {
         "from gpulab import trace": "trace.counting",
-        "from gpulab.trace.counting import counting": "counting",
+        "from gpulab.trace.counted_launches import counting": "counting",
         "from gpulab import trace as t": "t.counting",
     },
 }
-ANSWERS = {Need.SPEEDUP: PRODUCT, Need.COUNTING: KERNEL}
+ANSWERS = {Need.SPEEDUP: PRODUCT, Need.COUNTING: DOUBLE_KERNEL}
 TESTS = {Need.SPEEDUP: TIMED, Need.COUNTING: COUNTED}
 
 

@@ -6,7 +6,7 @@ import pytest
 from courses import ROOT
 from minikey import DOUBLE_TEST, RIGHT, with_test
 
-from grader.authoring.answers import Answer, Kind, load
+from grader.authoring.answers import Answer, AnswerKind, load
 from grader.judging import review_flags
 from grader.judging.session import grade
 from grader.model.course import Course
@@ -24,8 +24,8 @@ def test_of_the_banks_answers_only_those_that_meddle(name: str) -> None:
     chapter = Course(ROOT).chapter(name)
     key = load_key(chapter)
     bank = load(chapter.answers, key)
-    assert [str(answer) for answer in bank if answer.kind is Kind.RIGHT and told(key, answer)] == []
-    assert any(told(key, answer) for answer in bank if answer.kind is Kind.HOSTILE)
+    assert [str(answer) for answer in bank if answer.kind is AnswerKind.RIGHT and told(key, answer)] == []
+    assert any(told(key, answer) for answer in bank if answer.kind is AnswerKind.HOSTILE)
 
 
 def test_what_is_counted_elsewhere_needs_no_look() -> None:
@@ -121,7 +121,7 @@ def test_rings_of_processes_that_nobody_hears_are_named() -> None:
     chapter = Course(ROOT).chapter("07_ddp_scaling")
     key = load_key(chapter)
     bank = load(chapter.answers, key)
-    assert [str(answer) for answer in bank if answer.kind is Kind.RIGHT and told(key, answer)] == [
+    assert [str(answer) for answer in bank if answer.kind is AnswerKind.RIGHT and told(key, answer)] == [
         "run_ring, right: processes of one's own",
     ]
 

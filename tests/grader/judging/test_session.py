@@ -169,7 +169,8 @@ def test_pictures_and_results_are_kept() -> None:
     """What a notebook would show is in the result, as nbformat has it, with the words for those who do not see it."""
     drawn = "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()\n"
     described = (
-        "from gpulab.figures import style\nwith style.style():\n    style.show(style.canvas('Flat')[0], 'A line.')\n"
+        "from gpulab.figures.styling import canvas, show, style\n"
+        "with style():\n    show(canvas('Flat')[0], 'A line.')\n"
     )
     result = run(double=f"{drawn}{described}6 * 7")
     kinds = [output["output_type"] for output in result.outputs["double"]]

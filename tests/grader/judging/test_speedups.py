@@ -128,7 +128,7 @@ LAZY_LIAR += "\nimport torch\ntorch.Tensor = Lazy\n"
     "solution", [LAZY_TENSOR, LAZY_ARRAY, LAZY_LIAR], ids=["tensor", "array", "under torch's name"]
 )
 def test_an_output_that_is_computed_when_it_is_looked_at_is_refused(solution: str) -> None:
-    """Of a round's outputs one is looked at: whoever computes that one alone would be as many times as fast."""
+    """One of a round's outputs is checked: an answer that computed only that one would seem many times as fast."""
     result = cell(solution)
     assert (result.verdict.value, result.earned) == ("failed", 0)
     assert "got a value of type Lazy" in result.message
@@ -178,7 +178,7 @@ def test_a_reference_slowed_beside_the_answer_leaves_the_row_pending(monkeypatch
 
 
 class _Slow:
-    """A reference's side that was slow beside the answer."""
+    """A reference's side that was slow during the answer."""
 
     name, channel = "", None
 
@@ -192,7 +192,7 @@ class _Slow:
         if not idle:
             self.work.append((seed, calls, 0.1))
 
-    def probe(self, which: int, seed: int) -> list[float]:
+    def project(self, which: int, seed: int) -> list[float]:
         self.looks.append(which)
         return [1.0]
 

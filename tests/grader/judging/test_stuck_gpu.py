@@ -29,7 +29,7 @@ def double(x):
         raise RuntimeError({ILLEGAL!r})
     return 2 * x
 """
-"""Like a kernel that reads beyond its array for a negative number: later calls are told."""
+"""Like a kernel that reads beyond its array for a negative number: later calls fail too."""
 
 
 def key_with(double_test: str, shares_test: str) -> ChapterKey:

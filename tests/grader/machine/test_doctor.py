@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from recorded_class import small_course
 
-from gpulab.doctor.looks import Row
+from gpulab.doctor.looks import DoctorRow
 from grader.machine import doctor
 from grader.model.course import Course
 from grader.sandbox import Tier, cgroups, probe
 
 
-def row(rows: Iterator[Row] | list[Row], what: str) -> Row:
+def row(rows: Iterator[DoctorRow] | list[DoctorRow], what: str) -> DoctorRow:
     return next(one for one in rows if one.what == what)
 
 

@@ -68,7 +68,7 @@ def test_without_a_gpu_nothing_is_started(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_the_driver_stays_open(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever asks it in between, and closes it again."""
+    """A process that uses the driver in between, and closes it again."""
     opened: list[int] = []
     touched: list[int] = []
     answers: dict[str, Any] = {

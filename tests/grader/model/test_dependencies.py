@@ -27,7 +27,7 @@ def course(folder: Path) -> list[Path]:
         folder,
         gpulab___INIT="from gpulab.figures import plot\nfrom gpulab.measuring.timing import measure",
         gpulab___figures___INIT="",
-        gpulab___figures___plot='"""Not `precision`."""\nfrom gpulab.figures import style  # not amp',
+        gpulab___figures___plot='"""Not `precision`."""\nfrom gpulab.figures import styling  # not amp',
         gpulab___figures___style="",
         gpulab___measuring___INIT="",
         gpulab___measuring___timing="",

@@ -22,7 +22,7 @@ with atheris.instrument_imports(include=["grader", "nbformat", "json"]):  # thei
         "grader.model.submission",
         "grader.processes.channel",
         "grader.processes.wire",
-        "grader.gradebook.compose",
+        "grader.gradebook.composition",
     ):
         import_module(name)
 

@@ -24,8 +24,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from minikey import RIGHT, make_key, notebook
 
-from grader.gradebook.compose import compose
-from grader.judging.outputs import Kept
+from grader.gradebook.composition import compose
+from grader.judging.outputs import KeptOutputs
 from grader.model.results import CellResult, SubmissionResult, Verdict
 from grader.model.submission import parse
 from grader.processes import wire
@@ -364,7 +364,7 @@ claimed = st.fixed_dictionaries(
 @given(st.lists(claimed | junk, max_size=8), st.integers(0, 60), st.integers(0, 60))
 def test_any_outputs_are_stored_or_dropped(claims: list[Any], text_room: int, room: int) -> None:
     """What a student's process claims to have put out makes a valid notebook of bounded size, whatever it claims."""
-    kept = Kept(text_room, room)
+    kept = KeptOutputs(text_room, room)
     for claim in claims:
         kept.add(claim)
     found = kept.finish()

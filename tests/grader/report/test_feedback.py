@@ -14,10 +14,10 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output, new_raw_cell
 from nbgrader.api import Gradebook
 from nbgrader.utils import notebook_hash
-from recorded_class import NAME, composed, judged, result_of, small_course, solved_notebook
+from recorded_class import NAME, composed, judged, result_of, solved_notebook
 
 from grader.gradebook import gradebook
-from grader.model.course import Course, CourseError
+from grader.model.course import CourseError
 from grader.model.records import Records
 from grader.model.results import Verdict
 from grader.report import feedback
@@ -26,16 +26,9 @@ NEEDS_GPU = judged("bandwidth_gpu", Verdict.NEEDS_GPU, message="Runs on a GPU on
 SECRETS = ("7041", "14082", "the_secret_way", "the secret kind", "HIDDEN", "SOLUTION")
 
 
-@pytest.fixture(scope="module")
-def prepared(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("prepared")
-    gradebook.prepare(*small_course(folder))
-    return folder
-
-
 @pytest.fixture
-def course(prepared, tmp_path):
-    return Course(Path(shutil.copytree(prepared, tmp_path / "course")))
+def course(course_with_gradebook):
+    return course_with_gradebook
 
 
 def give(course, *cells, student="anna", notebook=None, answers=None, keep=True):

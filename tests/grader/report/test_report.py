@@ -17,8 +17,8 @@ from grader.intake.ledger import Taken
 from grader.intake.names import Platform
 from grader.model.notebooks import load_key
 from grader.model.results import CellResult, SubmissionResult, Verdict
-from grader.report import numbers as report_numbers
-from grader.report import plots, table
+from grader.report import class_statistics as report_numbers
+from grader.report import class_table, plots
 from grader.report.page import SIMILAR, STUDENT_REPORT
 
 
@@ -60,7 +60,7 @@ def page_of(course, results):
     chapter = course.chapter(NAME)
     path = course.reports(NAME) / "report.html"
     path.parent.mkdir(parents=True, exist_ok=True)
-    table.write_html(course, chapter, results, load_key(chapter), path)
+    class_table.write_html(course, chapter, results, load_key(chapter), path)
     return Page(path.read_text(encoding="utf-8"))
 
 
@@ -164,7 +164,7 @@ def test_a_small_class_has_a_page(course, few, tmp_path):
     """None, one, only unreadable, nothing decided, no points, no tests."""
     assert page_of(course, few).text
     assert printed(few, 100)
-    table.write_csv(few, tmp_path / "grades.csv")
+    class_table.write_csv(few, tmp_path / "grades.csv")
 
 
 def test_figures_are_the_same_every_time(results):

@@ -17,12 +17,12 @@ from courses import ROOT
 from grader.authoring import answers
 from grader.cli.main import main
 from grader.dev import sample
-from grader.intake.find_submissions import find_submissions
+from grader.intake.discovery import find_submissions
 from grader.model.course import Course
 from grader.model.notebooks import Role, load_key
 from grader.report import similar_page
 from grader.similarity import compare, winnowing
-from grader.similarity.compare import Document, Part
+from grader.similarity.compare import ComparedCell, Document
 from grader.similarity.tokens import tokens_of
 
 COURSE = Course(ROOT)
@@ -39,7 +39,7 @@ NOT_INDEPENDENT = {
 
 
 def document(student, **sources):
-    return Document(student, tuple(Part(name, source) for name, source in sources.items()))
+    return Document(student, tuple(ComparedCell(name, source) for name, source in sources.items()))
 
 
 def percent(first, second, base=frozenset()):
@@ -130,7 +130,7 @@ def test_a_disguised_copy_is_found(name):
     key = load_key(chapter)
     base, tried = compare.given(key), 0
     for one in itertools.chain(*right_answers(chapter, key).values()):
-        own = Part("", one.source).fingerprints - base
+        own = ComparedCell("", one.source).fingerprints - base
         if len(own) < 2 * compare.LEAST_SHARED or one.source.startswith("%%"):
             continue
         copy = disguised(one.source, tried)
@@ -164,7 +164,7 @@ def test_a_kernel_in_a_string_counts_as_code():
 
 
 def test_code_that_the_chapter_gives_is_no_evidence():
-    base = set(Part("", CUDA).grams.tolist())
+    base = set(ComparedCell("", CUDA).grams.tolist())
     assert percent(CUDA, CUDA, base) == 0
 
 
@@ -173,7 +173,7 @@ def test_pasting_the_chapters_own_cells_is_no_evidence():
     key = load_key(COURSE.chapter("03"))
     cells = [key.released[cell.id] for cell in key.cells if cell.role is not Role.PROSE]
     assert percent("\n".join(cells), "\n".join(cells)) == 100
-    class_of = [Document(name, tuple(Part("", source) for source in cells)) for name in "ab"]
+    class_of = [Document(name, tuple(ComparedCell("", source) for source in cells)) for name in "ab"]
     assert compare.similar_pairs(class_of, compare.given(key), 1) == []
 
 

@@ -13,15 +13,15 @@ from dataclasses import dataclass, field, replace
 from gpulab.trace.errors import UnsupportedError
 from gpulab.trace.ptx.text.syntax import (
     Function,
-    Guard,
     Instruction,
     Negated,
     Number,
     Operand,
-    Pair,
+    Predicate,
     Register,
+    RegisterPair,
     Symbol,
-    Vector,
+    VectorOperand,
 )
 
 _WARP = {"shfl", "vote", "match", "redux", "wmma", "mma", "ldmatrix", "stmatrix", "elect"}
@@ -36,7 +36,7 @@ class Block:
     """`goto`, `branch`, `switch`, `ret`, `exit`, `trap`, `call`, `barrier` or `warp`."""
     targets: list[int] = field(default_factory=list)
     """Numbers of blocks: for `branch` the one that is taken, then the other."""
-    condition: Guard | None = None
+    condition: Predicate | None = None
     """Of `branch`."""
     end: Instruction | None = None
     """The instruction that ends the block, if it is more than a jump."""
@@ -271,8 +271,8 @@ def registers_read(operand: Operand | None) -> list[str]:
         return [operand.name]
     if isinstance(operand, Negated):
         return [operand.register.name]
-    if isinstance(operand, Pair):
+    if isinstance(operand, RegisterPair):
         parts: tuple[Operand, ...] = (operand.first, operand.second)
     else:
-        parts = operand.parts if isinstance(operand, Vector) else (operand.base,)
+        parts = operand.parts if isinstance(operand, VectorOperand) else (operand.base,)
     return [name for part in parts for name in registers_read(part)]

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gpulab.trace.errors import UnsupportedError
+from gpulab.trace.ptx.codegen.lines import CodeLines
 from gpulab.trace.ptx.codegen.special import special_register
 from gpulab.trace.ptx.codegen.types import BITS, INTEGER, LLVM, constant, is_signed
 from gpulab.trace.ptx.runtime import layout
-from gpulab.trace.ptx.text.syntax import Guard, Instruction, Negated, Number, Operand, Register, Symbol
+from gpulab.trace.ptx.text.syntax import Instruction, Negated, Number, Operand, Predicate, Register, Symbol
 
 if TYPE_CHECKING:
     from gpulab.trace.ptx.codegen.function import FunctionCode
@@ -39,7 +40,7 @@ class Observed:
     """An access that the runtime looks at once the last lane has run the block."""
 
     function: str
-    """Of `runtime.observe`."""
+    """Of `runtime.observation`."""
     site: int
     mask: str
     """Of the lanes that made it."""
@@ -51,7 +52,7 @@ class Observed:
     """Of a read of local memory: the instruction's place in the block, and the register."""
 
 
-class Lane:
+class Lane(CodeLines):
     """The code of one block, while it is written.
 
     Args:
@@ -60,10 +61,9 @@ class Lane:
     """
 
     def __init__(self, function: FunctionCode, number: int) -> None:
+        super().__init__(function.kernel)
         self.function, self.number = function, number
-        self.kernel = function.kernel
         self.prologue: list[str] = []
-        self.lines: list[str] = []
         self.done: list[str] = []
         self.values: dict[str, str] = {}
         self.dirty: dict[str, None] = {}
@@ -83,20 +83,6 @@ class Lane:
         """Masks of the lanes at the block, and of those at the present instruction."""
 
     # ---------------------------------------------------------------------------------------------------- text
-
-    def new(self, text: str) -> str:
-        """A value computed in this lane."""
-        name = self.kernel.fresh()
-        self.lines.append(f"  {name} = {text}")
-        return name
-
-    def emit(self, text: str) -> None:
-        """A line without a result."""
-        self.lines.append("  " + text)
-
-    def label(self) -> str:
-        """A new one."""
-        return self.kernel.fresh()[1:]
 
     def mark(self, label: str) -> None:
         """Code goes on here."""
@@ -213,7 +199,7 @@ class Lane:
 
     # -------------------------------------------------------------------------------------------------- guards
 
-    def condition(self, guard: Guard) -> str:
+    def condition(self, guard: Predicate) -> str:
         """Whether this lane takes part."""
         value = self.get(Register(guard.register), "pred")
         return self.new(f"xor i1 {value}, true") if guard.negated else value
@@ -227,7 +213,7 @@ class Lane:
         self.emit(f"{later} = or i64 {now}, {chosen}")
         return later
 
-    def branched(self, guard: Guard, results: Iterable[str]) -> _Branch:
+    def branched(self, guard: Predicate, results: Iterable[str]) -> _Branch:
         """Code that only lanes run for which the guard holds."""
         return _Branch(self, guard, tuple(results))
 
@@ -247,7 +233,7 @@ class Lane:
 class _Branch:
     """What is done under a guard; registers that are written there keep their old values elsewhere."""
 
-    def __init__(self, lane: Lane, guard: Guard, results: tuple[str, ...]) -> None:
+    def __init__(self, lane: Lane, guard: Predicate, results: tuple[str, ...]) -> None:
         self._lane, self._guard, self._results = lane, guard, results
 
     def __enter__(self) -> str:

@@ -1,7 +1,7 @@
 """A PTX kernel, with the functions that it calls, as one LLVM function that runs a warp: `run_warp(ctx, warp)`.
 
 Each basic block becomes a loop over the lanes that stand at it. Between blocks the scheduler (`runtime.pick`) says
-which block comes next, and for which lanes. How single instructions are translated is the business of the modules that
+which block comes next, and for which lanes. How single instructions are translated is up to the modules that
 register themselves in `handlers`; how blocks end is that of `ends`.
 """
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gpulab.trace.ptx.codegen.flow import Block
 from gpulab.trace.ptx.codegen.lane import Lane
+from gpulab.trace.ptx.codegen.lines import CodeLines
 from gpulab.trace.ptx.codegen.types import LLVM
 from gpulab.trace.ptx.runtime import collective, layout
 from gpulab.trace.ptx.runtime.machine import runtime_pointer
@@ -14,7 +15,7 @@ RECURSION_SITE = -2
 MASK_SITE = -3
 
 
-class WarpCode:
+class WarpCode(CodeLines):
     """The code after a block's lanes, while it is written.
 
     Args:
@@ -24,24 +25,10 @@ class WarpCode:
     """
 
     def __init__(self, lane: Lane, number: int, block: Block, masks: list[str]) -> None:
+        super().__init__(lane.kernel)
         self.lane, self.number, self.block, self.masks = lane, number, block, masks
-        self.kernel, self.function = lane.kernel, lane.function
-        self.lines: list[str] = []
+        self.function = lane.function
         self.whole = f"%mask{number}"
-
-    def new(self, text: str) -> str:
-        """The value of an instruction, under a new name."""
-        name = self.kernel.fresh()
-        self.lines.append(f"  {name} = {text}")
-        return name
-
-    def emit(self, text: str) -> None:
-        """An instruction without a value."""
-        self.lines.append("  " + text)
-
-    def label(self) -> str:
-        """A new label."""
-        return self.kernel.fresh()[1:]
 
     def call(self, name: str, *given: str) -> str:
         """A function of the runtime."""

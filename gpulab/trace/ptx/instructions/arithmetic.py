@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpulab.trace.ptx.codegen.handlers import handles
 from gpulab.trace.ptx.codegen.lane import Lane
 from gpulab.trace.ptx.codegen.types import BITS, LLVM, is_signed
-from gpulab.trace.ptx.text.syntax import Instruction, Operand, Vector
+from gpulab.trace.ptx.text.syntax import Instruction, Operand, VectorOperand
 
 
 def kind_of(one: Instruction) -> str:
@@ -26,9 +26,9 @@ def intrinsic(lane: Lane, name: str, llvm: str, *values: str, last: str = "") ->
 def _move(lane: Lane, one: Instruction) -> None:
     kind = kind_of(one)
     target, source = one.operands
-    if isinstance(source, Vector):
+    if isinstance(source, VectorOperand):
         lane.set(target, _pack(lane, source.parts, kind), kind)
-    elif isinstance(target, Vector):
+    elif isinstance(target, VectorOperand):
         _unpack(lane, lane.get(source, kind), target.parts, kind)
     else:
         lane.set(target, lane.get(source, kind), kind)

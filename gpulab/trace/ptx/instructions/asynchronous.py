@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpulab.trace.log import LOAD, STORE
 from gpulab.trace.ptx.codegen.handlers import handles
 from gpulab.trace.ptx.codegen.lane import Lane
-from gpulab.trace.ptx.instructions.memory import Access, address_of
+from gpulab.trace.ptx.instructions.memory import LaneAccess, address_of
 from gpulab.trace.ptx.runtime import layout
 from gpulab.trace.ptx.runtime.machine import runtime_pointer
 from gpulab.trace.ptx.text.syntax import Instruction, Number
@@ -32,8 +32,8 @@ def _copy(lane: Lane, one: Instruction) -> None:
         if len(one.operands) > 3:
             given = lane.new(f"zext i32 {given} to i64")
         count = int(size.text)
-        read = Access(lane, source, "global", count, LOAD, max(1, count // 4)).pointer
-        written = Access(lane, target, "shared", count, STORE, max(1, count // 4)).pointer
+        read = LaneAccess(lane, source, "global", count, LOAD, max(1, count // 4)).pointer
+        written = LaneAccess(lane, target, "shared", count, STORE, max(1, count // 4)).pointer
         places = [lane.new(f"ptrtoint ptr {pointer} to i64") for pointer in (written, read)]
         numbers = ", ".join(f"i64 {value}" for value in (queue, *places, size.text, given))
         lane.new(f"call i64 {runtime_pointer('copy_later')}({numbers})")

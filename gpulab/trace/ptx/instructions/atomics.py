@@ -8,7 +8,7 @@ from gpulab.trace.ptx.codegen.lane import Lane
 from gpulab.trace.ptx.codegen.types import LLVM, is_float, is_signed
 from gpulab.trace.ptx.instructions.arithmetic import intrinsic
 from gpulab.trace.ptx.instructions.float_types import is_half, narrowed, widen
-from gpulab.trace.ptx.instructions.memory import Access, address_of, load, space_of, store
+from gpulab.trace.ptx.instructions.memory import LaneAccess, address_of, load, space_of, store
 from gpulab.trace.ptx.runtime.rounding import TO_NEAREST
 from gpulab.trace.ptx.text.syntax import BYTES, Instruction, Operand
 
@@ -35,7 +35,7 @@ def _update(lane: Lane, one: Instruction, where: Operand, given: tuple[Operand, 
         raise lane.refuse("vectors")
     address = address_of(lane, where)
     values = [lane.get(operand, kind) for operand in given]
-    pointer = Access(lane, address, space_of(one), BYTES[kind], ATOMIC).pointer
+    pointer = LaneAccess(lane, address, space_of(one), BYTES[kind], ATOMIC).pointer
     old = load(lane, pointer, kind)
     store(lane, pointer, kind, _changed(lane, operation, kind, old, values))
     return old

@@ -6,7 +6,7 @@ from gpulab.trace.ptx.codegen.handlers import handles
 from gpulab.trace.ptx.codegen.lane import Lane
 from gpulab.trace.ptx.codegen.types import BITS, LLVM, is_signed
 from gpulab.trace.ptx.instructions.arithmetic import intrinsic, kind_of
-from gpulab.trace.ptx.text.syntax import Instruction, Number, Pair
+from gpulab.trace.ptx.text.syntax import Instruction, Number, RegisterPair
 
 
 @handles("not", "cnot")
@@ -138,7 +138,7 @@ def _bit_mask(lane: Lane, one: Instruction) -> None:
 
 @handles("lop3")
 def _lookup(lane: Lane, one: Instruction) -> None:
-    if "BOOL" in one.modifiers or isinstance(one.operands[0], Pair):
+    if "BOOL" in one.modifiers or isinstance(one.operands[0], RegisterPair):
         raise lane.refuse("a predicate result")
     a, b, c = (lane.get(operand, "b32") for operand in one.operands[1:4])
     table = one.operands[4]

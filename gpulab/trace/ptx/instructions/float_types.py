@@ -11,7 +11,7 @@ from gpulab.trace.ptx.text.syntax import Instruction
 
 HALVES = ("f16", "bf16")
 FORMATS = {"f16": (10, -14, 15), "bf16": (7, -126, 127), "tf32": (10, -126, 127), "f32": (23, -126, 127)}
-"""Bits behind the point, exponents of the smallest normal number and of the largest."""
+"""Binary places after the point, exponents of the smallest normal number and of the largest."""
 MODES = {"rn": TO_NEAREST, "rz": TO_ZERO, "rm": DOWN, "rp": UP, "rna": AWAY}
 
 

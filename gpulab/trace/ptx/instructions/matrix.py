@@ -9,7 +9,7 @@ from gpulab.trace.ptx.codegen.warp_code import WarpCode
 from gpulab.trace.ptx.instructions.memory import space_of
 from gpulab.trace.ptx.runtime import layout
 from gpulab.trace.ptx.runtime.fragments import BYTES, Shape, mma_fragment, wmma_count
-from gpulab.trace.ptx.text.syntax import Instruction, Memory, Number, Operand, Vector
+from gpulab.trace.ptx.text.syntax import Instruction, MemoryOperand, Number, Operand, VectorOperand
 
 _EVERYONE = Number("0xffffffff")
 _KINDS = set(BYTES)
@@ -26,7 +26,7 @@ def _matrix_instruction(end: WarpCode, one: Instruction) -> None:
     wide = "f64" in one.modifiers
     rows: list[tuple[Operand, str]] = [(_EVERYONE, "u32")]
     for operand in sources:
-        if isinstance(operand, Memory):
+        if isinstance(operand, MemoryOperand):
             rows += [(operand.base, "u64"), (Number(str(operand.offset)), "s64")]
         else:
             rows.append((operand, "b64" if wide else "b32"))
@@ -40,7 +40,7 @@ def _matrix_instruction(end: WarpCode, one: Instruction) -> None:
 
 
 def _parts(operand: Operand) -> list[Operand]:
-    return list(operand.parts) if isinstance(operand, Vector) else [operand]
+    return list(operand.parts) if isinstance(operand, VectorOperand) else [operand]
 
 
 def _operands(one: Instruction) -> tuple[list[Operand], list[Operand]]:

@@ -7,7 +7,16 @@ from gpulab.trace.ptx.codegen.handlers import handles
 from gpulab.trace.ptx.codegen.lane import Lane, Observed, Site
 from gpulab.trace.ptx.codegen.types import LLVM, is_signed
 from gpulab.trace.ptx.runtime import layout
-from gpulab.trace.ptx.text.syntax import BYTES, Instruction, Memory, Number, Operand, Register, Symbol, Vector
+from gpulab.trace.ptx.text.syntax import (
+    BYTES,
+    Instruction,
+    MemoryOperand,
+    Number,
+    Operand,
+    Register,
+    Symbol,
+    VectorOperand,
+)
 
 SPACES = ("global", "shared", "local", "const", "param")
 _STRONG = ("acquire", "relaxed", "release")
@@ -21,7 +30,7 @@ def space_of(one: Instruction) -> str:
 
 def address_of(lane: Lane, operand: Operand) -> str:
     """An address operand as 64 bits."""
-    if not isinstance(operand, Memory):
+    if not isinstance(operand, MemoryOperand):
         raise lane.refuse(f"address {operand}")
     base = operand.base
     if isinstance(base, Register):
@@ -37,7 +46,7 @@ def address_of(lane: Lane, operand: Operand) -> str:
     return lane.new(f"add i64 {value}, {operand.offset}")
 
 
-class Access:
+class LaneAccess:
     """One lane's access to memory; `pointer` is checked.
 
     Args:
@@ -184,12 +193,12 @@ def store(lane: Lane, pointer: str, kind: str, value: str, offset: int = 0) -> N
 
 
 def _parts(operand: Operand) -> tuple[Operand, ...]:
-    return operand.parts if isinstance(operand, Vector) else (operand,)
+    return operand.parts if isinstance(operand, VectorOperand) else (operand,)
 
 
 def _parameter(lane: Lane, operand: Operand) -> str | None:
     """Pointer to a `.param` variable that is named; None if the operand is another address."""
-    if not isinstance(operand, Memory) or not isinstance(operand.base, Symbol):
+    if not isinstance(operand, MemoryOperand) or not isinstance(operand.base, Symbol):
         return None
     name, function = operand.base.name, lane.function
     offset = operand.base.offset + operand.offset
@@ -213,7 +222,7 @@ def _load(lane: Lane, one: Instruction) -> None:
     pointer = _parameter(lane, one.operands[1]) if space == "param" else None
     if pointer is None:
         address = address_of(lane, one.operands[1])
-        pointer = Access(lane, address, space, size * len(results), LOAD, len(results)).pointer
+        pointer = LaneAccess(lane, address, space, size * len(results), LOAD, len(results)).pointer
     for number, result in enumerate(results):
         value = load(lane, pointer, kind, number * size)
         if isinstance(result, Register) and result.name != "_":
@@ -232,7 +241,7 @@ def _store(lane: Lane, one: Instruction) -> None:
     found = [lane.get(value, kind) for value in values]
     if pointer is None:
         address = address_of(lane, one.operands[0])
-        pointer = Access(lane, address, space, size * len(values), STORE, len(values)).pointer
+        pointer = LaneAccess(lane, address, space, size * len(values), STORE, len(values)).pointer
     for number, value in enumerate(found):
         store(lane, pointer, kind, value, number * size)
 
@@ -273,4 +282,4 @@ def _stack(lane: Lane, one: Instruction) -> None:
     raise lane.refuse("memory of variable size on the stack")
 
 
-__all__ = ["Access", "Number", "address_of", "load", "space_of", "store"]
+__all__ = ["LaneAccess", "Number", "address_of", "load", "space_of", "store"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpulab.trace.ptx.codegen.handlers import meets
 from gpulab.trace.ptx.codegen.warp_code import WarpCode
 from gpulab.trace.ptx.runtime import collective, layout
-from gpulab.trace.ptx.text.syntax import Instruction, Operand, Pair
+from gpulab.trace.ptx.text.syntax import Instruction, Operand, RegisterPair
 
 _SHUFFLES = {
     "up": collective.SHUFFLE_UP,
@@ -73,6 +73,6 @@ def _together(
     end.call(function, operands, end.whole, *([] if mode is None else [str(mode)]))
     target = one.operands[0]
     results: list[tuple[Operand, str]] = [(target, kind)]
-    if isinstance(target, Pair):
+    if isinstance(target, RegisterPair):
         results = [(target.first, kind), (target.second, "pred")]
     end.take_results(one, results)

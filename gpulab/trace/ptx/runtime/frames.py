@@ -1,6 +1,6 @@
 """An activation of a function by a warp: at which of its blocks lanes stand, and which of them can go on.
 
-Written for `small`. Which block is next is the business of `scheduler`.
+Written for `small`. Which block is next is up to `scheduler`.
 """
 # ruff: noqa: F405 (the slots of layout, all of them)
 # mypy: disable-error-code="index,operator,no-any-return"

@@ -1,4 +1,4 @@
-"""LLVM: text in, addresses of compiled functions out. What they compute is the business of others."""
+"""LLVM: text in, addresses of compiled functions out. Other modules define what they compute."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from gpulab.trace.ptx.runtime.collective import COLLECTIVE, NUMBERS
 from gpulab.trace.ptx.runtime.copies import COPYING
 from gpulab.trace.ptx.runtime.frames import FRAMES
 from gpulab.trace.ptx.runtime.layout import constants
-from gpulab.trace.ptx.runtime.observe import OBSERVING
+from gpulab.trace.ptx.runtime.observation import OBSERVING
 from gpulab.trace.ptx.runtime.races import IS_ATOMIC, IS_LOAD, IS_STORE, RACES
 from gpulab.trace.ptx.runtime.rounding import AWAY, DOWN, ROUNDING, TO_NEAREST, TO_ZERO, UP
 from gpulab.trace.ptx.runtime.scheduler import SCHEDULING
 from gpulab.trace.ptx.runtime.small import DECLARATIONS, llvm
 
 
-class Compiled:
+class CompiledModule:
     """A compiled module; its code lives as long as this object.
 
     Args:
@@ -76,12 +76,12 @@ _FUNCTIONS: list[Any] = [
 
 
 @functools.cache
-def runtime() -> Compiled:
+def runtime() -> CompiledModule:
     """The functions that are the same for every kernel."""
     numbers = constants() | {"IS_LOAD": IS_LOAD, "IS_STORE": IS_STORE, "IS_ATOMIC": IS_ATOMIC}
     numbers |= {"TO_NEAREST": TO_NEAREST, "TO_ZERO": TO_ZERO, "DOWN": DOWN, "UP": UP, "AWAY": AWAY}
     numbers |= NUMBERS
-    return Compiled(DECLARATIONS + llvm(_FUNCTIONS, numbers), level=2)
+    return CompiledModule(DECLARATIONS + llvm(_FUNCTIONS, numbers), level=2)
 
 
 def runtime_function(name: str) -> Any:

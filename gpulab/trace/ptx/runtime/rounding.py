@@ -11,7 +11,7 @@ def narrow(bits: int, fraction: int, lowest: int, highest: int, mode: int) -> in
 
     Args:
         bits: of the float64.
-        fraction: bits behind the point of the target.
+        fraction: binary places of the target.
         lowest: exponent of its smallest normal number.
         highest: exponent of its largest.
         mode: as above.

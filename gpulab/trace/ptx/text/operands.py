@@ -4,29 +4,29 @@ from __future__ import annotations
 
 from gpulab.trace.errors import UnsupportedError
 from gpulab.trace.ptx.text.syntax import (
-    Call,
-    Guard,
+    CallOperands,
     Instruction,
-    Memory,
+    MemoryOperand,
     Negated,
     Number,
     Operand,
-    Pair,
+    Predicate,
     Register,
+    RegisterPair,
     Symbol,
-    Vector,
+    VectorOperand,
 )
-from gpulab.trace.ptx.text.tokens import Tokens
+from gpulab.trace.ptx.text.tokens import TokenReader
 
 
-class Instructions(Tokens):
+class Instructions(TokenReader):
     """Reads instructions."""
 
     def _instruction(self) -> Instruction:
         guard = None
         if self._skip("@"):
             negated = self._skip("!")
-            guard = Guard(self._name(self._next()), negated)
+            guard = Predicate(self._name(self._next()), negated)
         opcode, *modifiers = self._next().split(".")
         if opcode in ("call",):
             return self._call(tuple(modifiers), guard)
@@ -42,7 +42,7 @@ class Instructions(Tokens):
             self._statement_end()
         return Instruction(opcode, tuple(modifiers), tuple(operands), guard, self._location, problem=problem)
 
-    def _call(self, modifiers: tuple[str, ...], guard: Guard | None) -> Instruction:
+    def _call(self, modifiers: tuple[str, ...], guard: Predicate | None) -> Instruction:
         results: tuple[str, ...] = ()
         if self._peek() == "(":
             results = tuple(part.name for part in self._group() if isinstance(part, (Symbol, Register)))
@@ -56,7 +56,7 @@ class Instructions(Tokens):
                 self._at += 1  # a prototype or a list of targets
         else:
             self._expect(";")
-        call = Call(function, results, arguments)
+        call = CallOperands(function, results, arguments)
         return Instruction("call", modifiers, (), guard, self._location, call)
 
     def _group(self) -> tuple[Operand, ...]:
@@ -82,13 +82,13 @@ class Instructions(Tokens):
             self._expect("]")
             if not isinstance(base, (Register, Symbol, Number)):
                 raise UnsupportedError(f"address {base}")
-            return Memory(base, offset)
+            return MemoryOperand(base, offset)
         if token == "{":
             parts = []
             while not self._skip("}"):
                 parts.append(self._operand())
                 self._skip(",")
-            return Vector(tuple(parts))
+            return VectorOperand(tuple(parts))
         if token == "!":
             return Negated(Register(self._name(self._next())))
         if token == "-":
@@ -98,11 +98,11 @@ class Instructions(Tokens):
         if token.startswith("%") or token == "_" or self._is_register(token):
             first = Register(self._name(token))
             if self._skip("|"):
-                return Pair(first, Register(self._name(self._next())))
+                return RegisterPair(first, Register(self._name(self._next())))
             return first
         if self._peek() == "|":
             self._at += 1
-            return Pair(Register(self._name(token)), Register(self._name(self._next())))
+            return RegisterPair(Register(self._name(token)), Register(self._name(self._next())))
         symbol = self._name(token)
         if self._peek() in ("+",) and self._peek(1)[:1].isdigit():
             self._at += 1

@@ -1,4 +1,4 @@
-"""PTX text to `syntax.Module`. What an instruction means is the business of the translation."""
+"""PTX text to `syntax.Module`. What an instruction means is up to the translation."""
 
 from __future__ import annotations
 

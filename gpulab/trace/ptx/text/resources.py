@@ -33,7 +33,7 @@ _PARTITIONS = 4
 
 
 @dataclass(frozen=True)
-class Resources:
+class KernelResources:
     """What a kernel needs, and what follows from it."""
 
     kernel: str
@@ -61,7 +61,7 @@ class Resources:
         )
 
 
-def resources_of(kernel: str, arch: str, log: str, threads: int, dynamic_bytes: int) -> Resources:
+def resources_of(kernel: str, arch: str, log: str, threads: int, dynamic_bytes: int) -> KernelResources:
     """What ptxas says about a kernel, and the occupancy that this allows.
 
     Args:
@@ -99,4 +99,4 @@ def resources_of(kernel: str, arch: str, log: str, threads: int, dynamic_bytes: 
         raise LaunchError(f"A block of {threads} threads of '{kernel}' does not fit on an SM: its {limited_by}.")
     spilled_bytes = int(spilled[1]) if spilled else 0
     occupancy = blocks * warps * 32 / sm.threads
-    return Resources(kernel, arch, registers, spilled_bytes, shared, threads, blocks, occupancy, limited_by)
+    return KernelResources(kernel, arch, registers, spilled_bytes, shared, threads, blocks, occupancy, limited_by)

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field
 
 from gpulab.trace.ptx.text.syntax import Location, Module
-from gpulab.trace.python.places import Place
+from gpulab.trace.python.places import SourcePlace
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,9 @@ class Sources:
         home = next((path for path in module.files.values() if path.endswith("kernel.cu")), "kernel.cu")
         return Sources(dict(module.files), {home: source})
 
-    def place(self, location: Location) -> Place:
+    def place(self, location: Location) -> SourcePlace:
         """Line and text of a location."""
-        return Place(location.line, self.line(location).strip())
+        return SourcePlace(location.line, self.line(location).strip())
 
     def line(self, location: Location) -> str:
         """The text of a location's line."""

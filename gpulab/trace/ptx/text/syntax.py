@@ -41,7 +41,7 @@ class Symbol:
 
 
 @dataclass(frozen=True)
-class Memory:
+class MemoryOperand:
     """`[base+offset]`."""
 
     base: Register | Symbol | Number
@@ -49,14 +49,14 @@ class Memory:
 
 
 @dataclass(frozen=True)
-class Vector:
+class VectorOperand:
     """`{a, b}`."""
 
     parts: tuple[Operand, ...]
 
 
 @dataclass(frozen=True)
-class Pair:
+class RegisterPair:
     """`%p1|%p2`: two results."""
 
     first: Operand
@@ -70,11 +70,11 @@ class Negated:
     register: Register
 
 
-Operand = Register | Number | Symbol | Memory | Vector | Pair | Negated
+Operand = Register | Number | Symbol | MemoryOperand | VectorOperand | RegisterPair | Negated
 
 
 @dataclass(frozen=True)
-class Guard:
+class Predicate:
     """`@%p1` or `@!%p1`."""
 
     register: str
@@ -82,7 +82,7 @@ class Guard:
 
 
 @dataclass(frozen=True)
-class Call:
+class CallOperands:
     """The parts of a `call`: names of `.param` variables, and what is called."""
 
     function: Operand
@@ -99,9 +99,9 @@ class Instruction:
     modifiers: tuple[str, ...]
     """The rest of it, such as `("global", "f32")`."""
     operands: tuple[Operand, ...]
-    guard: Guard | None
+    guard: Predicate | None
     location: Location
-    call: Call | None = None
+    call: CallOperands | None = None
     problem: str = ""
     """Why its operands could not be read."""
 

@@ -11,7 +11,7 @@ _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _TOKEN = re.compile(r'"[^"]*"|\.[A-Za-z_]\w*|[%$_A-Za-z][\w$.]*(?:::[\w.]+)*|\d[\w.]*|[{}()\[\],;:|!@<>=+\-*]')
 
 
-class Tokens:
+class TokenReader:
     """Reads tokens in order.
 
     Args:

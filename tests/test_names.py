@@ -1,0 +1,70 @@
+"""A name means one thing: classes, and modules beside the functions of their package."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+
+from courses import ROOT
+
+IMITATES_TORCH = "both stand in for the class of torch.cuda that has this name, and show it"
+CLASSES_IN_TWO = {
+    "Event": IMITATES_TORCH,
+    "Stream": IMITATES_TORCH,
+    "LaunchError": "students read both names: one in messages about kernels, the other about scripts of several ranks",
+}
+"""Class → why two modules may define it."""
+MODULES_LIKE_CALLABLES = {
+    "gpulab.progress": "the students' start page imports its only function",
+    "gpulab.trace": "the function is written `cuda_cpp.trace`, and only so",
+    "grader.cli.main": "the entry point of the command is called so by convention",
+    "grader.exercises.confront": "hidden tests import its only function",
+}
+"""Module → why a public function or class of its package may have its name."""
+
+
+def sources() -> dict[Path, str]:
+    paths = (path for top in ("gpulab", "grader") for path in (ROOT / top).rglob("*.py"))
+    return {path.relative_to(ROOT): path.read_text(encoding="utf-8") for path in paths}
+
+
+def classes_in_two(files: Mapping[Path, str]) -> set[str]:
+    """Names of classes that more than one module defines, nested classes too."""
+    homes: dict[str, set[Path]] = defaultdict(set)
+    for path, source in files.items():
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.ClassDef):
+                homes[node.name].add(path)
+    return {name for name, paths in homes.items() if len(paths) > 1}
+
+
+def modules_like_callables(files: Mapping[Path, str]) -> set[str]:
+    """Modules and packages with the name of a function or class that a module beside them defines."""
+    beside: dict[Path, set[str]] = defaultdict(set)
+    for path, source in files.items():
+        kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+        beside[path.parent] |= {node.name for node in ast.parse(source).body if isinstance(node, kinds)}
+    homes = (path.parent if path.name == "__init__.py" else path.with_suffix("") for path in files)
+    return {".".join(home.parts) for home in homes if home.name in beside[home.parent]}
+
+
+def test_a_class_is_defined_once() -> None:
+    assert classes_in_two(sources()) == set(CLASSES_IN_TWO)
+
+
+def test_a_module_is_not_called_like_a_function_beside_it() -> None:
+    assert modules_like_callables(sources()) == set(MODULES_LIKE_CALLABLES)
+
+
+def test_names_that_mean_two_things_are_found() -> None:
+    files = {
+        Path("gpulab/check/__init__.py"): "",
+        Path("gpulab/check/compare.py"): "def compare(): ...\nclass Row: ...",
+        Path("gpulab/check/values.py"): "def check(): ...",
+        Path("gpulab/tables.py"): "def check(): ...\ndef rows():\n    class Row: ...",
+        Path("grader/report/values.py"): "class Table: ...",
+    }
+    assert classes_in_two(files) == {"Row"}
+    assert modules_like_callables(files) == {"gpulab.check", "gpulab.check.compare"}
