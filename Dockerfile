@@ -16,6 +16,10 @@ ARG TORCH=yes
 # For a host whose driver is of CUDA 12 (525 to 579): TORCH_BACKEND=cu126, or cu128 for a GPU of the Blackwell generation.
 ARG TORCH_BACKEND
 
+# For a host with a GPU, in place of the ONNX Runtime for CPUs: ONNX_RUNTIME="onnxruntime-gpu[cuda,cudnn]>=1.31,<1.32". For a
+# driver of CUDA 12: ONNX_RUNTIME="onnxruntime-gpu[cuda,cudnn]>=1.26,<1.27".
+ARG ONNX_RUNTIME
+
 # Where PyPI is reached by an index or a certificate of one's own, they are given here, as is false for UV_NO_CACHE by those
 # who mount a cache at /root/.cache/uv.
 ARG UV_DEFAULT_INDEX
@@ -49,6 +53,7 @@ print(*(need for need in needed if '$TORCH' == 'yes' or not need.startswith(('to
         --requirement /tmp/needed.txt; \
     else uv pip install --quiet --constraint constraints.txt --requirement /tmp/needed.txt; fi \
  && if [ "$TORCH" = yes ]; then uv pip install --quiet --no-deps lightning-bolts==0.7.0; fi \
+ && if [ -n "${ONNX_RUNTIME:-}" ]; then uv pip uninstall --quiet onnxruntime && uv pip install --quiet "$ONNX_RUNTIME"; fi \
  && rm /tmp/needed.txt
 
 COPY --chown=1000:1000 . ./

@@ -5,6 +5,7 @@
 #   CHAPTER=01          another chapter for `make grade`
 #   ARGS="--no-browser" passed on to the command
 #   BACKEND=cu126       PyTorch for this CUDA instead of the one that the driver needs; BACKEND= for the one on PyPI
+#   RUNTIME=            ONNX Runtime for CPUs also where there is a GPU
 #   CONSTRAINTS=        the newest versions that pyproject.toml allows, instead of those that last passed all tests
 
 PYTHON ?= python3
@@ -14,6 +15,9 @@ CONSTRAINTS ?= constraints.txt
 
 # Empty without a GPU and where the driver is of CUDA 13.
 BACKEND ?= $(shell . ./grader/authoring/templates/torch_backend.sh 2>/dev/null && torch_backend)
+
+# Empty without a GPU. It is installed in place of onnxruntime, which pyproject.toml asks for.
+RUNTIME ?= $(shell . ./grader/authoring/templates/torch_backend.sh 2>/dev/null && gpu_onnxruntime "$(BACKEND)")
 
 VENV := .venv
 READY := $(VENV)/.ready
@@ -84,11 +88,14 @@ site: $(READY)
 images: $(READY)
 	@python docs/images.py
 
-# Resolves everything again; if the tests do not pass, git has the earlier versions of this file.
+# Resolves everything again; if the tests do not pass, git has the earlier versions of this file. The list is written
+# while the ONNX Runtime for CPUs is installed, which other machines need.
 upgrade: $(READY)
+	@$(WITHOUT_RUNTIME)
 	@$(SETTINGS); uv pip install --python $(BIN)/python --upgrade --editable ".[dev]" 2>&1 | $(WITHOUT_LIST)
 	@{ sed -n '/^#/p' constraints.txt; uv pip freeze --python $(BIN)/python --exclude-editable; } > constraints.new
 	@mv constraints.new constraints.txt
+	$(if $(RUNTIME),@$(WITH_RUNTIME))
 	@touch $(READY)
 
 clean:
@@ -207,6 +214,11 @@ endef
 # uv's output without its list of 180 packages.
 WITHOUT_LIST := awk '!/^ [-+~] / { print "  " $$0; fflush() }'
 
+# Two ONNX Runtimes write the same files, so both go before another one comes: removing one of two breaks the other.
+NO_RUNTIME = uv pip uninstall --python $(BIN)/python --quiet onnxruntime onnxruntime-gpu 2>/dev/null
+WITHOUT_RUNTIME = if uv pip show --python $(BIN)/python --quiet onnxruntime-gpu 2>/dev/null; then $(NO_RUNTIME); fi
+WITH_RUNTIME = $(NO_RUNTIME); $(SETTINGS); uv pip install --python $(BIN)/python --quiet "$(RUNTIME)"
+
 # Compiled here, on all cores, because nothing writes these files later where PYTHONDONTWRITEBYTECODE is set.
 SELDOM := /tests?/|/site-packages/(pip|mypyc?)/
 
@@ -223,8 +235,11 @@ $(READY): pyproject.toml $(CONSTRAINTS) Makefile
 	@$(VENV)/bin/python -m pip install --quiet "$(UV)"
 	$(if $(CHOSEN),@echo "This GPU's driver needs PyTorch for CUDA 12: $(CHOSEN)")
 	$(if $(and $(CHOSEN),$(CONSTRAINTS)),@grep -vE '$(OF_CUDA)' $(CONSTRAINTS) > $(VENV)/constraints.txt)
+	@$(WITHOUT_RUNTIME)
 	@$(SETTINGS); uv pip install --python $(BIN)/python $(if $(CHOSEN),$(CUDA12),$(if $(CONSTRAINTS),--constraint $(CONSTRAINTS))) --editable ".[dev]" 2>&1 | $(WITHOUT_LIST)
 	@$(SETTINGS); uv pip install --python $(BIN)/python --quiet --no-deps "$(BOLTS)"
+	$(if $(RUNTIME),@echo "ONNX Runtime for this GPU: $(RUNTIME)")
+	$(if $(RUNTIME),@$(WITH_RUNTIME))
 	@python -m compileall -qq -j 0 -x '$(SELDOM)' $(VENV)/lib || true  # some templates are no Python
 	@python -c "import torchvision" || { echo "torch and torchvision in $(VENV) do not fit together: make clean, then again" >&2; exit 1; }
 	@touch $@

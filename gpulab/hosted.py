@@ -23,6 +23,7 @@ from typing import Any
 
 from gpulab.doctor.hosts import this_host
 from gpulab.doctor.looks import OLDEST_DRIVERS, SUPPORTED
+from gpulab.doctor.onnx_runtimes import FOR_CUDA
 
 HELD = frozenset({"torch", "torchvision", "triton", "numpy"})
 """Taken as they are where the host has them, whatever their version: all else there was built for them."""
@@ -52,7 +53,9 @@ def set_up(wheel: Path) -> None:
         print(f"  For a GPU: {host.gpu} Without one, every exercise works on the CPU.")
     if "torch" in before:
         print(f"  PyTorch {before['torch']} ({f'CUDA {cuda}' if cuda else 'no CUDA'}) stays as it is.")
-    needs = list(for_cuda(metadata.requires("gpulab") or [], cuda_for_kernels(cuda, gpu)))
+    major = cuda_for_kernels(cuda, gpu)
+    needs = list(for_cuda(metadata.requires("gpulab") or [], major))
+    needs = list(with_onnx_runtime(needs, before, major if gpu else 0))
     for name, wanted in unmet(needs, before):
         if name in HELD and name in before:
             print(f"  The course is tested with {wanted}; here it is {before[name]}, and some cells may fail.")
@@ -123,6 +126,22 @@ def for_cuda(declared: Sequence[str], cuda: int) -> Iterator[str]:
     for one in declared:
         if cuda >= newest or not one.startswith("nvidia-nvvm"):  # CUDA 12's compiler brings its own
             yield one.replace(f"[cu{newest}]", f"[cu{min(cuda, newest)}]")
+
+
+def with_onnx_runtime(needs: Sequence[str], there: Mapping[str, str], cuda: int) -> Iterator[str]:
+    """The requirements with ONNX Runtime for this machine. Where a host has one, it stays: two write the same files.
+
+    Args:
+        needs: requirements.
+        there: name → version of what is installed.
+        cuda: major version of CUDA; 0 without a GPU.
+    """
+    here = {"onnxruntime", "onnxruntime-gpu"} & there.keys()
+    for one in needs:
+        if not one.startswith("onnxruntime>"):
+            yield one
+        elif "onnxruntime-gpu" not in here:
+            yield FOR_CUDA[cuda] if cuda in FOR_CUDA and not here else one
 
 
 def unmet(

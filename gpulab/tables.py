@@ -13,6 +13,8 @@ from typing import Any
 
 Value = int | float | str | None
 """What a cell of a table can hold; an empty one is None."""
+OTHER_CARDS = frozenset({"TI", "SUPER", "LAPTOP", "MAX", "D", "NVL", "MIG"})
+"""Words of a driver's name that make another card, or a slice of one, of the card with the same number."""
 
 
 def table(name: str) -> list[dict[str, Value]]:
@@ -45,6 +47,18 @@ def gpu_row(gpu: str) -> dict[str, Any]:
         if row["gpu"] == gpu:
             return row
     raise LookupError(f"no GPU {gpu!r} in data/gpus.csv")
+
+
+def row_of_device(device: str) -> dict[str, Any] | None:
+    """The row of `data/gpus.csv` for a GPU as its driver calls it; None where the table does not have that very card.
+
+    Args:
+        device: such as `"NVIDIA A100 80GB PCIe"`.
+    """
+    words = set(device.upper().replace("-", " ").split())
+    named = [(row, set(str(row["gpu"]).upper().split())) for row in table("gpus")]
+    rows = [row for row, name in named if name <= words and not (words - name) & OTHER_CARDS]
+    return max(rows, key=lambda row: len(str(row["gpu"])), default=None)
 
 
 def data_folder() -> Path:

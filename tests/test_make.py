@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 from drawn import TESTS, left_out
 
+from gpulab.doctor.onnx_runtimes import FOR_CUDA
+
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -163,6 +165,7 @@ def test_installs_for_the_driver(tmp_path: Path, says: str, backend: str) -> Non
     typed = subprocess.run(
         command, cwd=tmp_path, env=own, capture_output=True, text=True, timeout=60, check=True
     ).stdout
+    assert (f'"{FOR_CUDA[12 if backend else 13]}"' in typed) is (says[:3] != "470")
     if backend:
         assert f"--torch-backend {backend} --override cuda12.txt --constraint .venv/constraints.txt --editable" in typed
     else:
@@ -204,14 +207,76 @@ def test_the_build_is_chosen_by_driver_and_gpu(tmp_path: Path, driver: str) -> N
         assert chosen.stdout.strip() == (("cu128" if blackwell else "cu126") if for_12 else ""), card
 
 
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_the_onnx_runtime_is_of_the_cuda_that_pytorch_is_of(tmp_path: Path, driver: str) -> None:
+    """On every GPU that some build serves; a driver that none runs on gets the ONNX Runtime for CPUs."""
+    tool = tmp_path / "nvidia-smi"
+    script = ROOT / "grader/authoring/templates/torch_backend.sh"
+    for capability, card in CARDS.items():
+        tool.write_text(f"#!/bin/sh\nprintf '%s\\n' '{driver}, {capability}' '{driver}, {capability}'\n")
+        tool.chmod(0o755)
+        both = 'echo "$(torch_backend)|$(gpu_onnxruntime "$(torch_backend)")"'
+        path = f"{tmp_path}:{os.environ['PATH']}"
+        command = ["sh", "-euc", f". {script}; {both}"]
+        chosen = subprocess.run(command, env={"PATH": path}, capture_output=True, text=True, timeout=60, check=True)
+        backend, _, runtime = chosen.stdout.strip().partition("|")
+        expected = FOR_CUDA[12 if backend else 13] if DRIVERS[driver] else ""
+        assert runtime == expected, card
+
+
 def test_without_a_driver_nothing_else_is_installed(tmp_path: Path) -> None:
     """Neither where `nvidia-smi` is missing nor where it fails."""
     script = ROOT / "grader/authoring/templates/torch_backend.sh"
-    command = ["/bin/sh", "-euc", f". {script}; torch_backend"]
+    command = ["/bin/sh", "-euc", f'. {script}; torch_backend; gpu_onnxruntime ""']
     assert subprocess.run(command, env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=True).stdout == ""
     (tmp_path / "nvidia-smi").write_text("#!/bin/sh\necho 'NVIDIA-SMI has failed'\nexit 9\n")
     (tmp_path / "nvidia-smi").chmod(0o755)
     assert subprocess.run(command, env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=True).stdout == ""
+
+
+UV = """\
+#!{python}
+import sys
+from pathlib import Path
+kept, asked = Path("packages"), sys.argv[2:]
+there = set(kept.read_text().split())
+named = {{word.split("[")[0] for word in asked if word.startswith("onnxruntime")}}
+if asked[0] == "show":
+    sys.exit(not named <= there)
+elif asked[0] == "freeze":
+    print(*(f"{{name}}==9" for name in sorted(there)), sep="\\n")
+elif asked[0] == "uninstall":
+    if "files" in there and named & there:
+        there -= {{"files"}}  # of two side by side, they were the other's too
+    there -= named
+elif asked[0] == "install":
+    new = named | ({{"onnxruntime"}} if ".[dev]" in asked else set())
+    if new - there:
+        there |= new | {{"files"}}
+kept.write_text(" ".join(there))
+"""
+"""A uv that knows two packages, and whether the files that both of them write are there."""
+ON_GPU, ON_CPU = {"onnxruntime-gpu", "files"}, {"onnxruntime", "files"}
+
+
+@pytest.mark.parametrize("runtime", ["", FOR_CUDA[12], FOR_CUDA[13]])
+@pytest.mark.parametrize("target", ["lint", "upgrade"])
+@pytest.mark.parametrize("before", [set(), ON_CPU, ON_GPU, ON_CPU | ON_GPU], ids=["new", "CPU", "GPU", "both"])
+def test_one_onnx_runtime_is_installed_and_whole(before: set[str], target: str, runtime: str, tmp_path: Path) -> None:
+    """Whatever was there; and what `make upgrade` writes is for machines without a GPU too."""
+    binaries = tmp_path / ".venv" / "bin"
+    binaries.mkdir(parents=True)
+    for name, text in {"uv": UV.format(python=sys.executable), "pip": "", "python": "", "ruff": ""}.items():
+        (binaries / name).write_text(text or "#!/bin/sh\n")
+        (binaries / name).chmod(0o755)
+    (tmp_path / "packages").write_text(" ".join(before))
+    done = make(tmp_path, target, "PYTHON=true", "BACKEND=", f"RUNTIME={runtime}")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert set((tmp_path / "packages").read_text().split()) == (ON_GPU if runtime else ON_CPU)
+    if target == "upgrade":
+        pins = (tmp_path / "constraints.txt").read_text().splitlines()
+        assert "onnxruntime==9" in pins
+        assert not any("onnxruntime-gpu" in line for line in pins)
 
 
 def test_of_the_versions_that_passed_those_of_cuda_are_left_out(tmp_path: Path) -> None:

@@ -17,6 +17,8 @@ import yaml
 from packaging.requirements import Requirement
 from setuptools import find_packages
 
+from gpulab.doctor.onnx_runtimes import FOR_CUDA
+
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
@@ -143,6 +145,14 @@ class TestDockerfile:
         left_out = [need for need in PROJECT["project"]["dependencies"] if need not in lines]
         names = [re.split("[<>=]", need)[0] for need in left_out]
         assert names == ([] if torch == "yes" else ["torch", "torchvision", "pytorch-lightning"])
+
+    def test_one_onnx_runtime_takes_the_place_of_the_other(self) -> None:
+        """Of the kinds that `make` installs; the two write the same files."""
+        (line,) = re.findall(r'if \[ -n "\$\{ONNX_RUNTIME:-\}" \]; then (.*?); fi', self.text)
+        assert line == 'uv pip uninstall --quiet onnxruntime && uv pip install --quiet "$ONNX_RUNTIME"'
+        named = set(re.findall(r'ONNX_RUNTIME="([^"]+)"', (ROOT / "Dockerfile").read_text()))
+        assert named == set(FOR_CUDA.values())
+        assert f'"{FOR_CUDA[13]}"' in (ROOT / "environment.yml").read_text()
 
     def test_command_and_health_check_are_lists(self) -> None:
         """The shell form would swallow the stop signal."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
 
-from gpulab.doctor import gpu_troubles, hardware
+from gpulab.doctor import gpu_troubles, hardware, onnx_runtimes
 
 SUPPORTED = ((3, 11), (3, 13))
 """Oldest and newest Python, as in pyproject.toml."""
@@ -54,7 +54,7 @@ def examine(looks: Sequence[Look]) -> list[DoctorRow]:
 
 def of_chapters() -> list[Look]:
     """What students need, in the order in which it is shown."""
-    return [_python, _system, _gpus, _torch, _numba, _nvrtc]
+    return [_python, _system, _gpus, _torch, _numba, _nvrtc, _onnx_runtime]
 
 
 def _python() -> Iterator[DoctorRow]:
@@ -220,3 +220,26 @@ def _compiled_cuda_cpp() -> bytes:
     source = 'extern "C" __global__ void twice(float *x, int n) { int i = threadIdx.x; if (i < n) x[i] *= 2; }'
     options = ProgramOptions(arch="sm_{}{}".format(*ARCHITECTURE))
     return bytes(Program(source, "c++", options).compile("cubin").code)
+
+
+def _onnx_runtime() -> Iterator[Row]:
+    """Chapter 09 runs its files in it. Two packages of it write the same files; only one may be there."""
+    found = onnx_runtimes.installed()
+    names = ", ".join(f"{name} {version}" for name, version in found.items())
+    for_gpu = onnx_runtimes.FOR_CUDA.get(_cuda_of_torch(), onnx_runtimes.FOR_CUDA[13])
+    wanted = for_gpu if hardware.gpus() else "onnxruntime"
+    anew = f'Run "pip uninstall --yes {" ".join(found)}", then "pip install \'{wanted}\'".'
+    if not found:
+        yield Row("ONNX Runtime", "not there", "bad", f"Run \"pip install '{wanted}'\": chapter 09 needs it.")
+    elif len(found) > 1:
+        remedy = f"They write the same files, and removing one breaks the other. {anew}"
+        yield Row("ONNX Runtime", f"{names}: two packages side by side", "bad", remedy)
+    elif not hardware.gpus():
+        import onnxruntime  # type: ignore[import-untyped] # it ships no types
+
+        yield Row("ONNX Runtime", f"{names}, {', '.join(onnxruntime.get_available_providers())}; on the CPU")
+    elif why := onnx_runtimes.trouble():
+        remedy = f"Two points of chapter 09 stay pending on this GPU, unless TensorRT is installed. {anew}"
+        yield Row("ONNX Runtime", f"{names}: {why}", "fair", remedy)
+    else:
+        yield Row("ONNX Runtime", f"{names}, loads {onnx_runtimes.ON_CUDA}")

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from gpulab import hosted
+from gpulab.doctor.onnx_runtimes import FOR_CUDA
 
 
 @pytest.mark.parametrize(
@@ -30,6 +31,22 @@ def test_packages_are_those_of_the_cuda() -> None:
     declared = ["numba-cuda[cu13]>=0.30.4,<0.32", "nvidia-nvvm>=13,<14", "click>=8"]
     assert list(hosted.for_cuda(declared, 13)) == declared
     assert list(hosted.for_cuda(declared, 12)) == ["numba-cuda[cu12]>=0.30.4,<0.32", "click>=8"]
+
+
+@pytest.mark.parametrize(
+    ("there", "cuda", "installs"),
+    [
+        ((), 0, ["onnxruntime>=1.27,<2"]),
+        ((), 12, [FOR_CUDA[12]]),
+        ((), 13, [FOR_CUDA[13]]),
+        (("onnxruntime",), 13, ["onnxruntime>=1.27,<2"]),  # the host's own; two write the same files
+        (("onnxruntime-gpu",), 13, []),
+        (("onnxruntime-gpu",), 0, []),
+    ],
+)
+def test_a_host_gets_one_onnx_runtime(there: tuple[str, ...], cuda: int, installs: list[str]) -> None:
+    needs = ["onnx>=1.19,<2", "onnxruntime>=1.27,<2"]
+    assert list(hosted.with_onnx_runtime(needs, dict.fromkeys(there, "1.28"), cuda)) == ["onnx>=1.19,<2", *installs]
 
 
 def test_what_is_missing_or_too_old_is_named() -> None:

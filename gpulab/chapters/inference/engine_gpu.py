@@ -1,6 +1,7 @@
 """Inference: an ONNX file on a GPU, in TensorRT or in ONNX Runtime, against eager PyTorch. Needs one of the two.
 
-Neither comes with the course: `runtime` says what is here. The caller times the file alone.
+`make` installs ONNX Runtime with CUDA where it finds a driver; TensorRT is used where it is installed.
+`runtime` says what is here. The caller times the file alone.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Callable, Mapping
 import torch
 from torch import Tensor, nn
 
+from gpulab.doctor import onnx_runtimes
 from gpulab.measuring.devices import NeedsPart, has_gpu
 from gpulab.measuring.speedup import Noisy
 from gpulab.measuring.timing import Ratio, race
@@ -25,30 +27,32 @@ NOISE = 0.10
 
 
 def runtime() -> str:
-    """What could run a file on this machine's GPU: `"TensorRT"`, `"ONNX Runtime on CUDA"`, or `""`."""
+    """What runs a file on this machine's GPU: `"TensorRT"`, `"ONNX Runtime on CUDA"`, or `""`."""
     if not has_gpu():
         return ""
     if importlib.util.find_spec("tensorrt") is not None:
         return "TensorRT"
-    import onnxruntime  # type: ignore[import-untyped] # it ships no types
-
-    return "ONNX Runtime on CUDA" if "CUDAExecutionProvider" in onnxruntime.get_available_providers() else ""
+    return "" if onnx_runtimes.trouble() else "ONNX Runtime on CUDA"
 
 
 def needs_runtime(points: str) -> None:
-    """Stops a test cell where no runtime for the GPU is installed, so that its points stay pending.
+    """Stops a test cell where nothing here runs a file on the GPU, so that its points stay pending.
 
     Args:
         points: what is pending, such as `"2 points"`.
 
     Raises:
-        NeedsPart: there is none.
+        NeedsPart: neither TensorRT is installed, nor does ONNX Runtime use the GPU; says why not.
     """
     if not runtime():
-        raise NeedsPart(
-            f"There is a GPU, but neither TensorRT nor an ONNX Runtime with CUDA is installed: {points} are pending,"
-            " not lost. Nothing in your answer is wrong because of this. (pip install tensorrt, or onnxruntime-gpu.)"
-        )
+        raise NeedsPart(_missing(onnx_runtimes.trouble(), f"{points} are pending"))
+
+
+def _missing(why: str, pending: str = "these points are pending") -> str:
+    return (
+        f"There is a GPU, but no TensorRT, and {why}: {pending}, not lost. Nothing in your answer is wrong because of"
+        ' this. ("python -m gpulab.doctor" says what to install.)'
+    )
 
 
 def engine(content: bytes, most: int = THROUGHPUT) -> Run:
@@ -59,6 +63,7 @@ def engine(content: bytes, most: int = THROUGHPUT) -> Run:
         most: pictures in the largest batch.
 
     Raises:
+        NeedsPart: ONNX Runtime would run it on the CPU.
         ValueError: the runtime refuses the file.
     """
     return _tensorrt(content, most) if runtime() == "TensorRT" else _onnxruntime(content)
@@ -120,14 +125,16 @@ def _stream() -> torch.cuda.Stream:
 
 def _onnxruntime(content: bytes) -> Run:
     import numpy as np
-    import onnxruntime
+    import onnxruntime  # type: ignore[import-untyped] # it ships no types
 
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     beside = _stream()  # its own: the number of the usual stream is 0, which reads as "none given"
-    cuda = ("CUDAExecutionProvider", {"user_compute_stream": str(beside.cuda_stream)})
+    cuda = (onnx_runtimes.ON_CUDA, {"user_compute_stream": str(beside.cuda_stream)})
     try:
-        session = onnxruntime.InferenceSession(content, options, providers=[cuda, "CPUExecutionProvider"])
+        session = onnx_runtimes.session(content, options, [cuda, onnx_runtimes.ON_CPU])
+    except onnx_runtimes.NotLoaded as error:
+        raise NeedsPart(_missing(str(error))) from error
     except Exception as error:  # a class for each error code, and no common one
         raise ValueError(f"ONNX Runtime refuses the file on CUDA: {error}") from error
     (into,), (out,) = session.get_inputs(), session.get_outputs()

@@ -33,6 +33,12 @@ if [ ! -e .venv/ready ]; then
     .venv/bin/python -m pip install --quiet --constraint .venv/torch.txt --editable .
   fi
   .venv/bin/python -m pip install --quiet --no-deps @BOLTS@
+  runtime=$(gpu_onnxruntime "$backend")
+  if [ -n "$runtime" ]; then
+    # Both, because this script may have stopped here before.
+    .venv/bin/python -m pip uninstall --quiet --yes onnxruntime onnxruntime-gpu 2>/dev/null
+    .venv/bin/python -m pip install --quiet "$runtime"
+  fi
   touch .venv/ready
 fi
 JUPYTER_CONFIG_PATH="$PWD/jupyter" exec .venv/bin/jupyter lab "$@"

@@ -11,3 +11,17 @@ torch_backend() {
       print (capability >= 100) ? "cu128" : "cu126"
     }'
 }
+
+# Prints the ONNX Runtime that uses this machine's GPU, as pip and uv take it; nothing where there is no GPU. It takes the
+# place of `onnxruntime`: the two write the same files, so removing one of two breaks the other. The extras bring cuRAND,
+# which PyTorch does not. $1: what torch_backend printed.
+# Releases before 1.27 are built for CUDA 12. From 1.32 on, importing it may load CUDA, which is too early for processes
+# that are forked afterwards.
+gpu_onnxruntime() {
+  driver=$(nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null) || return 0
+  [ "${driver%%.*}" -ge 525 ] 2>/dev/null || return 0
+  case $1 in
+    cu12*) echo 'onnxruntime-gpu[cuda,cudnn]>=1.26,<1.27' ;;
+    *) echo 'onnxruntime-gpu[cuda,cudnn]>=1.31,<1.32' ;;
+  esac
+}

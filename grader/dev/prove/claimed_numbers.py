@@ -23,8 +23,6 @@ BYTES = 2_000_000_000
 """Of the largest array: far beyond any cache."""
 LANE_GBS = {1: 0.25, 2: 0.5, 3: 0.985, 4: 1.969, 5: 3.938, 6: 7.563}
 """PCI Express generation → GB/s of one lane, one way (PCI-SIG, after encoding)."""
-OTHER_CARDS = {"TI", "SUPER", "LAPTOP", "D", "MIG"}
-"""Words that make another card, or a slice of one, of the card with the same number."""
 VOCABULARY = {"tokens": 8192, "features": 768, "outputs": 50257}
 
 
@@ -96,6 +94,8 @@ def measured(course: Course, say: Say) -> MeasuredFigures:
     if ceilings.kind != "cuda":
         what = "the driver shows a GPU, but PyTorch sees none: what was measured are the processor's ceilings"
         raise CourseError("torch", what, '"grader doctor" says why PyTorch cannot use it.')
+    if without := unknown(ceilings.device):
+        say(without)
     bench = _Bench(course, ceilings)
     figures: list[MeasuredNumber] = []
     failed: dict[str, str] = {}
@@ -147,20 +147,27 @@ def limits(bar: dict[str, Any], device: str) -> tuple[float | None, float | None
     return low, high
 
 
+def unknown(device: str) -> str:
+    """What is said of a device that the table does not have; empty for one that it has."""
+    try:
+        datasheet(device)
+    except CourseError:
+        return f"data/gpus.csv has no row for {device}: it is held against ratios alone, not against a datasheet"
+    return ""
+
+
 def datasheet(device: str) -> dict[str, Any]:
     """The row of `data/gpus.csv` for a device as its driver calls it.
 
     Raises:
         CourseError: there is none.
     """
-    from gpulab import table
+    from gpulab.tables import row_of_device
 
-    words = set(device.upper().replace("-", " ").replace("80GB", "80GB ").split())
-    named = [(row, set(str(row["gpu"]).upper().split())) for row in table("gpus")]
-    rows = [row for row, name in named if name <= words and not (words - name) & OTHER_CARDS]
-    if not rows:
+    row = row_of_device(device)
+    if row is None:
         raise CourseError("data/gpus.csv", f"has no row for {device}", "Add it, with its source.")
-    return max(rows, key=lambda row: len(str(row["gpu"])))
+    return row
 
 
 def link_gbs() -> float:

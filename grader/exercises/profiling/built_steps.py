@@ -7,7 +7,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gpulab import check, table
+from gpulab import check
+from gpulab.tables import row_of_device
 from grader.exercises.confront import Absent, Unusable
 
 Reading = dict[str, Any]
@@ -127,11 +128,10 @@ def row_of(device: str) -> dict[str, Any]:
     Raises:
         Absent: there is none.
     """
-    words = set(device.upper().replace("-", " ").replace("80GB", "80GB ").split())
-    rows = [row for row in table("gpus") if set(str(row["gpu"]).upper().split()) <= words]
-    if not rows:
+    row = row_of_device(device)
+    if row is None:
         raise Absent(f"data/gpus.csv has no row for {device}")
-    return max(rows, key=lambda row: len(str(row["gpu"])))
+    return row
 
 
 def take_products() -> Reading:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import onnx
+import onnxruntime  # type: ignore[import-untyped] # it ships no types
 import pytest
 import torch
 from onnx import TensorProto, helper
@@ -24,9 +26,15 @@ from gpulab.chapters.inference import engine_gpu as on_gpu
 from gpulab.chapters.inference import engine_pictures as pictures
 from gpulab.chapters.inference import network as inference_network
 from gpulab.chapters.inference import onnx_sandbox as box
+from gpulab.doctor import onnx_runtimes
+from gpulab.measuring import devices
 from gpulab.measuring.timing import Ratio
+from grader.model.course import Course
+from grader.model.notebooks import load_key
+from grader.model.results import LACKING
 
 torch.set_num_threads(1)
+ROOT = Path(__file__).resolve().parents[3]
 IMAGES = torch.randn(64, 3, 32, 32, generator=torch.Generator().manual_seed(3))
 
 
@@ -256,10 +264,47 @@ def test_the_cost_of_a_precision_is_drawn(shown: list[str]) -> None:
     assert "int8 1 kB and 97.0%" in shown[0]
 
 
-def test_without_a_runtime_for_the_gpu_points_are_pending(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(on_gpu, "runtime", lambda: "")
-    with pytest.raises(on_gpu.NeedsPart, match=r"2 points are pending, not lost"):
-        on_gpu.needs_runtime("2 points")
+@pytest.fixture
+def no_tensorrt(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A GPU, and of the two runtimes only ONNX Runtime, of which nothing is known yet."""
+    monkeypatch.setattr(devices, "has_gpu", lambda: True)
+    monkeypatch.setattr(on_gpu, "has_gpu", lambda: True)
+    monkeypatch.setattr(on_gpu.importlib.util, "find_spec", lambda name: None)
+    onnx_runtimes.trouble.cache_clear()
+    yield
+    onnx_runtimes.trouble.cache_clear()
+
+
+@pytest.mark.usefixtures("no_tensorrt")
+def test_the_gpu_row_is_not_here_where_onnx_runtime_is_the_one_for_cpus() -> None:
+    """The row itself, up to where it stops: before it has called anything of the student's."""
+    row = next(one for one in load_key(Course(ROOT).chapter("09")).cells if one.grade_id == "accuracy_cost_gpu")
+    with pytest.raises(on_gpu.NeedsPart, match="built without CUDA: 2 points are pending, not lost") as stopped:
+        exec(row.source, {"accuracy_cost": None})
+    assert stopped.value.cause == LACKING
+    assert stopped.value.verdict == "needs a GPU"
+
+
+@pytest.mark.usefixtures("no_tensorrt")
+def test_a_session_that_fell_back_to_the_cpu_is_not_the_students_fault(
+    monkeypatch: pytest.MonkeyPatch, content: bytes
+) -> None:
+    """ONNX Runtime is built with CUDA, loads none of it, and says nothing: the row must not time the CPU."""
+
+    class OnTheCpu:
+        def __init__(self, *_: Any, **__: Any) -> None:
+            print("Failed to load libcublasLt.so.13")
+
+        def get_providers(self) -> list[str]:
+            return [onnx_runtimes.ON_CPU]
+
+    monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: [onnx_runtimes.ON_CUDA, onnx_runtimes.ON_CPU])
+    monkeypatch.setattr(onnxruntime, "InferenceSession", OnTheCpu)
+    monkeypatch.setattr(on_gpu, "_stream", lambda: SimpleNamespace(cuda_stream=1))
+    assert on_gpu.runtime() == ""
+    for stopped in (lambda: on_gpu.needs_runtime("2 points"), lambda: on_gpu.engine(content)):
+        with pytest.raises(on_gpu.NeedsPart, match=r"Failed to load libcublasLt.*not lost"):
+            stopped()
 
 
 @pytest.mark.gpu

@@ -19,6 +19,7 @@ import yaml
 from click.testing import CliRunner
 from recorded_class import NAME, ROOT, small_course
 
+from gpulab.doctor.onnx_runtimes import FOR_CUDA
 from grader.authoring import bundle as student_bundle
 from grader.cli.main import main
 from grader.model.course import Course, CourseError
@@ -272,8 +273,14 @@ class TestInstallation:
         own = {"PYTHON": str(tools / "python"), "PATH": f"{tmp_path}:/usr/bin:/bin"}
         done = subprocess.run(command, cwd=tmp_path, env=own, capture_output=True, text=True, timeout=60)
         assert done.returncode == 0, done.stderr
-        lines = [line for line in asked.read_text().splitlines() if "--editable" in line]
+        every = asked.read_text().splitlines()
+        lines = [line for line in every if "--editable" in line]
         assert len(lines) == 1
+        runtime = [line.removeprefix("python -m pip ") for line in every if "onnxruntime" in line]
+        wanted = FOR_CUDA[12 if installs else 13]
+        both = "uninstall --quiet --yes onnxruntime onnxruntime-gpu"
+        assert runtime == ([both, f"install --quiet {wanted}"] if says else [])
+        assert not runtime or every.index(lines[0]) < every.index(f"python -m pip {both}")
         if installs:
             assert lines[0].startswith("uv pip install ")
             assert f"--torch-backend {installs} --override cuda12.txt" in lines[0]

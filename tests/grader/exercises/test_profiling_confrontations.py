@@ -272,9 +272,11 @@ def test_a_card_has_its_row(device: str, row: str) -> None:
     assert built_steps.row_of(device)["gpu"] == row
 
 
-def test_a_card_without_a_row_is_absent() -> None:
-    with pytest.raises(Absent, match="no row for NVIDIA Unknown"):
-        built_steps.row_of("NVIDIA Unknown")
+@pytest.mark.parametrize("device", ["NVIDIA Unknown", "NVIDIA GeForce RTX 3080 Ti", "NVIDIA GeForce RTX 4070 SUPER"])
+def test_a_card_without_a_row_is_absent(device: str) -> None:
+    """It is not taken for the card with the same number, whose peak is another."""
+    with pytest.raises(Absent, match=f"no row for {device}"):
+        built_steps.row_of(device)
 
 
 # ---------------------------------------------------------------------------------------------------------- SLOW_LOOP
