@@ -83,7 +83,7 @@ def inspect(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL)
 
 
 def smoke(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -> Outcome:
-    """torch, Numba, CUDA C++, the profiler, NVML, and NCCL, each inside a real student's process."""
+    """torch, Numba, CUDA C++, Triton, the profiler, NVML, and NCCL, each inside a real student's process."""
     findings: list[str] = []
     absent = tuple(filter(None, map(first_contact.lacking, first_contact.PROBES)))
     data: dict[str, Any] = {}

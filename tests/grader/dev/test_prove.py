@@ -213,6 +213,18 @@ def test_two_gpus_are_tried_with_nccl(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "the sum over two GPUs is wrong" in finding
 
 
+def test_triton_is_tried_with_a_kernel() -> None:
+    """The probe itself, in Triton's own interpreter."""
+    code = smoke.PROBES["Triton"].replace(
+        "import torch\n", "import os, torch\nos.environ['TRITON_INTERPRET'] = '1'\n", 1
+    )
+    code = code.replace('"cuda"', '"cpu"')
+    found = smoke.tried(code)
+    assert (found.findings, found.data["printed"]) == ((), "a kernel ran")
+    (finding,) = smoke.tried(code.replace("2 * tl", "3 * tl")).findings
+    assert "a kernel gave wrong numbers" in finding
+
+
 def test_the_doctor_tries_the_gpu_in_a_students_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where there is one: what a process of its own can do says nothing about a confined one."""
     probes = {"plain": "print(6 * 7)", "busy": "raise RuntimeError('CUDA error: devices are busy or unavailable')"}
