@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 import shutil
 import statistics
@@ -9,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from grader.machine import doctor, readings
 from grader.model import notebooks, submission
 from grader.model.course import Chapter, Course
 from grader.model.harness import harness_digest
+from grader.model.notebook_io import write
 from grader.model.readings import State
 from grader.model.results import LACKING, TOO_NOISY, Verdict
 
@@ -52,18 +54,28 @@ def calibrate(course: Course, chapters: list[Chapter], say: Say, pace: Pace = AL
 
 
 def read(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -> Outcome:
-    """The readings that answers are held against, each beside the chapter's own solution."""
-    findings: list[str] = []
-    absent: list[str] = []
-    data: dict[str, Any] = {}
-    for chapter in chapters:
-        say(f"reading the GPU for {chapter.name}")
+    """The readings that answers are held against, each beside the chapter's own solution.
+
+    The values stay in `work/prove/<gpu>/readings/`: without the GPU they say why a reading was refused.
+    """
+    folder = folder_of(course) / "readings"
+
+    def run(chapter: Chapter) -> Found:
         found = readings.taken(notebooks.load_key(chapter), again=True)
+        values = {name: asdict(one) for name, one in found.items()}
+        write(folder / f"{chapter.name}.json", (json.dumps(values, sort_keys=True) + "\n").encode())
         wrong = {name: one for name, one in found.items() if one.state in (State.REFUSED, State.UNUSABLE, State.FAILED)}
-        findings += [f"{chapter.name}: {name}: {one.state}: {one.why}" for name, one in wrong.items()]
-        absent += [f"{chapter.name}: {name}: {one.why}" for name, one in found.items() if one.state is State.ABSENT]
-        data[chapter.name] = {name: {"state": one.state, "why": one.why} for name, one in found.items()}
-    return Outcome("readings", tuple(findings), data, absent=tuple(absent))
+        told = {name: {"state": one.state, "why": one.why} for name, one in found.items()}
+        return Found(tuple(f"{name}: {one.state}: {one.why}" for name, one in wrong.items()), told)
+
+    outcome = _by_chapter("readings", "reading the GPU for {}", course, chapters, run, say, pace)
+    absent = tuple(
+        f"{chapter}: {name}: {one['why']}"
+        for chapter, of_chapter in outcome.data.items()
+        for name, one in of_chapter.items()
+        if one["state"] == State.ABSENT
+    )
+    return replace(outcome, absent=absent)
 
 
 def count(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -> Outcome:

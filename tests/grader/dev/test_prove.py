@@ -19,7 +19,7 @@ from gpulab.measuring import machine
 from grader.cli.main import main
 from grader.dev.prove import figures, prove, report, smoke, steps
 from grader.dev.prove.rows import Pace
-from grader.dev.prove.run import Outcome, Step, released
+from grader.dev.prove.run import Outcome, Step, folder_of, released
 from grader.machine import readings
 from grader.model.course import Course, CourseError
 from grader.model.readings import State
@@ -117,6 +117,23 @@ def test_readings_that_nobody_can_use_are_findings(course: Course, monkeypatch: 
     assert outcome.findings == (f"{NAME}: double: refused: the GPU says 5",)
     text = report.text([outcome], {"device": "NVIDIA H200"})
     assert f"| {NAME} | halve | not here | a second GPU |" in text
+    assert outcome.absent == (f"{NAME}: halve: a second GPU",)
+    kept = json.loads((folder_of(course) / "readings" / f"{NAME}.json").read_text())
+    assert kept["double"] == {"state": "refused", "why": "the GPU says 5", "values": 5}
+
+
+@pytest.mark.usefixtures("fake_gpu")
+def test_readings_without_a_finding_are_not_taken_again(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call that is cut short loses no chapter; one without time left takes none, and tells what is known."""
+    taken = {"double": readings.Reading(State.GOOD, "", 2)}
+    chapters, calls = released(course), list[str]()
+    monkeypatch.setattr(steps, "harness_digest", lambda: "another harness")
+    monkeypatch.setattr(readings, "take", lambda key: calls.append(key.name) or taken)
+    none = steps.read(course, chapters, lambda text: None, Pace(until=0.0))
+    assert (none.left, calls) == ((NAME,), [])
+    first, again = (steps.read(course, chapters, lambda text: None) for _ in range(2))
+    assert calls == [NAME]
+    assert first.data == again.data == {NAME: {"double": {"state": "good", "why": ""}}}
 
 
 def test_a_notebook_that_says_something_else_is_found(course: Course) -> None:
