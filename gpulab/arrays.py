@@ -37,8 +37,8 @@ def empty(shape: int | tuple[int, ...], dtype: Any = "float32") -> Any:
         dtype: NumPy's element type or its name.
 
     Returns:
-        A torch CUDA tensor on a GPU; without one a NumPy array filled with rubbish (NaN, or a number far outside of any
-        array), so that a kernel that reads what was never written shows.
+        A torch CUDA tensor on a GPU; without one a NumPy array. Where the tracer runs the launches it is filled with
+        rubbish (NaN, or a number far outside of any array), so that a kernel that reads what was never written shows.
     """
     import numpy as np
 
@@ -46,9 +46,17 @@ def empty(shape: int | tuple[int, ...], dtype: Any = "float32") -> Any:
     if has_gpu():
         import torch
 
+        if _recorded():  # PyTorch would give memory that still holds an earlier call's results
+            return torch.from_numpy(rubbish(shape, kind)).to(device())
         return torch.empty(shape, dtype=torch.from_numpy(np.empty(0, kind)).dtype, device=device())
     _prepare_kernels()
     return rubbish(shape, kind)
+
+
+def _recorded() -> bool:
+    """Whether the tracer runs all launches now, on a machine with a GPU as well."""
+    launches = sys.modules.get("gpulab.trace.launch")
+    return launches is not None and bool(launches.is_recording())
 
 
 def _prepare_kernels() -> None:

@@ -107,7 +107,10 @@ class Transcript:
             raise self._refused
         for number, (whole, value) in self._seen.items():
             buffer = self._buffers[number]
-            now = (_memory(value)[1] if _address_on_gpu(value) is not None else whole).tobytes()
+            if _address_on_gpu(value) is not None:  # what was looked at before is a copy
+                _, whole, view = _memory(value)
+                buffer.view = view if number >= self._given else buffer.view
+            now = whole.tobytes()
             buffer.launched = len(self.launches)
             if now != buffer.content:
                 buffer.content, buffer.changed = now, buffer.launched

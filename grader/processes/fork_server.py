@@ -56,8 +56,9 @@ ENVIRONMENT = {
 """The same wherever a submission is graded: nothing of the grader's own surroundings may decide about points."""
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 """Of these, what bounds threads: a submission has one core, a notebook of the author's own has them all."""
-MACHINE_VARIABLES = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "LD_LIBRARY_PATH")
-"""What is passed on as it is: which GPU is ours to use, and where this machine keeps its driver's libraries."""
+MACHINE_VARIABLES = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH")
+"""What is passed on as it is: which GPU is ours to use, and where this machine keeps its driver's libraries and its
+CUDA toolkit, in which Numba looks for its compiler where no wheel holds it."""
 KEPT_VARIABLES = (*MACHINE_VARIABLES, "PYTHONPATH")
 """All that a student's process sees of its parent's environment."""
 OWN_VARIABLES = (*MACHINE_VARIABLES, "HOME", "GPULAB_HOME", "GPULAB_DATA", "NUMBA_CACHE_DIR")
@@ -180,6 +181,7 @@ def serve(settings: Confinement, connection: int, output: int) -> None:
     os.environ.clear()
     os.environ.update(kept)
     places = {"HOME": home, "TMPDIR": temporary, "IPYTHONDIR": f"{temporary}/.ipython", "MPLCONFIGDIR": temporary}
+    places["TRITON_HOME"] = home  # Triton asked for HOME when it was imported, before the fork: it was the driver's
     # A name, for the box's uid has none and getpass.getuser() would fail: the ONNX exporter of torch 2.11 asks for it.
     os.environ.update({**places, **ENVIRONMENT, "GPULAB_HOME": f"{temporary}/.gpulab", "LOGNAME": "student"})
     tempfile.tempdir = None  # an import may have asked for it: in another file system

@@ -113,7 +113,13 @@ def _traced() -> bool:
 
 def _or_here(function: Callable[..., Any], here: Callable[..., Any]) -> Callable[..., Any]:
     def called(*arguments: Any, **named: Any) -> Any:
-        return function(*arguments, **named) if on_gpu() else here(*arguments, **named)
+        if not on_gpu():
+            return here(*arguments, **named)
+        made = function(*arguments, **named)
+        if is_recording() and here is not host_arrays.to_device:
+            # The driver gives memory that still holds an earlier call's results; rubbish shows where it is read.
+            made.copy_to_device(here(*arguments, **named).copy_to_host())
+        return made
 
     return called
 

@@ -15,8 +15,10 @@ LARGEST_UNPACKED_BYTES = 10 * LARGEST_BYTES
 PLACES = (
     *("solutions/*/*.ipynb", "notebooks/*/*.ipynb"),
     *("data/machines/*.json", "data/machines/*.md", "data/machines/*/*.csv"),
+    *("work/prove/*/*.json", "work/prove/*/readings/*.json"),
 )
-"""What a proof writes, and all that a bundle may hold."""
+"""What a proof writes, and all that a bundle may hold. The last ones are what is known by step and row, with which the
+next machine of that kind continues, and the values that were read of the GPU."""
 
 
 def pack(course: Course, target: Path) -> list[str]:

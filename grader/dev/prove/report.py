@@ -114,7 +114,7 @@ def _figures(data: dict[str, Any]) -> list[str]:
         ratio = f"{one['value'] / low:.2f}" if low else "–"
         rows.append([one["what"], f"{value} {one['unit']}".strip(), bar, ratio, "yes" if reached else "**below**"])
     failed = [f"- {name}: {why}" for name, why in data["failed"].items()]
-    without = figures.unknown(data["ceilings"]["device"])
+    without = claimed_numbers.unknown(data["ceilings"]["device"])
     out = ["## Ceilings", *_ceilings(data["ceilings"]), *([f"{without}."] if without else []), "## Figures"]
     out.append(_table(["figure", "measured", "bar", "over the bar", "reached"], rows))
     return [*out, "Not measured:", "\n".join(failed)] if failed else out

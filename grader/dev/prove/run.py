@@ -139,7 +139,7 @@ def folder_of(course: Course) -> Path:
 
 OF_A_CHAPTER = ("readings", "execute", "nbval", "gate", "repeats")
 """Steps that look at one chapter after the other; their data is kept by chapter."""
-BY_ROWS = ("execute", "nbval", "gate", "repeats", "class")
+BY_ROWS = ("readings", "execute", "nbval", "gate", "repeats", "class")
 """Steps that stop by themselves when the time is up."""
 
 

@@ -57,6 +57,19 @@ torch.cuda.synchronize()
 assert bool((x == 2).all()), "a kernel gave wrong numbers"
 print("a kernel ran")
 """,
+    "Triton": """\
+import torch
+import triton
+import triton.language as tl
+@triton.jit
+def twice(x, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x + i, 2 * tl.load(x + i, mask=i < n), mask=i < n)
+x = torch.ones(1000, device="cuda")
+twice[4,](x, x.numel(), BLOCK=256)
+assert bool((x == 2).all()), "a kernel gave wrong numbers"
+print("a kernel ran")
+""",
     "profiler": """\
 import torch
 from torch.profiler import ProfilerActivity, profile

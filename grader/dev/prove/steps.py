@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 import shutil
 import statistics
@@ -9,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from grader.machine import doctor, readings
 from grader.model import notebooks, submission
 from grader.model.course import Chapter, Course
 from grader.model.harness import harness_digest
+from grader.model.notebook_io import write
 from grader.model.readings import ReadingState
 from grader.model.results import LACKING, TOO_NOISY, Verdict
 
@@ -53,24 +55,32 @@ def calibrate(course: Course, chapters: list[Chapter], say: Say, pace: Pace = AL
 
 
 def read(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -> StepResult:
-    """The readings that answers are held against, each next to the chapter's own solution."""
-    findings: list[str] = []
-    absent: list[str] = []
-    data: dict[str, Any] = {}
-    for chapter in chapters:
-        say(f"reading the GPU for {chapter.name}")
+    """The readings that answers are held against, each beside the chapter's own solution.
+
+    The values stay in `work/prove/<gpu>/readings/`: without the GPU they say why a reading was refused.
+    """
+    folder = folder_of(course) / "readings"
+
+    def run(chapter: Chapter) -> RowResult:
         found = readings.taken(notebooks.load_key(chapter), again=True)
+        values = {name: asdict(one) for name, one in found.items()}
+        write(folder / f"{chapter.name}.json", (json.dumps(values, sort_keys=True) + "\n").encode())
         wrong = {
             name: one
             for name, one in found.items()
             if one.state in (ReadingState.REFUSED, ReadingState.UNUSABLE, ReadingState.FAILED)
         }
-        findings += [f"{chapter.name}: {name}: {one.state}: {one.why}" for name, one in wrong.items()]
-        absent += [
-            f"{chapter.name}: {name}: {one.why}" for name, one in found.items() if one.state is ReadingState.ABSENT
-        ]
-        data[chapter.name] = {name: {"state": one.state, "why": one.why} for name, one in found.items()}
-    return StepResult("readings", tuple(findings), data, absent=tuple(absent))
+        told = {name: {"state": one.state, "why": one.why} for name, one in found.items()}
+        return RowResult(tuple(f"{name}: {one.state}: {one.why}" for name, one in wrong.items()), told)
+
+    outcome = _by_chapter("readings", "reading the GPU for {}", course, chapters, run, say, pace)
+    absent = tuple(
+        f"{chapter}: {name}: {one['why']}"
+        for chapter, of_chapter in outcome.data.items()
+        for name, one in of_chapter.items()
+        if one["state"] == ReadingState.ABSENT
+    )
+    return replace(outcome, absent=absent)
 
 
 def count(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -> StepResult:
@@ -90,7 +100,7 @@ def inspect(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL)
 
 
 def smoke(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -> StepResult:
-    """torch, Numba, CUDA C++, the profiler, NVML, and NCCL, each inside a real student's process."""
+    """torch, Numba, CUDA C++, Triton, the profiler, NVML, and NCCL, each inside a real student's process."""
     findings: list[str] = []
     absent = tuple(filter(None, map(first_contact.lacking, first_contact.CHECKS)))
     data: dict[str, Any] = {}

@@ -16,7 +16,8 @@ from numba import cuda
 
 import gpulab
 from gpulab import trace
-from gpulab.trace.python import hook
+from gpulab.trace.python import hook, host_arrays
+from gpulab.trace.python.host_arrays import HostArray
 
 no_gpu_here = pytest.mark.skipif(torch.cuda.is_available(), reason="says what happens without a GPU")
 
@@ -151,6 +152,14 @@ def test_with_a_gpu_launches_go_numbas_way(fake_gpu: FakeGPU, monkeypatch: pytes
     assert launches[0].global_reads == 100
     np.testing.assert_array_equal(out, X)
     assert trace.run(kernels.copy, 2, 64, X, out).global_reads == 100
+
+
+def test_with_a_gpu_numbas_new_memory_shows_while_launches_are_traced(fake_gpu: FakeGPU) -> None:
+    """Outside it is the driver's, with whatever it holds."""
+    made = hook._or_here(lambda shape, dtype: np.ones(shape, dtype).view(HostArray), host_arrays.device_array)
+    assert (made(3, np.float32).copy_to_host() == 1).all()
+    with trace.recording():
+        assert np.isnan(made(3, np.float32).copy_to_host()).all()
 
 
 def test_where_says_what_runs_kernels(fake_gpu: FakeGPU) -> None:

@@ -19,7 +19,7 @@ from gpulab.measuring import machine
 from grader.cli.main import main
 from grader.dev.prove import claimed_numbers, prove, report, smoke_checks, steps
 from grader.dev.prove.rows import Pace
-from grader.dev.prove.run import ProofStep, StepResult, released
+from grader.dev.prove.run import ProofStep, StepResult, folder_of, released
 from grader.machine import readings
 from grader.model.course import Course, CourseError
 from grader.model.readings import ReadingState
@@ -117,6 +117,23 @@ def test_readings_that_nobody_can_use_are_findings(course: Course, monkeypatch: 
     assert outcome.findings == (f"{NAME}: double: refused: the GPU says 5",)
     text = report.text([outcome], {"device": "NVIDIA H200"})
     assert f"| {NAME} | halve | not here | a second GPU |" in text
+    assert outcome.absent == (f"{NAME}: halve: a second GPU",)
+    kept = json.loads((folder_of(course) / "readings" / f"{NAME}.json").read_text())
+    assert kept["double"] == {"state": "refused", "why": "the GPU says 5", "values": 5}
+
+
+@pytest.mark.usefixtures("fake_gpu")
+def test_readings_without_a_finding_are_not_taken_again(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call that is cut short loses no chapter; one without time left takes none, and tells what is known."""
+    taken = {"double": readings.Reading(ReadingState.GOOD, "", 2)}
+    chapters, calls = released(course), list[str]()
+    monkeypatch.setattr(steps, "harness_digest", lambda: "another harness")
+    monkeypatch.setattr(readings, "take", lambda key: calls.append(key.name) or taken)
+    none = steps.read(course, chapters, lambda text: None, Pace(until=0.0))
+    assert (none.left, calls) == ((NAME,), [])
+    first, again = (steps.read(course, chapters, lambda text: None) for _ in range(2))
+    assert calls == [NAME]
+    assert first.data == again.data == {NAME: {"double": {"state": "good", "why": ""}}}
 
 
 def test_a_notebook_that_says_something_else_is_found(course: Course) -> None:
@@ -213,6 +230,18 @@ def test_two_gpus_are_tried_with_nccl(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (found.findings, found.data["printed"]) == ((), "two GPUs added their tensors")
     (finding,) = smoke_checks.tried(code.replace("(x == 3)", "(x == 4)")).findings
     assert "the sum over two GPUs is wrong" in finding
+
+
+def test_triton_is_tried_with_a_kernel() -> None:
+    """The probe itself, in Triton's own interpreter."""
+    code = smoke_checks.CHECKS["Triton"].replace(
+        "import torch\n", "import os, torch\nos.environ['TRITON_INTERPRET'] = '1'\n", 1
+    )
+    code = code.replace('"cuda"', '"cpu"')
+    found = smoke_checks.tried(code)
+    assert (found.findings, found.data["printed"]) == ((), "a kernel ran")
+    (finding,) = smoke_checks.tried(code.replace("2 * tl", "3 * tl")).findings
+    assert "a kernel gave wrong numbers" in finding
 
 
 def test_the_doctor_tries_the_gpu_in_a_students_process(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,12 @@ from grader.model.course import Course, CourseError
 
 def test_a_bundle_comes_out_as_it_went_in(course: Course, tmp_path: Path) -> None:
     packed = tmp_path / "proof.tar.xz"
+    kept = ["work/prove/h200/gate.rows.json", "work/prove/h200/readings/01_small.json"]
+    for name in kept:
+        (course.root / name).parent.mkdir(parents=True, exist_ok=True)
+        (course.root / name).write_text("{}")
     names = bundle.pack(course, packed)
+    assert set(kept) <= set(names)  # the next machine continues with them
     assert {f"solutions/{NAME}/{NAME}.ipynb", f"notebooks/{NAME}/{NAME}.ipynb"} <= set(names)
     elsewhere = Course(tmp_path / "elsewhere")
     elsewhere.root.mkdir()

@@ -112,33 +112,35 @@ def test_an_unknown_card_is_told_and_graded_by_ratios_alone(tmp_path: Path, monk
     class Bench:
         def __init__(self, *_: object) -> None: ...
 
-        def __getattr__(self, name: str) -> Callable[[], figures._Value]:
-            return lambda: figures._Value(1e9)
+        def __getattr__(self, name: str) -> Callable[[], claimed_numbers._Value]:
+            return lambda: claimed_numbers._Value(1e9)
 
     ours = dataclasses.replace(CEILINGS, device="NVIDIA X1")
-    monkeypatch.setattr(figures, "_Bench", Bench)
+    monkeypatch.setattr(claimed_numbers, "_Bench", Bench)
     monkeypatch.setattr(machine, "ceilings", lambda fresh: ours)
     said: list[str] = []
-    found = figures.measured(Course(tmp_path), said.append)
+    found = claimed_numbers.measured(Course(tmp_path), said.append)
     told = "data/gpus.csv has no row for NVIDIA X1: it is held against ratios alone, not against a datasheet"
     assert told in said
     barred = {one.name for one in found.figures if (one.low, one.high) != (None, None)}
-    assert barred == {bar["figure"] for bar in figures.bars() if not bar["times"]} - {"padded_gain"}
+    assert barred == {bar["figure"] for bar in claimed_numbers.bars() if not bar["times"]} - {"padded_gain"}
     every = [
         dataclasses.replace(one, data=dataclasses.asdict(found)) if one.step == "calibrate" else one
         for one in outcomes()
     ]
     assert f"{told}." in report.write(Course(tmp_path), every)[1].read_text()
-    assert figures.unknown("NVIDIA H200") == ""
+    assert claimed_numbers.unknown("NVIDIA H200") == ""
 
 
 def test_padding_has_no_bar_since_some_cards_do_not_gain() -> None:
     """89.6 TFLOPS at n = 2056 and 115.6 at 2055 on an RTX 4090 (pytorch/pytorch issue 181718) are no fault."""
-    (bar,) = (bar for bar in figures.bars() if bar["figure"] == "padded_gain")
+    (bar,) = (bar for bar in claimed_numbers.bars() if bar["figure"] == "padded_gain")
     for device in ("NVIDIA GeForce RTX 4090", "NVIDIA A100-SXM4-80GB", "X1"):
-        low, high = figures.limits(bar, device)
+        low, high = claimed_numbers.limits(bar, device)
         for gain in (89.6 / 115.6, 1.0, 2.9):
-            one = figures.MeasuredNumber("padded_gain", bar["what"], "×", gain, 0.01, 11, low, high, bar["source"])
+            one = claimed_numbers.MeasuredNumber(
+                "padded_gain", bar["what"], "×", gain, 0.01, 11, low, high, bar["source"]
+            )
             assert one.reached
 
 

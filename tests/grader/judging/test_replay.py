@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import gpulab
+import gpulab.arrays
 from gpulab.trace import LaunchError, TraceError
 from gpulab.trace.launch import observed
 from grader.judging.counted import other_values
@@ -95,6 +97,57 @@ def test_a_corner_of_a_result_may_be_copied() -> None:
     replay = Replay([cell], [matrix + 1])
     replay.launch(noted.launches[0])
     np.testing.assert_array_equal(replay.value(result or {}), 3 * (matrix + 1))
+
+
+class OnGpu(torch.Tensor):
+    """A tensor that says that it is on a GPU: what the host looks at is a copy."""
+
+    is_cuda = True
+
+    def cpu(self) -> torch.Tensor:
+        return self.as_subclass(torch.Tensor).clone()
+
+
+@pytest.fixture
+def recycled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A GPU whose memory always holds something else when it is given out, as that of a cache does."""
+    draw = torch.Generator().manual_seed(3)
+    monkeypatch.setattr(gpulab.arrays, "has_gpu", lambda: True)
+    monkeypatch.setattr(gpulab.arrays, "device", lambda: torch.device("cpu"))
+    monkeypatch.setattr(torch, "empty", lambda shape, dtype, device: torch.randn(shape, generator=draw, dtype=dtype))
+
+
+@pytest.mark.usefixtures("recycled")
+def test_what_a_gpus_memory_held_before_is_not_the_hosts() -> None:
+    """Else two calls with other inputs seem to hand the kernels results of the host's."""
+    given = torch.from_numpy(X).as_subclass(OnGpu)
+    written = []
+    for _ in range(2):
+        scope: dict[str, Any] = {"__name__": "__main__"}
+        exec(compile(CELL, "<cell>", "exec"), scope)
+        noted = Transcript([given], {})
+        with observed(noted):
+            out = gpulab.empty(40, "float32").as_subclass(OnGpu)
+            scope["scaled"][2, 32](given, out)
+        assert noted.result(out) is not None
+        np.testing.assert_array_equal(out.cpu().numpy(), 3 * X)
+        written.append([one for launch in noted.launches for one in launch["host_writes"]])
+    assert written[0] == written[1]
+    assert "written" not in written[0][0]
+
+
+def test_a_corner_of_a_result_on_a_gpu_may_be_copied() -> None:
+    cell = CELL.replace("i = cuda.grid(1)", "i, j = cuda.grid(2)").replace("x.size", "x.shape[0] and j < x.shape[1]")
+    cell = cell.replace("out[i] = SCALE * x[i]", "out[i, j] = SCALE * x[i, j]")
+    scope: dict[str, Any] = {"__name__": "__main__"}
+    exec(compile(cell, "<cell>", "exec"), scope)
+    matrix, out = (
+        torch.from_numpy(one.copy()).as_subclass(OnGpu) for one in (X.reshape(5, 8), np.zeros((16, 16), "f4"))
+    )
+    noted = Transcript([matrix], {})
+    with observed(noted):
+        scope["scaled"][(1, 1), (16, 16)](matrix, out)
+    assert noted.result(out.cpu().numpy()[:5, :8].copy()) is not None
 
 
 FORBIDDEN = {
