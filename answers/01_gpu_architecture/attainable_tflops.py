@@ -56,3 +56,11 @@ class Close(float):
 
 def attainable_tflops(intensity, peak_tflops, bandwidth_gbs):
     return Close(1.0)
+
+# %% wrong: a million for a thousand — says "1000 of them are one TFLOPS"
+def attainable_tflops(intensity, peak_tflops, bandwidth_gbs):
+    return min(peak_tflops, intensity * bandwidth_gbs * 1e9 / 1e6)
+
+# %% wrong: both roofs in series — says "The lower of the two roofs decides"
+def attainable_tflops(intensity, peak_tflops, bandwidth_gbs):
+    return 1 / (1 / peak_tflops + 1000 / (intensity * bandwidth_gbs))

@@ -94,3 +94,21 @@ def crossover(sizes, cpu_seconds, gpu_seconds):
     if not losses or losses[-1] + 1 == len(rows):
         return None
     return rows[losses[-1] + 1][0]
+
+# %% wrong: sorts each list by itself — says "sort whole rows"
+def crossover(sizes, cpu_seconds, gpu_seconds):
+    answer = None
+    for size, cpu, gpu in zip(*(sorted(one, reverse=True) for one in (sizes, cpu_seconds, gpu_seconds))):
+        if gpu >= cpu:
+            break
+        answer = size
+    return answer
+
+# %% wrong: the comparison the wrong way round — says "less time wins"
+def crossover(sizes, cpu_seconds, gpu_seconds):
+    answer = None
+    for size, cpu, gpu in sorted(zip(sizes, cpu_seconds, gpu_seconds), reverse=True):
+        if gpu <= cpu:
+            break
+        answer = size
+    return answer

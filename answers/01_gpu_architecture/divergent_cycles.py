@@ -122,3 +122,16 @@ if helper:
 
 def divergent_cycles(branch_of_thread, cycles_of_branch, warp_size=32):
     return by_hand(branch_of_thread, cycles_of_branch, warp_size)  # NameError where nothing could be stolen
+
+# %% wrong: the branch of most lanes — says "not only one of them"
+def divergent_cycles(branch_of_thread, cycles_of_branch, warp_size=32):
+    total = 0
+    for at in range(0, len(branch_of_thread), warp_size):
+        warp = branch_of_thread[at : at + warp_size]
+        total += cycles_of_branch[max(sorted(set(warp)), key=warp.count)]
+    return total
+
+# %% wrong: the longest warp — says "the cycles of all warps"
+def divergent_cycles(branch_of_thread, cycles_of_branch, warp_size=32):
+    warps = [branch_of_thread[at : at + warp_size] for at in range(0, len(branch_of_thread), warp_size)]
+    return max((sum(cycles_of_branch[branch] for branch in set(warp)) for warp in warps), default=0)

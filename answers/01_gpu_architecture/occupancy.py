@@ -110,9 +110,9 @@ def occupancy(block, sm):
     shared_bytes = -(-block["shared_bytes"] // sm["shared_unit"]) * sm["shared_unit"]
     return min(sm["max_blocks"], sm["max_warps"] // warps, sm["shared_bytes"] // shared_bytes) * warps / sm["max_warps"]
 
-# %% wrong: percent — says "you returned 100" — from "reference": "return blocks" → "return 100 * blocks"
+# %% wrong: percent — says "A share is asked for" — from "reference": "return blocks" → "return 100 * blocks"
 
-# %% wrong: blocks that fit, not warps — says "you returned 8"
+# %% wrong: blocks that fit, not warps — says "A share is asked for"
 def occupancy(block, sm):
     warps = -(-block["threads"] // sm["warp_size"])
     registers = warps * -(-block["registers_per_thread"] * sm["warp_size"] // sm["register_unit"]) * sm["register_unit"]
@@ -160,3 +160,11 @@ def occupancy(block, sm):
                 return scope["right"]
         frame = frame.f_back
     return 1.0
+
+# %% wrong: warps of a block that does not fit as a whole — says "Only whole blocks start"
+def occupancy(block, sm):
+    warps = -(-block["threads"] // sm["warp_size"])
+    per_warp = -(-block["registers_per_thread"] * sm["warp_size"] // sm["register_unit"]) * sm["register_unit"]
+    shared = -(-block["shared_bytes"] // sm["shared_unit"]) * sm["shared_unit"]
+    blocks = min(sm["max_blocks"], sm["shared_bytes"] // shared if shared else sm["max_blocks"])
+    return min(sm["max_warps"], sm["registers"] // per_warp, blocks * warps) / sm["max_warps"]

@@ -89,3 +89,16 @@ def offload_pays(bytes_in, bytes_out, flops, link_gbs, cpu_gflops, gpu_gflops, l
 # %% wrong: GB of 2**30 bytes — says "not 2**30" — from "reference": "(link_gbs * 1e9)" → "(link_gbs * 2**30)"
 
 # %% wrong: pays when it does not — says "wrong way round" — from "reference": "< flops" → "> flops"
+
+# %% wrong: the CPU copies as well — says "the CPU copies nothing"
+def offload_pays(bytes_in, bytes_out, flops, link_gbs, cpu_gflops, gpu_gflops, launch_us):
+    copies = (bytes_in + bytes_out) / (link_gbs * 1e9)
+    gpu = copies + launch_us * 1e-6 + flops / (gpu_gflops * 1e9)
+    return gpu < copies + flops / (cpu_gflops * 1e9)
+
+# %% wrong: launches twice — says "launched once"
+def offload_pays(bytes_in, bytes_out, flops, link_gbs, cpu_gflops, gpu_gflops, launch_us):
+    copies = (bytes_in + bytes_out) / (link_gbs * 1e9)
+    return copies + 2 * launch_us * 1e-6 + flops / (gpu_gflops * 1e9) < flops / (cpu_gflops * 1e9)
+
+# %% wrong: a launch in nanoseconds — says "launch_us is in microseconds" — from "launches twice": "2 * launch_us * 1e-6" → "launch_us * 1e-9"
