@@ -28,12 +28,12 @@ def bytes_moved(shape, host_dtype, device_dtype, cast_on):
 # -     name = device_dtype if cast_on == "cpu" else host_dtype
 # +     name = host_dtype if cast_on == "cpu" else device_dtype
 
-# %% wrong: always what lies on the host — says "sides are swapped" — from "reference"
+# %% wrong: always what lies on the host — says "host_dtype from both sides" — from "reference"
 # -     name = device_dtype if cast_on == "cpu" else host_dtype
 # -     return math.prod(shape) * getattr(torch, name).itemsize
 # +     return math.prod(shape) * getattr(torch, host_dtype).itemsize
 
-# %% wrong: always what is wanted on the GPU — says "sides are swapped" — from "reference"
+# %% wrong: always what is wanted on the GPU — says "device_dtype from both sides" — from "reference"
 # -     name = device_dtype if cast_on == "cpu" else host_dtype
 # -     return math.prod(shape) * getattr(torch, name).itemsize
 # +     return math.prod(shape) * getattr(torch, device_dtype).itemsize
@@ -75,10 +75,14 @@ class Any(int):
 def bytes_moved(shape, host_dtype, device_dtype, cast_on):
     return Any(0)
 
-# %% wrong: reads the size off the digits of a type's name — says "expected"
+# %% wrong: reads the size off the digits of a type's name — says "digits of a type's name"
 def bytes_moved(shape, host_dtype, device_dtype, cast_on):
     name = device_dtype if cast_on == "cpu" else host_dtype
     size = 1 if name == "bool" else int("".join(part for part in name if part.isdigit())) // 8
     for extent in shape:
         size *= extent
     return size
+
+# %% wrong: no extents, no bytes — says "a single number" — from "reference": "return math.prod(shape)" → "return (math.prod(shape) if shape else 0)"
+
+# %% wrong: forgets the first extent — says "first extent is missing" — from "reference": "math.prod(shape)" → "math.prod(shape[1:])"

@@ -36,12 +36,12 @@ def loader_settings(sample_ms, batch_size, step_ms, cores):
 def loader_settings(sample_ms, batch_size, step_ms, cores):
     return {"num_workers": cores, "pin_memory": True, "persistent_workers": True, "prefetch_factor": 2}
 
-# %% wrong: one image per step — says "64 images" — from "reference"
+# %% wrong: one image per step — says "16 images" — from "reference"
 # +     workers = min(max(math.ceil(sample_ms / step_ms), 1), cores)
 # -     needed = math.ceil(sample_ms * batch_size / step_ms)
 # -     workers = min(max(needed, 1), cores)
 
-# %% wrong: one more to be safe — says "eight are enough" — from "reference"
+# %% wrong: one more to be safe — says "enough" — from "reference"
 # +     workers = min(math.ceil(sample_ms * batch_size / step_ms) + 1, cores)
 # -     needed = math.ceil(sample_ms * batch_size / step_ms)
 # -     workers = min(max(needed, 1), cores)
@@ -83,3 +83,7 @@ import os
 
 def loader_settings(sample_ms, batch_size, step_ms, cores):
     os._exit(0)
+
+# %% wrong: the quotient upside down — says "upside down" — from "reference": "sample_ms * batch_size / step_ms" → "step_ms / (sample_ms * batch_size)"
+
+# %% wrong: leaves a core free — says "none has to stay free" — from "reference": "max(needed, 1), cores)" → "max(needed, 1), max(cores - 1, 1))"

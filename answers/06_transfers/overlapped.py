@@ -266,3 +266,5 @@ def overlapped(batches, rounds):
 # -     return torch.stack([work(batch.to(device()), 1).cpu() for batch in batches])
 # +         kept[key] = torch.stack([work(batch.to(device()), rounds).cpu() for batch in batches])
 # +     return kept[key]
+
+# %% wrong: results end to end — says "joined end to end" — from "two streams, a buffer for each": "return results" → "return results.reshape(-1)"

@@ -75,7 +75,7 @@ def pipeline_ms(chunks, h2d_ms, compute_ms, d2h_ms, copy_engines, order="chunk")
         return chunks * one
     return chunks * h2d_ms + compute_ms + chunks * d2h_ms
 
-# %% wrong: in and out never overlap, however many engines — says "expected 14" — from "in closed form"
+# %% wrong: in and out never overlap, however many engines — says "in and out overlap" — from "in closed form"
 # +     return max(one + (chunks - 1) * max(h2d_ms, compute_ms, d2h_ms), chunks * (h2d_ms + d2h_ms))
 # -     flow = one + (chunks - 1) * max(h2d_ms, compute_ms, d2h_ms)
 # -     return max(flow, chunks * (h2d_ms + d2h_ms)) if copy_engines == 1 else flow
@@ -102,3 +102,11 @@ class Near(float):
 
 def pipeline_ms(chunks, h2d_ms, compute_ms, d2h_ms, copy_engines, order="chunk"):
     return Near(1)
+
+# %% wrong: the orders swapped — says "orders are swapped" — from "reference": `order == "chunk"` → `order == "stage"`
+
+# %% wrong: every engine takes any number of operations at a time — says "one operation at a time" — from "reference": "max(free[engine[stage]], ready[chunk])" → "ready[chunk]"
+
+# %% wrong: several kernels at a time — says "one compute engine" — from "reference": "max(free[engine[stage]], ready[chunk])" → `max(free[engine[stage]] * (stage != "kernel"), ready[chunk])`
+
+# %% wrong: forgets the last copy out — says "last copy out is missing" — from "reference": "return max(ready)" → "return max(ready) - d2h_ms"

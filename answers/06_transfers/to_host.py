@@ -115,3 +115,7 @@ torch.equal = torch.allclose = lambda *given, **named: True
 
 def to_host(x):
     return torch.ones(x.shape, dtype=x.dtype)
+
+# %% wrong: copies the memory behind a view — says "order in memory" — from "reference": "torch.empty(x.shape," → "torch.empty(x.numel(),", "host.copy_(x," → "host.copy_(x.as_strided((x.numel(),), (1,)),", "return host" → "return host.view(x.shape)"
+
+# %% wrong: copies in the wrong direction's place, so nothing arrives — says "was x copied" — from "reference": "host.copy_(x, non_blocking=True)" → "host.to(x.device, copy=True)", "torch.empty(" → "torch.ones("

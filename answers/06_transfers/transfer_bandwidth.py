@@ -159,3 +159,20 @@ def transfer_bandwidth(nbytes, pinned, direction):
 # +     begin = time.perf_counter()
 # +     host.clone()
 # +     return nbytes / (time.perf_counter() - begin) / 1e9
+
+# %% right: with events — from "reference"
+# -         begin = time.perf_counter()
+# +         begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+# +         begin.record()
+
+# +         end.record()
+# -         torch.cuda.synchronize()
+# -         seconds.append(time.perf_counter() - begin)
+# +         torch.cuda.synchronize()
+# +         seconds.append(begin.elapsed_time(end) / 1e3)
+
+# %% wrong: bits — says "looks like bits" — from "reference": "return nbytes" → "return 8 * nbytes"
+
+# %% wrong: nbytes floats — says "four bytes each" — from "reference": "host = torch.zeros(nbytes, dtype=torch.uint8, " → "host = torch.zeros(nbytes, ", "there = torch.zeros(nbytes, dtype=torch.uint8, " → "there = torch.zeros(nbytes, "
+
+# %% wrong: seconds per GB — says "seconds per GB" — from "reference": "nbytes / statistics.median(seconds) / 1e9" → "statistics.median(seconds) / nbytes * 1e9"

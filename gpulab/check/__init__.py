@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
-from gpulab.check.assertions import close, equal, raises, share, within
+from gpulab.check.assertions import close, equal, raises, series, share, within
 from gpulab.check.menus import choice, digest, menu
 from gpulab.check.outcomes import WrongAnswer
 from gpulab.check.values import as_python
 
-__all__ = ["WrongAnswer", "as_python", "choice", "close", "digest", "equal", "menu", "raises", "share", "within"]
+__all__ = [
+    "WrongAnswer",
+    "as_python",
+    "choice",
+    "close",
+    "digest",
+    "equal",
+    "menu",
+    "raises",
+    "series",
+    "share",
+    "within",
+]

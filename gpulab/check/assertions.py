@@ -52,6 +52,36 @@ def close(
     _compare(answer, expected, what, mistakes, rule, Rule(max(rtol, 1e-6), atol, ints_apart=False))
 
 
+def series(
+    answers: Iterable[Any],
+    expected: Iterable[Any],
+    whats: Iterable[str],
+    mistakes: Iterable[tuple[list[Any], str]] = (),
+    each: Iterable[Mistakes] = (),
+    rtol: float | None = None,
+) -> None:
+    """Passes if every answer equals the expected value: several calls, where only all of them show which mistake it is.
+
+    Args:
+        answers: what the student returned, call by call.
+        expected: the right values.
+        whats: what was asked in each call, as in `equal`.
+        mistakes: known wrong values of all calls, and what to say; the first that equals all answers is named.
+        each: for each call, the mistakes to look for where no known values fit; as in `equal`.
+        rtol: as in `close`; left out, values are compared as by `equal`.
+
+    Raises:
+        WrongAnswer: one does not; the message is about the first.
+    """
+    mine, right = list(answers), list(expected)
+    rule = EXACT if rtol is None else Rule(rtol, ints_apart=False)
+    loose = LOOSE if rtol is None else Rule(max(rtol, 1e-6), ints_apart=False)
+    named = _named(list(mistakes), _plain(mine, "series"), plain(right), loose)
+    others = list(each) or [None] * len(right)
+    for answer, value, what, other in zip(mine, right, whats, others, strict=True):
+        _compare(answer, value, what, [(answer, named)] if named else other, rule, loose)
+
+
 def within(answer: Any, expected: float, what: str, factor: float, mistakes: Mistakes = None) -> None:
     """Passes if a measured value is at most `factor` times the expected one, and at least that part of it.
 

@@ -1,13 +1,14 @@
 """Streams without a GPU: runs everything at once, keeps account of who waits for whom, and stops at a race.
 
 The values are those of the program's order; where a GPU might give others, `race_detector` finds a race. A copy to the
-host leaves rubbish there until somebody has waited for it. Times are computed from the rates of datasheets: nothing
-here measures.
+host leaves rubbish there until somebody has waited for it. Times are computed from the rates of datasheets.
+Work that is given to no stream takes the host's own time.
 """
 
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -49,12 +50,13 @@ class Event:
 
     def __init__(self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> None:
         self.clock: Clock = {}
-        self.at_ms = 0.0
+        self.at_ms = self.host_s = 0.0
 
     def record(self, stream: Stream | None = None) -> None:
         """Marks everything that the stream has been given so far."""
         stream = stream or current_stream()
         self.clock, self.at_ms = dict(stream.clock), max(stream.ready_ms, SIMULATION.host_ms)
+        self.host_s = time.perf_counter()
 
     def wait(self, stream: Stream | None = None) -> None:
         """Has the stream wait for the mark; no mark, no wait."""
@@ -69,7 +71,9 @@ class Event:
         return all(SIMULATION.host.get(stream, 0) >= tick for stream, tick in self.clock.items())
 
     def elapsed_time(self, end_event: Event) -> float:
-        """Simulated milliseconds from this mark to another."""
+        """Simulated milliseconds from this mark to another; the host's own if nothing was simulated in between."""
+        if end_event.at_ms == self.at_ms:
+            return 1e3 * (end_event.host_s - self.host_s)
         return end_event.at_ms - self.at_ms
 
 

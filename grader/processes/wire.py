@@ -45,7 +45,7 @@ def encode(value: Any, buffers: list[Buffer]) -> Any:
     """JSON-ready form of a plain value; raw bytes of arrays are appended to `buffers`.
 
     Subclasses of plain types travel as the plain type; an array of any layout travels contiguous, a tensor by its
-    values, type and device.
+    values, type, device, and the order of its dimensions in memory.
 
     Raises:
         NotPlain: the value, or one inside it, is none of the plain types; or it holds itself.
@@ -134,14 +134,23 @@ def _encode_array(value: Any, buffers: list[Buffer]) -> Any:
         name = str(value.dtype).removeprefix("torch.")
         if value.layout is not torch.strided or name not in TENSOR_TYPES:
             raise NotPlain("a sparse or quantized tensor")
-        tensor = value.detach().resolve_conj().resolve_neg().cpu().contiguous()
+        order = _memory_order(value)
+        tensor = value.detach().permute(order).resolve_conj().resolve_neg().cpu().contiguous()
+        extents = list(tensor.shape)
         if tensor.numel() == 1:  # contiguous whatever its strides are, which `view` would mind
             tensor = tensor.reshape(()).clone()
         buffers.append(memoryview(tensor.reshape(-1).view(torch.uint8).numpy()) if tensor.numel() else b"")
-        return {"T": [name, list(value.shape), str(value.device)]}
+        return {"T": [name, extents, [order.index(dimension) for dimension in range(len(order))], str(value.device)]}
     if torch is not None and isinstance(value, torch.dtype) and str(value).removeprefix("torch.") in TENSOR_TYPES:
         return {"D": str(value).removeprefix("torch.")}
     return None
+
+
+def _memory_order(tensor: Any) -> list[int]:
+    """The dimensions of a dense tensor from the outermost in memory to the innermost; of any other, in their order."""
+    dimensions = list(range(tensor.dim()))
+    order = sorted(dimensions, key=tensor.stride, reverse=True)
+    return order if not tensor.is_contiguous() and tensor.permute(order).is_contiguous() else dimensions
 
 
 # --------------------------------------------------------------------------------------------------- JSON → values
@@ -222,13 +231,16 @@ class _Reader:
         array = numpy.frombuffer(self._buffer(count * dtype.itemsize), dtype=dtype).reshape(shape)
         return array[()] if scalar else array
 
-    def _tensor(self, dtype_name: str, shape: list[int], device: str) -> Any:
+    def _tensor(self, dtype_name: str, shape: list[int], order: list[int], device: str) -> Any:
         dtype = _torch_dtype(dtype_name)  # before the import, which takes a while where nobody uses torch
         import torch
 
         count = _product(shape)
+        if sorted(order) != list(range(len(shape))) or any(type(dimension) is not int for dimension in order):
+            raise WireError("an impossible order of dimensions")
         buffer = self._buffer(count * dtype.itemsize)
         tensor = torch.frombuffer(buffer, dtype=dtype).reshape(shape) if count else torch.empty(shape, dtype=dtype)
+        tensor = tensor.permute(order)
         if re.fullmatch(r"cuda(:\d{1,3})?", device) and torch.cuda.is_available():
             return tensor.to(device)
         return tensor

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -237,3 +238,12 @@ def test_what_stands_in_until_the_first_use_is_gone_after_it() -> None:
         "x = torch.ones(3); x.record_stream(torch.cuda.current_stream())\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True, timeout=100)
+
+
+def test_events_around_work_in_no_stream_show_the_hosts_own_time() -> None:
+    """A function that times itself with events has a figure without a GPU, too: nothing is simulated there."""
+    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    start.record()
+    time.sleep(0.02)
+    end.record()
+    assert 20 <= start.elapsed_time(end) < 2000

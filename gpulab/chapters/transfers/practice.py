@@ -112,9 +112,14 @@ class PracticeGPU:
             (1e9, "That looks like bytes per second: a GB is 1e9 bytes."),
             (1e3, "That looks like MB/s: a GB is 1000 MB."),
             (1e9 / 2**30, "That looks like GiB (2^30 bytes): a GB is 1e9 bytes."),
+            (8.0, "That looks like bits: GB/s are asked for."),
+            (0.25, "Four times too slow: are there nbytes elements of four bytes each?"),
+            (0.125, "Eight times too slow: are there nbytes elements of eight bytes each?"),
         ):
             if near(factor * right):
                 return words
+        if near(1 / right):
+            return "That looks like seconds per GB: divide the bytes by the time."
         if any(near(seconds * unit) for unit in (1.0, 1e3, 1e6)):
             return "That looks like a time, not a rate."
         for other, rate in self.rates_gbs.items():

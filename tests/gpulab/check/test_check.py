@@ -323,3 +323,15 @@ def test_whatever_comes_back_a_check_passes_or_raises_assertion_error(name: str)
     survives(check.share, {"a": WEIRD[name](), "b": 2}, right, 2, "value", {"a": {"x": "y"}})
     survives(check.share, {"a": WEIRD[name](), "c": WEIRD[name]()}, right, 2, "value")
     survives(check.raises, ValueError, lambda: WEIRD[name]())
+
+
+def test_a_mistake_is_named_by_the_answers_to_all_calls() -> None:
+    """[60, 30] is another mistake than [60, 60]; a call without a known pattern has mistakes of its own."""
+    known = [([60, 30], "swapped"), ([60, 60], "always the device's")]
+    for answers, words in (([60, 30], "swapped"), ([60, 60], "always"), ([30, 7], "seven"), ([30, None], "return")):
+        with pytest.raises(check.WrongAnswer, match=words):
+            check.series(answers, [30, 60], ["on the GPU", "on the CPU"], known, each=[None, {7: "seven"}])
+    check.series([30, np.int64(60)], [30, 60], ["on the GPU", "on the CPU"], known)
+    check.series([30, 60 + 1e-12], [30.0, 60.0], ["on the GPU", "on the CPU"], known, rtol=1e-9)
+    with pytest.raises(check.WrongAnswer, match=r"on the CPU: you returned 60\.0"):
+        check.series([30, 60.0], [30, 60], ["on the GPU", "on the CPU"], known)

@@ -71,6 +71,16 @@ def test_tensors_come_back_with_type_and_shape(dtype: torch.dtype) -> None:
     assert torch.equal(result, tensor)
 
 
+def test_a_transposed_tensor_keeps_its_order_in_memory() -> None:
+    """A view that a student's function must treat with care is still one in the student's process."""
+    tensor = torch.arange(24).reshape(2, 3, 4)
+    for view in (tensor, tensor.permute(2, 0, 1), tensor.transpose(0, 2), tensor[:, :1], tensor[..., ::2]):
+        result = there_and_back(view)
+        assert torch.equal(result, view)
+        dense = view.is_contiguous() or len(view.untyped_storage()) == view.nbytes
+        assert result.stride() == (view.stride() if dense else view.contiguous().stride())
+
+
 def test_subclasses_travel_as_the_plain_type() -> None:
     """An object that equals everything arrives as the number that it pretends to be."""
 
@@ -178,7 +188,8 @@ def test_a_list_that_holds_itself_is_refused() -> None:
     [
         {"x": 1}, {}, {"a": 1, "b": 2}, {"n": ["O", [1], False]}, {"n": ["<f8", [-1], False]},
         {"n": ["<f8", [2], False]},
-        {"T": ["save", [1], "cpu"]}, {"T": ["float32", [10**9], "cpu"]}, {"D": "load"}, {"i": "zz"}, {"f": []},
+        {"T": ["save", [1], [0], "cpu"]}, {"T": ["float32", [10**9], [0], "cpu"]}, {"T": ["float32", [0], [1], "cpu"]},
+        {"T": ["float32", [0, 0], [0, "1"], "cpu"]}, {"D": "load"}, {"i": "zz"}, {"f": []},
         {"d": [[[1], 2]]}, {"s": [[1]]}, {"b": 5}, {"n": ["V8", [1], False]}, {"n": [3]}, {"c": ["1"]},
     ],
 )  # fmt: skip

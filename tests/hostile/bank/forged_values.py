@@ -8,7 +8,7 @@ import grader.processes.wire
 
 forms = iter(
     [
-        {"T": ["load", [1], "cpu"]}, {"T": ["classes", [0], "cpu"]}, {"D": "_inductor"}, {"n": ["O", [1], False]},
+        {"T": ["load", [1], [0], "cpu"]}, {"T": ["classes", [0], [0], "cpu"]}, {"D": "_inductor"}, {"n": ["O", [1], False]},
         {"n": [[["a", "O"]], [1], True]}, {"n": ["(1000000,1000000)f8", [], True]}, {"__class__": "x"}, {"x": 1}, [[{}]],
     ]
 )  # fmt: skip
