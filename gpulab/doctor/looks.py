@@ -222,7 +222,7 @@ def _compiled_cuda_cpp() -> bytes:
     return bytes(Program(source, "c++", options).compile("cubin").code)
 
 
-def _onnx_runtime() -> Iterator[Row]:
+def _onnx_runtime() -> Iterator[DoctorRow]:
     """Chapter 09 runs its files in it. Two packages of it write the same files; only one may be there."""
     found = onnx_runtimes.installed()
     names = ", ".join(f"{name} {version}" for name, version in found.items())
@@ -230,16 +230,16 @@ def _onnx_runtime() -> Iterator[Row]:
     wanted = for_gpu if hardware.gpus() else "onnxruntime"
     anew = f'Run "pip uninstall --yes {" ".join(found)}", then "pip install \'{wanted}\'".'
     if not found:
-        yield Row("ONNX Runtime", "not there", "bad", f"Run \"pip install '{wanted}'\": chapter 09 needs it.")
+        yield DoctorRow("ONNX Runtime", "not there", "bad", f"Run \"pip install '{wanted}'\": chapter 09 needs it.")
     elif len(found) > 1:
         remedy = f"They write the same files, and removing one breaks the other. {anew}"
-        yield Row("ONNX Runtime", f"{names}: two packages side by side", "bad", remedy)
+        yield DoctorRow("ONNX Runtime", f"{names}: two packages side by side", "bad", remedy)
     elif not hardware.gpus():
         import onnxruntime  # type: ignore[import-untyped] # it ships no types
 
-        yield Row("ONNX Runtime", f"{names}, {', '.join(onnxruntime.get_available_providers())}; on the CPU")
+        yield DoctorRow("ONNX Runtime", f"{names}, {', '.join(onnxruntime.get_available_providers())}; on the CPU")
     elif why := onnx_runtimes.trouble():
         remedy = f"Two points of chapter 09 stay pending on this GPU, unless TensorRT is installed. {anew}"
-        yield Row("ONNX Runtime", f"{names}: {why}", "fair", remedy)
+        yield DoctorRow("ONNX Runtime", f"{names}: {why}", "fair", remedy)
     else:
-        yield Row("ONNX Runtime", f"{names}, loads {onnx_runtimes.ON_CUDA}")
+        yield DoctorRow("ONNX Runtime", f"{names}, loads {onnx_runtimes.ON_CUDA}")
