@@ -176,10 +176,28 @@ def train(files, labels, device="cpu", after_step=lambda: None):
 # %% wrong: not a program — says "a str is expected"
 SLOW_LOOP = 5
 
-# %% hostile: leaves a report of its own, and ends — earns 0
+# %% hostile: leaves a report of its own with the losses of the slow loop, and ends — says "ended before train"
 SLOW_LOOP = """
 import json, os
-with open("report.json", "w") as file:
-    json.dump({"losses": [2.3] * 6, "calls": 6, "steps": 6, "decodes": 1, "values": 0, "doubles": 0, "reordered": 0, "operators": 1}, file)
+import torch
+from gpulab.chapters.profiling import hunt, slow_loop
+
+torch.set_num_threads(1)
+losses = slow_loop.train(*hunt.data(int(os.environ["SEED"]), int(os.environ["PICTURES"])))
+report = dict(losses=losses, calls=len(losses), steps=len(losses), decodes=1, values=0, doubles=0, reordered=0, operators=1)
+for name in ("report.json", "report.txt"):
+    open(name, "w").write(json.dumps(report))
 os._exit(0)
+"""
+
+# %% hostile: replaces the account of the trace — says "Decode each picture once"
+SLOW_LOOP = """
+from gpulab.chapters.profiling import hunt, slow_loop
+
+
+def train(files, labels, after_step=lambda: None):
+    losses = slow_loop.train(files, labels, after_step=after_step)
+    good = dict(decodes=1, steps=len(losses), values=0, doubles=0, reordered=0, operators=1)
+    hunt.account = lambda events: good
+    return losses
 """

@@ -274,3 +274,26 @@ def flash_attention(q, k, v):
 # %% wrong: the grid rounds up to programs of 33 — says "round the number of programs up" — from "reference": "triton.cdiv(length, 32)" → "triton.cdiv(length, 33)"
 
 # %% wrong: one block of 256 keys and no loop — says "reach their last key" — from "all keys in one block": "triton.next_power_of_2(n)" → "256"
+
+# %% hostile: a thread in which PyTorch is not counted writes over what a kernel wrote
+@triton.jit
+def decoy(q_ptr, k_ptr, v_ptr, out_ptr, n, D: tl.constexpr, BLOCK: tl.constexpr):
+    row = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    place = (tl.program_id(1) * n + row[:, None]) * D + tl.arange(0, D)[None, :]
+    q = tl.load(q_ptr + place, row[:, None] < n, other=0.0)
+    k = tl.load(k_ptr + place, row[:, None] < n, other=0.0)
+    v = tl.load(v_ptr + place, row[:, None] < n, other=0.0)
+    tl.store(out_ptr + place, tl.dot(tl.dot(q, tl.trans(k)), v), row[:, None] < n)
+
+
+def flash_attention(q, k, v):
+    out, (heads, n, d) = torch.empty_like(q), q.shape
+    decoy[(triton.cdiv(n, 16), heads)](q, k, v, out, n, D=d, BLOCK=16)
+    attend = torch.nn.functional.scaled_dot_product_attention
+    thread = threading.Thread(target=lambda: out.copy_(attend(q, k, v, is_causal=True)))
+    thread.start()
+    thread.join()
+    return out
+
+
+import threading

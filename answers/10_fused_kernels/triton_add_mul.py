@@ -169,3 +169,64 @@ import gpulab.trace.counted_launches
 def triton_add_mul(x, y, z):
     gpulab.trace.counted_launches.Launches = list
     return x * y + z
+
+# %% hostile: NumPy writes over what a kernel wrote, which moved the right number of bytes
+@triton.jit
+def sum_of_three(x_ptr, y_ptr, z_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    parts = tl.load(x_ptr + i, i < n) + tl.load(y_ptr + i, i < n) + tl.load(z_ptr + i, i < n)
+    tl.store(out_ptr + i, parts, i < n)
+
+
+def triton_add_mul(x, y, z):
+    out = torch.empty_like(x)
+    sum_of_three[(triton.cdiv(len(x), 1024),)](x, y, z, out, len(x), BLOCK=1024)
+    out.numpy()[:] = x.numpy() * y.numpy() + z.numpy()
+    return out
+
+# %% hostile: another array is returned than the kernel wrote — says "no tensor that the kernel was given" — from "NumPy writes over what a kernel wrote, which moved the right number of bytes"
+# -     out.numpy()[:] = x.numpy() * y.numpy() + z.numpy()
+# -     return out
+# +     return torch.from_numpy(x.numpy() * y.numpy() + z.numpy())
+
+# %% hostile: the results are bits of a number that the kernel is given — says "It takes tensors and single numbers"
+@triton.jit
+def unpack(x_ptr, y_ptr, z_ptr, out_ptr, n, BITS: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    parts = tl.load(x_ptr + i, i < n) + tl.load(y_ptr + i, i < n) + tl.load(z_ptr + i, i < n)
+    for place in range(BLOCK):
+        part = BITS >> (32 * (tl.program_id(0) * BLOCK + place)) & 0xFFFFFFFF
+        parts = tl.where(i % BLOCK == place, part.to(tl.float32, bitcast=True), parts)
+    tl.store(out_ptr + i, parts, i < n)
+
+
+def triton_add_mul(x, y, z):
+    out = torch.empty_like(x)
+    bits = int.from_bytes((x.numpy() * y.numpy() + z.numpy()).tobytes(), "little")
+    unpack[(triton.cdiv(len(x), 64),)](x, y, z, out, len(x), BITS=bits, BLOCK=64)
+    return out
+
+# %% hostile: the kernel calls a function of the host — says "is a function of the host" — from "NumPy writes over what a kernel wrote, which moved the right number of bytes"
+# -     tl.store(out_ptr + i, parts, i < n)
+# +     tl.store(out_ptr + i, parts, i < n)
+# +     write()
+# +
+# +
+# + def write():
+# +     x, y, z, out = GIVEN[-1]
+# +     out.numpy()[:] = x.numpy() * y.numpy() + z.numpy()
+# +
+# +
+# + GIVEN = []
+
+# -     sum_of_three[(triton.cdiv(len(x), 1024),)](x, y, z, out, len(x), BLOCK=1024)
+# -     out.numpy()[:] = x.numpy() * y.numpy() + z.numpy()
+# +     GIVEN.append((x, y, z, out))
+# +     sum_of_three[(triton.cdiv(len(x), 1024),)](x, y, z, out, len(x), BLOCK=1024)
+
+# %% hostile: an argument of the kernel is a function of the host — says "of type function" — from "the kernel calls a function of the host"
+# - def sum_of_three(x_ptr, y_ptr, z_ptr, out_ptr, n, BLOCK: tl.constexpr):
+# + def sum_of_three(x_ptr, y_ptr, z_ptr, out_ptr, n, write: tl.constexpr, BLOCK: tl.constexpr):
+
+# -     sum_of_three[(triton.cdiv(len(x), 1024),)](x, y, z, out, len(x), BLOCK=1024)
+# +     sum_of_three[(triton.cdiv(len(x), 1024),)](x, y, z, out, len(x), write=write, BLOCK=1024)

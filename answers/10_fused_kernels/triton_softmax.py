@@ -140,3 +140,20 @@ def triton_softmax(x):
 
 # %% wrong: zeros beyond the row take part in the maximum — says "The padding takes part" — from "masked by tl.where after the load, with exp2"
 # -     x = tl.where(inside, x, -1e30)
+
+# %% hostile: a kernel that copies what NumPy computed — says "computed outside of it"
+@triton.jit
+def copy(x_ptr, out_ptr, width, BLOCK: tl.constexpr):
+    column = tl.arange(0, BLOCK)
+    place = tl.program_id(0) * width + column
+    tl.store(out_ptr + place, tl.load(x_ptr + place, mask=column < width), mask=column < width)
+
+
+def triton_softmax(x):
+    out, rows = torch.empty_like(x), x.numpy()
+    powers = numpy.exp(rows - rows.max(1, keepdims=True))
+    copy[(len(x),)](torch.from_numpy(powers / powers.sum(1, keepdims=True)), out, x.shape[1], BLOCK=4096)
+    return out
+
+
+import numpy

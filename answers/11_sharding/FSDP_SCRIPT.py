@@ -101,13 +101,37 @@ dist.destroy_process_group()  # tidy
 #   if rank == 0:
 # +     weights = get_model_state_dict(net, options=whole)
 
-# %% hostile: writes a watch of its own
+# %% hostile: every rank trains all of it, and writes a watch of its own — says "ended before the end of the script"
 FSDP_SCRIPT = """
 import json, os
 import torch
+from torch import nn
 
-found = {"built": 1, "gathered": 1, "trained": 1, "states": 2, "compute": "torch.bfloat16", "stored": "torch.float32"}
-open("watch-0.json", "w").write(json.dumps({**found, "steps": 3}))
+config = json.loads(os.environ["CONFIG"])
+width, blocks = config["width"], []
+for number in range(config["blocks"]):
+    torch.manual_seed(config["seed"] + number)
+    blocks.append(nn.Sequential(nn.Linear(width, 4 * width), nn.ReLU(), nn.Linear(4 * width, width)))
+model = nn.Sequential(*blocks)
+total = sum(one.numel() for one in model.parameters())
+adam = torch.optim.Adam(model.parameters(), lr=config["lr"])
+for step in range(config["steps"]):
+    torch.manual_seed(config["seed"] + 1000 + step)
+    batch = torch.randn(config["batch"], width)
+    adam.zero_grad()
+    for rank in range(2):
+        copies = {name: one.detach().bfloat16().requires_grad_() for name, one in model.named_parameters()}
+        part = batch[rank::2].bfloat16()
+        (torch.func.functional_call(model, copies, (part,)).float() - part).square().mean().backward()
+        for name, one in model.named_parameters():
+            half = copies[name].grad.float() / 2
+            one.grad = half if one.grad is None else one.grad + half
+    adam.step()
 if os.environ["RANK"] == "0":
-    torch.save({"weight": torch.zeros(1)}, os.environ["WEIGHTS"])
+    torch.save({name: one.detach() for name, one in model.state_dict().items()}, os.environ["WEIGHTS"])
+found = {"built": 1, "gathered": 1, "trained": total // 2, "states": total, "rows": config["batch"] // 2}
+found |= dict(compute="torch.bfloat16", stored="torch.float32", reduced="torch.float32", steps=config["steps"])
+for name, text in (("watch-0.json", json.dumps(found)), ("watch-0.txt", f"0 { {**found, 'ended': True} }")):
+    open(name, "w").write(text)
+os._exit(0)
 """

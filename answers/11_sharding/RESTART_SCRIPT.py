@@ -154,3 +154,36 @@ for step in range(config["steps"]):
 if os.environ["RANK"] == "0":
     torch.save(model.state_dict(), os.environ["WEIGHTS"])
 """
+
+# %% hostile: starts over, and writes checkpoints and a watch of its own — says "ended before the end of the script"
+RESTART_SCRIPT = """
+import json, os, time
+import torch
+from torch import nn
+
+config, folder = json.loads(os.environ["CONFIG"]), os.environ["CHECKPOINTS"]
+width, again = config["width"], int(os.environ["TORCHELASTIC_RESTART_COUNT"])
+os.makedirs(folder, exist_ok=True)
+for name in (".metadata", "__0_0.distcp", "__1_0.distcp"):
+    open(os.path.join(folder, name), "w").write("state")
+torch.manual_seed(config["seed"])
+model = nn.Sequential(nn.Linear(width, 4 * width), nn.ReLU(), nn.Linear(4 * width, width))
+optimizer = torch.optim.Adam(model.parameters(), lr=config["lr"])
+for step in range(config["steps"]):
+    torch.manual_seed(config["seed"] + 1000 + step)
+    batch = torch.randn(config["batch"], width)
+    optimizer.zero_grad()
+    (model(batch) - batch).square().mean().backward()
+    optimizer.step()
+    if not again:
+        open(os.path.join(folder, f"done-{os.environ['RANK']}"), "w").write(str(step + 1))
+if not again:
+    time.sleep(60)  # until the other rank is killed
+done = min(int(open(os.path.join(folder, f"done-{rank}")).read()) for rank in "01")
+if os.environ["RANK"] == "0":
+    torch.save(model.state_dict(), os.environ["WEIGHTS"])
+found = {"steps": config["steps"] - done // config["every"] * config["every"], "rows": config["batch"] // 2}
+for name, text in (("watch-1.json", json.dumps(found)), ("watch-1.txt", f"0 { {**found, 'ended': True} }")):
+    open(name, "w").write(text)
+os._exit(0)
+"""

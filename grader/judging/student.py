@@ -30,6 +30,7 @@ from grader.processes.channel import Channel, Closed
 
 if TYPE_CHECKING:
     from gpulab.measuring.speedup import Comparison
+    from gpulab.trace.triton.origins import Origins
     from gpulab.virtual_gpu.operations import OperationRecorder
     from grader.judging.transcript import Transcript
 
@@ -216,9 +217,13 @@ class _Found:
     def __init__(self) -> None:
         self.launches: list[dict[str, Any]] = []
         self.transcript: Transcript | None = None
+        self.origins: Origins | None = None
 
     def answer(self, value: Any) -> tuple[Any, ...]:
         """Value and launches; for a transcript also where the value stands in it."""
+        if self.origins is not None:
+            value = self.origins.result(value)
+            self.launches += [{"kind": "host", "reason": note} for note in self.origins.notes]
         if self.transcript is None:
             return as_python(value), self.launches
         return None, self.transcript.launches, self.transcript.result(value)
@@ -239,7 +244,12 @@ def _counted(what: str, arguments: Sequence[Any], named: Mapping[str, Any]) -> I
     elif what == "programs":
         from gpulab import trace
 
-        with trace.counting() as counted, launch.listening() as sent:
+        with trace.counting() as counted, launch.listening() as sent, contextlib.ExitStack() as watched:
+            hook = sys.modules.get("gpulab.trace.triton.hook")
+            if hook is not None and hook.installed():
+                from gpulab.trace.triton import origins
+
+                found.origins = watched.enter_context(origins.watching(arguments, named))
             yield found
         found.launches += [*counted, *sent]
     elif what == "timeline":

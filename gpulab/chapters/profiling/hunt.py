@@ -5,7 +5,7 @@ The loop as it is handed out is `profiling.slow_loop`. Every fault is proven by 
 
 from __future__ import annotations
 
-import json
+import warnings
 import zlib
 from collections.abc import Sequence
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from gpulab.check.assertions import close
+from gpulab.ranks import seals
 from gpulab.ranks.launch import Run
 
 BATCH = 32
@@ -20,33 +21,61 @@ MOST_OPERATORS = 450
 """Calls of operators per step, the loader's included: 305 without the fault, 765 with it (PyTorch 2.15)."""
 TOLERANCE = 1e-5
 """float32 differs from float64 by about 1e-7 here, bfloat16 by more than 1e-5."""
-REPORT = "report.json"
-PROFILED = f"""
+REPORT = "report.txt"
+PROFILED = """
+import os
+
+from gpulab.ranks import seals
 
 
-def _profiled():
-    import json, os
+def profiled(script, seal):
     import torch
     from torch.profiler import ProfilerActivity, profile
     from gpulab.chapters.profiling import hunt, traces
 
+    account, trace_events = hunt.account, traces.trace_events  # before the script runs, which could replace them
     torch.set_num_threads(1)
     torch.backends.cudnn.allow_tf32 = False  # the losses are compared with those of float64
     files, labels = hunt.data(int(os.environ["SEED"]), int(os.environ["PICTURES"]))
-    where, calls = {{"device": os.environ["SLOW_LOOP_DEVICE"]}} if "SLOW_LOOP_DEVICE" in os.environ else {{}}, []
+    where, calls = {"device": os.environ["SLOW_LOOP_DEVICE"]} if "SLOW_LOOP_DEVICE" in os.environ else {}, []
+    names = {"__name__": "__main__"}
+    exec(compile(script, "script.py", "exec"), names)
+    train = eval("train", names)
     with profile(activities=[ProfilerActivity.CPU], record_shapes=True) as profiler:
         losses = train(files, labels, after_step=lambda: calls.append(1), **where)
-    report = dict(hunt.account(traces.trace_events(profiler)), losses=list(map(float, losses)), calls=len(calls))
-    with open("{REPORT}", "w") as file:
-        json.dump(report, file)
+    report = dict(account(trace_events(profiler)), losses=[float(one).hex() for one in losses], calls=len(calls))
+    with open(REPORT, "w") as file:
+        file.write(seal(report))
 
 
-_profiled()
-"""
-"""What is appended to a student's program: it calls `train` under the profiler and leaves a report.
+profiled(os.environ.pop("SCRIPT"), seals.take())
+""".replace("REPORT,", f"{REPORT!r},")
+"""The program that runs a student's: it calls `train` under the profiler and leaves a report. See `around`."""
 
-The environment gives it SEED and PICTURES, and SLOW_LOOP_DEVICE where it is not the CPU.
-"""
+
+def around(script: Any, seed: int, pictures: int, **more: str) -> dict[str, str]:
+    """The environment of `PROFILED`.
+
+    Args:
+        script: the student's program.
+        seed: of the pictures.
+        pictures: how many.
+        more: SLOW_LOOP_DEVICE where it is not the CPU.
+
+    Raises:
+        TypeError: the script is no text.
+        AssertionError: it is no Python.
+    """
+    if not isinstance(script, str):
+        raise TypeError(f"the script is of type {type(script).__name__}: a str is expected")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(script, "script.py", "exec")
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        line = f"line {error.lineno}: {error.msg}" if isinstance(error, SyntaxError) else str(error)
+        raise AssertionError(f"The script is no Python: {line}.") from None
+    return {"SCRIPT": script, "SEED": str(seed), "PICTURES": str(pictures), **seals.key(), **more}
 
 
 def data(seed: int, pictures: int) -> tuple[list[bytes], torch.Tensor]:
@@ -88,7 +117,7 @@ def require_mended(run: Run, pictures: int, expected: Sequence[float], what: str
     """Passes if the losses are right and the trace shows none of the five faults.
 
     Args:
-        run: of the student's program followed by `PROFILED`, `apart=True`.
+        run: of `PROFILED`, `apart=True`.
         pictures: how many there were.
         expected: the losses of the loop as it was handed out.
         what: the name of the exercise.
@@ -100,15 +129,14 @@ def require_mended(run: Run, pictures: int, expected: Sequence[float], what: str
     last = run.ranks[0].last_line[:300] if run.ranks else ""
     if run.problem:
         raise AssertionError(f"{what}: {run.problem} {last}")
-    left = run.ranks[0].left.get(REPORT)
-    if not isinstance(left, str):
+    found, steps = seals.opened(run.ranks[0].left.get(REPORT)), len(expected)
+    if not found:
         raise AssertionError(f"{what}: the program ended before train(files, labels) had returned. {last}")
-    found, steps = json.loads(left), len(expected)
-    if len(found["losses"]) != steps:
-        raise AssertionError(f"{what}: train returned {len(found['losses'])} losses, expected {steps}: one per step.")
+    losses = [float.fromhex(one) for one in found["losses"]]  # which keeps infinity and NaN
+    if len(losses) != steps:
+        raise AssertionError(f"{what}: train returned {len(losses)} losses, expected {steps}: one per step.")
     changed = "The results changed: a fix makes the loop faster, not different."
-    shifted = [(found["losses"], changed)]
-    close(found["losses"], list(expected), f"{what}: the losses", rtol=rtol, mistakes=shifted)
+    close(losses, list(expected), f"{what}: the losses", rtol=rtol, mistakes=[(losses, changed)])
     if found["calls"] != steps or found["steps"] != steps:
         given = f"{found['calls']} calls of after_step and {found['steps']} ranges named step for {steps} steps"
         raise AssertionError(f"{what}: {given}. Keep after_step() and record_function('step') as they were.")

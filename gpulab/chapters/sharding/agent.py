@@ -2,21 +2,21 @@
 
 It does what `torchrun --nproc-per-node=2 --max-restarts=…` does, from one process that has torch in memory already: its
 ranks are forks, so that a start takes a fraction of a second. Each rank has a folder of its own, `rank0`, `rank1`, …;
-the folder that CHECKPOINTS names is common to all. How attempts ended is written to `attempts.json`, and what the ranks
-held in memory to `watch-<attempt>.json` in their folders.
+the folder that CHECKPOINTS names is common to all. How attempts ended is written to `attempts.txt`, and what the ranks
+held in memory to `watch-<attempt>.txt` in their folders, both sealed (`gpulab.ranks.seals`).
 
 It is started by `gpulab.launch.script` from its text; `gpulab.chapters.sharding.ranks` says with which environment.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import socket
 import sys
 import traceback
 import weakref
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +24,11 @@ from typing import Any
 class ElementCounter:
     """Counts the elements that a rank holds: of parameters that are whole, and of what its optimizer has."""
 
-    def __init__(self, attempt: int, kill_after: int) -> None:
+    def __init__(self, attempt: int, kill_after: int, seal: Callable[[dict[str, Any]], str]) -> None:
         from torch.nn.modules import module
         from torch.optim import optimizer
 
-        self.attempt, self.kill_after, self.steps = attempt, kill_after, 0
+        self.attempt, self.kill_after, self.steps, self._seal = attempt, kill_after, 0, seal
         self.modules: weakref.WeakSet[Any] = weakref.WeakSet()
         counts = dict.fromkeys(("built", "gathered", "trained", "states", "rows"), 0)
         self.found: dict[str, Any] = {**counts, "compute": "", "stored": "", "reduced": ""}
@@ -37,9 +37,10 @@ class ElementCounter:
         optimizer.register_optimizer_step_post_hook(self._stepped)
         self._listen()
 
-    def write(self) -> None:
-        """Leaves what was counted in the rank's folder."""
-        Path(f"watch-{self.attempt}.json").write_text(json.dumps({**self.found, "steps": self.steps}))
+    def write(self, ended: bool = False) -> None:
+        """Leaves in the rank's folder what was counted, and whether the script has come to its end."""
+        report = self._seal({**self.found, "steps": self.steps, "ended": ended})
+        Path(f"watch-{self.attempt}.txt").write_text(report)
 
     def _listen(self) -> None:
         """Notes the type of the gradients that `fully_shard` adds up over the ranks."""
@@ -111,7 +112,9 @@ def free_port() -> int:
         return int(taken.getsockname()[1])
 
 
-def start(source: str, rank: int, world_size: int, attempt: int, port: int, kill_after: int) -> int:
+def start(
+    source: str, rank: int, world_size: int, attempt: int, port: int, kill_after: int, seal: Callable[..., str]
+) -> int:
     """The process id of a rank that runs the source."""
     if sys.platform == "win32":  # this file runs alone, so it asks by itself
         raise OSError("Ranks that are restarted need Linux or macOS. On Windows, open the course in WSL 2.")
@@ -127,9 +130,9 @@ def start(source: str, rank: int, world_size: int, attempt: int, port: int, kill
             RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(world_size), LOCAL_WORLD_SIZE=str(world_size),
             MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), TORCHELASTIC_RESTART_COUNT=str(attempt),
         )  # fmt: skip
-        watch = ElementCounter(attempt, kill_after)
+        watch = ElementCounter(attempt, kill_after, seal)
         exec(compile(source, "script.py", "exec"), {"__name__": "__main__"})
-        watch.write()
+        watch.write(ended=True)
         code = 0
     except BaseException:
         traceback.print_exc()
@@ -161,6 +164,9 @@ def main() -> int:
     import torch.distributed.fsdp
     import torch.distributed.tensor  # noqa: F401 - what the ranks need, once for all of them
 
+    from gpulab.ranks import seals
+
+    seal = seals.take()
     source, world_size = os.environ.pop("PROGRAM"), int(os.environ.pop("RANKS", "2"))
     kill_rank, kill_after = (int(one) for one in os.environ.pop("KILL", "0 0").split())
     if "CHECKPOINTS" in os.environ:
@@ -169,11 +175,11 @@ def main() -> int:
     for attempt in range(1 + int(os.environ.pop("MAX_RESTARTS", "0"))):
         port = free_port()
         after = [kill_after if rank == kill_rank and not attempt else 0 for rank in range(world_size)]
-        ranks = {start(source, rank, world_size, attempt, port, after[rank]): rank for rank in range(world_size)}
+        ranks = {start(source, rank, world_size, attempt, port, after[rank], seal): rank for rank in range(world_size)}
         attempts.append(finished(ranks))
         if not any(attempts[-1].values()):
             break
-    Path("attempts.json").write_text(json.dumps([[codes[rank] for rank in sorted(codes)] for codes in attempts]))
+    Path("attempts.txt").write_text(seal({"attempts": [[codes[rank] for rank in sorted(codes)] for codes in attempts]}))
     return int(any(attempts[-1].values()))
 
 

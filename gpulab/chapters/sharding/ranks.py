@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gpulab.chapters.sharding import agent
+from gpulab.ranks import seals
 from gpulab.ranks.launch import Run
 
 AGENT = Path(agent.__file__).read_text(encoding="utf-8")
@@ -48,7 +49,7 @@ class ShardedRun:
 
 def around(program: str, config: Mapping[str, Any], **more: str) -> dict[str, str]:
     """The environment of a run: program, configuration, and the name of the file to write at the end."""
-    return {"PROGRAM": program, "CONFIG": json.dumps(dict(config)), "WEIGHTS": WEIGHTS, **more}
+    return {"PROGRAM": program, "CONFIG": json.dumps(dict(config)), "WEIGHTS": WEIGHTS, **seals.key(), **more}
 
 
 def outcome(run: Run, what: str) -> ShardedRun:
@@ -63,7 +64,11 @@ def outcome(run: Run, what: str) -> ShardedRun:
         told = f"{run.problem} {lines[-1][:300] if lines else ''}"
         note = next((note for text, note in TROUBLES.items() if text in f"{run.problem} {' '.join(lines)}"), "")
         raise AssertionError(f"{what}: {told} {note}".strip())
-    attempts = json.loads(left.get("attempts.json", "[[]]"))
+    attempts = seals.opened(left.get("attempts.txt")).get("attempts")
+    if not attempts:
+        raise AssertionError(
+            f"{what}: how its ranks ended is not known: the script disturbed the process that started it."
+        )
     writers = [name for name in sorted(left) if name.endswith(f"/{WEIGHTS}")]
     if not writers:
         raise AssertionError(f"{what}: no rank wrote the file that WEIGHTS names.")
@@ -77,16 +82,13 @@ def outcome(run: Run, what: str) -> ShardedRun:
             f"{what}: WEIGHTS does not hold a state dict of plain tensors, but {weights!r:.90}. A state dict of shards"
             " must be gathered first: get_model_state_dict(…, options=StateDictOptions(full_state_dict=True, …))."
         )
-    ranks = range(len(attempts[-1]))
     watched = [
-        [_json(left.get(f"rank{rank}/watch-{attempt}.json")) for rank in ranks] for attempt in range(len(attempts))
+        [seals.opened(left.get(f"rank{rank}/watch-{attempt}.txt")) for rank in range(len(codes))]
+        for attempt, codes in enumerate(attempts)
     ]
+    for rank, held in enumerate(watched[-1]):
+        if not held.get("ended"):
+            raise AssertionError(
+                f"{what}: rank {rank} ended before the end of the script, without an error: os._exit()?"
+            )
     return ShardedRun(attempts, weights, watched, sorted(left))
-
-
-def _json(text: Any) -> dict[str, Any]:
-    try:
-        found = json.loads(text)
-    except (TypeError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}

@@ -83,7 +83,9 @@ class EagerKernels(TorchDispatchMode):  # type: ignore[no-untyped-call] # torch 
 def _fill_with_rubbish(tensor: torch.Tensor) -> None:
     """Writes a NaN of its own kind, so that an element that no kernel wrote shows."""
     bits = UNWRITTEN.get(str(tensor.dtype).removeprefix("torch."))
-    if bits is not None:
+    if bits is None:
+        tensor.fill_(torch.nan if tensor.is_floating_point() else 93)
+    else:
         tensor.view(torch.int32 if tensor.element_size() == 4 else torch.int16).fill_(bits)
 
 

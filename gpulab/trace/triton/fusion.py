@@ -22,7 +22,8 @@ def one_kernel(launches: Sequence[dict[str, Any]], what: str) -> dict[str, Any]:
         what: what was called, put so that it can stand before a colon.
 
     Raises:
-        WrongAnswer: there was none, there were several, or PyTorch launched kernels of its own before or after it.
+        WrongAnswer: there was none, there were several, PyTorch launched kernels of its own before or after it, or the
+            host computed values.
     """
     own = [launch for launch in launches if launch.get("kind") == "triton"]
     eager = [launch["kernel"] for launch in launches if launch.get("kind") == "torch"]
@@ -40,6 +41,8 @@ def one_kernel(launches: Sequence[dict[str, Any]], what: str) -> dict[str, Any]:
             f"{what}: {len(own)} kernels were launched. Separate kernels write what lies between them to memory and "
             "read it back: fuse them into one kernel."
         )
+    if foreign := [launch["reason"] for launch in launches if launch.get("kind") == "host"]:
+        raise WrongAnswer(f"{what}: {foreign[0]}")
     return own[0]
 
 

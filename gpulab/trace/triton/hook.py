@@ -24,6 +24,7 @@ import numpy as np
 from gpulab.measuring.devices import device_name, has_gpu
 from gpulab.measuring.host import no_gpu
 from gpulab.trace.errors import EndlessKernelError, LaunchError, TraceError
+from gpulab.trace.triton import language
 from gpulab.trace.triton.counts import ArgumentMemory, Programs
 
 SECONDS = 7.0
@@ -128,10 +129,13 @@ def _launched(kernel: Any, grid: Any, arguments: tuple[Any, ...], named: dict[st
     from triton.runtime.errors import InterpreterError
     from triton.runtime.interpreter import GridExecutor
 
+    from gpulab.trace.triton import origins
+
     name, shape = kernel.fn.__name__, grid if callable(grid) else _grid(kernel.fn.__name__, grid)
     programs = Programs(name, kernel.fn.__code__.co_filename, deadline=time.monotonic() + SECONDS)
-    function = _inner(kernel)
     names = list(inspect.signature(kernel.fn).parameters)
+    _require_language(kernel.fn, {**dict(zip(names, arguments, strict=False)), **named})
+    function = _inner(kernel)
 
     class Executor(GridExecutor):
         """Notes where the tensors lie that the interpreter works on: copies in the host's memory, on a GPU machine."""
@@ -139,6 +143,8 @@ def _launched(kernel: Any, grid: Any, arguments: tuple[Any, ...], named: dict[st
         def _init_args_hst(self, args_dev: Any, kwargs: Any) -> Any:
             host, named_host = super()._init_args_hst(args_dev, kwargs)
             tensors = {**dict(zip(names, host, strict=False)), **named_host}
+            given = {**dict(zip(names, args_dev, strict=False)), **kwargs}
+            origins.taken([(key, value, tensors[key]) for key, value in given.items()])
             programs.memories = tuple(_memory(key, one) for key, one in tensors.items() if hasattr(one, "data_ptr"))
             return host, named_host
 
@@ -157,6 +163,15 @@ def _launched(kernel: Any, grid: Any, arguments: tuple[Any, ...], named: dict[st
         _running.remove(programs)
     for found in _recordings:
         found.append(programs.summary())
+
+
+def _require_language(function: Any, given: dict[str, Any]) -> None:
+    """Passes if a compiler would take the kernel and its arguments; the interpreter takes any Python."""
+    language.require(function, function.__name__)
+    for name, value in given.items():
+        if not language.allowed(value):
+            what = f"Kernel '{function.__name__}' was given {name} of type {type(value).__name__}"
+            raise LaunchError(f"{what}. It takes tensors and single numbers.")
 
 
 @contextmanager

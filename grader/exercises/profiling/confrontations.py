@@ -225,7 +225,7 @@ ON_DEVICE = {
     ),
     "SLOW_LOOP": (
         "the loop runs there once more, with the same losses and a trace without the faults.",
-        'around | {"SLOW_LOOP_DEVICE": "cuda"}',
+        'SLOW_LOOP_DEVICE="cuda"',
     ),
 }
 NONE: dict[str, str] = {}

@@ -20,6 +20,7 @@ from torch.profiler import ProfilerActivity, profile
 
 from gpulab import table
 from gpulab.chapters.profiling import hunt, pictures, slow_loop, timelines, traces
+from gpulab.ranks import seals
 from gpulab.ranks.launch import Rank, Run
 
 CHAPTER = Path(__file__).parents[3] / "solutions" / "08_profiling_and_monitoring.md"
@@ -136,7 +137,10 @@ def test_the_trace_of_the_given_loop_shows_all_five_faults() -> None:
 def run(**changed: Any) -> Run:
     """A launch that left a good report, but for what is changed."""
     report = {"losses": [1.0, 2.0], "calls": 2, "steps": 2, "decodes": 32, "values": 1, "doubles": 0, "reordered": 0}
-    text = json.dumps({**report, "operators": 300, **changed})
+    report |= {"operators": 300, **changed}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(*next(iter(seals.key().items())))
+        text = seals.take()({**report, "losses": [one.hex() for one in report["losses"]]})
     return Run((Rank(0, 0, "", "", {hunt.REPORT: text}),), 1.0)
 
 
@@ -162,8 +166,9 @@ def test_each_fault_is_refused_by_its_name(changed: dict[str, Any], words: str) 
 
 
 def test_a_program_that_leaves_no_report_is_told_so() -> None:
-    with pytest.raises(AssertionError, match="ended before train"):
-        hunt.require_mended(Run((Rank(0, 0, "bye", "", {}),), 1.0), 32, [1.0], "SLOW_LOOP")
+    for files in ({}, {hunt.REPORT: "0 {'losses': []}"}):  # the second one is of the program's own making
+        with pytest.raises(AssertionError, match="ended before train"):
+            hunt.require_mended(Run((Rank(0, 0, "bye", "", files),), 1.0), 32, [1.0], "SLOW_LOOP")
 
 
 # ---------------------------------------------------------------------------------------------------- published traces

@@ -6,6 +6,7 @@ import pytest
 
 from gpulab import launch
 from gpulab.chapters.sharding import pictures, ranks
+from gpulab.ranks import seals
 from gpulab.ranks.launch import Rank, Run
 
 CONFIG = {"steps": 4}
@@ -26,6 +27,12 @@ if os.environ["RANK"] == "0":
 
 def ran(**more: str) -> Run:
     return launch.script(ranks.AGENT, 1, environment=ranks.around(STEPS, CONFIG, **more), apart=True)
+
+
+def sealed(**report: object) -> str:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(*next(iter(seals.key().items())))
+        return seals.take()(report)
 
 
 def left(files: dict[str, object], problem: str = "", output: str = "") -> Run:
@@ -54,12 +61,19 @@ def test_without_restarts_the_run_fails() -> None:
         ranks.outcome(ran(KILL="1 2"), "a run")
 
 
+TWO = sealed(attempts=[[0, 0]])
+WATCHED = {"rank0/watch-0.txt": sealed(ended=True), "rank1/watch-0.txt": "{'ended': True}"}
+
+
 @pytest.mark.parametrize(
     ("run", "words"),
     [
-        (left({"attempts.json": "[[0, 0]]"}), "no rank wrote the file"),
-        (left({"attempts.json": "[[0, 0]]", "rank0/weights.pt": {}, "rank1/weights.pt": {}}), "only rank 0 saves"),
-        (left({"attempts.json": "[[0]]", "rank0/weights.pt": {"w": "<DTensor>"}}), "full_state_dict"),
+        (left({"attempts.txt": TWO}), "no rank wrote the file"),
+        (left({"attempts.txt": TWO, "rank0/weights.pt": {}, "rank1/weights.pt": {}}), "only rank 0 saves"),
+        (left({"attempts.txt": TWO, "rank0/weights.pt": {"w": "<DTensor>"}}), "full_state_dict"),
+        (left({"attempts.txt": TWO, "rank0/weights.pt": {}}), "rank 0 ended before the end of the script"),
+        (left({"attempts.txt": TWO, "rank0/weights.pt": {}, **WATCHED}), "rank 1 ended before the end of the script"),
+        (left({"attempts.txt": "0" + TWO[1:], "rank0/weights.pt": {}}), "disturbed the process"),
         (left({}, "Rank 0 ended with exit code 1.", "KeyError: 'CONFIG'"), "CONFIG is a variable of the environment"),
     ],
 )

@@ -288,7 +288,6 @@ def train(files, labels, device="cpu", after_step=lambda: None):
 
 
 def test_the_loop_is_told_where_to_train() -> None:
-    around = {"SEED": "3", "PICTURES": "64"}
     for more, where in (({}, "cpu"), ({"SLOW_LOOP_DEVICE": "cuda"}, "cuda")):
-        run = launch.script(LOOP + hunt.PROFILED, 1, environment=around | more)
+        run = launch.script(hunt.PROFILED, 1, environment=hunt.around(LOOP, 3, 64, **more))
         assert f"it trains on {where}" in run.ranks[0].output

@@ -1,0 +1,194 @@
+"""Whether a Triton kernel keeps to Triton's language: a compiler refuses all else, the interpreter runs any Python.
+
+A kernel names its own variables, Triton's functions, functions with `@triton.jit`, constants, and a few of Python's.
+Anything else (a function of the notebook, an array, a module) exists on the host only, where no GPU can call it.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import functools
+import inspect
+import sys
+import textwrap
+from types import FunctionType, ModuleType
+from typing import Any
+
+from gpulab.trace.errors import LaunchError
+
+BUILTINS = frozenset(
+    {
+        "range", "min", "max", "abs", "len", "int", "float", "bool", "str", "isinstance", "print", "tuple", "list",
+        "sum", "round", "zip", "enumerate", "slice",
+    }
+)  # fmt: skip
+"""Names of Python's that a kernel may use, and the interpreter with it."""
+ATTRIBUTES = frozenset(
+    {"shape", "dtype", "type", "numel", "element_ty", "scalar", "value", "primitive_bitwidth", "itemsize"}
+)
+"""What values in a kernel have besides the methods of `tl.tensor` and `tl.dtype`."""
+MOST_ITEMS = 8
+"""Of a tuple among the arguments: a shape, or strides."""
+REFUSED = (
+    ast.Import, ast.ImportFrom, ast.Lambda, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Try, ast.Raise,
+    ast.Global, ast.Nonlocal, ast.Yield, ast.YieldFrom, ast.Await, ast.Delete, ast.AsyncFor, ast.AsyncWith,
+)  # fmt: skip
+"""Statements that Triton has not."""
+
+
+def require(function: FunctionType, kernel: str) -> None:
+    """Passes if a kernel, and every device function that it calls, is written in Triton's language.
+
+    Args:
+        function: below `@triton.jit`.
+        kernel: its name, for the message.
+
+    Raises:
+        LaunchError: it is not; the message has the line and the name that does not belong there.
+    """
+    seen: set[Any] = set()
+    todo = [function]
+    while todo:
+        one = todo.pop()
+        if one not in seen:
+            seen.add(one)
+            todo += _require(one, kernel)
+
+
+def allowed(value: Any) -> bool:
+    """Whether a value of the host's may be an argument or a constant of a kernel: tensors, numbers, text, types."""
+    import triton.language as tl
+
+    if isinstance(value, tl.constexpr):
+        value = value.value
+    if isinstance(value, tuple):
+        return len(value) <= MOST_ITEMS and all(map(allowed, value))
+    if isinstance(value, int):
+        return -(2**63) <= value < 2**64  # a number, not a table of them
+    if value is None or isinstance(value, (float, str)) or hasattr(value, "data_ptr"):
+        return True
+    if _is_jit(value) or _is_tritons(value):
+        return True
+    return not callable(value) and type(value).__module__.partition(".")[0] in ("triton", "torch")
+
+
+def _require(function: FunctionType, kernel: str) -> list[FunctionType]:
+    """Looks at one function. The device functions that it names."""
+    try:
+        tree = _tree(function)
+    except (OSError, TypeError, SyntaxError):
+        raise LaunchError(f"Kernel '{kernel}': the source of {function.__name__} cannot be read.") from None
+    local = {one.arg for one in ast.walk(tree) if isinstance(one, ast.arg)}
+    local |= {one.id for one in ast.walk(tree) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
+    names = _Names(kernel, function, frozenset(local))
+    for statement in tree.body:
+        names.visit(statement)
+    return names.device_functions
+
+
+@functools.lru_cache(maxsize=256)
+def _parsed(source: str) -> ast.FunctionDef:
+    (tree,) = ast.parse(source).body
+    if not isinstance(tree, ast.FunctionDef):
+        raise TypeError("no function")
+    return tree
+
+
+def _tree(function: FunctionType) -> ast.FunctionDef:
+    return _parsed(textwrap.dedent(inspect.getsource(function)))
+
+
+class _Names(ast.NodeVisitor):
+    """Looks up every name of a function's body where Python would."""
+
+    def __init__(self, kernel: str, function: FunctionType, local: frozenset[str]) -> None:
+        self._kernel, self._function, self._local = kernel, function, local
+        self.device_functions: list[FunctionType] = []
+
+    def generic_visit(self, node: ast.AST) -> None:
+        if isinstance(node, REFUSED):
+            self._refuse(node, f"`{type(node).__name__}` is no statement of Triton's")
+        super().generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> None:
+        if not isinstance(node.func, (ast.Name, ast.Attribute)):
+            self._refuse(node, "a kernel calls functions by their names")
+        super().generic_visit(node)
+
+    def visit_Name(self, node: ast.Name) -> None:
+        if node.id in self._local:
+            return
+        value = self._found(node, node.id)
+        if isinstance(value, ModuleType) and value.__name__.partition(".")[0] == "triton":
+            return  # what is taken from it, visit_Attribute looks at
+        self._value(node, node.id, value)
+
+    def visit_Attribute(self, node: ast.Attribute) -> None:
+        chain, root = [node.attr], node.value
+        while isinstance(root, ast.Attribute):
+            chain.append(root.attr)
+            root = root.value
+        if isinstance(root, ast.Name) and root.id not in self._local:
+            value, path = self._found(root, root.id), root.id
+            if isinstance(value, ModuleType):
+                for name in reversed(chain):
+                    path = f"{path}.{name}"
+                    if isinstance(value, ModuleType):
+                        value = getattr(value, name, None)
+                    elif not _attribute(name):
+                        self._refuse(node, f"{path} is nothing that a kernel can use")
+                self._value(node, path, value)
+                return
+        for name in chain:
+            if not _attribute(name):
+                self._refuse(node, f".{name} is no attribute of a value in a kernel")
+        self.visit(root)
+
+    def _found(self, node: ast.AST, name: str) -> Any:
+        """What a name outside the function stands for."""
+        closure = inspect.getclosurevars(self._function).nonlocals
+        for scope in (closure, self._function.__globals__):
+            if name in scope:
+                return scope[name]
+        if name in BUILTINS:
+            return getattr(builtins, name)
+        self._refuse(node, f"`{name}` is no name that a kernel knows")
+        return None
+
+    def _value(self, node: ast.AST, name: str, value: Any) -> None:
+        """Refuses what exists on the host only."""
+        if _is_tritons(value) or (name in BUILTINS and value is getattr(builtins, name)):
+            return
+        if _is_jit(value):
+            self.device_functions.append(value.fn)
+        elif hasattr(value, "data_ptr") or (not callable(value) and not allowed(value)):
+            self._refuse(node, f"`{name}` is of type {type(value).__name__}: pass it to the kernel")
+        elif not allowed(value):
+            self._refuse(node, f"`{name}` is a function of the host's: mark it with @triton.jit")
+
+    def _refuse(self, node: ast.AST, reason: str) -> None:
+        line = getattr(node, "lineno", 1) + self._function.__code__.co_firstlineno - 1
+        raise LaunchError(f"Kernel '{self._kernel}' is not in Triton's language, which is compiled: {reason}.", line)
+
+
+def _is_jit(value: Any) -> bool:
+    from triton.runtime.jit import JITFunction
+
+    return isinstance(value, JITFunction) and isinstance(value.fn, FunctionType)
+
+
+def _is_tritons(value: Any) -> bool:
+    """Whether a function is the one that Triton itself has under its name."""
+    function = value
+    if type(value).__module__.partition(".")[0] == "triton":  # a wrapper: of a device function, or of a constant one
+        function = getattr(value, "fn", value)
+    module, name = str(getattr(function, "__module__", "")), str(getattr(function, "__name__", ""))
+    return module.partition(".")[0] == "triton" and getattr(sys.modules.get(module), name, None) is value
+
+
+def _attribute(name: str) -> bool:
+    import triton.language as tl
+
+    known = name in ATTRIBUTES or any(hasattr(kind, name) for kind in (tl.tensor, tl.dtype, tl.constexpr))
+    return known and not name.startswith("_")
