@@ -130,7 +130,7 @@ def test_both_languages_are_measured_beside_a_copy(cells: list[Any], monkeypatch
 
 
 def test_what_a_gpu_adds_up_is_exact_in_any_order() -> None:
-    """One atomic per warp adds thousands of rounded sums: beyond 2**24 quarters they are off by more than is allowed."""
+    """Thousands of atomics, one per warp, each round: beyond 2**24 quarters the sum is off by more than is allowed."""
     source = (Path(__file__).parents[3] / "solutions" / "03_shared_memory.md").read_text()
     (most,) = re.findall(r"x = drawn\(draw\.randint\([\d_]+, ([\d_]+)\)\).*\n.*check\.close\(total\(", source)
     quarters = (4 + 240) / 2 * int(most) + 10 * 69 * int(most) ** 0.5  # the mean, and ten times the standard deviation
