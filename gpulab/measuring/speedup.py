@@ -28,7 +28,8 @@ from gpulab.measuring.devices import device_name, has_gpu, synchronize
 
 ROUNDS = 11
 VOID = 10.0
-"""Times the reference's speed: nobody is that fast, so something else was measured (KernelBench's rule)."""
+"""Times the reference's speed: nobody is that fast, so something else was measured (KernelBench's rule). A comparison
+whose reference moves more than ten times the bytes has a limit of its own."""
 LONG_MS = 50.0
 """Work of a round from which its time is good to 5 %; below, to 10 %."""
 CHUNK = 1 << 24
@@ -72,6 +73,8 @@ class Comparison:
     """Does the same as the exercise, or moves the same bytes."""
     agree: Callable[[list[float], list[float]], bool] | None = None
     """(the answer's numbers, the reference's) → whether they say the same; `projections_agree` when left out."""
+    void: float = VOID
+    """Times this reference's speed, above which a speed is void."""
 
 
 @dataclass(frozen=True)
@@ -154,12 +157,18 @@ def against(
         without.append(_round(theirs, question, idle=True).seconds)
     idle_s = statistics.median(without)
     work_s = statistics.median(expected for _, expected in pairs) - idle_s
-    least_s = work_s / (100 * VOID)  # an answer that seems to take no time is far beyond VOID, not a division by zero
+    least_s = work_s / (
+        100 * comparison.void
+    )  # an answer that seems to take no time is far beyond what is void, no division by 0
     if work_s < 0.1 * idle_s:
         raise Noisy(f"Too noisy to tell, grade again: {work_s * 1e3:.3g} ms of work in {idle_s * 1e3:.3g} ms.")
     speeds = [max(expected - idle_s, least_s) / max(answer - idle_s, least_s) for answer, expected in pairs]
     median = statistics.median(speeds)
-    if median > VOID:
+    if median > comparison.void:
+        took_s, unsure_s = statistics.median(answer for answer, _ in pairs) - idle_s, 2 * _half_range(without)
+        if work_s < comparison.void * (took_s + unsure_s):
+            told = f"{took_s * 1e3:.3g} ms of work, give or take {unsure_s * 1e3:.2g} ms."
+            raise Noisy(f"Too noisy to tell, grade again: {told}")
         raise AssertionError(f"{median:.3g} times as fast as the reference: no time of honest work, so it is void.")
     return Speed(median, _half_range(speeds), rounds, work_s * 1e3, device_name())
 

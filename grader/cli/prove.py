@@ -47,12 +47,15 @@ def command(
     Examples:
       grader prove --bundle proof.tar.xz
       grader prove --only smoke
+      grader prove --only readings --seconds 540 --bundle readings.tar.xz
       grader prove --only calibrate --only 02
       grader prove --seconds 540 --repeats 2 --gpu-rows-only --bundle proof.tar.xz
       grader prove --apply proof.tar.xz
 
     Finished rows are not run again by the next call, which continues with the rest. The report and the
-    bundle are always written, even after an interrupt.
+    bundle are always written, even after an interrupt. On a machine that you have for minutes, run smoke first, then
+    readings, then "--seconds 540 …" until nothing is left. --apply also unpacks what is known by row, so that
+    the next machine of that kind continues there.
     """
     from rich.table import Table
 

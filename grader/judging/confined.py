@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpulab import confined as calls
-from grader.judging.client import BadValue, Link, ProcessEnded, TooSlow
+from grader.judging import faults
+from grader.judging.client import BadValue, Link, ProcessEnded, StudentError, TooSlow
 from grader.processes.channel import Channel
 
 NAME = "ANSWER"
@@ -51,7 +52,8 @@ class Confined:
 
         Raises:
             BadValue: it took too long, ended its process, or what came back cannot be read.
-            ImportError: the process did not come so far as to have the function; nothing of the student's is to blame.
+            ImportError: the process did not come so far as to have the function, or the GPU failed there: what a kernel
+                does wrong comes as an exception of gpulab's. Nothing of the student's is to blame.
             Exception: what the function raised.
         """
         channel = self.start()
@@ -60,6 +62,10 @@ class Confined:
         try:
             _load(function, link)
             answer = link.call(NAME, arguments, {})
+        except StudentError as error:
+            if faults.failed_device(error.text):
+                raise ImportError(f"the GPU failed in a confined process ({error.told()})") from None
+            raise
         except TooSlow:
             raise BadValue(f"{what} did not end within {seconds:g} s") from None
         except ProcessEnded:

@@ -23,6 +23,11 @@ DEVICE_MESSAGES = ("CUDA error: ", "CUDA driver error: ", "cuDNN error: ", "CUDA
 """How the messages of those begin that torch raises as plain `RuntimeError`."""
 STUCK = re.compile(r"CUDA(?: driver)? error: |cudaError|CUDA_ERROR_|cuDNN error: |device-side assert")
 """In what torch, Numba and CUDA's own bindings say of an error that stays with the process that met it."""
+FAILED_DEVICE = re.compile(
+    r"CUDA (?:driver |unknown )?error|CUDA out of memory|CUDA driver initialization|No CUDA GPUs|Found no NVIDIA driver"
+    r"|Unexpected error from cuda|cuDNN error|CUDA_ERROR_"
+)
+"""How torch and `cuda.core` begin to tell of a device that fails before it runs anything of the student's."""
 ALLOCATOR_MESSAGE = "DefaultCPUAllocator: "
 """In the message of torch's plain `RuntimeError` when the host has no memory left."""
 
@@ -50,6 +55,11 @@ def may_stay(text: str) -> bool:
     After an illegal access, CUDA gives the same error to every later call, whoever made it; a lack of memory passes.
     """
     return STUCK.search(text) is not None and "out of memory" not in text and "OUT_OF_MEMORY" not in text
+
+
+def failed_device(text: str) -> bool:
+    """Whether an exception that says this tells of a GPU that cannot be used, or has no memory left."""
+    return FAILED_DEVICE.match(text) is not None
 
 
 def _raised_in_harness(error: Exception) -> bool:

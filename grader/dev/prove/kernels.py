@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numba import cuda, float32
 
+import gpulab.numpy_names  # noqa: F401 # a GPU's own image may have a newer NumPy than ours
+
 TILE = 32
 PADDED = TILE + 1
 

@@ -73,7 +73,14 @@ def read(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) ->
         told = {name: {"state": one.state, "why": one.why} for name, one in found.items()}
         return RowResult(tuple(f"{name}: {one.state}: {one.why}" for name, one in wrong.items()), told)
 
-    outcome = _by_chapter("readings", "reading the GPU for {}", course, chapters, run, say, pace)
+    def row(chapter: Chapter) -> Row:  # outputs, which executing a chapter writes, have no part in a reading
+        return Row(
+            chapter.name, lambda: hashed(harness_digest(), notebooks.load_key(chapter).digest), lambda: run(chapter)
+        )
+
+    kept = Kept(folder_of(course), "readings")
+    known, left = settle(map(row, chapters), kept, pace, say=lambda name: say(f"reading the GPU for {name}"))
+    outcome = _of_chapters("readings", known, left)
     absent = tuple(
         f"{chapter}: {name}: {one['why']}"
         for chapter, of_chapter in outcome.data.items()
@@ -281,6 +288,11 @@ def _by_chapter(
 
     kept = KeptRows(folder_of(course), step)
     known, left = settle(map(row, chapters), kept, pace, say=lambda name: say(what.format(name)))
+    return _of_chapters(step, known, left)
+
+
+def _of_chapters(step: str, known: dict[str, Found], left: tuple[str, ...]) -> Outcome:
+    """The outcome of a step whose rows are the chapters."""
     findings = tuple(f"{name}: {one}" for name, found in known.items() for one in found.findings)
     return StepResult(step, findings, {name: found.data for name, found in known.items() if found.data}, left=left)
 

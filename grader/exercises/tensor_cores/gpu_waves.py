@@ -27,8 +27,8 @@ wave(long long cycles, const float* seeds, float* sink, unsigned* sm) {
         asm volatile("mov.u32 %0, %%smid;" : "=r"(sm[blockIdx.x]));
 }
 """
-CYCLES = 500_000
-"""That a block waits: some 0.3 ms, long against a launch."""
+CYCLES = 2_000_000
+"""That a block waits: some 1 ms, hundreds of launches long: what a launch adds must not count against three waves."""
 COVER_CU = r"""
 extern "C" __global__ void cover(int m, int n, int tile_m, int tile_n, unsigned* counts) {
     int row = blockIdx.y * tile_m, column = blockIdx.x * tile_n;

@@ -3,6 +3,7 @@ say."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -125,3 +126,11 @@ def test_both_languages_are_measured_beside_a_copy(cells: list[Any], monkeypatch
     ((gbs, title),) = shown
     assert len(gbs) == 5
     assert "80% of the speed" in title
+
+
+def test_what_a_gpu_adds_up_is_exact_in_any_order() -> None:
+    """Thousands of atomics, one per warp, each round: beyond 2**24 quarters the sum is off by more than is allowed."""
+    source = (Path(__file__).parents[3] / "solutions" / "03_shared_memory.md").read_text()
+    (most,) = re.findall(r"x = drawn\(draw\.randint\([\d_]+, ([\d_]+)\)\).*\n.*check\.close\(total\(", source)
+    quarters = (4 + 240) / 2 * int(most) + 10 * 69 * int(most) ** 0.5  # the mean, and ten times the standard deviation
+    assert quarters < 2**24

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import time
 from collections.abc import Callable
@@ -168,6 +169,34 @@ def test_reporting_done_too_early_gains_nothing() -> None:
 def test_impossibly_fast_is_void() -> None:
     with pytest.raises(AssertionError, match="void"):
         against(doubled_in(0), SLOW, rounds=3)
+
+
+def test_a_comparison_may_allow_more() -> None:
+    allowing = dataclasses.replace(SLOW, void=1e9)
+    assert against(doubled_in(0), allowing, rounds=3).median > speedup.VOID
+
+
+class _Timed:
+    """A side whose rounds take the times that they are given, the last of them ever after."""
+
+    def __init__(self, working: float, *idle: float) -> None:
+        self._working, self._idle = working, list(idle)
+
+    def go(self, seed: int, calls: int, idle: bool) -> None:
+        time.sleep(self._working if not idle else self._idle.pop(0) if len(self._idle) > 1 else self._idle[0])
+
+    def probe(self, which: int, seed: int) -> list[float]:
+        return projection(torch.ones(9), seed)
+
+
+def test_a_time_lost_in_the_noise_is_not_void() -> None:
+    """Less than what the rounds without work differ by: no answer is refused for that."""
+    sides = _Timed(0.03), _Timed(0.15, 0.03, 0.09, 0.03, 0.09, 0.03)
+    with use(Backend(speedup=lambda *_: sides)), pytest.raises(Noisy, match="give or take"):
+        against(doubled_in(0), SLOW, calls=1, rounds=5)
+    even = _Timed(0.03), _Timed(0.15, 0.03)
+    with use(Backend(speedup=lambda *_: even)), pytest.raises(AssertionError, match="void"):
+        against(doubled_in(0), SLOW, calls=1, rounds=5)
 
 
 @pytest.mark.parametrize(

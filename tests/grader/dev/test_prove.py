@@ -131,7 +131,12 @@ def test_readings_without_a_finding_are_not_taken_again(course: Course, monkeypa
     monkeypatch.setattr(readings, "take", lambda key: calls.append(key.name) or taken)
     none = steps.read(course, chapters, lambda text: None, Pace(until=0.0))
     assert (none.left, calls) == ((NAME,), [])
-    first, again = (steps.read(course, chapters, lambda text: None) for _ in range(2))
+    first = steps.read(course, chapters, lambda text: None)
+    solution = chapters[0].solution
+    before = solution.read_text()
+    solution.write_text(before + "\n")  # as if it had been executed
+    again = steps.read(course, chapters, lambda text: None)
+    solution.write_text(before)
     assert calls == [NAME]
     assert first.data == again.data == {NAME: {"double": {"state": "good", "why": ""}}}
 

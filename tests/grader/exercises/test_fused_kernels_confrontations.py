@@ -28,6 +28,25 @@ def one(name: str) -> Confrontation:
     return declared()[name]
 
 
+def test_random_numbers_are_drawn_where_the_page_makes_its_tensors() -> None:
+    """On a GPU the page makes it the default: PyTorch refuses a generator of the CPU there, also in a hidden test."""
+    text = Course(ROOT).chapter(CHAPTER).source.read_text()
+    assert "torch.set_default_device(" in text
+    made = [line.strip() for line in text.splitlines() if "torch.Generator(" in line]
+    assert len(made) > 4
+    assert [line for line in made if "torch.Generator(torch.get_default_device())" not in line] == []
+
+
+def test_dynamo_is_asked_on_the_page_as_well() -> None:
+    """Where another device is the default; `meta` takes its place, whose tensors have no values."""
+    torch.set_default_device("meta")
+    try:
+        found = compiling.compiled("cpu")
+    finally:
+        torch.set_default_device(None)
+    assert found["f"]["graphs"][0] == 1
+
+
 def test_every_exercise_says_how_it_meets_the_gpu() -> None:
     met = gpu_rows.met(read_source(Course(ROOT).chapter(CHAPTER).source))
     assert [each.exercise for each in met if not each.ways] == []

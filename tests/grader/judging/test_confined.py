@@ -57,6 +57,10 @@ def crashes():
     os.abort()
 
 
+def meets(text):
+    raise RuntimeError(text)
+
+
 def fills():
     return b"x" * 300_000_000
 
@@ -146,6 +150,21 @@ def test_a_process_that_never_gets_the_function_is_our_fault(fate: str, judged, 
     )
     cell = judged("import work_that_never_starts\nconfined.call(work_that_never_starts.one, what='Reading', seconds=2)")
     assert cell.verdict.value == "harness error", cell.message
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        ("CUDA error: out of memory", "harness error"),
+        ("No CUDA GPUs are available", "harness error"),
+        ("CUDA_ERROR_DEVICE_UNAVAILABLE: CUDA-capable device(s) is/are busy or unavailable.", "harness error"),
+        ("the text of a cell says CUDA error: out of memory", "failed"),
+    ],
+)
+def test_a_gpu_that_fails_there_costs_no_points(text: str, verdict: str, judged) -> None:
+    """What a kernel does wrong is told by gpulab's own exceptions."""
+    cell = judged(f"confined.call(work.meets, {text!r}, what='Running it')")
+    assert cell.verdict.value == verdict, cell.message
 
 
 def test_exceptions_come_back_as_they_were(judged) -> None:
