@@ -38,7 +38,8 @@ def accuracy_cost(problem):
     models["float16"] = half.SerializeToString()
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder, "int8.onnx")
-        quantize_static(onnx.load_from_string(models["float32"]), place, Reader(pictures.calibration), per_channel=True)
+        options = {"ActivationSymmetric": True, "QuantizeBias": False}
+        quantize_static(onnx.load_from_string(models["float32"]), place, Reader(pictures.calibration), per_channel=True, extra_options=options)
         models["int8"] = place.read_bytes()
     return {
         name: {"accuracy": right(model, pictures.images, pictures.labels), "bytes": len(model), "model": model}

@@ -95,7 +95,7 @@ def ratios(models: Mapping[str, bytes], network: nn.Module, seed: int) -> dict[s
     for name, content in models.items():
         try:
             run = engine(content)
-        except ValueError as error:  # TensorRT takes int8 with zero points of 0 only, for one
+        except ValueError as error:  # TensorRT takes int8 with zero points of 0 and biases in float32 only
             refused[name] = str(error)
             continue
         for batch in (LATENCY, THROUGHPUT):

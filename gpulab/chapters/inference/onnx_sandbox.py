@@ -136,4 +136,5 @@ def _run(content: bytes, batches: list[NDArray[Any]]) -> tuple[dict[int, NDArray
 
 def _line(error: BaseException) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return (" ".join(lines) if lines else type(error).__name__)[:300]
+    text = (" ".join(lines) if lines else type(error).__name__)[:300]
+    return f"{text} (out of memory)" if "bad_alloc" in text else text  # before 1.27 ONNX Runtime leaves it at that

@@ -73,12 +73,12 @@ def read(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) ->
         told = {name: {"state": one.state, "why": one.why} for name, one in found.items()}
         return RowResult(tuple(f"{name}: {one.state}: {one.why}" for name, one in wrong.items()), told)
 
-    def row(chapter: Chapter) -> Row:  # outputs, which executing a chapter writes, have no part in a reading
-        return Row(
+    def row(chapter: Chapter) -> GpuRow:  # outputs, which executing a chapter writes, have no part in a reading
+        return GpuRow(
             chapter.name, lambda: hashed(harness_digest(), notebooks.load_key(chapter).digest), lambda: run(chapter)
         )
 
-    kept = Kept(folder_of(course), "readings")
+    kept = KeptRows(folder_of(course), "readings")
     known, left = settle(map(row, chapters), kept, pace, say=lambda name: say(f"reading the GPU for {name}"))
     outcome = _of_chapters("readings", known, left)
     absent = tuple(
@@ -291,7 +291,7 @@ def _by_chapter(
     return _of_chapters(step, known, left)
 
 
-def _of_chapters(step: str, known: dict[str, Found], left: tuple[str, ...]) -> Outcome:
+def _of_chapters(step: str, known: dict[str, RowResult], left: tuple[str, ...]) -> StepResult:
     """The outcome of a step whose rows are the chapters."""
     findings = tuple(f"{name}: {one}" for name, found in known.items() for one in found.findings)
     return StepResult(step, findings, {name: found.data for name, found in known.items() if found.data}, left=left)

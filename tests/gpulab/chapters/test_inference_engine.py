@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import os
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -156,9 +158,8 @@ def test_the_box_runs_a_file_and_says_which_batch_it_refuses(content: bytes) -> 
 def test_the_box_survives_what_opens_in_it() -> None:
     with pytest.raises(ValueError, match="refuses the model"):
         box.outputs(b"rubbish", [])
-    (refused,) = box.outputs(_glutton(1 << 40), [IMAGES[:1].numpy()])
-    assert isinstance(refused, str)
-    assert "memory" in refused
+    (refused,) = box.all_outputs([_glutton(1 << 40)], [[IMAGES[:1].numpy()]])
+    assert "memory" in str(refused)  # of the file where the numbers are made while it is opened, else of its batch
 
 
 def _glutton(elements: int) -> bytes:
@@ -235,6 +236,23 @@ def test_a_file_tells_what_it_was_calibrated_on(content: bytes, int8: bytes) -> 
         checks.check_calibration(engines.read(int8), 9 * IMAGES, 50 * IMAGES, "it")
     with pytest.raises(AssertionError, match="not quantized"):
         checks.check_calibration(engines.read(content), IMAGES, tested, "it")
+
+
+def test_the_chapters_own_int8_file_is_one_that_tensorrt_reads(content: bytes) -> None:
+    """TensorRT's table of operators: DequantizeLinear takes INT8 and narrower, x_zero_point must be zero; no INT32."""
+    text = (ROOT / "solutions" / "09_inference.md").read_text()
+    (options,) = re.findall(r"for_tensorrt = (\{.*\})", text)
+    assert text.count(f"`extra_options={options}`") == 1  # the page gives the same
+
+    def kinds(**more: Any) -> tuple[set[Any], bool]:
+        graph = onnx.load_from_string(quantized(content, IMAGES, **more)).graph
+        held = {one.name: onnx.numpy_helper.to_array(one) for one in graph.initializer}
+        nodes = [one for one in graph.node if one.op_type in ("QuantizeLinear", "DequantizeLinear")]
+        shifted = any(held[one.input[2]].any() for one in nodes if len(one.input) > 2)
+        return {str(held[one.input[0]].dtype) for one in nodes if one.input[0] in held}, shifted
+
+    assert kinds(extra_options=ast.literal_eval(options)) == ({"int8"}, False)
+    assert kinds() == ({"int8", "int32"}, True)
 
 
 # -------------------------------------------------------------------------------------------------- data, speed, GPU
