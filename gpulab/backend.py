@@ -51,7 +51,7 @@ Found = AbstractContextManager[list[dict[str, Any]]]
 """A block, and what was found in it: one dict of plain values each. The list is complete when the block has ended."""
 Sides = Callable[[Callable[..., Any], Any, dict[str, Any]], tuple[Side, Side]]
 """(the exercise, its `speedup.Comparison`, sizes) → the exercise's side and the reference's."""
-Run = Callable[[Callable[..., Any], tuple[Any, ...], str, float], Any]
+RunConfined = Callable[[Callable[..., Any], tuple[Any, ...], str, float], Any]
 """(function, its arguments, what it does, seconds) → what it returns; see `gpulab.confined.call`."""
 StartRank = Callable[[Path, Sequence[str], Path, Mapping[str, str], IO[bytes]], Process]
 """(program, arguments, folder, environment, open file for its output) → the process; see `gpulab.ranks.forks.start`."""
@@ -78,7 +78,7 @@ class Backend:
     """Behind `gpulab.streams.timeline`: the operations of simulated streams in a block."""
     measuring: Callable[[Any], AbstractContextManager[None]] | None = None
     """Behind `gpulab.virtual_gpu.running`: calls in the block find this `virtual_gpu.MachineModel`."""
-    confined: Run | None = None
+    confined: RunConfined | None = None
     """Behind `gpulab.confined.call`."""
     start_rank: StartRank | None = None
     """Starts one rank of a launch; from the fork server of `gpulab.ranks` when left out."""

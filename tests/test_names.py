@@ -31,13 +31,19 @@ def sources() -> dict[Path, str]:
 
 
 def classes_in_two(files: Mapping[Path, str]) -> set[str]:
-    """Names of classes that more than one module defines, nested classes too."""
-    homes: dict[str, set[Path]] = defaultdict(set)
+    """Names of classes, nested ones too, that another module gives to a class or to something else, such as a type."""
+    classes: dict[str, set[Path]] = defaultdict(set)
+    assigned: dict[str, set[Path]] = defaultdict(set)
     for path, source in files.items():
-        for node in ast.walk(ast.parse(source)):
+        tree = ast.parse(source)
+        for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef):
-                homes[node.name].add(path)
-    return {name for name, paths in homes.items() if len(paths) > 1}
+                classes[node.name].add(path)
+        for statement in tree.body:
+            for target in statement.targets if isinstance(statement, ast.Assign) else []:
+                if isinstance(target, ast.Name):
+                    assigned[target.id].add(path)
+    return {name for name, paths in classes.items() if len(paths | assigned[name]) > 1}
 
 
 def modules_like_callables(files: Mapping[Path, str]) -> set[str]:
@@ -65,6 +71,8 @@ def test_names_that_mean_two_things_are_found() -> None:
         Path("gpulab/check/values.py"): "def check(): ...",
         Path("gpulab/tables.py"): "def check(): ...\ndef rows():\n    class Row: ...",
         Path("grader/report/values.py"): "class Table: ...",
+        Path("grader/report/page.py"): "Table = dict[str, float]\nValue = int",
+        Path("grader/report/plots.py"): "Value = float",
     }
-    assert classes_in_two(files) == {"Row"}
+    assert classes_in_two(files) == {"Row", "Table"}
     assert modules_like_callables(files) == {"gpulab.check", "gpulab.check.compare"}

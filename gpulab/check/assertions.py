@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NoReturn
 
 from gpulab.check.compare import EXACT, LOOSE, Rule, difference, token
-from gpulab.check.outcomes import Mismatch, WrongAnswer, record
+from gpulab.check.outcomes import Mismatch, WrongAnswer, note_mismatches
 from gpulab.check.values import DictOf, TooLarge, plain, show
 
 Mistakes = Mapping[Any, str] | Iterable[tuple[Any, str]] | None
@@ -163,7 +163,7 @@ def share(
     if not correct:
         raise WrongAnswer("\n  ".join([f"{what}: none of the {len(expected)} is right.", *lines]), *found)
     if lines:
-        record(found)
+        note_mismatches(found)
         print("\n  ".join([f"{what}: {correct} of {len(expected)} right.", *lines]))
     return float(points) if correct == len(expected) else float(points) * correct / len(expected)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from gpulab.check.values import Array, DictOf, Foreign, SetOf, article, show
+from gpulab.check.values import DictOf, Foreign, PlainArray, SetOf, article, show
 from gpulab.unwritten import never_written
 
 
@@ -33,7 +33,7 @@ UNWRITTEN = "That is what gpulab.empty fills arrays with: has any thread written
 
 def difference(answer: Any, expected: Any, rule: Rule) -> str | None:
     """Where two plain values first differ, in a sentence; "" when the values themselves say it all; None if equal."""
-    if isinstance(expected, Array):
+    if isinstance(expected, PlainArray):
         return _arrays(answer, expected, rule)
     if isinstance(expected, (list, tuple)):
         return _sequences(answer, expected, rule)
@@ -60,7 +60,7 @@ def token(value: Any, ints_apart: bool = True) -> Any:
         return ("set", frozenset(token(part, ints_apart) for part in value.elements))
     if isinstance(value, DictOf):
         return ("dict", frozenset((token(key, ints_apart), token(part, ints_apart)) for key, part in value.pairs))
-    if isinstance(value, (Array, Foreign)):
+    if isinstance(value, (PlainArray, Foreign)):
         return (type(value).__name__, id(value))
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return ("number" if not ints_apart else type(value).__name__, value if value == value else "nan")
@@ -71,9 +71,9 @@ def _wrong_kind(answer: Any, expected: Any) -> str:
     wanted = article(expected)
     if answer is None:
         return "You returned None: is there a return statement?"
-    if isinstance(answer, Array) and answer.values.size == 1 and isinstance(expected, (int, float)):
+    if isinstance(answer, PlainArray) and answer.values.size == 1 and isinstance(expected, (int, float)):
         return f"You returned a {answer.kind} with one element, expected {wanted}: take the number out with .item()."
-    if isinstance(answer, Array) and isinstance(expected, list):
+    if isinstance(answer, PlainArray) and isinstance(expected, list):
         return f"You returned a {answer.kind}, expected {wanted}: .tolist() makes one."
     if isinstance(answer, (str, bytes, int, float, complex)):
         return f"You returned {article(answer)} ({show(answer)}), expected {wanted}."
@@ -172,8 +172,8 @@ def _surplus(mine: dict[Any, Any], theirs: dict[Any, Any], noun: str) -> str | N
     return " ".join(sentences) or None
 
 
-def _arrays(answer: Any, expected: Array, rule: Rule) -> str | None:
-    if not isinstance(answer, Array):
+def _arrays(answer: Any, expected: PlainArray, rule: Rule) -> str | None:
+    if not isinstance(answer, PlainArray):
         return _wrong_kind(answer, expected)
     mine, theirs = answer.values, expected.values
     if mine.shape != theirs.shape:
@@ -212,7 +212,7 @@ def _at(place: str, answer: Any, expected: Any, inside: str) -> str:
     """The difference at `place` inside a container; `inside` may point further in."""
     if inside.startswith("At ["):
         return f"At {place}{inside.removeprefix('At ')}"
-    if isinstance(expected, Array) or inside.startswith(("Missing", "Unexpected")):
+    if isinstance(expected, PlainArray) or inside.startswith(("Missing", "Unexpected")):
         return f"At {place}: {inside}"  # it names the index: arrays that differ far inside look alike
     exact = show(answer) == show(expected)
     said = f"At {place}: {show(answer, exact)} instead of {show(expected, exact)}"

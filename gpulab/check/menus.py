@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 from math import comb
 from typing import Any
 
-from gpulab.check.outcomes import Mismatch, WrongAnswer, record
+from gpulab.check.outcomes import Mismatch, WrongAnswer, note_mismatches
 from gpulab.check.values import DictOf, SetOf, TooLarge, plain, show
 
 GUESSED = 0.01
@@ -164,6 +164,6 @@ def _points(
         words = f"{head} Points begin at {free + 1}, because fewer can be guessed."
         raise WrongAnswer("\n  ".join([words, *lines]), *found)
     if count < most:
-        record(found)
+        note_mismatches(found)
         print("\n  ".join([head, *lines]))
     return float(points) * (count - free) / (most - free)

@@ -82,7 +82,7 @@ class Undecided(Exception):
 _collectors: list[list[Mismatch]] = []
 
 
-def record(mismatches: Iterable[Mismatch]) -> None:
+def note_mismatches(mismatches: Iterable[Mismatch]) -> None:
     """Gives a judge, where there is one, what is wrong with an answer that earns points all the same."""
     found = list(mismatches)
     for collector in _collectors:

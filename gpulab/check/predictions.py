@@ -16,7 +16,7 @@ from pathlib import Path
 from types import EllipsisType
 from typing import Any, Literal
 
-Record = dict[str, Any]
+PredictionRecord = dict[str, Any]
 """One prediction: `guess`, and once revealed `measured`, `unit` and `kind`."""
 Kind = Literal["exact", "ratio", "order"]
 """How a number is judged: it must be met, come within a factor, or have the right order of magnitude."""
@@ -33,7 +33,7 @@ class Predictions:
     """Call it to record a prediction; `reveal` and `summary` compare it with what was measured."""
 
     def __init__(self) -> None:
-        self._session: dict[str, Record] = {}
+        self._session: dict[str, PredictionRecord] = {}
 
     def __call__(self, name: str, guess: float | str | bool | EllipsisType = ...) -> None:
         """Records a guess under a name and prints one line; a later guess under that name replaces it.
@@ -90,10 +90,10 @@ class Predictions:
             values = f"you said {_shown(record['guess'])}, it is {_shown(record['measured'])}{space}"
             print(f"  {name:<{width}}  {values}: {line}")
 
-    def _all(self) -> dict[str, Record]:
+    def _all(self) -> dict[str, PredictionRecord]:
         return {**_load(), **self._session}
 
-    def _keep(self, name: str, record: Record) -> None:
+    def _keep(self, name: str, record: PredictionRecord) -> None:
         self._session[name] = record
         _save({**_load(), **self._session})
 
@@ -109,7 +109,7 @@ def predictions_file() -> Path:
     return folder / "predictions.json"
 
 
-def _load() -> dict[str, Record]:
+def _load() -> dict[str, PredictionRecord]:
     try:
         stored = json.loads(predictions_file().read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -119,7 +119,7 @@ def _load() -> dict[str, Record]:
     return {name: record for name, record in stored.items() if isinstance(record, dict) and "guess" in record}
 
 
-def _save(records: dict[str, Record]) -> None:
+def _save(records: dict[str, PredictionRecord]) -> None:
     target = predictions_file()
     # A home that cannot be written to must not stop the notebook: the session keeps its predictions in memory.
     with contextlib.suppress(OSError):

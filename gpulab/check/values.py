@@ -32,7 +32,7 @@ class Foreign:
 
 
 @dataclass(frozen=True, eq=False)
-class Array:
+class PlainArray:
     """A NumPy array or a torch tensor, in host memory."""
 
     values: Any
@@ -58,7 +58,7 @@ class DictOf:
 
 
 def plain(value: Any) -> Any:
-    """The value, built from exact builtin scalars, lists, tuples, `SetOf`, `DictOf`, `Array` and `Foreign` only.
+    """The value, built from exact builtin scalars, lists, tuples, `SetOf`, `DictOf`, `PlainArray` and `Foreign` only.
 
     NumPy scalars and zero-dimensional arrays and tensors become Python scalars, subclasses their builtin base.
 
@@ -137,7 +137,7 @@ def _from_numpy(value: Any) -> tuple[Any] | None:
     if array.dtype.kind not in "biufcUS":
         return (Foreign(f"a NumPy array of type {array.dtype.name}"[:80]),)
     if array.ndim:
-        return (Array(array, "NumPy array", str(array.dtype)),)
+        return (PlainArray(array, "NumPy array", str(array.dtype)),)
     scalar = array.item()
     if type(scalar) not in _SCALARS:  # long doubles come out as themselves
         scalar = complex(scalar) if array.dtype.kind == "c" else float(scalar)
@@ -158,7 +158,7 @@ def _from_torch(value: Any) -> tuple[Any] | None:
             return (held.item(),)
         if held.is_floating_point() and held.dtype not in (torch.float16, torch.float32, torch.float64):
             held = held.float()  # NumPy has no bfloat16 and no float8; float32 holds both exactly
-        return (Array(held.numpy(), "tensor", str(value.dtype).removeprefix("torch.")),)
+        return (PlainArray(held.numpy(), "tensor", str(value.dtype).removeprefix("torch.")),)
     except Exception:  # sparse, quantized, meta, on a device that has gone: torch has many ways to refuse
         return (Foreign("a tensor whose values cannot be read"),)
 
@@ -222,7 +222,7 @@ def article(value: Any) -> str:
         return "None"
     if isinstance(value, Foreign):
         return value.article
-    if isinstance(value, Array):
+    if isinstance(value, PlainArray):
         return f"a {value.kind}"
     name = {SetOf: "set", DictOf: "dict"}.get(type(value), type(value).__name__)
     return f"an {name}" if name == "int" else f"a {name}"
@@ -244,7 +244,7 @@ def _show(value: Any, exact: bool, levels: int) -> str:
         return repr(value) if len(value) <= 120 else f"{value[:80]!r}… ({len(value)} characters)"
     if isinstance(value, Foreign):
         return value.article
-    if isinstance(value, Array):
+    if isinstance(value, PlainArray):
         return _show_array(value, exact)
     if isinstance(value, list):
         return f"[{_items(value, exact, levels)}]"
@@ -272,7 +272,7 @@ def _items(parts: Any, exact: bool, levels: int, pair: bool = False) -> str:
     return ", ".join([*map(one, parts[:6]), f"… ({len(parts)} items)", *map(one, parts[-2:])])
 
 
-def _show_array(array: Array, exact: bool) -> str:
+def _show_array(array: PlainArray, exact: bool) -> str:
     size = array.values.size
     parts = array.values.tolist() if size <= 12 else array.values.ravel()[:6].tolist()
     inside = _show(parts, exact, levels=3)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Machine = tuple[float, float] | Mapping[str, Any] | Ceilings
+MachineRates = tuple[float, float] | Mapping[str, Any] | Ceilings
 """(peak TFLOPS, bandwidth GB/s), or a row of `data/gpus.csv`, or measured ceilings."""
 
 
@@ -35,7 +35,7 @@ class Span:
 
 
 def roofline(
-    machines: Mapping[str, Machine],
+    machines: Mapping[str, MachineRates],
     points: Mapping[str, float | tuple[float, float]] | None = None,
     *,
     title: str,

@@ -41,7 +41,7 @@ OPEN_FILES = Path("/proc/self/fd")
 UNIFIED_MEMORY = Path("/dev/nvidia-uvm")
 """The device file that CUDA opens in `cuInit` and keeps open. NVML, which survives a fork, opens the others only."""
 
-Request = dict[str, Any]
+ForkRequest = dict[str, Any]
 
 
 class ForkingServer:
@@ -58,7 +58,7 @@ class ForkingServer:
         self._shared_mb = 0.0
         """Memory that every fork shares with this process, not to be counted as its own."""
 
-    def become(self, ready: Ready, request: Request, descriptors: list[int]) -> int:
+    def become(self, ready: Ready, request: ForkRequest, descriptors: list[int]) -> int:
         """What a fork does, from the moment when it leads a session of its own. Returns its exit code.
 
         Args:
@@ -108,7 +108,7 @@ class ForkingServer:
         message, descriptors, _, _ = socket.recv_fds(control, MAX_MESSAGE, MAX_DESCRIPTORS)
         if not message:
             return False
-        request: Request = json.loads(message)
+        request: ForkRequest = json.loads(message)
         operations = {"import": self._import, "look": self._look, "end": self._end, "clear": self._clear}
         operation = operations.get(request["op"])
         send(control, operation(request) if operation else self._fork(request, descriptors, control))
@@ -116,11 +116,11 @@ class ForkingServer:
             os.close(number)
         return True
 
-    def _import(self, request: Request) -> dict[str, Any]:
+    def _import(self, request: ForkRequest) -> dict[str, Any]:
         import_all(request["modules"])
         return self._settled()
 
-    def _fork(self, request: Request, descriptors: list[int], control: socket.socket) -> dict[str, Any]:
+    def _fork(self, request: ForkRequest, descriptors: list[int], control: socket.socket) -> dict[str, Any]:
         def child() -> int:
             control.close()
             return run_child(self, Ready(descriptors[0]), request, descriptors[1:])
@@ -134,18 +134,18 @@ class ForkingServer:
         self._children.add(pid)
         return {"pid": pid}
 
-    def _look(self, request: Request) -> dict[str, Any]:
+    def _look(self, request: ForkRequest) -> dict[str, Any]:
         """The exit code of a fork that has ended, negative for a signal; None while it runs."""
         code = exit_code(request["pid"])
         if code is not None:
             self._children.discard(request["pid"])
         return {"code": code}
 
-    def _end(self, request: Request) -> dict[str, Any]:
+    def _end(self, request: ForkRequest) -> dict[str, Any]:
         self._children.discard(request["pid"])
         return end(request["pid"], request["inner"], request["grace_seconds"], self._shared_mb)
 
-    def _clear(self, request: Request) -> dict[str, Any]:
+    def _clear(self, request: ForkRequest) -> dict[str, Any]:
         """Ends all forks and what they have left behind."""
         end_children(CLEAR_SECONDS)
         self._children.clear()
@@ -226,7 +226,7 @@ def fork(child: Callable[[], int]) -> int:
         os._exit(code)
 
 
-def run_child(server: ForkingServer, ready: Ready, request: Request, descriptors: list[int]) -> int:
+def run_child(server: ForkingServer, ready: Ready, request: ForkRequest, descriptors: list[int]) -> int:
     """Becomes what was asked for, in the forked process. Returns its exit code."""
     try:
         return server.become(ready, request, descriptors)

@@ -19,14 +19,14 @@ from typing import Any, Protocol
 from gpulab.backend import current
 from gpulab.check.services import require
 
-Operation = list[Any]
+SentOperation = list[Any]
 """A name and numbers, such as `["copy", 0, 2000000]`; `operations` lists them."""
 
 
 class MachineModel(Protocol):
     """Says how long everything takes."""
 
-    def run(self, operations: list[Operation]) -> float:
+    def run(self, operations: list[SentOperation]) -> float:
         """Takes operations in their order; the value of the last one, such as the clock's seconds."""
 
 

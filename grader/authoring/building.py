@@ -31,7 +31,7 @@ from grader.model.notebook_io import KERNELSPEC, LANGUAGE_INFO, stable_ids, to_t
 from grader.model.notebooks import Role, read_own
 
 Report = Callable[[str], None]
-Progress = Callable[[int, int], None]
+OnProgress = Callable[[int, int], None]
 """Called with the number of cells run, and of all."""
 
 
@@ -40,7 +40,7 @@ def build(
     *,
     execute: bool | None = None,
     report: Report = lambda text: None,
-    on_cell: Progress = lambda done, total: None,
+    on_cell: OnProgress = lambda done, total: None,
     cell_seconds: int = CELL_SECONDS,
 ) -> bool:
     """Makes the chapter's executed notebook from its source; gives whether the file changed.
@@ -176,7 +176,7 @@ def _run(
     source: ChapterSource,
     notebook: NotebookNode,
     report: Report,
-    on_cell: Progress,
+    on_cell: OnProgress,
     cell_seconds: int,
 ) -> None:
     folder = chapter.solution.parent

@@ -32,7 +32,7 @@ SHORT = Limits(cell_seconds=3.0, call_seconds=3.0)
 """For answers that end by a limit only, whichever it is."""
 PATIENT = Limits(cell_seconds=40.0, call_seconds=30.0, launch_seconds=30.0, test_seconds=120.0)
 """For all others: a right answer stays right on a machine that is busy with other work."""
-Progress = Callable[[int, int, str], None]
+OnProgress = Callable[[int, int, str], None]
 """Called with the number of checks done, of all, and a word on the latest."""
 
 
@@ -63,7 +63,7 @@ def verify(
     jobs: int = 2,
     seed: int | None = None,
     sample: float = 1.0,
-    on_progress: Progress = lambda done, total, what: None,
+    on_progress: OnProgress = lambda done, total, what: None,
 ) -> list[ChapterVerdict]:
     """The gate's reports, one per chapter.
 
@@ -151,7 +151,7 @@ class Tries:
         return frozenset(cell.grade_id for cell in self.key.tests if cell.exercise in exercises)
 
 
-def try_all(tries: list[Tries], jobs: int, on_progress: Progress) -> list[ChapterVerdict]:
+def try_all(tries: list[Tries], jobs: int, on_progress: OnProgress) -> list[ChapterVerdict]:
     """Grades every answer of every bank, and blank notebooks, and reports what does not come out as it must.
 
     All chapters share one queue, so that no core waits for the last answer of each. A right answer that is refused is

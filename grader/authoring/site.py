@@ -34,7 +34,7 @@ LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?!https?:|#|mailto:)([
 AFTER_SOLVING = "What this cell shows names lines of your own answer: solve the exercise above, then run it.\n"
 MINUTES = 10
 SPHINX_SAYS = re.compile(r"(reading|writing) \w+\.\.\. \[ *(\d+)%\]")
-Progress = Callable[[float, str], None]
+OnProgress = Callable[[float, str], None]
 """Called with the share that is done, from 0 to 1, and what is being done."""
 
 CSS = """\
@@ -59,7 +59,7 @@ CONTENTS = """
 """
 
 
-def make_site(course: Course, target: Path, on_progress: Progress = lambda share, text: None) -> int:
+def make_site(course: Course, target: Path, on_progress: OnProgress = lambda share, text: None) -> int:
     """Writes the site's pages below `target`, and gives how many chapters it shows.
 
     Args:
@@ -168,7 +168,7 @@ def only_links_to(there: set[str], text: str, folder: PurePosixPath) -> str:
     return LINK.sub(kept, text)
 
 
-def _run_sphinx(source: Path, pages: Path, on_progress: Progress) -> None:
+def _run_sphinx(source: Path, pages: Path, on_progress: OnProgress) -> None:
     command = [sys.executable, "-m", "sphinx", "--builder", "html", "--fail-on-warning", "--keep-going"]
     command += ["--jobs", "auto", str(source), str(pages)]
     with tempfile.TemporaryFile("w+") as complaints:

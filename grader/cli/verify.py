@@ -15,7 +15,7 @@ from grader.model.course import Course
 
 if TYPE_CHECKING:
     from grader.authoring.bank import Bank
-    from grader.trials.tried_seeds import Record
+    from grader.trials.tried_seeds import TriedSeeds
 
 
 def jobs_here() -> int:
@@ -74,7 +74,7 @@ def command(
       grader verify --answers ~/private/answers
     """
     from grader.authoring import bank, gate, visible_score
-    from grader.trials.tried_seeds import Record
+    from grader.trials.tried_seeds import TriedSeeds
 
     course = Course.find()
     chosen = chapters_of(course, tuple(name for name in names if name[:1].isdigit()))
@@ -87,7 +87,7 @@ def command(
         return
     if seeds or mutants:
         found = bank.banks_of(chosen, exercises, answers)
-        record = Record(course.work / "seeds.jsonl") if resume else None
+        record = TriedSeeds(course.work / "seeds.jsonl") if resume else None
         bad = _seeds(found, seeds, jobs, record) if seeds else False
         if (_mutants(found, jobs, sample / 100) if mutants else False) or bad:
             sys.exit(1)
@@ -119,7 +119,7 @@ def command(
         sys.exit(1)
 
 
-def _seeds(banks: list[Bank], seeds: int, jobs: int, record: Record | None) -> bool:
+def _seeds(banks: list[Bank], seeds: int, jobs: int, record: TriedSeeds | None) -> bool:
     """Prints what many seeds make of the answers; whether any gets what it must not."""
     from grader.trials.seeds import steadiness
 

@@ -33,7 +33,7 @@ from grader.model.limits import Limits
 from grader.model.needs import Need
 from grader.model.notebooks import Cell
 
-Progress = Callable[[int, int, str], None]
+OnProgress = Callable[[int, int, str], None]
 LIMITS = Limits()
 """A call, or a test cell, that takes longer than in the judge ends as it does there: a right answer must not."""
 PROCESSOR_SECONDS = 2
@@ -61,7 +61,7 @@ def measuring(chapter: Chapter) -> dict[str, tuple[Cell, list[Answer]]]:
 
 
 def graded(
-    exercises: dict[str, tuple[Cell, list[Answer]]], counts: Counts, times: int, neighbors: int, progress: Progress
+    exercises: dict[str, tuple[Cell, list[Answer]]], counts: Counts, times: int, neighbors: int, progress: OnProgress
 ) -> None:
     """Grades the answers to each of these exercises in turn, until each has `times` gradings next to these neighbors.
 

@@ -15,10 +15,10 @@ from gpulab.chapters.profiling.traces import trace_events
 from grader.exercises.confront import Absent
 
 KEYS = ("ph", "cat", "name", "pid", "tid", "ts", "dur")
-Event = dict[str, Any]
+TraceEvent = dict[str, Any]
 
 
-def traced(work: Callable[[], Any], warm_ups: int = 1) -> tuple[Any, list[Event]]:
+def traced(work: Callable[[], Any], warm_ups: int = 1) -> tuple[Any, list[TraceEvent]]:
     """The profiler after some work on the device and on the CPU, and all events of its trace.
 
     Args:
@@ -40,7 +40,7 @@ def traced(work: Callable[[], Any], warm_ups: int = 1) -> tuple[Any, list[Event]
     return profiler, events
 
 
-def timed(events: list[Event]) -> list[Event]:
+def timed(events: list[TraceEvent]) -> list[TraceEvent]:
     """The events with a duration, in the order of their starts, without what readings have no use for."""
     found = [{key: one.get(key, "") for key in KEYS} for one in events if one["ph"] == "X"]
     return sorted(found, key=lambda one: one["ts"])

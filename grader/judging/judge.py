@@ -28,7 +28,7 @@ from grader.judging import faults
 from grader.judging.client import BadValue, CellOverTime, Link, Missing, ProcessEnded, StudentError, TooSlow
 from grader.judging.codes import in_words
 from grader.judging.confined import Confined
-from grader.judging.scripts import Launches
+from grader.judging.scripts import ScriptLaunches
 from grader.judging.speedups import Speedups
 from grader.model import readings
 from grader.model.needs import Need
@@ -229,7 +229,7 @@ class _Judge:
             from grader.judging.counted import CountedCalls  # with NumPy, which not every course has
 
             link.counter = CountedCalls(link, counter, request["cells"], request["seed"]).call
-        launches = Launches(link, launcher, request["launch_seconds"]) if launcher else None
+        launches = ScriptLaunches(link, launcher, request["launch_seconds"]) if launcher else None
         confined = Confined(self._confined, link.deadline, request["max_bytes"])
         judged = _judge(request, link, backend_of(request, link, self._speedups, launches, confined))
         for channel in filter(None, (link.clean, launcher, counter)):
@@ -275,7 +275,7 @@ def main(descriptor: int) -> None:
 
 
 def backend_of(
-    request: dict[str, Any], link: Link, speedups: Speedups | None, launches: Launches | None, confined: Confined
+    request: dict[str, Any], link: Link, speedups: Speedups | None, launches: ScriptLaunches | None, confined: Confined
 ) -> Backend:
     """What one test cell asks of this process: its own seed, its declared services, and the other processes.
 

@@ -19,7 +19,7 @@ MARGIN_SECONDS = processes.GRACE_SECONDS + processes.STACK_SECONDS + 3.0
 
 
 @dataclass
-class Launches:
+class ScriptLaunches:
     """The launches of one test cell, from the judge's side."""
 
     link: Link

@@ -34,7 +34,7 @@ def arrays_of(arguments: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
 
 
 @dataclass
-class Buffer:
+class TranscriptBuffer:
     """A piece of memory that a kernel was given a part of."""
 
     key: Any
@@ -62,16 +62,16 @@ class Transcript:
 
     def __init__(self, arguments: Sequence[Any], named: Mapping[str, Any]) -> None:
         self.launches: list[dict[str, Any]] = []
-        self._buffers: list[Buffer] = []
+        self._buffers: list[TranscriptBuffer] = []
         self._seen: dict[int, tuple[Bytes, Any]] = {}
         self._refused: LaunchError | None = None
         """Why the launch that is running cannot be written down; the tracer may have something better to say."""
         for value in arrays_of(arguments, named):
             try:
                 key, whole, view = _memory(value)
-                self._buffers.append(Buffer(key, value, whole.tobytes(), {view.dtype}, view=view.copy()))
+                self._buffers.append(TranscriptBuffer(key, value, whole.tobytes(), {view.dtype}, view=view.copy()))
             except TypeError:  # NumPy has no such elements, and no kernel takes them
-                self._buffers.append(Buffer(None, value, b""))
+                self._buffers.append(TranscriptBuffer(None, value, b""))
         self._given = len(self._buffers)
 
     # ---------------------------------------------------------------------------------------------------- one launch
@@ -152,7 +152,7 @@ class Transcript:
         for number, buffer in enumerate(self._buffers):
             if buffer.key == key:
                 return number, view, whole
-        self._buffers.append(Buffer(key, value, b""))
+        self._buffers.append(TranscriptBuffer(key, value, b""))
         return len(self._buffers) - 1, view, whole
 
     def _origin(self, content: bytes, view: NDArray[Any], number: int) -> dict[str, Any]:

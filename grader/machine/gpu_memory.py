@@ -136,6 +136,6 @@ def ancestors(pid: int) -> list[int]:
 
 
 @cache
-def watch() -> MemoryWatchdog:
+def watchdog() -> MemoryWatchdog:
     """The one of this process."""
     return MemoryWatchdog()

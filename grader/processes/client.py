@@ -167,7 +167,7 @@ class StudentProcess(Child):
             os.close(writing)
         self.raw_output = _Drain(reading, limits.output_bytes)
         super().__init__(parent, answer, Channel(ours), cost)
-        self._guard = gpu_memory.watch().add(self._inner, gpu_memory.most_bytes(limits))
+        self._guard = gpu_memory.watchdog().add(self._inner, gpu_memory.most_bytes(limits))
         self._limits = limits
 
     def excess(self) -> str:
@@ -180,7 +180,7 @@ class StudentProcess(Child):
         return ""
 
     def _end(self, grace_seconds: float) -> None:
-        gpu_memory.watch().remove(self._guard)
+        gpu_memory.watchdog().remove(self._guard)
         on_gpu = gpu_memory.holders(self._inner)
         super()._end(grace_seconds)
         if on_gpu:  # the next test on the GPU must not find an endless kernel there

@@ -17,10 +17,10 @@ import tempfile
 from pathlib import Path
 
 from gpulab.forkserver.process_control import adopt_orphans
-from gpulab.forkserver.server import ForkingServer, Ready, Request, keep_only, take_streams
+from gpulab.forkserver.server import ForkingServer, ForkRequest, Ready, keep_only, take_streams
 from grader import sandbox
 from grader.processes import preload
-from grader.processes.watcher import exit_code_of, fork_watched, watch
+from grader.processes.watcher import exit_code_of, fork_watched, watch_worker
 from grader.sandbox import Confinement, Tier, kernel, tiers
 from grader.sandbox.root import box_for
 
@@ -88,7 +88,7 @@ class GraderServer(ForkingServer):
         super().settle()
         kernel.use_huge_pages()
 
-    def become(self, ready: Ready, request: Request, descriptors: list[int]) -> int:
+    def become(self, ready: Ready, request: ForkRequest, descriptors: list[int]) -> int:
         """Becomes a student's or a judge's process, or a kernel."""
         if request["op"] != "kernel":
             first_to_go()
@@ -121,7 +121,7 @@ def expanded(modules: list[str]) -> list[str]:
 # -------------------------------------------------------------------------------------------------- in a forked child
 
 
-def become_student(ready: Ready, request: Request, descriptors: list[int]) -> None:
+def become_student(ready: Ready, request: ForkRequest, descriptors: list[int]) -> None:
     """Confines itself, tells the driver its process ids, and serves requests."""
     settings = confinement(request)
     connection, output = descriptors
@@ -136,7 +136,7 @@ def become_student(ready: Ready, request: Request, descriptors: list[int]) -> No
         worker = fork_watched()
         if worker:
             keep_only([])
-            watch(worker, settings.uid)
+            watch_worker(worker, settings.uid)
         try:
             sandbox.enter(settings)
         except OSError:
@@ -189,7 +189,7 @@ def serve(settings: Confinement, connection: int, output: int) -> None:
     sys.modules[ROLES["student"]].main(connection)
 
 
-def become_kernel(request: Request, descriptors: list[int]) -> None:
+def become_kernel(request: ForkRequest, descriptors: list[int]) -> None:
     """Runs an ordinary, unconfined Jupyter kernel until it is shut down."""
     take_streams(descriptors)
     kernel.close_to_debuggers(False)
@@ -206,7 +206,7 @@ def become_kernel(request: Request, descriptors: list[int]) -> None:
     IPKernelApp.launch_instance(argv=sys.argv[1:])
 
 
-def confinement(request: Request) -> Confinement:
+def confinement(request: ForkRequest) -> Confinement:
     """The settings that a request describes."""
     # A reference's process, in which no code of a student's ever runs, sees the references too.
     more = (str(Path(__file__).resolve().parents[1] / "exercises"),) if request.get("exercises") else ()

@@ -19,10 +19,10 @@ AWAITED = (signal.SIGTERM, signal.SIGCHLD)
 
 
 def fork_watched() -> int:
-    """Forks the process that `watch` is for: its process id, or 0 in that process.
+    """Forks the process that `watch_worker` is for: its process id, or 0 in that process.
 
-    From here on, being told to end and the end of the fork server wait until `watch` asks for them: an ordinary signal
-    could end this process before it has anything in place, or in the middle of cleaning up, and leave all that it
+    From here on, a request to end and the end of the fork server wait until `watch_worker` asks for them: an ordinary
+    signal could end this process before it has anything in place, or while it cleans up, and leave all that it
     watches over.
     """
     signal.pthread_sigmask(signal.SIG_BLOCK, AWAITED)
@@ -33,7 +33,7 @@ def fork_watched() -> int:
     return worker
 
 
-def watch(worker: int, uid: int | None) -> None:
+def watch_worker(worker: int, uid: int | None) -> None:
     """Waits for the student's process and then ends all that it started: what a process namespace does in tier 2.
 
     Told to end, or when the fork server ends, it ends the student's process first. Never returns.

@@ -10,7 +10,7 @@ from grader.authoring.answers import Answer, AnswerKind
 from grader.authoring.gate import judge_cells
 from grader.authoring.myst import ChapterSource
 from grader.trials.runner import Runner, Trial
-from grader.trials.tried_seeds import Record, keys_of
+from grader.trials.tried_seeds import TriedSeeds, keys_of
 
 PIECE = 5
 """Seeds that are tried, and recorded, at a time."""
@@ -36,7 +36,7 @@ def steadiness(
     seeds: int,
     jobs: int,
     on_progress: Callable[[int, int], None] = lambda done, total: None,
-    record: Record | None = None,
+    record: TriedSeeds | None = None,
 ) -> Steadiness:
     """Which answers to one exercise get what they must not in some of `seeds` seeds, 1 and up.
 

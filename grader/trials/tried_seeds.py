@@ -18,7 +18,7 @@ PACKAGES = (Path(gpulab.__file__).parent, *(Path(grader.__file__).parent / one f
 
 
 @dataclass(frozen=True)
-class Record:
+class TriedSeeds:
     """Trials that came out as they must. Lines are only appended, so several commands can share the file."""
 
     path: Path

@@ -96,7 +96,7 @@ def test_nothing_survives_a_killed_driver(tier: Tier, folder: str) -> None:
 WATCHER = """
 import subprocess, sys, time
 from gpulab.forkserver.process_control import adopt_orphans
-from grader.processes.watcher import fork_watched, watch
+from grader.processes.watcher import fork_watched, watch_worker
 
 adopt_orphans()
 worker = fork_watched()
@@ -106,7 +106,7 @@ if worker == 0:
     print("started", flush=True)
     time.sleep(20)
     raise SystemExit("nobody told the watcher to end")
-watch(worker, None)
+watch_worker(worker, None)
 """
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from gpulab import check
 
-Vector = NDArray[np.float32]
+FloatVector = NDArray[np.float32]
 
 Schedule = Callable[[int, int], list[tuple[int, int]]]
 """The student's `ring_schedule(world_size, rank)`."""
@@ -120,7 +120,7 @@ def _complete(plans: list[list[tuple[int, int]]], held: list[list[list[int]]], s
 # ------------------------------------------------------------------------------------------- rings of real processes
 
 
-def collected(run_ring: Callable[[list[Vector]], Any], vectors: Sequence[Vector], what: str) -> Any:
+def collected(run_ring: Callable[[list[FloatVector]], Any], vectors: Sequence[FloatVector], what: str) -> Any:
     """What the student's `run_ring` returns: one result for each rank.
 
     Raises:

@@ -18,7 +18,7 @@ from gpulab.measuring.devices import NeedsPart, has_gpu
 from gpulab.measuring.speedup import Noisy
 from gpulab.measuring.timing import Ratio, race
 
-Run = Callable[[Tensor], Tensor]
+RunBatch = Callable[[Tensor], Tensor]
 """Images (N, 3, 32, 32) in float32 on the GPU → scores (N, 10) there."""
 LATENCY, THROUGHPUT = 1, 256
 """Pictures in a batch."""
@@ -55,7 +55,7 @@ def _missing(why: str, pending: str = "these points are pending") -> str:
     )
 
 
-def engine(content: bytes, most: int = THROUGHPUT) -> Run:
+def engine(content: bytes, most: int = THROUGHPUT) -> RunBatch:
     """A file, built for this GPU and ready to be fed.
 
     Args:
@@ -123,7 +123,7 @@ def _stream() -> torch.cuda.Stream:
     return torch.cuda.Stream()  # type: ignore[no-untyped-call] # torch has no types there
 
 
-def _onnxruntime(content: bytes) -> Run:
+def _onnxruntime(content: bytes) -> RunBatch:
     import numpy as np
     import onnxruntime  # type: ignore[import-untyped] # it ships no types
 
@@ -158,7 +158,7 @@ def _onnxruntime(content: bytes) -> Run:
     return run
 
 
-def _tensorrt(content: bytes, most: int) -> Run:
+def _tensorrt(content: bytes, most: int) -> RunBatch:
     plan = plan_of(content, most)
     import tensorrt  # type: ignore[import-not-found] # only where somebody has installed it
 

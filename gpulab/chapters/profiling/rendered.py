@@ -59,10 +59,10 @@ def _reason(line: str) -> str:
     return _QUOTE
 
 
-Samples = Sequence[Mapping[str, Any]]
+SampleRows = Sequence[Mapping[str, Any]]
 
 
-def compare(render: Callable[[Any], Any], samples: Samples, what: str, read: Callable[[str], Any]) -> None:
+def compare(render: Callable[[Any], Any], samples: SampleRows, what: str, read: Callable[[str], Any]) -> None:
     """Raises unless the page that `render` makes of the samples says exactly what they say.
 
     Args:
@@ -94,7 +94,7 @@ def compare(render: Callable[[Any], Any], samples: Samples, what: str, read: Cal
         equal(page.values[key], value, f"{what}: value of {key[0]}, read back", mistakes=mistakes)
 
 
-def _describes(page: Any, samples: Samples, what: str) -> None:
+def _describes(page: Any, samples: SampleRows, what: str) -> None:
     for kind, found, key in (("TYPE", page.types, "type"), ("HELP", page.helps, "help")):
         wanted = {one["name"]: one[key] for one in samples}
         quoted = {name: words.replace('"', '\\"') for name, words in wanted.items()}

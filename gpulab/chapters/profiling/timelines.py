@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gpulab.chapters.profiling.traces import Event, window
+from gpulab.chapters.profiling.traces import TraceEvent, window
 from gpulab.figures.styling import BLUE, FAINT, INK, ORANGE, canvas, number, show, style
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class _Lane:
     """One row of a timeline."""
 
     name: str
-    events: list[Event]
+    events: list[TraceEvent]
     color: str
     kernels: bool = False
 
@@ -37,7 +37,7 @@ _CPU_AND_COPIES = (
 )
 
 
-def draw_trace(events: Sequence[Event], idle: float, source: str) -> None:
+def draw_trace(events: Sequence[TraceEvent], idle: float, source: str) -> None:
     """Who works when, by the trace; orange in the lowest lanes: no kernel runs, in no stream.
 
     Args:
@@ -80,7 +80,7 @@ def draw_trace(events: Sequence[Event], idle: float, source: str) -> None:
     show(figure, f"{title}. {source}. {'; '.join(told)}; idle: {idle:.0%}.")
 
 
-def _lanes(timed: Sequence[Event]) -> list[_Lane]:
+def _lanes(timed: Sequence[TraceEvent]) -> list[_Lane]:
     """The CPU's lanes, the copies', and one for each stream that has kernels; those that are empty are left out."""
     lanes = [
         _Lane(name, [event for event in timed if event.get("cat") in kinds], color)
@@ -98,7 +98,7 @@ def _lanes(timed: Sequence[Event]) -> list[_Lane]:
     return [lane for lane in lanes if lane.events]
 
 
-def _blocks(events: Sequence[Event], first: float, scale: float) -> list[tuple[float, float]]:
+def _blocks(events: Sequence[TraceEvent], first: float, scale: float) -> list[tuple[float, float]]:
     """Start and length of each event, from the trace's beginning on."""
     return [((event["ts"] - first) * scale, event["dur"] * scale) for event in events]
 

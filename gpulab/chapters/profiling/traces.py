@@ -12,19 +12,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-Event = dict[str, Any]
+TraceEvent = dict[str, Any]
 
 
-def trace_events(profiler: Any) -> list[Event]:
+def trace_events(profiler: Any) -> list[TraceEvent]:
     """The events that a `torch.profiler.profile` has recorded, after its `with` block."""
     with tempfile.TemporaryDirectory(prefix="gpulab-trace-") as folder:
         path = Path(folder) / "trace.json"
         profiler.export_chrome_trace(str(path))
-        events: list[Event] = json.loads(path.read_text(encoding="utf-8"))["traceEvents"]
+        events: list[TraceEvent] = json.loads(path.read_text(encoding="utf-8"))["traceEvents"]
     return events
 
 
-def window(events: Sequence[Event]) -> tuple[float, float]:
+def window(events: Sequence[TraceEvent]) -> tuple[float, float]:
     """From the first event with a duration to the end of the last, µs."""
     timed = [event for event in events if event["ph"] == "X"]
     return min(event["ts"] for event in timed), max(event["ts"] + event["dur"] for event in timed)

@@ -16,7 +16,7 @@ from types import FrameType
 
 from gpulab.trace.log import Log
 
-Site = tuple[int, int, int]
+LoopSite = tuple[int, int, int]
 """A loop: the turn around it, its code object, its position there."""
 
 
@@ -29,9 +29,9 @@ class Loops:
 
     def __init__(self, log: Log) -> None:
         self._log = log
-        self._turns: dict[tuple[Site, int], array[int]] = {}
+        self._turns: dict[tuple[LoopSite, int], array[int]] = {}
         self._count = 0
-        self.entries: dict[Site, int] = {}
+        self.entries: dict[LoopSite, int] = {}
         """How many times before this the running thread came to each loop."""
 
     def ranged(self, *bounds: int) -> Iterator[int]:

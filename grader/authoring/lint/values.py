@@ -14,7 +14,7 @@ from grader.authoring.lint.metadata import CellFault
 SCALARS = frozenset({"bool", "int", "float", "complex"})
 """Types that a NumPy scalar of the same meaning need not be an instance of; `numbers.Real` and `str` hold theirs."""
 REMEDY = "Compare with gpulab.check, or take it through check.as_python() first."
-Function = ast.FunctionDef | ast.AsyncFunctionDef
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def comparison_faults(tree: ast.Module, functions: Collection[str], values: Collection[str]) -> Iterator[CellFault]:
@@ -49,7 +49,7 @@ class _Raw:
     """Which expressions of a test cell are an answer, or a part of one, as the student's code returned it."""
 
     def __init__(self, tree: ast.Module, functions: Collection[str], values: Collection[str]) -> None:
-        self._functions = {node.name: node for node in ast.walk(tree) if isinstance(node, Function)}
+        self._functions = {node.name: node for node in ast.walk(tree) if isinstance(node, FunctionNode)}
         self._called = set(functions)
         """Names that call an exercise."""
         self._names = set(values)

@@ -49,7 +49,7 @@ class NsightReport:
     """Whether the tool is there at all."""
 
 
-def record(folder: Path, on: Mapping[str, str]) -> list[NsightReport]:
+def profile_kernels(folder: Path, on: Mapping[str, str]) -> list[NsightReport]:
     """Runs both tools and writes what they say into the folder. An earlier report stays where a tool fails now.
 
     Args:

@@ -100,7 +100,7 @@ def count(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -
 def inspect(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -> StepResult:
     """What Nsight Systems and Nsight Compute say of the course's kernels, kept for readers who have no GPU."""
     folder = course.root / "data" / "machines" / slug(hardware.device_name())
-    reports = nsight.record(folder, machine())
+    reports = nsight.profile_kernels(folder, machine())
     wrong = tuple(one.why_not for one in reports if one.why_not and one.installed)
     lacking = tuple(one.why_not for one in reports if not one.installed)
     return StepResult("nsight", wrong, {"reports": [asdict(one) for one in reports]}, absent=lacking)

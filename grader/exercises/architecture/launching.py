@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-Launch = Callable[..., None]
+KernelLaunch = Callable[..., None]
 """(blocks, threads per block, arguments …) puts a launch on torch's stream; arguments are tensors and NumPy scalars."""
 
 
-def launcher(source: str, name: str) -> Launch:
+def launcher(source: str, name: str) -> KernelLaunch:
     """What launches a kernel, compiled for this machine's GPU.
 
     Args:

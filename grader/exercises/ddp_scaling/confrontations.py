@@ -17,7 +17,7 @@ from gpulab.training.problem import Problem
 from grader.exercises.confront import Confrontation, Unusable
 from grader.exercises.ddp_scaling import data_parallel, ghosts
 
-Reading = dict[str, Any]
+ReadingValues = dict[str, Any]
 
 
 def _take(part: str, backend: str = "") -> Callable[[], Any]:
@@ -35,14 +35,14 @@ def _take(part: str, backend: str = "") -> Callable[[], Any]:
 # ------------------------------------------------------------------------------------------ ring_schedule and run_ring
 
 
-def _sums(readings: Reading) -> tuple[list[list[float]], list[float]]:
+def _sums(readings: ReadingValues) -> tuple[list[list[float]], list[float]]:
     vectors, sums = readings["vectors"], readings["sums"]
     if sums != [sum(column) for column in zip(*vectors, strict=True)]:
         raise Unusable("the ranks' all-reduce has not added up what they had")
     return vectors, sums
 
 
-def _check_schedule(answer: Any, readings: Reading) -> None:
+def _check_schedule(answer: Any, readings: ReadingValues) -> None:
     vectors, sums = _sums(readings)
     p = len(vectors)
     held = [list(np.array_split(np.array(vector), p)) for vector in vectors]
@@ -61,7 +61,7 @@ def _check_schedule(answer: Any, readings: Reading) -> None:
         check.equal(np.concatenate(held[rank]).tolist(), sums, what)
 
 
-def _check_ring(answer: Any, readings: Reading) -> None:
+def _check_ring(answer: Any, readings: ReadingValues) -> None:
     vectors, sums = _sums(readings)
     found = answer([np.array(vector, dtype=np.float32) for vector in vectors])
     check.equal(len(found), len(vectors), "run_ring, the vectors that all_reduce summed on this GPU: results")
@@ -76,7 +76,7 @@ HEADERS = 0.05
 """What headers and acknowledgments add at most: 0.2% on loopback, whose packets have 64 kB, and 4% at 1,500 bytes."""
 
 
-def _check_wire(answer: Any, readings: Reading) -> None:
+def _check_wire(answer: Any, readings: ReadingValues) -> None:
     p, nbytes = readings["world_size"], readings["nbytes"]
     for kind in ("ring", "parameter_server", "server"):
         seen = readings[kind]
@@ -111,7 +111,7 @@ def fitted(nbytes: Sequence[float], seconds: Sequence[float], world_size: int) -
     return alpha, beta
 
 
-def _check_fit(answer: Any, readings: Reading) -> None:
+def _check_fit(answer: Any, readings: ReadingValues) -> None:
     p, sizes, times = readings["world_size"], readings["nbytes"], readings["seconds"]
     right = fitted(sizes, times, p)
     what = f"all-reduces of {p} ranks on this GPU, {sizes[0]} to {sizes[-1]} bytes, {times[0]:.3g} to {times[-1]:.3g} s"
@@ -124,14 +124,14 @@ STEADY = 0.2
 """How far an all-reduce may be from what it took a moment before."""
 
 
-def _take_efficiency() -> Reading:
+def _take_efficiency() -> ReadingValues:
     from grader.exercises.ddp_scaling import device_ranks
 
     found = device_ranks.fastest()
     return {"times": found["times"], "steps": found["steps"]}
 
 
-def _check_efficiency(answer: Any, readings: Reading) -> None:
+def _check_efficiency(answer: Any, readings: ReadingValues) -> None:
     times, steps = readings["times"], readings["steps"]
     p, nbytes, step = steps["world_size"], steps["nbytes"], steps["step_s"]
     largest = slice(-4, None)  # of which `nbytes` is one: alpha and beta describe this size well
@@ -151,7 +151,7 @@ def _check_efficiency(answer: Any, readings: Reading) -> None:
 # ------------------------------------------------------------------------------------------------------ averaged_step
 
 
-def _check_step(answer: Any, readings: Reading) -> None:
+def _check_step(answer: Any, readings: ReadingValues) -> None:
     p = readings["world_size"]
     problem = Problem("cnn", samples=8 * p, batch_size=8 * p, lr=readings["lr"], seed=readings["seed"], device="cpu")
     weights = {name: np.array(value, dtype=np.float64) for name, value in readings["weights"].items()}
@@ -171,7 +171,7 @@ LEAST = {"DataParallel": 0.005, "DistributedDataParallel": 0.05}
 """The lowest efficiency of many GPUs at which nothing hangs. DataParallel on five was published at 0.07."""
 
 
-def _take_scaling() -> Sequence[Reading]:
+def _take_scaling() -> Sequence[ReadingValues]:
     from grader.exercises.ddp_scaling import device_ranks
 
     ranks = device_ranks.measured("nccl")["rows"]
@@ -179,7 +179,7 @@ def _take_scaling() -> Sequence[Reading]:
     return [*by_ddp, data_parallel.measured()["row"]]
 
 
-def _check_scaling(answer: Any, readings: Sequence[Reading]) -> None:
+def _check_scaling(answer: Any, readings: Sequence[ReadingValues]) -> None:
     rows = sorted(readings, key=lambda row: -row["gpus"])
     alone = next(row["step_s"] for row in rows if row["gpus"] == 1)
     expected = []

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Vector = NDArray[np.float64]
+FloatVector = NDArray[np.float64]
 
 
 def bytes_of_chain(inputs: Sequence[int], elements: int, item_bytes: int, fused: bool) -> tuple[int, list[Any]]:
@@ -68,7 +68,7 @@ def answer(eager_us: float, graph_us: float) -> dict[str, float]:
     return {"eager_us": eager_us, "graph_us": graph_us, "speedup": eager_us / graph_us}
 
 
-def softmax_of_blocks(blocks: Sequence[Vector]) -> tuple[tuple[Vector, float], list[Any]]:
+def softmax_of_blocks(blocks: Sequence[FloatVector]) -> tuple[tuple[FloatVector, float], list[Any]]:
     """Softmax and log-sum-exp of a row in blocks, and known wrong ones with what is wrong."""
     row, unscaled, parts, top = np.concatenate(blocks), 0.0, [], -np.inf
     for block in blocks:

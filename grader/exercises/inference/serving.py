@@ -20,11 +20,11 @@ DRIFT = 0.15
 """Batches without a pause that took longer or shorter together than measured before, by more than this share of a batch
 of one, make the run useless."""
 
-Request = dict[str, Any]
+ServingRequest = dict[str, Any]
 Batch = dict[str, Any]
 
 
-def requests(batch_ms: Mapping[int, float]) -> tuple[list[Request], float]:
+def requests(batch_ms: Mapping[int, float]) -> tuple[list[ServingRequest], float]:
     """Requests that meet every rule of the exercise, and `max_wait_ms`; no decision is close to a tie.
 
     Args:
@@ -49,7 +49,7 @@ def requests(batch_ms: Mapping[int, float]) -> tuple[list[Request], float]:
 
 
 def served(
-    given: Sequence[Request], wait_ms: float, run: Callable[[int], None], clock_ms: Callable[[], float]
+    given: Sequence[ServingRequest], wait_ms: float, run: Callable[[int], None], clock_ms: Callable[[], float]
 ) -> list[Batch]:
     """What a server does with these requests: it looks at the clock, and runs a batch when the rules say so.
 

@@ -11,7 +11,7 @@ from gpulab import check
 from gpulab.tables import row_of_device
 from grader.exercises.confront import Absent, Unusable
 
-Reading = dict[str, Any]
+ReadingValues = dict[str, Any]
 SQUARE, LONG, NARROW = 4096, 8192, 8
 """Sides of the products: SQUARE³ is limited by arithmetic on every GPU, LONG × LONG times NARROW columns by memory:
 1,365 and 8 FLOP per byte in float16, where ridges lie at 60 to 500."""
@@ -23,7 +23,7 @@ CLEARLY = 1.2
 HALVES = ("bfloat16", "float16")
 
 
-def take() -> list[Reading]:
+def take() -> list[ReadingValues]:
     """The four steps: what each was built for, and its summary as `bottleneck` gets it."""
     import torch
 
@@ -60,7 +60,7 @@ def take() -> list[Reading]:
     ]
 
 
-def _step(wait: Callable[[], None], call: Callable[[], Any], times: int) -> Reading:
+def _step(wait: Callable[[], None], call: Callable[[], Any], times: int) -> ReadingValues:
     """Times of one step, by its trace: of all, of its input, and with a kernel at work."""
     import torch
     from torch.profiler import record_function
@@ -85,7 +85,7 @@ def _step(wait: Callable[[], None], call: Callable[[], Any], times: int) -> Read
     }
 
 
-def check_bottleneck(answer: Any, readings: Sequence[Reading]) -> None:
+def check_bottleneck(answer: Any, readings: Sequence[ReadingValues]) -> None:
     """Passes if the answer names what each step was built for.
 
     Raises:
@@ -134,7 +134,7 @@ def row_of(device: str) -> dict[str, Any]:
     return row
 
 
-def take_products() -> Reading:
+def take_products() -> ReadingValues:
     """The time of some matrix products, of the 16-bit type that the card's datasheet gives a peak for."""
     import torch
 
@@ -153,7 +153,7 @@ def take_products() -> Reading:
     return {"gpu": row, "dtype": dtype, "step_ms": median_ms(step), "flops": 4 * 2.0 * SQUARE**3}
 
 
-def check_mfu(answer: Any, readings: Reading) -> None:
+def check_mfu(answer: Any, readings: ReadingValues) -> None:
     """Passes if the answer is the measured rate over the card's dense peak.
 
     Raises:

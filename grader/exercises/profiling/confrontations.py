@@ -18,7 +18,7 @@ from grader.exercises.confront import Absent, Confrontation, Unusable
 from grader.exercises.profiling import built_steps
 from grader.exercises.profiling.pages import read_page
 
-Event = dict[str, Any]
+TraceEvent = dict[str, Any]
 
 # ----------------------------------------------------------------------------------- parse_metrics and render_metrics
 
@@ -85,7 +85,7 @@ AGREES = 0.1
 """How far CUDA events and the trace may differ about the time in which kernels ran."""
 
 
-def _shuffled(events: Sequence[Event]) -> list[Event]:
+def _shuffled(events: Sequence[TraceEvent]) -> list[TraceEvent]:
     """The events with a duration, and some without, in no particular order."""
     from grader.exercises.device_events import timed
 

@@ -12,7 +12,7 @@ class FormatError(ValueError):
     """A page that Prometheus' text format does not allow; says where, and what to write instead."""
 
 
-Key = tuple[str, frozenset[tuple[str, str]]]
+SampleKey = tuple[str, frozenset[tuple[str, str]]]
 """A time series: the metric's name, and its labels."""
 
 
@@ -20,7 +20,7 @@ Key = tuple[str, frozenset[tuple[str, str]]]
 class Page:
     """What a page says, escapes undone."""
 
-    values: dict[Key, float] = field(default_factory=dict)
+    values: dict[SampleKey, float] = field(default_factory=dict)
     types: dict[str, str] = field(default_factory=dict)
     helps: dict[str, str] = field(default_factory=dict)
 

@@ -35,7 +35,7 @@ CASES: list[tuple[list[tuple[float, float, float]], float]] = [
 ]
 """For each layer the units of forward and backward pass and of bytes; units of a partition."""
 
-Task = tuple[str, float, float]
+TimedTask = tuple[str, float, float]
 Layer = dict[str, Any]
 
 
@@ -54,7 +54,7 @@ def event() -> Any:
 # ---------------------------------------------------------------------------------------------------------- pipelines
 
 
-def piped() -> list[list[list[Task]]]:
+def piped() -> list[list[list[TimedTask]]]:
     """For each of `PIPELINES`, by stage: task, start, and end in ms, on one stream per stage."""
     wait = waits()
     return [_piped(right_order(*case), wait) for case in PIPELINES]
@@ -79,7 +79,7 @@ def in_turn(order: Sequence[Sequence[str]]) -> Iterator[tuple[int, str, tuple[in
                 yield stage, tasks.pop(0), needs
 
 
-def _piped(order: list[list[str]], wait: Callable[[float], None]) -> list[list[Task]]:
+def _piped(order: list[list[str]], wait: Callable[[float], None]) -> list[list[TimedTask]]:
     streams = [torch.cuda.Stream() for _ in order]  # type: ignore[no-untyped-call]
     begun = event()
     marks: dict[tuple[int, str], tuple[Any, Any]] = {}
@@ -96,7 +96,7 @@ def _piped(order: list[list[str]], wait: Callable[[float], None]) -> list[list[T
             wait(UNIT_MS * (1 if task[0] == "F" else 2))
             marks[stage, task][1].record()
     torch.cuda.synchronize()
-    found: list[list[Task]] = [[] for _ in order]
+    found: list[list[TimedTask]] = [[] for _ in order]
     for (stage, task), (start, end) in marks.items():
         found[stage].append((task, begun.elapsed_time(start), begun.elapsed_time(end)))
     return found
@@ -115,14 +115,14 @@ def check_pipeline_schedule(pipeline_schedule: Any, readings: Any) -> None:
         check.equal(answer["stored"], [most_stored(tasks) for tasks in by_start], f"{what}: stored")
 
 
-def idle_share(timeline: Sequence[Sequence[Task]]) -> float:
+def idle_share(timeline: Sequence[Sequence[TimedTask]]) -> float:
     """Mean share of the time from the first start to the last end in which a stage is idle."""
     every = [one for tasks in timeline for one in tasks]
     whole = max(end for *_, end in every) - min(start for _, start, _ in every)
     return 1 - sum(end - start for _, start, end in every) / len(timeline) / whole
 
 
-def most_stored(tasks: Sequence[Task]) -> int:
+def most_stored(tasks: Sequence[TimedTask]) -> int:
     """The most micro-batches of a stage whose forward pass is done and whose backward pass is not."""
     changes = sorted((end, 1 if task[0] == "F" else -1) for task, _, end in tasks)
     stored = [sum(change for _, change in changes[: place + 1]) for place in range(len(changes))]

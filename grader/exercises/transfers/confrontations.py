@@ -13,7 +13,7 @@ from gpulab.check.outcomes import WrongAnswer
 from grader.exercises.confront import Confrontation, Unusable
 from grader.exercises.transfers import loading, pipelines
 
-Reading = dict[str, Any]
+ReadingValues = dict[str, Any]
 
 # ------------------------------------------------------------------------------------------------------ bytes_moved
 
@@ -29,7 +29,7 @@ CASTS: tuple[tuple[tuple[int, ...], str, str, str], ...] = (
 """Shape, type on the host, type on the device, where it is cast."""
 
 
-def _take_bytes() -> list[Reading]:
+def _take_bytes() -> list[ReadingValues]:
     """What the driver reports of each copy to the device."""
     import torch
 
@@ -54,7 +54,7 @@ def _take_bytes() -> list[Reading]:
     ]
 
 
-def _check_bytes(answer: Any, readings: Sequence[Reading]) -> None:
+def _check_bytes(answer: Any, readings: Sequence[ReadingValues]) -> None:
     for one in readings:
         shape = tuple(one["shape"])
         if one["bytes"] <= 0:
@@ -124,7 +124,7 @@ def _take_waits() -> dict[str, Any]:
     return found
 
 
-def _word(one: Reading) -> str:
+def _word(one: ReadingValues) -> str:
     """What the GPU says of a snippet, in the menu's words."""
     if "raised" in one:
         return "error"

@@ -10,7 +10,7 @@ from typing import Any
 from gpulab import check
 from grader.exercises.confront import Unusable
 
-Reading = dict[str, Any]
+ReadingValues = dict[str, Any]
 
 SAMPLE_S = 0.004
 BATCH = 8
@@ -60,7 +60,7 @@ def sample_ms() -> float:
     return 1e3 * (time.perf_counter() - start) / 20
 
 
-def take() -> Reading:
+def take() -> ReadingValues:
     """From step to step with one to four workers, each step on the device; and what pinning does to a copy's line."""
     import torch
 
@@ -97,7 +97,7 @@ def take() -> Reading:
     return alone | {"step_to_step_ms": taken, "line_ms": lines}
 
 
-def check_answer(answer: Any, readings: Reading) -> None:
+def check_answer(answer: Any, readings: ReadingValues) -> None:
     """Passes if the answer is the number of workers that kept up here, and pins.
 
     Raises:

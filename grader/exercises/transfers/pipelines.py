@@ -9,7 +9,7 @@ from typing import Any
 from gpulab import check
 from grader.exercises.confront import Absent, Unusable
 
-Reading = dict[str, Any]
+ReadingValues = dict[str, Any]
 
 STAGE_MS = 3.0
 """Of a copy: so long that the microseconds between operations do not count."""
@@ -22,7 +22,7 @@ PIPELINES = ((4, 1.0, 1, "chunk"), (2, 1.0, 1, "stage"), (4, 0.7, 2, "chunk"), (
 """Chunks, kernel over copy, copy engines, order of issue."""
 
 
-def take() -> list[Reading]:
+def take() -> list[ReadingValues]:
     """Pipelines on streams that stand for the engines: each runs its operations in their order of issue."""
     import torch
 
@@ -54,7 +54,7 @@ def take() -> list[Reading]:
     return found
 
 
-def _pipeline(operations: dict[str, Callable[[], Any]], chunks: int, engines: int, order: str) -> Reading:
+def _pipeline(operations: dict[str, Callable[[], Any]], chunks: int, engines: int, order: str) -> ReadingValues:
     """One run: mean time of each stage while the others run, and of all from the first start to the last end, ms."""
     import torch
 
@@ -90,7 +90,7 @@ def _pipeline(operations: dict[str, Callable[[], Any]], chunks: int, engines: in
     return {"chunks": chunks, "copy_engines": engines, "order": order, "total_ms": total} | stages
 
 
-def check_answer(answer: Any, readings: Sequence[Reading]) -> None:
+def check_answer(answer: Any, readings: Sequence[ReadingValues]) -> None:
     """Passes if the answer predicts each pipeline's time from its stages.
 
     Raises:

@@ -10,10 +10,10 @@ from prometheus_client.parser import text_string_to_metric_families
 from gpulab import table
 from gpulab.chapters.profiling.rendered import broken_rule
 from gpulab.tables import data_folder
-from grader.exercises.profiling.pages import FormatError, Key, read_page
+from grader.exercises.profiling.pages import FormatError, SampleKey, read_page
 
 
-def by_library(page: str) -> dict[Key, float]:
+def by_library(page: str) -> dict[SampleKey, float]:
     page = page.replace(" counter\n", " untyped\n")  # else the library adds `_total` to their names
     return {
         (sample.name, frozenset(sample.labels.items())): sample.value

@@ -34,11 +34,11 @@ RECORDED = {
 """Row of `data/trace_steps.csv` → name of its trace, cut to the steps, in the folder of `GPULAB_TRACES`."""
 
 
-def event(cat: str, name: str, start: float, stop: float, stream: int | str = 7) -> traces.Event:
+def event(cat: str, name: str, start: float, stop: float, stream: int | str = 7) -> traces.TraceEvent:
     return {"ph": "X", "cat": cat, "name": name, "pid": 0, "tid": stream, "ts": start, "dur": stop - start}
 
 
-def small_trace() -> list[traces.Event]:
+def small_trace() -> list[traces.TraceEvent]:
     """The chapter's: two kernels at once, 57 of 150 µs without one."""
     kernels = [event("kernel", "gemm", 20, 50), event("kernel", "ncclDevKernel_AllReduce", 35, 75, 20)]
     kernels += [event("kernel", "relu", 52, 58), event("kernel", "relu", 100, 108), event("kernel", "gemm", 110, 140)]

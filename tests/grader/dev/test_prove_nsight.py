@@ -102,7 +102,7 @@ def program(path: Path, source: str) -> None:
 
 def test_both_reports_are_short_tables_with_their_origin(tools: Path, tmp_path: Path) -> None:
     folder = tmp_path / "h200"
-    assert nsight.record(folder, ON) == [
+    assert nsight.profile_kernels(folder, ON) == [
         nsight.NsightReport("nsys", "nsys_summary.csv"),
         nsight.NsightReport("ncu", "ncu_kernels.csv"),
     ]
@@ -142,7 +142,7 @@ def test_counters_that_are_refused_are_told_with_the_remedy(tools: Path, tmp_pat
     """Nsight Compute may end with 0 all the same. The other tool's report is written."""
     (tools / "raw.txt").write_text(REFUSED)
     program(tools / "ncu", NCU + f"exit {ends_with}\n")
-    seen, counted = nsight.record(tmp_path / "h200", ON)
+    seen, counted = nsight.profile_kernels(tmp_path / "h200", ON)
     assert seen.file and not counted.file
     assert "ERR_NVGPUCTRPERM" in counted.why_not
     assert "NVreg_RestrictProfilingToAdminUsers=0" in counted.why_not
@@ -150,10 +150,10 @@ def test_counters_that_are_refused_are_told_with_the_remedy(tools: Path, tmp_pat
 
 
 def test_a_tool_that_is_missing_is_named_and_an_earlier_report_stays(tools: Path, tmp_path: Path) -> None:
-    nsight.record(tmp_path, ON)
+    nsight.profile_kernels(tmp_path, ON)
     before = (tmp_path / "nsys_summary.csv").read_bytes()
     (tools / "nsys").unlink()
-    seen, counted = nsight.record(tmp_path, ON)
+    seen, counted = nsight.profile_kernels(tmp_path, ON)
     assert (
         seen.why_not
         == "nsys: Nsight Systems is not installed. It comes with the CUDA toolkit, or by itself from NVIDIA."
@@ -174,13 +174,13 @@ def test_a_tool_that_is_missing_is_named_and_an_earlier_report_stays(tools: Path
 )
 def test_a_tool_that_fails_says_how(tools: Path, tmp_path: Path, source: str, words: str) -> None:
     program(tools / "nsys", source)
-    assert words in nsight.record(tmp_path / "h200", ON)[0].why_not
+    assert words in nsight.profile_kernels(tmp_path / "h200", ON)[0].why_not
 
 
 def test_a_tool_that_never_ends_is_stopped(tools: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program(tools / "nsys", "#!/bin/sh\nexec sleep 60\n")
     monkeypatch.setattr(nsight, "SECONDS", 0.2)
-    assert "not done after 0.2 s" in nsight.record(tmp_path / "h200", ON)[0].why_not
+    assert "not done after 0.2 s" in nsight.profile_kernels(tmp_path / "h200", ON)[0].why_not
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ def test_a_tool_that_never_ends_is_stopped(tools: Path, tmp_path: Path, monkeypa
 )
 def test_a_table_that_is_another_one_is_not_taken(tools: Path, tmp_path: Path, old: str, new: str, words: str) -> None:
     (tools / "raw.txt").write_text(raw().replace(old, new))
-    assert words in nsight.record(tmp_path / "h200", ON)[1].why_not
+    assert words in nsight.profile_kernels(tmp_path / "h200", ON)[1].why_not
 
 
 def test_other_columns_are_an_error_of_ours() -> None:

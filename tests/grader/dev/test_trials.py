@@ -18,7 +18,7 @@ from grader.trials.mutants import EQUIVALENTS, equivalents, survivors, takes_not
 from grader.trials.mutate import mutants_of
 from grader.trials.runner import Runner, Trial
 from grader.trials.seeds import steadiness
-from grader.trials.tried_seeds import Record
+from grader.trials.tried_seeds import TriedSeeds
 
 CHAPTER = '''\
 ---
@@ -267,7 +267,7 @@ def test_luck_is_found_and_told_with_its_seed(tmp_path: Path) -> None:
 
 def test_many_seeds_can_be_tried_in_pieces(tmp_path: Path) -> None:
     """What came out as it must is not run again, unless the answer or the test has changed; luck is tried again."""
-    record = Record(tmp_path / "work" / "seeds.jsonl")
+    record = TriedSeeds(tmp_path / "work" / "seeds.jsonl")
     source = chapter(tmp_path, "[draw.choice([1, 40])]")
     runs = [steadiness(source, "clipped", [RIGHT, NO_TOP], seeds, jobs=2, record=record) for seeds in (7, 12, 12)]
     lucky = [int(run.findings[0].split()[1]) for run in runs]

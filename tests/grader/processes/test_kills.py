@@ -83,7 +83,7 @@ real_end, server.end = server.end, end
 at("before it is confined", sandbox, "confine")
 at("half confined", sandbox, "enter")
 at("watching", fork_server, "exit_code_of")
-at("watching", fork_server, "watch")
+at("watching", fork_server, "watch_worker")
 at("running a cell", student.Server, "_run")
 at("in mid-answer", student.Server, "_call")
 at("in mid-answer", judge, "run_cell")
