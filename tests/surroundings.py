@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import resource
 import shutil
 import subprocess
@@ -24,8 +25,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 EXERCISES = (
-    "02:SAXPY_CU", "07:run_ring", "07:DDP_SCRIPT", "07:LIGHTNING_SCRIPT", "08:profile_step", "09:export_onnx",
+    "01:copy_bandwidth", "02:vec_add", "02:saxpy", "02:add_bias", "02:scale_rows", "02:SAXPY_CU", "03:block_reverse",
+    "03:moving_average", "03:total", "03:transpose_tiled", "03:matmul_tiled", "03:histogram", "03:WARP_SUM_CU",
+    "03:SCAN_CU", "04:WMMA_CU", "04:matmul_tflops", "05:train_lightning", "06:transfer_bandwidth", "06:overlapped",
+    "07:run_ring", "07:DDP_SCRIPT", "07:LIGHTNING_SCRIPT", "08:profile_step", "08:SLOW_LOOP", "09:export_onnx",
+    "09:accuracy_cost", "10:triton_add_mul", "10:triton_softmax", "10:triton_layer_norm", "10:triton_matmul_relu",
+    "10:flash_attention", "11:zero1_step", "11:FSDP_SCRIPT", "11:tensor_parallel_mlp", "11:RESTART_SCRIPT",
 )  # fmt: skip
+MEASURED = frozenset({"copy_bandwidth", "matmul_tflops", "transfer_bandwidth"})
+"""Exercises whose wrong answers are told what they measured: numbers in their messages differ each time."""
 FEW = ("07:run_ring", "09:export_onnx")
 """For every test run."""
 COURSE = ("gpulab", "grader", "data", "solutions", "notebooks", "answers", "nbgrader_config.py", "pyproject.toml")
@@ -236,9 +244,14 @@ def graded(course: Path, exercises: list[str]) -> Outcome:
             submission = from_answers(key, {exercise: answer.source})
             result = grade(submission, key, student="s", seed=SEED, only=tests, limits=Limits(**PATIENT))
             found[f"{exercise} {kind.value}"] = [
-                [cell.verdict.value, cell.earned, cell.message] for cell in result.cells
+                [cell.verdict.value, cell.earned, told(cell.message, exercise)] for cell in result.cells
             ]
     return found
+
+
+def told(message: str, exercise: str) -> str:
+    """A message, without numbers where they are measured."""
+    return re.sub(r"\d[\d.e+]*", "#", message) if exercise in MEASURED else message
 
 
 def main(names: list[str]) -> int:

@@ -240,3 +240,32 @@ def export_onnx(problem):
         held.external_data.add(key=key, value=value)
     model.graph.node.insert(0, onnx.helper.make_node("Constant", [], ["held"], value=held))
     return model.SerializeToString()
+
+# %% hostile: four million nodes without a name, in 8 MB — says "more in it than any model of this course"
+def export_onnx(problem):
+    def field(number, content):
+        size, head = len(content), bytes([number << 3 | 2])
+        while size > 127:
+            head, size = head + bytes([size & 127 | 128]), size >> 7
+        return head + bytes([size]) + content
+
+    graph = field(1, b"") * 4_000_000 + field(12, b"")
+    return field(7, graph) + field(8, b"\x10\x12")
+
+# %% hostile: a loop that never ends — says "did not finish"
+def export_onnx(problem):
+    import onnx
+    from onnx import helper
+
+    float32, truth, whole = onnx.TensorProto.FLOAT, onnx.TensorProto.BOOL, onnx.TensorProto.INT64
+    same = [helper.make_node("Identity", [name], [f"{name}_out"]) for name in ("go", "x")]
+    body = helper.make_graph(
+        same, "body",
+        [helper.make_tensor_value_info(*one) for one in (("i", whole, []), ("go", truth, []), ("x", float32, None))],
+        [helper.make_tensor_value_info(*one) for one in (("go_out", truth, []), ("x_out", float32, None))],
+    )
+    always = helper.make_node("Constant", [], ["always"], value=helper.make_tensor("t", truth, [], [True]))
+    loop = helper.make_node("Loop", ["", "always", "images"], ["scores"], body=body)
+    ends = [helper.make_tensor_value_info("images", float32, ["batch", 3, 32, 32])]
+    graph = helper.make_graph([always, loop], "g", ends, [helper.make_tensor_value_info("scores", float32, None)])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)]).SerializeToString()

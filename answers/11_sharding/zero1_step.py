@@ -152,3 +152,35 @@ def zero1_step(gradients, state, lr):
 # + rank_messages.nothing = lambda: {"collectives": ["reduce_scatter", "allgather"]}
 
 # %% wrong: one more row of padding where none is needed — says "raised LaunchError" — from "reference": "-len(row) % world_size" → "world_size - len(row) % world_size"
+
+# %% hostile: one process computes, the ranks send each other zeros — says "into a reduce-scatter"
+import numpy as np
+import torch
+import torch.distributed as dist
+
+from gpulab import launch
+
+
+def zero1_step(gradients, state, lr):
+    p, names, t = len(gradients), list(state["weights"]), state["step"] + 1
+    flat = lambda arrays: np.concatenate([np.ravel(arrays[name]) for name in names])
+    padding = -len(flat(state["weights"])) % p
+    gradient = np.pad(sum(flat(one).astype(np.float64) for one in gradients) / p, (0, padding))
+    m = 0.9 * np.concatenate(state["m"]) + 0.1 * gradient
+    v = 0.999 * np.concatenate(state["v"]) + 0.001 * gradient**2
+    weights = np.pad(flat(state["weights"]), (0, padding))
+    weights = weights - lr * (m / (1 - 0.9**t)) / (np.sqrt(v / (1 - 0.999**t)) + 1e-8)
+
+    def pretend(rank, size):
+        share = torch.zeros(len(gradient) // size)
+        dist.reduce_scatter_tensor(share, torch.zeros(len(gradient)))
+        dist.all_gather_into_tensor(torch.zeros(len(gradient)), share)
+
+    launch.ranks(pretend, [()] * p)
+    made, at = {}, 0
+    for name in names:
+        shape = np.shape(state["weights"][name])
+        made[name] = weights[at : at + np.prod(shape)].reshape(shape).astype(np.float32)
+        at += np.prod(shape)
+    halves = {key: [one.astype(np.float32) for one in np.split(whole, p)] for key, whole in (("m", m), ("v", v))}
+    return {"weights": made, "step": t, **halves}

@@ -19,15 +19,16 @@ COLLECTIVES = (
 
 Sent = dict[str, Any]
 """`messages`, `bytes`, `largest` (bytes of the largest message), `to` (ranks), `collectives` (names), `contents` (lists
-of the numbers in each message), `summands` (lists of the numbers that it put into each all-reduce): plain values. The
-last two have at most `MOST_NUMBERS` numbers each."""
+of the numbers in each message), `summands`, `scattered`, `gathered` (lists of the numbers that it put into each
+all-reduce, reduce-scatter, or all-gather): plain values. The last four have at most `MOST_NUMBERS` numbers each."""
 MOST_NUMBERS = 10_000
 """That a rank keeps of what it sends."""
 
 
 def nothing() -> Sent:
     """Of a rank that has said nothing yet."""
-    return {"messages": 0, "bytes": 0, "largest": 0, "to": [], "collectives": [], "contents": [], "summands": []}
+    kept: Sent = {name: [] for name in ("to", "collectives", "contents", "summands", "scattered", "gathered")}
+    return {"messages": 0, "bytes": 0, "largest": 0, **kept}
 
 
 def count() -> Sent:
@@ -62,9 +63,17 @@ def _named(collective: Callable[..., Any], name: str, sent: Sent) -> Callable[..
             sent["collectives"].append(name)
         if name == "allreduce" and isinstance(arguments[1], list):
             _keep(sent["summands"], arguments[1])
+        for part, kept in (("reduce_scatter", "scattered"), ("gather", "gathered")):
+            if part in name and len(arguments) > 2:  # the group, what it writes, what it is given
+                _keep(sent[kept], _tensors(arguments[2]))
         return collective(*arguments, **options)
 
     return named
+
+
+def _tensors(given: Any) -> list[Any]:
+    """The tensors in lists in lists."""
+    return [one for item in given for one in _tensors(item)] if isinstance(given, (list, tuple)) else [given]
 
 
 def _keep(kept: list[list[float]], tensors: Any) -> None:

@@ -17,18 +17,19 @@ from grader.model.notebooks import Cell, ChapterKey, Role
 from grader.model.submission import Action, Submission
 from grader.model.syntax import syntax_tree
 
-WATCHED = frozenset({Need.SPEEDUP, Need.VIRTUAL_GPU, Need.LISTENING, Need.TIMELINE})
-"""Needs of a test whose exercise is timed or counted in a process that it could change."""
+WATCHED = frozenset({Need.SPEEDUP, Need.VIRTUAL_GPU, Need.LISTENING, Need.TIMELINE, Need.SCRIPTS})
+"""Needs of a test whose exercise is timed, counted, or reported on in a process that it could change."""
 GIVEN = "PROBLEM"
 """The variable that tells a launched script what to train."""
 INTERNALS = re.compile(
     r"""
-    \bgpulab\s*\.\s*(?:backend|speedup|measuring|trace|chapters|check|virtual_gpu)\b |
-    \bfrom\s+gpulab\b[^\n]*\b(?:backend|speedup|chapters|virtual_gpu)\b |
+    \bgpulab\s*\.\s*(?:backend|speedup|measuring|trace|chapters|check|ranks|virtual_gpu)\b |
+    \bfrom\s+gpulab\b[^\n]*\b(?:backend|speedup|chapters|ranks|virtual_gpu)\b |
     \bgrader\b | \b(?:_python_dispatch|overrides)\b |
     \b(?:importlib|__import__|inspect|subprocess|multiprocessing|threading|atexit|weakref)\b |
     (?<![.\w])(?:exec|eval|globals|vars)\s*\( | \bos\s*\.\s*(?:system|fork\w*|spawn\w*|popen|posix_spawn\w*|exec\w+)\b |
     \bsys\s*\.\s*(?:modules|_getframe|settrace|setprofile)\b | \bctypes\b | \bgc\s*\.\s*\w+ |
+    \b(?:(?:tb|gi|cr|ag)_frame|f_back|f_locals|f_globals|__traceback__|linecache)\b |
     \b__(?:torch_function|torch_dispatch|array|class|globals|code|dict|closure|defaults|self)__\b |
     (?<![.\w])(?:torch(?!\s*\.\s*backends\b)|numpy|np|numba|cuda|time|builtins)(?:\s*\.\s*\w+)+\s*=(?!=) |
     \bsetattr\s*\(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html.parser
 import io
+import re
 import runpy
 import shutil
 from pathlib import Path
@@ -104,6 +105,15 @@ def test_feedback_runs_nothing(graded: tuple[Course, Chapter, list[SubmissionRes
     for page in pages:
         assert Found(page.read_text(encoding="utf-8")).harmful == [], page
     assert any("&lt;script&gt;alert(" in page.read_text(encoding="utf-8") for page in pages)
+
+
+def test_feedback_holds_no_control_characters(graded: tuple[Course, Chapter, list[SubmissionResult]]) -> None:
+    """None that a terminal obeys, or that a browser may not be sent: NUL, ESC, and their like."""
+    course, lesson, results = graded
+    assert any("\x1b" in cell.message for result in results for cell in result.cells)
+    for page in feedback.write(course, lesson, [result.student for result in results]):
+        found = re.search(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f]", page.read_text(encoding="utf-8"))
+        assert found is None, (page, found)
 
 
 def test_feedback_is_nbconverts_own(

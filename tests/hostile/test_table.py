@@ -2,12 +2,33 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 from hostile import attacks, table
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_the_page_is_up_to_date() -> None:
     text = table.page(attacks.load())
     assert table.PAGE.read_text(encoding="utf-8") == text, 'Run "PYTHONPATH=.:tests python -m hostile.table".'
+
+
+def test_the_readme_has_the_same_numbers() -> None:
+    """Of the bank, of stock nbgrader, and of the hostile answers to the real chapters."""
+    page, readme = table.PAGE.read_text(encoding="utf-8"), (ROOT / "README.md").read_text(encoding="utf-8")
+    row = re.search(r"earn undeserved points \| 0 of (\d+) \| (\d+) of (\d+) \|", page)
+    assert row
+    headers = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "answers").glob("*/*.py"))
+    hostile = [len(re.findall(rf"^# %% hostile{kind}", headers, re.M)) for kind in ("", " gpu")]
+    said = re.search(
+        r"Of the (\d+) attacks .*?; (\d+) of the (\d+) that.*?Another (\d+) hostile answers.*?(\d+) of these need",
+        readme,
+        re.S,
+    )
+    assert said
+    assert [int(one) for one in said.groups()] == [*map(int, row.groups()), *hostile]
 
 
 def test_every_attack_is_in_it_once() -> None:

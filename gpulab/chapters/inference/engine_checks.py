@@ -15,7 +15,8 @@ import onnx
 from numpy.typing import NDArray
 from onnx import numpy_helper
 
-from gpulab import check
+from gpulab import check, confined
+from gpulab.chapters.inference import engine_sizes
 from gpulab.chapters.inference import onnx_sandbox as box
 from gpulab.chapters.inference.engine_files import NotAnEngine, read
 
@@ -28,6 +29,8 @@ def model_in(content: Any, what: str) -> onnx.ModelProto:
     """
     if content is None:
         raise AssertionError(f"{what}: you returned None: is there a return statement? Expected the bytes of a file.")
+    if isinstance(content, (bytes, bytearray)):
+        _bounded(bytes(content), what)
     try:
         model = read(content)
     except NotAnEngine as error:
@@ -39,6 +42,20 @@ def model_in(content: Any, what: str) -> onnx.ModelProto:
             " batch, or on chance. Export model.eval(), and leave training= as it is."
         )
     return model
+
+
+def _bounded(content: bytes, what: str) -> None:
+    """Passes if a file is no larger than a model of this course, so that it can be looked at here.
+
+    Raises:
+        AssertionError: it is.
+    """
+    too_many = f"{what}: the file has more in it than any model of this course."
+    if len(content) > engine_sizes.MOST_BYTES:
+        raise AssertionError(too_many)
+    found = confined.call(engine_sizes.parts, content, what=f"{what}: reading the file")
+    if not isinstance(found, int) or found > engine_sizes.MOST_PARTS:
+        raise AssertionError(too_many)
 
 
 def scores(content: Any, batches: Sequence[Any], what: str) -> list[NDArray[Any]]:

@@ -128,6 +128,7 @@ def judge(answer: Any, sent: Sequence[dict[str, Any]], case: ZeroCase) -> None:
         )
         at += size
     _heard(sent, what)
+    _same_numbers(sent, flats[:, :total], weights[:total], _flat(case.state["weights"], length)[:total], what)
 
 
 def _heard(sent: Sequence[dict[str, Any]], what: str) -> None:
@@ -143,3 +144,46 @@ def _heard(sent: Sequence[dict[str, Any]], what: str) -> None:
             raise AssertionError(
                 f"{what}: rank {rank} used {sorted(one)}: reduce-scatter and all-gather are asked for."
             )
+
+
+def _same_numbers(
+    sent: Sequence[dict[str, Any]],
+    gradients: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    before: NDArray[np.float64],
+    what: str,
+) -> None:
+    """Passes if the ranks scattered their gradients, and gathered the new weights or what was added to the old ones.
+
+    Args:
+        sent: by rank.
+        gradients: (ranks, weights), of each rank.
+        weights: after the step, flat.
+        before: before it.
+        what: the call, in words.
+
+    Raises:
+        AssertionError: they sent something else.
+    """
+    if any("unseen_seconds" in one for one in sent):
+        return
+    p = len(gradients)
+    share = -(-len(weights) // p)
+    scattered, gathered = ([np.array(row) for one in sent for row in one[name]] for name in ("scattered", "gathered"))
+    for rank, own in enumerate(gradients):
+        if not any(_begins(row, own * factor) for row in scattered for factor in (1.0, 1 / p)):
+            raise AssertionError(
+                f"{what}: no rank put the gradients of rank {rank} into a reduce-scatter. Each rank gets its own "
+                "gradients as one flat vector, and nothing of the others'."
+            )
+        part = slice(rank * share, (rank + 1) * share)
+        if not any(_begins(row, one[part]) for row in gathered for one in (weights, weights - before)):
+            raise AssertionError(
+                f"{what}: no rank put the new weights of share {rank} into an all-gather. Each rank computes those of "
+                "its share, and gets the others by it."
+            )
+
+
+def _begins(row: NDArray[Any], wanted: NDArray[np.float64]) -> bool:
+    """Whether a row begins with these numbers; what follows is padding."""
+    return len(row) >= len(wanted) and bool(np.allclose(row[: len(wanted)], wanted, rtol=1e-3, atol=1e-4))

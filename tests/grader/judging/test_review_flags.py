@@ -19,7 +19,7 @@ def told(key: ChapterKey, answer: Answer) -> list[str]:
     return review_flags.notes(from_answers(key, {answer.exercise: answer.source}), key)
 
 
-@pytest.mark.parametrize("name", ["04_tensor_cores", "06_transfers", "10_fused_kernels"])
+@pytest.mark.parametrize("name", ["04_tensor_cores", "06_transfers", "08_profiling_and_monitoring", "10_fused_kernels"])
 def test_of_the_banks_answers_only_those_that_meddle(name: str) -> None:
     chapter = Course(ROOT).chapter(name)
     key = load_key(chapter)
@@ -61,6 +61,12 @@ TELLING = [
     "from gpulab import check, speedup",
     "import gpulab.backend",
     "from gpulab import backend",
+    "from gpulab.ranks import seals",
+    "error.__traceback__",
+    "here.tb_frame",
+    "items.gi_frame",
+    "frame.f_back",
+    "linecache.cache",
     "import grader",
     "importlib",
     "__import__('x')",

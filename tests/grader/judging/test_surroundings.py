@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,9 @@ import surroundings
 from minikey import make_key
 
 from grader.judging.session import grade
+from grader.model.course import Course
+from grader.model.needs import Need
+from grader.model.notebooks import load_key
 from grader.model.submission import from_answers
 from grader.processes import client, fork_server
 from grader.sandbox import Tier
@@ -37,6 +41,17 @@ def test_the_plain_surrounding_tells_right_from_wrong() -> None:
 def test_points_do_not_depend_on_the_surroundings(name: str) -> None:
     """The other surroundings, one by one and with more exercises: `python tests/surroundings.py`."""
     assert surroundings.outcomes(name, surroundings.FEW) == plain()
+
+
+def test_every_exercise_that_starts_compiles_or_writes_is_graded_there() -> None:
+    """All whose tests need other processes, compile CUDA C++, run a file of theirs, or train with Lightning."""
+    course, wanted = Course(surroundings.ROOT), set()
+    for chapter in course.chapters():
+        for cell in load_key(chapter).tests:
+            needs = cell.needs & {Need.COUNTING, Need.SCRIPTS, Need.LISTENING, Need.VIRTUAL_GPU, Need.TIMELINE}
+            if needs or re.search(r"\b(?:cuda_cpp|onnx_sandbox|engine_checks|lightning|profile)\b", cell.source):
+                wanted.add(f"{chapter.name[:2]}:{cell.exercise}")
+    assert wanted - set(surroundings.EXERCISES) == set()
 
 
 SEEN = """
