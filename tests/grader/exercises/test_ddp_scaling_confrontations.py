@@ -92,7 +92,8 @@ def test_wire_bytes() -> None:
         "nothing was counted": wire(3, 33_554_432, -1.0),
         "another program on loopback": wire(3, 33_554_432, 0.3),
     }
-    assert findings(declared()["wire_bytes"], CHAPTER, plausible, broken) == []
+    passing = {"chunks of whole bytes": "a fraction of a byte does not show in what is counted"}
+    assert findings(declared()["wire_bytes"], CHAPTER, plausible, broken, passing) == []
 
 
 # ----------------------------------------------------------------------------------- fit_alpha_beta, predict_efficiency
@@ -168,7 +169,8 @@ def test_averaged_step(found: dict[str, Any]) -> None:
     other = dict(found["ddp"], lr=0.1)
     lost = dict(found["ddp"], weights={name: [float("nan")] for name in found["ddp"]["weights"]})
     broken = {"another learning rate": other, "weights that are not finite": lost}
-    assert findings(declared()["averaged_step"], CHAPTER, {"three ranks": found["ddp"]}, broken) == []
+    passing = {"in eval mode": "the network that ranks train here is the same in both modes"}
+    assert findings(declared()["averaged_step"], CHAPTER, {"three ranks": found["ddp"]}, broken, passing) == []
 
 
 # ------------------------------------------------------------------------------------------------------------ scaling
@@ -183,7 +185,10 @@ def rows(gpus: int, efficiency: float, alone: float = 0.021) -> list[Reading]:
 
 def test_scaling() -> None:
     """Efficiencies as pytorch/pytorch@bf69c149, benchmarks/distributed/ddp, gives them for V100."""
-    passing = {"the slowest row is the base": "here one GPU is the slowest"}
+    passing = {
+        "the slowest row is the base": "here one GPU is the slowest",
+        "one throughput per number of GPUs": "no number of GPUs is measured twice",
+    }
     plausible = {
         "two with NVLink": rows(2, 0.97),
         "eight V100": rows(8, 0.93),
@@ -239,7 +244,12 @@ def test_pids_to_kill() -> None:
         "nobody holds anything": without,
         "the one that lives has no parent": orphan,
     }
-    assert findings(declared()["pids_to_kill"], CHAPTER, plausible, broken) == []
+    passing = {
+        "every systemd and containerd is a subreaper": "no process here has such a parent",
+        "containerd itself counts as a subreaper": "no process here has such a parent",
+        "the parents' other children, too": "the ghost that is made has no children",
+    }
+    assert findings(declared()["pids_to_kill"], CHAPTER, plausible, broken, passing) == []
 
 
 def test_a_ghost_is_made_and_found() -> None:
