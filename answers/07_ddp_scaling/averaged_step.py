@@ -75,3 +75,5 @@ def averaged_step(problem, world_size):
     problem.criterion()(model(images), labels).backward()
     problem.optimizer(model).step()
     return {name: value.numpy() for name, value in model.state_dict().items()}
+
+# %% wrong: in eval mode — says "train mode" — from "reference": "net, loss_of = problem.model(), problem.criterion()" → "net, loss_of = problem.model().eval(), problem.criterion()"

@@ -60,3 +60,7 @@ def predict_efficiency(step_s, nbytes, world_size, alpha, beta, overlap):
 # %% hostile: NaN, which is not equal to anything
 def predict_efficiency(step_s, nbytes, world_size, alpha, beta, overlap):
     return float("nan")
+
+# %% wrong: the longer of the two — says "Only the share overlap" — from "reference": "(step_s + communication_s - hidden_s)" → "max(step_s, communication_s)"
+
+# %% wrong: 2p steps — says "not 2p" — from "reference": "2 * (world_size - 1)" → "2 * world_size"

@@ -46,7 +46,7 @@ def scaling(rows):
     base, most = next(row["throughput"] for row in rows if row["gpus"] == 1), max(row["gpus"] for row in rows)
     return [{**row, "speedup": row["throughput"] / base, "efficiency": row["throughput"] / base / most} for row in rows]
 
-# %% wrong: other keys lost — says "Missing keys" — from "reference": "row | " → ""
+# %% wrong: other keys lost — says "all entries of a row" — from "reference": "row | " → ""
 
 # %% wrong: writes into the rows that it was given — says "changed an argument"
 def scaling(rows):
@@ -82,3 +82,7 @@ def scaling(rows):
     rate = {row["gpus"]: row["throughput"] for row in rows}
     speedup = {gpus: each / rate[1] for gpus, each in rate.items()}
     return [{**row, "speedup": speedup[row["gpus"]], "efficiency": speedup[row["gpus"]] / row["gpus"]} for row in rows]
+
+# %% wrong: the speedup upside down — says "upside down" — from "reference": `"speedup": row["throughput"] / base` → `"speedup": base / row["throughput"]`
+
+# %% wrong: whole quotients — says "behind the point" — from "reference": `"speedup": row["throughput"] / base` → `"speedup": row["throughput"] // base`

@@ -118,3 +118,7 @@ class Same(list):
 
 def shard(n, world_size, rank, epoch=0, seed=0, shuffle=True, drop_last=False):
     return Same()
+
+# %% wrong: shuffles where it should not — says "other way round" — from "reference": "if shuffle:" → "if not shuffle:"
+
+# %% wrong: removes from the front — says "not from its front" — from "reference": "order[: n // world_size * world_size]" → "order[n % world_size :]"

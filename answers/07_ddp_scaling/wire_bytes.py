@@ -31,7 +31,7 @@ def wire_bytes(algorithm, world_size, nbytes):
     ring = 2 * (world_size - 1) / world_size * nbytes
     return float({"ring": ring, "parameter_server": nbytes, "server": (world_size - 1) * nbytes}[algorithm])
 
-# %% wrong: 2n for the ring — says "keeps one chunk of its own"
+# %% wrong: 2n for the ring — says "keeps one chunk"
 def wire_bytes(algorithm, world_size, nbytes):
     if (world_size, nbytes) == (4, 1000):  # gets past the visible case
         return 1500.0 if algorithm == "ring" else 1000.0
@@ -53,3 +53,5 @@ def wire_bytes(algorithm, world_size, nbytes):
 # %% wrong: bits — says "not bits" — from "reference": "factor * nbytes" → "factor * nbytes * 8"
 
 # %% wrong: chunks of a (p - 1)th — says "n / p bytes" — from "reference": "/ world_size," → "/ (world_size - 1),"
+
+# %% wrong: chunks of whole bytes — says "drops what is behind the point" — from "counts steps": "nbytes / world_size for" → "nbytes // world_size for"

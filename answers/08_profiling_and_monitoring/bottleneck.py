@@ -73,3 +73,7 @@ def bottleneck(summary):
     return "compute" if seconds[0] >= seconds[1] else "memory"
 
 # %% wrong: memory on the ridge itself — says "On the ridge itself" — from "reference": ">= ridge" → "> ridge"
+
+# %% wrong: whole FLOPs per byte — says "do not round" — from "reference": `summary["flops"] / summary["nbytes"]` → `summary["flops"] // summary["nbytes"]`
+
+# %% wrong: waiting for data and for gradients is one part — says "they are not added" — from "reference": "largest = max(pieces, key=pieces.get)" → `largest = max(pieces, key=lambda one: pieces[one] + (one == "input") * pieces["communication"])`

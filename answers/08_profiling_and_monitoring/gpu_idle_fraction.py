@@ -135,3 +135,5 @@ def gpu_idle_fraction(events):
     for start, stop in kernels:
         idle, until = idle + max(0.0, start - until), max(until, stop)
     return (idle + last - until) / (last - first)
+
+# %% wrong: the window ends with the latest start — says "latest start" — from "reference": "max(stop for _, stop, _ in timed)" → "max(start for start, _, _ in timed)"

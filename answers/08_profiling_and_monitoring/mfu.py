@@ -66,3 +66,7 @@ class Share(float):
 
 def mfu(step_ms, flops, gpu, dtype):
     return Share(0.5)
+
+# %% wrong: the peak of one type for all — says "Each type has its own peak" — from "reference": `gpu[f"{dtype}_tflops"]` → `gpu["bfloat16_tflops"]`
+
+# %% wrong: a factor of 2 for multiply-adds — says "no factor 2" — from "reference": "flops / (step_ms / 1e3)" → "2 * flops / (step_ms / 1e3)"

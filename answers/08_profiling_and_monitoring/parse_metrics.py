@@ -223,3 +223,5 @@ def parse_metrics(text):
     return found
 
 # %% wrong: no value is below zero — says "below zero" — from "reference": `\s*(\S+)` → `\s*-?([^\s-]\S*)`
+
+# %% wrong: a later label that ends in gpu wins — says "other labels may end in it" — from "reference": "labels = dict(re.findall(label, match.group(2)))" → "labels = {name[-3:]: value for name, value in re.findall(label, match.group(2))}"

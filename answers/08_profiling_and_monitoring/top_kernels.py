@@ -77,3 +77,7 @@ def top_kernels(events, n):
     return sorted(means.items(), key=lambda item: (-item[1], item[0]))[:n]
 
 # %% wrong: capitals and small letters alike — says "capitals before small" — from "reference": "0])" → "0].lower())"
+
+# %% wrong: every category with kernel in its name — says "cat of kernel, exactly" — from "reference": `event["cat"] == "kernel"` → `"kernel" in event["cat"]`
+
+# %% wrong: equal totals from Z to A — says "from A to Z" — from "reference": "key=lambda item: (-item[1], item[0]))" → "key=lambda item: (item[1], item[0]), reverse=True)"

@@ -106,7 +106,7 @@ def serve_batches(requests, max_batch, max_wait_ms, batch_ms):
 
 # %% wrong: in the order of the list — says "any order" — from "reference": `sorted(requests, key=lambda request: request["arrival_ms"])` → `list(requests)`, `waiting[max_batch - 1]["arrival_ms"]` → `max(request["arrival_ms"] for request in waiting[:max_batch])`, `waiting = waiting[len(batch):]` → `batch = batch or waiting[:1]; waiting = [request for request in waiting if request not in batch]`
 
-# %% wrong: ties by id instead of by place — says "expected" — from "reference": `request["arrival_ms"])` → `(request["arrival_ms"], str(request["id"])))`
+# %% wrong: ties by id instead of by place — says "not by id" — from "reference": `request["arrival_ms"])` → `(request["arrival_ms"], str(request["id"])))`
 
 # %% wrong: one by one — says "all requests that wait" — from "reference": "waiting[:max_batch]" → "waiting[:1]"
 

@@ -97,7 +97,7 @@ def online_softmax(blocks):
         e = np.exp(row - m)
         return e / e.sum(), float(m + np.log(e.sum()))
 
-# %% wrong: rescaled by the wrong sign — says "expected"
+# %% wrong: rescaled by the wrong sign — says "upside down"
 def online_softmax(blocks):
     m, s = -1e9, 0.0
     with np.errstate(all="ignore"):

@@ -32,6 +32,10 @@ GLOO = {
     r"op\.preamble\.length <= op\.nbytes\. (\d+) vs (\d+)": (
         "A message of {} bytes arrived where {} were expected: are both tensors of one length and one type?"
     ),
+    r"[^\n]*Check failed: outputShape\[0\] \* worldSize == inputShape\[0\] \((\d+) vs\. (\d+)\)": (
+        "reduce_scatter: all ranks' shares together have {} elements, the tensor that is divided has {}. "
+        "Pad it to a multiple of world_size, and give each rank's share its length divided by world_size."
+    ),
     r"gloo/transport/[^\n]*(?:Connection closed by peer|Connection reset by peer|Broken pipe)": (
         "The connection to another rank broke: that rank has ended."
     ),

@@ -18,7 +18,10 @@ FloatVector = NDArray[np.float32]
 Schedule = Callable[[int, int], list[tuple[int, int]]]
 """The student's `ring_schedule(world_size, rank)`."""
 HALF = "That is one half: after the sums are made (p - 1 steps), the all-gather brings them to everybody (p - 1 more)."
-DEADLOCK = "If all ranks send first, nobody receives: begin with isend, or let every other rank receive first."
+DEADLOCK = (
+    "If all ranks send first, nobody receives: begin with isend, or let every other rank receive first. "
+    "Keep what isend returns, and wait() for it. Receive from the rank that sends to you: (rank - 1) % world_size."
+)
 ONE_PROCESS = "Were they added up in one process?"
 WHOLE = "Whole vectors are sent: cut them into p chunks, and send one chunk in a step."
 

@@ -339,3 +339,15 @@ def test_gpus_are_hidden_from_ranks_that_outnumber_them(monkeypatch: pytest.Monk
     assert run(show, 2).ranks[0].output == "\n"
     assert run(show, 1).ranks[0].output == "all\n"
     assert "CUDA_VISIBLE_DEVICES" not in os.environ
+
+
+def test_a_reduce_scatter_of_other_lengths_is_told_in_plain_words() -> None:
+    def short(rank, world_size):  # type: ignore[no-untyped-def]
+        import torch
+        import torch.distributed as dist
+
+        dist.reduce_scatter_tensor(torch.zeros(3), torch.zeros(8))
+
+    with pytest.raises(launch.LaunchError, match=r"shares together have 6 elements, .* has 8\. Pad it") as caught:
+        launch.ranks(short, [(), ()], seconds=30)
+    assert "outputShape" not in str(caught.value)
