@@ -286,7 +286,7 @@ extern "C" __global__ void saxpy(float alpha, const float* x, float* y, int n) {
 }
 """
 
-# %% wrong: the stride is the number of blocks — says "expected"
+# %% wrong: the stride is the number of blocks — says "the stride is blockDim.x * gridDim.x"
 SAXPY_CU = r"""
 __device__ float axpy(float alpha, float x, float y) { return alpha * x + y; }
 
@@ -453,3 +453,16 @@ extern "C" __global__ void saxpy(float alpha, const float* x, float* y, int n) {
 # %% wrong: the helper takes alpha as an int — says "cuts off the fraction" — from "reference": "float axpy(float" → "float axpy(int"
 
 # %% wrong: the helper returns an int — says "cuts off the fraction" — from "reference": "float axpy" → "int axpy"
+
+# %% wrong: every block begins at element 0 — says "depends on blockIdx.x"
+SAXPY_CU = r"""
+__device__ float combined(float alpha, float x, float y) { return alpha * x + y; }
+
+extern "C" __global__ void saxpy(float alpha, const float* x, float* y, int n)
+{
+    for (int i = threadIdx.x; i < n; i += gridDim.x * blockDim.x)
+        y[i] = combined(alpha, x[i], y[i]);
+}
+"""
+
+# %% wrong: y counts twice — says "y counts twice" — from "every block begins at element 0": "i = threadIdx.x;" → "i = blockIdx.x * blockDim.x + threadIdx.x;", "y[i] = " → "y[i] += "

@@ -30,15 +30,15 @@ def blocks_for(n, threads_per_block):
 
 # %% wrong: rounds to the nearest — says "rounded" — from "floor": "n // threads_per_block" → "round(n / threads_per_block)"
 
-# %% wrong: the threads instead of the blocks — says "you returned 1024, expected 8" — from "floor": "n //" → "-(-n // threads_per_block) *"
+# %% wrong: the threads instead of the blocks — says "That is the number of threads" — from "floor": "n //" → "-(-n // threads_per_block) *"
 
-# %% wrong: divides the wrong way round — says "you returned 1, expected 8"
+# %% wrong: divides the wrong way round — says "Elements by threads"
 def blocks_for(n, threads_per_block):
     return -(-threads_per_block // n) if n else 0
 
 # %% wrong: a float — says "expected an int" — from "NumPy's ceiling, as an int": "np.int64" → "float"
 
-# %% wrong: true division — says "you returned 7.8125" — from "reference": "(n + threads_per_block - 1) /" → "n "
+# %% wrong: true division — says "no part of a block" — from "reference": "(n + threads_per_block - 1) /" → "n "
 
 # %% wrong: adds a whole block before dividing — says "one block too many" — from "reference": " - 1" → ""
 

@@ -45,7 +45,7 @@ def grid_for(shape, block):
     rows, columns = shape
     return -(-columns // 32) * -(-rows // 8) // 16
 
-# %% wrong: rounds up only along x — says "you returned (32, 12)" — from "reference": "-(-rows // block[1])" → "rows // block[1]"
+# %% wrong: rounds up only along x — says "Rounded down" — from "reference": "-(-rows // block[1])" → "rows // block[1]"
 
 # %% wrong: floats — says "32.0" — from "NumPy, as a list of ints"
 # -     return np.ceil(np.array(shape)[::-1] / np.array(block)).astype(int).tolist()
@@ -64,3 +64,7 @@ class Anything(tuple):
 
 def grid_for(shape, block):
     return Anything((1, 1))
+
+# %% wrong: one block too many along y only — says "One block too many"
+def grid_for(shape, block):
+    return -(-shape[1] // block[0]), shape[0] // block[1] + 1

@@ -143,13 +143,13 @@ def saxpy(alpha, x, y):
 
 # %% wrong: float64 result — says "float32 in, float32 out" — from "stops one early": " - 1" → "", "float32" → "float64"
 
-# %% wrong: alpha belongs to y — says "elements differ" — from "stops one early"
+# %% wrong: alpha belongs to y — says "alpha belongs to x" — from "stops one early"
 # -     for i in range(cuda.grid(1), out.size - 1, cuda.gridsize(1)):
 # +     for i in range(cuda.grid(1), out.size, cuda.gridsize(1)):
 # -         out[i] = alpha * x[i] + y[i]
 # +         out[i] = x[i] + alpha * y[i]
 
-# %% wrong: alpha as an integer — says "elements differ" — from "stops one early": " - 1" → "", "](alpha," → "](int(alpha),"
+# %% wrong: alpha as an integer — says "An int cuts off" — from "stops one early": " - 1" → "", "](alpha," → "](int(alpha),"
 
 # %% wrong: result in y — says "changed an argument" — from "stops one early"
 # - def saxpy_kernel(alpha, x, y, out):

@@ -117,7 +117,7 @@ def scale_rows(matrix, factors):
 
 # %% wrong: grid rounded down — says "elements differ" — from "reference": "-(-columns // 32), -(-" → "max(1, columns // 32), max(1, "
 
-# %% wrong: adds the factor — says "elements differ" — from "reference": "] * factors" → "] + factors"
+# %% wrong: adds the factor — says "That is the sum" — from "reference": "] * factors" → "] + factors"
 
 # %% wrong: float64 result — says "float32 in, float32 out" — from "reference": "float32" → "float64"
 
@@ -220,3 +220,22 @@ def scale_rows(matrix, factors):
     rows, columns = matrix.shape
     shown[(-(-columns // 32), -(-rows // 8)), (32, 8)](matrix, empty((rows, columns), "float32"))
     return device_array(to_numpy(matrix) * to_numpy(factors)[:, None])
+
+# %% wrong: factors below zero count as positive — says "below zero"
+from numba import cuda
+
+from gpulab import empty
+
+
+@cuda.jit
+def scale_rows_kernel(matrix, factors, out):
+    column, row = cuda.grid(2)
+    if row < out.shape[0] and column < out.shape[1]:
+        out[row, column] = abs(factors[row]) * matrix[row, column]
+
+
+def scale_rows(matrix, factors):
+    rows, columns = matrix.shape
+    out = empty(matrix.shape, "float32")
+    scale_rows_kernel[(-(-columns // 32), -(-rows // 8)), (32, 8)](matrix, factors, out)
+    return out

@@ -603,3 +603,13 @@ def vec_add(a, b):
                 file.write(bytes(1 << 20))
         except OSError as error:
             raise MemoryError(f"full after {len(kept)} files") from error
+
+# %% wrong: blocks and threads exchanged in the launch — says "kernel[blocks, threads]" — from "reference"
+# -     vec_add_kernel[-(-len(a) // threads), threads](a, b, out)
+# +     vec_add_kernel[threads, -(-len(a) // threads)](a, b, out)
+
+# %% wrong: numbers below zero count as positive — says "below zero" — from "reference": "a[i] + b[i]" → "abs(a[i]) + abs(b[i])"
+
+# %% wrong: the guard loses the last element — says "the guard is i < n" — from "reference": "< out.size" → "< out.size - 1"
+
+# %% wrong: multiplies — says "That is the product" — from "reference": "a[i] + b[i]" → "a[i] * b[i]"

@@ -31,8 +31,9 @@ from gpulab.backend import Backend, current, use
 from grader.judging import student
 from grader.judging.client import Link
 from grader.judging.judge import run_cell
-from grader.judging.shell import Outputs, make_shell
+from grader.judging.shell import Outputs, make_shell, message_of
 from grader.model.needs import Need
+from grader.model.results import Verdict, exercise_of
 from grader.model.syntax import syntax_tree
 from grader.processes import wire
 from grader.processes.channel import Channel
@@ -215,7 +216,8 @@ class Zygote:
         silent = contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO())
         with silent[0], silent[1], _without_exercises():
             apart = {test["name"]: self._clean(test, request["source"]) for test in self._setting["tests"]}
-            self._shell.run_cell(request["source"], store_history=False)
+            ran = self._shell.run_cell(request["source"], store_history=False)
+        failure = ran.error_before_exec or ran.error_in_exec
         found = []
         for test in self._setting["tests"]:
             until = time.monotonic() + request["seconds"]
@@ -225,8 +227,14 @@ class Zygote:
             random.seed(seed)
             with use(_backend(seed, frozenset(test["needs"]), link)):
                 judged = run_cell(test["source"], self._setting["exercises"], link, test["possible"])
-            earned = {"passed": test["possible"], "partial": judged.share or 0.0}.get(judged.verdict.value, 0.0)
-            found.append([test["name"], judged.verdict.value, earned, judged.message])
+            verdict, message = judged.verdict, judged.message
+            if verdict is Verdict.NOT_ATTEMPTED:  # an answer of the bank is an attempt, as in a session
+                verdict = Verdict.FAILED
+                if failure:
+                    how = f"{type(failure).__name__}: {message_of(failure)}"[:500]
+                    message = f"`{exercise_of(test['name'])}` is not defined: its cell ended with {how}"
+            earned = {"passed": test["possible"], "partial": judged.share or 0.0}.get(verdict.value, 0.0)
+            found.append([test["name"], verdict.value, earned, message])
         return found
 
     def _clean(self, test: dict[str, Any], source: str) -> Channel | None:

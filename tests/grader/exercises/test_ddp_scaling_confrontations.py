@@ -185,18 +185,10 @@ def rows(gpus: int, by_ddp: float, by_dp: float, alone: float = 0.021) -> list[R
 
 
 def test_scaling() -> None:
-<<<<<<< HEAD
     """Efficiencies as pytorch/pytorch@bf69c149, benchmarks/distributed/ddp, gives them for V100 by DDP, and as
     sentence-transformers@2df84c72 gives them for four by DataParallel (0.34); five were published at 0.07."""
     once = {"one throughput per number of GPUs": "each number of GPUs was measured once"}
     passing = once | {"the slowest row is the base": "here one GPU is the slowest"}
-=======
-    """Efficiencies as pytorch/pytorch@bf69c149, benchmarks/distributed/ddp, gives them for V100."""
-    passing = {
-        "the slowest row is the base": "here one GPU is the slowest",
-        "one throughput per number of GPUs": "no number of GPUs is measured twice",
-    }
->>>>>>> told18b
     plausible = {
         "two with NVLink": rows(2, 0.97, 0.71),
         "eight V100": rows(8, 0.93, 0.22),
@@ -376,15 +368,11 @@ def test_pids_to_kill() -> None:
         "nobody holds anything": without,
         "the one that lives has no parent": orphan,
     }
-<<<<<<< HEAD
-    passing = {"every systemd and containerd is a subreaper": "the ghost's parent is one that is a subreaper"}
-=======
     passing = {
         "every systemd and containerd is a subreaper": "no process here has such a parent",
         "containerd itself counts as a subreaper": "no process here has such a parent",
         "the parents' other children, too": "the ghost that is made has no children",
     }
->>>>>>> told18b
     assert findings(declared()["pids_to_kill"], CHAPTER, plausible, broken, passing) == []
 
 

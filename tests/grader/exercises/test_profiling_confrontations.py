@@ -230,15 +230,11 @@ def test_bottleneck() -> None:
         "no part is clearly the largest": steps(680, 4000, 3.4),
         "kernels that are not in the trace": odd,
     }
-<<<<<<< HEAD
-    passing = {"memory on the ridge itself": "no measured kernel lies exactly on the ridge"}
-=======
     passing = {
         "memory on the ridge itself": "measured steps are far from the ridge",
         "whole FLOPs per byte": "measured steps are far from the ridge",
         "waiting for data and for gradients is one part": "one GPU has no gradients to wait for",
     }
->>>>>>> told18b
     assert findings(declared()["bottleneck"], CHAPTER, plausible, broken, passing) == []
 
 

@@ -46,12 +46,8 @@ def test_bytes_moved() -> None:
         one["bytes"] = other["bytes"]  # the copies were taken for one another
     broken = {"a copy of nothing": nothing, "copies in another order": shifted}
     passing = {
-<<<<<<< HEAD
-        "reads the size off the digits of a type's name": "the types that are copied have their size in their name"
-=======
         "reads the size off the digits of a type's name": "no type here has other digits than its bits",
         "no extents, no bytes": "every tensor here has extents",
->>>>>>> told18b
     }
     assert findings(declared()["bytes_moved"], CHAPTER, {"any GPU": copies()}, broken, passing) == []
 
