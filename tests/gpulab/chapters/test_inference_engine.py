@@ -26,6 +26,7 @@ from gpulab.chapters.inference import engine_data as data
 from gpulab.chapters.inference import engine_files as engines
 from gpulab.chapters.inference import engine_gpu as on_gpu
 from gpulab.chapters.inference import engine_pictures as pictures
+from gpulab.chapters.inference import engine_sizes
 from gpulab.chapters.inference import network as inference_network
 from gpulab.chapters.inference import onnx_sandbox as box
 from gpulab.doctor import onnx_runtimes
@@ -368,3 +369,21 @@ def test_what_every_export_reads_is_read_once_before_the_fork(monkeypatch: pytes
     preload.read_signatures_once()
     monkeypatch.setattr("inspect.getsource", None)  # who reads a source from now on fails
     assert len(get_torchlib_ops()) > 100
+
+
+def test_a_file_with_too_many_parts_is_refused_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nodes without a name take two bytes each, and a hundred times as much memory."""
+    graph = b"\x0a\x00" * (engine_sizes.MOST_PARTS + 1)
+    size = len(graph)
+    head = b"\x3a" + bytes([size & 127 | 128, size >> 7 & 127 | 128, size >> 14])
+    monkeypatch.setattr(checks, "read", lambda content: pytest.fail("it was read"))
+    with pytest.raises(AssertionError, match="more in it than any model"):
+        checks.model_in(head + graph, "it")
+
+
+def test_the_parts_of_a_model_are_few() -> None:
+    """A model of this course is far from the limit; what is no model has none."""
+    node = onnx.helper.make_node("Relu", ["x"], ["y"])
+    model = onnx.helper.make_model(onnx.helper.make_graph([node], "g", [], []))
+    assert 5 < engine_sizes.parts(model.SerializeToString()) < 30
+    assert engine_sizes.parts(b"none") == 0
