@@ -532,3 +532,5 @@ extern "C" __global__ void scan(const int* x, int* y, int n) {
 }
 #endif
 """
+
+# %% wrong: sums in float — says "only up to 2^24" — from "reference": "int sums[256]" → "float sums[256]", "int left" → "float left"

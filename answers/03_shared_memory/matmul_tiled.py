@@ -557,3 +557,5 @@ def matmul_tiled(a, b):
 # - MATMUL_CU = r"""
 # + MATMUL_CU = r"""
 # + #include "/etc/passwd"
+
+# %% wrong: b times a, where both are square — says "b times a" — from "reference": "](a, b, c)" → "](*((b, a) if a.shape == b.shape else (a, b)), c)"
