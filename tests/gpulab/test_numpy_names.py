@@ -23,7 +23,7 @@ def compiled(first: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=120)
 
 
-@pytest.mark.parametrize("module", ["gpulab.trace", "grader.dev.prove.kernels", "grader.dev.prove.figures"])
+@pytest.mark.parametrize("module", ["gpulab.trace", "grader.dev.prove.kernels", "grader.dev.prove.claimed_numbers"])
 def test_a_kernel_compiles_with_a_newer_numpy(module: str) -> None:
     done = compiled(f"import {module}")
     assert done.stdout == "1\n", done.stderr[-500:]

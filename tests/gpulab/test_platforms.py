@@ -99,6 +99,6 @@ def test_an_exercise_works_that_starts_no_process(platform: str, number: int, ex
 
 
 def test_on_windows_one_line_says_that_ranks_do_not_run() -> None:
-    code = "from gpulab.ranks import processes\nfrom pathlib import Path\nprocesses.launch(Path('x'), [], [], [], 1)"
+    code = "from gpulab.ranks import processes\nfrom pathlib import Path\nprocesses.run_ranks(Path('x'), [], [], [], 1)"
     done = run("win32", code)
     assert "OSError: Several ranks need Linux or macOS. On Windows, open the course in WSL 2.\n" in done.stderr

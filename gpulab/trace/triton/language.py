@@ -81,7 +81,7 @@ def _require(function: FunctionType, kernel: str) -> list[FunctionType]:
         raise LaunchError(f"Kernel '{kernel}': the source of {function.__name__} cannot be read.") from None
     local = {one.arg for one in ast.walk(tree) if isinstance(one, ast.arg)}
     local |= {one.id for one in ast.walk(tree) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
-    names = _Names(kernel, function, frozenset(local))
+    names = _KernelNames(kernel, function, frozenset(local))
     for statement in tree.body:
         names.visit(statement)
     return names.device_functions
@@ -99,7 +99,7 @@ def _tree(function: FunctionType) -> ast.FunctionDef:
     return _parsed(textwrap.dedent(inspect.getsource(function)))
 
 
-class _Names(ast.NodeVisitor):
+class _KernelNames(ast.NodeVisitor):
     """Looks up every name of a function's body where Python would."""
 
     def __init__(self, kernel: str, function: FunctionType, local: frozenset[str]) -> None:

@@ -16,7 +16,7 @@ from gpulab.check.outcomes import WrongAnswer
 from gpulab.ranks import launch
 from grader.exercises.confront import Absent, Unusable
 
-Reading = dict[str, Any]
+ReadingValues = dict[str, Any]
 SECONDS = 60.0
 EACH = 64
 """Images per GPU in the steps that are timed, as `device_ranks` has them for DDP."""
@@ -110,7 +110,7 @@ print(json.dumps(found))
 
 
 @functools.cache
-def measured() -> Reading:
+def measured() -> ReadingValues:
     """What one process saw: `gpus`, `process`, `group`, `steps` (facts of four steps), `row` (time of a larger one).
 
     Raises:
@@ -124,7 +124,7 @@ def measured() -> Reading:
     return run("cuda")
 
 
-def run(device: str, program: str = PROGRAM, each: int = EACH) -> Reading:
+def run(device: str, program: str = PROGRAM, each: int = EACH) -> ReadingValues:
     """What the program prints, in a process that sees all GPUs.
 
     Args:
@@ -133,13 +133,13 @@ def run(device: str, program: str = PROGRAM, each: int = EACH) -> Reading:
         each: images per GPU in the steps that are timed.
     """
     around = {"DP_ON": device, "EACH": str(each)}
-    found: Reading = json.loads(
+    found: ReadingValues = json.loads(
         launch.script(program, 1, environment=around, seconds=SECONDS).check().ranks[0].last_line
     )
     return found
 
 
-def true_of(readings: Reading) -> frozenset[str]:
+def true_of(readings: ReadingValues) -> frozenset[str]:
     """Those statements of the exercise's table that held in every step.
 
     Raises:
@@ -153,10 +153,10 @@ def true_of(readings: Reading) -> frozenset[str]:
     if any(_busy(step) <= 0 for step in steps):
         raise Unusable("no time was taken")
 
-    def elsewhere(step: Reading) -> bool:
+    def elsewhere(step: ReadingValues) -> bool:
         return any(one != readings["process"] for one in _of(step, "process"))
 
-    held: dict[str, Callable[[Reading], bool]] = {
+    held: dict[str, Callable[[ReadingValues], bool]] = {
         "replicates": lambda step: set(_of(step, "weights")) == {step["weights"]},
         "every_batch": lambda step: set(_of(step, "samples")) == {step["batch"]},
         # With one lock for all threads, their loops take as long as one after another.
@@ -173,19 +173,19 @@ def true_of(readings: Reading) -> frozenset[str]:
     return frozenset(word for word, holds in held.items() if all(map(holds, steps)))
 
 
-def _of(step: Reading, key: str) -> list[Any]:
+def _of(step: ReadingValues, key: str) -> list[Any]:
     return [call[key] for call in step["calls"]]
 
 
-def _busy(step: Reading) -> float:
+def _busy(step: ReadingValues) -> float:
     return float(sum(_of(step, "busy")))
 
 
-def _span(step: Reading) -> float:
+def _span(step: ReadingValues) -> float:
     return float(max(_of(step, "end")) - min(_of(step, "begin")))
 
 
-def check_answer(answer: Any, readings: Reading) -> None:
+def check_answer(answer: Any, readings: ReadingValues) -> None:
     """Passes if a set holds just the statements that held of `DataParallel` on this machine.
 
     Raises:

@@ -158,8 +158,10 @@ def test_no_rate_is_where_the_answer_runs() -> None:
 
 
 def test_operations_that_no_gpu_sends_cost_the_row_only() -> None:
-    source = "import gc\nfrom gpulab.virtual_gpu.operations import Recorder\ndef double(nbytes):\n"
-    source += "    [one.ask('copy', 0, 1e30) for one in gc.get_objects() if type(one) is Recorder]\n    return 1.0"
+    source = "import gc\nfrom gpulab.virtual_gpu.operations import OperationRecorder\ndef double(nbytes):\n"
+    source += (
+        "    [one.ask('copy', 0, 1e30) for one in gc.get_objects() if type(one) is OperationRecorder]\n    return 1.0"
+    )
     result = judged(source)
     assert (result.verdict.value, result.earned) == ("crashed", 0.0)
     assert "could not be read" in result.message

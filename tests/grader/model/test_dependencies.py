@@ -28,7 +28,7 @@ def course(folder: Path) -> list[Path]:
         gpulab___INIT="from gpulab.figures import plot\nfrom gpulab.measuring.timing import measure",
         gpulab___figures___INIT="",
         gpulab___figures___plot='"""Not `precision`."""\nfrom gpulab.figures import styling  # not amp',
-        gpulab___figures___style="",
+        gpulab___figures___styling="",
         gpulab___measuring___INIT="",
         gpulab___measuring___timing="",
         gpulab___trace___INIT="from gpulab.trace.races import find",
@@ -46,7 +46,7 @@ def test_a_module_and_what_it_imports_belong(tmp_path: Path) -> None:
     """Imported in a cell, imported by such a module, but not a neighbor that only a comment or docstring mentions."""
     cell = "from gpulab import plot\nfrom gpulab.chapters.warps import draw"
     found = names(needed_files([cell], course(tmp_path)))
-    assert found == {"gpulab", "figures", "plot", "style", "chapters", "warps", "gpus"}
+    assert found == {"gpulab", "figures", "plot", "styling", "chapters", "warps", "gpus"}
 
 
 def test_a_new_neighbor_changes_nothing(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_the_facade_leads_to_the_module_behind_a_name(tmp_path: Path) -> None:
 def test_scripts_in_strings_and_names_in_strings_count(tmp_path: Path) -> None:
     """A script that ranks run, and a reference that is looked up by name."""
     script = 'SCRIPT = """from gpulab import plot\nplot.show()"""'
-    assert {"plot", "style"} <= names(needed_files([script], course(tmp_path)))
+    assert {"plot", "styling"} <= names(needed_files([script], course(tmp_path)))
     assert "warps" in names(needed_files(['against(f, "gpulab.chapters.warps:RACE")'], course(tmp_path)))
 
 
