@@ -185,7 +185,7 @@ class _Timed:
     def go(self, seed: int, calls: int, idle: bool) -> None:
         time.sleep(self._working if not idle else self._idle.pop(0) if len(self._idle) > 1 else self._idle[0])
 
-    def probe(self, which: int, seed: int) -> list[float]:
+    def project(self, which: int, seed: int) -> list[float]:
         return projection(torch.ones(9), seed)
 
 
