@@ -1,4 +1,4 @@
-"""A name means one thing: classes, and modules beside the functions of their package."""
+"""A name means one thing: classes, and modules next to the functions of their package."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def classes_in_two(files: Mapping[Path, str]) -> set[str]:
 
 
 def modules_like_callables(files: Mapping[Path, str]) -> set[str]:
-    """Modules and packages with the name of a function or class that a module beside them defines."""
+    """Modules and packages with the name of a function or class that a module next to them defines."""
     beside: dict[Path, set[str]] = defaultdict(set)
     for path, source in files.items():
         kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)

@@ -52,7 +52,7 @@ def is_of_device(error: BaseException) -> bool:
 def may_stay(text: str) -> bool:
     """Whether an exception that says this may have left its process with a GPU that it cannot use any more.
 
-    After an illegal access, CUDA gives the same error to every later call, whoever made it; a lack of memory passes.
+    After an illegal access, CUDA gives the same error to every later call; a lack of memory passes.
     """
     return STUCK.search(text) is not None and "out of memory" not in text and "OUT_OF_MEMORY" not in text
 

@@ -55,7 +55,7 @@ def calibrate(course: Course, chapters: list[Chapter], say: Say, pace: Pace = AL
 
 
 def read(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -> StepResult:
-    """The readings that answers are held against, each beside the chapter's own solution.
+    """The readings that answers are held against, each next to the chapter's own solution.
 
     The values stay in `work/prove/<gpu>/readings/`: without the GPU they say why a reading was refused.
     """

@@ -253,7 +253,7 @@ def test_offload_pays() -> None:
     }
     passing = {
         "a tie counts as a win": "no two measured times are equal",
-        "GB of 2**30 bytes": "7% less time for the link is within what a whole job takes beside its stations",
+        "GB of 2**30 bytes": "7% less time for the link is within what a whole job takes in addition to its stations",
     }
     assert found("offload_pays", plausible, broken, passing) == []
 
