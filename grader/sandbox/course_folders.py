@@ -80,14 +80,20 @@ def without(path: str, courses: Iterable[str]) -> list[str]:
 
 
 def secrets(courses: Iterable[str], visible: Iterable[str]) -> list[str]:
-    """What lies in the courses and must not be seen: all but what is visible, or leads to it."""
-    names = [*visible]
-    return [
-        str(entry)
-        for course in courses
-        for entry in sorted(Path(course).iterdir())
-        if not any(Path(name).is_relative_to(entry) or Path(name).resolve().is_relative_to(entry) for name in names)
-    ]
+    """What lies in the courses and must not be seen: all but what is visible, or leads to it.
+
+    A link to an environment elsewhere, which is visible itself, is no secret; a link to a folder of grades is.
+    """
+    places, names = [*courses], [*map(Path, visible)]
+    reals = [name.resolve() for name in names]
+
+    def known(entry: Path) -> bool:
+        real = entry.resolve()
+        if not within(str(real), places):
+            return any(real.is_relative_to(name) for name in reals)
+        return any(name.is_relative_to(entry) for name in (*names, *reals))
+
+    return [str(entry) for course in places for entry in sorted(Path(course).iterdir()) if not known(entry)]
 
 
 def prove_hidden(paths: Iterable[str]) -> None:

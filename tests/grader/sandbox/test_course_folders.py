@@ -133,6 +133,22 @@ def test_a_linked_course_is_hidden_and_works(folder: Path) -> None:
     assert_hidden(course, seen_from(course, sys.executable, [str(folder / "link")]), {"gpulab", "data"})
 
 
+def test_an_environment_that_the_course_links_to_is_no_secret(folder: Path) -> None:
+    course = course_in(folder)
+    venv.create(folder / "environment", symlinks=True, with_pip=False)
+    (course / ".venv").symlink_to(folder / "environment")
+    found = seen_from(course, str(folder / "environment" / "bin" / "python"), [])
+    assert_hidden(course, found, {".venv", "gpulab", "data"})
+
+
+def test_a_link_to_grades_elsewhere_is_a_secret(folder: Path) -> None:
+    course = course_in(folder)
+    (folder / "grades").mkdir()
+    (course / "grades").symlink_to(folder / "grades")
+    visible = [str(course / "gpulab"), sys.prefix]
+    assert str(course / "grades") in course_folders.secrets([str(course)], visible)
+
+
 def test_another_course_among_the_packages_is_not_shown(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     other = course_in(folder)
     monkeypatch.setattr(sys, "path", [*sys.path, str(other)])
