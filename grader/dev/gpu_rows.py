@@ -30,7 +30,7 @@ exercise meets it in one of three ways:
 - **on the device**: its test runs the answer on the GPU where there is one;
 - a **reading**: the answer is held against something that this GPU was asked or timed for once, before anything was
   graded. The chapter's own solution is held against it first, and a reading that contradicts the solution is not used
-  ([The judge](judge.md#answers-held-against-the-gpu)).
+  ([The judge](judge.md#answers-compared-with-the-gpu)).
 """
 
 
