@@ -1,4 +1,4 @@
-"""How the exercises on profiling and monitoring meet the GPU: traces just taken there, and its own figures.
+"""How the exercises on profiling and monitoring are checked on the GPU: traces recorded there, and its own metrics.
 
 `grader.exercises.confront` says how these are used; `profiling.built_steps` makes the steps of `bottleneck` and `mfu`.
 """
@@ -182,38 +182,37 @@ def _check_kernels(answer: Any, readings: dict[str, Any]) -> None:
 CONFRONTATIONS = (
     Confrontation(
         "parse_metrics",
-        "A page of this machine's own exporter gives the figures that NVML gave.",
+        "A page of this machine's own exporter is parsed, and the values are compared with those that NVML reported.",
         take_figures,
         _check_parsed,
     ),
     Confrontation(
         "render_metrics",
-        "The figures that NVML gives are rendered, and read back without a loss.",
+        "Values that NVML reports are rendered, and must be the same when they are read back.",
         take_figures,
         _check_rendered,
     ),
     Confrontation(
         "gpu_idle_fraction",
-        "In a trace just taken, with a kernel inside another and pauses, the share without kernels is what CUDA events "
-        "confirm.",
+        "The idle share is compared with that of CUDA events, in a new trace with overlapping kernels and pauses.",
         _take_idle,
         _check_idle,
     ),
     Confrontation(
         "top_kernels",
-        "The kernels of a network's step just traced are ranked as PyTorch's own totals rank them.",
+        "The ranking is compared with PyTorch's own totals, for a new trace of a network's training step.",
         _take_kernels,
         _check_kernels,
     ),
     Confrontation(
         "bottleneck",
-        "Four steps, each built to wait for its input, to launch, to compute, or to move memory, are timed and traced.",
+        "Answers are compared with four timed and traced steps, limited by input, launches, compute, or memory.",
         built_steps.take,
         built_steps.check_bottleneck,
     ),
     Confrontation(
         "mfu",
-        "The measured time of matrix products over this card's peak in its datasheet.",
+        "Utilization is compared with that of timed matrix products, given this card's peak in its datasheet.",
         built_steps.take_products,
         built_steps.check_mfu,
     ),
@@ -224,7 +223,7 @@ ON_DEVICE = {
         'check.within(answer["kernels"], kernels',
     ),
     "SLOW_LOOP": (
-        "the loop runs there once more, with the same losses and a trace without the faults.",
+        "the loop runs there once more; its losses must be the same, and its trace must not show the faults.",
         'SLOW_LOOP_DEVICE="cuda"',
     ),
 }

@@ -1,4 +1,4 @@
-"""The strict reader of Prometheus pages and the rules for rendered ones, held against the library's; shipped pages."""
+"""The strict reader of Prometheus pages and the rules for rendered ones, compared with the library's; shipped pages."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def test_each_way_is_shown(topic: types.SimpleNamespace, tmp_path: Path) -> None
     assert one.ways == ("On the device: the tensor is a CUDA tensor.", "Reading: The driver's warp size.")
 
 
-def test_an_exercise_that_meets_no_gpu_says_why(topic: types.SimpleNamespace, tmp_path: Path) -> None:
+def test_an_exercise_that_no_gpu_checks_says_why(topic: types.SimpleNamespace, tmp_path: Path) -> None:
     topic.NONE["warp"] = "a text."
     page = gpu_rows.page([source(tmp_path, "warp")])
     assert "0 of 1 exercises" in page
