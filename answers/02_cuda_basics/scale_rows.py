@@ -106,7 +106,7 @@ def scale_rows(matrix, factors):
 # -     return out
 # +     return turned.T
 
-# %% wrong: the factor of the column — says "a factor for each column" — from "reference": "[row]" → "[column]"
+# %% wrong: the factor of the column — says "one factor per column" — from "reference": "[row]" → "[column]"
 
 # %% wrong: x taken for the row in the kernel only — says "neighboring columns" — from "reference": "column, row" → "row, column"
 

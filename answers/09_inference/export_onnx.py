@@ -50,7 +50,7 @@ def export_onnx(problem):
 # +         problem.model().eval(), (torch.zeros(1, 3, 32, 32),), buffer, dynamo=False, input_names=["images"], output_names=["scores"],
 # -         dynamic_axes={"images": {0: "batch"}, "scores": {0: "batch"}},
 
-# %% wrong: batch fixed inside — says "inside the batch is fixed" — from "the older exporter"
+# %% wrong: batch fixed inside — says "the batch is still fixed" — from "the older exporter"
 #   def export_onnx(problem):
 # +     class Whole(torch.nn.Module):
 # +         def __init__(self):

@@ -54,7 +54,7 @@ def driver_says(answer: Any, readings: Any) -> None:
         # Each part of an SM hands out its own registers: the rests of two parts do not add up to a warp's share.
         per_warp = -(-block["registers_per_thread"] * sm["warp_size"] // sm["register_unit"]) * sm["register_unit"]
         here = sm | {"registers": parts * (sm["registers"] // parts // per_warp) * per_warp}
-        what = f"{block} on this GPU, whose SM has {here}: the driver lets {blocks} of these blocks live on it"
+        what = f"{block} on this GPU, whose SM has {here}: the driver allows {blocks} of these blocks on it at a time"
         check.close(answer(dict(block), dict(here)), active / sm["max_warps"], what, rtol=1e-6)
 
 

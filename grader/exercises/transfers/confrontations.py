@@ -142,7 +142,7 @@ def _check_waits(answer: Any, readings: dict[str, Any]) -> None:
     given = {str(key).replace("ised", "ized"): word for key, word in answer.items()}
     agree = sum(given.get(key) == word for key, word in said.items())
     if agree <= FREE:  # more earn points in part, which the menu counts
-        raise WrongAnswer(f"SYNC_POINTS: {agree} of {len(said)} entries are what was observed on this GPU.")
+        raise WrongAnswer(f"SYNC_POINTS: {agree} of {len(said)} entries agree with what this GPU did.")
 
 
 CONFRONTATIONS = (
