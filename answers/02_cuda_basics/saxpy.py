@@ -53,7 +53,7 @@ def saxpy(alpha, x, y):
     launch(n, float(alpha), x, y, out)
     return out
 
-# %% wrong: one element per thread — says "one element per thread"
+# %% wrong: one element per thread — says "each thread handles one element"
 from numba import cuda
 
 from gpulab import empty
