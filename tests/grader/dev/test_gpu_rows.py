@@ -6,14 +6,14 @@ import types
 from pathlib import Path
 
 import pytest
-from courses import ROOT
+from courses import FRONT_MATTER, ROOT
 
 from grader.authoring.myst import ChapterSource, read_source
 from grader.dev import gpu_rows
 from grader.exercises.confront import Confrontation
 from grader.model.course import Course
 
-HEAD = "---\nkernelspec:\n  name: python3\n  display_name: Python 3\n  language: python\n---\n\n# Title\n\n"
+HEAD = f"{FRONT_MATTER}# Title\n\n"
 
 
 def source(tmp_path: Path, test: str, *more: str) -> ChapterSource:
