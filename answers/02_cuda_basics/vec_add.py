@@ -127,7 +127,7 @@ def vec_add(a, b):
 
 # %% wrong: all in one block, too large — says "at most 1,024" — from "grid one block short": "max(1, len(a) // 128), 128" → "1, len(a)"
 
-# %% wrong: true division for the grid — says "is no int" — from "grid one block short": "max(1, len(a) // 128)" → "len(a) / 128 + 1"
+# %% wrong: true division for the grid — says "is not an int" — from "grid one block short": "max(1, len(a) // 128)" → "len(a) / 128 + 1"
 
 # %% wrong: float64 result — says "float64 unless you say otherwise" — from "grid one block short"
 # -     out = empty(len(a), "float32")

@@ -31,7 +31,7 @@ def _smallest(tried: list[Any], elements: int) -> list[int]:
 
 def _slip(reached: int, elements: int) -> str:
     if reached < elements:
-        return f"This GPU wrote to {reached} of {elements} elements with so many blocks."
+        return f"This GPU wrote to {reached} of {elements} elements with that many blocks."
     return "This GPU wrote to every element with fewer blocks."
 
 

@@ -57,7 +57,7 @@ def _check_schedule(answer: Any, readings: ReadingValues) -> None:
             into, arrived = plans[rank][step][1], moving[rank - 1]
             held[rank][into] = held[rank][into] + arrived if step < p - 1 else arrived
     for rank in range(p):
-        what = f"ring_schedule, {p} ranks, played on vectors that all_reduce summed on this GPU: what rank {rank} has"
+        what = f"ring_schedule, {p} ranks, applied to vectors that all_reduce summed on this GPU: what rank {rank} has"
         check.equal(np.concatenate(held[rank]).tolist(), sums, what)
 
 

@@ -170,7 +170,7 @@ def softmaxed(device: str = "cuda") -> list[dict[str, Any]]:
 def check_online_softmax(online_softmax: Any, readings: Any) -> None:
     """Weights and log-sum-exp of a row in blocks must be the GPU's of the whole row."""
     for blocks, one in zip(BLOCKS, readings, strict=True):
-        what = f"online_softmax of {blocks}, which this GPU did in one piece"
+        what = f"online_softmax of {blocks}, which this GPU computed in one piece"
         answer = online_softmax([np.array(block) for block in blocks])
         check.close(answer, (np.array(one["weights"]), one["lse"]), what, rtol=1e-9, atol=1e-12)
 

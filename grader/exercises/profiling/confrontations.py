@@ -57,7 +57,7 @@ def take_figures(nvml: Any = None) -> dict[str, Any]:
 def _samples(readings: dict[str, Any]) -> list[dict[str, Any]]:
     samples: list[dict[str, Any]] = readings["samples"]
     if not samples or not all(math.isfinite(one["value"]) and one["value"] >= 0 for one in samples):
-        raise Unusable("a figure of a GPU is below zero, or not finite")
+        raise Unusable("a metric of a GPU is below zero, or not finite")
     return samples
 
 
@@ -74,7 +74,7 @@ def _check_parsed(answer: Any, readings: dict[str, Any]) -> None:
 def _check_rendered(answer: Any, readings: dict[str, Any]) -> None:
     samples = list(_samples(readings))
     random.Random(7).shuffle(samples)  # those of a metric need not follow one another
-    compare(answer, samples, f"{len(samples)} figures of this machine's GPUs, as NVML gives them", read_page)
+    compare(answer, samples, f"{len(samples)} metrics of this machine's GPUs, as NVML reports them", read_page)
 
 
 # ---------------------------------------------------------------------------------- gpu_idle_fraction and top_kernels
