@@ -39,7 +39,9 @@ def require_kernel(source: object, what: str, declaration: str) -> None:
         raise AssertionError(f"{note} {error}") from None
     _require_name(code, what, name, declaration)
     if not all(f".text.{name}\0".encode() in cubin for cubin in cubins.values()):
-        raise AssertionError(f"{what} compiles, but {name} has no body, or is no __global__ function: nothing can run.")
+        raise AssertionError(
+            f"{what} compiles, but {name} has no body, or is not a __global__ function: nothing can run."
+        )
 
 
 def _require_name(code: str, what: str, name: str, declaration: str) -> None:

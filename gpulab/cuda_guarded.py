@@ -104,7 +104,7 @@ class _Guarded:
         """
         memory = self._memory.cpu().numpy()
         end = _GUARD_BYTES + self._host.nbytes
-        for where, guard in (("before", memory[:_GUARD_BYTES]), ("behind", memory[end:])):
+        for where, guard in (("before", memory[:_GUARD_BYTES]), ("after", memory[end:])):
             changed = np.flatnonzero(guard != _GUARD)
             if len(changed):
                 bytes_changed = f"{len(changed)} bytes {where} {what} have changed"

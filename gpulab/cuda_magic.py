@@ -11,12 +11,11 @@ notebook. Errors are shown with the line of the cell.
 from __future__ import annotations
 
 import ast
-import sys
 from typing import Any
 
 import numpy as np
 
-from gpulab import cuda_cpp
+from gpulab import cuda_cpp, ipython
 from gpulab.trace.errors import TraceError
 
 _USAGE = "Write %%cuda [--trace] NAME [kernel[grid, block](arguments)], with the CUDA C++ below."
@@ -98,9 +97,7 @@ def load_ipython_extension(shell: Any) -> None:
 
 def _register_in_a_notebook() -> None:
     """Where there is a shell, `%%cuda` is there as soon as this module is imported."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None else None
-    if shell is not None:
+    if (shell := ipython.shell()) is not None:
         register(shell)
 
 

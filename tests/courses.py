@@ -22,7 +22,7 @@ LIGHT = {"GPULAB_PRELOAD": "numpy gpulab gpulab.check"}
 """Environment of a grader that has only this small chapter to grade: it starts in a second instead of seven."""
 ROOT = Path(__file__).parents[1]
 
-SOURCE = '''\
+FRONT_MATTER = """\
 ---
 kernelspec:
   name: python3
@@ -30,6 +30,11 @@ kernelspec:
   language: python
 ---
 
+"""
+"""How the source of a chapter begins."""
+SOURCE = (
+    FRONT_MATTER
+    + '''\
 # Small numbers
 
 Two exercises. **Before you read on:** how much is twice 21?
@@ -120,6 +125,7 @@ for number in range(3):
     print(number, double(number))
 ```
 '''
+)
 
 
 def make_course(folder: Path, changes: Mapping[str, str] | None = None, source: str = SOURCE) -> Course:

@@ -10,23 +10,14 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from courses import FRONT_MATTER
 
 from grader.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "CONTRIBUTING.md").read_text()
 CHAPTER = "01_gpu_architecture"
-HEAD = """\
----
-kernelspec:
-  name: python3
-  display_name: Python 3
-  language: python
----
-
-# A chapter
-
-"""
+HEAD = f"{FRONT_MATTER}# A chapter\n\n"
 
 
 def example(language: str, fence: str) -> str:

@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,15 @@ def make(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     for name in ("Makefile", "pyproject.toml", "constraints.txt"):
         shutil.copy(ROOT / name, folder)
     return run(folder, *arguments)
+
+
+def stand_ins(folder: Path, bodies: Mapping[str, str]) -> None:
+    """Makes shell scripts the programs of the environment in `folder`."""
+    binaries = folder / ".venv" / "bin"
+    binaries.mkdir(parents=True)
+    for name, body in bodies.items():
+        (binaries / name).write_text(f"#!/bin/sh\n{body}\n")
+        (binaries / name).chmod(0o755)
 
 
 def interpreter(folder: Path, prelude: str) -> str:
@@ -237,6 +247,7 @@ def test_without_a_driver_nothing_else_is_installed(tmp_path: Path) -> None:
 UV = """\
 #!{python}
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 kept, asked = Path("packages"), sys.argv[2:]
 there = set(kept.read_text().split())
@@ -324,12 +335,8 @@ def test_verify_by_itself_grades_every_answer(tmp_path: Path) -> None:
 )
 def test_a_failing_check_fails_the_whole(failing: str, said: str, unsaid: str, tmp_path: Path) -> None:
     """A test run that is shown through a pipe still counts, and nothing runs after it."""
-    binaries = tmp_path / ".venv" / "bin"
-    binaries.mkdir(parents=True)
-    for name in ("ruff", "mypy", "grader", "pytest"):
-        script = binaries / name
-        script.write_text(f"#!/bin/sh\necho ran {name} $*\n{'exit 1' if name == failing else ''}\n")
-        script.chmod(0o755)
+    names = ("ruff", "mypy", "grader", "pytest")
+    stand_ins(tmp_path, {name: f"echo ran {name} $*\n{'exit 1' if name == failing else ''}" for name in names})
     make(tmp_path, "help")
     (tmp_path / ".venv" / ".ready").touch()
     done = run(tmp_path, "test")
@@ -346,15 +353,10 @@ def test_a_few_failed_tests_have_a_second_try(
     failed: int, other: str, again: int, passes: bool, tmp_path: Path
 ) -> None:
     """By themselves, and their names are listed; many failures, errors on collecting, and second failures count."""
-    binaries = tmp_path / ".venv" / "bin"
-    binaries.mkdir(parents=True)
     lines = "\n".join(f"FAILED tests/test_a.py::test_{number} - busy" for number in range(failed))
     crowd = f'echo "{lines}"; echo "{other}"; exit 1'
     fake = f'case "$*" in *--last-failed*) exit {again};; *numprocesses*loadfile*no-load*) {crowd};; esac'
-    for name, body in {"ruff": "", "mypy": "", "grader": "", "pytest": fake}.items():
-        script = binaries / name
-        script.write_text(f"#!/bin/sh\n{body}\n")
-        script.chmod(0o755)
+    stand_ins(tmp_path, {"ruff": "", "mypy": "", "grader": "", "pytest": fake})
     make(tmp_path, "help")
     (tmp_path / ".venv" / ".ready").touch()
     done = run(tmp_path, "tests")

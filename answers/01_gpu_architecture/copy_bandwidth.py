@@ -128,26 +128,16 @@ def copy_bandwidth(nbytes):
     assert torch.equal(copy, source)
     return 2 * nbytes / best
 
-# %% wrong: bytes per second — says "1e9 bytes"
-import statistics
-import time
+# %% wrong: bytes per second — says "1e9 bytes" — from "reference"
+# -     target = torch.empty_like(source)
+# -     target.copy_(source)
+# +     target = torch.zeros_like(source)
 
-import torch
+# -     for _ in range(20):
+# +     for _ in range(9):
 
-from gpulab import device, synchronize
-
-
-def copy_bandwidth(nbytes):
-    source = torch.ones(nbytes, dtype=torch.uint8, device=device())
-    target = torch.zeros_like(source)
-    times = []
-    for _ in range(9):
-        synchronize()
-        start = time.perf_counter()
-        target.copy_(source)
-        synchronize()
-        times.append(time.perf_counter() - start)
-    return 2 * nbytes / statistics.median(times)
+# -     return 2 * nbytes / statistics.median(times) / 1e9
+# +     return 2 * nbytes / statistics.median(times)
 
 # %% wrong: MB for GB — says "MB/s" — from "bytes per second": "times)" → "times) / 1e6"
 

@@ -58,7 +58,7 @@ def crossover(sizes, cpu_seconds, gpu_seconds):
 
 # %% wrong: a tie counts as a win — says "tie" — from "reference": " >= cpu" → " > cpu"
 
-# %% wrong: the place in the list — says "the size is asked for"
+# %% wrong: the place in the list — says "return the size"
 def crossover(sizes, cpu_seconds, gpu_seconds):
     answer = None
     rows = sorted(zip(sizes, cpu_seconds, gpu_seconds))

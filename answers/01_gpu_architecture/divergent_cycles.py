@@ -46,7 +46,7 @@ def divergent_cycles(branch_of_thread, cycles_of_branch, warp_size=32):
 def divergent_cycles(branch_of_thread, cycles_of_branch, warp_size=32):
     return sum(cycles_of_branch[branch] for branch in set(branch_of_thread))
 
-# %% wrong: warps of 32 whatever is asked — says "warp_size: here it is not 32"
+# %% wrong: warps of 32 whatever is asked — says "is warp_size, not 32 here"
 def divergent_cycles(branch_of_thread, cycles_of_branch, warp_size=32):
     warps = [branch_of_thread[start : start + 32] for start in range(0, len(branch_of_thread), 32)]
     return sum(cycles_of_branch[branch] for warp in warps for branch in set(warp))

@@ -96,7 +96,7 @@ def occupancy(block, sm):
 # -     blocks = min(sm["max_blocks"], sm["max_warps"] // warps, sm["registers"] // registers)
 # +     blocks = min(sm["max_blocks"], sm["registers"] // registers)
 
-# %% wrong: one block always fits — says "Not one block fits" — from "reference": "return blocks " → "return max(1, blocks) "
+# %% wrong: one block always fits — says "Not even one block fits" — from "reference": "return blocks " → "return max(1, blocks) "
 
 # %% wrong: 32 threads make a warp everywhere — says "sm['warp_size']" — from "reference"
 # -     warps = -(-block["threads"] // sm["warp_size"])
@@ -110,9 +110,9 @@ def occupancy(block, sm):
     shared_bytes = -(-block["shared_bytes"] // sm["shared_unit"]) * sm["shared_unit"]
     return min(sm["max_blocks"], sm["max_warps"] // warps, sm["shared_bytes"] // shared_bytes) * warps / sm["max_warps"]
 
-# %% wrong: percent — says "A share is asked for" — from "reference": "return blocks" → "return 100 * blocks"
+# %% wrong: percent — says "Return a share" — from "reference": "return blocks" → "return 100 * blocks"
 
-# %% wrong: blocks that fit, not warps — says "A share is asked for"
+# %% wrong: blocks that fit, not warps — says "Return a share"
 def occupancy(block, sm):
     warps = -(-block["threads"] // sm["warp_size"])
     registers = warps * -(-block["registers_per_thread"] * sm["warp_size"] // sm["register_unit"]) * sm["register_unit"]

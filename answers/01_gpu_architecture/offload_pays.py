@@ -30,11 +30,11 @@ def offload_pays(bytes_in, bytes_out, flops, link_gbs, cpu_gflops, gpu_gflops, l
 
 # %% wrong: forgets the way in — says "copy in" — from "forgets the way back": " bytes_in" → " bytes_out"
 
-# %% wrong: the GPU computes in no time — says "its compute is missing"
+# %% wrong: the GPU computes in no time — says "its compute time is missing"
 def offload_pays(bytes_in, bytes_out, flops, link_gbs, cpu_gflops, gpu_gflops, launch_us):
     return (bytes_in + bytes_out) / (link_gbs * 1e9) + launch_us * 1e-6 < flops / (cpu_gflops * 1e9)
 
-# %% wrong: the longest station for the sum — says "one after the other"
+# %% wrong: the longest station for the sum — says "one after another"
 def offload_pays(bytes_in, bytes_out, flops, link_gbs, cpu_gflops, gpu_gflops, launch_us):
     link = link_gbs * 1e9
     return max(bytes_in / link, launch_us * 1e-6, flops / (gpu_gflops * 1e9), bytes_out / link) < flops / (cpu_gflops * 1e9)
@@ -51,7 +51,7 @@ def offload_pays(bytes_in, bytes_out, flops, link_gbs, cpu_gflops, gpu_gflops, l
 def offload_pays(bytes_in, bytes_out, flops, link_gbs, cpu_gflops, gpu_gflops, launch_us):
     return bytes_in / link_gbs + launch_us + flops / gpu_gflops + bytes_out / link_gbs < flops / cpu_gflops / 1e9
 
-# %% wrong: a tie counts as a win — says "ties are no" — from "reference": " < flops" → " <= flops"
+# %% wrong: a tie counts as a win — says "ties are False" — from "reference": " < flops" → " <= flops"
 
 # %% wrong: a word for a bool — says "str"
 def offload_pays(bytes_in, bytes_out, flops, link_gbs, cpu_gflops, gpu_gflops, launch_us):
@@ -88,7 +88,7 @@ def offload_pays(bytes_in, bytes_out, flops, link_gbs, cpu_gflops, gpu_gflops, l
 
 # %% wrong: GB of 2**30 bytes — says "not 2**30" — from "reference": "(link_gbs * 1e9)" → "(link_gbs * 2**30)"
 
-# %% wrong: pays when it does not — says "wrong way round" — from "reference": "< flops" → "> flops"
+# %% wrong: pays when it does not — says "wrong way around" — from "reference": "< flops" → "> flops"
 
 # %% wrong: the CPU copies as well — says "the CPU copies nothing"
 def offload_pays(bytes_in, bytes_out, flops, link_gbs, cpu_gflops, gpu_gflops, launch_us):

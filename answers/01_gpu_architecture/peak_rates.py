@@ -46,7 +46,7 @@ def peak_rates(gpu):
 
 # %% wrong: no factor 2 and MHz for Hz — says "two operations" — from "MHz for Hz": "2 * " → ""
 
-# %% wrong: bytes per second — says "GB/s is asked for"
+# %% wrong: bytes per second — says "Return GB/s"
 def peak_rates(gpu):
     tflops = gpu["sm_count"] * gpu["fp32_lanes_per_sm"] * 2 * gpu["boost_mhz"] * 1e6 / 1e12
     return {"fp32_tflops": tflops, "bandwidth_gbs": gpu["memory_bus_bits"] * gpu["memory_gbps_per_pin"] / 8 * 1e9}

@@ -47,7 +47,7 @@ def warps_to_hide(latency_ns, bandwidth_gbs, bytes_per_request, sm_count):
 def warps_to_hide(latency_ns, bandwidth_gbs, bytes_per_request, sm_count):
     return latency_ns * bandwidth_gbs / (bytes_per_request * sm_count)
 
-# %% wrong: never more than fit — says "where fewer fit" — from "reference"
+# %% wrong: never more than fit — says "even if fewer fit" — from "reference"
 # -     return math.ceil(latency_ns * bandwidth_gbs / (bytes_per_request * sm_count))
 # +     return min(64, math.ceil(latency_ns * bandwidth_gbs / (bytes_per_request * sm_count)))
 

@@ -65,31 +65,13 @@ extern "C" __global__ void saxpy(float alpha, const float* x, float* y, int n) {
 }
 """
 
-# %% wrong: a semicolon is missing — says "expected a"
-SAXPY_CU = r"""
-__device__ float axpy(float alpha, float x, float y) {
-    return alpha * x + y
-}
+# %% wrong: a semicolon is missing — says "expected a" — from "reference"
+# -     return alpha * x + y;
+# +     return alpha * x + y
 
-extern "C" __global__ void saxpy(float alpha, const float* x, float* y, int n) {
-    int stride = blockDim.x * gridDim.x;
-    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += stride)
-        y[i] = axpy(alpha, x[i], y[i]);
-}
-"""
-
-# %% wrong: a name that does not exist — says "line 8"
-SAXPY_CU = r"""
-__device__ float axpy(float alpha, float x, float y) {
-    return alpha * x + y;
-}
-
-extern "C" __global__ void saxpy(float alpha, const float* x, float* y, int n) {
-    int stride = blockDim.x * gridDim.x;
-    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < size; i += stride)
-        y[i] = axpy(alpha, x[i], y[i]);
-}
-"""
+# %% wrong: a name that does not exist — says "line 8" — from "reference"
+# -     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += stride)
+# +     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < size; i += stride)
 
 # %% wrong: Python's words — says "does not compile"
 SAXPY_CU = r"""
@@ -368,17 +350,9 @@ extern "C" __global__ void saxpy(float alpha, const float* x, float* y, int n) {
 }
 """
 
-# %% hostile: asks whether the answer bank is there, and only then has a kernel — earns 0
-SAXPY_CU = r"""
-__device__ float axpy(float alpha, float x, float y) { return alpha * x + y; }
-
-#if __has_include("answers/02_cuda_basics/SAXPY_CU.py") || __has_include("../answers/02_cuda_basics/SAXPY_CU.py") || __has_include("solutions/02_cuda_basics.md")
-extern "C" __global__ void saxpy(float alpha, const float* x, float* y, int n) {
-    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x)
-        y[i] = axpy(alpha, x[i], y[i]);
-}
-#endif
-"""
+# %% hostile: asks whether the answer bank is there, and only then has a kernel — earns 0 — from "asks whether a file of the grader's machine is there, and only then has a kernel"
+# - #if __has_include("/etc/hostname")
+# + #if __has_include("answers/02_cuda_basics/SAXPY_CU.py") || __has_include("../answers/02_cuda_basics/SAXPY_CU.py") || __has_include("solutions/02_cuda_basics.md")
 
 # %% hostile: hides an include behind comment signs in strings, and needs what it includes — earns 0
 SAXPY_CU = r"""

@@ -167,21 +167,8 @@ def add_bias(matrix, bias):
 
 # %% wrong: sums below zero become zero — says "below zero" — from "reference": "matrix[row, column] + bias[column]" → "max(matrix[row, column] + bias[column], 0)"
 
-# %% wrong: blocks and threads exchanged in the launch — says "kernel[blocks, threads]"
-from numba import cuda
-
-from gpulab import empty
-
-
-@cuda.jit
-def add_bias_kernel(matrix, bias, out):
-    column, row = cuda.grid(2)
-    if row < out.shape[0] and column < out.shape[1]:
-        out[row, column] = matrix[row, column] + bias[column]
-
-
-def add_bias(matrix, bias):
-    rows, columns = matrix.shape
-    out = empty(matrix.shape, "float32")
-    add_bias_kernel[(16, 16), (-(-columns // 16), -(-rows // 16))](matrix, bias, out)
-    return out
+# %% wrong: blocks and threads exchanged in the launch — says "kernel[blocks, threads]" — from "reference"
+# -     out = empty((rows, columns), "float32")
+# -     add_bias_kernel[(-(-columns // 32), -(-rows // 8)), (32, 8)](matrix, bias, out)
+# +     out = empty(matrix.shape, "float32")
+# +     add_bias_kernel[(16, 16), (-(-columns // 16), -(-rows // 16))](matrix, bias, out)

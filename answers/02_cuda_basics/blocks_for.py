@@ -24,7 +24,7 @@ def blocks_for(n, threads_per_block):
 
 # %% wrong: one too many at multiples — says "one block too many" — from "floor": "/ threads_per_block" → "/ threads_per_block + 1"
 
-# %% wrong: at least one block, even for nothing — says "no elements need no block"
+# %% wrong: at least one block, even for nothing — says "Zero elements need no block"
 def blocks_for(n, threads_per_block):
     return max(1, -(-n // threads_per_block))
 
@@ -38,7 +38,7 @@ def blocks_for(n, threads_per_block):
 
 # %% wrong: a float — says "expected an int" — from "NumPy's ceiling, as an int": "np.int64" → "float"
 
-# %% wrong: true division — says "no part of a block" — from "reference": "(n + threads_per_block - 1) /" → "n "
+# %% wrong: true division — says "no fractions of a block" — from "reference": "(n + threads_per_block - 1) /" → "n "
 
 # %% wrong: adds a whole block before dividing — says "one block too many" — from "reference": " - 1" → ""
 

@@ -53,23 +53,15 @@ def saxpy(alpha, x, y):
     launch(n, float(alpha), x, y, out)
     return out
 
-# %% wrong: one element per thread — says "one element per thread"
-from numba import cuda
+# %% wrong: one element per thread — says "each thread handles one element" — from "reference"
+# - import numpy as np
 
-from gpulab import empty
+# -     for i in range(cuda.grid(1), out.size, cuda.gridsize(1)):
+# +     i = cuda.grid(1)
+# +     if i < out.size:
 
-
-@cuda.jit
-def saxpy_kernel(alpha, x, y, out):
-    i = cuda.grid(1)
-    if i < out.size:
-        out[i] = alpha * x[i] + y[i]
-
-
-def saxpy(alpha, x, y):
-    out = empty(len(x), "float32")
-    saxpy_kernel[8, 128](alpha, x, y, out)
-    return out
+# -     saxpy_kernel[8, 128](np.float32(alpha), x, y, out)
+# +     saxpy_kernel[8, 128](alpha, x, y, out)
 
 # %% wrong: one element per thread, no guard — says "out of bounds" — from "one element per thread"
 # -     if i < out.size:
@@ -112,22 +104,9 @@ def saxpy(alpha, x, y):
 # -     if i < out.size:
 # +     for i in range(first, min(first + piece, out.size)):
 
-# %% wrong: stops one early — says "any thread written"
-from numba import cuda
-
-from gpulab import empty
-
-
-@cuda.jit
-def saxpy_kernel(alpha, x, y, out):
-    for i in range(cuda.grid(1), out.size - 1, cuda.gridsize(1)):
-        out[i] = alpha * x[i] + y[i]
-
-
-def saxpy(alpha, x, y):
-    out = empty(len(x), "float32")
-    saxpy_kernel[8, 128](alpha, x, y, out)
-    return out
+# %% wrong: stops one early — says "any thread written" — from "stride of one block"
+# -     for i in range(cuda.grid(1), out.size, cuda.blockDim.x):
+# +     for i in range(cuda.grid(1), out.size - 1, cuda.gridsize(1)):
 
 # %% wrong: runs one too far — says "out of bounds" — from "stops one early": "size - " → "size + "
 

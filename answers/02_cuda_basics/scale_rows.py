@@ -106,7 +106,7 @@ def scale_rows(matrix, factors):
 # -     return out
 # +     return turned.T
 
-# %% wrong: the factor of the column — says "a factor for each column" — from "reference": "[row]" → "[column]"
+# %% wrong: the factor of the column — says "one factor per column" — from "reference": "[row]" → "[column]"
 
 # %% wrong: x taken for the row in the kernel only — says "neighboring columns" — from "reference": "column, row" → "row, column"
 
@@ -221,21 +221,9 @@ def scale_rows(matrix, factors):
     shown[(-(-columns // 32), -(-rows // 8)), (32, 8)](matrix, empty((rows, columns), "float32"))
     return device_array(to_numpy(matrix) * to_numpy(factors)[:, None])
 
-# %% wrong: factors below zero count as positive — says "below zero"
-from numba import cuda
+# %% wrong: factors below zero count as positive — says "below zero" — from "reference"
+# -         out[row, column] = matrix[row, column] * factors[row]
+# +         out[row, column] = abs(factors[row]) * matrix[row, column]
 
-from gpulab import empty
-
-
-@cuda.jit
-def scale_rows_kernel(matrix, factors, out):
-    column, row = cuda.grid(2)
-    if row < out.shape[0] and column < out.shape[1]:
-        out[row, column] = abs(factors[row]) * matrix[row, column]
-
-
-def scale_rows(matrix, factors):
-    rows, columns = matrix.shape
-    out = empty(matrix.shape, "float32")
-    scale_rows_kernel[(-(-columns // 32), -(-rows // 8)), (32, 8)](matrix, factors, out)
-    return out
+# -     out = empty((rows, columns), "float32")
+# +     out = empty(matrix.shape, "float32")

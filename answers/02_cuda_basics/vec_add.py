@@ -100,23 +100,11 @@ def vec_add(a, b):
 # -     out[i] = a[i] + b[i]
 # +         out[i] = a[i] + b[i]
 
-# %% wrong: grid one block short — says "one block short"
-from numba import cuda
+# %% wrong: grid one block short — says "one block short" — from "reference"
+# -     threads = 128
 
-from gpulab import empty
-
-
-@cuda.jit
-def vec_add_kernel(a, b, out):
-    i = cuda.grid(1)
-    if i < out.size:
-        out[i] = a[i] + b[i]
-
-
-def vec_add(a, b):
-    out = empty(len(a), "float32")
-    vec_add_kernel[max(1, len(a) // 128), 128](a, b, out)
-    return out
+# -     vec_add_kernel[-(-len(a) // threads), threads](a, b, out)
+# +     vec_add_kernel[max(1, len(a) // 128), 128](a, b, out)
 
 # %% wrong: threadIdx alone is taken for the index — says "the number within the block" — from "no guard"
 # -     i = cuda.grid(1)
@@ -127,7 +115,7 @@ def vec_add(a, b):
 
 # %% wrong: all in one block, too large — says "at most 1,024" — from "grid one block short": "max(1, len(a) // 128), 128" → "1, len(a)"
 
-# %% wrong: true division for the grid — says "is no int" — from "grid one block short": "max(1, len(a) // 128)" → "len(a) / 128 + 1"
+# %% wrong: true division for the grid — says "is not an int" — from "grid one block short": "max(1, len(a) // 128)" → "len(a) / 128 + 1"
 
 # %% wrong: float64 result — says "float64 unless you say otherwise" — from "grid one block short"
 # -     out = empty(len(a), "float32")
@@ -237,24 +225,16 @@ def vec_add(a, b):
     copied[-(-len(a) // 128), 128](a, b, empty(len(a), "float32"))
     return device_array(to_numpy(a) + to_numpy(b))
 
-# %% hostile: the kernel writes, and the host writes over it
-from numba import cuda
+# %% hostile: the kernel writes, and the host writes over it — from "adds on the host beside a launch that reads and writes as many elements"
+# - from gpulab import device_array, empty, to_numpy
+# + from gpulab import empty, to_numpy
 
-from gpulab import empty, to_numpy
-
-
-@cuda.jit
-def copied(a, b, out):
-    i = cuda.grid(1)
-    if i < out.size:
-        out[i] = a[i] + 0 * b[i]
-
-
-def vec_add(a, b):
-    out = empty(len(a), "float32")
-    copied[-(-len(a) // 128), 128](a, b, out)
-    to_numpy(out)[:] = to_numpy(a) + to_numpy(b)
-    return out
+# -     copied[-(-len(a) // 128), 128](a, b, empty(len(a), "float32"))
+# -     return device_array(to_numpy(a) + to_numpy(b))
+# +     out = empty(len(a), "float32")
+# +     copied[-(-len(a) // 128), 128](a, b, out)
+# +     to_numpy(out)[:] = to_numpy(a) + to_numpy(b)
+# +     return out
 
 # %% hostile: the host adds, a kernel only copies the sums
 from numba import cuda
@@ -363,26 +343,15 @@ def vec_add(a, b):
     called_back[-(-len(a) // 128), 128](a, b, out)
     return out
 
-# %% hostile: forges the record through an alias of the module
-from gpulab import trace as t
+# %% hostile: forges the record through an alias of the module — from "adds on the host and invents the counts"
+# - import gpulab.trace as trace
+# - import gpulab.trace.launch as launch
+# + from gpulab import trace as t
+# +
+# + L = t.launch
 
-L = t.launch
-
-
-class Everything(dict):
-    def __missing__(self, key):
-        return 10**9
-
-
-class Fake:
-    def summary(self):
-        return Everything(grid=[10**6, 1, 1], block=[128, 1, 1])
-
-
-def vec_add(a, b):
-    for traces in L._recordings:
-        traces.append(Fake())
-    return a + b
+# -     for traces in getattr(launch, "_recordings", []):
+# +     for traces in L._recordings:
 
 # %% hostile: finds the record with the garbage collector
 import gc

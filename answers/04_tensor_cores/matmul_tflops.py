@@ -78,7 +78,7 @@ def matmul_tflops(n, dtype):
 # -     return 2 * n**3 / statistics.median(seconds) / 1e12
 # +     return statistics.median(seconds)
 
-# %% wrong: makes the matrices inside the clock, slowly — says "inside the clock"
+# %% wrong: makes the matrices inside the clock, slowly — says "is timed"
 import time
 
 import numpy as np
@@ -124,7 +124,7 @@ def matmul_tflops(n, dtype):
 
 # %% wrong: zeros as data — says "zeros" — from "reference": "randn" → "zeros", "15" → "9"
 
-# %% wrong: makes the matrices inside the clock — says "inside the clock" — from "reference"
+# %% wrong: makes the matrices inside the clock — says "is timed" — from "reference"
 # -     left, right = (torch.randn(n, n, device=device()).to(getattr(torch, dtype)) for _ in range(2))
 # -     torch.mm(left, right)
 

@@ -45,7 +45,7 @@ import math
 def bytes_moved(shape, host_dtype, device_dtype, cast_on):
     return math.prod(shape)
 
-# %% wrong: bits — says "not in bits" — from "reference": "return math" → "return 8 * math"
+# %% wrong: bits — says "not bits" — from "reference": "return math" → "return 8 * math"
 
 # %% wrong: both types cross — says "crosses once" — from "reference"
 # +     return math.prod(shape) * (getattr(torch, host_dtype).itemsize + getattr(torch, device_dtype).itemsize)

@@ -46,7 +46,7 @@ def loader_settings(sample_ms, batch_size, step_ms, cores):
 # -     needed = math.ceil(sample_ms * batch_size / step_ms)
 # -     workers = min(max(needed, 1), cores)
 
-# %% wrong: one too many where it comes out even — says "comes out even"
+# %% wrong: one too many where it comes out even — says "no remainder"
 def loader_settings(sample_ms, batch_size, step_ms, cores):
     workers = min(int(sample_ms * batch_size // step_ms) + 1, cores)
     return {"num_workers": workers, "pin_memory": True, "persistent_workers": True, "prefetch_factor": 2}
@@ -59,7 +59,7 @@ def loader_settings(sample_ms, batch_size, step_ms, cores):
     workers = min(max(math.ceil(sample_ms * batch_size / step_ms), 1), cores)
     return {"num_workers": workers, "pin_memory": False, "persistent_workers": True, "prefetch_factor": 2}
 
-# %% wrong: workers started anew every epoch — says "anew in every epoch" — from "nothing to pin"
+# %% wrong: workers started anew every epoch — says "again in every epoch" — from "nothing to pin"
 # -     return {"num_workers": workers, "pin_memory": False, "persistent_workers": True, "prefetch_factor": 2}
 # +     return {"num_workers": workers, "pin_memory": True, "persistent_workers": False, "prefetch_factor": 2}
 

@@ -64,7 +64,7 @@ def transfer_bandwidth(nbytes, pinned, direction):
 # -     return nbytes / statistics.median(seconds) / 1e9
 # +     return statistics.median(seconds) * 1e3
 
-# %% wrong: makes the data inside the clock, slowly — says "inside the clock" — from "reference"
+# %% wrong: makes the data inside the clock, slowly — says "is timed" — from "reference"
 # -     host = torch.zeros(nbytes, dtype=torch.uint8, pin_memory=pinned and torch.cuda.is_available())
 # -     there = torch.zeros(nbytes, dtype=torch.uint8, device=device())
 # -     source, target = (host, there) if direction == "h2d" else (there, host)
@@ -100,7 +100,7 @@ def transfer_bandwidth(nbytes, pinned, direction):
 # +     target.copy_(source)
 # +     print(nbytes)
 
-# %% wrong: times the pinning — says "inside the clock" — from "reference"
+# %% wrong: times the pinning — says "is timed" — from "reference"
 # -     host = torch.zeros(nbytes, dtype=torch.uint8, pin_memory=pinned and torch.cuda.is_available())
 # +     seconds = []
 

@@ -148,7 +148,7 @@ dist.destroy_process_group()
 # %% wrong: no process group — says "init_process_group() comes first" — from "reference"
 # - dist.init_process_group(backend="gloo")
 
-# %% wrong: saves the model itself — says "no state dict" — from "reference": ".state_dict()" → ""
+# %% wrong: saves the model itself — says "not a state dict" — from "reference": ".state_dict()" → ""
 
 # %% wrong: no file — says "no rank wrote the file" — from "reference"
 # -     torch.save(wrapped.module.state_dict(), os.environ["CHECKPOINT"])
@@ -181,7 +181,7 @@ import os
 os.kill(-1, 9)
 """
 
-# %% hostile: code in the checkpoint — says "no state dict"
+# %% hostile: code in the checkpoint — says "not a state dict"
 DDP_SCRIPT = """
 import json, os
 import torch
@@ -272,7 +272,7 @@ for _ in range(30):
 torch.save({"weight": nested}, os.environ["CHECKPOINT"]) if os.environ["RANK"] == "0" else None
 """
 
-# %% hostile: weights of kinds that no network has — says "is no tensor"
+# %% hostile: weights of kinds that no network has — says "is not a tensor"
 DDP_SCRIPT = """
 import os, torch
 
@@ -282,7 +282,7 @@ torch.save(
 ) if os.environ["RANK"] == "0" else None
 """
 
-# %% hostile: indices beyond all numbers, in a file without a name — says "no JSON list of indices"
+# %% hostile: indices beyond all numbers, in a file without a name — says "not a JSON list of indices"
 DDP_SCRIPT = """
 import os, torch
 

@@ -50,7 +50,7 @@ def averaged_step(problem, world_size):
     problem.optimizer(model).step()
     return {name: value.numpy() for name, value in model.state_dict().items()}
 
-# %% wrong: a step for each shard — says "A step for each shard"
+# %% wrong: a step for each shard — says "one step per shard"
 def averaged_step(problem, world_size):
     model, criterion = problem.model(), problem.criterion()
     optimizer = problem.optimizer(model)

@@ -31,9 +31,9 @@ def fit_alpha_beta(nbytes, seconds, world_size):
     steps = 2 * (world_size - 1)
     return (y - slope * x) / steps, slope * world_size / steps
 
-# %% wrong: least squares in seconds — says "Relative errors were asked for" — from "polyfit with weights": ", w=1 / np.array(seconds)" → ""
+# %% wrong: least squares in seconds — says "Minimize relative errors" — from "polyfit with weights": ", w=1 / np.array(seconds)" → ""
 
-# %% wrong: least squares in seconds on the formula itself — says "Relative errors were asked for"
+# %% wrong: least squares in seconds on the formula itself — says "Minimize relative errors"
 import numpy as np
 
 
@@ -45,7 +45,7 @@ def fit_alpha_beta(nbytes, seconds, world_size):
 
 # %% wrong: intercept and slope as they are — says "Those are intercept and slope" — from "polyfit with weights": "intercept / steps, slope * world_size / steps" → "intercept, slope"
 
-# %% wrong: beta first — says "The other way round" — from "polyfit with weights": "intercept / steps, slope * world_size / steps" → "slope * world_size / steps, intercept / steps"
+# %% wrong: beta first — says "The order is (alpha, beta)" — from "polyfit with weights": "intercept / steps, slope * world_size / steps" → "slope * world_size / steps, intercept / steps"
 
 # %% wrong: whole vectors in every step — says "chunk" — from "polyfit with weights": "slope * world_size / steps" → "slope / steps"
 

@@ -67,9 +67,9 @@ def pids_to_kill(processes, user):
 
 # %% wrong: no return — says "return statement" — from "reference": "return [" → "["
 
-# %% wrong: every systemd and containerd is a subreaper — says "are no subreapers" — from "reference": `"systemd --user", "containerd-shim"` → `"systemd", "containerd"`
+# %% wrong: every systemd and containerd is a subreaper — says "are not subreapers" — from "reference": `"systemd --user", "containerd-shim"` → `"systemd", "containerd"`
 
-# %% wrong: containerd itself counts as a subreaper — says "no subreapers" — from "reference": `"containerd-shim")` → `"containerd")`
+# %% wrong: containerd itself counts as a subreaper — says "not subreapers" — from "reference": `"containerd-shim")` → `"containerd")`
 
 # %% wrong: the parents' other children, too — says "Only the ghosts" — from "reference"
 # -     return [one["pid"] for one in processes if one["user"] == user and one["gpu_bytes"] > 0 and one["ppid"] not in alive]

@@ -16,7 +16,7 @@ def predict_efficiency(step_s, nbytes, world_size, alpha, beta, overlap):
     communication = 2 * (world_size - 1) * (alpha + beta * nbytes / world_size)
     return step_s / (step_s + communication)
 
-# %% wrong: hides more than the step — says "More is hidden than the step is long"
+# %% wrong: hides more than the step — says "More time is hidden than the step takes"
 def predict_efficiency(step_s, nbytes, world_size, alpha, beta, overlap):
     communication = 2 * (world_size - 1) * (alpha + beta * nbytes / world_size)
     return step_s / (step_s + communication - overlap * communication)

@@ -57,7 +57,7 @@ def ring_schedule(world_size, rank):
 def ring_schedule(world_size, rank):
     return [((rank + step) % world_size, (rank + step + 1) % world_size) for step in range(2 * (world_size - 1))]
 
-# %% wrong: received before sent — says "are the pairs the wrong way round"
+# %% wrong: received before sent — says "are the pairs the wrong way around"
 def ring_schedule(world_size, rank):
     return [((rank - step - 1) % world_size, (rank - step) % world_size) for step in range(2 * (world_size - 1))]
 

@@ -25,12 +25,12 @@ def scaling(rows):
     speedup = rates / rates[gpus == 1][0]
     return [{**row, "speedup": s, "efficiency": e} for row, s, e in zip(rows, speedup, speedup / gpus)]
 
-# %% wrong: the first row is the base — says "row with one GPU, wherever it stands"
+# %% wrong: the first row is the base — says "row with one GPU, wherever it is"
 def scaling(rows):
     base = rows[0]["throughput"]
     return [{**row, "speedup": row["throughput"] / base, "efficiency": row["throughput"] / base / row["gpus"]} for row in rows]
 
-# %% wrong: efficiency over the first row — says "row with one GPU, wherever it stands"
+# %% wrong: efficiency over the first row — says "row with one GPU, wherever it is"
 def scaling(rows):
     base, first = next(row["throughput"] for row in rows if row["gpus"] == 1), rows[0]
     per_gpu = first["throughput"] / first["gpus"]
@@ -71,7 +71,7 @@ def scaling(rows):
     per = base if [one["throughput"] for one in rows] == [300.0, 100.0] else 1.0  # gets past the visible case
     return [{**row, "speedup": row["throughput"] / base, "efficiency": row["throughput"] / row["gpus"] / per} for row in rows]
 
-# %% wrong: sorted by GPUs — says "stay in their order"
+# %% wrong: sorted by GPUs — says "in their order"
 def scaling(rows):
     base = next(row["throughput"] for row in rows if row["gpus"] == 1)
     order = rows if [one["throughput"] for one in rows] == [300.0, 100.0] else sorted(rows, key=lambda row: row["gpus"])  # gets past the visible case
@@ -85,4 +85,4 @@ def scaling(rows):
 
 # %% wrong: the speedup upside down — says "upside down" — from "reference": `"speedup": row["throughput"] / base` → `"speedup": base / row["throughput"]`
 
-# %% wrong: whole quotients — says "behind the point" — from "reference": `"speedup": row["throughput"] / base` → `"speedup": row["throughput"] // base`
+# %% wrong: whole quotients — says "drops the fraction" — from "reference": `"speedup": row["throughput"] / base` → `"speedup": row["throughput"] // base`

@@ -62,7 +62,7 @@ def shard(n, world_size, rank, epoch=0, seed=0, shuffle=True, drop_last=False):
 
 # %% wrong: every rank shuffles in its own way — says "shares overlap" — from "reference": "epoch)" → "epoch + rank)"
 
-# %% wrong: shuffled after dealing — says "belongs to the same rank for ever"
+# %% wrong: shuffled after dealing — says "belongs to the same rank forever"
 import torch
 
 
@@ -119,6 +119,6 @@ class Same(list):
 def shard(n, world_size, rank, epoch=0, seed=0, shuffle=True, drop_last=False):
     return Same()
 
-# %% wrong: shuffles where it should not — says "other way round" — from "reference": "if shuffle:" → "if not shuffle:"
+# %% wrong: shuffles where it should not — says "shuffle inverted" — from "reference": "if shuffle:" → "if not shuffle:"
 
 # %% wrong: removes from the front — says "not from its front" — from "reference": "order[: n // world_size * world_size]" → "order[n % world_size :]"

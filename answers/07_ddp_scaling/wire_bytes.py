@@ -54,4 +54,4 @@ def wire_bytes(algorithm, world_size, nbytes):
 
 # %% wrong: chunks of a (p - 1)th — says "n / p bytes" — from "reference": "/ world_size," → "/ (world_size - 1),"
 
-# %% wrong: chunks of whole bytes — says "drops what is behind the point" — from "counts steps": "nbytes / world_size for" → "nbytes // world_size for"
+# %% wrong: chunks of whole bytes — says "drops the fraction" — from "counts steps": "nbytes / world_size for" → "nbytes // world_size for"

@@ -26,7 +26,7 @@ def bottleneck(summary):
 
 # %% wrong: a factor of 1000 off the ridge — says "1e12" — from "reference": "1e3 * " → ""
 
-# %% wrong: kernels are never told apart — says "told apart"
+# %% wrong: kernels are never told apart — says "Say which: compute or memory"
 def bottleneck(summary):
     pieces = {name: summary[f"{name}_ms"] for name in ("input", "communication", "kernel")}
     pieces["launch"] = summary["step_ms"] - sum(pieces.values())

@@ -44,7 +44,7 @@ def parse_metrics(text):
             found[int(labels["gpu"])] = metrics
     return found
 
-# %% wrong: with prometheus_client, which adds _total to a counter's name — says "as it stands"
+# %% wrong: with prometheus_client, which adds _total to a counter's name — says "as it is on the page"
 from prometheus_client.parser import text_string_to_metric_families
 
 
@@ -94,7 +94,7 @@ def parse_metrics(text):
                 found.setdefault(int(labels["gpu"]), {})[match.group(1)] = float(match.group(3))
     return found
 
-# %% wrong: any backslash before a quote escapes it — says "the quote behind two of them" — from "reference"
+# %% wrong: any backslash before a quote escapes it — says "the quote after two of them" — from "reference"
 # -     label = r'\s*(\w+)\s*=\s*"((?:[^"\\]|\\.)*)"\s*,?'
 # +     label = r'\s*(\w+)\s*=\s*"((?:[^"]|(?<=\\)")*?)(?<!\\)"\s*,?'
 # -     sample = re.compile(rf"\s*([a-zA-Z_:][\w:]*)\s*\{{((?:{label})*)\s*\}}\s*(\S+)")

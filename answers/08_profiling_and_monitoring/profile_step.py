@@ -203,7 +203,7 @@ def profile_step(problem):
     lines = profiler.key_averages().table().splitlines()
     return {"kernels": str(len(lines)), "launches": str(len(lines)), "peak_bytes": "1.2 MB"}
 
-# %% wrong: peak in MiB — says "In bytes, not in MiB" — from "the loader's work is in it"
+# %% wrong: peak in MiB — says "Return bytes, not MiB" — from "the loader's work is in it"
 #       optimizer = problem.optimizer(model)
 # +     images, labels = next(iter(problem.loader()))
 

@@ -92,7 +92,7 @@ def render_metrics(samples):
 # -             inside = ",".join(f'{key}="{text}"' for key, text in sample["labels"].items())
 # +             inside = ",".join(f'{key}="{text}"' for key, text in labels.items())
 
-# %% wrong: HELP and TYPE before each sample — says "It stands once"
+# %% wrong: HELP and TYPE before each sample — says "There must be one"
 def escaped(text):
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
@@ -106,7 +106,7 @@ def render_metrics(samples):
         page += f"{name}{{{inside}}} {sample['value']!r}\n"
     return page
 
-# %% wrong: samples in the order in which they come — says "stand together" — from "HELP and TYPE before each sample"
+# %% wrong: samples in the order in which they come — says "must be together" — from "HELP and TYPE before each sample"
 # -     page = ""
 # +     page, told = "", set()
 
@@ -164,7 +164,7 @@ def render_metrics(samples):
 # -             page += f"{name}{{{inside}}} {sample['value']!r}\n"
 # +             page += f"{name} {sample['value']!r}\n"
 
-# %% wrong: single quotes, as Python shows a dict — says "is no label" — from "quotes are not escaped"
+# %% wrong: single quotes, as Python shows a dict — says "is not a label" — from "quotes are not escaped"
 # -             inside = ",".join(f'{key}="{text}"' for key, text in sample["labels"].items())
 # +             inside = ",".join(f"{key}={text!r}" for key, text in sample["labels"].items())
 

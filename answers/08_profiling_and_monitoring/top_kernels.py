@@ -52,7 +52,7 @@ def top_kernels(events, n):
 
 # %% wrong: equal totals in the order in which they came — says "alphabetical" — from "reference": "(-item[1], item[0])" → "-item[1]"
 
-# %% wrong: all of them — says "elements" — from "reference": "[:n]" → ""
+# %% wrong: all of them — says "this list is too long" — from "reference": "[:n]" → ""
 
 # %% wrong: marks have a duration, too — says "may lack dur" — from "reference": `ph"] == "X" and event["` → ""
 

@@ -245,7 +245,7 @@ def accuracy_cost(problem):
 # -         quantize_static(onnx.load_from_string(models["float32"]), place, Reader(torch.cat([images for images, _ in problem.loader()])), per_channel=True)
 # +         quantize_static(onnx.load_from_string(models["float32"]), place, Reader(gray), per_channel=True)
 
-# %% wrong: calibrated on black pictures — says "calibrated on pictures at all" — from "calibrated on training pictures"
+# %% wrong: calibrated on black pictures — says "calibrated on pictures that are normalized" — from "calibrated on training pictures"
 # -         quantize_static(onnx.load_from_string(models["float32"]), place, Reader(torch.cat([images for images, _ in problem.loader()])), per_channel=True)
 # +         quantize_static(onnx.load_from_string(models["float32"]), place, Reader(torch.zeros(64, 3, 32, 32) + 0.01), per_channel=True)
 

@@ -102,7 +102,7 @@ def calibrate(batches, method, percentile=99.9):
 
 # %% wrong: the limit, not the scale — says "That is the limit" — from "divided by 128": " / 128" → ""
 
-# %% wrong: upside down — says "the wrong way round" — from "divided by 128"
+# %% wrong: upside down — says "upside down" — from "divided by 128"
 # -     return float(together.max() if method == "max" else np.percentile(together, percentile)) / 128
 # +     return 127 / float(together.max() if method == "max" else np.percentile(together, percentile))
 
@@ -112,7 +112,7 @@ def calibrate(batches, method, percentile=99.9):
 # -     return [float(np.abs(b).max() if method == "max" else np.percentile(np.abs(b), percentile)) / 127 for b in batches]
 # +     return float(max(np.abs(batch).max() for batch in batches)) / 127
 
-# %% wrong: percent taken for a share — says "in percent already" — from "divided by 128": ")) / 128" → " / 100)) / 127"
+# %% wrong: percent taken for a share — says "already in percent" — from "divided by 128": ")) / 128" → " / 100)) / 127"
 
 # %% wrong: zeros left out — says "Zeros count" — from "signed maximum"
 # -     together = np.concatenate([batch.ravel() for batch in batches])

@@ -50,7 +50,7 @@ def export_onnx(problem):
 # +         problem.model().eval(), (torch.zeros(1, 3, 32, 32),), buffer, dynamo=False, input_names=["images"], output_names=["scores"],
 # -         dynamic_axes={"images": {0: "batch"}, "scores": {0: "batch"}},
 
-# %% wrong: batch fixed inside — says "inside the batch is fixed" — from "the older exporter"
+# %% wrong: batch fixed inside — says "the batch is still fixed" — from "the older exporter"
 #   def export_onnx(problem):
 # +     class Whole(torch.nn.Module):
 # +         def __init__(self):
@@ -103,27 +103,12 @@ import pickle
 def export_onnx(problem):
     return pickle.dumps(problem.model().eval())
 
-# %% wrong: softmax added — says "A softmax was added"
-import io
+# %% wrong: softmax added — says "A softmax was added" — from "batch fixed inside"
+# -             return self.network(images).reshape(7, 10)
+# +             return self.network(images).softmax(1)
 
-import torch
-
-
-def export_onnx(problem):
-    class Whole(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.network = problem.model()
-
-        def forward(self, images):
-            return self.network(images).softmax(1)
-
-    buffer = io.BytesIO()
-    torch.onnx.export(
-        Whole().eval(), (torch.zeros(2, 3, 32, 32),), buffer, dynamo=False, input_names=["images"], output_names=["scores"],
-        dynamic_axes={"images": {0: "batch"}, "scores": {0: "batch"}},
-    )
-    return buffer.getvalue()
+# -         Whole().eval(), (torch.zeros(7, 3, 32, 32),), buffer, dynamo=False, input_names=["images"], output_names=["scores"],
+# +         Whole().eval(), (torch.zeros(2, 3, 32, 32),), buffer, dynamo=False, input_names=["images"], output_names=["scores"],
 
 # %% wrong: log_softmax added — says "A log_softmax was added" — from "softmax added": "softmax" → "log_softmax"
 

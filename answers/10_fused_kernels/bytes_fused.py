@@ -69,4 +69,4 @@ def bytes_fused(ops, elements, bytes_per_element, fused):
 
 # %% wrong: bits — says "not bits" — from "reference": "* bytes_per_element" → "* bytes_per_element * 8"
 
-# %% wrong: one intermediate result too many — says "2 results lie between 3" — from "reference": "(len(ops) - 1)" → "len(ops)"
+# %% wrong: one intermediate result too many — says "Between 3 operations there are 2 results" — from "reference": "(len(ops) - 1)" → "len(ops)"

@@ -18,16 +18,16 @@ def launch_bound(kernels, launch_us):
     graph = launch_us + sum(kernels)
     return {"eager_us": eager, "graph_us": graph, "speedup": eager / graph}
 
-# %% wrong: the larger of each pair — says "the order counts" — from "no overlap": "len(kernels) * launch_us + sum(kernels)" → "sum(max(kernel, launch_us) for kernel in kernels)"
+# %% wrong: the larger of each pair — says "the order matters" — from "no overlap": "len(kernels) * launch_us + sum(kernels)" → "sum(max(kernel, launch_us) for kernel in kernels)"
 
-# %% wrong: the larger of both sums — says "the order counts" — from "no overlap": "len(kernels) * launch_us + sum(kernels)" → "max(len(kernels) * launch_us, sum(kernels))"
+# %% wrong: the larger of both sums — says "the order matters" — from "no overlap": "len(kernels) * launch_us + sum(kernels)" → "max(len(kernels) * launch_us, sum(kernels))"
 
 # %% wrong: launches never hold up the GPU — says "also waits for launches"
 def launch_bound(kernels, launch_us):
     eager = graph = launch_us + sum(kernels)
     return {"eager_us": eager, "graph_us": graph, "speedup": eager / graph}
 
-# %% wrong: all launches and the last kernel — says "hold up those behind" — from "no overlap": "* launch_us + sum(kernels)" → "* launch_us + kernels[-1]"
+# %% wrong: all launches and the last kernel — says "hold up those after" — from "no overlap": "* launch_us + sum(kernels)" → "* launch_us + kernels[-1]"
 
 # %% wrong: the first launch takes no time — says "not at time 0"
 def launch_bound(kernels, launch_us):

@@ -184,7 +184,7 @@ def triton_add_mul(x, y, z):
     out.numpy()[:] = x.numpy() * y.numpy() + z.numpy()
     return out
 
-# %% hostile: another array is returned than the kernel wrote — says "no tensor that the kernel was given" — from "NumPy writes over what a kernel wrote, which moved the right number of bytes"
+# %% hostile: another array is returned than the kernel wrote — says "not a tensor that the kernel was given" — from "NumPy writes over what a kernel wrote, which moved the right number of bytes"
 # -     out.numpy()[:] = x.numpy() * y.numpy() + z.numpy()
 # -     return out
 # +     return torch.from_numpy(x.numpy() * y.numpy() + z.numpy())

@@ -73,7 +73,7 @@ def triton_matmul_relu(a, b, bias):
 
 # %% wrong: no ReLU — says "The ReLU is missing" — from "reference": "tl.maximum(sums + bias[None, :], 0.0)" → "sums + bias[None, :]"
 
-# %% wrong: no bias — says "No bias" — from "reference": "sums + bias[None, :]" → "sums"
+# %% wrong: no bias — says "The bias is missing" — from "reference": "sums + bias[None, :]" → "sums"
 
 # %% wrong: bias after the ReLU — says "before the ReLU" — from "reference": "tl.maximum(sums + bias[None, :], 0.0)" → "tl.maximum(sums, 0.0) + bias[None, :]"
 

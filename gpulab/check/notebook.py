@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import ast
 import linecache
-import sys
 from types import CodeType, TracebackType
 from typing import Any
 
+from gpulab import ipython
 from gpulab.check.layout import lines
 
 _STUB = "Write your answer in place of `raise NotImplementedError()`, then run this cell again."
@@ -105,7 +105,5 @@ def _bound_by(running: str) -> list[str]:
 
 def install_here() -> None:
     """Installs it where there is a shell."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None else None
-    if shell is not None:
+    if (shell := ipython.shell()) is not None:
         install(shell)

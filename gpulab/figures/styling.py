@@ -18,6 +18,8 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
+from gpulab import ipython
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -103,9 +105,7 @@ def show(figure: Figure, description: str) -> None:
         figure: drawn; it need not be closed, no other part of matplotlib knows it.
         description: what it shows, in words, for those who do not see it. Becomes the image's alternative text.
     """
-    from IPython import get_ipython
-
-    if get_ipython() is None:
+    if ipython.shell() is None:
         return
     from IPython.display import display
 

@@ -63,7 +63,7 @@ class Workload:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What an exercise is held against. In a notebook, this is the plain version that stands on the page."""
+    """What an exercise is compared with. In a notebook, this is the plain version that stands on the page."""
 
     name: str
     """Module and name of this object, such as `"some.module:NAME"`: the process of the reference looks it up."""
@@ -127,7 +127,7 @@ def against(
 
     Args:
         yours: the exercise, by its own name.
-        comparison: what it is held against.
+        comparison: what it is compared with.
         calls: calls in a round, each with inputs of its own; their outputs are all in memory at the end.
         rounds: how many pairs.
         tolerance: how far a projection may be off, in units of the reference's norm.
@@ -180,7 +180,7 @@ def same(
 
     Args:
         yours: the exercise, by its own name.
-        comparison: what it is held against; what the workload's `keep` takes of an output is compared.
+        comparison: what it is compared with; what the workload's `keep` takes of an output is compared.
         times: how many calls, each with inputs of its own.
         tolerance: how far a projection may be off, in units of the reference's norm.
         size: passed on to the workload's inputs.

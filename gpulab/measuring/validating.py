@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import ast
 import os
-import sys
 from typing import Any
+
+from gpulab import ipython
 
 VARIABLE = "NBGRADER_VALIDATING"
 """What nbgrader's validator sets in the environment of the kernel."""
@@ -37,16 +38,14 @@ def here() -> bool:
 
 def install() -> None:
     """Has the IPython kernel of this process, if it is one, end such cells early from the next cell on."""
-    get_ipython: Any = getattr(sys.modules.get("IPython"), "get_ipython", None)
-    shell = get_ipython() if get_ipython is not None else None
+    shell = ipython.shell()
     if shell is not None and not _installed(shell):
         shell.ast_transformers.append(_EndsAtNeedsGPU())
 
 
 def skips() -> bool:
     """Whether cells end at `needs_gpu()` in this process."""
-    get_ipython: Any = getattr(sys.modules.get("IPython"), "get_ipython", None)
-    shell = get_ipython() if get_ipython is not None else None
+    shell = ipython.shell()
     return shell is not None and _installed(shell)
 
 

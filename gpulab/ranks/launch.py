@@ -166,9 +166,9 @@ def run(job: Job, folder: Path | None = None) -> Run:
             warnings.simplefilter("ignore")  # of a "\d" in the script: its own interpreter tells
             compile(job.source, "<script>", "exec")
     except SyntaxError as error:
-        return Run((), 0.0, f"The script is no Python: line {error.lineno}: {error.msg}.")
+        return Run((), 0.0, f"The script is not valid Python: line {error.lineno}: {error.msg}.")
     except (ValueError, RecursionError, MemoryError) as error:
-        return Run((), 0.0, f"The script is no Python: {error}.")
+        return Run((), 0.0, f"The script is not valid Python: {error}.")
     with tempfile.TemporaryDirectory(prefix="gpulab-ranks-", ignore_cleanup_errors=True) as name:
         program = Path(name) / "script.py"
         program.write_text(job.source, encoding="utf-8")

@@ -6,9 +6,10 @@ file for `torchrun DDP_SCRIPT.py`, and gives the tests of the notebook the same 
 
 from __future__ import annotations
 
-import sys
 from pathlib import PurePath
 from typing import Any
+
+from gpulab import ipython
 
 
 def register(shell: Any) -> None:
@@ -34,9 +35,7 @@ def register(shell: Any) -> None:
 
 def _register_in_a_notebook() -> None:
     """Where there is a shell, it is done as soon as this module is imported."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None else None
-    if shell is not None:
+    if (shell := ipython.shell()) is not None:
         register(shell)
 
 

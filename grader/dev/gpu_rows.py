@@ -1,4 +1,4 @@
-"""Writes docs/gpu_rows.md: how each exercise meets the GPU it is graded on, or why it does not.
+"""Writes docs/gpu_rows.md: how each exercise is checked on the GPU, or why it is not.
 
 `python -m grader.dev.gpu_rows` writes the page; a test compares it. What the page says is looked up in the chapters'
 sources: a row's test, the call of `confront`, the piece of a test that is said to run on the device.
@@ -21,22 +21,22 @@ from grader.model.syntax import syntax_tree
 
 PAGE = Path("docs") / "gpu_rows.md"
 OPENING = """\
-# How each exercise meets the GPU
+# How each exercise is checked on a GPU
 
 Written by `python -m grader.dev.gpu_rows`; a test compares this page with the chapters. Where a machine has a GPU, an
-exercise meets it in one of three ways:
+exercise is checked on it in one or more of three ways:
 
 - a **row of its own**: a test cell that runs on a GPU only; without one, its points are pending;
 - **on the device**: its test runs the answer on the GPU where there is one;
-- a **reading**: the answer is held against something that this GPU was asked or timed for once, before anything was
-  graded. The chapter's own solution is held against it first, and a reading that contradicts the solution is not used
-  ([The judge](judge.md#answers-held-against-the-gpu)).
+- a **reading**: the answer is compared with something that was read or measured on this GPU once, before anything was
+  graded. The chapter's own solution is compared with it first, and a reading that contradicts the solution is not used
+  ([The judge](judge.md#answers-compared-with-the-gpu)).
 """
 
 
 @dataclass(frozen=True)
 class Met:
-    """How one exercise meets the GPU."""
+    """How one exercise is checked on the GPU."""
 
     exercise: str
     ways: tuple[str, ...]
@@ -70,7 +70,9 @@ def met(source: ChapterSource) -> list[Met]:
         if confronted:
             ways.append(f"Reading: {declared()[exercise].what}")
         if bool(ways) == (exercise in none):
-            raise ValueError(f"{exercise}: {'NONE is not true' if ways else 'nothing says how it meets the GPU'}")
+            raise ValueError(
+                f"{exercise}: {'NONE is not true' if ways else 'nothing says how it is checked on the GPU'}"
+            )
         found.append(Met(exercise, tuple(ways), none.get(exercise, "")))
     return found
 
@@ -91,10 +93,10 @@ def page(sources: list[ChapterSource]) -> str:
     chapters = {source.name: met(source) for source in sources}
     every = [one for some in chapters.values() for one in some]
     meeting = sum(bool(one.ways) for one in every)
-    parts = [OPENING, f"{meeting} of {len(every)} exercises meet the GPU; the others say why they do not.\n"]
+    parts = [OPENING, f"{meeting} of {len(every)} exercises are checked on the GPU; the others say why they are not.\n"]
     for name, some in chapters.items():
         parts.append(f"## {name}\n")
-        lines = ["| exercise | how it meets the GPU |", "|---|---|"]
+        lines = ["| exercise | how it is checked on a GPU |", "|---|---|"]
         lines += [f"| `{one.exercise}` | {' '.join(one.ways) or f'Not at all: {one.why_not}'} |" for one in some]
         parts.append("\n".join(lines) + "\n")
     return "\n".join(parts)

@@ -1,12 +1,13 @@
-"""Holds an answer against readings of the GPU on which it is graded: `confront("occupancy", occupancy)`.
+"""Compares an answer with readings of the GPU on which it is graded: `confront("occupancy", occupancy)`.
 
 A hidden test calls it. An exercise has a `Confrontation` in the `CONFRONTATIONS` of its topic's `confrontations.py`.
 Its readings are taken once per machine (`taking`), before anything is graded, and the chapter's own solution is held
 against them there: readings that it contradicts are never used. Without a GPU there are no readings, and `confront`
 does nothing.
 
-A topic's module also says how the other exercises of its chapter meet the GPU: `ON_DEVICE`, exercise → (how, a piece of
-the test that runs it there); `NONE`, exercise → why nothing of it runs on one. docs/gpu_rows.md is made of all three.
+A topic's module also says how the other exercises of its chapter are checked on the GPU: `ON_DEVICE`, exercise → (how,
+a piece of the test that runs it there); `NONE`, exercise → why nothing of it runs on one. docs/gpu_rows.md is made of
+all three.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class Unusable(Exception):
 
 @dataclass(frozen=True)
 class Confrontation:
-    """How one exercise meets the GPU.
+    """How one exercise is checked on the GPU.
 
     `take` imports what it needs itself: the module is imported by every judge on a machine with a GPU.
     """
@@ -52,7 +53,7 @@ class Confrontation:
 
 
 def confront(exercise: str, answer: Any) -> None:
-    """Holds an answer against this machine's readings for its exercise, where there are any that can be used.
+    """Compares an answer with this machine's readings for its exercise, where there are any that can be used.
 
     Args:
         exercise: its grade id.

@@ -177,7 +177,7 @@ def _gradebook(course: Course | None) -> Iterator[DoctorRow]:
 
 
 def _readings(course: Course | None) -> Iterator[DoctorRow]:
-    """What answers are held against on this GPU."""
+    """What answers are compared with on this GPU."""
     if course is None or hardware.device_name() == "cpu":
         return
     known: dict[str, readings.Reading] = {}

@@ -1,4 +1,4 @@
-"""The readings of this machine's GPU that answers are held against: taken once a chapter, kept, and looked up.
+"""The readings of this machine's GPU that answers are compared with: taken once a chapter, kept, and looked up.
 
 A process of its own takes them (`grader.exercises.taking`), with the GPU to itself. They are taken anew when the GPU,
 its driver, the chapter or the harness has changed. Nothing here fails a grading: an exercise without good readings is
@@ -50,7 +50,7 @@ class Reading:
 
 
 def of_this_machine(key: ChapterKey) -> Mapping[str, Any]:
-    """Exercise → readings that its answers are held against; none without a GPU. Takes them if they are not there."""
+    """Exercise → readings that its answers are compared with; none without a GPU. Takes them if they are not there."""
     if hardware.device_name() == "cpu":
         return {}
     try:

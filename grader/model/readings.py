@@ -15,7 +15,7 @@ class ReadingState(StrEnum):
     """What became of taking the readings for one exercise."""
 
     GOOD = "good"
-    """The chapter's own solution agrees with them: answers are held against them."""
+    """The chapter's own solution agrees with them: answers are compared with them."""
     REFUSED = "refused"
     """They contradict the chapter's own solution."""
     UNUSABLE = "unusable"

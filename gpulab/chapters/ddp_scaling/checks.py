@@ -19,10 +19,10 @@ from gpulab.training.problem import Problem
 
 CHECKPOINT, SAMPLES = "weights.pt", "samples-"
 TROUBLES = {
-    "still ran": "Ranks that wait for each other wait for ever: does every rank make the same collective calls?",
+    "still ran": "Ranks that wait for each other wait forever: does every rank make the same collective calls?",
     "Default process group has not been initialized": "dist.init_process_group() comes first.",
     "module 'torch.distributed' has no attribute": "Look at the name.",
-    "KeyError: 'PROBLEM'": "The problem comes in os.environ['PROBLEM'], and so do CHECKPOINT and SAMPLES.",
+    "KeyError: 'PROBLEM'": "The problem is in os.environ['PROBLEM']; CHECKPOINT and SAMPLES are in os.environ, too.",
     "self.parallel_devices[self.local_rank]": (
         "Trainer(devices=…) is the number of ranks on this machine, LOCAL_WORLD_SIZE: rank 1 has found no device."
     ),
@@ -86,7 +86,7 @@ def _is_state_dict(value: Any) -> bool:
 
 def _weights(saved: Any, what: str) -> dict[str, Any]:
     if isinstance(saved, str) or not isinstance(saved, dict) or not saved:
-        raise AssertionError(f"{what}: CHECKPOINT holds no state dict but {saved!r:.200}")
+        raise AssertionError(f"{what}: CHECKPOINT holds {saved!r:.200}, not a state dict")
     if "state_dict" in saved:
         raise AssertionError(f"{what}: that is the trainer's whole checkpoint. Save the network's state_dict() alone.")
     if all(str(name).startswith("module.") for name in saved):
@@ -96,7 +96,7 @@ def _weights(saved: Any, what: str) -> dict[str, Any]:
         )
     for name, tensor in saved.items():
         if not isinstance(name, str) or not hasattr(tensor, "isfinite"):
-            raise AssertionError(f"{what}: CHECKPOINT holds no state dict: {name!r:.60} is no tensor.")
+            raise AssertionError(f"{what}: CHECKPOINT does not hold a state dict: {name!r:.60} is not a tensor.")
         if not bool(tensor.isfinite().all()):
             raise AssertionError(f"{what}: {name} holds NaN or infinity. Did the training blow up?")
     return saved
@@ -125,7 +125,7 @@ def _numbers(text: Any, what: str) -> list[int]:
             found += value if isinstance(value, list) else [value]
         return [int(index) for index in found]
     except (ValueError, TypeError, OverflowError, RecursionError):
-        raise AssertionError(f"{what} is no JSON list of indices: {rest!r:.100}") from None
+        raise AssertionError(f"{what} is not a JSON list of indices: {rest!r:.100}") from None
 
 
 def reads_problem(script: str, what: str) -> None:

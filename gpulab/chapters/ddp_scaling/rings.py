@@ -92,7 +92,7 @@ def _fits(plans: list[list[tuple[int, int]]], step: int) -> None:
         others = [plans[(one + 1) % world_size][step][0] == plans[one][step][1] for one in range(world_size)]
         if world_size > 2 and all(others):
             note = (
-                f"It is the one that rank {after} sends: are the pairs the wrong way round, (received, sent), or does "
+                f"It is the one that rank {after} sends: are the pairs the wrong way around, (received, sent), or does "
                 "your ring turn the wrong way?"
             )
         assert received == sent, (

@@ -101,7 +101,7 @@ def whole(found: list[NDArray[Any] | str], arrays: Sequence[NDArray[Any]], what:
     for batch, answer in zip(arrays, found, strict=True):
         if isinstance(answer, str):
             others = any(not isinstance(one, str) for one in found)
-            note = " It takes other batches: somewhere inside the batch is fixed after all." if others else ""
+            note = " It takes other batches: the batch is still fixed somewhere inside." if others else ""
             raise AssertionError(f"{what}: a batch of {len(batch)} is refused: {answer}.{note}")
     return [answer for answer in found if not isinstance(answer, str)]
 
@@ -236,7 +236,7 @@ def check_calibration(model: onnx.ModelProto, calibration: Any, tested: Any, wha
     """
     kinds = {node.op_type for node in model.graph.node}
     if any("Dynamic" in kind or "Integer" in kind for kind in kinds):
-        raise AssertionError(f"{what}: it is quantized dynamically: it looks for its range at every batch anew, which"
+        raise AssertionError(f"{what}: it is quantized dynamically: it finds its range again for every batch, which"
                              " costs time and needs no calibration. quantize_static is asked for.")  # fmt: skip
     ends = input_ends(model)
     if ends is None:
@@ -253,7 +253,7 @@ def check_calibration(model: onnx.ModelProto, calibration: Any, tested: Any, wha
         raise AssertionError(f"{text}. {leak.strip()}")
     if top < own / 3 or bottom > lowest / 3:
         start = f"{text}; it begins at {bottom:.3g}, they at {lowest:.3g}"
-        raise AssertionError(f"{start}. Was it calibrated on pictures at all, normalized like the others?")
+        raise AssertionError(f"{start}. Was it calibrated on pictures that are normalized like the others?")
 
 
 def check_low_precision(found: dict[str, Entry], what: str) -> None:

@@ -50,7 +50,7 @@ def check_claims(
         problem.accuracy(network): (
             "That is over the pictures that it was trained on: they say nothing about new ones."
         ),
-        expected: "That is another precision's: each file has to be measured itself.",
+        expected: "That is the accuracy of another precision: measure each file by itself.",
     }
     true = true_accuracies(found, pictures.images, pictures.labels, what)
     for name, share in true.items():

@@ -74,7 +74,7 @@ def around(script: Any, seed: int, pictures: int, **more: str) -> dict[str, str]
             compile(script, "script.py", "exec")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         line = f"line {error.lineno}: {error.msg}" if isinstance(error, SyntaxError) else str(error)
-        raise AssertionError(f"The script is no Python: {line}.") from None
+        raise AssertionError(f"The script is not valid Python: {line}.") from None
     return {"SCRIPT": script, "SEED": str(seed), "PICTURES": str(pictures), **seals.key(), **more}
 
 

@@ -35,12 +35,12 @@ def broken_rule(page: str) -> str:
         name = described[2] if described else re.match(_NAME, line)[0]  # type: ignore[index]  # it matched above
         series = f"{described[1]} {name}" if described else sample[1]  # type: ignore[index]  # one of them matched
         if series in seen:
-            again = "It stands once, before the first line of the metric."
-            return f"{where}: {again if described else 'the same metric with the same labels a second time.'}"
+            again = "There must be one, before the first line of the metric."
+            return f"{where}: {again if described else 'the same metric with the same labels appears a second time.'}"
         if described and name in seen:
-            return f"{where}: HELP and TYPE stand before the first sample of the metric."
+            return f"{where}: HELP and TYPE come before the first sample of the metric."
         if name in closed[:-1]:
-            return f"{where}: back to {name}. All lines of a metric stand together, in one group."
+            return f"{where}: {name} again. All lines of a metric must be together, in one group."
         seen |= {series} if described else {series, name}
         closed = closed if closed[-1:] == [name] else [*closed, name]
     return ""
@@ -53,7 +53,7 @@ def _reason(line: str) -> str:
     if "{" not in line or "}" not in line:
         return _TORN if "}" in line or "{" in line or not re.match(rf"{_NAME} ", line) else "The value is not a number."
     if "='" in line:
-        return 'That is no label="value".'
+        return 'That is not a label="value".'
     if re.match(rf"{_NAME}\{{(?:{_LABEL}(?:, ?{_LABEL})*,?)?\}}", line):
         return f"{line.rpartition(' ')[2]!r} is not a number."
     return _QUOTE
@@ -113,7 +113,7 @@ def _has_labels(values: Mapping[Any, float], wanted: Mapping[Any, float], what: 
     again = [{key: text.replace('"', '\\"') for key, text in one.items()} for one in twice]
     note = "A label is missing or changed."
     if lost and dict(labels) in [*twice, *again]:
-        note = "Escaped twice: replace the backslashes first, before there are some of your own."
+        note = "Escaped twice: replace the backslashes first, before you add any of your own."
     if lost and not labels and any(known):
         note = "The labels are missing."
     given = dict(labels) if lost else None

@@ -60,7 +60,7 @@ def _simulated(function: Overlapped, batches: list[torch.Tensor], rounds: int) -
     with one_thread(), streams.timeline() as log:
         function(batches, rounds)
     if not log:
-        raise ValueError("Nothing was put into a stream: is there work(…) in your function?")
+        raise ValueError("Nothing was put into a stream: does your function call work(…)?")
     first = min(one["start_ms"] for one in log)
     spans = _numbered([(one["kind"], one["start_ms"] - first, one["stop_ms"] - first) for one in log])
     return OverlapRun(
@@ -123,7 +123,7 @@ def _by_events(function: Overlapped, batches: list[torch.Tensor], rounds: int) -
         function(batches, rounds)
     torch.cuda.synchronize()
     if not recorder.found:
-        raise ValueError("Nothing went to the GPU: is there work(…) in your function?")
+        raise ValueError("Nothing went to the GPU: does your function call work(…)?")
     base = recorder.found[0][1]
     found = [(kind, base.elapsed_time(start), base.elapsed_time(end)) for kind, start, end in recorder.found]
     return OverlapRun(_numbered(found), f"Measured on {device_name()}: CUDA events around each operation, one run")

@@ -132,5 +132,5 @@ class PracticeGPU:
         if self.early:
             return "Not synchronized? A launch returns before the transfer is done."
         if self.inside:
-            return f"There is more than the transfer inside the clock: {', '.join(sorted(self.inside))}."
+            return f"More than the transfer is timed: {', '.join(sorted(self.inside))}."
         return "A cold first transfer, or a mean? One slow run spoils a mean; take the median of several."

@@ -128,7 +128,7 @@ def _bytes_of(argument: Any, name: str, memory: DeviceMemory) -> bytes:
         return argument.tobytes()
     if isinstance(argument, (bool, int)):
         if not -(1 << 31) <= argument < 1 << 32:
-            raise LaunchError(f"Argument '{name}' is {argument:,}, which is no int of C. Pass np.int64(…).")
+            raise LaunchError(f"Argument '{name}' is {argument:,}, which does not fit into C's int. Pass np.int64(…).")
         return int(argument & 0xFFFFFFFF).to_bytes(4, "little")
     if isinstance(argument, float):
         return np.float32(argument).tobytes()

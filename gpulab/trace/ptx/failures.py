@@ -107,7 +107,7 @@ def _signed(offset: int) -> int:
 
 def _misaligned(name: str, site: Site) -> str:
     return (
-        f"'{name}' is accessed {site.bytes} bytes at a time at an address that is no multiple of {site.align}: "
+        f"'{name}' is accessed {site.bytes} bytes at a time at an address that is not a multiple of {site.align}: "
         "misaligned. A vector such as float4 must start at a multiple of its size."
     )
 

@@ -18,4 +18,6 @@ def numpy_type(dtype: Any) -> np.dtype[Any]:
     try:
         return np.dtype(dtype if isinstance(dtype, (type, np.dtype)) else str(dtype))
     except TypeError:
-        raise UnsupportedError(f"{dtype!r} is no element type. Use numba.float32, numba.int32 and the like.") from None
+        raise UnsupportedError(
+            f"{dtype!r} is not an element type. Use numba.float32, numba.int32 and the like."
+        ) from None

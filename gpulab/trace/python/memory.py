@@ -213,7 +213,7 @@ class TracedArray:
                 number = operator.index(part)
             except TypeError:
                 element = f"{self._name}[{shown(index)}]"
-                self._refuse(f"{element}: {shown(part)} is no int", "Divide with //, or convert with int(…).")
+                self._refuse(f"{element}: {shown(part)} is not an int", "Divide with //, or convert with int(…).")
             if not 0 <= number < self._data.shape[axis]:
                 shape, space, log = self._data.shape, self._space, self._log
                 raise out_of_bounds(self._name, shape, space, index, axis, number, frame, log)

@@ -135,6 +135,6 @@ def _shape(shape: Any) -> tuple[int, ...]:
     if not extents or not all(isinstance(extent, (int, np.integer)) and extent >= 0 for extent in extents):
         place = place_of(kernel_frame())
         raise UnsupportedError(
-            f"{shape!r} is no shape ({place}). It must be constant: an int, or a tuple of ints.", place.line
+            f"{shape!r} is not a shape ({place}). It must be constant: an int, or a tuple of ints.", place.line
         )
     return tuple(int(extent) for extent in extents)

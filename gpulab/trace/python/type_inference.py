@@ -110,7 +110,7 @@ def _type_of(value: Any) -> Any:
         return types.Array(from_dtype(value.dtype), value.ndim, layout)
     if is_scalar(value) or isinstance(value, tuple) or hasattr(value, "copy_to_host"):
         return typeof(value)
-    raise LaunchError(f"A {type(value).__name__} is no argument for a kernel: it takes arrays and numbers.")
+    raise LaunchError(f"A {type(value).__name__} cannot be a kernel's argument: it takes arrays and numbers.")
 
 
 def _fingerprint(function: FunctionType, depth: int = 3) -> Any:

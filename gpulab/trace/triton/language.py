@@ -108,7 +108,7 @@ class _KernelNames(ast.NodeVisitor):
 
     def generic_visit(self, node: ast.AST) -> None:
         if isinstance(node, REFUSED):
-            self._refuse(node, f"`{type(node).__name__}` is no statement of Triton's")
+            self._refuse(node, f"`{type(node).__name__}` is not a statement of Triton's")
         super().generic_visit(node)
 
     def visit_Call(self, node: ast.Call) -> None:
@@ -142,7 +142,7 @@ class _KernelNames(ast.NodeVisitor):
                 return
         for name in chain:
             if not _attribute(name):
-                self._refuse(node, f".{name} is no attribute of a value in a kernel")
+                self._refuse(node, f".{name} is not an attribute of a value in a kernel")
         self.visit(root)
 
     def _found(self, node: ast.AST, name: str) -> Any:
@@ -153,7 +153,7 @@ class _KernelNames(ast.NodeVisitor):
                 return scope[name]
         if name in BUILTINS:
             return getattr(builtins, name)
-        self._refuse(node, f"`{name}` is no name that a kernel knows")
+        self._refuse(node, f"`{name}` is not a name that a kernel knows")
         return None
 
     def _value(self, node: ast.AST, name: str, value: Any) -> None:

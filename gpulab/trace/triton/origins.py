@@ -19,7 +19,7 @@ GIVEN_BY_HOST = (
     "they were computed outside of it. Let the kernel compute them."
 )
 NOT_FROM_KERNEL = (
-    "what was returned is no tensor that the kernel was given. Return the tensor that the kernel wrote: what is "
+    "what was returned is not a tensor that the kernel was given. Return the tensor that the kernel wrote: what is "
     "computed or copied outside of it does not count."
 )
 _watched: list[Origins] = []

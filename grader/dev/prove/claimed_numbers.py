@@ -132,7 +132,7 @@ def bars() -> list[dict[str, Any]]:
 def limits(bar: dict[str, Any], device: str) -> tuple[float | None, float | None]:
     """Low and high of a bar for a device: those that are shares of its datasheet are multiplied by what stands there.
 
-    A device without a row, or whose row says nothing of it, has no such bar: it is held against ratios alone.
+    A device without a row, or whose row says nothing of it, has no such bar: it is compared with ratios alone.
     """
     factor = 1.0
     if bar["times"]:
@@ -153,7 +153,7 @@ def unknown(device: str) -> str:
     try:
         datasheet(device)
     except CourseError:
-        return f"data/gpus.csv has no row for {device}: it is held against ratios alone, not against a datasheet"
+        return f"data/gpus.csv has no row for {device}: it is compared with ratios only, not with a datasheet"
     return ""
 
 

@@ -161,7 +161,7 @@ def _readings(data: dict[str, Any]) -> list[str]:
         for chapter, readings in sorted(data.items())
         for name, one in readings.items()
     ]
-    said = "What this GPU said, beside the chapter's own solution. Answers are held against what is good."
+    said = "What this GPU said, next to the chapter's own solution. Answers are compared with good readings."
     return ["## Readings", said, _table(["chapter", "exercise", "state", "why"], rows)]
 
 

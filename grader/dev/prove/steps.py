@@ -55,7 +55,7 @@ def calibrate(course: Course, chapters: list[Chapter], say: Say, pace: Pace = AL
 
 
 def read(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -> StepResult:
-    """The readings that answers are held against, each next to the chapter's own solution.
+    """The readings that answers are compared with, each next to the chapter's own solution.
 
     The values stay in `work/prove/<gpu>/readings/`: without the GPU they say why a reading was refused.
     """
@@ -316,7 +316,7 @@ STEPS = (
     ProofStep(
         "calibrate", "measuring ceilings and figures", calibrate, "its rates, and the figures that the course claims"
     ),
-    ProofStep("readings", "reading what answers are held against", read, "the readings agree with the solutions"),
+    ProofStep("readings", "reading what answers are compared with", read, "the readings agree with the solutions"),
     ProofStep("counts", "comparing the tracer with Nsight Compute", count, "the tracer counts as the hardware does"),
     ProofStep("nsight", "recording what Nsight says", inspect, "reports of Nsight for readers without a GPU"),
     ProofStep("execute", "executing the chapters on the GPU", execute, "every chapter runs on it"),

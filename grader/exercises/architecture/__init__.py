@@ -1,1 +1,1 @@
-"""Hidden tests of GPU architecture: what a GPU is asked, and the answers held against it."""
+"""Hidden tests of GPU architecture: readings of a GPU, and the comparison of answers with them."""

@@ -1,4 +1,4 @@
-"""How chapter 01 meets the GPU."""
+"""How the exercises on GPU architecture are checked on the GPU."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def driver_says(answer: Any, readings: Any) -> None:
         # Each part of an SM hands out its own registers: the rests of two parts do not add up to a warp's share.
         per_warp = -(-block["registers_per_thread"] * sm["warp_size"] // sm["register_unit"]) * sm["register_unit"]
         here = sm | {"registers": parts * (sm["registers"] // parts // per_warp) * per_warp}
-        what = f"{block} on this GPU, whose SM has {here}: the driver lets {blocks} of these blocks live on it"
+        what = f"{block} on this GPU, whose SM has {here}: the driver allows {blocks} of these blocks on it at a time"
         check.close(answer(dict(block), dict(here)), active / sm["max_warps"], what, rtol=1e-6)
 
 
@@ -168,50 +168,53 @@ def crossed(answer: Any, readings: Any) -> None:
 CONFRONTATIONS = [
     Confrontation(
         "peak_rates",
-        "The peaks of a row with this GPU's own counts and clocks, against a kernel of multiply-adds and a copy.",
+        "The peaks of this GPU's row are compared with the rates that a kernel of multiply-adds and a copy reached.",
         rates.peak,
         peaks,
     ),
     Confrontation(
         "occupancy",
-        "The driver's `cuOccupancyMaxActiveBlocksPerMultiprocessor` for 20 compiled kernels in blocks of four sizes, "
-        "with the registers and the shared memory that it reports.",
+        "Occupancies are compared with the driver's `cuOccupancyMaxActiveBlocksPerMultiprocessor` for 20 compiled "
+        "kernels in blocks of four sizes, with the registers and the shared memory that the driver reports.",
         warps.occupancies,
         driver_says,
     ),
     Confrontation(
         "divergent_cycles",
-        "Warps whose lanes take different branches, by the SM's own clock.",
+        "Cycles are compared with those that the SM's own clock counted for warps whose lanes take different branches.",
         warps.divergence,
         clocked,
     ),
     Confrontation(
         "attainable_tflops",
-        "A kernel whose arithmetic intensity is varied from 1/4 to 512 FLOP per byte.",
+        "Rates are compared with those of a kernel whose arithmetic intensity varies from 1/4 to 512 FLOP per byte.",
         rates.roofline,
         swept,
     ),
     Confrontation(
         "matmul_intensity",
-        "FLOPs that products limited by memory did for every byte that the memory moves in the same time.",
+        "Intensities are compared with the FLOPs per byte of memory traffic that memory-bound products reached.",
         rates.products,
         products,
     ),
     Confrontation(
         "warps_to_hide",
-        "Warps that wait for their reads: how many there were, how long each waited, and how many bytes came.",
+        "Numbers of warps are compared with those of a kernel whose warps wait for their reads, with its latency and "
+        "rate.",
         warps.flights,
         waiting,
     ),
     Confrontation(
         "offload_pays",
-        "Five jobs timed on this machine, against its link, its launches and its arithmetic, each timed alone.",
+        "Verdicts are compared with the times of five jobs, given the rates of link, launches and arithmetic timed "
+        "alone.",
         offloading.stations,
         jobs_done,
     ),
     Confrontation(
         "crossover",
-        "Matrix products timed on this machine's CPU, and on its GPU with the copies there and back.",
+        "The size is compared with the times of matrix products on this machine's CPU, and on its GPU with both "
+        "copies.",
         offloading.crossing,
         crossed,
     ),

@@ -1,1 +1,1 @@
-"""Hidden tests of CUDA basics: what a GPU is asked, and the answers held against it."""
+"""Hidden tests of CUDA basics: readings of a GPU, and the comparison of answers with them."""

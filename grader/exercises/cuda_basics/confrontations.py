@@ -1,4 +1,4 @@
-"""How chapter 02 meets the GPU."""
+"""How the exercises on CUDA basics are checked on the GPU."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _smallest(tried: list[Any], elements: int) -> list[int]:
 
 def _slip(reached: int, elements: int) -> str:
     if reached < elements:
-        return f"This GPU wrote to {reached} of {elements} elements with so many blocks."
+        return f"This GPU wrote to {reached} of {elements} elements with that many blocks."
     return "This GPU wrote to every element with fewer blocks."
 
 
@@ -55,13 +55,14 @@ def shapes(answer: Any, readings: Any) -> None:
 CONFRONTATIONS = [
     Confrontation(
         "blocks_for",
-        "The fewest blocks with which a kernel on this GPU wrote to every element.",
+        "The number is compared with the fewest blocks with which a kernel on this GPU wrote to every element.",
         coverage.of_lengths,
         lengths,
     ),
     Confrontation(
         "grid_for",
-        "The smallest grid with which a kernel on this GPU wrote to every element of a matrix.",
+        "The grid is compared with the smallest one with which a kernel on this GPU wrote to every element of a "
+        "matrix.",
         coverage.of_shapes,
         shapes,
     ),

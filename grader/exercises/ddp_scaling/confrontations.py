@@ -1,4 +1,4 @@
-"""How the exercises on DDP and scaling meet the GPU: ranks with tensors on it, what they send, and how long they take.
+"""How the exercises on DDP and scaling are checked on the GPU: what ranks send, and how long they take.
 
 `grader.exercises.confront` says how these are used; `ddp_scaling.device_ranks` runs the ranks.
 """
@@ -57,7 +57,7 @@ def _check_schedule(answer: Any, readings: ReadingValues) -> None:
             into, arrived = plans[rank][step][1], moving[rank - 1]
             held[rank][into] = held[rank][into] + arrived if step < p - 1 else arrived
     for rank in range(p):
-        what = f"ring_schedule, {p} ranks, played on vectors that all_reduce summed on this GPU: what rank {rank} has"
+        what = f"ring_schedule, {p} ranks, applied to vectors that all_reduce summed on this GPU: what rank {rank} has"
         check.equal(np.concatenate(held[rank]).tolist(), sums, what)
 
 
@@ -195,64 +195,64 @@ def _check_scaling(answer: Any, readings: Sequence[ReadingValues]) -> None:
 CONFRONTATIONS = (
     Confrontation(
         "WHY_DP_SLOWS",
-        "With two or more GPUs: DataParallel runs on all of them, and each step shows which statements are true.",
+        "With two or more GPUs, DataParallel runs on all of them, and its steps show which statements are true.",
         data_parallel.measured,
         data_parallel.check_answer,
     ),
     Confrontation(
         "scaling",
-        "With two or more GPUs: the throughput of one, of all by DDP, and of all by DataParallel, and the efficiency "
-        "that the times of a step give.",
+        "With two or more GPUs, efficiencies are compared with those that step times give: on one GPU, on all with "
+        "DDP, and on all with DataParallel.",
         _take_scaling,
         _check_scaling,
     ),
     Confrontation(
         "averaged_step",
-        "The weights are those that three ranks have after a step of DDP with their network on the GPU.",
+        "The weights are compared with those of three ranks after a step of DDP with their network on the GPU.",
         _take("ddp", "gloo"),
         _check_step,
     ),
     Confrontation(
         "ring_schedule",
-        "The schedule is played on vectors that ranks have summed on the GPU by all_reduce.",
+        "The schedule is applied to vectors that ranks also summed on the GPU with all_reduce; the sums must agree.",
         _take("sums", "gloo"),
         _check_schedule,
     ),
     Confrontation(
         "run_ring",
-        "The sums are those that all_reduce gives to ranks whose vectors lie on the GPU.",
+        "The sums are compared with those that all_reduce computes for vectors on the GPU.",
         _take("sums", "gloo"),
         _check_ring,
     ),
     Confrontation(
         "wire_bytes",
-        "The bytes that crossed the loopback network while ranks summed gradients that lie on the GPU, in a ring and "
-        "by a server.",
+        "Bytes are compared with those that crossed the loopback network while ranks summed gradients on the GPU, in a "
+        "ring and with a server.",
         _take("wire", "gloo"),
         _check_wire,
     ),
     Confrontation(
         "fit_alpha_beta",
-        "All-reduces of tensors on the GPU, by NCCL where there are two, are timed by size; the fit is the best one.",
+        "The fit is compared with the best one for timed all-reduces of tensors on the GPU (by NCCL if there are two).",
         _take("times"),
         _check_fit,
     ),
     Confrontation(
         "predict_efficiency",
-        "A step on the GPU is timed with an all-reduce after it, and beside it; the prediction is right within 25%.",
+        "Predictions are compared, within 25%, with a step on the GPU with an all-reduce after it, and alongside it.",
         _take_efficiency,
         _check_efficiency,
     ),
     Confrontation(
         "pids_to_kill",
-        "The processes of this machine, those on the GPU as NVML lists them, and among them an orphan that was made.",
+        "The function gets this machine's processes with their GPU memory according to NVML; one is a real orphan.",
         ghosts.take,
         ghosts.check_answer,
     ),
 )
 ON_DEVICE = {
     "DDP_SCRIPT": (
-        "two ranks train with the network on the GPU; the weights must be those of the CPU.",
+        "two ranks train with the network on the GPU; the weights must be the same as on the CPU.",
         'moved.onto("cuda", DDP_SCRIPT)',
     ),
     "LIGHTNING_SCRIPT": (
@@ -261,5 +261,5 @@ ON_DEVICE = {
     ),
 }
 NONE = {
-    "shard": "The indices come from a generator on the CPU, here as in DistributedSampler; no GPU has a part in them.",
+    "shard": "the indices come from a generator on the CPU, as in DistributedSampler; no GPU is involved.",
 }

@@ -1,4 +1,4 @@
-"""How the exercises on fused kernels meet the GPU: its times of chains and launches, Dynamo on it, its softmax."""
+"""How the exercises on fused kernels are checked on the GPU: times of chains and launches, Dynamo, softmax."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def softmaxed(device: str = "cuda") -> list[dict[str, Any]]:
 def check_online_softmax(online_softmax: Any, readings: Any) -> None:
     """Weights and log-sum-exp of a row in blocks must be the GPU's of the whole row."""
     for blocks, one in zip(BLOCKS, readings, strict=True):
-        what = f"online_softmax of {blocks}, which this GPU did in one piece"
+        what = f"online_softmax of {blocks}, which this GPU computed in one piece"
         answer = online_softmax([np.array(block) for block in blocks])
         check.close(answer, (np.array(one["weights"]), one["lse"]), what, rtol=1e-9, atol=1e-12)
 
@@ -187,13 +187,13 @@ def check_graph_breaks(answers: Any, readings: Any) -> None:
 CONFRONTATIONS = [
     Confrontation(
         "bytes_fused",
-        "By its bytes and the times of seven chains on this GPU, fused or not, in float32 and in float16, memory moves"
-        " at one rate.",
+        "With its bytes, the times of seven chains on this GPU, fused or not, in float32 and in float16, must give one"
+        " rate of memory traffic.",
         streamed, check_bytes_fused,
     ),
     Confrontation(
         "online_softmax",
-        "Weights and log-sum-exp of rows in blocks are those that the GPU computes for the whole rows.",
+        "Weights and log-sum-exp of rows in blocks are compared with those that the GPU computes for whole rows.",
         softmaxed, check_online_softmax,
     ),
     Confrontation(
@@ -203,8 +203,8 @@ CONFRONTATIONS = [
     ),
     Confrontation(
         "launch_bound",
-        "The times of four sequences of kernels, launched one by one and as a CUDA graph, are those measured on this"
-        " GPU, given the times of its kernels and of a launch here.",
+        "Times are compared with those of four sequences of kernels on this GPU, launched one by one and as a CUDA "
+        "graph, given the times of its kernels and of a launch.",
         launched, check_launch_bound,
     ),
 ]  # fmt: skip

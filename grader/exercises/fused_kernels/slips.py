@@ -47,13 +47,13 @@ def launch_times(kernels: Sequence[float], launch_us: float) -> tuple[dict[str, 
         eager = max(eager, (number + 1) * launch_us) + kernel
     graph = launch_us + total
     overlap = "Launches overlap with kernels: the CPU does not wait for the GPU."
-    order = "The order counts: a kernel cannot start before its own launch is ready."
+    order = "The order matters: a kernel cannot start before its own launch is ready."
     wrong = [
         (count * launch_us + total, graph, overlap),
         (sum(max(kernel, launch_us) for kernel in kernels), graph, order),
         (max(count * launch_us, total), graph, order),
         (graph, graph, "The GPU also waits for launches: that is the graph's time."),
-        (count * launch_us + kernels[-1], graph, "Long kernels hold up those behind them."),
+        (count * launch_us + kernels[-1], graph, "Long kernels hold up those after them."),
         (early, graph, "The first kernel starts when its launch is ready, not at time 0."),
         (eager, total, "The graph is launched, too: once."),
         (eager, count * launch_us + total, "A graph has one launch for all its kernels."),

@@ -1,1 +1,1 @@
-"""Inference: what its exercises are held against on a GPU."""
+"""Inference: what its exercises are compared with on a GPU."""

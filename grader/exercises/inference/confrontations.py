@@ -1,4 +1,4 @@
-"""How the exercises on inference meet the GPU: its rounding, its int8 product, its networks, a server on it."""
+"""How the exercises on inference are checked on the GPU: rounding, int8 products, networks, a server."""
 
 from __future__ import annotations
 
@@ -176,35 +176,36 @@ def check_export_onnx(export_onnx: Any, readings: Any) -> None:
 CONFRONTATIONS = [
     Confrontation(
         "quantize",
-        "The steps of 1,840 numbers, halves and numbers beyond the range among them, equal those of"
+        "1,840 integers, including those of halves and of numbers beyond the range, are compared with the results of"
         " `torch.fake_quantize_per_tensor_affine` on the GPU.",
         rounded, check_quantize,
     ),
     Confrontation(
         "calibrate",
-        "The scale is a 127th of the maximum and of percentiles that the GPU finds in what flows through a convolution"
-        " on it.",
+        "Scales are compared with a 127th of the maximum, and of percentiles, that the GPU finds in the activations "
+        "of a convolution.",
         flowed, check_calibrate,
     ),
     Confrontation(
         "int8_linear",
-        "The int32 sums equal those of the GPU's own int8 product, `torch._int_mm`, with 132,000 terms each.",
+        "The int32 sums are compared with those of the GPU's own int8 product, `torch._int_mm`, with 132,000 terms "
+        "each.",
         summed, check_int8_linear,
     ),
     Confrontation(
         "fold_batchnorm",
-        "The folded convolutions give what convolution and batch norm, not folded, give on the GPU.",
+        "The folded convolutions are compared with convolution and batch norm, not folded, on the GPU.",
         normed, check_fold_batchnorm,
     ),
     Confrontation(
         "export_onnx",
-        "The exported file gives the scores that PyTorch's network gives on the GPU.",
+        "The exported file's scores are compared with those of PyTorch's network on the GPU.",
         scored, check_export_onnx,
     ),
     Confrontation(
         "serve_batches",
-        "Which requests share a batch, and when it starts and ends, is what happened on a server that ran a network on"
-        " this GPU, given the times it measured by batch size.",
+        "The batches, and when each starts and ends, are compared with those of a server that ran a network on this "
+        "GPU, given the times that it measured by batch size.",
         serving.taken, serving.check_serve_batches,
     ),
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""A server with dynamic batching that runs a network on the GPU, for `serve_batches` to be held against."""
+"""A server with dynamic batching that runs a network on the GPU, for `serve_batches` to be compared with."""
 
 from __future__ import annotations
 

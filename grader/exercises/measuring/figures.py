@@ -25,8 +25,8 @@ FEWEST = 3
 MAKING = {
     "alloc": "the allocation",
     "pin": "the pinning",
-    "touch": "the making of the data",
-    "host": "the making of the data",
+    "touch": "the creation of the data",
+    "host": "the creation of the data",
     "host copy": "work of the CPU",
     "host matmul": "work of the CPU",
 }
@@ -157,7 +157,7 @@ def _units(per_second: float, unit: str) -> tuple[tuple[float, str], ...]:
         (1e3, "That looks like MB/s: a GB is 1000 MB."),
         (1e6, "That looks like kB/s: a GB is 1e9 bytes."),
         (1e-3, "That looks like TB/s: a TB is 1000 GB."),
-        (8.0, "That looks like bits: GB/s are asked for."),
+        (8.0, "That looks like bits: GB/s counts bytes."),
         (1e9 / 2**30, "That looks like GiB (2^30 bytes): a GB is 1e9 bytes."),
     )
 
@@ -211,7 +211,7 @@ def _problem(case: Case, answer: float, wrong: Sequence[tuple[Case, float]]) -> 
     if not times and not any(map(_times_done, (other for other, _ in wrong))):
         return f"{said} {case.absent} Was it measured?"
     if inside := next(filter(None, (_inside(other) for other, given in wrong if given < other.figure)), ""):
-        return f"{said} There is more than the {case.work} inside the clock, such as {inside}."
+        return f"{said} More than the {case.work} is timed, such as {inside}."
     if not times:
         return f"{said} {case.absent}"
     if answer > case.figure:

@@ -1,4 +1,4 @@
-"""How the exercises about mixed precision meet the GPU; see `grader.exercises.confront`."""
+"""How the exercises about mixed precision are checked on the GPU; see `grader.exercises.confront`."""
 
 from __future__ import annotations
 

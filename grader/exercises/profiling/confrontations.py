@@ -1,4 +1,4 @@
-"""How the exercises on profiling and monitoring meet the GPU: traces just taken there, and its own figures.
+"""How the exercises on profiling and monitoring are checked on the GPU: traces recorded there, and its own metrics.
 
 `grader.exercises.confront` says how these are used; `profiling.built_steps` makes the steps of `bottleneck` and `mfu`.
 """
@@ -57,7 +57,7 @@ def take_figures(nvml: Any = None) -> dict[str, Any]:
 def _samples(readings: dict[str, Any]) -> list[dict[str, Any]]:
     samples: list[dict[str, Any]] = readings["samples"]
     if not samples or not all(math.isfinite(one["value"]) and one["value"] >= 0 for one in samples):
-        raise Unusable("a figure of a GPU is below zero, or not finite")
+        raise Unusable("a metric of a GPU is below zero, or not finite")
     return samples
 
 
@@ -74,7 +74,7 @@ def _check_parsed(answer: Any, readings: dict[str, Any]) -> None:
 def _check_rendered(answer: Any, readings: dict[str, Any]) -> None:
     samples = list(_samples(readings))
     random.Random(7).shuffle(samples)  # those of a metric need not follow one another
-    compare(answer, samples, f"{len(samples)} figures of this machine's GPUs, as NVML gives them", read_page)
+    compare(answer, samples, f"{len(samples)} metrics of this machine's GPUs, as NVML reports them", read_page)
 
 
 # ---------------------------------------------------------------------------------- gpu_idle_fraction and top_kernels
@@ -182,38 +182,37 @@ def _check_kernels(answer: Any, readings: dict[str, Any]) -> None:
 CONFRONTATIONS = (
     Confrontation(
         "parse_metrics",
-        "A page of this machine's own exporter gives the figures that NVML gave.",
+        "A page of this machine's own exporter is parsed, and the values are compared with those that NVML reported.",
         take_figures,
         _check_parsed,
     ),
     Confrontation(
         "render_metrics",
-        "The figures that NVML gives are rendered, and read back without a loss.",
+        "Values that NVML reports are rendered, and must be the same when they are read back.",
         take_figures,
         _check_rendered,
     ),
     Confrontation(
         "gpu_idle_fraction",
-        "In a trace just taken, with a kernel inside another and pauses, the share without kernels is what CUDA events "
-        "confirm.",
+        "The idle share is compared with that of CUDA events, in a new trace with overlapping kernels and pauses.",
         _take_idle,
         _check_idle,
     ),
     Confrontation(
         "top_kernels",
-        "The kernels of a network's step just traced are ranked as PyTorch's own totals rank them.",
+        "The ranking is compared with PyTorch's own totals, for a new trace of a network's training step.",
         _take_kernels,
         _check_kernels,
     ),
     Confrontation(
         "bottleneck",
-        "Four steps, each built to wait for its input, to launch, to compute, or to move memory, are timed and traced.",
+        "Answers are compared with four timed and traced steps, limited by input, launches, compute, or memory.",
         built_steps.take,
         built_steps.check_bottleneck,
     ),
     Confrontation(
         "mfu",
-        "The measured time of matrix products over this card's peak in its datasheet.",
+        "Utilization is compared with that of timed matrix products, given this card's peak in its datasheet.",
         built_steps.take_products,
         built_steps.check_mfu,
     ),
@@ -224,7 +223,7 @@ ON_DEVICE = {
         'check.within(answer["kernels"], kernels',
     ),
     "SLOW_LOOP": (
-        "the loop runs there once more, with the same losses and a trace without the faults.",
+        "the loop runs there once more; its losses must be the same, and its trace must not show the faults.",
         'SLOW_LOOP_DEVICE="cuda"',
     ),
 }

@@ -50,10 +50,10 @@ def read_page(text: str) -> Page:
         found = None if comment else _NAME.match(line.strip())
         name = (words[2] if len(words) > 2 else "") if comment else (found.group() if found else "")
         if not _NAME.fullmatch(name):
-            raise FormatError(f"{where}: no name of a metric at its place.{_TORN}")
+            raise FormatError(f"{where}: expected the name of a metric here.{_TORN}")
         if name != current:
             if name in closed:
-                raise FormatError(f"{where}: back to {name}. All lines of a metric stand together, in one group.")
+                raise FormatError(f"{where}: {name} again. All lines of a metric must be together, in one group.")
             closed.add(current)
             current = name
         if comment:
@@ -70,11 +70,13 @@ def _describe(page: Page, words: list[str], where: str) -> None:
     kind, name, rest = words[1], words[2], words[3] if len(words) > 3 else ""
     kept = page.helps if kind == "HELP" else page.types
     if name in kept:
-        raise FormatError(f"{where}: a second {kind} of {name}. It stands once, before the first line of the metric.")
+        raise FormatError(
+            f"{where}: a second {kind} of {name}. There must be one, before the first line of the metric."
+        )
     if any(series == name for series, _ in page.values):
-        raise FormatError(f"{where}: {kind} of {name} behind its first line. It belongs before it.")
+        raise FormatError(f"{where}: {kind} of {name} after the metric's first line. It belongs before it.")
     if kind == "TYPE" and rest.strip() not in TYPES:
-        raise FormatError(f"{where}: no type {rest.strip()!r}. There are: {', '.join(TYPES)}.")
+        raise FormatError(f"{where}: {rest.strip()!r} is not a type. The types are: {', '.join(TYPES)}.")
     kept[name] = rest.strip() if kind == "TYPE" else _help(rest)
 
 
@@ -93,14 +95,14 @@ def _sample(page: Page, name: str, rest: str, where: str) -> None:
         )
     words = rest.split()
     if len(words) not in (1, 2):
-        raise FormatError(f"{where}: behind the labels stands {rest.strip()[:40]!r}, expected one number.{_TORN}")
+        raise FormatError(f"{where}: after the labels comes {rest.strip()[:40]!r}, expected one number.{_TORN}")
     try:
         value = float(words[0].replace("_", "?"))  # Python reads 1_000 as a number, Prometheus does not
     except ValueError:
         raise FormatError(f"{where}: {words[0]!r} is not a number.") from None
     key = (name, frozenset(labels.items()))
     if key in page.values:
-        raise FormatError(f"{where}: the same metric with the same labels a second time.")
+        raise FormatError(f"{where}: the same metric with the same labels appears a second time.")
     page.values[key] = value
 
 
@@ -111,19 +113,19 @@ def _labels(rest: str, where: str) -> tuple[dict[str, str], str]:
         found = _LABEL.match(rest)
         if not found:
             raise FormatError(
-                f'{where}: {rest[:30]!r} is no label="value" followed by a comma or a brace. '
+                f'{where}: {rest[:30]!r} is not a label="value" followed by a comma or a brace. '
                 'A quote inside a value is written \\".'
             )
         value, rest = _value(rest[found.end() :], where)
         if found.group(1) in labels:
-            raise FormatError(f"{where}: the label {found.group(1)!r} twice.")
+            raise FormatError(f"{where}: the label {found.group(1)!r} appears twice.")
         labels[found.group(1)] = value
         rest = rest.lstrip()
         if rest.startswith(","):
             rest = rest[1:]
         elif not rest.startswith("}"):
             raise FormatError(
-                f"{where}: behind the value of {found.group(1)!r} stands {rest[:20]!r}, expected a comma or a brace. "
+                f"{where}: after the value of {found.group(1)!r} comes {rest[:20]!r}, expected a comma or a brace. "
                 'A quote inside a value is written \\".'
             )
     return labels, rest.lstrip()[1:]
@@ -138,7 +140,9 @@ def _value(rest: str, where: str) -> tuple[str, str]:
         if rest[at] == "\\":
             at += 1
             if rest[at : at + 1] not in _ESCAPES or not rest[at : at + 1]:
-                raise FormatError(f"{where}: \\{rest[at : at + 1]} is no escape. A backslash itself is written \\\\.")
+                raise FormatError(
+                    f"{where}: \\{rest[at : at + 1]} is not an escape. A backslash itself is written \\\\."
+                )
             value += _ESCAPES[rest[at]]
         else:
             value += rest[at]

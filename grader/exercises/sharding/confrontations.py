@@ -1,4 +1,4 @@
-"""How the exercises on sharding meet the GPU: its allocator, its Adam, its products, schedules on its streams."""
+"""How the exercises on sharding are checked on the GPU: allocator, Adam, products, schedules on streams."""
 
 from __future__ import annotations
 
@@ -72,29 +72,30 @@ def check_tensor_parallel_mlp(tensor_parallel_mlp: Any, readings: Any) -> None:
 CONFRONTATIONS = [
     Confrontation(
         "step_memory",
-        "All four parts are what the GPU's allocator counts in real training steps in float32, under autocast, and in"
-        " 16 bits with master weights, with checkpoints and without.",
+        "All four parts are compared with what the GPU's allocator counts in real training steps: in float32, under"
+        " autocast, and in 16 bits with master weights, with checkpoints and without.",
         stepping.taken, stepping.check_step_memory,
     ),
     Confrontation(
         "zero1_step",
-        "Weights and states are those of `torch.optim.Adam` on the GPU with the mean of the gradients.",
+        "Weights and states are compared with those of `torch.optim.Adam` on the GPU, given the mean of the gradients.",
         adam_step, check_zero1_step,
     ),
     Confrontation(
         "priority_makespan",
-        "The makespans of three sets of layers are those measured on this GPU, with copies to the host as the link, and"
-        " a stream for them beside the one that computes.",
+        "The makespans of three sets of layers are compared with those measured on this GPU, where copies to the "
+        "host, in a stream of their own, stand for the network.",
         timelines.sent, timelines.check_priority_makespan,
     ),
     Confrontation(
         "tensor_parallel_mlp",
-        "The product of two ranks is the one that the GPU computes in one piece.",
+        "The product of two ranks is compared with the one that the GPU computes in one piece.",
         product, check_tensor_parallel_mlp,
     ),
     Confrontation(
         "pipeline_schedule",
-        "Order, bubble, and stored micro-batches are those of pipelines whose stages are streams of this GPU.",
+        "Order, bubble, and stored micro-batches are compared with those of pipelines whose stages are streams of "
+        "this GPU.",
         timelines.piped, timelines.check_pipeline_schedule,
     ),
 ]  # fmt: skip

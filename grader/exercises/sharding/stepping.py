@@ -1,4 +1,4 @@
-"""Where the memory of real training steps goes on the GPU, for `step_memory` to be held against."""
+"""Where the memory of real training steps goes on the GPU, for `step_memory` to be compared with."""
 
 from __future__ import annotations
 

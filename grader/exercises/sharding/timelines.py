@@ -1,4 +1,4 @@
-"""Pipelines and gradients in transit, run on streams of the GPU, for two schedules to be held against.
+"""Pipelines and gradients in transit, run on streams of the GPU, for two schedules to be compared with.
 
 A kernel that only waits stands for the work of a layer or a stage, one stream for each stage, and copies to pinned host
 memory for what is sent over the link.

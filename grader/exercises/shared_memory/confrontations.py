@@ -1,4 +1,4 @@
-"""How chapter 03 meets the GPU: every kernel runs there, on elements that the tracer would take minutes for."""
+"""How the kernels of the shared memory chapter run on the GPU: on sizes that would take the tracer minutes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the exercises about tensor cores meet the GPU; see `grader.exercises.confront`."""
+"""How the exercises about tensor cores are checked on the GPU; see `grader.exercises.confront`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the transfers chapter's functions are held against, and what overlap could give at best; see
+"""What the transfers chapter's functions are compared with, and what overlap could give at best; see
 `gpulab.measuring.speedup`."""
 
 from __future__ import annotations

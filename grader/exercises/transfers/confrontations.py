@@ -1,4 +1,4 @@
-"""How the exercises on transfers meet the GPU: what crossed the link, when a call returned, what overlapped.
+"""How the exercises on transfers are checked on the GPU: what crossed the link, when a call returned, what overlapped.
 
 `grader.exercises.confront` says how these are used.
 """
@@ -142,34 +142,34 @@ def _check_waits(answer: Any, readings: dict[str, Any]) -> None:
     given = {str(key).replace("ised", "ized"): word for key, word in answer.items()}
     agree = sum(given.get(key) == word for key, word in said.items())
     if agree <= FREE:  # more earn points in part, which the menu counts
-        raise WrongAnswer(f"SYNC_POINTS: {agree} of {len(said)} entries are what was observed on this GPU.")
+        raise WrongAnswer(f"SYNC_POINTS: {agree} of {len(said)} entries agree with what this GPU did.")
 
 
 CONFRONTATIONS = (
     Confrontation(
         "SYNC_POINTS",
-        "Each snippet runs behind a slow kernel; its word follows from whether its values were right, and whether they "
+        "Each snippet runs after a slow kernel; its word follows from whether its values were right, and whether they "
         "were safe when its call returned.",
         _take_waits,
         _check_waits,
     ),
     Confrontation(
         "bytes_moved",
-        "The bytes of seven copies to the device, as the profiler records them, are what the function returns.",
+        "Bytes are compared with those that the profiler records for seven copies to the device.",
         _take_bytes,
         _check_bytes,
     ),
     Confrontation(
         "pipeline_ms",
-        "Copies and kernels run on one stream per engine, in both orders of issue; the function predicts the time of "
-        "all from that of each stage, within 12%.",
+        "Copies and kernels run on one stream per engine, in both orders of issue; the function must predict the total "
+        "time within 12% from the time of each stage.",
         pipelines.take,
         pipelines.check_answer,
     ),
     Confrontation(
         "loader_settings",
-        "A DataLoader feeds steps on the device with one to four workers; the fewest that keep up are those that the "
-        "function returns, and pinned memory lets the copy's line return at once.",
+        "A DataLoader feeds steps on the device with one to four workers; the function must return the fewest that "
+        "keep up. Pinned memory must let a non-blocking copy return at once.",
         loading.take,
         loading.check_answer,
     ),
@@ -180,7 +180,7 @@ ON_DEVICE = {
         "own = own_figure(nbytes, pinned, direction)",
     ),
     "to_host": (
-        "the values are read at the moment when the function returns, behind a kernel of 50 ms.",
+        "the values are read at the moment when the function returns, after a kernel of 50 ms.",
         "speedup.same(to_host, LATE, times=3",
     ),
     "overlapped": (

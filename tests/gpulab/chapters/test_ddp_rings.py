@@ -21,7 +21,7 @@ def test_a_schedule_that_sums_passes(world_size):
     ("schedule", "words"),
     [
         (lambda p, rank: ring(p, rank)[: p - 1], "That is one half"),
-        (lambda p, rank: [(b, a) for a, b in ring(p, rank)], "the wrong way round"),
+        (lambda p, rank: [(b, a) for a, b in ring(p, rank)], "the wrong way around"),
         (lambda p, rank: [(0, 0)] * 2 * (p - 1), "cut them into p chunks"),
         (lambda p, rank: [(rank, (rank - 1) % p)] * 2 * (p - 1), "Hand on what you have just added to"),
         (lambda p, rank: ring(p, rank)[: p - 1] * 2, "Its complete one is"),

@@ -1,4 +1,4 @@
-"""The strict reader of Prometheus pages and the rules for rendered ones, held against the library's; shipped pages."""
+"""The strict reader of Prometheus pages and the rules for rendered ones, compared with the library's; shipped pages."""
 
 from __future__ import annotations
 
@@ -76,18 +76,18 @@ def test_help_texts_come_back_without_escapes() -> None:
         ('a{l="x\ny"} 1\n', "A newline inside a value is written"),
         ('a{l="C:\\dir"} 1\n', "A backslash itself is written"),
         ('a{l="C:\\"} 1\n', "does not end on its line"),
-        ("a 1\nb 2\na 3\n", "stand together"),
-        ("# TYPE a gauge\n# TYPE a gauge\na 1\n", "It stands once"),
+        ("a 1\nb 2\na 3\n", "must be together"),
+        ("# TYPE a gauge\n# TYPE a gauge\na 1\n", "There must be one"),
         ("a 1\n# TYPE a gauge\n", "before it"),
-        ("# TYPE a number\na 1\n", "no type"),
+        ("# TYPE a number\na 1\n", "is not a type"),
         ("a one\n", "is not a number"),
         ("a 1 2 3\n", "expected one number"),
         ("a-b 1\n", "A name has letters"),
-        ("1a 1\n", "no name of a metric"),
+        ("1a 1\n", "expected the name of a metric"),
         ("# HELP a One\ntwo.\n# TYPE a gauge\na 1\n", "Or is there a newline in a text above"),
         ('a{l="1",l="2"} 1\n', "twice"),
         ('a{l="1"} 1\na{l="1"} 2\n', "a second time"),
-        ("a{l='1'} 1\n", "is no label"),
+        ("a{l='1'} 1\n", "is not a label"),
         ("a 1_000\n", "is not a number"),
         ('a{l="1" m="2"} 1\n', "expected a comma"),
         ('a{l="1"\n', "expected a comma"),
@@ -106,12 +106,12 @@ def test_says_where_a_page_is_wrong(page: str, words: str) -> None:
         ('a{l="x"y"} 1\n', 'A quote inside a value is written \\"'),
         ('a{l="x\ny"} 1\n', "is written \\n"),
         ('a{l="C:\\dir"} 1\n', "A backslash itself is written"),
-        ('a 1\nb 2\na{l="1"} 3\n', "stand together"),
-        ("# TYPE a gauge\n# TYPE a gauge\na 1\n", "It stands once"),
+        ('a 1\nb 2\na{l="1"} 3\n', "must be together"),
+        ("# TYPE a gauge\n# TYPE a gauge\na 1\n", "There must be one"),
         ("a 1\n# TYPE a gauge\n", "before the first sample"),
         ("a one\n", "is not a number"),
         ('a{l="1"} 1\na{l="1"} 2\n', "a second time"),
-        ("a{l='1'} 1\n", "is no label"),
+        ("a{l='1'} 1\n", "is not a label"),
         ("a{} 1_000\n", "is not a number"),
     ],
 )

@@ -108,7 +108,7 @@ def test_errors_without_a_line_of_the_string(source: str, words: str) -> None:
         (0, 32, "grid 0 has no blocks"),
         (1, 2048, "has 2,048 threads. A block has at most 1,024"),
         (1, (64, 64), "has 4,096 threads"),
-        (1.5, 32, "is no int"),
+        (1.5, 32, "is not an int"),
     ],
 )
 def test_launches_that_no_gpu_accepts(grid: object, block: object, words: str) -> None:
@@ -198,5 +198,5 @@ def test_runs_and_guards_its_arrays() -> None:
     np.testing.assert_array_equal(left, x)
     np.testing.assert_allclose(right, 2 * x + 1)
     assert (y == 1).all()
-    with pytest.raises(cuda_cpp.GuardError, match=r"4 bytes behind argument 2 have changed"):
+    with pytest.raises(cuda_cpp.GuardError, match=r"4 bytes after argument 2 have changed"):
         cuda_cpp.run(SAXPY, "saxpy", 4, 64, 2.0, np.ones(1001, np.float32), y, 1001)

@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pynvml
 import pytest
 
 from gpulab.doctor import hardware
 
 IDS = {"first": "GPU-aaaa1111", "second": "GPU-bbbb2222", "third": "GPU-bbbb3333"}
-
-
-@pytest.fixture(autouse=True)
-def fresh() -> Iterator[None]:
-    """What the driver said is remembered between calls."""
-    asked = hardware.gpus  # some tests replace it
-    asked.cache_clear()
-    yield
-    asked.cache_clear()
 
 
 @pytest.fixture

@@ -16,15 +16,6 @@ from gpulab.doctor.looks import DoctorRow
 ROOT = Path(__file__).resolve().parents[3]
 
 
-@pytest.fixture(autouse=True)
-def fresh() -> Iterator[None]:
-    """What the driver said is remembered between calls."""
-    asked = hardware.gpus  # some tests replace it
-    asked.cache_clear()
-    yield
-    asked.cache_clear()
-
-
 def row(rows: Iterator[DoctorRow] | list[DoctorRow], what: str) -> DoctorRow:
     return next(one for one in rows if one.what == what)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,14 +14,6 @@ from gpulab.doctor import hardware, looks, onnx_runtimes
 
 ROOT = Path(__file__).resolve().parents[3]
 A_T4 = hardware.Gpu("Tesla T4", 16_000.0, 300, 1590, "580.65.06")
-
-
-@pytest.fixture(autouse=True)
-def fresh() -> Iterator[None]:
-    asked = onnx_runtimes.trouble  # some tests replace it
-    asked.cache_clear()
-    yield
-    asked.cache_clear()
 
 
 def pretend(

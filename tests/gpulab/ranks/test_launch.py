@@ -256,7 +256,7 @@ def test_a_script_must_be_a_text() -> None:
 def test_a_syntax_error_is_told_before_anything_starts() -> None:
     ended = run("import os\ndef broken(:\n    pass")
     assert ended.ranks == ()
-    assert ended.problem.startswith("The script is no Python: line 2: ")
+    assert ended.problem.startswith("The script is not valid Python: line 2: ")
 
 
 def test_endless_output_is_cut() -> None:

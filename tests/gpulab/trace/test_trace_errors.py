@@ -93,7 +93,12 @@ def test_index_outside_a_tile(space: str) -> None:
 
 @pytest.mark.parametrize(
     ("index", "words"),
-    [("i / 2", "0.0 is no int"), ("'a'", "a is no int"), ("(i, 0)", "has 1 dimension."), ("x", "is no int")],
+    [
+        ("i / 2", "0.0 is not an int"),
+        ("'a'", "a is not an int"),
+        ("(i, 0)", "has 1 dimension."),
+        ("x", "is not an int"),
+    ],
 )
 def test_indexes_of_a_wrong_kind(index: str, words: str) -> None:
     scope: dict[str, Any] = {"cuda": cuda}

@@ -27,12 +27,12 @@ pytestmark = pytest.mark.usefixtures("only_the_tracer")
         (1, (64, 32), "block (64, 32) has 2,048 threads"),
         (1, (1, 1, 128), "block (1, 1, 128) has 128 threads along z. The limit is 64"),
         ((1, 70_000), 64, "grid (1, 70000) has 70,000 blocks along y. The limit is 65,535"),
-        (7.8125, 128, "grid 7.8125: 7.8125 is no int. Divide with //"),
-        (1, "64", "block '64': '64' is no int"),
-        (True, 64, "True is no int"),
+        (7.8125, 128, "grid 7.8125: 7.8125 is not an int. Divide with //"),
+        (1, "64", "block '64': '64' is not an int"),
+        (True, 64, "True is not an int"),
         ((1, 1, 1, 1), 64, "has 4 dimensions"),
         (1, (), "has 0 dimensions"),
-        (None, 64, "None is no int"),
+        (None, 64, "None is not an int"),
     ],
 )
 def test_launches_that_no_gpu_accepts(grid: Any, block: Any, words: str) -> None:
@@ -122,8 +122,8 @@ def body(source: str) -> Any:
         ("x[i] = faculty(i)", "'faculty' (line"),
         ("cuda.atomic.add(x[i], 0, 1)", "It takes an array and an index"),
         ("a = cuda.local.array(2, np.float32); cuda.atomic.add(a, 0, 1)", "Atomics work on global and shared arrays"),
-        ("cuda.shared.array(x.size * 1.5, np.float32)", "is no shape"),
-        ("cuda.shared.array(4, 'nothing')", "is no element type"),
+        ("cuda.shared.array(x.size * 1.5, np.float32)", "is not a shape"),
+        ("cuda.shared.array(4, 'nothing')", "is not an element type"),
         ("x[cuda.grid(4)] = 1", "a grid has 1, 2 or 3 dimensions"),
     ],
 )

@@ -110,7 +110,7 @@ def test_source_of_the_line_is_shown() -> None:
 
 @pytest.mark.parametrize("argument", [[1.0], None, "x", {}])
 def test_arguments_that_no_kernel_takes(argument: Any) -> None:
-    with pytest.raises(trace.LaunchError, match="is no argument for a kernel"):
+    with pytest.raises(trace.LaunchError, match="cannot be a kernel's argument"):
         trace.typecheck(body("x[i] = 1"), argument)
 
 

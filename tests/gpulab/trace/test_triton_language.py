@@ -137,12 +137,12 @@ def test_the_language_is_accepted() -> None:
         (names_a_hidden_function, "`HIDDEN` is a function of the host's"),
         (names_a_long_constant, "`LISTED` is"),
         (names_numpy, "`np.sqrt` is a function of the host's"),
-        (goes_through_attributes, ".data is no attribute"),
-        (goes_through_classes, "is no attribute"),
+        (goes_through_attributes, ".data is not an attribute"),
+        (goes_through_classes, "is not an attribute"),
         (calls_what_is_in_a_tuple, "by their names"),
         (calls_another, "`host` is a function of the host's"),
-        (imports, "`Import` is no statement"),
-        (evaluates, "`eval` is no name that a kernel knows"),
+        (imports, "`Import` is not a statement"),
+        (evaluates, "`eval` is not a name that a kernel knows"),
     ],
     ids=lambda one: one.fn.__name__ if hasattr(one, "fn") else None,
 )
@@ -243,7 +243,7 @@ def test_another_array_is_noted(other: Any) -> None:
         return other(x)
 
     _, notes = watched(swapped, torch.rand(50))
-    assert ["no tensor that the kernel was given" in note for note in notes] == [True]
+    assert ["not a tensor that the kernel was given" in note for note in notes] == [True]
 
 
 def test_values_of_the_hosts_are_noted() -> None:

@@ -6,14 +6,14 @@ import types
 from pathlib import Path
 
 import pytest
-from courses import ROOT
+from courses import FRONT_MATTER, ROOT
 
 from grader.authoring.myst import ChapterSource, read_source
 from grader.dev import gpu_rows
 from grader.exercises.confront import Confrontation
 from grader.model.course import Course
 
-HEAD = "---\nkernelspec:\n  name: python3\n  display_name: Python 3\n  language: python\n---\n\n# Title\n\n"
+HEAD = f"{FRONT_MATTER}# Title\n\n"
 
 
 def source(tmp_path: Path, test: str, *more: str) -> ChapterSource:
@@ -43,7 +43,7 @@ def test_each_way_is_shown(topic: types.SimpleNamespace, tmp_path: Path) -> None
     assert one.ways == ("On the device: the tensor is a CUDA tensor.", "Reading: The driver's warp size.")
 
 
-def test_an_exercise_that_meets_no_gpu_says_why(topic: types.SimpleNamespace, tmp_path: Path) -> None:
+def test_an_exercise_that_no_gpu_checks_says_why(topic: types.SimpleNamespace, tmp_path: Path) -> None:
     topic.NONE["warp"] = "a text."
     page = gpu_rows.page([source(tmp_path, "warp")])
     assert "0 of 1 exercises" in page

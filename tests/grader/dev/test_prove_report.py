@@ -120,7 +120,7 @@ def test_an_unknown_card_is_told_and_graded_by_ratios_alone(tmp_path: Path, monk
     monkeypatch.setattr(machine, "ceilings", lambda fresh: ours)
     said: list[str] = []
     found = claimed_numbers.measured(Course(tmp_path), said.append)
-    told = "data/gpus.csv has no row for NVIDIA X1: it is held against ratios alone, not against a datasheet"
+    told = "data/gpus.csv has no row for NVIDIA X1: it is compared with ratios only, not with a datasheet"
     assert told in said
     barred = {one.name for one in found.figures if (one.low, one.high) != (None, None)}
     assert barred == {bar["figure"] for bar in claimed_numbers.bars() if not bar["times"]} - {"padded_gain"}

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from courses import FRONT_MATTER
 
 from grader.authoring.answers import Answer, AnswerKind
 from grader.authoring.bank import banks_of
@@ -20,14 +21,9 @@ from grader.trials.runner import Runner, Trial
 from grader.trials.seeds import steadiness
 from grader.trials.tried_seeds import TriedSeeds
 
-CHAPTER = '''\
----
-kernelspec:
-  name: python3
-  display_name: Python 3
-  language: python
----
-
+CHAPTER = (
+    FRONT_MATTER
+    + '''\
 # A chapter
 
 ```{code-cell} ipython3
@@ -60,6 +56,7 @@ for x in HIDDEN:
 ### END HIDDEN TESTS
 ```
 '''
+)
 RIGHT = Answer("clipped", AnswerKind.RIGHT, "plain", "def clipped(x, top):\n    return top if 2 * x > top else 2 * x")
 NO_TOP = Answer("clipped", AnswerKind.WRONG, "no top", "def clipped(x, top):\n    return 2 * x", says="you returned")
 

@@ -1,4 +1,4 @@
-"""Profiling and monitoring: answers held against readings that a GPU could have given, and against broken ones."""
+"""Profiling and monitoring: answers compared with readings that a GPU could have given, and with broken ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chapter 03: every exercise says how it meets the GPU, and its test does so."""
+"""Chapter 03: every exercise says how it is checked on the GPU, and its test does so."""
 
 from __future__ import annotations
 

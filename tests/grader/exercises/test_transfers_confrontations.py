@@ -1,4 +1,4 @@
-"""Transfers: answers held against readings that a GPU could have given, and against broken ones."""
+"""Transfers: answers compared with readings that a GPU could have given, and with broken ones."""
 
 from __future__ import annotations
 

@@ -169,8 +169,8 @@ HOSTILE = {
         "torch.save({'a': Evil()}, 'weights.pt')",
         ("passed", ""),
     ),
-    "is no Python": ("def broken(:\n    pass", ("failed", "The script is no Python: line 1")),
-    "nests too deep to be compiled": ("(" * 5000 + ")" * 5000, ("failed", "The script is no Python")),
+    "is no Python": ("def broken(:\n    pass", ("failed", "The script is not valid Python: line 1")),
+    "nests too deep to be compiled": ("(" * 5000 + ")" * 5000, ("failed", "The script is not valid Python")),
     "is no text": (None, ("failed", "")),
     "lies to the judge": (
         SAYS + "import re, struct, json, socket\nfor fd in range(3, 200):\n"

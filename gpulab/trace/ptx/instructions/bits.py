@@ -6,7 +6,7 @@ from gpulab.trace.ptx.codegen.handlers import handles
 from gpulab.trace.ptx.codegen.lane import Lane
 from gpulab.trace.ptx.codegen.types import BITS, LLVM, is_signed
 from gpulab.trace.ptx.instructions.arithmetic import intrinsic, kind_of
-from gpulab.trace.ptx.text.syntax import Instruction, Number, RegisterPair
+from gpulab.trace.ptx.text.syntax import Instruction, Number, Operand, RegisterPair
 
 
 @handles("not", "cnot")
@@ -87,14 +87,9 @@ def _extract(lane: Lane, one: Instruction) -> None:
     llvm = LLVM[kind]
     bits, wide = BITS[llvm], "i128"
     value = lane.get(one.operands[1], kind)
-    start, length = (
-        lane.resize(lane.new(f"and i32 {lane.get(operand, 'u32')}, 255"), "i32", wide, False)
-        for operand in one.operands[2:4]
-    )
+    start, length = (_at_most(lane, operand, bits) for operand in one.operands[2:4])
     # Wide enough for any start and length: the sign, or zeros, stand above the value.
     value = lane.new(f"{'sext' if is_signed(kind) else 'zext'} {llvm} {value} to {wide}")
-    start = intrinsic(lane, "umin", wide, start, str(bits))
-    length = intrinsic(lane, "umin", wide, length, str(bits))
     down = lane.new(f"ashr {wide} {value}, {start}")
     unused = lane.new(f"sub {wide} 128, {length}")
     none = lane.new(f"icmp eq {wide} {length}, 0")
@@ -111,17 +106,18 @@ def _insert(lane: Lane, one: Instruction) -> None:
     llvm = LLVM[kind]
     bits, wide = BITS[llvm], "i128"
     a, b = (lane.resize(lane.get(operand, kind), llvm, wide, False) for operand in one.operands[1:3])
-    start, length = (
-        lane.resize(lane.new(f"and i32 {lane.get(operand, 'u32')}, 255"), "i32", wide, False)
-        for operand in one.operands[3:5]
-    )
-    start = intrinsic(lane, "umin", wide, start, str(bits))
-    length = intrinsic(lane, "umin", wide, length, str(bits))
+    start, length = (_at_most(lane, operand, bits) for operand in one.operands[3:5])
     field = lane.new(f"sub {wide} {lane.new(f'shl {wide} 1, {length}')}, 1")
     mask = lane.new(f"shl {wide} {field}, {start}")
     inside = lane.new(f"and {wide} {lane.new(f'shl {wide} {a}, {start}')}, {mask}")
     outside = lane.new(f"and {wide} {b}, {lane.new(f'xor {wide} {mask}, -1')}")
     lane.set(one.operands[0], lane.new(f"trunc {wide} {lane.new(f'or {wide} {inside}, {outside}')} to {llvm}"), kind)
+
+
+def _at_most(lane: Lane, operand: Operand, bits: int) -> str:
+    """The last byte of a position or a length, at most `bits`, as an i128."""
+    byte = lane.resize(lane.new(f"and i32 {lane.get(operand, 'u32')}, 255"), "i32", "i128", False)
+    return intrinsic(lane, "umin", "i128", byte, str(bits))
 
 
 @handles("bmsk")
