@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from gpulab import check
 
-
 UNHEARD = (
     "The result does not depend on what the ranks receive: a number was added to the gradients on their way into the "
     "reduce-scatter, and their mean stayed the same."
