@@ -20,7 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-SAMPLE = 128
+SAMPLE = 64
 """Weights of a rank whose values are noted before and after each step of its optimizer."""
 
 
@@ -44,7 +44,9 @@ class ElementCounter:
     def write(self, ended: bool = False) -> None:
         """Leaves in the rank's folder what was counted, and whether the script has come to its end."""
         report = self._seal({**self.found, "steps": self.steps, "ended": ended})
-        Path(f"watch-{self.attempt}.txt").write_text(report)
+        new = Path(f"watch-{self.attempt}.new")
+        new.write_text(report)
+        new.replace(f"watch-{self.attempt}.txt")  # whole or not at all: this rank may be killed at any moment
 
     def _listen(self) -> None:
         """Notes the type of the gradients that `fully_shard` adds up over the ranks."""
