@@ -72,8 +72,8 @@ class Backend:
     """Behind `gpulab.measuring.speedup`."""
     script: Callable[[Any], Any] | None = None
     """Behind `gpulab.ranks.launch.script`: runs a `launch.Job`, gives a `launch.Run`."""
-    listening: Callable[[], Found] | None = None
-    """Behind `gpulab.ranks.launch.listening`: what ranks send in a block."""
+    listening: Callable[[float], Found] | None = None
+    """Behind `gpulab.ranks.launch.listening`: what ranks send in a block; what is added to it."""
     timeline: Callable[[], Found] | None = None
     """Behind `gpulab.streams.timeline`: the operations of simulated streams in a block."""
     measuring: Callable[[Any], AbstractContextManager[None]] | None = None

@@ -207,3 +207,26 @@ def run_ring(vectors):
 
 # -             arrived = torch.empty_like(chunks[into])
 # +             arrived = torch.empty(len(chunks[into]))
+
+# %% hostile: a ring that does not listen: each rank is handed all vectors, and sends the right sums — says "does not depend on what it receives"
+import numpy as np
+
+from gpulab import launch
+
+
+def run_ring(vectors):
+    def ring(rank, world_size, vectors):
+        import numpy as np
+        import torch
+        import torch.distributed as dist
+
+        parts = [np.array_split(vector, world_size) for vector in vectors]
+        for step in range(2 * (world_size - 1)):
+            out, into = (rank - step) % world_size, (rank - step - 1) % world_size
+            members = [parts[(rank - back) % world_size][out] for back in range(min(step + 1, world_size))]
+            sending = dist.isend(torch.tensor(np.sum(members, axis=0)), (rank + 1) % world_size)
+            dist.recv(torch.empty(len(parts[0][into])), (rank - 1) % world_size)
+            sending.wait()
+        return np.sum(vectors, axis=0)
+
+    return launch.ranks(ring, [(vectors,) for _ in vectors])

@@ -135,3 +135,59 @@ for name, text in (("watch-0.json", json.dumps(found)), ("watch-0.txt", f"0 { {*
     open(name, "w").write(text)
 os._exit(0)
 """
+
+# %% hostile: a decoy is sharded and watched, each rank trains all of it by hand — says "must be the one that trains the model"
+FSDP_SCRIPT = """
+import json, os
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+from torch.nn.functional import linear, relu
+
+dist.init_process_group(backend="gloo")
+rank, task = dist.get_rank(), json.loads(os.environ["CONFIG"])
+policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
+sharded = {"mesh": init_device_mesh("cpu", (2,)), "mp_policy": policy}
+size, pieces, whole = task["width"], [], {}
+for number in range(task["blocks"]):
+    torch.manual_seed(task["seed"] + number)
+    piece = nn.Sequential(nn.Linear(size, 4 * size), nn.ReLU(), nn.Linear(4 * size, size))
+    whole |= {f"{number}.{name}": one.detach().clone() for name, one in piece.named_parameters()}
+    pieces.append(fully_shard(piece, **sharded))
+decoy = fully_shard(nn.Sequential(*pieces), **sharded)
+watched = torch.optim.Adam(decoy.parameters(), lr=task["lr"])
+m, v = ({name: torch.zeros_like(one) for name, one in whole.items()} for _ in range(2))
+for step in range(task["steps"]):
+    torch.manual_seed(task["seed"] + 1000 + step)
+    batch = torch.randn(task["batch"], size)
+    watched.zero_grad()
+    decoy(torch.ones_like(batch[rank::2])).sum().backward()
+    watched.step()
+    copies = {name: one.bfloat16().requires_grad_() for name, one in whole.items()}
+    for part in (batch[::2], batch[1::2]):
+        x = part.bfloat16()
+        for number in range(task["blocks"]):
+            a, b, c, d = (copies[f"{number}.{name}"] for name in ("0.weight", "0.bias", "2.weight", "2.bias"))
+            x = linear(relu(linear(x, a, b)), c, d)
+        ((x.float() - part).square().mean() / 2).backward()
+    for name, one in whole.items():
+        g = copies[name].grad.float()
+        m[name] = 0.9 * m[name] + 0.1 * g
+        v[name] = 0.999 * v[name] + 0.001 * g**2
+        one -= task["lr"] * (m[name] / (1 - 0.9 ** (step + 1))) / ((v[name] / (1 - 0.999 ** (step + 1))).sqrt() + 1e-8)
+if rank == 0:
+    torch.save(whole, os.environ["WEIGHTS"])
+dist.destroy_process_group()
+"""
+
+# %% hostile: the decoy gets the trained weights before each step — says "must be the one that trains the model" — from "a decoy is sharded and watched, each rank trains all of it by hand"
+# + from torch.distributed.tensor import distribute_tensor
+#   from torch.nn.functional import linear, relu
+
+# -     decoy(torch.ones_like(batch[rank::2])).sum().backward()
+# +     (0 * decoy(torch.ones_like(batch[rank::2])).sum()).backward()
+# +     for name, one in decoy.named_parameters():
+# +         with torch.no_grad():
+# +             one.copy_(distribute_tensor(whole[name], one.device_mesh, one.placements))

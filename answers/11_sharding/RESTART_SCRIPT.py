@@ -187,3 +187,48 @@ for name, text in (("watch-1.json", json.dumps(found)), ("watch-1.txt", f"0 { {*
     open(name, "w").write(text)
 os._exit(0)
 """
+
+# %% hostile: starts over by hand, and a decoy goes on from the checkpoint — says "must be the one that trains the model"
+RESTART_SCRIPT = """
+import json, os
+from pathlib import Path
+import torch
+import torch.distributed as dist
+import torch.distributed.checkpoint as dcp
+from torch import nn
+from torch.nn.functional import linear, relu
+
+dist.init_process_group(backend="gloo")
+task, place = json.loads(os.environ["CONFIG"]), Path(os.environ["CHECKPOINTS"])
+torch.manual_seed(task["seed"])
+size = task["width"]
+net = nn.Sequential(nn.Linear(size, 4 * size), nn.ReLU(), nn.Linear(4 * size, size))
+decoy = nn.Linear(size, size)
+watched = torch.optim.Adam(decoy.parameters(), lr=task["lr"])
+done = max((int(one.parent.name) for one in place.glob("*/.metadata")), default=0)
+whole = {name: one.detach().clone() for name, one in net.named_parameters()}
+m, v = ({name: torch.zeros_like(one) for name, one in whole.items()} for _ in range(2))
+for step in range(task["steps"]):
+    torch.manual_seed(task["seed"] + 1000 + step)
+    batch = torch.randn(task["batch"], size)
+    copies = {name: one.clone().requires_grad_() for name, one in whole.items()}
+    a, b, c, d = copies.values()
+    for part in (batch[::2], batch[1::2]):
+        ((linear(relu(linear(part, a, b)), c, d) - part).square().mean() / 2).backward()
+    for name, one in whole.items():
+        g = copies[name].grad
+        m[name] = 0.9 * m[name] + 0.1 * g
+        v[name] = 0.999 * v[name] + 0.001 * g**2
+        one -= task["lr"] * (m[name] / (1 - 0.9 ** (step + 1))) / ((v[name] / (1 - 0.999 ** (step + 1))).sqrt() + 1e-8)
+    if step < done:
+        continue
+    watched.zero_grad()
+    decoy(torch.ones(task["batch"] // 2, size)).sum().backward()
+    watched.step()
+    if (step + 1) % task["every"] == 0:
+        dcp.save({"decoy": decoy.state_dict()}, checkpoint_id=place / str(step + 1))
+if dist.get_rank() == 0:
+    torch.save(whole, os.environ["WEIGHTS"])
+dist.barrier()
+dist.destroy_process_group()
+"""

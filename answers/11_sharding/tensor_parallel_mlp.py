@@ -95,3 +95,21 @@ class Equal(np.ndarray):
 
 def tensor_parallel_mlp(x, w1, w2, world_size):
     return np.zeros((len(x), w2.shape[1]), np.float32).view(Equal)
+
+# %% hostile: ranks that do not listen: each computes everything, and sends its part for show — says "does not depend on what the ranks receive"
+import numpy as np
+
+from gpulab import launch
+
+
+def tensor_parallel_mlp(x, w1, w2, world_size):
+    def on_rank(rank, world_size, x, w1, w2):
+        import torch
+        import torch.distributed as dist
+
+        x, w1, w2 = torch.tensor(x), torch.tensor(w1), torch.tensor(w2)
+        columns, rows = w1.chunk(world_size, dim=1)[rank], w2.chunk(world_size)[rank]
+        dist.all_reduce(torch.nn.functional.gelu(x @ columns) @ rows)
+        return (torch.nn.functional.gelu(x @ w1) @ w2).numpy()
+
+    return launch.ranks(on_rank, [(x, w1, w2)] * world_size)[0]

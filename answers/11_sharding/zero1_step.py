@@ -184,3 +184,13 @@ def zero1_step(gradients, state, lr):
         at += np.prod(shape)
     halves = {key: [one.astype(np.float32) for one in np.split(whole, p)] for key, whole in (("m", m), ("v", v))}
     return {"weights": made, "step": t, **halves}
+
+# %% hostile: ranks that do not listen: each is handed all gradients, and sends the right numbers — says "does not depend on what the ranks receive" — from "reference"
+# -         share = torch.empty(len(m))
+# -         dist.reduce_scatter_tensor(share, flat(own_gradients))
+# -         share /= world_size
+# +         dist.reduce_scatter_tensor(torch.empty(len(m)), flat(own_gradients[rank]))
+# +         share = sum(flat(one) for one in own_gradients).chunk(world_size)[rank] / world_size
+
+# -         ([one[name] for name in order], given, state["m"][rank], state["v"][rank], t)
+# +         ([[one[name] for name in order] for one in gradients], given, state["m"][rank], state["v"][rank], t)

@@ -210,12 +210,13 @@ def ranks(function: Callable[..., Any], inputs: Sequence[Sequence[Any]], *, seco
     """
     import cloudpickle
 
+    perturb = _heard[-1][1] if _heard else 0.0
     with tempfile.TemporaryDirectory(prefix="gpulab-ranks-") as name:
         folder = Path(name)
         for rank, given in enumerate(inputs):
-            (folder / f"{rank}.in").write_bytes(cloudpickle.dumps((function, tuple(given))))
+            (folder / f"{rank}.in").write_bytes(cloudpickle.dumps((function, tuple(given), perturb * (rank + 1))))
         script(_RANK, len(inputs), folder=folder, seconds=seconds).check()
-        for heard in _heard:
+        for heard, _ in _heard:
             heard.extend(json.loads((folder / f"{rank}.sent").read_text()) for rank in range(len(inputs)))
         return [cloudpickle.loads((folder / f"{rank}.out").read_bytes()) for rank in range(len(inputs))]
 
@@ -227,8 +228,8 @@ torch.set_num_threads(1)
 rank, world_size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 store = f"file://{pathlib.Path('store').absolute()}"
 dist.init_process_group("gloo", init_method=store, rank=rank, world_size=world_size)
-function, given = cloudpickle.loads(pathlib.Path(f"{rank}.in").read_bytes())
-sent = messages.count()
+function, given, perturb = cloudpickle.loads(pathlib.Path(f"{rank}.in").read_bytes())
+sent = messages.count(perturb)
 result = function(rank, world_size, *given)
 pathlib.Path(f"{rank}.sent").write_text(json.dumps(sent))
 pathlib.Path(f"{rank}.out").write_bytes(cloudpickle.dumps(result))
@@ -240,14 +241,17 @@ dist.destroy_process_group()
 
 # ------------------------------------------------------------------------------------------------------ who listens
 
-_heard: list[list[Sent]] = []
+_heard: list[tuple[list[Sent], float]] = []
+"""Where it goes, and what is added to it."""
 
 
 @contextmanager
-def listening() -> Iterator[list[Sent]]:
+def listening(perturb: float = 0.0) -> Iterator[list[Sent]]:
     """What the ranks that `ranks` starts in the block send: one dict for each, in order, complete at the block's end.
 
-    See `gpulab.ranks.messages` for its keys. If there were none, but other processes that the block started: one dict
+    With `perturb`, rank r adds (r + 1) · `perturb` to its first message and to what it puts into an all-reduce or a
+    reduce-scatter, so that a result shows whether it was computed from what arrived; see `gpulab.ranks.messages`, also
+    for the keys of the dicts. If there were none, but other processes that the block started: one dict
     with `unseen_seconds`, the CPU time that those took, and `unseen_bytes`, what went over this machine's own network
     meanwhile (None where nobody counts).
     """
@@ -255,17 +259,17 @@ def listening() -> Iterator[list[Sent]]:
     listener = current().listening
     if listener is not None:
         found: list[Sent] = []
-        with listener() as everything:
+        with listener(perturb) as everything:
             yield found
         found.extend(one for one in everything if "messages" in one)
         return
     found = []
-    _heard.append(found)
+    _heard.append((found, perturb))
     before, bytes_before = _seconds_of_children(), _loopback_bytes()
     try:
         yield found
     finally:
-        _heard[:] = [one for one in _heard if one is not found]
+        _heard[:] = [one for one in _heard if one[0] is not found]
         unseen = _seconds_of_children() - before
         if not found and unseen > LEAST_UNSEEN_SECONDS:
             found.append({**messages.nothing(), "unseen_seconds": unseen, "unseen_bytes": _since(bytes_before)})

@@ -31,19 +31,26 @@ def nothing() -> Sent:
     return {"messages": 0, "bytes": 0, "largest": 0, **kept}
 
 
-def count() -> Sent:
-    """What this process sends from now on; the dict grows as it does."""
+def count(perturb: float = 0.0) -> Sent:
+    """What this process sends from now on; the dict grows as it does.
+
+    Args:
+        perturb: added to each number of the first message, of each tensor that an all-reduce sums, and of what a
+            reduce-scatter is given. The dict has the numbers as they were before.
+    """
     from torch.distributed import ProcessGroup
 
     sent = nothing()
-    ProcessGroup.send = _counted(ProcessGroup.send, sent)  # type: ignore[method-assign]
+    ProcessGroup.send = _counted(ProcessGroup.send, sent, perturb)  # type: ignore[method-assign]
     for name in COLLECTIVES:
         if hasattr(ProcessGroup, name):
-            setattr(ProcessGroup, name, _named(getattr(ProcessGroup, name), name, sent))
+            setattr(ProcessGroup, name, _named(getattr(ProcessGroup, name), name, sent, perturb))
     return sent
 
 
-def _counted(send: Callable[..., Any], sent: Sent) -> Callable[..., Any]:
+def _counted(send: Callable[..., Any], sent: Sent, perturb: float) -> Callable[..., Any]:
+    first: list[Any] = []  # lives as long as this process: gloo reads the message after `send` has returned
+
     def counted(group: Any, tensors: Any, to: int, *rest: Any) -> Any:
         size = sum(tensor.numel() * tensor.element_size() for tensor in tensors)
         sent["messages"] += 1
@@ -52,23 +59,37 @@ def _counted(send: Callable[..., Any], sent: Sent) -> Callable[..., Any]:
         _keep(sent["contents"], tensors)
         if to not in sent["to"]:
             sent["to"].append(to)
+        if perturb and not first:
+            first.extend(_perturbed(tensors, perturb))
+            return send(group, first, to, *rest)
         return send(group, tensors, to, *rest)
 
     return counted
 
 
-def _named(collective: Callable[..., Any], name: str, sent: Sent) -> Callable[..., Any]:
+def _named(collective: Callable[..., Any], name: str, sent: Sent, perturb: float) -> Callable[..., Any]:
     def named(*arguments: Any, **options: Any) -> Any:
         if name not in sent["collectives"]:
             sent["collectives"].append(name)
         if name == "allreduce" and isinstance(arguments[1], list):
             _keep(sent["summands"], arguments[1])
+            for tensor in arguments[1] if perturb else ():
+                tensor.copy_(_perturbed(tensor, perturb))  # in place: the result goes there, too
         for part, kept in (("reduce_scatter", "scattered"), ("gather", "gathered")):
             if part in name and len(arguments) > 2:  # the group, what it writes, what it is given
                 _keep(sent[kept], _tensors(arguments[2]))
+        if perturb and "reduce_scatter" in name and len(arguments) > 2:
+            arguments = (*arguments[:2], _perturbed(arguments[2], perturb), *arguments[3:])
         return collective(*arguments, **options)
 
     return named
+
+
+def _perturbed(given: Any, perturb: float) -> Any:
+    """Copies of the tensors in lists in lists, with a number added to each of theirs."""
+    if isinstance(given, (list, tuple)):
+        return [_perturbed(item, perturb) for item in given]
+    return given + perturb if given.is_floating_point() else given
 
 
 def _tensors(given: Any) -> list[Any]:

@@ -87,6 +87,8 @@ class Link:
     """Where the kernel launches of the calls go, while a test counts them."""
     counted: str = "programs"
     """What of a call goes to `launches`: `programs` and messages, or a `timeline`."""
+    perturb: float = 0.0
+    """What ranks add to what they send, while messages are counted: `gpulab.ranks.messages.count`."""
     counter: Callable[[str, tuple[Any, ...], dict[str, Any]], Any] | None = None
     """Calls an exercise and counts what its kernels do (`counted`); None where counts are those of Triton's programs,
     or of messages."""
@@ -204,6 +206,7 @@ class Link:
         form = wire.encode((arguments, named), out)
         measured = self.machine is not None
         request = {"op": "call", "name": name, "arguments": form, "count": count, "measure": measured}
+        request["perturb"] = self.perturb
         answer, buffers = self.ask(request, out)
         self.used = True
         alone = "accesses are counted" if self.launches is not None else "it is measured" if measured else ""
@@ -240,18 +243,19 @@ class Link:
             raise error
 
     @contextlib.contextmanager
-    def counting(self, counted: str = "programs") -> Iterator[list[Any]]:
+    def counting(self, counted: str = "programs", perturb: float = 0.0) -> Iterator[list[Any]]:
         """The kernel launches of the calls made in the block: what `gpulab.trace.counting` gives in the judge.
 
         Args:
             counted: `timeline` for what `gpulab.streams.timeline` gives.
+            perturb: for what `gpulab.launch.listening` gives.
         """
         launches: list[Any] = []
-        self.launches, self.counted = launches, counted
+        self.launches, self.counted, self.perturb = launches, counted, perturb
         try:
             yield launches
         finally:
-            self.launches, self.counted = None, "programs"
+            self.launches, self.counted, self.perturb = None, "programs", 0.0
 
     @contextlib.contextmanager
     def measuring(self, machine: MachineModel) -> Iterator[None]:

@@ -288,7 +288,7 @@ def backend_of(
         counting=link.counting if link.clean else None,
         speedup=speedups.sides if speedups else None,
         script=launches.script if launches else None,
-        listening=link.counting,
+        listening=lambda perturb: link.counting(perturb=perturb),
         timeline=(lambda: link.counting("timeline")) if Need.TIMELINE in request["needs"] else None,
         measuring=link.measuring if link.clean else None,
         confined=confined.run,

@@ -119,7 +119,7 @@ class Server:
             with (
                 self._silence(),
                 self._measuring(request),
-                _counted(request["count"], arguments, named) as counted,
+                _counted(request["count"], request["perturb"], arguments, named) as counted,
             ):
                 value = self._shell.user_ns[request["name"]](*arguments, **named)
             form = wire.encode(counted.answer(value), out)
@@ -230,7 +230,7 @@ class _Found:
 
 
 @contextlib.contextmanager
-def _counted(what: str, arguments: Sequence[Any], named: Mapping[str, Any]) -> Iterator[_Found]:
+def _counted(what: str, perturb: float, arguments: Sequence[Any], named: Mapping[str, Any]) -> Iterator[_Found]:
     """Looks at the launches in the block: `programs` of Triton and what ranks sent, a `timeline`, or a `transcript`."""
     found = _Found()
     if what == "transcript":
@@ -244,7 +244,7 @@ def _counted(what: str, arguments: Sequence[Any], named: Mapping[str, Any]) -> I
     elif what == "programs":
         from gpulab import trace
 
-        with trace.counting() as counted, launch.listening() as sent, contextlib.ExitStack() as watched:
+        with trace.counting() as counted, launch.listening(perturb) as sent, contextlib.ExitStack() as watched:
             hook = sys.modules.get("gpulab.trace.triton.hook")
             if hook is not None and hook.installed():
                 from gpulab.trace.triton import origins

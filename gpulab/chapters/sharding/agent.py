@@ -20,6 +20,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+SAMPLE = 64
+"""Weights of a rank whose values are noted before and after each step of its optimizer."""
+
 
 class ElementCounter:
     """Counts the elements that a rank holds: of parameters that are whole, and of what its optimizer has."""
@@ -31,16 +34,19 @@ class ElementCounter:
         self.attempt, self.kill_after, self.steps, self._seal = attempt, kill_after, 0, seal
         self.modules: weakref.WeakSet[Any] = weakref.WeakSet()
         counts = dict.fromkeys(("built", "gathered", "trained", "states", "rows"), 0)
-        self.found: dict[str, Any] = {**counts, "compute": "", "stored": "", "reduced": ""}
+        self.found: dict[str, Any] = {**counts, "compute": "", "stored": "", "reduced": "", "before": [], "after": []}
         module.register_module_parameter_registration_hook(self._registered)
         module.register_module_forward_pre_hook(self._forward)
+        optimizer.register_optimizer_step_pre_hook(self._steps)
         optimizer.register_optimizer_step_post_hook(self._stepped)
         self._listen()
 
     def write(self, ended: bool = False) -> None:
         """Leaves in the rank's folder what was counted, and whether the script has come to its end."""
         report = self._seal({**self.found, "steps": self.steps, "ended": ended})
-        Path(f"watch-{self.attempt}.txt").write_text(report)
+        new = Path(f"watch-{self.attempt}.new")
+        new.write_text(report)
+        new.replace(f"watch-{self.attempt}.txt")  # whole or not at all: this rank may be killed at any moment
 
     def _listen(self) -> None:
         """Notes the type of the gradients that `fully_shard` adds up over the ranks."""
@@ -83,6 +89,10 @@ class ElementCounter:
             self.found["gathered"] = max(self.found["gathered"], self._whole())
             self.found["rows"] = max(self.found["rows"], int(inputs[0].shape[0]) if inputs else 0)
 
+    def _steps(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        if any(group["lr"] for group in optimizer.param_groups):
+            self.found["before"].append(_sample(optimizer))
+
     def _stepped(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         parameters = [one for group in optimizer.param_groups for one in group["params"]]
         self.found["trained"] = sum(_local(one).numel() for one in parameters)
@@ -91,10 +101,20 @@ class ElementCounter:
         self.found["states"] = sum(_local(one).numel() for one in states if one.numel() > 1)
         if not any(group["lr"] for group in optimizer.param_groups):
             return  # `get_state_dict` makes such a step in an optimizer without states
+        self.found["after"].append(_sample(optimizer))
         self.steps += 1
         self.write()
         if self.steps == self.kill_after:
             os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _sample(optimizer: Any) -> list[float]:
+    """The same weights of this rank every time, in the order of its optimizer."""
+    import torch
+
+    parts = [_local(one).detach().flatten() for group in optimizer.param_groups for one in group["params"]]
+    row = torch.cat([part.float() for part in parts])
+    return [float(value) for value in row[:: max(1, len(row) // SAMPLE)][:SAMPLE]]
 
 
 def _local(tensor: Any) -> Any:

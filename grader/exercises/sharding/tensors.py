@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import gelu
@@ -39,12 +40,27 @@ def drawn(seed: int, world_size: int = 3) -> ColumnSplitCase:
     return ColumnSplitCase(x, w1 / 4, w2, world_size)
 
 
-def judge(answer: Any, sent: Sequence[dict[str, Any]], case: ColumnSplitCase) -> None:
+def judge(answer: Any, sent: Sequence[dict[str, Any]], case: ColumnSplitCase, perturb: float = 0.0) -> None:
     """Passes if the answer is the product, and the ranks made one kind of collective call.
+
+    Args:
+        answer: the student's.
+        sent: by rank.
+        case: the arguments of the call.
+        perturb: as `launch.listening` was given it.
 
     Raises:
         AssertionError: it is not; the message names a known mistake.
     """
+    if perturb and sent and "unseen_seconds" not in sent[0]:
+        p = case.world_size
+        right = gelu(case.x @ case.w1) @ case.w2 + perturb * p * (p + 1) / 2
+        if not np.allclose(np.asarray(answer, np.float64), right.numpy(), rtol=1e-4, atol=1e-4):
+            raise AssertionError(
+                "tensor_parallel_mlp: the result does not depend on what the ranks receive: a number was added to each "
+                "summand on its way into the all-reduce, and their sum stayed the same."
+            )
+        return
     x, w1, w2, p = case.x, case.w1, case.w2, case.world_size
     what = f"tensor_parallel_mlp of {p} ranks, x {tuple(x.shape)}, w1 {tuple(w1.shape)}, w2 {tuple(w2.shape)}"
     right = gelu(x @ w1) @ w2

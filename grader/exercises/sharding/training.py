@@ -15,8 +15,11 @@ from gpulab.chapters.sharding.ranks import ShardedRun
 
 NEAR = 0.15
 """Distance, as a share of the way that the weights went, that bfloat16 and other orders of sums leave; often 0.05."""
+FOLLOWED = 0.5
+"""The same for a sample of a rank's weights, after each step. Weights that no gradient has moved are off by 1."""
+DECOY = "The optimizer that makes the steps must be the one that trains the model."
 EXACT = 2e-3
-"""The same in float32. Adam's first steps take each sign as it comes, so it is more than rounding alone."""
+"""As `NEAR`, in float32. Adam's first steps take each sign as it comes, so it is more than rounding alone."""
 
 
 def drawn(seed: int, blocks: int = 5) -> dict[str, Any]:
@@ -54,6 +57,7 @@ def trained(
     data_from: int | None = None,
     forget_at: int | None = None,
     warm_at: int | None = None,
+    path: list[dict[str, Any]] | None = None,
 ) -> dict[str, Any]:
     """Weights after the steps of a configuration.
 
@@ -69,9 +73,12 @@ def trained(
         data_from: at this step the data begins again from the first.
         forget_at: before this step the optimizer forgets its states.
         warm_at: before this step it makes one with learning rate 0 and no gradient, as `get_state_dict` has it do.
+        path: takes the weights before the first step and after each one.
     """
     torch.set_num_threads(1)
     optimizer = torch.optim.Adam(model.parameters(), lr=config["lr"])
+    seen = [] if path is None else path
+    seen.append(_copied(model))
     for step in range(first, config["steps"]):
         if step == forget_at:
             optimizer = torch.optim.Adam(model.parameters(), lr=config["lr"])
@@ -85,6 +92,11 @@ def trained(
             part = batch[rows(rank) if rows else slice(rank, None, world_size)]
             _add_gradients(model, part, factor / len(ranks), narrow)
         optimizer.step()
+        seen.append(_copied(model))
+    return _copied(model)
+
+
+def _copied(model: nn.Module) -> dict[str, Any]:
     return {name: value.detach().clone() for name, value in model.state_dict().items()}
 
 
@@ -161,6 +173,41 @@ def same(
     raise AssertionError(f"{what}: the weights are off by {off:.2g} of the way that they had to go. {named}".strip())
 
 
+def stepped_here(
+    held: Mapping[str, Any], begun: Sequence[float], path: Sequence[Mapping[str, Any]], first: int, what: str
+) -> None:
+    """Passes if the watched optimizer itself moved the model's weights along the right path.
+
+    Args:
+        held: what the agent noted of a rank.
+        begun: the same sample of weights before the first step of all.
+        path: the right weights before the first step of all, and after each one.
+        first: steps that had been made before those of `held`.
+        what: the rank, in words.
+
+    Raises:
+        AssertionError: its parameters are others, or something else moved them.
+    """
+    flats = [flat(one, list(path[0]), what) for one in path]
+    values, places, counts = np.unique(flats[0], return_index=True, return_counts=True)
+    # By their first values, since a rank may hold any part of the weights, in any order.
+    found = {value: place for value, place, count in zip(values, places, counts, strict=True) if count == 1}
+    mine = [number for number, value in enumerate(begun) if value in found]
+    if len(mine) < 0.9 * len(begun) or not mine:
+        raise AssertionError(f"{what}: the weights that its optimizer has are not those of the model. {DECOY}")
+    place = [found[begun[number]] for number in mine]
+    before, after = (np.array(held[name], np.float64)[:, mine] for name in ("before", "after"))
+    if not np.array_equal(before[1:], after[:-1]):
+        raise AssertionError(
+            f"{what}: between two steps, something else than its optimizer changed its weights. {DECOY}"
+        )
+    for step, (old, new) in enumerate(zip(before, after, strict=True), start=first):
+        for where, values in ((step, old), (step + 1, new)):
+            way = np.linalg.norm((flats[where] - flats[0])[place])
+            if not np.linalg.norm(values - flats[where][place]) <= FOLLOWED * way:
+                raise AssertionError(f"{what}: step {step + 1} of its optimizer did not train these weights. {DECOY}")
+
+
 def judge_sharded(made: ShardedRun, config: Mapping[str, Any], what: str) -> None:
     """Passes if two ranks of `FSDP_SCRIPT` trained the model together, each on its rows, and held no more than a share.
 
@@ -189,12 +236,15 @@ def judge_sharded(made: ShardedRun, config: Mapping[str, Any], what: str) -> Non
         return lambda: trained(sharded_model(config), config, narrow=True, **changed)
 
     start = sharded_model(config).state_dict()
-    right = trained(sharded_model(config), config, narrow=True)
+    path: list[dict[str, Any]] = []
+    right = trained(sharded_model(config), config, narrow=True, path=path)
     same(made.weights, right, start, what, NEAR, [
         (mistaken(ranks=[0]), "Only rank 0's rows had a say: rank r takes batch[r::world_size]."),
         (mistaken(ranks=[1]), "Only rank 1's rows had a say: rank r takes batch[r::world_size]."),
         (mistaken(data_from=1), "Every step saw the same batch."),
     ])  # fmt: skip
+    for rank, held in enumerate(made.watched[0]):
+        stepped_here(held, held["before"][0], path, 0, f"{what}, rank {rank}")
 
 
 def drawn_restart(seed: int) -> tuple[dict[str, Any], tuple[int, int], int]:
@@ -253,8 +303,10 @@ def judge_restarted(made: ShardedRun, config: Mapping[str, Any], what: str, last
         return lambda: trained(restart_model(config), config, **changed)
 
     start = restart_model(config).state_dict()
+    path: list[dict[str, Any]] = []
+    right = trained(restart_model(config), config, path=path)
     lost = "The optimizer has lost its states: save and load them with the model."
-    same(made.weights, trained(restart_model(config), config), start, what, EXACT, [
+    same(made.weights, right, start, what, EXACT, [
         (mistaken(forget_at=last), lost),
         (mistaken(forget_at=last, warm_at=last), lost),
         (mistaken(data_from=last), "The data began again from the first batch: batch and step belong together."),
@@ -263,3 +315,5 @@ def judge_restarted(made: ShardedRun, config: Mapping[str, Any], what: str, last
         (mistaken(ranks=[0]), "Only rank 0's rows had a say: shard the model, or wrap it in DDP."),
         (mistaken(forget_at=last, warm_at=last, data_from=last), "Only the weights went on, not optimizer and data."),
     ], "Do the ranks average their gradients (fully_shard, or DDP)?")  # fmt: skip
+    for rank, (killed, held) in enumerate(zip(*made.watched, strict=True)):
+        stepped_here(held, killed["before"][0], path, last, f"{what}, rank {rank}")

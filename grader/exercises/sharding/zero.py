@@ -11,6 +11,11 @@ from numpy.typing import NDArray
 
 from gpulab import check
 
+UNHEARD = (
+    "The result does not depend on what the ranks receive: a number was added to the gradients on their way into the "
+    "reduce-scatter, and their mean stayed the same."
+)
+
 
 @dataclass(frozen=True)
 class ZeroCase:
@@ -72,8 +77,14 @@ def _stepped(
     return _flat(case.state["weights"], length) - case.lr * update, m, v
 
 
-def judge(answer: Any, sent: Sequence[dict[str, Any]], case: ZeroCase) -> None:
+def judge(answer: Any, sent: Sequence[dict[str, Any]], case: ZeroCase, perturb: float = 0.0) -> None:
     """Passes if the answer is the state after one step, and ranks scattered and gathered.
+
+    Args:
+        answer: the student's.
+        sent: by rank.
+        case: the arguments of the call.
+        perturb: as `launch.listening` was given it.
 
     Raises:
         AssertionError: it is not; the message names a known mistake.
@@ -84,7 +95,8 @@ def judge(answer: Any, sent: Sequence[dict[str, Any]], case: ZeroCase) -> None:
     length = sum(len(one) for one in case.state["m"])
     share, total, t = length // p, sum(int(np.prod(shape)) for shape in shapes.values()), case.state["step"] + 1
     flats = np.array([_flat({name: one[name] for name in shapes}, length) for one in case.gradients])
-    mean = flats.mean(axis=0)
+    unheard = flats.mean(axis=0)
+    mean = unheard + _added(sent, flats[:, :total], perturb)
     weights, m, v = _stepped(case, mean, t)
     keys = sorted(answer) if isinstance(answer, dict) else answer
     check.equal(keys, ["m", "step", "v", "weights"], f"keys of {what}")
@@ -103,6 +115,7 @@ def judge(answer: Any, sent: Sequence[dict[str, Any]], case: ZeroCase) -> None:
         known = [
             (summed, "Summed, not averaged: divide by the number of ranks."),
             (own, "That is from the rank's own gradients alone."),
+            (_stepped(case, unheard, t)["mv".index(name) + 1], UNHEARD),
         ]
         found = np.concatenate([np.ravel(one) for one in answer[name]])
         check.close(found, right.astype(np.float32), f"{name} of {what}", rtol=1e-4, atol=1e-6, mistakes=[
@@ -129,6 +142,15 @@ def judge(answer: Any, sent: Sequence[dict[str, Any]], case: ZeroCase) -> None:
         at += size
     _heard(sent, what)
     _same_numbers(sent, flats[:, :total], weights[:total], _flat(case.state["weights"], length)[:total], what)
+
+
+def _added(sent: Sequence[dict[str, Any]], gradients: NDArray[np.float64], perturb: float) -> float:
+    """What `launch.listening` has added to the mean of all gradients; they may be divided before they are sent."""
+    if not perturb or not sent or "unseen_seconds" in sent[0]:
+        return 0.0
+    p = len(gradients)
+    divided = any(_begins(np.array(row), gradients[0] / p) for row in sent[0]["scattered"])
+    return perturb * (p + 1) / 2 * (p if divided else 1)
 
 
 def _heard(sent: Sequence[dict[str, Any]], what: str) -> None:

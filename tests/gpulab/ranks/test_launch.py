@@ -234,6 +234,31 @@ def test_collectives_on_one_tensor_are_heard() -> None:
     assert "gather" in gathered
 
 
+def test_what_ranks_send_may_be_perturbed() -> None:
+    """The first message and what is summed arrive changed, by another amount from each rank; the record has the old."""
+
+    def talk(rank: int, world_size: int) -> list[float]:
+        import torch.distributed as dist
+
+        heard, count, share, own = torch.zeros(2), torch.zeros(1, dtype=torch.int64), torch.zeros(1), torch.ones(2)
+        if rank == 0:
+            for message in (own, own, count + 5):
+                dist.send(message, 1)
+        else:
+            for message in (heard, own, count):
+                dist.recv(message, 0)
+        summed = own.clone()
+        dist.all_reduce(summed)
+        dist.reduce_scatter_tensor(share, own)
+        return [*heard.tolist(), *own.tolist(), float(count), *summed.tolist(), float(share)]
+
+    with launch.listening(perturb=0.25) as sent:
+        _, second = launch.ranks(talk, [(), ()])
+    assert second == [1.25, 1.25, 1.0, 1.0, 5.0, 2.75, 2.75, 2.75]
+    assert sent[0]["contents"] == [[1.0, 1.0], [1.0, 1.0], [5.0]]
+    assert (sent[0]["summands"], sent[0]["scattered"]) == ([[1.0, 1.0]], [[1.0, 1.0]])
+
+
 def test_ranks_of_another_make_are_noticed_at_least() -> None:
     with launch.listening() as sent:
         subprocess.run([sys.executable, "-c", "sum(range(20_000_000))"], check=True)
