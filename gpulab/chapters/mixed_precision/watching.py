@@ -24,6 +24,8 @@ from gpulab.training.problem import History, Problem, weights_of
 CAST = (nn.Conv2d, nn.Linear)
 """Layers that autocast runs in 16 bits."""
 NOT_SCALED = "No scaling? The loss has to be multiplied before backward: scaler.scale(loss).backward()."
+TWICE = "optimizer.step() was called besides scaler.step(optimizer), which calls it already."
+NEW_SCALER = "There is more than one scaler: make one before the loops, or it forgets the scale that it has found."
 INSIDE = "The backward pass ran inside autocast: leave the with block first."
 LEFT = "The gradients of earlier {} are still there: zero them after each step."
 LOST = "The gradients are zeroed before every batch: only the window's last one counts."
@@ -56,7 +58,10 @@ class Watched:
         """After each update."""
         self.norms: list[float] = []
         """Of all gradients together, for each step of the optimizer."""
+        self.scalers: list[torch.amp.GradScaler] = []
+        """Those that were updated."""
         self._layers: dict[int, nn.Module] = {}
+        """That ran since the last backward pass."""
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
@@ -68,6 +73,7 @@ class Watched:
             self.inside |= torch.is_autocast_enabled(tensor.device.type)
             weights = [weight for layer in self._layers.values() for weight in layer.parameters()]
             present = any(weight.grad is not None and bool(weight.grad.any()) for weight in weights)
+            self._layers.clear()
             self.backward.append((tensor.item(), present))
             return backward(tensor, *arguments, **named)
 
@@ -78,6 +84,8 @@ class Watched:
         def and_its_scale(scaler: torch.amp.GradScaler, *arguments: Any, **named: Any) -> None:
             update(scaler, *arguments, **named)
             self.scales.append(scaler.get_scale())
+            if all(scaler is not one for one in self.scalers):
+                self.scalers.append(scaler)
 
         with (
             mock.patch.object(torch.Tensor, "backward", before_backward),
@@ -89,7 +97,7 @@ class Watched:
             yield
 
     def _forward(self, layer: nn.Module, inputs: Any) -> None:
-        if layer.training and isinstance(layer, CAST):
+        if torch.is_grad_enabled() and isinstance(layer, CAST):  # else it is an evaluation
             self._layers[id(layer)] = layer
             kind = inputs[0].device.type
             self.types.add(torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else None)
@@ -200,6 +208,8 @@ def _explain(seen: Watched, history: History, what: str, problem: Problem, accum
         LEFT.format("windows" if accumulate > 1 else "batches"): any(later),
         LOST: bool(between) and not any(between),
         DIRECT: bool(seen.norms) and not seen.scaler_steps,
+        TWICE: 0 < seen.scaler_steps < len(seen.norms),
+        NEW_SCALER: len(seen.scalers) > 1,
         NOT_CLIPPED: any(share > 1.01 for share in limited),
         CLIPPED_FIRST: bool(limited) and limited[0] < 0.01,
         NOT_DIVIDED: accumulate > 1 and abs(scaled / 65536 - 1) < 0.1,
