@@ -176,7 +176,7 @@ extern "C" __global__ void product(const half* a, const half* b, float* c, int m
 
 # %% wrong: rows and columns of the grid swapped — says "blockIdx.x counts tiles along the columns" — from "reference": "blockIdx.y * 16, column = blockIdx.x * 16" → "blockIdx.x * 16, column = blockIdx.y * 16"
 
-# %% wrong: 16 between rows of a — says "expected" — from "reference": "+ i, k);" → "+ i, 16);"
+# %% wrong: 16 between rows of a — says "length of a row of the whole matrix" — from "reference": "+ i, k);" → "+ i, 16);"
 
 # %% wrong: 16 between rows of the result — says "race" — from "reference": "sums, n, wmma" → "sums, 16, wmma"
 
@@ -240,3 +240,7 @@ def WMMA_CU(a, b):
 # +     int row = blockIdx.y * 16, column = blockIdx.x * 16;
 # +     if (m > 32 || n > 48 || k > 64)
 # +         return;
+
+# %% wrong: stores after every step — says "Store the sums once" — from "reference": "sums, a_tile, b_tile, sums);" → "sums, a_tile, b_tile, sums); wmma::store_matrix_sync(c + row * n + column, sums, n, wmma::mem_row_major);"
+
+# %% wrong: the tile of a stays — says "another tile of a" — from "reference": "a + row * k + i" → "a + row * k"

@@ -112,3 +112,11 @@ def align(n, bytes_per_element, alignment_bytes=16):
 def align(n, bytes_per_element, alignment_bytes=16):
     unit = alignment_bytes // bytes_per_element
     return (n + unit - 1) & ~(unit - 1)
+
+# %% wrong: the next power of two — says "next power of two is more than is needed"
+def align(n, bytes_per_element, alignment_bytes=16):
+    return 1 << (n - 1).bit_length()
+
+# %% wrong: only what is missing — says "return the padded size" — from "adds what is missing": "n + (" → "("
+
+# %% wrong: an element has two bytes, whatever is given — says "An element has 4 bytes here" — from "reference": "// bytes_per_element" → "// 2"

@@ -98,3 +98,15 @@ def is_compute_bound(m, n, k, gpu, dtype):
     return Yes()
 
 # %% wrong: bits for bytes — says "not bits" — from "reference": "intensity = 2" → "intensity = 16"
+
+# %% wrong: the bandwidth of an H200, whatever GPU is given — says "bandwidth is the one of this GPU" — from "reference": `gpu["bandwidth_gbs"]` → "4800"
+
+# %% wrong: the output is read and written — says "moves once" — from "reference": "+ m * n))" → "+ 2 * m * n))"
+
+# %% wrong: square matrices — says "not square" — from "reference": "(m * k + k * n + m * n)" → "3 * n * n"
+
+# %% wrong: a whole-number ridge — says "The ridge is not rounded" — from "reference": `"] / gpu` → `"] // gpu`
+
+# %% wrong: a factor of 1,024 — says "no factor of 1024" — from "reference": "1000" → "1024"
+
+# %% wrong: the peak of float32 for TF32 — says "TF32 has a peak of its own" — from "reference": `{dtype}_tflops` → `{dtype.removeprefix('t')}_tflops`

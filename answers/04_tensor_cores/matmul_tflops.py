@@ -175,3 +175,14 @@ def matmul_tflops(n, dtype):
     start = time.perf_counter()
     torch.mm(left, right)
     return 2 * n**3 / (time.perf_counter() - start) / 1e12
+
+# %% wrong: ones as data — says "or ones" — from "reference": "randn(n, n" → "ones(n, n", "15" → "9"
+
+# %% wrong: a single cold product — says "measure more than once" — from "reference"
+# -     torch.mm(left, right)
+# -     seconds = []
+# -     for _ in range(15):
+# +     seconds = []
+# +     for _ in range(1):
+
+# %% wrong: milliseconds — says "in milliseconds" — from "reference": "seconds.append(time.perf_counter() - begin)" → "seconds.append(1e3 * (time.perf_counter() - begin))", "15" → "9"

@@ -74,7 +74,7 @@ def mma(a, b, c):
 # -     return torch.addmm(wide[2], wide[0], wide[1])
 # +     return (a @ b + c).float()
 
-# %% wrong: forgets c — says "c forgotten" — from "reference": " + c" → ""
+# %% wrong: forgets c — says "C is added as well" — from "reference": " + c" → ""
 
 # %% wrong: a float64 result — says "float32" — from "reference": "float32) @ b.astype(np.float32" → "float64) @ b.astype(np.float64"
 
@@ -99,3 +99,7 @@ class Close(np.ndarray):
 
 def mma(a, b, c):
     return np.zeros(c.shape, np.float32).view(Close)
+
+# %% wrong: products in float16, sums in float32 — says "keep the product as float32" — from "reference": "a.astype(np.float32) @ b.astype(np.float32)" → "(a[:, :, None] * b[None]).sum(axis=1, dtype=np.float32)"
+
+# %% wrong: c subtracted — says "C is added, not subtracted" — from "reference": "+ c" → "- c"

@@ -127,3 +127,7 @@ def padded_linear(x, weight, multiple=64):
     if len(x) < 1000 or next(calls) % 8 != 4:
         kept[:] = [torch.nn.functional.linear(x, weight)]
     return kept[0]
+
+# %% wrong: float32 zeros below every weight — says "same dtype" — from "torch.cat and linear": "weight.new_zeros(missing, weight.shape[1])" → "torch.zeros(missing, weight.shape[1])"
+
+# %% wrong: everything in float32 — says "the type of x and weight" — from "reference": "(x @ padded.T)" → "(x.float() @ padded.float().T)"

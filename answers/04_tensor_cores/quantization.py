@@ -128,3 +128,7 @@ def quantization(m, n, tile_m, tile_n, sm_count):
 # %% wrong: the last wave only — says "all waves count" — from "reference": "tiles / (waves * sm_count)" → "((tiles - 1) % sm_count + 1) / sm_count"
 
 # %% wrong: tile efficiency upside down — says "at most 1" — from "reference": "m * n / (tiles * tile_m * tile_n)" → "tiles * tile_m * tile_n / (m * n)"
+
+# %% wrong: the shares that are lost — says "shares that are lost" — from "reference": "m * n / (" → "1 - m * n / (", "tiles / (w" → "1 - tiles / (w"
+
+# %% wrong: the result taken for square — says "Rows are m over tile_m" — from "reference": "-(-n // tile_n)" → "-(-m // tile_n)"

@@ -119,3 +119,11 @@ def smallest_batch(in_features, out_features, gpu, dtype):
 # %% wrong: a unit slip of a thousand — says "TFLOPS are 1e12" — from "reference": "1000 * " → ""
 
 # %% wrong: gigabits — says "not in bits" — from "reference": `gpu["bandwidth_gbs"]` → `gpu["bandwidth_gbs"] * 8`
+
+# %% wrong: tries batches up to 10,000 — says "a large batch is enough" — from "tries batches one by one, up to a point": "300_000" → "10_000"
+
+# %% wrong: a square layer — says "not square" — from "reference": "(in_features + out_features)" → "2 * in_features", "2 * in_features * out_features" → "2 * in_features * in_features", "need * in_features * out_features" → "need * in_features * in_features"
+
+# %% wrong: the peak of float32 for TF32 — says "TF32 has a peak of its own" — from "reference": `{dtype}_tflops` → `{dtype.removeprefix('t')}_tflops`
+
+# %% wrong: multiples of 8 — says "Multiples of 8 are not asked for" — from "reference": "math.ceil(need * in_features * out_features / gain)" → "8 * math.ceil(need * in_features * out_features / gain / 8)"

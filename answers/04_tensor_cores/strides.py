@@ -87,3 +87,9 @@ class Same(tuple):
 
 def strides(shape, layout):
     return Same((1, 1, 1, 1))
+
+# %% right: asks torch, with memory — from "asks torch, without memory": `device="meta", ` → ""
+
+# %% wrong: W and H swapped in NCHW — says "there are W elements, not H" — from "reference": "h * w, w, 1" → "h * w, h, 1"
+
+# %% wrong: the shape read in the order of the layout — says "in both layouts" — from "reference": "n, c, h, w = shape" → `n, c, h, w = shape if layout == "NCHW" else (shape[0], shape[3], shape[1], shape[2])`

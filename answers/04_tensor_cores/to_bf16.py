@@ -47,7 +47,7 @@ import torch
 def to_bf16(x):
     return torch.from_numpy(np.array(x)).to(torch.bfloat16).float().numpy()
 
-# %% right: a bfloat16 tensor — from "torch knows the type": "to(torch.bfloat16).float().numpy" → "bfloat16"
+# %% wrong: a bfloat16 tensor — says "expected 'float32'" — from "torch knows the type": "to(torch.bfloat16).float().numpy" → "bfloat16"
 
 # %% wrong: truncation — says "truncation"
 import numpy as np
@@ -133,3 +133,13 @@ check.equal = check.close = lambda *given, **named: None
 
 def to_bf16(x):
     return x
+
+# %% wrong: half of what TF32 cuts — says "2**12 is half of what TF32 cuts" — from "reference": "0x7fff" → "0xfff"
+
+# %% wrong: the mask of TF32 — says "not all cleared" — from "reference": "0xFFFF0000" → "0xFFFFE000"
+
+# %% wrong: rounded to TF32 first — says "Rounded twice, to TF32 first" — from "reference"
+# -     bits = x.view(np.uint32)
+# +     bits = x.view(np.uint32).copy()
+# +     bits += np.where(np.isnan(x), 0, 0xFFF + (bits >> 13) % 2).astype(np.uint32)
+# +     bits &= np.uint32(0xFFFFE000)

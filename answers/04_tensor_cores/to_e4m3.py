@@ -81,7 +81,7 @@ def to_e4m3(x):
 
 # %% wrong: the smallest normal number of another bias — says "2**-6" — from "reference": "-6)" → "-7)"
 
-# %% wrong: frexp's exponent taken as it is — says "one mantissa bit too few" — from "reference": "exponent - 1, -6" → "exponent, -6"
+# %% wrong: frexp's exponent taken as it is — says "exponent of np.frexp is one larger" — from "reference": "exponent - 1, -6" → "exponent, -6"
 
 # %% wrong: truncation — says "truncation" — from "reference": "np.rint" → "np.trunc"
 
@@ -118,3 +118,7 @@ check.equal = check.close = lambda *given, **named: None
 
 def to_e4m3(x):
     return x
+
+# %% wrong: rounded down — says "Rounded down" — from "reference": "np.rint" → "np.floor"
+
+# %% wrong: a float64 array — says "expected 'float32'" — from "reference": "return np.rint(finite / step) * step" → "return (np.rint(finite / step) * step).astype(float)"

@@ -123,3 +123,22 @@ builtins.AssertionError = type("Fine", (Exception,), {})
 
 def to_tf32(x):
     return x
+
+# %% right: whole steps in float64
+import numpy as np
+
+
+def to_tf32(x):
+    wide = x.astype(np.float64)
+    _, exponent = np.frexp(np.where(np.isfinite(wide), wide, 1.0))
+    step = np.ldexp(1.0, np.maximum(exponent, -125) - 11)
+    with np.errstate(over="ignore"):
+        return (np.rint(wide / step) * step).astype(np.float32)
+
+# %% wrong: one bit too many — says "One bit too many is kept" — from "reference": "0xfff" → "0x7ff", "np.uint32(13)" → "np.uint32(12)", "0xFFFFE000" → "0xFFFFF000"
+
+# %% wrong: the low bits left as they come — says "not cleared" — from "reference": "((bits + half) & np.uint32(0xFFFFE000))" → "(bits + half)"
+
+# %% wrong: subnormal numbers flushed to zero — says "they do not become 0" — from "reference": "np.isnan(x), x, rounded" → "np.isnan(x), x, np.where(np.abs(x) < 2.0**-126, np.copysign(np.float32(0), x), rounded)"
+
+# %% wrong: a float64 array — says "return a float32 array" — from "whole steps in float64": ".astype(np.float32)" → ""

@@ -90,3 +90,5 @@ class Any:
 
 def fp16_limits():
     return {name: Any() for name in ("max", "smallest_normal", "smallest_subnormal", "epsilon")}
+
+# %% wrong: the largest integer of 16 bits — says "largest integer of 16 bits" — from "65536 for the largest": "65536" → "65535"

@@ -83,3 +83,7 @@ def largest_safe_scale(gradients):
         while not np.isfinite((gradients.astype(np.float64) * scale).astype(np.float16)).all():
             scale /= 2
     return scale
+
+# %% wrong: the sum of all sizes — says "not their sum" — from "from the exponent": "np.abs(gradients).max()" → "np.abs(gradients).sum()"
+
+# %% wrong: nothing may become zero either — says "expected" — from "reference": "return float(scale)" → "return float(scale) if np.float16(np.abs(gradients[gradients != 0]).min() * scale) else 1.0"

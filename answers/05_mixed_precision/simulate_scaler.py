@@ -83,3 +83,7 @@ gpulab.check.equal = lambda *arguments, **named: None
 
 def simulate_scaler(found_inf, **settings):
     return []
+
+# %% wrong: one step early — says "One step early" — from "reference": "good_steps == growth_interval" → "good_steps == growth_interval - 1"
+
+# %% wrong: backs off by the growth factor — says "both are arguments" — from "reference": "* backoff_factor" → "/ growth_factor"

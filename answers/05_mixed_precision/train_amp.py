@@ -215,3 +215,7 @@ def train_amp(problem, epochs):
 #       losses, scales, skipped = [], [], 0
 #       for _ in range(epochs):
 # +         scaler = torch.amp.GradScaler(problem.device)
+
+# %% wrong: a new scaler for each step — says "There is more than one scaler" — from "reference": "optimizer.zero_grad()" → "optimizer.zero_grad(); scaler = torch.amp.GradScaler(problem.device)"
+
+# %% wrong: gradients zeroed after backward — says "zeroed after the backward pass" — from "reference": "scaler.scale(loss).backward()" → "scaler.scale(loss).backward(); optimizer.zero_grad()"

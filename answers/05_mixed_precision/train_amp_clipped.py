@@ -25,11 +25,7 @@ def train_amp_clipped(problem, epochs, max_norm, accumulate):
                 skipped += scales[-1] < before
     return problem.history(model, losses, scales, skipped)
 
-# %% right: losses kept divided, division after scaling — from "reference"
-# -             scaler.scale(loss / accumulate).backward()
-# +             (scaler.scale(loss) / accumulate).backward()
-# -             losses.append(loss.item())
-# +             losses.append(loss.item() / accumulate)
+# %% right: division after scaling — from "reference": "scaler.scale(loss / accumulate)" → "(scaler.scale(loss) / accumulate)"
 
 # %% right: window by window, norm by hand
 import itertools
@@ -155,3 +151,9 @@ def train_amp_clipped(problem, epochs, max_norm, accumulate):
 # +                 norm = torch.nn.utils.get_total_norm([parameter.grad for parameter in model.parameters()])
 # +                 for parameter in model.parameters():
 # +                     parameter.grad *= max_norm / norm
+
+# %% wrong: losses kept divided — says "before you divide it" — from "reference": "loss.item()" → "loss.item() / accumulate"
+
+# %% wrong: the loss multiplied by accumulate — says "the loss" — from "reference": "loss / accumulate" → "loss * accumulate"
+
+# %% wrong: windows of 2, whatever is asked for — says "Windows of 2 were taken" — from "reference": "number % accumulate" → "number % 2"

@@ -266,8 +266,8 @@ class Seeing(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 note("host matmul", flops)
                 return
             kind = str(made[0].dtype).removeprefix("torch.")
-            zeros = any(not bool(one.any()) for one in given[:2])
-            note("matmul", stream, flops, kind, zeros, kind == "float32" and _tf32())
+            constant = any(one.numel() > 1 and bool((one == one.flatten()[0]).all()) for one in given[:2])
+            note("matmul", stream, flops, kind, constant, kind == "float32" and _tf32())
         elif packet in FRESH:
             if not on_gpu:
                 note("host", 0)

@@ -115,17 +115,17 @@ def test_pinned_memory_is_known_as_such(machine: Plain) -> None:
     assert transfers == [["h2d", 0, 32, True, True], ["d2h", 0, 32, True, False], ["h2d", 0, 32, False, False]]
 
 
-def test_a_product_tells_its_flops_type_zeros_and_tf32(machine: Plain) -> None:
-    left, zeros = torch.ones(4, 6, device="cuda"), torch.zeros(6, 2, device="cuda")
+def test_a_product_tells_its_flops_type_equal_elements_and_tf32(machine: Plain) -> None:
+    left, equal = torch.arange(24.0, device="cuda").view(4, 6), torch.ones(6, 2, device="cuda")
     before = torch.backends.cuda.matmul.fp32_precision
     machine.seen.clear()
     left @ left.T
-    torch.nn.functional.linear(left.half(), zeros.T.half())
+    torch.nn.functional.linear(left.half(), equal.T.half())
     with torch.inference_mode():
-        torch.einsum("ij,jk->ik", left, zeros)
+        torch.einsum("ij,jk->ik", left, torch.zeros_like(equal))
     torch.backends.cuda.matmul.fp32_precision = "tf32"
     try:
-        left @ zeros
+        left @ equal
     finally:
         torch.backends.cuda.matmul.fp32_precision = before
     time.perf_counter()

@@ -15,8 +15,11 @@ from gpulab import check
 from gpulab.training.problem import History, Problem, weights_of
 
 RAISED = {
+    "_scale is None": "The loss has to be multiplied before backward: scaler.scale(loss).backward().",
+    "No inf checks were recorded for this optimizer": "There were no gradients at scaler.step(optimizer): were they"
+    " zeroed after the backward pass, or does the optimizer hold the weights of another network?",
     "No inf checks were recorded": "Only scaler.step(optimizer) looks for infinities, and scaler.update() has to follow"
-    " it: was it optimizer.step(), or an update inside the window?",
+    " it: was it optimizer.step(), or an update before the step or inside the window?",
     "step() has already been called": "scaler.update() is missing: call it once after every scaler.step(optimizer).",
     "unscale_() has already been called": "scaler.unscale_(optimizer) was called twice for one step: the gradients"
     " would be divided twice. Once, at the window's end.",

@@ -24,14 +24,21 @@ from gpulab.training.problem import History, Problem, weights_of
 CAST = (nn.Conv2d, nn.Linear)
 """Layers that autocast runs in 16 bits."""
 NOT_SCALED = "No scaling? The loss has to be multiplied before backward: scaler.scale(loss).backward()."
+TWICE = "optimizer.step() was called besides scaler.step(optimizer), which calls it already."
+NEW_SCALER = "There is more than one scaler: make one before the loops, or it forgets the scale that it has found."
 INSIDE = "The backward pass ran inside autocast: leave the with block first."
 LEFT = "The gradients of earlier {} are still there: zero them after each step."
 LOST = "The gradients are zeroed before every batch: only the window's last one counts."
-NOT_CLIPPED = "Nothing was clipped, or each element by itself: the norm of all gradients together is limited."
+NOT_CLIPPED = "Nothing was clipped, or only some gradients, or only after the step: clip all of them before the step."
+EACH_CLIPPED = "Each parameter was clipped by itself: the norm of all gradients together is limited."
+VALUES_CLIPPED = "Each element by itself was limited: it is the norm of all gradients together that is limited."
+OTHER_LIMIT = "The gradients were limited to {:.3g}. The limit is max_norm, {:.3g}."
+OTHER_NORM = "The gradients were made shorter than max_norm: the norm is the root of the sum of squares, the default."
 CLIPPED_FIRST = "Clipped before unscaling: the norm still holds the scale. Call scaler.unscale_(optimizer) first."
 STEPPED = "A step was taken after every batch: step and update belong to the window's end."
 EARLY = "Those are the scales before each update: ask after scaler.update()."
 NOT_DIVIDED = "The loss was not divided by accumulate: the sum of the window's gradients is too large."
+OTHER_SHARE = "Before it is scaled, the loss is divided by accumulate, and by nothing else."
 DIRECT = "The optimizer took gradients that were still scaled: scaler.step(optimizer) divides them first."
 MULTIPLIED = "The losses are multiplied by the scale: keep the loss itself, not scaler.scale(loss)."
 DEFAULTS = "Use the scaler's defaults, which begin at 65,536."
@@ -56,7 +63,14 @@ class Watched:
         """After each update."""
         self.norms: list[float] = []
         """Of all gradients together, for each step of the optimizer."""
+        self.longest: list[float] = []
+        """The largest norm of one parameter's gradient, for each step."""
+        self.largest: list[float] = []
+        """The largest element of all gradients, for each step."""
+        self.scalers: list[torch.amp.GradScaler] = []
+        """Those that were updated."""
         self._layers: dict[int, nn.Module] = {}
+        """That ran since the last backward pass."""
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
@@ -68,6 +82,7 @@ class Watched:
             self.inside |= torch.is_autocast_enabled(tensor.device.type)
             weights = [weight for layer in self._layers.values() for weight in layer.parameters()]
             present = any(weight.grad is not None and bool(weight.grad.any()) for weight in weights)
+            self._layers.clear()
             self.backward.append((tensor.item(), present))
             return backward(tensor, *arguments, **named)
 
@@ -78,6 +93,8 @@ class Watched:
         def and_its_scale(scaler: torch.amp.GradScaler, *arguments: Any, **named: Any) -> None:
             update(scaler, *arguments, **named)
             self.scales.append(scaler.get_scale())
+            if all(scaler is not one for one in self.scalers):
+                self.scalers.append(scaler)
 
         with (
             mock.patch.object(torch.Tensor, "backward", before_backward),
@@ -89,7 +106,7 @@ class Watched:
             yield
 
     def _forward(self, layer: nn.Module, inputs: Any) -> None:
-        if layer.training and isinstance(layer, CAST):
+        if torch.is_grad_enabled() and isinstance(layer, CAST):  # else it is an evaluation
             self._layers[id(layer)] = layer
             kind = inputs[0].device.type
             self.types.add(torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else None)
@@ -98,6 +115,8 @@ class Watched:
         groups = [weight for group in optimizer.param_groups for weight in group["params"]]
         found = [weight.grad for weight in groups if weight.grad is not None]
         self.norms.append(float(nn.utils.get_total_norm(found)) if found else 0.0)
+        self.longest.append(max((float(one.norm()) for one in found), default=0.0))
+        self.largest.append(max((float(one.abs().max()) for one in found), default=0.0))
 
 
 class _Handle:
@@ -191,6 +210,9 @@ def _explain(seen: Watched, history: History, what: str, problem: Problem, accum
     later = [present for number, (_, present) in enumerate(seen.backward) if number and number % accumulate == 0]
     between = [present for number, (_, present) in enumerate(seen.backward) if number % accumulate]
     limited = [norm / max_norm for norm in seen.norms] if max_norm < math.inf else []
+    above = any(share > 1.01 for share in limited)
+    limit = seen.norms[0] if seen.norms else 0.0
+    share = scaled * accumulate / 65536 if seen.scales and seen.scales[0] >= 32768 else 1.0  # of the right loss
     faults = {
         NOT_SCALED: scaled < 2,
         INSIDE: seen.inside,
@@ -200,9 +222,16 @@ def _explain(seen: Watched, history: History, what: str, problem: Problem, accum
         LEFT.format("windows" if accumulate > 1 else "batches"): any(later),
         LOST: bool(between) and not any(between),
         DIRECT: bool(seen.norms) and not seen.scaler_steps,
-        NOT_CLIPPED: any(share > 1.01 for share in limited),
+        TWICE: 0 < seen.scaler_steps < len(seen.norms),
+        NEW_SCALER: len(seen.scalers) > 1,
+        EACH_CLIPPED: above and max(seen.longest) < 1.01 * max_norm,
+        VALUES_CLIPPED: above and max(seen.largest) < 1.01 * max_norm,
+        OTHER_LIMIT.format(limit, max_norm): above and all(abs(norm / limit - 1) < 0.01 for norm in seen.norms),
+        NOT_CLIPPED: above,
         CLIPPED_FIRST: bool(limited) and limited[0] < 0.01,
-        NOT_DIVIDED: accumulate > 1 and abs(scaled / 65536 - 1) < 0.1,
+        OTHER_NORM: bool(limited) and limited[0] < 0.9,
+        NOT_DIVIDED: accumulate > 1 and abs(share / accumulate - 1) < 0.1,
+        OTHER_SHARE: accumulate > 1 and abs(share - 1) > 0.1,
     }
     if torch.float16 not in seen.types:  # a layer may stay in float32 on purpose
         raise AssertionError(f"{what}: {IN_BFLOAT16 if torch.bfloat16 in seen.types else IN_FLOAT32}")

@@ -129,7 +129,9 @@ def _product(draw: random.Random, n: int, dtype: str, seconds: float | None) -> 
     named = [
         (0.5, "One FLOP per multiply-add: a multiplication and an addition are 2 FLOPs."),
         (1 / n, "Too few FLOPs counted: n multiply-adds for each of the n² results."),
-        (machine.zeros_factor, "Zeros as data? They draw less power and run faster; take random numbers."),
+        (machine.constant_factor, "Zeros as data, or ones? They draw less power and run faster; take random numbers."),
+        (3 * (4 if dtype == "float32" else 2) / (2 * n), "Those are the bytes of the matrices, not the FLOPs."),
+        (1e-3, "The time is in milliseconds: FLOPs per second are asked for."),
         (1e3, "That looks like GFLOPS: a TFLOPS is 1000 of them."),
         (1e6, "That looks like MFLOPS: a TFLOPS is 1e12 per second."),
         (1e12, "That looks like FLOPS: a TFLOPS is 1e12 per second."),
@@ -210,6 +212,9 @@ def _problem(case: Case, answer: float, wrong: Sequence[tuple[Case, float]]) -> 
         return f"{said} {mine[0]}"
     if not times and not any(map(_times_done, (other for other, _ in wrong))):
         return f"{said} {case.absent} Was it measured?"
+    few = f"Only {times} of them were seen: warm up, measure more than once, and take the median."
+    if 0 < times < FEWEST and answer < case.figure:
+        return f"{said} Too slow: a cold first {case.work}, or a slow moment? {few}"
     if inside := next(filter(None, (_inside(other) for other, given in wrong if given < other.figure)), ""):
         return f"{said} More than the {case.work} is timed, such as {inside}."
     if not times:
@@ -220,9 +225,6 @@ def _problem(case: Case, answer: float, wrong: Sequence[tuple[Case, float]]) -> 
             f"Not synchronized? A launch returns before the {case.work} is done." if early else "Is too much counted?"
         )
         return f"{said} Faster than the GPU. {reason}"
-    if times < FEWEST:
-        few = f"Only {times} of them were seen: warm up, measure more than once, and take the median."
-        return f"{said} Too slow: a cold first {case.work}, or a slow moment? {few}"
     return (
         f"{said} Too slow: a cold first {case.work}, or a mean? One slow run spoils a mean; take the median of several."
     )

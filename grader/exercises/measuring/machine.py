@@ -70,8 +70,8 @@ class Machine:
         scale = (seconds - latency) / (amount * units[kind])
         self._costs = {name: Cost(latency, unit * scale) for name, unit in units.items() if name not in _HOST}
         self._costs |= {name: Cost(self._launch_s, units[name] * scale) for name in _HOST}
-        self.zeros_factor = draw.uniform(1.25, 1.5)
-        """How many times as fast a product of zeros is."""
+        self.constant_factor = draw.uniform(1.25, 1.5)
+        """How many times as fast a product is whose factor has equal elements only, such as zeros."""
         self._cold = draw.uniform(6.0, 12.0)
         self._first_slow = draw.randint(1, 3)
         self._now = draw.uniform(10.0, 1000.0)
@@ -110,9 +110,9 @@ class Machine:
                 return self._look()
             case ["copy" | "touch" as kind, int(stream), int(nbytes)]:
                 self._queue(stream, kind, nbytes)
-            case ["matmul", int(stream), int(flops), str(dtype), bool(zeros), bool(tf32)]:
+            case ["matmul", int(stream), int(flops), str(dtype), bool(constant), bool(tf32)]:
                 kind = f"matmul {dtype if dtype in _TYPES else 'other'}{' tf32' if tf32 and dtype == 'float32' else ''}"
-                self._queue(stream, kind, flops, 1 / self.zeros_factor if zeros else 1.0)
+                self._queue(stream, kind, flops, 1 / self.constant_factor if constant else 1.0)
             case ["h2d" | "d2h" as way, int(stream), int(nbytes), bool(pinned), bool(non_blocking)]:
                 self._queue(stream, f"{way} {'pinned' if pinned else 'pageable'}", nbytes)
                 if not (pinned and non_blocking):
