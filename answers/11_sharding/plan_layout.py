@@ -137,3 +137,38 @@ def plan_layout(model, cluster):
 # %% wrong: tensor and pipeline swapped where memory is asked for — says "swapped in the memory" — from "memory and seconds apart": "if costs.memory(d, t, p, z)" → "if costs.memory(d, p, t, z)"
 
 # %% wrong: gigabits — says "taken in bits" — from "reference": `network_gbs"]) * 1e9` → `network_gbs"]) * 1e9 / 8`
+
+# %% wrong: tensor at most a node, but no divisor of it — says "not only gpus" — from "reference"
+# -     for t in range(1, node + 1):
+# +     for t in range(1, min(gpus, node) + 1):
+
+# -             if node % t or L % p or rest or model["batch"] % d:
+# +             if gpus % t or L % p or rest or model["batch"] % d:
+
+# %% wrong: tensor a power of two — says "tensor = 3 fits" — from "reference": "if node % t or" → "if node % t or t & (t - 1) or"
+
+# %% wrong: pipeline a power of two — says "pipeline = 3 fits" — from "reference": "if node % t or" → "if node % t or p & (p - 1) or"
+
+# %% wrong: tensor is less than a node — says "include gpus_per_node" — from "reference": "range(1, node + 1)" → "range(1, node)"
+
+# %% wrong: as many micro-batches as stages at least — says "more than there are micro-batches" — from "reference": `or model["batch"] % d:` → `or model["batch"] % d or model["batch"] // d < p:`
+
+# %% wrong: pipeline does not divide layers — says "must divide layers" — from "reference": "L % p or rest" → "rest"
+
+# %% wrong: data does not divide the batch — says "data must divide batch" — from "memory and seconds apart": `if cluster["gpus"] % (t * p) or model["batch"] % (cluster["gpus"] // (t * p)):` → `if cluster["gpus"] % (t * p) or model["batch"] < cluster["gpus"] // (t * p):`
+
+# %% wrong: a stage divides one part only — says "divides what ZeRO-1 divides" — from "reference": "d if zero >= stage else 1" → "d if zero == stage else 1"
+
+# %% wrong: gradients stay whole with ZeRO-2 — says "divides the gradients" — from "reference": "for stage in (3, 2, 1)" → "for stage in (3, 3, 1)"
+
+# %% wrong: no layer is computed again — says "computed again takes memory" — from "reference": "+ 34 * act / t" → ""
+
+# %% wrong: inputs divided by tensor — says "inputs of the layers are not divided" — from "reference": "min(p, m) * 2 * act +" → "min(p, m) * 2 * act / t +"
+
+# %% wrong: four all-reduces per layer — says "not four" — from "reference": "L / p * 6 * 2" → "L / p * 4 * 2"
+
+# %% wrong: m + p slots — says "m + p - 1 slots" — from "reference": "(m + p - 1)" → "(m + p)"
+
+# %% wrong: gradients of the whole model — says "Each GPU sums" — from "reference": "(d - 1) / d * 2 * n" → `(d - 1) / d * 2 * model["parameters"]`
+
+# %% wrong: None where nothing fits — says "{} and not None" — from "reference": "return best" → "return best or None"

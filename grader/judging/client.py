@@ -55,6 +55,10 @@ class Missing(Exception):
 class TooSlow(Exception):
     """The student's process did not answer in time; the link is dead."""
 
+    def told(self) -> str:
+        """What the student reads."""
+        return f"The call gave {self}. Does a loop never end?"
+
 
 class ProcessEnded(Exception):
     """The student's process ended, or talks nonsense; the link is dead."""

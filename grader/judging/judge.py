@@ -143,7 +143,7 @@ def classify(error: BaseException, link: Link) -> tuple[Verdict, str]:
             return Verdict.TIMED_OUT, f"The test did not end with what your code gave it ({error})."
         return Verdict.HARNESS_ERROR, f"The test did not end ({error})."
     if isinstance(error, TooSlow):
-        return Verdict.TIMED_OUT, f"The call gave {error}. Does a loop never end?"
+        return Verdict.TIMED_OUT, error.told()
     if isinstance(error, ProcessEnded):
         return Verdict.CRASHED, f"Your code could not be called: {error}."
     if isinstance(error, Missing):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from grader.authoring.answers import Answer, AnswerKind
-from grader.authoring.gate import judge_cells
+from grader.authoring.gate import PATIENT, judge_cells
 from grader.authoring.myst import ChapterSource
 from grader.trials.runner import Runner, Trial
 from grader.trials.tried_seeds import TriedSeeds, keys_of
@@ -65,7 +65,7 @@ def steadiness(
             if seed not in done[key]
         ]
         wrong: dict[str, list[tuple[int, str]]] = defaultdict(list)
-        seconds = 2 * max(runner.seconds_for(right.source)[0] for right in rights) if todo else 0.0
+        seconds = max(PATIENT.call_seconds, *(2 * runner.seconds_for(one.source)[0] for one in rights)) if todo else 0.0
         for first in range(0, len(todo), PIECE * len(tried)):
             piece = todo[first : first + PIECE * len(tried)]
             for one, found in zip(piece, _found(runner, piece, seconds), strict=True):

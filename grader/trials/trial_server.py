@@ -29,7 +29,7 @@ from typing import Any
 
 from gpulab.backend import Backend, current, use
 from grader.judging import student
-from grader.judging.client import Link
+from grader.judging.client import Link, TooSlow
 from grader.judging.judge import run_cell
 from grader.judging.shell import Outputs, make_shell, message_of
 from grader.model.needs import Need
@@ -115,6 +115,7 @@ class _Running:
     number: int
     pid: int
     pipe: int
+    seconds: float
     until: float
     folder: str
     imports: bool
@@ -160,9 +161,9 @@ class Zygote:
                 elif chunk := os.read(pipe, 65_536):
                     self._running[pipe].reply += chunk
                 else:
-                    self._end(self._running[pipe], "")
+                    self._end(self._running[pipe])
             for late in [one for one in self._running.values() if one.until <= time.monotonic()]:
-                self._end(late, "timed out")
+                self._end(late, TooSlow(f"no answer within {late.seconds:g} s"))
 
     def _read(self) -> bool:
         chunk = os.read(self._requests, 1_000_000)
@@ -189,10 +190,11 @@ class Zygote:
         with contextlib.suppress(OSError):
             os.setpgid(pid, pid)
         os.close(writing)
-        until = time.monotonic() + request["seconds"]
-        self._running[reading] = _Running(request["number"], pid, reading, until, folder, request["imports"])
+        seconds = request["seconds"]
+        until = time.monotonic() + seconds
+        self._running[reading] = _Running(request["number"], pid, reading, seconds, until, folder, request["imports"])
 
-    def _end(self, one: _Running, verdict: str) -> None:
+    def _end(self, one: _Running, late: TooSlow | None = None) -> None:
         del self._running[one.pipe]
         os.close(one.pipe)
         with contextlib.suppress(ProcessLookupError):
@@ -203,11 +205,12 @@ class Zygote:
             self._settle()
         shutil.rmtree(one.folder, ignore_errors=True)
         cells = []
-        if not verdict:
+        if not late:
             with contextlib.suppress(ValueError):
                 cells = json.loads(one.reply)
         if not cells:
-            cells = [[test["name"], verdict or "crashed", 0.0, ""] for test in self._setting["tests"]]
+            verdict, message = (Verdict.TIMED_OUT, late.told()) if late else (Verdict.CRASHED, "")
+            cells = [[test["name"], verdict.value, 0.0, message] for test in self._setting["tests"]]
         os.write(self._replies, json.dumps([one.number, cells]).encode() + b"\n")
 
     def _trial(self, request: dict[str, Any]) -> list[list[Any]]:

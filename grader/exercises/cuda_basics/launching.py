@@ -24,11 +24,12 @@ def require_launch(exercise: str, found: Sequence[tuple[tuple[int, int], Sequenc
     if any(len(launches) != 1 for _, launches in found):
         return
     shapes = [(extents, tuple(one["grid"]), tuple(one["block"])) for extents, (one,) in found]
-    grids = {grid for _, grid, _ in shapes}
-    if len(grids) > 1 or math.prod(next(iter(grids))) == 1:
+    grids, blocks = {grid for _, grid, _ in shapes}, {block for *_, block in shapes}
+    if len(grids) > 1 or len(blocks) == 1 or math.prod(next(iter(grids))) == 1:
         return
-    if all(_divided(rows, columns, grid, block) for (rows, columns), grid, block in shapes):
-        largest = max(block for *_, block in shapes)
+    flat = all(_divided(1, rows * columns, grid, block) for (rows, columns), grid, block in shapes)
+    if flat or all(_divided(rows, columns, grid, block) for (rows, columns), grid, block in shapes):
+        largest = max(blocks)
         raise AssertionError(
             f"{exercise}: every launch has the grid {next(iter(grids))}, and blocks that grow with the array, here up "
             f"to {largest}. A block has at most 1,024 threads, so a large array fails. Are they exchanged? A launch is "

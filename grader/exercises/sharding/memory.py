@@ -28,11 +28,14 @@ class MemoryCase:
 
 
 def drawn(draw: random.Random, precision: str, optimizer: str, checkpointed: bool) -> MemoryCase:
-    """A case whose largest inside is neither first nor last, and whose known mistakes give different values."""
+    """A case whose largest inside and largest input are neither first nor last, nor in one block.
+
+    Known mistakes give different values.
+    """
     sizes = draw.sample(range(50, 5000), 8)
-    insides = sorted(sizes[:4])
+    inputs, insides = sorted(sizes[4:]), sorted(sizes[:4])
     inside = [insides[1], insides[3], insides[0], insides[2]]
-    blocks = list(zip(sizes[4:], inside, strict=True))
+    blocks = list(zip([inputs[1], inputs[0], inputs[3], inputs[2]], inside, strict=True))
     return MemoryCase(draw.randint(10**6, 10**9), draw.randint(3, 60), blocks, precision, optimizer, checkpointed)
 
 
@@ -83,7 +86,6 @@ def mistakes(case: MemoryCase, part: str) -> list[tuple[int, str]]:
                 (2 * states * n + 4 * n, "The states are float32 too: 4 bytes each."),
             ]
         return [
-            (4 * (states + 1) * n, "Outside bfloat16 the weights are their own master copy."),
             (2 * states * n, "The states are float32: 4 bytes each."),
             (4 * n, "Adam holds two states per parameter, momentum one, plain SGD none."),
             (8 * n, "Adam holds two states per parameter, momentum one, plain SGD none."),
@@ -93,11 +95,16 @@ def mistakes(case: MemoryCase, part: str) -> list[tuple[int, str]]:
     width = 4 if case.precision == "float32" else 2
     inputs = [one for one, _ in case.blocks]
     insides = [one for _, one in case.blocks]
+    largest = max(case.blocks)[1]
     forms = [
         (sum(inputs) + sum(insides), "Checkpointed: only inputs are kept, and the largest inside."),
         (sum(inputs), "One block at a time is computed again: its inside is in memory too."),
         (sum(inputs) + insides[-1], "The largest inside counts, not the last."),
         (sum(inputs) + insides[0], "The largest inside counts, not the first."),
+        (sum(inputs) + largest, "The largest inside counts, not that of the block with the largest input."),
+        (sum(inputs) + max(map(sum, case.blocks)), "Add the largest inside alone: its block's input is there already."),
+        (max(insides), "The inputs of all blocks are kept, too."),
+        (sum(insides) + max(inputs), "All inputs are kept, not only the largest."),
         (max(one + other for one, other in case.blocks), "All inputs are kept, not one."),
         (sum(inputs) + max(insides), "Without checkpointing all insides are kept."),
     ]

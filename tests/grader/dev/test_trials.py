@@ -118,6 +118,7 @@ def test_a_trial_gets_the_judges_verdict_and_words(tmp_path: Path) -> None:
     assert [one.accepted for one in found] == [True, False, False, False, False, False]
     assert "clipped(40, 50): you returned 80, expected 50." in found[1].told
     assert found[2].cells[0].verdict.value == "timed out"
+    assert found[2].cells[0].message == "The call gave no answer within 0.5 s. Does a loop never end?"
     assert found[3].cells[0].verdict.value == "crashed"
     assert "(line 2: return x[0])" in found[4].told
     assert not found[1].broke
@@ -260,6 +261,18 @@ def test_luck_is_found_and_told_with_its_seed(tmp_path: Path) -> None:
     assert "of 20 seeds" in finding
     assert "earned 2, must earn 0" in finding
     assert steadiness(chapter(tmp_path, "(1, 40)"), "clipped", [RIGHT, NO_TOP], 5, jobs=2).findings == ()
+
+
+def test_an_answer_may_run_as_long_as_the_gate_lets_it(tmp_path: Path) -> None:
+    """A tracer stops an endless kernel after 10 s and says where; a trial that ended before would say less."""
+    slow = Answer(
+        "clipped",
+        AnswerKind.WRONG,
+        "slow",
+        "def clipped(x, top):\n    import time\n    time.sleep(11)",
+        says="return statement",
+    )
+    assert steadiness(chapter(tmp_path, "(1, 40)"), "clipped", [RIGHT, slow], 1, jobs=2).findings == ()
 
 
 def test_many_seeds_can_be_tried_in_pieces(tmp_path: Path) -> None:

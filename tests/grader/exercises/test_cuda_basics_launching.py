@@ -1,0 +1,62 @@
+"""Launches whose grid and block are exchanged are refused; those that only look alike are not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from grader.exercises.cuda_basics.launching import require_launch
+
+SHAPES = [(1, 1), (1, 50), (50, 1), (48, 49), (7, 33)]
+Size = int | tuple[int, ...]
+Launched = Callable[[int, int], tuple[Size, Size]]
+
+
+def three(size: Size) -> tuple[int, ...]:
+    whole = size if isinstance(size, tuple) else (size,)
+    return (*whole, 1, 1)[:3]
+
+
+def found(launched: Launched, times: int = 1) -> list[tuple[tuple[int, int], list[dict[str, Any]]]]:
+    """What `trace.counting` would list for each shape."""
+    several = []
+    for shape in SHAPES:
+        grid, block = map(three, launched(*shape))
+        several.append((shape, [{"grid": grid, "block": block}] * times))
+    return several
+
+
+def blocks_of(threads: int, size: int) -> int:
+    return -(-size // threads)
+
+
+EXCHANGED: dict[str, Launched] = {
+    "two dimensions": lambda rows, columns: ((32, 8), (blocks_of(32, columns), blocks_of(8, rows))),
+    "rounded by adding one": lambda rows, columns: ((16, 16), (columns // 16 + 1, rows // 16 + 1)),
+    "flat": lambda rows, columns: (256, blocks_of(256, rows * columns)),
+}
+ALIKE: dict[str, Launched] = {
+    "the right way round": lambda rows, columns: ((blocks_of(32, columns), blocks_of(8, rows)), (32, 8)),
+    "one block": lambda rows, columns: (1, min(1024, rows * columns)),
+    "a fixed grid of blocks of one thread": lambda rows, columns: (4096, 1),
+    "a fixed grid, a thread for each column": lambda rows, columns: (8, min(1024, columns)),
+    "flat, the right way round": lambda rows, columns: (blocks_of(256, rows * columns), 256),
+}
+
+
+@pytest.mark.parametrize("launched", EXCHANGED.values(), ids=list(EXCHANGED))
+def test_exchanged_arguments_are_named(launched: Launched) -> None:
+    with pytest.raises(AssertionError, match=r"f: every launch has the grid .* Are they exchanged\?"):
+        require_launch("f", found(launched))
+
+
+@pytest.mark.parametrize("launched", ALIKE.values(), ids=list(ALIKE))
+def test_other_launches_are_not_accused(launched: Launched) -> None:
+    require_launch("f", found(launched))
+
+
+def test_several_launches_are_not_compared() -> None:
+    """Which of them covers the array is not known."""
+    require_launch("f", found(EXCHANGED["two dimensions"], times=2))
