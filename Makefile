@@ -34,7 +34,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help grade lab bench bars gpu site images test upgrade clean
-.PHONY: lint types tests build-check release-check verify thorough notebooks sample-class
+.PHONY: lint types tests alone build-check release-check verify thorough notebooks sample-class
 
 # Not only for our own commands: nbgrader looks for alembic on PATH.
 export PATH := $(BIN):$(PATH)
@@ -143,6 +143,11 @@ tests: export DRAWN_BY := $(DRAWN_BY)
 tests: $(READY)
 	$(call step,5/8 pytest: the two packages)
 	$(call tried,tests,tests -m "not alone",--numprocesses 3 --dist loadfile --no-loadscope-reorder)
+	+@$(STEPS) alone
+
+# What is graded here needs no more of what a course does.
+alone: export GPULAB_PRELOAD := numpy torch gpulab.measuring gpulab.check
+alone: $(READY)
 	$(call tried,alone,$$(grep --recursive --files-with-matches --include='test_*.py' 'mark\.alone' tests) -m alone)
 
 build-check: $(READY)
@@ -219,7 +224,8 @@ NO_RUNTIME = uv pip uninstall --python $(BIN)/python --quiet onnxruntime onnxrun
 WITHOUT_RUNTIME = if uv pip show --python $(BIN)/python --quiet onnxruntime-gpu 2>/dev/null; then $(NO_RUNTIME); fi
 WITH_RUNTIME = $(NO_RUNTIME); $(SETTINGS); uv pip install --python $(BIN)/python --quiet "$(RUNTIME)"
 
-# Compiled here, on all cores, because nothing writes these files later where PYTHONDONTWRITEBYTECODE is set.
+# Compiled here, on all cores, because nothing writes these files later where PYTHONDONTWRITEBYTECODE is set. Our own packages
+# too: each of the many processes that the tests start would compile them again.
 SELDOM := /tests?/|/site-packages/(pip|mypyc?)/
 
 # An older driver: PyTorch and Numba for CUDA 12, and of the versions that passed the tests all but those of CUDA's own.
@@ -240,7 +246,7 @@ $(READY): pyproject.toml $(CONSTRAINTS) Makefile
 	@$(SETTINGS); uv pip install --python $(BIN)/python --quiet --no-deps "$(BOLTS)"
 	$(if $(RUNTIME),@echo "ONNX Runtime for this GPU: $(RUNTIME)")
 	$(if $(RUNTIME),@$(WITH_RUNTIME))
-	@python -m compileall -qq -j 0 -x '$(SELDOM)' $(VENV)/lib || true  # some templates are no Python
+	@python -m compileall -qq -j 0 -x '$(SELDOM)' $(VENV)/lib gpulab grader || true  # some templates are no Python
 	@python -c "import torchvision" || { echo "torch and torchvision in $(VENV) do not fit together: make clean, then again" >&2; exit 1; }
 	@touch $@
 	@echo "Installed: $$(python --version), $$(uv pip freeze --python $(BIN)/python | awk -F== '$$1 ~ /^(torch|jupyterlab|nbgrader)$$/ { printf "%s%s %s", sep, $$1, $$2; sep = ", " }')"

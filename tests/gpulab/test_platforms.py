@@ -1,7 +1,7 @@
 """On macOS and Windows the package imports, every chapter's imports work, and so do exercises that start no process.
 
-The platform is faked: Linux-only modules, functions and constants are hidden from a process of its own after it has
-imported what others wrote, which is installed for Linux here.
+The platform is faked: Linux-only modules, functions and constants are hidden from a process of its own. It is forked by
+one that has imported what others wrote, which is installed for Linux here, and nothing of ours.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import ast
 import json
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import nbformat
@@ -33,28 +35,67 @@ LINUX_ONLY = {
     },
 }
 ELSEWHERE = """
-import json, os, platform, signal, socket, sys
+import json, os, platform, signal, socket, sys, traceback
 import IPython.core.interactiveshell, matplotlib.pyplot, numba.cuda, numpy, onnx, onnxruntime, pytorch_lightning
 import sklearn.datasets, subprocess, multiprocessing, tempfile, torch, torch.profiler, torchvision
-name, hidden = sys.argv[1], json.loads(sys.argv[2])
 
-for module in (*hidden["modules"], "triton"):
-    for loaded in [one for one in sys.modules if one.startswith(f"{module}.")]:
-        del sys.modules[loaded]
-    sys.modules[module] = None  # as if it were not installed
-for owner in (os, signal):
-    for attribute in hidden[owner.__name__]:
-        if hasattr(owner, attribute):
-            delattr(owner, attribute)
-if name == "win32":
-    del socket.AF_UNIX
-sys.platform = name
+def becomes(name, hidden):
+    for module in (*hidden["modules"], "triton"):
+        for loaded in [one for one in sys.modules if one.startswith(f"{module}.")]:
+            del sys.modules[loaded]
+        sys.modules[module] = None  # as if it were not installed
+    for owner in (os, signal):
+        for attribute in hidden[owner.__name__]:
+            if hasattr(owner, attribute):
+                delattr(owner, attribute)
+    if name == "win32":
+        del socket.AF_UNIX
+    sys.platform = name
+
+for line in sys.stdin:
+    name, hidden, code, output = json.loads(line)
+    if not (child := os.fork()):
+        os.dup2(os.open(output, os.O_WRONLY | os.O_CREAT), 1)
+        os.dup2(1, 2)
+        try:
+            becomes(name, hidden)
+            exec(code, {"__name__": "__main__"})
+        except BaseException:
+            traceback.print_exc()
+            failed = True
+        else:
+            failed = False
+        sys.stdout.flush()
+        os._exit(failed)  # at once: what others wrote ends threads that a fork does not have
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
 
 
-def run(platform: str, code: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", ELSEWHERE + code, platform, json.dumps(LINUX_ONLY[platform])]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+@dataclass(frozen=True)
+class Done:
+    """How a process ended, and what it said on both streams."""
+
+    code: int
+    said: str
+
+
+Run = Callable[[str, str], Done]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+    """Runs code as on a platform, in a process of its own."""
+    output = tmp_path_factory.mktemp("elsewhere") / "output"
+    command = [sys.executable, "-c", ELSEWHERE]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as parent:
+
+        def run(platform: str, code: str) -> Done:
+            output.unlink(missing_ok=True)
+            assert parent.stdin and parent.stdout
+            print(json.dumps([platform, LINUX_ONLY[platform], code, str(output)]), file=parent.stdin, flush=True)
+            return Done(int(parent.stdout.readline()), output.read_text())
+
+        yield run
 
 
 def imports_of(chapter: Chapter) -> list[str]:
@@ -69,20 +110,20 @@ def imports_of(chapter: Chapter) -> list[str]:
 
 
 @pytest.mark.parametrize("platform", LINUX_ONLY)
-def test_all_that_chapters_import_can_be_imported(platform: str) -> None:
+def test_all_that_chapters_import_can_be_imported(run: Run, platform: str) -> None:
     lines = ["import gpulab", *(line for chapter in CHAPTERS for line in imports_of(chapter))]
     assert len(lines) > 50
     lines += [f"gpulab.{name}" for name in ("launch", "speedup", "exporter", "virtual_gpu", "streams", "trace")]
     done = run(platform, "\n".join([*lines, "gpulab.this_machine()", "print('all imported')"]))
-    assert done.returncode == 0, done.stderr[-1500:]
-    assert "all imported" in done.stdout
+    assert done.code == 0, done.said[-1500:]
+    assert "all imported" in done.said
 
 
 @pytest.mark.parametrize("platform", LINUX_ONLY)
 @pytest.mark.parametrize(
     ("number", "exercise"), [(0, "occupancy"), (1, "vec_add"), (1, "SAXPY_CU"), (4, "simulate_scaler")]
 )
-def test_an_exercise_works_that_starts_no_process(platform: str, number: int, exercise: str) -> None:
+def test_an_exercise_works_that_starts_no_process(run: Run, platform: str, number: int, exercise: str) -> None:
     """A right answer passes its visible test."""
     chapter = CHAPTERS[number]
     key = load_key(chapter)
@@ -94,11 +135,11 @@ def test_an_exercise_works_that_starts_no_process(platform: str, number: int, ex
     first = next(cell.source for cell in cells if cell.role is Role.CODE)
     test = next(visible(cell.source) for cell in cells if cell.role is Role.TEST and cell.grade_id.startswith(exercise))
     done = run(platform, "\n".join([first, answer, test, "print('passed')"]))
-    assert done.returncode == 0, done.stderr[-1500:]
-    assert "passed" in done.stdout
+    assert done.code == 0, done.said[-1500:]
+    assert "passed" in done.said
 
 
-def test_on_windows_one_line_says_that_ranks_do_not_run() -> None:
+def test_on_windows_one_line_says_that_ranks_do_not_run(run: Run) -> None:
     code = "from gpulab.ranks import processes\nfrom pathlib import Path\nprocesses.run_ranks(Path('x'), [], [], [], 1)"
     done = run("win32", code)
-    assert "OSError: Several ranks need Linux or macOS. On Windows, open the course in WSL 2.\n" in done.stderr
+    assert "OSError: Several ranks need Linux or macOS. On Windows, open the course in WSL 2.\n" in done.said

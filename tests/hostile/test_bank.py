@@ -26,6 +26,8 @@ from grader.sandbox import Tier, cgroups
 from grader.sandbox.probe import best_tier
 from grader.sandbox.tiers import FIRST_UID, UIDS
 
+pytestmark = pytest.mark.slow
+
 BANK = attacks.load()
 QUICK = {"cell_seconds": 2, "call_seconds": 1.5, "test_seconds": 4}
 SECRET = "HOSTILE_SECRET"

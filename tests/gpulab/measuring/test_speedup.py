@@ -18,8 +18,6 @@ from gpulab.measuring.speedup import Comparison, Noisy, Speed, Workload, against
 from grader.exercises.shared_memory.comparisons import MATMUL, TRANSPOSE
 from grader.exercises.tensor_cores.comparisons import PADDED
 
-pytestmark = pytest.mark.alone
-
 SIZE = {"tokens": 64, "features": 64, "outputs": 57, "calls": 3, "rounds": 2}
 WORKLOADS = "gpulab.chapters.shared_memory.workloads"
 WORK_S = 0.05
@@ -53,6 +51,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workloads, "QUICK", ones, raising=False)
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("factor", [0.5, 1, 3])
 def test_speed_is_that_of_the_work(factor: float) -> None:
     speed = against(doubled_in(factor * WORK_S), SLOW, calls=2, rounds=5)
@@ -61,6 +60,7 @@ def test_speed_is_that_of_the_work(factor: float) -> None:
     assert speed.rounds == 5
 
 
+@pytest.mark.alone
 def test_a_function_that_does_nothing_worth_timing_is_noise() -> None:
     with pytest.raises(Noisy, match="grade again"):
         against(lambda x: 2 * x, QUICK, calls=1, rounds=3)
@@ -159,6 +159,7 @@ class _Instant:
         return self._honest.project(which, seed)
 
 
+@pytest.mark.alone
 def test_reporting_done_too_early_gains_nothing() -> None:
     """The clock runs until the projection is there."""
     mine, theirs = speedup._here(doubled_in(WORK_S), SLOW, {})
@@ -166,11 +167,13 @@ def test_reporting_done_too_early_gains_nothing() -> None:
         assert against(doubled_in(WORK_S), SLOW, calls=2, rounds=3).median == pytest.approx(1, rel=0.4)
 
 
+@pytest.mark.alone
 def test_impossibly_fast_is_void() -> None:
     with pytest.raises(AssertionError, match="void"):
         against(doubled_in(0), SLOW, rounds=3)
 
 
+@pytest.mark.alone
 def test_a_comparison_may_allow_more() -> None:
     allowing = dataclasses.replace(SLOW, void=1e9)
     assert against(doubled_in(0), allowing, rounds=3).median > speedup.VOID
@@ -189,6 +192,7 @@ class _Timed:
         return projection(torch.ones(9), seed)
 
 
+@pytest.mark.alone
 def test_a_time_lost_in_the_noise_is_not_void() -> None:
     """Less than what the rounds without work differ by: no answer is refused for that."""
     sides = _Timed(0.03), _Timed(0.15, 0.03, 0.09, 0.03, 0.09, 0.03)

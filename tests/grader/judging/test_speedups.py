@@ -12,8 +12,6 @@ from grader.model.needs import Need
 from grader.model.results import CellResult
 from grader.model.submission import from_answers
 
-pytestmark = pytest.mark.alone
-
 TEST = """\
 from gpulab.measuring import speedup
 from grader.exercises.tensor_cores.comparisons import PADDED
@@ -24,6 +22,8 @@ speed.points(3, none_at=0.3, all_at=0.4)
 SIZE = "tokens=2048, features=2048, outputs=2047"
 """Some 100 ms a call on a CPU, more than drawing the inputs and looking at the output take."""
 QUARTER = "tokens=1024, features=1024, outputs=1023"
+"""For an answer that is far from the bounds."""
+SMALL = "tokens=64, features=64, outputs=57"
 """Where the time is not what matters."""
 RIGHT = "def double(x, weight):\n    return x @ weight.T"
 ONE_MORE = "def helper(x, weight):\n    return x @ weight.T\n\ndef double(x, weight):\n    return helper(x, weight)"
@@ -48,6 +48,7 @@ def graded_again(solution: str, shares: str = "", size: str = SIZE) -> CellResul
     return result
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("solution", [RIGHT, ONE_MORE], ids=["plain", "with a helper in its cell"])
 def test_an_honest_answer_is_timed(solution: str) -> None:
     result = graded_again(solution)
@@ -70,11 +71,12 @@ def test_what_is_only_compared_is_not_timed(solution: str, verdict: str, monkeyp
 
 
 def test_a_wrong_output_is_told() -> None:
-    result = cell("def double(x, weight):\n    return x[:, :511]")
+    result = cell("def double(x, weight):\n    return x[:, :5]", size=SMALL)
     assert result.verdict.value == "failed"
     assert "not what the reference returns" in result.message
 
 
+@pytest.mark.alone
 def test_a_slow_answer_gets_no_points() -> None:
     result = cell("import time\ndef double(x, weight):\n    time.sleep(0.2)\n    return x @ weight.T", size=QUARTER)
     assert (result.verdict.value, result.earned) == ("failed", 0)
@@ -92,7 +94,7 @@ device.synchronize = lambda: None
 def double(x, weight):
     return None
 """
-    result = cell(patched)
+    result = cell(patched, size=SMALL)
     assert result.verdict.value == "failed"
     assert "not what the reference returns" in result.message
 
@@ -129,7 +131,7 @@ LAZY_LIAR += "\nimport torch\ntorch.Tensor = Lazy\n"
 )
 def test_an_output_that_is_computed_when_it_is_looked_at_is_refused(solution: str) -> None:
     """One of a round's outputs is checked: an answer that computed only that one would seem many times as fast."""
-    result = cell(solution)
+    result = cell(solution, size=SMALL)
     assert (result.verdict.value, result.earned) == ("failed", 0)
     assert "got a value of type Lazy" in result.message
 
@@ -144,11 +146,12 @@ def double(x, weight):
         kept[:] = [x @ weight.T]
     return kept[0]
 """
-    result = cell(counting, size=QUARTER)
+    result = cell(counting, size=SMALL)
     assert (result.verdict.value, result.earned) == ("failed", 0)
     assert "not what the reference returns" in result.message
 
 
+@pytest.mark.alone
 def test_what_another_cell_patched_is_not_there() -> None:
     """Its own cell alone: the speed of a patched matmul is not the answer's."""
     patch = 'SHARES = {}\nimport torch\ntorch.Tensor.__matmul__ = lambda self, other: "no"'
@@ -157,18 +160,19 @@ def test_what_another_cell_patched_is_not_there() -> None:
 
 
 def test_a_helper_in_another_cell_is_told() -> None:
-    result = cell("def double(x, weight):\n    return multiply(x, weight)", "SHARES = {}\nmultiply = print")
+    result = cell("def double(x, weight):\n    return multiply(x, weight)", "SHARES = {}\nmultiply = print", SMALL)
     assert result.verdict.value == "failed"
     assert "it is timed with its own cell alone" in result.message
 
 
 def test_an_answer_that_exits_or_hangs_costs_itself_only() -> None:
-    result = cell("import os\ndef double(x, weight):\n    os._exit(0)", size=QUARTER)
+    result = cell("import os\ndef double(x, weight):\n    os._exit(0)", size=SMALL)
     assert result.verdict.value == "crashed"
-    result = cell("def double(x, weight):\n    while True: pass", size=QUARTER, call_seconds=2)
+    result = cell("def double(x, weight):\n    while True: pass", size=SMALL, call_seconds=2)
     assert result.verdict.value == "timed out"
 
 
+@pytest.mark.alone
 def test_a_reference_slowed_beside_the_answer_leaves_the_row_pending(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever made it slow, a crowded machine or a thread of the answer's: the ratio is worth nothing."""
     monkeypatch.setattr("grader.judging.session.SLOWED", 0.0)

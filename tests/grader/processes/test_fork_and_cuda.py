@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+
+from grader.processes import fork_server
 
 DRIVER = r"""
 #include <stdio.h>
@@ -42,7 +45,7 @@ from minikey import make_key
 
 from grader.judging.session import grade
 from grader.model.submission import from_answers
-from grader.processes import client, fork_server
+from grader.processes import client
 
 answer = '''
 def double(x):
@@ -52,7 +55,7 @@ def double(x):
     return 2 * x
 '''
 key = make_key()
-parent = client.SubmissionServer((*fork_server.MODULES, {more!r}))
+parent = client.SubmissionServer({modules!r})
 try:
     parent.import_more({preloaded!r})
     result = grade(from_answers(key, {{"double": answer}}), key, student="s", seed=1, parent=parent)
@@ -74,23 +77,22 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def graded(driver: Path, more: str = "json") -> tuple[str, str]:
-    """What becomes of an answer that looks for itself, graded where this driver is, and the driver's log."""
-    from gpulab import chapters
+def graded(driver: Path, modules: tuple[str, ...], preloaded: Sequence[str] = ()) -> tuple[str, str]:
+    """What becomes of an answer that looks for itself, graded where this driver is, and the driver's log.
 
+    Args:
+        driver: the folder with the driver's library.
+        modules: imported by the fork server as it starts.
+        preloaded: imported by it for a chapter.
+    """
     log = driver / "calls"
     log.write_text("")
-
-    preloaded = [
-        f"{chapters.__name__}.{path.parent.name}.preload" for path in Path(chapters.__path__[0]).glob("*/preload.py")
-    ]
-    assert preloaded
     environment = {
         **os.environ,
         "LD_LIBRARY_PATH": str(driver),
         "PYTHONPATH": os.pathsep.join(sys.path),
     }
-    code = GRADED.format(more=more, preloaded=preloaded)
+    code = GRADED.format(modules=modules, preloaded=list(preloaded))
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip(), log.read_text()
@@ -98,7 +100,13 @@ def graded(driver: Path, more: str = "json") -> tuple[str, str]:
 
 def test_nothing_is_initialized_before_the_fork(driver: Path) -> None:
     """With all that the course imports for any chapter."""
-    verdict, calls = graded(driver)
+    from gpulab import chapters
+
+    preloaded = [
+        f"{chapters.__name__}.{path.parent.name}.preload" for path in Path(chapters.__path__[0]).glob("*/preload.py")
+    ]
+    assert preloaded
+    verdict, calls = graded(driver, fork_server.MODULES, preloaded)
     assert verdict == "passed"
     assert "cuInit" not in calls
 
@@ -109,7 +117,7 @@ def test_the_log_would_show_it(driver: Path, tmp_path: Path) -> None:
     (tmp_path / f"{asks}.py").write_text("import torch\n\ntorch._C._cuda_getDeviceCount()\n")
     sys.path.insert(0, str(tmp_path))
     try:
-        verdict, calls = graded(driver, asks)
+        verdict, calls = graded(driver, (*fork_server.LIGHT_MODULES, "torch", asks))
     finally:
         sys.path.remove(str(tmp_path))
     assert "CUDA was initialized before the fork" in verdict
