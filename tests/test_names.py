@@ -1,4 +1,4 @@
-"""A name means one thing: classes, and modules next to the functions of their package."""
+"""A name means one thing: classes, modules of `grader`, and modules next to the functions of their package."""
 
 from __future__ import annotations
 
@@ -23,6 +23,21 @@ MODULES_LIKE_CALLABLES = {
     "grader.exercises.confront": "hidden tests import its only function",
 }
 """Module → why a public function or class of its package may have its name."""
+PER_TOPIC = "one for each topic of exercises, looked up by this name"
+SUBCOMMAND = "the module in grader.cli is named after its subcommand"
+PER_COMMAND = "the benchmark's and the proof's; each is read next to the others of its package"
+MODULES_IN_TWO = {
+    "collect": SUBCOMMAND,
+    "comparisons": PER_TOPIC,
+    "confrontations": PER_TOPIC,
+    "doctor": SUBCOMMAND,
+    "needs": "one defines the needs, the other, among the lints, checks that cells declare theirs",
+    "report": PER_COMMAND,
+    "run": PER_COMMAND,
+    "sample": SUBCOMMAND,
+    "site": SUBCOMMAND,
+}
+"""Module's name → why two packages of `grader` may have one."""
 
 
 def sources() -> dict[Path, str]:
@@ -56,8 +71,18 @@ def modules_like_callables(files: Mapping[Path, str]) -> set[str]:
     return {".".join(home.parts) for home in homes if home.name in beside[home.parent]}
 
 
+def modules_in_two(files: Mapping[Path, str]) -> set[str]:
+    """Names that modules of two packages of `grader` share."""
+    names = [path.stem for path in files if path.parts[0] == "grader" and path.name != "__init__.py"]
+    return {name for name in names if names.count(name) > 1}
+
+
 def test_a_class_is_defined_once() -> None:
     assert classes_in_two(sources()) == set(CLASSES_IN_TWO)
+
+
+def test_two_modules_of_the_grader_share_a_name_only_for_a_reason() -> None:
+    assert modules_in_two(sources()) == set(MODULES_IN_TWO)
 
 
 def test_a_module_is_not_called_like_a_function_beside_it() -> None:
@@ -70,9 +95,11 @@ def test_names_that_mean_two_things_are_found() -> None:
         Path("gpulab/check/compare.py"): "def compare(): ...\nclass Row: ...",
         Path("gpulab/check/values.py"): "def check(): ...",
         Path("gpulab/tables.py"): "def check(): ...\ndef rows():\n    class Row: ...",
+        Path("grader/intake/page.py"): "",
         Path("grader/report/values.py"): "class Table: ...",
         Path("grader/report/page.py"): "Table = dict[str, float]\nValue = int",
         Path("grader/report/plots.py"): "Value = float",
     }
     assert classes_in_two(files) == {"Row", "Table"}
     assert modules_like_callables(files) == {"gpulab.check", "gpulab.check.compare"}
+    assert modules_in_two(files) == {"page"}

@@ -40,7 +40,7 @@ def command(chapters: tuple[str, ...], into: Path | None, url: str | None) -> No
       grader bundle --url https://www.example.edu/gpu-course
       grader bundle --url https://github.com/USER/REPOSITORY/tree/main/hosted
     """
-    from grader.authoring import bundle as student_bundle
+    from grader.authoring import student_bundle
     from grader.model.notebook_io import write
 
     course = Course.find()

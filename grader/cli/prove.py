@@ -59,15 +59,14 @@ def command(
     """
     from rich.table import Table
 
-    from grader.dev.prove import bundle as bundles
-    from grader.dev.prove import prove, report
+    from grader.dev.prove import proof_bundle, prove, report
     from grader.dev.prove.rows import Pace
     from grader.dev.prove.steps import STEPS
     from grader.processes.interrupt import ending_as_interrupt
 
     course = Course.find()
     if applied is not None:
-        changed = bundles.apply(course, applied)
+        changed = proof_bundle.apply(course, applied)
         for name in changed:
             say(name)
         say(f"{len(changed)} files changed." if changed else "Nothing in it is new.")
@@ -99,7 +98,7 @@ def command(
     for path in report.write(course, outcomes, STEPS):
         say(f"Written: {path.relative_to(course.root)}")
     if bundle is not None:
-        names = bundles.pack(course, bundle)
+        names = proof_bundle.pack(course, bundle)
         say(f"Packed: {bundle}, {len(names)} files, {bundle.stat().st_size / 1e6:.1f} MB")
     if not all(outcome.good for outcome in outcomes):
         sys.exit(1)

@@ -74,7 +74,7 @@ def command(chapters: tuple[str, ...], check: bool, roster: Path | None) -> None
 
 def _write_variants(course: Course, chapters: Sequence[Chapter], roster: Path) -> None:
     """Writes the students' own notebooks of released chapters, and says for which exercises they have codes."""
-    from grader.authoring import variants
+    from grader.authoring import variant_notebooks
     from grader.intake.variants import people_in
 
     people = people_in(roster)
@@ -82,7 +82,7 @@ def _write_variants(course: Course, chapters: Sequence[Chapter], roster: Path) -
         task = progress.add_task("", total=len(chapters))
         for chapter in chapters:
             progress.update(task, description=f"Writing variants of {chapter.name}")
-            menus = variants.write_variants(course, chapter, people)
+            menus = variant_notebooks.write_variants(course, chapter, people)
             names = ", ".join(menu.exercise for menu in menus)
             students = f"{len(people)} student{'s' * (len(people) != 1)}"
             done = f"a variant for each of {students}, with codes for {names}" if menus else "no menu, so no variants"

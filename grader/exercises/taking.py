@@ -3,7 +3,7 @@
 Reads one JSON object from standard input, `{"cells": [source, …], "exercises": [grade ids]}`. Writes lines of JSON: a
 list of those exercises that have a confrontation, then for each of them `[exercise, state, why, readings]`. The
 chapter's own solutions are run here and compared with what was read. The process ends after the first reading that
-fails, because a CUDA error stays with a process; `grader.machine.readings` starts another for the rest.
+fails, because a CUDA error stays with a process; `grader.machine.kept_readings` starts another for the rest.
 """
 
 from __future__ import annotations

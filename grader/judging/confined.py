@@ -16,7 +16,7 @@ from typing import Any
 
 from gpulab import confined as calls
 from grader.judging import faults
-from grader.judging.client import BadValue, Link, ProcessEnded, StudentError, TooSlow
+from grader.judging.judge_client import BadValue, Link, ProcessEnded, StudentError, TooSlow
 from grader.processes.channel import Channel
 
 NAME = "ANSWER"

@@ -11,8 +11,8 @@ import sys
 from collections.abc import Iterator
 
 OURS = (MemoryError, OSError, ImportError, EOFError, subprocess.SubprocessError)
-HARNESS = ("grader.judging.client", "grader.judging.counted", "grader.judging.scripts", "grader.processes")
-"""Modules and packages whose own code raises nothing because of an answer but the exceptions that `client` defines."""
+HARNESS = ("grader.judging.judge_client", "grader.judging.counted", "grader.judging.scripts", "grader.processes")
+"""Modules and packages whose own code raises nothing because of an answer but what `judge_client` defines for that."""
 DEVICE_CLASSES = {
     "torch": ("OutOfMemoryError", "AcceleratorError"),
     "torch.cuda": ("CudaError",),

@@ -25,9 +25,9 @@ from gpulab.backend import Backend, use
 from gpulab.check import outcomes
 from gpulab.check.outcomes import Mismatch, Undecided, WrongAnswer
 from grader.judging import faults
-from grader.judging.client import BadValue, CellOverTime, Link, Missing, ProcessEnded, StudentError, TooSlow
 from grader.judging.codes import in_words
 from grader.judging.confined import Confined
+from grader.judging.judge_client import BadValue, CellOverTime, Link, Missing, ProcessEnded, StudentError, TooSlow
 from grader.judging.scripts import ScriptLaunches
 from grader.judging.speedups import Speedups
 from grader.model import readings

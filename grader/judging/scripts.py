@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from gpulab.ranks import launch, processes
-from grader.judging.client import Link, ProcessEnded
+from grader.judging.judge_client import Link, ProcessEnded
 from grader.processes import wire
 from grader.processes.channel import Channel
 

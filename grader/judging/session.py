@@ -19,7 +19,7 @@ from gpulab.forkserver.client import StartError
 from grader.judging import review_flags
 from grader.judging.outputs import storable
 from grader.judging.student_cells import Stopped, StudentCells, error_output
-from grader.machine import readings as gpu_readings
+from grader.machine import kept_readings
 from grader.machine.gpu_lock import turns
 from grader.model.limits import Limits
 from grader.model.needs import Need
@@ -69,7 +69,7 @@ def grade(
         StartError: no process could be started.
     """
     limits = limits or Limits()
-    readings = gpu_readings.of_this_machine(key) if readings is None else readings
+    readings = kept_readings.of_this_machine(key) if readings is None else readings
     until = time.monotonic() + limits.notebook_seconds
     for left in reversed(range(ATTEMPTS)):
         cost = client.ProcessCost()

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from gpulab.check.outcomes import Undecided
-from grader.judging.client import BadValue, Link, ProcessEnded
+from grader.judging.judge_client import BadValue, Link, ProcessEnded
 from grader.processes.channel import Channel
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from gpulab.doctor import hardware, looks
 from gpulab.doctor.looks import DoctorRow, Look
-from grader.machine import gpu_ready, readings
+from grader.machine import gpu_ready, kept_readings
 from grader.model.course import Course, CourseError
 from grader.model.notebooks import load_key
 from grader.model.readings import ReadingState
@@ -180,10 +180,10 @@ def _readings(course: Course | None) -> Iterator[DoctorRow]:
     """What answers are compared with on this GPU."""
     if course is None or hardware.device_name() == "cpu":
         return
-    known: dict[str, readings.Reading] = {}
+    known: dict[str, kept_readings.Reading] = {}
     for chapter in course.chapters():
         with contextlib.suppress(CourseError):  # not built yet
-            known |= readings.known(load_key(chapter)) or {}
+            known |= kept_readings.known(load_key(chapter)) or {}
     if not known:
         yield DoctorRow("readings", "not taken yet; grading a chapter takes them")
         return

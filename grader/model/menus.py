@@ -1,7 +1,7 @@
 """Menus of a chapter, and the codes that stand for their words in one student's variant of it.
 
 A menu is an exercise whose visible test calls `check.menu` or `check.choice`. Who has a variant is recorded in
-`intake.variants`; `authoring.variants` writes the notebooks.
+`intake.variants`; `authoring.variant_notebooks` writes the notebooks.
 """
 
 from __future__ import annotations

@@ -29,8 +29,8 @@ from typing import Any
 
 from gpulab.backend import Backend, current, use
 from grader.judging import student
-from grader.judging.client import Link, TooSlow
 from grader.judging.judge import run_cell
+from grader.judging.judge_client import Link, TooSlow
 from grader.judging.shell import Outputs, make_shell, message_of
 from grader.model.needs import Need
 from grader.model.results import Verdict, exercise_of

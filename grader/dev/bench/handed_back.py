@@ -16,7 +16,7 @@ from pathlib import Path
 
 from rich.table import Table
 
-from grader.dev.bench import course as bench_course
+from grader.dev.bench import bench_course
 from grader.dev.bench.measurement import CommandUsage, measure
 from grader.dev.bench.promises import BUSY_LOAD, Target
 from grader.dev.bench.run import machine, today, versions

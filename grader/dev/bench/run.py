@@ -1,7 +1,7 @@
 """The benchmark: the same submissions through stock `nbgrader autograde` and through `grader autograde`, in one run.
 
-Whole commands are measured from outside (`measurement`), in copies of the course (`course`), so nothing of either is
-left out. The run's accounts show where our own time goes. `report` shows the result.
+Whole commands are measured from outside (`measurement`), in copies of the course (`bench_course`), so nothing of
+either is left out. The run's accounts show where our own time goes. `report` shows the result.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from grader.dev.bench import course as bench_course
+from grader.dev.bench import bench_course
 from grader.dev.bench.measurement import CommandUsage, measure
 from grader.gradebook import gradebook
 from grader.model.course import Chapter, Course

@@ -27,7 +27,7 @@ from grader.dev.prove.report import machine
 from grader.dev.prove.rows import GpuRow, KeptRows, Pace, RowResult, attempt, hashed, settle
 from grader.dev.prove.run import ProofStep, Say, StepResult, folder_of, slug
 from grader.judging import session
-from grader.machine import doctor, readings
+from grader.machine import doctor, kept_readings
 from grader.model import notebooks, submission
 from grader.model.course import Chapter, Course
 from grader.model.harness import harness_digest
@@ -62,7 +62,7 @@ def read(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) ->
     folder = folder_of(course) / "readings"
 
     def run(chapter: Chapter) -> RowResult:
-        found = readings.taken(notebooks.load_key(chapter), again=True)
+        found = kept_readings.taken(notebooks.load_key(chapter), again=True)
         values = {name: asdict(one) for name, one in found.items()}
         write(folder / f"{chapter.name}.json", (json.dumps(values, sort_keys=True) + "\n").encode())
         wrong = {

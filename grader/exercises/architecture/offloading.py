@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from grader.exercises.architecture.launching import host_seconds, launcher
 from grader.exercises.architecture.rates import FLOPS_OF_A_STEP, FMA_CU, THREADS
+from grader.exercises.architecture.unguarded_launches import host_seconds, launcher
 
 SIZES = (512, 2048, 128, 1024, 64, 256, 32)
 """Of the square matrices that are multiplied, in no order."""

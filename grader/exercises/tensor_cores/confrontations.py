@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from grader.exercises.confront import Confrontation
-from grader.exercises.tensor_cores import formats, gpu_rates, gpu_waves, layouts, numbers
+from grader.exercises.tensor_cores import formats, gpu_rates, gpu_waves, memory_layouts, numbers
 
 CONFRONTATIONS = (
     Confrontation(
@@ -22,15 +22,15 @@ CONFRONTATIONS = (
         "align",
         "Padded lengths are compared with the pitch that the driver gives rows of many widths, and with the number of "
         "elements that kernels load at once, according to the names that the profiler reports.",
-        layouts.padded_rows,
-        layouts.check_align,
+        memory_layouts.padded_rows,
+        memory_layouts.check_align,
     ),
     Confrontation(
         "review",
         "Reported widths are compared with the addresses of the layers' rows in the GPU's memory, missing activations "
         "with layers that are additive there, and heavy activations with those that the library fuses.",
-        layouts.laid_out,
-        layouts.check_review,
+        memory_layouts.laid_out,
+        memory_layouts.check_review,
     ),
     Confrontation(
         "mma",
@@ -77,8 +77,8 @@ CONFRONTATIONS = (
     Confrontation(
         "strides",
         "Strides are compared with the distances between neighbors in the GPU's memory, in both layouts.",
-        layouts.places_in_memory,
-        layouts.check_strides,
+        memory_layouts.places_in_memory,
+        memory_layouts.check_strides,
     ),
 )
 ON_DEVICE = {

@@ -11,7 +11,7 @@ from typing import Any
 from gpulab import check
 from gpulab.check.outcomes import WrongAnswer
 from grader.exercises.confront import Confrontation, Unusable
-from grader.exercises.transfers import loading, pipelines
+from grader.exercises.transfers import copy_pipelines, loading
 
 ReadingValues = dict[str, Any]
 
@@ -163,8 +163,8 @@ CONFRONTATIONS = (
         "pipeline_ms",
         "Copies and kernels run on one stream per engine, in both orders of issue; the function must predict the total "
         "time within 12% from the time of each stage.",
-        pipelines.take,
-        pipelines.check_answer,
+        copy_pipelines.take,
+        copy_pipelines.check_answer,
     ),
     Confrontation(
         "loader_settings",

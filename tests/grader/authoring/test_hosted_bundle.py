@@ -19,8 +19,7 @@ import pytest
 from click.testing import CliRunner
 from recorded_class import NAME, ROOT, small_course
 
-from grader.authoring import bundle as student_bundle
-from grader.authoring import hosted
+from grader.authoring import hosted, student_bundle
 from grader.authoring.answers import load
 from grader.cli.main import main
 from grader.judging.session import grade

@@ -20,7 +20,7 @@ from click.testing import CliRunner
 from recorded_class import NAME, ROOT, small_course
 
 from gpulab.doctor.onnx_runtimes import FOR_CUDA
-from grader.authoring import bundle as student_bundle
+from grader.authoring import student_bundle
 from grader.cli.main import main
 from grader.model.course import Course, CourseError
 from grader.model.findings import Findings

@@ -14,9 +14,9 @@ from courses import ROOT
 from nbformat import NotebookNode
 
 from gpulab.check import WrongAnswer
-from grader.authoring import variants as written
+from grader.authoring import variant_notebooks
 from grader.authoring.releasing import prove_clean, release
-from grader.authoring.variants import prove_variant, variant_of
+from grader.authoring.variant_notebooks import prove_variant, variant_of
 from grader.batch.batch import grade_class
 from grader.cli.main import main
 from grader.intake import variants
@@ -199,9 +199,9 @@ def test_a_variant_with_an_answer_in_it_is_found_and_not_written(
     answer = next(cell for cell in solution.cells if cell.id == EXERCISE).source
     next(cell for cell in made.cells if cell.id == f"{EXERCISE}-codes").source += answer
     assert any("a line of an answer" in fault for fault in prove_variant(solution, plain, made, [menu]))
-    monkeypatch.setattr(written, "variant_of", lambda *_: made)
+    monkeypatch.setattr(variant_notebooks, "variant_of", lambda *_: made)
     with pytest.raises(Findings):
-        written.write_variants(released, chapter, variants.people_in(_names(released, "Dora")))
+        variant_notebooks.write_variants(released, chapter, variants.people_in(_names(released, "Dora")))
     assert not (released.work / "variants" / "Dora").exists()
     assert "Dora" not in variants.path_of(released).read_text()
 

@@ -14,8 +14,7 @@ from rich.console import Console
 from test_sample import course_with_bank
 
 from grader.cli.main import main
-from grader.dev.bench import course as bench_course
-from grader.dev.bench import handed_back, report
+from grader.dev.bench import bench_course, handed_back, report
 from grader.dev.bench.measurement import measure
 from grader.dev.bench.report import targets
 from grader.dev.bench.run import BenchResult, Breakdown, ClassUsage, Growth

@@ -20,7 +20,7 @@ from grader.cli.main import main
 from grader.dev.prove import claimed_numbers, prove, report, smoke_checks, steps
 from grader.dev.prove.rows import Pace
 from grader.dev.prove.run import ProofStep, StepResult, folder_of, released
-from grader.machine import readings
+from grader.machine import kept_readings
 from grader.model.course import Course, CourseError
 from grader.model.readings import ReadingState
 
@@ -108,11 +108,11 @@ def test_a_driver_without_a_gpu_is_not_taken_for_proof(course: Course) -> None:
 @pytest.mark.usefixtures("fake_gpu")
 def test_readings_that_nobody_can_use_are_findings(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
     taken = {
-        "double": readings.Reading(ReadingState.REFUSED, "the GPU says 5", 5),
-        "KINDS": readings.Reading(ReadingState.GOOD, "", 2),
-        "halve": readings.Reading(ReadingState.ABSENT, "a second GPU"),
+        "double": kept_readings.Reading(ReadingState.REFUSED, "the GPU says 5", 5),
+        "KINDS": kept_readings.Reading(ReadingState.GOOD, "", 2),
+        "halve": kept_readings.Reading(ReadingState.ABSENT, "a second GPU"),
     }
-    monkeypatch.setattr(readings, "take", lambda key: taken)
+    monkeypatch.setattr(kept_readings, "take", lambda key: taken)
     outcome = steps.read(course, released(course), lambda text: None)
     assert outcome.findings == (f"{NAME}: double: refused: the GPU says 5",)
     text = report.text([outcome], {"device": "NVIDIA H200"})
@@ -125,10 +125,10 @@ def test_readings_that_nobody_can_use_are_findings(course: Course, monkeypatch: 
 @pytest.mark.usefixtures("fake_gpu")
 def test_readings_without_a_finding_are_not_taken_again(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
     """A call that is cut short loses no chapter; one without time left takes none, and tells what is known."""
-    taken = {"double": readings.Reading(ReadingState.GOOD, "", 2)}
+    taken = {"double": kept_readings.Reading(ReadingState.GOOD, "", 2)}
     chapters, calls = released(course), list[str]()
     monkeypatch.setattr(steps, "harness_digest", lambda: "another harness")
-    monkeypatch.setattr(readings, "take", lambda key: calls.append(key.name) or taken)
+    monkeypatch.setattr(kept_readings, "take", lambda key: calls.append(key.name) or taken)
     none = steps.read(course, chapters, lambda text: None, Pace(until=0.0))
     assert (none.left, calls) == ((NAME,), [])
     first = steps.read(course, chapters, lambda text: None)

@@ -9,7 +9,7 @@ import pytest
 
 from gpulab.doctor import hardware
 from gpulab.doctor.hardware import Gpu
-from grader.dev.prove import bundle, nsight, report, steps
+from grader.dev.prove import nsight, proof_bundle, report, steps
 from grader.dev.prove import nsight_tables as tables
 from grader.dev.prove.run import StepResult
 from grader.model.course import Course, CourseError
@@ -213,9 +213,9 @@ def test_the_step_reports_what_is_missing_and_the_bundle_carries_what_there_is(
     page = report.text([StepResult("nsight", outcome.findings, outcome.data)], ON)
     assert "- nsys: nsys_summary.csv" in page and "- ncu: no report: ncu: may not read" in page
     packed = tmp_path / "proof.tar.xz"
-    assert bundle.pack(course, packed) == ["data/machines/h200/nsys_summary.csv"]
+    assert proof_bundle.pack(course, packed) == ["data/machines/h200/nsys_summary.csv"]
     (tmp_path / "elsewhere").mkdir()
-    assert bundle.apply(Course(tmp_path / "elsewhere"), packed) == ["data/machines/h200/nsys_summary.csv"]
+    assert proof_bundle.apply(Course(tmp_path / "elsewhere"), packed) == ["data/machines/h200/nsys_summary.csv"]
 
 
 def table(path: Path) -> list[dict[str, str]]:

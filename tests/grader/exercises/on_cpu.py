@@ -15,7 +15,7 @@ from grader.exercises import on_gpu
 
 
 def launcher(source: str, name: str) -> Callable[..., None]:
-    """As `grader.exercises.architecture.launching.launcher`, on the CPU."""
+    """As `grader.exercises.architecture.unguarded_launches.launcher`, on the CPU."""
 
     def start(blocks: int, threads: int, *arguments: Any) -> None:
         tensors = [one for one in arguments if isinstance(one, torch.Tensor)]

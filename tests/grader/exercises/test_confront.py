@@ -18,8 +18,7 @@ from gpulab.doctor.hardware import Gpu
 from grader.exercises import confront, on_gpu, taking
 from grader.exercises.confront import Absent, Confrontation, Unusable
 from grader.judging.session import grade
-from grader.machine import doctor
-from grader.machine import readings as kept
+from grader.machine import doctor, kept_readings
 from grader.model import readings
 from grader.model.notebooks import ChapterKey
 from grader.model.readings import ReadingState
@@ -159,15 +158,15 @@ def key_of_three() -> ChapterKey:
     return ChapterKey("01_small", cells, {})  # type: ignore[arg-type]
 
 
-def took(deed: str) -> dict[str, kept.Reading]:
-    return kept.take(key_of_three(), (sys.executable, "-c", SCRIPT.replace("DEED", deed)))
+def took(deed: str) -> dict[str, kept_readings.Reading]:
+    return kept_readings.take(key_of_three(), (sys.executable, "-c", SCRIPT.replace("DEED", deed)))
 
 
 GOOD = "say([name, 'good', '', [1]])"
 
 
 def test_readings_come_line_by_line() -> None:
-    assert took(GOOD) == dict.fromkeys(("one", "two", "three"), kept.Reading(ReadingState.GOOD, "", [1]))
+    assert took(GOOD) == dict.fromkeys(("one", "two", "three"), kept_readings.Reading(ReadingState.GOOD, "", [1]))
 
 
 @pytest.mark.parametrize(
@@ -180,7 +179,7 @@ def test_readings_come_line_by_line() -> None:
     ],
 )
 def test_a_reading_that_ends_its_process_costs_no_other(deed: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept, "SECONDS", 2.0)
+    monkeypatch.setattr(kept_readings, "SECONDS", 2.0)
     found = took(deed)
     assert {name: one.state for name, one in found.items()} == {
         "one": ReadingState.GOOD, "two": ReadingState.FAILED, "three": ReadingState.GOOD,
@@ -188,7 +187,7 @@ def test_a_reading_that_ends_its_process_costs_no_other(deed: str, monkeypatch: 
 
 
 def test_a_process_that_says_nothing_leaves_nothing() -> None:
-    assert kept.take(key_of_three(), (sys.executable, "-c", "raise SystemExit(1)")) == {}
+    assert kept_readings.take(key_of_three(), (sys.executable, "-c", "raise SystemExit(1)")) == {}
 
 
 # ------------------------------------------------------------------------------------------------------- keeping them
@@ -199,40 +198,40 @@ def a_gpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[str]
     """A machine that reports a GPU; gives the list of times that its readings were taken."""
     times: list[str] = []
 
-    def take(key: ChapterKey) -> dict[str, kept.Reading]:
+    def take(key: ChapterKey) -> dict[str, kept_readings.Reading]:
         times.append(key.name)
         return {
-            "one": kept.Reading(ReadingState.GOOD, "", [1.5]),
-            "two": kept.Reading(ReadingState.REFUSED, "too hot", [2]),
+            "one": kept_readings.Reading(ReadingState.GOOD, "", [1.5]),
+            "two": kept_readings.Reading(ReadingState.REFUSED, "too hot", [2]),
         }
 
     gpu = Gpu("NVIDIA Test", 80_000, 1980, 1980, "580.1")
     monkeypatch.setattr(hardware, "gpus", lambda: (gpu,))
-    monkeypatch.setattr(kept, "take", take)
-    monkeypatch.setattr(kept, "_known", {})
+    monkeypatch.setattr(kept_readings, "take", take)
+    monkeypatch.setattr(kept_readings, "_known", {})
     monkeypatch.setenv("GPULAB_HOME", str(tmp_path / "home"))
     yield times
 
 
 def test_only_good_readings_are_given_out(a_gpu: list[str]) -> None:
-    assert kept.of_this_machine(KEY) == {"one": [1.5]}
+    assert kept_readings.of_this_machine(KEY) == {"one": [1.5]}
 
 
 def test_readings_are_taken_once(a_gpu: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    kept.of_this_machine(KEY)
-    kept.of_this_machine(KEY)
-    monkeypatch.setattr(kept, "_known", {})  # as a new process
-    assert kept.of_this_machine(KEY) == {"one": [1.5]}
+    kept_readings.of_this_machine(KEY)
+    kept_readings.of_this_machine(KEY)
+    monkeypatch.setattr(kept_readings, "_known", {})  # as a new process
+    assert kept_readings.of_this_machine(KEY) == {"one": [1.5]}
     assert len(a_gpu) == 1
-    kept.taken(KEY, again=True)
+    kept_readings.taken(KEY, again=True)
     assert len(a_gpu) == 2
 
 
 def test_another_driver_takes_them_anew(a_gpu: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    kept.of_this_machine(KEY)
+    kept_readings.of_this_machine(KEY)
     other = Gpu("NVIDIA Test", 80_000, 345, 1980, "590.2")
     monkeypatch.setattr(hardware, "gpus", lambda: (other,))
-    kept.of_this_machine(KEY)
+    kept_readings.of_this_machine(KEY)
     assert len(a_gpu) == 2
 
 
@@ -241,17 +240,17 @@ def test_the_doctor_says_what_was_kept(a_gpu: list[str], monkeypatch: pytest.Mon
     monkeypatch.setattr(doctor, "load_key", lambda chapter: KEY)
     (row,) = doctor._readings(course)  # type: ignore[arg-type]
     assert (row.state, row.found) == ("good", "not taken yet; grading a chapter takes them")
-    kept.of_this_machine(KEY)
+    kept_readings.of_this_machine(KEY)
     (row,) = doctor._readings(course)  # type: ignore[arg-type]
     assert (row.state, row.found) == ("fair", "1 of 2 used; two: refused: too hot")
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"fingerprint": 1}', "\x00"])
 def test_a_damaged_file_is_taken_anew(a_gpu: list[str], text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept.of_this_machine(KEY)
-    kept._path(KEY).write_text(text)
-    monkeypatch.setattr(kept, "_known", {})
-    assert kept.of_this_machine(KEY) == {"one": [1.5]}
+    kept_readings.of_this_machine(KEY)
+    kept_readings._path(KEY).write_text(text)
+    monkeypatch.setattr(kept_readings, "_known", {})
+    assert kept_readings.of_this_machine(KEY) == {"one": [1.5]}
     assert len(a_gpu) == 2
 
 
@@ -259,22 +258,22 @@ def test_a_home_that_is_a_file_fails_nothing(a_gpu: list[str], monkeypatch: pyte
     home = tmp_path / "file"
     home.touch()
     monkeypatch.setenv("GPULAB_HOME", str(home))
-    assert kept.of_this_machine(KEY) == {"one": [1.5]}
+    assert kept_readings.of_this_machine(KEY) == {"one": [1.5]}
 
 
 def test_a_gpu_that_nobody_gets_fails_nothing(a_gpu: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    def busy(key: ChapterKey) -> dict[str, kept.Reading]:
+    def busy(key: ChapterKey) -> dict[str, kept_readings.Reading]:
         raise TimeoutError("no turn at the GPU")
 
-    monkeypatch.setattr(kept, "take", busy)
-    assert kept.of_this_machine(KEY) == {}
+    monkeypatch.setattr(kept_readings, "take", busy)
+    assert kept_readings.of_this_machine(KEY) == {}
 
 
 def test_without_a_gpu_no_process_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
     if hardware.device_name() != "cpu":
         pytest.skip("there is a GPU here")
-    monkeypatch.setattr(kept, "take", raising(AssertionError("taken")))
-    assert kept.of_this_machine(KEY) == {}
+    monkeypatch.setattr(kept_readings, "take", raising(AssertionError("taken")))
+    assert kept_readings.of_this_machine(KEY) == {}
 
 
 # ------------------------------------------------------------------------------------------------------------- timing

@@ -19,7 +19,7 @@ from gpulab import cuda_compiled
 from grader.authoring.answers import AnswerKind
 from grader.exercises import on_gpu
 from grader.exercises.confront import Unusable
-from grader.exercises.tensor_cores import confrontations, gpu_rates, gpu_waves, layouts
+from grader.exercises.tensor_cores import confrontations, gpu_rates, gpu_waves, memory_layouts
 
 BY_EXERCISE = {one.exercise: one for one in confrontations.CONFRONTATIONS}
 
@@ -45,7 +45,7 @@ def rows(alignment: int, more: int = 0) -> list[list[int]]:
     """Pitches of a driver that rounds up to this alignment, and spreads some of the longer rows further."""
     return [
         [n, size, -(-n * size // alignment) * alignment + more * (n % 2 and n > 2000)]
-        for n in layouts.WIDTHS for size in (1, 2, 4)
+        for n in memory_layouts.WIDTHS for size in (1, 2, 4)
     ]  # fmt: skip
 
 
@@ -75,20 +75,20 @@ def test_align(monkeypatch: pytest.MonkeyPatch) -> None:
     ("name", "elements"), [(LOADS[2][2], 2), ("sm90_xmma_gemm_bf16bf16_bf16f32_tn_n", 0), ("nvjet", 0)]
 )
 def test_a_kernels_name_says_how_many_elements_it_loads(name: str, elements: int) -> None:
-    assert layouts.at_once(name) == elements
+    assert memory_layouts.at_once(name) == elements
 
 
 def test_what_no_gpu_here_can_read_has_the_names_that_are_called(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
     warnings.simplefilter("ignore")  # that there is nothing to profile
     x, weight, bias = torch.randn(2, 4), torch.randn(3, 4), torch.randn(3)
-    assert layouts.kernels_of(lambda: torch._addmm_activation(bias, x, weight.T, use_gelu=True)) == []
+    assert memory_layouts.kernels_of(lambda: torch._addmm_activation(bias, x, weight.T, use_gelu=True)) == []
     assert callable(driver.cuMemAllocPitch)
     assert callable(driver.cuMemFree)
 
 
 def test_strides() -> None:
-    taken = layouts.places_in_memory("cpu")
+    taken = memory_layouts.places_in_memory("cpu")
     broken = {
         "all at one place": [one | {"steps": [0, 0, 0, 0]} for one in taken],
         "in bytes": [one | {"steps": [4 * step for step in one["steps"]]} for one in taken],
@@ -98,7 +98,7 @@ def test_strides() -> None:
 
 
 def test_review() -> None:
-    taken = layouts.laid_out("cpu")
+    taken = memory_layouts.laid_out("cpu")
     networks = taken["networks"]
     noise = altered(taken)
     for network in noise["networks"]:

@@ -13,7 +13,7 @@ from courses import ROOT
 from grader.authoring.myst import read_source
 from grader.dev import gpu_rows
 from grader.exercises.confront import declared
-from grader.exercises.transfers import confrontations, loading, pipelines
+from grader.exercises.transfers import confrontations, copy_pipelines, loading
 
 CHAPTER = "06"
 SIZES = {"float64": 8, "float32": 4, "bfloat16": 2, "float16": 2, "int64": 8, "int32": 4, "uint8": 1, "bool": 1}
@@ -97,7 +97,7 @@ def pipeline(case: tuple[int, float, int, str], copy_ms: float, both: float, see
     """A pipeline on a GPU, played operation by operation.
 
     Args:
-        case: of `pipelines.PIPELINES`.
+        case: of `copy_pipelines.PIPELINES`.
         copy_ms: of a copy alone.
         both: how many times as long a copy takes while one goes the other way. On PCIe, 1.05 to 1.4 are usual; where
             both directions share one memory, up to 2.
@@ -122,7 +122,7 @@ def pipeline(case: tuple[int, float, int, str], copy_ms: float, both: float, see
 
 def on(copy_ms: float, both: float, engines: int = 2) -> list[dict[str, Any]]:
     """The pipelines that a GPU with so many copy engines runs."""
-    cases = [case for case in pipelines.PIPELINES if case[2] <= engines]
+    cases = [case for case in copy_pipelines.PIPELINES if case[2] <= engines]
     return [pipeline(case, copy_ms, both, seed) for seed, case in enumerate(cases)]
 
 

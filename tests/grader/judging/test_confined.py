@@ -13,7 +13,7 @@ from minikey import RIGHT, make_key
 from gpulab import confined as calls
 from gpulab.cuda_cpp import CudaCompileError
 from grader.judging import confined
-from grader.judging.client import BadValue
+from grader.judging.judge_client import BadValue
 from grader.judging.session import grade
 from grader.model.limits import Limits
 from grader.model.results import CellResult

@@ -1,7 +1,7 @@
 """What students get when there is no shared machine: one archive with notebooks, `gpulab`, data and how to install it.
 
 The same course gives the same bytes, on any machine. Answers, hidden tests, answer bank and grader are not in it, which
-is looked for before anything is written. `prove.bundle` is another thing: it carries evidence from a GPU to a tree.
+is looked for before anything is written. `proof_bundle` is another thing: it carries evidence from a GPU to a tree.
 """
 
 from __future__ import annotations
