@@ -272,6 +272,16 @@ for _ in range(30):
 torch.save({"weight": nested}, os.environ["CHECKPOINT"]) if os.environ["RANK"] == "0" else None
 """
 
+# %% hostile: a checkpoint of 26 GB in a file of two kilobytes — says "more than 64 MB of numbers"
+DDP_SCRIPT = """
+import os, torch
+from gpulab import Problem
+
+wide = torch.zeros(1).expand(800_000_000)
+if os.environ["RANK"] == "0":
+    torch.save({name: wide for name in Problem("cnn").model().state_dict()}, os.environ["CHECKPOINT"])
+"""
+
 # %% hostile: weights of kinds that no network has — says "is not a tensor"
 DDP_SCRIPT = """
 import os, torch

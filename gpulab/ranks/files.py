@@ -9,7 +9,7 @@ import io
 import itertools
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -61,23 +61,30 @@ def _value(data: bytes) -> Any:
     import torch
 
     try:
-        return _plain(torch.load(io.BytesIO(data), map_location="cpu", weights_only=True), torch, itertools.count())
+        loaded = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
+        return _plain(loaded, torch, {"parts": MOST_PARTS, "bytes": MOST_BYTES})
     except Exception as error:  # whatever a broken or dishonest file makes of it
         return f"torch.load(…, weights_only=True) refuses it: {str(error)[:300]}"
 
 
-def _plain(value: Any, torch: Any, parts: Iterator[int]) -> Any:
-    if next(parts) > MOST_PARTS:
+def _plain(value: Any, torch: Any, left: dict[str, int]) -> Any:
+    left["parts"] -= 1
+    if left["parts"] < 0:
         raise ValueError("it has too many parts")
     if isinstance(value, torch.Tensor):
         # A DTensor is a shard: outside the process group that it belongs to, touching it ends the process.
         known = type(value) in (torch.Tensor, torch.nn.Parameter)
         ordinary = known and value.layout == torch.strided and not value.is_quantized
-        return value.detach().to(device="cpu", copy=True).contiguous() if ordinary else f"<{type(value).__name__}>"
+        if not ordinary:
+            return f"<{type(value).__name__}>"
+        left["bytes"] -= value.numel() * value.element_size()  # elements may share one place in the file
+        if left["bytes"] < 0:
+            raise ValueError(f"it has more than {MOST_BYTES / 1e6:.0f} MB of numbers")
+        return value.detach().to(device="cpu", copy=True).contiguous()
     if isinstance(value, Mapping):
-        return {_key(key): _plain(inner, torch, parts) for key, inner in value.items()}
+        return {_key(key): _plain(inner, torch, left) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(inner, torch, parts) for inner in value]
+        return [_plain(inner, torch, left) for inner in value]
     if value is None or type(value) in (bool, int, float, str):
         return value
     return f"<{type(value).__name__}>"

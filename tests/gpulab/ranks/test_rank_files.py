@@ -57,6 +57,13 @@ def test_there_is_an_end_to_what_one_file_holds(tmp_path: Path) -> None:
     assert "too many parts" in files.read(tmp_path)["weights.pt"]
 
 
+def test_there_is_an_end_to_the_numbers_of_one_file(tmp_path: Path) -> None:
+    """A tensor whose elements all share one place: a small file, and gigabytes once it is copied."""
+    wide = torch.zeros(1).expand(files.MOST_BYTES // 4)
+    torch.save([wide, wide], tmp_path / "weights.pt")
+    assert "more than 64 MB of numbers" in files.read(tmp_path)["weights.pt"]
+
+
 @pytest.mark.filterwarnings("ignore:.*quantized tensor creation functions", "ignore:TypedStorage is deprecated")
 def test_a_tensor_of_a_rare_kind_is_named_only(tmp_path: Path) -> None:
     torch.save([torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.qint8)], tmp_path / "weights.pt")
