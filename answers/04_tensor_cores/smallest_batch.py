@@ -84,7 +84,7 @@ def smallest_batch(in_features, out_features, gpu, dtype):
 
 # %% wrong: one row too many — says "enough" — from "rounds down": " if" → " + 1 if"
 
-# %% wrong: one FLOP per multiply-add — says "count as one FLOP" — from "reference": "2 * " → ""
+# %% wrong: one FLOP per multiply-add — says "counts as 2 FLOPs" — from "reference": "2 * " → ""
 
 # %% wrong: two bytes for every type — says "2 bytes" — from "reference"
 # -

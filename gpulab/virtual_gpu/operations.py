@@ -3,7 +3,7 @@
 | operation | what it is |
 |---|---|
 | `["copy", stream, bytes]` | a copy within the GPU's memory; bytes of the source |
-| `["matmul", stream, FLOPs, type, constant, tf32]` | a matrix product; is a factor constant, as zeros are; is TF32 on |
+| `["matmul", stream, FLOPs, type, constant, tf32]` | a matrix product; is a factor constant, is TF32 on |
 | `["touch", stream, bytes]` | any other kernel; bytes of all its tensors |
 | `["h2d", stream, bytes, pinned, non_blocking]`, `["d2h", …]` | a transfer |
 | `["alloc", bytes]`, `["free", bytes]` | memory of the GPU |
