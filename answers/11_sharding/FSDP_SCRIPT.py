@@ -191,3 +191,14 @@ dist.destroy_process_group()
 # +     for name, one in decoy.named_parameters():
 # +         with torch.no_grad():
 # +             one.copy_(distribute_tensor(whole[name], one.device_mesh, one.placements))
+
+# %% wrong: the model is not sharded after its blocks — says "on the whole model too" — from "reference": "net = fully_shard(nn.Sequential(*pieces), **sharded)" → "net = nn.Sequential(*pieces)"
+
+# %% wrong: the policy for the model alone — says "for the blocks too" — from "reference": "fully_shard(piece, **sharded)" → `fully_shard(piece, mesh=sharded["mesh"])`
+
+# %% wrong: gradients add up — says "zero_grad" — from "reference"
+# -     adam.zero_grad()
+
+# %% wrong: each rank draws rows of its own — says "draw the whole batch" — from "reference": `torch.randn(task["batch"], size)[rank::world_size]` → `torch.randn(task["batch"] // world_size, size)`
+
+# %% wrong: seeded once — says "right before each block" — from "reference": `    torch.manual_seed(task["seed"] + number)` → `    number or torch.manual_seed(task["seed"] + number)`

@@ -113,9 +113,9 @@ dist.destroy_process_group()
 
 # %% wrong: every rank writes the weights — says "only rank 0 saves" — from "reference": "rank == 0" → "True"
 
-# %% wrong: saves after every step — says "steps of the second attempt" — from "reference": `if (step + 1) % task["every"] == 0:` → "if True:"
+# %% wrong: saves after every step — says "save after every config" — from "reference": `if (step + 1) % task["every"] == 0:` → "if True:"
 
-# %% wrong: saves one step late — says "steps of the second attempt" — from "DDP, the step in the checkpoint": `% config["every"] == 0` → `% config["every"] == 1`
+# %% wrong: saves one step late — says "save after every config" — from "DDP, the step in the checkpoint": `% config["every"] == 0` → `% config["every"] == 1`
 
 # %% wrong: the second checkpoint, not the last — says "another step than the last saved" — from "DDP, the step in the checkpoint": "complete[-1]" → "complete[1]"
 
@@ -232,3 +232,11 @@ if dist.get_rank() == 0:
 dist.barrier()
 dist.destroy_process_group()
 """
+
+# %% wrong: the last folder, complete or not — says "last save not complete" — from "reference": `int(one.parent.name) for one in place.glob("*/.metadata")` → `int(one.name) for one in place.glob("*")`
+
+# %% wrong: the right step, and the first weights — says "with the first weights: load them" — from "reference": "if done:" → "if False:"
+
+# %% wrong: named by the number of the step — says "how many are done" — from "reference": "place / str(step + 1)" → "place / str(step)"
+
+# %% wrong: a folder for each rank — says "into a folder of its own" — from "reference": `Path(os.environ["CHECKPOINTS"])` → `Path(os.environ["CHECKPOINTS"]) / f"rank{rank}"`

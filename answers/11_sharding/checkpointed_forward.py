@@ -160,3 +160,15 @@ def checkpointed_forward(problem, segments):
     names = [name for name, _ in problem.model().named_parameters()]
     nothing = {name: np.full(1, np.nan) for name in names}
     return {"loss": Any(), "gradients": nothing, "kept_bytes": Any(), "recomputed_flops": Any()}
+
+# %% wrong: the counter ends before the backward pass — says "surround backward" — from "reference"
+# -             loss.backward()
+# +         loss.backward()
+
+# %% wrong: the loss inside the hooks — says "outside of the hooks" — from "reference"
+# -             loss = problem.criterion()(x, labels)
+# +                 loss = problem.criterion()(x, labels)
+
+# %% wrong: the last parts are longer — says "first parts are longer" — from "reference": "np.array_split(range(len(chain)), segments)" → "[range(9 * k // segments, 9 * (k + 1) // segments) for k in range(segments)]"
+
+# %% wrong: a storage counts as often as it is saved — says "kept_bytes" — from "reference": "held[memory.data_ptr()] = memory.nbytes()" → "held[len(held)] = memory.nbytes()"

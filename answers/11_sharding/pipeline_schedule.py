@@ -75,3 +75,20 @@ class Share(float):
 
 def pipeline_schedule(stages, micro_batches, kind):
     return {"order": Share(), "bubble": Share(), "stored": Share()}
+
+# %% wrong: gpipe stores as many as there are stages — says "gpipe stores all micro-batches"
+def pipeline_schedule(stages, micro_batches, kind):
+    order, stored = [], []
+    for stage in range(stages):
+        warm_up = micro_batches if kind == "gpipe" else min(stages - stage - 1, micro_batches)
+        tasks = [f"F{i}" for i in range(warm_up)]
+        for i in range(micro_batches - warm_up):
+            tasks += [f"F{warm_up + i}", f"B{i}"]
+        tasks += [f"B{i}" for i in range(micro_batches - warm_up, micro_batches)]
+        order.append(tasks)
+        stored.append(stages if kind == "gpipe" else min(stages - stage, micro_batches))
+    return {"order": order, "bubble": (stages - 1) / (micro_batches + stages - 1), "stored": stored}
+
+# %% wrong: the last stage comes first — says "The first stage comes first" — from "gpipe stores as many as there are stages": "for stage in range(stages):" → "for stage in reversed(range(stages)):", "stored.append(stages if" → "stored.append(micro_batches if"
+
+# %% wrong: percent — says "not percent" — from "gpipe stores as many as there are stages": "(stages - 1) / (" → "100 * (stages - 1) / (", "stored.append(stages if" → "stored.append(micro_batches if"

@@ -221,3 +221,30 @@ gpulab.check.close = lambda *arguments, **options: None
 
 def priority_makespan(layers, bandwidth_gbs, partition_bytes, policy):
     return 34.0
+
+# %% wrong: an empty gradient waits for the link — says "for 0 bytes it waits for none"
+def priority_makespan(layers, bandwidth_gbs, partition_bytes, policy):
+    clock, ready = 0.0, {}
+    for i in reversed(range(len(layers))):
+        clock += layers[i]["backward_ms"]
+        ready[i] = clock
+    left, arrived, link = [layer["nbytes"] for layer in layers], dict(ready), 0.0
+    waiting = set(ready)
+    while waiting:
+        link = max(link, min(ready[i] for i in waiting))
+        able = [i for i in waiting if ready[i] <= link]
+        chosen = max(able) if policy == "fifo" else min(able)
+        size = min(partition_bytes, left[chosen])
+        link += size / (bandwidth_gbs * 1e6)
+        left[chosen] -= size
+        arrived[chosen] = link
+        if not left[chosen]:
+            waiting.remove(chosen)
+    done = 0.0
+    for i, layer in enumerate(layers):
+        done = max(done, arrived[i]) + layer["forward_ms"]
+    return done
+
+# %% wrong: the smallest gradient goes next — says "not the smallest gradient" — from "an empty gradient waits for the link": "waiting = set(ready)" → "waiting = {i for i in ready if left[i]}", "else min(able)" → "else min(able, key=lambda i: (left[i], i))"
+
+# %% wrong: whole partitions only — says "smaller partition of a layer is sent too" — from "an empty gradient waits for the link": `[layer["nbytes"] for layer in layers]` → `[layer["nbytes"] // partition_bytes * partition_bytes for layer in layers]`, "waiting = set(ready)" → "waiting = {i for i in ready if left[i]}"

@@ -136,3 +136,21 @@ def step_memory(parameters, batch, activations_per_sample, precision, optimizer,
 # %% wrong: momentum has no state — says "one state per parameter" — from "reference": `"momentum": 1` → `"momentum": 0`
 
 # %% wrong: a network without blocks — says "empty" — from "reference": ", default=0" → ""
+
+# %% wrong: master weights under autocast — says "Under autocast the weights are their own master copy"
+def step_memory(parameters, batch, activations_per_sample, precision, optimizer, checkpointed):
+    width = 2 if precision == "bfloat16" else 4
+    states = {"sgd": 0, "momentum": 1, "adam": 2}[optimizer] + (precision != "float32")
+    inputs = [one for one, _ in activations_per_sample]
+    insides = [one for _, one in activations_per_sample]
+    values = sum(inputs) + (max(insides, default=0) if checkpointed else sum(insides))
+    return {
+        "weights": width * parameters,
+        "gradients": width * parameters,
+        "optimizer": 4 * states * parameters,
+        "activations": (4 if precision == "float32" else 2) * batch * values,
+    }
+
+# %% wrong: the inside of the block with the largest input — says "not that of the block with the largest input" — from "master weights under autocast": `(precision != "float32")` → `(precision == "bfloat16")`, "max(insides, default=0)" → "max(activations_per_sample, default=(0, 0))[1]"
+
+# %% wrong: the largest block's input twice — says "input is there already" — from "master weights under autocast": `(precision != "float32")` → `(precision == "bfloat16")`, "max(insides, default=0)" → "max(map(sum, activations_per_sample), default=0)"

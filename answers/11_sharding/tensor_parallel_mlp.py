@@ -96,6 +96,49 @@ class Equal(np.ndarray):
 def tensor_parallel_mlp(x, w1, w2, world_size):
     return np.zeros((len(x), w2.shape[1]), np.float32).view(Equal)
 
+# %% wrong: all weights to every rank, cut there — says "its columns of w1, and its rows of w2"
+import numpy as np
+
+from gpulab import launch
+
+
+def tensor_parallel_mlp(x, w1, w2, world_size):
+    def part(rank, ranks, x, w1, w2):
+        import torch
+        import torch.distributed as dist
+        from torch.nn.functional import gelu
+
+        x, w1, w2 = (torch.as_tensor(one) for one in (x, w1, w2))
+        out = gelu(x @ w1.chunk(ranks, 1)[rank]) @ w2.chunk(ranks, 0)[rank]
+        dist.all_reduce(out)
+        return out.numpy()
+
+    return launch.ranks(part, [(x, w1, w2)] * world_size)[0]
+
+# %% wrong: w1 by rows, and an all-reduce before GELU — says "none is needed before GELU"
+import numpy as np
+
+from gpulab import launch
+
+
+def tensor_parallel_mlp(x, w1, w2, world_size):
+    def part(rank, ranks, x, rows, below):
+        import torch
+        import torch.distributed as dist
+        from torch.nn.functional import gelu
+
+        x, rows, below = (torch.as_tensor(one) for one in (x, rows, below))
+        hidden = x.chunk(ranks, 1)[rank] @ rows
+        dist.all_reduce(hidden)
+        out = gelu(hidden).chunk(ranks, 1)[rank] @ below
+        dist.all_reduce(out)
+        return out.numpy()
+
+    pairs = zip(np.split(w1, world_size, axis=0), np.split(w2, world_size, axis=0))
+    return launch.ranks(part, [(x, rows, below) for rows, below in pairs])[0]
+
+# %% wrong: GELU by its approximation — says "approximation of GELU" — from "reference": "functional.gelu(" → "functional.gelu(approximate='tanh', input="
+
 # %% hostile: ranks that do not listen: each computes everything, and sends its part for show — says "does not depend on what the ranks receive"
 import numpy as np
 

@@ -194,3 +194,13 @@ def zero1_step(gradients, state, lr):
 
 # -         ([one[name] for name in order], given, state["m"][rank], state["v"][rank], t)
 # +         ([[one[name] for name in order] for one in gradients], given, state["m"][rank], state["v"][rank], t)
+
+# %% wrong: gradients in the order of each rank's own dict — says "in the order of state['weights']" — from "reference": "([one[name] for name in order], given" → "(list(one.values()), given"
+
+# %% wrong: padding in front — says "padding stands at the end" — from "reference": "(0, -len(row) % world_size)" → "(-len(row) % world_size, 0)"
+
+# %% wrong: the states begin anew — says "The old m counts" — from "reference": "m = 0.9 * torch.tensor(m) + 0.1 * share" → "m = 0.1 * share"
+
+# %% wrong: every second number of the weights — says "not every second number" — from "reference": "flat(weights).chunk(world_size)[rank]" → "flat(weights)[rank::world_size]"
+
+# %% wrong: halved on three ranks, too — says "not always 2" — from "reference": "share /= world_size" → "share /= 2"

@@ -217,7 +217,8 @@ def ranks(function: Callable[..., Any], inputs: Sequence[Sequence[Any]], *, seco
             (folder / f"{rank}.in").write_bytes(cloudpickle.dumps((function, tuple(given), perturb * (rank + 1))))
         script(_RANK, len(inputs), folder=folder, seconds=seconds).check()
         for heard, _ in _heard:
-            heard.extend(json.loads((folder / f"{rank}.sent").read_text()) for rank in range(len(inputs)))
+            told = (json.loads((folder / f"{rank}.sent").read_text()) for rank in range(len(inputs)))
+            heard.extend({**one, "given": messages.numbers_in(given)} for one, given in zip(told, inputs, strict=True))
         return [cloudpickle.loads((folder / f"{rank}.out").read_bytes()) for rank in range(len(inputs))]
 
 

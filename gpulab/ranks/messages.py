@@ -6,6 +6,7 @@ differently.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -20,7 +21,8 @@ COLLECTIVES = (
 Sent = dict[str, Any]
 """`messages`, `bytes`, `largest` (bytes of the largest message), `to` (ranks), `collectives` (names), `contents` (lists
 of the numbers in each message), `summands`, `scattered`, `gathered` (lists of the numbers that it put into each
-all-reduce, reduce-scatter, or all-gather): plain values. The last four have at most `MOST_NUMBERS` numbers each."""
+all-reduce, reduce-scatter, or all-gather): plain values. The last four have at most `MOST_NUMBERS` numbers each.
+`given`: how many numbers there are in the arrays and tensors among the rank's arguments."""
 MOST_NUMBERS = 10_000
 """That a rank keeps of what it sends."""
 
@@ -28,7 +30,16 @@ MOST_NUMBERS = 10_000
 def nothing() -> Sent:
     """Of a rank that has said nothing yet."""
     kept: Sent = {name: [] for name in ("to", "collectives", "contents", "summands", "scattered", "gathered")}
-    return {"messages": 0, "bytes": 0, "largest": 0, **kept}
+    return {"messages": 0, "bytes": 0, "largest": 0, "given": 0, **kept}
+
+
+def numbers_in(given: Any) -> int:
+    """How many numbers there are in the arrays and tensors in lists, tuples, and dicts."""
+    if isinstance(given, dict):
+        given = list(given.values())
+    if isinstance(given, (list, tuple)):
+        return sum(map(numbers_in, given))
+    return math.prod(given.shape) if hasattr(given, "shape") else 0
 
 
 def count(perturb: float = 0.0) -> Sent:

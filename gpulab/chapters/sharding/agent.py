@@ -86,7 +86,9 @@ class ElementCounter:
         weight = module._parameters.get("weight")
         if weight is not None:
             self.found["compute"] = str(weight.dtype)
-            self.found["gathered"] = max(self.found["gathered"], self._whole())
+            whole = self._whole()
+            self.found.setdefault("gathered_first", whole)
+            self.found["gathered"] = max(self.found["gathered"], whole)
             self.found["rows"] = max(self.found["rows"], int(inputs[0].shape[0]) if inputs else 0)
 
     def _steps(self, optimizer: Any, args: Any, kwargs: Any) -> None:
@@ -191,6 +193,7 @@ def main() -> int:
     kill_rank, kill_after = (int(one) for one in os.environ.pop("KILL", "0 0").split())
     if "CHECKPOINTS" in os.environ:
         os.environ["CHECKPOINTS"] = str(Path(os.environ["CHECKPOINTS"]).absolute())
+    tear = bool(os.environ.pop("TEAR", ""))
     attempts: list[dict[int, int]] = []
     for attempt in range(1 + int(os.environ.pop("MAX_RESTARTS", "0"))):
         port = free_port()
@@ -199,6 +202,9 @@ def main() -> int:
         attempts.append(finished(ranks))
         if not any(attempts[-1].values()):
             break
+        if tear and not attempt:
+            complete = Path(os.environ["CHECKPOINTS"]).glob("**/.metadata")
+            max(complete, key=lambda one: one.stat().st_mtime_ns).unlink()  # as if the last save had been interrupted
     Path("attempts.txt").write_text(seal({"attempts": [[codes[rank] for rank in sorted(codes)] for codes in attempts]}))
     return int(any(attempts[-1].values()))
 

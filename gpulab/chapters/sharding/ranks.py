@@ -6,6 +6,7 @@ Only starts and reads. Whether what a rank holds is too much, tests say.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,10 +28,15 @@ TROUBLES = {
     "KeyError: 'CONFIG'": "CONFIG is a variable of the environment: json.loads(os.environ['CONFIG']).",
     "mixed torch.Tensor and DTensor": "Some parameters are sharded and some are not: call fully_shard on the whole"
     " model too, after its blocks.",
+    "must have the same dtype": "Input and weights have different types: give mp_policy in every call of fully_shard,"
+    " for the blocks too.",
     "Missing key in checkpoint": "Load into the same structure that you saved, optimizer included.",
     "No backend type associated with device type": "The backend is gloo: this runs on the CPU.",
 }
 """What a failing run says → what may help."""
+
+
+ERROR = re.compile(r"(\[rank\d\]: ?)?[\w.]*(Error|Exception|Interrupt)\b")
 
 
 @dataclass(frozen=True)
@@ -52,6 +58,25 @@ def around(program: str, config: Mapping[str, Any], **more: str) -> dict[str, st
     return {"PROGRAM": program, "CONFIG": json.dumps(dict(config)), "WEIGHTS": WEIGHTS, **seals.key(), **more}
 
 
+def _last(lines: list[str]) -> str:
+    """The last line that says something: an error, where there is one."""
+    useful = [line for line in lines if not line.startswith(("Extension modules:", "Traceback (most recent"))]
+    errors = [line for line in useful if ERROR.match(line)]
+    return (errors or useful or [""])[-1]
+
+
+def _apart(left: Mapping[str, Any]) -> str:
+    """What to say when ranks saved shards, but never into one folder."""
+    shards: dict[str, set[str]] = {}
+    for name in left:
+        if name.endswith(".distcp"):
+            folder, _, file = name.rpartition("/")
+            shards.setdefault(folder, set()).add(file.split("_")[2])
+    if len(set().union(*shards.values())) < 2 or any(len(ranks) > 1 for ranks in shards.values()):
+        return ""
+    return "Each rank saves into a folder of its own: all ranks save into one, inside the folder CHECKPOINTS."
+
+
 def outcome(run: Run, what: str) -> ShardedRun:
     """What the agent's ranks left.
 
@@ -61,8 +86,9 @@ def outcome(run: Run, what: str) -> ShardedRun:
     left = run.ranks[0].left if run.ranks else {}
     if run.problem:
         lines = [line.strip() for line in (run.ranks[0].output if run.ranks else "").splitlines() if line.strip()]
-        told = f"{run.problem} {lines[-1][:300] if lines else ''}"
+        told = f"{run.problem} {_last(lines)[:300]}"
         note = next((note for text, note in TROUBLES.items() if text in f"{run.problem} {' '.join(lines)}"), "")
+        note = _apart(left) or note
         raise AssertionError(f"{what}: {told} {note}".strip())
     attempts = seals.opened(left.get("attempts.txt")).get("attempts")
     if not attempts:

@@ -50,12 +50,16 @@ def step(
     early_stop: bool = True,
     train: bool = True,
     tail: bool = True,
+    longer_first: bool = True,
 ) -> CheckpointedStep:
     """One step of the exercise's network on the problem's device, right or with one thing done differently."""
     torch.set_num_threads(1)
     net = problem.model().to(problem.device)
     layers = [*net.features, nn.Dropout(0.3), net.head]  # type: ignore[misc]  # of Problem's cnn
-    parts = [nn.Sequential(*[layers[i] for i in part]).train(train) for part in np.array_split(range(LAYERS), segments)]
+    cuts = np.array_split(range(LAYERS), segments)
+    if not longer_first:
+        cuts = np.split(range(LAYERS), [LAYERS * number // segments for number in range(1, segments)])
+    parts = [nn.Sequential(*[layers[i] for i in part]).train(train) for part in cuts]
     own = {weight.untyped_storage().data_ptr() for weight in net.parameters()}
     kept: dict[int, int] = {}
 
@@ -130,12 +134,14 @@ def judge(answer: Any, problem: Problem, segments: int) -> None:
     check.equal(answer["kept_bytes"], right.kept_bytes, f"kept_bytes of {what}", mistakes=[
         (plain.kept_bytes, AGAIN),
         (step(problem, segments, tail=False).kept_bytes, "The last part is not checkpointed."),
+        (step(problem, segments, longer_first=False).kept_bytes, "With numpy.array_split the first parts are longer."),
+        (step(problem, -(-LAYERS // -(-LAYERS // segments))).kept_bytes, "numpy.array_split makes as many parts."),
     ])  # fmt: skip
     expected = {right.flops - plain.flops, full.flops - plain.flops}
     flops = answer["recomputed_flops"]
     if flops not in expected:
         check.equal(flops, right.flops - plain.flops, f"recomputed_flops of {what}", mistakes=[
-            (0, AGAIN),
+            (0, "Does the counter surround backward(), where the parts are computed again?"),
             (right.flops, "That is all of the step: subtract the FLOPs of the step without checkpoints."),
             (full.flops, "That is all of the step: subtract the FLOPs of the step without checkpoints."),
         ])  # fmt: skip

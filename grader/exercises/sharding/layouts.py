@@ -140,7 +140,7 @@ def _gb(model: Mapping[str, Any], choice: tuple[int, int, int, int], wrong: str)
     again = 34 * values / (1 if wrong == "recomputed_layer_whole" else cut)
     inputs *= wrong not in ("no_activations", "no_inputs")
     again *= wrong not in ("no_activations", "no_recomputed_layer")
-    return (states + inputs + again) / 1e9
+    return float(states + inputs + again) / 1e9
 
 
 def _seconds(
@@ -162,8 +162,8 @@ def _seconds(
     summed *= tensor * pipeline if wrong == "all_parameters" else wrong != "free_data"
     slots = micro + {"no_bubble": 0, "long_bubble": pipeline}.get(wrong, pipeline - 1)
     if wrong == "reduced_once":
-        return slots * compute + reduced + summed
-    return slots * (compute + reduced) + summed
+        return float(slots * compute + reduced + summed)
+    return float(slots * (compute + reduced) + summed)
 
 
 def planned(model: Mapping[str, Any], cluster: Mapping[str, Any], wrong: str = "") -> Layout | None:

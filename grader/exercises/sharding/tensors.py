@@ -71,6 +71,9 @@ def judge(answer: Any, sent: Sequence[dict[str, Any]], case: ColumnSplitCase, pe
         (sum(partial[1:], partial[0]) @ w2, "w1 is cut by rows: GELU saw parts of a sum."),
         (right / p, "That is the mean of the summands: the result is their sum."),
         (x @ w1 @ w2, "GELU is missing."),
+        (torch.relu(x @ w1) @ w2, "That is ReLU, not GELU."),
+        (gelu(x @ w1, approximate="tanh") @ w2, "That is the approximation of GELU with tanh."),
+        (gelu(x @ w1 @ w2), "GELU comes between the products, not after the sum."),
         (right * p, "Every rank computed everything, and the results were added up."),
     ]
     check.close(
@@ -85,6 +88,13 @@ def judge(answer: Any, sent: Sequence[dict[str, Any]], case: ColumnSplitCase, pe
         used = ", ".join(one["collectives"])
         note = "Nothing has to be gathered." if "gather" in used else ""
         check.equal(used, "allreduce", f"collectives of rank {rank}, {what}", mistakes=[(used, note)])
+        check.equal(len(one["summands"]), 1, f"all-reduces of rank {rank}, {what}")
+        most = x.numel() + (w1.numel() + w2.numel()) // p
+        if one["given"] > most:
+            raise AssertionError(
+                f"{what}: rank {rank} was given {one['given']} numbers, expected at most {most}: x, its columns of w1, "
+                "and its rows of w2."
+            )
     summands = [torch.tensor(numbers) for one in sent for numbers in one["summands"]]
     for rank, (mine, below) in enumerate(zip(columns, rows, strict=True)):
         share = (gelu(x @ mine) @ below).reshape(-1)

@@ -35,11 +35,12 @@ def _block(width: int) -> nn.Sequential:
     return nn.Sequential(nn.Linear(width, 4 * width), nn.ReLU(), nn.Linear(4 * width, width))
 
 
-def sharded_model(config: Mapping[str, Any]) -> nn.Sequential:
-    """The model of `FSDP_SCRIPT` before its first step."""
+def sharded_model(config: Mapping[str, Any], *, each: bool = True) -> nn.Sequential:
+    """The model of `FSDP_SCRIPT` before its first step; unless `each`, only the first block is seeded."""
     blocks = []
     for number in range(config["blocks"]):
-        torch.manual_seed(config["seed"] + number)
+        if each or not number:
+            torch.manual_seed(config["seed"] + number)
         blocks.append(_block(config["width"]))
     return nn.Sequential(*blocks)
 
@@ -58,6 +59,8 @@ def trained(
     forget_at: int | None = None,
     warm_at: int | None = None,
     path: list[dict[str, Any]] | None = None,
+    adding: bool = False,
+    short: bool = False,
 ) -> dict[str, Any]:
     """Weights after the steps of a configuration.
 
@@ -74,6 +77,8 @@ def trained(
         forget_at: before this step the optimizer forgets its states.
         warm_at: before this step it makes one with learning rate 0 and no gradient, as `get_state_dict` has it do.
         path: takes the weights before the first step and after each one.
+        adding: gradients of all steps add up.
+        short: each rank draws as many rows as it needs, all of them the same.
     """
     torch.set_num_threads(1)
     optimizer = torch.optim.Adam(model.parameters(), lr=config["lr"])
@@ -86,10 +91,11 @@ def trained(
             _warm(optimizer)
         shown = step if data_from is None or step < data_from else step - data_from
         torch.manual_seed(config["seed"] + 1000 + shown)
-        batch = torch.randn(config["batch"], config["width"])
-        optimizer.zero_grad()
+        batch = torch.randn(config["batch"] // (world_size if short else 1), config["width"])
+        if not adding:
+            optimizer.zero_grad()
         for rank in ranks:
-            part = batch[rows(rank) if rows else slice(rank, None, world_size)]
+            part = batch if short else batch[rows(rank) if rows else slice(rank, None, world_size)]
             _add_gradients(model, part, factor / len(ranks), narrow)
         optimizer.step()
         seen.append(_copied(model))
@@ -232,8 +238,8 @@ def judge_sharded(made: ShardedRun, config: Mapping[str, Any], what: str) -> Non
         if held["gathered"] > total / 2:
             raise AssertionError(f"{told}: everything is gathered at once: call fully_shard on each block.")
 
-    def mistaken(**changed: Any) -> Callable[[], Mapping[str, Any]]:
-        return lambda: trained(sharded_model(config), config, narrow=True, **changed)
+    def mistaken(each: bool = True, **changed: Any) -> Callable[[], Mapping[str, Any]]:
+        return lambda: trained(sharded_model(config, each=each), config, narrow=True, **changed)
 
     start = sharded_model(config).state_dict()
     path: list[dict[str, Any]] = []
@@ -242,6 +248,9 @@ def judge_sharded(made: ShardedRun, config: Mapping[str, Any], what: str) -> Non
         (mistaken(ranks=[0]), "Only rank 0's rows had a say: rank r takes batch[r::world_size]."),
         (mistaken(ranks=[1]), "Only rank 1's rows had a say: rank r takes batch[r::world_size]."),
         (mistaken(data_from=1), "Every step saw the same batch."),
+        (mistaken(adding=True), "Gradients of several steps add up: optimizer.zero_grad() comes before each."),
+        (mistaken(short=True), "Each rank drew its rows alone: draw the whole batch, take batch[r::world_size]."),
+        (mistaken(each=False), "The first weights are others: torch.manual_seed comes right before each block."),
     ])  # fmt: skip
     for rank, held in enumerate(made.watched[0]):
         stepped_here(held, held["before"][0], path, 0, f"{what}, rank {rank}")
@@ -313,6 +322,7 @@ def judge_restarted(made: ShardedRun, config: Mapping[str, Any], what: str, last
         (mistaken(warm_at=0),
          "Adam had made a step before the first: get_state_dict steps an optimizer without states."),
         (mistaken(ranks=[0]), "Only rank 0's rows had a say: shard the model, or wrap it in DDP."),
+        (mistaken(first=last), "It goes on with the right step, but with the first weights: load them."),
         (mistaken(forget_at=last, warm_at=last, data_from=last), "Only the weights went on, not optimizer and data."),
     ], "Do the ranks average their gradients (fully_shard, or DDP)?")  # fmt: skip
     for rank, (killed, held) in enumerate(zip(*made.watched, strict=True)):

@@ -57,6 +57,7 @@ def drawn(seed: int, world_size: int = 3, padded: bool = True) -> ZeroCase:
     state["m"][0][place] = state["v"][0][place] = 0
     for one in gradients:
         one["b"][place] = draw.uniform(0.5, 2) * 1e-8
+    gradients[-1] = dict(reversed(gradients[-1].items()))
     return ZeroCase(gradients, state, float(draw.uniform(0.01, 0.3)))
 
 
@@ -109,11 +110,15 @@ def judge(answer: Any, sent: Sequence[dict[str, Any]], case: ZeroCase, perturb: 
         ])  # fmt: skip
         scaled = {
             "sum": flats.sum(axis=0),
+            "order": np.array([_flat(one, length) for one in case.gradients]).mean(axis=0),
+            "halved": flats.sum(axis=0) / 2,
             "own": np.concatenate([flats[r][r * share : (r + 1) * share] for r in range(p)]),
         }
-        summed, own = (_stepped(case, one, t)["mv".index(name) + 1] for one in scaled.values())
+        summed, mixed, halved, own = (_stepped(case, one, t)["mv".index(name) + 1] for one in scaled.values())
         known = [
             (summed, "Summed, not averaged: divide by the number of ranks."),
+            (mixed, "Lay the gradients out in the order of state['weights']: a rank's dict may have another."),
+            (halved, "Divide by the number of ranks, which is not always 2."),
             (own, "That is from the rank's own gradients alone."),
             (_stepped(case, unheard, t)["mv".index(name) + 1], UNHEARD),
         ]
