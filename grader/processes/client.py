@@ -323,10 +323,15 @@ class _Drain:
             os.close(self._descriptor)
 
 
+def modules() -> tuple[str, ...]:
+    """What a fork server imports: all that this course uses, or what `MODULES_VARIABLE` names."""
+    return tuple(os.environ.get(MODULES_VARIABLE, "").split()) or fork_server.MODULES
+
+
 def _start() -> SubmissionServer:
     cgroups.sweep()
     sweep()
-    return SubmissionServer(tuple(os.environ.get(MODULES_VARIABLE, "").split()) or fork_server.MODULES)
+    return SubmissionServer(modules())
 
 
 shared = Shared(_start)

@@ -26,7 +26,7 @@ NAME = "gpulab-warm"
 
 
 def _start() -> client.SubmissionServer:
-    return client.SubmissionServer(tier=Tier.LIMITS, one_core=False)
+    return client.SubmissionServer(client.modules(), Tier.LIMITS, one_core=False)
 
 
 shared = Shared(_start)

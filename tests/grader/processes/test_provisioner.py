@@ -16,7 +16,7 @@ from nbclient.exceptions import CellExecutionError
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_notebook
 
-from grader.processes import provisioner
+from grader.processes import client, provisioner
 
 CELLS = (
     "import os, sys\nprint(sum(range(10)))\nsys.stderr.write('said\\n')",
@@ -30,8 +30,9 @@ CELLS = (
 
 @pytest.fixture(autouse=True)
 def _kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two kernels of this interpreter, one of them warm."""
+    """Two kernels of this interpreter, one of them warm, with no more imported than these notebooks need."""
     monkeypatch.setenv("JUPYTER_PATH", str(tmp_path))
+    monkeypatch.setenv(client.MODULES_VARIABLE, "numpy matplotlib.pyplot torch ipykernel.kernelapp")
     for name in ("cold", "warm"):
         folder = tmp_path / "kernels" / name
         folder.mkdir(parents=True)
