@@ -129,10 +129,10 @@ import numpy as np
 
 
 def to_tf32(x):
-    wide = x.astype(np.float64)
-    _, exponent = np.frexp(np.where(np.isfinite(wide), wide, 1.0))
-    step = np.ldexp(1.0, np.maximum(exponent, -125) - 11)
-    with np.errstate(over="ignore"):
+    with np.errstate(all="ignore"):
+        wide = x.astype(np.float64)
+        _, exponent = np.frexp(np.where(np.isfinite(wide), wide, 1.0))
+        step = np.ldexp(1.0, np.maximum(exponent, -125) - 11)
         return (np.rint(wide / step) * step).astype(np.float32)
 
 # %% wrong: one bit too many — says "One bit too many is kept" — from "reference": "0xfff" → "0x7ff", "np.uint32(13)" → "np.uint32(12)", "0xFFFFE000" → "0xFFFFF000"

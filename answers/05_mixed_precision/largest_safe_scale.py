@@ -68,12 +68,12 @@ def largest_safe_scale(gradients):
 # -     return float(2.0 ** np.ceil(np.log2(65504 / np.abs(gradients.astype(np.float64)).max())))
 # +     return float(np.floor(np.log2(65504 / np.abs(gradients).max())))
 
-# %% wrong: never below 1 — says "One step too far" — from "reference"
+# %% wrong: never below 1 — says "The scale may be below 1" — from "reference"
 # -     largest = np.float64(np.abs(gradients).max())
 # +     largest, scale = np.float64(np.abs(gradients).max()), 1.0
 # -     scale = 2.0 ** np.floor(np.log2(65504 / largest))
 
-# %% wrong: starts to halve at 2^32 — says "Twice that is safe too"
+# %% wrong: starts to halve at 2^32 — says "began at a scale that was too small"
 import numpy as np
 
 

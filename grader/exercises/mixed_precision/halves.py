@@ -13,8 +13,11 @@ from grader.exercises.confront import Unusable
 
 SCALES = (0.5, 1.0, 16.0, 1024.0, 65536.0)
 """By which gradients are multiplied."""
-EDGES = ((65504.0, 3.0), (-65510.0, 1.0), (65519.0, -2.0), (65521.0, 1.0), (100000.0, 1.0), (-1e-3, 1e-4), (3e7, -5e8))
-"""Gradients around the largest float16, and far from it."""
+EDGES = (
+    (65504.0, 3.0), (-65510.0, 1.0), (65519.0, -2.0), (65521.0, 1.0), (100000.0, 1.0), (-1e-3, 1e-4), (3e7, -5e8),
+    (12.0, 2.0**-60),
+)  # fmt: skip
+"""Gradients around the largest float16, far from it, and far from each other."""
 
 
 def limits(device: str = "cuda") -> dict[str, float]:

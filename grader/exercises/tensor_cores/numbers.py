@@ -240,6 +240,9 @@ def _compare(answer: Any, bits: NDArray[np.uint32], told: NDArray[np.uint32], cu
         raise Unusable("the GPU made NaN of a number, or a number of NaN")
     found = answer(x.copy())
     check.equal(_widened(found), right, what)
+    kind = str(getattr(found, "dtype", "")).removeprefix("torch.")
+    if kind != "float32":
+        raise WrongAnswer(f"{what}: you returned {kind}, expected float32.")
     lost = (np.signbit(_widened(found)) != np.signbit(right)) & ~np.isnan(right)
     if lost.any():
         place = int(lost.argmax())
