@@ -153,4 +153,4 @@ def step_memory(parameters, batch, activations_per_sample, precision, optimizer,
 
 # %% wrong: the inside of the block with the largest input — says "not that of the block with the largest input" — from "master weights under autocast": `(precision != "float32")` → `(precision == "bfloat16")`, "max(insides, default=0)" → "max(activations_per_sample, default=(0, 0))[1]"
 
-# %% wrong: the largest block's input twice — says "input is there already" — from "master weights under autocast": `(precision != "float32")` → `(precision == "bfloat16")`, "max(insides, default=0)" → "max(map(sum, activations_per_sample), default=0)"
+# %% wrong: the largest block's input twice — says "its input is there already" — from "master weights under autocast": `(precision != "float32")` → `(precision == "bfloat16")`, "max(insides, default=0)" → "max(map(sum, activations_per_sample), default=0)"

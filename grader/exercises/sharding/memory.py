@@ -102,7 +102,7 @@ def mistakes(case: MemoryCase, part: str) -> list[tuple[int, str]]:
         (sum(inputs) + insides[-1], "The largest inside counts, not the last."),
         (sum(inputs) + insides[0], "The largest inside counts, not the first."),
         (sum(inputs) + largest, "The largest inside counts, not that of the block with the largest input."),
-        (sum(inputs) + max(map(sum, case.blocks)), "Add the largest inside alone: its block's input is there already."),
+        (sum(inputs) + max(map(sum, case.blocks)), "Add the largest inside alone: its input is there already."),
         (max(insides), "The inputs of all blocks are kept, too."),
         (sum(insides) + max(inputs), "All inputs are kept, not only the largest."),
         (max(one + other for one, other in case.blocks), "All inputs are kept, not one."),

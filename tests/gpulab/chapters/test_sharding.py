@@ -55,6 +55,25 @@ def test_a_killed_rank_starts_all_of_them_again() -> None:
     assert float(made.weights["life"]) == 1.0
 
 
+SAVES = STEPS.replace(
+    "    optimizer.step()\n",
+    """    optimizer.step()
+    place = os.path.join(os.environ["CHECKPOINTS"], str(step + 1))
+    if os.environ["RANK"] == "0" and not os.path.exists(place):
+        os.makedirs(place)
+        open(place + "/.metadata", "w").close()
+""",
+)
+
+
+def test_the_last_save_before_a_restart_can_be_left_incomplete() -> None:
+    """As if the ranks had died while they saved: the last folder has no table of contents, those before it have."""
+    more = {"CHECKPOINTS": "common", "KILL": "0 3", "MAX_RESTARTS": "1", "TEAR": "yes"}
+    run = launch.script(ranks.AGENT, 1, environment=ranks.around(SAVES, CONFIG, **more), apart=True)
+    complete = {name.split("/")[1] for name in ranks.outcome(run, "a run").files if name.endswith(".metadata")}
+    assert complete == {"1", "3", "4"}  # 2 was the last one when rank 0 died in step 3
+
+
 def test_without_restarts_the_run_fails() -> None:
     """No attempt came to its end, and the message says so."""
     with pytest.raises(AssertionError, match="a run: Rank 0 ended with exit code 1"):
@@ -75,6 +94,10 @@ WATCHED = {"rank0/watch-0.txt": sealed(ended=True), "rank1/watch-0.txt": "{'ende
         (left({"attempts.txt": TWO, "rank0/weights.pt": {}, **WATCHED}), "rank 1 ended before the end of the script"),
         (left({"attempts.txt": "0" + TWO[1:], "rank0/weights.pt": {}}), "disturbed the process"),
         (left({}, "Rank 0 ended with exit code 1.", "KeyError: 'CONFIG'"), "CONFIG is a variable of the environment"),
+        (left({}, "It failed.", "KeyError: 'x'\nExtension modules: numpy"), "It failed. KeyError: 'x'$"),
+        (left({}, "It failed.", "RuntimeError: … must have the same dtype"), "for the blocks too"),
+        (left({"common/r0/4/__0_0.distcp": "", "common/r1/4/__1_0.distcp": ""}, "It failed."), "a folder of its own"),
+        (left({"common/4/__0_0.distcp": "", "common/4/__1_0.distcp": ""}, "It failed."), "It failed.$"),
     ],
 )
 def test_what_is_missing_is_named(run: Run, words: str) -> None:

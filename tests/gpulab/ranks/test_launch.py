@@ -209,12 +209,19 @@ def test_messages_of_ranks_are_heard() -> None:
         launch.ranks(talk, [(), ()])
     contents = [[0.0] * 6, [0.0] * 2]
     counted = {"messages": 2, "bytes": 32, "largest": 24, "to": [1], "collectives": ["allreduce"]}
-    numbers = {"contents": contents, "summands": [[0.0] * 6], "scattered": [], "gathered": []}
+    numbers = {"contents": contents, "summands": [[0.0] * 6], "scattered": [], "gathered": [], "given": 0}
     assert sent[0] == {**counted, **numbers}
     assert (sent[1]["messages"], sent[1]["to"]) == (0, [])
     with launch.listening() as nothing:
         pass
     assert nothing == []
+
+
+def test_what_a_rank_is_given_is_counted() -> None:
+    """The numbers of its arrays and tensors, wherever they stand among its arguments."""
+    with launch.listening() as sent:
+        launch.ranks(lambda rank, world_size, *given: None, [(torch.zeros(2, 3), [{"m": torch.zeros(4)}], "text", 5)])
+    assert [one["given"] for one in sent] == [10]
 
 
 def test_collectives_on_one_tensor_are_heard() -> None:
