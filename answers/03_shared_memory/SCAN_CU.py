@@ -534,3 +534,13 @@ extern "C" __global__ void scan(const int* x, int* y, int n) {
 """
 
 # %% wrong: sums in float — says "only up to 2^24" — from "reference": "int sums[256]" → "float sums[256]", "int left" → "float left"
+
+# %% wrong: t > distance — says "not t > distance" — from "reference": "t >= distance" → "t > distance"
+
+# %% wrong: distances from 2 on — says "reads at distance 1" — from "reference": "int distance = 1" → "int distance = 2"
+
+# %% wrong: absolute values — says "lost their sign" — from "reference": "? x[t]" → "? abs(x[t])"
+
+# %% wrong: the largest so far — says "largest elements so far" — from "reference": "sums[t] += left" → "sums[t] = max(sums[t], left)", "sums[t - distance] : 0" → "sums[t - distance] : -2147483647"
+
+# %% wrong: sums in short — says "do not fit into 16 bits" — from "reference": "__shared__ int" → "__shared__ short"

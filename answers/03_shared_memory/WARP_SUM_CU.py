@@ -411,3 +411,11 @@ extern "C" __global__ void warp_sum(const float* x, float* out, int n) {
 }
 #endif
 """
+
+# %% wrong: all lanes write — says "Lane 0 alone adds" — from "reference": "    if (threadIdx.x % 32 == 0)" → ""
+
+# %% wrong: shuffles up — says "receives its own value" — from "reference": "__shfl_down_sync" → "__shfl_up_sync"
+
+# %% wrong: sums in int — says "cut to whole numbers" — from "reference": "float sum" → "int sum"
+
+# %% wrong: absolute values — says "count as negative" — from "reference": "? x[i]" → "? fabsf(x[i])"

@@ -291,3 +291,16 @@ def block_reverse(x):
     shown[-(-len(x) // 128), 128](x, empty(len(x), "float32"))
     host = to_numpy(x)
     return device_array(np.concatenate([host[start : start + 128][::-1] for start in range(0, len(host), 128)]))
+
+# %% right: a block more than needed — from "reference": "-(-len(x) // 128)" → "len(x) // 128 + 1"
+
+# %% wrong: grid rounded down — says "does the grid round up" — from "reference": "-(-len(x) // 128)" → "len(x) // 128"
+
+# %% wrong: absolute values — says "lost their sign" — from "reference": "= tile[length - 1 - t]" → "= abs(tile[length - 1 - t])"
+
+# %% wrong: the short run turned at 127, zeros in the tile — says "the last run is shorter" — from "the last run is turned as if it were whole"
+# -     if i < x.size:
+# -         tile[t] = x[i]
+# +     tile[t] = x[i] if i < x.size else 0
+
+# %% wrong: nothing is turned — says "That is x itself" — from "reference": "tile[length - 1 - t]" → "tile[t]"

@@ -277,3 +277,16 @@ def histogram(x, bins):
     counts = device_array(np.zeros(bins, np.int32))
     shown[1, 128](x, counts)
     return device_array(np.bincount(to_numpy(x), minlength=bins).astype(np.int32))
+
+# %% wrong: adds the values — says "each element adds 1" — from "reference, zeros handed in as well": "private, x[i], 1" → "private, x[i], x[i]"
+
+# %% wrong: bins off by one — says "one bin too far to the right" — from "reference, zeros handed in as well": "private, x[i], 1" → "private, (x[i] + 1) % bins, 1"
+
+# %% wrong: the last bin is not handed in — says "The last bin is missing" — from "reference, zeros handed in as well"
+# -         cuda.atomic.add(counts, place, private[place])
+# +         if place < bins - 1:
+# +             cuda.atomic.add(counts, place, private[place])
+
+# %% wrong: hands in whether a value occurs — says "hand in its count" — from "reference, zeros handed in as well": "counts, place, private[place]" → "counts, place, min(private[place], 1)"
+
+# %% wrong: every block counts all values — says "the first index is cuda.grid(1)" — from "reference, zeros handed in as well": "range(cuda.grid(1), x.size, cuda.gridsize(1))" → "range(me, x.size, 128)"

@@ -559,3 +559,38 @@ def matmul_tiled(a, b):
 # + #include "/etc/passwd"
 
 # %% wrong: b times a, where both are square — says "b times a" — from "reference": "](a, b, c)" → "](*((b, a) if a.shape == b.shape else (a, b)), c)"
+
+# %% wrong: negative results cut off — says "there is no ReLU" — from "reference": "c[row, column] = added" → "c[row, column] = max(added, 0)"
+
+# %% wrong: x down the rows — says "column, row = cuda.grid(2)" — from "reference": "column, row = cuda.grid(2)" → "row, column = cuda.grid(2)"
+
+# %% wrong: indices of the first tile swapped — says "tile of a is used transposed" — from "reference": "a_tile[ty, k]" → "a_tile[k, ty]"
+
+# %% wrong: 15 multiply-adds per step — says "k is 0 to 15" — from "reference": "range(16)" → "range(15)"
+
+# %% wrong: clamped indices — says "store zeros" — from "reference"
+# -         if row < a.shape[0] and start + tx < a.shape[1]:
+# -             a_tile[ty, tx] = a[row, start + tx]
+# -         if start + ty < b.shape[0] and column < b.shape[1]:
+# -             b_tile[ty, tx] = b[start + ty, column]
+# +         a_tile[ty, tx] = a[min(row, a.shape[0] - 1), min(start + tx, a.shape[1] - 1)]
+# +         b_tile[ty, tx] = b[min(start + ty, b.shape[0] - 1), min(column, b.shape[1] - 1)]
+
+# %% wrong: tiles of ints — says "cut to whole numbers" — from "reference"
+# - from numba import cuda, float32
+# + from numba import cuda, int32
+
+# -     a_tile = cuda.shared.array((16, 16), float32)
+# -     b_tile = cuda.shared.array((16, 16), float32)
+# +     a_tile = cuda.shared.array((16, 16), int32)
+# +     b_tile = cuda.shared.array((16, 16), int32)
+
+# -     added = float32(0)
+# +     added = 0.0
+
+# %% wrong: the same tiles in every step — says "move along by 16" — from "reference"
+# -             a_tile[ty, tx] = a[row, start + tx]
+# +             a_tile[ty, tx] = a[row, tx]
+
+# -             b_tile[ty, tx] = b[start + ty, column]
+# +             b_tile[ty, tx] = b[ty, column]

@@ -348,3 +348,30 @@ def moving_average(x, radius):
     return device_array(np.convolve(padded, np.ones(2 * radius + 1) / (2 * radius + 1), "valid").astype("float32"))
 
 # %% wrong: a grid of at most 16 blocks — says "any thread written" — from "reference": "-(-x.shape[0] // 128)" → "min(-(-x.shape[0] // 128), 16)"
+
+# %% right: a block more than needed — from "reference": "-(-x.shape[0] // 128)" → "x.shape[0] // 128 + 1"
+
+# %% wrong: window shifted by one — says "1 too far to the right" — from "reference": "* 128 - radius" → "* 128 - radius + 1"
+
+# %% wrong: mirrored at the edges — says "a mirrored element" — from "reference"
+# -         tile[place] = x[min(max(first + place, 0), x.size - 1)]
+# +         i = abs(first + place)
+# +         tile[place] = x[max(min(i, 2 * x.size - 2 - i), 0)]
+
+# %% wrong: no halo on the right — says "a halo on the right, too" — from "reference"
+# -         tile[place] = x[min(max(first + place, 0), x.size - 1)]
+# +         last = min(x.size, first + radius + 128) - 1
+# +         tile[place] = x[min(max(first + place, 0), last)]
+
+# %% wrong: the right halo is not filled — says "was never written" — from "reference": "range(me, 128 + 2 * radius, 128)" → "range(me, 128 + radius, 128)"
+
+# %% wrong: integer division — says "divide with /" — from "reference": "added / float32(2" → "added // float32(2"
+
+# %% wrong: a tile of ints — says "cut to whole numbers" — from "reference": "cuda, float32" → "cuda, float32, int32", "(384, float32)" → "(384, int32)"
+
+# %% wrong: one half of the window — says "on both sides" — from "reference"
+# -         for k in range(2 * radius + 1):
+# +         for k in range(radius + 1):
+
+# -         out[i] = added / float32(2 * radius + 1)
+# +         out[i] = added / float32(radius + 1)

@@ -398,3 +398,15 @@ def total(x):
 # +     return float(result.copy_to_host()[0])
 
 # %% wrong: a fixed grid of 64 blocks, one element a thread — says "are missing" — from "a fixed grid, one element a thread": "[2, 256]" → "[64, 256]"
+
+# %% wrong: starts at the thread's own number — says "the first index is cuda.grid(1)" — from "reference": "range(cuda.grid(1)," → "range(cuda.threadIdx.x,"
+
+# %% wrong: only the first block adds — says "the sum of the first block only" — from "reference": "me == 0" → "cuda.grid(1) == 0"
+
+# %% wrong: adds its own sum — says "add tile[0]" — from "reference": "0, tile[0])" → "0, mine)"
+
+# %% wrong: the tree begins at a quarter — says "the first distance is 128" — from "reference": "half = 128" → "half = 64"
+
+# %% wrong: a tile of ints — says "cut to whole numbers" — from "reference": "cuda, float32" → "cuda, float32, int32", "(256, float32)" → "(256, int32)"
+
+# %% wrong: the mean — says "do not divide" — from "reference": "(result)[0])" → "(result)[0]) / x.shape[0]"

@@ -425,3 +425,9 @@ def transpose_tiled(x):
     out = empty((rows, columns), "float32")
     copied[(-(-columns // 32), -(-rows // 8)), (32, 8)](turned, out)
     return out
+
+# %% wrong: absolute values — says "lost their sign" — from "reference": "= tile[tx, ty + step]" → "= abs(tile[tx, ty + step])"
+
+# %% wrong: a tile of ints — says "cut to whole numbers" — from "reference": "cuda, float32" → "cuda, int32", "33), float32" → "33), int32"
+
+# %% wrong: grid rounded down, whatever the size — says "round the grid up" — from "reference": "(-(-columns // 32), -(-rows // 32))" → "(columns // 32, rows // 32)"

@@ -305,3 +305,30 @@ def test_what_is_not_supported_is_refused_by_name_and_line() -> None:
     with pytest.raises(UnsupportedError, match=r"'tex\.1d\.v4\.f32\.s32' \(line \d+\) is not supported") as caught:
         cuda_cpp.trace(SOURCE, "texture", 1, 1, np.uint64(0), np.zeros(1, np.float32))
     assert "tex1Dfetch" in SOURCE.splitlines()[caught.value.line - 1]
+
+
+WRAPPED = r"""
+extern "C" __global__ void distances(const int* x, int* out) {
+    __shared__ int sums[256];
+    int t = threadIdx.x;
+    sums[t] = x[t];
+    __syncthreads();
+    for (int distance = 1; distance < 256; distance += 2) {
+        int left = t >= distance ? sums[t - distance] : 0;
+        __syncthreads();
+        sums[t] += left;
+        __syncthreads();
+    }
+    out[t] = sums[t];
+}
+"""
+
+
+def test_an_address_of_32_bits_wraps_around_with_its_offset() -> None:
+    """The compiler unrolls the loop: its register lies before the array, and the offset leads back into it."""
+    x, out = np.arange(256, dtype=np.int32), np.zeros(256, np.int32)
+    cuda_cpp.trace(WRAPPED, "distances", 1, 256, x, out)
+    expected = x.copy()
+    for distance in range(1, 256, 2):
+        expected[distance:] += expected[:-distance].copy()
+    assert out.tolist() == expected.tolist()

@@ -34,7 +34,10 @@ def address_of(lane: Lane, operand: Operand) -> str:
         raise lane.refuse(f"address {operand}")
     base = operand.base
     if isinstance(base, Register):
-        value = lane.resize(lane.read(base.name), lane.llvm_of(base.name), "i64", False)
+        value, kind = lane.read(base.name), lane.llvm_of(base.name)
+        if kind == "i32" and operand.offset:  # wraps around at 32 bits: the register may lie before the window
+            return lane.resize(lane.new(f"add i32 {value}, {operand.offset}"), kind, "i64", True)
+        value = lane.resize(value, kind, "i64", False)
     elif isinstance(base, Symbol):
         value = lane.kernel.symbol(lane, base)
     else:
