@@ -8,7 +8,6 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import confronted
 import pytest
 import torch
 from altering import altered
@@ -49,8 +48,7 @@ def rows(alignment: int, more: int = 0) -> list[list[int]]:
     ]  # fmt: skip
 
 
-def test_align(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(confronted, "SECONDS", 2)
+def test_align() -> None:
     plausible = {
         "RTX 4090": {"rows": rows(512), "loads": LOADS},
         "names that say nothing": {"rows": rows(512), "loads": []},
@@ -194,8 +192,7 @@ def test_is_compute_bound() -> None:
     held("is_compute_bound", plausible, broken, near | {"more than the ridge, not at least": RIDGE})
 
 
-def test_smallest_batch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(confronted, "SECONDS", 5)
+def test_smallest_batch() -> None:
     plausible = {card: seen_batches(card) for card in ("H100", "A100", "RTX 3090 Ti", "T4, 70 W")}
     taken = seen_batches("H100")
     layers = [[one | {"flops": one["flops"] / 2} for one in layer] for layer in taken["layers"]]
