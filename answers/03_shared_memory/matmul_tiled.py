@@ -562,7 +562,7 @@ def matmul_tiled(a, b):
 
 # %% wrong: negative results cut off — says "there is no ReLU" — from "reference": "c[row, column] = added" → "c[row, column] = max(added, 0)"
 
-# %% wrong: x down the rows — says "column, row = cuda.grid(2)" — from "reference": "column, row = cuda.grid(2)" → "row, column = cuda.grid(2)"
+# %% wrong: x down the rows — says "gives the column first" — from "reference": "column, row = cuda.grid(2)" → "row, column = cuda.grid(2)"
 
 # %% wrong: indices of the first tile swapped — says "tile of a is used transposed" — from "reference": "a_tile[ty, k]" → "a_tile[k, ty]"
 
