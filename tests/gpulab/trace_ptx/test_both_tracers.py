@@ -80,6 +80,7 @@ DIFFERENCES = {
         "shares, not counts": UNROLLED,
         "every thread hands in every bin": UNROLLED,
         "adds the values": UNROLLED,
+        "every block counts all values": UNROLLED,
         "bins off by one": UNROLLED,
         "the last bin is not handed in": UNROLLED,
         "hands in whether a value occurs": UNROLLED,
