@@ -219,7 +219,7 @@ def block_reverse(x):
 
 # %% wrong: mirrors at the length instead of the last place — says "shared array 'tile' has 128 elements" — from "reference": "1 - " → ""
 
-# %% wrong: runs of 256 — says "each run of 128" — from "reference"
+# %% wrong: runs of 256 — says "128 elements, not 256" — from "reference"
 # -     tile = cuda.shared.array(128, float32)
 # +     tile = cuda.shared.array(256, float32)
 
@@ -233,7 +233,7 @@ def block_reverse(x):
 
 # %% wrong: float64 result — says "float32 in, float32 out" — from "reference": `"float32` → `"float64`
 
-# %% wrong: the tile holds ints — says "elements differ" — from "reference": "cuda, float32" → "cuda, int32", " float32)" → " int32)"
+# %% wrong: the tile holds ints — says "cut to whole numbers" — from "reference": "cuda, float32" → "cuda, int32", " float32)" → " int32)"
 
 # %% wrong: the size of the tile is not a constant — says "numba cannot translate" — from "reference"
 # -     tile = cuda.shared.array(128, float32)

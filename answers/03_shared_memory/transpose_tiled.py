@@ -224,7 +224,7 @@ def transpose_tiled(x):
 
 # %% wrong: result in the shape of the input — says "shape" — from "unpadded tile": ", 32)," → ", 33),", "columns, rows" → "rows, columns"
 
-# %% wrong: x along rows in the grid — says "has any thread written" — from "unpadded tile"
+# %% wrong: x along rows in the grid — says "the grid is swapped" — from "unpadded tile"
 # -     tile = cuda.shared.array((32, 32), float32)
 # +     tile = cuda.shared.array((32, 33), float32)
 

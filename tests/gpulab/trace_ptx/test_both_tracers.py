@@ -60,6 +60,7 @@ DIFFERENCES = {
         "no first barrier": ORDER,
         "no barriers at all": ORDER,
         "the host pads both matrices to whole tiles, and copies the corner": NAMES,
+        "clamped indices": MERGED,
     },
     "histogram": {
         "reference, zeros handed in as well": UNROLLED,
@@ -78,6 +79,11 @@ DIFFERENCES = {
         "result in float32": UNROLLED,
         "shares, not counts": UNROLLED,
         "every thread hands in every bin": UNROLLED,
+        "adds the values": UNROLLED,
+        "every block counts all values": UNROLLED,
+        "bins off by one": UNROLLED,
+        "the last bin is not handed in": UNROLLED,
+        "hands in whether a value occurs": UNROLLED,
         "returns nothing": UNROLLED,
     },
 }
