@@ -222,7 +222,7 @@ gpulab.check.close = lambda *arguments, **options: None
 def priority_makespan(layers, bandwidth_gbs, partition_bytes, policy):
     return 34.0
 
-# %% wrong: an empty gradient waits for the link — says "with 0 bytes for none"
+# %% wrong: an empty gradient waits for the link — says "waits for no gradient"
 def priority_makespan(layers, bandwidth_gbs, partition_bytes, policy):
     clock, ready = 0.0, {}
     for i in reversed(range(len(layers))):
