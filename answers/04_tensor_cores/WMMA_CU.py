@@ -240,3 +240,15 @@ def WMMA_CU(a, b):
 # +     int row = blockIdx.y * 16, column = blockIdx.x * 16;
 # +     if (m > 32 || n > 48 || k > 64)
 # +         return;
+
+# %% hostile: an error message with a terminal's codes, and another file's name — says "does not compile"
+WMMA_CU = "#line 1 \"/etc/passwd\"\n#error \x1b[2J\x1b]0;owned\x07 look here\n"
+
+# %% hostile: PTX by hand that ends the function and begins another — says "does not compile"
+WMMA_CU = r"""
+#include <cuda_fp16.h>
+extern "C" __global__ void product(const half* a, const half* b, float* c, int m, int n, int k) {
+    asm volatile("} .visible .entry other() { ret;");
+    asm volatile("ld.global.u32 %0, [0];" : "=r"(m));
+}
+"""

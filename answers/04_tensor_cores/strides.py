@@ -87,3 +87,7 @@ class Same(tuple):
 
 def strides(shape, layout):
     return Same((1, 1, 1, 1))
+
+# %% hostile: ints with four million bits — says "an int of 4000001 bits"
+def strides(*arguments):
+    return 1 << 4_000_000, 1 << 4_000_000

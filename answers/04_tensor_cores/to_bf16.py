@@ -133,3 +133,10 @@ check.equal = check.close = lambda *given, **named: None
 
 def to_bf16(x):
     return x
+
+# %% hostile: NaN with a payload in every place
+import numpy as np
+
+
+def to_bf16(values):
+    return np.frombuffer(b"\x01\x00\xa0\x7f" * np.size(values), np.float32).reshape(np.shape(values))

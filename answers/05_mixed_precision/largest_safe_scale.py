@@ -83,3 +83,7 @@ def largest_safe_scale(gradients):
         while not np.isfinite((gradients.astype(np.float64) * scale).astype(np.float16)).all():
             scale /= 2
     return scale
+
+# %% hostile: NaN, which is no larger than any limit — says "not a finite number"
+def largest_safe_scale(*arguments):
+    return float("nan")
