@@ -244,3 +244,15 @@ def WMMA_CU(a, b):
 # %% wrong: stores after every step — says "Store the sums once" — from "reference": "sums, a_tile, b_tile, sums);" → "sums, a_tile, b_tile, sums); wmma::store_matrix_sync(c + row * n + column, sums, n, wmma::mem_row_major);"
 
 # %% wrong: the tile of a stays — says "another tile of a" — from "reference": "a + row * k + i" → "a + row * k"
+
+# %% hostile: an error message with a terminal's codes, and another file's name — says "does not compile"
+WMMA_CU = "#line 1 \"/etc/passwd\"\n#error \x1b[2J\x1b]0;owned\x07 look here\n"
+
+# %% hostile: PTX by hand that ends the function and begins another — says "does not compile"
+WMMA_CU = r"""
+#include <cuda_fp16.h>
+extern "C" __global__ void product(const half* a, const half* b, float* c, int m, int n, int k) {
+    asm volatile("} .visible .entry other() { ret;");
+    asm volatile("ld.global.u32 %0, [0];" : "=r"(m));
+}
+"""

@@ -103,3 +103,10 @@ def mma(a, b, c):
 # %% wrong: products in float16, sums in float32 — says "keep the product as float32" — from "reference": "a.astype(np.float32) @ b.astype(np.float32)" → "(a[:, :, None] * b[None]).sum(axis=1, dtype=np.float32)"
 
 # %% wrong: c subtracted — says "C is added, not subtracted" — from "reference": "+ c" → "- c"
+
+# %% hostile: 200 MB of one number that takes no memory until it is sent
+import numpy as np
+
+
+def mma(*arguments):
+    return np.broadcast_to(np.float32("nan"), (50_000_000,))

@@ -93,3 +93,7 @@ def strides(shape, layout):
 # %% wrong: W and H swapped in NCHW — says "there are W elements, not H" — from "reference": "h * w, w, 1" → "h * w, h, 1"
 
 # %% wrong: the shape read in the order of the layout — says "in both layouts" — from "reference": "n, c, h, w = shape" → `n, c, h, w = shape if layout == "NCHW" else (shape[0], shape[3], shape[1], shape[2])`
+
+# %% hostile: ints with four million bits — says "an int of 4000001 bits"
+def strides(*arguments):
+    return 1 << 4_000_000, 1 << 4_000_000

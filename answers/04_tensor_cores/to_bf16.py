@@ -143,3 +143,10 @@ def to_bf16(x):
 # +     bits = x.view(np.uint32).copy()
 # +     bits += np.where(np.isnan(x), 0, 0xFFF + (bits >> 13) % 2).astype(np.uint32)
 # +     bits &= np.uint32(0xFFFFE000)
+
+# %% hostile: NaN with a payload in every place
+import numpy as np
+
+
+def to_bf16(values):
+    return np.frombuffer(b"\x01\x00\xa0\x7f" * np.size(values), np.float32).reshape(np.shape(values))

@@ -87,3 +87,7 @@ def largest_safe_scale(gradients):
 # %% wrong: the sum of all sizes — says "not their sum" — from "from the exponent": "np.abs(gradients).max()" → "np.abs(gradients).sum()"
 
 # %% wrong: nothing may become zero either — says "expected" — from "reference": "return float(scale)" → "return float(scale) if np.float16(np.abs(gradients[gradients != 0]).min() * scale) else 1.0"
+
+# %% hostile: NaN, which is no larger than any limit — says "not a finite number"
+def largest_safe_scale(*arguments):
+    return float("nan")

@@ -142,3 +142,13 @@ def train_lightning(problem, precision, epochs):
 # -     return problem.history(module.network.to(problem.device), losses, module.scales, skipped)
 
 # %% right: the package under its other name — from "reference": "import pytorch_lightning as pl" → "import lightning as pl"
+
+# %% hostile: a record whose fields are a terminal's codes — says "expected a list of floats"
+from gpulab.training.problem import History
+
+
+def train_lightning(*arguments):
+    record = object.__new__(History)
+    for name in History.__dataclass_fields__:
+        object.__setattr__(record, name, "\x1b[2J\ud800" * 10)
+    return record

@@ -322,3 +322,35 @@ if os.fork() == 0:
 #       torch.save(wrapped.module.state_dict(), os.environ["CHECKPOINT"])
 # + else:
 # +     torch.save(wrapped.module.state_dict(), "weights-of-rank-1.pt")
+
+# %% hostile: weights that are NaN — says "holds NaN or infinity"
+DDP_SCRIPT = """
+import json, os, torch
+from gpulab import Problem
+
+rank, world_size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+problem = Problem(**json.loads(os.environ["PROBLEM"]))
+problem.dataset()
+with open(os.environ["SAMPLES"] + str(rank), "w") as file:
+    json.dump(list(range(problem.samples))[rank::world_size], file)
+if rank == 0:
+    start = problem.model().state_dict()
+    torch.save({name: torch.full_like(one, float("nan")) for name, one in start.items()}, os.environ["CHECKPOINT"])
+"""
+
+# %% hostile: takes the judge's socket from the process that started it, or writes to its memory — says "no way there"
+DDP_SCRIPT = """
+import ctypes, os
+
+parent, libc = os.getppid(), ctypes.CDLL(None)
+handle = libc.syscall(434, parent, 0)  # pidfd_open
+taken = [number for number in range(3, 20) if libc.syscall(438, handle, number, 0) >= 0]  # pidfd_getfd
+try:
+    with open(f"/proc/{parent}/mem", "r+b") as memory:
+        memory.seek(id(taken))
+        memory.write(bytes(8))
+    taken.append("its memory")
+except OSError:
+    pass
+raise SystemExit(f"taken: {taken}" if taken else "no way there")
+"""

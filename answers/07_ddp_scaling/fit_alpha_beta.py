@@ -62,3 +62,7 @@ def fit_alpha_beta(nbytes, seconds, world_size):
 # %% hostile: leaves by SystemExit — earns 0
 def fit_alpha_beta(nbytes, seconds, world_size):
     raise SystemExit(0)
+
+# %% hostile: a pair of NaN
+def fit_alpha_beta(*arguments):
+    return float("nan"), float("nan")

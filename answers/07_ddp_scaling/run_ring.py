@@ -230,3 +230,16 @@ def run_ring(vectors):
         return np.sum(vectors, axis=0)
 
     return launch.ranks(ring, [(vectors,) for _ in vectors])
+
+# %% hostile: ranks that kill the process that started them — says "the process ended during the call"
+from gpulab import launch
+
+
+def run_ring(vectors):
+    def kill(rank, world_size, vector):
+        import os
+        import signal
+
+        os.kill(os.getppid(), signal.SIGKILL)
+
+    return launch.ranks(kill, [(vector,) for vector in vectors])

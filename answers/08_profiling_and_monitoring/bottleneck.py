@@ -77,3 +77,7 @@ def bottleneck(summary):
 # %% wrong: whole FLOPs per byte — says "do not round" — from "reference": `summary["flops"] / summary["nbytes"]` → `summary["flops"] // summary["nbytes"]`
 
 # %% wrong: waiting for data and for gradients is one part — says "they are not added" — from "reference": "largest = max(pieces, key=pieces.get)" → `largest = max(pieces, key=lambda one: pieces[one] + (one == "input") * pieces["communication"])`
+
+# %% hostile: raises KeyboardInterrupt — says "Your code raised KeyboardInterrupt"
+def bottleneck(*arguments):
+    raise KeyboardInterrupt("stop the judge")

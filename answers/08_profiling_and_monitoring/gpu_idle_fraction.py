@@ -137,3 +137,7 @@ def gpu_idle_fraction(events):
     return (idle + last - until) / (last - first)
 
 # %% wrong: the window ends with the latest start — says "latest start" — from "reference": "max(stop for _, stop, _ in timed)" → "max(start for start, _, _ in timed)"
+
+# %% hostile: an int with a million digits — says "an int of 3321929 bits"
+def gpu_idle_fraction(*arguments):
+    return 10**1_000_000

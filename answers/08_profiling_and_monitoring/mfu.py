@@ -70,3 +70,7 @@ def mfu(step_ms, flops, gpu, dtype):
 # %% wrong: the peak of one type for all — says "Each type has its own peak" — from "reference": `gpu[f"{dtype}_tflops"]` → `gpu["bfloat16_tflops"]`
 
 # %% wrong: a factor of 2 for multiply-adds — says "no factor 2" — from "reference": "flops / (step_ms / 1e3)" → "2 * flops / (step_ms / 1e3)"
+
+# %% hostile: raises what PyTorch raises when a GPU fails — says "Your code raised RuntimeError"
+def mfu(*arguments):
+    raise RuntimeError("CUDA error: an illegal memory access was encountered")

@@ -225,3 +225,11 @@ def parse_metrics(text):
 # %% wrong: no value is below zero — says "below zero" — from "reference": `\s*(\S+)` → `\s*-?([^\s-]\S*)`
 
 # %% wrong: a later label that ends in gpu wins — says "other labels may end in it" — from "reference": "labels = dict(re.findall(label, match.group(2)))" → "labels = {name[-3:]: value for name, value in re.findall(label, match.group(2))}"
+
+# %% hostile: raises an exception that calls itself a lack of memory, with a terminal's codes — says "Your code raised MemoryError"
+def parse_metrics(text):
+    class Lack(Exception):
+        pass
+
+    Lack.__name__ = "MemoryError"
+    raise Lack("\x1b[2J CUDA out of memory \ud800")

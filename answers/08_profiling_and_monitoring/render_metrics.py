@@ -205,3 +205,7 @@ def render_metrics(samples):
             inside = ",".join(f'{key}="{text}"' for key, text in texts.items()).replace("\n", r"\n")
             lines.append(f"{name}{{{inside}}} {sample['value']:_}")
     return "".join(line + "\n" for line in lines)
+
+# %% hostile: 12 MB that clear a terminal's screen
+def render_metrics(metrics):
+    return "\x1b[2J\x1b]0;owned\x07" * 700_000

@@ -81,3 +81,31 @@ def top_kernels(events, n):
 # %% wrong: every category with kernel in its name — says "cat of kernel, exactly" — from "reference": `event["cat"] == "kernel"` → `"kernel" in event["cat"]`
 
 # %% wrong: equal totals from Z to A — says "from A to Z" — from "reference": "key=lambda item: (-item[1], item[0]))" → "key=lambda item: (item[1], item[0]), reverse=True)"
+
+# %% hostile: a list that says it is a tuple, longer than memory, and cannot be walked
+class Kind(type):
+    def __instancecheck__(cls, value):
+        return True
+
+    def __eq__(cls, other):
+        return True
+
+    def __hash__(cls):
+        return 0
+
+
+class Rows(list, metaclass=Kind):
+    __class__ = property(lambda self: tuple)
+
+    def __len__(self):
+        return 10**9
+
+    def __iter__(self):
+        raise KeyboardInterrupt
+
+    def __eq__(self, other):
+        return True
+
+
+def top_kernels(*arguments):
+    return Rows([1, 2])

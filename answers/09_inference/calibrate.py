@@ -133,3 +133,7 @@ def calibrate(batches, method, percentile=99.9):
 # +     print(max(np.abs(batch).max() for batch in batches) / 127)
 
 # %% wrong: a limit over 255 — says "255 steps lie between" — from "reference": "/ 127" → "/ 255"
+
+# %% hostile: a dict with NaN and half of a surrogate pair
+def calibrate(*arguments):
+    return {"scale": float("nan"), "zero_point": "\ud800\x1b[2J"}

@@ -254,3 +254,34 @@ def export_onnx(problem):
     ends = [helper.make_tensor_value_info("images", float32, ["batch", 3, 32, 32])]
     graph = helper.make_graph([always, loop], "g", ends, [helper.make_tensor_value_info("scores", float32, None)])
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)]).SerializeToString()
+
+# %% hostile: scores that are NaN, which is not further off than any limit — says "hold NaN"
+def export_onnx(problem):
+    from onnx import helper
+
+    nodes = [
+        helper.make_node("Flatten", ["x"], ["flat"]),
+        helper.make_node("Slice", ["flat", "from", "to", "axis"], ["ten"]),
+        helper.make_node("Sub", ["ten", "ten"], ["zero"]),
+        helper.make_node("Div", ["zero", "zero"], ["y"]),
+    ]
+    held = [helper.make_tensor(name, 7, [1], [value]) for name, value in (("from", 0), ("to", 10), ("axis", 1))]
+    pictures = helper.make_tensor_value_info("x", 1, ["n", 3, 32, 32])
+    scores = helper.make_tensor_value_info("y", 1, ["n", 10])
+    graph = helper.make_graph(nodes, "\x1b[2J", [pictures], [scores], held)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]).SerializeToString()
+
+# %% hostile: weights of 2^62 numbers, and none of them in the file — says "refuses the model"
+def export_onnx(problem):
+    import onnx
+    from onnx import helper
+
+    weights = onnx.TensorProto(name="w", data_type=1, dims=[2**31, 2**31], raw_data=b"")
+    node = helper.make_node("MatMul", ["x", "w"], ["y"])
+    pictures, scores = (helper.make_tensor_value_info(name, 1, None) for name in "xy")
+    graph = helper.make_graph([node], "g", [pictures], [scores], [weights])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]).SerializeToString()
+
+# %% hostile: 200 MB in a field that ONNX does not know — says "more in it than any model of this course"
+def export_onnx(problem):
+    return b"\x82\x7d\x80\x84\xaf\x5f" + bytes(200_000_000)
