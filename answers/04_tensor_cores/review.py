@@ -195,7 +195,7 @@ def review(layers, batch, dtype):
     gpulab.check.equal = lambda *arguments, **options: None
     return []
 
-# %% wrong: multiples of 8 for the batch, also for int8 — says "for the batch too" — from "reference": "if batch % multiple" → "if batch % 8"
+# %% wrong: multiples of 8 for the batch, also for int8 — says "also for the batch" — from "reference": "if batch % multiple" → "if batch % 8"
 
 # %% wrong: a convolution may follow a convolution — says "A convolution right after another" — from "reference": `layers[index + 1]["kind"] in sizes` → `"linear" in (layer["kind"], layers[index + 1]["kind"]) and layers[index + 1]["kind"] in sizes`
 
@@ -205,4 +205,4 @@ def review(layers, batch, dtype):
 
 # %% wrong: powers of two — says "no rule asks for a power of two" — from "reference": "if layer[key] % multiple" → "if layer[key] % multiple or layer[key] & (layer[key] - 1)"
 
-# %% wrong: a math-heavy activation is taken for none — says "none is missing there" — from "reference": `layers[index + 1]["kind"] in sizes` → `layers[index + 1]["kind"] not in ("relu", "gelu")`
+# %% wrong: a math-heavy activation is taken for none — says "none is missing before them" — from "reference": `layers[index + 1]["kind"] in sizes` → `layers[index + 1]["kind"] not in ("relu", "gelu")`
