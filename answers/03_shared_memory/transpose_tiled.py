@@ -206,7 +206,7 @@ def transpose_tiled(x):
 # -         out[row, column] = tile[tx, ty]
 # +         out[column, row] = tile[ty, tx]
 
-# %% wrong: the block stays where it was — says "stands where it stood" — from "unpadded tile"
+# %% wrong: the block stays where it was — says "stays where it was" — from "unpadded tile"
 # -     tile = cuda.shared.array((32, 32), float32)
 # +     tile = cuda.shared.array((32, 33), float32)
 

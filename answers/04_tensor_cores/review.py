@@ -55,7 +55,7 @@ def review(layers, batch, dtype):
 # -     for index, layer in enumerate(layers):
 # +     for index, layer in zip(np.arange(len(layers)), layers):
 
-# %% wrong: activations between counted as nothing — says "An activation stands between them" — from "reference"
+# %% wrong: activations between counted as nothing — says "An activation is between them" — from "reference"
 # -             if index + 1 < len(layers) and layers[index + 1]["kind"] in sizes:
 # +             if any(other["kind"] in sizes for other in layers[index + 1 :]):
 

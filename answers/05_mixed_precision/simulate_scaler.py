@@ -39,7 +39,7 @@ def simulate_scaler(found_inf, init_scale=65536.0, growth_factor=2.0, backoff_fa
         scales.append(scale)
     return scales
 
-# %% wrong: count not reset after an infinity — says "begin anew after an infinite" — from "reference"
+# %% wrong: count not reset after an infinity — says "start again after an infinite" — from "reference"
 # -             scale, good_steps = scale * backoff_factor, 0
 # +             scale *= backoff_factor
 

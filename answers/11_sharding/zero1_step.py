@@ -113,7 +113,7 @@ def zero1_step(gradients, state, lr):
 
 # %% wrong: no ε — says "ε is missing" — from "reference": ".sqrt() + 1e-8" → ".sqrt()"
 
-# %% wrong: ε under the square root — says "ε stands under the square root" — from "reference": "((v / (1 - 0.999**t)).sqrt() + 1e-8)" → "(v / (1 - 0.999**t) + 1e-8).sqrt()"
+# %% wrong: ε under the square root — says "ε is under the square root" — from "reference": "((v / (1 - 0.999**t)).sqrt() + 1e-8)" → "(v / (1 - 0.999**t) + 1e-8).sqrt()"
 
 # %% wrong: the step of the state is left — says "step + 1" — from "reference": ": t" → ": t - 1"
 

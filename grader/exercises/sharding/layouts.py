@@ -57,8 +57,8 @@ CHOICES = {
     "pipeline_in_node": "A pipeline may reach over several nodes: pipeline only has to divide layers.",
     "enough_micro_batches": "There may be fewer micro-batches than stages.",
     "no_zero": "ZeRO stages are choices too: stage 1 divides the optimizer states by the number of data ranks.",
-    "least_memory": "That is the layout with the least memory: the fastest one that fits is asked for.",
-    "highest_zero": "Of equally fast layouts the lowest ZeRO stage is asked for.",
+    "least_memory": "That is the layout with the least memory: return the fastest one that fits.",
+    "highest_zero": "Of equally fast layouts, return the lowest ZeRO stage.",
 }
 """Known mistakes in what is chosen, and what to say about each; the names are options of `planned`."""
 

@@ -132,7 +132,7 @@ def judge(answer: Any, sent: Sequence[dict[str, Any]], case: ZeroCase, perturb: 
         (_stepped(case, mean, t, outside=0)[0], "ε is missing: it is added to the square root."),
         (
             _stepped(case, mean, t, inside=1e-8, outside=0)[0],
-            "ε stands under the square root: it is added after the square root is taken.",
+            "ε is under the square root: it is added after the square root is taken.",
         ),
     ]
     at = 0
@@ -169,7 +169,7 @@ def _heard(sent: Sequence[dict[str, Any]], what: str) -> None:
             raise AssertionError(f"{what}: an all-reduce gives every rank the whole sum: use reduce-scatter.")
         if not (any("reduce_scatter" in name for name in one) and any("gather" in name for name in one)):
             raise AssertionError(
-                f"{what}: rank {rank} used {sorted(one)}: reduce-scatter and all-gather are asked for."
+                f"{what}: rank {rank} used {sorted(one)}: use reduce-scatter and all-gather."
             )
 
 
