@@ -168,9 +168,7 @@ def _heard(sent: Sequence[dict[str, Any]], what: str) -> None:
         if "allreduce" in one:
             raise AssertionError(f"{what}: an all-reduce gives every rank the whole sum: use reduce-scatter.")
         if not (any("reduce_scatter" in name for name in one) and any("gather" in name for name in one)):
-            raise AssertionError(
-                f"{what}: rank {rank} used {sorted(one)}: use reduce-scatter and all-gather."
-            )
+            raise AssertionError(f"{what}: rank {rank} used {sorted(one)}: use reduce-scatter and all-gather.")
 
 
 def _same_numbers(
