@@ -134,7 +134,7 @@ def plan_layout(model, cluster):
 
 # %% wrong: stores as many micro-batches as stages — says "no more micro-batches than there are" — from "memory and seconds apart": `min(p, self.model["batch"] // d)` → "p"
 
-# %% wrong: tensor and pipeline swapped where memory is asked for — says "swapped in the memory" — from "memory and seconds apart": "if costs.memory(d, t, p, z)" → "if costs.memory(d, p, t, z)"
+# %% wrong: tensor and pipeline swapped where memory is asked for — says "memory" — from "memory and seconds apart": "if costs.memory(d, t, p, z)" → "if costs.memory(d, p, t, z)"
 
 # %% wrong: gigabits — says "taken in bits" — from "reference": `network_gbs"]) * 1e9` → `network_gbs"]) * 1e9 / 8`
 

@@ -135,7 +135,7 @@ def judge(answer: Any, problem: Problem, segments: int) -> None:
         (plain.kept_bytes, AGAIN),
         (step(problem, segments, tail=False).kept_bytes, "The last part is not checkpointed."),
         (step(problem, segments, longer_first=False).kept_bytes, "With numpy.array_split the first parts are longer."),
-        (step(problem, -(-LAYERS // -(-LAYERS // segments))).kept_bytes, "numpy.array_split makes as many parts."),
+        (step(problem, -(-LAYERS // -(-LAYERS // segments))).kept_bytes, "Those are fewer parts than segments."),
     ])  # fmt: skip
     expected = {right.flops - plain.flops, full.flops - plain.flops}
     flops = answer["recomputed_flops"]

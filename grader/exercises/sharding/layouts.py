@@ -52,6 +52,7 @@ CHOICES = {
     "no_divisor": "tensor must divide gpus_per_node, not only gpus.",
     "uneven_layers": "pipeline must divide layers.",
     "uneven_batch": "data must divide batch.",
+    "fractional_batch": "data must divide batch.",
     "tensor_powers": "tensor may be any divisor of gpus_per_node, not only a power of two.",
     "pipeline_powers": "pipeline may be any divisor of layers, not only a power of two.",
     "pipeline_in_node": "A pipeline may reach over several nodes: pipeline only has to divide layers.",
@@ -98,7 +99,7 @@ def _layouts(model: Mapping[str, Any], cluster: Mapping[str, Any], wrong: str) -
         if gpus % (tensor * pipeline):
             continue
         data = gpus // (tensor * pipeline)
-        if batch % data and not (wrong == "uneven_batch" and batch > data):
+        if batch % data and not (wrong in ("uneven_batch", "fractional_batch") and batch > data):
             continue
         left_out = {
             "tensor_powers": tensor & (tensor - 1),
@@ -119,10 +120,16 @@ def costed(
     return Layout(*choice, _gb(model, choice, wrong), _seconds(model, cluster, choice, wrong))
 
 
+def _micro_batches(model: Mapping[str, Any], data: int, wrong: str) -> float:
+    if wrong == "fractional_batch":
+        return float(model["batch"] / data)
+    return int(model["batch"] // (1 if wrong == "whole_batch" else data))
+
+
 def _gb(model: Mapping[str, Any], choice: tuple[int, int, int, int], wrong: str) -> float:
     data, tensor, pipeline, zero = choice
     layers, values = model["layers"], model["sequence"] * model["hidden"]
-    micro = model["batch"] // (1 if wrong == "whole_batch" else data)
+    micro = _micro_batches(model, data, wrong)
     own = model["parameters"] / (tensor * pipeline)
     divided = [zero >= 3, zero >= 2, zero >= 1]
     if wrong == "zero3_keeps_weights":
@@ -147,7 +154,7 @@ def _seconds(
     model: Mapping[str, Any], cluster: Mapping[str, Any], choice: tuple[int, int, int, int], wrong: str
 ) -> float:
     data, tensor, pipeline, zero = choice
-    micro = model["batch"] // (1 if wrong == "whole_batch" else data)
+    micro = _micro_batches(model, data, wrong)
     own = model["parameters"] / (tensor * pipeline)
     inside = cluster["gpus"] <= cluster["gpus_per_node"]
     compute = (6 if wrong == "no_recompute" else 8) * own * model["sequence"] / (cluster["tflops"] * 1e12)
@@ -260,7 +267,7 @@ def judge(answer: Any, model: Mapping[str, Any], cluster: Mapping[str, Any]) -> 
     named: list[tuple[Any, str]] = [([], nothing[0] if len(nothing) == 1 else f"{{}} is wrong: {right.choice} fits.")]
     check.equal(keys, sorted([*KEYS, "gb", "step_s"]), f"keys of {what}", mistakes=named)
     choice = check.as_python(tuple(answer[name] for name in KEYS))
-    told = f"data, tensor, pipeline, zero of {what}"
+    told, own = f"data, tensor, pipeline, zero of {what}", None
     if all(isinstance(one, int) and one >= 0 for one in choice) and min(choice[:3]) > 0 and choice[3] < 4:
         broken = _broken_rule(model, cluster, choice)
         check.equal(choice, right.choice if broken else choice, told, mistakes=[(choice, broken)])
@@ -269,13 +276,13 @@ def judge(answer: Any, model: Mapping[str, Any], cluster: Mapping[str, Any]) -> 
             values = [(getattr(costed(model, cluster, choice, wrong), name), note) for wrong, note in COSTS.items()]
             values += [(own.gb * 1e9, "gb is in GB of 10^9 bytes.")] * (name == "gb")
             check.close(answer[name], getattr(own, name), f"{name} {cost}", rtol=1e-6, mistakes=_unlike(values))
-        if own.gb > 0.8 * cluster["gpu_gb"] * (1 + 1e-9):
-            over = "everything_fits" if own.gb > cluster["gpu_gb"] else "all_memory"
-            check.equal(choice, right.choice, told, mistakes=[(choice, CHOICES[over])])
     fitting = [one for one in _layouts(model, cluster, "") if one.gb <= 0.8 * cluster["gpu_gb"]]
     smallest = min(one.gb for one in fitting) * (1 + 1e-9)
     chosen = [(wrong.choice, CHOICES[name]) for name, wrong in wrongs.items() if name in CHOICES and wrong]
     chosen += [(one.choice, CHOICES["least_memory"]) for one in fitting if one.gb <= smallest]
+    if own and own.gb > 0.8 * cluster["gpu_gb"] * (1 + 1e-9):
+        over = "everything_fits" if own.gb > cluster["gpu_gb"] else "all_memory"
+        check.equal(choice, right.choice, told, mistakes=[*_unlike(chosen), (choice, CHOICES[over])])
     check.equal(choice, right.choice, told, mistakes=_unlike(chosen))
 
 
