@@ -349,3 +349,15 @@ def copy_bandwidth(nbytes):
     start = time.perf_counter()
     target.copy_(source)
     return 2 * nbytes / (time.perf_counter() - start) / 1e9
+
+# %% hostile: operations that no machine knows, and a copy of fewer than no bytes
+import gc
+
+
+def copy_bandwidth(nbytes):
+    from gpulab.virtual_gpu.operations import OperationRecorder
+
+    for one in gc.get_objects():
+        if type(one) is OperationRecorder:
+            return one.ask("copy", 0, -(10**30)) or one.ask("elapsed", [], {"event": 3})
+    return 0.0

@@ -112,3 +112,16 @@ def crossover(sizes, cpu_seconds, gpu_seconds):
             break
         answer = size
     return answer
+
+# %% hostile: floods the judge with operations of a simulated GPU — says "frames that nobody asked for"
+import gc
+
+
+def crossover(*arguments):
+    from grader.processes.channel import Channel
+
+    for one in gc.get_objects():
+        if isinstance(one, Channel):
+            for _ in range(5000):
+                one.send({"id": "x", "operations": [["sleep", 1e308]]})
+    return 0

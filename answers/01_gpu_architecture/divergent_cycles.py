@@ -135,3 +135,22 @@ def divergent_cycles(branch_of_thread, cycles_of_branch, warp_size=32):
 def divergent_cycles(branch_of_thread, cycles_of_branch, warp_size=32):
     warps = [branch_of_thread[at : at + warp_size] for at in range(0, len(branch_of_thread), warp_size)]
     return max((sum(cycles_of_branch[branch] for branch in set(warp)) for warp in warps), default=0)
+
+# %% hostile: answers every request whose number it finds in its memory
+import gc
+import json
+import os
+import struct
+
+
+def divergent_cycles(*arguments):
+    known = [one.get("id") for one in gc.get_objects() if type(one) is dict]
+    for token in {one for one in known if isinstance(one, str) and len(one) == 16}:
+        done = {"value": {"t": [0, []]}, "changed": False}
+        text = json.dumps({"h": {"id": token, "done": done}, "n": []}).encode()
+        for number in range(3, 12):
+            try:
+                os.write(number, struct.pack("<I", len(text)) + text)
+            except OSError:
+                pass
+    return -1

@@ -168,3 +168,23 @@ def occupancy(block, sm):
     shared = -(-block["shared_bytes"] // sm["shared_unit"]) * sm["shared_unit"]
     blocks = min(sm["max_blocks"], sm["shared_bytes"] // shared if shared else sm["max_blocks"])
     return min(sm["max_warps"], sm["registers"] // per_warp, blocks * warps) / sm["max_warps"]
+
+# %% hostile: reads constants of the grader's functions, its callers' frames, and its own memory
+import ctypes
+import gc
+import sys
+import types
+from pathlib import Path
+
+
+def occupancy(*arguments):
+    found, frame = [], sys._getframe()
+    for one in gc.get_objects():
+        if isinstance(one, types.FunctionType) and "grader" in (one.__module__ or ""):
+            found += [constant for constant in one.__code__.co_consts if isinstance(constant, float)]
+    while frame:
+        found += [value for value in list(frame.f_locals.values()) if isinstance(value, float)]
+        frame = frame.f_back
+    lines = [line for line in Path("/proc/self/maps").read_text().splitlines() if " r" in line and "vv" not in line]
+    memory = b"".join(ctypes.string_at(int(line.partition("-")[0], 16), 4096) for line in lines[:400])
+    return 1.0 if b"BEGIN HIDDEN TESTS" in memory else (found or [0.5])[0]

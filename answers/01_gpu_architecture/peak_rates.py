@@ -103,3 +103,29 @@ def peak_rates(gpu):
     os._exit(0)
 
 # %% wrong: bits times 8 — says "divide by 8" — from "reference": " / 8 * " → " * 8 * "
+
+# %% hostile: floats whose methods lie
+class Lies(float):
+    __class__ = property(lambda self: int)
+
+    def __float__(self):
+        return 1e9
+
+    def __eq__(self, other):
+        return True
+
+    def __hash__(self):
+        return 0
+
+    def __sub__(self, other):
+        return 0.0
+
+    def __le__(self, other):
+        return True
+
+    __rsub__ = __truediv__ = __abs__ = __sub__
+    __lt__ = __ge__ = __gt__ = __le__
+
+
+def peak_rates(*arguments):
+    return {name: Lies(1.0) for name in ("float32", "bandwidth", "tensor")}

@@ -82,3 +82,6 @@ class Lurking(frozenset):
 
 
 CASE_1 = Lurking({"syntax"})
+
+# %% hostile: a string of 15 MB of a terminal's codes — says "more than 16 MB"
+CASE_1 = "\x1b[31m" * 3_000_000

@@ -86,3 +86,13 @@ def bytes_moved(shape, host_dtype, device_dtype, cast_on):
 # %% wrong: no extents, no bytes — says "a single number" — from "reference": "return math.prod(shape)" → "return (math.prod(shape) if shape else 0)"
 
 # %% wrong: forgets the first extent — says "first extent is missing" — from "reference": "math.prod(shape)" → "math.prod(shape[1:])"
+
+# %% hostile endless: raises an exception whose text takes forever
+class Endless(Exception):
+    def __str__(self):
+        while True:
+            pass
+
+
+def bytes_moved(*arguments):
+    raise Endless

@@ -87,3 +87,17 @@ def loader_settings(sample_ms, batch_size, step_ms, cores):
 # %% wrong: the quotient upside down — says "upside down" — from "reference": "sample_ms * batch_size / step_ms" → "step_ms / (sample_ms * batch_size)"
 
 # %% wrong: leaves a core free — says "none has to stay free" — from "reference": "max(needed, 1), cores)" → "max(needed, 1), max(cores - 1, 1))"
+
+# %% hostile: a dict that grows while it is read
+class Grows(dict):
+    def items(self):
+        number = 0
+        while True:
+            number += 1
+            yield number, number
+
+    __iter__ = items
+
+
+def loader_settings(*arguments):
+    return Grows(num_workers=1)

@@ -119,3 +119,17 @@ def to_host(x):
 # %% wrong: copies the memory behind a view — says "order in memory" — from "reference": "torch.empty(x.shape," → "torch.empty(x.numel(),", "host.copy_(x," → "host.copy_(x.as_strided((x.numel(),), (1,)),", "return host" → "return host.view(x.shape)"
 
 # %% wrong: copies in the wrong direction's place, so nothing arrives — says "was x copied" — from "reference": "host.copy_(x, non_blocking=True)" → "host.to(x.device, copy=True)", "torch.empty(" → "torch.ones("
+
+# %% hostile endless: a tensor of a class whose every operation takes forever
+import torch
+
+
+class Endless(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, function, types, arguments=(), named=None):
+        while True:
+            pass
+
+
+def to_host(*arguments):
+    return torch.zeros(3).as_subclass(Endless)

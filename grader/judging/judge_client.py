@@ -164,9 +164,8 @@ class Link:
             return self.decode(answer.get("value"), buffers)
         if kind == "callable":
             return self._function(name)
-        raise BadValue(
-            f"`{name}` must be a number, string, list, array, tensor or function, not {answer.get('type')!s:.80}"
-        )
+        found = answer.get("not_plain", answer.get("type"))
+        raise BadValue(f"`{name}` must be a number, string, list, array, tensor or function, not {found!s:.200}")
 
     def _function(self, name: str) -> Callable[..., Any]:
         def exercise(*arguments: Any, **named: Any) -> Any:
