@@ -331,7 +331,7 @@ def matmul_tiled(a, b):
 # -     b_tile = cuda.shared.array((16, 16), float32)
 # +     b_tile = cuda.shared.array((96, 96), float32)
 
-# %% wrong: a whole row in shared memory — says "a_tile[" — from "reference"
+# %% wrong: a whole row in shared memory — says "takes numbers and names of globals" — from "reference"
 # -     a_tile = cuda.shared.array((16, 16), float32)
 # +     a_tile = cuda.shared.array((16, a.shape[1]), float32)
 

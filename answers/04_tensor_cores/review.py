@@ -111,7 +111,7 @@ def review(layers, batch, dtype):
 # -             if index + 1 < len(layers) and layers[index + 1]["kind"] in sizes:
 # +             if not broken and index + 1 < len(layers) and layers[index + 1]["kind"] in sizes:
 
-# %% wrong: the second of two layers lacks the activation — says "at the first of the two" — from "reference"
+# %% wrong: the second of two layers lacks the activation — says "to the first of the two" — from "reference"
 # -             if index + 1 < len(layers) and layers[index + 1]["kind"] in sizes:
 # +             if index and layers[index - 1]["kind"] in sizes:
 
