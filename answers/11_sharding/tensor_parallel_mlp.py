@@ -39,7 +39,7 @@ def tensor_parallel_mlp(x, w1, w2, world_size):
         inputs.append((x, torch.tensor(w1[:, mine]), torch.tensor(w2[mine])))
     return launch.ranks(part, inputs)[0].numpy()
 
-# %% wrong: rank 0 has all weights, the others none — says "its share of the weights" — from "torch tensors, a function of its own": "// world_size" → "* world_size"
+# %% wrong: rank 0 has all weights, the others none — says "its columns of w1, and its rows of w2" — from "torch tensors, a function of its own": "// world_size" → "* world_size"
 
 # %% wrong: a rank too many, with nothing to do — says "ranks of" — from "torch tensors, a function of its own": "in range(world_size)" → "in range(world_size + 1)"
 
@@ -139,7 +139,7 @@ def tensor_parallel_mlp(x, w1, w2, world_size):
 
 # %% wrong: GELU by its approximation — says "approximation of GELU" — from "reference": "functional.gelu(" → "functional.gelu(approximate='tanh', input="
 
-# %% hostile: ranks that do not listen: each computes everything, and sends its part for show — says "does not depend on what the ranks receive"
+# %% hostile: ranks that do not listen: each computes everything, and sends its part for show — says "its columns of w1, and its rows of w2"
 import numpy as np
 
 from gpulab import launch

@@ -23,12 +23,14 @@ def test_the_readme_has_the_same_numbers() -> None:
     headers = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "answers").glob("*/*.py"))
     hostile = [len(re.findall(rf"^# %% hostile{kind}", headers, re.M)) for kind in ("", " gpu")]
     said = re.search(
-        r"Of the (\d+) attacks .*?; (\d+) of the (\d+) that.*?Another (\d+) hostile answers.*?(\d+) of these need",
+        r"Of the (?P<all>\d+) attacks .*?\. (?P<stock>\d+) of them could.*?and (?P<undeserved>\d+) of these earn"
+        r".*?Another (?P<hostile>\d+) hostile answers.*?Of these, (?P<gpu>\d+) can only be tried on a GPU",
         readme,
         re.S,
     )
     assert said
-    assert [int(one) for one in said.groups()] == [*map(int, row.groups()), *hostile]
+    found = [int(said[name]) for name in ("all", "undeserved", "stock", "hostile", "gpu")]
+    assert found == [*map(int, row.groups()), *hostile]
 
 
 def test_every_attack_is_in_it_once() -> None:

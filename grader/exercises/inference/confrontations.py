@@ -176,7 +176,7 @@ def check_export_onnx(export_onnx: Any, readings: Any) -> None:
 CONFRONTATIONS = [
     Confrontation(
         "quantize",
-        "1,840 integers, including those of halves and of numbers beyond the range, are compared with the results of"
+        "The integers of 1,840 numbers, including halves and numbers beyond the range, are compared with the results of"
         " `torch.fake_quantize_per_tensor_affine` on the GPU.",
         rounded, check_quantize,
     ),

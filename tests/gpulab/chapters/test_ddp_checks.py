@@ -39,13 +39,13 @@ WRONG = {
     "no rank wrote the file": run(MINE),
     "ranks 0, 1 all wrote CHECKPOINT": run({CHECKPOINT: WEIGHTS}, {CHECKPOINT: WEIGHTS}),
     'begins with "module."': run({CHECKPOINT: {"module.a": torch.ones(1)}}),
-    "holds no state dict but 'torch.load": run({CHECKPOINT: "torch.load(…) refuses it"}),
-    "holds no state dict but {}": run({CHECKPOINT: {}}),
-    "is no tensor": run({CHECKPOINT: {"a": 3}}),
+    "CHECKPOINT holds 'torch.load": run({CHECKPOINT: "torch.load(…) refuses it"}),
+    "CHECKPOINT holds {}, not a state dict": run({CHECKPOINT: {}}),
+    "is not a tensor": run({CHECKPOINT: {"a": 3}}),
     "whole checkpoint": run({CHECKPOINT: {"state_dict": {}, "epoch": 1}}),
     "holds NaN": run({CHECKPOINT: {"a": torch.tensor([float("nan")])}}),
     "rank 0 wrote no indices": run({CHECKPOINT: WEIGHTS}),
-    "no JSON list of indices": run({CHECKPOINT: WEIGHTS, "samples-": "[0, oops"}),
+    "not a JSON list of indices": run({CHECKPOINT: WEIGHTS, "samples-": "[0, oops"}),
     "Rank 1 ended. rank 0: end": run(MINE, problem="Rank 1 ended.", output="begin\nend"),
     "comes first": run(
         MINE, problem="Rank 0 ended.", output="ValueError: Default process group has not been initialized"

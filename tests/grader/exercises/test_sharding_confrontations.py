@@ -90,7 +90,11 @@ def test_step_memory() -> None:
     shared = on_a_gpu(0.0)
     shared[0]["parts"]["activations"] += 200 * 10**6  # another process, or a library's workspace
     broken = {"a library's workspace": shared, "a third more": on_a_gpu(0.33), "nothing": on_a_gpu(-1.0)}
-    passing = {"a network without blocks": "the network that is measured has blocks"}
+    passing = {
+        "a network without blocks": "the network that is measured has blocks",
+        "the inside of the block with the largest input": "all blocks that are measured have the same input",
+        "the largest block's input twice": "all blocks that are measured have the same input",
+    }
     assert findings(one("step_memory"), CHAPTER, plausible, broken, passing) == []
 
 
@@ -106,6 +110,7 @@ def test_zero1_step() -> None:
         "one more row of padding where none is needed": "the flat vector that is measured needs padding",
         "an all-reduce for the reduce-scatter": COLLECTIVES,
         "added up in one process": COLLECTIVES,
+        "halved on three ranks, too": "two ranks are measured",
     }
     assert findings(one("zero1_step"), CHAPTER, {"this CPU": here}, {"m": summed, "weights": early}, passing) == []
 
@@ -117,7 +122,8 @@ def test_tensor_parallel_mlp() -> None:
     passing = dict.fromkeys(
         (
             "rank 0 has all weights, the others none", "a rank too many, with nothing to do", "gathers in the middle",
-            "without ranks", "summed on rank 0 only",
+            "without ranks", "summed on rank 0 only", "all weights to every rank, cut there",
+            "w1 by rows, and an all-reduce before GELU",
         ), COLLECTIVES,
     )  # fmt: skip
     plausible = {"this CPU": here, "rounded otherwise": rounded}
@@ -221,7 +227,10 @@ def test_priority_makespan(fake: Callable[..., FakeStreams]) -> None:
     for case in alone["cases"]:
         both = sum(layer["forward_ms"] + layer["backward_ms"] for layer in case["layers"])
         case["ms"] = both + sum(layer["nbytes"] for layer in case["layers"]) / 25.7e6  # nothing overlapped
-    passing = {"ready at that very instant does not count": "no two instants are the same on a real clock"}
+    passing = {
+        "ready at that very instant does not count": "no two instants are the same on a real clock",
+        "an empty gradient waits for the link": "every layer that is measured has a gradient",
+    }
     broken = {"half of the rate": slow, "copies that block": alone}
     assert findings(one("priority_makespan"), CHAPTER, plausible, broken, passing) == []
 
