@@ -14,6 +14,7 @@ from sqlalchemy.exc import DatabaseError
 from tornado.log import app_log
 
 from grader.model.course import Course, CourseError
+from grader.processes.interrupt import unbroken
 
 COURSE_ID = "gpulab"
 """As in nbgrader_config.py."""
@@ -43,6 +44,11 @@ class ClosingGradebook(Gradebook):
             if "db" in vars(self):
                 self.close()
             raise
+
+    def close(self) -> None:
+        """Closes the connection. An interrupt waits meanwhile: SQLAlchemy would log it as a failure."""
+        with unbroken():
+            super().close()
 
 
 def make_schema(path: Path) -> None:

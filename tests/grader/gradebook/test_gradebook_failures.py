@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sqlite3
 
 import nbformat
 import pytest
 from books import NEEDS_GPU, grades, record, rows
 from recorded_class import NAME, composed, judged, result_of, small_course
+from sqlalchemy import event
 
 from grader.gradebook import gradebook
+from grader.gradebook.access import open_gradebook
 from grader.model.course import CourseError
 from grader.model.results import SubmissionResult, Verdict
 
@@ -52,6 +56,23 @@ def test_an_unwritable_place_keeps_the_earlier_state(course):
     with pytest.raises(CourseError, match="anna"):
         record(course)
     assert not any(rows(course).values())
+
+
+def test_an_interrupt_waits_until_the_gradebook_is_closed(course, caplog):
+    """Ctrl-C at that very moment: no connection stays open, and nothing is logged as a failure."""
+    record(course)
+    with pytest.raises(KeyboardInterrupt), open_gradebook(course) as book:
+        book.db.connection()  # one is open
+        held = []
+
+        @event.listens_for(book.engine, "close")
+        def interrupted(connection, _):
+            held.append(connection)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        held[0].execute("SELECT 1")
+    assert not caplog.records
 
 
 def test_a_locked_gradebook_says_so(course, monkeypatch, caplog):
