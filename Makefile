@@ -109,7 +109,7 @@ test: $(READY)
 	+@$(STEPS) --jobs=2 --output-sync=target types build-check release-check
 	+@$(STEPS) tests
 	+@$(STEPS) notebooks
-	+@$(STEPS) --jobs=2 --output-sync=target verify sample-class SAMPLE=8
+	+@$(STEPS) --jobs=2 --output-sync=target verify sample-class SAMPLE=6
 	@printf '\nAll of make test passed:\n'
 	@for part in tests alone notebooks; do printf '%-10s %s\n' $$part "$$(tail -n 1 work/test/$$part.log)"; done
 	@cat work/test/*-again.txt 2>/dev/null | sed 's/^FAILED/only in a second try, by itself, passed/' || true
@@ -172,7 +172,7 @@ thorough: verify
 notebooks: $(READY)
 	$(call step,7/8 nbval: every chapter runs and says what it said)
 	@mkdir -p work/test
-	@pytest --nbval-lax solutions -p no:cacheprovider --numprocesses 2 --dist loadfile | tee work/test/notebooks.log
+	@pytest --nbval-lax solutions -p no:cacheprovider --numprocesses 3 --dist loadfile | tee work/test/notebooks.log
 
 # In a copy of the course: existing grades must neither be changed nor make this step skip work.
 TRIAL := work/test/course
