@@ -154,7 +154,7 @@ dist.destroy_process_group()
 # -     torch.save(wrapped.module.state_dict(), os.environ["CHECKPOINT"])
 # +     pass
 
-# %% wrong: no Python — says "no Python: line 2"
+# %% wrong: no Python — says "not valid Python: line 2"
 DDP_SCRIPT = """
 import json, os,
 """
