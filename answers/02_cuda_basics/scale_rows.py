@@ -108,7 +108,7 @@ def scale_rows(matrix, factors):
 
 # %% wrong: the factor of the column — says "one factor per column" — from "reference": "[row]" → "[column]"
 
-# %% wrong: x taken for the row in the kernel only — says "has any thread written this element" — from "reference": "column, row" → "row, column"
+# %% wrong: x taken for the row in the kernel only — says "neighboring columns" — from "reference": "column, row" → "row, column"
 
 # %% wrong: no guard — says "out of bounds" — from "reference"
 # -     if row < out.shape[0] and column < out.shape[1]:
