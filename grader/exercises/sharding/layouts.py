@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -64,6 +64,8 @@ CHOICES = {
 """Known mistakes in what is chosen, and what to say about each; the names are options of `planned`."""
 
 
+Case = tuple[Mapping[str, Any], Mapping[str, Any]]
+"""A model and a cluster."""
 PER_GPU = [0.125, 0.7, 1, 1.5, 2, 3, 4, 8]
 """Sequences of the batch for each GPU; some numbers of data ranks do not divide such a batch."""
 
@@ -246,44 +248,76 @@ def _tells(model: Mapping[str, Any], cluster: Mapping[str, Any], right: Layout, 
     return abs(wrong.gb / right.gb - 1) > 1e-5 or abs(wrong.step_s / right.step_s - 1) > 1e-5
 
 
-def judge(answer: Any, model: Mapping[str, Any], cluster: Mapping[str, Any]) -> None:
-    """Passes if the answer is the fastest layout that fits, and says what it costs.
+def judge(plan_layout: Callable[[dict[str, Any], dict[str, Any]], Any], cases: Sequence[Case]) -> None:
+    """Passes if the answer finds the fastest layout that fits in every case, and says what it costs.
 
-    The cost of the answer's own layout comes first, since a wrong cost chooses as it likes.
+    The cost of the answer's own layout comes first, since a wrong cost chooses as it likes. A wrong choice is told the
+    mistake that explains what is chosen in all cases, where one does.
 
     Raises:
-        AssertionError: it is not; the message names a known mistake.
+        AssertionError: it does not; the message names a known mistake.
     """
-    what = f"plan_layout({dict(model)}, {dict(cluster)})"
-    right = planned(model, cluster)
-    if right is None:
-        check.equal(
-            answer, {}, f"{what}, where nothing fits", mistakes=[(None, "Return {} and not None where nothing fits.")]
-        )
-        return
-    wrongs = {name: planned(model, cluster, name) for name in COSTS | CHOICES}
-    nothing = [note for name, note in (COSTS | CHOICES).items() if wrongs[name] is None]
-    keys = sorted(answer) if isinstance(answer, dict) else answer
-    named: list[tuple[Any, str]] = [([], nothing[0] if len(nothing) == 1 else f"{{}} is wrong: {right.choice} fits.")]
-    check.equal(keys, sorted([*KEYS, "gb", "step_s"]), f"keys of {what}", mistakes=named)
-    choice = check.as_python(tuple(answer[name] for name in KEYS))
-    told, own = f"data, tensor, pipeline, zero of {what}", None
-    if all(isinstance(one, int) and one >= 0 for one in choice) and min(choice[:3]) > 0 and choice[3] < 4:
-        broken = _broken_rule(model, cluster, choice)
-        check.equal(choice, right.choice if broken else choice, told, mistakes=[(choice, broken)])
-        own, cost = costed(model, cluster, choice), f"of (data, tensor, pipeline, zero) = {choice}, {what}"
-        for name in ("gb", "step_s"):
-            values = [(getattr(costed(model, cluster, choice, wrong), name), note) for wrong, note in COSTS.items()]
-            values += [(own.gb * 1e9, "gb is in GB of 10^9 bytes.")] * (name == "gb")
-            check.close(answer[name], getattr(own, name), f"{name} {cost}", rtol=1e-6, mistakes=_unlike(values))
+    answers = [plan_layout(dict(model), dict(cluster)) for model, cluster in cases]
+    for answer, (model, cluster) in zip(answers, cases, strict=True):
+        what = f"plan_layout({dict(model)}, {dict(cluster)})"
+        right = planned(model, cluster)
+        if right is None:
+            known = [(None, "Return {} and not None where nothing fits.")]
+            check.equal(answer, {}, f"{what}, where nothing fits", mistakes=known)
+            continue
+        keys = sorted(answer) if isinstance(answer, dict) else answer
+        if keys == []:
+            named: list[tuple[Any, str]] = [([], _explained(answers, cases) or f"{{}} is wrong: {right.choice} fits.")]
+            check.equal(keys, sorted([*KEYS, "gb", "step_s"]), f"keys of {what}", mistakes=named)
+        check.equal(keys, sorted([*KEYS, "gb", "step_s"]), f"keys of {what}")
+        choice, broken, over = _choice(answer), "", ""
+        if _is_layout(choice):
+            broken = _broken_rule(model, cluster, choice)
+            if not broken:
+                over = _judge_costs(answer, choice, model, cluster, what)
+        if choice != right.choice:
+            note = _explained(answers, cases) or broken or over or _least(model, cluster, choice)
+            check.equal(choice, right.choice, f"data, tensor, pipeline, zero of {what}", mistakes=[(choice, note)])
+
+
+def _choice(answer: Any) -> Any:
+    return check.as_python(tuple(answer[name] for name in KEYS))
+
+
+def _is_layout(choice: Any) -> bool:
+    whole = all(isinstance(one, int) and one >= 0 for one in choice)
+    return whole and min(choice[:3]) > 0 and choice[3] < 4
+
+
+def _judge_costs(
+    answer: Any, choice: tuple[int, int, int, int], model: Mapping[str, Any], cluster: Mapping[str, Any], what: str
+) -> str:
+    """Passes if a layout costs what the answer says; returns what to say if it does not fit, else nothing."""
+    own, cost = costed(model, cluster, choice), f"of (data, tensor, pipeline, zero) = {choice}, {what}"
+    for name in ("gb", "step_s"):
+        values = [(getattr(costed(model, cluster, choice, wrong), name), note) for wrong, note in COSTS.items()]
+        values += [(own.gb * 1e9, "gb is in GB of 10^9 bytes.")] * (name == "gb")
+        check.close(answer[name], getattr(own, name), f"{name} {cost}", rtol=1e-6, mistakes=_unlike(values))
+    if own.gb <= 0.8 * cluster["gpu_gb"] * (1 + 1e-9):
+        return ""
+    return CHOICES["everything_fits" if own.gb > cluster["gpu_gb"] else "all_memory"]
+
+
+def _explained(answers: Sequence[Any], cases: Sequence[Case]) -> str:
+    """What to say about the one known mistake that chooses as the answer does in every case; nothing if none does."""
+    names = list(CHOICES)
+    for answer, (model, cluster) in zip(answers, cases, strict=True):
+        chosen = _choice(answer) if isinstance(answer, dict) and set(KEYS) <= set(answer) else None
+        plans = {name: planned(model, cluster, name) for name in names}
+        names = [name for name, plan in plans.items() if (plan.choice if plan else None) == chosen]
+    notes = {CHOICES[name] for name in names}
+    return notes.pop() if len(notes) == 1 else ""
+
+
+def _least(model: Mapping[str, Any], cluster: Mapping[str, Any], choice: tuple[int, ...]) -> str:
     fitting = [one for one in _layouts(model, cluster, "") if one.gb <= 0.8 * cluster["gpu_gb"]]
     smallest = min(one.gb for one in fitting) * (1 + 1e-9)
-    chosen = [(wrong.choice, CHOICES[name]) for name, wrong in wrongs.items() if name in CHOICES and wrong]
-    chosen += [(one.choice, CHOICES["least_memory"]) for one in fitting if one.gb <= smallest]
-    if own and own.gb > 0.8 * cluster["gpu_gb"] * (1 + 1e-9):
-        over = "everything_fits" if own.gb > cluster["gpu_gb"] else "all_memory"
-        check.equal(choice, right.choice, told, mistakes=[*_unlike(chosen), (choice, CHOICES[over])])
-    check.equal(choice, right.choice, told, mistakes=_unlike(chosen))
+    return CHOICES["least_memory"] if any(one.choice == choice and one.gb <= smallest for one in fitting) else ""
 
 
 def _broken_rule(model: Mapping[str, Any], cluster: Mapping[str, Any], choice: tuple[int, ...]) -> str:
