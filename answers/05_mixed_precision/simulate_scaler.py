@@ -87,3 +87,16 @@ def simulate_scaler(found_inf, **settings):
 # %% wrong: one step early — says "One step early" — from "reference": "good_steps == growth_interval" → "good_steps == growth_interval - 1"
 
 # %% wrong: backs off by the growth factor — says "both are arguments" — from "reference": "* backoff_factor" → "/ growth_factor"
+
+# %% right: PyTorch's own update of a scale
+import torch
+
+
+def simulate_scaler(found_inf, init_scale=65536.0, growth_factor=2.0, backoff_factor=0.5, growth_interval=2000):
+    scale, good_steps = torch.full((), init_scale), torch.zeros((), dtype=torch.int32)
+    scales = []
+    for infinite in found_inf:
+        found = torch.full((), float(infinite))
+        torch._amp_update_scale_(scale, good_steps, found, growth_factor, backoff_factor, growth_interval)
+        scales.append(scale.item())
+    return scales

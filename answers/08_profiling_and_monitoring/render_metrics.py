@@ -209,3 +209,47 @@ def render_metrics(samples):
 # %% hostile: 12 MB that clear a terminal's screen
 def render_metrics(metrics):
     return "\x1b[2J\x1b]0;owned\x07" * 700_000
+
+# %% right: prometheus_client writes the lines, and the names it would change are set afterwards
+import math
+
+from prometheus_client import CollectorRegistry, Metric, generate_latest
+
+
+class Samples:
+    def __init__(self, samples):
+        self.samples = samples
+
+    def collect(self):
+        metrics = {}
+        for sample in self.samples:
+            name = sample["name"]
+            if name not in metrics:
+                metrics[name] = Metric(name, sample["help"], "gauge")
+            metrics[name].add_sample(name, sample["labels"], sample["value"])
+        return metrics.values()
+
+
+def render_metrics(samples):
+    registry = CollectorRegistry()
+    registry.register(Samples(samples))
+    page = generate_latest(registry).decode()
+    for sample in samples:
+        before, after = f"# TYPE {sample['name']} gauge\n", f"# TYPE {sample['name']} {sample['type']}\n"
+        page = page.replace(before, after, 1)
+    return page
+
+# %% wrong: prometheus_client's Counter and Gauge, which add metrics of their own — says "Unexpected keys: 'seen_created'"
+from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
+
+
+def render_metrics(samples):
+    registry, made = CollectorRegistry(), {}
+    for sample in samples:
+        name, labels = sample["name"], sample["labels"]
+        if name not in made:
+            kind = Counter if sample["type"] == "counter" else Gauge
+            made[name] = kind(name, sample["help"], list(labels), registry=registry)
+        one = made[name].labels(**labels) if labels else made[name]
+        one.inc(sample["value"]) if sample["type"] == "counter" else one.set(sample["value"])
+    return generate_latest(registry).decode()
