@@ -64,7 +64,7 @@ CHOICES = {
 """Known mistakes in what is chosen, and what to say about each; the names are options of `planned`."""
 
 
-Case = tuple[Mapping[str, Any], Mapping[str, Any]]
+ModelOnCluster = tuple[Mapping[str, Any], Mapping[str, Any]]
 """A model and a cluster."""
 PER_GPU = [0.125, 0.7, 1, 1.5, 2, 3, 4, 8]
 """Sequences of the batch for each GPU; some numbers of data ranks do not divide such a batch."""
@@ -248,7 +248,7 @@ def _tells(model: Mapping[str, Any], cluster: Mapping[str, Any], right: Layout, 
     return abs(wrong.gb / right.gb - 1) > 1e-5 or abs(wrong.step_s / right.step_s - 1) > 1e-5
 
 
-def judge(plan_layout: Callable[[dict[str, Any], dict[str, Any]], Any], cases: Sequence[Case]) -> None:
+def judge(plan_layout: Callable[[dict[str, Any], dict[str, Any]], Any], cases: Sequence[ModelOnCluster]) -> None:
     """Passes if the answer finds the fastest layout that fits in every case, and says what it costs.
 
     The cost of the answer's own layout comes first, since a wrong cost chooses as it likes. A wrong choice is told the
@@ -303,7 +303,7 @@ def _judge_costs(
     return CHOICES["everything_fits" if own.gb > cluster["gpu_gb"] else "all_memory"]
 
 
-def _explained(answers: Sequence[Any], cases: Sequence[Case]) -> str:
+def _explained(answers: Sequence[Any], cases: Sequence[ModelOnCluster]) -> str:
     """What to say about the one known mistake that chooses as the answer does in every case; nothing if none does."""
     names = list(CHOICES)
     for answer, (model, cluster) in zip(answers, cases, strict=True):

@@ -19,7 +19,7 @@ def cases(seed: int) -> list[tuple[dict[str, Any], dict[str, Any]]]:
     return layouts.drawn(random.Random(seed))
 
 
-def refused(wrong: str, *cases: layouts.Case) -> str:
+def refused(wrong: str, *cases: layouts.ModelOnCluster) -> str:
     """What an answer with this mistake reads; nothing if it passes."""
 
     def plan_layout(model: dict[str, Any], cluster: dict[str, Any]) -> dict[str, Any]:
