@@ -78,7 +78,8 @@ def test_a_wrong_output_is_told() -> None:
 
 @pytest.mark.alone
 def test_a_slow_answer_gets_no_points() -> None:
-    result = cell("import time\ndef double(x, weight):\n    time.sleep(0.2)\n    return x @ weight.T", size=QUARTER)
+    slow = "import time\ndef double(x, weight):\n    time.sleep(0.2)\n    return x @ weight.T"
+    result = graded_again(slow, size=QUARTER)
     assert (result.verdict.value, result.earned) == ("failed", 0)
 
 
