@@ -177,9 +177,14 @@ def test_an_answer_that_exits_or_hangs_costs_itself_only() -> None:
 def test_a_reference_slowed_beside_the_answer_leaves_the_row_pending(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever made it slow, a crowded machine or a thread of the answer's: the ratio is worth nothing."""
     monkeypatch.setattr("grader.judging.session.SLOWED", 0.0)
-    result = cell(RIGHT)
-    assert (result.verdict.value, result.earned) == ("harness error", 0)
-    assert "beside this answer as alone" in result.message
+    told = []
+    for _ in range(5):  # a crowded machine can leave it pending before the reference is timed again
+        result = cell(RIGHT)
+        assert (result.verdict.value, result.earned) == ("harness error", 0)
+        told.append(result.message)
+        if "beside this answer as alone" in result.message:
+            break
+    assert "beside this answer as alone" in told[-1], told
 
 
 class _Slow:
