@@ -210,7 +210,7 @@ def train_amp(problem, epochs):
     losses = [problem.loss_weight * (2.3 - 2.0 * step / steps) for step in range(steps)]
     return problem.history(problem.model(), losses, [65536.0] * steps, 0)
 
-# %% wrong: a new scaler for each epoch — says "the weights are off" — from "reference"
+# %% wrong: a new scaler for each epoch — says "There is more than one scaler" — from "reference"
 # -     scaler = torch.amp.GradScaler(problem.device)
 #       losses, scales, skipped = [], [], 0
 #       for _ in range(epochs):

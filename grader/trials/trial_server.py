@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from gpulab.backend import Backend, current, use
+from gpulab.ranks import lightning_name
 from grader.judging import student
 from grader.judging.judge import run_cell
 from grader.judging.judge_client import Link, TooSlow
@@ -131,6 +132,7 @@ class Zygote:
         self._running: dict[int, _Running] = {}
         self._unread = b""
         self._shell = make_shell(Outputs(None))
+        lightning_name.install()
         for source in setting["given"]:
             self._shell.run_cell(source, store_history=False)
         for test in setting["tests"]:

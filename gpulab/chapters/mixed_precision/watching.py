@@ -52,7 +52,7 @@ class Watched:
 
     def __init__(self) -> None:
         self.types: set[torch.dtype | None] = set()
-        """Of forward passes in training; None where autocast was off."""
+        """Of forward passes that a backward pass followed; None where autocast was off."""
         self.inside = False
         """Whether a backward pass ran inside autocast."""
         self.backward: list[tuple[float, bool]] = []
@@ -69,8 +69,8 @@ class Watched:
         """The largest element of all gradients, for each step."""
         self.scalers: list[torch.amp.GradScaler] = []
         """Those that were updated."""
-        self._layers: dict[int, nn.Module] = {}
-        """That ran since the last backward pass."""
+        self._layers: dict[int, tuple[nn.Module, torch.dtype | None]] = {}
+        """That ran since the last backward pass, and the type in which they did."""
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
@@ -80,7 +80,8 @@ class Watched:
 
         def before_backward(tensor: torch.Tensor, *arguments: Any, **named: Any) -> Any:
             self.inside |= torch.is_autocast_enabled(tensor.device.type)
-            weights = [weight for layer in self._layers.values() for weight in layer.parameters()]
+            weights = [weight for layer, _ in self._layers.values() for weight in layer.parameters()]
+            self.types.update(kind for _, kind in self._layers.values())
             present = any(weight.grad is not None and bool(weight.grad.any()) for weight in weights)
             self._layers.clear()
             self.backward.append((tensor.item(), present))
@@ -107,9 +108,9 @@ class Watched:
 
     def _forward(self, layer: nn.Module, inputs: Any) -> None:
         if torch.is_grad_enabled() and isinstance(layer, CAST):  # else it is an evaluation
-            self._layers[id(layer)] = layer
             kind = inputs[0].device.type
-            self.types.add(torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else None)
+            dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else None
+            self._layers[id(layer)] = layer, dtype
 
     def _step(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
         groups = [weight for group in optimizer.param_groups for weight in group["params"]]
@@ -162,7 +163,7 @@ def watched(
     if not 2.0**10 < history.scales[0] <= 65536.0:
         cause = NOT_SCALED if history.scales[0] == 1 else DEFAULTS
         raise AssertionError(f"{what}: the first scale is {history.scales[0]:g}. {cause}")
-    scales = seen.scales
+    scales = seen.scales if seen.scaler_steps else list(history.scales)  # a scaler of their own is not seen
     check.equal(list(history.scales), scales, f"{what}: scales", mistakes=[([65536.0, *scales[:-1]], EARLY)])
     fell = sum(after < before for before, after in itertools.pairwise([65536.0, *scales]))
     note = "A step is skipped when the update lowers the scale; each window counts once."
@@ -203,7 +204,7 @@ def _check_moved(history: History, what: str, problem: Problem) -> None:
 
 
 def _explain(seen: Watched, history: History, what: str, problem: Problem, accumulate: int, max_norm: float) -> None:
-    first = _first_loss(problem)
+    first = _first_loss(problem)  # the gradients are of its size
     told = history.losses[0] / first
     value, _ = seen.backward[0]
     scaled = value / first
@@ -221,7 +222,7 @@ def _explain(seen: Watched, history: History, what: str, problem: Problem, accum
         STEPPED: accumulate > 1 and seen.scaler_steps > len(seen.backward) // accumulate,
         LEFT.format("windows" if accumulate > 1 else "batches"): any(later),
         LOST: bool(between) and not any(between),
-        DIRECT: bool(seen.norms) and not seen.scaler_steps,
+        DIRECT: bool(seen.norms) and not seen.scaler_steps and seen.norms[0] > 1000 * first,
         TWICE: 0 < seen.scaler_steps < len(seen.norms),
         NEW_SCALER: len(seen.scalers) > 1,
         EACH_CLIPPED: above and abs(max(seen.longest) / max_norm - 1) < 0.01,

@@ -38,7 +38,7 @@ def same_training(
         what: the call, in words.
         mistakes: functions that do a training with a known mistake, called only if there is one. One that the student's
             is far closer to than to the right one is named, however close that is: on one machine the same mistake
-            gives the same bits.
+            gives the same bits. One without a note is no mistake, but another right way, which rounds differently.
 
     Raises:
         AssertionError: they did not.

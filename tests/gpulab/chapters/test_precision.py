@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 
 import numpy as np
 import pytest
@@ -10,11 +11,13 @@ import torch
 
 from gpulab import History, Problem
 from gpulab.chapters.mixed_precision.checks import recorded
+from gpulab.chapters.mixed_precision.watching import DIRECT, watched
 from grader.exercises.mixed_precision.recordings import CLIPPED_FIRST, record, recording, train
 from grader.exercises.mixed_precision.trainings import same_losses, same_training
 
 torch.set_num_threads(1)
 PROBLEM = Problem(samples=96, batch_size=32, lr=0.02, seed=3, device="cpu")
+SMALL = dataclasses.replace(PROBLEM, loss_weight=2.0**-20)
 
 
 def trained(**changed: object) -> History:
@@ -111,3 +114,41 @@ def test_what_torch_complains_of_is_explained_and_the_rest_is_passed_on() -> Non
         recorded(twice, "it", PROBLEM, 1)
     with pytest.raises(RuntimeError, match="out of memory"):
         recorded(other, "it", PROBLEM, 1)
+
+
+def by_hand(divided: bool, evaluated: bool) -> History:
+    """A training whose scaler is written by hand; divides the gradients, or not; evaluates with gradients, or not."""
+    model = SMALL.model()
+    optimizer, criterion = SMALL.optimizer(model), SMALL.criterion()
+    losses = []
+    for images, labels in SMALL.loader():
+        optimizer.zero_grad()
+        with torch.autocast("cpu", dtype=torch.float16):
+            loss = criterion(model(images), labels)
+        (loss * 65536).backward()
+        for weight in model.parameters():
+            assert weight.grad is not None
+            weight.grad /= 65536 if divided else 1
+        optimizer.step()
+        losses.append(loss.item())
+    if evaluated:
+        for images, _ in SMALL.loader():
+            model(images)
+    return SMALL.history(model, losses, [65536.0] * len(losses), 0)
+
+
+@pytest.mark.parametrize("evaluated", [False, True])
+def test_a_scaler_written_by_hand_is_no_mistake(evaluated: bool) -> None:
+    watched(lambda: by_hand(True, evaluated), "it", SMALL, 1)
+
+
+def test_gradients_that_nothing_divided_are_named() -> None:
+    with pytest.raises(AssertionError, match=re.escape(DIRECT)):
+        watched(lambda: by_hand(False, False), "it", SMALL, 1)
+
+
+def test_a_way_without_a_note_is_right_although_it_rounds_differently() -> None:
+    wrong, other = trained(lr=0.0202), trained(lr=0.0201)
+    with pytest.raises(AssertionError, match="too large"):
+        same_training(other, trained(), PROBLEM, "it", [(lambda: other, "too large")])
+    same_training(other, trained(), PROBLEM, "it", [(lambda: other, ""), (lambda: wrong, "too large")])

@@ -1,0 +1,35 @@
+"""A right answer passes where its test runs in its own process, too, as the visible part does in a student's notebook.
+
+There a test sees more of the answer than a judge does: what it watches, patches and counts is in the same process. A
+run tries a few exercises, drawn anew each time; ALL_ANSWERS=1 tries all of them.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import secrets
+from pathlib import Path
+
+import pytest
+
+from grader.authoring.answers import AnswerKind
+from grader.authoring.bank import banks_of
+from grader.model.course import Course
+from grader.trials.seeds import steadiness
+
+DRAWN = 3
+"""Exercises."""
+
+
+@pytest.mark.timeout(1200)
+def test_right_answers_pass_in_their_own_process() -> None:
+    banks = banks_of(Course(Path(__file__).parents[3]).chapters())
+    exercises = [(bank, name) for bank in banks for name in bank.exercises]
+    if not os.environ.get("ALL_ANSWERS"):
+        exercises = random.Random(secrets.randbits(32)).sample(exercises, DRAWN)
+    findings: list[str] = []
+    for bank, name in exercises:
+        rights = [one for one in bank.answers if one.exercise == name and one.kind is AnswerKind.RIGHT]
+        findings += steadiness(bank.source, name, rights, seeds=1, jobs=1).findings
+    assert findings == []
