@@ -70,7 +70,7 @@ def judge(answer: Any, stages: int, count: int, kind: str) -> None:
         ((stages - 1) / count, "That is idle time over busy time: divide by the whole time."),
         ((stages - 1) / (count + stages), "The whole time is micro_batches + stages - 1 slots."),
         (count / slots, "That is the busy share."),
-        (100 * (stages - 1) / slots, "A share is asked for, not percent."),
+        (100 * (stages - 1) / slots, "Return a share, not a percentage."),
         (3 * (stages - 1), "Those are units of time: divide by the whole time."),
         ((stages - 1) / stages, "That is the bubble of a batch that is not cut."),
     ])  # fmt: skip
