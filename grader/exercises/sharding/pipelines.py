@@ -83,7 +83,7 @@ def judge(answer: Any, stages: int, count: int, kind: str) -> None:
         (stored[::-1], "The first stage stores most: its first backward pass is last."),
         ([min(count, stages)] * stages, "A later stage stores less: it warms up for a shorter time."),
         ([stages] * stages, "A later stage stores less, and no stage more than there are micro-batches."),
-        (all_first, "1f1b stores no more than the warm-up and one."),
+        (all_first, "1f1b stores no more than the warm-up and one more."),
         ([one + 1 for one in one_each], "No more than all micro-batches can be stored."),
         ([min(count, one) for one in one_each],
          "After the warm-up comes another forward pass before the first backward pass."),
