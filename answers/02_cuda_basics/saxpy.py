@@ -76,7 +76,7 @@ def saxpy(alpha, x, y):
 # -     saxpy_kernel[8, 128](np.float32(alpha), x, y, out)
 # +     saxpy_kernel[128, 8](alpha, x, y, out)
 
-# %% wrong: blockDim.x for gridDim.x in the stride — says "with blockdim.x for griddim.x" — from "one element per thread"
+# %% wrong: blockDim.x for gridDim.x in the stride — says "With blockDim.x in place of gridDim.x" — from "one element per thread"
 # -     i = cuda.grid(1)
 # -     if i < out.size:
 # +     start = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x

@@ -213,7 +213,7 @@ def block_reverse(x):
 # -         out[i] = tile[127 - t]
 # +     out[i] = tile[127 - t]
 
-# %% wrong: turns the whole array around — says "each run of 128 by itself" — from "the last run is turned as if it were whole"
+# %% wrong: turns the whole array around — says "whole array reversed" — from "the last run is turned as if it were whole"
 # -         out[i] = tile[127 - t]
 # +         out[x.size - 1 - i] = tile[t]
 

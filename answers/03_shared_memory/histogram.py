@@ -287,6 +287,6 @@ def histogram(x, bins):
 # +         if place < bins - 1:
 # +             cuda.atomic.add(counts, place, private[place])
 
-# %% wrong: hands in whether a value occurs — says "hand in its count" — from "reference, zeros handed in as well": "counts, place, private[place]" → "counts, place, min(private[place], 1)"
+# %% wrong: hands in whether a value occurs — says "add its whole count" — from "reference, zeros handed in as well": "counts, place, private[place]" → "counts, place, min(private[place], 1)"
 
 # %% wrong: every block counts all values — says "the first index is cuda.grid(1)" — from "reference, zeros handed in as well": "range(cuda.grid(1), x.size, cuda.gridsize(1))" → "range(me, x.size, 128)"

@@ -353,7 +353,7 @@ def moving_average(x, radius):
 
 # %% wrong: window shifted by one — says "1 too far to the right" — from "reference": "* 128 - radius" → "* 128 - radius + 1"
 
-# %% wrong: mirrored at the edges — says "a mirrored element" — from "reference"
+# %% wrong: mirrored at the edges — says "does not mirror an element" — from "reference"
 # -         tile[place] = x[min(max(first + place, 0), x.size - 1)]
 # +         i = abs(first + place)
 # +         tile[place] = x[max(min(i, 2 * x.size - 2 - i), 0)]

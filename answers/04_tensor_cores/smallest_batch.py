@@ -126,4 +126,4 @@ def smallest_batch(in_features, out_features, gpu, dtype):
 
 # %% wrong: the peak of float32 for TF32 — says "TF32 has a peak of its own" — from "reference": `{dtype}_tflops` → `{dtype.removeprefix('t')}_tflops`
 
-# %% wrong: multiples of 8 — says "Multiples of 8 are not asked for" — from "reference": "math.ceil(need * in_features * out_features / gain)" → "8 * math.ceil(need * in_features * out_features / gain / 8)"
+# %% wrong: multiples of 8 — says "It need not be a multiple of 8" — from "reference": "math.ceil(need * in_features * out_features / gain)" → "8 * math.ceil(need * in_features * out_features / gain / 8)"

@@ -91,4 +91,4 @@ def pipeline_schedule(stages, micro_batches, kind):
 
 # %% wrong: the last stage comes first — says "The first stage comes first" — from "gpipe stores as many as there are stages": "for stage in range(stages):" → "for stage in reversed(range(stages)):", "stored.append(stages if" → "stored.append(micro_batches if"
 
-# %% wrong: percent — says "not percent" — from "gpipe stores as many as there are stages": "(stages - 1) / (" → "100 * (stages - 1) / (", "stored.append(stages if" → "stored.append(micro_batches if"
+# %% wrong: percent — says "not a percentage" — from "gpipe stores as many as there are stages": "(stages - 1) / (" → "100 * (stages - 1) / (", "stored.append(stages if" → "stored.append(micro_batches if"

@@ -197,7 +197,7 @@ def zero1_step(gradients, state, lr):
 
 # %% wrong: gradients in the order of each rank's own dict — says "in the order of state['weights']" — from "reference": "([one[name] for name in order], given" → "(list(one.values()), given"
 
-# %% wrong: padding in front — says "padding stands at the end" — from "reference": "(0, -len(row) % world_size)" → "(-len(row) % world_size, 0)"
+# %% wrong: padding in front — says "padding goes at the end" — from "reference": "(0, -len(row) % world_size)" → "(-len(row) % world_size, 0)"
 
 # %% wrong: the states begin anew — says "The old m counts" — from "reference": "m = 0.9 * torch.tensor(m) + 0.1 * share" → "m = 0.1 * share"
 

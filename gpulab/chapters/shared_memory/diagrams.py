@@ -115,7 +115,7 @@ def draw_tree(numbers: Sequence[int] = (3, 1, 4, 1, 5, 9, 2, 6)) -> None:
         figure,
         f"A tree of sums over {', '.join(map(str, numbers))}. In each step the upper half is added to the lower half: "
         + "; then ".join(", ".join(map(str, sums)) for sums in steps[1:])
-        + ". Between two steps stands a barrier.",
+        + ". There is a barrier between two steps.",
     )
 
 
@@ -143,7 +143,7 @@ def draw_banks(widths: Sequence[int] = (32, 33), rows: int = 8, column: int = 0)
                     centerd(axes, str(tile_row), bank + 0.5, top + line + 0.54, 8.5, color=ink_on(fill))
     show(
         figure,
-        f"Shared memory as rows of 32 words. In a tile of {widths[0]} columns the elements of column {column} stand "
+        f"Shared memory as rows of 32 words. In a tile of {widths[0]} columns the elements of column {column} are "
         f"below each other, all in bank {column}. In a tile of {widths[-1]} columns each is one bank further.",
     )
 
@@ -178,7 +178,7 @@ def draw_turn(tile: int = 4, across: int = 3, down: int = 2, chosen: tuple[int, 
         _flow(axes, middle + tile / 2 + 0.2, right - 0.3, top + 1, "columns out")
     show(
         figure,
-        "A matrix of tiles beside its transpose. A warp reads rows of one tile into shared memory, reads the tile's "
+        "A matrix of tiles next to its transpose. A warp reads rows of one tile into shared memory, reads the tile's "
         "columns back, and writes them as rows of the mirrored tile: both sides of the trip walk along rows of memory.",
     )
 

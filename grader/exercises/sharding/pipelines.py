@@ -70,7 +70,7 @@ def judge(answer: Any, stages: int, count: int, kind: str) -> None:
         ((stages - 1) / count, "That is idle time over busy time: divide by the whole time."),
         ((stages - 1) / (count + stages), "The whole time is micro_batches + stages - 1 slots."),
         (count / slots, "That is the busy share."),
-        (100 * (stages - 1) / slots, "A share is asked for, not percent."),
+        (100 * (stages - 1) / slots, "Return a share, not a percentage."),
         (3 * (stages - 1), "Those are units of time: divide by the whole time."),
         ((stages - 1) / stages, "That is the bubble of a batch that is not cut."),
     ])  # fmt: skip
@@ -83,7 +83,7 @@ def judge(answer: Any, stages: int, count: int, kind: str) -> None:
         (stored[::-1], "The first stage stores most: its first backward pass is last."),
         ([min(count, stages)] * stages, "A later stage stores less: it warms up for a shorter time."),
         ([stages] * stages, "A later stage stores less, and no stage more than there are micro-batches."),
-        (all_first, "1f1b stores no more than the warm-up and one."),
+        (all_first, "1f1b stores no more than the warm-up and one more."),
         ([one + 1 for one in one_each], "No more than all micro-batches can be stored."),
         ([min(count, one) for one in one_each],
          "After the warm-up comes another forward pass before the first backward pass."),

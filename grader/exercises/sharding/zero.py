@@ -163,7 +163,7 @@ def _heard(sent: Sequence[dict[str, Any]], what: str) -> None:
         return  # ranks of another make: nobody has listened to them
     used = [set(one["collectives"]) for one in sent]
     if not used or not any(used):
-        raise AssertionError(f"{what}: there was no collective, the ranks sent each other nothing.")
+        raise AssertionError(f"{what}: there was no collective: the ranks sent each other nothing.")
     for rank, one in enumerate(used):
         if "allreduce" in one:
             raise AssertionError(f"{what}: an all-reduce gives every rank the whole sum: use reduce-scatter.")
