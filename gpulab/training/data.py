@@ -139,8 +139,10 @@ def data_module(name: str = "digits", batch_size: int = 64, **settings: Any) -> 
 class _Tensors(Dataset[Any]):
     """Pictures and labels in memory, handed out a batch at a time."""
 
-    def __init__(self, pictures: Tensor, labels: Tensor) -> None:
+    def __init__(self, pictures: Tensor, labels: Tensor, mean: Tensor, spread: Tensor) -> None:
         self.pictures, self.labels = pictures, labels
+        self.mean, self.spread = mean, spread
+        """Of each color before normalizing."""
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -177,6 +179,25 @@ def batches(name: str, samples: int, batch_size: int, seed: int) -> DataLoader[A
     return DataLoader(_tensors(name, samples, seed), batch_size=batch_size, collate_fn=_as_it_is)
 
 
+def validation_batches(name: str, samples: int, batch_size: int, seed: int) -> DataLoader[Any]:
+    """Batches of the pictures of the test part, normalized like the training's, in the same order at every pass.
+
+    Args:
+        name: `"digits"` or `"cifar10"`.
+        samples: how many pictures there are to train on.
+        batch_size: the last batch may be smaller.
+        seed: decides which pictures there are to train on.
+
+    Raises:
+        LookupError, ValueError: see `batches`.
+    """
+    found = _tensors(name, samples, seed)
+    held_out = dataset(name, train=False)
+    labels = torch.as_tensor(np.asarray(held_out.targets), dtype=torch.int64)
+    pictures = ((_pictures(held_out.data) - found.mean) / found.spread).contiguous()
+    return DataLoader(_Tensors(pictures, labels, found.mean, found.spread), batch_size=batch_size, collate_fn=_as_it_is)
+
+
 def one_by_one(name: str, samples: int, seed: int) -> TensorDataset:
     """The pictures and labels of `batches`, each for itself, in its order.
 
@@ -193,7 +214,12 @@ def _tensors(name: str, samples: int, seed: int) -> _Tensors:
     if samples > len(found.targets):
         raise ValueError(f"samples = {samples}: {name} has only {len(found.targets)} pictures to train on")
     chosen = np.random.default_rng(seed).permutation(len(found.targets))[:samples]
-    pictures = torch.from_numpy(np.asarray(found.data)[chosen]).permute(0, 3, 1, 2).float() / 255
+    pictures = _pictures(np.asarray(found.data)[chosen])
     mean, spread = pictures.mean(dim=(0, 2, 3), keepdim=True), pictures.std(dim=(0, 2, 3), keepdim=True)
     labels = torch.as_tensor(np.asarray(found.targets)[chosen], dtype=torch.int64)
-    return _Tensors(((pictures - mean) / spread).contiguous(), labels)
+    return _Tensors(((pictures - mean) / spread).contiguous(), labels, mean, spread)
+
+
+def _pictures(data: Any) -> Tensor:
+    """float32 (N, 3, height, width) from 0 to 1, of uint8 (N, height, width, 3)."""
+    return torch.from_numpy(np.asarray(data)).permute(0, 3, 1, 2).float() / 255

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from torch.optim import SGD
     from torch.utils.data import DataLoader, TensorDataset
 
-NETWORKS = ("cnn", "cnn_float32_head", "resnet18", "resnet50")
-"""`cnn` has neither batch norm nor dropout; the second keeps its last layer out of autocast, as careful people do."""
+NETWORKS = ("cnn", "cnn_float32_head", "cnn_batch_norm", "resnet18", "resnet50")
+"""`cnn` has neither batch norm nor dropout; the second keeps its last layer out of autocast, as careful people do; the
+third does, too, and has batch norm after each convolution."""
 DATA = ("digits", "cifar10")
 MOMENTUM = 0.9
 
@@ -92,6 +93,16 @@ class Problem:
 
         return batches(self.data, self.samples, self.batch_size, self.seed)
 
+    def validation_loader(self) -> DataLoader[Any]:
+        """Batches like the loader's, of pictures that the loader never has: 297 of the digits.
+
+        Raises:
+            LookupError, ValueError: see `loader`.
+        """
+        from gpulab.training.data import validation_batches
+
+        return validation_batches(self.data, self.samples, self.batch_size, self.seed)
+
     def dataset(self) -> TensorDataset:
         """The loader's pictures one by one, in its order: for a loader of one's own, with a sampler.
 
@@ -129,10 +140,16 @@ class Problem:
         return right / total
 
     def history(
-        self, model: nn.Module, losses: Sequence[float], scales: Sequence[float] = (), skipped: int = 0
+        self,
+        model: nn.Module,
+        losses: Sequence[float],
+        scales: Sequence[float] = (),
+        skipped: int = 0,
+        validation: Sequence[float] = (),
     ) -> History:
         """The record of a training that ended with this model; evaluates and copies it."""
-        return History(list(losses), list(scales), skipped, self.accuracy(model), weights_of(model))
+        accuracy = self.accuracy(model)
+        return History(list(losses), list(scales), skipped, accuracy, weights_of(model), list(validation))
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,6 +166,8 @@ class History:
     """Share right over the loader at the end, in eval mode."""
     weights: dict[str, Any]
     """State-dict name → array of the final values, with the type that they have in the model."""
+    validation: list[float] = field(default_factory=list)
+    """Share right over the validation loader after each epoch; empty where nothing was validated."""
 
 
 def weights_of(model: nn.Module) -> dict[str, Any]:

@@ -49,5 +49,10 @@ CONFRONTATIONS = (
         bugs.check_bugs,
     ),
 )
-ON_DEVICE: dict[str, tuple[str, str]] = {}
+ON_DEVICE = {
+    "train_bf16": (
+        "a network with batch norm is trained there once more, and compared with the grader's own training there.",
+        '(["cuda"] if torch.cuda.is_available() else [])',
+    ),
+}
 NONE: dict[str, str] = {}

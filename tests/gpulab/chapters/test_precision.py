@@ -11,13 +11,14 @@ import torch
 
 from gpulab import History, Problem
 from gpulab.chapters.mixed_precision.checks import recorded
-from gpulab.chapters.mixed_precision.watching import DIRECT, watched
+from gpulab.chapters.mixed_precision.watching import DIRECT, GRAPH, watched, watched_with_validation
 from grader.exercises.mixed_precision.recordings import CLIPPED_FIRST, record, recording, train
 from grader.exercises.mixed_precision.trainings import same_losses, same_training
 
 torch.set_num_threads(1)
 PROBLEM = Problem(samples=96, batch_size=32, lr=0.02, seed=3, device="cpu")
 SMALL = dataclasses.replace(PROBLEM, loss_weight=2.0**-20)
+NORMALIZED = dataclasses.replace(PROBLEM, network="cnn_batch_norm")
 
 
 def trained(**changed: object) -> History:
@@ -152,3 +153,28 @@ def test_a_way_without_a_note_is_right_although_it_rounds_differently() -> None:
     with pytest.raises(AssertionError, match="too large"):
         same_training(other, trained(), PROBLEM, "it", [(lambda: other, "too large")])
     same_training(other, trained(), PROBLEM, "it", [(lambda: other, ""), (lambda: wrong, "too large")])
+
+
+def validated(gradients: bool) -> History:
+    """An epoch in bfloat16 with a validation, with gradients or without."""
+    model = NORMALIZED.model()
+    optimizer, criterion = NORMALIZED.optimizer(model), NORMALIZED.criterion()
+    losses = []
+    for images, labels in NORMALIZED.loader():
+        optimizer.zero_grad()
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            loss = criterion(model(images), labels)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    model.eval()
+    with torch.set_grad_enabled(gradients):
+        right = torch.cat([model(images).argmax(1) == labels for images, labels in NORMALIZED.validation_loader()])
+    return NORMALIZED.history(model, losses, validation=[right.double().mean().item()])
+
+
+def test_a_validation_with_gradients_is_named_where_the_loop_is_watched() -> None:
+    """Only there: it changes nothing in the record."""
+    watched_with_validation(lambda: validated(False), "it", NORMALIZED, 1)
+    with pytest.raises(AssertionError, match=re.escape(GRAPH)):
+        watched_with_validation(lambda: validated(True), "it", NORMALIZED, 1)

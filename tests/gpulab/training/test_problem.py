@@ -82,7 +82,10 @@ def test_the_criterion_is_float32_even_for_half_precision_scores() -> None:
     assert loss.item() == pytest.approx(np.log(10))
 
 
-@pytest.mark.parametrize(("network", "kind"), [("cnn", torch.float16), ("cnn_float32_head", torch.float32)])
+@pytest.mark.parametrize(
+    ("network", "kind"),
+    [("cnn", torch.float16), ("cnn_float32_head", torch.float32), ("cnn_batch_norm", torch.float32)],
+)
 def test_the_careful_network_keeps_its_head_out_of_autocast(network: str, kind: torch.dtype) -> None:
     with torch.autocast("cpu", dtype=torch.float16):
         assert dataclasses.replace(SMALL, network=network).model()(torch.zeros(2, 3, 32, 32)).dtype == kind
@@ -182,3 +185,24 @@ def test_the_dataset_holds_the_loaders_pictures_one_by_one() -> None:
     assert (int(label), len(SMALL.dataset())) == (int(labels[1]), SMALL.samples)
     batch, _ = next(iter(torch.utils.data.DataLoader(SMALL.dataset(), batch_size=2)))
     torch.testing.assert_close(batch, images[:2])
+
+
+def test_the_validation_loader_has_other_pictures_normalized_alike() -> None:
+    """The 297 digits that no training gets, in batches; the colors of both parts have about the same mean and spread."""
+    held_out = torch.cat([images for images, _ in SMALL.validation_loader()])
+    assert [len(labels) for _, labels in SMALL.validation_loader()][:1] == [SMALL.batch_size]
+    assert held_out.shape == (297, 3, 32, 32)
+    assert float(held_out.mean()) == pytest.approx(0, abs=0.2)
+    assert float(held_out.std()) == pytest.approx(1, abs=0.2)
+    trained = torch.cat([images for images, _ in dataclasses.replace(SMALL, samples=1500).loader()])
+    assert torch.cdist(held_out.flatten(1)[:20], trained.flatten(1)).min() > 1
+
+
+def test_batch_norm_counts_the_batches_of_train_mode() -> None:
+    """A test tells from it in which mode a training and its validation ran."""
+    model = dataclasses.replace(SMALL, network="cnn_batch_norm").model()
+    with torch.no_grad():
+        model(torch.zeros(2, 3, 32, 32))
+        model.eval()(torch.zeros(2, 3, 32, 32))
+    counted = [int(array) for name, array in weights_of(model).items() if name.endswith("num_batches_tracked")]
+    assert counted == [1, 1, 1]

@@ -51,7 +51,7 @@ def taken(take: Callable[[str], Any]) -> Any:
 
 def test_every_exercise_says_how_it_meets_the_gpu() -> None:
     met = gpu_rows.met(read_source(Course(ROOT).chapter("05").source))
-    assert len(met) == 9
+    assert len(met) == 10
     assert all(one.ways for one in met)
     assert sentences(confrontations.CONFRONTATIONS) == []
 

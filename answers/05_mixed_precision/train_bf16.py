@@ -1,0 +1,196 @@
+# %% right: reference
+import torch
+
+
+def train_bf16(problem, epochs):
+    model = problem.model().to(problem.device)
+    optimizer, criterion = problem.optimizer(model), problem.criterion()
+    losses, shares = [], []
+    for _ in range(epochs):
+        model.train()
+        for images, labels in problem.loader():
+            images, labels = images.to(problem.device), labels.to(problem.device)
+            optimizer.zero_grad()
+            with torch.autocast(problem.device, dtype=torch.bfloat16):
+                loss = criterion(model(images), labels)
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+        model.eval()
+        right = total = 0
+        with torch.no_grad():
+            for x, y in problem.validation_loader():
+                right += (model(x.to(problem.device)).argmax(dim=1).cpu() == y).sum().item()
+                total += len(y)
+        shares.append(right / total)
+    return problem.history(model, losses, validation=shares)
+
+# %% right: inference mode, validation inside autocast, train mode restored afterwards
+import torch
+
+
+@torch.inference_mode()
+def share_right(net, problem):
+    net.eval()
+    hits = []
+    for x, y in problem.validation_loader():
+        with torch.autocast(problem.device, dtype=torch.bfloat16):
+            scores = net(x.to(problem.device))
+        hits.append(scores.argmax(1).cpu() == y)
+    net.train()
+    return torch.cat(hits).double().mean().item()
+
+
+def train_bf16(problem, epochs):
+    net = problem.model().to(problem.device).train()
+    sgd, loss_of = problem.optimizer(net), problem.criterion()
+    losses, shares = [], []
+    for epoch in range(epochs):
+        for x, y in problem.loader():
+            with torch.amp.autocast(device_type=problem.device, dtype=torch.bfloat16):
+                scores = net(x.to(problem.device))
+            loss = loss_of(scores, y.to(problem.device))
+            loss.backward()
+            sgd.step()
+            sgd.zero_grad(set_to_none=False)
+            losses.append(float(loss.detach()))
+        shares.append(share_right(net, problem))
+    return problem.history(net, losses, [], 0, shares)
+
+# %% right: channels last — from "reference": "model = problem.model().to(problem.device)" → "model = problem.model().to(problem.device, memory_format=torch.channels_last)"
+
+# %% right: a scaler that is switched off — from "reference": "loss.backward()" → "torch.amp.GradScaler(problem.device, enabled=False).scale(loss).backward()"
+
+# %% wrong: a scaler, and its scales — says "BF16 needs no scaler" — from "reference"
+# -     losses, shares = [], []
+# +     losses, shares, scales, scaler = [], [], [], torch.amp.GradScaler(problem.device)
+
+# -             loss.backward()
+# -             optimizer.step()
+# +             scaler.scale(loss).backward()
+# +             scaler.step(optimizer)
+# +             scaler.update()
+# +             scales.append(scaler.get_scale())
+
+# -     return problem.history(model, losses, validation=shares)
+# +     return problem.history(model, losses, scales, validation=shares)
+
+# %% wrong: a scaler, and nothing said of it — says "BF16 needs no scaler" — from "reference"
+# -     losses, shares = [], []
+# +     losses, shares, scaler = [], [], torch.amp.GradScaler(problem.device)
+
+# -             loss.backward()
+# -             optimizer.step()
+# +             scaler.scale(loss).backward()
+# +             scaler.step(optimizer)
+# +             scaler.update()
+
+# %% wrong: float16 — says "float16: pass dtype" — from "reference": "bfloat16" → "float16"
+
+# %% wrong: float32 — says "float32" — from "reference": "bfloat16" → "bfloat16, enabled=False"
+
+# %% wrong: backward inside autocast — says "inside autocast" — from "reference"
+# -             loss.backward()
+# +                 loss.backward()
+
+# %% wrong: model in bfloat16 — says "leave the model and the images in float32" — from "reference"
+# -     model = problem.model().to(problem.device)
+# +     model = problem.model().to(problem.device).bfloat16()
+
+# %% wrong: gradients never zeroed — says "earlier batches" — from "reference"
+# -             optimizer.zero_grad()
+
+# %% wrong: validation in train mode — says "ran in train mode" — from "reference"
+# -         model.eval()
+
+# %% wrong: validation in train mode from the second epoch on — says "ran in train mode" — from "reference": "        model.eval()" → "        model.train(len(shares) > 0)"
+
+# %% wrong: stays in eval mode after the first validation — says "stayed in eval mode" — from "reference"
+# -         model.train()
+
+# %% wrong: in eval mode all the time — says "counted no batch" — from "reference": "model.train()" → "model.eval(); model.training"
+
+# %% wrong: gradients of the validation reach the next epoch — says "the validation needs none" — from "reference"
+# -             optimizer.zero_grad()
+
+# -             optimizer.step()
+# +             optimizer.step()
+# +             optimizer.zero_grad()
+
+# -         with torch.no_grad():
+# +         with torch.enable_grad():
+
+#                   total += len(y)
+# +                 criterion(model(x.to(problem.device)), y.to(problem.device)).backward()
+
+# %% wrong: trains on the validation images — says "the validation needs none" — from "reference"
+# -         with torch.no_grad():
+# +         with torch.enable_grad():
+
+#                   total += len(y)
+# +                 optimizer.zero_grad()
+# +                 criterion(model(x.to(problem.device)), y.to(problem.device)).backward()
+# +                 optimizer.step()
+
+# %% wrong: one validation at the end — says "a single validation" — from "reference": "        shares.append(right / total)" → "    shares.append(right / total)"
+
+# %% wrong: no validation — says "validation=" — from "reference": ", validation=shares" → ""
+
+# %% wrong: mean of the batches' shares — says "mean of the batches" — from "reference"
+# -                 right += (model(x.to(problem.device)).argmax(dim=1).cpu() == y).sum().item()
+# -                 total += len(y)
+# +                 right += (model(x.to(problem.device)).argmax(dim=1).cpu() == y).double().mean().item()
+# +                 total += 1
+
+# %% wrong: numbers of right images — says "divide by the number of its images" — from "reference": "right / total" → "right"
+
+# %% wrong: validates on the training images — says "problem.validation_loader()" — from "reference": "validation_loader" → "loader"
+
+# %% wrong: validates before each epoch — says "before each epoch" — from "reference"
+# -     for _ in range(epochs):
+# +     for epoch in range(epochs + 1):
+
+# -         for images, labels in problem.loader():
+# +         for images, labels in problem.loader() if epoch else ():
+
+# -     return problem.history(model, losses, validation=shares)
+# +     return problem.history(model, losses, validation=shares[:-1])
+
+# %% wrong: one loss per epoch — says "one for each batch" — from "reference"
+# -             losses.append(loss.item())
+#           model.eval()
+# +         losses.append(loss.item())
+
+# %% wrong: returns nothing — says "return statement" — from "reference": "return " → ""
+
+# %% hostile: a list that equals everything
+class Sly(list):
+    def __eq__(self, other):
+        return True
+
+    __hash__ = None
+
+
+class Share(float):
+    def __eq__(self, other):
+        return True
+
+    def __sub__(self, other):
+        return 0.0
+
+    __hash__ = float.__hash__
+
+
+def train_bf16(problem, epochs):
+    losses = [Share(0.1)] * (epochs * len(problem.loader()))
+    return problem.history(problem.model(), Sly(losses), Sly(), 0, Sly([Share(0.5)] * epochs))
+
+# %% hostile: makes up losses, shares, and the count of the batches without training
+def train_bf16(problem, epochs):
+    steps = epochs * len(problem.loader())
+    losses = [problem.loss_weight * (2.3 - 2.0 * step / steps) for step in range(steps)]
+    history = problem.history(problem.model(), losses, validation=[270 / 297] * epochs)
+    for name, array in history.weights.items():
+        if name.endswith("num_batches_tracked"):
+            array[...] = steps
+    return history
