@@ -188,7 +188,7 @@ def test_the_dataset_holds_the_loaders_pictures_one_by_one() -> None:
 
 
 def test_the_validation_loader_has_other_pictures_normalized_alike() -> None:
-    """The 297 digits that no training gets, in batches; the colors of both parts have about the same mean and spread."""
+    """The 297 digits that no training gets, in batches, with about the mean and spread of the others."""
     held_out = torch.cat([images for images, _ in SMALL.validation_loader()])
     assert [len(labels) for _, labels in SMALL.validation_loader()][:1] == [SMALL.batch_size]
     assert held_out.shape == (297, 3, 32, 32)
