@@ -594,3 +594,9 @@ def matmul_tiled(a, b):
 
 # -             b_tile[ty, tx] = b[start + ty, column]
 # +             b_tile[ty, tx] = b[ty, column]
+
+# %% wrong: = for += — says "with +=" — from "reference": "added += a" → "added = a"
+
+# %% wrong: = for +=, only as many products as the last tile has — says "use +=, not =" — from "reference": "added += a" → "added = a", "range(16)" → "range(min(16, a.shape[1] - start))"
+
+# %% wrong: sums for products — says "multiply them" — from "reference": "[ty, k] * b" → "[ty, k] + b"
