@@ -306,7 +306,7 @@ def matmul_tiled(a, b):
 
 # %% wrong: no guard around the result — says "c[" — from "reference": "row < c.shape[0] and column < c.shape[1]" → "True"
 
-# %% wrong: grid rounded down — says "has any thread written" — from "reference"
+# %% wrong: grid rounded down — says "round the grid up" — from "reference"
 # -     product[(-(-b.shape[1] // 16), -(-a.shape[0] // 16)), (16, 16)](a, b, c)
 # +     product[(max(b.shape[1] // 16, 1), max(a.shape[0] // 16, 1)), (16, 16)](a, b, c)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 from collections import Counter
@@ -250,7 +251,7 @@ def _together(case: Case, answer: float) -> bool:
     spans = case.machine.spans
     timed = [
         (span.kinds[case.kind], span.end_s - before.end_s)
-        for before, span in zip(spans[:-2], spans[1:-1], strict=True)
+        for before, span in itertools.pairwise(spans[:-1])
         if span.kinds[case.kind]
     ]
     timed.append((sum(count for count, _ in timed), sum(seconds for _, seconds in timed)))
