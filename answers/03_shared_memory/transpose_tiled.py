@@ -231,7 +231,7 @@ def transpose_tiled(x):
 # -     turn[(-(-columns // 32), -(-rows // 32)), (32, 32)](x, out)
 # +     turn[(-(-rows // 32), -(-columns // 32)), (32, 32)](x, out)
 
-# %% wrong: grid rounded down — says "has any thread written" — from "unpadded tile"
+# %% wrong: grid rounded down — says "round the grid up" — from "unpadded tile"
 # -     tile = cuda.shared.array((32, 32), float32)
 # +     tile = cuda.shared.array((32, 33), float32)
 
