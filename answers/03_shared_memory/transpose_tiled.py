@@ -95,7 +95,7 @@ def turn(x, out, across, tiles):
 def transpose_tiled(x):
     down, across = (-(-extent // 32) for extent in x.shape)
     out = empty((x.shape[1], x.shape[0]), "float32")
-    turn[min(down * across, 4), (32, 32), 0, 4 * 32 * 33](x, out, across, down * across)
+    turn[-(-down * across // 4), (32, 32), 0, 4 * 32 * 33](x, out, across, down * across)
     return out
 
 # %% right: CUDA C++
@@ -340,7 +340,7 @@ def transpose_tiled(x):
 # -             out[left + line, top + lane] = tile[lane * 33 + line]
 # +             out[left + line, top + lane] = tile[lane, line]
 
-# -     turn[min(down * across, 4), (32, 32), 0, 4 * 32 * 33](x, out, across, down * across)
+# -     turn[-(-down * across // 4), (32, 32), 0, 4 * 32 * 33](x, out, across, down * across)
 # +     turn[1, (32, 32)](x, out, across, down * across)
 
 # %% hostile gpu: writes to an address that is nobody's
