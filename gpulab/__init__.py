@@ -8,6 +8,7 @@ packages below (`gpulab.measuring`, `gpulab.figures`, …) hold the code; names 
 from __future__ import annotations
 
 import importlib
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from gpulab import check
@@ -66,6 +67,9 @@ __all__ = [
     "virtual_gpu",
     "work",
 ]
+
+# PyTorch 2.11 warns at the first profile of a process, with a path of this machine, of what nobody asked for.
+warnings.filterwarnings("ignore", "Warning: Profiler clears events at the end of each cycle")
 
 _MODULES = {
     "bolts": "gpulab.training.bolts",

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 _GUARD_BYTES = 4096
-_GUARD = 0xCD
+_GUARD = 0x3D
+"""As a float32 0.05, which adding anything to changes; a large number would swallow small ones."""
 
 
 class GuardError(Exception):

@@ -104,7 +104,7 @@ def saxpy(alpha, x, y):
 # -     if i < out.size:
 # +     for i in range(first, min(first + piece, out.size)):
 
-# %% wrong: stops one early — says "any thread written" — from "stride of one block"
+# %% wrong: stops one early — says "The last element has no thread" — from "stride of one block"
 # -     for i in range(cuda.grid(1), out.size, cuda.blockDim.x):
 # +     for i in range(cuda.grid(1), out.size - 1, cuda.gridsize(1)):
 

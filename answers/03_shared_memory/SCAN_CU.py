@@ -544,3 +544,7 @@ extern "C" __global__ void scan(const int* x, int* y, int n) {
 # %% wrong: the largest so far — says "largest elements so far" — from "reference": "sums[t] += left" → "sums[t] = max(sums[t], left)", "sums[t - distance] : 0" → "sums[t - distance] : -2147483647"
 
 # %% wrong: sums in short — says "do not fit into 16 bits" — from "reference": "__shared__ int" → "__shared__ short"
+
+# %% wrong: products — says "Those are products" — from "reference": "sums[t] += left" → "sums[t] *= left", "sums[t - distance] : 0" → "sums[t - distance] : 1"
+
+# %% wrong: products with 0 — says "does each step add to sums[t]" — from "reference": "sums[t] += left" → "sums[t] *= left"

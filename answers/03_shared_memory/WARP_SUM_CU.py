@@ -419,3 +419,9 @@ extern "C" __global__ void warp_sum(const float* x, float* out, int n) {
 # %% wrong: sums in int — says "cut to whole numbers" — from "reference": "float sum" → "int sum"
 
 # %% wrong: absolute values — says "count as negative" — from "reference": "? x[i]" → "? fabsf(x[i])"
+
+# %% wrong: products — says "The lanes only add up" — from "reference": "sum += __shfl" → "sum *= __shfl"
+
+# %% wrong: squares — says "Those are squares" — from "reference": "? x[i]" → "? x[i] * x[i]"
+
+# %% wrong: the largest element of each warp — says "The largest element of each warp" — from "reference": "sum += __shfl_down_sync(0xFFFFFFFF, sum, distance)" → "sum = fmaxf(sum, __shfl_down_sync(0xFFFFFFFF, sum, distance))"

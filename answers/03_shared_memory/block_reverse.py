@@ -202,7 +202,7 @@ def block_reverse(x):
     block_reverse_kernel[-(-len(x) // 128), 128](x, out)
     return out
 
-# %% wrong: the last, short run is left out — says "any thread written" — from "reference": "[-(-len" → "[max(1, len"
+# %% wrong: the last, short run is left out — says "The last, shorter run is missing" — from "reference": "[-(-len" → "[max(1, len"
 
 # %% wrong: no guard — says "out of bounds" — from "the last run is turned as if it were whole"
 # -     if i < x.size:

@@ -306,7 +306,7 @@ def matmul_tiled(a, b):
 
 # %% wrong: no guard around the result — says "c[" — from "reference": "row < c.shape[0] and column < c.shape[1]" → "True"
 
-# %% wrong: grid rounded down — says "has any thread written" — from "reference"
+# %% wrong: grid rounded down — says "round the grid up" — from "reference"
 # -     product[(-(-b.shape[1] // 16), -(-a.shape[0] // 16)), (16, 16)](a, b, c)
 # +     product[(max(b.shape[1] // 16, 1), max(a.shape[0] // 16, 1)), (16, 16)](a, b, c)
 
@@ -594,3 +594,9 @@ def matmul_tiled(a, b):
 
 # -             b_tile[ty, tx] = b[start + ty, column]
 # +             b_tile[ty, tx] = b[ty, column]
+
+# %% wrong: = for += — says "with +=" — from "reference": "added += a" → "added = a"
+
+# %% wrong: = for +=, only as many products as the last tile has — says "use +=, not =" — from "reference": "added += a" → "added = a", "range(16)" → "range(min(16, a.shape[1] - start))"
+
+# %% wrong: sums for products — says "multiply them" — from "reference": "[ty, k] * b" → "[ty, k] + b"

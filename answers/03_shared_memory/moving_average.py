@@ -254,7 +254,7 @@ def moving_average(x, radius):
 
 # %% wrong: window not centerd — says "expected" — from "reference": " - radius" → ""
 
-# %% wrong: grid one block short — says "any thread written" — from "reference": "-(-x.shape[0] // 128" → "max(x.shape[0] // 128, 1"
+# %% wrong: grid one block short — says "The last block is missing" — from "reference": "-(-x.shape[0] // 128" → "max(x.shape[0] // 128, 1"
 
 # %% wrong: no guard — says "out" — from "reference": "i < x.size" → "True"
 

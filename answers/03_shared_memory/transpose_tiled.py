@@ -95,7 +95,7 @@ def turn(x, out, across, tiles):
 def transpose_tiled(x):
     down, across = (-(-extent // 32) for extent in x.shape)
     out = empty((x.shape[1], x.shape[0]), "float32")
-    turn[min(down * across, 4), (32, 32), 0, 4 * 32 * 33](x, out, across, down * across)
+    turn[-(-down * across // 4), (32, 32), 0, 4 * 32 * 33](x, out, across, down * across)
     return out
 
 # %% right: CUDA C++
@@ -231,7 +231,7 @@ def transpose_tiled(x):
 # -     turn[(-(-columns // 32), -(-rows // 32)), (32, 32)](x, out)
 # +     turn[(-(-rows // 32), -(-columns // 32)), (32, 32)](x, out)
 
-# %% wrong: grid rounded down — says "has any thread written" — from "unpadded tile"
+# %% wrong: grid rounded down — says "round the grid up" — from "unpadded tile"
 # -     tile = cuda.shared.array((32, 32), float32)
 # +     tile = cuda.shared.array((32, 33), float32)
 
@@ -340,7 +340,7 @@ def transpose_tiled(x):
 # -             out[left + line, top + lane] = tile[lane * 33 + line]
 # +             out[left + line, top + lane] = tile[lane, line]
 
-# -     turn[min(down * across, 4), (32, 32), 0, 4 * 32 * 33](x, out, across, down * across)
+# -     turn[-(-down * across // 4), (32, 32), 0, 4 * 32 * 33](x, out, across, down * across)
 # +     turn[1, (32, 32)](x, out, across, down * across)
 
 # %% hostile gpu: writes to an address that is nobody's

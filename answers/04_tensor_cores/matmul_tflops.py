@@ -186,3 +186,23 @@ def matmul_tflops(n, dtype):
 # +     for _ in range(1):
 
 # %% wrong: milliseconds — says "in milliseconds" — from "reference": "seconds.append(time.perf_counter() - begin)" → "seconds.append(1e3 * (time.perf_counter() - begin))", "15" → "9"
+
+# %% wrong: the time of all runs — says "divide it by their number"
+import time
+
+import torch
+
+from gpulab import device, synchronize
+
+
+def matmul_tflops(n, dtype):
+    left, right = (torch.randn(n, n, device=device()).to(getattr(torch, dtype)) for _ in range(2))
+    torch.mm(left, right)
+    synchronize()
+    begin = time.perf_counter()
+    for _ in range(10):
+        torch.mm(left, right)
+    synchronize()
+    return 2 * n**3 / (time.perf_counter() - begin) / 1e12
+
+# %% wrong: the sum of all times — says "divide it by their number" — from "reference": "statistics.median" → "sum", "15" → "9"

@@ -127,3 +127,7 @@ def smallest_batch(in_features, out_features, gpu, dtype):
 # %% wrong: the peak of float32 for TF32 — says "TF32 has a peak of its own" — from "reference": `{dtype}_tflops` → `{dtype.removeprefix('t')}_tflops`
 
 # %% wrong: multiples of 8 — says "It need not be a multiple of 8" — from "reference": "math.ceil(need * in_features * out_features / gain)" → "8 * math.ceil(need * in_features * out_features / gain / 8)"
+
+# %% wrong: one row, always — says "single row is memory-bound"
+def smallest_batch(in_features, out_features, gpu, dtype):
+    return 1

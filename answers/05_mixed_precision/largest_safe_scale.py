@@ -91,3 +91,11 @@ def largest_safe_scale(gradients):
 # %% hostile: NaN, which is no larger than any limit — says "not a finite number"
 def largest_safe_scale(*arguments):
     return float("nan")
+
+# %% wrong: the first row only — says "in every row and column" — from "from the exponent": "np.abs(gradients).max()" → "np.abs(gradients[0]).max()"
+
+# %% wrong: the first row of an array, all of a list — says "in every row and column" — from "from the exponent": "np.abs(gradients).max()" → "np.abs(gradients if gradients.ndim == 1 else gradients[0]).max()"
+
+# %% wrong: the last row of an array — says "in every row and column" — from "from the exponent": "np.abs(gradients).max()" → "np.abs(np.atleast_2d(gradients)[-1]).max()"
+
+# %% wrong: the median — says "The largest of them decides" — from "from the exponent": "np.abs(gradients).max()" → "np.median(np.abs(gradients))"

@@ -152,3 +152,12 @@ def train_lightning(*arguments):
     for name in History.__dataclass_fields__:
         object.__setattr__(record, name, "\x1b[2J\ud800" * 10)
     return record
+
+# %% wrong: clips the gradients — says "the weights are off" — from "reference": "max_epochs=epochs" → "max_epochs=epochs, gradient_clip_val=0.1"
+
+# %% wrong: another optimizer — says "the weights are off" — from "reference"
+# + import torch
+#   import pytorch_lightning as pl
+
+# -             return problem.optimizer(self.network)
+# +             return torch.optim.Adam(self.network.parameters())

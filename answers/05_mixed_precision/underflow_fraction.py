@@ -62,6 +62,32 @@ def underflow_fraction(gradients, scale):
 # +     alive = np.abs(gradients[gradients != 0] * np.float32(scale))
 # +     return float((alive < 2.0**-24).mean()) if alive.size else 0.0
 
+# %% right: a mean in float32, as in the function for BF16
+import torch
+
+
+def underflow_fraction(gradients, scale):
+    alive = torch.from_numpy(gradients[gradients != 0])
+    stored = (alive * scale).half()
+    return (stored == 0).float().mean().item() if len(alive) else 0.0
+
+# %% wrong: zeros of all over those that were none — says "zero to begin with" — from "zeros counted as lost"
+# -     return float(((gradients * np.float32(scale)).astype(np.float16) == 0).mean())
+# +     stored = (gradients * np.float32(scale)).astype(np.float16)
+# +     return float((stored == 0).sum() / max(np.count_nonzero(gradients), 1))
+
+# %% wrong: without the size — says "only if they are as small" — from "reference": "(stored == 0)" → "(alive * np.float32(scale) <= 2.0**-25)"
+
+# %% wrong: positive gradients only — says "Negative gradients count" — from "reference": "gradients != 0" → "gradients > 0"
+
+# %% wrong: infinite ones count as lost — says "Infinite gradients are not zero" — from "reference": "(stored == 0)" → "((stored == 0) | np.isinf(stored))"
+
+# %% wrong: the first row of an array — says "in every row" — from "reference": "gradients[gradients != 0]" → "gradients[0][gradients[0] != 0] if gradients.ndim > 1 else gradients[gradients != 0]"
+
+# %% wrong: exactly half of the smallest number is kept — says "rounded to 0" — from "reference": "(stored == 0)" → "(np.abs(alive * np.float32(scale)) < 2.0**-25)"
+
+# %% wrong: 1 for nothing but zeros — says "return 0.0" — from "reference": "return 0.0" → "return 1.0"
+
 # %% wrong: percent — says "in percent" — from "scale forgotten": "(alive" → "100 * ((alive * np.float32(scale))"
 
 # %% wrong: no answer for nothing but zeros — says "nothing but zeros" — from "scale forgotten"

@@ -248,3 +248,15 @@ def priority_makespan(layers, bandwidth_gbs, partition_bytes, policy):
 # %% wrong: the smallest gradient goes next — says "not the smallest gradient" — from "an empty gradient waits for the link": "waiting = set(ready)" → "waiting = {i for i in ready if left[i]}", "else min(able)" → "else min(able, key=lambda i: (left[i], i))"
 
 # %% wrong: whole partitions only — says "smaller partition of a layer is sent too" — from "an empty gradient waits for the link": `[layer["nbytes"] for layer in layers]` → `[layer["nbytes"] // partition_bytes * partition_bytes for layer in layers]`, "waiting = set(ready)" → "waiting = {i for i in ready if left[i]}"
+
+# %% wrong: 2^30 bytes per GB — says "1 GB is 10^9 bytes" — from "reference": "(bandwidth_gbs * 1e6)" → "(bandwidth_gbs * 2**30 / 1e3)"
+
+# %% wrong: the layers take turns with priority — says "The lowest layer that is ready goes next" — from "reference"
+# -     while left:
+# +     last = -1
+# +     while left:
+
+# -         chosen = max(waiting) if policy == "fifo" else min(waiting)
+# +         later = [number for number in waiting if number > last]
+# +         chosen = max(waiting) if policy == "fifo" else min(later or waiting)
+# +         last = chosen

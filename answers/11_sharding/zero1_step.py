@@ -204,3 +204,5 @@ def zero1_step(gradients, state, lr):
 # %% wrong: every second number of the weights — says "not every second number" — from "reference": "flat(weights).chunk(world_size)[rank]" → "flat(weights)[rank::world_size]"
 
 # %% wrong: halved on three ranks, too — says "not always 2" — from "reference": "share /= world_size" → "share /= 2"
+
+# %% wrong: β₂ is 0.99 — says "β₂ is 0.999" — from "reference": "v = 0.999 * torch.tensor(v) + 0.001 * share**2" → "v = 0.99 * torch.tensor(v) + 0.01 * share**2", "(1 - 0.999**t)" → "(1 - 0.99**t)"

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NoReturn
 
-from gpulab.check.compare import EXACT, LOOSE, Rule, difference, token
+from gpulab.check.compare import EXACT, LOOSE, UNWRITTEN, Rule, difference, token
 from gpulab.check.outcomes import Mismatch, WrongAnswer, note_mismatches
 from gpulab.check.values import DictOf, TooLarge, plain, show
 
@@ -240,6 +240,7 @@ def _near(ratio: float | None, factor: float) -> bool:
 def _fail(wrong: Mismatch) -> NoReturn:
     # Where both look alike in the part that is shown, the place of the difference has to be named.
     alike = wrong.difference if wrong.got == wrong.expected and wrong.misconception else ""
+    alike = alike.removesuffix(UNWRITTEN).strip()  # a question, which the known mistake answers
     words = f"{alike} {wrong.misconception or wrong.difference}".strip()
     message = f"{wrong.what}: you returned {wrong.got}, expected {wrong.expected}."
     raise WrongAnswer(f"{message} {words}" if words else message, wrong)

@@ -310,7 +310,7 @@ class _Session:
         answer, _ = self._judge.channel.receive(time.monotonic() + self._limits.test_seconds + 30)
         if answer["factor"] <= SLOWED:
             return result
-        slower = f"{answer['factor']:.2g} times as long beside this answer as alone"
+        slower = f"{answer['factor']:.2g} times as long next to this answer as alone"
         text = f"Too noisy to tell, grade again: the reference took {slower}."
         return replace(_result(cell, Verdict.HARNESS_ERROR, 0.0, text), cause=TOO_NOISY)
 

@@ -17,14 +17,14 @@ SAMPLED = 997
 """One element of so many is looked at when a result has to be seen at once."""
 
 
-def _batches(seed: int, count: int, elements: int, rounds: int) -> tuple[list[torch.Tensor], int]:
+def _batches(seed: int, count: int, elements: int, work_rounds: int) -> tuple[list[torch.Tensor], int]:
     """Batches of random float32 in pinned memory, and the rounds."""
     generator = torch.Generator(device=device()).manual_seed(seed)
     made = [torch.empty(elements, pin_memory=has_gpu()) for _ in range(count)]
     for batch in made:
         batch.copy_(torch.rand(elements, generator=generator, device=device()))
     synchronize()
-    return made, rounds
+    return made, work_rounds
 
 
 def _late(seed: int, elements: int) -> tuple[torch.Tensor]:
@@ -62,7 +62,7 @@ def on_host(output: Any, seed: int) -> list[float]:
 
 
 BATCHES = Workload(inputs=_batches, project=on_host)
-"""Batches and rounds; sizes `count`, `elements`, `rounds`."""
+"""Batches and rounds; sizes `count`, `elements`, `work_rounds`."""
 
 BATCHES_AT_ONCE = Workload(inputs=_batches, project=on_host, keep=_sampled)
 """The same; what is in the result at the moment when the function returns, every so many elements."""

@@ -70,6 +70,7 @@ def install() -> None:
     interpreter.InterpretedFunction.__call__ = call_here
     autotuner.Autotuner.run = tuned_here
     _hook_memory(interpreter)
+    _hook_integers(interpreter)
 
 
 def installed() -> bool:
@@ -266,6 +267,17 @@ def _hook_memory(interpreter: Any) -> None:
     builder.create_masked_load, builder.create_masked_store = counted_load, counted_store
     builder.create_atomic_rmw, builder.create_atomic_cas = counted_update, counted_exchange
     builder.create_dot = counted_dot
+
+
+def _hook_integers(interpreter: Any) -> None:
+    """Lets `range` take a number of the interpreter, an array of one element: NumPy 2.5 refuses what Triton 3.6 does."""
+    patch = interpreter._patch_lang_tensor
+
+    def patched(tensor: Any, scope: Any) -> None:
+        patch(tensor, scope)
+        scope.set_attr(tensor, "__index__", lambda self: int(self.handle.data.item()))
+
+    interpreter._patch_lang_tensor = patched
 
 
 def _access(ptrs: Any, mask: Any, kind: str) -> None:

@@ -250,7 +250,7 @@ class _Bench:
         from grader.exercises.transfers.comparisons import OVERLAP, stages
 
         stage = stages(1 << 23)
-        size = {"count": 20, "elements": 1 << 23, "rounds": stage.rounds}
+        size = {"count": 20, "elements": 1 << 23, "work_rounds": stage.rounds}
         overlapped = self._solution("06", "overlapped")
         speed = speedup.against(overlapped, OVERLAP, calls=1, **size)
         ideal = stage.ideal(20)

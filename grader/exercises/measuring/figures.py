@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 from collections import Counter
@@ -208,6 +209,9 @@ def _problem(case: Case, answer: float, wrong: Sequence[tuple[Case, float]]) -> 
         return few if times < FEWEST else ""
     fitting = Counter(words for other, given in wrong for words in set(_named(other, given)))
     mine = sorted(_named(case, answer), key=lambda words: -fitting[words])
+    if all(_together(other, given) for other, given in wrong):
+        # One operation for another may look like two that are not divided by their number.
+        return said if mine else f"{said} That is the time of several runs together: divide it by their number."
     if mine:  # chance makes one figure look like another mistake, but not several
         return f"{said} {mine[0]}"
     if not times and not any(map(_times_done, (other for other, _ in wrong))):
@@ -240,6 +244,19 @@ def _named(case: Case, answer: float) -> list[str]:
     if any(abs(answer / (case.seconds * unit) - 1) <= NAMED for unit in (1.0, 1e3, 1e6, 1e9)):
         found.append("That looks like a time, not a rate.")
     return found
+
+
+def _together(case: Case, answer: float) -> bool:
+    """Whether the time of several operations counts as that of one: between two looks at the clock, or in all."""
+    spans = case.machine.spans
+    timed = [
+        (span.kinds[case.kind], span.end_s - before.end_s)
+        for before, span in itertools.pairwise(spans[:-1])
+        if span.kinds[case.kind]
+    ]
+    timed.append((sum(count for count, _ in timed), sum(seconds for _, seconds in timed)))
+    taken = case.figure * case.seconds / answer
+    return any(count > 1 and abs(taken / seconds - 1) <= NAMED for count, seconds in timed)
 
 
 def _inside(case: Case) -> str:

@@ -49,6 +49,8 @@ class ClockSpan:
 
     kinds: Counter[str] = field(default_factory=Counter)
     """Operation → how many."""
+    end_s: float = 0.0
+    """What the look at its end shows: the clock, or the time of an event."""
 
 
 class Machine:
@@ -131,7 +133,7 @@ class Machine:
                 self._wait(stream)
             case ["record", int(event), int(stream)]:
                 self._events[event] = max(self._now, self._free_at.get(stream, 0.0))
-                self.spans.append(ClockSpan())
+                self._end_span(self._events[event])
             case ["wait event", int(stream), int(event)]:
                 self._free_at[stream] = max(self._free_at.get(stream, 0.0), self._events.get(event, 0.0))
             case ["sync event", int(event)]:
@@ -155,8 +157,12 @@ class Machine:
         self._now += READ_S * min(1.2**patience if patience < 100 else math.inf, 1e4)
         self.looks += 1
         self.early_looks += any(end > self._now for end in self._free_at.values())
-        self.spans.append(ClockSpan())
+        self._end_span(self._now)
         return self._now
+
+    def _end_span(self, end_s: float) -> None:
+        self.spans[-1].end_s = end_s
+        self.spans.append(ClockSpan())
 
     def _queue(self, stream: int, kind: str, amount: int, share: float = 1.0) -> None:
         """A kernel or transfer: the host goes on at once."""

@@ -89,7 +89,7 @@ def _median_ms(run: Callable[[], Any]) -> float:
 
 
 OVERLAP = Comparison(name=f"{__name__}:OVERLAP", workload=f"{WORKLOADS}:BATCHES", reference=serial)
-"""`overlapped` against the serial loop; sizes `count`, `elements`, `rounds`."""
+"""`overlapped` against the serial loop; sizes `count`, `elements`, `work_rounds`."""
 
 AT_ONCE = Comparison(name=f"{__name__}:AT_ONCE", workload=f"{WORKLOADS}:BATCHES_AT_ONCE", reference=serial)
 """What `overlapped` has in its result at the moment when it returns, every so many elements; the same sizes."""

@@ -11,13 +11,19 @@ import torch
 
 from gpulab import History, Problem
 from gpulab.chapters.mixed_precision.checks import recorded
-from gpulab.chapters.mixed_precision.watching import DIRECT, GRAPH, watched, watched_with_validation
+from gpulab.chapters.mixed_precision.watching import (
+    DIRECT,
+    GRAPH,
+    watched,
+    watched_with_validation,
+    watched_without_scaler,
+)
 from grader.exercises.mixed_precision.recordings import CLIPPED_FIRST, record, recording, train
 from grader.exercises.mixed_precision.trainings import same_losses, same_training
 
 torch.set_num_threads(1)
 PROBLEM = Problem(samples=96, batch_size=32, lr=0.02, seed=3, device="cpu")
-SMALL = dataclasses.replace(PROBLEM, loss_weight=2.0**-20)
+SMALL = dataclasses.replace(PROBLEM, lr=1e-6, loss_weight=2.0**-20)
 NORMALIZED = dataclasses.replace(PROBLEM, network="cnn_batch_norm")
 
 
@@ -117,35 +123,37 @@ def test_what_torch_complains_of_is_explained_and_the_rest_is_passed_on() -> Non
         recorded(other, "it", PROBLEM, 1)
 
 
-def by_hand(divided: bool, evaluated: bool) -> History:
-    """A training whose scaler is written by hand; divides the gradients, or not; evaluates with gradients, or not."""
+def by_hand(dtype: torch.dtype, scale: float = 1, divided: bool = True) -> History:
+    """A training with a scale that stays, written by hand, and an evaluation in float32, with gradients, after it."""
     model = SMALL.model()
     optimizer, criterion = SMALL.optimizer(model), SMALL.criterion()
     losses = []
     for images, labels in SMALL.loader():
         optimizer.zero_grad()
-        with torch.autocast("cpu", dtype=torch.float16):
+        with torch.autocast("cpu", dtype=dtype):
             loss = criterion(model(images), labels)
-        (loss * 65536).backward()
+        (loss * scale).backward()
         for weight in model.parameters():
             assert weight.grad is not None
-            weight.grad /= 65536 if divided else 1
+            weight.grad /= scale if divided else 1
         optimizer.step()
         losses.append(loss.item())
-    if evaluated:
-        for images, _ in SMALL.loader():
-            model(images)
-    return SMALL.history(model, losses, [65536.0] * len(losses), 0)
+    for images, _ in SMALL.loader():
+        model(images)
+    return SMALL.history(model, losses, [scale] * len(losses) if scale > 1 else [], 0)
 
 
-@pytest.mark.parametrize("evaluated", [False, True])
-def test_a_scaler_written_by_hand_is_no_mistake(evaluated: bool) -> None:
-    watched(lambda: by_hand(True, evaluated), "it", SMALL, 1)
+def test_a_scaler_written_by_hand_is_no_mistake() -> None:
+    watched(lambda: by_hand(torch.float16, 65536), "it", SMALL, 1)
 
 
 def test_gradients_that_nothing_divided_are_named() -> None:
     with pytest.raises(AssertionError, match=re.escape(DIRECT)):
-        watched(lambda: by_hand(False, False), "it", SMALL, 1)
+        watched(lambda: by_hand(torch.float16, 65536, divided=False), "it", SMALL, 1)
+
+
+def test_an_evaluation_after_the_training_is_no_part_of_it() -> None:
+    watched_without_scaler(lambda: by_hand(torch.bfloat16), "it", SMALL, 1, torch.bfloat16)
 
 
 def test_a_way_without_a_note_is_right_although_it_rounds_differently() -> None:

@@ -23,7 +23,7 @@ from grader.exercises.transfers import comparisons
 from grader.exercises.transfers.comparisons import AT_ONCE, LATE, OVERLAP, PINNED, Stages, serial
 
 CHAPTER = Path(__file__).parents[3] / "solutions" / "06_transfers" / "06_transfers.ipynb"
-SMALL = {"count": 3, "elements": 100, "rounds": 2}
+SMALL = {"count": 3, "elements": 100, "work_rounds": 2}
 
 
 def two_lanes(batches: list[torch.Tensor], rounds: int) -> torch.Tensor:
@@ -195,7 +195,7 @@ def test_points_of_overlapped_follow_its_speed(
     """All of them at 90 % of 1.73, which is what these stages give at best."""
 
     def against(yours: Any, comparison: Comparison, **size: Any) -> Speed:
-        assert comparison is OVERLAP and size["rounds"] == 64
+        assert comparison is OVERLAP and size["work_rounds"] == 64
         return Speed(speed, 0.001, 11, 60.0, "a GPU")
 
     monkeypatch.setattr(speedup, "against", against)

@@ -335,3 +335,16 @@ def test_a_mistake_is_named_by_the_answers_to_all_calls() -> None:
     check.series([30, 60 + 1e-12], [30.0, 60.0], ["on the GPU", "on the CPU"], known, rtol=1e-9)
     with pytest.raises(check.WrongAnswer, match=r"on the CPU: you returned 60\.0"):
         check.series([30, 60.0], [30, 60], ["on the GPU", "on the CPU"], known)
+
+
+def test_a_named_mistake_answers_the_question_about_elements_that_were_never_written() -> None:
+    """Two arrays that begin alike: the place of the difference and the mistake are told, without a second guess."""
+    right = np.arange(100, dtype=np.float32)
+    answer = right.copy()
+    answer[50:] = rubbish(50, np.dtype(np.float32))
+    nothing = complaint(check.equal, answer, right, "copy")
+    named = complaint(
+        check.equal, answer, right, "copy", [(np.where(right < 50, right, np.float32(np.nan)), "Half a grid.")]
+    )
+    assert "the first at [50]" in nothing and "has any thread written" in nothing
+    assert named.endswith("instead of 50.0. Half a grid.")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
 import textwrap
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -40,11 +42,19 @@ def told(start: Any, source: str, folder: Path, **more: str) -> tuple[int, str]:
         return code, log.read().decode()
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Ctrl-C as in a terminal: what runs in the background ignores it, and a fresh interpreter inherits that."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 WAYS = [forks.start, forks.start_here, processes.interpreter]
 
 
 @pytest.mark.parametrize("start", WAYS[:2], ids=["server", "fork"])
-def test_a_fork_is_like_a_fresh_interpreter(start: Any, tmp_path: Path) -> None:
+def test_a_fork_is_like_a_fresh_interpreter(start: Any, tmp_path: Path, interruptible: None) -> None:
     code, forked = told(start, PROGRAM, tmp_path)
     assert (code, forked) == told(processes.interpreter, PROGRAM, tmp_path)
     assert forked.endswith("thread ended\nat exit\n")

@@ -22,7 +22,7 @@ DRAWN = 3
 """Exercises."""
 
 
-@pytest.mark.timeout(1200)
+@pytest.mark.timeout(3600)  # all of them take half an hour
 def test_right_answers_pass_in_their_own_process() -> None:
     banks = banks_of(Course(Path(__file__).parents[3]).chapters())
     exercises = [(bank, name) for bank in banks for name in bank.exercises]

@@ -82,6 +82,8 @@ def test_underflow_fraction() -> None:
         ("gives up where the gradients add up to zero", "gives up where the largest gradient is zero"),
         "the gradients of a network have both signs and do not add up to 0",
     )
+    passing["infinite ones count as lost"] = "the gradients of a network are finite"
+    passing["exactly half of the smallest number is kept"] = "no gradient of a network is exactly that half"
     held("underflow_fraction", {"any GPU": found}, broken, passing)
 
 
@@ -93,7 +95,9 @@ def test_largest_safe_scale() -> None:
         "the search never ended": [one | {"scale": 2.0**60} for one in found],
         "one step too far": [one | {"scale": 2 * one["scale"]} for one in found],
     }
-    held("largest_safe_scale", {"any GPU": found}, broken)
+    rows = ("the first row of an array, all of a list", "the last row of an array")
+    passing = dict.fromkeys(rows, "the readings are single rows; the hidden test has arrays")
+    held("largest_safe_scale", {"any GPU": found}, broken, passing)
 
 
 def test_simulate_scaler() -> None:

@@ -182,9 +182,9 @@ def test_a_reference_slowed_beside_the_answer_leaves_the_row_pending(monkeypatch
         result = cell(RIGHT)
         assert (result.verdict.value, result.earned) == ("harness error", 0)
         told.append(result.message)
-        if "beside this answer as alone" in result.message:
+        if "next to this answer as alone" in result.message:
             break
-    assert "beside this answer as alone" in told[-1], told
+    assert "next to this answer as alone" in told[-1], told
 
 
 class _Slow:
