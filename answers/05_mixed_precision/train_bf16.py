@@ -61,6 +61,10 @@ def train_bf16(problem, epochs):
 
 # %% right: a scaler that is switched off — from "reference": "loss.backward()" → "torch.amp.GradScaler(problem.device, enabled=False).scale(loss).backward()"
 
+# %% right: counts with NumPy, channels last — from "channels last"
+# -                 right += (model(x.to(problem.device)).argmax(dim=1).cpu() == y).sum().item()
+# +                 right += int((model(x.to(problem.device)).argmax(dim=1).cpu().numpy() == y.numpy()).sum())
+
 # %% wrong: a scaler, and its scales — says "BF16 needs no scaler" — from "reference"
 # -     losses, shares = [], []
 # +     losses, shares, scales, scaler = [], [], [], torch.amp.GradScaler(problem.device)
@@ -85,13 +89,17 @@ def train_bf16(problem, epochs):
 # +             scaler.step(optimizer)
 # +             scaler.update()
 
-# %% wrong: float16 — says "float16: pass dtype" — from "reference": "bfloat16" → "float16"
+# %% wrong: float16 — says "pass dtype=torch.bfloat16" — from "reference": "bfloat16" → "float16"
 
 # %% wrong: float32 — says "float32" — from "reference": "bfloat16" → "bfloat16, enabled=False"
 
 # %% wrong: backward inside autocast — says "inside autocast" — from "reference"
 # -             loss.backward()
 # +                 loss.backward()
+
+# %% wrong: backward inside autocast, channels last — says "inside autocast" — from "backward inside autocast": "model = problem.model().to(problem.device)" → "model = problem.model().to(problem.device, memory_format=torch.channels_last)"
+
+# %% wrong: a new optimizer for each epoch — says "forgets its momentum" — from "reference": "        model.train()" → "        model.train(); optimizer = problem.optimizer(model)"
 
 # %% wrong: model in bfloat16 — says "leave the model and the images in float32" — from "reference"
 # -     model = problem.model().to(problem.device)

@@ -1,13 +1,20 @@
-"""Mixed precision: whether a bfloat16 training's `History` shows no scaler, and a validation after each epoch.
+"""Mixed precision: whether a bfloat16 training needs no scaler, and validates after each epoch.
 
-It looks at the record alone. How the training came about is the business of `watching`.
+A `History` is looked at by itself; a training of this very process, also while it runs. `LARGE` is one for the visible
+test: what it gives is known, rightly done and with some mistakes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
+import torch
 
 from gpulab import check
+from gpulab.chapters.mixed_precision.checks import recorded
+from gpulab.chapters.mixed_precision.watching import IN_FLOAT32, INSIDE, LEFT, Watched
 from gpulab.training.problem import History, Problem
 
 NO_SCALER = "BF16 needs no scaler: call loss.backward() and optimizer.step() directly."
@@ -20,6 +27,30 @@ MISSING = "Pass the shares to problem.history(…, validation=…)."
 NO_SHARE = (
     "Count the images that are right in all batches of problem.validation_loader(), and divide by the number of its"
     " images. Its last batch is smaller, so the mean of the batches' shares is another number."
+)
+IN_FLOAT16 = "That is float16: pass dtype=torch.bfloat16 to autocast."
+OVERFLOWED = (
+    "Was it float16? Large gradients overflow there: pass dtype=torch.bfloat16 to autocast. Or were gradients"
+    " multiplied by a scale?"
+)
+GRAPH = "The validation ran with gradients: it needs none, so put it into a with torch.no_grad(): block."
+VALIDATION_BACKWARD = "There is more than one backward pass for each batch: the validation needs none."
+EARLY = "Those are the shares before each epoch: validate after the loop over the batches."
+FRESH = "A new optimizer for each epoch forgets its momentum: make one before the loops."
+LARGE = Problem("cnn_batch_norm", samples=256, batch_size=32, lr=0.01, seed=127, device="cpu", loss_weight=2.0**118)
+"""Trained for two epochs. Its gradients overflow in float16, and its loss where it is multiplied by a scale. Rounding
+changes the numbers below by 0.01 at most."""
+FIRST_IN_FLOAT32 = 2.331195
+"""Loss of the first batch, divided by its weight, in float32; in bfloat16 it is 2.3323."""
+RIGHT = (2.038, 1.180, 0.354, 0.768)
+"""Mean loss of each epoch, divided by its weight, and share after each."""
+WRONG = (
+    ((2.337, 1.929, 0.121, 0.421), NO_SCALER),
+    ((1.972, 0.876, 0.263, 0.481), LEFT.format("batches")),
+    ((2.038, 1.133, 0.354, 0.825), VALIDATION_BACKWARD),
+    ((2.038, 0.888, 0.394, 0.832), VALIDATION_BACKWARD),
+    ((2.038, 1.180, 0.178, 0.354), EARLY),
+    ((2.038, 1.357, 0.354, 0.680), FRESH),
 )
 
 
@@ -40,6 +71,48 @@ def require_validated(history: History, what: str, problem: Problem, epochs: int
     modes += [(epochs * batches + times * validated, IN_TRAIN_MODE) for times in range(1, epochs + 1)]
     check.equal(counted, epochs * batches, f"{what}: batches that batch norm saw in train mode", mistakes=modes)
     _require_shares(history, what, problem, epochs)
+
+
+def watched_with_validation(attempt: Callable[[], Any], what: str, problem: Problem, epochs: int) -> History:
+    """The `History` of a bfloat16 training without a scaler that validates after each epoch.
+
+    Raises:
+        AssertionError: a mistake was seen; the message names it.
+    """
+    seen = Watched()
+    with seen.watching():
+        history = recorded(attempt, what, problem, epochs, OVERFLOWED)
+    if seen.backward and torch.bfloat16 not in seen.types:  # a layer may stay in float32 on purpose
+        raise AssertionError(f"{what}: {IN_FLOAT16 if torch.float16 in seen.types else IN_FLOAT32}")
+    faults = {
+        NO_SCALER: any(one.is_enabled() for one in seen.scalers)
+        or any(value > 1000 * history.losses[0] for value, _ in seen.backward),
+        INSIDE: seen.inside,
+        VALIDATION_BACKWARD: len(seen.backward) > len(history.losses),
+        LEFT.format("batches"): any(present for _, present in seen.backward[1:]),
+    }
+    for message, found in faults.items():
+        if found:
+            raise AssertionError(f"{what}: {message}")
+    require_validated(history, what, problem, epochs)
+    if seen.graph_in_eval:  # a training in eval mode has been told by now
+        raise AssertionError(f"{what}: {GRAPH}")
+    return history
+
+
+def require_known(history: History, what: str) -> None:
+    """Passes a `History` that `require_validated` passed if two epochs of `LARGE` give it.
+
+    Raises:
+        AssertionError: they do not; the message names the mistake.
+    """
+    losses = [float(loss) / LARGE.loss_weight for loss in history.losses]
+    if abs(losses[0] - FIRST_IN_FLOAT32) < 1e-5:
+        raise AssertionError(f"{what}: the first loss is exactly that of float32. {IN_FLOAT32}")
+    half = len(losses) // 2
+    found = [sum(losses[:half]) / half, sum(losses[half:]) / half, *map(float, history.validation)]
+    told = f"{what}: mean loss of each epoch, divided by loss_weight, and share after each epoch"
+    check.close(found, list(RIGHT), told, rtol=0, atol=0.03, mistakes=[(list(wrong), note) for wrong, note in WRONG])
 
 
 def _require_shares(history: History, what: str, problem: Problem, epochs: int) -> None:

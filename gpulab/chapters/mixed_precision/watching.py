@@ -19,7 +19,6 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from gpulab import check
 from gpulab.chapters.mixed_precision.checks import recorded
-from gpulab.chapters.mixed_precision.validating import NO_SCALER, require_validated
 from gpulab.training.problem import History, Problem, weights_of
 
 CAST = (nn.Conv2d, nn.Linear)
@@ -46,10 +45,6 @@ DEFAULTS = "Use the scaler's defaults, which begin at 65,536."
 ON_TOP = "Was the loss scaled already? Lightning has a scaler inside: one on top multiplies a second time."
 IN_FLOAT32 = "That is the training in float32: was autocast on, around the forward pass?"
 IN_BFLOAT16 = "That is bfloat16: pass dtype=torch.float16 to autocast."
-IN_FLOAT16 = "That is float16: pass dtype=torch.bfloat16 to autocast."
-OVERFLOWED = "Was it float16? Large gradients overflow there, not in bfloat16. Were gradients multiplied by a scale?"
-GRAPH = "The validation ran with gradients: it needs none, so put it into a with torch.no_grad(): block."
-VALIDATION_BACKWARD = "There is more than one backward pass for each batch: the validation needs none."
 
 
 class Watched:
@@ -202,34 +197,6 @@ def watched_without_scaler(
     check.equal(list(history.scales), [], f"{what}: scales", mistakes=[(list(history.scales), note)])
     if seen.backward:
         _check_moved(history, what, problem)
-    return history
-
-
-def watched_with_validation(attempt: Callable[[], Any], what: str, problem: Problem, epochs: int) -> History:
-    """The `History` of a bfloat16 training without a scaler that validates after each epoch.
-
-    Raises:
-        AssertionError: a mistake was seen; the message names it.
-    """
-    seen = Watched()
-    with seen.watching():
-        history = recorded(attempt, what, problem, epochs, OVERFLOWED)
-    first = _first_loss(problem)
-    if seen.backward and torch.bfloat16 not in seen.types:  # a layer may stay in float32 on purpose
-        raise AssertionError(f"{what}: {IN_FLOAT16 if torch.float16 in seen.types else IN_FLOAT32}")
-    faults = {
-        NO_SCALER: any(one.is_enabled() for one in seen.scalers)
-        or any(value > 1000 * first for value, _ in seen.backward),
-        INSIDE: seen.inside,
-        VALIDATION_BACKWARD: len(seen.backward) > len(history.losses),
-        LEFT.format("batches"): any(present for _, present in seen.backward[1:]),
-    }
-    for message, found in faults.items():
-        if found:
-            raise AssertionError(f"{what}: {message}")
-    require_validated(history, what, problem, epochs)
-    if seen.graph_in_eval:  # a training in eval mode has been told by now
-        raise AssertionError(f"{what}: {GRAPH}")
     return history
 
 

@@ -43,10 +43,7 @@ def same_training(
     Raises:
         AssertionError: they did not.
     """
-    model = problem.model()
-    parameters = dict(model.named_parameters())  # batch norm's buffers are no part of the way
-    first = {name: start for name, start in weights_of(model).items() if name in parameters}
-    start, right, mine = (_flat(weights, first) for weights in (first, expected.weights, history.weights))
+    first, (start, right, mine) = _ends(problem, expected, history)
     way = float(np.linalg.norm(right - start))
     off = float(np.linalg.norm(mine - right)) / way
     ends = f"its last loss is {history.losses[-1]:.4g}, expected {expected.losses[-1]:.4g}"
@@ -71,6 +68,12 @@ def same_training(
     raise AssertionError(text)
 
 
+def distance(history: History, expected: History, problem: Problem) -> float:
+    """Between the ends of two trainings, as a share of the way that the weights of the expected one went."""
+    _, (start, right, mine) = _ends(problem, expected, history)
+    return float(np.linalg.norm(mine - right) / np.linalg.norm(right - start))
+
+
 def same_losses(history: History, expected: History, what: str, mistakes: Sequence[tuple[Any, str]] = ()) -> None:
     """Passes if the losses agree to 10 %; a small loss, to 2 % of the first one.
 
@@ -79,6 +82,13 @@ def same_losses(history: History, expected: History, what: str, mistakes: Sequen
     """
     slack = 0.02 * abs(expected.losses[0])
     check.close(list(history.losses), list(expected.losses), f"{what}: losses", rtol=0.1, atol=slack, mistakes=mistakes)
+
+
+def _ends(problem: Problem, *histories: History) -> tuple[list[str], list[NDArray[np.float64]]]:
+    """The names of the parameters; their values at the start, and at the end of each training, in one vector each."""
+    model = problem.model()
+    names = [name for name, _ in model.named_parameters()]  # batch norm's buffers are no part of the way
+    return names, [_flat(weights, names) for weights in (weights_of(model), *(one.weights for one in histories))]
 
 
 def _flat(weights: dict[str, Any], names: Iterable[str]) -> NDArray[np.float64]:

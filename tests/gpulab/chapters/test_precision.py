@@ -11,13 +11,8 @@ import torch
 
 from gpulab import History, Problem
 from gpulab.chapters.mixed_precision.checks import recorded
-from gpulab.chapters.mixed_precision.watching import (
-    DIRECT,
-    GRAPH,
-    watched,
-    watched_with_validation,
-    watched_without_scaler,
-)
+from gpulab.chapters.mixed_precision.validating import GRAPH, watched_with_validation
+from gpulab.chapters.mixed_precision.watching import DIRECT, watched, watched_without_scaler
 from grader.exercises.mixed_precision.recordings import CLIPPED_FIRST, record, recording, train
 from grader.exercises.mixed_precision.trainings import same_losses, same_training
 

@@ -1,0 +1,112 @@
+"""A bfloat16 training with a validation after each epoch, right or with a known mistake, to compare another one with.
+
+Also draws the problems on which rounding alone leads two right trainings to almost the same weights.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from random import Random
+from typing import Literal
+
+import torch
+
+from gpulab import History, Problem
+from grader.exercises.mixed_precision.trainings import distance
+
+CALM = 0.06
+"""Distance of two right trainings, as a share of the way that the weights went: half of what `same_training` allows."""
+DRAWS = 100
+
+
+def train(
+    problem: Problem,
+    epochs: int,
+    dtype: torch.dtype = torch.bfloat16,
+    *,
+    layout: torch.memory_format = torch.contiguous_format,
+    scaling: bool = False,
+    inside: bool = False,
+    zero: bool = True,
+    leak: Literal["", "gradients", "steps"] = "",
+    early: bool = False,
+    fresh: bool = False,
+) -> History:
+    """The training itself.
+
+    Args:
+        problem: what is trained.
+        epochs: for how long.
+        dtype: of autocast, float32 for none.
+        layout: of the weights, both of which are right.
+        scaling: with a `GradScaler`.
+        inside: whether the backward pass runs inside autocast.
+        zero: whether gradients are zeroed before each batch.
+        leak: what a backward pass in the validation leaves: its gradients, to which the next epoch's first batch adds
+            its own, or a step for each of its batches.
+        early: validates before each epoch instead of after it.
+        fresh: makes a new optimizer for each epoch.
+    """
+    place = problem.device
+    model = problem.model().to(place, memory_format=layout)  # type: ignore[call-overload]  # the stubs lack it
+    optimizer, criterion = problem.optimizer(model), problem.criterion()
+    scaler = torch.amp.GradScaler(place, enabled=scaling)
+    cast = torch.autocast(place, dtype=dtype) if dtype != torch.float32 else contextlib.nullcontext()
+    losses, shares = [], []
+
+    def validate() -> None:
+        model.eval()
+        right = total = 0
+        for images, labels in problem.validation_loader():
+            with torch.set_grad_enabled(bool(leak)):
+                scores = model(images.to(place))
+            right += int((scores.argmax(dim=1).cpu() == labels).sum())
+            total += len(labels)
+            if leak:
+                criterion(scores, labels.to(place)).backward()
+            if leak == "steps":
+                optimizer.step()
+                optimizer.zero_grad()
+        shares.append(right / total)
+
+    for _ in range(epochs):
+        if early:
+            validate()
+        if fresh:
+            optimizer = problem.optimizer(model)
+        model.train()
+        for number, (images, labels) in enumerate(problem.loader()):
+            if zero and not (leak == "gradients" and number == 0):
+                optimizer.zero_grad()
+            with cast:
+                loss = criterion(model(images.to(place)), labels.to(place))
+                if inside:
+                    scaler.scale(loss).backward()
+            if not inside:
+                scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+            losses.append(loss.item())
+        if not early:
+            if leak:
+                optimizer.zero_grad()
+            validate()
+    return problem.history(model, losses, validation=shares)
+
+
+def calm(draw: Random, problem: Problem, epochs: int) -> tuple[Problem, History]:
+    """The problem with another seed, and its right training, which rounding changes little.
+
+    Batch norm divides by the spread of a channel. Where that is small, rounding grows until two right trainings end far
+    from each other. Such a problem tells nothing, so another one is drawn.
+
+    Raises:
+        LookupError: there was none.
+    """
+    for _ in range(DRAWS):
+        one = dataclasses.replace(problem, seed=draw.randrange(10**6))
+        right, other = train(one, epochs), train(one, epochs, layout=torch.channels_last)
+        if distance(other, right, one) < CALM:
+            return one, right
+    raise LookupError(f"In {DRAWS} draws, no problem led two right trainings to almost the same weights.")
