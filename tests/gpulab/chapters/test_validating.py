@@ -1,0 +1,62 @@
+"""A bfloat16 training with validation: what its record shows, and the one training whose numbers are known."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+import re
+from typing import Any
+
+import pytest
+import torch
+
+from gpulab import Problem
+from gpulab.chapters.mixed_precision import validating
+from gpulab.chapters.mixed_precision.validating import LARGE, require_known, require_validated
+from gpulab.chapters.mixed_precision.watching import IN_FLOAT32, LEFT
+from grader.exercises.mixed_precision.trainings import CLOSE, distance
+from grader.exercises.mixed_precision.validated import calm, train
+
+torch.set_num_threads(1)
+SMALL = Problem("cnn_batch_norm", samples=96, batch_size=32, lr=0.01, seed=3, device="cpu")
+
+
+@pytest.mark.parametrize("layout", [torch.contiguous_format, torch.channels_last])
+def test_the_known_training_passes_however_it_rounds(layout: torch.memory_format) -> None:
+    require_known(train(LARGE, 2, layout=layout), "it")
+
+
+@pytest.mark.parametrize(
+    ("changed", "note"),
+    [
+        ({"dtype": torch.float32}, IN_FLOAT32),
+        ({"scaling": True}, validating.NO_SCALER),
+        ({"zero": False}, LEFT.format("batches")),
+        ({"leak": "gradients"}, validating.VALIDATION_BACKWARD),
+        ({"leak": "steps"}, validating.VALIDATION_BACKWARD),
+        ({"early": True}, validating.EARLY),
+        ({"fresh": True}, validating.FRESH),
+    ],
+)
+def test_a_mistake_is_named_by_the_known_numbers_alone(changed: dict[str, Any], note: str) -> None:
+    """So that it is named where the loop cannot be watched."""
+    with pytest.raises(AssertionError, match=re.escape(note)):
+        require_known(train(LARGE, 2, **changed), "it")
+
+
+def test_a_share_of_other_images_or_of_other_batches_is_refused() -> None:
+    """An early stop of the count gives a share that no number of the 297 images has."""
+    history = train(SMALL, 2)
+    require_validated(history, "it", SMALL, 2)
+    mean = dataclasses.replace(history, validation=[history.validation[0], 0.5])
+    with pytest.raises(AssertionError, match="no share of the 297 validation images"):
+        require_validated(mean, "it", SMALL, 2)
+
+
+def test_a_calm_problem_leads_right_trainings_to_the_same_weights() -> None:
+    """Of this one, they end further apart than `same_training` allows before another seed is drawn."""
+    stormy = dataclasses.replace(LARGE, seed=2)
+    assert distance(train(stormy, 2, layout=torch.channels_last), train(stormy, 2), stormy) > CLOSE
+    problem, right = calm(random.Random(7), stormy, 2)
+    assert dataclasses.replace(problem, seed=2) == stormy
+    assert distance(train(problem, 2, layout=torch.channels_last), right, problem) < CLOSE / 2
