@@ -101,6 +101,8 @@ def train_bf16(problem, epochs):
 
 # %% wrong: a new optimizer for each epoch — says "forgets its momentum" — from "reference": "        model.train()" → "        model.train(); optimizer = problem.optimizer(model)"
 
+# %% wrong: a new network for each epoch — says "make the network once" — from "reference": "        model.train()" → "        model = problem.model().to(problem.device).train(); optimizer = problem.optimizer(model)"
+
 # %% wrong: model in bfloat16 — says "leave the model and the images in float32" — from "reference"
 # -     model = problem.model().to(problem.device)
 # +     model = problem.model().to(problem.device).bfloat16()

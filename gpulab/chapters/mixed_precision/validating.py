@@ -20,6 +20,7 @@ from gpulab.training.problem import History, Problem
 NO_SCALER = "BF16 needs no scaler: call loss.backward() and optimizer.step() directly."
 IN_TRAIN_MODE = "The validation ran in train mode, so batch norm counted its batches, too: call model.eval() before it."
 STAYED_IN_EVAL = "After the first validation the network stayed in eval mode: call model.train() before each epoch."
+STARTED_ANEW = "Each epoch began with the first loss again: make the network once, before the loop over the epochs."
 NOT_COUNTED = "Batch norm has counted no batch: is this the network that was trained, and was it in train mode?"
 ONE_ONLY = "That is a single validation: validate after each epoch, inside the loop over the epochs."
 TOO_OFTEN = "That is one validation after each batch: validate when the loop over the batches has ended."
@@ -67,7 +68,8 @@ def require_validated(history: History, what: str, problem: Problem, epochs: int
     check.equal(int(history.skipped), 0, f"{what}: skipped", mistakes=[(int(history.skipped), NO_SCALER)])
     batches, validated = len(problem.loader()), len(problem.validation_loader())
     counted = max(int(np.asarray(one)) for name, one in history.weights.items() if name.endswith("num_batches_tracked"))
-    modes = [(0, NOT_COUNTED), (batches, STAYED_IN_EVAL)]
+    anew = np.isclose(history.losses[batches * (epochs - 1)], history.losses[0], rtol=1e-3)
+    modes = [(0, NOT_COUNTED), (batches, STARTED_ANEW if anew else STAYED_IN_EVAL)]
     modes += [(epochs * batches + times * validated, IN_TRAIN_MODE) for times in range(1, epochs + 1)]
     check.equal(counted, epochs * batches, f"{what}: batches that batch norm saw in train mode", mistakes=modes)
     _require_shares(history, what, problem, epochs)
