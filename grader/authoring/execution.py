@@ -31,6 +31,8 @@ from gpulab.doctor.hardware import gpu_names
 CELL_SECONDS = 300
 """No chapter's cell comes near this; a cell that does hangs."""
 
+LACKING = "NeedsPart"
+"""What a cell raises that this machine lacks a part for, although it has a GPU."""
 PNG = b"\x89PNG\r\n\x1a\n"
 SVG_METADATA = re.compile(r"\s*<metadata>.*?</metadata>", re.DOTALL)
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
@@ -113,7 +115,8 @@ def run(
     Args:
         notebook: changed in place.
         folder: working directory of the kernel.
-        skipped_tag: cells with this tag are not run.
+        skipped_tag: cells with this tag are not run. A cell that says that this machine lacks a part for it counts as
+            not run, either.
         on_cell: told the position of each cell before it runs.
         cell_seconds: wall time that one cell may take.
 
@@ -134,6 +137,7 @@ def run(
         coalesce_streams=True,
         skip_cells_with_tag=skipped_tag,
         kernel_manager_class=OwnKernel,
+        allow_error_names=[LACKING],
         on_cell_start=begin,
     )
     metadata = copy.deepcopy(notebook.metadata)
@@ -149,6 +153,9 @@ def run(
             said.seek(0)
             words = said.read().decode(errors="replace").strip().splitlines()
             raise CellFailed(at, "killed the kernel" + (f" ({words[-1]})" if words else "")) from None
+    for cell in notebook.cells:
+        if any(output.get("ename") == LACKING for output in cell.get("outputs", [])):
+            cell.outputs, cell.execution_count = [], None
     notebook.metadata = metadata  # nbclient puts the kernel's Python version and the state of widgets there
     tidy(notebook)
 

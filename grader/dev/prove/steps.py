@@ -49,9 +49,7 @@ def look(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) ->
 def calibrate(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -> StepResult:
     """The machine's ceilings, and the numbers that the course claims, each with its bar."""
     found = claimed_numbers.measured(course, say)
-    below = tuple(f"{one.what}: {one.shown()}, {one.bar()}" for one in found.figures if not one.reached)
-    broken = tuple(f"{name}: {found.failed[name]}" for name in found.broken)
-    return StepResult("calibrate", below + broken, asdict(found))
+    return StepResult("calibrate", claimed_numbers.findings(found), asdict(found))
 
 
 def read(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -> StepResult:
