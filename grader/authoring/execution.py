@@ -5,6 +5,7 @@ Decides neither which notebooks need running nor whether the outputs are good: t
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import binascii
 import contextlib
@@ -27,6 +28,8 @@ from nbformat import NotebookNode
 from traitlets import default
 
 from gpulab.doctor.hardware import gpu_names
+from grader.authoring.timed_cells import timed_cells
+from grader.machine.gpu_lock import turns
 
 CELL_SECONDS = 300
 """No chapter's cell comes near this; a cell that does hangs."""
@@ -112,6 +115,8 @@ def run(
 ) -> None:
     """Runs all code cells of `notebook` in `folder` and stores their outputs in it.
 
+    On a GPU, a cell that reads a clock waits until no other notebook and no grader uses the GPU.
+
     Args:
         notebook: changed in place.
         folder: working directory of the kernel.
@@ -123,12 +128,17 @@ def run(
     Raises:
         CellFailed: a cell raised, took too long or killed the kernel; the outputs up to there are stored.
     """
-    at = 0
+    at, turn, on_gpu = 0, contextlib.ExitStack(), gpu_name() is not None
+    timed = timed_cells(notebook)
 
     def begin(cell: NotebookNode, cell_index: int) -> None:
         nonlocal at
         at = cell_index
         on_cell(cell_index)
+
+    def take_turn(cell: NotebookNode, cell_index: int) -> None:
+        if on_gpu:
+            turn.enter_context(turns().alone() if cell_index in timed else turns().shared())
 
     client = NotebookClient(
         notebook,
@@ -139,12 +149,14 @@ def run(
         kernel_manager_class=OwnKernel,
         allow_error_names=[LACKING],
         on_cell_start=begin,
+        on_cell_execute=take_turn,
+        on_cell_executed=lambda **_: turn.close(),
     )
     metadata = copy.deepcopy(notebook.metadata)
-    with kernel_environment() as environment, tempfile.TemporaryFile() as said:
+    with turn, kernel_environment() as environment, tempfile.TemporaryFile() as said:
         streams = {"stdout": subprocess.DEVNULL, "stderr": said}  # what the kernel itself says belongs in no terminal
         try:
-            client.execute(env=environment, cwd=str(folder), **streams)
+            asyncio.run(client.async_execute(env=environment, cwd=str(folder), **streams))
         except CellExecutionError as error:
             raise CellFailed(at, f"raised {error.ename}: {_first_line(error.evalue)}", _line(error.traceback)) from None
         except CellTimeoutError:

@@ -127,7 +127,7 @@ def execute(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL)
         releasing.release(chapter)
         return RowResult(data={"cells": len(notebooks.load_key(chapter).cells)})
 
-    return _by_chapter("execute", "executing {}", course, chapters, run, say, pace)
+    return _by_chapter("execute", "executing {}", course, chapters, run, say, pace, pace.slots)
 
 
 def nbval(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -> StepResult:
@@ -143,7 +143,7 @@ def nbval(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -
             last, failed = f"not done after {NBVAL_SECONDS} s", True
         return RowResult((f"nbval: {last}",) if failed else (), {"summary": last})
 
-    return _by_chapter("nbval", "nbval {}", course, chapters, run, say, pace)
+    return _by_chapter("nbval", "nbval {}", course, chapters, run, say, pace, pace.slots)
 
 
 def gate(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -> StepResult:
@@ -276,8 +276,9 @@ def _by_chapter(
     run: Callable[[Chapter], RowResult],
     say: Say,
     pace: Pace,
+    slots: int = 1,
 ) -> StepResult:
-    """A step whose rows are the chapters, one after the other."""
+    """A step whose rows are the chapters, so many at a time."""
 
     def row(chapter: Chapter) -> GpuRow:
         # Looked at when it is done: executing a chapter writes its solution.
@@ -285,7 +286,7 @@ def _by_chapter(
         return GpuRow(chapter.name, lambda: hashed(harness_digest(), *files), lambda: run(chapter))
 
     kept = KeptRows(folder_of(course), step)
-    known, left = settle(map(row, chapters), kept, pace, say=lambda name: say(what.format(name)))
+    known, left = settle(map(row, chapters), kept, pace, slots, say=lambda name: say(what.format(name)))
     return _of_chapters(step, known, left)
 
 

@@ -1,0 +1,39 @@
+"""Cells that read a clock are known, and are alone on the GPU while they do."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+from grader.authoring import execution
+from grader.authoring.timed_cells import timed_cells
+
+SLEEPS = "import time\nbegan = time.{}()\ntime.sleep(0.7)\nprint(began, time.{}())"
+
+
+def test_cells_that_read_a_clock_are_found() -> None:
+    sources = [
+        "def total_ms(f):\n    start = time.perf_counter()\n\n    f()\n    return start",
+        "def other(f):\n    return f()\n\nmeasured = 1",
+        "total_ms(print)",
+        "other(print)",
+        "start = torch.cuda.Event(enable_timing=True)",
+    ]
+    cells = [new_markdown_cell("measure"), *map(new_code_cell, sources), new_code_cell("1", metadata={"tags": ["gpu"]})]
+    assert timed_cells(new_notebook(cells=cells)) == {1, 3, 5, 6}
+
+
+@pytest.mark.parametrize(("clock", "alone"), [("perf_counter", True), ("monotonic", False)])
+def test_on_a_gpu_a_timed_cell_waits_until_it_is_alone(
+    clock: str, alone: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(execution, "gpu_name", lambda: "NVIDIA Imaginary")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    notebooks = [new_notebook(cells=[new_code_cell(SLEEPS.format(clock, clock))]) for _ in range(2)]
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(lambda notebook: execution.run(notebook, tmp_path), notebooks))
+    (first, second) = sorted(tuple(map(float, one.cells[0].outputs[0].text.split())) for one in notebooks)
+    assert (first[1] <= second[0]) == alone
