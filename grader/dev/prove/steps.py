@@ -185,20 +185,21 @@ def _answer_row(chapter: Chapter, tries: answer_gate.Tries, answer: answers.Answ
 
 def repeats(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -> StepResult:
     """Every GPU row, graded several times with every right answer: none may lose a point, few may be noisy."""
-    rounds: list[list[GpuRow]] = [[] for _ in range(pace.repeats)]
+    rows: list[tuple[int, int, GpuRow]] = []
     of_cells: dict[tuple[str, str], list[str]] = {}
     for chapter in chapters:
         key = notebooks.load_key(chapter)
         bank = [one for one in answers.load(chapter.answers, key) if one.kind is answers.AnswerKind.RIGHT]
         for cell in (cell for cell in key.tests if cell.on_gpu_only):
             right = [one for one in bank if one.exercise == cell.exercise]
-            for number, some in enumerate(rounds):
+            for number in range(pace.repeats):
                 seen = [_repeat_row(chapter, key, cell, answer, number) for answer in right]
-                some += seen
+                rows += [(number, place, row) for place, row in enumerate(seen)]
                 of_cells.setdefault((chapter.name, cell.grade_id), []).extend(row.name for row in seen)
         say(f"{chapter.name}: every GPU row {pace.repeats} times with every right answer")
-    # Every row once before any of them twice: a call that is cut short should have met all of them.
-    todo = [row for some in rounds for row in some]
+    # Every answer once before any of them twice, and one of every cell before a second of any: a call that is cut short
+    # should have met all cells.
+    todo = [row for *_, row in sorted(rows, key=lambda one: one[:2])]
     known, left = settle(todo, KeptRows(folder_of(course), "repeats"), pace, pace.slots)
     findings: list[str] = []
     absent: list[str] = []
