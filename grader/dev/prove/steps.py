@@ -159,7 +159,10 @@ def gate(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) ->
         findings += [f"{chapter.name}: {one}" for one in bank.stale(key)]
         tries = answer_gate.Tries(key, bank.answers, secrets.randbits(48))
         findings += [f"{chapter.name}: not checked: {one}: only a GPU can tell" for one in tries.not_here(no_gpu)]
-        wanted = tries.on_gpu() if pace.gpu_rows_only else tries.here(no_gpu)
+        wanted = list(tries.on_gpu() if pace.gpu_rows_only else tries.here(no_gpu))
+        wanted.sort(
+            key=lambda one: one is not None and one.kind is answers.AnswerKind.RIGHT
+        )  # `repeats` has these, too
         seen = [_answer_row(chapter, tries, answer) for answer in wanted]
         rows += seen
         counted[chapter.name] = [row.name for row in seen]
