@@ -160,9 +160,7 @@ def gate(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) ->
         tries = answer_gate.Tries(key, bank.answers, secrets.randbits(48))
         findings += [f"{chapter.name}: not checked: {one}: only a GPU can tell" for one in tries.not_here(no_gpu)]
         wanted = list(tries.on_gpu() if pace.gpu_rows_only else tries.here(no_gpu))
-        wanted.sort(
-            key=lambda one: one is not None and one.kind is answers.AnswerKind.RIGHT
-        )  # `repeats` has these, too
+        wanted.sort(key=lambda one: one is not None and one.kind is answers.AnswerKind.RIGHT)
         seen = [_answer_row(chapter, tries, answer) for answer in wanted]
         rows += seen
         counted[chapter.name] = [row.name for row in seen]
