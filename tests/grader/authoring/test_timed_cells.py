@@ -11,7 +11,19 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from grader.authoring import execution
 from grader.authoring.timed_cells import timed_cells
 
-SLEEPS = "import time\nbegan = time.{}()\ntime.sleep(0.7)\nprint(began, time.{}())"
+MEETING = """
+import time
+from pathlib import Path
+
+own, other = Path("{own}"), Path("{other}")
+own.touch()
+until = time.{clock}() + {seconds}
+while not (met := other.exists()) and time.{clock}() < until:
+    time.sleep(0.01)
+time.sleep(0.5)  # so that the other one sees it, too
+own.unlink()
+print(met)
+"""
 
 
 def test_cells_that_read_a_clock_are_found() -> None:
@@ -26,14 +38,14 @@ def test_cells_that_read_a_clock_are_found() -> None:
     assert timed_cells(new_notebook(cells=cells)) == {1, 3, 5, 6}
 
 
-@pytest.mark.parametrize(("clock", "alone"), [("perf_counter", True), ("monotonic", False)])
+@pytest.mark.parametrize(("clock", "seconds", "meet"), [("perf_counter", 1, "False"), ("monotonic", 90, "True")])
 def test_on_a_gpu_a_timed_cell_waits_until_it_is_alone(
-    clock: str, alone: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    clock: str, seconds: float, meet: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(execution, "gpu_name", lambda: "NVIDIA Imaginary")
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    notebooks = [new_notebook(cells=[new_code_cell(SLEEPS.format(clock, clock))]) for _ in range(2)]
+    cells = [MEETING.format(own=own, other=1 - own, clock=clock, seconds=seconds) for own in range(2)]
+    notebooks = [new_notebook(cells=[new_code_cell(cell)]) for cell in cells]
     with ThreadPoolExecutor() as pool:
         list(pool.map(lambda notebook: execution.run(notebook, tmp_path), notebooks))
-    (first, second) = sorted(tuple(map(float, one.cells[0].outputs[0].text.split())) for one in notebooks)
-    assert (first[1] <= second[0]) == alone
+    assert [notebook.cells[0].outputs[0].text.strip() for notebook in notebooks] == [meet, meet]
