@@ -35,6 +35,7 @@ def test_cells_that_read_a_clock_are_found() -> None:
         "start = torch.cuda.Event(enable_timing=True)",
     ]
     cells = [new_markdown_cell("measure"), *map(new_code_cell, sources), new_code_cell("1", metadata={"tags": ["gpu"]})]
+    cells.append(new_code_cell("total_ms(print)", metadata={"nbgrader": {"grade": True}}))
     assert timed_cells(new_notebook(cells=cells)) == {1, 3, 5, 6}
 
 
