@@ -68,8 +68,9 @@ __all__ = [
     "work",
 ]
 
-# PyTorch 2.11 warns at the first profile of a process, with a path of this machine, of what nobody asked for.
+# PyTorch 2.11 warns of what nobody asked for: at the first profile of a process, and when Lightning moves a batch.
 warnings.filterwarnings("ignore", "Warning: Profiler clears events at the end of each cycle")
+warnings.filterwarnings("ignore", r"`isinstance\(treespec, LeafSpec\)` is deprecated")
 
 _MODULES = {
     "bolts": "gpulab.training.bolts",

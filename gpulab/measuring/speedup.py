@@ -71,8 +71,6 @@ class Comparison:
     """Module and name of a `Workload` in `gpulab`: `"gpulab.chapters.tensor_cores.workloads:LAYER"`."""
     reference: Callable[..., Any]
     """Does the same as the exercise, or moves the same bytes."""
-    agree: Callable[[list[float], list[float]], bool] | None = None
-    """(the answer's numbers, the reference's) → whether they say the same; `projections_agree` when left out."""
     void: float = VOID
     """Times this reference's speed, above which a speed is void."""
 
@@ -145,14 +143,14 @@ def against(
     draw = random.Random(f"{secret_seed()}:{comparison.name}")
     _round(theirs, _question(draw, 1))  # warm both, and the outputs of an idle round
     question = _question(draw, 1)
-    _check(comparison, _round(mine, question), _round(theirs, question), tolerance)
+    _check(_round(mine, question), _round(theirs, question), tolerance)
     pairs, without = [], []
     for number in range(rounds):
         question = _question(draw, calls)
         first, second = (mine, theirs) if number % 2 == 0 else (theirs, mine)
         one, two = _round(first, question), _round(second, question)
         answer, expected = (one, two) if number % 2 == 0 else (two, one)
-        _check(comparison, answer, expected, tolerance)
+        _check(answer, expected, tolerance)
         pairs.append((answer.seconds, expected.seconds))
         without.append(_round(theirs, question, idle=True).seconds)
     idle_s = statistics.median(without)
@@ -192,13 +190,12 @@ def same(
     if times < 1:
         raise ValueError(f"times = {times}: it must be positive")
     mine, theirs = (current().speedup or _here)(yours, comparison, size)
-    agree = comparison.agree or (lambda answer, expected: projections_agree(answer, expected, tolerance))
     draw = random.Random(f"{secret_seed()}:{comparison.name}:same")
     agreed = 0
     for _ in range(times):
         question = _question(draw, 1)
         answer, expected = _round(mine, question), _round(theirs, question)
-        agreed += agree(answer.numbers[0], expected.numbers[0])
+        agreed += projections_agree(answer.numbers[0], expected.numbers[0], tolerance)
     return agreed / times
 
 
@@ -274,9 +271,9 @@ def _round(side: Side, question: _Question, idle: bool = False) -> _Round:
     return _Round(seconds, numbers)
 
 
-def _check(comparison: Comparison, answer: _Round, expected: _Round, tolerance: float) -> None:
-    agree = comparison.agree or (lambda mine, theirs: projections_agree(mine, theirs, tolerance))
-    if not all(agree(mine, theirs) for mine, theirs in zip(answer.numbers, expected.numbers, strict=True)):
+def _check(answer: _Round, expected: _Round, tolerance: float) -> None:
+    pairs = zip(answer.numbers, expected.numbers, strict=True)
+    if not all(projections_agree(mine, theirs, tolerance) for mine, theirs in pairs):
         raise AssertionError("what the function returned while it was timed is not what the reference returns.")
 
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 MOST_FILES = 100
-MOST_BYTES = 64_000_000
-"""Of all files together; the rest is not read."""
+MOST_BYTES = 128_000_000
+"""Of all files together, such as the weights of a ResNet-50, 94 MB; the rest is not read."""
 MOST_PARTS = 100_000
 """Of what one file holds: a list that holds another twice, which holds another twice, is soon more than a machine."""
 MOST_CHARACTERS = 1_000_000
@@ -29,29 +29,32 @@ def read(folder: Path) -> dict[str, Any]:
 
     For a file of `torch.save`: the value, with tensors on the CPU, if `torch.load` takes it with `weights_only`;
     objects inside that are neither tensors nor plain become the name of their type. For one that cannot be loaded: a
-    text that says why. For every other file: its text.
+    text that says why, and so for a file that is too large. For every other file: its text.
     """
     found: dict[str, Any] = {}
     budget = MOST_BYTES
     files = (Path(where) / name for where, _, names in os.walk(folder) for name in sorted(names))
     for path in itertools.islice(files, MOST_FILES):
         data = _bytes(path, budget)
-        if data is not None:
+        if isinstance(data, bytes):
             budget -= len(data)
-            found[str(path.relative_to(folder))] = _value(data)
+        if data is not None:
+            found[str(path.relative_to(folder))] = _value(data) if isinstance(data, bytes) else data
     return found
 
 
-def _bytes(path: Path, most: int) -> bytes | None:
-    """What is in an ordinary file of at most so many bytes; None for anything else."""
+def _bytes(path: Path, most: int) -> bytes | str | None:
+    """What is in an ordinary file of at most so many bytes; why it is not read, of a larger one; None otherwise."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
         return None
     with os.fdopen(descriptor, "rb") as file:
         about = os.fstat(descriptor)
-        if not stat.S_ISREG(about.st_mode) or about.st_size > most:
+        if not stat.S_ISREG(about.st_mode):
             return None
+        if about.st_size > most:
+            return f"not read: all files of a rank together may have {MOST_BYTES / 1e6:.0f} MB"
         return file.read(most)
 
 

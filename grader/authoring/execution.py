@@ -5,6 +5,7 @@ Decides neither which notebooks need running nor whether the outputs are good: t
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import binascii
 import contextlib
@@ -27,10 +28,14 @@ from nbformat import NotebookNode
 from traitlets import default
 
 from gpulab.doctor.hardware import gpu_names
+from grader.authoring.timed_cells import timed_cells
+from grader.machine.gpu_lock import turns
 
 CELL_SECONDS = 300
 """No chapter's cell comes near this; a cell that does hangs."""
 
+LACKING = "NeedsPart"
+"""What a cell raises that this machine lacks a part for, although it has a GPU."""
 PNG = b"\x89PNG\r\n\x1a\n"
 SVG_METADATA = re.compile(r"\s*<metadata>.*?</metadata>", re.DOTALL)
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
@@ -110,22 +115,30 @@ def run(
 ) -> None:
     """Runs all code cells of `notebook` in `folder` and stores their outputs in it.
 
+    On a GPU, a cell that reads a clock waits until no other notebook and no grader uses the GPU.
+
     Args:
         notebook: changed in place.
         folder: working directory of the kernel.
-        skipped_tag: cells with this tag are not run.
+        skipped_tag: cells with this tag are not run. A cell that says that this machine lacks a part for it counts as
+            not run, either.
         on_cell: told the position of each cell before it runs.
         cell_seconds: wall time that one cell may take.
 
     Raises:
         CellFailed: a cell raised, took too long or killed the kernel; the outputs up to there are stored.
     """
-    at = 0
+    at, turn, on_gpu = 0, contextlib.ExitStack(), gpu_name() is not None
+    timed = timed_cells(notebook)
 
     def begin(cell: NotebookNode, cell_index: int) -> None:
         nonlocal at
         at = cell_index
         on_cell(cell_index)
+
+    def take_turn(cell: NotebookNode, cell_index: int) -> None:
+        if on_gpu:
+            turn.enter_context(turns().alone() if cell_index in timed else turns().shared())
 
     client = NotebookClient(
         notebook,
@@ -134,13 +147,16 @@ def run(
         coalesce_streams=True,
         skip_cells_with_tag=skipped_tag,
         kernel_manager_class=OwnKernel,
+        allow_error_names=[LACKING],
         on_cell_start=begin,
+        on_cell_execute=take_turn,
+        on_cell_executed=lambda **_: turn.close(),
     )
     metadata = copy.deepcopy(notebook.metadata)
-    with kernel_environment() as environment, tempfile.TemporaryFile() as said:
+    with turn, kernel_environment() as environment, tempfile.TemporaryFile() as said:
         streams = {"stdout": subprocess.DEVNULL, "stderr": said}  # what the kernel itself says belongs in no terminal
         try:
-            client.execute(env=environment, cwd=str(folder), **streams)
+            asyncio.run(client.async_execute(env=environment, cwd=str(folder), **streams))
         except CellExecutionError as error:
             raise CellFailed(at, f"raised {error.ename}: {_first_line(error.evalue)}", _line(error.traceback)) from None
         except CellTimeoutError:
@@ -149,6 +165,9 @@ def run(
             said.seek(0)
             words = said.read().decode(errors="replace").strip().splitlines()
             raise CellFailed(at, "killed the kernel" + (f" ({words[-1]})" if words else "")) from None
+    for cell in notebook.cells:
+        if any(output.get("ename") == LACKING for output in cell.get("outputs", [])):
+            cell.outputs, cell.execution_count = [], None
     notebook.metadata = metadata  # nbclient puts the kernel's Python version and the state of widgets there
     tidy(notebook)
 

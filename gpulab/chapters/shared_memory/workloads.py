@@ -35,24 +35,17 @@ def _factors(seed: int, rows: int, inner: int, columns: int) -> tuple[Any, Any]:
     return _random((rows, inner), seed), _random((inner, columns), seed ^ 1)
 
 
-def lengthwise(output: Any, seed: int) -> list[float]:
-    """Extents, norm and parts of uᵀ·output·v, by the longer side: the same for a matrix and its transposed one.
+def moved(output: Any, seed: int) -> list[float]:
+    """`bilinear`; NaN alone for a mere view in other strides, which moves nothing.
 
     Args:
-        output: matrix on the device; extents that are equal would not tell which way it lies.
-        seed: of u and v.
-
-    Returns:
-        NaN alone for a mere view in other strides, which moves nothing.
+        output: matrix on the device.
+        seed: of the random vectors.
     """
     import torch
 
     matrix = torch.as_tensor(output, device="cuda" if has_gpu() else "cpu")
-    if not matrix.is_contiguous():
-        return [math.nan]
-    rows, columns = matrix.shape
-    tall = matrix if rows > columns else matrix.T
-    return [float(rows), float(columns), float(torch.linalg.vector_norm(matrix)), *_projected(tall, seed)]
+    return bilinear(matrix, seed) if matrix.is_contiguous() else [math.nan]
 
 
 def bilinear(output: Any, seed: int) -> list[float]:
@@ -78,8 +71,8 @@ def _projected(matrix: Any, seed: int) -> list[float]:
     return list(map(float, in_parts(u * (matrix @ v))))
 
 
-TRANSPOSE = Workload(inputs=_matrix, project=lengthwise)
-"""One matrix, which may come back lying the other way; sizes `rows`, `columns`, which must differ."""
+TRANSPOSE = Workload(inputs=_matrix, project=moved)
+"""One matrix; sizes `rows`, `columns`."""
 
 MATMUL = Workload(inputs=_factors, project=bilinear)
 """Two factors; sizes `rows`, `inner`, `columns`."""

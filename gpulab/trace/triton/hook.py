@@ -270,7 +270,7 @@ def _hook_memory(interpreter: Any) -> None:
 
 
 def _hook_integers(interpreter: Any) -> None:
-    """Lets `range` take a number of the interpreter, an array of one element: NumPy 2.5 refuses what Triton 3.6 does."""
+    """Lets `range` take an interpreter's number, an array of one element: NumPy 2.5 refuses what Triton 3.6 does."""
     patch = interpreter._patch_lang_tensor
 
     def patched(tensor: Any, scope: Any) -> None:

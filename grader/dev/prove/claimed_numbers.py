@@ -6,6 +6,7 @@ The functions that are timed are the chapters' own solutions, read from the solu
 from __future__ import annotations
 
 import ast
+import dataclasses
 import re
 import statistics
 from collections.abc import Callable
@@ -86,8 +87,6 @@ class _Value:
 
 def measured(course: Course, say: Say) -> MeasuredFigures:
     """Ceilings, then every number whose chapter is there."""
-    import dataclasses
-
     from gpulab.measuring import machine
 
     say("measuring ceilings")
@@ -127,6 +126,26 @@ def bars() -> list[dict[str, Any]]:
     from gpulab import table
 
     return table("bars")
+
+
+def judged_again(kept: dict[str, Any]) -> MeasuredFigures:
+    """What was measured earlier, with the bars of today: they may have been corrected by what it found.
+
+    Args:
+        kept: `MeasuredFigures` as a plain dict.
+    """
+    ends = {bar["figure"]: limits(bar, kept["ceilings"]["device"]) for bar in bars()}
+    figures = (MeasuredNumber(**one) for one in kept["figures"])
+    judged = tuple(
+        dataclasses.replace(one, low=ends[one.name][0], high=ends[one.name][1]) for one in figures if one.name in ends
+    )
+    return MeasuredFigures(kept["ceilings"], judged, kept["failed"], tuple(kept.get("broken", ())))
+
+
+def findings(found: MeasuredFigures) -> tuple[str, ...]:
+    """What is not as it must be, one sentence each."""
+    below = tuple(f"{one.what}: {one.shown()}, {one.bar()}" for one in found.figures if not one.reached)
+    return below + tuple(f"{name}: {found.failed[name]}" for name in found.broken)
 
 
 def limits(bar: dict[str, Any], device: str) -> tuple[float | None, float | None]:

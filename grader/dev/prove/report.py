@@ -5,7 +5,9 @@ from __future__ import annotations
 import datetime
 import json
 import platform
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import asdict, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -32,6 +34,7 @@ def write(course: Course, outcomes: list[StepResult], steps: Sequence[ProofStep]
     folder = course.root / "data" / "machines"
     folder.mkdir(parents=True, exist_ok=True)
     written = []
+    outcomes = [_with_bars_of_today(one) for one in outcomes]
     known = {one.step: one for one in outcomes}
     if "calibrate" in known and known["calibrate"].data:
         kept = {
@@ -43,8 +46,15 @@ def write(course: Course, outcomes: list[StepResult], steps: Sequence[ProofStep]
         write_file(path, (json.dumps(kept, indent=1, sort_keys=True) + "\n").encode())
         written.append(path)
     page = folder / f"{name}.md"
-    write_file(page, text(outcomes, machine(), steps).encode())
+    write_file(page, text(outcomes, machine(), steps).replace(f"{course.root}/", "").encode())
     return [*written, page]
+
+
+def _with_bars_of_today(outcome: StepResult) -> StepResult:
+    if outcome.step != "calibrate" or not outcome.data:
+        return outcome
+    found = claimed_numbers.judged_again(outcome.data)
+    return replace(outcome, findings=claimed_numbers.findings(found), data=asdict(found))
 
 
 def machine() -> dict[str, str]:
@@ -82,12 +92,19 @@ def text(outcomes: list[StepResult], on: dict[str, str], steps: Sequence[ProofSt
     parts += _chapters(known)
     found = [f"- {one.step}: {finding}" for one in outcomes for finding in one.findings]
     parts += ["## Findings", "\n".join(found) or "None."]
-    for title, name in (("Not here", "absent"), ("Not proven yet", "left")):
-        if lines := [f"- {one.step}: {row}" for one in outcomes for row in getattr(one, name)]:
-            parts += [f"## {title}", "\n".join(lines)]
+    if lines := [f"- {one.step}: {row}" for one in outcomes for row in one.absent]:
+        parts += ["## Not here", "\n".join(lines)]
+    if lines := [f"- {one.step}: {_by_chapter(one.left)}" for one in outcomes if one.left]:
+        parts += ["## Not proven yet", "\n".join(lines)]
     if lines := [f"- {one}" for one in to_show(outcomes, steps)]:
         parts += ["## What a GPU must still show", "\n".join(lines)]
     return "\n\n".join(parts) + "\n"
+
+
+def _by_chapter(rows: Sequence[str]) -> str:
+    """Rows, whose names begin with their chapter's, counted by it."""
+    counted = Counter(row.split()[0] for row in rows)
+    return ", ".join(chapter if count == 1 else f"{chapter} ({count} rows)" for chapter, count in counted.items())
 
 
 def to_show(outcomes: list[StepResult], steps: Sequence[ProofStep]) -> list[str]:

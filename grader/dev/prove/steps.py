@@ -49,9 +49,7 @@ def look(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) ->
 def calibrate(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -> StepResult:
     """The machine's ceilings, and the numbers that the course claims, each with its bar."""
     found = claimed_numbers.measured(course, say)
-    below = tuple(f"{one.what}: {one.shown()}, {one.bar()}" for one in found.figures if not one.reached)
-    broken = tuple(f"{name}: {found.failed[name]}" for name in found.broken)
-    return StepResult("calibrate", below + broken, asdict(found))
+    return StepResult("calibrate", claimed_numbers.findings(found), asdict(found))
 
 
 def read(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -> StepResult:
@@ -129,7 +127,7 @@ def execute(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL)
         releasing.release(chapter)
         return RowResult(data={"cells": len(notebooks.load_key(chapter).cells)})
 
-    return _by_chapter("execute", "executing {}", course, chapters, run, say, pace)
+    return _by_chapter("execute", "executing {}", course, chapters, run, say, pace, pace.slots)
 
 
 def nbval(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -> StepResult:
@@ -145,7 +143,7 @@ def nbval(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -
             last, failed = f"not done after {NBVAL_SECONDS} s", True
         return RowResult((f"nbval: {last}",) if failed else (), {"summary": last})
 
-    return _by_chapter("nbval", "nbval {}", course, chapters, run, say, pace)
+    return _by_chapter("nbval", "nbval {}", course, chapters, run, say, pace, pace.slots)
 
 
 def gate(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -> StepResult:
@@ -161,7 +159,8 @@ def gate(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) ->
         findings += [f"{chapter.name}: {one}" for one in bank.stale(key)]
         tries = answer_gate.Tries(key, bank.answers, secrets.randbits(48))
         findings += [f"{chapter.name}: not checked: {one}: only a GPU can tell" for one in tries.not_here(no_gpu)]
-        wanted = tries.on_gpu() if pace.gpu_rows_only else tries.here(no_gpu)
+        wanted = list(tries.on_gpu() if pace.gpu_rows_only else tries.here(no_gpu))
+        wanted.sort(key=lambda one: one is not None and one.kind is answers.AnswerKind.RIGHT)
         seen = [_answer_row(chapter, tries, answer) for answer in wanted]
         rows += seen
         counted[chapter.name] = [row.name for row in seen]
@@ -187,20 +186,21 @@ def _answer_row(chapter: Chapter, tries: answer_gate.Tries, answer: answers.Answ
 
 def repeats(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -> StepResult:
     """Every GPU row, graded several times with every right answer: none may lose a point, few may be noisy."""
-    rounds: list[list[GpuRow]] = [[] for _ in range(pace.repeats)]
+    rows: list[tuple[int, int, GpuRow]] = []
     of_cells: dict[tuple[str, str], list[str]] = {}
     for chapter in chapters:
         key = notebooks.load_key(chapter)
         bank = [one for one in answers.load(chapter.answers, key) if one.kind is answers.AnswerKind.RIGHT]
         for cell in (cell for cell in key.tests if cell.on_gpu_only):
             right = [one for one in bank if one.exercise == cell.exercise]
-            for number, some in enumerate(rounds):
+            for number in range(pace.repeats):
                 seen = [_repeat_row(chapter, key, cell, answer, number) for answer in right]
-                some += seen
+                rows += [(number, place, row) for place, row in enumerate(seen)]
                 of_cells.setdefault((chapter.name, cell.grade_id), []).extend(row.name for row in seen)
         say(f"{chapter.name}: every GPU row {pace.repeats} times with every right answer")
-    # Every row once before any of them twice: a call that is cut short should have met all of them.
-    todo = [row for some in rounds for row in some]
+    # Every answer once before any of them twice, and one of every cell before a second of any: a call that is cut short
+    # should have met all cells.
+    todo = [row for *_, row in sorted(rows, key=lambda one: one[:2])]
     known, left = settle(todo, KeptRows(folder_of(course), "repeats"), pace, pace.slots)
     findings: list[str] = []
     absent: list[str] = []
@@ -278,8 +278,9 @@ def _by_chapter(
     run: Callable[[Chapter], RowResult],
     say: Say,
     pace: Pace,
+    slots: int = 1,
 ) -> StepResult:
-    """A step whose rows are the chapters, one after the other."""
+    """A step whose rows are the chapters, so many at a time."""
 
     def row(chapter: Chapter) -> GpuRow:
         # Looked at when it is done: executing a chapter writes its solution.
@@ -287,7 +288,7 @@ def _by_chapter(
         return GpuRow(chapter.name, lambda: hashed(harness_digest(), *files), lambda: run(chapter))
 
     kept = KeptRows(folder_of(course), step)
-    known, left = settle(map(row, chapters), kept, pace, say=lambda name: say(what.format(name)))
+    known, left = settle(map(row, chapters), kept, pace, slots, say=lambda name: say(what.format(name)))
     return _of_chapters(step, known, left)
 
 

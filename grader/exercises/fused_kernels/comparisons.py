@@ -13,6 +13,17 @@ import torch
 from gpulab.measuring.speedup import Comparison
 
 WORKLOADS = "gpulab.chapters.fused_kernels.workloads"
+MOST_CALLS = 48
+"""Of a round: an H200 takes a fraction of a millisecond for each."""
+
+
+def calls(bytes_each: int) -> int:
+    """So many calls that a round takes long enough on a fast GPU, and fits into a tenth of the memory of any.
+
+    Args:
+        bytes_each: input and output of one call.
+    """
+    return max(4, min(MOST_CALLS, torch.cuda.get_device_properties(0).total_memory // 10 // bytes_each))
 
 
 def softmax_in_steps(x: torch.Tensor) -> torch.Tensor:

@@ -7,15 +7,13 @@ from typing import Any
 from numba import cuda, float32
 
 from gpulab.arrays import empty
-from gpulab.measuring.speedup import Comparison, projections_agree
+from gpulab.measuring.speedup import Comparison
 
 WORKLOADS = "gpulab.chapters.shared_memory.workloads"
 MATMUL_BLOCK = (16, 16)
 TILE = 32
 LARGEST_SIDE = 16384
 """Of a matrix to transpose: 1 GB of float32 is far beyond any cache, and nine of them need 9.7 GB."""
-TOLERANCE = 1e-4
-"""Of a projection, in norms: moved elements keep their value, only the projection itself is rounded."""
 
 
 def transposed_side(memory_bytes: float) -> int:
@@ -26,21 +24,23 @@ def transposed_side(memory_bytes: float) -> int:
     return int(min(LARGEST_SIDE, (memory_bytes / 160) ** 0.5)) // TILE * TILE
 
 
-def copied(matrix: Any) -> Any:
-    """A copy of the matrix: every byte read and written once, nothing moved to another place."""
-    import torch
-
-    return torch.as_tensor(matrix).clone()
-
-
-def crosswise(answer: list[float], expected: list[float]) -> bool:
-    """Whether one is the transposed of the other, by what `lengthwise` says of both."""
-    if len(answer) != len(expected) or answer[:2] != expected[1::-1]:
-        return False
-    return projections_agree(answer[2:], expected[2:], TOLERANCE)
-
-
 @cuda.jit  # type: ignore[untyped-decorator] # Numba ships no types
+def _one_thread_an_element(x: Any, out: Any) -> None:
+    """Reads along rows, writes along columns."""
+    column, row = cuda.grid(2)
+    if row < x.shape[0] and column < x.shape[1]:
+        out[column, row] = x[row, column]
+
+
+def naive_transpose(x: Any) -> Any:
+    """The transposed matrix, without shared memory."""
+    rows, columns = x.shape
+    out = empty((columns, rows), "float32")
+    _one_thread_an_element[(-(-columns // TILE), -(-rows // TILE)), (TILE, TILE)](x, out)
+    return out
+
+
+@cuda.jit  # type: ignore[untyped-decorator]
 def _one_thread_each(a: Any, b: Any, c: Any) -> None:
     """One thread an output: coalesced, and without shared memory."""
     column, row = cuda.grid(2)
@@ -60,9 +60,13 @@ def naive_matmul(a: Any, b: Any) -> Any:
 
 
 TRANSPOSE = Comparison(
-    name=f"{__name__}:TRANSPOSE", workload=f"{WORKLOADS}:TRANSPOSE", reference=copied, agree=crosswise
+    name=f"{__name__}:TRANSPOSE", workload=f"{WORKLOADS}:TRANSPOSE", reference=naive_transpose, void=20.0
 )
-"""`transpose_tiled` against a copy of the same bytes; sizes `rows`, `columns`, which must differ."""
+"""`transpose_tiled` against the kernel without shared memory; sizes `rows`, `columns`.
+
+On an H200, 16384 × 16128: a copy takes 0.51 ms, the naive kernel 3.95, a tile without padding 2.37, a padded one 1.59
+to 0.70 (`grader prove`, 2026-11-26).
+"""
 
 MATMUL = Comparison(name=f"{__name__}:MATMUL", workload=f"{WORKLOADS}:MATMUL", reference=naive_matmul)
 """`matmul_tiled` against the kernel without shared memory; sizes `rows`, `inner`, `columns`."""

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from gpulab import Problem
 from gpulab.ranks import files
 
 
@@ -39,13 +40,23 @@ def test_a_broken_archive_is_told(tmp_path: Path) -> None:
     assert "refuses it" in files.read(tmp_path)["weights.pt"]
 
 
-def test_pipes_links_and_large_files_are_passed_over(tmp_path: Path) -> None:
+def test_pipes_and_links_are_passed_over(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "link").symlink_to("/etc/passwd")
-    with (tmp_path / "large").open("wb") as file:
-        file.truncate(files.MOST_BYTES + 1)
     (tmp_path / "small").write_bytes(b"\xff!")
     assert files.read(tmp_path) == {"small": "\ufffd!"}
+
+
+def test_what_is_too_large_is_not_read_and_says_so(tmp_path: Path) -> None:
+    with (tmp_path / "large").open("wb") as file:
+        file.truncate(files.MOST_BYTES + 1)
+    assert files.read(tmp_path) == {"large": "not read: all files of a rank together may have 128 MB"}
+
+
+def test_the_largest_network_of_a_script_is_read(tmp_path: Path) -> None:
+    """On a GPU, scripts train a ResNet-50."""
+    torch.save(Problem("resnet50", device="cpu").model().state_dict(), tmp_path / "weights.pt")
+    assert "fc.weight" in files.read(tmp_path)["weights.pt"]
 
 
 def test_there_is_an_end_to_what_one_file_holds(tmp_path: Path) -> None:
@@ -61,7 +72,7 @@ def test_there_is_an_end_to_the_numbers_of_one_file(tmp_path: Path) -> None:
     """A tensor whose elements all share one place: a small file, and gigabytes once it is copied."""
     wide = torch.zeros(1).expand(files.MOST_BYTES // 4)
     torch.save([wide, wide], tmp_path / "weights.pt")
-    assert "more than 64 MB of numbers" in files.read(tmp_path)["weights.pt"]
+    assert "more than 128 MB of numbers" in files.read(tmp_path)["weights.pt"]
 
 
 @pytest.mark.filterwarnings("ignore:.*quantized tensor creation functions", "ignore:TypedStorage is deprecated")

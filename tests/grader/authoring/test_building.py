@@ -14,7 +14,7 @@ from courses import NAME, built_course, make_course
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from grader.authoring.building import build, check_build
-from grader.authoring.execution import gpu_name, tidy
+from grader.authoring.execution import gpu_name, run, tidy
 from grader.model.course import Chapter, CourseError
 from grader.model.findings import Findings
 
@@ -127,6 +127,20 @@ def test_gpu_cells_run_where_there_is_one(chapter: Chapter, monkeypatch: pytest.
     monkeypatch.setattr("grader.authoring.building.gpu_name", lambda: "NVIDIA Imaginary")
     with pytest.raises(Findings, match='cell "double_gpu" raised NeedsGPU: No GPU here'):
         build(chapter, execute=True)
+
+
+def test_a_cell_that_lacks_a_part_counts_as_not_run(tmp_path: Path) -> None:
+    """TensorRT, say: the rest of the chapter can be built where there is a GPU without it."""
+    notebook = new_notebook(
+        cells=[
+            new_code_cell("class NeedsPart(Exception): pass\nraise NeedsPart('TensorRT')"),
+            new_code_cell("print('on')"),
+        ]
+    )
+    run(notebook, tmp_path)
+    lacking, after = notebook.cells
+    assert (lacking.outputs, lacking.execution_count) == ([], None)
+    assert after.outputs[0].text == "on\n"
 
 
 def test_a_cell_that_raises_stops_the_build(chapter: Chapter) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import torch
 
 from gpulab import table, trace
 from gpulab.measuring.speedup import Comparison
-from grader.exercises.fused_kernels.comparisons import ATTENTION, LAYER_NORM, MATMUL_RELU, SOFTMAX
+from grader.exercises.fused_kernels.comparisons import ATTENTION, LAYER_NORM, MATMUL_RELU, SOFTMAX, calls
 
 ROOM = 1.5
 """A kernel may also use the memory's bandwidth better than the reference does."""
@@ -36,6 +37,16 @@ BOUND_BY_MEMORY = {
 def test_a_kernel_that_moves_only_what_it_must_is_not_void(name: str) -> None:
     comparison, arguments, least = BOUND_BY_MEMORY[name]
     assert ROOM * bytes_moved(comparison, arguments) / least < comparison.void
+
+
+@pytest.mark.parametrize("memory_bytes", [8e9, 15.8e9, 24e9, 141e9])
+def test_the_calls_of_a_round_fit_into_the_card(monkeypatch: pytest.MonkeyPatch, memory_bytes: float) -> None:
+    """Inputs and outputs of both sides, and what the reference has in between."""
+    properties = SimpleNamespace(total_memory=int(memory_bytes))
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: properties)
+    for bytes_each in (4 * 16384 * 2048, 8 * 16384 * 2048, 4 * 8192**2):
+        assert calls(bytes_each) * bytes_each <= max(memory_bytes / 10, 4 * bytes_each)
+        assert 2 * calls(bytes_each) * bytes_each + 4e9 < memory_bytes
 
 
 def test_attention_by_the_datasheet_is_not_void() -> None:
