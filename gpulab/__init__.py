@@ -69,8 +69,8 @@ __all__ = [
 ]
 
 # PyTorch 2.11 warns of what nobody asked for: at the first profile of a process, and when Lightning moves a batch.
-warnings.filterwarnings("ignore", "Warning: Profiler clears events at the end of each cycle")
-warnings.filterwarnings("ignore", r"`isinstance\(treespec, LeafSpec\)` is deprecated")
+warnings.filterwarnings("ignore", "Warning: Profiler clears events at the end of each cycle", append=True)
+warnings.filterwarnings("ignore", r"`isinstance\(treespec, LeafSpec\)` is deprecated", append=True)
 
 _MODULES = {
     "bolts": "gpulab.training.bolts",
