@@ -175,7 +175,8 @@ def test_an_interrupt_ends_the_steps_and_loses_nothing(course: Course, monkeypat
 
     def stopped(course: Course, chapters: object, say: object, pace: Pace) -> StepResult:
         if not pace.fits(0.0):
-            return StepResult("gate", data={NAME: {"checked": 1, "findings": 0}}, left=(f"{NAME} one answer", f"{NAME} another"))
+            left = (f"{NAME} one answer", f"{NAME} another")
+            return StepResult("gate", data={NAME: {"checked": 1, "findings": 0}}, left=left)
         os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(5)
         raise AssertionError("not interrupted")
