@@ -47,7 +47,7 @@ def bytes_fused(ops, elements, bytes_per_element, fused):
     between = 0 if fused else 2 * (len(ops) - 1)
     return (sum(op["inputs"] for op in ops) + between + 1) * elements
 
-# %% wrong: fused and eager swapped — says "are swapped"
+# %% wrong: fused and eager swapped — says "Swapped: only eager"
 def bytes_fused(ops, elements, bytes_per_element, fused):
     between = 2 * (len(ops) - 1) if fused else 0
     return (sum(op["inputs"] for op in ops) + between + 1) * elements * bytes_per_element
