@@ -96,3 +96,30 @@ class Endless(Exception):
 
 def bytes_moved(*arguments):
     raise Endless
+
+
+# %% wrong: eight bools to a byte — says "A bool takes"
+import math
+import torch
+def bytes_moved(shape, host_dtype, device_dtype, cast_on):
+    name = device_dtype if cast_on == "cpu" else host_dtype
+    n = math.prod(shape)
+    if name == "bool":
+        return math.ceil(n / 8)
+    return n * getattr(torch, name).itemsize
+
+
+# %% wrong: the first two extents — says "four extents"
+import torch
+def bytes_moved(shape, host_dtype, device_dtype, cast_on):
+    name = device_dtype if cast_on == "cpu" else host_dtype
+    return shape[0] * shape[1] * getattr(torch, name).itemsize
+
+
+# %% right: a tensor on the meta device
+import torch
+def bytes_moved(shape, host_dtype, device_dtype, cast_on):
+    t = torch.empty(shape, dtype=getattr(torch, host_dtype), device="meta")
+    if cast_on == "cpu":
+        t = t.to(getattr(torch, device_dtype))
+    return t.nbytes

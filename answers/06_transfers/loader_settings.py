@@ -101,3 +101,32 @@ class Grows(dict):
 
 def loader_settings(*arguments):
     return Grows(num_workers=1)
+
+
+# %% wrong: adds 0.999 instead of rounding up — says "at least 1"
+import math
+def loader_settings(sample_ms, batch_size, step_ms, cores):
+    workers = int(sample_ms * batch_size / step_ms + 0.999)
+    return {"num_workers": min(workers, cores), "pin_memory": True, "persistent_workers": True, "prefetch_factor": 2}
+
+
+# %% wrong: divided by the prefetch factor — says "prepared ahead"
+import math
+def loader_settings(sample_ms, batch_size, step_ms, cores):
+    prefetch = 4
+    workers = math.ceil(sample_ms * batch_size / step_ms / prefetch)
+    return {"num_workers": max(1, min(workers, cores)), "pin_memory": True, "persistent_workers": True, "prefetch_factor": prefetch}
+
+
+# %% wrong: a single worker is started anew — says "again in every epoch"
+import math
+def loader_settings(sample_ms, batch_size, step_ms, cores):
+    workers = math.ceil(sample_ms * batch_size / step_ms)
+    return {"num_workers": max(1, min(workers, cores)), "pin_memory": True, "persistent_workers": workers > 1, "prefetch_factor": 2}
+
+
+# %% right: floor division of the negative
+def loader_settings(sample_ms, batch_size, step_ms, cores):
+    workers = int(-(-(sample_ms * batch_size) // step_ms))
+    workers = min(max(workers, 1), cores)
+    return {"num_workers": workers, "pin_memory": True, "persistent_workers": True, "prefetch_factor": max(2, workers)}

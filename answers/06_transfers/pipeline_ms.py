@@ -110,3 +110,76 @@ def pipeline_ms(chunks, h2d_ms, compute_ms, d2h_ms, copy_engines, order="chunk")
 # %% wrong: several kernels at a time — says "one compute engine" — from "reference": "max(free[engine[stage]], ready[chunk])" → `max(free[engine[stage]] * (stage != "kernel"), ready[chunk])`
 
 # %% wrong: forgets the last copy out — says "last copy out is missing" — from "reference": "return max(ready)" → "return max(ready) - d2h_ms"
+
+
+# %% wrong: the copy out takes the compute engine — says "not the compute engine"
+def pipeline_ms(chunks, h2d_ms, compute_ms, d2h_ms, copy_engines, order="chunk"):
+    ms = {"in": h2d_ms, "kernel": compute_ms, "out": d2h_ms}
+    stages = list(ms)
+    ops = [(s, c) for c in range(chunks) for s in stages] if order == "chunk" else [(s, c) for s in stages for c in range(chunks)]
+    free, ready = [0, 0, 0], [0] * chunks
+    eng = {"in": 0, "kernel": 1, "out": copy_engines}
+    for s, c in ops:
+        free[eng[s]] = ready[c] = max(free[eng[s]], ready[c]) + ms[s]
+    return max(ready)
+
+
+# %% wrong: the copy out does not wait for the kernel — says "is complete"
+def pipeline_ms(chunks, h2d_ms, compute_ms, d2h_ms, copy_engines, order="chunk"):
+    engine = {"in": 0, "kernel": 1, "out": 0 if copy_engines == 1 else 2}
+    ms = {"in": h2d_ms, "kernel": compute_ms, "out": d2h_ms}
+    stages = list(ms)
+    ops = [(s, c) for c in range(chunks) for s in stages] if order == "chunk" else [(s, c) for s in stages for c in range(chunks)]
+    free, ready = [0, 0, 0], [0] * chunks
+    last = 0
+    for s, c in ops:
+        end = max(free[engine[s]], ready[c]) + ms[s]
+        free[engine[s]] = end
+        if s == "in":
+            ready[c] = end
+        last = max(last, end)
+    return last
+
+
+# %% wrong: a copy takes whichever engine is free — says "has its direction"
+def pipeline_ms(chunks, h2d_ms, compute_ms, d2h_ms, copy_engines, order="chunk"):
+    ms = {"in": h2d_ms, "kernel": compute_ms, "out": d2h_ms}
+    stages = list(ms)
+    ops = [(s, c) for c in range(chunks) for s in stages] if order == "chunk" else [(s, c) for s in stages for c in range(chunks)]
+    copies, sm, ready = [0] * copy_engines, 0, [0] * chunks
+    for s, c in ops:
+        if s == "kernel":
+            sm = ready[c] = max(sm, ready[c]) + ms[s]
+        else:
+            i = copies.index(min(copies))
+            copies[i] = ready[c] = max(copies[i], ready[c]) + ms[s]
+    return max(ready)
+
+
+# %% wrong: the times of all chunks together — says "per chunk already"
+def pipeline_ms(chunks, h2d_ms, compute_ms, d2h_ms, copy_engines, order="chunk"):
+    engine = {"in": 0, "kernel": 1, "out": 0 if copy_engines == 1 else 2}
+    ms = {"in": h2d_ms / chunks, "kernel": compute_ms / chunks, "out": d2h_ms / chunks}
+    stages = list(ms)
+    ops = [(s, c) for c in range(chunks) for s in stages] if order == "chunk" else [(s, c) for s in stages for c in range(chunks)]
+    free, ready = [0, 0, 0], [0] * chunks
+    for s, c in ops:
+        free[engine[s]] = ready[c] = max(free[engine[s]], ready[c]) + ms[s]
+    return max(ready)
+
+
+# %% right: a tensor of no dimension
+import torch
+def pipeline_ms(chunks, h2d_ms, compute_ms, d2h_ms, copy_engines, order="chunk"):
+    times = torch.tensor([h2d_ms, compute_ms, d2h_ms], dtype=torch.float64)
+    ids = [(s, c) for c in range(chunks) for s in range(3)]
+    if order != "chunk":
+        ids.sort()
+    free = torch.zeros(3, dtype=torch.float64)
+    ready = torch.zeros(chunks, dtype=torch.float64)
+    for s, c in ids:
+        e = 0 if s == 2 and copy_engines == 1 else s
+        end = torch.maximum(free[e], ready[c]) + times[s]
+        free[e] = end
+        ready[c] = end
+    return ready[-1]

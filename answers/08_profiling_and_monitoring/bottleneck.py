@@ -81,3 +81,55 @@ def bottleneck(summary):
 # %% hostile: raises KeyboardInterrupt — says "Your code raised KeyboardInterrupt"
 def bottleneck(*arguments):
     raise KeyboardInterrupt("stop the judge")
+
+
+# %% wrong: communication is not subtracted — says "a part of its own"
+def bottleneck(summary):
+    s = summary
+    parts = {"input": s["input_ms"], "communication": s["communication_ms"], "kernel": s["kernel_ms"]}
+    parts["launch"] = s["step_ms"] - s["input_ms"] - s["kernel_ms"]
+    worst = max(parts, key=parts.get)
+    if worst != "kernel":
+        return worst
+    return "compute" if s["flops"] / s["nbytes"] >= s["peak_tflops"] * 1e3 / s["bandwidth_gbs"] else "memory"
+
+
+# %% wrong: the ridge of one GPU for all — says "wrong side of the ridge"
+def bottleneck(summary):
+    s = summary
+    parts = {"input": s["input_ms"], "communication": s["communication_ms"], "kernel": s["kernel_ms"]}
+    parts["launch"] = s["step_ms"] - sum(parts.values())
+    worst = max(parts, key=parts.get)
+    if worst != "kernel":
+        return worst
+    return "compute" if s["flops"] / s["nbytes"] >= 206 else "memory"
+
+
+# %% right: with NumPy
+import numpy as np
+def bottleneck(summary):
+    known = np.array([summary[k] for k in ("input_ms", "communication_ms", "kernel_ms")])
+    parts = np.append(known, summary["step_ms"] - known.sum())
+    names = np.array(["input", "communication", "kernel", "launch"])
+    name = names[parts.argmax()]
+    if name == "kernel":
+        t_math = summary["flops"] / (summary["peak_tflops"] * 1e12)
+        t_mem = summary["nbytes"] / (summary["bandwidth_gbs"] * 1e9)
+        name = np.where(t_math >= t_mem, "compute", "memory").item()
+    return name
+
+
+# %% wrong: waiting for data is not subtracted — says "together leave" — from "reference": "sum(pieces.values())" → `pieces["communication"] - pieces["kernel"]`
+
+# %% wrong: kernels are not subtracted — says "together leave" — from "reference": "sum(pieces.values())" → `pieces["communication"] - pieces["input"]`
+
+
+# %% wrong: communication is a part of the rest — says "a part of its own"
+def bottleneck(summary):
+    s = summary
+    parts = {"input": s["input_ms"], "kernel": s["kernel_ms"]}
+    parts["launch"] = s["step_ms"] - s["input_ms"] - s["kernel_ms"]
+    worst = max(parts, key=parts.get)
+    if worst != "kernel":
+        return worst
+    return "compute" if s["flops"] / s["nbytes"] >= s["peak_tflops"] * 1e3 / s["bandwidth_gbs"] else "memory"

@@ -56,7 +56,7 @@ def gpu_idle_fraction(events):
 # -         if kind == "kernel" and stop > until:
 # +         if kind in ("kernel", "gpu_memcpy", "gpu_memset") and stop > until:
 
-# %% wrong: from the first kernel to the last — says "not of the kernels alone"
+# %% wrong: from the first kernel to the last — says "latest end of all events"
 def gpu_idle_fraction(events):
     timed = sorted((e["ts"], e["ts"] + e["dur"]) for e in events if e["ph"] == "X" and e["cat"] == "kernel")
     if not timed:
@@ -136,8 +136,96 @@ def gpu_idle_fraction(events):
         idle, until = idle + max(0.0, start - until), max(until, stop)
     return (idle + last - until) / (last - first)
 
-# %% wrong: the window ends with the latest start — says "latest start" — from "reference": "max(stop for _, stop, _ in timed)" → "max(start for start, _, _ in timed)"
+# %% wrong: the window ends with the latest start — says "latest end of all events" — from "reference": "max(stop for _, stop, _ in timed)" → "max(start for start, _, _ in timed)"
 
 # %% hostile: an int with a million digits — says "an int of 3321929 bits"
 def gpu_idle_fraction(*arguments):
     return 10**1_000_000
+
+
+# %% wrong: the window ends with the last kernel — says "latest end of all events"
+def gpu_idle_fraction(events):
+    xs = [e for e in events if e["ph"] == "X"]
+    ks = sorted([e for e in xs if e["cat"] == "kernel"], key=lambda e: e["ts"])
+    if not ks:
+        return 1.0
+    begin = min(e["ts"] for e in xs)
+    end = max(e["ts"] + e["dur"] for e in ks)
+    busy, until = 0.0, begin
+    for e in ks:
+        stop = e["ts"] + e["dur"]
+        if stop > until:
+            busy += stop - max(until, e["ts"])
+            until = stop
+    return 1 - busy / (end - begin)
+
+
+# %% wrong: sorted by their ends — says "not of their ends"
+def gpu_idle_fraction(events):
+    xs = [e for e in events if e["ph"] == "X"]
+    begin = min(e["ts"] for e in xs)
+    end = max(e["ts"] + e["dur"] for e in xs)
+    busy, until = 0.0, begin
+    for e in sorted((e for e in xs if e.get("cat") == "kernel"), key=lambda e: e["ts"] + e["dur"]):
+        stop = e["ts"] + e["dur"]
+        if stop > until:
+            busy += stop - max(until, e["ts"])
+            until = stop
+    return 1 - busy / (end - begin)
+
+
+# %% wrong: the window ends when the last event to start does — says "latest end of all events"
+def gpu_idle_fraction(events):
+    xs = sorted([e for e in events if e["ph"] == "X"], key=lambda e: e["ts"])
+    begin = xs[0]["ts"]
+    end = xs[-1]["ts"] + xs[-1]["dur"]
+    busy, until = 0.0, begin
+    for e in xs:
+        if e.get("cat") != "kernel":
+            continue
+        stop = e["ts"] + e["dur"]
+        if stop > until:
+            busy += stop - max(until, e["ts"])
+            until = stop
+    return 1 - busy / (end - begin)
+
+
+# %% wrong: a kernel that starts while another runs adds nothing — says "add that part"
+def gpu_idle_fraction(events):
+    xs = [e for e in events if e["ph"] == "X"]
+    begin = min(e["ts"] for e in xs)
+    end = max(e["ts"] + e["dur"] for e in xs)
+    busy, until = 0.0, begin
+    for e in sorted((e for e in xs if e.get("cat") == "kernel"), key=lambda e: e["ts"]):
+        stop = e["ts"] + e["dur"]
+        if e["ts"] >= until:
+            busy += e["dur"]
+        until = max(until, stop)
+    return 1 - busy / (end - begin)
+
+
+# %% wrong: the beginning of the window is not counted — says "The beginning and the end"
+def gpu_idle_fraction(events):
+    xs = [e for e in events if e["ph"] == "X"]
+    begin = min(e["ts"] for e in xs)
+    end = max(e["ts"] + e["dur"] for e in xs)
+    ks = sorted((e for e in xs if e.get("cat") == "kernel"), key=lambda e: e["ts"])
+    if not ks:
+        return 1.0
+    idle, until = 0.0, ks[0]["ts"]
+    for e in ks:
+        idle += max(0.0, e["ts"] - until)
+        until = max(until, e["ts"] + e["dur"])
+    return (idle + end - until) / (end - begin)
+
+
+# %% wrong: a set of whole µs — says "do not count in µs"
+def gpu_idle_fraction(events):
+    xs = [e for e in events if e["ph"] == "X"]
+    begin = min(e["ts"] for e in xs)
+    end = max(e["ts"] + e["dur"] for e in xs)
+    covered = set()
+    for e in xs:
+        if e.get("cat") == "kernel":
+            covered.update(range(int(e["ts"]), int(e["ts"] + e["dur"])))
+    return 1 - len(covered) / (end - begin)

@@ -109,3 +109,89 @@ class Rows(list, metaclass=Kind):
 
 def top_kernels(*arguments):
     return Rows([1, 2])
+
+
+# %% wrong: a total for each stream — says "several streams"
+def top_kernels(events, n):
+    totals = {}
+    for e in events:
+        if e["ph"] == "X" and e.get("cat") == "kernel":
+            key = (e["name"], e["tid"])
+            totals[key] = totals.get(key, 0.0) + e["dur"]
+    return [(name, us) for (name, _), us in sorted(totals.items(), key=lambda p: (-p[1], p[0]))[:n]]
+
+
+# %% wrong: marks are kernels of no duration — says "whose ph is X"
+def top_kernels(events, n):
+    totals = {}
+    for e in events:
+        if e.get("cat") == "kernel":
+            totals[e["name"]] = totals.get(e["name"], 0.0) + e.get("dur", 0.0)
+    return sorted(totals.items(), key=lambda p: (-p[1], p[0]))[:n]
+
+
+# %% wrong: cut before it is sorted — says "Sort first"
+def top_kernels(events, n):
+    totals = {}
+    for e in events:
+        if e["ph"] == "X" and e.get("cat") == "kernel":
+            totals[e["name"]] = totals.get(e["name"], 0.0) + e["dur"]
+    return sorted(list(totals.items())[:n], key=lambda p: (-p[1], p[0]))
+
+
+# %% wrong: rounded — says "Do not round"
+def top_kernels(events, n):
+    totals = {}
+    for e in events:
+        if e["ph"] == "X" and e.get("cat") == "kernel":
+            totals[e["name"]] = totals.get(e["name"], 0.0) + e["dur"]
+    return [(k, round(v)) for k, v in sorted(totals.items(), key=lambda p: (-p[1], p[0]))[:n]]
+
+
+# %% wrong: copies are kernels — says "A copy is not a kernel"
+def top_kernels(events, n):
+    totals = {}
+    for e in events:
+        if e["ph"] == "X" and e.get("cat") in ("kernel", "gpu_memcpy"):
+            totals[e["name"]] = totals.get(e["name"], 0.0) + e["dur"]
+    return sorted(totals.items(), key=lambda p: (-p[1], p[0]))[:n]
+
+
+# %% wrong: names and totals apart — says "pairs of name and total"
+def top_kernels(events, n):
+    totals = {}
+    for e in events:
+        if e["ph"] == "X" and e.get("cat") == "kernel":
+            totals[e["name"]] = totals.get(e["name"], 0.0) + e["dur"]
+    pairs = sorted(totals.items(), key=lambda p: (-p[1], p[0]))[:n]
+    return [k for k, _ in pairs], [v for _, v in pairs]
+
+
+# %% right: with NumPy
+import numpy as np
+def top_kernels(events, n):
+    kernels = [e for e in events if e["ph"] == "X" and e.get("cat") == "kernel"]
+    if not kernels:
+        return []
+    names, where = np.unique([e["name"] for e in kernels], return_inverse=True)
+    totals = np.bincount(where, weights=[e["dur"] for e in kernels])
+    order = np.lexsort((names, -totals))[:n]
+    return [(str(names[i]), float(totals[i])) for i in order]
+
+
+# %% right: groups of sorted pairs
+from itertools import groupby
+def top_kernels(events, n):
+    kernels = sorted((e["name"], e["dur"]) for e in events if e["ph"] == "X" and e.get("cat") == "kernel")
+    sums = [(name, sum(d for _, d in group)) for name, group in groupby(kernels, key=lambda p: p[0])]
+    return sorted(sums, key=lambda p: -p[1])[:n]
+
+
+# %% wrong: sorted by the number of calls — says "not by the number of calls"
+def top_kernels(events, n):
+    totals, counts = {}, {}
+    for e in events:
+        if e["ph"] == "X" and e.get("cat") == "kernel":
+            totals[e["name"]] = totals.get(e["name"], 0.0) + e["dur"]
+            counts[e["name"]] = counts.get(e["name"], 0) + 1
+    return sorted(totals.items(), key=lambda p: (-counts[p[0]], p[0]))[:n]

@@ -35,3 +35,13 @@ class Any(str):
 
 
 GRAPH_BREAKS = {name: Any("nothing") for name in "abcdef"}
+
+
+# %% wrong: print takes the value — says "what Dynamo cannot record" — earns 1.5
+GRAPH_BREAKS = {"a": "nothing", "b": "branch", "c": "item", "d": "item", "e": "number", "f": "shape"}
+
+
+# %% right: NumPy strings
+import numpy as np
+codes = np.array(["nothing", "branch", "item", "print", "number", "shape"])
+GRAPH_BREAKS = {name: codes[i] for i, name in enumerate("abcdef")}

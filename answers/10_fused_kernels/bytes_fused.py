@@ -47,7 +47,7 @@ def bytes_fused(ops, elements, bytes_per_element, fused):
     between = 0 if fused else 2 * (len(ops) - 1)
     return (sum(op["inputs"] for op in ops) + between + 1) * elements
 
-# %% wrong: fused and eager swapped — says "crosses memory twice"
+# %% wrong: fused and eager swapped — says "Swapped: only eager"
 def bytes_fused(ops, elements, bytes_per_element, fused):
     between = 2 * (len(ops) - 1) if fused else 0
     return (sum(op["inputs"] for op in ops) + between + 1) * elements * bytes_per_element
@@ -70,3 +70,29 @@ def bytes_fused(ops, elements, bytes_per_element, fused):
 # %% wrong: bits — says "not bits" — from "reference": "* bytes_per_element" → "* bytes_per_element * 8"
 
 # %% wrong: one intermediate result too many — says "Between 3 operations there are 2 results" — from "reference": "(len(ops) - 1)" → "len(ops)"
+
+
+# %% wrong: only the first operation reads in the fused kernel — says "Inputs of all operations"
+def bytes_fused(ops, elements, bytes_per_element, fused):
+    if fused:
+        return (ops[0]["inputs"] + 1) * elements * bytes_per_element
+    n = sum(o["inputs"] for o in ops) + 1 + 2 * (len(ops) - 1)
+    return n * elements * bytes_per_element
+
+
+# %% wrong: two inputs for each operation — says "two inputs and a result"
+def bytes_fused(ops, elements, bytes_per_element, fused):
+    if fused:
+        return (len(ops) + 2) * elements * bytes_per_element
+    return 3 * len(ops) * elements * bytes_per_element
+
+
+# %% right: a NumPy integer
+import numpy as np
+def bytes_fused(ops, elements, bytes_per_element, fused):
+    reads = np.array([op["inputs"] for op in ops])
+    if fused:
+        tensors = reads.sum() + 1
+    else:
+        tensors = (reads + 2).sum() - 1
+    return tensors * np.int64(elements) * bytes_per_element

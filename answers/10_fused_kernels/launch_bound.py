@@ -18,7 +18,7 @@ def launch_bound(kernels, launch_us):
     graph = launch_us + sum(kernels)
     return {"eager_us": eager, "graph_us": graph, "speedup": eager / graph}
 
-# %% wrong: the larger of each pair — says "the order matters" — from "no overlap": "len(kernels) * launch_us + sum(kernels)" → "sum(max(kernel, launch_us) for kernel in kernels)"
+# %% wrong: the larger of each pair — says "prepares the launches after it" — from "no overlap": "len(kernels) * launch_us + sum(kernels)" → "sum(max(kernel, launch_us) for kernel in kernels)"
 
 # %% wrong: the larger of both sums — says "the order matters" — from "no overlap": "len(kernels) * launch_us + sum(kernels)" → "max(len(kernels) * launch_us, sum(kernels))"
 
@@ -54,7 +54,7 @@ def launch_bound(kernels, launch_us):
 # +     graph = launch_us + sum(kernels)
 # +     return {"eager_us": end, "graph_us": graph, "speedup": graph / end}
 
-# %% wrong: rounded — says "launch_bound of" — from "the graph without its launch"
+# %% wrong: rounded — says "Do not round" — from "the graph without its launch"
 # -     return {"eager_us": end, "graph_us": sum(kernels), "speedup": end / sum(kernels)}
 # +     graph = launch_us + sum(kernels)
 # +     return {"eager_us": end, "graph_us": graph, "speedup": round(end / graph, 1)}
@@ -68,3 +68,40 @@ def launch_bound(kernels, launch_us):
     return {"eager_us": end, "graph_us": launch_us + total, "speedup": end / (launch_us + total)}
 
 # %% wrong: the speedup as a difference — says "eager ÷ graph" — from "reference": "finished / graph_us" → "finished - graph_us"
+
+
+# %% wrong: the larger of each pair after the first launch — says "prepares the launches after it"
+def launch_bound(kernels, launch_us):
+    eager = launch_us + sum(max(k, launch_us) for k in kernels)
+    graph = launch_us + sum(kernels)
+    return {"eager_us": eager, "graph_us": graph, "speedup": eager / graph}
+
+
+# %% wrong: a launch begins when the kernel before it starts — says "prepares the launches after it"
+def launch_bound(kernels, launch_us):
+    cpu = end = 0.0
+    for kernel in kernels:
+        start = max(end, cpu + launch_us)
+        cpu = start
+        end = start + kernel
+    graph = launch_us + sum(kernels)
+    return {"eager_us": end, "graph_us": graph, "speedup": end / graph}
+
+
+# %% wrong: the speedup in percent — says "eager ÷ graph"
+def launch_bound(kernels, launch_us):
+    end = 0.0
+    for number, kernel in enumerate(kernels, 1):
+        end = max(end, number * launch_us) + kernel
+    graph = launch_us + sum(kernels)
+    return {"eager_us": end, "graph_us": graph, "speedup": 100 * (end / graph - 1)}
+
+
+# %% right: tensors of no dimension
+import torch
+def launch_bound(kernels, launch_us):
+    t = torch.tensor(kernels, dtype=torch.float64)
+    ready = torch.arange(1, len(t) + 1, dtype=torch.float64) * launch_us
+    eager = (ready + t.flip(0).cumsum(0).flip(0)).max()
+    graph = t.sum() + launch_us
+    return {"speedup": eager / graph, "graph_us": graph, "eager_us": eager}

@@ -80,7 +80,7 @@ def online_softmax(blocks):
         e = np.exp(np.concatenate(blocks))
         return e / e.sum(), float(np.log(e.sum()))
 
-# %% wrong: the running maximum starts at 0 — says "not stabilized"
+# %% wrong: the running maximum starts at 0 — says "at −np.inf"
 def online_softmax(blocks):
     m, s = 0.0, 0.0
     with np.errstate(all="ignore"):
@@ -116,3 +116,34 @@ def online_softmax(blocks):
 # %% wrong: only the weights — says "online_softmax of blocks" — from "the log-sum-exp without its maximum": "e.sum(), float(np.log(e.sum()))" → "e.sum()"
 
 # %% wrong: the smallest of a block — says "not by the largest element" — from "reference": "block.max()" → "block.min()"
+
+
+# %% wrong: the sum of the last block only — says "The old sum is lost"
+import numpy as np
+def online_softmax(blocks):
+    m, s = -np.inf, 0.0
+    for b in blocks:
+        new = max(m, b.max())
+        s = np.exp(b - new).sum()
+        m = new
+    return np.concatenate([np.exp(b - m) / s for b in blocks]), float(m + np.log(s))
+
+
+# %% right: element by element
+import math
+import numpy as np
+def online_softmax(blocks):
+    m, s = float("-inf"), 0.0
+    for b in blocks:
+        for v in b:
+            v = float(v)
+            if v > m:
+                s = s * math.exp(m - v) + 1.0
+                m = v
+            else:
+                s += math.exp(v - m)
+    out = []
+    for b in blocks:
+        for v in b:
+            out.append(math.exp(v - m) / s)
+    return np.array(out), m + math.log(s)

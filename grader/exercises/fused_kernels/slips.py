@@ -46,11 +46,13 @@ def launch_times(kernels: Sequence[float], launch_us: float) -> tuple[dict[str, 
         early = max(early, number * launch_us) + kernel
         eager = max(eager, (number + 1) * launch_us) + kernel
     graph = launch_us + total
-    overlap = "Launches overlap with kernels: the CPU does not wait for the GPU."
+    overlap = "Launches overlap with kernels: the CPU does not wait for the GPU. "
+    overlap += "While a long kernel runs, it prepares the launches after it."
     order = "The order matters: a kernel cannot start before its own launch is ready."
     wrong = [
         (count * launch_us + total, graph, overlap),
-        (sum(max(kernel, launch_us) for kernel in kernels), graph, order),
+        (sum(max(kernel, launch_us) for kernel in kernels), graph, overlap),
+        (launch_us + sum(max(kernel, launch_us) for kernel in kernels), graph, overlap),
         (max(count * launch_us, total), graph, order),
         (graph, graph, "The GPU also waits for launches: that is the graph's time."),
         (count * launch_us + kernels[-1], graph, "Long kernels hold up those after them."),
