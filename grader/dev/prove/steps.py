@@ -124,10 +124,13 @@ def execute(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL)
 
     def run(chapter: Chapter) -> RowResult:
         building.build(chapter, execute=True)
-        releasing.release(chapter)
         return RowResult(data={"cells": len(notebooks.load_key(chapter).cells)})
 
-    return _by_chapter("execute", "executing {}", course, chapters, run, say, pace, pace.slots)
+    outcome = _by_chapter("execute", "executing {}", course, chapters, run, say, pace, pace.slots)
+    for chapter in chapters:  # one after the other, and not in a thread: nbgrader changes the working directory
+        if chapter.name in outcome.data:
+            releasing.release(chapter)
+    return outcome
 
 
 def nbval(course: Course, chapters: list[Chapter], say: Say, pace: Pace = ALL) -> StepResult:

@@ -6,7 +6,7 @@ ten, and both together need 20 GB at a batch of 512; so batch and epochs follow 
 
 from __future__ import annotations
 
-import statistics
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,6 +27,10 @@ SECONDS = 20.0
 """For all timed steps of both sides together; a test cell may take 60."""
 CALL_SECONDS = 5.0
 """For the steps of one call; a call may take 10, and also makes the network and its accuracy."""
+WANTED_SECONDS = 2.5
+"""That the steps between the two lengths should take: what else a call does varies by tenths of a second."""
+LONGEST_SECONDS = 8.0
+"""For one whole call."""
 
 
 @dataclass(frozen=True)
@@ -84,19 +88,39 @@ def probed(train: Callable[[int, int], object]) -> Callable[[int], float]:
 def compared(reference: Callable[[int], object], yours: Callable[[int], object], pacing: Pacing) -> Speed:
     """The speed of a step of `yours` against one of `reference`; both are called with a number of epochs, in turn.
 
+    What disturbs a training only makes it longer, so the shortest of each length counts. The spread is what leaving
+    out one round would change.
+
     Raises:
         Noisy: the long training did not take longer than the short one.
     """
-    for function in (reference, yours):
-        _seconds(function, 1)  # kernels are chosen and loaded
-    pairs = []
-    for _ in range(ROUNDS):
-        pairs.append([_seconds(one, pacing.long) - _seconds(one, pacing.short) for one in (reference, yours)])
-    if min(map(min, pairs)) <= 0:
-        raise Noisy("Too noisy to tell, grade again: more steps did not take longer.")
-    speeds = [theirs / mine for theirs, mine in pairs]
-    work_ms = 1e3 * statistics.median(theirs for theirs, _ in pairs)
-    return Speed(statistics.median(speeds), (max(speeds) - min(speeds)) / 2, ROUNDS, work_ms, device_name())
+    sides = (reference, yours)
+    longer = [_stretched(one, pacing) for one in sides]
+    rounds = [[(_seconds(one, pacing.short), _seconds(one, long)) for one, long in zip(sides, longer, strict=True)]
+              for _ in range(ROUNDS)]  # fmt: skip
+
+    def steps_s(side: int, without: int | None) -> float:
+        kept = [one[side] for number, one in enumerate(rounds) if number != without]
+        return min(long for _, long in kept) - min(short for short, _ in kept)
+
+    def speed(without: int | None = None) -> float:
+        theirs, mine = (steps_s(side, without) / (longer[side] - pacing.short) for side in range(2))
+        if min(theirs, mine) <= 0:
+            raise Noisy("Too noisy to tell, grade again: more steps did not take longer.")
+        return theirs / mine
+
+    speeds = [speed(number) for number in range(ROUNDS)]
+    return Speed(speed(), (max(speeds) - min(speeds)) / 2, ROUNDS, 1e3 * steps_s(0, None), device_name())
+
+
+def _stretched(train: Callable[[int], object], pacing: Pacing) -> int:
+    """Epochs of the longer training of this side: on a fast GPU so many more that the steps take `WANTED_SECONDS`."""
+    _seconds(train, 1)  # kernels are chosen and loaded
+    long_s, short_s = _seconds(train, pacing.long), _seconds(train, pacing.short)
+    epochs = pacing.long - pacing.short
+    wanted = math.ceil(epochs * WANTED_SECONDS / max(long_s - short_s, WANTED_SECONDS / 20))
+    most = int(LONGEST_SECONDS / long_s * pacing.long) - pacing.short
+    return pacing.short + max(epochs, min(wanted, most))
 
 
 def _seconds(function: Callable[..., object], *arguments: int) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -80,10 +81,36 @@ def test_speed_is_that_of_the_steps_alone(monkeypatch: pytest.MonkeyPatch) -> No
     assert speed.points(3.0, none_at=1.1, all_at=1.6) == 3.0
 
 
+def test_a_training_that_was_disturbed_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    speed = compared(clock.train(0.4, 0.4, 0.4, 0.4, 4.0), clock.train(0.3), Pacing(256, 1, 2))
+    assert speed.median == pytest.approx(4 / 3)
+
+
 def test_a_speed_that_cannot_be_told_is_pending(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock(monkeypatch)
     with pytest.raises(Noisy):
-        compared(clock.train(0.4, 0.4, 4.0), clock.train(0.3), Pacing(256, 1, 2)).points(3.0, none_at=1.1, all_at=1.6)
+        unsteady = clock.train(0.4, 0.7, 0.5, 0.9, 0.3, 0.6, 0.8)
+        compared(unsteady, clock.train(0.3), Pacing(256, 1, 2)).points(3.0, none_at=1.1, all_at=2.6)
+
+
+def test_a_fast_gpu_trains_longer_and_no_call_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An H200's steps in float16 take 0.02 s, and a call varies by 0.3 s."""
+    clock, calls = Clock(monkeypatch), list[float]()
+
+    def train(epoch_seconds: float, varies: itertools.cycle[float]) -> Callable[[int], None]:
+        def run(epochs: int) -> None:
+            calls.append(1.0 + next(varies) + epochs * epoch_seconds)
+            clock.now += calls[-1]
+
+        return run
+
+    seen = []
+    for start in range(5):
+        jitters = [itertools.cycle([0.3, 0.1, 0.0, 0.2, 0.05, 0.15, 0.25][start:]) for _ in range(2)]
+        seen.append(compared(train(0.26, jitters[0]), train(0.04, jitters[1]), Pacing(512, 2, 7)).median)
+    assert seen == pytest.approx([6.5] * 5, rel=0.2)
+    assert max(calls) < 10
 
 
 @pytest.mark.parametrize("memory_bytes", CARDS.values(), ids=CARDS)
