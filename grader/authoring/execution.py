@@ -28,7 +28,7 @@ from nbformat import NotebookNode
 from traitlets import default
 
 from gpulab.doctor.hardware import gpu_names
-from grader.authoring.timed_cells import timed_cells
+from grader.authoring.clocks import timed_cells
 from grader.machine.gpu_lock import turns
 
 CELL_SECONDS = 300

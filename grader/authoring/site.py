@@ -171,8 +171,9 @@ def only_links_to(there: set[str], text: str, folder: PurePosixPath) -> str:
 def _run_sphinx(source: Path, pages: Path, on_progress: OnProgress) -> None:
     command = [sys.executable, "-m", "sphinx", "--builder", "html", "--fail-on-warning", "--keep-going"]
     command += ["--jobs", "auto", str(source), str(pages)]
+    plain = os.environ | {"NO_COLOR": "1"}  # with colors, as where CI is set, it writes no line per page
     with tempfile.TemporaryFile("w+") as complaints:
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=complaints, text=True) as sphinx:
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=complaints, text=True, env=plain) as sphinx:
             alarm = threading.Timer(60 * MINUTES, sphinx.kill)
             alarm.start()
             assert sphinx.stdout is not None

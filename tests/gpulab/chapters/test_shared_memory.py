@@ -8,8 +8,10 @@ import pytest
 import torch
 
 from gpulab import cuda_compiled as cpp
+from gpulab import device_array, to_numpy
 from gpulab.chapters.shared_memory import diagrams, workloads
 from gpulab.cuda_cpp import CudaCompileError
+from gpulab.measuring.speedup import projections_agree
 from grader.exercises.shared_memory import comparisons
 
 SAXPY = """
@@ -63,13 +65,13 @@ def test_source_that_does_not_compile_is_refused_with_its_line() -> None:
             function(SAXPY.replace("x[i]", "z[i]"))
 
 
-def test_a_transpose_is_raced_against_a_copy() -> None:
-    """What lies the other way, element for element, agrees; nothing else does, and a mere view has moved nothing."""
+def test_a_transpose_is_compared_element_by_element() -> None:
+    """Only what lies the other way, element for element, agrees; a mere view has moved nothing."""
     matrix = torch.rand(40, 23)
-    copy = workloads.lengthwise(comparisons.copied(matrix), 7)
     turned = matrix.T.contiguous()
-    assert comparisons.crosswise(workloads.lengthwise(turned, 7), copy)
+    naive = workloads.moved(torch.as_tensor(to_numpy(comparisons.naive_transpose(device_array(matrix)))), 7)
+    assert projections_agree(workloads.moved(turned, 7), naive, 1e-4)
     wrong = [matrix, matrix.T, turned.flip(0), matrix.reshape(23, 40), torch.zeros(23, 40), turned[:, :-1].contiguous()]
     wrong.append(turned.clone().index_fill_(0, torch.tensor([5]), 0.5))
     for output in wrong:
-        assert not comparisons.crosswise(workloads.lengthwise(output, 7), copy)
+        assert not projections_agree(workloads.moved(output, 7), naive, 1e-4)

@@ -23,6 +23,7 @@ from . import bank
 SAMPLE = 24
 UNROLLED = "The compiler unrolls the loop; lanes do what is left over first, in requests of their own, and start apart."
 MERGED = "The compiler keeps what it has read or written in a register, or moves equal accesses out of a branch."
+UNREAD = "The compiler leaves out what is computed and never read: all products but the last."
 ORDER = "Races: what a thread finds depends on the order of threads, which a warp and single threads take differently."
 NAMES = "Two shared arrays are assigned in one statement, and only one of the two tracers knows both names."
 RUBBISH = "It reads shared memory that nothing was written to, and the two hold other numbers there."
@@ -61,6 +62,8 @@ DIFFERENCES = {
         "no barriers at all": ORDER,
         "the host pads both matrices to whole tiles, and copies the corner": NAMES,
         "clamped indices": MERGED,
+        "= for +=": UNREAD,
+        "= for +=, only as many products as the last tile has": UNREAD,
     },
     "histogram": {
         "reference, zeros handed in as well": UNROLLED,

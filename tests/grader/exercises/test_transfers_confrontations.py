@@ -48,6 +48,7 @@ def test_bytes_moved() -> None:
     passing = {
         "reads the size off the digits of a type's name": "no type here has other digits than its bits",
         "no extents, no bytes": "every tensor here has extents",
+        "eight bools to a byte": "no tensor here is of bools",
     }
     assert findings(declared()["bytes_moved"], CHAPTER, {"any GPU": copies()}, broken, passing) == []
 
@@ -160,6 +161,8 @@ def test_loader_settings() -> None:
     passing = {
         "more workers than cores": "this loader needs fewer workers than any machine has cores",
         "one too many where it comes out even": "measured times never come out even",
+        "adds 0.999 instead of rounding up": "measured times never come out so close to even",
+        "a single worker is started anew": "the reading is of one epoch",
         "workers started anew every epoch": "the reading is of one epoch",
         "nothing prepared ahead": "it is of the default prefetch_factor",
         "a key is missing": "it is of two keys",

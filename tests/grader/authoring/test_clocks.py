@@ -9,7 +9,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from grader.authoring import execution
-from grader.authoring.timed_cells import timed_cells
+from grader.authoring.clocks import timed_cells
 
 MEETING = """
 import time
