@@ -48,14 +48,14 @@ def show_systems(folder: Path | None = None) -> None:
 
 
 def show_compute(folder: Path | None = None) -> None:
-    """Prints what Nsight Compute counted of each kernel: shares of the peak, occupancy, sectors and turns a request."""
+    """Prints what Nsight Compute counted of each kernel: shares of the peak, occupancy, sectors per request."""
     found = _latest(COMPUTE, folder)
     if not found:
         return
-    print(f"  {'':24}{'time':>9}{'compute':>9}{'memory':>8}{'occupancy':>11}{'sectors a':>11}{'sectors a':>11}")
-    print(f"  {'kernel':24}{'µs':>9}{'%':>9}{'%':>8}{'%':>11}{'load':>11}{'store':>11}")
+    print(f"  {'':24}{'time':>9}{'compute':>9}{'memory':>8}{'occupancy':>11}{'sectors per':>13}{'sectors per':>13}")
+    print(f"  {'kernel':24}{'µs':>9}{'%':>9}{'%':>8}{'%':>11}{'load':>13}{'store':>13}")
     columns = {"duration_us": 9, "compute_percent": 9, "memory_percent": 8, "occupancy_percent": 11}
-    columns |= {"sectors_per_load": 11, "sectors_per_store": 11}
+    columns |= {"sectors_per_load": 13, "sectors_per_store": 13}
     for row in found.rows:
         cells = "".join(f"{float(row[column]):{width}.1f}" for column, width in columns.items())
         print(f"  {row['kernel']:24}{cells}")

@@ -16,7 +16,7 @@ from grader.model.course import CourseError
 
 SECONDS = 240
 TOLERANCE = 0.01
-"""Of a count a request: one warp in a hundred, which edges and prefetching may account for."""
+"""Of a count per request: one warp in a hundred, which edges and prefetching may account for."""
 WAVEFRONTS = 0.25
 """Of the turns of shared memory, which the profiler counts as wavefronts: kernels without a conflict may show some more
 of them than requests, never fewer. The smallest real conflict doubles the turns of its request. Our own bar."""
@@ -54,7 +54,7 @@ class ComparedCount:
 
 
 def compared() -> list[ComparedCount]:
-    """Sectors a request and turns of shared memory a request, of every kernel of `kernels`.
+    """Sectors per request and turns of shared memory per request, of every kernel of `kernels`.
 
     Raises:
         CourseError: Nsight Compute is not there, or may not read the counters.
@@ -78,10 +78,10 @@ def ratios(counts: dict[str, float]) -> dict[str, float]:
         return counts[of] / counts[request] if counts.get(request) else 0.0
 
     return {
-        "sectors a load": a("load_requests", "load_sectors"),
-        "sectors a store": a("store_requests", "store_sectors"),
-        "turns a shared load": a("shared_loads", "shared_load_turns"),
-        "turns a shared store": a("shared_stores", "shared_store_turns"),
+        "sectors per load": a("load_requests", "load_sectors"),
+        "sectors per store": a("store_requests", "store_sectors"),
+        "turns per shared load": a("shared_loads", "shared_load_turns"),
+        "turns per shared store": a("shared_stores", "shared_store_turns"),
     }
 
 

@@ -184,7 +184,7 @@ def _readings(data: dict[str, Any]) -> list[str]:
 
 def _counts(data: dict[str, Any]) -> list[str]:
     rows = [[one["kernel"], one["what"], f"{one['traced']:.4g}", f"{one['profiled']:.4g}"] for one in data["kernels"]]
-    return ["## The tracer beside Nsight Compute", _table(["kernel", "figure", "tracer", "Nsight Compute"], rows)]
+    return ["## The tracer next to Nsight Compute", _table(["kernel", "figure", "tracer", "Nsight Compute"], rows)]
 
 
 def _nsight(data: dict[str, Any]) -> list[str]:

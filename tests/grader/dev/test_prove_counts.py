@@ -29,8 +29,8 @@ def test_what_the_profiler_prints_is_read() -> None:
     )
     found = counts.parse(text)
     assert set(found) == {"prove_copy", "prove_transpose_tile"}
-    assert counts.ratios(found["prove_copy"])["sectors a load"] == 4
-    assert counts.ratios(found["prove_transpose_tile"])["turns a shared load"] == 32
+    assert counts.ratios(found["prove_copy"])["sectors per load"] == 4
+    assert counts.ratios(found["prove_transpose_tile"])["turns per shared load"] == 32
     with pytest.raises(CourseError, match="printed no table"):
         counts.parse("==ERROR== no permission")
 
@@ -52,7 +52,7 @@ def test_a_count_that_differs_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counts, "profile", lambda: profiled)
     found = counts.compared()
     wrong = [one.sentence() for one in found if not one.agrees]
-    assert "prove_copy: sectors a load: the tracer says 4, Nsight Compute 0" in wrong
+    assert "prove_copy: sectors per load: the tracer says 4, Nsight Compute 0" in wrong
     monkeypatch.setattr(counts, "profile", dict)
     with pytest.raises(CourseError, match="said nothing of prove_copy"):
         counts.compared()
@@ -61,17 +61,17 @@ def test_a_count_that_differs_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("what", "traced", "profiled", "agrees"),
     [
-        ("turns a shared store", 1.0, 1.0, True),
-        ("turns a shared store", 1.0, 1.2, True),  # without a conflict
-        ("turns a shared store", 1.0, 1.5, False),  # two lanes on one bank in every second request
-        ("turns a shared load", 32.0, 33.5, True),
-        ("turns a shared load", 32.0, 16.0, False),
-        ("turns a shared load", 1.0, 0.9, False),
-        ("turns a shared load", 0.0, 0.0, True),
-        ("turns a shared load", 0.0, 1.0, False),
-        ("sectors a load", 4.0, 4.03, True),
-        ("sectors a load", 4.0, 4.5, False),
-        ("sectors a load", 4.0, 0.0, False),
+        ("turns per shared store", 1.0, 1.0, True),
+        ("turns per shared store", 1.0, 1.2, True),  # without a conflict
+        ("turns per shared store", 1.0, 1.5, False),  # two lanes on one bank in every second request
+        ("turns per shared load", 32.0, 33.5, True),
+        ("turns per shared load", 32.0, 16.0, False),
+        ("turns per shared load", 1.0, 0.9, False),
+        ("turns per shared load", 0.0, 0.0, True),
+        ("turns per shared load", 0.0, 1.0, False),
+        ("sectors per load", 4.0, 4.03, True),
+        ("sectors per load", 4.0, 4.5, False),
+        ("sectors per load", 4.0, 0.0, False),
     ],
 )
 def test_turns_may_be_a_few_more_and_sectors_not(what: str, traced: float, profiled: float, agrees: bool) -> None:
