@@ -26,7 +26,7 @@ class Stream:
 
     def synchronize(self) -> None:
         """Waits until the stream has done all that it was given."""
-        self._recorder.ask("wait", self.stream_id)
+        self._recorder.note("wait", self.stream_id)
 
     def query(self) -> bool:
         """Whether it has."""
@@ -74,7 +74,7 @@ class Event:
 
     def synchronize(self) -> None:
         """Waits for the event."""
-        self._recorder.ask("sync event", self.number)
+        self._recorder.note("sync event", self.number)
 
     def query(self) -> bool:
         """Whether it has passed."""
@@ -117,7 +117,7 @@ def stand_ins(recorder: OperationRecorder) -> Iterator[tuple[Any, str, Any]]:
         return Event(recorder, enable_timing)
 
     def synchronize(device: Any = None) -> None:
-        recorder.ask("wait", ALL_STREAMS)
+        recorder.note("wait", ALL_STREAMS)
 
     properties = types.SimpleNamespace(
         name=NAME, major=9, minor=0, multi_processor_count=100, total_memory=MEMORY_BYTES, warp_size=32
@@ -158,7 +158,7 @@ def stand_ins(recorder: OperationRecorder) -> Iterator[tuple[Any, str, Any]]:
         "current_accelerator": lambda *_, **__: torch.device("cuda"),
         "current_device_index": lambda: 0,
         "current_stream": lambda device=None: streams[recorder.stream],
-        "synchronize": lambda device=None: recorder.ask("wait", ALL_STREAMS),
+        "synchronize": lambda device=None: recorder.note("wait", ALL_STREAMS),
         "empty_cache": lambda: recorder.note("empty cache"),
     }
     yield torch, "Generator", Generator

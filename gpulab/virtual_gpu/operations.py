@@ -25,7 +25,7 @@ from contextlib import contextmanager
 from typing import Any
 
 MOST_PENDING = 500
-"""Operations that are kept back until the next question."""
+"""Operations that are kept back at most until the next question."""
 IDLE_SECONDS = 1e-3
 
 Ask = Callable[[list[list[Any]]], float]
@@ -45,11 +45,16 @@ class OperationRecorder:
         """An operation that nobody waits for."""
         self._pending.append(list(operation))
         if len(self._pending) > MOST_PENDING:
-            self.ask("clock")
+            self._tell()
 
     def ask(self, *operation: Any) -> float:
         """The value of an operation that is a question."""
-        operations, self._pending = [*self._pending, list(operation)], []
+        self._pending.append(list(operation))
+        return self._tell()
+
+    def _tell(self) -> float:
+        """Sends what was kept back; the value of the last of it."""
+        operations, self._pending = self._pending, []
         if self._ask is None:
             # Outside of a test's calls, such as when an exercise's cell runs, there is no machine: all takes some time.
             self._idle_seconds += IDLE_SECONDS * len(operations)
@@ -62,5 +67,7 @@ class OperationRecorder:
         before, self._ask, self._pending, self.stream = self._ask, ask, [], 0
         try:
             yield
+            if self._pending:  # nothing was asked after these, but the machine counts what is done
+                self._tell()
         finally:
             self._ask, self._pending = before, []

@@ -23,9 +23,12 @@ WAITING = 4
 
 
 def default_slots() -> int:
-    """Submissions that this machine can grade at a time: one a core, as far as its memory goes."""
+    """Submissions that this machine can grade at a time: one more than cores, as far as its memory goes.
+
+    While a process starts or ends, it mostly waits for the kernel, and the one too many fills the gap.
+    """
     memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return max(1, min(len(os.sched_getaffinity(0)), memory_bytes // SLOT_BYTES))
+    return max(1, min(len(os.sched_getaffinity(0)) + 1, memory_bytes // SLOT_BYTES))
 
 
 def map_submissions(

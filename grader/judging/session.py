@@ -261,6 +261,9 @@ class _Session:
             "cells": self._cells_of(cell) if Need.COUNTING in cell.needs else [],
             "readings": self._readings.get(cell.exercise),
         }
+        apart = cell.needs & {Need.COUNTING, Need.SPEEDUP, Need.TIMELINE, Need.VIRTUAL_GPU}
+        if apart and cell.exercise not in self._submission.attempted:
+            return _result(cell, Verdict.NOT_ATTEMPTED, 0.0, "The exercise still raises NotImplementedError.")
         helpers: list[client.StudentProcess] = []
         crashed = False
         try:
@@ -269,10 +272,9 @@ class _Session:
                 if role == "counter" and self._key.launches_triton:
                     continue
                 # First: there before anything of the exercise runs. The others run nothing of the student's.
-                apart = role == "reference"
-                helpers.append(self._process(exercises=apart))
+                helpers.append(self._process(exercises=role == "reference"))
                 self._judge.link(helpers[-1], to=role)
-            if cell.needs & {Need.COUNTING, Need.SPEEDUP, Need.TIMELINE, Need.VIRTUAL_GPU}:
+            if apart:
                 helpers.append(self._clean_process(cell))
                 self._judge.link(helpers[-1], to="clean")
             self._judge.channel.send(request, seconds=10)

@@ -6,6 +6,7 @@ import atexit
 import base64
 import builtins
 import contextlib
+import inspect
 import io
 import os
 import re
@@ -14,9 +15,11 @@ import time
 from pathlib import Path
 from typing import Any
 
+from IPython.core.compilerop import CachingCompiler
 from IPython.core.displayhook import DisplayHook
 from IPython.core.displaypub import DisplayPublisher
 from IPython.core.interactiveshell import InteractiveShell
+from traitlets import Type
 from traitlets.config import Config
 
 from gpulab.ranks import written
@@ -130,10 +133,22 @@ class _Hook(DisplayHook):
         )
 
 
+class _Compiler(CachingCompiler):
+    """Tells `inspect` where a cell's code is from, which otherwise asks every imported module for each traceback."""
+
+    def cache(self, transformed_code: str, number: int = 0, raw_code: str | None = None) -> str:
+        name: str = super().cache(transformed_code, number, raw_code)
+        inspect.modulesbyfile[name] = "__main__"
+        with contextlib.suppress(OSError):  # the folder may be gone
+            inspect.modulesbyfile[str(Path(name).absolute())] = "__main__"  # it asks for both
+        return name
+
+
 class _Shell(InteractiveShell):
     """IPython as in a notebook, with its outputs sent over the socket."""
 
     outputs: Outputs
+    compiler_class = Type(_Compiler)
 
     def init_ipython_dir(self, ipython_dir: Any) -> None:
         """Not before the fork: it makes folders."""
@@ -177,6 +192,7 @@ def prepare() -> None:
     _ready = shell = _Shell.instance(config=settings)
     written.register(shell)  # an answer may be a cell that begins with %%writefile
     given = set(shell.user_ns)
+    inspect.getmodule(prepare.__code__)  # finds out once which file every module is from
     for code in FIRST_CELLS:
         shell.run_cell(code, store_history=False)
     for name in shell.user_ns.keys() - given:

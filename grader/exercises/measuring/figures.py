@@ -71,7 +71,7 @@ class Case:
 def copies(seed: int) -> list[Case]:
     """Calls of `copy_bandwidth(nbytes)`: one size on two GPUs, and another size."""
     draw = random.Random(f"{seed}:copies")
-    first, second = (4096 * draw.randint(300, 600) for _ in range(2))
+    first, second = (4096 * draw.randint(75, 150) for _ in range(2))
     return [_copy(draw, nbytes, seconds) for nbytes, seconds in zip((first, first, second), _times(draw), strict=True)]
 
 
@@ -89,9 +89,9 @@ def transfers(seed: int) -> list[Case]:
     draw = random.Random(f"{seed}:transfers")
     ways = [(pinned, way) for way in ("h2d", "d2h") for pinned in (False, True)]
     draw.shuffle(ways)
-    nbytes = 4096 * draw.randint(250, 500)
+    nbytes = 4096 * draw.randint(60, 120)
     cases = [_transfer(draw, nbytes, *ways[0], seconds) for seconds in list(_times(draw))[:2]]
-    cases += [_transfer(draw, 4096 * draw.randint(250, 500), *way, None) for way in ways[1:]]
+    cases += [_transfer(draw, 4096 * draw.randint(60, 120), *way, None) for way in ways[1:]]
     return cases
 
 

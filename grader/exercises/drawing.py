@@ -1,0 +1,74 @@
+"""Draws hidden inputs until every known mistake has been shown, so that no verdict depends on luck."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Callable
+from numbers import Real
+from typing import Any, TypeVar
+
+Case = TypeVar("Case", bound=tuple[Any, ...])
+Slips = list[tuple[Any, str]]
+"""Wrong values, each with what to say about it; in the same order for every case."""
+
+DRAWS = 20_000
+
+
+def telling_cases(
+    draw_case: Callable[[random.Random], Case],
+    right: Callable[..., Any],
+    slips: Callable[..., Slips],
+    seed: int,
+    times: int = 3,
+) -> list[tuple[Case, Any, Slips]]:
+    """Drawn cases, each with its right and its wrong values, that show every mistake `times` times.
+
+    A case in which two mistakes with different notes give the same value is left out, since a message could name the
+    wrong one.
+
+    Args:
+        draw_case: gives the arguments of a case.
+        right: of those arguments, the right value.
+        slips: of those arguments, what each known mistake gives.
+        seed: of the draws.
+        times: in how many cases each mistake must differ from the right value.
+
+    Raises:
+        RuntimeError: a mistake cannot be shown.
+    """
+    draw = random.Random(seed)
+    missing: list[int] = []
+    found = []
+    for number in itertools.count():
+        case = draw_case(draw)
+        expected, wrong = right(*case), slips(*case)
+        missing = missing if number else [times] * len(wrong)
+        told = [place for place, (value, _) in enumerate(wrong) if not same(value, expected)]
+        if any(missing[place] for place in told) and _unambiguous([wrong[place] for place in told]):
+            found.append((case, expected, wrong))
+            for place in told:
+                missing[place] = max(0, missing[place] - 1)
+        if not any(missing):
+            return found
+        if number == DRAWS:
+            unseen = sorted({wrong[place][1] for place, left in enumerate(missing) if left})
+            raise RuntimeError(f"in {DRAWS} draws, no {times} cases show: {unseen}")
+    raise AssertionError("unreachable")
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two values are equal, numbers up to rounding."""
+    if isinstance(one, Real) and isinstance(other, Real):
+        return abs(float(one) - float(other)) <= 1e-6
+    return bool(one == other)
+
+
+def _unambiguous(told: Slips) -> bool:
+    """Whether every wrong value has one note only."""
+    notes: dict[str, str] = {}
+    for value, note in told:
+        key = f"{float(value):.9g}" if isinstance(value, Real) else repr(value)
+        if notes.setdefault(key, note) != note:
+            return False
+    return True
