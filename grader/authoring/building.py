@@ -1,6 +1,8 @@
 """A chapter's source to its executed notebook, byte for byte the same at every build.
 
-A chapter is run again only when its code, `gpulab` or the course's data changed; otherwise it keeps its outputs. What
+A chapter is run again only when its code, `gpulab` or the course's data changed; otherwise it keeps its outputs, and
+where its tests alone changed, all outputs but theirs: a machine without a GPU can mend a test of a chapter that was
+executed on one. What
 may stand in a source is up to `lint`, running it is `execution`'s.
 """
 
@@ -34,6 +36,9 @@ Report = Callable[[str], None]
 OnProgress = Callable[[int, int], None]
 """Called with the number of cells run, and of all."""
 
+EXECUTED = ("executed_on", "inputs_sha256", "shown_sha256")
+"""What a notebook's metadata say of its last execution."""
+
 
 def build(
     chapter: Chapter,
@@ -61,14 +66,17 @@ def build(
     source = checked_source(chapter.source)
     notebook = draft(source)
     earlier = _earlier(chapter)
-    inputs = inputs_digest(chapter, notebook)
-    current = _stamp(earlier).get("inputs_sha256") == inputs
+    stamp, digests = _stamp(earlier), input_digests(chapter, notebook)
+    current = stamp.get("inputs_sha256") == digests["inputs_sha256"]
     if execute or (execute is None and not current):
         _run(chapter, source, notebook, report, on_cell, cell_seconds)
-        executed = {"executed_on": _machine(), "inputs_sha256": inputs}
+        executed = {"executed_on": _machine(), **digests}
+        if not execute and stamp.get("shown_sha256") == digests["shown_sha256"]:
+            _keep_outputs(notebook, earlier)
+            executed["executed_on"] = stamp["executed_on"]
     else:
         _keep_outputs(notebook, earlier)
-        executed = {name: _stamp(earlier)[name] for name in ("executed_on", "inputs_sha256")} if current else {}
+        executed = {name: stamp[name] for name in EXECUTED} if current else {}
     notebook.metadata["gpulab"] = _own_metadata(source, notebook, executed)
     return write(chapter.solution, to_text(notebook).encode())
 
@@ -92,13 +100,13 @@ def check_build(chapter: Chapter) -> list[Finding]:
     if earlier is None:
         return [Finding(where, "not a notebook", remedy)]
     notebook, stamp = draft(source), _stamp(earlier)
-    if stamp.get("inputs_sha256") != inputs_digest(chapter, notebook):
+    if any(stamp.get(name) != digest for name, digest in input_digests(chapter, notebook).items()):
         return [Finding(where, "its code, gpulab or the course's data changed since it was executed", remedy)]
     if stamp.get("outputs_sha256") != _outputs_digest(earlier):
         again = f'Run "grader build --execute {chapter.name}".'
         return [Finding(where, "its outputs are not those of its last build", again)]
     _keep_outputs(notebook, earlier)
-    executed = {name: stamp.get(name) for name in ("executed_on", "inputs_sha256")}
+    executed = {name: stamp.get(name) for name in EXECUTED}
     notebook.metadata["gpulab"] = _own_metadata(source, notebook, executed)
     if chapter.solution.read_bytes() != to_text(notebook).encode():
         return [Finding(where, f"{_first_difference(notebook, earlier)} is not what the source says", remedy)]
@@ -108,7 +116,8 @@ def check_build(chapter: Chapter) -> list[Finding]:
 def is_current(chapter: Chapter) -> bool:
     """Whether nothing that the outputs of the built notebook depend on has changed since it was executed."""
     stamp = _stamp(_earlier(chapter))
-    return stamp.get("inputs_sha256") == inputs_digest(chapter, draft(read_source(chapter.source)))
+    notebook = draft(read_source(chapter.source))
+    return stamp.get("inputs_sha256") == input_digests(chapter, notebook)["inputs_sha256"]
 
 
 def carry_over(chapter: Chapter, earlier: NotebookNode, current: bool) -> None:
@@ -126,9 +135,9 @@ def carry_over(chapter: Chapter, earlier: NotebookNode, current: bool) -> None:
     source = checked_source(chapter.source)
     notebook = draft(source)
     _keep_outputs(notebook, earlier)
-    executed = {name: value for name, value in _stamp(earlier).items() if name in ("executed_on", "inputs_sha256")}
+    executed = {name: value for name, value in _stamp(earlier).items() if name in EXECUTED}
     if current:
-        executed["inputs_sha256"] = inputs_digest(chapter, notebook)
+        executed |= input_digests(chapter, notebook)
     notebook.metadata["gpulab"] = _own_metadata(source, notebook, executed)
     write(chapter.solution, to_text(notebook).encode())
 
@@ -144,20 +153,29 @@ def draft(source: ChapterSource) -> NotebookNode:
     return new_notebook(cells=cells, metadata={"kernelspec": dict(KERNELSPEC), "language_info": dict(LANGUAGE_INFO)})
 
 
-def inputs_digest(chapter: Chapter, notebook: NotebookNode) -> str:
-    """Hash of all that the outputs depend on: the code cells, what they name of `gpulab`, of `grader.exercises` and of
-    `data/`, the files beside the notebook."""
-    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    digest = hashlib.sha256()
-    for cell in cells:
-        digest.update(repr((cell.source, sorted(cell.metadata.get("tags", [])))).encode())
+def input_digests(chapter: Chapter, notebook: NotebookNode) -> dict[str, str]:
+    """Hashes of all that the outputs depend on, and of all that those of other cells than tests depend on.
+
+    That is the code cells, what they name of `gpulab`, of `grader.exercises` and of `data/`, and the files beside the
+    notebook.
+    """
     specification = importlib.util.find_spec("gpulab")
     code = Path(specification.origin).parent if specification and specification.origin else chapter.root / "gpulab"
     hidden = Path(__file__).resolve().parents[1] / "exercises"
     shared = [*files_below(code), *files_below(hidden), *files_below(chapter.root / "data")]
-    for path in (*needed_files([cell.source for cell in cells], shared), *files_below(chapter.solution.parent)):
-        digest.update(repr((path.parent.name, path.name, path.read_bytes())).encode())
-    return digest.hexdigest()
+    beside = files_below(chapter.solution.parent)
+
+    def digest_of(cells: list[NotebookNode]) -> str:
+        digest = hashlib.sha256()
+        for cell in cells:
+            digest.update(repr((cell.source, sorted(cell.metadata.get("tags", [])))).encode())
+        for path in (*needed_files([cell.source for cell in cells], shared), *beside):
+            digest.update(repr((path.parent.name, path.name, path.read_bytes())).encode())
+        return digest.hexdigest()
+
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    shown = [cell for cell in cells if not _is_test(cell)]
+    return {"inputs_sha256": digest_of(cells), "shown_sha256": digest_of(shown)}
 
 
 def files_below(folder: Path) -> list[Path]:
@@ -271,12 +289,20 @@ def _machine() -> dict[str, str]:
 
 
 def _keep_outputs(notebook: NotebookNode, earlier: NotebookNode | None) -> None:
-    """Gives each code cell the outputs that the same cell has in an earlier build."""
+    """Gives each code cell the outputs that the same cell has in an earlier build; to one that has run, its number."""
     had = {cell.get("id"): cell for cell in earlier.cells if cell.cell_type == "code"} if earlier else {}
     for cell in notebook.cells:
         old = had.get(cell.id)
-        if cell.cell_type == "code" and old is not None and old.source == cell.source:
+        if cell.cell_type != "code" or old is None:
+            continue
+        if old.source == cell.source:
             cell.outputs, cell.execution_count = old.outputs, old.execution_count
+        elif cell.execution_count:
+            cell.execution_count = old.execution_count
+
+
+def _is_test(cell: NotebookNode) -> bool:
+    return bool(cell.metadata.get("nbgrader", {}).get("grade"))
 
 
 def _outputs_digest(notebook: NotebookNode) -> str:
