@@ -115,6 +115,30 @@ def test_prose_changes_without_a_run_and_code_does_not(tmp_path: Path) -> None:
 
 
 @NO_GPU
+def test_a_change_of_tests_alone_keeps_what_a_gpu_has_shown(tmp_path: Path) -> None:
+    chapter = make_course(tmp_path, {DEMO: DRAWN}).chapter(NAME)
+    build(chapter)
+    notebook = nbformat.read(chapter.solution, as_version=4)
+    notebook.metadata["gpulab"]["executed_on"]["device"] = "NVIDIA Imaginary"
+    nbformat.write(notebook, chapter.solution)
+
+    def seen() -> tuple[str, str]:
+        built = nbformat.read(chapter.solution, as_version=4)
+        return built.metadata["gpulab"]["executed_on"]["device"], built.cells[-1].outputs[0].text
+
+    device, first = seen()
+    edit(chapter, "double(21)", "double(20 + 1)")
+    assert check_build(chapter) and build(chapter) and not check_build(chapter)
+    assert seen() == (device, first)
+    edit(chapter, "double(20 + 1)", "double(22)")  # it is run nevertheless: the test is wrong now
+    refusal(chapter)
+    edit(chapter, "double(22)", "double(21)")
+    edit(chapter, "scale = 2", "scale = 3")
+    assert build(chapter)
+    assert seen()[0] == "cpu" and seen()[1] != first
+
+
+@NO_GPU
 def test_gpu_cells_wait_for_a_gpu(chapter: Chapter) -> None:
     cells = {cell.id: cell for cell in nbformat.read(chapter.solution, as_version=4).cells}
     assert cells["double_gpu"].execution_count is None
