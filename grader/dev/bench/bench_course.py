@@ -25,7 +25,7 @@ HONEST = (
 """Students of the sample class whose notebooks stock nbgrader survives."""
 
 
-def copy(course: Course, chapter: Chapter, folder: Path, submissions: int) -> Course:
+def copy(course: Course, chapter: Chapter, folder: Path, submissions: int, demonstrations: bool = True) -> Course:
     """A course of this chapter only, with so many honest submissions, no two alike, and a fresh gradebook.
 
     Args:
@@ -33,6 +33,7 @@ def copy(course: Course, chapter: Chapter, folder: Path, submissions: int) -> Co
         chapter: the chapter; built and released, with an answer bank.
         folder: made here; must not be there yet.
         submissions: how many; the kinds of the sample class in turn.
+        demonstrations: False: their cells are empty in the submissions, so that nothing runs them.
 
     Raises:
         CourseError: the chapter is not ready.
@@ -55,6 +56,9 @@ def copy(course: Course, chapter: Chapter, folder: Path, submissions: int) -> Co
         notebook = json.loads((everybody / name / chapter.name / f"{chapter.name}.ipynb").read_text(encoding="utf-8"))
         answers = [cell for cell in notebook["cells"] if cell["metadata"].get("nbgrader", {}).get("solution")]
         answers[0]["source"] += f"\n# written by student {number}"
+        for cell in notebook["cells"]:
+            if not demonstrations and "demo" in cell["metadata"].get("tags", []):
+                cell["source"] = ""
         target = copied.submitted / f"{number:05}-{name}" / chapter.name / f"{chapter.name}.ipynb"
         target.parent.mkdir(parents=True)
         target.write_text(json.dumps(notebook, ensure_ascii=False, indent=1, sort_keys=True), encoding="utf-8")

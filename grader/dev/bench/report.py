@@ -24,6 +24,7 @@ def targets(outcome: BenchResult) -> list[Target]:
     found = [
         Target("throughput, all in", _ratio(stock, ours), 12, True, "×"),
         Target("throughput, each further submission", stock.each_seconds / ours.each_seconds, 18, True, "×"),
+        Target("the same without demonstrations", outcome.bare.each_seconds / ours.each_seconds, 25, True, "×"),
         Target("CPU time, of nbgrader's", cpu, 0.1, False),
         Target("shortest possible time ÷ time, once ready", limit / breakdown.grading_seconds, 0.8, True),
     ]
@@ -101,7 +102,7 @@ def _side_by_side(outcome: BenchResult) -> Table:
     )
     for heading in headings:
         shown.add_column(heading, justify="right" if heading else "left", no_wrap=not heading)
-    for figure in (outcome.stock, outcome.ours):
+    for figure in (outcome.stock, outcome.bare, outcome.ours):
         shown.add_row(
             figure.tool,
             f"{figure.submissions}",
@@ -117,7 +118,7 @@ def _side_by_side(outcome: BenchResult) -> Table:
         sampled = f" nbgrader graded {outcome.stock.submissions} of the {outcome.ours.submissions} only."
     shown.caption = (
         f"{outcome.machine}; {packages}. Same points for {outcome.agreeing} of {outcome.stock.submissions}."
-        f"{sampled} nbgrader also runs the chapter's demonstrations; grader does not, where they are as released."
+        f"{sampled} grader does not run the chapter's demonstrations where they are as released."
         f"{_busy(outcome.load)}"
     )
     return shown

@@ -77,6 +77,8 @@ class BenchResult:
 
     chapter: str
     stock: ClassUsage
+    bare: ClassUsage
+    """nbgrader's, where the cells of the chapter's demonstrations were empty: grader does not run them either."""
     ours: ClassUsage
     breakdown: Breakdown
     machine: str
@@ -87,16 +89,19 @@ class BenchResult:
 
     @property
     def agreeing(self) -> int:
-        """Of the submissions that both graded, how many got the same points."""
-        points = self.ours.scores
-        return sum(abs(points.get(student, -1) - stock) < 1e-9 for student, stock in self.stock.scores.items())
+        """Of the submissions that nbgrader graded, how many got the same points each time."""
+        points, bare = self.ours.scores, self.bare.scores
+        return sum(
+            abs(points.get(student, -1) - stock) < 1e-9 and abs(bare.get(student, -1) - stock) < 1e-9
+            for student, stock in self.stock.scores.items()
+        )
 
 
 def compare(
     course: Course,
     chapter: Chapter,
     submissions: int,
-    stock: int | None = None,
+    most: int | None = None,
     on_progress: Callable[[str], None] = lambda text: None,
 ) -> BenchResult:
     """What grading this many honest submissions costs with each tool.
@@ -105,13 +110,13 @@ def compare(
         course: where the chapter, built and released, and its answer bank are.
         chapter: the chapter.
         submissions: how many; beyond the bundled ones they are copies.
-        stock: how many of them nbgrader grades, the first ones; all when left out.
+        most: how many of them nbgrader grades, the first ones; all when left out.
         on_progress: told what is running.
 
     Raises:
         CourseError: the chapter is not ready, or a command failed.
     """
-    load, sampled = os.getloadavg()[0], min(stock or submissions, submissions)
+    load, sampled = os.getloadavg()[0], min(most or submissions, submissions)
     with tempfile.TemporaryDirectory(prefix="gpulab-bench-") as name:
         on_progress("warming the file cache")
         warm = bench_course.copy(course, chapter, Path(name) / "warm", 1)
@@ -120,12 +125,17 @@ def compare(
         own = bench_course.copy(course, chapter, Path(name) / "ours", submissions)
         ours = measure(_autograde(chapter), own.root)
         breakdown = _breakdown(own, chapter, ours)
-        on_progress(f"nbgrader autograde, {sampled} submissions")
-        theirs = bench_course.copy(course, chapter, Path(name) / "stock", sampled)
         command = [sys.executable, "-m", "nbgrader", "autograde", chapter.name]
-        used = measure(command, theirs.root)
-        figures = _figure("nbgrader autograde", theirs, chapter, used), _figure("grader autograde", own, chapter, ours)
-    return BenchResult(chapter.name, *figures, breakdown, machine(), load, versions(), today())
+
+        def theirs(tool: str, demonstrations: bool) -> ClassUsage:
+            on_progress(f"{tool}, {sampled} submissions")
+            copied = bench_course.copy(course, chapter, Path(name) / tool, sampled, demonstrations)
+            return _figure(tool, copied, chapter, measure(command, copied.root))
+
+        stock = theirs("nbgrader autograde", True)
+        bare = theirs("nbgrader, no demonstrations", False)
+        figure = _figure("grader autograde", own, chapter, ours)
+    return BenchResult(chapter.name, stock, bare, figure, breakdown, machine(), load, versions(), today())
 
 
 def _autograde(chapter: Chapter) -> list[str]:

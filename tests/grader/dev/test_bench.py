@@ -19,6 +19,7 @@ from grader.dev.bench.measurement import measure
 from grader.dev.bench.report import targets
 from grader.dev.bench.run import BenchResult, Breakdown, ClassUsage, Growth
 from grader.model.course import CourseError
+from grader.model.notebooks import load_key
 from grader.processes.accounts import Accounts, age_seconds, cpu_seconds_of
 from grader.processes.fork_server import LIGHT_MODULES
 
@@ -30,6 +31,7 @@ work = "import time; held = bytearray(100_000_000)\\nwhile time.process_time() <
 subprocess.run([sys.executable, "-c", work], check=True)
 """
 STOCK = ClassUsage("nbgrader autograde", 2, 8.0, 6.0, 4.0, 800.0, {"anna": 3.0, "bela": 1.5})
+BARE = ClassUsage("nbgrader, no demonstrations", 2, 6.0, 5.0, 3.0, 800.0, {"anna": 3.0, "bela": 1.5})
 OURS = ClassUsage("grader autograde", 2, 2.0, 1.5, 0.2, 700.0, {"anna": 3.0, "bela": 1.5})
 SPENT = {"the submissions' own processes": 0.8, "driver: recording": 0.1}
 BREAKDOWN = Breakdown(
@@ -41,7 +43,9 @@ BREAKDOWN = Breakdown(
     submission_cpu_seconds=0.45,
     submission_memory_mb=(40.0, 60.0),
 )
-OUTCOME = BenchResult("01_small", STOCK, OURS, BREAKDOWN, "a machine, 2 cores", 0.1, {"Python": "3.11"}, "2026-01-01")
+OUTCOME = BenchResult(
+    "01_small", STOCK, BARE, OURS, BREAKDOWN, "a machine, 2 cores", 0.1, {"Python": "3.11"}, "2026-01-01"
+)
 
 
 def shown(*tables: object) -> str:
@@ -69,6 +73,7 @@ def test_a_command_that_fails_is_no_measurement(tmp_path: Path) -> None:
 )
 def test_tools_must_agree_on_the_points(scores: dict[str, float], agreeing: int) -> None:
     assert replace(OUTCOME, ours=replace(OURS, scores=scores)).agreeing == agreeing
+    assert replace(OUTCOME, bare=replace(BARE, scores=scores)).agreeing == agreeing
 
 
 def test_no_core_can_be_in_two_places() -> None:
@@ -81,12 +86,13 @@ def test_promises_are_measured_against() -> None:
     found = {target.what: target for target in targets(OUTCOME)}
     assert found["throughput, all in"].measured == pytest.approx(4.0)
     assert found["throughput, each further submission"].measured == pytest.approx(20.0)
+    assert found["the same without demonstrations"].measured == pytest.approx(15.0)
     assert found["CPU time, of nbgrader's"].measured == pytest.approx(0.25)
     assert found["shortest possible time ÷ time, once ready"].measured == pytest.approx(0.9)
     assert found["memory of a submission, largest"].measured == 60.0
-    assert [target.met for target in found.values()] == [False, True, False, True, True]
+    assert [target.met for target in found.values()] == [False, True, False, False, True, True]
     without_groups = replace(OUTCOME, breakdown=replace(BREAKDOWN, submission_memory_mb=()))
-    assert len(targets(without_groups)) == 4  # nothing is made up where it cannot be measured
+    assert len(targets(without_groups)) == 5  # nothing is made up where it cannot be measured
 
 
 def test_a_sample_is_scaled_to_one_submission() -> None:
@@ -116,7 +122,7 @@ def test_everything_is_written(tmp_path: Path) -> None:
     report.write_json(OUTCOME, tmp_path / "bench.json")
     written = json.loads((tmp_path / "bench.json").read_text())
     assert (written["stock"]["wall_seconds"], written["agreeing"]) == (8.0, 2)
-    assert [target["met"] for target in written["targets"]] == [False, True, False, True, True]
+    assert [target["met"] for target in written["targets"]] == [False, True, False, False, True, True]
     with pytest.raises(CourseError, match="nowhere"):
         report.write_json(OUTCOME, tmp_path / "nowhere" / "bench.json")
 
@@ -144,6 +150,20 @@ def test_a_class_to_measure_has_no_two_alike(tmp_path: Path) -> None:
     texts = [path.read_text() for path in copied.submitted.rglob("*.ipynb")]
     assert len(texts) == len(set(texts)) == 20
     assert bench_course.recorded_at(copied, chapter) == []
+
+
+def test_demonstrations_are_left_out_on_request(tmp_path: Path) -> None:
+    course, chapter = course_with_bank(tmp_path)
+
+    def cells(demonstrations: bool) -> dict[str, str]:
+        copied = bench_course.copy(course, chapter, tmp_path / f"copy {demonstrations}", 1, demonstrations)
+        (path,) = copied.submitted.rglob("*.ipynb")
+        return {cell["id"]: cell["source"] for cell in json.loads(path.read_text())["cells"]}
+
+    whole, bare = cells(True), cells(False)
+    demos = {cell.id for cell in load_key(chapter).cells if "demo" in cell.tags}
+    assert demos and {name for name, source in whole.items() if source != bare[name]} == demos
+    assert not any(bare[name] for name in demos)
 
 
 def test_accounts_know_whose_time_it_was() -> None:
