@@ -1,9 +1,10 @@
-"""Which of the long test files a run leaves out."""
+"""Which of the long test files, and which chapters, a run leaves out."""
 
 from __future__ import annotations
 
 import functools
 import math
+import os
 import random
 from pathlib import Path
 
@@ -17,3 +18,9 @@ def left_out(seed: str) -> frozenset[Path]:
     """The files marked `long` that a run with this seed does not run; none without a seed."""
     long = sorted(path for path in TESTS.rglob("test_*.py") if "\npytestmark = pytest.mark.long\n" in path.read_text())
     return frozenset(random.Random(seed).sample(long, len(long) - math.ceil(SHARE * len(long))) if seed else ())
+
+
+def some(paths: list[Path], most: int) -> list[Path]:
+    """So many of them, the same in every process of a run; all where `DRAWN_BY` is not set."""
+    seed = os.environ.get("DRAWN_BY")
+    return sorted(random.Random(seed).sample(paths, most)) if seed else paths

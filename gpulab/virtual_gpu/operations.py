@@ -27,6 +27,15 @@ from typing import Any
 MOST_PENDING = 500
 """Operations that are kept back at most until the next question."""
 IDLE_SECONDS = 1e-3
+MAKING = {
+    "alloc": "the allocation",
+    "pin": "the pinning",
+    "touch": "the creation of the data",
+    "host": "the creation of the data",
+    "host copy": "work of the CPU",
+    "host matmul": "work of the CPU",
+}
+"""What else may stand between two looks at the clock, in words."""
 
 Ask = Callable[[list[list[Any]]], float]
 

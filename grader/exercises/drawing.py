@@ -8,7 +8,8 @@ from collections.abc import Callable
 from numbers import Real
 from typing import Any, TypeVar
 
-Case = TypeVar("Case", bound=tuple[Any, ...])
+Given = TypeVar("Given", bound=tuple[Any, ...])
+"""The arguments of a case."""
 Slips = list[tuple[Any, str]]
 """Wrong values, each with what to say about it; in the same order for every case."""
 
@@ -16,12 +17,12 @@ DRAWS = 20_000
 
 
 def telling_cases(
-    draw_case: Callable[[random.Random], Case],
+    draw_case: Callable[[random.Random], Given],
     right: Callable[..., Any],
     slips: Callable[..., Slips],
     seed: int,
     times: int = 3,
-) -> list[tuple[Case, Any, Slips]]:
+) -> list[tuple[Given, Any, Slips]]:
     """Drawn cases, each with its right and its wrong values, that show every mistake `times` times.
 
     A case in which two mistakes with different notes give the same value is left out, since a message could name the

@@ -13,6 +13,7 @@ from typing import Any
 
 from gpulab import check
 from gpulab.check.outcomes import Undecided
+from gpulab.virtual_gpu.operations import MAKING
 from grader.exercises.measuring.machine import SHORTEST_S, Machine
 
 TOLERANCE = 0.02
@@ -23,15 +24,6 @@ SAME = 1e-9
 """How near two figures are that were not measured."""
 FEWEST = 3
 """Operations of which a median can be taken."""
-MAKING = {
-    "alloc": "the allocation",
-    "pin": "the pinning",
-    "touch": "the creation of the data",
-    "host": "the creation of the data",
-    "host copy": "work of the CPU",
-    "host matmul": "work of the CPU",
-}
-"""What else may stand between two looks at the clock, in words."""
 
 
 class UnknownClock(Undecided):

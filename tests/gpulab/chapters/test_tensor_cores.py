@@ -9,8 +9,9 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 import gpulab
-from gpulab import table
+from gpulab import table, virtual_gpu
 from gpulab.chapters.tensor_cores import cases, diagrams, pictures
+from gpulab.chapters.tensor_cores.practice import RATES, MatmulGPU
 from gpulab.figures import styling
 
 FACTS = table("precision")
@@ -248,3 +249,78 @@ class TestPublished:
         readme = (Path(gpulab.__file__).parent.parent / "data" / "README.md").read_text(encoding="utf-8")
         section = readme.partition(f"## `{name}.csv`")[2].partition("\n## ")[0]
         assert all(f"`{column}`" in section for column in table(name)[0])
+
+
+def timed(gpu, n, dtype, runs=1, warm=1, wait=True, make=torch.randn):
+    """TFLOPS of products on a practice GPU: of `runs` of them between two looks at the clock."""
+    import time
+
+    with virtual_gpu.running(gpu):
+        left, right = (make(n, n, device="cuda").to(getattr(torch, dtype)) for _ in range(2))
+        for _ in range(warm):
+            torch.mm(left, right)
+        torch.cuda.synchronize()
+        begin = time.perf_counter()
+        for _ in range(runs):
+            torch.mm(left, right)
+        if wait:
+            torch.cuda.synchronize()
+        seconds = time.perf_counter() - begin
+    return 2 * n**3 / seconds / 1e12
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize("faster", [1.0, 2.2])
+def test_products_on_the_practice_gpu_run_at_its_rates(dtype, faster):
+    gpu = MatmulGPU(faster)
+    answer = timed(gpu, 64, dtype)
+    gpu.require(answer, 64, dtype)
+    assert answer == pytest.approx(faster * RATES[dtype] / 1e12, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"wait": False}, "Not synchronized"),
+        ({"runs": 5}, "several runs together"),
+        ({"warm": 0}, "Only 1 of them"),
+        ({"make": torch.zeros}, "Zeros as data"),
+        ({"warm": 3}, "One slow run spoils a mean"),
+    ],
+)
+def test_the_practice_gpu_names_how_a_product_was_measured(options, words):
+    gpu = MatmulGPU()
+    answer = timed(gpu, 64, "float32", **options)
+    with pytest.raises(AssertionError, match=words):
+        gpu.require(answer, 64, "float32")
+
+
+@pytest.mark.parametrize(
+    ("factor", "words"),
+    [(0.5, "2 FLOPs"), (1e3, "GFLOPS"), (1e6, "MFLOPS"), (1e12, "looks like FLOPS"), (1 / 64, "Too few FLOPs")],
+)
+def test_the_practice_gpu_names_what_was_counted(factor, words):
+    with pytest.raises(AssertionError, match=words):
+        MatmulGPU().require(factor * RATES["float32"] / 1e12, 64, "float32")
+
+
+def test_the_practice_gpu_says_which_products_it_has_not_seen():
+    gpu = MatmulGPU()
+    answer = timed(gpu, 64, "float32")
+    with pytest.raises(AssertionError, match="No product of bfloat16 matrices"):
+        gpu.require(answer, 64, "bfloat16")
+
+
+def test_data_that_are_made_inside_the_clock_are_named():
+    import time
+
+    gpu = MatmulGPU()
+    with virtual_gpu.running(gpu):
+        for _ in range(3):
+            begin = time.perf_counter()
+            left, right = torch.randn(2, 64, 64, device="cuda")
+            torch.mm(left, right)
+            torch.cuda.synchronize()
+            seconds = time.perf_counter() - begin
+    with pytest.raises(AssertionError, match="More than the product is timed: the creation of the data"):
+        gpu.require(2 * 64**3 / seconds / 1e12, 64, "float32")

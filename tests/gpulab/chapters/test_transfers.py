@@ -10,7 +10,7 @@ import torch
 import gpulab
 from gpulab import virtual_gpu
 from gpulab.chapters.transfers import models, pictures
-from gpulab.chapters.transfers.practice import RATES_GBS, PracticeGPU
+from gpulab.chapters.transfers.practice import RATES_GBS, TransferGPU
 
 LAST_MS = {"SERIAL": 24, "STAGES": 18, "TWO_ENGINES": 14}
 
@@ -34,11 +34,11 @@ def test_timelines_obey_engines_chunks_and_order(name):
 def test_the_practice_gpu_takes_its_own_rates_only(way):
     """Each way has a rate of its own, and the message about another one's names it."""
     direction, memory = way.split()
-    PracticeGPU().require(RATES_GBS[way], 1000, memory == "pinned", direction)
-    PracticeGPU(2.0).require(2 * RATES_GBS[way], 1000, memory == "pinned", direction)
+    TransferGPU().require(RATES_GBS[way], 1000, memory == "pinned", direction)
+    TransferGPU(2.0).require(2 * RATES_GBS[way], 1000, memory == "pinned", direction)
     for other in RATES_GBS.keys() - {way}:
         with pytest.raises(AssertionError, match=f"That is the rate of {other}"):
-            PracticeGPU().require(RATES_GBS[other], 1000, memory == "pinned", direction)
+            TransferGPU().require(RATES_GBS[other], 1000, memory == "pinned", direction)
 
 
 @pytest.mark.parametrize(
@@ -46,19 +46,19 @@ def test_the_practice_gpu_takes_its_own_rates_only(way):
 )
 def test_the_practice_gpu_names_mistakes_of_unit(factor, words):
     with pytest.raises(AssertionError, match=words):
-        PracticeGPU().require(factor * 25.7, 1_000_000, True, "h2d")
+        TransferGPU().require(factor * 25.7, 1_000_000, True, "h2d")
 
 
 @pytest.mark.parametrize("answer", [None, "55 GB/s", True, -1.0, float("nan")])
 def test_the_practice_gpu_refuses_what_is_no_rate(answer):
     with pytest.raises(AssertionError, match="you returned"):
-        PracticeGPU().require(answer, 1_000_000, True, "h2d")
+        TransferGPU().require(answer, 1_000_000, True, "h2d")
 
 
 def test_times_on_the_practice_gpu_are_those_of_its_link():
     import time
 
-    gpu = PracticeGPU()
+    gpu = TransferGPU()
     with virtual_gpu.running(gpu):
         host = torch.zeros(4_000_000, dtype=torch.uint8, pin_memory=True)
         there = torch.zeros(4_000_000, dtype=torch.uint8, device="cuda")

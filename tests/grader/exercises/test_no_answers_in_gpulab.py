@@ -36,7 +36,7 @@ ROOT = Path(__file__).resolve().parents[3]
 ALWAYS = ("gpulab.chapters.inference", "gpulab.chapters.profiling")
 """Packages that every run searches, in which answers have been found before."""
 SEED = os.environ.get("SEARCH_SEED", secrets.token_hex(4))
-SHARE = 0.25
+SHARE = 0.15
 """Of the other modules, drawn anew for every run: all of `gpulab` takes five minutes of the processor's time."""
 EVERYWHERE = bool(os.environ.get("SEARCH_ALL"))
 SECONDS_TO_RECORD, SECONDS_TO_SEARCH = 300, 200

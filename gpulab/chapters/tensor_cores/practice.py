@@ -1,0 +1,49 @@
+"""The GPU on which the visible half of `matmul_tflops`'s test measures: its rate for every type is known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from gpulab.virtual_gpu.practice import HOST, PracticeGPU
+
+RATES = {"float32": 3e8, "bfloat16": 1.9e9, "float16": 1.4e9, "float32 tf32": 1.1e9}
+"""FLOPs per second: so few that a small product takes milliseconds, as a large one does on a real GPU."""
+CONSTANT = 1.3
+"""How many times as fast a product is whose factor has equal elements only."""
+UNITS = (
+    (0.5, "One FLOP per multiply-add: a multiplication and an addition are 2 FLOPs."),
+    (1e3, "That looks like GFLOPS: a TFLOPS is 1000 of them."),
+    (1e6, "That looks like MFLOPS: a TFLOPS is 1e12 FLOPs per second."),
+    (1e12, "That looks like FLOPS: a TFLOPS is 1e12 FLOPs per second."),
+    (1e-3, "The time is in milliseconds: FLOPs per second are asked for."),
+    (CONSTANT, "Zeros as data, or ones? They draw less power and run faster; take random numbers."),
+)
+
+
+class MatmulGPU(PracticeGPU):
+    """`faster` multiplies every rate."""
+
+    def __init__(self, faster: float = 1.0) -> None:
+        rates = {f"matmul {dtype}": faster * rate for dtype, rate in RATES.items()}
+        rates |= {f"{kind} constant": CONSTANT * rate for kind, rate in rates.items()}
+        super().__init__(rates, "product", making=(*HOST, "touch"), making_gbs=0.1)
+
+    def require(self, answer: Any, n: int, dtype: str) -> None:
+        """Passes if the answer is this GPU's rate.
+
+        Raises:
+            AssertionError: it is not; the message names the mistake that it looks like.
+        """
+        kind = f"matmul {dtype}"
+        what = f"matmul_tflops({n}, {dtype!r}) on a simulated GPU, in TFLOPS"
+        absent = f"No product of {dtype} matrices of that size was seen there: was it measured?"
+        self.require_rate(answer, self.rates[kind] / 1e12, kind, 2 * n**3, what, absent, self._hints(n, kind))
+
+    def _hints(self, n: int, kind: str) -> Iterator[tuple[float, str]]:
+        right, seconds = self.rates[kind] / 1e12, 2 * n**3 / self.rates[kind]
+        yield from ((factor * right, words) for factor, words in UNITS)
+        yield right / n, "Too few FLOPs counted: n multiply-adds for each of the n² results."
+        yield from ((seconds * unit, "That looks like a time, not a rate.") for unit in (1.0, 1e3, 1e6))
+        if kind == "matmul float32":
+            yield self.rates["matmul float32 tf32"] / 1e12, "TF32 is on: float32 means all its bits."

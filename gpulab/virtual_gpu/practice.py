@@ -1,0 +1,155 @@
+"""A GPU to practice on: the visible half of a measuring exercise's test calls it on one whose rates are known.
+
+The grader's GPUs are its own; their rates are drawn anew and are known to nobody.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from numbers import Real
+from typing import Any
+
+from gpulab.virtual_gpu.operations import MAKING
+
+LAUNCH_S = 1e-7
+COLD, SLOW = 8.0, 20.0
+"""How many times as long the first operation of a kind takes, and the one that something else disturbs."""
+SLOW_RUN = 4
+"""The run that something else disturbs: it spoils a mean, and no median."""
+HOST = ("host", "host copy", "host matmul", "pin")
+"""What the host does by itself."""
+FEWEST = 3
+"""Operations of which a median can be taken."""
+TOLERANCE, NAMED = 0.02, 0.01
+"""How near an answer must be to the right one, and a wrong one to that of a known mistake."""
+
+Hints = Iterable[tuple[float, str]]
+"""Known wrong answers, each with what to say about it; the first that is near enough is told."""
+
+
+class PracticeGPU:
+    """See `gpulab.virtual_gpu.MachineModel`. One for each call of the exercise.
+
+    Args:
+        rates: kind of operation, such as `"h2d pinned"` or `"matmul float32"` → bytes or FLOPs per second.
+        work: what is measured, in a word: `transfer`.
+        making: operations that make data, or room for them, and are not to be measured.
+        making_gbs: how fast all of these are.
+    """
+
+    def __init__(
+        self, rates: Mapping[str, float], work: str, making: tuple[str, ...] = HOST, making_gbs: float = 1.0
+    ) -> None:
+        self.rates, self._work, self._making, self._making_gbs = dict(rates), work, making, making_gbs
+        self._now, self._busy_until = 100.0, 0.0
+        self._events: dict[int, float] = {}
+        self.runs: Counter[str] = Counter()
+        """Kind of operation → how many there were."""
+        self._since_look: Counter[str] = Counter()
+        self._last_look_s: float | None = None
+        self._spans: list[tuple[Counter[str], float]] = []
+        """Operations between two looks at the clock, and the seconds from one to the other."""
+        self.early = False
+        """Whether the clock was read while an operation was under way."""
+        self.inside: set[str] = set()
+        """What else stood between two looks at the clock that held an operation, in words."""
+
+    def run(self, operations: list[list[Any]]) -> float:
+        """See `gpulab.virtual_gpu.MachineModel`."""
+        value = 0.0
+        for name, *given in operations:
+            value = self._one(name, given)
+        return value
+
+    def require_rate(
+        self, answer: Any, right: float, kind: str, amount: float, what: str, absent: str, hints: Hints
+    ) -> None:
+        """Passes if the answer is this GPU's rate.
+
+        Args:
+            answer: to check.
+            right: the right one.
+            kind: of the operation that was to be measured.
+            amount: its bytes or FLOPs.
+            what: the call in words, with the unit.
+            absent: what to say where there was no such operation.
+            hints: of the exercise.
+
+        Raises:
+            AssertionError: it is not; the message names the mistake that it looks like.
+        """
+        if not isinstance(answer, Real) or isinstance(answer, bool) or not 0 < float(answer) < math.inf:
+            given = type(answer).__name__
+            raise AssertionError(f"{what}: you returned {answer!r:.60} ({given}), expected {right:.4g}.")
+        value = float(answer)
+        if abs(value / right - 1) > TOLERANCE:
+            near = (words for wrong, words in hints if abs(value / wrong - 1) < NAMED)
+            seconds = amount / self.rates[kind] * right / value
+            hint = next(near, "") or (self._seen_to_be_wrong(kind, seconds) if self.runs[kind] else absent)
+            raise AssertionError(f"{what}: you returned {value:.4g}, expected {right:.4g} within 2%. {hint}")
+
+    def _seen_to_be_wrong(self, kind: str, seconds: float) -> str:
+        """What is wrong with an operation that was found to take so long."""
+        if self.early:
+            return f"Not synchronized? A launch returns before the {self._work} is done."
+        timed = [(kinds[kind], span_s) for kinds, span_s in self._spans if kinds[kind]]
+        timed.append((sum(count for count, _ in timed), sum(span_s for _, span_s in timed)))
+        if any(count > 1 and abs(seconds / span_s - 1) < NAMED for count, span_s in timed):
+            return "That is the time of several runs together: divide it by their number."
+        if self.inside:
+            return f"More than the {self._work} is timed: {' and '.join(sorted(self.inside))}."
+        if self.runs[kind] < FEWEST:
+            return f"Only {self.runs[kind]} of them were seen: warm up, measure more than once, and take the median."
+        return f"A cold first {self._work}, or a mean? One slow run spoils a mean; take the median of several."
+
+    def _one(self, name: str, given: list[Any]) -> float:
+        if name in ("h2d", "d2h"):
+            _, nbytes, pinned, non_blocking = given
+            self._queue(f"{name} {'pinned' if pinned else 'pageable'}", nbytes)
+            if not (pinned and non_blocking):
+                self._wait()
+        elif name == "matmul":
+            _, flops, dtype, constant, tf32 = given
+            self._queue(f"matmul {dtype}{' tf32' if tf32 else ''}{' constant' if constant else ''}", flops)
+        elif name in self._making:
+            self._now += given[-1] / self._making_gbs / 1e9
+            self._since_look[name] += 1
+        elif name in ("wait", "sync event"):
+            self._wait()
+        elif name in ("record", "clock"):
+            return self._look(name, given)
+        elif name == "elapsed":
+            return 1e3 * (self._events.get(given[1], 0.0) - self._events.get(given[0], 0.0))
+        elif name in ("done", "idle"):
+            return float(self._busy_until <= self._now)
+        elif name == "sleep":
+            self._now += given[0]
+        return 0.0
+
+    def _look(self, name: str, given: list[Any]) -> float:
+        seen_s = self._now
+        if name == "record":
+            seen_s = self._events[given[0]] = max(self._now, self._busy_until)
+        if self._last_look_s is not None and any(kind in self._since_look for kind in self.rates):
+            self._spans.append((self._since_look.copy(), seen_s - self._last_look_s))
+            self.early |= name == "clock" and self._busy_until > self._now
+            self.inside |= {MAKING[kind] for kind in self._making if self._since_look[kind]}
+        self._since_look.clear()
+        self._last_look_s = seen_s
+        self._now += LAUNCH_S
+        return self._now
+
+    def _wait(self) -> None:
+        self._now = max(self._now, self._busy_until)
+
+    def _queue(self, kind: str, amount: float) -> None:
+        """An operation of the GPU; one of a kind that has no rate takes no time."""
+        if kind not in self.rates:
+            return
+        self.runs[kind] += 1
+        self._since_look[kind] += 1
+        slow = {1: COLD, SLOW_RUN: SLOW}.get(self.runs[kind], 1.0)
+        self._now += LAUNCH_S
+        self._busy_until = max(self._now, self._busy_until) + slow * amount / self.rates[kind]
