@@ -48,6 +48,7 @@ class PracticeGPU:
         self.runs: Counter[str] = Counter()
         """Kind of operation → how many there were."""
         self._since_look: Counter[str] = Counter()
+        self._cached: Counter[int] = Counter()
         self._last_look_s: float | None = None
         self._spans: list[tuple[Counter[str], float]] = []
         """Operations between two looks at the clock, and the seconds from one to the other."""
@@ -101,7 +102,8 @@ class PracticeGPU:
         if self.inside:
             return f"More than the {self._work} is timed: {' and '.join(sorted(self.inside))}."
         if self.runs[kind] < FEWEST:
-            return f"Only {self.runs[kind]} of them were seen: warm up, measure more than once, and take the median."
+            few = f"Only {self.runs[kind]} of them were seen: warm up, measure more than once, and take the median."
+            return f"A cold first {self._work}, or a slow moment? {few}"
         return f"A cold first {self._work}, or a mean? One slow run spoils a mean; take the median of several."
 
     def _one(self, name: str, given: list[Any]) -> float:
@@ -110,9 +112,15 @@ class PracticeGPU:
             self._queue(f"{name} {'pinned' if pinned else 'pageable'}", nbytes)
             if not (pinned and non_blocking):
                 self._wait()
+        elif name == "copy":
+            self._queue("copy", given[1])
         elif name == "matmul":
             _, flops, dtype, constant, tf32 = given
             self._queue(f"matmul {dtype}{' tf32' if tf32 else ''}{' constant' if constant else ''}", flops)
+        elif name == "free":
+            self._cached[given[0]] += 1
+        elif name == "alloc" and self._cached[given[0]]:
+            self._cached[given[0]] -= 1  # as PyTorch does, at no cost
         elif name in self._making:
             self._now += given[-1] / self._making_gbs / 1e9
             self._since_look[name] += 1

@@ -1,0 +1,83 @@
+"""The GPU on which the visible test of `copy_bandwidth` measures, and the mistakes that it names."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+import torch
+
+from gpulab import virtual_gpu
+from gpulab.chapters.architecture.practice import CopyGPU
+
+BYTES = 1_000_000
+
+
+def timed(gpu: CopyGPU, runs: int = 1, warm: int = 1, wait: bool = True, bare: bool = True) -> float:
+    """GB/s, read and written, of copies on this GPU, `runs` of them between two looks at the clock."""
+    with virtual_gpu.running(gpu):
+        source = torch.ones(BYTES, dtype=torch.uint8, device="cuda")
+        target = torch.empty_like(source)
+        for _ in range(warm):
+            target.copy_(source)
+        torch.cuda.synchronize()
+        begin = time.perf_counter()
+        for _ in range(runs):
+            target.copy_(source if bare else torch.ones_like(source))
+        if wait:
+            torch.cuda.synchronize()
+        seconds = time.perf_counter() - begin
+    return 2 * BYTES / seconds / 1e9
+
+
+@pytest.mark.parametrize("faster", [1.0, 2.2])
+def test_copies_run_at_its_rate(faster: float) -> None:
+    gpu = CopyGPU(faster)
+    answer = timed(gpu)
+    gpu.require(answer, BYTES)
+    assert answer == pytest.approx(7.4 * faster, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"wait": False}, "Not synchronized"),
+        ({"runs": 3}, "several runs together"),
+        ({"warm": 0}, "A cold first copy"),
+        ({"warm": 3}, "One slow run spoils a mean"),
+        ({"bare": False}, "More than the copy is timed: the allocation and the creation of the data"),
+    ],
+)
+def test_how_a_copy_was_measured_is_named(options: dict[str, bool], words: str) -> None:
+    gpu = CopyGPU()
+    answer = timed(gpu, **options)
+    with pytest.raises(AssertionError, match=words):
+        gpu.require(answer, BYTES)
+
+
+@pytest.mark.parametrize(
+    ("factor", "words"),
+    [(0.5, "one direction"), (1e3, "MB/s"), (1e9, "bytes per second"), (0.9313, "GiB"), (8.0, "bits")],
+)
+def test_what_was_counted_is_named(factor: float, words: str) -> None:
+    with pytest.raises(AssertionError, match=words):
+        CopyGPU().require(7.4 * factor, BYTES)
+
+
+def test_memory_that_was_freed_costs_nothing_the_second_time() -> None:
+    gpu = CopyGPU()
+    with virtual_gpu.running(gpu):
+        source = torch.ones(BYTES, dtype=torch.uint8, device="cuda")
+        seconds = []
+        for _ in range(6):
+            begin = time.perf_counter()
+            copy = source.clone()
+            torch.cuda.synchronize()
+            seconds.append(time.perf_counter() - begin)
+            del copy
+    gpu.require(2 * BYTES / sorted(seconds)[2] / 1e9, BYTES)
+
+
+def test_a_figure_from_a_datasheet_was_not_measured() -> None:
+    with pytest.raises(AssertionError, match="was it measured"):
+        CopyGPU().require(4800.0, BYTES)
