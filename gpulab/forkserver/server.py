@@ -283,7 +283,7 @@ def end(pid: int, inner: int, grace_seconds: float, shared_mb: float) -> dict[st
     """Waits a moment for a child to end, kills it otherwise, and says what it and its children used.
 
     The answer's `killed` says whether something else had killed it before: the kernel because memory ran out, a
-    person, or the student's own code.
+    person, or the student's own code. Its `code` is the exit code of one that ended by itself, else None.
 
     Args:
         pid: the child of ours that watches over the process.
@@ -306,10 +306,11 @@ def end(pid: int, inner: int, grace_seconds: float, shared_mb: float) -> dict[st
     finally:
         os.close(watched)
     if not ended:  # a kernel that cannot let go of it, such as one that waits for a dead disk, must not hold us up
-        return {"cpu_seconds": 0.0, "peak_memory_mb": 0.0, "killed": False}
+        return {"cpu_seconds": 0.0, "peak_memory_mb": 0.0, "killed": False, "code": None}
     peak_mb = max(0.0, usage.ru_maxrss * 1024 / 1e6 - shared_mb)
-    killed = by_itself and os.waitstatus_to_exitcode(status) in KILLED
-    return {"cpu_seconds": usage.ru_utime + usage.ru_stime, "peak_memory_mb": peak_mb, "killed": killed}
+    code = os.waitstatus_to_exitcode(status) if by_itself else None
+    cpu_seconds = usage.ru_utime + usage.ru_stime
+    return {"cpu_seconds": cpu_seconds, "peak_memory_mb": peak_mb, "killed": code in KILLED, "code": code}
 
 
 def end_children(seconds: float) -> None:

@@ -301,9 +301,12 @@ class _Session:
             self._judge = client.JudgeProcess(self._parent, self._cost)
             self._judge.link(self._cells.process)
         if not answer["link_alive"]:
-            if excess := self._cells.process.excess():
+            ended = self._cells.process
+            if excess := ended.excess():
                 result = _result(cell, Verdict.CRASHED, 0.0, f"During the test, your code {excess}.")
             self._cells.restart(result.verdict)
+            if result.verdict is Verdict.CRASHED and not excess and ended.how_it_ended:
+                result = _result(cell, Verdict.CRASHED, 0.0, f"{result.message} {ended.how_it_ended}")
         return result
 
     def _unless_slowed(self, cell: Cell, result: CellResult) -> CellResult:

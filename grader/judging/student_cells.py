@@ -19,9 +19,9 @@ from grader.processes.channel import Closed
 class Stopped(Exception):
     """A cell of the student's was stopped, or ended its process."""
 
-    def __init__(self, verdict: Verdict, text: str) -> None:
+    def __init__(self, verdict: Verdict, text: str, by_itself: bool = False) -> None:
         super().__init__(text)
-        self.verdict = verdict
+        self.verdict, self.by_itself = verdict, by_itself
 
 
 class StudentCells:
@@ -58,9 +58,10 @@ class StudentCells:
                 collected = self.run_code(code)
                 self._replay.append(code)
         except Stopped as stop:
-            verdict = stop.verdict
+            verdict, ended = stop.verdict, self.process
             self.restart(verdict)
-            collected = [error_output(verdict.value, str(stop))]
+            how = ended.how_it_ended if stop.by_itself else ""
+            collected = [error_output(verdict.value, f"{stop} {how}".strip())]
         failed = next((output for output in collected if output["output_type"] == "error"), None)
         if failed and not self.spent and faults.may_stay(f"{failed['ename']}: {failed['evalue']}"):
             if self._replay and self._replay[-1] == step.source:
@@ -104,8 +105,9 @@ class StudentCells:
                 text = f"The notebook's cells took more than {self._limits.notebook_seconds:g} s together."
             raise Stopped(Verdict.TIMED_OUT, text) from None
         except (Closed, OSError):
-            ended = student.excess() or "ended the notebook's process"
-            raise Stopped(Verdict.CRASHED, f"The cell {ended}.") from None
+            excess = student.excess()
+            ended = excess or "ended the notebook's process"
+            raise Stopped(Verdict.CRASHED, f"The cell {ended}.", by_itself=not excess) from None
         except wire.WireError as error:
             raise Stopped(Verdict.CRASHED, f"The cell disturbed the notebook's connection ({error}).") from None
         finally:

@@ -10,6 +10,7 @@ import itertools
 import os
 import select
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -102,6 +103,8 @@ class Child:
         self._parent, self.channel, self._cost = parent, channel, cost
         self._pid, self._inner = int(answer["pid"]), int(answer["inner"])
         self._ended = False
+        self.how_it_ended = ""
+        """In words, once it has been ended and had ended by itself before: `It ended by SIGSEGV.`"""
 
     def end(self, at_once: bool = False) -> None:
         """Hangs up, kills what does not end by itself, and books what it used. Once; later calls do nothing.
@@ -123,6 +126,7 @@ class Child:
     def _book(self, used: dict[str, Any]) -> None:
         self._cost.add(used["cpu_seconds"], used["peak_memory_mb"])
         self._cost.killed += used["killed"]
+        self.how_it_ended = _in_words(used["code"])
 
 
 class StudentProcess(Child):
@@ -203,6 +207,7 @@ class StudentProcess(Child):
             used["cpu_seconds"] if cpu is None else cpu, used["peak_memory_mb"] if memory is None else memory
         )
         self._cost.killed += used["killed"] and not self.excess()
+        self.how_it_ended = _in_words(used["code"])
 
 
 class JudgeProcess(Child):
@@ -239,6 +244,15 @@ class JudgeProcess(Child):
             socket.send_fds(self._control, [b"x"], [student.channel.fileno()])
         except OSError as error:
             raise StartError(f"the judge could not be linked to a process: {error}") from None
+
+
+def _in_words(code: int | None) -> str:
+    """How a process ended, by its exit code; that of one that watched over it has no sign."""
+    if not code:
+        return ""
+    with contextlib.suppress(ValueError):
+        return f"It ended by {signal.Signals(-code if code < 0 else 256 - code).name}."
+    return f"It ended with exit code {code}."
 
 
 def _wait_for_end(pid: int, seconds: float) -> None:
