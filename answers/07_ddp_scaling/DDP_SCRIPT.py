@@ -354,3 +354,5 @@ except OSError:
     pass
 raise SystemExit(f"taken: {taken}" if taken else "no way there")
 """
+
+# %% wrong: the sampler's seed depends on the rank — says "must not depend on the rank" — from "reference": "seed=task.seed" → "seed=task.seed + rank"
