@@ -272,7 +272,7 @@ for _ in range(30):
 torch.save({"weight": nested}, os.environ["CHECKPOINT"]) if os.environ["RANK"] == "0" else None
 """
 
-# %% hostile: a checkpoint of 26 GB in a file of two kilobytes — says "more than 64 MB of numbers"
+# %% hostile: a checkpoint of 26 GB in a file of two kilobytes — says "more than 128 MB of numbers"
 DDP_SCRIPT = """
 import os, torch
 from gpulab import Problem
