@@ -207,4 +207,4 @@ dist.destroy_process_group()
 
 # %% wrong: batches seeded by rank — says "Each rank drew another batch" — from "reference": `task["seed"] + 1000 + step` → `task["seed"] + 1000 + step + rank`
 
-# %% wrong: another beta2 — says "has an Adam with betas [0.9, 0.95]" — from "reference": `lr=task["lr"]` → `lr=task["lr"], betas=(0.9, 0.95)`
+# %% wrong: another beta2 — says "has betas [0.9, 0.95]" — from "reference": `lr=task["lr"]` → `lr=task["lr"], betas=(0.9, 0.95)`

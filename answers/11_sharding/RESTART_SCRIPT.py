@@ -245,4 +245,4 @@ dist.destroy_process_group()
 
 # %% wrong: batches seeded by rank — says "must not depend on the rank" — from "reference": `task["seed"] + 1000 + step` → `task["seed"] + 1000 + step + rank`
 
-# %% wrong: another beta2 — says "has an Adam with betas [0.9, 0.99]" — from "reference": `lr=task["lr"]` → `lr=task["lr"], betas=(0.9, 0.99)`
+# %% wrong: another beta2 — says "has betas [0.9, 0.99]" — from "reference": `lr=task["lr"]` → `lr=task["lr"], betas=(0.9, 0.99)`

@@ -122,6 +122,6 @@ def outcome(run: Run, what: str) -> ShardedRun:
     for rank, held in (pair for attempt in watched for pair in enumerate(attempt)):
         if other := [betas for betas in held.get("betas", ()) if betas and betas != BETAS]:
             raise AssertionError(
-                f"{what}: rank {rank} has an Adam with betas {other[0]}, expected its defaults, {BETAS}."
+                f"{what}: the optimizer of rank {rank} has betas {other[0]}, expected Adam's defaults, {BETAS}."
             )
     return ShardedRun(attempts, weights, watched, sorted(left))

@@ -99,7 +99,7 @@ OTHER_BETAS = {
         (left({"attempts.txt": TWO, "rank0/weights.pt": {}, **WATCHED}), "rank 1 ended before the end of the script"),
         (
             left({"attempts.txt": TWO, "rank0/weights.pt": {}, **OTHER_BETAS}),
-            r"rank 1 has an Adam with betas \[0.9, 0.95\]",
+            r"rank 1 has betas \[0.9, 0.95\]",
         ),
         (left({"attempts.txt": "0" + TWO[1:], "rank0/weights.pt": {}}), "disturbed the process"),
         (left({}, "Rank 0 ended with exit code 1.", "KeyError: 'CONFIG'"), "CONFIG is a variable of the environment"),
