@@ -121,13 +121,13 @@ def train_lightning(problem, precision, epochs):
 
 # %% wrong: always bf16-mixed — says "precision handed" — from "reference": "=precision" → `="bf16-mixed"`
 
-# %% wrong: 16-true — says "Types" — from "reference": "=precision," → `=precision.replace("mixed", "true"),`
+# %% wrong: 16-true — says "converts the weights" — from "reference": "=precision," → `=precision.replace("mixed", "true"),`
 
-# %% wrong: epochs ignored — says "number of losses" — from "reference": "=epochs" → "=1"
+# %% wrong: epochs ignored — says "batches in one epoch" — from "reference": "=epochs" → "=1"
 
 # %% wrong: scales made up — says "scales stays empty" — from "reference": " module.scales" → " [65536.0] * len(losses)"
 
-# %% wrong: record of an untrained network — says "hardly moved" — from "reference": "module.network.to(problem.device" → "problem.model("
+# %% wrong: record of an untrained network — says "are the weights those of the network that was trained" — from "reference": "module.network.to(problem.device" → "problem.model("
 
 # %% wrong: half of the batches — says "number of losses" — from "reference"
 # +             if index % 2:
@@ -155,9 +155,56 @@ def train_lightning(*arguments):
 
 # %% wrong: clips the gradients — says "the weights are off" — from "reference": "max_epochs=epochs" → "max_epochs=epochs, gradient_clip_val=0.1"
 
-# %% wrong: another optimizer — says "the weights are off" — from "reference"
+# %% wrong: another optimizer — says "another optimizer" — from "reference"
 # + import torch
 #   import pytorch_lightning as pl
 
 # -             return problem.optimizer(self.network)
 # +             return torch.optim.Adam(self.network.parameters())
+
+# %% wrong: an epoch too many — says "batches in 3 epochs" — from "reference": "max_epochs=epochs" → "max_epochs=epochs + 1"
+
+# %% wrong: epochs taken as steps — says "number of epochs" — from "reference": "max_epochs=epochs" → "max_steps=epochs"
+
+# %% wrong: trained nothing — says "No loss was kept" — from "reference"
+# -     trainer.fit(module, problem.loader())
+
+# %% wrong: training_step returns nothing — says "training_step returns" — from "reference"
+# -             return loss
+
+# %% wrong: the loss is detached — says "cut off from the weights" — from "reference": "            return loss" → "            return loss.detach()"
+
+# %% wrong: optimizer of another network — says "this network's parameters" — from "reference": "problem.optimizer(self.network)" → "problem.optimizer(problem.model())"
+
+# %% wrong: record of the module, which has no forward — says "hand that network to problem.history" — from "reference": "module.network.to(" → "module.to("
+
+# %% wrong: cross entropy of its own — says "without problem.loss_weight" — from "reference"
+# + import torch
+#   import pytorch_lightning as pl
+
+# -             self.network, self.criterion = problem.model(), problem.criterion()
+# +             self.network, self.criterion = problem.model(), torch.nn.CrossEntropyLoss()
+
+# %% wrong: losses divided by their weight — says "without problem.loss_weight" — from "reference": "loss.item() for" → "loss.item() / problem.loss_weight for"
+
+# %% wrong: SGD without momentum — says "another optimizer" — from "reference"
+# + import torch
+#   import pytorch_lightning as pl
+
+# -             return problem.optimizer(self.network)
+# +             return torch.optim.SGD(self.network.parameters(), lr=problem.lr)
+
+# %% wrong: means of four losses — says "not a mean of several" — from "reference"
+# -     losses = [loss.item() for loss in module.losses]
+# +     losses = [loss.item() for loss in module.losses]
+# +     losses = [sum(losses[max(0, i - 3) : i + 1]) / len(losses[max(0, i - 3) : i + 1]) for i in range(len(losses))]
+
+# %% wrong: skipped counts the batches — says "number of batches; a step is skipped" — from "reference": "module.scales, skipped)" → "module.scales, len(losses))"
+
+# %% wrong: autocast by hand — says "no autocast of your own" — from "reference"
+# + import torch
+#   import pytorch_lightning as pl
+
+# -             loss = self.criterion(self.network(images), labels)
+# +             with torch.autocast("cpu", torch.bfloat16):
+# +                 loss = self.criterion(self.network(images), labels)

@@ -123,3 +123,27 @@ def bytes_moved(shape, host_dtype, device_dtype, cast_on):
     if cast_on == "cpu":
         t = t.to(getattr(torch, device_dtype))
     return t.nbytes
+
+
+# %% wrong: elements counted in 32 bits — says "That overflowed" — from "reference"
+# + import numpy as np
+#   import torch
+
+# -     return math.prod(shape) * getattr(torch, name).itemsize
+# +     return int(np.prod(shape, dtype=np.int32)) * getattr(torch, name).itemsize
+
+# %% wrong: bytes counted in 32 bits — says "That overflowed" — from "reference"
+# + import numpy as np
+#   import torch
+
+# -     return math.prod(shape) * getattr(torch, name).itemsize
+# +     return np.prod([*shape, getattr(torch, name).itemsize], dtype=np.int32)
+
+# %% right: NumPy's product
+import numpy as np
+import torch
+
+
+def bytes_moved(shape, host_dtype, device_dtype, cast_on):
+    name = device_dtype if cast_on == "cpu" else host_dtype
+    return np.prod(shape, dtype=np.int64) * getattr(torch, name).itemsize

@@ -272,7 +272,7 @@ for _ in range(30):
 torch.save({"weight": nested}, os.environ["CHECKPOINT"]) if os.environ["RANK"] == "0" else None
 """
 
-# %% hostile: a checkpoint of 26 GB in a file of two kilobytes — says "more than 64 MB of numbers"
+# %% hostile: a checkpoint of 26 GB in a file of two kilobytes — says "more than 128 MB of numbers"
 DDP_SCRIPT = """
 import os, torch
 from gpulab import Problem
@@ -354,3 +354,5 @@ except OSError:
     pass
 raise SystemExit(f"taken: {taken}" if taken else "no way there")
 """
+
+# %% wrong: the sampler's seed depends on the rank — says "must not depend on the rank" — from "reference": "seed=task.seed" → "seed=task.seed + rank"

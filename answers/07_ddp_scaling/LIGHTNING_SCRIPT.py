@@ -218,3 +218,7 @@ if rank == 0:
 #       torch.save(module.network.state_dict(), os.environ["CHECKPOINT"])
 # + if rank == 1:
 # +     torch.save(module.network.state_dict(), "weights-of-rank-1.pt")
+
+# %% wrong: the sampler's seed depends on the rank — says "must not depend on the rank" — from "reference": "seed=task.seed" → "seed=task.seed + rank"
+
+# %% wrong: every rank takes the share of rank 0 — says "took the same share" — from "reference": "(pictures, world_size, rank, " → "(pictures, world_size, 0, "

@@ -202,3 +202,9 @@ dist.destroy_process_group()
 # %% wrong: each rank draws rows of its own — says "draw the whole batch" — from "reference": `torch.randn(task["batch"], size)[rank::world_size]` → `torch.randn(task["batch"] // world_size, size)`
 
 # %% wrong: seeded once — says "right before each block" — from "reference": `    torch.manual_seed(task["seed"] + number)` → `    number or torch.manual_seed(task["seed"] + number)`
+
+# %% wrong: weights seeded by rank — says "seed must not depend on the rank" — from "reference": `torch.manual_seed(task["seed"] + number)` → `torch.manual_seed(task["seed"] + number + rank)`
+
+# %% wrong: batches seeded by rank — says "Each rank drew another batch" — from "reference": `task["seed"] + 1000 + step` → `task["seed"] + 1000 + step + rank`
+
+# %% wrong: another beta2 — says "has betas [0.9, 0.95]" — from "reference": `lr=task["lr"]` → `lr=task["lr"], betas=(0.9, 0.95)`

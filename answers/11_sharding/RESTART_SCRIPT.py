@@ -240,3 +240,9 @@ dist.destroy_process_group()
 # %% wrong: named by the number of the step — says "how many are done" — from "reference": "place / str(step + 1)" → "place / str(step)"
 
 # %% wrong: a folder for each rank — says "into a folder of its own" — from "reference": `Path(os.environ["CHECKPOINTS"])` → `Path(os.environ["CHECKPOINTS"]) / f"rank{rank}"`
+
+# %% wrong: weights seeded by rank — says "must not depend on the rank" — from "reference": `torch.manual_seed(task["seed"])` → `torch.manual_seed(task["seed"] + rank)`
+
+# %% wrong: batches seeded by rank — says "must not depend on the rank" — from "reference": `task["seed"] + 1000 + step` → `task["seed"] + 1000 + step + rank`
+
+# %% wrong: another beta2 — says "has betas [0.9, 0.99]" — from "reference": `lr=task["lr"]` → `lr=task["lr"], betas=(0.9, 0.99)`

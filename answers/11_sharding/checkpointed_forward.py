@@ -171,4 +171,6 @@ def checkpointed_forward(problem, segments):
 
 # %% wrong: the last parts are longer — says "first parts are longer" — from "reference": "np.array_split(range(len(chain)), segments)" → "[range(9 * k // segments, 9 * (k + 1) // segments) for k in range(segments)]"
 
-# %% wrong: a storage counts as often as it is saved — says "kept_bytes" — from "reference": "held[memory.data_ptr()] = memory.nbytes()" → "held[len(held)] = memory.nbytes()"
+# %% wrong: a storage counts as often as it is saved — says "count it once" — from "reference": "held[memory.data_ptr()] = memory.nbytes()" → "held[len(held)] = memory.nbytes()"
+
+# %% wrong: reentrant checkpoints — says "pass use_reentrant=False" — from "reference": "use_reentrant=False" → "use_reentrant=True"

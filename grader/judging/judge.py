@@ -151,7 +151,7 @@ def classify(error: BaseException, link: Link) -> tuple[Verdict, str]:
     if isinstance(error, BadValue):
         return Verdict.FAILED, f"{error}."
     if isinstance(error, StudentError):
-        if error.name == "NotImplementedError":
+        if error.is_blank():
             return Verdict.NOT_ATTEMPTED, "The exercise still raises NotImplementedError."
         place = f" ({error.place[:MAX_PLACE]})" if error.place else ""
         return Verdict.FAILED, f"Your code raised {error.told()}"[:MAX_MESSAGE] + place
@@ -172,7 +172,7 @@ def mismatches_in(error: BaseException) -> tuple[Mismatch, ...]:
     """What an exception of a test cell says in fields about the answer."""
     if isinstance(error, WrongAnswer):
         return error.mismatches
-    if isinstance(error, StudentError) and error.name != "NotImplementedError":
+    if isinstance(error, StudentError) and not error.is_blank():
         raised = error.told()
         return (Mismatch(got=raised, difference=f"Your code raised {raised}"),)
     return ()

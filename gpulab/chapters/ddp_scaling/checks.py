@@ -161,7 +161,7 @@ def each_once(made: TrainedRanks, count: int, what: str) -> None:
     if used == expected:
         return
     ranks = len(made.samples)
-    if ranks > 1 and all(sorted(one) == made.together[::ranks] for one in made.samples):
+    if ranks > 1 and all(sorted(one) == expected for one in made.samples):
         raise AssertionError(
             f"{what}: every rank went through all {len(made.samples[0])} samples. There is no sampler that gives each"
             " rank its share (DistributedSampler), so the epoch is as long as on one rank."
@@ -176,7 +176,18 @@ def each_once(made: TrainedRanks, count: int, what: str) -> None:
     missing = len(set(expected) - set(used))
     text = f"{what}: {twice} samples were used more than once, {missing} of {len(expected)} not at all."
     whole = " Do the ranks together train on all of problem.dataset()?" if not twice else ""
-    raise AssertionError(f"{text}{whole}")
+    raise AssertionError(f"{text}{whole or _how_divided(made, count)}")
+
+
+def _how_divided(made: TrainedRanks, count: int) -> str:
+    """Why ranks that each took a share of the right size used some samples twice."""
+    if any(len(set(one)) != len(one) or len(one) * len(made.samples) != count for one in made.samples):
+        return ""
+    if len({frozenset(one) for one in made.samples}) == 1:
+        return " All ranks took the same share: the sampler needs the rank of each."
+    if any(one != sorted(one) for one in made.samples):
+        return " Each rank divided another order: seed and epoch of the sampler must not depend on the rank."
+    return ""
 
 
 def apart(one: Mapping[str, Any], two: Mapping[str, Any]) -> float:

@@ -28,7 +28,13 @@ RAISED = {
     "Attempting to unscale FP16 gradients": "The parameters are float16: leave the model as it is, autocast casts"
     " copies.",
     "must have the same dtype": "Types were mixed: leave the model and the images in float32, autocast casts copies.",
+    "bias type (c10::": "The weights are in 16 bits: leave the network in float32, autocast casts copies. (Lightning:"
+    ' "…-true" converts the weights; "…-mixed" leaves them alone.)',
     "should be the same": "Types or devices were mixed: model and images go to problem.device, both in float32.",
+    "does not require grad": "The loss that the backward pass begins with is cut off from the weights: is it the loss"
+    " itself, without detach(), item() or no_grad()?",
+    'missing the required "forward"': "A LightningModule without forward was called: call the network inside it, and"
+    " hand that network to problem.history.",
     "same device": "Model, images and labels have to be on problem.device, all of them.",
 }
 """What torch says → what the student did."""
@@ -57,8 +63,9 @@ def recorded(attempt: Callable[[], Any], what: str, problem: Problem, epochs: in
     if type(history) is not History:
         kind = "None: is there a return statement?" if history is None else f"a {type(history).__name__}."
         raise AssertionError(f"{what}: you returned {kind} Expected a History: return problem.history(…).")
-    steps = epochs * len(problem.loader())
-    check.equal(len(_list(history.losses, f"{what}: losses")), steps, f"{what}: number of losses, one for each batch")
+    batches = len(problem.loader())
+    losses = len(_list(history.losses, f"{what}: losses"))
+    check.equal(losses, epochs * batches, f"{what}: number of losses, one for each batch", _counted(batches, epochs))
     _list(history.scales, f"{what}: scales")
     if not all(math.isfinite(loss) for loss in history.losses):
         raise AssertionError(f"{what}: losses hold NaN or infinity. {blown_up or _BLOWN_UP}")
@@ -68,6 +75,18 @@ def recorded(attempt: Callable[[], Any], what: str, problem: Problem, epochs: in
         check.equal(found, kind, f"{what}: type of {name}")
     _check_weights(history.weights, what, problem, blown_up or _BLOWN_UP)
     return history
+
+
+def _counted(batches: int, epochs: int) -> dict[int, str]:
+    """Wrong numbers of losses, and what they are the number of."""
+    known = {
+        batches * several: f"That is the number of batches in {several} epochs." for several in range(2, epochs + 2)
+    }
+    return known | {
+        epochs: "That is the number of epochs.",
+        batches: "That is the number of batches in one epoch.",
+        0: "No loss was kept: was the network trained?",
+    }
 
 
 _BLOWN_UP = (

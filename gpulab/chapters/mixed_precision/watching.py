@@ -43,6 +43,13 @@ DIRECT = "The optimizer took gradients that were still scaled: scaler.step(optim
 MULTIPLIED = "The losses are multiplied by the scale: keep the loss itself, not scaler.scale(loss)."
 DEFAULTS = "Use the scaler's defaults, which begin at 65,536."
 ON_TOP = "Was the loss scaled already? Lightning has a scaler inside: one on top multiplies a second time."
+IN_ANOTHER_TYPE = "Was precision handed to the Trainer, and is there no autocast of your own?"
+OF_OTHER_WEIGHTS = "The losses are those of a training: are the weights those of the network that was trained?"
+NO_STEP = (
+    "No step reached the network, and its losses stay as they were: does the loss go into the backward pass"
+    " (training_step returns it), and does the optimizer have this network's parameters?"
+)
+UNWEIGHTED = "That is the loss without problem.loss_weight: problem.criterion() multiplies by it."
 IN_FLOAT32 = "That is the training in float32: was autocast on, around the forward pass?"
 IN_BFLOAT16 = "That is bfloat16: pass dtype=torch.float16 to autocast."
 
@@ -69,6 +76,8 @@ class Watched:
         """The largest element of all gradients, for each step."""
         self.scalers: list[torch.amp.GradScaler] = []
         """Those that were updated."""
+        self.forward = False
+        """Whether a forward pass in training mode was seen."""
         self.graph_in_eval = False
         """Whether a forward pass in eval mode kept what a backward pass needs."""
         self._layers: dict[int, tuple[nn.Module, torch.dtype | None]] = {}
@@ -113,6 +122,7 @@ class Watched:
             kind = inputs[0].device.type
             dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else None
             self.graph_in_eval |= not layer.training
+            self.forward |= layer.training
             self._layers[id(layer)] = layer, dtype
 
     def _step(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
@@ -185,29 +195,51 @@ def watched_without_scaler(
         AssertionError: a mistake was seen; the message names it.
     """
     seen = Watched()
+
+    def attempted() -> Any:
+        history = attempt()
+        _explain_steps(seen, what)
+        return history
+
     with seen.watching():
-        history = recorded(attempt, what, problem, epochs, ON_TOP)
-    first = _first_loss(problem)
+        history = recorded(attempted, what, problem, epochs, ON_TOP)
+    first = _untrained_losses(problem)[0]
     if max([history.losses[0], *(value for value, _ in seen.backward[:1])]) > 1000 * first:
         raise AssertionError(f"{what}: the loss is {history.losses[0] / first:.3g} times too large. {ON_TOP}")
     if seen.types and seen.types != {dtype}:
         names = " and ".join(str(kind or torch.float32).removeprefix("torch.") for kind in seen.types)
-        raise AssertionError(f"{what}: the forward pass ran in {names}: was precision handed to the Trainer?")
+        raise AssertionError(f"{what}: the forward pass ran in {names}. {IN_ANOTHER_TYPE}")
     note = "There is no scaler in this precision, unless you have put one on top: scales stays empty."
     check.equal(list(history.scales), [], f"{what}: scales", mistakes=[(list(history.scales), note)])
-    if seen.backward:
-        _check_moved(history, what, problem)
+    of_weight = (
+        [(history.losses[0], UNWEIGHTED)] if abs(history.losses[0] * problem.loss_weight / first - 1) < 0.05 else []
+    )
+    check.close(history.losses[0], first, f"{what}: losses[0]", rtol=0.05, mistakes=of_weight)
+    _check_moved(history, what, problem)
+    batches = [
+        (len(history.losses), "That is the number of batches; a step is skipped when the update lowers the scale.")
+    ]
+    check.equal(int(history.skipped), 0, f"{what}: skipped", mistakes=batches)
     return history
+
+
+def _explain_steps(seen: Watched, what: str) -> None:
+    passes, steps = len(seen.backward), len(seen.norms)
+    if seen.forward and not passes:
+        raise AssertionError(f"{what}: no backward pass followed the forward passes: training_step returns the loss.")
+    if 0 < steps < passes:
+        raise AssertionError(f"{what}: the optimizer made {steps} steps for {passes} batches, expected one for each.")
 
 
 def _check_moved(history: History, what: str, problem: Problem) -> None:
     first = weights_of(problem.model())
     if all(abs(history.weights[name] - start).max() < 1e-7 for name, start in first.items()):
-        raise AssertionError(f"{what}: the weights have hardly moved. Are they those of the network that was trained?")
+        untrained = abs(history.losses[-1] / _untrained_losses(problem)[-1] - 1) < 1e-5
+        raise AssertionError(f"{what}: the weights have hardly moved. {NO_STEP if untrained else OF_OTHER_WEIGHTS}")
 
 
 def _explain(seen: Watched, history: History, what: str, problem: Problem, accumulate: int, max_norm: float) -> None:
-    first = _first_loss(problem)  # the gradients are of its size
+    first = _untrained_losses(problem)[0]  # the gradients are of its size
     told = history.losses[0] / first
     value, _ = seen.backward[0]
     scaled = value / first
@@ -244,9 +276,11 @@ def _explain(seen: Watched, history: History, what: str, problem: Problem, accum
             raise AssertionError(f"{what}: {message}")
 
 
-def _first_loss(problem: Problem) -> float:
-    """Of the first batch, in float32."""
+def _untrained_losses(problem: Problem) -> list[float]:
+    """Of each batch with the first weights, in float32."""
     model, criterion = problem.model().to(problem.device), problem.criterion()
-    images, labels = (part.to(problem.device) for part in next(iter(problem.loader())))
     with torch.no_grad():
-        return float(criterion(model(images), labels))
+        return [
+            float(criterion(model(images.to(problem.device)), labels.to(problem.device)))
+            for images, labels in problem.loader()
+        ]

@@ -104,6 +104,7 @@ class ElementCounter:
         if not any(group["lr"] for group in optimizer.param_groups):
             return  # `get_state_dict` makes such a step in an optimizer without states
         self.found["after"].append(_sample(optimizer))
+        self.found["betas"] = [[float(one) for one in group.get("betas", ())] for group in optimizer.param_groups]
         self.steps += 1
         self.write()
         if self.steps == self.kill_after:

@@ -19,6 +19,8 @@ from gpulab.ranks.launch import Run
 AGENT = Path(agent.__file__).read_text(encoding="utf-8")
 """For `launch.script(AGENT, 1, environment=around(…), apart=True)`."""
 WEIGHTS = "weights.pt"
+BETAS = [0.9, 0.999]
+"""The defaults of `torch.optim.Adam`."""
 TROUBLES = {
     "collective mismatch": "Some ranks wait for others: does every rank make the same collective calls, to the end?",
     "reset by peer": "A rank is gone: does every rank make the same collective calls, to the end?",
@@ -116,5 +118,10 @@ def outcome(run: Run, what: str) -> ShardedRun:
         if not held.get("ended"):
             raise AssertionError(
                 f"{what}: rank {rank} ended before the end of the script, without an error: os._exit()?"
+            )
+    for rank, held in (pair for attempt in watched for pair in enumerate(attempt)):
+        if other := [betas for betas in held.get("betas", ()) if betas and betas != BETAS]:
+            raise AssertionError(
+                f"{what}: the optimizer of rank {rank} has betas {other[0]}, expected Adam's defaults, {BETAS}."
             )
     return ShardedRun(attempts, weights, watched, sorted(left))

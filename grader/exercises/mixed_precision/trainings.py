@@ -18,6 +18,9 @@ EXACT = 1e-6
 """Distance, as a share of the way that the weights went, below which nothing was done differently."""
 SAME = 0.02
 """Distance up to which two trainings with a mistake are taken for one and the same."""
+ROUGH = 0.12
+"""How far two lists of losses may drift apart, as a share of their own spread: rounding gives up to 0.09, means of two
+losses 0.15 and more."""
 CLOSE = 0.12
 """Distance up to which they differ by rounding: float16 against float32 gives up to 0.1 on the course's problems."""
 
@@ -75,13 +78,21 @@ def distance(history: History, expected: History, problem: Problem) -> float:
 
 
 def same_losses(history: History, expected: History, what: str, mistakes: Sequence[tuple[Any, str]] = ()) -> None:
-    """Passes if the losses agree to 10 %; a small loss, to 2 % of the first one.
+    """Passes if the losses agree to 10 %, and go up and down together; a small loss, to 2 % of the first one.
 
     Raises:
         AssertionError: they do not; known wrong lists are named.
     """
     slack = 0.02 * abs(expected.losses[0])
     check.close(list(history.losses), list(expected.losses), f"{what}: losses", rtol=0.1, atol=slack, mistakes=mistakes)
+    mine, right = np.asarray(history.losses, np.float64), np.asarray(expected.losses, np.float64)
+    spread = float(right.std())
+    off = float((mine - right).std())
+    if len(right) > 4 and off > ROUGH * spread:  # fewer tell nothing about the spread
+        raise AssertionError(
+            f"{what}: losses: they do not go up and down with the right ones, and are off by {off / spread:.2g} of the"
+            " spread of those. Is each of them the loss of its own batch, not a mean of several?"
+        )
 
 
 def _ends(problem: Problem, *histories: History) -> tuple[list[str], list[NDArray[np.float64]]]:

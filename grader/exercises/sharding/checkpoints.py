@@ -51,6 +51,7 @@ def step(
     train: bool = True,
     tail: bool = True,
     longer_first: bool = True,
+    each_once: bool = True,
 ) -> CheckpointedStep:
     """One step of the exercise's network on the problem's device, right or with one thing done differently."""
     torch.set_num_threads(1)
@@ -66,7 +67,7 @@ def step(
     def pack(tensor: torch.Tensor) -> torch.Tensor:
         storage = tensor.untyped_storage()
         if storage.data_ptr() not in own:
-            kept[storage.data_ptr()] = storage.nbytes()
+            kept[storage.data_ptr() if each_once else len(kept)] = storage.nbytes()
         return tensor
 
     x, labels = (one.to(problem.device) for one in next(iter(problem.loader())))
@@ -133,6 +134,7 @@ def judge(answer: Any, problem: Problem, segments: int) -> None:
         raise AssertionError(f"{what}: the gradients are off by {off:.2g} of their size. {note}")
     check.equal(answer["kept_bytes"], right.kept_bytes, f"kept_bytes of {what}", mistakes=[
         (plain.kept_bytes, AGAIN),
+        (step(problem, segments, each_once=False).kept_bytes, "A storage is saved several times: count it once."),
         (step(problem, segments, tail=False).kept_bytes, "The last part is not checkpointed."),
         (step(problem, segments, longer_first=False).kept_bytes, "With numpy.array_split the first parts are longer."),
         (step(problem, -(-LAYERS // -(-LAYERS // segments))).kept_bytes, "Those are fewer parts than segments."),

@@ -17,6 +17,8 @@ NEAR = 0.15
 """Distance, as a share of the way that the weights went, that bfloat16 and other orders of sums leave; often 0.05."""
 FOLLOWED = 0.5
 """The same for a sample of a rank's weights, after each step. Weights that no gradient has moved are off by 1."""
+OTHER_BATCH = "Each rank drew another batch: its seed must not depend on the rank, batch[r::world_size] deals the rows."
+OTHER_WEIGHTS = "The ranks begin with different weights: the seed must not depend on the rank."
 DECOY = "The optimizer that makes the steps must be the one that trains the model."
 EXACT = 2e-3
 """As `NEAR`, in float32. Adam's first steps take each sign as it comes, so it is more than rounding alone."""
@@ -45,6 +47,14 @@ def sharded_model(config: Mapping[str, Any], *, each: bool = True) -> nn.Sequent
     return nn.Sequential(*blocks)
 
 
+def _by_rank(config: Mapping[str, Any]) -> nn.Sequential:
+    """The model of `FSDP_SCRIPT` if rank 1, which holds the lower half of each tensor, adds 1 to the seeds."""
+    model, other = sharded_model(config), sharded_model({**config, "seed": config["seed"] + 1})
+    for mine, theirs in zip(model.parameters(), other.parameters(), strict=True):
+        mine.data = torch.cat([mine.detach().chunk(2)[0], theirs.detach().chunk(2)[1]])
+    return model
+
+
 def trained(
     model: nn.Module,
     config: Mapping[str, Any],
@@ -61,6 +71,7 @@ def trained(
     path: list[dict[str, Any]] | None = None,
     adding: bool = False,
     short: bool = False,
+    apart: bool = False,
 ) -> dict[str, Any]:
     """Weights after the steps of a configuration.
 
@@ -79,6 +90,7 @@ def trained(
         path: takes the weights before the first step and after each one.
         adding: gradients of all steps add up.
         short: each rank draws as many rows as it needs, all of them the same.
+        apart: each rank adds its number to the seed of the batch.
     """
     torch.set_num_threads(1)
     optimizer = torch.optim.Adam(model.parameters(), lr=config["lr"])
@@ -95,6 +107,9 @@ def trained(
         if not adding:
             optimizer.zero_grad()
         for rank in ranks:
+            if apart:
+                torch.manual_seed(config["seed"] + 1000 + shown + rank)
+                batch = torch.randn_like(batch)
             part = batch if short else batch[rows(rank) if rows else slice(rank, None, world_size)]
             _add_gradients(model, part, factor / len(ranks), narrow)
         optimizer.step()
@@ -179,6 +194,28 @@ def same(
     raise AssertionError(f"{what}: the weights are off by {off:.2g} of the way that they had to go. {named}".strip())
 
 
+def begun_alike(made: ShardedRun, start: Mapping[str, Any], what: str) -> None:
+    """Passes unless rank 0 begins with the right first weights, and another rank does not.
+
+    Args:
+        made: what the ranks left.
+        start: the right first weights.
+        what: the run, in words.
+
+    Raises:
+        AssertionError: the ranks made different models.
+    """
+    right = flat(start, list(start), what)
+    first, *others = (
+        np.isin(held["before"][0], right).mean() if held.get("before") else 0.0 for held in made.watched[0]
+    )
+    for rank, share in enumerate(others, start=1):
+        if first > 0.9 and share < 0.5:
+            raise AssertionError(
+                f"{what}: rank 0 begins with the weights of config['seed'], and rank {rank} does not. {OTHER_WEIGHTS}"
+            )
+
+
 def stepped_here(
     held: Mapping[str, Any], begun: Sequence[float], path: Sequence[Mapping[str, Any]], first: int, what: str
 ) -> None:
@@ -244,11 +281,15 @@ def judge_sharded(made: ShardedRun, config: Mapping[str, Any], what: str) -> Non
     start = sharded_model(config).state_dict()
     path: list[dict[str, Any]] = []
     right = trained(sharded_model(config), config, narrow=True, path=path)
+    begun_alike(made, start, what)
     same(made.weights, right, start, what, NEAR, [
         (mistaken(ranks=[0]), "Only rank 0's rows had a say: rank r takes batch[r::world_size]."),
         (mistaken(ranks=[1]), "Only rank 1's rows had a say: rank r takes batch[r::world_size]."),
         (mistaken(data_from=1), "Every step saw the same batch."),
         (mistaken(adding=True), "Gradients of several steps add up: optimizer.zero_grad() comes before each."),
+        (mistaken(apart=True), OTHER_BATCH),
+        (lambda: trained(_by_rank(config), config, narrow=True), OTHER_WEIGHTS),
+        (lambda: trained(_by_rank(config), config, narrow=True, apart=True), OTHER_WEIGHTS),
         (mistaken(short=True), "Each rank drew its rows alone: draw the whole batch, take batch[r::world_size]."),
         (mistaken(each=False), "The first weights are others: torch.manual_seed comes right before each block."),
     ])  # fmt: skip
@@ -314,6 +355,7 @@ def judge_restarted(made: ShardedRun, config: Mapping[str, Any], what: str, last
     start = restart_model(config).state_dict()
     path: list[dict[str, Any]] = []
     right = trained(restart_model(config), config, path=path)
+    begun_alike(made, start, what)
     lost = "The optimizer has lost its states: save and load them with the model."
     same(made.weights, right, start, what, EXACT, [
         (mistaken(forget_at=last), lost),
@@ -321,6 +363,7 @@ def judge_restarted(made: ShardedRun, config: Mapping[str, Any], what: str, last
         (mistaken(data_from=last), "The data began again from the first batch: batch and step belong together."),
         (mistaken(warm_at=0),
          "Adam had made a step before the first: get_state_dict steps an optimizer without states."),
+        (mistaken(apart=True), OTHER_BATCH),
         (mistaken(ranks=[0]), "Only rank 0's rows had a say: shard the model, or wrap it in DDP."),
         (mistaken(first=last), "It goes on with the right step, but with the first weights: load them."),
         (mistaken(forget_at=last, warm_at=last, data_from=last), "Only the weights went on, not optimizer and data."),

@@ -68,6 +68,20 @@ def test_each_sample_once() -> None:
         checks.each_once(TrainedRanks({}, [[0, 1], [2, 1]]), 5, "run")
 
 
+@pytest.mark.parametrize(
+    ("samples", "words"),
+    [
+        ([[0, 3], [3, 0]], r"All ranks took the same share: the sampler needs the rank of each\.$"),
+        ([[3, 0], [3, 2]], r"seed and epoch of the sampler must not depend on the rank\.$"),
+        ([[0, 3], [2, 3]], r"1 of 4 not at all\.$"),  # in order: a share that is cut wrongly
+        ([[3, 0, 3], [2]], r"1 of 4 not at all\.$"),
+    ],
+)  # fmt: skip
+def test_why_samples_were_used_twice(samples: list[list[int]], words: str) -> None:
+    with pytest.raises(AssertionError, match=words):
+        checks.each_once(TrainedRanks({}, samples), 4, "run")
+
+
 def moved(by: float, prefix: str = "") -> dict[str, Any]:
     return {prefix + name: value + by for name, value in WEIGHTS.items()}
 

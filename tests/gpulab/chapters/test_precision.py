@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -70,6 +71,28 @@ def test_losses_off_by_the_scale_are_named() -> None:
         same_losses(scaled, right, "it", [(scaled.losses, "times eight")])
 
 
+def test_means_of_several_losses_are_refused_and_other_roundings_are_not() -> None:
+    right, rounded = trained(samples=256), trained(samples=256, seed=3)
+    losses = right.losses
+    same_losses(dataclasses.replace(rounded, losses=[round(loss, 3) for loss in losses]), right, "it")
+    means = [(one + other) / 2 for one, other in zip([losses[0], *losses], losses, strict=False)]
+    with pytest.raises(AssertionError, match="a mean of several"):
+        same_losses(dataclasses.replace(right, losses=means), right, "it")
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        (3, "batches in one epoch"), (2, "number of epochs"), (9, "batches in 3 epochs"), (0, "No loss was kept"),
+        (5, "expected 6.$"),
+    ],
+)  # fmt: skip
+def test_a_wrong_number_of_losses_says_what_it_is_the_number_of(found: int, words: str) -> None:
+    broken = dataclasses.replace(trained(), losses=[1.0] * found)
+    with pytest.raises(AssertionError, match=words):
+        recorded(lambda: broken, "it", PROBLEM, 2)
+
+
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
@@ -112,8 +135,21 @@ def test_what_torch_complains_of_is_explained_and_the_rest_is_passed_on() -> Non
     def other() -> None:
         raise RuntimeError("out of memory")
 
-    with pytest.raises(AssertionError, match="called twice"):
-        recorded(twice, "it", PROBLEM, 1)
+    def no_graph() -> None:
+        torch.ones(1).backward()
+
+    def halved() -> None:
+        PROBLEM.model().half()(torch.zeros(1, 3, 32, 32))
+
+    def no_forward() -> None:
+        torch.nn.Module()(1)
+
+    for attempt, words in (
+        (twice, "called twice"), (no_graph, "cut off from the weights"), (halved, "converts the weights"),
+        (no_forward, "without forward"),
+    ):  # fmt: skip
+        with pytest.raises(AssertionError, match=words):
+            recorded(attempt, "it", PROBLEM, 1)
     with pytest.raises(RuntimeError, match="out of memory"):
         recorded(other, "it", PROBLEM, 1)
 
@@ -149,6 +185,52 @@ def test_gradients_that_nothing_divided_are_named() -> None:
 
 def test_an_evaluation_after_the_training_is_no_part_of_it() -> None:
     watched_without_scaler(lambda: by_hand(torch.bfloat16), "it", SMALL, 1, torch.bfloat16)
+
+
+def in_float32(
+    weight: float = 1.0,
+    backward: bool = True,
+    every: int = 1,
+    apart: bool = False,
+    other: bool = False,
+    skipped: int = 0,
+) -> History:
+    """A training without a scaler, or one in which something is left out."""
+    model, returned = PROBLEM.model(), PROBLEM.model()
+    optimizer = PROBLEM.optimizer(PROBLEM.model() if apart else model)
+    losses = []
+    for number, (images, labels) in enumerate(PROBLEM.loader()):
+        loss = PROBLEM.criterion()(model(images), labels)
+        if backward:
+            loss.backward()
+        if number % every == every - 1:
+            optimizer.step()
+            optimizer.zero_grad()
+        losses.append(loss.item() * weight)
+    return PROBLEM.history(returned if other else model, losses, skipped=skipped)
+
+
+def test_a_training_without_a_scaler_passes() -> None:
+    watched_without_scaler(in_float32, "it", PROBLEM, 1, None)
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"backward": False}, "training_step returns the loss"), ({"every": 3}, "1 steps for 3 batches"),
+        ({"apart": True}, "No step reached the network"), ({"other": True}, "The losses are those of a training"),
+        ({"skipped": 3}, "That is the number of batches"), ({"weight": 0.5}, r"losses\[0\]"),
+    ],
+)  # fmt: skip
+def test_what_a_training_without_a_scaler_leaves_out_is_named(changed: dict[str, Any], words: str) -> None:
+    with pytest.raises(AssertionError, match=words):
+        watched_without_scaler(lambda: in_float32(**changed), "it", PROBLEM, 1, None)
+
+
+def test_a_loss_without_its_weight_is_named() -> None:
+    light = dataclasses.replace(PROBLEM, loss_weight=0.25, lr=PROBLEM.lr / 4)
+    with pytest.raises(AssertionError, match=r"without problem\.loss_weight"):
+        watched_without_scaler(in_float32, "it", light, 1, None)
 
 
 def test_a_way_without_a_note_is_right_although_it_rounds_differently() -> None:

@@ -45,6 +45,7 @@ def test_the_agent_counts_what_each_rank_holds() -> None:
     assert made.attempts == [[0, 0]]
     counted = [{name: one[name] for name in ("steps", "rows", "trained", "gathered")} for one in made.watched[0]]
     assert counted == [{"steps": 4, "rows": 3, "trained": 4, "gathered": 4}] * 2
+    assert made.watched[0][0]["betas"] == [[]]  # of SGD
 
 
 def test_a_killed_rank_starts_all_of_them_again() -> None:
@@ -82,6 +83,10 @@ def test_without_restarts_the_run_fails() -> None:
 
 TWO = sealed(attempts=[[0, 0]])
 WATCHED = {"rank0/watch-0.txt": sealed(ended=True), "rank1/watch-0.txt": "{'ended': True}"}
+OTHER_BETAS = {
+    "rank0/watch-0.txt": sealed(ended=True, betas=[[0.9, 0.999], []]),
+    "rank1/watch-0.txt": sealed(ended=True, betas=[[0.9, 0.999], [0.9, 0.95]]),
+}
 
 
 @pytest.mark.parametrize(
@@ -92,6 +97,10 @@ WATCHED = {"rank0/watch-0.txt": sealed(ended=True), "rank1/watch-0.txt": "{'ende
         (left({"attempts.txt": TWO, "rank0/weights.pt": {"w": "<DTensor>"}}), "full_state_dict"),
         (left({"attempts.txt": TWO, "rank0/weights.pt": {}}), "rank 0 ended before the end of the script"),
         (left({"attempts.txt": TWO, "rank0/weights.pt": {}, **WATCHED}), "rank 1 ended before the end of the script"),
+        (
+            left({"attempts.txt": TWO, "rank0/weights.pt": {}, **OTHER_BETAS}),
+            r"rank 1 has betas \[0.9, 0.95\]",
+        ),
         (left({"attempts.txt": "0" + TWO[1:], "rank0/weights.pt": {}}), "disturbed the process"),
         (left({}, "Rank 0 ended with exit code 1.", "KeyError: 'CONFIG'"), "CONFIG is a variable of the environment"),
         (left({}, "It failed.", "KeyError: 'x'\nExtension modules: numpy"), "It failed. KeyError: 'x'$"),

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gpulab.chapters.sharding.ranks import ShardedRun
 from grader.exercises.sharding import training
 
 
@@ -25,6 +26,21 @@ def test_an_optimizer_that_trains_the_model_passes(first: int) -> None:
     path, held = followed()
     begun = held["before"][0]
     training.stepped_here({name: rows[first:] for name, rows in held.items()}, begun, path, first, "it")
+
+
+def test_ranks_that_begin_with_other_weights_are_named() -> None:
+    """Only where rank 0 has the right ones: else the seeds are wrong on all ranks, or they train something else."""
+    config = training.drawn(3, blocks=2)
+    start, other = (training.sharded_model(config | {"seed": config["seed"] + more}).state_dict() for more in (0, 100))
+    right, wrong = (training.flat(one, list(start), "it")[:64].tolist() for one in (start, other))
+
+    def begun(*values: list[float]) -> ShardedRun:
+        return ShardedRun([[0, 0]], {}, [[{"before": [one]} for one in values]], [])
+
+    training.begun_alike(begun(right, right), start, "it")
+    training.begun_alike(begun(wrong, wrong), start, "it")
+    with pytest.raises(AssertionError, match="and rank 1 does not"):
+        training.begun_alike(begun(right, wrong), start, "it")
 
 
 def test_a_decoy_is_refused() -> None:

@@ -49,6 +49,8 @@ def test_bytes_moved() -> None:
         "reads the size off the digits of a type's name": "no type here has other digits than its bits",
         "no extents, no bytes": "every tensor here has extents",
         "eight bools to a byte": "no tensor here is of bools",
+        "elements counted in 32 bits": "no tensor here has 2**31 elements",
+        "bytes counted in 32 bits": "no tensor here has 2**31 bytes",
     }
     assert findings(declared()["bytes_moved"], CHAPTER, {"any GPU": copies()}, broken, passing) == []
 

@@ -78,6 +78,13 @@ def test_a_blank_notebook_is_not_attempted() -> None:
     assert result.earned == 0
 
 
+def test_what_a_library_does_not_implement_is_no_blank_answer() -> None:
+    """PyTorch raises the same exception, with a text, for a module without forward."""
+    result = run(double="import torch\n\n\ndef double(x):\n    return torch.nn.Module()(x)")
+    assert verdicts(result)["double_test"] == "failed"
+    assert 'missing the required "forward"' in message(result, "double_test")
+
+
 def test_a_wrong_answer_fails_with_the_message_of_the_assertion() -> None:
     result = run(double="def double(x):\n    return 3 * x")
     assert message(result, "double_test") == "double(3): you returned 9, expected 6"
