@@ -83,6 +83,63 @@ dist.barrier()
 dist.destroy_process_group()
 """
 
+# %% right: DDP, the storage writer given, rank 0 chooses the checkpoint
+%%writefile RESTART_SCRIPT.py
+import json
+import os
+import re
+
+import torch
+import torch.distributed as dist
+import torch.distributed.checkpoint as dcp
+from torch import nn
+from torch.distributed.checkpoint.state_dict import get_model_state_dict, get_optimizer_state_dict, set_model_state_dict, set_optimizer_state_dict
+from torch.nn.parallel import DistributedDataParallel as DDP
+
+dist.init_process_group("gloo")
+rank, world_size = dist.get_rank(), dist.get_world_size()
+config, root = json.loads(os.environ["CONFIG"]), os.environ["CHECKPOINTS"]
+d = config["width"]
+torch.manual_seed(config["seed"])
+model = DDP(nn.Sequential(nn.Linear(d, 4 * d), nn.ReLU(), nn.Linear(4 * d, d)))
+optimizer = torch.optim.Adam(model.parameters(), lr=config["lr"])
+
+
+def state():
+    return {"model": get_model_state_dict(model), "optimizer": get_optimizer_state_dict(model, optimizer)}
+
+
+os.makedirs(root, exist_ok=True)
+found = [0]
+if rank == 0:
+    for name in os.listdir(root):
+        if (m := re.fullmatch(r"after_(\d+)_steps", name)) and os.path.exists(os.path.join(root, name, ".metadata")):
+            found.append(int(m[1]))
+latest = [max(found)]
+dist.broadcast_object_list(latest, src=0)
+(done,) = latest
+if done:
+    loaded = state()
+    dcp.load(loaded, storage_reader=dcp.FileSystemReader(os.path.join(root, f"after_{done}_steps")))
+    set_model_state_dict(model, loaded["model"])
+    set_optimizer_state_dict(model, optimizer, loaded["optimizer"])
+step = done
+while step < config["steps"]:
+    torch.manual_seed(config["seed"] + 1000 + step)
+    batch = torch.randn(config["batch"], d)
+    rows = batch[rank::world_size]
+    optimizer.zero_grad(set_to_none=True)
+    nn.functional.mse_loss(model(rows), rows).backward()
+    optimizer.step()
+    step += 1
+    if step % config["every"] == 0:
+        writer = dcp.FileSystemWriter(os.path.join(root, f"after_{step}_steps"), thread_count=2, single_file_per_rank=False)
+        dcp.save(state(), storage_writer=writer)
+if rank == 0:
+    torch.save(model.module.state_dict(), os.environ["WEIGHTS"])
+dist.barrier()
+dist.destroy_process_group()
+
 # %% wrong: starts over — says "starts over" — from "reference"
 # - if done:
 # -     kept = now()
