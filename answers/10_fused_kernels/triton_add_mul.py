@@ -131,6 +131,30 @@ def triton_add_mul(x, y, z):
     add_mul_kernel[grid](x, y, z, out, x.numel(), BLOCK=256, num_warps=4)
     return out
 
+# %% right: a heuristic for the mask, block of 64, own imports
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.heuristics({"EVEN": lambda args: args["n"] % args["BLOCK"] == 0})
+@triton.jit
+def kernel(a, b, c, result, n, BLOCK: tl.constexpr, EVEN: tl.constexpr):
+    begin = tl.program_id(0) * BLOCK
+    at = begin + tl.arange(0, BLOCK)
+    if EVEN:
+        tl.store(result + at, tl.load(a + at) * tl.load(b + at) + tl.load(c + at))
+    else:
+        inside = at < n
+        tl.store(result + at, tl.load(a + at, inside) * tl.load(b + at, inside) + tl.load(c + at, inside), inside)
+
+
+def triton_add_mul(x, y, z):
+    n = len(x)
+    result = torch.empty(n, dtype=torch.float32, device=x.device)
+    kernel[((n + 63) // 64, 1, 1)](x, y, z, result, n, 64)
+    return result
+
 # %% wrong: two kernels — says "fuse them into one kernel"
 @triton.jit
 def mul(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):

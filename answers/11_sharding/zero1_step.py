@@ -110,6 +110,53 @@ def zero1_step(gradients, state, lr):
     weights = {name: piece.reshape(shape) for name, piece, shape in zip(names, pieces, shapes)}
     return dict(step=np.int64(t), weights=weights, m=[d["m"] for d in done], v=[d["v"] for d in done])
 
+# %% right: torch's own Adam on the share, lists of shares
+import numpy as np
+
+from gpulab import launch
+
+
+def step_of_rank(rank, world_size, gradients, weights, m, v, step, lr):
+    import torch
+    import torch.distributed as dist
+    import torch.nn.functional as F
+
+    sizes = {name: w.shape for name, w in weights.items()}
+
+    def flat(arrays):
+        joined = torch.cat([torch.from_numpy(np.ascontiguousarray(arrays[name])).flatten() for name in sizes])
+        return F.pad(joined, (0, -len(joined) % world_size))
+
+    parts = list(flat(gradients).chunk(world_size))
+    share = torch.zeros_like(parts[rank])
+    dist.reduce_scatter(share, [p.contiguous() for p in parts], op=dist.ReduceOp.SUM)
+    w = torch.nn.Parameter(flat(weights).chunk(world_size)[rank].clone())
+    w.grad = share / world_size
+    adam = torch.optim.Adam([w], lr=lr, betas=(0.9, 0.999), eps=1e-8)
+    adam.state[w] = {
+        "step": torch.tensor(float(step)),
+        "exp_avg": torch.tensor(m),
+        "exp_avg_sq": torch.tensor(v),
+    }
+    adam.step()
+    gathered = [torch.empty_like(share) for _ in range(world_size)]
+    work = dist.all_gather(gathered, w.detach(), async_op=True)
+    work.wait()
+    return torch.cat(gathered).numpy(), adam.state[w]["exp_avg"].numpy(), adam.state[w]["exp_avg_sq"].numpy()
+
+
+def zero1_step(gradients, state, lr):
+    inputs = [
+        (gradient, state["weights"], m, v, state["step"], lr)
+        for gradient, m, v in zip(gradients, state["m"], state["v"], strict=True)
+    ]
+    results = launch.ranks(step_of_rank, inputs)
+    whole, new, at = results[0][0], {}, 0
+    for name, weight in state["weights"].items():
+        new[name] = whole[at : at + weight.size].reshape(weight.shape)
+        at += weight.size
+    return {"step": state["step"] + 1, "weights": new, "m": [r[1] for r in results], "v": [r[2] for r in results]}
+
 # %% wrong: the whole state on every rank — says "whole state is on every rank" — from "reference"
 # -         share = torch.empty(len(m))
 # -         dist.reduce_scatter_tensor(share, flat(own_gradients))
