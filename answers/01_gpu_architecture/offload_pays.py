@@ -20,6 +20,14 @@ def offload_pays(bytes_in, bytes_out, flops, link_gbs, cpu_gflops, gpu_gflops, l
         return True
     return False
 
+# %% right: in exact fractions
+from fractions import Fraction as F
+
+def offload_pays(bytes_in, bytes_out, flops, link_gbs, cpu_gflops, gpu_gflops, launch_us):
+    f = lambda v: F(str(v))
+    gpu = (f(bytes_in) + f(bytes_out)) / (f(link_gbs) * 10**9) + f(launch_us) / 10**6 + f(flops) / (f(gpu_gflops) * 10**9)
+    return gpu < f(flops) / (f(cpu_gflops) * 10**9)
+
 # %% wrong: forgets the way back — says "way back"
 def offload_pays(bytes_in, bytes_out, flops, link_gbs, cpu_gflops, gpu_gflops, launch_us):
     return bytes_in / (link_gbs * 1e9) + launch_us * 1e-6 + flops / (gpu_gflops * 1e9) < flops / (cpu_gflops * 1e9)

@@ -58,6 +58,38 @@ def train_amp_clipped(problem, epochs, max_norm, accumulate):
     skipped = sum(after < before for before, after in zip([65536.0, *scales], scales))
     return problem.history(model, losses, scales, skipped)
 
+# %% right: clipped by hand with get_total_norm, modulo
+import torch
+
+
+def train_amp_clipped(problem, epochs, max_norm, accumulate):
+    device = torch.device(problem.device)
+    model = problem.model().to(device)
+    optimizer = problem.optimizer(model)
+    criterion = problem.criterion()
+    scaler = torch.GradScaler(device.type)
+    losses, scales = [], [scaler.get_scale()]
+    optimizer.zero_grad()
+    for epoch in range(epochs):
+        for index, (images, labels) in enumerate(problem.loader()):
+            images, labels = images.to(device), labels.to(device)
+            with torch.autocast(device_type=device.type, dtype=torch.float16):
+                loss = criterion(model(images), labels)
+                losses.append(loss.detach().clone())
+                loss = loss / accumulate
+            scaler.scale(loss).backward()
+            if (index + 1) % accumulate:
+                continue
+            scaler.unscale_(optimizer)
+            norm = torch.nn.utils.get_total_norm(p.grad for p in model.parameters())
+            torch.nn.utils.clip_grads_with_norm_(model.parameters(), max_norm, norm)
+            scaler.step(optimizer)
+            scaler.update()
+            scales.append(scaler.get_scale())
+            optimizer.zero_grad(set_to_none=True)
+    skipped = sum(1 for a, b in zip(scales, scales[1:]) if b < a)
+    return problem.history(model, [x.item() for x in losses], scales[1:], skipped)
+
 # %% wrong: clips before unscaling — says "Clipped before unscaling" — from "reference"
 #               if number % accumulate == 0:
 # +                 torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm)

@@ -65,6 +65,76 @@ def train_bf16(problem, epochs):
 # -                 right += (model(x.to(problem.device)).argmax(dim=1).cpu() == y).sum().item()
 # +                 right += int((model(x.to(problem.device)).argmax(dim=1).cpu().numpy() == y.numpy()).sum())
 
+# %% right: a helper with autocast as a decorator, inference mode
+import torch
+from torch.amp import autocast
+
+
+def train_bf16(problem, epochs):
+    model = problem.model().to(problem.device)
+    optimizer, criterion = problem.optimizer(model), problem.criterion()
+
+    @autocast(device_type=torch.device(problem.device).type, dtype=torch.bfloat16)
+    def compute_loss(images, labels):
+        return criterion(model(images), labels)
+
+    @torch.inference_mode()
+    def validate():
+        model.eval()
+        hits = total = 0
+        for images, labels in problem.validation_loader():
+            images, labels = images.to(problem.device), labels.to(problem.device)
+            hits += (model(images).argmax(dim=1) == labels).sum().item()
+            total += labels.numel()
+        return hits / total
+
+    losses, shares = [], []
+    for epoch in range(epochs):
+        model.train()
+        for images, labels in problem.loader():
+            images = images.to(problem.device, non_blocking=True)
+            labels = labels.to(problem.device, non_blocking=True)
+            optimizer.zero_grad(set_to_none=True)
+            loss = compute_loss(images, labels)
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.detach())
+        shares.append(validate())
+        print(f"epoch {epoch}: {shares[-1]:.1%}")
+    return problem.history(model, [float(one) for one in losses], validation=shares)
+
+# %% right: topk, cat of all predictions, closure
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+
+def train_bf16(problem, epochs):
+    device = torch.device(problem.device)
+    net = problem.model().to(device)
+    opt = problem.optimizer(net)
+    loss_of = problem.criterion()
+    losses, validation = [], []
+    for _ in range(epochs):
+        net.train(True)
+        for batch in problem.loader():
+            x, y = (t.to(device) for t in batch)
+
+            def closure():
+                opt.zero_grad()
+                with torch.autocast(device.type, torch.bfloat16):
+                    loss = loss_of(net(x), y)
+                loss.backward()
+                return loss
+
+            losses.append(opt.step(closure).item())
+        net.train(False)
+        with torch.no_grad(), torch.autocast(device_type=device.type, dtype=torch.bfloat16):
+            found = [(net(x.to(device)).topk(1, dim=1).indices.squeeze(1).cpu(), y) for x, y in problem.validation_loader()]
+        predicted, labels = map(torch.cat, zip(*found))
+        validation.append((predicted == labels).double().mean())
+    return problem.history(net, np.array(losses), validation=validation)
+
 # %% wrong: a scaler, and its scales — says "BF16 needs no scaler" — from "reference"
 # -     losses, shares = [], []
 # +     losses, shares, scales, scaler = [], [], [], torch.amp.GradScaler(problem.device)

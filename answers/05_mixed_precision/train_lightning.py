@@ -143,6 +143,38 @@ def train_lightning(problem, precision, epochs):
 
 # %% right: the package under its other name — from "reference": "import pytorch_lightning as pl" → "import lightning as pl"
 
+# %% right: manual optimization
+import pytorch_lightning as pl
+
+
+def train_lightning(problem, precision, epochs):
+    losses, scales = [], []
+
+    class Manual(pl.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.automatic_optimization = False
+            self.net = problem.model()
+
+        def training_step(self, batch, batch_idx):
+            opt = self.optimizers()
+            loss = problem.criterion()(self.net(batch[0]), batch[1])
+            opt.zero_grad()
+            self.manual_backward(loss)
+            opt.step()
+            losses.append(float(loss))
+            plugin = self.trainer.precision_plugin
+            if getattr(plugin, "scaler", None) is not None:
+                scales.append(plugin.scaler.get_scale())
+
+        def configure_optimizers(self):
+            return [problem.optimizer(self.net)]
+
+    m = Manual()
+    device = "gpu" if problem.device.startswith("cuda") else "cpu"
+    pl.Trainer(precision=precision, max_epochs=epochs, accelerator=device, devices=1, **QUIET).fit(m, train_dataloaders=problem.loader())
+    return problem.history(m.net, losses, scales=scales, skipped=sum(b < a for a, b in zip([65536.0, *scales], scales)))
+
 # %% hostile: a record whose fields are a terminal's codes — says "expected a list of floats"
 from gpulab.training.problem import History
 

@@ -75,6 +75,59 @@ if rank == 0:
 # +         weight.data /= world_size
 # -     optimizer.step()
 
+# %% right: a batch sampler, collective checks, a communication hook
+DDP_SCRIPT = '''
+import json, os, torch
+import torch.distributed as dist
+from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
+from torch.nn.parallel import DistributedDataParallel
+from torch.nn.modules.utils import consume_prefix_in_state_dict_if_present
+from torch.utils.data import BatchSampler, DataLoader, Dataset
+from torch.utils.data.distributed import DistributedSampler
+from gpulab import Problem
+
+dist.init_process_group("gloo", rank=int(os.environ["RANK"]), world_size=int(os.environ["WORLD_SIZE"]))
+problem = Problem(**json.loads(os.environ["PROBLEM"]))
+rank, size = dist.get_rank(), dist.get_world_size()
+sampler = DistributedSampler(problem.dataset(), shuffle=False)
+used = []
+
+
+class Recorded(Dataset):
+    def __init__(self, data):
+        self.data = data
+
+    def __len__(self):
+        return len(self.data)
+
+    def __getitem__(self, index):
+        used.append(int(index))
+        return self.data[index]
+
+
+loader = DataLoader(Recorded(problem.dataset()), batch_sampler=BatchSampler(sampler, problem.batch_size // size, False))
+model = DistributedDataParallel(problem.model())
+model.register_comm_hook(None, default_hooks.allreduce_hook)
+criterion = problem.criterion()
+optimizer = problem.optimizer(model.module)
+sampler.set_epoch(0)
+for batch in loader:
+    images, labels = batch
+    optimizer.zero_grad()
+    def closure():
+        loss = criterion(model(images), labels)
+        loss.backward()
+        return loss
+    optimizer.step(closure)
+with open(os.environ["SAMPLES"] + str(rank) + ".json", "w") as file:
+    json.dump(used, file)
+state = model.state_dict()
+consume_prefix_in_state_dict_if_present(state, "module.")
+if not rank:
+    torch.save(state, os.environ["CHECKPOINT"])
+dist.destroy_process_group()
+'''
+
 # %% wrong: trains something of its own — says "it never reads PROBLEM"
 DDP_SCRIPT = """
 import json, os

@@ -209,6 +209,127 @@ if rank == 0:
 
 # %% right: the package under its other name — from "reference": "import pytorch_lightning as pl" → "import lightning.pytorch as pl"
 
+# %% right: lightning, a data module, a strategy object
+%%writefile LIGHTNING_SCRIPT.py
+import json
+import os
+
+import lightning as L
+import torch
+from lightning.pytorch.strategies import DDPStrategy
+from torch.utils.data import DataLoader, DistributedSampler
+
+from gpulab import Problem
+
+
+class Data(L.LightningDataModule):
+    def __init__(self, problem, batch_size):
+        super().__init__()
+        self.problem, self.batch_size = problem, batch_size
+
+    def setup(self, stage=None):
+        self.dataset = self.problem.dataset()
+
+    def train_dataloader(self):
+        self.sampler = DistributedSampler(
+            self.dataset, num_replicas=self.trainer.world_size, rank=self.trainer.global_rank, shuffle=False
+        )
+        return DataLoader(self.dataset, batch_size=self.batch_size // self.trainer.world_size, sampler=self.sampler)
+
+
+class Module(L.LightningModule):
+    def __init__(self, problem, lr_factor):
+        super().__init__()
+        self.problem, self.lr_factor = problem, lr_factor
+        self.network = problem.model()
+        self.criterion = problem.criterion()
+
+    def forward(self, x):
+        return self.network(x)
+
+    def training_step(self, batch, batch_idx):
+        x, y = batch
+        return {"loss": self.criterion(self(x), y)}
+
+    def configure_optimizers(self):
+        optimizer = self.problem.optimizer(self.network)
+        for group in optimizer.param_groups:
+            group["lr"] *= self.lr_factor
+        return {"optimizer": optimizer}
+
+
+def main():
+    problem = Problem(**json.loads(os.environ["PROBLEM"]))
+    batch_size = int(os.environ["BATCH_SIZE"])
+    module, data = Module(problem, batch_size / problem.batch_size), Data(problem, batch_size)
+    trainer = L.Trainer(
+        accelerator="auto", devices=int(os.environ["LOCAL_WORLD_SIZE"]), strategy=DDPStrategy(), max_epochs=1,
+        logger=False, enable_progress_bar=False, enable_checkpointing=False, enable_model_summary=False,
+        use_distributed_sampler=False,
+    )
+    trainer.fit(module, datamodule=data)
+    with open(f"{os.environ['SAMPLES']}{trainer.global_rank}.json", "w") as file:
+        json.dump(list(data.sampler), file)
+    if trainer.is_global_zero:
+        torch.save(module.network.state_dict(), os.environ["CHECKPOINT"])
+    trainer.strategy.barrier()
+
+
+if __name__ == "__main__":
+    main()
+
+# %% right: pytorch_lightning, manual optimization, hooks at the end, replace
+LIGHTNING_SCRIPT = '''
+import dataclasses, json, os, torch
+import pytorch_lightning as pl
+from pytorch_lightning.utilities import rank_zero_only
+from torch.utils.data import DataLoader
+from torch.utils.data.distributed import DistributedSampler
+from gpulab import Problem
+
+problem = Problem(**json.loads(os.environ["PROBLEM"]))
+batch = int(os.environ["BATCH_SIZE"])
+problem = dataclasses.replace(problem, lr=problem.lr * batch / problem.batch_size, batch_size=batch)
+
+
+class Net(pl.LightningModule):
+    automatic_optimization = False
+
+    def __init__(self):
+        super().__init__()
+        self.network, self.loss = problem.model(), problem.criterion()
+
+    def training_step(self, batch, index):
+        images, labels = batch
+        optimizer = self.optimizers()
+        optimizer.zero_grad()
+        loss = self.loss(self.network(images), labels)
+        self.manual_backward(loss)
+        optimizer.step()
+
+    def configure_optimizers(self):
+        return problem.optimizer(self)
+
+    def train_dataloader(self):
+        self.sampler = DistributedSampler(problem.dataset(), shuffle=True)
+        return DataLoader(problem.dataset(), batch_size=batch // int(os.environ["WORLD_SIZE"]), sampler=self.sampler)
+
+    def on_train_epoch_start(self):
+        self.sampler.set_epoch(self.current_epoch)
+        with open(os.environ["SAMPLES"] + f"{self.global_rank}.json", "w") as f:
+            json.dump(list(self.sampler), f)
+
+    @rank_zero_only
+    def on_fit_end(self):
+        torch.save(self.state_dict(), os.environ["CHECKPOINT"])
+
+
+trainer = pl.Trainer(max_epochs=1, strategy="ddp", devices=int(os.environ["LOCAL_WORLD_SIZE"]), accelerator="auto",
+                     logger=False, enable_checkpointing=False, enable_progress_bar=False, use_distributed_sampler=False,
+                     num_nodes=int(os.environ["WORLD_SIZE"]) // int(os.environ["LOCAL_WORLD_SIZE"]))
+trainer.fit(Net())
+'''
+
 # %% wrong: one device, whatever the number of ranks — says "Trainer(devices=…) is the number of ranks" — from "reference"
 # -     strategy="ddp", accelerator="auto", devices=int(os.environ["LOCAL_WORLD_SIZE"]),
 # +     strategy="ddp", accelerator="auto", devices=1,

@@ -40,6 +40,22 @@ def export_onnx(problem):
     )
     return buffer.getvalue()
 
+# %% right: the exported program first, a buffer
+import io
+
+import torch
+
+
+def export_onnx(problem):
+    model = problem.model()
+    model.eval()
+    batch = torch.export.Dim("batch", min=1, max=4096)
+    program = torch.export.export(model, (torch.randn(4, 3, 32, 32),), dynamic_shapes=({0: batch},))
+    onnx_program = torch.onnx.export(program, verbose=False)
+    buffer = io.BytesIO()
+    onnx_program.save(buffer)
+    return buffer.getvalue()
+
 # %% wrong: fixed batch — says "the batch is fixed at 2" — from "reference"
 # -     batch = torch.export.Dim("batch")
 # -     program = torch.onnx.export(problem.model().eval(), (torch.zeros(2, 3, 32, 32),), dynamo=True, dynamic_shapes=({0: batch},), verbose=False)

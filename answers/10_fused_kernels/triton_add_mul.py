@@ -112,6 +112,49 @@ def triton_add_mul(x, y, z):
     tuned[lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)](x, y, z, out, x.numel())
     return out
 
+# %% right: tensor descriptors made in the kernel
+@triton.jit
+def add_mul_kernel(x_ptr, y_ptr, z_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK
+    x = tl.make_tensor_descriptor(x_ptr, shape=[n], strides=[1], block_shape=[BLOCK])
+    y = tl.make_tensor_descriptor(y_ptr, shape=[n], strides=[1], block_shape=[BLOCK])
+    z = tl.make_tensor_descriptor(z_ptr, shape=[n], strides=[1], block_shape=[BLOCK])
+    out = tl.make_tensor_descriptor(out_ptr, shape=[n], strides=[1], block_shape=[BLOCK])
+    out.store([at], x.load([at]) * y.load([at]) + z.load([at]))
+
+
+def triton_add_mul(x, y, z):
+    if x.is_cuda:
+        triton.set_allocator(lambda size, alignment, stream: torch.empty(size, device="cuda", dtype=torch.int8))
+    out = torch.empty_like(x)
+    grid = lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)
+    add_mul_kernel[grid](x, y, z, out, x.numel(), BLOCK=256, num_warps=4)
+    return out
+
+# %% right: a heuristic for the mask, block of 64, own imports
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.heuristics({"EVEN": lambda args: args["n"] % args["BLOCK"] == 0})
+@triton.jit
+def kernel(a, b, c, result, n, BLOCK: tl.constexpr, EVEN: tl.constexpr):
+    begin = tl.program_id(0) * BLOCK
+    at = begin + tl.arange(0, BLOCK)
+    if EVEN:
+        tl.store(result + at, tl.load(a + at) * tl.load(b + at) + tl.load(c + at))
+    else:
+        inside = at < n
+        tl.store(result + at, tl.load(a + at, inside) * tl.load(b + at, inside) + tl.load(c + at, inside), inside)
+
+
+def triton_add_mul(x, y, z):
+    n = len(x)
+    result = torch.empty(n, dtype=torch.float32, device=x.device)
+    kernel[((n + 63) // 64, 1, 1)](x, y, z, result, n, 64)
+    return result
+
 # %% wrong: two kernels — says "fuse them into one kernel"
 @triton.jit
 def mul(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):

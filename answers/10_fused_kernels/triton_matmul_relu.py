@@ -177,6 +177,29 @@ def triton_matmul_relu(a, b, bias):
     biased[(triton.cdiv(n, 16), triton.cdiv(m, 16))](a, b, bias, out, m, n, a.shape[1], T=16)
     return out
 
+# %% right: three programs for all tiles, bias as the start of the sums
+@triton.jit
+def matmul_relu_kernel(a_ptr, b_ptr, bias_ptr, out_ptr, m, n, k, TILE: tl.constexpr):
+    across = tl.cdiv(n, TILE)
+    for tile in range(tl.program_id(0), across * tl.cdiv(m, TILE), tl.num_programs(0)):
+        i = tile // across * TILE + tl.arange(0, TILE)[:, None]
+        j = tile % across * TILE + tl.arange(0, TILE)[None, :]
+        sums = tl.zeros((TILE, TILE), tl.float32) + tl.load(bias_ptr + j, mask=j < n, other=0.0)
+        for start in range(0, k, TILE):
+            ka, kb = start + tl.arange(0, TILE)[None, :], start + tl.arange(0, TILE)[:, None]
+            sums += tl.dot(
+                tl.load(a_ptr + i * k + ka, mask=(i < m) & (ka < k), other=0.0),
+                tl.load(b_ptr + kb * n + j, mask=(kb < k) & (j < n), other=0.0),
+            )
+        tl.store(out_ptr + i * n + j, tl.where(sums > 0, sums, 0.0), mask=(i < m) & (j < n))
+
+
+def triton_matmul_relu(a, b, bias):
+    out = a.new_empty((a.shape[0], b.shape[1]), dtype=torch.float32)
+    tiles = triton.cdiv(b.shape[1], 16) * triton.cdiv(a.shape[0], 16)
+    matmul_relu_kernel[(min(tiles, 3),)](a, b, bias, out, a.shape[0], b.shape[1], a.shape[1], TILE=16)
+    return out
+
 # %% wrong: PyTorch — says "no Triton kernel was launched"
 def triton_matmul_relu(a, b, bias):
     return torch.relu(a.float() @ b.float() + bias)

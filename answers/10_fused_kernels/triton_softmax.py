@@ -84,6 +84,31 @@ def triton_softmax(x):
     exp2_kernel[(len(x),)](x, out, x.shape[1], BLOCK=triton.next_power_of_2(x.shape[1]))
     return out
 
+# %% right: a combine function for tl.reduce, sum by where, a class
+@triton.jit
+def _larger(a, b):
+    return tl.maximum(a, b)
+
+
+@triton.jit
+def rows_kernel(out_ptr, x_ptr, width: tl.constexpr, BLOCK: tl.constexpr):
+    column = tl.arange(0, BLOCK)
+    valid = column < width
+    x = tl.load(x_ptr + tl.program_id(0) * width + column, mask=valid)
+    x = tl.where(valid, x, float("-inf"))
+    weights = tl.where(valid, tl.exp(x - tl.reduce(x, 0, _larger)), 0.0)
+    tl.store(out_ptr + tl.program_id(0) * width + column, weights * (1.0 / tl.sum(weights)), mask=valid)
+
+
+class Softmax:
+    def __call__(self, x):
+        out = torch.empty_like(x, memory_format=torch.contiguous_format)
+        rows_kernel[(x.shape[0],)](out, x, x.shape[1], BLOCK=1 << (x.shape[1] - 1).bit_length())
+        return out
+
+
+triton_softmax = Softmax()
+
 # %% wrong: the row is read three times — says "you read it 3 times"
 @triton.jit
 def softmax_kernel(x_ptr, out_ptr, width, BLOCK: tl.constexpr):

@@ -56,6 +56,72 @@ dist.destroy_process_group()  # tidy
 # - weights = get_model_state_dict(net, options=whole)
 # + weights = {name: one.full_tensor() for name, one in net.state_dict().items()}
 
+# %% right: a main function, a closure for the optimizer, AdamW without decay
+FSDP_SCRIPT = '''
+"""Trains a sharded stack of blocks."""
+from __future__ import annotations
+
+import json
+import os
+
+import torch
+import torch.distributed as dist
+import torch.nn.functional as F
+from torch import nn
+from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict
+from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
+from torch.distributed.elastic.multiprocessing.errors import record
+from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
+
+
+def block(width: int, seed: int) -> nn.Sequential:
+    torch.manual_seed(seed)
+    return nn.Sequential(nn.Linear(width, 4 * width), nn.ReLU(inplace=True), nn.Linear(4 * width, width))
+
+
+def build(config: dict, mesh: DeviceMesh) -> nn.Sequential:
+    policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
+    model = nn.Sequential()
+    for number in range(config["blocks"]):
+        model.append(fully_shard(block(config["width"], config["seed"] + number), mesh=mesh, mp_policy=policy))
+    return fully_shard(model, mesh=mesh, mp_policy=policy)
+
+
+@record
+def main() -> None:
+    config = json.loads(os.environ["CONFIG"])
+    rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    dist.init_process_group(backend="gloo", init_method="env://", rank=rank, world_size=world)
+    mesh = init_device_mesh("cpu", mesh_shape=(world,), mesh_dim_names=("dp",))
+    model = build(config, mesh)
+    assert isinstance(model, FSDPModule)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=config["lr"], weight_decay=0.0, foreach=False)
+    for step in range(config["steps"]):
+        torch.manual_seed(config["seed"] + 1000 + step)
+        batch = torch.randn(config["batch"], config["width"])
+        mine = batch.chunk(world)[rank]
+
+        def closure():
+            optimizer.zero_grad(set_to_none=True)
+            loss = F.mse_loss(model(mine).float(), mine)
+            loss.backward()
+            return loss
+
+        loss = optimizer.step(closure)
+        if rank == 0:
+            print(f"step {step}: {loss.item():.4f}", flush=True)
+    options = StateDictOptions(full_state_dict=True, cpu_offload=True)
+    full = get_model_state_dict(model, options=options)
+    if dist.get_rank() == 0:
+        torch.save(full, os.environ["WEIGHTS"])
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
+'''
+
 # %% wrong: nothing is sharded — says "Nothing is sharded" — from "reference"
 # -     pieces.append(fully_shard(piece, **sharded))
 # - net = fully_shard(nn.Sequential(*pieces), **sharded)

@@ -83,6 +83,129 @@ dist.barrier()
 dist.destroy_process_group()
 """
 
+# %% right: DDP, the storage writer given, rank 0 chooses the checkpoint
+%%writefile RESTART_SCRIPT.py
+import json
+import os
+import re
+
+import torch
+import torch.distributed as dist
+import torch.distributed.checkpoint as dcp
+from torch import nn
+from torch.distributed.checkpoint.state_dict import get_model_state_dict, get_optimizer_state_dict, set_model_state_dict, set_optimizer_state_dict
+from torch.nn.parallel import DistributedDataParallel as DDP
+
+dist.init_process_group("gloo")
+rank, world_size = dist.get_rank(), dist.get_world_size()
+config, root = json.loads(os.environ["CONFIG"]), os.environ["CHECKPOINTS"]
+d = config["width"]
+torch.manual_seed(config["seed"])
+model = DDP(nn.Sequential(nn.Linear(d, 4 * d), nn.ReLU(), nn.Linear(4 * d, d)))
+optimizer = torch.optim.Adam(model.parameters(), lr=config["lr"])
+
+
+def state():
+    return {"model": get_model_state_dict(model), "optimizer": get_optimizer_state_dict(model, optimizer)}
+
+
+os.makedirs(root, exist_ok=True)
+found = [0]
+if rank == 0:
+    for name in os.listdir(root):
+        if (m := re.fullmatch(r"after_(\d+)_steps", name)) and os.path.exists(os.path.join(root, name, ".metadata")):
+            found.append(int(m[1]))
+latest = [max(found)]
+dist.broadcast_object_list(latest, src=0)
+(done,) = latest
+if done:
+    loaded = state()
+    dcp.load(loaded, storage_reader=dcp.FileSystemReader(os.path.join(root, f"after_{done}_steps")))
+    set_model_state_dict(model, loaded["model"])
+    set_optimizer_state_dict(model, optimizer, loaded["optimizer"])
+step = done
+while step < config["steps"]:
+    torch.manual_seed(config["seed"] + 1000 + step)
+    batch = torch.randn(config["batch"], d)
+    rows = batch[rank::world_size]
+    optimizer.zero_grad(set_to_none=True)
+    nn.functional.mse_loss(model(rows), rows).backward()
+    optimizer.step()
+    step += 1
+    if step % config["every"] == 0:
+        writer = dcp.FileSystemWriter(os.path.join(root, f"after_{step}_steps"), thread_count=2, single_file_per_rank=False)
+        dcp.save(state(), storage_writer=writer)
+if rank == 0:
+    torch.save(model.module.state_dict(), os.environ["WEIGHTS"])
+dist.barrier()
+dist.destroy_process_group()
+
+# %% right: a Stateful application state, as in PyTorch's tutorial
+RESTART_SCRIPT = '''
+import json
+import os
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+import torch.distributed.checkpoint as dcp
+from torch import nn
+from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict, get_state_dict, set_state_dict
+from torch.distributed.checkpoint.stateful import Stateful
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+
+
+class AppState(Stateful):
+    """What a checkpoint holds."""
+
+    def __init__(self, model, optimizer=None):
+        self.model, self.optimizer = model, optimizer
+
+    def state_dict(self):
+        model_state, optimizer_state = get_state_dict(self.model, self.optimizer)
+        return {"model": model_state, "optim": optimizer_state}
+
+    def load_state_dict(self, state_dict):
+        set_state_dict(self.model, self.optimizer, model_state_dict=state_dict["model"], optim_state_dict=state_dict["optim"])
+
+
+def main():
+    config = json.loads(os.environ["CONFIG"])
+    dist.init_process_group("gloo")
+    rank, world = dist.get_rank(), dist.get_world_size()
+    d = config["width"]
+    torch.manual_seed(config["seed"])
+    model = nn.Sequential(nn.Linear(d, 4 * d), nn.ReLU(), nn.Linear(4 * d, d))
+    mesh = init_device_mesh("cpu", (world,))
+    fully_shard(model, mesh=mesh)
+    optimizer = torch.optim.Adam(model.parameters(), lr=config["lr"])
+    root = Path(os.environ["CHECKPOINTS"])
+    root.mkdir(parents=True, exist_ok=True)
+    complete = sorted(one.parent for one in root.glob("step-*/.metadata"))
+    start = 0
+    if complete:
+        start = int(complete[-1].name.split("-")[1])
+        dcp.load({"app": AppState(model, optimizer)}, checkpoint_id=complete[-1])
+    for step in range(start, config["steps"]):
+        torch.manual_seed(config["seed"] + 1000 + step)
+        batch = torch.randn(config["batch"], d)[rank::world]
+        optimizer.zero_grad()
+        loss = (model(batch) - batch).square().mean()
+        loss.backward()
+        optimizer.step()
+        if (step + 1) % config["every"] == 0:
+            dcp.save({"app": AppState(model, optimizer)}, checkpoint_id=root / f"step-{step + 1:06d}")
+    full = get_model_state_dict(model, options=StateDictOptions(full_state_dict=True, cpu_offload=True))
+    if rank == 0:
+        torch.save(full, os.environ["WEIGHTS"])
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
+'''
+
 # %% wrong: starts over — says "starts over" — from "reference"
 # - if done:
 # -     kept = now()

@@ -116,6 +116,45 @@ def checkpointed_forward(problem, segments):
         "recomputed_flops": flops - run(problem, None)[-1],
     }
 
+# %% right: checkpoint_wrapper around each part, gradients by torch.autograd.grad
+import numpy as np
+import torch
+from torch import nn
+from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import CheckpointImpl, checkpoint_wrapper
+from torch.utils.flop_counter import FlopCounterMode
+
+
+def checkpointed_forward(problem, segments):
+    """A step with wrapped parts."""
+
+    def step(wrap):
+        net = problem.model().to(problem.device)
+        layers = np.empty(9, dtype=object)
+        layers[:] = [*net.features, nn.Dropout(0.3), net.head]
+        model = nn.Sequential(*(wrap(nn.Sequential(*part)) for part in np.array_split(layers, segments)))
+        images, labels = map(lambda one: one.to(problem.device), next(iter(problem.loader())))
+        weights = dict(net.named_parameters())
+        known = {w.untyped_storage().data_ptr() for w in weights.values()}
+        seen = {}
+
+        def pack(tensor):
+            seen[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
+            return tensor.detach() if tensor.is_leaf and not tensor.requires_grad else tensor
+
+        with FlopCounterMode(display=False) as flops:
+            torch.manual_seed(problem.seed)
+            with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+                scores = model(images)
+            kept = sum(n for at, n in seen.items() if at not in known)
+            loss = problem.criterion()(scores, labels)
+            gradients = torch.autograd.grad(loss, list(weights.values()))
+        return loss.item(), dict(zip(weights, (g.cpu().numpy() for g in gradients))), kept, flops.get_total_flops()
+
+    wrapped = lambda part: checkpoint_wrapper(part, checkpoint_impl=CheckpointImpl.NO_REENTRANT)
+    loss, gradients, kept, flops = step(wrapped)
+    plain = step(lambda part: part)[-1]
+    return {"loss": loss, "gradients": gradients, "kept_bytes": kept, "recomputed_flops": flops - plain}
+
 # %% wrong: another dropout mask in the second run — says "dropout mask" — from "reference": "use_reentrant=False" → "use_reentrant=False, preserve_rng_state=False"
 
 # %% wrong: by hand, without the state of the generator — says "dropout mask" — from "by hand, the whole part again"

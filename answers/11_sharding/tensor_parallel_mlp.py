@@ -39,6 +39,56 @@ def tensor_parallel_mlp(x, w1, w2, world_size):
         inputs.append((x, torch.tensor(w1[:, mine]), torch.tensor(w2[mine])))
     return launch.ranks(part, inputs)[0].numpy()
 
+# %% right: nn.Linear layers with the shares as weights, a functional all-reduce
+import numpy as np
+
+from gpulab import launch
+
+
+def mlp_of(rank, world_size, x, w1, w2):
+    import torch
+    from torch import nn
+    from torch.distributed import _functional_collectives as funcol
+    from torch.distributed import group
+
+    up = nn.Linear(*w1.shape, bias=False)
+    down = nn.Linear(*w2.shape, bias=False)
+    up.weight = nn.Parameter(torch.tensor(w1.T))
+    down.weight = nn.Parameter(torch.tensor(w2.T))
+    model = nn.Sequential(up, nn.GELU(), down)
+    with torch.no_grad():
+        return funcol.all_reduce(model(torch.tensor(x)), "sum", group.WORLD).numpy()
+
+
+def tensor_parallel_mlp(x, w1, w2, world_size):
+    wide = w1.shape[1] // world_size
+    tasks = []
+    for rank in range(world_size):
+        mine = slice(rank * wide, (rank + 1) * wide)
+        tasks.append((x, w1[:, mine].copy(), w2[mine].copy()))
+    first, *_ = launch.ranks(mlp_of, tasks)
+    return first
+
+# %% right: DTensors from each rank's shares
+from gpulab import launch
+
+
+def tensor_parallel_mlp(x, w1, w2, world_size):
+    def on_rank(rank, world_size, x, columns, rows):
+        import torch
+        from torch.distributed.device_mesh import init_device_mesh
+        from torch.distributed.tensor import DTensor, Replicate, Shard
+        from torch.nn.functional import gelu
+
+        mesh = init_device_mesh("cpu", (world_size,))
+        make = lambda array, placement: DTensor.from_local(torch.from_numpy(array), mesh, [placement], run_check=False)
+        x, columns, rows = make(x, Replicate()), make(columns, Shard(1)), make(rows, Shard(0))
+        return (gelu(x @ columns) @ rows).full_tensor().numpy()
+
+    h = w1.shape[1] // world_size
+    cut = [slice(rank * h, (rank + 1) * h) for rank in range(world_size)]
+    return launch.ranks(on_rank, [(x, w1[:, one].copy(), w2[one].copy()) for one in cut])[0]
+
 # %% wrong: rank 0 has all weights, the others none — says "its columns of w1, and its rows of w2" — from "torch tensors, a function of its own": "// world_size" → "* world_size"
 
 # %% wrong: a rank too many, with nothing to do — says "ranks of" — from "torch tensors, a function of its own": "in range(world_size)" → "in range(world_size + 1)"

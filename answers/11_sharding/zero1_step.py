@@ -76,6 +76,87 @@ def zero1_step(gradients, state, lr):
         at += array.size
     return {"step": t, "weights": weights, "m": [m for _, m, _ in ended], "v": [v for _, _, v in ended]}
 
+# %% right: a nested function, functional collectives
+from gpulab import launch
+
+
+def zero1_step(gradients, state, lr):
+    import numpy as np
+
+    t = state["step"] + 1
+    names, shapes = list(state["weights"]), [w.shape for w in state["weights"].values()]
+
+    def worker(rank, world_size, mine, weights, m, v):
+        import torch
+        from torch.distributed import _functional_collectives as funcol
+        from torch.distributed import group
+
+        def flatten(arrays):
+            flat = np.concatenate([np.ravel(arrays[name]) for name in names]).astype(np.float32)
+            return torch.from_numpy(np.pad(flat, (0, -flat.size % world_size)))
+
+        gradient = funcol.reduce_scatter_tensor(flatten(mine), "sum", 0, group.WORLD) / world_size
+        w = flatten(weights).tensor_split(world_size)[rank]
+        m, v = torch.as_tensor(m).lerp(gradient, 0.1), 0.999 * torch.as_tensor(v) + 0.001 * gradient.square()
+        denominator = (v / (1 - 0.999**t)).sqrt().add(1e-8)
+        w = w.addcdiv(m / (1 - 0.9**t), denominator, value=-lr)
+        everything = funcol.all_gather_tensor(w.contiguous(), 0, group.WORLD)
+        everything = funcol.wait_tensor(everything)
+        return {"w": everything.numpy(), "m": m.numpy(), "v": v.numpy()}
+
+    done = launch.ranks(worker, [(g, state["weights"], m, v) for g, m, v in zip(gradients, state["m"], state["v"])])
+    sizes = [int(np.prod(shape)) for shape in shapes]
+    pieces = np.split(done[-1]["w"], np.cumsum(sizes))
+    weights = {name: piece.reshape(shape) for name, piece, shape in zip(names, pieces, shapes)}
+    return dict(step=np.int64(t), weights=weights, m=[d["m"] for d in done], v=[d["v"] for d in done])
+
+# %% right: torch's own Adam on the share, lists of shares
+import numpy as np
+
+from gpulab import launch
+
+
+def step_of_rank(rank, world_size, gradients, weights, m, v, step, lr):
+    import torch
+    import torch.distributed as dist
+    import torch.nn.functional as F
+
+    sizes = {name: w.shape for name, w in weights.items()}
+
+    def flat(arrays):
+        joined = torch.cat([torch.from_numpy(np.ascontiguousarray(arrays[name])).flatten() for name in sizes])
+        return F.pad(joined, (0, -len(joined) % world_size))
+
+    parts = list(flat(gradients).chunk(world_size))
+    share = torch.zeros_like(parts[rank])
+    dist.reduce_scatter(share, [p.contiguous() for p in parts], op=dist.ReduceOp.SUM)
+    w = torch.nn.Parameter(flat(weights).chunk(world_size)[rank].clone())
+    w.grad = share / world_size
+    adam = torch.optim.Adam([w], lr=lr, betas=(0.9, 0.999), eps=1e-8)
+    adam.state[w] = {
+        "step": torch.tensor(float(step)),
+        "exp_avg": torch.tensor(m),
+        "exp_avg_sq": torch.tensor(v),
+    }
+    adam.step()
+    gathered = [torch.empty_like(share) for _ in range(world_size)]
+    work = dist.all_gather(gathered, w.detach(), async_op=True)
+    work.wait()
+    return torch.cat(gathered).numpy(), adam.state[w]["exp_avg"].numpy(), adam.state[w]["exp_avg_sq"].numpy()
+
+
+def zero1_step(gradients, state, lr):
+    inputs = [
+        (gradient, state["weights"], m, v, state["step"], lr)
+        for gradient, m, v in zip(gradients, state["m"], state["v"], strict=True)
+    ]
+    results = launch.ranks(step_of_rank, inputs)
+    whole, new, at = results[0][0], {}, 0
+    for name, weight in state["weights"].items():
+        new[name] = whole[at : at + weight.size].reshape(weight.shape)
+        at += weight.size
+    return {"step": state["step"] + 1, "weights": new, "m": [r[1] for r in results], "v": [r[2] for r in results]}
+
 # %% wrong: the whole state on every rank — says "whole state is on every rank" — from "reference"
 # -         share = torch.empty(len(m))
 # -         dist.reduce_scatter_tensor(share, flat(own_gradients))

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-MOST_FILES = 100
+MOST_FILES = 1000
 MOST_BYTES = 128_000_000
 """Of all files together, such as the weights of a ResNet-50, 94 MB; the rest is not read."""
 MOST_PARTS = 100_000

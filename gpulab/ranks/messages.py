@@ -18,6 +18,17 @@ COLLECTIVES = (
     "reduce_scatter_single", "reduce_scatter_single_coalesced", "reduce_scatter_tensor_coalesced",
 )  # fmt: skip
 
+FUNCTIONAL = {
+    "all_reduce": "allreduce", "all_reduce_": "allreduce", "all_reduce_coalesced": "allreduce_coalesced",
+    "all_gather_into_tensor": "all_gather_single",
+    "all_gather_into_tensor_coalesced": "allgather_into_tensor_coalesced",
+    "reduce_scatter_tensor": "reduce_scatter_single",
+    "reduce_scatter_tensor_coalesced": "reduce_scatter_tensor_coalesced",
+    "all_to_all_single": "alltoall_base", "broadcast": "broadcast", "broadcast_": "broadcast",
+}  # fmt: skip
+"""The operators of torch's functional collectives, which DTensor uses, and the collective that each of them is. They
+call the process group in C++, past Python's methods."""
+
 Sent = dict[str, Any]
 """`messages`, `bytes`, `largest` (bytes of the largest message), `to` (ranks), `collectives` (names), `contents` (lists
 of the numbers in each message), `summands`, `scattered`, `gathered` (lists of the numbers that it put into each
@@ -49,6 +60,7 @@ def count(perturb: float = 0.0) -> Sent:
         perturb: added to each number of the first message, of each tensor that an all-reduce sums, and of what a
             reduce-scatter is given. The dict has the numbers as they were before.
     """
+    import torch
     from torch.distributed import ProcessGroup
 
     sent = nothing()
@@ -56,6 +68,10 @@ def count(perturb: float = 0.0) -> Sent:
     for name in COLLECTIVES:
         if hasattr(ProcessGroup, name):
             setattr(ProcessGroup, name, _named(getattr(ProcessGroup, name), name, sent, perturb))
+    operators = torch.ops._c10d_functional
+    for name, collective in FUNCTIONAL.items():
+        if hasattr(operators, name):
+            setattr(operators, name, _functional(getattr(operators, name), collective, sent, perturb))
     return sent
 
 
@@ -94,6 +110,25 @@ def _named(collective: Callable[..., Any], name: str, sent: Sent, perturb: float
         return collective(*arguments, **options)
 
     return named
+
+
+def _functional(operator: Any, name: str, sent: Sent, perturb: float) -> Callable[..., Any]:
+    def functional(given: Any, *arguments: Any) -> Any:
+        if name not in sent["collectives"]:
+            sent["collectives"].append(name)
+        for part, kept in (("allreduce", "summands"), ("reduce_scatter", "scattered"), ("gather", "gathered")):
+            if part in name:
+                _keep(sent[kept], _tensors(given))
+        if perturb and ("allreduce" in name or "reduce_scatter" in name):
+            more = _perturbed(given, perturb)
+            if operator.__name__.endswith("_"):  # in place: the result goes there, too
+                given.copy_(more)
+            else:
+                given = more
+        return operator(given, *arguments)
+
+    functional.default = operator.default  # type: ignore[attr-defined]  # the one variant, which a compiler asks for
+    return functional
 
 
 def _perturbed(given: Any, perturb: float) -> Any:

@@ -45,7 +45,7 @@ class Programs:
     kernel: str
     file: str
     deadline: float = math.inf
-    """`time.monotonic()` at which the interpreter gives up."""
+    """`time.thread_time()` at which the interpreter gives up."""
     memories: tuple[ArgumentMemory, ...] = ()
     grid: tuple[int, int, int] = (1, 1, 1)
     reads: dict[str, int] = field(default_factory=dict)

@@ -28,7 +28,7 @@ from gpulab.trace.triton import language
 from gpulab.trace.triton.counts import ArgumentMemory, Programs
 
 SECONDS = 7.0
-"""That a launch may take in the interpreter; a test waits ten seconds for a call."""
+"""Of CPU time that a launch may take in the interpreter; a test waits ten seconds for a call."""
 _installed: list[bool] = []
 _interpreted: dict[Any, Any] = {}
 """Kernel or device function → its interpreted form."""
@@ -133,7 +133,7 @@ def _launched(kernel: Any, grid: Any, arguments: tuple[Any, ...], named: dict[st
     from gpulab.trace.triton import origins
 
     name, shape = kernel.fn.__name__, grid if callable(grid) else _grid(kernel.fn.__name__, grid)
-    programs = Programs(name, kernel.fn.__code__.co_filename, deadline=time.monotonic() + SECONDS)
+    programs = Programs(name, kernel.fn.__code__.co_filename, deadline=time.thread_time() + SECONDS)
     names = list(inspect.signature(kernel.fn).parameters)
     _require_language(kernel.fn, {**dict(zip(names, arguments, strict=False)), **named})
     function = _inner(kernel)
@@ -143,8 +143,8 @@ def _launched(kernel: Any, grid: Any, arguments: tuple[Any, ...], named: dict[st
 
         def _init_args_hst(self, args_dev: Any, kwargs: Any) -> Any:
             host, named_host = super()._init_args_hst(args_dev, kwargs)
-            tensors = {**dict(zip(names, host, strict=False)), **named_host}
-            given = {**dict(zip(names, args_dev, strict=False)), **kwargs}
+            tensors = _tensors({**dict(zip(names, host, strict=False)), **named_host})
+            given = _tensors({**dict(zip(names, args_dev, strict=False)), **kwargs})
             origins.taken([(key, value, tensors[key]) for key, value in given.items()])
             programs.memories = tuple(_memory(key, one) for key, one in tensors.items() if hasattr(one, "data_ptr"))
             return host, named_host
@@ -227,6 +227,11 @@ def _three(grid: tuple[int, ...]) -> tuple[int, int, int]:
     return x, y, z
 
 
+def _tensors(given: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a launch, with the tensor in place of a tensor descriptor that the host made of it."""
+    return {name: one if hasattr(one, "data_ptr") else getattr(one, "base", one) for name, one in given.items()}
+
+
 def _memory(name: str, tensor: Any) -> ArgumentMemory:
     """The bytes that a tensor's elements lie in."""
     size = int(tensor.element_size())
@@ -283,7 +288,7 @@ def _hook_integers(interpreter: Any) -> None:
 def _access(ptrs: Any, mask: Any, kind: str) -> None:
     if _running:
         running = _running[-1]
-        if time.monotonic() > running.deadline:
+        if time.thread_time() > running.deadline:
             raise EndlessKernelError(_too_slow(running))
         running.access(ptrs.data, None if mask is None else mask.data, kind, _line(running.file))
 

@@ -27,7 +27,7 @@ BUILTINS = frozenset(
 ATTRIBUTES = frozenset(
     {"shape", "dtype", "type", "numel", "element_ty", "scalar", "value", "primitive_bitwidth", "itemsize"}
 )
-"""What values in a kernel have besides the methods of `tl.tensor` and `tl.dtype`."""
+"""What values in a kernel have besides the methods of `tl.tensor`, `tl.dtype`, and tensor descriptors."""
 MOST_ITEMS = 8
 """Of a tuple among the arguments: a shape, or strides."""
 REFUSED = (
@@ -190,5 +190,6 @@ def _is_tritons(value: Any) -> bool:
 def _attribute(name: str) -> bool:
     import triton.language as tl
 
-    known = name in ATTRIBUTES or any(hasattr(kind, name) for kind in (tl.tensor, tl.dtype, tl.constexpr))
+    kinds = (tl.tensor, tl.dtype, tl.constexpr, tl.core.tensor_descriptor)
+    known = name in ATTRIBUTES or any(hasattr(kind, name) for kind in kinds)
     return known and not name.startswith("_")

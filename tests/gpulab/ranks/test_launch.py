@@ -266,6 +266,32 @@ def test_what_ranks_send_may_be_perturbed() -> None:
     assert (sent[0]["summands"], sent[0]["scattered"]) == ([[1.0, 1.0]], [[1.0, 1.0]])
 
 
+def test_functional_collectives_are_heard() -> None:
+    """Those that DTensor calls, which go past the methods of the process group; perturbed like all others."""
+
+    def talk(rank: int, world_size: int) -> list[float]:
+        import torch
+        from torch.distributed import _functional_collectives as functional
+        from torch.distributed import group
+        from torch.distributed.device_mesh import init_device_mesh
+        from torch.distributed.tensor import DTensor, Partial
+
+        own = torch.ones(2)
+        summand = DTensor.from_local(own.clone(), init_device_mesh("cpu", (world_size,)), [Partial()])
+        share = functional.reduce_scatter_tensor(own, "sum", 0, group.WORLD)
+        gathered = functional.all_gather_tensor(torch.full((1,), float(rank)), 0, group.WORLD)
+        in_place = own.clone()
+        torch.ops._c10d_functional.wait_tensor(torch.ops._c10d_functional.all_reduce_(in_place, "sum", "0"))
+        return [*summand.full_tensor().tolist(), *share.tolist(), *gathered.tolist(), *in_place.tolist()]
+
+    with launch.listening(perturb=0.25) as sent:
+        found, _ = launch.ranks(talk, [(), ()])
+    assert found == [2.75, 2.75, 2.75, 0.0, 1.0, 2.75, 2.75]
+    assert sorted(sent[0]["collectives"]) == ["all_gather_single", "allreduce", "reduce_scatter_single"]
+    assert sent[0]["summands"] == [[1.0, 1.0], [1.0, 1.0]]
+    assert (sent[0]["scattered"], sent[0]["gathered"]) == ([[1.0, 1.0]], [[0.0]])
+
+
 def test_ranks_of_another_make_are_noticed_at_least() -> None:
     with launch.listening() as sent:
         subprocess.run([sys.executable, "-c", "sum(range(20_000_000))"], check=True)

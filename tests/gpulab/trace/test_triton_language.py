@@ -11,6 +11,7 @@ import pytest
 import torch
 import triton
 import triton.language as tl
+from triton.tools.tensor_descriptor import TensorDescriptor
 
 from gpulab import trace
 from gpulab.trace.triton import origins
@@ -124,9 +125,28 @@ def copy(x_ptr: Any, out_ptr: Any, n: int, BLOCK: tl.constexpr) -> None:
 
 def test_the_language_is_accepted() -> None:
     """Constants, numbers, modules of Triton's, device functions (named, and passed), Python's few names."""
-    x, out = torch.rand(100), torch.empty(100)
+    x, out = torch.rand(100), torch.zeros(100)
     usual[(2,)](x, out, 100, FN=doubled)
     torch.testing.assert_close(out, 2 * torch.pi * torch.exp(x))
+
+
+@triton.jit
+def described_by_the_host(x: Any, out_ptr: Any, n: int) -> None:
+    out = tl.make_tensor_descriptor(out_ptr, shape=[n], strides=[1], block_shape=[BLOCK_SIZE])
+    at = tl.program_id(0) * BLOCK_SIZE
+    out.store([at], 2 * x.load([at]))
+
+
+def test_tensor_descriptors_are_taken() -> None:
+    """Made in the kernel or by the host; what lies beyond the edge is not counted."""
+    x, out = torch.rand(100), torch.zeros(100)
+    with trace.counting() as launches, origins.watching([x], {}) as watched:
+        described_by_the_host[(2,)](TensorDescriptor.from_tensor(x, [64]), out, 100)
+        result = watched.result(out)
+    assert torch.equal(result, 2 * x)
+    assert watched.notes == []
+    (launch,) = (one for one in launches if one["kind"] == "triton")
+    assert (launch["reads"], launch["writes"]) == ({"x": 400}, {"out_ptr": 400})
 
 
 @pytest.mark.parametrize(
