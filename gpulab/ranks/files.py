@@ -33,7 +33,8 @@ def read(folder: Path) -> dict[str, Any]:
     """
     found: dict[str, Any] = {}
     budget = MOST_BYTES
-    files = (Path(where) / name for where, _, names in os.walk(folder) for name in sorted(names))
+    walked = () if folder.is_symlink() else os.walk(folder)  # a link in its place may lead anywhere
+    files = (Path(where) / name for where, _, names in walked for name in sorted(names))
     for path in itertools.islice(files, MOST_FILES):
         data = _bytes(path, budget)
         if isinstance(data, bytes):

@@ -90,3 +90,10 @@ def test_there_is_an_end_to_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_a_folder_that_is_gone_holds_nothing(tmp_path: Path) -> None:
     assert files.read(tmp_path / "gone") == {}
+
+
+def test_a_link_in_the_place_of_a_folder_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "secret").write_text("x")
+    (tmp_path / "work").symlink_to(tmp_path / "elsewhere")
+    assert files.read(tmp_path / "work") == {}
