@@ -7,8 +7,8 @@ from typing import Any
 
 from gpulab.virtual_gpu.practice import HOST, PracticeGPU
 
-COPIED = 3.7e9
-"""Bytes that are copied per second, each of them read and written."""
+COPIED = 3.7e8
+"""Bytes that are copied per second, each of them read and written: so few that a small copy takes milliseconds."""
 UNITS = (
     (0.5, "That counts one direction: every byte is read and written."),
     (1e3, "That looks like MB/s: a GB is 1000 MB."),

@@ -10,7 +10,7 @@ import torch
 from gpulab import virtual_gpu
 from gpulab.chapters.architecture.practice import CopyGPU
 
-BYTES = 1_000_000
+BYTES = 100_000
 
 
 def timed(gpu: CopyGPU, runs: int = 1, warm: int = 1, wait: bool = True, bare: bool = True) -> float:
@@ -35,7 +35,7 @@ def test_copies_run_at_its_rate(faster: float) -> None:
     gpu = CopyGPU(faster)
     answer = timed(gpu)
     gpu.require(answer, BYTES)
-    assert answer == pytest.approx(7.4 * faster, rel=0.01)
+    assert answer == pytest.approx(0.74 * faster, rel=0.01)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_how_a_copy_was_measured_is_named(options: dict[str, bool], words: str) 
 )
 def test_what_was_counted_is_named(factor: float, words: str) -> None:
     with pytest.raises(AssertionError, match=words):
-        CopyGPU().require(7.4 * factor, BYTES)
+        CopyGPU().require(0.74 * factor, BYTES)
 
 
 def test_memory_that_was_freed_costs_nothing_the_second_time() -> None:
