@@ -137,7 +137,7 @@ define tried
 	  printf '\n==> once more, by themselves\n' && pytest $(2) --last-failed --timeout 400 $(ARGS); }
 endef
 
-# A third of the test files marked `long`, drawn by this number; `make tests DRAWN_BY=` runs all.
+# A fifth of the test files marked `long`, drawn by this number; `make tests DRAWN_BY=` runs all.
 DRAWN_BY ?= $(shell date +%s)
 tests: export DRAWN_BY := $(DRAWN_BY)
 tests: $(READY)

@@ -9,7 +9,7 @@ import random
 from pathlib import Path
 
 TESTS = Path(__file__).parent
-SHARE = 1 / 3
+SHARE = 1 / 5
 """Of the long files, where `DRAWN_BY` is set; `make tests` sets it, `make thorough` runs all of them."""
 
 

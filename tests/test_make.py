@@ -5,6 +5,7 @@ An environment is never made here; CI does that by running these tests in a fres
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import shutil
@@ -14,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from drawn import TESTS, left_out
+from drawn import SHARE, TESTS, left_out
 
 from gpulab.doctor.onnx_runtimes import FOR_CUDA
 
@@ -369,7 +370,7 @@ def test_every_long_test_file_is_drawn_by_some_seed() -> None:
     assert left_out("") == frozenset()
     long = {path for path in TESTS.rglob("test_*.py") if "pytest.mark.long\n" in path.read_text()}
     drawn = [long - left_out(str(seed)) for seed in range(60)]
-    assert {len(some) for some in drawn} == {-(-len(long) // 3)}
+    assert {len(some) for some in drawn} == {math.ceil(SHARE * len(long))}
     assert set().union(*drawn) == long
 
 
