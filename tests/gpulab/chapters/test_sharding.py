@@ -82,6 +82,7 @@ def test_without_restarts_the_run_fails() -> None:
 
 
 TWO = sealed(attempts=[[0, 0]])
+FORGED = str.maketrans("01", "10")
 WATCHED = {"rank0/watch-0.txt": sealed(ended=True), "rank1/watch-0.txt": "{'ended': True}"}
 OTHER_BETAS = {
     "rank0/watch-0.txt": sealed(ended=True, betas=[[0.9, 0.999], []]),
@@ -101,7 +102,7 @@ OTHER_BETAS = {
             left({"attempts.txt": TWO, "rank0/weights.pt": {}, **OTHER_BETAS}),
             r"rank 1 has betas \[0.9, 0.95\]",
         ),
-        (left({"attempts.txt": "0" + TWO[1:], "rank0/weights.pt": {}}), "disturbed the process"),
+        (left({"attempts.txt": TWO.translate(FORGED), "rank0/weights.pt": {}}), "disturbed the process"),
         (left({}, "Rank 0 ended with exit code 1.", "KeyError: 'CONFIG'"), "CONFIG is a variable of the environment"),
         (left({}, "It failed.", "KeyError: 'x'\nExtension modules: numpy"), "It failed. KeyError: 'x'$"),
         (left({}, "It failed.", "RuntimeError: … must have the same dtype"), "for the blocks too"),
