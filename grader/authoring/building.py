@@ -1,7 +1,7 @@
 """A chapter's source to its executed notebook, byte for byte the same at every build.
 
 A chapter is run again only when its code, `gpulab` or the course's data changed; otherwise it keeps its outputs, and
-where its tests alone changed, all outputs but theirs: a machine without a GPU can mend a test of a chapter that was
+where its tests alone changed, all outputs but theirs: a machine without a GPU can fix a test of a chapter that was
 executed on one. What
 may stand in a source is up to `lint`, running it is `execution`'s.
 """
@@ -156,8 +156,8 @@ def draft(source: ChapterSource) -> NotebookNode:
 def input_digests(chapter: Chapter, notebook: NotebookNode) -> dict[str, str]:
     """Hashes of all that the outputs depend on, and of all that those of other cells than tests depend on.
 
-    That is the code cells, what they name of `gpulab`, of `grader.exercises` and of `data/`, and the files beside the
-    notebook.
+    That is the code cells, what they name of `gpulab`, of `grader.exercises` and of `data/`, and the files next to
+    the notebook.
     """
     specification = importlib.util.find_spec("gpulab")
     code = Path(specification.origin).parent if specification and specification.origin else chapter.root / "gpulab"

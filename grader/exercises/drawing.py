@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import random
 from collections.abc import Callable
 from numbers import Real
@@ -39,12 +38,11 @@ def telling_cases(
         RuntimeError: a mistake cannot be shown.
     """
     draw = random.Random(seed)
-    missing: list[int] = []
+    missing = [times] * len(slips(*draw_case(random.Random(seed))))
     found = []
-    for number in itertools.count():
+    for _ in range(DRAWS):
         case = draw_case(draw)
         expected, wrong = right(*case), slips(*case)
-        missing = missing if number else [times] * len(wrong)
         told = [place for place, (value, _) in enumerate(wrong) if not same(value, expected)]
         if any(missing[place] for place in told) and _unambiguous([wrong[place] for place in told]):
             found.append((case, expected, wrong))
@@ -52,10 +50,8 @@ def telling_cases(
                 missing[place] = max(0, missing[place] - 1)
         if not any(missing):
             return found
-        if number == DRAWS:
-            unseen = sorted({wrong[place][1] for place, left in enumerate(missing) if left})
-            raise RuntimeError(f"in {DRAWS} draws, no {times} cases show: {unseen}")
-    raise AssertionError("unreachable")
+    unseen = sorted({wrong[place][1] for place, left in enumerate(missing) if left})
+    raise RuntimeError(f"in {DRAWS} draws, no {times} cases show: {unseen}")
 
 
 def same(one: Any, other: Any) -> bool:

@@ -263,7 +263,7 @@ class _Session:
         }
         apart = cell.needs & {Need.COUNTING, Need.SPEEDUP, Need.TIMELINE, Need.VIRTUAL_GPU}
         if apart and cell.exercise not in self._submission.attempted:
-            return _result(cell, Verdict.NOT_ATTEMPTED, 0.0, "The exercise still raises NotImplementedError.")
+            return _result(cell, Verdict.NOT_ATTEMPTED, 0.0, "The exercise is as it was released.")
         helpers: list[client.StudentProcess] = []
         crashed = False
         try:

@@ -121,12 +121,13 @@ class Child:
         _wait_for_end(self._pid, grace_seconds)  # here, not in the parent: that could fork for other threads meanwhile
         request = {"op": "end", "pid": self._pid, "inner": self._inner, "grace_seconds": 0.0}
         with contextlib.suppress(StartError):  # a parent that is gone has taken its children along
-            self._book(self._parent.ask(request))
+            used = self._parent.ask(request)
+            self.how_it_ended = _in_words(used["code"])
+            self._book(used)
 
     def _book(self, used: dict[str, Any]) -> None:
         self._cost.add(used["cpu_seconds"], used["peak_memory_mb"])
         self._cost.killed += used["killed"]
-        self.how_it_ended = _in_words(used["code"])
 
 
 class StudentProcess(Child):
@@ -207,7 +208,6 @@ class StudentProcess(Child):
             used["cpu_seconds"] if cpu is None else cpu, used["peak_memory_mb"] if memory is None else memory
         )
         self._cost.killed += used["killed"] and not self.excess()
-        self.how_it_ended = _in_words(used["code"])
 
 
 class JudgeProcess(Child):
