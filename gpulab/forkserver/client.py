@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from gpulab.forkserver.server import MAX_MESSAGE
+from gpulab.forkserver.server import MAX_DESCRIPTORS, MAX_MESSAGE
 
 START_SECONDS = 300.0
 """For a server to import everything, from a cold disk at worst; for further imports likewise."""
@@ -149,7 +149,7 @@ class ForkServer:
         return ServerGone(f"the fork server is gone ({how})")
 
     def fork(self, request: dict[str, Any], descriptors: Sequence[int] = (), wait: bool = True) -> dict[str, Any]:
-        """Has it fork a process, and waits until that is ready: its process ids.
+        """Has it fork a process, and waits until that is ready: its `pid`, the `inner` one to kill, its `descriptors`.
 
         Args:
             request: what the process is to become.
@@ -164,11 +164,13 @@ class ForkServer:
         with ready:
             with theirs:  # the new process's is then the only one, and its end is seen here
                 pid = int(self.ask(request, [theirs.fileno(), *descriptors])["pid"])
+            answer: dict[str, Any] = {"pid": pid, "inner": pid, "descriptors": []}
             if not wait:
-                return {"pid": pid, "inner": pid}
+                return answer
             try:
                 ready.settimeout(READY_SECONDS)
-                answer: dict[str, Any] = json.loads(ready.recv(MAX_MESSAGE) or '{"error": "it was killed"}')
+                said, answer["descriptors"], _, _ = socket.recv_fds(ready, MAX_MESSAGE, MAX_DESCRIPTORS)
+                answer |= json.loads(said or '{"error": "it was killed"}')
             except TimeoutError:
                 answer = {"error": f"it was not ready within {READY_SECONDS:g} s"}
             except OSError as error:

@@ -21,7 +21,8 @@ import socket
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -67,6 +68,15 @@ class ForkingServer:
             descriptors: the file descriptors that came with it.
         """
         raise NotImplementedError
+
+    def forking(self, request: ForkRequest, descriptors: Sequence[int]) -> AbstractContextManager[None]:
+        """What holds around the fork that a request asks for, in this process.
+
+        Args:
+            request: as the client sent it.
+            descriptors: as for `become`.
+        """
+        return contextlib.nullcontext()
 
     def prepare(self) -> None:
         """Called once, after the first imports."""
@@ -128,7 +138,8 @@ class ForkingServer:
         if not can_fork():
             return {"error": "it has initialized CUDA, which does not survive a fork"}
         try:
-            pid = fork(child)
+            with self.forking(request, descriptors[1:]):
+                pid = fork(child)
         except OSError as error:  # no memory, or too many processes: the next one may be luckier
             return {"error": f"it could not be forked: {error}"}
         self._children.add(pid)
@@ -158,13 +169,15 @@ class Ready:
     def __init__(self, descriptor: int) -> None:
         self._socket = socket.socket(fileno=descriptor)
 
-    def __call__(self, **about: Any) -> None:
+    def __call__(self, inner: int | None = None, descriptors: Sequence[int] = ()) -> None:
         """Says that the process is ready.
 
         Args:
-            about: `pid` and `inner`, where the process to signal and the one to kill are others than this one.
+            inner: the process to kill, where that is another one.
+            descriptors: file descriptors for the client.
         """
-        send(self._socket, {"pid": os.getpid(), "inner": os.getpid(), **about})
+        message = {} if inner is None else {"inner": inner}
+        socket.send_fds(self._socket, [json.dumps(message).encode()], list(descriptors))
 
     def failed(self) -> None:
         """Says that it never will be, and why: the exception that is being handled."""
@@ -208,22 +221,33 @@ def fork(child: Callable[[], int]) -> int:
     Args:
         child: what it does; returns its exit code.
     """
-    parent = os.getpid()
     for stream in (sys.stdout, sys.stderr):
         stream.flush()  # else the child prints it too
-    pid = os.fork()
+    parent = os.pidfd_open(os.getpid())  # its number means nothing to a child in another namespace
+    try:
+        pid = os.fork()
+    except OSError:
+        os.close(parent)
+        raise
     if pid:
+        os.close(parent)
         return pid
     code = 1
     try:
         os.setsid()
         die_with_parent()
-        if os.getppid() == parent:  # else it ended before it could take us along
+        if not has_ended(parent):  # else it could not have taken us along
+            os.close(parent)
             signal.signal(signal.SIGINT, signal.default_int_handler)
             reseed()
             code = child()
     finally:
         os._exit(code)
+
+
+def has_ended(process: int) -> bool:
+    """Whether the process that a descriptor of `os.pidfd_open` names has ended."""
+    return bool(select.select([process], [], [], 0)[0])
 
 
 def run_child(server: ForkingServer, ready: Ready, request: ForkRequest, descriptors: list[int]) -> int:

@@ -27,8 +27,8 @@ OFF_SECONDS = 20.0
 class GuardedSubmission:
     """One submission under watch."""
 
-    pid: int
-    """Of the process whose descendants count, itself included."""
+    pids: tuple[int, ...]
+    """Of the processes whose descendants count, themselves included. The first is the one to kill."""
     most_bytes: int
     exceeded: bool = field(default=False, init=False)
 
@@ -38,16 +38,16 @@ class MemoryWatchdog:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._guards: dict[int, GuardedSubmission] = {}
+        self._guards: list[GuardedSubmission] = []
         self._wake = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def add(self, pid: int, most_bytes: int) -> GuardedSubmission:
-        """Puts a process, and whatever it starts, under watch; on a machine without a GPU, nothing is done."""
-        guard = GuardedSubmission(pid, most_bytes)
+    def add(self, pids: tuple[int, ...], most_bytes: int) -> GuardedSubmission:
+        """Puts processes, and whatever they start, under watch; on a machine without a GPU, nothing is done."""
+        guard = GuardedSubmission(pids, most_bytes)
         if hardware.gpus():
             with self._lock:
-                self._guards[pid] = guard
+                self._guards.append(guard)
                 if self._thread is None:
                     self._thread = threading.Thread(target=self._run, name="gpu-memory", daemon=True)
                     self._thread.start()
@@ -57,26 +57,20 @@ class MemoryWatchdog:
     def remove(self, guard: GuardedSubmission) -> None:
         """Ends the watch over one."""
         with self._lock:
-            self._guards.pop(guard.pid, None)
+            self._guards = [one for one in self._guards if one is not guard]
             if not self._guards:
                 self._wake.clear()
 
     def look(self) -> None:
         """Compares once, and kills what holds too much."""
-        used = used_bytes()
+        used = {pid: (size, set(ancestors(pid))) for pid, size in used_bytes().items()}
         with self._lock:
-            guards = dict(self._guards)
-        held: dict[int, int] = {}
-        for pid, size in used.items():
-            for ancestor in ancestors(pid):
-                if ancestor in guards:
-                    held[ancestor] = held.get(ancestor, 0) + size
-                    break
-        for pid, size in held.items():
-            if size > guards[pid].most_bytes:
-                guards[pid].exceeded = True
+            guards = list(self._guards)
+        for guard in guards:
+            if sum(size for size, above in used.values() if not above.isdisjoint(guard.pids)) > guard.most_bytes:
+                guard.exceeded = True
                 with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+                    os.kill(guard.pids[0], signal.SIGKILL)
 
     def _run(self) -> None:
         while True:
@@ -106,9 +100,9 @@ def used_bytes() -> dict[int, int]:
     return found
 
 
-def holders(pid: int) -> set[int]:
-    """Those processes that hold memory of a GPU and descend from this one, or are it; empty without a GPU."""
-    return {one for one in used_bytes() if pid in ancestors(one)} if hardware.gpus() else set()
+def holders(pids: tuple[int, ...]) -> set[int]:
+    """Those processes that hold memory of a GPU and descend from one of these, or are it; empty without a GPU."""
+    return {one for one in used_bytes() if not set(pids).isdisjoint(ancestors(one))} if hardware.gpus() else set()
 
 
 def wait_until_off(pids: set[int], seconds: float = OFF_SECONDS) -> bool:

@@ -23,7 +23,7 @@ from gpulab.doctor import hardware
 from gpulab.forkserver.client import ForkServer, Shared, StartError
 from grader.machine import gpu_memory, gpu_ready
 from grader.model.limits import Limits
-from grader.processes import fork_server
+from grader.processes import box_server, fork_server
 from grader.processes.accounts import cpu_seconds_of
 from grader.processes.channel import Channel
 from grader.sandbox import Tier, cgroups, course_folders
@@ -66,10 +66,15 @@ class SubmissionServer(ForkServer):
         modules: imported before the first fork.
         tier: how far students' processes are confined; as far as the machine allows when left out.
         one_core: whether what it forks computes with one thread each.
+        box_modules: imported where boxes are made, in which students' processes are confined.
     """
 
     def __init__(
-        self, modules: tuple[str, ...] = fork_server.MODULES, tier: Tier | None = None, one_core: bool = True
+        self,
+        modules: tuple[str, ...] = fork_server.MODULES,
+        tier: Tier | None = None,
+        one_core: bool = True,
+        box_modules: tuple[str, ...] = (),
     ) -> None:
         self.tier = best_tier() if tier is None else tier
         self._numbers = itertools.count(os.getpid() * 64)  # drivers side by side should not pick the same users
@@ -80,20 +85,64 @@ class SubmissionServer(ForkServer):
             for name, value in fork_server.ENVIRONMENT.items()
             if one_core or name not in fork_server.THREADS
         }
+        self._boxes = None
+        if self.tier == Tier.NAMESPACES:
+            self._boxes = ForkServer(["-P", "-m", "grader.processes.box_server"], box_modules, {}, folder="/")
         first_use = gpu_ready.begun()
         try:
             super().__init__(["-P", "-m", "grader.processes.fork_server"], modules, {**kept, **own}, folder="/")
         finally:
             if first_use is not None:
                 first_use.wait()
-
     def number(self) -> int:
         """A number that no other living process of this driver has."""
         return next(self._numbers)
 
     def cpu_seconds(self) -> float:
         """CPU time that it has used itself, for its imports and for forking, without the processes that it forked."""
-        return cpu_seconds_of(self.pid)
+        return cpu_seconds_of(self.pid) + (cpu_seconds_of(self._boxes.pid) if self._boxes else 0.0)
+
+    def box(self, request: dict[str, Any]) -> Box | None:
+        """A new box, as a request for a student's process describes it; None in a tier that has none.
+
+        Raises:
+            StartError: it could not be made.
+        """
+        return Box(self._boxes, request) if self._boxes else None
+
+    def alive(self) -> bool:
+        """See `ForkServer`."""
+        return super().alive() and (self._boxes is None or self._boxes.alive())
+
+    def close(self) -> None:
+        """See `ForkServer`."""
+        super().close()
+        if self._boxes:
+            self._boxes.close()
+
+
+class Box:
+    """The namespaces of one student's process, held by processes of their own.
+
+    Args:
+        server: makes it.
+        request: says what it holds.
+
+    Raises:
+        StartError: it could not be made.
+    """
+
+    def __init__(self, server: ForkServer, request: dict[str, Any]) -> None:
+        self._server = server
+        answer = server.fork(request)
+        self._pid, self.first = int(answer["pid"]), int(answer["inner"])
+        (self.descriptor,) = answer["descriptors"]
+        """Of its first process, with which it ends."""
+
+    def end(self) -> dict[str, Any]:
+        """Ends it with all that is in it: what its own processes used. Not before the student's process was ended."""
+        os.close(self.descriptor)
+        return self._server.ask({"op": "end", "pid": self._pid, "inner": self.first, "grace_seconds": 0.0})
 
 
 class Child:
@@ -134,6 +183,7 @@ class StudentProcess(Child):
     """A process that runs student code: confined, in a scratch folder of its own."""
 
     def __init__(self, parent: SubmissionServer, cost: ProcessCost, limits: Limits, *, exercises: bool = False) -> None:
+        self._cost = cost
         number = parent.number()
         self._folder = Path(tempfile.mkdtemp(prefix=f"{FOLDERS}{os.getpid()}-"))
         work = self._folder / "work"
@@ -149,7 +199,7 @@ class StudentProcess(Child):
             "exercises": exercises,
             "courses": course_folders.hidden(),
         }
-        settings = fork_server.confinement(request)
+        settings = box_server.confinement(request)
         self._shares = settings.uid if settings.tier < Tier.NAMESPACES else None
         """The user whose files in `/dev/shm` are this process's alone; None where it has a `/dev/shm` of its own, or no
         user of its own."""
@@ -158,10 +208,12 @@ class StudentProcess(Child):
         self._group = cgroups.create(f"{os.getpid()}-{number}", limits.memory_bytes, limits.processes)
         ours, theirs = socket.socketpair()
         reading, writing = os.pipe()
+        self._box: Box | None = None
         try:
+            self._box = parent.box(request)
             if self._group is not None:
                 request["group"] = [str(folder) for folder in set(self._group.folders.values())]
-            answer = parent.fork(request, [theirs.fileno(), writing])
+            answer = parent.fork(request, [theirs.fileno(), writing, *([self._box.descriptor] if self._box else [])])
         except StartError:
             ours.close()
             os.close(reading)
@@ -171,8 +223,10 @@ class StudentProcess(Child):
             theirs.close()
             os.close(writing)
         self.raw_output = _Drain(reading, limits.output_bytes)
+        if self._box:
+            answer["inner"] = self._box.first
         super().__init__(parent, answer, Channel(ours), cost)
-        self._guard = gpu_memory.watchdog().add(self._inner, gpu_memory.most_bytes(limits))
+        self._guard = gpu_memory.watchdog().add((self._inner, self._pid), gpu_memory.most_bytes(limits))
         self._limits = limits
 
     def excess(self) -> str:
@@ -186,7 +240,7 @@ class StudentProcess(Child):
 
     def _end(self, grace_seconds: float) -> None:
         gpu_memory.watchdog().remove(self._guard)
-        on_gpu = gpu_memory.holders(self._inner)
+        on_gpu = gpu_memory.holders((self._inner, self._pid))
         super()._end(grace_seconds)
         if on_gpu:  # the next test on the GPU must not find an endless kernel there
             gpu_memory.wait_until_off(on_gpu)
@@ -194,6 +248,9 @@ class StudentProcess(Child):
         self._clean()
 
     def _clean(self) -> None:
+        if self._box is not None:
+            with contextlib.suppress(StartError):  # a server that is gone has taken its boxes along
+                self._cost.add(self._box.end()["cpu_seconds"], 0.0)
         if self._group is not None:
             self._group.remove()
         if self._shares is not None:

@@ -11,18 +11,18 @@ import gc
 import importlib
 import os
 import pkgutil
-import select
 import sys
 import tempfile
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from gpulab.forkserver.process_control import adopt_orphans
-from gpulab.forkserver.server import ForkingServer, ForkRequest, Ready, keep_only, take_streams
+from gpulab.forkserver.server import ForkingServer, ForkRequest, Ready, has_ended, keep_only, take_streams
 from grader import sandbox
 from grader.processes import preload
+from grader.processes.box_server import confinement
 from grader.processes.watcher import exit_code_of, fork_watched, watch_worker
-from grader.sandbox import Confinement, Tier, kernel, tiers
-from grader.sandbox.root import box_for
+from grader.sandbox import Confinement, Tier, course_folders, kernel, tiers
 
 MODULES = (
     "numpy", "matplotlib.pyplot", "torch", "torchvision", "pytorch_lightning", "numba", "gpulab.*",
@@ -69,6 +69,34 @@ in its forks. Not TMPDIR: it names a folder that the students' file system does 
 class GraderServer(ForkingServer):
     """Forks the processes of submissions, and Jupyter kernels."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._own = os.pidfd_open(os.getpid())
+
+    @contextlib.contextmanager
+    def forking(self, request: ForkRequest, descriptors: Sequence[int]) -> Iterator[None]:
+        """Forks a student's process into its box at once where this process can come back from there, which root can.
+
+        Raises:
+            OSError: the box is gone.
+            RuntimeError: it cannot come back; it must end.
+        """
+        boxes = descriptors[2:]
+        if request["op"] == "student":
+            settings = confinement(request)
+            course_folders.secrets(settings.box.courses, settings.box.read_only)  # a fork knows what its parent knew
+        if not boxes or os.getuid():
+            yield
+            return
+        sandbox.join_processes(*boxes)
+        try:
+            yield
+        finally:
+            try:
+                sandbox.join_processes(self._own)
+            except OSError as error:
+                raise RuntimeError("this fork server cannot leave a box") from error
+
     def prepare(self) -> None:
         """Imports what forks become, and makes the shell of all students' processes."""
         for name in ROLES.values():
@@ -100,7 +128,7 @@ class GraderServer(ForkingServer):
             ready()
             become_kernel(request, descriptors)
         else:
-            become_student(ready, request, descriptors)
+            become_student(ready, request, descriptors, self._own)
         return 0
 
 
@@ -121,54 +149,44 @@ def expanded(modules: list[str]) -> list[str]:
 # -------------------------------------------------------------------------------------------------- in a forked child
 
 
-def become_student(ready: Ready, request: ForkRequest, descriptors: list[int]) -> None:
-    """Confines itself, tells the driver its process ids, and serves requests."""
+def become_student(ready: Ready, request: ForkRequest, descriptors: list[int], server: int) -> None:
+    """Confines itself, tells the driver that it is ready, and serves requests.
+
+    Args:
+        ready: see `ForkingServer.become`.
+        request: see `ForkingServer.become`.
+        descriptors: for requests and for raw output; in tier 2, the first process of its box too.
+        server: the fork server, a descriptor of `os.pidfd_open`.
+    """
     settings = confinement(request)
-    connection, output = descriptors
+    connection, output, *boxes = descriptors
     kernel.close_to_debuggers(False)  # else an ordinary user may not even set up its own user namespace
     for folder in request.get("group", ()):
-        (Path(folder) / "cgroup.procs").write_text(str(os.getpid()))
-    sandbox.confine(settings)
-    outer = os.getpid()
-    watcher = os.pidfd_open(outer)
+        (Path(folder) / "cgroup.procs").write_text("0")  # this process, whatever its number
+    watcher = server
     if settings.tier < Tier.NAMESPACES:
+        watcher = os.pidfd_open(os.getpid())
         adopt_orphans()
-        worker = fork_watched()
-        if worker:
+        if worker := fork_watched():
             keep_only([])
             watch_worker(worker, settings.uid)
-        try:
-            sandbox.enter(settings)
-        except OSError:
-            ready.failed()
-            os._exit(1)
-        end_without(watcher)
         os.setsid()
-        ready(pid=outer)
-        serve(settings, connection, output)
-        return
-    entered, entering = os.pipe()
-    first = os.fork()  # the first process of the new namespace: when it dies, so does everything in there
-    if first:
-        os.close(entering)
-        if os.read(entered, 1):  # it alone knows when, and we alone know its number out here
-            ready(pid=outer, inner=first)
-        keep_only([])
-        os._exit(exit_code_of(first))
-    sandbox.enter(settings)
+    elif os.getuid():  # root alone can leave a box again, so that the fork server leads the way: see `forking`
+        watcher = os.pidfd_open(os.getpid())
+        sandbox.join_processes(*boxes)
+        if worker := os.fork():
+            keep_only([])
+            os._exit(exit_code_of(worker))
+        os.setsid()
+    sandbox.enter(settings, *boxes)
     end_without(watcher)
-    os.write(entering, b"x")
-    worker = os.fork()
-    if worker:
-        keep_only([])
-        os._exit(exit_code_of(worker))
-    os.setsid()
+    ready(inner=os.getpid())
     serve(settings, connection, output)
 
 
 def end_without(watcher: int) -> None:
     """Ends this process when the one that watches over it has ended: before the kernel was asked to see to that."""
-    if select.select([watcher], [], [], 0)[0]:
+    if has_ended(watcher):
         os._exit(1)
 
 
@@ -204,14 +222,6 @@ def become_kernel(request: ForkRequest, descriptors: list[int]) -> None:
 
     sys.argv = ["ipykernel_launcher", "-f", request["connection_file"]]
     IPKernelApp.launch_instance(argv=sys.argv[1:])
-
-
-def confinement(request: ForkRequest) -> Confinement:
-    """The settings that a request describes."""
-    # A reference's process, in which no code of a student's ever runs, sees the references too.
-    more = (str(Path(__file__).resolve().parents[1] / "exercises"),) if request.get("exercises") else ()
-    box = box_for(request["folder"], request["work"], tuple(request["courses"]), more)
-    return Confinement(Tier(request["tier"]), box, request["number"])
 
 
 def first_to_go() -> None:

@@ -7,6 +7,7 @@ of whatever is visible, and then looked for from inside.
 from __future__ import annotations
 
 import errno
+import functools
 import os
 import sys
 from collections.abc import Iterable
@@ -37,7 +38,8 @@ def hidden() -> tuple[str, ...]:
     return tuple(sorted(map(str, found)))
 
 
-def interpreter_folders(courses: Iterable[str]) -> tuple[str, ...]:
+@functools.cache
+def interpreter_folders(courses: tuple[str, ...]) -> tuple[str, ...]:
     """The paths that this Python and its packages lie in, by every name that it knows them by.
 
     Args:
@@ -79,7 +81,8 @@ def without(path: str, courses: Iterable[str]) -> list[str]:
     return [found for child in place.iterdir() for found in without(str(child), courses)]
 
 
-def secrets(courses: Iterable[str], visible: Iterable[str]) -> list[str]:
+@functools.cache
+def secrets(courses: tuple[str, ...], visible: tuple[str, ...]) -> list[str]:
     """What lies in the courses and must not be seen: all but what is visible, or leads to it.
 
     A link to an environment elsewhere, which is visible itself, is no secret; a link to a folder of grades is.

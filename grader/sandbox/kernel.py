@@ -63,6 +63,19 @@ def unshare(flags: int) -> None:
     checked(_libc.unshare(flags), "unshare")
 
 
+def join(process: int, spaces: int) -> None:
+    """Enters namespaces of another process; of a process namespace, what is forked from now on.
+
+    Args:
+        process: a descriptor of `os.pidfd_open`.
+        spaces: which.
+
+    Raises:
+        OSError: the process is gone, or the kernel refuses.
+    """
+    checked(_libc.setns(process, spaces), "setns")
+
+
 def mount(source: str, target: str, kind: str | None = None, flags: int = 0, data: str | None = None) -> None:
     """`mount(2)`.
 

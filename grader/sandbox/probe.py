@@ -10,11 +10,13 @@ import functools
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 from grader.sandbox import course_folders, root, tiers
 from grader.sandbox.tiers import Confinement, Tier
@@ -59,13 +61,36 @@ def why_not(tier: Tier) -> str | None:
 
 
 def _try(settings: Confinement) -> None:
-    tiers.confine(settings)
     if settings.tier < Tier.NAMESPACES:
         tiers.enter(settings)
         return
-    failure = _in_child(lambda: tiers.enter(settings))
-    if failure:
-        raise OSError(0, failure)
+    told, tells = socket.socketpair()
+    maker = os.fork()
+    if maker == 0:
+        told.close()  # or it would never hear the other end hang up
+        _make(settings, tells)
+    tells.close()
+    with told:
+        failure, boxes, _, _ = socket.recv_fds(told, 500, 1)
+        if not boxes:
+            raise OSError(0, failure.decode() or "the box's maker was killed")
+        tiers.join_processes(boxes[0])
+        refused = _in_child(lambda: tiers.enter(settings, boxes[0]))
+    os.waitpid(maker, 0)
+    if refused:
+        raise OSError(0, refused)
+
+
+def _make(settings: Confinement, tells: socket.socket) -> NoReturn:
+    """Makes a box, sends its first process or what went wrong, and keeps it until the other end hangs up."""
+    try:
+        first = os.pidfd_open(tiers.make_box(settings))
+        socket.send_fds(tells, [b"made"], [first])
+        tells.recv(1)
+    except OSError as error:
+        tells.sendall(str(error).encode()[:500])
+    finally:
+        os._exit(0)
 
 
 def _in_child(action: Callable[[], None]) -> str | None:

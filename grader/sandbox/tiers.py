@@ -6,12 +6,17 @@ Every step happens in a freshly forked process with a single thread, before any 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import resource
+import select
+import signal
 import socket
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
+from typing import NoReturn
 
 from gpulab.forkserver.process_control import die_with_parent
 from grader.sandbox import course_folders, gpu, kernel, landlock, root, seccomp
@@ -23,6 +28,11 @@ FIRST_UID = 200_000
 UIDS = 50_000
 INNER_UID = 1000
 """What an ordinary user's student process is called inside its user namespace."""
+
+
+_SPACES = kernel.NEW_MOUNTS | kernel.NEW_HOSTNAME | kernel.NEW_IPC | kernel.NEW_NETWORK
+"""What a box has of its own, and a process in it enters, beside the processes."""
+_MADE = "made"
 
 
 class Tier(IntEnum):
@@ -71,28 +81,84 @@ def _open_to_all(paths: tuple[str, ...]) -> bool:
     return all(folder.stat().st_mode & 0o001 for folder in folders)
 
 
-def confine(settings: Confinement) -> None:
-    """First half: what must happen before the fork that makes the first process of the new process namespace.
+def make_box(settings: Confinement) -> int:
+    """Makes the namespaces of tier 2, with their file system, and a first process that holds them: its process id.
+
+    The calling process leads the way in and stays there; when it ends, the first process does, and with that one the
+    kernel ends everything else in there.
 
     Raises:
-        OSError: the machine refuses a step of the tier.
+        OSError: the machine refuses a step.
     """
     die_with_parent()
-    if settings.tier < Tier.NAMESPACES:
-        return
     uid, gid = os.getuid(), os.getgid()
-    spaces = kernel.NEW_MOUNTS | kernel.NEW_HOSTNAME | kernel.NEW_IPC | kernel.NEW_PIDS | kernel.NEW_NETWORK
-    kernel.unshare(spaces | (kernel.NEW_USERS if uid else 0))
+    kernel.unshare(_SPACES | kernel.NEW_PIDS | (kernel.NEW_USERS if uid else 0))
     if uid:
         Path("/proc/self/setgroups").write_text("deny")
         Path("/proc/self/uid_map").write_text(f"{INNER_UID} {uid} 1")
         Path("/proc/self/gid_map").write_text(f"{INNER_UID} {gid} 1")
     kernel.loopback_up()
-    root.build(settings.box)
+    new_root = root.build(settings.box)
+    outcome, made = os.pipe()
+    maker = os.pidfd_open(os.getpid())
+    first = os.fork()
+    if first == 0:
+        _hold_box(settings, new_root, maker, made)
+    os.close(maker)
+    os.close(made)
+    with os.fdopen(outcome, "rb") as pipe:
+        answer = pipe.read().decode()
+    if answer != _MADE:
+        raise OSError(errno.EPERM, answer or "the first process of a namespace was killed")
+    return first
 
 
-def enter(settings: Confinement) -> None:
-    """Second half, after that fork: from here on the process can do no more than student code may.
+def _hold_box(settings: Confinement, new_root: str, maker: int, made: int) -> NoReturn:
+    """Is the first process of a box: opens its root, gives up what it may do, and reaps whatever is orphaned to it."""
+    try:
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # so that nothing in here can end it
+        protected = kernel.NO_SETUID | kernel.NO_DEVICES | kernel.NO_EXECUTE
+        kernel.mount("proc", f"{new_root}/proc", "proc", protected)
+        kernel.enter_root(new_root)
+        kernel.set_mount_flags("/", kernel.READ_ONLY, recursive=False)
+        socket.sethostname(root.HOST_NAME)
+        if settings.uid is not None:
+            change_user(settings.uid, ())
+        kernel.drop_capabilities()
+        kernel.no_new_privileges()
+        die_with_parent()  # changing the user would have undone it
+        if not select.select([maker], [], [], 0)[0]:
+            os.write(made, _MADE.encode())
+            os.closerange(0, made + 1)
+            while signal.sigwait([signal.SIGCHLD]):
+                with contextlib.suppress(ChildProcessError):
+                    while os.waitpid(-1, os.WNOHANG)[0]:
+                        pass
+    except OSError as error:
+        os.write(made, str(error).encode())
+    finally:
+        os._exit(1)
+
+
+def join_processes(box: int) -> None:
+    """Has what this process forks from now on be in a box's process namespace, and be its user's.
+
+    Args:
+        box: the box's first process, a descriptor of `os.pidfd_open`.
+
+    Raises:
+        OSError: the box is gone.
+    """
+    kernel.join(box, kernel.NEW_PIDS | (kernel.NEW_USERS if os.getuid() else 0))
+
+
+def enter(settings: Confinement, box: int | None = None) -> None:
+    """Confines this process: from here on it can do no more than student code may.
+
+    Args:
+        settings: what it gets.
+        box: in tier 2, the first process of the box, which `join_processes` was called with before the fork.
 
     Raises:
         OSError: the machine refuses a step of the tier.
@@ -100,22 +166,14 @@ def enter(settings: Confinement) -> None:
     die_with_parent()
     secrets = course_folders.secrets(settings.box.courses, settings.box.read_only)
     uid, groups = settings.uid, gpu.groups()  # before the namespaces hide who we are
-    if settings.tier == Tier.NAMESPACES:
-        new_root = f"{settings.box.folder}/root"
-        protected = kernel.NO_SETUID | kernel.NO_DEVICES | kernel.NO_EXECUTE
-        kernel.mount("proc", f"{new_root}/proc", "proc", protected)
-        kernel.enter_root(new_root)
-        kernel.set_mount_flags("/", kernel.READ_ONLY, recursive=False)
-        socket.sethostname(root.HOST_NAME)
+    home = settings.box.work
+    if box is not None:
+        kernel.join(box, _SPACES)
         home = root.HOME
-    else:
-        home = settings.box.work
     set_limits(settings)
     os.chdir(home)
     if uid is not None:
-        os.setgroups(groups)
-        os.setresgid(uid, uid, uid)
-        os.setresuid(uid, uid, uid)
+        change_user(uid, groups)
         die_with_parent()  # changing the user has undone it
     if settings.tier >= Tier.FILES:
         confine_files(settings)
@@ -125,6 +183,13 @@ def enter(settings: Confinement) -> None:
             seccomp.confine(shared=settings.tier == Tier.NAMESPACES)
         course_folders.prove_hidden(secrets)
     # The filter last: it refuses the calls that the steps before it make.
+
+
+def change_user(uid: int, groups: Sequence[int]) -> None:
+    """Becomes another user, of the group of the same number and of these."""
+    os.setgroups(groups)
+    os.setresgid(uid, uid, uid)
+    os.setresuid(uid, uid, uid)
 
 
 def confine_files(settings: Confinement) -> None:
