@@ -6,6 +6,7 @@ import contextlib
 import os
 import tempfile
 import time
+from collections.abc import Collection
 from pathlib import Path
 
 from grader.processes import client
@@ -13,7 +14,7 @@ from grader.sandbox import cgroups
 
 
 def processes(marker: str) -> list[int]:
-    """The processes of a fork server that was started with the marker among its modules: it, and all its forks."""
+    """The processes of fork servers that were started with the marker as a module, with all their forks."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
@@ -22,15 +23,15 @@ def processes(marker: str) -> list[int]:
     return found
 
 
-def forks(marker: str, parent: int) -> list[int]:
+def forks(marker: str, servers: Collection[int]) -> list[int]:
     """The forks alone."""
-    return [pid for pid in processes(marker) if pid != parent]
+    return [pid for pid in processes(marker) if pid not in servers]
 
 
-def left_behind(marker: str, parent: int, seconds: float = 3.0) -> list[str]:
+def left_behind(marker: str, servers: Collection[int], seconds: float = 3.0) -> list[str]:
     """What this driver's submissions left, after so long at most: a killed namespace takes a moment to go."""
     until = time.monotonic() + seconds
-    while (running := forks(marker, parent)) and time.monotonic() < until:
+    while (running := forks(marker, servers)) and time.monotonic() < until:
         time.sleep(0.02)
     name = f"{client.FOLDERS}{os.getpid()}-"
     mounts = [line for line in Path("/proc/mounts").read_text().splitlines() if name in line]

@@ -2,8 +2,9 @@
 
     python tests/random_kills.py [kills] [seed]
 
-In each grading one process dies: the fork server, the student's, the judge's, or one that watches over the student's,
-at a random moment. Exits with 1 when a result differs from the undisturbed one, or anything is left behind.
+In each grading one process dies, at a random moment: one of the two servers, the student's, the judge's, or one that
+holds the student's box or watches over it. Exits with 1 when a result differs from the undisturbed one, or anything is
+left behind.
 """
 
 from __future__ import annotations
@@ -17,13 +18,15 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parent)]
 
-from leftovers import left_behind, processes  # noqa: E402 - from the folders above
+from leftovers import forks, left_behind  # noqa: E402 - from the folders above
 from minikey import RIGHT, make_key  # noqa: E402
 
+from gpulab.forkserver.client import Shared  # noqa: E402
 from grader.judging.session import grade  # noqa: E402
 from grader.model.results import SubmissionResult  # noqa: E402
 from grader.model.submission import from_answers  # noqa: E402
@@ -31,9 +34,9 @@ from grader.processes import client  # noqa: E402
 
 MARKER = "random_kills_marker"
 """No module: a name among the fork server's arguments, which its forks share."""
-MODULES = f"numpy gpulab gpulab.check {MARKER}"
-PARENT_SHARE = 0.1
-"""Of the kills, those that are meant for the fork server."""
+MODULES = ("numpy", "gpulab", "gpulab.check", MARKER)
+SERVER_SHARE = 0.1
+"""Of the kills, those that are meant for a server: the one that forks, or the one that makes boxes."""
 
 
 def comparable(result: SubmissionResult) -> str:
@@ -50,8 +53,10 @@ def graded() -> str:
     return comparable(grade(from_answers(key, RIGHT), key, student="s", seed=7))
 
 
-def parent_pid() -> int:
-    return client.shared.get().pid
+def servers() -> dict[int, str]:
+    """Process id → which of the two it is."""
+    server = client.shared.get()
+    return {pid: "fork server" if pid == server.pid else "server of boxes" for pid in server.pids}
 
 
 class Killer(threading.Thread):
@@ -59,21 +64,21 @@ class Killer(threading.Thread):
 
     def __init__(self, after_seconds: float, pick: random.Random) -> None:
         super().__init__()
-        self._after, self._pick, self._parent = after_seconds, pick, parent_pid()
+        self._after, self._pick, self._servers = after_seconds, pick, servers()
         self.killed = ""
 
     def run(self) -> None:
         until = time.monotonic() + self._after
         while time.monotonic() < until:
             pass  # a sleep would round the moment
-        if self._pick.random() < PARENT_SHARE:
-            self._kill(self._parent, "fork server")
+        if self._pick.random() < SERVER_SHARE:
+            self._kill(*self._pick.choice(sorted(self._servers.items())))
             return
         while time.monotonic() < until + 1.0 and not self.killed:
-            candidates = [pid for pid in processes(MARKER) if pid != self._parent]
+            candidates = forks(MARKER, self._servers)
             if candidates:
                 pid = self._pick.choice(candidates)
-                self._kill(pid, kind_of(pid, self._parent))
+                self._kill(pid, kind_of(pid, self._servers))
 
     def _kill(self, pid: int, what: str) -> None:
         with contextlib.suppress(ProcessLookupError):
@@ -81,7 +86,7 @@ class Killer(threading.Thread):
             self.killed = what
 
 
-def kind_of(pid: int, parent: int) -> str:
+def kind_of(pid: int, servers: Mapping[int, str]) -> str:
     """Which of a submission's processes it is, as far as /proc tells."""
     fields: dict[str, list[str]] = {}
     with contextlib.suppress(OSError):
@@ -90,12 +95,15 @@ def kind_of(pid: int, parent: int) -> str:
     inside = fields.get("NSpid", ["", "", "0"])
     if len(inside) > 1:
         return {"0": "one that had just ended", "1": "first of a namespace"}.get(inside[-1], "student's")
-    return "judge's, or the watcher of a student's" if fields["PPid"] == [str(parent)] else "student's"
+    parent = servers.get(int(fields.get("PPid", ["0"])[0]))
+    return {"fork server": "judge's, or the watcher of a student's", "server of boxes": "watcher of a box"}.get(
+        parent or "", "student's"
+    )
 
 
 def main(kills: int, seed: int) -> int:
     """Runs the experiment and prints what came of it: 0 when nothing changed."""
-    os.environ[client.MODULES_VARIABLE] = MODULES
+    client.shared = Shared(lambda: client.SubmissionServer(MODULES, box_modules=(MARKER,)))
     pick = random.Random(seed)
     undisturbed = graded()
     started = time.monotonic()
@@ -118,7 +126,7 @@ def main(kills: int, seed: int) -> int:
             changed += 1
             print(f"after a kill of the {killer.killed}: {result[:2000]}")
         # Not before the kill: what it hits may be the last thing to end.
-        found = left_behind(MARKER, parent_pid())
+        found = left_behind(MARKER, servers())
         if found:
             left += 1
             print(f"left after a kill of the {killer.killed}: {found}")

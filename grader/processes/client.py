@@ -98,9 +98,14 @@ class SubmissionServer(ForkServer):
         """A number that no other living process of this driver has."""
         return next(self._numbers)
 
+    @property
+    def pids(self) -> set[int]:
+        """Its process id, and that of the server of boxes where there is one."""
+        return {self.pid, *([self._boxes.pid] if self._boxes else [])}
+
     def cpu_seconds(self) -> float:
         """CPU time that it has used itself, for its imports and for forking, without the processes that it forked."""
-        return cpu_seconds_of(self.pid) + (cpu_seconds_of(self._boxes.pid) if self._boxes else 0.0)
+        return sum(map(cpu_seconds_of, self.pids))
 
     def box(self, request: dict[str, Any]) -> Box | None:
         """A new box, as a request for a student's process describes it; None in a tier that has none.

@@ -87,9 +87,9 @@ QUICK = Limits(cell_seconds=10, call_seconds=5, test_seconds=20, value_bytes=10_
 
 @pytest.fixture(scope="module")
 def parent():
-    parent = client.SubmissionServer((*fork_server.LIGHT_MODULES, MARKER))
+    parent = client.SubmissionServer((*fork_server.LIGHT_MODULES, MARKER), box_modules=(MARKER,))
     yield parent
-    assert left_behind(MARKER, parent.pid) == []
+    assert left_behind(MARKER, parent.pids) == []
     parent.close()
 
 

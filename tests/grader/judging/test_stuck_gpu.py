@@ -91,9 +91,9 @@ def test_a_turn_lasts_until_a_killed_process_is_off_the_gpu(monkeypatch: pytest.
     gone_at = time.monotonic() + 0.3
     me = os.getpid()
     monkeypatch.setattr(gpu_memory, "used_bytes", lambda: {me: 1} if time.monotonic() < gone_at else {})
-    assert gpu_memory.holders(me) == set()  # no GPU here: nothing is asked
+    assert gpu_memory.holders((me,)) == set()  # no GPU here: nothing is asked
     monkeypatch.setattr(hardware, "gpus", lambda: (Gpu("NVIDIA H200", 143_000.0, 0, 0, "580.95"),))
-    assert gpu_memory.holders(me) == {me}
+    assert gpu_memory.holders((me,)) == {me}
     assert not gpu_memory.wait_until_off({me}, seconds=0.05)
     assert gpu_memory.wait_until_off({me})
     assert time.monotonic() >= gone_at

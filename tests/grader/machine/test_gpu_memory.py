@@ -59,7 +59,7 @@ def family() -> Iterator[tuple[subprocess.Popen[str], int]]:
 def test_what_its_children_hold_on_all_gpus_counts(family: tuple[subprocess.Popen[str], int]) -> None:
     parent, child = family
     watch = gpu_memory.MemoryWatchdog()
-    guard = watch.add(parent.pid, 1000)
+    guard = watch.add((parent.pid,), 1000)
     HELD[:] = [{parent.pid: 400, 1: 10**12}, {child: 600, parent.pid: None}]
     watch.look()
     assert not guard.exceeded
@@ -72,7 +72,7 @@ def test_what_its_children_hold_on_all_gpus_counts(family: tuple[subprocess.Pope
 def test_whoever_is_no_longer_watched_is_left_alone(family: tuple[subprocess.Popen[str], int]) -> None:
     parent, _ = family
     watch = gpu_memory.MemoryWatchdog()
-    watch.remove(watch.add(parent.pid, 1000))
+    watch.remove(watch.add((parent.pid,), 1000))
     HELD[0][parent.pid] = 10**12
     watch.look()
     assert parent.poll() is None
@@ -89,7 +89,7 @@ def test_a_driver_that_does_not_answer_harms_nobody(monkeypatch: pytest.MonkeyPa
 def test_without_a_gpu_nothing_is_watched(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hardware, "gpus", lambda: ())
     watch = gpu_memory.MemoryWatchdog()
-    watch.add(1, 1)
+    watch.add((1,), 1)
     assert watch._thread is None
 
 

@@ -145,8 +145,8 @@ def test_a_link_to_grades_elsewhere_is_a_secret(folder: Path) -> None:
     course = course_in(folder)
     (folder / "grades").mkdir()
     (course / "grades").symlink_to(folder / "grades")
-    visible = [str(course / "gpulab"), sys.prefix]
-    assert str(course / "grades") in course_folders.secrets([str(course)], visible)
+    visible = (str(course / "gpulab"), sys.prefix)
+    assert str(course / "grades") in course_folders.secrets((str(course),), visible)
 
 
 def test_another_course_among_the_packages_is_not_shown(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
