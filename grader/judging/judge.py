@@ -7,7 +7,6 @@ verdict here; points, clocks over the whole, and restarts are for `session`.
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import io
 import math
@@ -25,6 +24,7 @@ from gpulab.backend import Backend, use
 from gpulab.check import outcomes
 from gpulab.check.outcomes import Mismatch, Undecided, WrongAnswer
 from grader.judging import faults
+from grader.judging.cell_code import CellCode, unpacked
 from grader.judging.codes import in_words
 from grader.judging.confined import Confined
 from grader.judging.judge_client import BadValue, CellOverTime, Link, Missing, ProcessEnded, StudentError, TooSlow
@@ -33,7 +33,6 @@ from grader.judging.speedups import Speedups
 from grader.model import readings
 from grader.model.needs import Need
 from grader.model.results import Verdict
-from grader.model.syntax import syntax_tree
 from grader.processes.channel import Channel, Closed
 from grader.sandbox import kernel
 
@@ -67,13 +66,12 @@ class Judged:
     """Whether this process met an error of the GPU, which may stay with it."""
 
 
-def loaded_names(source: str) -> set[str]:
-    """The names that a cell reads anywhere."""
-    return {node.id for node in ast.walk(syntax_tree(source)) if isinstance(node, ast.Name)}
-
-
 def run_cell(
-    source: str, exercises: list[str], link: Link, possible: float, codes: Mapping[str, Mapping[str, Any]] | None = None
+    code: CellCode,
+    exercises: list[str],
+    link: Link,
+    possible: float,
+    codes: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Judged:
     """Runs a test cell against the student process behind `link`; `codes` are those of the student's variant."""
     printed = io.StringIO()
@@ -85,19 +83,15 @@ def run_cell(
         outcomes.collecting() as recorded,
     ):
         try:
-            tree = syntax_tree(source)
             namespace: dict[str, Any] = {"__name__": "__main__"}
-            for name in sorted(loaded_names(source) & set(exercises)):
+            for name in sorted(code.names & set(exercises)):
                 namespace[name] = link.look(name)
                 if codes and name in codes:
                     own = codes[name]
                     namespace[name] = in_words(namespace[name], own["words"], own["items"], name)
-            last = tree.body[-1] if tree.body else None
-            if isinstance(last, ast.Expr):
-                tree.body.pop()
-            exec(compile(tree, "<test>", "exec"), namespace)
-            if isinstance(last, ast.Expr):
-                value = eval(compile(ast.Expression(last.value), "<test>", "eval"), namespace)
+            exec(code.body, namespace)
+            if code.value is not None:
+                value = eval(code.value, namespace)
         except BaseException as raised:
             error = raised
     outputs: list[dict[str, Any]] = []
@@ -307,6 +301,7 @@ def _judge(request: dict[str, Any], link: Link, backend: Backend) -> Judged:
     signal.setitimer(signal.ITIMER_REAL, seconds + GRACE_SECONDS, GRACE_SECONDS)
     try:
         with use(backend), readings.use(request["readings"]):
-            return run_cell(request["source"], request["exercises"], link, request["possible"], request["codes"])
+            code = unpacked(request["code"])
+            return run_cell(code, request["exercises"], link, request["possible"], request["codes"])
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)

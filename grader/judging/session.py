@@ -17,6 +17,7 @@ from gpulab.check.outcomes import Mismatch
 from gpulab.doctor import hardware
 from gpulab.forkserver.client import StartError
 from grader.judging import review_flags
+from grader.judging.cell_code import packed
 from grader.judging.outputs import storable
 from grader.judging.student_cells import Stopped, StudentCells, error_output
 from grader.machine import kept_readings
@@ -245,7 +246,7 @@ class _Session:
         limits = self._limits.of_gpu_row() if cell.on_gpu_only else self._limits
         request = {
             "op": "cell",
-            "source": cell.source,
+            "code": packed(cell.source),
             "exercises": list(self._key.exercises),
             "codes": {
                 name: {"words": dict(own.words), "items": list(own.items)}

@@ -94,6 +94,7 @@ class SubmissionServer(ForkServer):
         finally:
             if first_use is not None:
                 first_use.wait()
+
     def number(self) -> int:
         """A number that no other living process of this driver has."""
         return next(self._numbers)

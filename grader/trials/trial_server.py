@@ -30,6 +30,7 @@ from typing import Any
 from gpulab.backend import Backend, current, use
 from gpulab.ranks import lightning_name
 from grader.judging import student
+from grader.judging.cell_code import compiled
 from grader.judging.judge import run_cell
 from grader.judging.judge_client import Link, TooSlow
 from grader.judging.shell import Outputs, make_shell, message_of
@@ -137,6 +138,7 @@ class Zygote:
             self._shell.run_cell(source, store_history=False)
         for test in setting["tests"]:
             _import_for(test["source"])
+            compiled(test["source"])  # once, for all forks
             if Need.VIRTUAL_GPU in test["needs"]:
                 _import_for("import gpulab.virtual_gpu.installing")
         self._settle()
@@ -231,7 +233,7 @@ class Zygote:
             seed = request["seeds"][test["name"]]
             random.seed(seed)
             with use(_backend(seed, frozenset(test["needs"]), link)):
-                judged = run_cell(test["source"], self._setting["exercises"], link, test["possible"])
+                judged = run_cell(compiled(test["source"]), self._setting["exercises"], link, test["possible"])
             verdict, message = judged.verdict, judged.message
             if verdict is Verdict.NOT_ATTEMPTED:  # an answer of the bank is an attempt, as in a session
                 verdict = Verdict.FAILED
