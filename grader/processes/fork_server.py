@@ -81,9 +81,9 @@ class GraderServer(ForkingServer):
             OSError: the box is gone.
             RuntimeError: it cannot come back; it must end.
         """
-        boxes = descriptors[2:]
+        boxes: Sequence[int] = ()
         if request["op"] == "student":
-            settings = confinement(request)
+            settings, boxes = confinement(request), descriptors[2:]
             course_folders.secrets(settings.box.courses, settings.box.read_only)  # a fork knows what its parent knew
         if not boxes or os.getuid():
             yield

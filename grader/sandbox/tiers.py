@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from gpulab.forkserver.process_control import die_with_parent
+from gpulab.forkserver.server import MAX_DESCRIPTOR
 from grader.sandbox import course_folders, gpu, kernel, landlock, root, seccomp
 
 UMASK = 0o022
@@ -130,7 +131,7 @@ def _hold_box(settings: Confinement, new_root: str, maker: int, made: int) -> No
         die_with_parent()  # changing the user would have undone it
         if not select.select([maker], [], [], 0)[0]:
             os.write(made, _MADE.encode())
-            os.closerange(0, made + 1)
+            os.closerange(0, MAX_DESCRIPTOR)
             while signal.sigwait([signal.SIGCHLD]):
                 with contextlib.suppress(ChildProcessError):
                     while os.waitpid(-1, os.WNOHANG)[0]:

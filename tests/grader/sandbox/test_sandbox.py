@@ -227,10 +227,10 @@ def test_a_driver_that_ends_in_mid_request_leaves_no_traceback() -> None:
     ready, for_child = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     socket.send_fds(ours, [json.dumps({"op": "judge"}).encode()], [for_child.fileno(), other.fileno()])
     for_child.close()
-    assert "pid" in json.loads(ours.recv(1000))
-    started = json.loads(ready.recv(1000))
+    pid = json.loads(ours.recv(1000))["pid"]
+    assert json.loads(ready.recv(1000)) == {}
     ready.close()
-    ours.send(json.dumps({"op": "end", **started, "grace_seconds": 0.3}).encode())
+    ours.send(json.dumps({"op": "end", "pid": pid, "inner": pid, "grace_seconds": 0.3}).encode())
     ours.close()
     channel.close()
     other.close()
