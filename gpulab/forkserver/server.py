@@ -271,7 +271,7 @@ def reseed() -> None:
 
 
 def take_streams(streams: Iterable[int], keep: Iterable[int] = ()) -> None:
-    """Makes these descriptors standard input, output and error, and closes all others but those to `keep`."""
+    """Makes these descriptors 0, 1, 2 and so on, and closes all others but the standard three and those to `keep`."""
     for target, source in enumerate(streams):
         os.dup2(source, target)
     keep_only(keep)

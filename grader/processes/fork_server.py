@@ -38,6 +38,8 @@ EXERCISES = "grader.exercises"
 """Never imported here: a fork inherits `sys.modules`. Judges, and the processes of references, import it themselves."""
 ROLES = {"judge": "grader.judging.judge", "student": "grader.judging.student"}
 """What a fork becomes. Named and not imported by name: grading is built on this package, not the other way round."""
+CONNECTION = 3
+"""The file descriptor of a student's process that its requests come from: below all that it opens itself."""
 SHELL = "grader.judging.shell"
 """IPython as students' processes run it, made ready before the first fork."""
 SYSTEM_PATH = ("/usr/local/cuda/bin", "/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
@@ -192,7 +194,7 @@ def end_without(watcher: int) -> None:
 
 def serve(settings: Confinement, connection: int, output: int) -> None:
     """Runs student code from here on."""
-    take_streams((os.open("/dev/null", os.O_RDONLY), output, output), keep=[connection])
+    take_streams((os.open("/dev/null", os.O_RDONLY), output, output, connection), keep=[CONNECTION])
     home = str(Path.cwd())
     temporary = "/tmp" if settings.tier == Tier.NAMESPACES else home
     kept = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}
@@ -204,7 +206,7 @@ def serve(settings: Confinement, connection: int, output: int) -> None:
     os.environ.update({**places, **ENVIRONMENT, "GPULAB_HOME": f"{temporary}/.gpulab", "LOGNAME": "student"})
     tempfile.tempdir = None  # an import may have asked for it: in another file system
     sys.path[:] = ["", *(path for path in sys.path if path)]  # as in a notebook: the working directory first
-    sys.modules[ROLES["student"]].main(connection)
+    sys.modules[ROLES["student"]].main(CONNECTION)
 
 
 def become_kernel(request: ForkRequest, descriptors: list[int]) -> None:
