@@ -87,7 +87,7 @@ class SubmissionServer(ForkServer):
         }
         self._boxes = None
         if self.tier == Tier.NAMESPACES:
-            self._boxes = ForkServer(["-P", "-m", "grader.processes.box_server"], box_modules, {}, folder="/")
+            self._boxes = ForkServer(["-P", "-m", "grader.processes.box_server"], box_modules, kept, folder="/")
         first_use = gpu_ready.begun()
         try:
             super().__init__(["-P", "-m", "grader.processes.fork_server"], modules, {**kept, **own}, folder="/")

@@ -261,3 +261,20 @@ def test_files_of_a_users_own_are_removed_and_no_others(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 2
     client.remove_files_of(os.getuid(), tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_fork_server_that_cannot_leave_a_box_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All that it forked from then on would be in there, judges too."""
+    server, joined = fork_server.GraderServer(), []
+
+    def join(process: int) -> None:
+        joined.append(process)
+        if len(joined) == 2:
+            raise OSError("no way back")
+
+    monkeypatch.setattr(os, "getuid", lambda: 0)
+    monkeypatch.setattr(fork_server.sandbox, "join_processes", join)
+    request = {"op": "student", "tier": 2, "folder": "/a", "work": "/a/work", "number": 1, "courses": []}
+    with pytest.raises(RuntimeError, match="cannot leave a box"), server.forking(request, [7, 8, 9]):
+        assert joined == [9]
+    assert len(joined) == 2
