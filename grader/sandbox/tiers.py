@@ -126,8 +126,7 @@ def _hold_box(settings: Confinement, new_root: str, maker: int, made: int) -> No
         socket.sethostname(root.HOST_NAME)
         if settings.uid is not None:
             change_user(settings.uid, ())
-        kernel.drop_capabilities()
-        kernel.no_new_privileges()
+        _give_up_rights(settings)
         die_with_parent()  # changing the user would have undone it
         if not select.select([maker], [], [], 0)[0]:
             os.write(made, _MADE.encode())
@@ -177,13 +176,21 @@ def enter(settings: Confinement, box: int | None = None) -> None:
         change_user(uid, groups)
         die_with_parent()  # changing the user has undone it
     if settings.tier >= Tier.FILES:
-        confine_files(settings)
-        kernel.drop_capabilities()
-        kernel.no_new_privileges()
-        with contextlib.suppress(OSError) if settings.tier == Tier.NAMESPACES else contextlib.nullcontext():
-            seccomp.confine(shared=settings.tier == Tier.NAMESPACES)
+        _give_up_rights(settings)
         course_folders.prove_hidden(secrets)
-    # The filter last: it refuses the calls that the steps before it make.
+
+
+def _give_up_rights(settings: Confinement) -> None:
+    """What holds a process of the student's user in tiers 1 and 2, beside the namespaces.
+
+    Raises:
+        OSError: the machine refuses a step of the tier.
+    """
+    confine_files(settings)
+    kernel.drop_capabilities()
+    kernel.no_new_privileges()
+    with contextlib.suppress(OSError) if settings.tier == Tier.NAMESPACES else contextlib.nullcontext():
+        seccomp.confine(shared=settings.tier == Tier.NAMESPACES)  # last: it refuses the calls that the others make
 
 
 def change_user(uid: int, groups: Sequence[int]) -> None:

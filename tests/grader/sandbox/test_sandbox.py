@@ -74,6 +74,7 @@ CANNOT = {
     "write to gpulab": "open('{course}/gpulab/check/assertions.py', 'a')",
     "mount": "ctypes.CDLL(None, use_errno=True).mount(b'none', b'/tmp', b'tmpfs', 0, None) == 0",
     "make a namespace": "ctypes.CDLL(None).unshare(0x10000000) == 0",
+    "write to the memory of its first process": "open('/proc/1/mem', 'r+b')",
     "trace its harness": "ctypes.CDLL(None).ptrace(16, 1, 0, 0) == 0",
     "reach out": "socket.create_connection(('192.0.2.1', 80), timeout=2)",
     "look names up": "socket.gethostbyname('example.org')",
