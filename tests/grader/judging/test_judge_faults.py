@@ -32,7 +32,7 @@ OURS = {
     "device": ("import torch\nraise torch.AcceleratorError('CUDA error: unknown error')", "AcceleratorError"),
     "cuBLAS": ("raise RuntimeError('CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling')", "CUBLAS"),
     "host memory of torch": (
-        "raise RuntimeError(\"DefaultCPUAllocator: can't allocate memory: you tried to allocate 400000 bytes.\")",
+        'raise RuntimeError("DefaultCPUAllocator: can\'t allocate memory: you tried to allocate 400000 bytes.")',
         "RuntimeError",
     ),
     "Numba's driver": (
