@@ -232,7 +232,7 @@ class _Judge:
         if counter is not None:
             from grader.judging.counted import CountedCalls  # with NumPy, which not every course has
 
-            link.counter = CountedCalls(link, counter, request["cells"], request["seed"]).call
+            link.counter = CountedCalls(link, counter, request["cells"], request["seed"], request["triton"]).call
         launches = ScriptLaunches(link, launcher, request["launch_seconds"]) if launcher else None
         confined = Confined(self._confined, link.deadline, request["max_bytes"])
         judged = _judge(request, link, backend_of(request, link, self._speedups, launches, confined))
