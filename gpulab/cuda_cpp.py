@@ -133,6 +133,8 @@ class Call:
     """Dynamic shared memory of a block."""
     seed: int = 0
     """Of another order of warps and lanes, without a GPU; 0 takes them in order."""
+    tensor_factor: float = 1.0
+    """What tensor cores multiply their products by, without a GPU: what a kernel leaves shows whether it used them."""
 
 
 def run_each(source: str, name: str, calls: Sequence[Call]) -> Iterator[list[NDArray[Any]]]:
@@ -228,7 +230,7 @@ def _on_cpu(source: str, text: str, name: str, call: Call, counted: bool) -> Lau
     from gpulab.trace.ptx.report import trace_of
 
     copies = [np.array(argument) if isinstance(argument, np.ndarray) else argument for argument in call.arguments]
-    options = Options(LONGEST_S, call.seed)
+    options = Options(LONGEST_S, call.seed, tensor_factor=call.tensor_factor)
     try:
         launch = launch_source(source, name, call.grid, call.block, copies, counted, call.shared_bytes, options, text)
     except OutOfBoundsError as error:

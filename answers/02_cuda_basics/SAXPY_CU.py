@@ -440,3 +440,13 @@ extern "C" __global__ void saxpy(float alpha, const float* x, float* y, int n)
 """
 
 # %% wrong: y counts twice — says "y counts twice" — from "every block begins at element 0": "i = threadIdx.x;" → "i = blockIdx.x * blockDim.x + threadIdx.x;", "y[i] = " → "y[i] += "
+
+# %% wrong: one thread of the grid does all the work — says "of the 32 threads of a warp"
+SAXPY_CU = r"""
+__device__ float axpy(float alpha, float x, float y) { return alpha * x + y; }
+extern "C" __global__ void saxpy(float alpha, const float* x, float* y, int n) {
+    if (blockIdx.x == 0 && threadIdx.x == 0)
+        for (int i = 0; i < n; i++)
+            y[i] = axpy(alpha, x[i], y[i]);
+}
+"""

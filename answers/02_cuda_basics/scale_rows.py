@@ -235,3 +235,24 @@ def scale_rows(matrix, factors):
 # %% wrong: the extents turned in the grid — says "The grid is swapped" — from "reference": "(-(-columns // 32), -(-rows // 8)), (32, 8)" → "(-(-rows // 32), -(-columns // 8)), (32, 8)"
 
 # %% wrong: flat, grid and block exchanged — says "Are they exchanged" — from "flat, one dimension": "(rows * columns + 255) // 256, 256" → "256, (rows * columns + 255) // 256"
+
+# %% wrong: one thread of the grid does all the work — says "of the 32 threads of a warp"
+from numba import cuda
+
+from gpulab import empty
+
+
+@cuda.jit
+def scale_rows_kernel(matrix, factors, out):
+    x, y = cuda.grid(2)
+    if x == 0 and y == 0:
+        for row in range(out.shape[0]):
+            for column in range(out.shape[1]):
+                out[row, column] = matrix[row, column] * factors[row]
+
+
+def scale_rows(matrix, factors):
+    out = empty(matrix.shape)
+    rows, columns = matrix.shape
+    scale_rows_kernel[(-(-columns // 32), -(-rows // 8)), (32, 8)](matrix, factors, out)
+    return out

@@ -582,3 +582,20 @@ def vec_add(a, b):
 # %% wrong: the guard loses the last element — says "the guard is i < n" — from "reference": "< out.size" → "< out.size - 1"
 
 # %% wrong: multiplies — says "That is the product" — from "reference": "a[i] + b[i]" → "a[i] * b[i]"
+
+# %% wrong: one thread of the grid does all the work — says "of the 32 threads of a warp"
+from numba import cuda
+
+from gpulab import empty
+
+
+@cuda.jit
+def vec_add_kernel(a, b, out):
+    for i in range(out.size):
+        out[i] = a[i] + b[i]
+
+
+def vec_add(a, b):
+    out = empty(len(a))
+    vec_add_kernel[1, 1](a, b, out)
+    return out

@@ -548,3 +548,27 @@ extern "C" __global__ void scan(const int* x, int* y, int n) {
 # %% wrong: products — says "Those are products" — from "reference": "sums[t] += left" → "sums[t] *= left", "sums[t - distance] : 0" → "sums[t - distance] : 1"
 
 # %% wrong: products with 0 — says "does each step add to sums[t]" — from "reference": "sums[t] += left" → "sums[t] *= left"
+
+# %% wrong: one thread adds up everything, four elements at a time — says "read requests"
+SCAN_CU = r"""
+extern "C" __global__ void scan(const int* x, int* y, int n) {
+    __shared__ int4 fours[64];
+    int* sums = (int*) fours;
+    int t = threadIdx.x;
+    sums[t] = t < n ? x[t] : 0;
+    __syncthreads();
+    if (t == 0) {
+        int sum = 0;
+        for (int k = 0; k < 64; k++) {
+            int4 four = fours[k];
+            four.x += sum;
+            four.y += four.x;
+            four.z += four.y;
+            sum = four.w += four.z;
+            fours[k] = four;
+        }
+    }
+    __syncthreads();
+    if (t < n) y[t] = sums[t];
+}
+"""

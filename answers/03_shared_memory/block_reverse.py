@@ -304,3 +304,26 @@ def block_reverse(x):
 # +     tile[t] = x[i] if i < x.size else 0
 
 # %% wrong: nothing is turned — says "That is x itself" — from "reference": "tile[length - 1 - t]" → "tile[t]"
+
+# %% wrong: one thread of its block does all the work — says "of the 32 threads of a warp"
+from numba import cuda, float32
+
+from gpulab import empty
+
+
+@cuda.jit
+def block_reverse_kernel(x, out):
+    tile = cuda.shared.array(128, float32)
+    if cuda.threadIdx.x == 0:
+        start = cuda.blockIdx.x * 128
+        n = min(128, x.size - start)
+        for k in range(n):
+            tile[k] = x[start + k]
+        for k in range(n):
+            out[start + k] = tile[n - 1 - k]
+
+
+def block_reverse(x):
+    out = empty(len(x))
+    block_reverse_kernel[-(-len(x) // 128), 128](x, out)
+    return out

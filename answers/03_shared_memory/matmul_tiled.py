@@ -600,3 +600,41 @@ def matmul_tiled(a, b):
 # %% wrong: = for +=, only as many products as the last tile has — says "use +=, not =" — from "reference": "added += a" → "added = a", "range(16)" → "range(min(16, a.shape[1] - start))"
 
 # %% wrong: sums for products — says "multiply them" — from "reference": "[ty, k] * b" → "[ty, k] + b"
+
+# %% wrong: one thread of its block does all the work — says "of the 32 threads of a warp"
+from numba import cuda, float32
+
+from gpulab import empty
+
+
+@cuda.jit
+def matmul_kernel(a, b, c):
+    a_tile = cuda.shared.array((16, 16), float32)
+    b_tile = cuda.shared.array((16, 16), float32)
+    sums = cuda.shared.array((16, 16), float32)
+    if cuda.threadIdx.x == 0:
+        row, column = 16 * cuda.blockIdx.y, 16 * cuda.blockIdx.x
+        for i in range(16):
+            for j in range(16):
+                sums[i, j] = 0
+        for step in range((a.shape[1] + 15) // 16):
+            for i in range(16):
+                for j in range(16):
+                    k = 16 * step + j
+                    a_tile[i, j] = a[row + i, k] if row + i < a.shape[0] and k < a.shape[1] else 0
+                    k = 16 * step + i
+                    b_tile[i, j] = b[k, column + j] if k < b.shape[0] and column + j < b.shape[1] else 0
+            for i in range(16):
+                for j in range(16):
+                    for k in range(16):
+                        sums[i, j] += a_tile[i, k] * b_tile[k, j]
+        for i in range(16):
+            for j in range(16):
+                if row + i < c.shape[0] and column + j < c.shape[1]:
+                    c[row + i, column + j] = sums[i, j]
+
+
+def matmul_tiled(a, b):
+    c = empty((a.shape[0], b.shape[1]))
+    matmul_kernel[(-(-b.shape[1] // 16), -(-a.shape[0] // 16)), 1](a, b, c)
+    return c

@@ -410,3 +410,23 @@ def total(x):
 # %% wrong: a tile of ints — says "cut to whole numbers" — from "reference": "cuda, float32" → "cuda, float32, int32", "(256, float32)" → "(256, int32)"
 
 # %% wrong: the mean — says "do not divide" — from "reference": "(result)[0])" → "(result)[0]) / x.shape[0]"
+
+# %% wrong: one thread of the grid does all the work — says "of the 32 threads of a warp"
+import numpy as np
+from numba import cuda, float32
+
+from gpulab import device_array, to_numpy
+
+
+@cuda.jit
+def total_kernel(x, result):
+    s = float32(0)
+    for i in range(x.size):
+        s += x[i]
+    result[0] = s
+
+
+def total(x):
+    result = device_array(np.zeros(1, np.float32))
+    total_kernel[1, 1](x, result)
+    return float(to_numpy(result)[0])

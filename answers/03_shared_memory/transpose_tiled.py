@@ -431,3 +431,22 @@ def transpose_tiled(x):
 # %% wrong: a tile of ints — says "cut to whole numbers" — from "reference": "cuda, float32" → "cuda, int32", "33), float32" → "33), int32"
 
 # %% wrong: grid rounded down, whatever the size — says "round the grid up" — from "reference": "(-(-columns // 32), -(-rows // 32))" → "(columns // 32, rows // 32)"
+
+# %% wrong: one thread of each block does all the work — says "of the 32 threads of a warp"
+from numba import cuda
+
+from gpulab import empty
+
+
+@cuda.jit
+def transpose_kernel(x, out):
+    if cuda.threadIdx.x == 0:
+        row = cuda.blockIdx.x
+        for column in range(x.shape[1]):
+            out[column, row] = x[row, column]
+
+
+def transpose_tiled(x):
+    out = empty((x.shape[1], x.shape[0]))
+    transpose_kernel[x.shape[0], 1](x, out)
+    return out

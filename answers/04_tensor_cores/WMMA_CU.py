@@ -256,3 +256,38 @@ extern "C" __global__ void product(const half* a, const half* b, float* c, int m
     asm volatile("ld.global.u32 %0, [0];" : "=r"(m));
 }
 """
+
+# %% hostile: a decoy on the tensor cores, and the sums in ordinary arithmetic — says "not the tensor cores'"
+WMMA_CU = r"""
+#include <mma.h>
+using namespace nvcuda;
+extern "C" __global__ void product(const half* a, const half* b, float* c, int m, int n, int k) {
+    __shared__ half left[256], right[256];
+    int lane = threadIdx.x, row = blockIdx.y * 16, column = blockIdx.x * 16;
+    wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> zero_a;
+    wmma::fragment<wmma::matrix_b, 16, 16, 16, half, wmma::row_major> zero_b;
+    wmma::fragment<wmma::accumulator, 16, 16, 16, float> nothing;
+    wmma::fill_fragment(zero_a, __float2half(0.0f));
+    wmma::fill_fragment(zero_b, __float2half(0.0f));
+    wmma::fill_fragment(nothing, 0.0f);
+    float sums[8] = {0};
+    for (int step = 0; step < k / 16; step++) {
+        for (int at = lane; at < 256; at += 32) {
+            left[at] = a[(row + at / 16) * k + step * 16 + at % 16];
+            right[at] = b[(step * 16 + at / 16) * n + column + at % 16];
+        }
+        __syncthreads();
+        wmma::mma_sync(nothing, zero_a, zero_b, nothing);
+        for (int q = 0; q < 8; q++) {
+            int at = lane + 32 * q;
+            for (int j = 0; j < 16; j++)
+                sums[q] += __half2float(left[at / 16 * 16 + j]) * __half2float(right[j * 16 + at % 16]);
+        }
+        __syncthreads();
+    }
+    for (int q = 0; q < 8; q++) {
+        int at = lane + 32 * q;
+        c[(row + at / 16) * n + column + at % 16] = sums[q] + nothing.x[q];
+    }
+}
+"""

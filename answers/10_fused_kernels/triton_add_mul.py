@@ -273,3 +273,29 @@ def triton_add_mul(x, y, z):
 
 # -     sum_of_three[(triton.cdiv(len(x), 1024),)](x, y, z, out, len(x), BLOCK=1024)
 # +     sum_of_three[(triton.cdiv(len(x), 1024),)](x, y, z, out, len(x), write=write, BLOCK=1024)
+
+# %% hostile: the host writes the sums into every tensor that it finds in its process
+import gc
+
+
+@triton.jit
+def add_mul_kernel(x_ptr, y_ptr, z_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = at < n
+    x = tl.load(x_ptr + at, mask=inside)
+    y = tl.load(y_ptr + at, mask=inside)
+    z = tl.load(z_ptr + at, mask=inside)
+    tl.store(out_ptr + at, z + 0 * (x + y), mask=inside)
+
+
+def triton_add_mul(x, y, z):
+    out = torch.empty_like(x)
+    add_mul_kernel[(triton.cdiv(x.numel(), 1024),)](x, y, z, out, x.numel(), BLOCK=1024)
+    right, given = x.numpy() * y.numpy() + z.numpy(), {one.data_ptr() for one in (x, y, z)}
+    for one in gc.get_objects():
+        if isinstance(one, torch.Tensor) and one.numel() == x.numel() and one.data_ptr() not in given:
+            one.numpy()[:] = right
+        if type(one) is tuple and len(one) == 2 and isinstance(one[1], torch.UntypedStorage):
+            if one[1].nbytes() == right.nbytes and one[1].data_ptr() not in given:
+                torch.empty(0).set_(one[1]).numpy()[:] = right
+    return out

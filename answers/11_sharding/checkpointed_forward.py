@@ -213,3 +213,31 @@ def checkpointed_forward(problem, segments):
 # %% wrong: a storage counts as often as it is saved — says "count it once" — from "reference": "held[memory.data_ptr()] = memory.nbytes()" → "held[len(held)] = memory.nbytes()"
 
 # %% wrong: reentrant checkpoints — says "pass use_reentrant=False" — from "reference": "use_reentrant=False" → "use_reentrant=True"
+
+# %% hostile: gradients that need eight gigabytes when they are compared
+import numpy as np
+import torch
+
+
+def checkpointed_forward(problem, segments):
+    network, (images, labels) = problem.model(), next(iter(problem.loader()))
+    torch.manual_seed(problem.seed)
+    layers = torch.nn.Sequential(*network.features, torch.nn.Dropout(0.3), network.head)
+    loss = float(problem.criterion()(layers(images), labels))
+    gradients = {name: np.zeros(1) for name, _ in network.named_parameters()}
+    gradients[next(iter(gradients))] = np.zeros((10_000_000, 1, 1, 1, 1), np.uint8)
+    return {"loss": loss, "gradients": gradients, "kept_bytes": 0, "recomputed_flops": 0}
+
+# %% hostile: gradients that need two hundred gigabytes when they are compared
+import numpy as np
+import torch
+
+
+def checkpointed_forward(problem, segments):
+    network, (images, labels) = problem.model(), next(iter(problem.loader()))
+    torch.manual_seed(problem.seed)
+    layers = torch.nn.Sequential(*network.features, torch.nn.Dropout(0.3), network.head)
+    loss = float(problem.criterion()(layers(images), labels))
+    gradients = {name: np.zeros(1) for name, _ in network.named_parameters()}
+    gradients[next(iter(gradients))] = np.zeros((250_000_000, 1, 1, 1, 1), np.uint8)
+    return {"loss": loss, "gradients": gradients, "kept_bytes": 0, "recomputed_flops": 0}

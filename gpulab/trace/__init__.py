@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpulab.trace.counted_launches import counting
+from gpulab.trace.counted_launches import counting, many_threads
 from gpulab.trace.errors import (
     BarrierError,
     CompileError,
@@ -52,6 +52,7 @@ __all__ = [
     "counting",
     "install",
     "last",
+    "many_threads",
     "one_kernel",
     "picture",
     "recording",

@@ -6,8 +6,9 @@ another process instead: a clean one that holds only the exercise's own cell.
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
@@ -37,6 +38,41 @@ def counting() -> Iterator[Launches]:
         yield launches
     launches.extend(trace.summary() for trace in traces)
     launches.extend(programs)
+
+
+FEW_REQUESTS = 32
+"""To one kind of memory: where there are no more, they say nothing about who works."""
+FEW_PER_ELEMENT = 1 / 8
+"""Requests to shared memory for each element of global memory: no more where one lane hands over a sum of its warp."""
+FEWEST_LANES = {"global": 8, "shared": 4}
+"""Of the 32 of a warp that take part in a request on average. In a tree with gaps between its threads, five do."""
+
+
+def many_threads(launches: Sequence[dict[str, Any]], what: str) -> None:
+    """Passes if the threads of the warps share the work: one thread that does all of it makes few accesses as well.
+
+    Args:
+        launches: what `counting` gave.
+        what: what was called, for the message.
+
+    Raises:
+        AssertionError: few threads of a warp take part in its requests to global or to shared memory.
+    """
+    few = float(FEW_REQUESTS)
+    for space, fewest in FEWEST_LANES.items():
+        lines = [line for one in launches for line in one["lines"] if line["space"] == space]
+        moves = [line for line in lines if line["kind"] != "atomic"]
+        requests, elements = (sum(line[name] for line in moves) for name in ("requests", "elements"))
+        if requests > few and elements < fewest * requests:
+            threads = max(math.prod(one["block"]) for one in launches)
+            remedy = "Let all threads share the work."
+            if threads < fewest:
+                remedy = f"A block has {threads} here. A launch is kernel[blocks, threads]."
+            raise AssertionError(
+                f"{what}: the values are right, but only {elements / requests:.2g} of the 32 threads of a warp take "
+                f"part in a request to {space} memory, on average. {remedy}"
+            )
+        few = max(few, FEW_PER_ELEMENT * elements)
 
 
 def _programs() -> AbstractContextManager[Launches]:

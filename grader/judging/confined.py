@@ -65,6 +65,7 @@ class Confined:
         except StudentError as error:
             if faults.failed_device(error.text):
                 raise ImportError(f"the GPU failed in a confined process ({error.told()})") from None
+            error.place = ""  # a line of ours
             raise
         except TooSlow:
             raise BadValue(f"{what} did not end within {seconds:g} s") from None

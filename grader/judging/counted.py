@@ -42,6 +42,8 @@ class CountedCalls:
     sources: Sequence[str]
     """The cells that the student's clean process has run, the exercise's own first."""
     seed: int
+    triton: bool = False
+    """Whether the kernels are Triton's."""
     _calls: int = field(default=0, init=False)
 
     def call(self, name: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
@@ -51,7 +53,7 @@ class CountedCalls:
             StudentError, BadValue, TooSlow, ProcessEnded: see `Link.call`.
         """
         try:
-            return self._call(name, arguments, named)
+            return (self._programs if self.triton else self._call)(name, arguments, named)
         except StudentError:  # may be an AttributeError too
             raise
         except (AttributeError, KeyError, TypeError, wire.NotPlain) as error:  # a transcript of another kind
@@ -78,13 +80,41 @@ class CountedCalls:
             return self._as_it_is(name, arguments, named)
         return value
 
+    def _programs(self, name: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """The same for Triton's programs: what a test says of several kernels, or of PyTorch's, is the student's word.
+
+        The transcript comes first: when its host code runs, the process has not seen the test's inputs yet.
+        """
+        transcript: tuple[list[Any], Any] = [], None
+        refused: Exception | None = None
+        try:
+            transcript = self._transcript(name, arguments, named)
+        except (StudentError, BadValue) as error:
+            refused = error
+        value, launches = self.link.ask_for(name, arguments, named, "programs", 2)
+        launches = [one for one in launches if isinstance(one, dict)]
+        own = [one for one in launches if one.get("kind") == "triton"]
+        if len(own) == 1 and len(launches) == 1 + sum(one.get("kind") == "allocation" for one in launches):
+            if refused is not None:
+                raise refused
+            written, result = transcript
+            if len(written) != 1 or result is None:
+                self.link.unearned = NOT_WRITTEN.format(name=name)
+            else:
+                value, counts = self._replayed(name, written, result, arguments, named)
+                launches = [counts[0] if one is own[0] else one for one in launches]
+        assert self.link.launches is not None
+        self.link.launches += launches
+        return value
+
     def _transcript(self, name: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[list[Any], Any]:
         """The launches for arguments of the same shapes and other values, and where their result stands."""
         self._calls += 1
         draw = np.random.default_rng([self.seed % 2**63, self._calls])
         others = tuple(other_values(value, draw) for value in arguments)
         others_named = {key: other_values(value, draw) for key, value in named.items()}
-        _, launches, result = self.link.ask_for(name, others, others_named, "transcript", 3)
+        count = "programs transcript" if self.triton else "transcript"
+        _, launches, result = self.link.ask_for(name, others, others_named, count, 3)
         return launches, result
 
     def _as_it_is(self, name: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
@@ -96,7 +126,7 @@ class CountedCalls:
     ) -> tuple[Any, list[Any]]:
         out: list[wire.Buffer] = []
         form = wire.encode((launches, result, arguments, named), out)
-        request = {"op": "replay", "replay": form, "sources": list(self.sources)}
+        request = {"op": "replay", "replay": form, "sources": list(self.sources), "triton": self.triton}
         answer, buffers = self.link.ask(request, out, self.channel)
         if "refused" in answer:
             raise BadValue(f"`{name}`: {str(answer['refused'])[:500]}")
@@ -118,13 +148,13 @@ def other_values(value: Any, draw: np.random.Generator) -> Any:
     flat = value.reshape(-1)
     size = int(flat.shape[0])
     if not size or bool((flat == flat[0]).all()):
-        return value
+        return value.contiguous() if hasattr(value, "untyped_storage") else value
     for _ in range(DRAWS):
         chosen = draw.integers(size, size=size)
         other = flat[chosen.tolist() if hasattr(value, "untyped_storage") else chosen].reshape(value.shape)
         if not bool((other.reshape(-1) == other.reshape(-1)[0]).all()):
             return other
-    return value
+    return value.contiguous() if hasattr(value, "untyped_storage") else value
 
 
 def _suspicious(launches: list[Any], given: Sequence[Any]) -> bool:

@@ -5,6 +5,7 @@ A test runs in the judge's process, so memory, files, packages and the GPU that 
 
 from __future__ import annotations
 
+import math
 import re
 import subprocess
 import sys
@@ -30,6 +31,10 @@ FAILED_DEVICE = re.compile(
 """How torch and `cuda.core` begin to tell of a device that fails before it runs anything of the student's."""
 ALLOCATOR_MESSAGE = "DefaultCPUAllocator: "
 """In the message of torch's plain `RuntimeError` when the host has no memory left."""
+TRIED_BYTES = re.compile(r"tried to allocate (\d+) bytes")
+"""In the same message."""
+MOST_BYTES = 1e9
+"""That a test asks for at once where the answer is a right one, several times over: inputs have a few MB."""
 
 
 def is_ours(error: BaseException) -> bool:
@@ -47,6 +52,14 @@ def is_ours(error: BaseException) -> bool:
 def is_of_device(error: BaseException) -> bool:
     """Whether the GPU failed or had no memory left; the process may meet the error again at every later call."""
     return any(_of_device(one) for one in _chain(error))
+
+
+def asks_too_much(error: BaseException) -> bool:
+    """Whether an array or tensor that found no memory was larger than any that a right answer makes a test ask for.
+
+    Shapes that fit each other by broadcasting alone come to that: a column of a million numbers minus a row of them.
+    """
+    return any(_asked_bytes(one) > MOST_BYTES for one in _chain(error))
 
 
 def may_stay(text: str) -> bool:
@@ -78,6 +91,14 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
         seen.append(error)
         yield error
         error = error.__cause__ or error.__context__
+
+
+def _asked_bytes(error: BaseException) -> float:
+    """How much memory an exception says that there was not; 0 if it does not say."""
+    if isinstance(error, MemoryError) and hasattr(error, "shape") and hasattr(error, "dtype"):  # NumPy's own kind
+        return float(math.prod(error.shape) * error.dtype.itemsize)
+    tried = TRIED_BYTES.search(str(error)) if isinstance(error, RuntimeError) else None
+    return float(tried[1]) if tried else 0.0
 
 
 def _of_device(error: BaseException) -> bool:

@@ -11,6 +11,7 @@ import contextlib
 import io
 import math
 import random
+import resource
 import signal
 import socket
 import time
@@ -18,6 +19,7 @@ import traceback
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from numbers import Real
+from pathlib import Path
 from typing import Any
 
 from gpulab.backend import Backend, use
@@ -34,11 +36,13 @@ from grader.model import readings
 from grader.model.needs import Need
 from grader.model.results import Verdict
 from grader.processes.channel import Channel, Closed
-from grader.sandbox import kernel
+from grader.sandbox import gpu, kernel
 
 MAX_MESSAGE = 2_000
 MAX_PLACE = 200
 """Characters of the student's line that a message quotes."""
+MEMORY_BYTES = 4_000_000_000
+"""That a test may take beyond what the fork server has, as much as a submission: tests take a few hundred MB."""
 START_SECONDS = 90.0
 """For the driver to start a process that a test needs; it has a deadline of its own before."""
 GRACE_SECONDS = 1.0
@@ -151,7 +155,7 @@ def classify(error: BaseException, link: Link) -> tuple[Verdict, str]:
         return Verdict.FAILED, f"Your code raised {error.told()}"[:MAX_MESSAGE] + place
     if isinstance(error, Undecided):
         return Verdict(error.verdict), str(error)[:MAX_MESSAGE]
-    ours = faults.is_ours(error)
+    ours = faults.is_ours(error) and not (link.used and faults.asks_too_much(error))
     if isinstance(error, AssertionError) and not ours:
         return Verdict.FAILED, (str(error) or "an assertion of the test does not hold")[:MAX_MESSAGE]
     if link.used and not ours:
@@ -222,7 +226,7 @@ class _Judge:
         if counter is not None:
             from grader.judging.counted import CountedCalls  # with NumPy, which not every course has
 
-            link.counter = CountedCalls(link, counter, request["cells"], request["seed"]).call
+            link.counter = CountedCalls(link, counter, request["cells"], request["seed"], request["triton"]).call
         launches = ScriptLaunches(link, launcher, request["launch_seconds"]) if launcher else None
         confined = Confined(self._confined, link.deadline, request["max_bytes"])
         judged = _judge(request, link, backend_of(request, link, self._speedups, launches, confined))
@@ -265,7 +269,17 @@ class _Judge:
 def main(descriptor: int) -> None:
     """Serves the driver's requests on the socket with this file descriptor, until it is closed."""
     kernel.close_to_debuggers()  # the hidden tests are in here
+    if not gpu.device_files():  # CUDA maps more than it uses
+        _limit_memory()
     _Judge(socket.socket(fileno=descriptor)).serve()
+
+
+def _limit_memory() -> None:
+    """Has a test fail that an answer makes ask for the machine's memory, before other submissions miss it."""
+    status = dict(line.split(":") for line in Path("/proc/self/status").read_text().splitlines())
+    most = 1024 * int(status["VmData"].split()[0]) + MEMORY_BYTES
+    with contextlib.suppress(ValueError):  # there is a lower limit already
+        resource.setrlimit(resource.RLIMIT_DATA, (most, resource.getrlimit(resource.RLIMIT_DATA)[1]))
 
 
 def backend_of(

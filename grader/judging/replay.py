@@ -54,15 +54,20 @@ def answer(request: dict[str, Any], buffers: list[bytearray]) -> tuple[dict[str,
     launches, result, arguments, named = wire.decode(request["replay"], buffers)
     out: list[wire.Buffer] = []
     try:
-        replay = Replay(request["sources"], arrays_of(arguments, named))
-        counts = [replay.launch(one) for one in launches]
-        value = replay.value(result) if result is not None else None
+        if request["triton"]:
+            from grader.judging import triton_replay  # with Triton, which takes a moment
+
+            value, counts = triton_replay.launched(request["sources"], launches, result, arrays_of(arguments, named))
+        else:
+            replay = Replay(request["sources"], arrays_of(arguments, named))
+            counts = [replay.launch(one) for one in launches]
+            value = replay.value(result) if result is not None else None
         return {"value": wire.encode((value, counts), out)}, out
     except Refused as error:
         return {"refused": str(error)}, []
     except (CudaCompileError, TraceError) as error:
         return {"error": [type(error).__name__, str(error), ""]}, []
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+    except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
         return {"refused": f"its launches cannot be carried out again ({type(error).__name__}: {error})"}, []
 
 

@@ -24,18 +24,32 @@ GIVEN = "PROBLEM"
 INTERNALS = re.compile(
     r"""
     \bgpulab\s*\.\s*(?:backend|speedup|measuring|trace|chapters|check|ranks|virtual_gpu)\b |
-    \bfrom\s+gpulab\b[^\n]*\b(?:backend|speedup|chapters|ranks|virtual_gpu)\b |
+    \bfrom\s+gpulab\b[^\n]*\b(?:backend|speedup|chapters|ranks|trace|virtual_gpu)\b |
     \bgrader\b | \b(?:_python_dispatch|overrides)\b |
     \b(?:importlib|__import__|inspect|subprocess|multiprocessing|threading|atexit|weakref)\b |
     (?<![.\w])(?:exec|eval|globals|vars)\s*\( | \bos\s*\.\s*(?:system|fork\w*|spawn\w*|popen|posix_spawn\w*|exec\w+)\b |
     \bsys\s*\.\s*(?:modules|_getframe|settrace|setprofile)\b | \bctypes\b | \bgc\s*\.\s*\w+ |
     \b(?:(?:tb|gi|cr|ag)_frame|f_back|f_locals|f_globals|__traceback__|linecache)\b |
-    \b__(?:torch_function|torch_dispatch|array|class|globals|code|dict|closure|defaults|self)__\b |
+    \b__(?!(?:name|main|init|call|enter|exit|len|iter|next|getitem|repr|future)__)(?!(?:global|device|host|shared)__)
+        (?!(?:constant|restrict|forceinline|noinline|launch_bounds)__)\w+__\b |
+    \bctypeslib\b | \.\s*(?:sys|builtins|gc|os(?!\s*\.\s*environ)|_C)\b |
+    \bfrom\s+os\s+import\b(?!\s*(?:environ|path)\b) |
+    (?<![.\w])[A-Z]\w*(?:\s*\.\s*\w+)+\s*=(?!=) |
     (?<![.\w])(?:torch(?!\s*\.\s*backends\b)|numpy|np|numba|cuda|time|builtins)(?:\s*\.\s*\w+)+\s*=(?!=) |
     \bsetattr\s*\(
     """,
     re.VERBOSE,
 )
+
+COMMON = frozenset({
+    "__future__", "argparse", "cmath", "collections", "contextlib", "copy", "cuda", "dataclasses", "datetime", "enum",
+    "functools", "gpulab", "itertools", "json", "lightning", "logging", "math", "matplotlib", "numba", "numpy", "onnx",
+    "onnxruntime", "operator", "os", "pathlib", "pytorch_lightning", "random", "re", "shutil", "statistics", "struct",
+    "tempfile", "time", "timeit", "torch", "torchvision", "triton", "typing", "warnings", "zlib",
+})  # fmt: skip
+"""Packages that answers import; what reaches into a process is in others, under whichever name."""
+IMPORT = re.compile(r"(?:^|[;:\"'\n])[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import\b|import[ \t]+([^\n#;\"']+))")
+"""Also inside a text that is a program."""
 
 
 def notes(submission: Submission, key: ChapterKey) -> list[str]:
@@ -45,15 +59,27 @@ def notes(submission: Submission, key: ChapterKey) -> list[str]:
     for step in submission.steps:
         own = step.key
         if own is not None and own.role is Role.SOLUTION and own.grade_id in watched:
-            named = INTERNALS.search(step.source)
-            if named:
-                what = " ".join(named[0].split())
+            what = _telling(step.source)
+            if what:
                 found.append(f"The cell {own.grade_id}, which is counted or timed, says {what!r}: look at it yourself.")
     for name in sorted(launched & submission.attempted):
         texts = [text for step in submission.steps if step.action is Action.RUN for text in _texts(step.source, name)]
         if not texts or not all(GIVEN in text for text in texts):
             found.append(f"The script {name} trains a task of its own, which is taken on trust: look at it yourself.")
     return found
+
+
+def _telling(source: str) -> str:
+    """What a cell says that makes it worth a look; empty if nothing."""
+    named = INTERNALS.search(source)
+    if named:
+        return " ".join(named[0].split())
+    for module, modules in IMPORT.findall(source):
+        for one in [module] if module else modules.split(","):
+            name = one.split(" as ")[0].strip()
+            if name and name.partition(".")[0] not in COMMON:
+                return f"import {name}"
+    return ""
 
 
 @functools.lru_cache(maxsize=64)

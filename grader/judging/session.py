@@ -34,6 +34,7 @@ SLOWED = 1.15
 """A reference that took this many times as long during the exercise as alone makes the row worthless."""
 
 COUNTING_MODULES = ("grader.judging.transcript", "grader.judging.replay")
+TRITON_MODULES = ("grader.judging.triton_transcript", "grader.judging.triton_replay")
 """Imported where transcripts of launches are written and carried out: those processes' disk has no such package."""
 ATTEMPTS = 3
 """How often a submission is graded whose processes are killed again and again."""
@@ -99,7 +100,7 @@ def _grade(
 ) -> SubmissionResult:
     parent.import_more(preload.modules_for(key))
     if any(Need.COUNTING in cell.needs for cell in key.tests):
-        parent.import_more(COUNTING_MODULES)
+        parent.import_more((*COUNTING_MODULES, *(TRITON_MODULES if key.launches_triton else ())))
     started = time.monotonic()  # the first submission should not be charged for the start of the fork server
     with _Session(submission, key, seed, limits, cost, parent, readings) as session:
         cells, outputs = session.run(only)
@@ -260,6 +261,7 @@ class _Session:
             "test_seconds": limits.test_seconds,
             "max_bytes": self._limits.value_bytes,
             "cells": self._cells_of(cell) if Need.COUNTING in cell.needs else [],
+            "triton": self._key.launches_triton,
             "readings": self._readings.get(cell.exercise),
         }
         apart = cell.needs & {Need.COUNTING, Need.SPEEDUP, Need.TIMELINE, Need.VIRTUAL_GPU}
@@ -270,8 +272,6 @@ class _Session:
         try:
             roles = {"launcher": Need.SCRIPTS, "reference": Need.SPEEDUP, "counter": Need.COUNTING}
             for role in (role for role, need in roles.items() if need in cell.needs):
-                if role == "counter" and self._key.launches_triton:
-                    continue
                 # First: there before anything of the exercise runs. The others run nothing of the student's.
                 helpers.append(self._process(exercises=role == "reference"))
                 self._judge.link(helpers[-1], to=role)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from gpulab.trace.triton.origins import Origins
     from gpulab.virtual_gpu.operations import OperationRecorder
     from grader.judging.transcript import Transcript
+    from grader.judging.triton_transcript import TritonTranscript
 
 FORKED_IN_CELL = (
     "A process that this cell forked with os.fork() reached the end of the cell and was ended there: it is a copy of "
@@ -216,7 +217,7 @@ class _Found:
 
     def __init__(self) -> None:
         self.launches: list[dict[str, Any]] = []
-        self.transcript: Transcript | None = None
+        self.transcript: Transcript | TritonTranscript | None = None
         self.origins: Origins | None = None
 
     def answer(self, value: Any) -> tuple[Any, ...]:
@@ -231,7 +232,7 @@ class _Found:
 
 @contextlib.contextmanager
 def _counted(what: str, perturb: float, arguments: Sequence[Any], named: Mapping[str, Any]) -> Iterator[_Found]:
-    """Looks at the launches in the block: `programs` of Triton and what ranks sent, a `timeline`, or a `transcript`."""
+    """Looks at the launches in the block: `programs` of Triton and what ranks sent, a `timeline`, or a transcript."""
     found = _Found()
     if what == "transcript":
         from gpulab.trace.launch import compile_launches, observed  # takes a moment, and most tests count nothing
@@ -241,12 +242,20 @@ def _counted(what: str, perturb: float, arguments: Sequence[Any], named: Mapping
         found.transcript = Transcript(arguments, named)
         with observed(found.transcript):
             yield found
+    elif what == "programs transcript":
+        from gpulab import trace
+        from gpulab.trace.triton import hook
+        from grader.judging.triton_transcript import TritonTranscript
+
+        found.transcript = TritonTranscript(arguments, named)
+        with trace.counting(), hook.observed(found.transcript):
+            yield found
     elif what == "programs":
         from gpulab import trace
 
         with trace.counting() as counted, launch.listening(perturb) as sent, contextlib.ExitStack() as watched:
-            hook = sys.modules.get("gpulab.trace.triton.hook")
-            if hook is not None and hook.installed():
+            used = sys.modules.get("gpulab.trace.triton.hook")
+            if used is not None and used.installed():
                 from gpulab.trace.triton import origins
 
                 found.origins = watched.enter_context(origins.watching(arguments, named))

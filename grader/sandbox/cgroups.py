@@ -89,7 +89,9 @@ def parents() -> dict[str, Path] | None:
     """Where groups can be made: controller → folder; None where they cannot."""
     version1 = {name: MOUNT / name for name in ("memory", "pids", "cpuacct")}
     if all(os.access(folder / "cgroup.procs", os.W_OK) for folder in version1.values()):
-        return version1
+        # A submission's share of the processor is that of one group, however many processes compute in it.
+        shared = {"cpu": MOUNT / "cpu"} if os.access(MOUNT / "cpu" / "cgroup.procs", os.W_OK) else {}
+        return version1 | shared
     folder = _version2()
     return {"memory": folder, "pids": folder, "cpu": folder} if folder else None
 

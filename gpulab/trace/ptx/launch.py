@@ -50,6 +50,8 @@ class Options:
     """0: warps and lanes in order. Another number: in an order drawn from it."""
     shared_limit_bytes: int = SHARED_LIMIT_BYTES
     """Static and dynamic, of one block."""
+    tensor_factor: float = 1.0
+    """What tensor cores multiply their products by."""
 
 
 class PtxLaunch:

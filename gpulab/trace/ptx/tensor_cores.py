@@ -42,7 +42,7 @@ def compute(launch: PtxLaunch, warp: int, mask: int, one: Instruction, number: i
             return
         result = tile.load()
     else:
-        result = _multiply(one, rows)
+        result = _multiply(one, rows, launch.options.tensor_factor)
     first = collective.RESULT // 32
     rows[first : first + len(result)] = result
 
@@ -81,7 +81,7 @@ def _pack(elements: Values, kind: str) -> Values:
     return raw.view(np.uint32).astype(np.int64).T
 
 
-def _multiply(one: Instruction, rows: Values) -> Values:
+def _multiply(one: Instruction, rows: Values, factor: float) -> Values:
     shape, kinds = Shape.of(one.modifiers), types_of(one)
     wide = "f64" in one.modifiers
     place, matrices = 1, {}
@@ -100,7 +100,8 @@ def _multiply(one: Instruction, rows: Values) -> Values:
         matrices[matrix] = whole
         place += count if wide else -(-count * BYTES[kind] // 4)
     with np.errstate(all="ignore"):
-        total = matrices["a"] @ matrices["b"] + matrices["c"]
+        product = matrices["a"] @ matrices["b"]
+        total = (product if factor == 1 else product * factor) + matrices["c"]
     if kinds["d"] == "s32" and "satfinite" in one.modifiers:
         total = np.clip(total, -(1 << 31), (1 << 31) - 1)
     count = shape.m * shape.n // 32

@@ -35,6 +35,8 @@ _interpreted: dict[Any, Any] = {}
 _running: list[Programs] = []
 """The launch that the interpreter is in."""
 _recordings: list[list[dict[str, Any]]] = []
+_observers: list[Any] = []
+"""Each is told of a launch before and after it: see `observed`."""
 _modes: list[Any] = []
 """The counter of eager kernels of each recording."""
 
@@ -105,6 +107,21 @@ def recording() -> Iterator[list[dict[str, Any]]]:
         _modes.remove(mode)
 
 
+@contextmanager
+def observed(observer: Any) -> Iterator[None]:
+    """Tells `observer` of each launch in the block: `before(kernel, arguments)`, by name, and `after(grid)`."""
+    _observers.append(observer)
+    try:
+        yield
+    finally:
+        _observers.remove(observer)
+
+
+def launch(kernel: Any, grid: tuple[int, ...], named: dict[str, Any]) -> None:
+    """Launches a kernel in the interpreter, with all arguments by name."""
+    _launched(kernel, grid, (), named)
+
+
 def recording_if_used() -> AbstractContextManager[list[dict[str, Any]]]:
     """`recording` where this process runs Triton kernels, an empty list elsewhere."""
     return recording() if _installed else nullcontext([])
@@ -137,6 +154,11 @@ def _launched(kernel: Any, grid: Any, arguments: tuple[Any, ...], named: dict[st
     names = list(inspect.signature(kernel.fn).parameters)
     _require_language(kernel.fn, {**dict(zip(names, arguments, strict=False)), **named})
     function = _inner(kernel)
+    for one in _observers:
+        parameters = inspect.signature(kernel.fn).parameters.items()
+        defaults = {key: its.default for key, its in parameters if its.default is not its.empty}
+        given = {**defaults, **dict(zip(names, arguments, strict=False)), **named}
+        one.before(kernel, {key: given[key] for key in names if key in given})
 
     class Executor(GridExecutor):
         """Notes where the tensors lie that the interpreter works on: copies in the host's memory, on a GPU machine."""
@@ -162,6 +184,8 @@ def _launched(kernel: Any, grid: Any, arguments: tuple[Any, ...], named: dict[st
         raise _explained(name, error) from None
     finally:
         _running.remove(programs)
+    for one in _observers:
+        one.after(programs.grid)
     for found in _recordings:
         found.append(programs.summary())
 

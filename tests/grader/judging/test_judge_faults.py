@@ -14,6 +14,7 @@ from grader.model.needs import Need
 from grader.model.results import CellResult, SubmissionResult
 from grader.model.submission import from_answers
 from grader.processes import client, fork_server
+from grader.sandbox import gpu
 
 LOOK = "answer = double(3)\n"
 OURS = {
@@ -30,7 +31,10 @@ OURS = {
     "GPU memory": ("import torch\nraise torch.OutOfMemoryError('CUDA out of memory.')", "OutOfMemoryError"),
     "device": ("import torch\nraise torch.AcceleratorError('CUDA error: unknown error')", "AcceleratorError"),
     "cuBLAS": ("raise RuntimeError('CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling')", "CUBLAS"),
-    "host memory of torch": ("import torch\ntorch.empty(1 << 60)", "RuntimeError"),
+    "host memory of torch": (
+        'raise RuntimeError("DefaultCPUAllocator: can\'t allocate memory: you tried to allocate 400000 bytes.")',
+        "RuntimeError",
+    ),
     "Numba's driver": (
         "from numba.cuda.cudadrv.error import CudaDriverError\nraise CudaDriverError('CUDA_ERROR_ECC_UNCORRECTABLE')",
         "CudaDriverError",
@@ -63,6 +67,18 @@ THEIRS = {
         "The test cannot use what your code gave it (RuntimeError: The size of tensor a (6)",
     ),
     "depth": ("def f(): return f()\nf()", "The test cannot use what your code gave it (RecursionError: "),
+    "memory that only a wrong shape asks for": (
+        "import numpy\nnumpy.zeros((answer, 1, 30_000)) + numpy.zeros((60_000_000, 1))",
+        "The test cannot use what your code gave it (MemoryError: Unable to allocate 78.6 TiB",
+    ),
+    "the same of torch": (
+        "import torch\ntorch.zeros(answer, 1, 30_000) + torch.zeros(10_000_000, 1)",
+        "The test cannot use what your code gave it (RuntimeError: ",
+    ),
+    "an assertion about such memory": (
+        "import numpy\ntry:\n    numpy.zeros(answer << 40)\nexcept MemoryError:\n    raise AssertionError('too wide')",
+        "too wide",
+    ),
     "assertion in a handler": (
         "try:\n    open('/nowhere')\nexcept OSError:\n    raise AssertionError('you left no file') from None",
         "you left no file",
@@ -99,6 +115,13 @@ def test_what_a_strange_answer_causes_is_a_failure(parent: client.SubmissionServ
     result = graded(parent, LOOK + code)
     assert result.verdict.value == "failed"
     assert result.message.startswith(words)
+
+
+@pytest.mark.skipif(bool(gpu.device_files()), reason="what CUDA maps cannot be told from what a test takes")
+def test_a_test_takes_no_more_memory_than_a_submission(parent: client.SubmissionServer) -> None:
+    """An answer that makes it ask for more cannot have other submissions killed for it."""
+    result = graded(parent, LOOK + "import numpy\nnumpy.empty(answer * 750_000_000, 'u1')")
+    assert (result.verdict.value, "Unable to allocate 4.19 GiB" in result.message) == ("failed", True)
 
 
 @pytest.mark.parametrize("name", ["MemoryError", "OSError", "ImportError", "RuntimeError", "NeedsGPU", "Undecided"])

@@ -103,6 +103,20 @@ TELLING = [
     "time.perf_counter.__closure__",
     "time.sleep.__defaults__",
     "torch.utils._python_dispatch",
+    "import gc as g",
+    "from gc import get_objects",
+    "import json, sys",
+    "from sys import _getframe",
+    "from _thread import start_new_thread",
+    "from concurrent.futures import ThreadPoolExecutor",
+    "double = 'import os; import gc'",
+    "from unittest import mock",
+    "from os import fork",
+    "from numpy import ctypeslib",
+    "torch.sys",
+    "Tensor.copy_ = mine",
+    "object.__subclasses__()",
+    "torch._C._x",
 ]
 HARMLESS = [
     "import torch",
@@ -113,6 +127,11 @@ HARMLESS = [
     "torch.backends.cuda.matmul.fp32_precision = 'ieee'",
     "evaluate(x)",
     "from gpulab import empty",
+    "import json, os",
+    "from os import environ",
+    "import torch.distributed as dist",
+    "if __name__ == '__main__':",
+    "import numpy as np  # and gc",
 ]
 
 

@@ -80,6 +80,9 @@ def test_version_1_is_preferred_where_it_has_the_controllers(root: Path) -> None
         (root / name).mkdir()
         (root / name / "cgroup.procs").touch()
     assert cgroups.parents() == {name: root / name for name in ("memory", "pids", "cpuacct")}
+    (root / "cpu").mkdir()
+    (root / "cpu" / "cgroup.procs").touch()
+    assert cgroups.parents() == {name: root / name for name in ("memory", "pids", "cpuacct", "cpu")}
 
 
 def test_a_hierarchy_beside_those_of_version_1_is_found(root: Path, tmp_path: Path) -> None:
@@ -143,6 +146,38 @@ while time.process_time() < until:
 os.write(1, b"ready\\n")
 time.sleep(60)
 """
+
+
+def cores_are_shared() -> bool:
+    """Whether groups of version 1 can be made here that share the processor."""
+    return "cpuacct" in (found := cgroups.parents() or {}) and "cpu" in found
+
+
+@pytest.mark.skipif(not cores_are_shared(), reason="no groups of version 1 that share the processor can be made here")
+def test_many_busy_processes_get_no_more_of_a_core_than_one() -> None:
+    """A submission cannot make the calls of another one run out of time."""
+    core = min(os.sched_getaffinity(0))
+    spin = f"import os, sys; os.sched_setaffinity(0, [{core}]); os.read(0, 1)\n"
+    spin += "for _ in range(int(sys.argv[1])): os.fork() or exec('while True: pass')\nwhile True: pass"
+    names = [f"{os.getpid()}-{name}" for name in ("many", "one")]
+    made = [one for name in names if (one := cgroups.create(name, 1_000_000_000, 64))]
+    busy = []
+    try:
+        for one, forks in zip(made, ("20", "0"), strict=True):
+            busy.append(subprocess.Popen([sys.executable, "-c", spin, forks], stdin=subprocess.PIPE))
+            one.add(busy[-1].pid)
+        before = [one.cpu_seconds() or 0.0 for one in made]
+        for process in busy:
+            assert process.stdin is not None
+            process.stdin.close()
+        time.sleep(2)
+        many, alone = ((one.cpu_seconds() or 0.0) - start for one, start in zip(made, before, strict=True))
+        assert alone > 0.6 * many
+    finally:
+        for one in made:
+            one.remove()
+        for process in busy:
+            process.wait(5)
 
 
 @pytest.mark.skipif(real() is None, reason="no version 2 hierarchy can be written here")

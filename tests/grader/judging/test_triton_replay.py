@@ -1,0 +1,93 @@
+"""Launches of Triton kernels are carried out again on other inputs, from the kernel's text alone."""
+
+from __future__ import annotations
+
+import linecache
+from typing import Any
+
+import pytest
+import torch
+
+from gpulab.trace.errors import LaunchError
+from gpulab.trace.triton import hook
+from grader.judging import triton_replay
+from grader.judging.replay import Refused
+from grader.judging.triton_transcript import TritonTranscript
+
+CELL = """\
+import triton
+import triton.language as tl
+
+@triton.jit
+def twice(x):
+    return 2 * x
+
+@triton.jit
+def kernel(x_ptr, out_ptr, n, by=note("default"), BLOCK: tl.constexpr = 16):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out_ptr + at, twice(tl.load(x_ptr + at, mask=at < n)) + by, mask=at < n)
+"""
+
+
+def written(cell: str, x: Any, **more: Any) -> tuple[list[Any], Any, list[str]]:
+    """The launch that this cell's kernel makes for x, where its result stands, and what ran when it was defined."""
+    hook.install()
+    noted: list[str] = []
+    scope = {"__name__": "__main__", "note": lambda text: noted.append(text) or 0.5}
+    linecache.cache["<cell>"] = (len(cell), None, cell.splitlines(keepends=True), "<cell>")
+    exec(compile(cell, "<cell>", "exec", dont_inherit=True), scope)
+    transcript = TritonTranscript((x,), {})
+    with hook.recording(), hook.observed(transcript):
+        out = torch.empty(len(x))
+        scope["kernel"][(2,)](x, out, len(x), **more)  # type: ignore[index]
+    return transcript.launches, transcript.result(out), noted
+
+
+def test_the_kernel_computes_from_inputs_that_the_host_has_not_seen() -> None:
+    launches, result, _ = written(CELL, torch.arange(20.0))
+    value, counts = triton_replay.launched([CELL], launches, result, [torch.arange(20.0) + 100])
+    assert value.tolist() == [2 * (x + 100) + 0.5 for x in range(20)]
+    assert [(one["bytes_read"], one["lines"][0]["line"]) for one in counts] == [(80, 11)]
+
+
+def test_what_stands_in_the_head_of_a_kernel_does_not_run_again() -> None:
+    """It would run where counts are taken."""
+    launches, result, noted = written(CELL, torch.arange(20.0))
+    assert noted
+    before = len(noted)
+    triton_replay.launched([CELL], launches, result, [torch.arange(20.0)])
+    assert len(noted) == before
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [{"offset": -1}, {"offset": 1}, {"shape": [21]}, {"strides": [2]}, {"strides": [-1]}],
+    ids=lambda edit: str(edit),
+)
+def test_a_transcript_that_reaches_beyond_its_memory_is_refused(edit: dict[str, Any]) -> None:
+    launches, result, _ = written(CELL, torch.arange(20.0))
+    launches[0]["arguments"]["out_ptr"]["tensor"] |= edit
+    with pytest.raises(Refused):
+        triton_replay.launched([CELL], launches, result, [torch.arange(20.0)])
+
+
+@pytest.mark.parametrize("form", [{"module": "os"}, {"member": ["os", "system"]}, {"member": ["triton", "__loader__"]}])
+def test_a_transcript_cannot_name_anything_of_the_hosts(form: dict[str, Any]) -> None:
+    launches, result, _ = written(CELL, torch.arange(20.0))
+    launches[0]["kernel"]["names"]["tl"] = form
+    with pytest.raises(Refused):
+        triton_replay.launched([CELL], launches, result, [torch.arange(20.0)])
+
+
+def test_a_kernel_that_is_in_no_cell_is_refused() -> None:
+    launches, result, _ = written(CELL, torch.arange(20.0))
+    with pytest.raises(Refused, match="exercise's own cell"):
+        triton_replay.launched(["import triton"], launches, result, [torch.arange(20.0)])
+
+
+def test_a_text_with_other_words_than_tritons_is_refused() -> None:
+    """Whatever the transcript says that they mean."""
+    launches, result, _ = written(CELL, torch.arange(20.0))
+    cell = CELL.replace("return 2 * x", "return print.__self__")
+    with pytest.raises(LaunchError, match="not in Triton's language"):
+        triton_replay.launched([cell], launches, result, [torch.arange(20.0)])
