@@ -219,10 +219,3 @@ def matmul_tflops(n, dtype):
 # +         torch.mm(left, right)
 # +     seconds = []
 # +     for _ in range(1):
-
-# %% right: torch.utils.benchmark, the median of nine results — from "torch.utils.benchmark, and the @ sign"
-# + import statistics
-#   import torch
-
-# -     return 2e-12 * n * n * n / timer.blocked_autorange(min_run_time=0.1).median
-# +     return 2e-12 * n * n * n / statistics.median(timer.timeit(1).mean for _ in range(9))
