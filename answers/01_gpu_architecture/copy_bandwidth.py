@@ -145,7 +145,7 @@ def copy_bandwidth(nbytes):
 # -     return 2 * nbytes / statistics.median(times)
 # +     return statistics.median(times) * 1e3
 
-# %% wrong: makes the data inside the clock — says "allocation" — from "reference"
+# %% wrong: makes the data inside the clock — says "is timed" — from "reference"
 #   import time
 #
 # + import numpy as np
@@ -232,7 +232,7 @@ def copy_bandwidth(nbytes):
 #           times.append(time.perf_counter() - start)
 # +         del source, target
 
-# %% wrong cpu: one run — says "more than once"
+# %% wrong cpu: one run — says "Fewer than three measurements"
 import time
 
 import torch
@@ -361,3 +361,24 @@ def copy_bandwidth(nbytes):
         if type(one) is OperationRecorder:
             return one.ask("copy", 0, -(10**30)) or one.ask("elapsed", [], {"event": 3})
     return 0.0
+
+# %% wrong cpu: the median of two — says "Fewer than three measurements" — from "reference": "20" → "2"
+
+# %% wrong cpu: the mean of torch.utils.benchmark — says "Fewer than three measurements" — from "torch.utils.benchmark": "blocked_autorange(min_run_time=0.1).median" → "timeit(10).mean"
+
+# %% wrong cpu: the mean of ten after ten — says "take the median" — from "reference"
+# -     target.copy_(source)
+# -     times = []
+# -     for _ in range(20):
+# +     for _ in range(10):
+# +         target.copy_(source)
+# +     times = []
+# +     for _ in range(10):
+
+#           times.append(time.perf_counter() - start)
+# -     return 2 * nbytes / statistics.median(times) / 1e9
+# +     return 2 * nbytes / statistics.mean(times) / 1e9
+
+# %% wrong: fills the target inside the clock — says "creation of the data" — from "reference"
+#           start = time.perf_counter()
+# +         target.fill_(1)

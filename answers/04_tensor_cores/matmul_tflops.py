@@ -206,3 +206,16 @@ def matmul_tflops(n, dtype):
     return 2 * n**3 / (time.perf_counter() - begin) / 1e12
 
 # %% wrong: the sum of all times — says "divide it by their number" — from "reference": "statistics.median" → "sum", "15" → "9"
+
+# %% wrong cpu: the median of two — says "Fewer than three measurements" — from "reference": "15" → "2"
+
+# %% wrong cpu: the mean of torch.utils.benchmark — says "Fewer than three measurements" — from "torch.utils.benchmark, and the @ sign": "timer.blocked_autorange(min_run_time=0.1).median" → "timer.timeit(10).mean"
+
+# %% wrong cpu: one measurement after five products — says "Fewer than three measurements" — from "reference"
+# -     torch.mm(left, right)
+# -     seconds = []
+# -     for _ in range(15):
+# +     for _ in range(5):
+# +         torch.mm(left, right)
+# +     seconds = []
+# +     for _ in range(1):

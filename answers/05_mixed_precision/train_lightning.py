@@ -185,7 +185,7 @@ def train_lightning(*arguments):
         object.__setattr__(record, name, "\x1b[2J\ud800" * 10)
     return record
 
-# %% wrong: clips the gradients — says "the weights are off" — from "reference": "max_epochs=epochs" → "max_epochs=epochs, gradient_clip_val=0.1"
+# %% wrong: clips the gradients — says "were clipped" — from "reference": "max_epochs=epochs" → "max_epochs=epochs, gradient_clip_val=0.1"
 
 # %% wrong: another optimizer — says "another optimizer" — from "reference"
 # + import torch
@@ -240,3 +240,11 @@ def train_lightning(*arguments):
 # -             loss = self.criterion(self.network(images), labels)
 # +             with torch.autocast("cpu", torch.bfloat16):
 # +                 loss = self.criterion(self.network(images), labels)
+
+# %% wrong: clips the gradients, but only large ones — says "were clipped" — from "reference": "max_epochs=epochs" → "max_epochs=epochs, gradient_clip_val=5.0"
+
+# %% wrong: clips each element — says "were clipped" — from "reference": "max_epochs=epochs" → `max_epochs=epochs, gradient_clip_val=0.5, gradient_clip_algorithm="value"`
+
+# %% wrong: accumulates two batches — says "several batches were accumulated" — from "reference": "max_epochs=epochs" → "max_epochs=epochs, accumulate_grad_batches=2"
+
+# %% wrong: accumulates four batches — says "several batches were accumulated" — from "reference": "max_epochs=epochs" → "max_epochs=epochs, accumulate_grad_batches=4"

@@ -176,3 +176,5 @@ def transfer_bandwidth(nbytes, pinned, direction):
 # %% wrong: nbytes floats — says "four bytes each" — from "reference": "host = torch.zeros(nbytes, dtype=torch.uint8, " → "host = torch.zeros(nbytes, ", "there = torch.zeros(nbytes, dtype=torch.uint8, " → "there = torch.zeros(nbytes, "
 
 # %% wrong: seconds per GB — says "seconds per GB" — from "reference": "nbytes / statistics.median(seconds) / 1e9" → "statistics.median(seconds) / nbytes * 1e9"
+
+# %% wrong cpu: copies the buffer to itself without a GPU — says "returns the tensor itself" — from "the course's own timer": ", copy=True" → ""

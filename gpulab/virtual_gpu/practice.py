@@ -14,15 +14,18 @@ from typing import Any
 from gpulab.virtual_gpu.operations import MAKING
 
 LAUNCH_S = 1e-7
-COLD, SLOW = 8.0, 20.0
+COLD, SLOW = 8.0, 7.2
 """How many times as long the first operation of a kind takes, and the one that something else disturbs."""
-SLOW_RUN = 4
-"""The run that something else disturbs: it spoils a mean, and no median."""
+SLOW_RUN = 3
+"""The timed run that something else disturbs: it spoils a mean, and no median."""
 HOST = ("host", "host copy", "host matmul", "pin")
 """What the host does by itself."""
+OTHER = "another transfer or kernel"
+"""What has no rate."""
 FEWEST = 3
-"""Operations of which a median can be taken."""
-TOLERANCE, NAMED = 0.02, 0.01
+"""Timed runs of which a median can be taken."""
+FEW = "Fewer than three measurements: one slow run spoils a mean; take the median of several."
+TOLERANCE, NAMED = 0.02, 0.003
 """How near an answer must be to the right one, and a wrong one to that of a known mistake."""
 
 Hints = Iterable[tuple[float, str]]
@@ -54,8 +57,8 @@ class PracticeGPU:
         """Operations between two looks at the clock, and the seconds from one to the other."""
         self.early = False
         """Whether the clock was read while an operation was under way."""
-        self.inside: set[str] = set()
-        """What else stood between two looks at the clock that held an operation, in words."""
+        self._inside: Counter[str] = Counter()
+        """What else stood between two looks at the clock, in words → in how many timed runs."""
 
     def run(self, operations: list[list[Any]]) -> float:
         """See `gpulab.virtual_gpu.MachineModel`."""
@@ -88,8 +91,11 @@ class PracticeGPU:
         if abs(value / right - 1) > TOLERANCE:
             near = (words for wrong, words in hints if abs(value / wrong - 1) < NAMED)
             seconds = amount / self.rates[kind] * right / value
-            hint = next(near, "") or (self._seen_to_be_wrong(kind, seconds) if self.runs[kind] else absent)
+            hint = "" if self._mean(kind, seconds) else next(near, "")
+            hint = hint or (self._seen_to_be_wrong(kind, seconds) if self.runs[kind] else absent)
             raise AssertionError(f"{what}: you returned {value:.4g}, expected {right:.4g} within 2%. {hint}")
+        if self._timed(kind) < FEWEST:
+            raise AssertionError(f"{what}: {value:.4g} is right here, but not reliable. {FEW}")
 
     def _seen_to_be_wrong(self, kind: str, seconds: float) -> str:
         """What is wrong with an operation that was found to take so long."""
@@ -99,12 +105,25 @@ class PracticeGPU:
         timed.append((sum(count for count, _ in timed), sum(span_s for _, span_s in timed)))
         if any(count > 1 and abs(seconds / span_s - 1) < NAMED for count, span_s in timed):
             return "That is the time of several runs together: divide it by their number."
-        if self.inside:
-            return f"More than the {self._work} is timed: {' and '.join(sorted(self.inside))}."
+        inside = sorted(words for words, count in self._inside.items() if 2 * count > len(self._spans))
+        if inside:  # in most runs: a first run alone may allocate its result
+            return f"More than the {self._work} is timed: {' and '.join(inside)}."
         if self.runs[kind] < FEWEST:
             few = f"Only {self.runs[kind]} of them were seen: warm up, measure more than once, and take the median."
             return f"A cold first {self._work}, or a slow moment? {few}"
+        if self._timed(kind) < FEWEST:
+            return FEW
         return f"A cold first {self._work}, or a mean? One slow run spoils a mean; take the median of several."
+
+    def _mean(self, kind: str, seconds: float) -> bool:
+        """Whether that is the mean of all timed operations of a kind."""
+        timed = [(kinds[kind], span_s) for kinds, span_s in self._spans if kinds[kind]]
+        count, total_s = sum(count for count, _ in timed), sum(span_s for _, span_s in timed)
+        return bool(timed) and abs(seconds * count / total_s - 1) < NAMED
+
+    def _timed(self, kind: str) -> int:
+        """Runs of an operation, between two looks at the clock; a run may hold several operations."""
+        return sum(kind in kinds for kinds, _ in self._spans)
 
     def _one(self, name: str, given: list[Any]) -> float:
         if name in ("h2d", "d2h"):
@@ -119,6 +138,8 @@ class PracticeGPU:
             self._queue(f"matmul {dtype}{' tf32' if tf32 else ''}{' constant' if constant else ''}", flops)
         elif name == "free":
             self._cached[given[0]] += 1
+        elif name == "empty cache":
+            self._cached.clear()
         elif name == "alloc" and self._cached[given[0]]:
             self._cached[given[0]] -= 1  # as PyTorch does, at no cost
         elif name in self._making:
@@ -143,7 +164,7 @@ class PracticeGPU:
         if self._last_look_s is not None and any(kind in self._since_look for kind in self.rates):
             self._spans.append((self._since_look.copy(), seen_s - self._last_look_s))
             self.early |= name == "clock" and self._busy_until > self._now
-            self.inside |= {MAKING[kind] for kind in self._making if self._since_look[kind]}
+            self._inside.update({MAKING.get(kind, kind) for kind in (*self._making, OTHER) if self._since_look[kind]})
         self._since_look.clear()
         self._last_look_s = seen_s
         self._now += LAUNCH_S
@@ -155,9 +176,12 @@ class PracticeGPU:
     def _queue(self, kind: str, amount: float) -> None:
         """An operation of the GPU; one of a kind that has no rate takes no time."""
         if kind not in self.rates:
+            self._since_look[OTHER] += 1
             return
         self.runs[kind] += 1
         self._since_look[kind] += 1
-        slow = {1: COLD, SLOW_RUN: SLOW}.get(self.runs[kind], 1.0)
+        slow = COLD if self.runs[kind] == 1 else 1.0
+        if self._since_look[kind] == 1 and self._last_look_s is not None and self._timed(kind) == SLOW_RUN - 1:
+            slow = SLOW
         self._now += LAUNCH_S
         self._busy_until = max(self._now, self._busy_until) + slow * amount / self.rates[kind]

@@ -14,7 +14,8 @@ from typing import Any
 from gpulab import check
 from gpulab.check.outcomes import Undecided
 from gpulab.virtual_gpu.operations import MAKING
-from grader.exercises.measuring.machine import SHORTEST_S, Machine
+from gpulab.virtual_gpu.practice import FEW, OTHER
+from grader.exercises.measuring.machine import FIRST_SLOW, SHORTEST_S, Machine
 
 TOLERANCE = 0.02
 """Launches, waits and looks at the clock are under 0.3% of what is measured; the rest is room for rounding."""
@@ -23,7 +24,7 @@ NAMED = 0.005
 SAME = 1e-9
 """How near two figures are that were not measured."""
 FEWEST = 3
-"""Operations of which a median can be taken."""
+"""Operations, or timed runs of them, of which a median can be taken."""
 
 
 class UnknownClock(Undecided):
@@ -64,11 +65,14 @@ def copies(seed: int) -> list[Case]:
     """Calls of `copy_bandwidth(nbytes)`: one size on two GPUs, and another size."""
     draw = random.Random(f"{seed}:copies")
     first, second = (4096 * draw.randint(75, 150) for _ in range(2))
-    return [_copy(draw, nbytes, seconds) for nbytes, seconds in zip((first, first, second), _times(draw), strict=True)]
+    slow, times = _slow_runs(draw), _times(draw)
+    return [
+        _copy(draw, nbytes, next(slow), seconds) for nbytes, seconds in zip((first, first, second), times, strict=True)
+    ]
 
 
-def _copy(draw: random.Random, nbytes: int, seconds: float) -> Case:
-    machine = Machine(draw, "copy", nbytes, seconds)
+def _copy(draw: random.Random, nbytes: int, first_slow: int, seconds: float) -> Case:
+    machine = Machine(draw, "copy", nbytes, first_slow, seconds)
     named = ((0.5, "That counts one direction: every byte is read and written."), *_units(1e9, "GB/s"))
     absent = "No copy within the memory of gpulab.device(), which is a simulated GPU here, was seen."
     figure = 2 * nbytes / machine.seconds("copy", nbytes) / 1e9
@@ -81,15 +85,15 @@ def transfers(seed: int) -> list[Case]:
     draw = random.Random(f"{seed}:transfers")
     ways = [(pinned, way) for way in ("h2d", "d2h") for pinned in (False, True)]
     draw.shuffle(ways)
-    nbytes = 4096 * draw.randint(60, 120)
-    cases = [_transfer(draw, nbytes, *ways[0], seconds) for seconds in list(_times(draw))[:2]]
-    cases += [_transfer(draw, 4096 * draw.randint(60, 120), *way, None) for way in ways[1:]]
+    nbytes, slow = 4096 * draw.randint(60, 120), _slow_runs(draw)
+    cases = [_transfer(draw, nbytes, *ways[0], next(slow), seconds) for seconds in list(_times(draw))[:2]]
+    cases += [_transfer(draw, 4096 * draw.randint(60, 120), *way, next(slow), None) for way in ways[1:]]
     return cases
 
 
-def _transfer(draw: random.Random, nbytes: int, pinned: bool, way: str, seconds: float | None) -> Case:
+def _transfer(draw: random.Random, nbytes: int, pinned: bool, way: str, first_slow: int, seconds: float | None) -> Case:
     kind = f"{way} {'pinned' if pinned else 'pageable'}"
-    machine = Machine(draw, kind, nbytes, seconds)
+    machine = Machine(draw, kind, nbytes, first_slow, seconds)
     figure = nbytes / machine.seconds(kind, nbytes) / 1e9
     named = [(2.0, "Each byte crosses once: is it counted twice?"), *_units(1e9, "GB/s")]
     for other in ("h2d pinned", "h2d pageable", "d2h pinned", "d2h pageable"):
@@ -108,16 +112,16 @@ def _transfer(draw: random.Random, nbytes: int, pinned: bool, way: str, seconds:
 def products(seed: int) -> list[Case]:
     """Calls of `matmul_tflops(n, dtype)`: one of them on two GPUs, and two other types."""
     draw = random.Random(f"{seed}:products")
-    times = _times(draw)
+    times, slow = _times(draw), _slow_runs(draw)
     n = 16 * draw.randint(4, 6)
-    cases = [_product(draw, n, "float32", next(times)) for _ in range(2)]
-    cases += [_product(draw, 16 * draw.randint(4, 6), dtype, None) for dtype in ("bfloat16", "float16")]
+    cases = [_product(draw, n, "float32", next(slow), next(times)) for _ in range(2)]
+    cases += [_product(draw, 16 * draw.randint(4, 6), dtype, next(slow), None) for dtype in ("bfloat16", "float16")]
     return cases
 
 
-def _product(draw: random.Random, n: int, dtype: str, seconds: float | None) -> Case:
+def _product(draw: random.Random, n: int, dtype: str, first_slow: int, seconds: float | None) -> Case:
     kind, flops = f"matmul {dtype}", 2 * n**3
-    machine = Machine(draw, kind, flops, seconds)
+    machine = Machine(draw, kind, flops, first_slow, seconds)
     right = machine.seconds(kind, flops)
     named = [
         (0.5, "One FLOP per multiply-add: a multiplication and an addition are 2 FLOPs."),
@@ -134,6 +138,11 @@ def _product(draw: random.Random, n: int, dtype: str, seconds: float | None) -> 
     what = f"{n} × {n} × {n} in {dtype} on a simulated GPU, in TFLOPS"
     absent = f"No product of {dtype} matrices of that size on gpulab.device(), a simulated GPU here, was seen."
     return Case(machine, (n, dtype), what, kind, flops, flops / right / 1e12, tuple(named), "product", absent)
+
+
+def _slow_runs(draw: random.Random) -> Iterator[int]:
+    """Which timed run is slow first, machine by machine: another one on each of the first three."""
+    return itertools.cycle(draw.sample(FIRST_SLOW, len(FIRST_SLOW)))
 
 
 def _times(draw: random.Random) -> Iterator[float]:
@@ -196,15 +205,18 @@ def _problem(case: Case, answer: float, wrong: Sequence[tuple[Case, float]]) -> 
     """What is wrong with an answer; nothing when it is right."""
     said = f"{case.what}: you returned {answer:.6g}, expected {case.figure:.6g} within {100 * TOLERANCE:g}%."
     times = _times_done(case)
+    timed = sum(case.kind in span.kinds for span in case.machine.spans[1:-1])
     if not wrong:
-        few = f"{said} Only {times} of them were seen: was it measured, and more than once?"
-        return few if times < FEWEST else ""
+        if times < FEWEST:
+            return f"{said} Only {times} of them were seen: was it measured, and more than once?"
+        return f"{said} {FEW}" if timed < FEWEST else ""
     fitting = Counter(words for other, given in wrong for words in set(_named(other, given)))
     mine = sorted(_named(case, answer), key=lambda words: -fitting[words])
     if all(_together(other, given) for other, given in wrong):
         # One operation for another may look like two that are not divided by their number.
         return said if mine else f"{said} That is the time of several runs together: divide it by their number."
-    if mine:  # chance makes one figure look like another mistake, but not several
+    if mine and all(_named(other, given) for other, given in wrong):
+        # Chance makes one figure look like another mistake, but not several.
         return f"{said} {mine[0]}"
     if not times and not any(map(_times_done, (other for other, _ in wrong))):
         return f"{said} {case.absent} Was it measured?"
@@ -215,6 +227,8 @@ def _problem(case: Case, answer: float, wrong: Sequence[tuple[Case, float]]) -> 
         return f"{said} More than the {case.work} is timed, such as {inside}."
     if not times:
         return f"{said} {case.absent}"
+    if 0 < timed < FEWEST and answer < case.figure:
+        return f"{said} {FEW}"
     if answer > case.figure:
         early = case.machine.early_looks > 0
         reason = (
@@ -256,5 +270,5 @@ def _inside(case: Case) -> str:
     spans = [span.kinds for span in case.machine.spans[1:-1] if span.kinds[case.kind]]  # the ends are off the clock
     others: Counter[str] = Counter()
     for kinds in spans:
-        others.update({MAKING.get(kind, "another transfer or kernel") for kind in kinds if kind != case.kind})
-    return " and ".join(words for words, count in others.most_common(2) if 2 * count >= len(spans))
+        others.update({MAKING.get(kind, OTHER) for kind in kinds if kind != case.kind})
+    return " and ".join(words for words, count in others.most_common(2) if 2 * count > len(spans))

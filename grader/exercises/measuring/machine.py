@@ -20,9 +20,10 @@ PATIENT_READS = 50
 time to pass should not take real minutes."""
 SHORTEST_S, LONGEST_S = 2e-3, 5e-3
 """Of the operation that is to be measured: long compared with a launch, short enough for a hundred of them."""
+FIRST_SLOW = (1, 2, 3)
+"""Which timed run is the first slow one: each of a test's first machines has another, so that two runs are too few."""
 SLOW_EVERY = 20
-"""The slow moments of a kind of operation come at its first, twentieth, four hundredth …, so that they spoil every mean
-and no median."""
+"""Slow moments come at timed runs number n, 20 n, 400 n …, so that they spoil every mean and no median."""
 MOST_AMOUNT = 1e18
 WAYS = ("h2d", "d2h")
 
@@ -56,13 +57,16 @@ class ClockSpan:
 class Machine:
     """See `gpulab.virtual_gpu.MachineModel`."""
 
-    def __init__(self, draw: random.Random, kind: str, amount: float, seconds: float | None = None) -> None:
+    def __init__(
+        self, draw: random.Random, kind: str, amount: float, first_slow: int, seconds: float | None = None
+    ) -> None:
         """Draws the rates, so that one operation takes a given time.
 
         Args:
             draw: where the rates come from.
             kind: the operation that is to be measured, such as `"copy"`, `"h2d pinned"`, `"matmul float32"`.
             amount: its bytes or FLOPs.
+            first_slow: of `FIRST_SLOW`.
             seconds: that it takes; drawn when left out.
         """
         seconds = seconds or draw.uniform(SHORTEST_S, LONGEST_S)
@@ -75,12 +79,14 @@ class Machine:
         self.constant_factor = draw.uniform(1.25, 1.5)
         """How many times as fast a product is whose factor has equal elements only, such as zeros."""
         self._cold = draw.uniform(6.0, 12.0)
-        self._first_slow = draw.randint(1, 3)
+        self._first_slow, self._slow = first_slow, draw.uniform(2.1, 2.9)
         self._now = draw.uniform(10.0, 1000.0)
         self._free_at: dict[int, float] = {}
         self._events: dict[int, float] = {}
         self._cached: Counter[int] = Counter()
         self._reads_in_a_row = 0
+        self._timed: Counter[str] = Counter()
+        """Kind of operation → runs between two looks at the clock; a run may hold several operations."""
         self.done: dict[str, list[float]] = {}
         """Kind of operation → amounts, in their order."""
         self.looks = 0
@@ -193,12 +199,14 @@ class Machine:
         seconds = cost.seconds(amount)
         if kind in _HOST:
             return seconds
-        if number == 0:
-            return seconds * self._cold
-        slow = self._first_slow
-        while slow < number:
-            slow *= SLOW_EVERY
-        return seconds * (1 + max(2.0, number / 4)) if slow == number else seconds
+        if len(self.spans) > 1 and self.spans[-1].kinds[kind] == 1:
+            self._timed[kind] += 1
+            slow = self._first_slow
+            while slow < self._timed[kind]:
+                slow *= SLOW_EVERY
+            if slow == self._timed[kind] and number:
+                return seconds * (1 + max(self._slow, number / 4))
+        return seconds if number else seconds * self._cold
 
 
 _HOST = ("host", "host copy", "host matmul", "pin", "alloc")
@@ -207,7 +215,7 @@ _TYPES = {"float32": 1.0, "float64": 2.0, "bfloat16": 0.12, "float16": 0.13, "ot
 
 def _units(draw: random.Random) -> dict[str, float]:
     """Time of one byte or FLOP of each kind of operation, relative to a byte copied within the GPU's memory."""
-    units = {"copy": 1.0, "touch": 0.5}
+    units = {"copy": 1.0, "touch": draw.uniform(0.6, 0.9)}
     h2d = draw.uniform(4.0, 7.0)
     ways = {"h2d": h2d, "d2h": h2d * draw.choice([draw.uniform(0.7, 0.85), draw.uniform(1.2, 1.45)])}
     for way, unit in ways.items():

@@ -17,7 +17,7 @@ from gpulab.training.problem import History, Problem, weights_of
 EXACT = 1e-6
 """Distance, as a share of the way that the weights went, below which nothing was done differently."""
 SAME = 0.02
-"""Distance up to which two trainings with a mistake are taken for one and the same."""
+"""Distance, as a share of the shorter way, up to which two trainings with a mistake are taken for one and the same."""
 ROUGH = 0.12
 """How far two lists of losses may drift apart, as a share of their own spread: rounding gives up to 0.09, means of two
 losses 0.15 and more."""
@@ -53,7 +53,8 @@ def same_training(
     text = f"{what}: {ends}; the weights are off by {off:.2g} of the way that they had to go."
     if off <= EXACT:
         return
-    nearest, named = min(SAME, 0.1 * off), ""
+    moved = float(np.linalg.norm(mine - start)) / way  # two that hardly moved are close to each other anyway
+    nearest, named = max(EXACT, min(SAME * min(1.0, moved), 0.1 * off)), ""
     for train, note in mistakes:
         wrong = _flat(train().weights, first)
         with np.errstate(all="ignore"):

@@ -2,6 +2,7 @@
 
 import itertools
 import re
+import statistics
 from pathlib import Path
 
 import pytest
@@ -31,11 +32,9 @@ def test_timelines_obey_engines_chunks_and_order(name):
 
 
 @pytest.mark.parametrize("way", RATES_GBS)
-def test_the_practice_gpu_takes_its_own_rates_only(way):
+def test_the_practice_gpu_names_the_way_of_another_rate(way):
     """Each way has a rate of its own, and the message about another one's names it."""
     direction, memory = way.split()
-    TransferGPU().require(RATES_GBS[way], 1000, memory == "pinned", direction)
-    TransferGPU(2.0).require(2 * RATES_GBS[way], 1000, memory == "pinned", direction)
     for other in RATES_GBS.keys() - {way}:
         with pytest.raises(AssertionError, match=f"That is the rate of {other}"):
             TransferGPU().require(RATES_GBS[other], 1000, memory == "pinned", direction)
@@ -55,21 +54,23 @@ def test_the_practice_gpu_refuses_what_is_no_rate(answer):
         TransferGPU().require(answer, 1_000_000, True, "h2d")
 
 
-def test_times_on_the_practice_gpu_are_those_of_its_link():
+@pytest.mark.parametrize("faster", [1.0, 2.0])
+def test_times_on_the_practice_gpu_are_those_of_its_link(faster):
     import time
 
-    gpu = TransferGPU()
+    gpu, seconds = TransferGPU(faster), []
     with virtual_gpu.running(gpu):
         host = torch.zeros(4_000_000, dtype=torch.uint8, pin_memory=True)
         there = torch.zeros(4_000_000, dtype=torch.uint8, device="cuda")
         there.copy_(host)
-        torch.cuda.synchronize()
-        begin = time.perf_counter()
-        there.copy_(host, non_blocking=True)
-        torch.cuda.synchronize()
-        seconds = time.perf_counter() - begin
-    gpu.require(4e-3 / seconds, 4_000_000, True, "h2d")
-    assert not gpu.early and not gpu.inside
+        for _ in range(3):
+            torch.cuda.synchronize()
+            begin = time.perf_counter()
+            there.copy_(host, non_blocking=True)
+            torch.cuda.synchronize()
+            seconds.append(time.perf_counter() - begin)
+    gpu.require(4e-3 / statistics.median(seconds), 4_000_000, True, "h2d")
+    assert not gpu.early
 
 
 def test_figures_state_what_was_found(shown):
