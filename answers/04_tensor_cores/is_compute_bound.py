@@ -99,7 +99,7 @@ def is_compute_bound(m, n, k, gpu, dtype):
 
 # %% wrong: bits for bytes — says "not bits" — from "reference": "intensity = 2" → "intensity = 16"
 
-# %% wrong: the bandwidth of an H200, whatever GPU is given — says "bandwidth is the one of this GPU" — from "reference": `gpu["bandwidth_gbs"]` → "4800"
+# %% wrong: the bandwidth of an H200, whatever GPU is given — says "bandwidth is that of the given GPU" — from "reference": `gpu["bandwidth_gbs"]` → "4800"
 
 # %% wrong: the output is read and written — says "moves once" — from "reference": "+ m * n))" → "+ 2 * m * n))"
 

@@ -55,7 +55,7 @@ def quantization(m, n, tile_m, tile_n, sm_count):
         "wave_efficiency": 1.0,
     }
 
-# %% wrong: waves that are not whole — says "part of a wave" — from "full waves only, counted as perfect": " // sm_count" → " / sm_count"
+# %% wrong: waves that are not whole — says "fractions of a wave" — from "full waves only, counted as perfect": " // sm_count" → " / sm_count"
 
 # %% wrong: tiles at the edges forgotten — says "edges" — from "reference"
 # -     tiles = -(-m // tile_m) * -(-n // tile_n)

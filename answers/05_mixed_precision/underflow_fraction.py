@@ -76,7 +76,7 @@ def underflow_fraction(gradients, scale):
 # +     stored = (gradients * np.float32(scale)).astype(np.float16)
 # +     return float((stored == 0).sum() / max(np.count_nonzero(gradients), 1))
 
-# %% wrong: without the size — says "only if they are as small" — from "reference": "(stored == 0)" → "(alive * np.float32(scale) <= 2.0**-25)"
+# %% wrong: without the size — says "only if its absolute value" — from "reference": "(stored == 0)" → "(alive * np.float32(scale) <= 2.0**-25)"
 
 # %% wrong: positive gradients only — says "Negative gradients count" — from "reference": "gradients != 0" → "gradients > 0"
 

@@ -78,7 +78,7 @@ def top_kernels(events, n):
 
 # %% wrong: capitals and small letters alike — says "capitals before small" — from "reference": "0])" → "0].lower())"
 
-# %% wrong: every category with kernel in its name — says "cat of kernel, exactly" — from "reference": `event["cat"] == "kernel"` → `"kernel" in event["cat"]`
+# %% wrong: every category with kernel in its name — says "is exactly 'kernel'" — from "reference": `event["cat"] == "kernel"` → `"kernel" in event["cat"]`
 
 # %% wrong: equal totals from Z to A — says "from A to Z" — from "reference": "key=lambda item: (-item[1], item[0]))" → "key=lambda item: (item[1], item[0]), reverse=True)"
 

@@ -132,7 +132,7 @@ def judge(answer: Any, sent: Sequence[dict[str, Any]], case: ZeroCase, perturb: 
         (_stepped(case, mean, t, outside=0)[0], "ε is missing: it is added to the square root."),
         (
             _stepped(case, mean, t, inside=1e-8, outside=0)[0],
-            "ε is under the square root: it is added after the square root is taken.",
+            "Your ε is under the square root: add it after taking the square root.",
         ),
     ]
     at = 0
