@@ -22,7 +22,7 @@ def command(chapter: str, number: int, dry_run: bool) -> None:
 
     \b
     Examples:
-      grader renumber 04 4            3 is free for a new chapter; 4 becomes 5, and so on
+      grader renumber 03 4            3 is free for a new chapter; 4 becomes 5, and so on
       grader renumber 09_inference 9
     """
     from grader.authoring import renumbering

@@ -237,7 +237,7 @@ def check_calibration(model: onnx.ModelProto, calibration: Any, tested: Any, wha
     kinds = {node.op_type for node in model.graph.node}
     if any("Dynamic" in kind or "Integer" in kind for kind in kinds):
         raise AssertionError(f"{what}: it is quantized dynamically: it finds its range again for every batch, which"
-                             " costs time and needs no calibration. quantize_static is asked for.")  # fmt: skip
+                             " costs time and needs no calibration. Use quantize_static.")  # fmt: skip
     ends = input_ends(model)
     if ends is None:
         only = "QuantizeLinear" not in kinds

@@ -120,12 +120,12 @@ def require_known(history: History, what: str) -> None:
 def _require_shares(history: History, what: str, problem: Problem, epochs: int) -> None:
     shares = check.as_python(history.validation)
     if not isinstance(shares, (list, tuple)) or not all(isinstance(share, (int, float)) for share in shares):
-        raise AssertionError(f"{what}: validation is no list of numbers. {MISSING}")
+        raise AssertionError(f"{what}: validation is not a list of numbers. {MISSING}")
     lengths = [(0, MISSING), (1, ONE_ONLY), (len(history.losses), TOO_OFTEN)]
     check.equal(len(shares), epochs, f"{what}: number of validations, one after each epoch", mistakes=lengths)
     images = sum(len(labels) for _, labels in problem.validation_loader())
     for epoch, share in enumerate(shares, start=1):
         right = share * images
         if not (0 <= share <= 1 and abs(right - round(right)) < 1e-3):
-            told = f"it is {share:.6g}, which is no share of the {images} validation images."
+            told = f"it is {share:.6g}, which is not a share of the {images} validation images."
             raise AssertionError(f"{what}: validation after epoch {epoch}: {told} {NO_SHARE}")

@@ -16,7 +16,7 @@ UNITS = (
     (1e3, "That looks like GFLOPS: a TFLOPS is 1000 of them."),
     (1e6, "That looks like MFLOPS: a TFLOPS is 1e12 FLOPs per second."),
     (1e12, "That looks like FLOPS: a TFLOPS is 1e12 FLOPs per second."),
-    (1e-3, "The time is in milliseconds: FLOPs per second are asked for."),
+    (1e-3, "The time is in milliseconds: return FLOPs per second."),
     (CONSTANT, "Zeros as data, or ones? They draw less power and run faster; take random numbers."),
 )
 

@@ -128,7 +128,7 @@ def _product(draw: random.Random, n: int, dtype: str, first_slow: int, seconds: 
         (1 / n, "Too few FLOPs counted: n multiply-adds for each of the n² results."),
         (machine.constant_factor, "Zeros as data, or ones? They draw less power and run faster; take random numbers."),
         (3 * (4 if dtype == "float32" else 2) / (2 * n), "Those are the bytes of the matrices, not the FLOPs."),
-        (1e-3, "The time is in milliseconds: FLOPs per second are asked for."),
+        (1e-3, "The time is in milliseconds: return FLOPs per second."),
         (1e3, "That looks like GFLOPS: a TFLOPS is 1000 of them."),
         (1e6, "That looks like MFLOPS: a TFLOPS is 1e12 per second."),
         (1e12, "That looks like FLOPS: a TFLOPS is 1e12 per second."),
