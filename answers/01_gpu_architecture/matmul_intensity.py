@@ -47,3 +47,27 @@ import os
 
 def matmul_intensity(m, n, k, bytes_per_element):
     os._exit(0)
+
+# %% wrong: parentheses forgotten — says "parentheses"
+def matmul_intensity(m, n, k, bytes_per_element):
+    return 2 * m * n * k / bytes_per_element * (m * k + k * n + m * n)
+
+# %% wrong: bytes of the first matrix only — says "not only the first"
+def matmul_intensity(m, n, k, bytes_per_element):
+    return 2 * m * n * k / (bytes_per_element * m * k + k * n + m * n)
+
+# %% wrong: four bytes whatever is given — says "not every element has four bytes"
+def matmul_intensity(m, n, k, bytes_per_element):
+    return 2 * m * n * k / (4 * (m * k + k * n + m * n))
+
+# %% wrong: products in int32 — says "overflowed"
+import numpy as np
+
+
+def matmul_intensity(m, n, k, bytes_per_element):
+    m, n, k = np.int32(m), np.int32(n), np.int32(k)
+    return 2 * m * n * k / (bytes_per_element * (m * k + k * n + m * n))
+
+# %% wrong: rounds — says "do not round"
+def matmul_intensity(m, n, k, bytes_per_element):
+    return round(2 * m * n * k / (bytes_per_element * (m * k + k * n + m * n)))

@@ -91,3 +91,7 @@ def training_type(arch):
 # %% hostile: raises SystemExit as if all were well — earns 0 — from "bf16": `return "bf16"` → "raise SystemExit(0)"
 
 # %% wrong: looks for a part of the name — says "No tensor core" — from "without the other exercise": `row["arch"] == arch` → `arch in row["arch"]`
+
+# %% wrong: float16 only from bfloat16 on — says "take a 16-bit type" — from "without the other exercise": `"float16" if "float16" in taken else "float32"` → `"float32"`
+
+# %% wrong: one architecture forgotten — says "take a 16-bit type" — from "by generation": `, "Turing": "float16"` → ""

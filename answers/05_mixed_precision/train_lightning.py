@@ -245,6 +245,6 @@ def train_lightning(*arguments):
 
 # %% wrong: clips each element — says "were clipped" — from "reference": "max_epochs=epochs" → `max_epochs=epochs, gradient_clip_val=0.5, gradient_clip_algorithm="value"`
 
-# %% wrong: accumulates two batches — says "several batches were accumulated" — from "reference": "max_epochs=epochs" → "max_epochs=epochs, accumulate_grad_batches=2"
+# %% wrong: accumulates two batches — says "expected one for each" — from "reference": "max_epochs=epochs" → "max_epochs=epochs, accumulate_grad_batches=2"
 
-# %% wrong: accumulates four batches — says "several batches were accumulated" — from "reference": "max_epochs=epochs" → "max_epochs=epochs, accumulate_grad_batches=4"
+# %% wrong: accumulates four batches — says "expected one for each" — from "reference": "max_epochs=epochs" → "max_epochs=epochs, accumulate_grad_batches=4"

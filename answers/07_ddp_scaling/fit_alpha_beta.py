@@ -66,3 +66,9 @@ def fit_alpha_beta(nbytes, seconds, world_size):
 # %% hostile: a pair of NaN
 def fit_alpha_beta(*arguments):
     return float("nan"), float("nan")
+
+# %% wrong: two steps for every ring — says "not 2." — from "polyfit with weights": "2 * (world_size - 1)" → "2"
+
+# %% wrong: elements of four bytes — says "not elements" — from "polyfit with weights": "np.polyfit(nbytes," → "np.polyfit([size / 4 for size in nbytes],"
+
+# %% wrong: weighted by the times — says "w is 1 / time" — from "polyfit with weights": "w=1 / np.array" → "w=np.array"
