@@ -24,7 +24,7 @@ GIVEN = "PROBLEM"
 INTERNALS = re.compile(
     r"""
     \bgpulab\s*\.\s*(?:backend|speedup|measuring|trace|chapters|check|ranks|virtual_gpu)\b |
-    \bfrom\s+gpulab\b[^\n]*\b(?:backend|speedup|chapters|ranks|trace|virtual_gpu)\b |
+    \bfrom\s+gpulab\b[^\n]{0,200}\b(?:backend|speedup|chapters|ranks|trace|virtual_gpu)\b |
     \bgrader\b | \b(?:_python_dispatch|overrides)\b |
     \b(?:importlib|__import__|inspect|subprocess|multiprocessing|threading|atexit|weakref)\b |
     (?<![.\w])(?:exec|eval|globals|vars)\s*\( | \bos\s*\.\s*(?:system|fork\w*|spawn\w*|popen|posix_spawn\w*|exec\w+)\b |
@@ -34,8 +34,9 @@ INTERNALS = re.compile(
         (?!(?:constant|restrict|forceinline|noinline|launch_bounds)__)\w+__\b |
     \bctypeslib\b | \.\s*(?:sys|builtins|gc|os(?!\s*\.\s*environ)|_C)\b |
     \bfrom\s+os\s+import\b(?!\s*(?:environ|path)\b) |
-    (?<![.\w])[A-Z]\w*(?:\s*\.\s*\w+)+\s*=(?!=) |
-    (?<![.\w])(?:torch(?!\s*\.\s*backends\b)|numpy|np|numba|cuda|time|builtins)(?:\s*\.\s*\w+)+\s*=(?!=) |
+    (?<![.\w])[A-Z]\w*(?:\s{0,9}\.\s{0,9}\w+){1,9}\s{0,9}=(?!=) |
+    (?<![.\w])(?:torch(?!\s*\.\s*backends\b)|numpy|np|numba|cuda|time|builtins)
+        (?:\s{0,9}\.\s{0,9}\w+){1,9}\s{0,9}=(?!=) |
     \bsetattr\s*\(
     """,
     re.VERBOSE,
@@ -48,6 +49,8 @@ COMMON = frozenset({
     "tempfile", "time", "timeit", "torch", "torchvision", "triton", "typing", "warnings", "zlib",
 })  # fmt: skip
 """Packages that answers import; what reaches into a process is in others, under whichever name."""
+MOST_CHARACTERS = 20_000
+"""Of a cell that is searched."""
 IMPORT = re.compile(r"(?:^|[;:\"'\n])[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import\b|import[ \t]+([^\n#;\"']+))")
 """Also inside a text that is a program."""
 
@@ -71,6 +74,8 @@ def notes(submission: Submission, key: ChapterKey) -> list[str]:
 
 def _telling(source: str) -> str:
     """What a cell says that makes it worth a look; empty if nothing."""
+    if len(source) > MOST_CHARACTERS:
+        return f"{source[:20]}…"  # longer than any answer, and all other submissions wait for a search
     named = INTERNALS.search(source)
     if named:
         return " ".join(named[0].split())

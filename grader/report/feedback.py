@@ -269,7 +269,7 @@ def _make_safe(notebook: nbformat.NotebookNode, marks: dict[str, Mark], prose: d
             continue
         if cell.cell_type != "code":
             continue  # raw cells: nbconvert cleans them
-        from_stock = HIDDEN.search(cell.source) is not None
+        from_stock = grade_id in marks and HIDDEN.search(cell.source) is not None
         if grade_id in marks:
             cell.metadata["grader_mark"] = marks[grade_id]
             cell.source = visible(cell.source)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from courses import ROOT
 from minikey import DOUBLE_TEST, RIGHT, with_test
@@ -133,6 +135,18 @@ HARMLESS = [
     "if __name__ == '__main__':",
     "import numpy as np  # and gc",
 ]
+
+
+@pytest.mark.parametrize("unit", ["from gpulab ", "A  .  ", "torch . x ", "import x "])
+def test_a_long_cell_holds_up_nobody(unit: str) -> None:
+    """The search would take minutes, in which the grader does nothing else."""
+    key = with_test("double(3)", Need.SPEEDUP)
+    start = time.process_time()
+    for length in (19_000, 450_000):
+        answer = f"def double(x):\n    return 2 * x\n#{unit * (length // len(unit))}"
+        found = review_flags.notes(from_answers(key, {"double": answer}), key)
+        assert bool(found) == (length == 450_000)
+    assert time.process_time() - start < 1.0
 
 
 @pytest.mark.parametrize(("says", "noted"), [*((one, True) for one in TELLING), *((one, False) for one in HARMLESS)])
