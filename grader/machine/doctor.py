@@ -123,8 +123,8 @@ def _sandbox() -> Iterator[DoctorRow]:
         remedy = "Student code runs as you, and sees what you see: grade on a machine that holds nothing private."
         yield DoctorRow("sandbox", found, "fair", remedy)
     if cgroups.parents() is None:
-        remedy = "One submission can use up the memory, or keep the processor from others: run as root, or where systemd "
-        remedy += "delegates control groups to you."
+        remedy = "One submission can use up the memory, or keep the processor from others: "
+        remedy += "run as root, or where systemd delegates control groups to you."
         yield DoctorRow("memory limit", "none: no control group can be made", "fair", remedy)
     else:
         yield DoctorRow("memory limit", "control groups")
