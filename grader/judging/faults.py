@@ -12,7 +12,12 @@ import sys
 from collections.abc import Iterator
 
 OURS = (MemoryError, OSError, ImportError, EOFError, subprocess.SubprocessError)
-HARNESS = ("grader.judging.judge_client", "grader.judging.counted", "grader.judging.scripts", "grader.processes")
+HARNESS = (
+    "grader.judging.judge_client",
+    "grader.judging.counting.counted",
+    "grader.judging.scripts",
+    "grader.processes",
+)
 """Modules and packages whose own code raises nothing because of an answer but what `judge_client` defines for that."""
 DEVICE_CLASSES = {
     "torch": ("OutOfMemoryError", "AcceleratorError"),

@@ -224,7 +224,7 @@ class _Judge:
         self._speedups = Speedups(link, reference) if reference else None
         launcher, counter = self._links.pop("launcher", None), self._links.pop("counter", None)
         if counter is not None:
-            from grader.judging.counted import CountedCalls  # with NumPy, which not every course has
+            from grader.judging.counting.counted import CountedCalls  # with NumPy, which not every course has
 
             link.counter = CountedCalls(link, counter, request["cells"], request["seed"], request["triton"]).call
         launches = ScriptLaunches(link, launcher, request["launch_seconds"]) if launcher else None

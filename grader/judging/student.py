@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from gpulab.measuring.speedup import Comparison
     from gpulab.trace.triton.origins import Origins
     from gpulab.virtual_gpu.operations import OperationRecorder
-    from grader.judging.transcript import Transcript
-    from grader.judging.triton_transcript import TritonTranscript
+    from grader.judging.counting.transcript import Transcript
+    from grader.judging.counting.triton_transcript import TritonTranscript
 
 FORKED_IN_CELL = (
     "A process that this cell forked with os.fork() reached the end of the cell and was ended there: it is a copy of "
@@ -236,7 +236,7 @@ def _counted(what: str, perturb: float, arguments: Sequence[Any], named: Mapping
     found = _Found()
     if what == "transcript":
         from gpulab.trace.launch import compile_launches, observed  # takes a moment, and most tests count nothing
-        from grader.judging.transcript import Transcript
+        from grader.judging.counting.transcript import Transcript
 
         compile_launches(False)  # the process that carries it out does, before it runs a kernel
         found.transcript = Transcript(arguments, named)
@@ -245,7 +245,7 @@ def _counted(what: str, perturb: float, arguments: Sequence[Any], named: Mapping
     elif what == "programs transcript":
         from gpulab import trace
         from gpulab.trace.triton import hook
-        from grader.judging.triton_transcript import TritonTranscript
+        from grader.judging.counting.triton_transcript import TritonTranscript
 
         found.transcript = TritonTranscript(arguments, named)
         with trace.counting(), hook.observed(found.transcript):
@@ -273,7 +273,7 @@ def _counted(what: str, perturb: float, arguments: Sequence[Any], named: Mapping
 
 def _replay(request: dict[str, Any], buffers: list[bytearray]) -> tuple[dict[str, Any], list[wire.Buffer]]:
     """Carries out a transcript; asked of a process that has run nothing of the student's."""
-    from grader.judging import replay
+    from grader.judging.counting import replay
 
     return replay.answer(request, buffers)
 

@@ -108,13 +108,13 @@ class SubmissionServer(ForkServer):
         """CPU time that it has used itself, for its imports and for forking, without the processes that it forked."""
         return sum(map(cpu_seconds_of, self.pids))
 
-    def box(self, request: dict[str, Any]) -> Box | None:
+    def box(self, request: dict[str, Any]) -> HeldBox | None:
         """A new box, as a request for a student's process describes it; None in a tier that has none.
 
         Raises:
             StartError: it could not be made.
         """
-        return Box(self._boxes, request) if self._boxes else None
+        return HeldBox(self._boxes, request) if self._boxes else None
 
     def alive(self) -> bool:
         """See `ForkServer`."""
@@ -127,7 +127,7 @@ class SubmissionServer(ForkServer):
             self._boxes.close()
 
 
-class Box:
+class HeldBox:
     """The namespaces of one student's process, held by processes of their own.
 
     Args:
@@ -214,7 +214,7 @@ class StudentProcess(Child):
         self._group = cgroups.create(f"{os.getpid()}-{number}", limits.memory_bytes, limits.processes)
         ours, theirs = socket.socketpair()
         reading, writing = os.pipe()
-        self._box: Box | None = None
+        self._box: HeldBox | None = None
         try:
             self._box = parent.box(request)
             if self._group is not None:

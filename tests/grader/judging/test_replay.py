@@ -12,9 +12,9 @@ import gpulab
 import gpulab.arrays
 from gpulab.trace import LaunchError, TraceError
 from gpulab.trace.launch import observed
-from grader.judging.counted import other_values
-from grader.judging.replay import Refused, Replay, answer, definition
-from grader.judging.transcript import Transcript
+from grader.judging.counting.counted import other_values
+from grader.judging.counting.replay import Refused, Replay, answer, definition
+from grader.judging.counting.transcript import Transcript
 from grader.processes import wire
 
 CELL = """\

@@ -10,9 +10,9 @@ import torch
 
 from gpulab.trace.errors import LaunchError
 from gpulab.trace.triton import hook
-from grader.judging import triton_replay
-from grader.judging.replay import Refused
-from grader.judging.triton_transcript import TritonTranscript
+from grader.judging.counting import triton_replay
+from grader.judging.counting.replay import Refused
+from grader.judging.counting.triton_transcript import TritonTranscript
 
 CELL = """\
 import triton

@@ -29,8 +29,8 @@ from gpulab.trace.errors import TraceError
 from gpulab.trace.launch import launched, recording
 from gpulab.trace.python.binding import global_names
 from gpulab.trace.python.type_inference import CompilerMissingError, typecheck
-from grader.judging.kernel_forms import MODULES
-from grader.judging.transcript import arrays_of
+from grader.judging.counting.kernel_forms import MODULES
+from grader.judging.counting.transcript import arrays_of
 from grader.model.syntax import syntax_tree
 from grader.processes import wire
 
@@ -55,7 +55,7 @@ def answer(request: dict[str, Any], buffers: list[bytearray]) -> tuple[dict[str,
     out: list[wire.Buffer] = []
     try:
         if request["triton"]:
-            from grader.judging import triton_replay  # with Triton, which takes a moment
+            from grader.judging.counting import triton_replay  # with Triton, which takes a moment
 
             value, counts = triton_replay.launched(request["sources"], launches, result, arrays_of(arguments, named))
         else:

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from grader.judging.counting.transcript import arrays_of
 from grader.judging.judge_client import BadValue, Link, ProcessEnded, StudentError, raised
-from grader.judging.transcript import arrays_of
 from grader.processes import wire
 from grader.processes.channel import Channel
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from gpulab.cuda_kernels import cuda_kernel
 from gpulab.trace.arguments import Arguments, host_array, is_scalar, shape_of
 from gpulab.trace.errors import LaunchError
-from grader.judging.kernel_forms import function_form
+from grader.judging.counting.kernel_forms import function_form
 
 MOST_LAUNCHES = 5_000
 """In one call of an exercise."""

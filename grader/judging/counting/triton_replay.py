@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from gpulab.trace.triton import hook
-from grader.judging.replay import MOST_BYTES, Refused, definition
+from grader.judging.counting.replay import MOST_BYTES, Refused, definition
 
 
 def launched(sources: Sequence[str], launches: list[Any], result: Any, given: Sequence[Any]) -> tuple[Any, list[Any]]:

@@ -14,7 +14,7 @@ import torch
 
 from gpulab.trace.errors import LaunchError
 from gpulab.trace.python.binding import global_names
-from grader.judging.transcript import arrays_of
+from grader.judging.counting.transcript import arrays_of
 
 MOST_LAUNCHES = 100
 """In one call; a test asks for one."""
