@@ -94,15 +94,15 @@ class CountedCalls:
         value, launches = self.link.ask_for(name, arguments, named, "programs", 2)
         launches = [one for one in launches if isinstance(one, dict)]
         own = [one for one in launches if one.get("kind") == "triton"]
-        if len(own) == 1 and len(launches) == 1 + sum(one.get("kind") == "allocation" for one in launches):
-            if refused is not None:
-                raise refused
-            written, result = transcript
-            if len(written) != 1 or result is None:
-                self.link.unearned = NOT_WRITTEN.format(name=name)
-            else:
-                value, counts = self._replayed(name, written, result, arguments, named)
-                launches = [counts[0] if one is own[0] else one for one in launches]
+        alone = all(one.get("kind") in ("triton", "allocation") for one in launches)
+        written, result = transcript
+        if refused is not None and alone:
+            raise refused
+        if own and alone and len(written) == len(own) and result is not None:
+            value, counts = self._replayed(name, written, result, arguments, named)
+            launches = [*counts, *(one for one in launches if one.get("kind") == "allocation")]
+        else:  # the test has something to say of it; if it has not, somebody has made these launches up
+            self.link.unearned = NOT_WRITTEN.format(name=name)
         assert self.link.launches is not None
         self.link.launches += launches
         return value

@@ -49,7 +49,7 @@ def test_a_share_of_other_images_or_of_other_batches_is_refused() -> None:
     history = train(SMALL, 2)
     require_validated(history, "it", SMALL, 2)
     mean = dataclasses.replace(history, validation=[history.validation[0], 0.5])
-    with pytest.raises(AssertionError, match="no share of the 297 validation images"):
+    with pytest.raises(AssertionError, match="not a share of the 297 validation images"):
         require_validated(mean, "it", SMALL, 2)
 
 
