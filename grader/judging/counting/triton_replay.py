@@ -96,7 +96,10 @@ class TritonReplay:
         if "module" in form:
             return _module(form["module"])
         if "member" in form:
-            return getattr(_module(form["member"][0]), _public(form["member"][1]))
+            module, member = form["member"]
+            if module == "triton" and member not in OF_TRITON:
+                raise Refused(f"a kernel cannot use triton.{member}")
+            return getattr(_module(module), _public(member))
         if "constexpr" in form:
             return tl.constexpr(self._meaning(form["constexpr"]))
         return tl.dtype(form["type"]) if "type" in form else form["value"]
@@ -113,6 +116,7 @@ class TritonReplay:
             source, node = next(((source, node) for source, node in found if node is not None), ("", None))
             if node is None:
                 raise Refused(f"the kernel '{name}' is not defined by a def in the exercise's own cell")
+            _require_language(node, form["names"])
             text = _plain_text(source, node)
             linecache.cache[key] = (len(text), None, text.splitlines(keepends=True), key)
             scope = {known: self._meaning(value) for known, value in form["names"].items()}
@@ -125,6 +129,9 @@ class TritonReplay:
         return self._functions[key]
 
 
+LANGUAGE = "triton.language"
+OF_TRITON = ("cdiv", "language", "next_power_of_2")
+"""What a kernel may take from `triton` itself."""
 CONSTANT = "constexpr"
 """What `tl.constexpr` is called in the head of a kernel."""
 
@@ -153,13 +160,22 @@ def _is_constant(annotation: ast.expr | None) -> bool:
     return annotation is not None and ast.unparse(annotation).rpartition(".")[2] == "constexpr"
 
 
+def _require_language(node: ast.FunctionDef, names: dict[str, Any]) -> None:
+    """Refuses what `gpulab.trace.triton.language` lets through, of Triton's but not of its language: its C compiler."""
+    roots = {name for name, form in names.items() if form == {"module": "triton"}}
+    attributes = [part for one in node.body for part in ast.walk(one) if isinstance(part, ast.Attribute)]
+    for part in attributes:
+        if isinstance(part.value, ast.Name) and part.value.id in roots and part.attr not in OF_TRITON:
+            raise Refused(f"the kernel '{node.name}' uses triton.{part.attr}, which no GPU knows")
+
+
 def _public(name: str) -> str:
-    if not str(name).isidentifier() or str(name).startswith("__"):
+    if not str(name).isidentifier() or str(name).startswith("_"):
         raise Refused(f"a kernel cannot use '{name}'")
     return str(name)
 
 
 def _module(name: str) -> Any:
-    if str(name) != "triton" and not str(name).startswith("triton.language"):
+    if name != "triton" and name != LANGUAGE and not str(name).startswith(f"{LANGUAGE}."):
         raise Refused(f"a kernel cannot use the module {name}")
     return importlib.import_module(str(name))

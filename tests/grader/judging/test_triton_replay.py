@@ -71,7 +71,10 @@ def test_a_transcript_that_reaches_beyond_its_memory_is_refused(edit: dict[str, 
         triton_replay.launched([CELL], launches, result, [torch.arange(20.0)])
 
 
-@pytest.mark.parametrize("form", [{"module": "os"}, {"member": ["os", "system"]}, {"member": ["triton", "__loader__"]}])
+@pytest.mark.parametrize(
+    "form",
+    [{"module": "os"}, {"member": ["os", "system"]}, {"member": ["triton", "runtime"]}, {"module": "triton.runtime"}],
+)
 def test_a_transcript_cannot_name_anything_of_the_hosts(form: dict[str, Any]) -> None:
     launches, result, _ = written(CELL, torch.arange(20.0))
     launches[0]["kernel"]["names"]["tl"] = form
@@ -85,9 +88,14 @@ def test_a_kernel_that_is_in_no_cell_is_refused() -> None:
         triton_replay.launched(["import triton"], launches, result, [torch.arange(20.0)])
 
 
-def test_a_text_with_other_words_than_tritons_is_refused() -> None:
-    """Whatever the transcript says that they mean."""
+@pytest.mark.parametrize(
+    ("words", "kind"),
+    [("print.__self__", LaunchError), ("triton.runtime.build.compile_module_from_src(x, x)", Refused)],
+)
+def test_a_text_with_other_words_than_the_languages_is_refused(words: str, kind: type[Exception]) -> None:
+    """Whatever the transcript says that they mean: Triton itself has a compiler of C, and loads what it compiles."""
     launches, result, _ = written(CELL, torch.arange(20.0))
-    cell = CELL.replace("return 2 * x", "return print.__self__")
-    with pytest.raises(LaunchError, match="not in Triton's language"):
-        triton_replay.launched([cell], launches, result, [torch.arange(20.0)])
+    for one in (launches[0]["kernel"], launches[0]["kernel"]["names"]["twice"]["function"]):
+        one["names"]["triton"] = {"module": "triton"}
+    with pytest.raises(kind):
+        triton_replay.launched([CELL.replace("2 * x", words)], launches, result, [torch.arange(20.0)])
