@@ -77,3 +77,35 @@ def averaged_step(problem, world_size):
     return {name: value.numpy() for name, value in model.state_dict().items()}
 
 # %% wrong: in eval mode — says "train mode" — from "reference": "net, loss_of = problem.model(), problem.criterion()" → "net, loss_of = problem.model().eval(), problem.criterion()"
+
+# %% wrong: two shards whatever is asked for — says "into world_size of them"
+def averaged_step(problem, world_size):
+    model, criterion = problem.model(), problem.criterion()
+    images, labels = next(iter(problem.loader()))
+    for part, answers in zip(images.chunk(2), labels.chunk(2)):
+        (criterion(model(part), answers) / 2).backward()
+    problem.optimizer(model).step()
+    return {name: value.numpy() for name, value in model.state_dict().items()}
+
+# %% wrong: every world_size-th image — says "cut the batch in order" — from "two shards whatever is asked for"
+# -     for part, answers in zip(images.chunk(2), labels.chunk(2)):
+# -         (criterion(model(part), answers) / 2).backward()
+# +     for rank in range(world_size):
+# +         part, answers = images[rank::world_size], labels[rank::world_size]
+# +         (criterion(model(part), answers) / world_size).backward()
+
+# %% wrong: shards of world_size images — says "are there world_size shards" — from "two shards whatever is asked for": "zip(images.chunk(2), labels.chunk(2))" → "zip(images.split(world_size), labels.split(world_size))", "/ 2)" → "/ world_size)"
+
+# %% wrong: divided by the number of images — says "not of images" — from "two shards whatever is asked for": "zip(images.chunk(2), labels.chunk(2))" → "zip(images.chunk(world_size), labels.chunk(world_size))", "/ 2)" → "/ len(images))"
+
+# %% wrong: a step for each batch — says "a step for each batch" — from "two shards whatever is asked for"
+# -     images, labels = next(iter(problem.loader()))
+# -     for part, answers in zip(images.chunk(2), labels.chunk(2)):
+# -         (criterion(model(part), answers) / 2).backward()
+# -     problem.optimizer(model).step()
+# +     optimizer = problem.optimizer(model)
+# +     for images, labels in problem.loader():
+# +         optimizer.zero_grad()
+# +         for part, answers in zip(images.chunk(world_size), labels.chunk(world_size)):
+# +             (criterion(model(part), answers) / world_size).backward()
+# +         optimizer.step()
