@@ -55,9 +55,9 @@ def answer(request: dict[str, Any], buffers: list[bytearray]) -> tuple[dict[str,
     out: list[wire.Buffer] = []
     try:
         if request["triton"]:
-            from grader.judging import triton_replay  # with Triton, which takes a moment
+            from grader.judging.programs import program_replay  # with Triton, which takes a moment
 
-            value, counts = triton_replay.launched(request["sources"], launches, result, arrays_of(arguments, named))
+            value, counts = program_replay.launched(request["sources"], launches, result, arrays_of(arguments, named))
         else:
             replay = Replay(request["sources"], arrays_of(arguments, named))
             counts = [replay.launch(one) for one in launches]

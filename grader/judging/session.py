@@ -33,7 +33,7 @@ SLOWED = 1.15
 """A reference that took this many times as long during the exercise as alone makes the row worthless."""
 
 COUNTING_MODULES = ("grader.judging.transcript", "grader.judging.replay")
-TRITON_MODULES = ("grader.judging.triton_transcript", "grader.judging.triton_replay")
+TRITON_MODULES = ("grader.judging.programs.program_transcript", "grader.judging.programs.program_replay")
 """Imported where transcripts of launches are written and carried out: those processes' disk has no such package."""
 ATTEMPTS = 3
 """How often a submission is graded whose processes are killed again and again."""

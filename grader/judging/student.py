@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from gpulab.measuring.speedup import Comparison
     from gpulab.trace.triton.origins import Origins
     from gpulab.virtual_gpu.operations import OperationRecorder
+    from grader.judging.programs.program_transcript import TritonTranscript
     from grader.judging.transcript import Transcript
-    from grader.judging.triton_transcript import TritonTranscript
 
 FORKED_IN_CELL = (
     "A process that this cell forked with os.fork() reached the end of the cell and was ended there: it is a copy of "
@@ -245,7 +245,7 @@ def _counted(what: str, perturb: float, arguments: Sequence[Any], named: Mapping
     elif what == "programs transcript":
         from gpulab import trace
         from gpulab.trace.triton import hook
-        from grader.judging.triton_transcript import TritonTranscript
+        from grader.judging.programs.program_transcript import TritonTranscript
 
         found.transcript = TritonTranscript(arguments, named)
         with trace.counting(), hook.observed(found.transcript):

@@ -10,9 +10,9 @@ import torch
 
 from gpulab.trace.errors import LaunchError
 from gpulab.trace.triton import hook
-from grader.judging import triton_replay
+from grader.judging.programs import program_replay
+from grader.judging.programs.program_transcript import TritonTranscript
 from grader.judging.replay import Refused
-from grader.judging.triton_transcript import TritonTranscript
 
 CELL = """\
 import triton
@@ -45,7 +45,7 @@ def written(cell: str, x: Any, **more: Any) -> tuple[list[Any], Any, list[str]]:
 
 def test_the_kernel_computes_from_inputs_that_the_host_has_not_seen() -> None:
     launches, result, _ = written(CELL, torch.arange(20.0))
-    value, counts = triton_replay.launched([CELL], launches, result, [torch.arange(20.0) + 100])
+    value, counts = program_replay.launched([CELL], launches, result, [torch.arange(20.0) + 100])
     assert value.tolist() == [2 * (x + 100) + 0.5 for x in range(20)]
     assert [(one["bytes_read"], one["lines"][0]["line"]) for one in counts] == [(80, 11)]
 
@@ -55,7 +55,7 @@ def test_what_stands_in_the_head_of_a_kernel_does_not_run_again() -> None:
     launches, result, noted = written(CELL, torch.arange(20.0))
     assert noted
     before = len(noted)
-    triton_replay.launched([CELL], launches, result, [torch.arange(20.0)])
+    program_replay.launched([CELL], launches, result, [torch.arange(20.0)])
     assert len(noted) == before
 
 
@@ -68,7 +68,7 @@ def test_a_transcript_that_reaches_beyond_its_memory_is_refused(edit: dict[str, 
     launches, result, _ = written(CELL, torch.arange(20.0))
     launches[0]["arguments"]["out_ptr"]["tensor"] |= edit
     with pytest.raises(Refused):
-        triton_replay.launched([CELL], launches, result, [torch.arange(20.0)])
+        program_replay.launched([CELL], launches, result, [torch.arange(20.0)])
 
 
 @pytest.mark.parametrize(
@@ -79,13 +79,13 @@ def test_a_transcript_cannot_name_anything_of_the_hosts(form: dict[str, Any]) ->
     launches, result, _ = written(CELL, torch.arange(20.0))
     launches[0]["kernel"]["names"]["tl"] = form
     with pytest.raises(Refused):
-        triton_replay.launched([CELL], launches, result, [torch.arange(20.0)])
+        program_replay.launched([CELL], launches, result, [torch.arange(20.0)])
 
 
 def test_a_kernel_that_is_in_no_cell_is_refused() -> None:
     launches, result, _ = written(CELL, torch.arange(20.0))
     with pytest.raises(Refused, match="exercise's own cell"):
-        triton_replay.launched(["import triton"], launches, result, [torch.arange(20.0)])
+        program_replay.launched(["import triton"], launches, result, [torch.arange(20.0)])
 
 
 @pytest.mark.parametrize(
@@ -98,4 +98,4 @@ def test_a_text_with_other_words_than_the_languages_is_refused(words: str, kind:
     for one in (launches[0]["kernel"], launches[0]["kernel"]["names"]["twice"]["function"]):
         one["names"]["triton"] = {"module": "triton"}
     with pytest.raises(kind):
-        triton_replay.launched([CELL.replace("2 * x", words)], launches, result, [torch.arange(20.0)])
+        program_replay.launched([CELL.replace("2 * x", words)], launches, result, [torch.arange(20.0)])

@@ -1,7 +1,7 @@
 """Writes down, in a student's process, a launch of a Triton kernel: the kernel, its grid, where its tensors came from.
 
 As `transcript` does for Numba's kernels: plain values and no result, which the judge has carried out again elsewhere
-(`triton_replay`) on other inputs. Nothing in it is believed.
+(`program_replay`) on other inputs. Nothing in it is believed.
 """
 
 from __future__ import annotations
