@@ -243,3 +243,14 @@ def run_ring(vectors):
         os.kill(os.getppid(), signal.SIGKILL)
 
     return launch.ranks(kill, [(vector,) for vector in vectors])
+
+# %% wrong: chunks in float64 — says "not float32" — from "reference": "torch.tensor(part)" → "torch.tensor(part).double()", "torch.cat(chunks).numpy()" → "torch.cat(chunks).float().numpy()"
+
+# %% wrong: the second half begins with the own chunk — says "second half begins with" — from "reference"
+# -             out, into = (rank - step) % world_size, (rank - step - 1) % world_size
+# +             turn = step % (world_size - 1)
+# +             out, into = (rank - turn) % world_size, (rank - turn - 1) % world_size
+
+# %% wrong: both halves add — says "it adds nothing" — from "reference"
+# -             chunks[into] = chunks[into] + arrived if step < world_size - 1 else arrived
+# +             chunks[into] = chunks[into] + arrived

@@ -164,9 +164,11 @@ def sent_chunks(sent: Sequence[Mapping[str, Any]], world_size: int, length: int,
     )
     used = sorted({name for one in sent for name in one["collectives"]})
     assert not used, f"{what}: {', '.join(used)} is the library's own. Write it here with send and recv."
-    largest, chunk = max(one["largest"] for one in sent), 4 * -(-length // world_size)
-    assert largest <= chunk, (
-        f"{what}: a message of {largest} bytes, expected at most {chunk}, one chunk. Whole vectors are sent; cut them "
-        "up first."
+    largest, elements = max(one["largest"] for one in sent), -(-length // world_size)
+    cause = "Whole vectors are sent; cut them up first." if largest == 4 * length else ""
+    if 0 < max((len(content) for one in sent for content in one["contents"]), default=0) <= elements:
+        cause = "It is no longer than a chunk, but its numbers are not float32."
+    assert largest <= 4 * elements, (
+        f"{what}: a message of {largest} bytes, expected at most {4 * elements}, one chunk. {cause}".rstrip()
     )
     check.equal(max(one["messages"] for one in sent), steps, f"{what}: messages of a rank")

@@ -33,8 +33,9 @@ def test_what_is_wrong_with_a_schedule_is_named(schedule, words):
         sums_everything(schedule, 4)
 
 
-def heard(messages=2, largest=8, collectives=()):
-    return {"messages": messages, "largest": largest, "collectives": list(collectives)}
+def heard(messages=2, largest=8, collectives=(), elements=2):
+    contents = [[1.0] * elements] * messages
+    return {"messages": messages, "largest": largest, "collectives": list(collectives), "contents": contents}
 
 
 @pytest.mark.parametrize(
@@ -43,7 +44,9 @@ def heard(messages=2, largest=8, collectives=()):
         ([heard(0, 0), heard(0, 0)], "no rank has sent anything"),
         ([], "no rank has sent anything"),
         ([heard(collectives=["all_reduce"]), heard()], "all_reduce is the library's own"),
-        ([heard(largest=16), heard()], "Whole vectors are sent"),
+        ([heard(largest=16, elements=4), heard()], "Whole vectors are sent"),
+        ([heard(largest=16), heard()], "its numbers are not float32"),
+        ([heard(largest=12, elements=3), heard()], "expected at most 8, one chunk.$"),
         ([heard(1), heard(1)], "messages of a rank"),
         ([{**heard(), "unseen_seconds": 1.0, "unseen_bytes": 5}], "5 bytes went over the network"),
     ],

@@ -165,7 +165,7 @@ def test_matmul_intensity() -> None:
         "a copy that another program slowed down": good | {"gbs": 900},
         "times of launches": good | {"products": [[*shape, 700.0] for *shape, _ in good["products"]]},
     }
-    passing = {"four bytes whatever is given": "the products that are measured are float32's"}
+    passing = {"four bytes whatever is given": "the products that are timed here are in float32"}
     assert found("matmul_intensity", plausible, broken, passing) == []
 
 
