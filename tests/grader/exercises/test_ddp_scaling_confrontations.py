@@ -62,6 +62,7 @@ def test_run_ring() -> None:
         "added up in one process": "only messages tell it: the sums are right",
         "the library's all_reduce": "only messages tell it: the sums are right",
         "whole vectors go round": "only messages tell it: the sums are right",
+        "chunks in float64": "only messages tell it: the sums are right",
     }
     assert findings(declared()["run_ring"], CHAPTER, {"three ranks": sums(3)}, {"other sums": garbled()}, passing) == []
 
