@@ -67,6 +67,7 @@ def test_what_its_children_hold_on_all_gpus_counts(family: tuple[subprocess.Pope
     watch.look()
     assert guard.exceeded
     assert parent.wait(5) == -9
+    watch.remove(guard)  # or its thread would go on asking for what other tests hold
 
 
 def test_whoever_is_no_longer_watched_is_left_alone(family: tuple[subprocess.Popen[str], int]) -> None:
