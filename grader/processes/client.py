@@ -14,7 +14,6 @@ import signal
 import socket
 import subprocess
 import tempfile
-import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from grader.model.limits import Limits
 from grader.processes import box_server, fork_server
 from grader.processes.accounts import cpu_seconds_of
 from grader.processes.channel import Channel
+from grader.processes.raw_output import RawOutput
 from grader.sandbox import Tier, cgroups, course_folders
 from grader.sandbox.probe import best_tier
 
@@ -228,7 +228,7 @@ class StudentProcess(Child):
         finally:
             theirs.close()
             os.close(writing)
-        self.raw_output = _Drain(reading, limits.output_bytes)
+        self.raw_output = RawOutput(reading, limits.output_bytes)
         if self._box:
             answer["inner"] = self._box.first
         super().__init__(parent, answer, Channel(ours), cost)
@@ -355,49 +355,6 @@ def _remove(folder: Path) -> None:
                 subprocess.run(
                     [*command, "--", str(folder)], stderr=subprocess.DEVNULL, check=False, timeout=REMOVE_SECONDS
                 )
-
-
-class _Drain:
-    """Reads a pipe to its end in a thread, so that its writer never blocks, and keeps the beginning."""
-
-    def __init__(self, descriptor: int, keep_bytes: int) -> None:
-        self._descriptor, self._keep = descriptor, keep_bytes
-        os.set_blocking(descriptor, False)  # the thread and `take` both read
-        self._data = bytearray()
-        self._lock = threading.Lock()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
-
-    def _run(self) -> None:
-        more = True
-        while more:
-            select.select([self._descriptor], [], [])
-            with self._lock:
-                more = self._read()
-
-    def _read(self) -> bool:
-        """Reads what is there; False at the end."""
-        try:
-            chunk = os.read(self._descriptor, 65_536)
-        except BlockingIOError:
-            return True
-        self._data += chunk[: max(0, self._keep - len(self._data))]
-        return bool(chunk)
-
-    def take(self) -> str:
-        """What has been written since the last call, whether or not the thread has got to it yet."""
-        with self._lock:
-            for _ in range(8):  # a pipe holds less; an endless writer must not keep us here
-                if not select.select([self._descriptor], [], [], 0)[0] or not self._read():
-                    break
-            text, self._data = self._data.decode("utf-8", "replace"), bytearray()
-        return text
-
-    def close(self) -> None:
-        """Stops reading. A process that outlived its group may still hold the other end; it is not waited for."""
-        self._thread.join(timeout=1.0)
-        if not self._thread.is_alive():
-            os.close(self._descriptor)
 
 
 def modules() -> tuple[str, ...]:
