@@ -32,7 +32,7 @@ INNER_UID = 1000
 
 
 _SPACES = kernel.NEW_MOUNTS | kernel.NEW_HOSTNAME | kernel.NEW_IPC | kernel.NEW_NETWORK
-"""What a box has of its own, and a process in it enters, beside the processes."""
+"""What a box has of its own, and a process in it enters, in addition to the processes."""
 _MADE = "made"
 
 
@@ -181,7 +181,7 @@ def enter(settings: Confinement, box: int | None = None) -> None:
 
 
 def _give_up_rights(settings: Confinement) -> None:
-    """What holds a process of the student's user in tiers 1 and 2, beside the namespaces.
+    """What holds a process of the student's user in tiers 1 and 2, in addition to the namespaces.
 
     Raises:
         OSError: the machine refuses a step of the tier.
