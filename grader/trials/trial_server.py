@@ -40,6 +40,7 @@ from grader.model.syntax import syntax_tree
 from grader.processes import wire
 from grader.processes.channel import Channel
 from grader.processes.fork_server import EXERCISES
+from grader.sandbox import kernel
 from grader.trials import clean
 
 MEMORY_BYTES = 12_000_000_000
@@ -149,6 +150,7 @@ class Zygote:
             wire.encode, wire.decode = _uncounted(wire.encode), _uncounted(wire.decode)
         gc.collect()
         gc.freeze()  # else a collection in a fork copies every page that it looks at
+        kernel.use_huge_pages()
 
     def serve(self) -> None:
         """Returns when all requests are answered and there will be no more."""
