@@ -58,24 +58,28 @@ def _encode(value: Any, buffers: list[Buffer], depth: int) -> Any:
         raise NotPlain("a value nested more than 40 levels deep (does it hold itself?)")
     if value is None or isinstance(value, bool):
         return value
-    for kind in _SCALARS:
+    if (plainly := _SCALARS.get(type(value))) is not None:
+        return plainly(value)
+    for kind, encoded in _SCALARS.items():
         if isinstance(value, kind) and not _is_numpy(value):
-            return _SCALARS[kind](value)
+            return encoded(value)
+    if isinstance(value, list):
+        return [_encode(item, buffers, depth + 1) for item in value]
+    if isinstance(value, tuple):
+        return {"t": [_encode(item, buffers, depth + 1) for item in value]}
+    if isinstance(value, dict):
+        pairs = dict.items(value)
+        return {"d": [[_encode(k, buffers, depth + 1), _encode(v, buffers, depth + 1)] for k, v in pairs]}
     array = _encode_array(value, buffers)
     if array is not None:
         return array
     if isinstance(value, (bytes, bytearray)):
         buffers.append(bytes(value))
         return {"b": len(value)}
-    if isinstance(value, (list, range, KeysView, ValuesView, ItemsView)):
-        return [_encode(item, buffers, depth + 1) for item in value]
-    if isinstance(value, tuple):
-        return {"t": [_encode(item, buffers, depth + 1) for item in value]}
     if isinstance(value, (set, frozenset)):
         return {"s": [_encode(item, buffers, depth + 1) for item in sorted(value, key=repr)]}
-    if isinstance(value, dict):
-        pairs = dict.items(value)
-        return {"d": [[_encode(k, buffers, depth + 1), _encode(v, buffers, depth + 1)] for k, v in pairs]}
+    if isinstance(value, (range, KeysView, ValuesView, ItemsView)):
+        return [_encode(item, buffers, depth + 1) for item in value]
     record = _encode_record(value, buffers, depth)
     if record is not None:
         return record
