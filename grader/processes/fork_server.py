@@ -25,7 +25,7 @@ from grader.processes.watcher import exit_code_of, fork_watched, watch_worker
 from grader.sandbox import Confinement, Tier, course_folders, kernel, tiers
 
 MODULES = (
-    "numpy", "matplotlib.pyplot", "torch", "torchvision", "pytorch_lightning", "numba", "gpulab.*",
+    "numpy", "matplotlib.pyplot", "torch", "torchvision", "numba", "gpulab.*",
     "ipykernel.kernelapp", "IPython.core.completerlib", "IPython.core.oinspect", "stack_data",
     "pygments.formatters.terminal256", "pygments.lexers.python",
 )  # fmt: skip

@@ -1,7 +1,8 @@
 """What a fork server imports for some chapters only, because it is slow to import, large, and nothing to the others.
 
-Where there is a module `gpulab/chapters/TOPIC/preload.py`, the modules of that package are for the chapters whose cells
-import from it. `preload` imports what else each of their submissions would import.
+A package of `LARGE` is for the chapters whose cells name it. Where there is a module
+`gpulab/chapters/TOPIC/preload.py`, the modules of that package are for the chapters whose cells import from it.
+`preload` imports what else each of their submissions would import.
 """
 
 from __future__ import annotations
@@ -16,11 +17,13 @@ if TYPE_CHECKING:
     from grader.model.notebooks import Cell, ChapterKey
 
 MODULE = "preload"
+LARGE = {"pytorch_lightning": ("pytorch_lightning", "gpulab.training.bolts")}
+"""Package → what to import for a chapter that names it, in code or in a script: SciPy and scikit-learn come with it."""
 
 
 def for_all(modules: list[str]) -> list[str]:
     """Those of these modules that are not for some chapters only."""
-    some = {one for group in _groups().values() for one in group}
+    some = {one for group in (*LARGE.values(), *_groups().values()) for one in group}
     return [one for one in modules if one not in some]
 
 
@@ -33,12 +36,13 @@ def modules_for(key: ChapterKey) -> tuple[str, ...]:
 def _modules_for(cells: tuple[Cell, ...]) -> tuple[str, ...]:
     groups = _groups()
     wanted = imported_modules(cell.source for cell in cells) if groups else frozenset()
-    return tuple(
-        module
+    chosen = [
+        group
         for package, group in groups.items()
         if any(name == package or name.startswith(f"{package}.") for name in wanted)
-        for module in group
-    )
+    ]
+    chosen += [group for package, group in LARGE.items() if any(package in cell.source for cell in cells)]
+    return tuple(module for group in chosen for module in group)
 
 
 @functools.cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from minikey import make_key
@@ -39,6 +40,27 @@ def test_the_others_do_not() -> None:
         "gpulab.chapters.mixed_precision.pictures",
     ]
     assert preload.for_all(every) == ["gpulab.chapters.mixed_precision.pictures"]
+
+
+@pytest.mark.parametrize("source", ["import pytorch_lightning as pl", 'SCRIPT = """\nimport pytorch_lightning\n"""'])
+def test_lightning_is_for_chapters_that_name_it(source: str) -> None:
+    key = make_key()
+    assert preload.modules_for(key) == ()
+    modules = preload.modules_for(replace(key, cells=(*key.cells, Cell("more", Role.CODE, source))))
+    assert "pytorch_lightning" in modules
+    assert set(preload.for_all(list(modules))) == set()
+
+
+def test_lightning_comes_with_nothing_else() -> None:
+    """Half of what a fork server would copy for each process of the other chapters is SciPy's and scikit-learn's."""
+    parent = client.SubmissionServer(fork_server.MODULES)
+    try:
+        maps = Path(f"/proc/{parent.pid}/maps").read_text()
+    finally:
+        parent.close()
+    assert "libtorch" in maps
+    assert "scikit" not in maps
+    assert "sklearn" not in maps
 
 
 def test_a_submission_finds_them_imported(monkeypatch: pytest.MonkeyPatch) -> None:
