@@ -61,11 +61,6 @@ def needed_files(cells: Iterable[str], files: Iterable[Path]) -> list[Path]:
     return sorted(found)
 
 
-def imported_modules(cells: Iterable[str]) -> frozenset[str]:
-    """Dotted names of all that the cells import: `from a import b` gives `a.b`."""
-    return frozenset(name for cell in cells for name in _mentions(cell)[0])
-
-
 def _module_name(path: Path) -> str:
     """`gpulab/trace/races.py` → `gpulab.trace.races`; empty for what is no module of the two packages."""
     parts = path.with_suffix("").parts

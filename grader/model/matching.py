@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 from collections.abc import Iterator
 
 from grader.model.notebooks import Cell, ChapterKey, Role
@@ -64,6 +65,7 @@ def _alike(ours: str, theirs: str, comparisons: Iterator[int]) -> bool:
     return likeness.quick_ratio() > 0.8 and next(comparisons, None) is not None and likeness.ratio() > 0.8
 
 
+@functools.lru_cache(maxsize=4_096)
 def plain(source: str) -> str:
     """The source without what does not matter when two cells are compared."""
     return "\n".join(line.rstrip() for line in source.strip().splitlines() if line.strip())

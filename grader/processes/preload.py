@@ -1,8 +1,7 @@
 """What a fork server imports for some chapters only, because it is slow to import, large, and nothing to the others.
 
-A package of `LARGE` is for the chapters whose cells name it. Where there is a module
-`gpulab/chapters/TOPIC/preload.py`, the modules of that package are for the chapters whose cells import from it.
-`preload` imports what else each of their submissions would import.
+A package of `LARGE` is for the chapters whose cells name it. So are the modules of a package `gpulab.chapters.TOPIC`
+with a module `preload`, which imports what else each of their submissions would import.
 """
 
 from __future__ import annotations
@@ -11,14 +10,12 @@ import functools
 import pkgutil
 from typing import TYPE_CHECKING
 
-from grader.model.dependencies import imported_modules
-
 if TYPE_CHECKING:
     from grader.model.notebooks import Cell, ChapterKey
 
 MODULE = "preload"
 LARGE = {"pytorch_lightning": ("pytorch_lightning", "gpulab.training.bolts")}
-"""Package → what to import for a chapter that names it, in code or in a script: SciPy and scikit-learn come with it."""
+"""Package → what to import for a chapter that names it. SciPy and scikit-learn come with Lightning."""
 
 
 def for_all(modules: list[str]) -> list[str]:
@@ -34,15 +31,9 @@ def modules_for(key: ChapterKey) -> tuple[str, ...]:
 
 @functools.lru_cache(maxsize=64)
 def _modules_for(cells: tuple[Cell, ...]) -> tuple[str, ...]:
-    groups = _groups()
-    wanted = imported_modules(cell.source for cell in cells) if groups else frozenset()
-    chosen = [
-        group
-        for package, group in groups.items()
-        if any(name == package or name.startswith(f"{package}.") for name in wanted)
-    ]
-    chosen += [group for package, group in LARGE.items() if any(package in cell.source for cell in cells)]
-    return tuple(module for group in chosen for module in group)
+    groups = {**LARGE, **_groups()}
+    named = [group for package, group in groups.items() if any(package in cell.source for cell in cells)]
+    return tuple(module for group in named for module in group)
 
 
 @functools.cache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from grader.model.dependencies import imported_modules, needed_files
+from grader.model.dependencies import needed_files
 
 
 def make(folder: Path, **files: str) -> list[Path]:
@@ -85,11 +85,6 @@ def test_prose_does_not_belong(tmp_path: Path) -> None:
     (table := tmp_path / "gpus.csv").write_text("")
     assert needed_files(["table('gpus')  # see README"], [readme, table]) == [table]
 
-
-def test_imports_are_given_in_full() -> None:
-    assert imported_modules(["from gpulab.chapters.inference import engine_files as e"]) == {
-        "gpulab.chapters.inference.engine_files"
-    }
 
 
 def test_the_order_in_which_modules_are_found_does_not_matter(tmp_path: Path) -> None:
