@@ -16,7 +16,7 @@ from gpulab.forkserver import client
 from gpulab.forkserver.client import Forked, ForkServer, ServerGone, Shared, StartError
 
 SERVER = """
-import os, subprocess, sys, time, types
+import gc, os, subprocess, sys, time, types
 from gpulab.forkserver.server import ForkingServer
 
 
@@ -39,7 +39,9 @@ class Echo(ForkingServer):
         ready()
         if request["op"] == "sleeps":
             time.sleep(60)
-        return 3
+        if request["op"] == "imported":
+            return sys.modules["looks"].collecting
+        return gc.isenabled() if request["op"] == "runs" else 3
 
 
 if __name__ == "__main__":
@@ -52,6 +54,7 @@ INITIALIZED = "import sys, types\ncuda = types.SimpleNamespace(is_initialized=la
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "echo_server.py").write_text(SERVER)
     (tmp_path / "slow.py").write_text("")
+    (tmp_path / "looks.py").write_text("import gc\ncollecting = gc.isenabled()\n")
     (tmp_path / "torch.py").write_text(INITIALIZED)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     return tmp_path
@@ -63,7 +66,7 @@ def started(*modules: str) -> ForkServer:
 
 @pytest.fixture
 def server(folder: Path) -> Iterator[ForkServer]:
-    found = started("json")
+    found = started("json", "looks")
     yield found
     found.close()
 
@@ -76,6 +79,10 @@ def forked(server: ForkServer, op: str) -> Forked:
 def test_a_fork_ends_with_its_code(server: ForkServer) -> None:
     one = forked(server, "ends")
     assert (one.wait(), one.poll(), server.threads) == (3, 3, 1)
+
+
+def test_garbage_is_collected_in_forks_but_not_during_imports(server: ForkServer) -> None:
+    assert [forked(server, op).wait() for op in ("imported", "runs")] == [False, True]
 
 
 def test_one_that_does_not_end_is_not_waited_for(server: ForkServer) -> None:
@@ -212,7 +219,7 @@ def test_a_request_that_is_too_large_costs_nothing_else(server: ForkServer) -> N
 
 
 def test_there_is_one_and_another_when_it_is_gone(folder: Path) -> None:
-    shared = Shared(lambda: started("json"))
+    shared = Shared(lambda: started("json", "looks"))
     first = shared.get()
     assert shared.get() is first
     os.kill(first.pid, signal.SIGKILL)
