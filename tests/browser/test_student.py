@@ -166,6 +166,25 @@ def test_hints_are_folded(page: Window) -> None:
     page.shoot("06_hint")
 
 
+def test_long_lines_of_an_output_break_between_words(page: Window) -> None:
+    """Each line on the screen begins with a whole word."""
+    write_answer(page, "occupancy", 'print("occupancy " * 40)')
+    page.element(".jp-mod-active .jp-RenderedText pre", "occupancy occupancy")
+    starts = page.run(
+        """const text = document.querySelector('.jp-mod-active .jp-RenderedText pre').firstChild;
+        const range = document.createRange(), starts = [];
+        let last = -1;
+        for (let at = 0; at + 1 < text.length; at++) {
+            range.setStart(text, at); range.setEnd(text, at + 1);
+            const top = range.getBoundingClientRect().top;
+            if (top > last + 5) { starts.push(text.data.slice(at, at + 9)); last = top; }
+        }
+        return starts;"""
+    )
+    assert len(starts) > 3
+    assert set(starts) == {"occupancy"}, starts
+
+
 def test_a_wrong_answer_is_told_which_mistake_it_is(page: Window) -> None:
     wrong = answer("occupancy", "wrong", "shared memory ignored")
     write_answer(page, "occupancy", wrong.source)
