@@ -131,6 +131,10 @@ def test_the_course_opens_on_a_page_that_leads_to_the_chapters(page: Window) -> 
 def test_the_first_cell_says_which_device_and_what_that_means(page: Window) -> None:
     """Run with the keyboard alone."""
     go_to(page, "this_machine()")
+    # JupyterLab drops a keystroke that comes before the kernel has started.
+    page.wait(
+        "the kernel", lambda: page.run(f"{CURRENT} return panel.sessionContext.session?.kernel?.status") == "idle"
+    )
     page.run(f"{CURRENT} notebook.activate(); return 1;")
     page.keys(Keys.SHIFT, Keys.ENTER)
     output = page.element(".jp-OutputArea-output", "GPU", 90)
