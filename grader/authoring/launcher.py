@@ -50,7 +50,7 @@ class Outline:
         """`about 3 h`, to the half hour."""
         minutes = self.words / WORDS_A_MINUTE + MINUTES_A_POINT * (self.points + self.gpu_points)
         halves = max(1, round(minutes / 30))
-        return f"about {halves // 2 or ''}{'½' if halves % 2 else ''}\N{NO-BREAK SPACE}h"
+        return f"about {halves // 2 or ''}{'½' if halves % 2 else ''} h".replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def outline_of(chapter: Chapter) -> Outline:
