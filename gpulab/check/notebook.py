@@ -71,10 +71,7 @@ def shown_instead(error: BaseException, names: dict[str, Any]) -> list[str] | No
         if waits == "<module>":
             return [_STUB]
         _waiting.update(dict.fromkeys(_bound_by(running), waits))
-        what = f"Solve `{waits}` first and run its cell"
-        if isinstance(error, NameError) and waits == error.name:  # capitals: perhaps of another constant
-            what = f"Run the cell of `{waits}` first (solve it if it is an exercise)"
-        return [f"{what}; this cell will then {_purpose(running)}."]
+        return [f"Solve `{waits}` first and run its cell; this cell will then {_purpose(running)}."]
     if isinstance(error, AssertionError) and str(error) and all(code.co_filename == running for code in codes):
         return lines(str(error))  # the cell's own assertion: one in the student's function keeps its traceback
     return None

@@ -118,7 +118,7 @@ def test_a_cell_that_waits_for_an_exercise_says_so_in_one_line(failures: list[st
     first = "first and run its cell; this cell will then"
     assert failures[7] == f"Solve `waves` {first} draw the waves of 1 to 100 blocks."
     assert failures[8] == failures[9] == failures[10] == failures[11] == f"Solve `waves` {first} run."
-    assert failures[12] == "Run the cell of `SAXPY_CU` first (solve it if it is an exercise); this cell will then run."
+    assert failures[12] == f"Solve `SAXPY_CU` {first} run."
     assert failures[6].startswith("Write your answer in place of")
 
 
