@@ -165,7 +165,7 @@ def _row(chapter: ChapterProgress) -> str:
     following = f"<code>{html.escape(unfinished[0])}</code>" if unfinished else "done: hand it in"
     return (
         f'<tr><td {left}>{link}</td><td {left}><span role="img" aria-label="{_counts(chapter)}">{marks}</span></td>'
-        f"<td {left}>{chapter.reached:g} of {chapter.possible:g}</td><td {left}>{following}</td></tr>"
+        f"<td {left}>{chapter.reached:g}&nbsp;of&nbsp;{chapter.possible:g}</td><td {left}>{following}</td></tr>"
     )
 
 

@@ -2,7 +2,8 @@
 
 Found through JUPYTER_CONFIG_PATH, so that nothing is written to the user's own Jupyter settings. What the page shows
 and hides stands in `labconfig/`, which server extensions run in `jupyter_server_config.d/`, submitting in
-`nbgrader_config.py`, what gives figures their alternative text in `labextensions/`.
+`nbgrader_config.py`; what gives figures their alternative text, and breaks long lines of outputs between words, in
+`labextensions/`.
 """
 
 from pathlib import Path

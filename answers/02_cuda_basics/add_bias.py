@@ -173,7 +173,7 @@ def add_bias(matrix, bias):
 # +     out = empty(matrix.shape, "float32")
 # +     add_bias_kernel[(16, 16), (-(-columns // 16), -(-rows // 16))](matrix, bias, out)
 
-# %% wrong: one thread of the grid does all the work — says "of the 32 threads of a warp"
+# %% wrong: one thread of the grid does all the work — says "A block has only 4 threads here"
 from numba import cuda
 
 from gpulab import empty

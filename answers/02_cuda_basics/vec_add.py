@@ -583,7 +583,7 @@ def vec_add(a, b):
 
 # %% wrong: multiplies — says "That is the product" — from "reference": "a[i] + b[i]" → "a[i] * b[i]"
 
-# %% wrong: one thread of the grid does all the work — says "of the 32 threads of a warp"
+# %% wrong: one thread of the grid does all the work — says "A block has only 1 thread here"
 from numba import cuda
 
 from gpulab import empty

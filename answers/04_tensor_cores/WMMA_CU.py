@@ -257,7 +257,7 @@ extern "C" __global__ void product(const half* a, const half* b, float* c, int m
 }
 """
 
-# %% hostile: a decoy on the tensor cores, and the sums in ordinary arithmetic — says "not the tensor cores'"
+# %% hostile: a decoy on the tensor cores, and the sums in ordinary arithmetic — says "do not come from the tensor cores"
 WMMA_CU = r"""
 #include <mma.h>
 using namespace nvcuda;

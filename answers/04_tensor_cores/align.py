@@ -106,7 +106,7 @@ import os
 def align(n, bytes_per_element, alignment_bytes=16):
     os._exit(0)
 
-# %% wrong: alignment in bits — says "no bits" — from "reference": "alignment_bytes // " → "alignment_bytes * 8 // "
+# %% wrong: alignment in bits — says "not in bits" — from "reference": "alignment_bytes // " → "alignment_bytes * 8 // "
 
 # %% wrong: rounds up with a mask of bits — says "Masking bits"
 def align(n, bytes_per_element, alignment_bytes=16):

@@ -94,7 +94,7 @@ def averaged_step(problem, world_size):
 # +         part, answers = images[rank::world_size], labels[rank::world_size]
 # +         (criterion(model(part), answers) / world_size).backward()
 
-# %% wrong: shards of world_size images — says "are there world_size shards" — from "two shards whatever is asked for": "zip(images.chunk(2), labels.chunk(2))" → "zip(images.split(world_size), labels.split(world_size))", "/ 2)" → "/ world_size)"
+# %% wrong: shards of world_size images — says "Are there exactly world_size shards" — from "two shards whatever is asked for": "zip(images.chunk(2), labels.chunk(2))" → "zip(images.split(world_size), labels.split(world_size))", "/ 2)" → "/ world_size)"
 
 # %% wrong: divided by the number of images — says "not of images" — from "two shards whatever is asked for": "zip(images.chunk(2), labels.chunk(2))" → "zip(images.chunk(world_size), labels.chunk(world_size))", "/ 2)" → "/ len(images))"
 

@@ -69,7 +69,7 @@ def mfu(step_ms, flops, gpu, dtype):
 
 # %% wrong: the peak of one type for all — says "Each type has its own peak" — from "reference": `gpu[f"{dtype}_tflops"]` → `gpu["bfloat16_tflops"]`
 
-# %% wrong: a factor of 2 for multiply-adds — says "need no factor 2" — from "reference": "flops / (step_ms / 1e3)" → "2 * flops / (step_ms / 1e3)"
+# %% wrong: a factor of 2 for multiply-adds — says "need no factor of 2" — from "reference": "flops / (step_ms / 1e3)" → "2 * flops / (step_ms / 1e3)"
 
 # %% hostile: raises what PyTorch raises when a GPU fails — says "Your code raised RuntimeError"
 def mfu(*arguments):
@@ -91,6 +91,6 @@ def mfu(step_ms, flops, gpu, dtype):
     return flops / (step_ms / 1e6) / (gpu[f"{dtype}_tflops"] * 1e12)
 
 
-# %% wrong: half the peak — says "Twice too large"
+# %% wrong: half the peak — says "Twice the right value"
 def mfu(step_ms, flops, gpu, dtype):
     return flops / (step_ms / 1000) / (gpu[f"{dtype}_tflops"] / 2 * 1e12)

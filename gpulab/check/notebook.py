@@ -1,13 +1,15 @@
 """How exceptions look in a notebook: a failed check is its message, a cell that waits for an exercise is one line.
 
-Everything else keeps IPython's traceback; outside of a notebook (pytest, the judge) nothing changes. What is raised,
-and its text, stay the same: this decides only what is shown.
+An error that the course's own code raises about a student's line shows the frames of the notebook only. Everything else
+keeps IPython's traceback; outside of a notebook (pytest, the judge) nothing changes. What is raised, and its text, stay
+the same: this decides only what is shown.
 """
 
 from __future__ import annotations
 
 import ast
 import linecache
+from pathlib import Path
 from types import CodeType, TracebackType
 from typing import Any
 
@@ -24,12 +26,33 @@ def install(shell: Any) -> None:
     shell.set_custom_exc((Exception,), _show)
 
 
-def _show(shell: Any, kind: type, error: Exception, trace: TracebackType, tb_offset: int | None = None) -> None:
+def _show(shell: Any, kind: type, error: Exception, trace: TracebackType | None, tb_offset: int | None = None) -> None:
     """IPython calls it as a method of the shell, with what a cell raised."""
     shown = None if hasattr(error, "_render_traceback_") else shown_instead(error, shell.user_ns)
     if shown is not None:
         vars(error)["_render_traceback_"] = lambda: shown  # IPython asks exceptions for it
-    shell.showtraceback((kind, error, trace), tb_offset=tb_offset, running_compiled_code=True)
+    # Not where the cell itself cannot be compiled: IPython would then show its own frames above the student's line.
+    running = any(variables is shell.user_ns for _, variables in _frames(error))
+    if running and trace is not None and kind.__module__.partition(".")[0] == __name__.partition(".")[0]:
+        trace = _of_the_notebook(trace, shell.user_ns)
+    shell.showtraceback((kind, error, trace), tb_offset=tb_offset, running_compiled_code=running)
+
+
+def _of_the_notebook(trace: TracebackType, names: dict[str, Any]) -> TracebackType | None:
+    """A traceback without the frames of libraries: only those that run the cell, and those of the notebook's code."""
+    parts = [trace]
+    while parts[-1].tb_next is not None:
+        parts.append(parts[-1].tb_next)
+    first = next(at for at, part in enumerate(parts) if part.tb_frame.f_globals is names)
+    cells = _folder(parts[first])  # kernels that are traced have other globals, but the file of their cell
+    kept = None
+    for part in reversed([*parts[:first], *(part for part in parts[first:] if _folder(part) == cells)]):
+        kept = TracebackType(kept, part.tb_frame, part.tb_lasti, part.tb_lineno)
+    return kept
+
+
+def _folder(part: TracebackType) -> Path:
+    return Path(part.tb_frame.f_code.co_filename).parent
 
 
 def shown_instead(error: BaseException, names: dict[str, Any]) -> list[str] | None:

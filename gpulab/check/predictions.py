@@ -82,7 +82,8 @@ class Predictions:
             for name, record in revealed.items()
         }
         close = sum(good for _, _, good in compared.values())
-        print(f"{len(revealed)} predictions compared, {close} of them close: counts exact, the rest within {_CLOSE}×.")
+        rule = f"Counts must be exact, other numbers within a factor of {_CLOSE}."
+        print(f"Close predictions: {close} of {len(revealed)}. {rule}")
         width = max(map(len, revealed))
         for name, record in revealed.items():
             space = f" {record['unit']}" if record.get("unit") else ""

@@ -35,6 +35,9 @@ INK, FAINT = "#222222", "#d9d9d9"
 WIDTH_IN = 9.0
 """Inches: about a notebook's column."""
 
+TITLE_CHARACTERS_PER_INCH = 8.5
+"""Of a figure whose axes begin near its left edge."""
+
 DOTS_PER_INCH = 160
 SHOWN_PER_INCH = 96
 """Pixels of the screen per inch of the figure; the image has more, for sharp screens."""
@@ -77,14 +80,15 @@ def canvas(title: str, note: str = "", height: float = 3.6, width: float = WIDTH
     """An empty figure with one pair of axes, titled in the course's way. Call it, and draw, inside `style()`.
 
     Args:
-        title: the finding, as a sentence.
+        title: the finding, as a sentence; a line that is too long is broken.
         note: a smaller line under it: the device, the number of runs.
         height: of the figure, inches.
         width: of the figure, inches.
     """
     figure = Figure(figsize=(width, height), dpi=DOTS_PER_INCH, layout=ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.08))
     axes = figure.add_subplot()
-    head = "\n".join(textwrap.wrap(title, int(width * 8.5)))
+    lines = (textwrap.wrap(line, int(width * TITLE_CHARACTERS_PER_INCH)) for line in title.splitlines())
+    head = "\n".join(itertools.chain.from_iterable(lines))
     below = "\n".join(textwrap.wrap(note, int(width * 11)))
     rise = 8 + (14 * (below.count("\n") + 1) if below else 0)
     if head:

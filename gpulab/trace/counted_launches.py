@@ -67,10 +67,11 @@ def many_threads(launches: Sequence[dict[str, Any]], what: str) -> None:
             threads = max(math.prod(one["block"]) for one in launches)
             remedy = "Let all threads share the work."
             if threads < fewest:
-                remedy = f"A block has {threads} here. A launch is kernel[blocks, threads]."
+                some = f"{threads} thread" + ("" if threads == 1 else "s")
+                remedy = f"A block has only {some} here. A launch is kernel[blocks, threads]."
             raise AssertionError(
-                f"{what}: the values are right, but only {elements / requests:.2g} of the 32 threads of a warp take "
-                f"part in a request to {space} memory, on average. {remedy}"
+                f"{what}: the values are right, but on average a request to {space} memory comes from only "
+                f"{elements / requests:.2g} of the 32 threads of a warp. {remedy}"
             )
         few = max(few, FEW_PER_ELEMENT * elements)
 

@@ -6,12 +6,25 @@ Dark cells are asked for, hatched ones are moved for nothing: it reads without c
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from matplotlib.patches import Rectangle
 
-from gpulab.figures.styling import BLUE, FAINT, GRAY, INK, ORANGE, canvas, ink_on, show, style
+from gpulab.figures.styling import (
+    BLUE,
+    FAINT,
+    GRAY,
+    INK,
+    ORANGE,
+    TITLE_CHARACTERS_PER_INCH,
+    WIDTH_IN,
+    canvas,
+    ink_on,
+    show,
+    style,
+)
 from gpulab.trace.counts import BANK_BYTES, BANKS, SECTOR_BYTES
 from gpulab.trace.errors import LaunchError
 from gpulab.trace.log import WARP_SIZE
@@ -102,13 +115,16 @@ def _line_figure(trace: Trace, count: LineCount, title: str) -> Figure:
     share = "all" if used >= 100 else f"{used:.3g}%"
     head = title or f"{_several(request.cost, 'sector')} for one {_target(count)}: {share} of the bytes moved are used"
     rows = len(drawn) + bool(left_out)
+    firsts = [_first_element(count, number) for number in drawn]
+    # The title begins where the boxes do, to the right of their labels.
+    head = "\n".join(textwrap.wrap(head, int(WIDTH_IN * TITLE_CHARACTERS_PER_INCH) - max(map(len, firsts)) // 2))
     figure, axes = canvas(head, _note(trace, count), _AROUND_IN + _ROW_IN * rows)
     touched = {address // SECTOR_BYTES for address in request.addresses}
     for row, number in enumerate(drawn):
         _line(axes, row, number * LINE_BYTES, request, touched)
     if left_out:
         axes.text(BANKS / 2, len(drawn), f"… and {_several(left_out, 'more line')}", ha="center", va="center")
-    axes.set_yticks(range(len(drawn)), [_first_element(count, number) for number in drawn])
+    axes.set_yticks(range(len(drawn)), firsts)
     axes.set_xticks(range(0, BANKS + 1, 8), [str(BANK_BYTES * word) for word in range(0, BANKS + 1, 8)])
     axes.set_xlabel("byte of a 128-byte line;  box: a sector;  number: the lane that asks;  hatched: moved for nothing")
     _bare(axes, -0.55, rows - 0.45)

@@ -6,6 +6,7 @@ and any wire. How they are counted is up to `counts` and `races`.
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -162,7 +163,8 @@ class Trace:
         return {name: _plain(value) for name, value in plain.items()}
 
     def __str__(self) -> str:
-        shape = f"{_dims(self.grid)} blocks of {_dims(self.block)} threads"
+        extents = (self.grid, "block"), (self.block, "thread")
+        shape = " of ".join(_several(_dims(extent), math.prod(extent), what) for extent, what in extents)
         shared = f", {self.shared_bytes:,} bytes shared" if self.shared_bytes else ""
         rows = [f"{self.kernel}: {shape}{shared}"]
         width = max((len(line.source) for line in self.lines), default=0)
@@ -172,10 +174,15 @@ class Trace:
                 cost = f"{line.sectors_per_request:.3g} sectors/request"
             else:
                 cost = f"bank-conflict degree {line.bank_conflict_degree}"
-            count = f"{line.elements:,} elements, {line.requests:,} requests"
+            counts = (line.elements, "element"), (line.requests, "request")
+            count = ", ".join(_several(f"{number:,}", number, what) for number, what in counts)
             rows.append(f"  line {line.line:3}  {line.source:{width}}  {what}: {count}, {cost}")
         rows += [f"  {finding}" for finding in (*self.races, *self.unwritten)]
         return "\n".join(rows)
+
+
+def _several(shown: str, number: int, what: str) -> str:
+    return f"{shown} {what}" + ("" if number == 1 else "s")
 
 
 def _dims(shape: Index) -> str:

@@ -50,7 +50,7 @@ class Outline:
         """`about 3 h`, to the half hour."""
         minutes = self.words / WORDS_A_MINUTE + MINUTES_A_POINT * (self.points + self.gpu_points)
         halves = max(1, round(minutes / 30))
-        return f"about {halves // 2 or ''}{'½' if halves % 2 else ''} h"
+        return f"about {halves // 2 or ''}{'½' if halves % 2 else ''} h".replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def outline_of(chapter: Chapter) -> Outline:
@@ -91,25 +91,26 @@ def text_of(outlines: Sequence[Outline]) -> str:
             "Read, predict, run, write. A click on a title opens the chapter.\n\n"
             "| | chapter | time | exercises | points |\n|---|---|---|---|---|\n"
             f"{rows}\n\n"
-            "The times are rough. Points *on a GPU* need one: without, they stay pending, and none is lost. The first "
-            "cell of each chapter says which device it found, and what that means for you."
+            "The times are rough estimates. Points *on a GPU* can only be earned on a GPU; without one they stay "
+            "pending and are not lost. The first cell of each chapter says which device it found and what that means "
+            "for you."
         ),
         new_markdown_cell(
-            "## How far you are\n\n"
-            "Save your chapters, then run the cell below: click into it and press **Shift+Enter**. It reads what the "
-            "notebooks hold, and runs none of them."
+            "## Your progress\n\n"
+            "Save your chapters, then run the cell below: click into it and press **Shift+Enter**. It reads the saved "
+            "notebooks and does not run them."
         ),
         new_code_cell("from gpulab.progress import progress\n\nprogress()"),
         new_markdown_cell(
             "## How it works\n\n"
-            "1. Replace `raise NotImplementedError()` by your answer, and run the test cell below it. Silence means "
-            "that it holds.\n"
-            "2. **Validate**, in the toolbar of a chapter, runs everything in order in a fresh kernel: what passes "
+            "1. Replace `raise NotImplementedError()` with your answer, run the cell, and run the test cell below it. "
+            "If the test prints nothing, your answer has passed.\n"
+            "2. **Validate**, in the toolbar of a chapter, runs everything in order in a fresh kernel. What passes "
             "there does not depend on cells that you have deleted since.\n"
             "3. Hints are folded: click on them.\n"
             "4. Hand in with *Nbgrader → Assignment List*, or upload the chapter's notebook where your course collects "
             "them.\n\n"
-            "When it is graded, the tests that you see run again with other inputs, and so do some that you do not see."
+            "When a chapter is graded, its tests run again, with more cases that you do not see and with random inputs."
         ),
     ]
     for cell, name in zip(cells, stable_ids(cells), strict=True):

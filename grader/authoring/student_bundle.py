@@ -41,6 +41,8 @@ SETTINGS = (
     "jupyter/labconfig/page_config.json",
     "jupyter/labextensions/gpulab-alt-text/alt_text.js",
     "jupyter/labextensions/gpulab-alt-text/package.json",
+    "jupyter/labextensions/gpulab-outputs/outputs.js",
+    "jupyter/labextensions/gpulab-outputs/package.json",
 )
 ARCHIVE = "gpulab-students.zip"
 LONG_ENOUGH = 25

@@ -151,8 +151,9 @@ def classify(error: BaseException, link: Link) -> tuple[Verdict, str]:
     if isinstance(error, StudentError):
         if error.is_blank():
             return Verdict.NOT_ATTEMPTED, "The exercise still raises NotImplementedError."
-        place = f" ({error.place[:MAX_PLACE]})" if error.place else ""
-        return Verdict.FAILED, f"Your code raised {error.told()}"[:MAX_MESSAGE] + place
+        told, place = f"Your code raised {error.told()}"[:MAX_MESSAGE], error.place[:MAX_PLACE]
+        # The tracer's own errors name the line.
+        return Verdict.FAILED, f"{told} ({place})" if place and place not in told else told
     if isinstance(error, Undecided):
         return Verdict(error.verdict), str(error)[:MAX_MESSAGE]
     ours = faults.is_ours(error) and not (link.used and faults.asks_too_much(error))

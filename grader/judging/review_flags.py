@@ -64,11 +64,13 @@ def notes(submission: Submission, key: ChapterKey) -> list[str]:
         if own is not None and own.role is Role.SOLUTION and own.grade_id in watched:
             what = _telling(step.source)
             if what:
-                found.append(f"The cell {own.grade_id}, which is counted or timed, says {what!r}: look at it yourself.")
+                found.append(
+                    f"The cell {own.grade_id}, which is counted or timed, contains {what!r}: review it yourself."
+                )
     for name in sorted(launched & submission.attempted):
         texts = [text for step in submission.steps if step.action is Action.RUN for text in _texts(step.source, name)]
         if not texts or not all(GIVEN in text for text in texts):
-            found.append(f"The script {name} trains a task of its own, which is taken on trust: look at it yourself.")
+            found.append(f"The script {name} trains on a task of its own, which cannot be checked: review it yourself.")
     return found
 
 

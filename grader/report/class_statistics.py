@@ -31,11 +31,11 @@ SHORT_SECONDS = 0.05
 NOISE_WORTH_TELLING = 0.25
 REMEDIES = {
     Verdict.NEEDS_GPU.value: "grade the class again on a machine with a GPU",
-    Verdict.HARNESS_ERROR.value: "our fault, not the student's: grade again, and report it if it stays",
+    Verdict.HARNESS_ERROR.value: "the fault is not the student's: grade again, and report it if it happens again",
     TOO_NOISY: "grade again on a quiet machine",
     LACKING: "the rows' messages say what to install; or grade the class again on another machine",
 }
-"""Why points are pending → what settles them."""
+"""Why points are pending → what decides them."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class Waiting:
     students: tuple[str, ...]
     points: float
     remedy: str = ""
-    """What settles them."""
+    """What decides them."""
 
 
 def graded(results: Sequence[SubmissionResult]) -> list[SubmissionResult]:

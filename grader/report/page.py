@@ -149,7 +149,7 @@ def _tiles(results: Sequence[SubmissionResult]) -> list[Tile]:
     """The class in five figures."""
     read = graded(results)
     unread = len(results) - len(read)
-    tiles = [Tile(str(len(read)), "graded", f"{unread} could not be read" if unread else "every submission")]
+    tiles = [Tile(str(len(read)), "graded", f"{unread} could not be graded" if unread else "every submission")]
     if not read:
         return tiles
     totals, possible = [result.earned for result in read], max(result.possible for result in read)
@@ -167,7 +167,7 @@ def _tiles(results: Sequence[SubmissionResult]) -> list[Tile]:
         ),
         Tile(str(full), "lost no point", f"{sum(not total for total in totals)} earned none"),
         Tile(points(sum(result.pending for result in read)), "points pending", f"of {len(pending)} students"),
-        Tile(f"{statistics.median(wall):.1f} s", "a submission", f"{cpu:.1f} CPU-s, at most {memory:.0f} MB"),
+        Tile(f"{statistics.median(wall):.1f} s", "per submission", f"{cpu:.1f} CPU-s, at most {memory:.0f} MB"),
     ]
 
 

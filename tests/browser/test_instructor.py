@@ -86,7 +86,7 @@ def test_the_report_holds_the_class(course: Course, page: Window) -> None:
     page.shoot("20_report")
     page.shoot("21_report_whole", whole_page=True)
     text = page.element("body").text
-    for words in (*CLASS.values(), "What went wrong most", "Pending", "Slowest and noisiest", "discrimination"):
+    for words in (*CLASS.values(), "Most frequent mistakes", "Pending", "Slowest and noisiest", "discrimination"):
         assert words in text, words
     figures = page.all("figure svg")
     assert len(figures) == 2
@@ -110,6 +110,31 @@ def test_the_report_can_be_read_in_the_dark(course: Course, page: Window) -> Non
     for selector in ("body", ".tile small", ".list th", "figcaption span", ".mark.failed", ".mark.passed"):
         ratio = page.driver.execute_script(CONTRAST, page.element(selector))
         assert ratio >= 4.5, f"{selector}: contrast {ratio:.1f}"
+
+
+def test_the_pages_fit_a_phone(course: Course, page: Window) -> None:
+    """Nothing but code and wide tables has to be moved sideways."""
+    phone = {"width": 390, "height": 844, "deviceScaleFactor": 2, "mobile": True}
+    page.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
+    feedback = course.feedback / "Elif Aydın" / CHAPTER
+    for path in (course.reports(CHAPTER) / "report.html", feedback / "report.html", feedback / f"{CHAPTER}.html"):
+        page.open(path.as_uri())
+        page.element("body")
+        page.shoot(f"27_phone_{path.stem}_of_{path.parent.parent.name}")
+        wide = page.driver.execute_script(BEYOND, phone["width"])
+        assert wide == [], f"{path.name}: {wide}"
+    page.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+BEYOND = """
+const scrolls = node => /auto|scroll|hidden/.test(getComputedStyle(node).overflowX);
+const scrolled = node => node && (scrolls(node) || scrolled(node.parentElement));
+return [...document.querySelectorAll("body *")]
+  .filter(node => node.getBoundingClientRect().right > arguments[0] + 1 && !scrolled(node.parentElement))
+  .map(node => `${node.tagName}.${node.className}`)
+  .concat(document.documentElement.scrollWidth > arguments[0] + 1 ? ["the page"] : []);
+"""
+"""What stands out of a page of this width and cannot be scrolled by itself."""
 
 
 CONTRAST = """

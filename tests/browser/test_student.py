@@ -131,6 +131,10 @@ def test_the_course_opens_on_a_page_that_leads_to_the_chapters(page: Window) -> 
 def test_the_first_cell_says_which_device_and_what_that_means(page: Window) -> None:
     """Run with the keyboard alone."""
     go_to(page, "this_machine()")
+    # JupyterLab drops a keystroke that comes before the kernel has started.
+    page.wait(
+        "the kernel", lambda: page.run(f"{CURRENT} return panel.sessionContext.session?.kernel?.status") == "idle"
+    )
     page.run(f"{CURRENT} notebook.activate(); return 1;")
     page.keys(Keys.SHIFT, Keys.ENTER)
     output = page.element(".jp-OutputArea-output", "GPU", 90)
@@ -164,6 +168,25 @@ def test_hints_are_folded(page: Window) -> None:
     page.click(".jp-RenderedHTMLCommon details summary", "Hint 1")
     page.wait("the hint", lambda: hint.get_attribute("open") is not None)
     page.shoot("06_hint")
+
+
+def test_long_lines_of_an_output_break_between_words(page: Window) -> None:
+    """Each line on the screen begins with a whole word."""
+    write_answer(page, "occupancy", 'print("occupancy " * 40)')
+    page.element(".jp-mod-active .jp-RenderedText pre", "occupancy occupancy")
+    starts = page.run(
+        """const text = document.querySelector('.jp-mod-active .jp-RenderedText pre').firstChild;
+        const range = document.createRange(), starts = [];
+        let last = -1;
+        for (let at = 0; at + 1 < text.length; at++) {
+            range.setStart(text, at); range.setEnd(text, at + 1);
+            const top = range.getBoundingClientRect().top;
+            if (top > last + 5) { starts.push(text.data.slice(at, at + 9)); last = top; }
+        }
+        return starts;"""
+    )
+    assert len(starts) > 3
+    assert set(starts) == {"occupancy"}, starts
 
 
 def test_a_wrong_answer_is_told_which_mistake_it_is(page: Window) -> None:

@@ -167,7 +167,7 @@ def sent_chunks(sent: Sequence[Mapping[str, Any]], world_size: int, length: int,
     largest, elements = max(one["largest"] for one in sent), -(-length // world_size)
     cause = "Whole vectors are sent; cut them up first." if largest == 4 * length else ""
     if 0 < max((len(content) for one in sent for content in one["contents"]), default=0) <= elements:
-        cause = "It is no longer than a chunk, but its numbers are not float32."
+        cause = "It holds no more numbers than a chunk, but they are not float32."
     assert largest <= 4 * elements, (
         f"{what}: a message of {largest} bytes, expected at most {4 * elements}, one chunk. {cause}".rstrip()
     )

@@ -75,5 +75,5 @@ def same_weights(
             break  # the same bits: the other trainings can be no closer
     if float(np.linalg.norm(mine - start)) < EXACT * way:
         named = "They are the first weights: nothing was trained, or the checkpoint is of another copy."
-    text = f"{what}: the weights are off by {off:.2g} of the way that they had to go."
+    text = f"{what}: the weights are off by {off:.2g} times the distance that they had to move."
     raise AssertionError(f"{text} {named}".strip())

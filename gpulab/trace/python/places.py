@@ -31,7 +31,8 @@ class SourcePlace:
     """Such as `tile[ty, tx]`."""
 
     def __str__(self) -> str:
-        return f"line {self.line}: {self.source}" if self.source else f"line {self.line}"
+        source = self.source.removesuffix(";")  # it is part of a sentence
+        return f"line {self.line}: {source}" if source else f"line {self.line}"
 
 
 class Places:

@@ -107,7 +107,9 @@ class Programs:
         verb = {"load": "loads", "store": "stores", "atomic": "updates"}[kind]
         source = linecache.getline(self.file, line).strip() if line else ""
         place = f" (line {line}: {source})" if source else ""
-        message = f"Kernel '{self.kernel}' {verb} {what}{place}. Elements outside the tensor need a mask: mask=…"
+        message = (
+            f"Kernel '{self.kernel}' {verb} {what}{place}. Elements outside the tensor need a mask, such as mask=i < n."
+        )
         return OutOfBoundsError(message, line)
 
     def dot(self, a: Any, b: Any, sums: Any) -> None:

@@ -129,7 +129,7 @@ def _insist_on_pages(course: Course, chapter: Chapter, submissions: int) -> None
 def table(found: HandedBack) -> Table:
     """Both tools side by side, with the promise."""
     shown = Table(title=f"{found.chapter}: graded, recorded, with feedback pages and report", title_justify="left")
-    for heading in ("", "submissions", "s in all", "s a submission", "CPU s a submission"):
+    for heading in ("", "submissions", "s in all", "s per submission", "CPU s per submission"):
         shown.add_column(heading, justify="right" if heading else "left")
     stock = (found.stock_submissions, found.stock_wall_seconds, found.stock_cpu_seconds)
     ours = (found.submissions, found.wall_seconds, found.cpu_seconds)

@@ -95,9 +95,9 @@ def _side_by_side(outcome: BenchResult) -> Table:
         "",
         "submissions",
         "s in all",
-        "s a submission",
+        "s per submission",
         "s each further",
-        "CPU s a submission",
+        "CPU s per submission",
         "largest process, MB",
     )
     for heading in headings:

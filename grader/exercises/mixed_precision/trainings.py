@@ -50,7 +50,7 @@ def same_training(
     way = float(np.linalg.norm(right - start))
     off = float(np.linalg.norm(mine - right)) / way
     ends = f"its last loss is {history.losses[-1]:.4g}, expected {expected.losses[-1]:.4g}"
-    text = f"{what}: {ends}; the weights are off by {off:.2g} of the way that they had to go."
+    text = f"{what}: {ends}; the weights are off by {off:.2g} times the distance that they had to move."
     if off <= EXACT:
         return
     moved = float(np.linalg.norm(mine - start)) / way  # two that hardly moved are close to each other anyway

@@ -191,7 +191,8 @@ def same(
             nearest, named = apart, note
     if not float(np.linalg.norm(mine - begun)) > tolerance * way:
         named = "They are the first weights: nothing was trained."
-    raise AssertionError(f"{what}: the weights are off by {off:.2g} of the way that they had to go. {named}".strip())
+    text = f"{what}: the weights are off by {off:.2g} times the distance that they had to move."
+    raise AssertionError(f"{text} {named}".strip())
 
 
 def begun_alike(made: ShardedRun, start: Mapping[str, Any], what: str) -> None:

@@ -90,7 +90,7 @@ def test_weights_are_the_same_up_to_rounding() -> None:
     """A prefix that all names share does not matter."""
     weights.same_weights(moved(0.1), moved(0.1 + 1e-6), PROBLEM, "run")
     weights.same_weights(moved(0.1, "network."), moved(0.1), PROBLEM, "run")
-    with pytest.raises(AssertionError, match=r"off by 0\.5 of the way that they had to go\.$"):
+    with pytest.raises(AssertionError, match=r"off by 0\.5 times the distance that they had to move\.$"):
         weights.same_weights(moved(0.05), moved(0.1), PROBLEM, "run")
     with pytest.raises(AssertionError, match="nothing was trained"):
         weights.same_weights(moved(0.0), moved(0.1), PROBLEM, "run")

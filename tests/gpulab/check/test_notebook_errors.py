@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from pathlib import Path
 
 import nbformat
@@ -15,6 +16,22 @@ from gpulab.check import layout
 from grader.authoring.execution import OwnKernel, kernel_environment
 
 STUB = "def waves(blocks):\n    # YOUR CODE HERE\n    raise NotImplementedError()"
+
+
+KERNEL = """import numpy as np
+from numba import cuda
+
+from gpulab import device_array, empty, trace
+
+@cuda.jit
+def copy_kernel(x, out):
+    i = cuda.grid(1)
+    out[i] = x[i]
+
+def copy(x):
+    out = empty(len(x))
+    copy_kernel[2, 64](x, out)
+    return out"""
 
 
 def shown(*cells: str) -> list[str]:
@@ -46,6 +63,9 @@ def failures() -> list[str]:
         "raise NotImplementedError('this shape')",
         "try:\n    raise KeyError('inner')\nexcept KeyError as inner:\n    outer = IndexError('a circle')\n"
         "    inner.__cause__, outer.__cause__ = outer, inner\n    raise outer",
+        KERNEL,
+        "with trace.counting():\n    copy(device_array(np.ones(100, np.float32)))",
+        "def waves(blocks):\n    return blocks +",
     )
 
 
@@ -67,6 +87,25 @@ def test_a_students_own_error_keeps_its_traceback(failures: list[str]) -> None:
     """An assertion in the student's function, an unknown name, and what a library has not implemented."""
     for text, words in ((failures[4], "negative"), (failures[13], "undefined"), (failures[14], "this shape")):
         assert "Traceback" in text and words in text
+
+
+def test_an_error_of_the_tracer_shows_the_students_lines_only(failures: list[str]) -> None:
+    """The call, the launch, and the line of the kernel; nothing of the tracer's own files."""
+    text = re.sub(r"\x1b\[[0-9;]*m", "", failures[17])
+    assert "x[100] is out of bounds" in text
+    assert re.findall(r"--> *\d+ +(.*)", text) == [
+        "copy(device_array(np.ones(100, np.float32)))",
+        "copy_kernel[2, 64](x, out)",
+        "out[i] = x[i]",
+    ]
+    assert "gpulab/" not in text
+
+
+def test_a_syntax_error_shows_the_cell_only(failures: list[str]) -> None:
+    """None of IPython's own frames, which read the cell."""
+    text = re.sub(r"\x1b\[[0-9;]*m", "", failures[18])
+    assert "return blocks +" in text and "SyntaxError: invalid syntax" in text
+    assert "Traceback" not in text and "interactiveshell" not in text
 
 
 def test_exceptions_that_cause_each_other_are_shown(failures: list[str]) -> None:

@@ -102,7 +102,7 @@ def test_summary_lists_what_was_revealed(predict: Predictions, capsys: pytest.Ca
     capsys.readouterr()
     predict.summary()
     assert capsys.readouterr().out == (
-        "3 predictions compared, 1 of them close: counts exact, the rest within 1.5×.\n"
+        "Close predictions: 1 of 3. Counts must be exact, other numbers within a factor of 1.5.\n"
         "  a  you said 1, it is 1.1 GB/s: off by 1.1×\n"
         "  b  you said 1, it is 10 GB/s: off by 10×\n"
         "  d  you said 4, it is 5 GB/s: off by 1\n"

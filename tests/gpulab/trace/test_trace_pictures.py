@@ -69,6 +69,18 @@ def test_many_lines_are_cut_short() -> None:
     assert len(cells(figure, BLUE)) == 7
 
 
+def test_a_long_title_stays_within_the_figure() -> None:
+    """It begins to the right of the labels, so it has less room than the figure is wide."""
+    result = trace.run(kernels.scale_rows_walking, 1, 32, floats(32, 64), floats(32), floats(32, 64))
+    figure = figure_of(result, array="matrix", kind="load")
+    with style():
+        figure.draw_without_rendering()
+    (axes,) = figure.axes
+    title = axes.texts[0]
+    assert title.get_text().startswith("32 sectors for one load of matrix[row, column]")
+    assert title.get_window_extent().x1 < figure.bbox.x1
+
+
 def test_lanes_that_share_an_element_share_a_cell() -> None:
     figure = figure_of(trace.run(kernels.broadcast, 1, 32, floats(1), floats(32)), array="x")
     assert "0–\n31" in texts(figure)

@@ -72,7 +72,7 @@ def error_of(name: str, grid: int, block: int, elements: int = 64, **more: Any) 
     ("name", "grid", "block", "kind", "line", "thread", "words"),
     [
         ("next", 2, 32, OutOfBoundsError, 4, (31, 0, 0), "x[64] is out of bounds: 'x' has 64 elements, 0 to 63. "
-         "It was thread (31, 0, 0) of block (1, 0, 0), line 4: x[i] = x[i + 1];."),
+         "It was thread (31, 0, 0) of block (1, 0, 0), line 4: x[i] = x[i + 1]."),
         ("before", 1, 64, OutOfBoundsError, 7, (0, 0, 0), "x[-3] is out of bounds"),
         ("half_meets", 1, 32, BarrierError, 11, (0, 0, 0), "16 threads, such as (0, 0, 0), wait at __syncthreads() in "
          "line 11"),

@@ -22,7 +22,10 @@ def page(course: Course) -> str:
 def test_lists_chapters_with_time_points_and_links(tmp_path: Path) -> None:
     course, _ = small_course(tmp_path)
     assert launcher.refresh(course)
-    assert f"| 01 | [Small]({NAME}/{NAME}.ipynb) | about ½ h | 3 | 7, and 3 on a GPU |" in page(course)
+    assert (
+        f"| 01 | [Small]({NAME}/{NAME}.ipynb) | about\N{NO-BREAK SPACE}½\N{NO-BREAK SPACE}h | 3 | 7, and 3 on a GPU |"
+        in page(course)
+    )
     assert launcher.check(course) == []
     assert not launcher.refresh(course)
 

@@ -52,7 +52,7 @@ SCRIPTS = {
 def test_a_script_that_trains_what_it_likes_is_named(answer: str, noted: bool) -> None:
     key = with_test('from gpulab import launch\nlaunch.script(double)\n"PROBLEM" in double', Need.SCRIPTS)
     found = review_flags.notes(from_answers(key, {"double": answer}), key)
-    assert [one.startswith("The script double trains a task of its own") for one in found] == [True] * noted
+    assert [one.startswith("The script double trains on a task of its own") for one in found] == [True] * noted
     assert review_flags.notes(from_answers(key, {}), key) == []
 
 
@@ -172,5 +172,7 @@ def test_it_stands_in_the_result_and_costs_nothing() -> None:
     submission = from_answers(key, {**RIGHT, "double": answer})
     result = grade(submission, key, student="s", seed=1, only=frozenset({"double_test"}))
     assert result.repairs == ()
-    assert result.look_at == ("The cell double, which is counted or timed, says 'sys.modules': look at it yourself.",)
+    assert result.look_at == (
+        "The cell double, which is counted or timed, contains 'sys.modules': review it yourself.",
+    )
     assert result.cells[0].earned == 3.0

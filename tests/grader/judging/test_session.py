@@ -111,6 +111,16 @@ def test_the_line_that_is_told_is_the_students_own() -> None:
     assert told.endswith("(line 4: return json.loads(str(x) + '{'))"), told
 
 
+def test_a_line_that_the_exception_names_is_told_once() -> None:
+    """As the tracer's errors do: they hold the line's number and its text."""
+    kernel = "from numba import cuda\nfrom gpulab import device_array, trace\nimport numpy as np\n"
+    kernel += "@cuda.jit\ndef bump(x):\n    x[cuda.grid(1)] += 1\n"
+    kernel += "def double(x):\n    trace.run(bump, 1, 64, device_array(np.ones(50, 'float32')))"
+    told = message(run(double=kernel), "double_test")
+    assert told.startswith("Your code raised OutOfBoundsError: x[50] is out of bounds")
+    assert told.count("line 6: x[cuda.grid(1)] += 1") == 1
+
+
 def test_the_name_of_an_exception_is_told_once() -> None:
     source = "class Race(Exception): pass\ndef double(x):\n    raise Race('Race: two writers')"
     told = message(run(double=source), "double_test")

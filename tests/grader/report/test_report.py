@@ -68,7 +68,7 @@ def test_the_page_holds_the_class(course, results):
     """Unreadable first, then figures, every student, shared mistakes, what is pending and why."""
     page = page_of(course, results)
     text = " ".join(page.text.split())
-    assert text.index("1 of 9 submissions could not be read") < text.index("The class")
+    assert text.index("1 of 9 submissions could not be graded") < text.index("The class")
     assert "ivy: work/submitted/ivy/01_small.ipynb: the file is empty" in text
     for words in (
         "Small",
@@ -199,10 +199,10 @@ def test_results_of_earlier_versions_still_load():
 
 def test_cells_to_look_at_stand_apart_from_what_was_mended(course) -> None:
     """In the page and, first of all remarks, in the table."""
-    sentence = "The cell saxpy, which is counted or timed, says 'sys.modules': look at it yourself."
+    sentence = "The cell saxpy, which is counted or timed, contains 'sys.modules': review it yourself."
     result = result_of("dan", repairs=("One deleted.",), look_at=(sentence,))
     assert report_numbers.remark(result).startswith(sentence.rstrip("."))
     assert SubmissionResult.from_json(result.to_json()) == result
     page = page_of(course, [result])
-    places = [page.text.index(words) for words in ("Look at these", "at it yourself.", "Fixed", "One deleted.")]
+    places = [page.text.index(words) for words in ("Review these", "review it yourself.", "Fixed", "One deleted.")]
     assert places == sorted(places)
