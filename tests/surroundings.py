@@ -149,7 +149,7 @@ SURROUNDINGS = {
         {
             "TMPDIR": "{folder}", "LANG": "C", "LC_ALL": "C", "http_proxy": "http://192.0.2.1:9", "RANK": "5",
             "WORLD_SIZE": "7", "MASTER_ADDR": "192.0.2.1", "OMP_NUM_THREADS": "64", "PYTHONWARNINGS": "always",
-            "LD_PRELOAD": "libm.so.6",
+            "PYTHONOPTIMIZE": "2", "LD_PRELOAD": "libm.so.6",
         },
         without=("HOME",),
         first=lambda: (os.umask(0o077), resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))),

@@ -33,10 +33,16 @@ def compiled(source: str) -> CellCode:
         value = None
         if isinstance(last, ast.Expr):
             tree.body.pop()
-            value = compile(ast.Expression(last.value), "<test>", "eval")
-        return CellCode(names, compile(tree, "<test>", "exec"), value)
+            value = _code(ast.Expression(last.value), "eval")
+        return CellCode(names, _code(tree, "exec"), value)
     except (SyntaxError, ValueError) as error:
         return compiled(f"raise {type(error).__name__}({str(error)!r})")
+
+
+def _code(tree: ast.Module | ast.Expression, mode: str) -> CodeType:
+    """Its code with all that it asserts, whether or not this Python leaves that out (`-O`, PYTHONOPTIMIZE)."""
+    code: CodeType = compile(tree, "<test>", mode, dont_inherit=True, optimize=0)
+    return code
 
 
 @functools.lru_cache(maxsize=1024)

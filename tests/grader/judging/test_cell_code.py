@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from grader.judging.cell_code import compiled, packed, unpacked
@@ -33,3 +36,11 @@ def test_what_is_no_python_says_so_where_it_runs(source: str) -> None:
 
 def test_it_is_compiled_once() -> None:
     assert compiled(CELL) is compiled(CELL)
+
+
+def test_it_asserts_whatever_python_the_driver_was_started_with() -> None:
+    """Under PYTHONOPTIMIZE, asserts are left out of what is compiled: every wrong answer would pass."""
+    program = "from grader.judging.cell_code import packed\nprint(packed('assert answer == 3\\nassert answer'))"
+    done = subprocess.run([sys.executable, "-OO", "-c", program], capture_output=True, text=True, check=True)
+    with pytest.raises(AssertionError):
+        exec(unpacked(done.stdout).body, {"answer": 4})
