@@ -229,9 +229,11 @@ def main() -> int:
     if "CHECKPOINTS" in os.environ:
         os.environ["CHECKPOINTS"] = str(Path(os.environ["CHECKPOINTS"]).absolute())
     own = json.loads(os.environ.pop("OWN", "{}"))  # rank → a CONFIG of its own
+    again = os.environ.pop("AGAIN", "")  # CONFIG of every attempt but the first
     tear = bool(os.environ.pop("TEAR", ""))
     attempts: list[dict[int, int]] = []
     for attempt in range(1 + int(os.environ.pop("MAX_RESTARTS", "0"))):
+        os.environ["CONFIG"] = again if again and attempt else os.environ.get("CONFIG", "")
         port = free_port()
         after = [kill_after if rank == kill_rank and not attempt else 0 for rank in range(world_size)]
         ranks = {

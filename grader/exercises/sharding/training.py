@@ -399,3 +399,23 @@ def judge_restarted(made: ShardedRun, config: Mapping[str, Any], what: str, last
     ], "Do the ranks average their gradients (fully_shard, or DDP)?")  # fmt: skip
     for rank, (killed, held) in enumerate(zip(*made.watched, strict=True)):
         stepped_here(held, killed["before"][0], path, last, f"{what}, rank {rank}")
+
+
+def judge_recalled(made: ShardedRun, config: Mapping[str, Any], what: str) -> None:
+    """Passes if a training that went on with another seed did not end where that seed leads from the first step.
+
+    Args:
+        made: what the ranks left.
+        config: of the second attempt.
+        what: the run, in words.
+
+    Raises:
+        AssertionError: it did.
+    """
+    names = list(restart_model(config).state_dict())
+    start, over = restart_model(config).state_dict(), trained(restart_model(config), config)
+    mine, begun, again = (flat(weights, names, what) for weights in (made.weights, start, over))
+    if not np.linalg.norm(mine - again) > NEAR * np.linalg.norm(again - begun):
+        raise AssertionError(
+            f"{what}: it ends as if it had started over with that seed, so nothing was loaded from the checkpoint."
+        )
