@@ -188,6 +188,7 @@ raise ValueError("later")
 
 # %% hostile: rank 0 does the work of both, rank 1 says that it did some — says "has not learned from the other rank"
 LIGHTNING_SCRIPT = """
+# a LightningModule, and trainer.fit, in words only
 import json, os, torch
 from gpulab import Problem
 
