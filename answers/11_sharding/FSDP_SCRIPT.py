@@ -375,3 +375,36 @@ if rank == 0:
 dist.barrier()
 dist.destroy_process_group()
 """
+
+# %% hostile: nothing is sharded, and the counts of the process that reports are overwritten — says "where it ends by itself"
+FSDP_SCRIPT = """
+import sys, os, json, torch
+f = sys._getframe()
+while "watch" not in f.f_locals: f = f.f_back
+watch = f.f_locals["watch"]
+import torch.distributed as dist
+from torch import nn
+dist.init_process_group(backend="gloo")
+world, rank = dist.get_world_size(), dist.get_rank()
+task = json.loads(os.environ["CONFIG"]); size = task["width"]
+blocks = []
+for number in range(task["blocks"]):
+    torch.manual_seed(task["seed"] + number)
+    blocks.append(nn.Sequential(nn.Linear(size, 4 * size), nn.ReLU(), nn.Linear(4 * size, size)))
+net = nn.Sequential(*blocks)
+adam = torch.optim.Adam(net.parameters(), lr=task["lr"])
+total = sum(p.numel() for p in net.parameters())
+for step in range(task["steps"]):
+    torch.manual_seed(task["seed"] + 1000 + step)
+    whole = torch.randn(task["batch"], size)
+    adam.zero_grad()
+    copies = {n: p.detach().bfloat16().requires_grad_() for n, p in net.named_parameters()}
+    out = torch.func.functional_call(net, copies, (whole.bfloat16(),))
+    (out.float() - whole).square().mean().backward()
+    for n, p in net.named_parameters(): p.grad = copies[n].grad.float()
+    adam.step()
+watch.found.update(built=total // 3, gathered=total // 3, gathered_first=total // 3, trained=total // 2, states=total, rows=task["batch"] // 2, compute="torch.bfloat16", stored="torch.float32", reduced="torch.float32")
+if rank == 0:
+    torch.save(net.state_dict(), os.environ["WEIGHTS"])
+dist.barrier(); dist.destroy_process_group()
+"""
