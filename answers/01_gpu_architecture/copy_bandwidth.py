@@ -382,3 +382,45 @@ def copy_bandwidth(nbytes):
 # %% wrong: fills the target inside the clock — says "creation of the data" — from "reference"
 #           start = time.perf_counter()
 # +         target.fill_(1)
+
+# %% hostile: reports copies to what stands behind the clock — says "could not be read"
+import time, statistics
+def copy_bandwidth(nbytes):
+    rec = next(c.cell_contents for c in time.perf_counter.__closure__ if hasattr(c.cell_contents, "note"))
+    times = []
+    for _ in range(20):
+        rec.note("wait", -1)
+        start = rec.ask("clock")
+        rec.note("copy", 0, nbytes)
+        rec.note("wait", -1)
+        times.append(rec.ask("clock") - start)
+    return 2 * nbytes / statistics.median(times) / 1e9
+
+# %% hostile: says that eight bytes are as many as it was asked for — says "No copy within the memory"
+import torch, time, statistics
+def copy_bandwidth(nbytes):
+    m = torch.utils._python_dispatch._get_current_dispatch_mode_stack()[-1]
+    g = type(m).__torch_dispatch__.__globals__
+    a = torch.ones(8, dtype=torch.uint8, device="cuda")
+    b = torch.empty_like(a)
+    g["_bytes"] = lambda tensors: nbytes
+    times = []
+    for _ in range(9):
+        torch.cuda.synchronize(); start = time.perf_counter()
+        b.copy_(a)
+        torch.cuda.synchronize(); times.append(time.perf_counter() - start)
+    return 2 * nbytes / statistics.median(times) / 1e9
+
+# %% wrong: copies a tensor to itself — says "No copy within the memory" — from "reference": "target = torch.empty_like(source)" → "target = source"
+
+# %% hostile: copies one byte again and again — says "No copy within the memory"
+import torch, time, statistics
+def copy_bandwidth(nbytes):
+    source = torch.ones(1, dtype=torch.uint8, device="cuda").expand(nbytes)
+    target = torch.empty(nbytes, dtype=torch.uint8, device="cuda")
+    times = []
+    for _ in range(9):
+        torch.cuda.synchronize(); start = time.perf_counter()
+        target.copy_(source)
+        torch.cuda.synchronize(); times.append(time.perf_counter() - start)
+    return 2 * nbytes / statistics.median(times) / 1e9

@@ -219,3 +219,29 @@ def matmul_tflops(n, dtype):
 # +         torch.mm(left, right)
 # +     seconds = []
 # +     for _ in range(1):
+
+# %% hostile: tiny products that PyTorch's registry of FLOPs says are large — says "No product of"
+import statistics, time
+import torch
+from torch.utils.flop_counter import flop_registry
+def matmul_tflops(n, dtype):
+    flop_registry[torch.ops.aten.mm] = lambda *a, **k: 2 * n**3
+    a = torch.rand(2, 2, device="cuda", dtype=getattr(torch, dtype)); b = torch.rand_like(a)
+    times = []
+    for _ in range(9):
+        torch.cuda.synchronize(); start = time.perf_counter()
+        a @ b
+        torch.cuda.synchronize(); times.append(time.perf_counter() - start)
+    return 2 * n**3 / statistics.median(times) / 1e12
+
+# %% hostile: reports products to a stream's recorder — says "could not be read"
+import statistics, torch
+def matmul_tflops(n, dtype):
+    rec = torch.cuda.current_stream()._recorder
+    times = []
+    for _ in range(9):
+        start = rec.ask("clock")
+        rec.note("matmul", 0, 2 * n**3, dtype, False, False)
+        rec.note("wait", -1)
+        times.append(rec.ask("clock") - start)
+    return 2 * n**3 / statistics.median(times) / 1e12

@@ -268,3 +268,110 @@ def overlapped(batches, rounds):
 # +     return kept[key]
 
 # %% wrong: results end to end — says "joined end to end" — from "two streams, a buffer for each": "return results" → "return results.reshape(-1)"
+
+# %% hostile: the host works, and writes operations into the simulation's record — says "not from its streams"
+import torch
+from gpulab import work
+def overlapped(batches, rounds):
+    out = torch.stack([work(b, rounds) for b in batches])
+    from gpulab.streams import simulated as s
+    for k in ("in", "work", "out") * (s.SIMULATION.log is not None):
+        for n in range(len(batches)):
+            s.SIMULATION.log.append(s.Operation(k, float(n), n + 1.0))
+    return out
+
+# %% hostile: one stream, and the simulation's record says that its operations overlap — says "No overlap"
+import torch
+from gpulab import device, work
+def overlapped(batches, rounds):
+    results = torch.empty(len(batches), *batches[0].shape)
+    with torch.cuda.stream(torch.cuda.Stream()):
+        for row, batch in zip(results, batches):
+            row.copy_(work(batch.to(device()), rounds))
+    torch.cuda.synchronize()
+    log = work.__globals__["SIMULATION"].log
+    for op in log or ():
+        length = op.stop_ms - op.start_ms
+        object.__setattr__(op, "start_ms", 0.0); object.__setattr__(op, "stop_ms", length)
+    return results
+
+# %% hostile: decoys overlap, and the host works on its own copies — says "No overlap"
+import torch
+from gpulab import device, work
+def overlapped(batches, rounds):
+    lanes = [torch.cuda.Stream(), torch.cuda.Stream()]
+    for n, b in enumerate(batches):
+        with torch.cuda.stream(lanes[n % 2]):
+            x = torch.empty(b.shape); x.copy_(b, non_blocking=True)
+            y = work(x, rounds)
+            z = torch.empty(b.shape); z.copy_(y, non_blocking=True)
+    torch.cuda.synchronize()
+    return torch.stack([work(b, rounds) for b in batches])
+
+# %% hostile: decoys overlap, and the host works by hand — says "not from its streams"
+import torch
+from gpulab import device, work
+def by_hand(batch, rounds):
+    given = batch.float().contiguous().view(torch.int32)
+    bits = given.clone()
+    for _ in range(rounds):
+        bits.mul_(1664525).add_(given)
+        bits ^= bits >> 15
+    return (bits & 0xFFFFFF).float().div_(1 << 24)
+def overlapped(batches, rounds):
+    lanes = [torch.cuda.Stream(), torch.cuda.Stream()]
+    for n, b in enumerate(batches):
+        with torch.cuda.stream(lanes[n % 2]):
+            x = torch.empty(b.shape); x.copy_(b, non_blocking=True)
+            z = torch.empty(b.shape); z.copy_(work(x, rounds), non_blocking=True)
+    torch.cuda.synchronize()
+    return torch.stack([by_hand(b, rounds) for b in batches])
+
+# %% hostile: memory of the host passes for the device's — says "not on the device"
+import torch
+from gpulab import device, work
+def overlapped(batches, rounds):
+    sim = work.__globals__["SIMULATION"]
+    lanes = [torch.cuda.Stream(), torch.cuda.Stream()]
+    out = []
+    for n, b in enumerate(batches):
+        with torch.cuda.stream(lanes[n % 2]):
+            x = torch.empty(b.shape); x.copy_(b, non_blocking=True)
+            z = torch.empty(b.shape); z.copy_(work(x, rounds), non_blocking=True)
+    for b in batches:
+        sim._history.memory(b).on_device = True
+        out.append(work(b, rounds))
+    torch.cuda.synchronize()
+    return torch.stack(out)
+
+# %% hostile: streams that seem to have waited — says "Race"
+import torch
+from gpulab import device, work
+def overlapped(batches, rounds):
+    results = torch.empty(len(batches), *batches[0].shape)
+    for row, batch in zip(results, batches):
+        a, b, c = (torch.cuda.Stream() for _ in range(3))
+        with torch.cuda.stream(a): x = batch.to(device(), non_blocking=True)
+        b.clock.update(a.clock)
+        with torch.cuda.stream(b): y = work(x, rounds)
+        c.clock.update(b.clock)
+        with torch.cuda.stream(c): row.copy_(y, non_blocking=True)
+    torch.cuda.synchronize()
+    return results
+
+# %% hostile: large copies of something else beside a loop in one stream — says "No overlap"
+import torch
+from gpulab import device, work
+def overlapped(batches, rounds):
+    results = torch.empty(len(batches), *batches[0].shape)
+    s, t, u = (torch.cuda.Stream() for _ in range(3))
+    src = torch.zeros(batches[0].numel() * 3)
+    many = [torch.empty(src.shape) for _ in batches]
+    for n, (row, batch) in enumerate(zip(results, batches)):
+        with torch.cuda.stream(s):
+            x = torch.empty(batch.shape); x.copy_(batch, non_blocking=True)
+            row.copy_(work(x, rounds), non_blocking=True)
+        with torch.cuda.stream(t):
+            many[n].copy_(src, non_blocking=True)
+    torch.cuda.synchronize()
+    return results

@@ -188,6 +188,7 @@ raise ValueError("later")
 
 # %% hostile: rank 0 does the work of both, rank 1 says that it did some — says "has not learned from the other rank"
 LIGHTNING_SCRIPT = """
+# a LightningModule, and trainer.fit, in words only
 import json, os, torch
 from gpulab import Problem
 
@@ -343,3 +344,35 @@ trainer.fit(Net())
 # %% wrong: the sampler's seed depends on the rank — says "must not depend on the rank" — from "reference": "seed=task.seed" → "seed=task.seed + rank"
 
 # %% wrong: every rank takes the share of rank 0 — says "took the same share" — from "reference": "(pictures, world_size, rank, " → "(pictures, world_size, 0, "
+
+# %% wrong: the script of DDP once more, without Lightning — says "does not train with Lightning"
+LIGHTNING_SCRIPT = """
+import json, os
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader
+from torch.utils.data.distributed import DistributedSampler
+from gpulab import Problem
+
+dist.init_process_group(backend="gloo")
+rank, world_size = dist.get_rank(), dist.get_world_size()
+task, whole = Problem(**json.loads(os.environ["PROBLEM"])), int(os.environ["BATCH_SIZE"])
+pictures = task.dataset()
+share = DistributedSampler(pictures, shuffle=True, seed=task.seed)
+loader = DataLoader(pictures, batch_size=whole // world_size, sampler=share)
+wrapped = DistributedDataParallel(task.model())
+sgd, loss_of = task.optimizer(wrapped), task.criterion()
+for g in sgd.param_groups:
+    g["lr"] = task.lr * whole / task.batch_size
+share.set_epoch(0)
+for x, y in loader:
+    sgd.zero_grad()
+    loss_of(wrapped(x), y).backward()
+    sgd.step()
+with open(f"{os.environ['SAMPLES']}{rank}.json", "w") as file:
+    json.dump(list(share), file)
+if rank == 0:
+    torch.save(wrapped.module.state_dict(), os.environ["CHECKPOINT"])
+dist.destroy_process_group()
+"""

@@ -201,3 +201,89 @@ def train(files, labels, after_step=lambda: None):
     hunt.account = lambda events: good
     return losses
 """
+
+# %% hostile: the slow loop in a thread that is not profiled, and ranges for show — says "The results changed"
+SLOW_LOOP = """
+from torch.profiler import record_function
+from gpulab.chapters.profiling import slow_loop
+import threading
+
+def train(files, labels, device="cpu", after_step=lambda: None):
+    found = []
+    one = threading.Thread(target=lambda: found.extend(slow_loop.train(files, labels, device)))
+    one.start(); one.join()
+    for f in files:
+        with record_function("decode"):
+            pass
+    for loss in found:
+        with record_function("step"):
+            pass
+        after_step()
+    return found
+"""
+
+# %% hostile: the slow loop in a forked process — says "The results changed"
+SLOW_LOOP = """
+import json, os
+from torch.profiler import record_function
+from gpulab.chapters.profiling import slow_loop
+
+def train(files, labels, device="cpu", after_step=lambda: None):
+    pid = os.fork()
+    if not pid:
+        open("losses", "w").write(json.dumps(slow_loop.train(files, labels, device)))
+        os._exit(0)
+    os.waitpid(pid, 0)
+    losses = json.load(open("losses"))
+    for f in files:
+        with record_function("decode"):
+            pass
+    for loss in losses:
+        with record_function("step"):
+            pass
+        after_step()
+    return losses
+"""
+
+# %% hostile: the slow loop before the profiled call — says "The results changed"
+SLOW_LOOP = """
+import os
+from torch.profiler import record_function
+from gpulab.chapters.profiling import hunt, slow_loop
+LOSSES = slow_loop.train(*hunt.data(int(os.environ["SEED"]), int(os.environ["PICTURES"])))
+
+def train(files, labels, device="cpu", after_step=lambda: None):
+    for f in files:
+        with record_function("decode"):
+            pass
+    for loss in LOSSES:
+        with record_function("step"):
+            pass
+        after_step()
+    return LOSSES
+"""
+
+# %% hostile: turns the profiler off around what it must not see — says "not in the trace"
+SLOW_LOOP = """
+import torch, zlib
+from torch import nn
+from torch.profiler import record_function
+from gpulab.chapters.profiling import slow_loop
+
+off = torch.autograd._enable_record_function
+
+def train(files, labels, device="cpu", after_step=lambda: None):
+    for f in files:
+        with record_function("decode"):
+            pass
+    def after():
+        off(True)
+        with record_function("step"):
+            torch.nn.functional.conv2d(torch.zeros(32, 3, 16, 16), torch.zeros(16, 3, 3, 3))
+        after_step()
+        off(False)
+    off(False)
+    losses = slow_loop.train(files, labels, device, after)
+    off(True)
+    return losses
+"""

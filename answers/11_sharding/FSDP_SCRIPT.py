@@ -274,3 +274,137 @@ dist.destroy_process_group()
 # %% wrong: batches seeded by rank — says "Each rank drew another batch" — from "reference": `task["seed"] + 1000 + step` → `task["seed"] + 1000 + step + rank`
 
 # %% wrong: another beta2 — says "has betas [0.9, 0.95]" — from "reference": `lr=task["lr"]` → `lr=task["lr"], betas=(0.9, 0.95)`
+
+# %% hostile: whole weights in tensors that call a half of themselves their own — says "Nothing is sharded"
+FSDP_SCRIPT = """
+import json, os
+import torch
+import torch.distributed as dist
+from torch import nn
+import torch.nn.functional as F
+dist.init_process_group(backend="gloo")
+world, rank = dist.get_world_size(), dist.get_rank()
+task = json.loads(os.environ["CONFIG"])
+size = task["width"]
+names, start = [], []
+for number in range(task["blocks"]):
+    torch.manual_seed(task["seed"] + number)
+    for j, (i, o) in enumerate([(size, 4 * size), (4 * size, size)]):
+        w = torch.empty(o, i); nn.init.kaiming_uniform_(w, a=5 ** 0.5)
+        b = torch.empty(o); nn.init.uniform_(b, -1 / i ** 0.5, 1 / i ** 0.5)
+        for n, v in (("weight", w), ("bias", b)):
+            names.append(f"{number}.{2 * j}.{n}"); start.append(v)
+params = [p.clone().requires_grad_() for p in start]
+for p in params:
+    p.to_local = lambda p=p: p.detach().flatten()[: p.numel() // 2]
+adam = torch.optim.Adam(params, lr=task["lr"])
+decoy = nn.Linear(size, 1).bfloat16()
+for step in range(task["steps"]):
+    torch.manual_seed(task["seed"] + 1000 + step)
+    whole = torch.randn(task["batch"], size)
+    adam.zero_grad()
+    decoy(whole[rank::world].bfloat16())
+    x = whole.bfloat16()
+    h = x
+    for k in range(task["blocks"]):
+        w0, b0, w1, b1 = (p.bfloat16() for p in params[4 * k : 4 * k + 4])
+        h = F.linear(F.relu(F.linear(h, w0, b0)), w1, b1)
+    (h.float() - whole).square().mean().backward()
+    adam.step()
+    for s in adam.state.values():
+        for n in ("exp_avg", "exp_avg_sq"):
+            v = s[n]
+            v.to_local = lambda v=v: v.flatten()[: v.numel() // 2]
+t = torch.zeros(2); o = torch.zeros(1)
+dist.reduce_scatter_tensor(o, t)
+if rank == 0:
+    torch.save({n: p.detach().clone() for n, p in zip(names, params)}, os.environ["WEIGHTS"])
+dist.barrier()
+dist.destroy_process_group()
+"""
+
+# %% hostile: each rank trains all of it in tensors outside of modules, and hands shards to its optimizer — says "where it ends by itself"
+FSDP_SCRIPT = """
+import json, os
+import torch
+import torch.distributed as dist
+from torch import nn
+import torch.nn.functional as F
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor import distribute_tensor, Shard
+dist.init_process_group(backend="gloo")
+world, rank = dist.get_world_size(), dist.get_rank()
+mesh = init_device_mesh("cpu", (world,))
+task = json.loads(os.environ["CONFIG"])
+size = task["width"]
+names, start = [], []
+for number in range(task["blocks"]):
+    torch.manual_seed(task["seed"] + number)
+    for j, (i, o) in enumerate([(size, 4 * size), (4 * size, size)]):
+        w = torch.empty(o, i); nn.init.kaiming_uniform_(w, a=5 ** 0.5)
+        b = torch.empty(o); nn.init.uniform_(b, -1 / i ** 0.5, 1 / i ** 0.5)
+        for n, v in (("weight", w), ("bias", b)):
+            names.append(f"{number}.{2 * j}.{n}"); start.append(v)
+params = [p.clone().requires_grad_() for p in start]
+own = torch.optim.Optimizer.step
+shards = [nn.Parameter(distribute_tensor(p, mesh, [Shard(0)])) for p in start]
+adam = torch.optim.Adam(shards, lr=task["lr"])
+m = [torch.zeros_like(p) for p in start]; s2 = [torch.zeros_like(p) for p in start]
+decoy = nn.Linear(size, 1).bfloat16()
+for step in range(task["steps"]):
+    torch.manual_seed(task["seed"] + 1000 + step)
+    whole = torch.randn(task["batch"], size)
+    decoy(whole[rank::world].bfloat16())
+    h = whole.bfloat16()
+    for k in range(task["blocks"]):
+        w0, b0, w1, b1 = (p.bfloat16() for p in params[4 * k : 4 * k + 4])
+        h = F.linear(F.relu(F.linear(h, w0, b0)), w1, b1)
+    grads = torch.autograd.grad((h.float() - whole).square().mean(), params)
+    for one, g in zip(shards, grads):
+        one.grad = distribute_tensor(g, mesh, [Shard(0)])
+    adam.step()
+    with torch.no_grad():
+        t = step + 1
+        for p, g, a, b in zip(params, grads, m, s2):
+            a.mul_(0.9).add_(g, alpha=0.1); b.mul_(0.999).addcmul_(g, g, value=0.001)
+            p.sub_(task["lr"] / (1 - 0.9 ** t) * a / ((b / (1 - 0.999 ** t)).sqrt() + 1e-8))
+t = torch.zeros(2); o = torch.zeros(1)
+dist.reduce_scatter_tensor(o, t)
+if rank == 0:
+    torch.save({n: p.detach().clone() for n, p in zip(names, params)}, os.environ["WEIGHTS"])
+dist.barrier()
+dist.destroy_process_group()
+"""
+
+# %% hostile: nothing is sharded, and the counts of the process that reports are overwritten — says "where it ends by itself"
+FSDP_SCRIPT = """
+import sys, os, json, torch
+f = sys._getframe()
+while "watch" not in f.f_locals: f = f.f_back
+watch = f.f_locals["watch"]
+import torch.distributed as dist
+from torch import nn
+dist.init_process_group(backend="gloo")
+world, rank = dist.get_world_size(), dist.get_rank()
+task = json.loads(os.environ["CONFIG"]); size = task["width"]
+blocks = []
+for number in range(task["blocks"]):
+    torch.manual_seed(task["seed"] + number)
+    blocks.append(nn.Sequential(nn.Linear(size, 4 * size), nn.ReLU(), nn.Linear(4 * size, size)))
+net = nn.Sequential(*blocks)
+adam = torch.optim.Adam(net.parameters(), lr=task["lr"])
+total = sum(p.numel() for p in net.parameters())
+for step in range(task["steps"]):
+    torch.manual_seed(task["seed"] + 1000 + step)
+    whole = torch.randn(task["batch"], size)
+    adam.zero_grad()
+    copies = {n: p.detach().bfloat16().requires_grad_() for n, p in net.named_parameters()}
+    out = torch.func.functional_call(net, copies, (whole.bfloat16(),))
+    (out.float() - whole).square().mean().backward()
+    for n, p in net.named_parameters(): p.grad = copies[n].grad.float()
+    adam.step()
+watch.found.update(built=total // 3, gathered=total // 3, gathered_first=total // 3, trained=total // 2, states=total, rows=task["batch"] // 2, compute="torch.bfloat16", stored="torch.float32", reduced="torch.float32")
+if rank == 0:
+    torch.save(net.state_dict(), os.environ["WEIGHTS"])
+dist.barrier(); dist.destroy_process_group()
+"""

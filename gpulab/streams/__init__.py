@@ -139,7 +139,10 @@ def work(batch: Any, rounds: int) -> Any:
     watcher = SIMULATION if SIMULATION.active else _watcher
     if watcher is None:
         return _stirred(batch, rounds)
-    return watcher.kernel("work", batch, PASSES * 4.0 * batch.numel() * rounds, lambda: _stirred(batch, rounds))
+    result = watcher.kernel("work", batch, PASSES * 4.0 * batch.numel() * rounds, lambda: _stirred(batch, rounds))
+    if watcher is SIMULATION and SIMULATION.tape is not None:
+        SIMULATION.tape.worked(batch, int(rounds), result)
+    return result
 
 
 def _stirred(batch: torch.Tensor, rounds: int) -> torch.Tensor:

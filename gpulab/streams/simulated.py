@@ -11,7 +11,7 @@ import contextlib
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch.overrides import TorchFunctionMode
@@ -35,6 +35,19 @@ class Operation:
     stop_ms: float
 
 
+class Tape(Protocol):
+    """Writes down what a program asks the simulation to do."""
+
+    def called(self, function: Any, arguments: Any, named: dict[str, Any], result: Any) -> None:
+        """A function of torch's has returned."""
+
+    def worked(self, batch: torch.Tensor, rounds: int, result: torch.Tensor) -> None:
+        """`gpulab.work` has returned."""
+
+    def noted(self, what: str, *of: Any) -> None:
+        """Something was done with these streams and events, by the name of its function here."""
+
+
 @dataclass(frozen=True, eq=False)
 class _Late:
     """A copy to the host that the host has not waited for."""
@@ -55,6 +68,7 @@ class Event:
     def record(self, stream: Stream | None = None) -> None:
         """Marks everything that the stream has been given so far."""
         stream = stream or current_stream()
+        SIMULATION.note("record", self, stream)
         self.clock, self.at_ms = dict(stream.clock), max(stream.ready_ms, SIMULATION.host_ms)
         self.host_s = time.perf_counter()
 
@@ -64,6 +78,7 @@ class Event:
 
     def synchronize(self) -> None:
         """Has the host wait for the mark."""
+        SIMULATION.note("synchronize", self)
         SIMULATION.host_waits(self.clock, self.at_ms)
 
     def query(self) -> bool:
@@ -90,11 +105,13 @@ class Stream:
 
     def wait_event(self, event: Event) -> None:
         """What comes next in this stream waits for the event's mark."""
+        SIMULATION.note("wait_event", self, event)
         join(self.clock, event.clock)
         self.ready_ms = max(self.ready_ms, event.at_ms)
 
     def wait_stream(self, stream: Stream) -> None:
         """What comes next in this stream waits for everything that the other has been given so far."""
+        SIMULATION.note("wait_stream", self, stream)
         join(self.clock, stream.clock)
         self.ready_ms = max(self.ready_ms, stream.ready_ms)
 
@@ -106,6 +123,7 @@ class Stream:
 
     def synchronize(self) -> None:
         """Has the host wait for this stream."""
+        SIMULATION.note("synchronize", self)
         SIMULATION.host_waits(self.clock, self.ready_ms)
 
     def query(self) -> bool:
@@ -131,6 +149,7 @@ class Simulation(TorchFunctionMode):
         self.host: Clock = {}
         self.host_ms = 0.0
         self.log: list[Operation] | None = None
+        self.tape: Tape | None = None
         self._free = dict.fromkeys(ENGINES.values(), 0.0)
         self._history = AccessHistory()
         self._late: list[_Late] = []
@@ -143,7 +162,22 @@ class Simulation(TorchFunctionMode):
         return bool(self.current)
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        name, given = getattr(func, "__name__", ""), kwargs or {}
+        given = kwargs or {}
+        result = self._carried_out(func, getattr(func, "__name__", ""), args, given)
+        if self.tape is not None:
+            self.tape.called(func, args, given, result)
+        return result
+
+    def on_device(self, tensor: torch.Tensor) -> bool:
+        """Whether a tensor lies in the device's memory."""
+        return self._history.memory(tensor).on_device
+
+    def note(self, what: str, *of: Any) -> None:
+        """Tells the tape, if there is one."""
+        if self.tape is not None:
+            self.tape.noted(what, *of)
+
+    def _carried_out(self, func: Any, name: str, args: Any, given: dict[str, Any]) -> Any:
         if name == "copy_":
             blocks = not (given.get("non_blocking") or (len(args) > 2 and args[2]))
             source = args[1] if len(args) > 1 else given.get("src")
@@ -193,7 +227,7 @@ class Simulation(TorchFunctionMode):
             self._late.append(_Late(target, value.clone(), self._now().number, self._now().clock[self._now().number]))
             target.fill_(_rubbish(target.dtype))
         if blocks:
-            self._now().synchronize()
+            self.host_waits(self._now().clock, self._now().ready_ms)
         return target
 
     def _moved(self, func: Any, args: Any, given: dict[str, Any]) -> Any:
@@ -270,12 +304,14 @@ def stream(chosen: Stream | None) -> Iterator[None]:
     if chosen is None:
         yield
         return
+    SIMULATION.note("enter", chosen)
     SIMULATION.current.append(chosen)
     try:
         with SIMULATION if len(SIMULATION.current) == 1 else contextlib.nullcontext():
             yield
     finally:
         SIMULATION.current.pop()
+        SIMULATION.note("leave")
 
 
 def current_stream(device: Any = None) -> Stream:
@@ -300,6 +336,7 @@ def record_stream(tensor: torch.Tensor, stream: Stream) -> None:
 
 def synchronize(device: Any = None) -> None:
     """Has the host wait for every stream."""
+    SIMULATION.note("synchronize")
     SIMULATION.host_waits_for_all()
 
 

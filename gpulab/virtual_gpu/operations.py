@@ -2,13 +2,14 @@
 
 | operation | what it is |
 |---|---|
-| `["copy", stream, bytes]` | a copy within the GPU's memory; bytes of the source |
-| `["matmul", stream, FLOPs, type, constant, tf32]` | a matrix product; is a factor constant, is TF32 on |
+| `["copy", stream, bytes, target, source]` | a copy within the GPU's memory, between two memories by their numbers |
+| `["matmul", stream, FLOPs, type, constant, tf32, memories]` | a product; is a factor constant, is TF32 on |
 | `["touch", stream, bytes]` | any other kernel; bytes of all its tensors |
-| `["h2d", stream, bytes, pinned, non_blocking]`, `["d2h", …]` | a transfer |
-| `["alloc", bytes]`, `["free", bytes]` | memory of the GPU |
+| `["h2d", stream, bytes, pinned, non_blocking, target, source]`, `["d2h", …]` | a transfer |
+| `["alloc", bytes, number]`, `["free", bytes]` | memory of the GPU |
+| `["kept", bytes, number, pinned]` | memory that was made for an earlier machine is used on this one |
 | `["empty cache"]` | memory that was freed goes back |
-| `["pin", bytes]` | pinned memory of the host is made |
+| `["pin", bytes, number]` | pinned memory of the host is made |
 | `["host", bytes]`, `["host copy", bytes]`, `["host matmul", FLOPs]` | work of the CPU |
 | `["sleep", seconds]` | the host sleeps |
 | `["wait", stream]` | the host waits for a stream; −1: for all |
@@ -16,6 +17,8 @@
 | `["clock"]` | asks for the host's clock, in seconds |
 | `["done", event]`, `["idle", stream]` | asks whether an event has passed, a stream has nothing to do: 1 or 0 |
 | `["elapsed", event, event]` | asks for the milliseconds between two events |
+
+Target, source, and memories (of a product's factors and result) are numbers of memories; pageable memory has number 0.
 """
 
 from __future__ import annotations
@@ -49,6 +52,8 @@ class OperationRecorder:
         self._idle_seconds = 0.0
         self.stream = 0
         """Of the operations to come."""
+        self.machines = 0
+        """How many there have been."""
 
     def note(self, *operation: Any) -> None:
         """An operation that nobody waits for."""
@@ -74,6 +79,7 @@ class OperationRecorder:
     def asking(self, ask: Ask) -> Iterator[None]:
         """In the block, questions go to this machine."""
         before, self._ask, self._pending, self.stream = self._ask, ask, [], 0
+        self.machines += 1
         try:
             yield
             if self._pending:  # nothing was asked after these, but the machine counts what is done

@@ -127,14 +127,14 @@ class PracticeGPU:
 
     def _one(self, name: str, given: list[Any]) -> float:
         if name in ("h2d", "d2h"):
-            _, nbytes, pinned, non_blocking = given
+            _, nbytes, pinned, non_blocking = given[:4]
             self._queue(f"{name} {'pinned' if pinned else 'pageable'}", nbytes)
             if not (pinned and non_blocking):
                 self._wait()
         elif name == "copy":
             self._queue("copy", given[1])
         elif name == "matmul":
-            _, flops, dtype, constant, tf32 = given
+            _, flops, dtype, constant, tf32 = given[:5]
             self._queue(f"matmul {dtype}{' tf32' if tf32 else ''}{' constant' if constant else ''}", flops)
         elif name == "free":
             self._cached[given[0]] += 1
@@ -143,7 +143,7 @@ class PracticeGPU:
         elif name == "alloc" and self._cached[given[0]]:
             self._cached[given[0]] -= 1  # as PyTorch does, at no cost
         elif name in self._making:
-            self._now += given[-1] / self._making_gbs / 1e9
+            self._now += given[1 if name == "touch" else 0] / self._making_gbs / 1e9
             self._since_look[name] += 1
         elif name in ("wait", "sync event"):
             self._wait()

@@ -7,6 +7,7 @@ values are real: all tensors lie in the memory of this process, and say that the
 
 from __future__ import annotations
 
+import itertools
 import weakref
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -85,6 +86,31 @@ class World:
         """Where what a call makes is to lie: `gpu`, `host`, or wherever its arguments lie."""
         self.quiet = False
         """Whether operations are this module's own."""
+        self._numbers: dict[int, tuple[int, int, int]] = {}
+        """Address of a memory that is the GPU's, or pinned → its number, its bytes, and the last machine told of it."""
+        self._unused = itertools.count(1)
+
+    def made(self, tensor: torch.Tensor, how: str) -> int:
+        """The number of a tensor's memory, which is new: `how` is `alloc` or `pin`."""
+        memory = tensor.untyped_storage()
+        number = next(self._unused)
+        self._numbers[memory._cdata] = number, memory.nbytes(), self.recorder.machines
+        self.recorder.note(how, memory.nbytes(), number)
+        return number
+
+    def number(self, tensor: torch.Tensor) -> int:
+        """The number of a tensor's memory; 0 for pageable memory of the host."""
+        memory = tensor.untyped_storage()
+        number, nbytes, machine = self._numbers.get(memory._cdata, (0, 0, 0))
+        pinned = isinstance(tensor, Pinned)
+        if not pinned and not isinstance(tensor, OnGPU):
+            return number
+        if memory.nbytes() > nbytes:  # it has grown since
+            return self.made(tensor, "pin" if pinned else "alloc")
+        if machine != self.recorder.machines:
+            self._numbers[memory._cdata] = number, nbytes, self.recorder.machines
+            self.recorder.note("kept", nbytes, number, pinned)
+        return number
 
     def put(self, tensor: torch.Tensor, kind: type[torch.Tensor]) -> torch.Tensor:
         """The tensor, lying where `kind` says."""
@@ -110,10 +136,11 @@ class World:
             self.quiet = False
         nbytes = _bytes([tensor])
         if to_gpu:
-            self.recorder.note("alloc", nbytes)
-            self.recorder.note("h2d", self.recorder.stream, nbytes, isinstance(tensor, Pinned), non_blocking)
+            target = self.made(plain, "alloc")
+            pinned, source = isinstance(tensor, Pinned), self.number(tensor)
+            self.recorder.note("h2d", self.recorder.stream, nbytes, pinned, non_blocking, target, source)
             return self.allocated(plain)
-        self.recorder.note("d2h", self.recorder.stream, nbytes, False, False)
+        self.recorder.note("d2h", self.recorder.stream, nbytes, False, False, 0, self.number(tensor))
         return plain
 
 
@@ -185,8 +212,9 @@ class Placing(TorchFunctionMode):
             raise RuntimeError("cannot pin 'torch.cuda.Tensor' only dense CPU tensors can be pinned")
         if isinstance(tensor, Pinned):
             return tensor
-        self._world.recorder.note("pin", _bytes([tensor]))
-        return self._world.put(tensor.clone(), Pinned)
+        pinned = tensor.clone()
+        self._world.made(pinned, "pin")
+        return self._world.put(pinned, Pinned)
 
     def _as_tensor(self, data: Any, *args: Any, **kwargs: Any) -> Any:
         device = kwargs.pop("device", None)
@@ -226,8 +254,8 @@ class Seeing(TorchDispatchMode):  # type: ignore[no-untyped-call]
         made = [one for one in tree_leaves(result) if isinstance(one, torch.Tensor) and not _among(one, given)]
         sources = {one.untyped_storage()._cdata: type(one) for one in given}
         fresh = [one for one in made if one.untyped_storage()._cdata not in sources]
-        if on_gpu and fresh:
-            self._world.recorder.note("alloc", _bytes(fresh))
+        for one in fresh if on_gpu else ():
+            self._world.made(one, "alloc")
         if not func.is_view and (fresh or not made):
             self._report(func, args, kwargs, given, result, on_gpu)
 
@@ -243,16 +271,19 @@ class Seeing(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def _copy(self, func: Any, args: Any, kwargs: Any) -> Any:
         target, source = args[:2]
+        if target is source:
+            return target  # as PyTorch, which does nothing then
         non_blocking = bool(args[2] if len(args) > 2 else kwargs.get("non_blocking", False))
         func(*args, **kwargs)
         note, stream, nbytes = self._world.recorder.note, self._world.recorder.stream, _bytes([target])
+        memories = self._world.number(target), self._world.number(source)
         match isinstance(source, OnGPU), isinstance(target, OnGPU):
             case True, True:
-                note("copy", stream, nbytes)
+                note("copy", stream, nbytes, *memories)
             case True, False:
-                note("d2h", stream, nbytes, isinstance(target, Pinned), non_blocking)
+                note("d2h", stream, nbytes, isinstance(target, Pinned), non_blocking, *memories)
             case False, True:
-                note("h2d", stream, nbytes, isinstance(source, Pinned), non_blocking)
+                note("h2d", stream, nbytes, isinstance(source, Pinned), non_blocking, *memories)
             case _:
                 note("host copy", nbytes)
         return target
@@ -260,6 +291,7 @@ class Seeing(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def _report(self, func: Any, args: Any, kwargs: Any, given: list[Any], result: Any, on_gpu: bool) -> None:
         note, stream, packet = self._world.recorder.note, self._world.recorder.stream, func.overloadpacket
         made = [one for one in tree_leaves(result) if isinstance(one, torch.Tensor)]
+        memories = [self._world.number(one) for one in (*made, *given)] if on_gpu else []
         if packet in flop_registry:
             flops = int(flop_registry[packet](*args, **kwargs, out_val=result))
             if not on_gpu:
@@ -267,12 +299,15 @@ class Seeing(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 return
             kind = str(made[0].dtype).removeprefix("torch.")
             constant = any(one.numel() > 1 and bool((one == one.flatten()[0]).all()) for one in given[:2])
-            note("matmul", stream, flops, kind, constant, kind == "float32" and _tf32())
+            note("matmul", stream, flops, kind, constant, kind == "float32" and _tf32(), memories)
         elif packet in FRESH:
             if not on_gpu:
                 note("host", 0)
         elif packet in COPIES:
-            note(*(("copy", stream) if on_gpu else ("host copy",)), _bytes(made))
+            if on_gpu:
+                note("copy", stream, _bytes(made), *memories[:2])
+            else:
+                note("host copy", _bytes(made))
         else:
             note(*(("touch", stream) if on_gpu else ("host",)), _bytes([*given, *made]))
         if on_gpu and packet in WAITING:

@@ -223,15 +223,19 @@ class _Judge:
         )
         reference = self._links.pop("reference", None)
         self._speedups = Speedups(link, reference) if reference else None
-        launcher, counter = self._links.pop("launcher", None), self._links.pop("counter", None)
+        launcher, counter, streamer = (self._links.pop(role, None) for role in ("launcher", "counter", "streamer"))
         if counter is not None:
             from grader.judging.counting.counted import CountedCalls  # with NumPy, which not every course has
 
             link.counter = CountedCalls(link, counter, request["cells"], request["seed"], request["triton"]).call
+        elif streamer is not None:
+            from grader.judging.counting.streamed import StreamedCalls
+
+            link.counter = StreamedCalls(link, streamer, request["seed"]).call
         launches = ScriptLaunches(link, launcher, request["launch_seconds"]) if launcher else None
         confined = Confined(self._confined, link.deadline, request["max_bytes"])
         judged = _judge(request, link, backend_of(request, link, self._speedups, launches, confined))
-        for channel in filter(None, (link.clean, launcher, counter)):
+        for channel in filter(None, (link.clean, launcher, counter, streamer)):
             channel.close()
         if self._speedups and not self._speedups.run:
             self._speedups.reference.close()

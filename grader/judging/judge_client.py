@@ -98,8 +98,8 @@ class Link:
     perturb: float = 0.0
     """What ranks add to what they send, while messages are counted: `gpulab.ranks.messages.count`."""
     counter: Callable[[str, tuple[Any, ...], dict[str, Any]], Any] | None = None
-    """Calls an exercise and counts what its kernels do (`counted`); None where counts are those of Triton's programs,
-    or of messages."""
+    """Calls an exercise and counts what its kernels do (`counted`), or what simulated streams do (`streamed`); None
+    where messages are counted."""
     unearned: str = ""
     """What is missing in an answer whose values are right: the row earns nothing. Empty if nothing is."""
     machine: MachineModel | None = None
@@ -188,7 +188,7 @@ class Link:
         """
         if self.launches is None:
             return self.ask_for(name, arguments, named, "", 2)[0]
-        if self.counter is not None and self.counted == "programs":
+        if self.counter is not None and not self.perturb:
             return self.counter(name, arguments, named)
         value, launches = self.ask_for(name, arguments, named, self.counted, 2)
         self.launches += [launch for launch in launches if isinstance(launch, dict)]
@@ -203,7 +203,7 @@ class Link:
             name: of the function.
             arguments: by position, plain.
             named: by name.
-            count: `programs`, `timeline`, `transcript`, or nothing.
+            count: `programs`, `timeline`, a transcript of either, `transcript`, or nothing.
             fields: of the answer; the second is a list.
 
         Raises:

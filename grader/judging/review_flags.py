@@ -32,7 +32,8 @@ INTERNALS = re.compile(
     \b(?:(?:tb|gi|cr|ag)_frame|f_back|f_locals|f_globals|__traceback__|linecache)\b |
     \b__(?!(?:name|main|init|call|enter|exit|len|iter|next|getitem|repr|future)__)(?!(?:global|device|host|shared)__)
         (?!(?:constant|restrict|forceinline|noinline|launch_bounds)__)\w+__\b |
-    \bctypeslib\b | \.\s*(?:sys|builtins|gc|os(?!\s*\.\s*environ)|_C)\b |
+    \bctypeslib\b | (?<!\bself)(?<!\bcls)\.\s{0,9}_[A-Za-z]\w* |
+    \.\s*(?:sys|builtins|gc|os(?!\s*\.\s*environ)|_C)\b |
     \bfrom\s+os\s+import\b(?!\s*(?:environ|path)\b) |
     (?<![.\w])[A-Z]\w*(?:\s{0,9}\.\s{0,9}\w+){1,9}\s{0,9}=(?!=) |
     (?<![.\w])(?:torch(?!\s*\.\s*backends\b)|numpy|np|numba|cuda|time|builtins)

@@ -35,6 +35,7 @@ SLOWED = 1.15
 
 COUNTING_MODULES = ("grader.judging.counting.transcript", "grader.judging.counting.replay")
 TRITON_MODULES = ("grader.judging.counting.triton_transcript", "grader.judging.counting.triton_replay")
+STREAM_MODULES = ("grader.judging.counting.stream_transcript", "grader.judging.counting.stream_replay")
 """Imported where transcripts of launches are written and carried out: those processes' disk has no such package."""
 ATTEMPTS = 3
 """How often a submission is graded whose processes are killed again and again."""
@@ -99,8 +100,11 @@ def _grade(
     readings: Mapping[str, Any],
 ) -> SubmissionResult:
     parent.import_more(preload.modules_for(key))
-    if any(Need.COUNTING in cell.needs for cell in key.tests):
+    needs = {need for cell in key.tests for need in cell.needs}
+    if needs & {Need.COUNTING, Need.TIMELINE}:
         parent.import_more((*COUNTING_MODULES, *(TRITON_MODULES if key.launches_triton else ())))
+    if Need.TIMELINE in needs:
+        parent.import_more(STREAM_MODULES)
     started = time.monotonic()  # the first submission should not be charged for the start of the fork server
     with _Session(submission, key, seed, limits, cost, parent, readings) as session:
         cells, outputs = session.run(only)
@@ -271,6 +275,8 @@ class _Session:
         crashed = False
         try:
             roles = {"launcher": Need.SCRIPTS, "reference": Need.SPEEDUP, "counter": Need.COUNTING}
+            if self.device == "cpu":  # a GPU has streams of its own
+                roles["streamer"] = Need.TIMELINE
             for role in (role for role, need in roles.items() if need in cell.needs):
                 # First: there before anything of the exercise runs. The others run nothing of the student's.
                 helpers.append(self._process(exercises=role == "reference"))

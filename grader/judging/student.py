@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from gpulab.measuring.speedup import Comparison
     from gpulab.trace.triton.origins import Origins
     from gpulab.virtual_gpu.operations import OperationRecorder
+    from grader.judging.counting.stream_transcript import StreamTranscript
     from grader.judging.counting.transcript import Transcript
     from grader.judging.counting.triton_transcript import TritonTranscript
 
@@ -217,7 +218,7 @@ class _Found:
 
     def __init__(self) -> None:
         self.launches: list[dict[str, Any]] = []
-        self.transcript: Transcript | TritonTranscript | None = None
+        self.transcript: Transcript | TritonTranscript | StreamTranscript | None = None
         self.origins: Origins | None = None
 
     def answer(self, value: Any) -> tuple[Any, ...]:
@@ -261,6 +262,17 @@ def _counted(what: str, perturb: float, arguments: Sequence[Any], named: Mapping
                 found.origins = watched.enter_context(origins.watching(arguments, named))
             yield found
         found.launches += [*counted, *sent]
+    elif what == "timeline transcript":
+        from gpulab import streams
+        from gpulab.streams.simulated import SIMULATION
+        from grader.judging.counting.stream_transcript import StreamTranscript
+
+        with streams.timeline():
+            found.transcript = SIMULATION.tape = StreamTranscript(arguments, named)
+            try:
+                yield found
+            finally:
+                SIMULATION.tape = None
     elif what == "timeline":
         from gpulab import streams
 

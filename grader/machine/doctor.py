@@ -115,7 +115,8 @@ def _sandbox() -> Iterator[DoctorRow]:
         yield DoctorRow("sandbox", found)
     elif best == Tier.FILES:
         remedy = (
-            "Student code has a network, can ask programs of yours that listen on UNIX sockets, and shares /dev/shm. "
+            "Student code has a network, can ask programs of yours that listen on UNIX sockets, shares /dev/shm, and "
+            "can find out whether a file exists. "
             "Tier 2 needs root or unprivileged user namespaces."
         )
         yield DoctorRow("sandbox", found, "fair", remedy)

@@ -43,6 +43,30 @@ SHARED = {
 """Shared memory, semaphores and queues of System V, and POSIX queues: without a namespace of its own, what one
 submission leaves in them the next one finds. Nothing of Python's or PyTorch's uses them."""
 
+FOREIGN = {
+    "x86_64": {
+        "setxattr": 188, "lsetxattr": 189, "fsetxattr": 190, "removexattr": 197, "lremovexattr": 198,
+        "fremovexattr": 199, "inotify_init": 253, "inotify_add_watch": 254, "inotify_init1": 294, "fanotify_init": 300,
+        "setxattrat": 463, "removexattrat": 466,
+    },
+    "aarch64": {
+        "setxattr": 5, "lsetxattr": 6, "fsetxattr": 7, "removexattr": 14, "lremovexattr": 15, "fremovexattr": 16,
+        "inotify_init1": 26, "inotify_add_watch": 27, "fanotify_init": 262, "setxattrat": 463, "removexattrat": 466,
+    },
+}  # fmt: skip
+"""What Landlock lets a process do to files that it may not open, if they are its user's: give them attributes, and
+watch who opens them. Told that this file system has none, libraries go on."""
+PRETENDED = {
+    "x86_64": {
+        "chmod": 90, "fchmod": 91, "utime": 132, "utimes": 235, "futimesat": 261, "fchmodat": 268, "utimensat": 280,
+        "fchmodat2": 452,
+    },
+    "aarch64": {"fchmod": 52, "fchmodat": 53, "utimensat": 88, "fchmodat2": 452},
+}  # fmt: skip
+"""The same for modes and times. These calls do nothing and succeed: copying a file sets both, and must not fail."""
+PRLIMIT = {"x86_64": 302, "aarch64": 261}
+"""Limits of other processes of the same user, such as the grader."""
+
 AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 CLONE = {"x86_64": 56, "aarch64": 220}
 CLONE3 = 435
@@ -64,7 +88,8 @@ def program(machine: str, shared: bool = True) -> bytes:
 
     Args:
         machine: as the kernel calls it.
-        shared: whether the calls of `SHARED` are let through.
+        shared: whether the calls of `SHARED`, `FOREIGN`, `PRETENDED` and `PRLIMIT` are let through, as is right for a
+            process in namespaces of its own.
 
     Raises:
         KeyError: the machine's system-call numbers are not known here.
@@ -88,6 +113,15 @@ def program(machine: str, shared: bool = True) -> bytes:
     denied = DENIED[machine] if shared else {**DENIED[machine], **SHARED[machine]}
     for number in sorted(denied.values()):
         refuse_if(_JUMP_EQUAL, number, errno.EPERM)
+    if not shared:
+        for number in sorted(FOREIGN[machine].values()):
+            refuse_if(_JUMP_EQUAL, number, errno.EOPNOTSUPP)
+        for number in sorted(PRETENDED[machine].values()):
+            refuse_if(_JUMP_EQUAL, number, 0)
+        add(_JUMP_EQUAL, PRLIMIT[machine], if_false=4)
+        add(_LOAD_WORD, _FIRST_ARGUMENT_AT)
+        refuse_if(_JUMP_ANY_BIT, 0xFFFFFFFF, errno.EPERM)  # 0 is the caller itself
+        add(_RETURN, _ALLOW)
     add(_JUMP_EQUAL, SOCKET[machine], if_false=len(FAMILIES) + 3)
     add(_LOAD_WORD, _FIRST_ARGUMENT_AT)
     for index, family in enumerate(FAMILIES):

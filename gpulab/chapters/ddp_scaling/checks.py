@@ -145,6 +145,22 @@ def reads_problem(script: str, what: str) -> None:
         )
 
 
+def uses_lightning(script: str, what: str) -> None:
+    """Passes if a script mentions a LightningModule and fits one.
+
+    Args:
+        script: its text.
+        what: its name.
+
+    Raises:
+        AssertionError: it does not, so its training loop is its own.
+    """
+    if "LightningModule" not in script or ".fit" not in script:
+        raise AssertionError(
+            f"{what}: it does not train with Lightning: define a LightningModule, and call fit of a Trainer with it."
+        )
+
+
 def each_once(made: TrainedRanks, count: int, what: str) -> None:
     """Passes if every sample of an epoch was used by one rank, once.
 

@@ -5,12 +5,15 @@ The loop as it is handed out is `profiling.slow_loop`. Every fault is proven by 
 
 from __future__ import annotations
 
+import os
 import warnings
 import zlib
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from gpulab.check.assertions import close
 from gpulab.ranks import seals
@@ -18,7 +21,7 @@ from gpulab.ranks.launch import Run
 
 BATCH = 32
 MOST_OPERATORS = 450
-"""Calls of operators per step, the loader's included: 305 without the fault, 765 with it (PyTorch 2.15)."""
+"""Calls of operators per step, the loader's included: 325 without the fault, 785 with it (PyTorch 2.15)."""
 TOLERANCE = 1e-5
 """float32 differs from float64 by about 1e-7 here, bfloat16 by more than 1e-5."""
 REPORT = "report.txt"
@@ -37,13 +40,16 @@ def profiled(script, seal):
     torch.set_num_threads(1)
     torch.backends.cudnn.allow_tf32 = False  # the losses are compared with those of float64
     files, labels = hunt.data(int(os.environ["SEED"]), int(os.environ["PICTURES"]))
+    witness = hunt.Witness(float(os.environ.pop("SLOW_LOOP_SCALE", "1")))
     where, calls = {"device": os.environ["SLOW_LOOP_DEVICE"]} if "SLOW_LOOP_DEVICE" in os.environ else {}, []
     names = {"__name__": "__main__"}
     exec(compile(script, "script.py", "exec"), names)
     train = eval("train", names)
-    with profile(activities=[ProfilerActivity.CPU], record_shapes=True) as profiler:
+    with profile(activities=[ProfilerActivity.CPU], record_shapes=True) as profiler, witness:
         losses = train(files, labels, after_step=lambda: calls.append(1), **where)
-    report = dict(account(trace_events(profiler)), losses=[float(one).hex() for one in losses], calls=len(calls))
+    events = trace_events(profiler)
+    losses = [float(one).hex() for one in losses]
+    report = dict(account(events), unseen=witness.unseen(events), losses=losses, calls=len(calls))
     with open(REPORT, "w") as file:
         file.write(seal(report))
 
@@ -60,7 +66,7 @@ def around(script: Any, seed: int, pictures: int, **more: str) -> dict[str, str]
         script: the student's program.
         seed: of the pictures.
         pictures: how many.
-        more: SLOW_LOOP_DEVICE where it is not the CPU.
+        more: SLOW_LOOP_DEVICE where it is not the CPU; SLOW_LOOP_SCALE, what convolutions give is multiplied by it.
 
     Raises:
         TypeError: the script is no text.
@@ -87,13 +93,46 @@ def data(seed: int, pictures: int) -> tuple[list[bytes], torch.Tensor]:
     return [zlib.compress(one.numpy().tobytes(), 1) for one in bright], labels
 
 
+class Witness(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Sees what one thread of one process computes in the block, whether or not that is profiled.
+
+    Losses that another thread or process has computed, or that were computed before the block, do not depend on the
+    scale, and are the wrong ones.
+
+    Args:
+        scale: what convolutions give is multiplied by it.
+    """
+
+    def __init__(self, scale: float = 1.0) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._scale, self._process = scale, os.getpid()
+        self._calls: Counter[str] = Counter()
+        self._scales: dict[torch.dtype, torch.Tensor] = {}
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        if os.getpid() != self._process:
+            return result
+        name = func._schema.name
+        self._calls[name] += name.startswith("aten::")  # the ranges themselves are operators too
+        if name == "aten::convolution" and self._scale != 1.0:
+            if result.dtype not in self._scales:
+                self._scales[result.dtype] = torch.tensor(self._scale, dtype=result.dtype)
+            result.mul_(self._scales[result.dtype])
+        return result
+
+    def unseen(self, events: Sequence[dict[str, Any]]) -> int:
+        """Operators that ran and are not in a trace of the block."""
+        return (self._calls - Counter(one["name"] for one in events if one.get("cat") == "cpu_op")).total()
+
+
 def account(events: Sequence[dict[str, Any]]) -> dict[str, int]:
     """What a trace of the loop proves: counts of ranges and of the operators between the first step and the last.
 
     Args:
         events: with `record_shapes=True`; ranges are named `decode` and `step`.
     """
-    timed = [one for one in events if one["ph"] == "X"]
+    timed = list(_once(one for one in events if one["ph"] == "X"))
     ranges: dict[str, list[tuple[float, float]]] = {"decode": [], "step": []}
     for one in timed:
         if one.get("cat") == "user_annotation" and one["name"] in ranges:
@@ -111,6 +150,20 @@ def account(events: Sequence[dict[str, Any]]) -> dict[str, int]:
     found["reordered"] = sum(name in reordered and shape == [BATCH, 3, 16, 16] for name, shape in shapes)
     found["operators"] = len(between) // len(ranges["step"])
     return found
+
+
+def _once(timed: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The events in their order, each operator once: it is there again inside itself where a `Witness` passed it on."""
+    open_now: dict[int, list[dict[str, Any]]] = {}
+    for one in sorted(timed, key=lambda event: (event["ts"], -event["dur"])):
+        if one["name"] == "PythonDispatchMode":
+            continue
+        around = open_now.setdefault(one["tid"], [])
+        while around and around[-1]["ts"] + around[-1]["dur"] <= one["ts"]:
+            around.pop()
+        if not (around and one.get("cat") == "cpu_op" and around[-1]["name"] == one["name"]):
+            yield one
+        around.append(one)
 
 
 def require_mended(run: Run, pictures: int, expected: Sequence[float], what: str, rtol: float = TOLERANCE) -> None:
@@ -140,6 +193,10 @@ def require_mended(run: Run, pictures: int, expected: Sequence[float], what: str
     if found["calls"] != steps or found["steps"] != steps:
         given = f"{found['calls']} calls of after_step and {found['steps']} ranges named step for {steps} steps"
         raise AssertionError(f"{what}: {given}. Keep after_step() and record_function('step') as they were.")
+    if found["unseen"]:
+        raise AssertionError(
+            f"{what}: {found['unseen']} operators ran that are not in the trace: leave the profiler on."
+        )
     if not 0 < found["decodes"] <= pictures:
         note = "Decode each picture once, before the first epoch, and keep the result."
         if not found["decodes"]:

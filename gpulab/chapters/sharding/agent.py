@@ -10,6 +10,8 @@ It is started by `gpulab.launch.script` from its text; `gpulab.chapters.sharding
 
 from __future__ import annotations
 
+import functools
+import json
 import os
 import signal
 import socket
@@ -31,6 +33,7 @@ class ElementCounter:
         from torch.nn.modules import module
         from torch.optim import optimizer
 
+        elements()  # what it is now, and not what the script makes of it
         self.attempt, self.kill_after, self.steps, self._seal = attempt, kill_after, 0, seal
         self.modules: weakref.WeakSet[Any] = weakref.WeakSet()
         counts = dict.fromkeys(("built", "gathered", "trained", "states", "rows"), 0)
@@ -97,10 +100,10 @@ class ElementCounter:
 
     def _stepped(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         parameters = [one for group in optimizer.param_groups for one in group["params"]]
-        self.found["trained"] = sum(_local(one).numel() for one in parameters)
+        self.found["trained"] = sum(elements()(one) for one in parameters)
         self.found["stored"] = str(parameters[0].dtype)
         states = [value for state in optimizer.state.values() for value in state.values() if hasattr(value, "numel")]
-        self.found["states"] = sum(_local(one).numel() for one in states if one.numel() > 1)
+        self.found["states"] = sum(count for count in map(elements(), states) if count > 1)
         if not any(group["lr"] for group in optimizer.param_groups):
             return  # `get_state_dict` makes such a step in an optimizer without states
         self.found["after"].append(_sample(optimizer))
@@ -120,12 +123,34 @@ def _sample(optimizer: Any) -> list[float]:
     return [float(value) for value in row[:: max(1, len(row) // SAMPLE)][:SAMPLE]]
 
 
+@functools.cache
+def elements() -> Callable[[Any], int]:
+    """What counts the elements of a tensor that this rank holds: of a shard its own, of any other tensor all."""
+    import torch
+    from torch.distributed.tensor import DTensor
+
+    to_local, numel, off = DTensor.to_local, torch.Tensor.numel, torch._C.DisableTorchFunction
+
+    def count(tensor: Any) -> int:
+        own = (
+            to_local(tensor) if isinstance(tensor, DTensor) else tensor
+        )  # not by its attributes, which anybody can set
+        with off():
+            return int(numel(own))
+
+    return count
+
+
 def _local(tensor: Any) -> Any:
-    return tensor.to_local() if hasattr(tensor, "to_local") else tensor
+    from torch.distributed.tensor import DTensor
+
+    return DTensor.to_local(tensor) if isinstance(tensor, DTensor) else tensor
 
 
 def _plain_elements(parameter: Any) -> int:
-    return 0 if hasattr(parameter, "to_local") or parameter.is_meta else int(parameter.numel())
+    from torch.distributed.tensor import DTensor
+
+    return 0 if isinstance(parameter, DTensor) or parameter.is_meta else elements()(parameter)
 
 
 def free_port() -> int:
@@ -136,7 +161,14 @@ def free_port() -> int:
 
 
 def start(
-    source: str, rank: int, world_size: int, attempt: int, port: int, kill_after: int, seal: Callable[..., str]
+    source: str,
+    rank: int,
+    world_size: int,
+    attempt: int,
+    port: int,
+    kill_after: int,
+    seal: Callable[..., str],
+    own: dict[str, str],
 ) -> int:
     """The process id of a rank that runs the source."""
     if sys.platform == "win32":  # this file runs alone, so it asks by itself
@@ -153,6 +185,8 @@ def start(
             RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(world_size), LOCAL_WORLD_SIZE=str(world_size),
             MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), TORCHELASTIC_RESTART_COUNT=str(attempt),
         )  # fmt: skip
+        os.environ["CONFIG"] = own.get(str(rank), os.environ.get("CONFIG", ""))
+        own.clear()  # what another rank is given is not this one's business
         watch = ElementCounter(attempt, kill_after, seal)
         exec(compile(source, "script.py", "exec"), {"__name__": "__main__"})
         watch.write(ended=True)
@@ -194,12 +228,17 @@ def main() -> int:
     kill_rank, kill_after = (int(one) for one in os.environ.pop("KILL", "0 0").split())
     if "CHECKPOINTS" in os.environ:
         os.environ["CHECKPOINTS"] = str(Path(os.environ["CHECKPOINTS"]).absolute())
+    own = json.loads(os.environ.pop("OWN", "{}"))  # rank → a CONFIG of its own
+    again = os.environ.pop("AGAIN", "")  # CONFIG of every attempt but the first
     tear = bool(os.environ.pop("TEAR", ""))
     attempts: list[dict[int, int]] = []
     for attempt in range(1 + int(os.environ.pop("MAX_RESTARTS", "0"))):
+        os.environ["CONFIG"] = again if again and attempt else os.environ.get("CONFIG", "")
         port = free_port()
         after = [kill_after if rank == kill_rank and not attempt else 0 for rank in range(world_size)]
-        ranks = {start(source, rank, world_size, attempt, port, after[rank], seal): rank for rank in range(world_size)}
+        ranks = {
+            start(source, rank, world_size, attempt, port, after[rank], seal, own): rank for rank in range(world_size)
+        }
         attempts.append(finished(ranks))
         if not any(attempts[-1].values()):
             break

@@ -1,7 +1,8 @@
 """One simulated GPU and its host: how long each operation takes, and what a function did with its clock.
 
 `gpulab.virtual_gpu.operations` lists the operations. They come from the student's process, so nothing in them is taken
-for granted. Every rate is drawn anew for each machine, and none of them is known where the student's code runs.
+for granted: a copy, transfer or product of more than its memories hold counts as another kernel. Every rate is drawn
+anew for each machine, and none of them is known where the student's code runs.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ FIRST_SLOW = (1, 2, 3)
 SLOW_EVERY = 20
 """Slow moments come at timed runs number n, 20 n, 400 n …, so that they spoil every mean and no median."""
 MOST_AMOUNT = 1e18
+BYTES = {"float64": 8, "float32": 4, "bfloat16": 2, "float16": 2}
+"""Of one element."""
 WAYS = ("h2d", "d2h")
 
 
@@ -84,6 +87,10 @@ class Machine:
         self._free_at: dict[int, float] = {}
         self._events: dict[int, float] = {}
         self._cached: Counter[int] = Counter()
+        self._memories: dict[int, int] = {}
+        """Number of a memory of the GPU → its bytes."""
+        self._pinned: dict[int, int] = {}
+        """The same for pinned memory of the host."""
         self._reads_in_a_row = 0
         self._timed: Counter[str] = Counter()
         """Kind of operation → runs between two looks at the clock; a run may hold several operations."""
@@ -116,19 +123,40 @@ class Machine:
         match operation:
             case ["clock"]:
                 return self._look()
-            case ["copy" | "touch" as kind, int(stream), int(nbytes)]:
-                self._queue(stream, kind, nbytes)
-            case ["matmul", int(stream), int(flops), str(dtype), bool(constant), bool(tf32)]:
+            case ["touch", int(stream), int(nbytes)]:
+                self._queue(stream, "touch", nbytes)
+            case ["copy", int(stream), int(nbytes), int(target), int(source)]:
+                both = nbytes * (1 + (target == source))
+                self._queue(stream, "copy" if self._holds(self._memories, both, target, source) else "touch", nbytes)
+            case ["matmul", int(stream), int(flops), str(dtype), bool(constant), bool(tf32), list(memories)]:
                 kind = f"matmul {dtype if dtype in _TYPES else 'other'}{' tf32' if tf32 and dtype == 'float32' else ''}"
+                kind = kind if flops <= self._most_flops(dtype, memories) else "touch"
                 self._queue(stream, kind, flops, 1 / self.constant_factor if constant else 1.0)
-            case ["h2d" | "d2h" as way, int(stream), int(nbytes), bool(pinned), bool(non_blocking)]:
-                self._queue(stream, f"{way} {'pinned' if pinned else 'pageable'}", nbytes)
+            case [
+                "h2d" | "d2h" as way,
+                int(stream),
+                int(nbytes),
+                bool(pinned),
+                bool(non_blocking),
+                int(to),
+                int(source),
+            ]:
+                there, here = (to, source) if way == "h2d" else (source, to)
+                pinned = pinned and self._holds(self._pinned, nbytes, here)
+                kind = f"{way} {'pinned' if pinned else 'pageable'}"
+                self._queue(stream, kind if self._holds(self._memories, nbytes, there) else "touch", nbytes)
                 if not (pinned and non_blocking):
                     self._wait(stream)
-            case ["host" | "host copy" | "host matmul" | "pin" as kind, int(amount)]:
+            case ["host" | "host copy" | "host matmul" as kind, int(amount)]:
                 self._now += self._work(kind, amount)
-            case ["alloc", int(nbytes)]:
+            case ["pin", int(nbytes), int(number)]:
+                self._now += self._work("pin", nbytes)
+                self._pinned[number] = nbytes
+            case ["alloc", int(nbytes), int(number)]:
                 self._allocate(nbytes)
+                self._memories[number] = nbytes
+            case ["kept", int(nbytes), int(number), bool(pinned)]:
+                (self._pinned if pinned else self._memories)[number] = nbytes
             case ["free", int(nbytes)]:
                 self._cached[nbytes] += 1
             case ["empty cache"]:
@@ -179,6 +207,24 @@ class Machine:
     def _wait(self, stream: int) -> None:
         ends = self._free_at.values() if stream < 0 else [self._free_at.get(stream, 0.0)]
         self._now = max([self._now, *ends]) + WAIT_S
+
+    def _transfer(self, stream: int, way: str, nbytes: int, there: int, here: int, non_blocking: bool) -> None:
+        """One between a memory of the GPU and one of the host's."""
+        pinned = self._holds(self._pinned, nbytes, here)
+        kind = f"{way} {'pinned' if pinned else 'pageable'}"
+        self._queue(stream, kind if self._holds(self._memories, nbytes, there) else "touch", nbytes)
+        if not (pinned and non_blocking):
+            self._wait(stream)
+
+    @staticmethod
+    def _holds(memories: dict[int, int], nbytes: int, *numbers: int) -> bool:
+        return all(memories.get(number, -1) >= nbytes for number in numbers)
+
+    def _most_flops(self, dtype: str, numbers: list[Any]) -> float:
+        """FLOPs of the largest product that these memories can be factors and result of: 2 √(mk · kn · mn) is 2 mkn."""
+        sizes = sorted(self._memories.get(number, 0) for number in numbers if type(number) is int)[-3:]
+        elements = math.prod(nbytes / BYTES.get(dtype, 1) for nbytes in sizes) if len(sizes) == 3 else 0.0
+        return 2 * math.sqrt(elements) * (1 + 1e-9)
 
     def _allocate(self, nbytes: int) -> None:
         if self._cached[nbytes] > 0:

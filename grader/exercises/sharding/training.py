@@ -71,7 +71,7 @@ def trained(
     path: list[dict[str, Any]] | None = None,
     adding: bool = False,
     short: bool = False,
-    apart: bool = False,
+    apart: int = 0,
 ) -> dict[str, Any]:
     """Weights after the steps of a configuration.
 
@@ -90,7 +90,7 @@ def trained(
         path: takes the weights before the first step and after each one.
         adding: gradients of all steps add up.
         short: each rank draws as many rows as it needs, all of them the same.
-        apart: each rank adds its number to the seed of the batch.
+        apart: each rank adds its number times this one to the seed of the batch.
     """
     torch.set_num_threads(1)
     optimizer = torch.optim.Adam(model.parameters(), lr=config["lr"])
@@ -108,7 +108,7 @@ def trained(
             optimizer.zero_grad()
         for rank in ranks:
             if apart:
-                torch.manual_seed(config["seed"] + 1000 + shown + rank)
+                torch.manual_seed(config["seed"] + 1000 + shown + apart * rank)
                 batch = torch.randn_like(batch)
             part = batch if short else batch[rows(rank) if rows else slice(rank, None, world_size)]
             _add_gradients(model, part, factor / len(ranks), narrow)
@@ -288,14 +288,43 @@ def judge_sharded(made: ShardedRun, config: Mapping[str, Any], what: str) -> Non
         (mistaken(ranks=[1]), "Only rank 1's rows had a say: rank r takes batch[r::world_size]."),
         (mistaken(data_from=1), "Every step saw the same batch."),
         (mistaken(adding=True), "Gradients of several steps add up: optimizer.zero_grad() comes before each."),
-        (mistaken(apart=True), OTHER_BATCH),
+        (mistaken(apart=1), OTHER_BATCH),
         (lambda: trained(_by_rank(config), config, narrow=True), OTHER_WEIGHTS),
-        (lambda: trained(_by_rank(config), config, narrow=True, apart=True), OTHER_WEIGHTS),
+        (lambda: trained(_by_rank(config), config, narrow=True, apart=1), OTHER_WEIGHTS),
         (mistaken(short=True), "Each rank drew its rows alone: draw the whole batch, take batch[r::world_size]."),
         (mistaken(each=False), "The first weights are others: torch.manual_seed comes right before each block."),
     ])  # fmt: skip
     for rank, held in enumerate(made.watched[0]):
         stepped_here(held, held["before"][0], path, 0, f"{what}, rank {rank}")
+
+
+def judge_apart(made: ShardedRun, config: Mapping[str, Any], added: int, what: str) -> None:
+    """Passes if two ranks of `FSDP_SCRIPT` that were given different seeds did not end where rank 0 ends by itself.
+
+    Where they end depends on how they deal rows and weights, which is up to them.
+
+    Args:
+        made: what the ranks left.
+        config: of rank 0.
+        added: to the seed of rank 1.
+        what: the run, in words.
+
+    Raises:
+        AssertionError: they did.
+    """
+    names = list(sharded_model(config).state_dict())
+    mine, alone, together = (
+        flat(weights, names, what)
+        for weights in (
+            made.weights,
+            trained(sharded_model(config), config, narrow=True),
+            trained(sharded_model(config), config, narrow=True, apart=added),
+        )
+    )
+    if not np.linalg.norm(mine - alone) > 0.5 * np.linalg.norm(together - alone):
+        raise AssertionError(
+            f"{what}: rank 0 ends where it ends by itself. It can know the rows of rank 1 only through fully_shard."
+        )
 
 
 def drawn_restart(seed: int) -> tuple[dict[str, Any], tuple[int, int], int]:
@@ -364,10 +393,30 @@ def judge_restarted(made: ShardedRun, config: Mapping[str, Any], what: str, last
         (mistaken(data_from=last), "The data began again from the first batch: batch and step belong together."),
         (mistaken(warm_at=0),
          "Adam had made a step before the first: get_state_dict steps an optimizer without states."),
-        (mistaken(apart=True), OTHER_BATCH),
+        (mistaken(apart=1), OTHER_BATCH),
         (mistaken(ranks=[0]), "Only rank 0's rows had a say: shard the model, or wrap it in DDP."),
         (mistaken(first=last), "It goes on with the right step, but with the first weights: load them."),
         (mistaken(forget_at=last, warm_at=last, data_from=last), "Only the weights went on, not optimizer and data."),
     ], "Do the ranks average their gradients (fully_shard, or DDP)?")  # fmt: skip
     for rank, (killed, held) in enumerate(zip(*made.watched, strict=True)):
         stepped_here(held, killed["before"][0], path, last, f"{what}, rank {rank}")
+
+
+def judge_recalled(made: ShardedRun, config: Mapping[str, Any], what: str) -> None:
+    """Passes if a training that went on with another seed did not end where that seed leads from the first step.
+
+    Args:
+        made: what the ranks left.
+        config: of the second attempt.
+        what: the run, in words.
+
+    Raises:
+        AssertionError: it did.
+    """
+    names = list(restart_model(config).state_dict())
+    start, over = restart_model(config).state_dict(), trained(restart_model(config), config)
+    mine, begun, again = (flat(weights, names, what) for weights in (made.weights, start, over))
+    if not np.linalg.norm(mine - again) > NEAR * np.linalg.norm(again - begun):
+        raise AssertionError(
+            f"{what}: it ends as if it had started over with that seed, so nothing was loaded from the checkpoint."
+        )

@@ -126,7 +126,12 @@ class CountedCalls:
     ) -> tuple[Any, list[Any]]:
         out: list[wire.Buffer] = []
         form = wire.encode((launches, result, arguments, named), out)
-        request = {"op": "replay", "replay": form, "sources": list(self.sources), "triton": self.triton}
+        request = {
+            "op": "replay",
+            "replay": form,
+            "sources": list(self.sources),
+            "kind": "triton" if self.triton else "numba",
+        }
         answer, buffers = self.link.ask(request, out, self.channel)
         if "refused" in answer:
             raise BadValue(f"`{name}`: {str(answer['refused'])[:500]}")

@@ -54,7 +54,11 @@ def answer(request: dict[str, Any], buffers: list[bytearray]) -> tuple[dict[str,
     launches, result, arguments, named = wire.decode(request["replay"], buffers)
     out: list[wire.Buffer] = []
     try:
-        if request["triton"]:
+        if request["kind"] == "streams":
+            from grader.judging.counting import stream_replay
+
+            value, counts = stream_replay.carried_out(launches, result, [*arguments, named])
+        elif request["kind"] == "triton":
             from grader.judging.counting import triton_replay  # with Triton, which takes a moment
 
             value, counts = triton_replay.launched(request["sources"], launches, result, arrays_of(arguments, named))

@@ -8,6 +8,7 @@ import gzip
 import json
 import os
 import re
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -134,10 +135,44 @@ def test_the_trace_of_the_given_loop_shows_all_five_faults() -> None:
     assert found["doubles"] > 0 and found["reordered"] > 0 and found["operators"] > hunt.MOST_OPERATORS
 
 
+def test_a_witness_changes_no_count_but_that_of_its_own_operators() -> None:
+    """What a trace of the loop proves is the same, whether or not a witness passes each operator on."""
+    files, labels = hunt.data(5, 64)
+    accounts = []
+    for scale in (1.0, 1.05):
+        witness = hunt.Witness(scale)
+        with profile(activities=[ProfilerActivity.CPU], record_shapes=True) as profiler, witness:
+            slow_loop.train(files, labels)
+        events = traces.trace_events(profiler)
+        assert not witness.unseen(events)
+        assert witness.unseen([one for one in events if one["name"] != "aten::convolution_backward"])
+        accounts.append(hunt.account(events))
+    with profile(activities=[ProfilerActivity.CPU], record_shapes=True) as profiler:
+        slow_loop.train(files, labels)
+    plain = hunt.account(traces.trace_events(profiler))
+    for found in accounts:
+        assert [found[name] for name in ("decodes", "steps", "values", "reordered")] == [
+            plain[name] for name in ("decodes", "steps", "values", "reordered")
+        ]
+        assert plain["operators"] <= found["operators"] < plain["operators"] + 30
+
+
+def test_only_what_runs_under_a_witness_is_scaled() -> None:
+    """Losses of another thread are those of the loop without a witness."""
+    files, labels = hunt.data(5, 64)
+    plain, found = slow_loop.train(files, labels), list[float]()
+    with hunt.Witness(1.05):
+        scaled = slow_loop.train(files, labels)
+        thread = threading.Thread(target=lambda: found.extend(slow_loop.train(files, labels)))
+        thread.start()
+        thread.join()
+    assert found == plain and max(abs(a - b) for a, b in zip(scaled, plain, strict=True)) > 1e-4
+
+
 def run(**changed: Any) -> Run:
     """A launch that left a good report, but for what is changed."""
     report = {"losses": [1.0, 2.0], "calls": 2, "steps": 2, "decodes": 32, "values": 1, "doubles": 0, "reordered": 0}
-    report |= {"operators": 300, **changed}
+    report |= {"operators": 300, "unseen": 0, **changed}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(*next(iter(seals.key().items())))
         text = seals.take()({**report, "losses": [one.hex() for one in report["losses"]]})
@@ -151,6 +186,7 @@ def run(**changed: Any) -> Run:
         ({"losses": [1.0]}, "one per step"),
         ({"calls": 1}, "Keep after_step()"),
         ({"steps": 0}, "record_function"),
+        ({"unseen": 1}, "not in the trace"),
         ({"decodes": 33}, "Decode each picture once"),
         ({"decodes": 0}, "in this process"),
         ({"values": 2}, "aten::item"),

@@ -200,9 +200,10 @@ def test_operations_that_no_gpu_sends_cost_the_row_only() -> None:
 
 def durations(machine: Machine, count: int) -> list[float]:
     found = []
+    machine.run([["kept", 1000, 1, False], ["kept", 1000, 2, False]])
     for _ in range(count):
         start = machine.run([["wait", -1], ["clock"]])
-        found.append(machine.run([["copy", 0, 1000], ["wait", 0], ["clock"]]) - start)
+        found.append(machine.run([["copy", 0, 1000, 1, 2], ["wait", 0], ["clock"]]) - start)
     return found
 
 
@@ -220,9 +221,9 @@ def test_a_slow_moment_spoils_every_mean_and_no_median(seed: int, first_slow: in
 def test_memory_that_was_freed_costs_nothing_again() -> None:
     machine = Machine(random.Random(1), "copy", 1000, 1)
     begun = machine.run([["clock"]])
-    made = machine.run([["alloc", 10**6], ["clock"]])
+    made = machine.run([["alloc", 10**6, 1], ["clock"]])
     freed = machine.run([["free", 10**6], ["clock"]])
-    again = machine.run([["alloc", 10**6], ["clock"]])
+    again = machine.run([["alloc", 10**6, 1], ["clock"]])
     assert (again - freed) * 1000 < made - begun
 
 
@@ -234,13 +235,46 @@ def test_a_loop_that_waits_for_the_clock_ends_soon() -> None:
     assert looks < 12_000
 
 
+MEMORIES = [["alloc", 1000, 1], ["alloc", 1000, 2], ["pin", 1000, 3], ["kept", 4000, 4, False]]
+
+
+@pytest.mark.parametrize(
+    ("operation", "kind"),
+    [
+        (["copy", 0, 1000, 1, 2], "copy"),
+        (["copy", 0, 1001, 1, 2], "touch"),
+        (["copy", 0, 1000, 1, 5], "touch"),
+        (["copy", 0, 1000, 1, 3], "touch"),
+        (["copy", 0, 1000, 1, 1], "touch"),
+        (["copy", 0, 2000, 4, 4], "copy"),
+        (["h2d", 0, 1000, True, True, 1, 3], "h2d pinned"),
+        (["h2d", 0, 1000, True, True, 1, 0], "h2d pageable"),
+        (["h2d", 0, 4000, True, True, 4, 3], "h2d pageable"),
+        (["h2d", 0, 1001, False, True, 1, 0], "touch"),
+        (["d2h", 0, 1000, True, True, 3, 1], "d2h pinned"),
+        (["d2h", 0, 1000, True, True, 1, 3], "touch"),
+        (["matmul", 0, 2 * 5**3, "float32", False, False, [1, 2, 4]], "matmul float32"),
+        (["matmul", 0, 10**6, "float32", False, False, [1, 2, 4]], "touch"),
+        (["matmul", 0, 2, "float32", False, False, [1, 2]], "touch"),
+        (["matmul", 0, 2, "float32", False, False, [1, 2, [3]]], "touch"),
+    ],
+    ids=repr,
+)
+def test_only_what_memories_hold_is_copied_and_multiplied(operation: Any, kind: str) -> None:
+    """An operation on more than there is room for counts as some other kernel."""
+    machine = Machine(random.Random(1), "copy", 1000, 1)
+    machine.run([*MEMORIES, operation])
+    assert machine.done.keys() - {"alloc", "pin"} == {kind}
+
+
 @pytest.mark.parametrize(
     "operations",
     [
         "copy",
-        [["copy", 0, -1]],
-        [["copy", 0, 1e3]],
-        [["copy", 0, 10**30]],
+        [["copy", 0, -1, 1, 2]],
+        [["copy", 0, 1e3, 1, 2]],
+        [["copy", 0, 1000]],
+        [["copy", 0, 10**30, 1, 2]],
         [["sleep", float("nan")]],
         [["no"]],
         [[]],

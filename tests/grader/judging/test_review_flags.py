@@ -103,6 +103,8 @@ TELLING = [
     "from gpulab import virtual_gpu",
     "gpulab.virtual_gpu",
     "time.perf_counter.__closure__",
+    "torch.cuda.current_stream()._recorder",
+    "work._hidden",
     "time.sleep.__defaults__",
     "torch.utils._python_dispatch",
     "import gc as g",

@@ -86,7 +86,6 @@ def test_prose_does_not_belong(tmp_path: Path) -> None:
     assert needed_files(["table('gpus')  # see README"], [readme, table]) == [table]
 
 
-
 def test_the_order_in_which_modules_are_found_does_not_matter(tmp_path: Path) -> None:
     """A package around a module that was found first is still read when it is imported itself. Sets of names have
     another order in every process, so a dozen packages make sure that one of them comes second."""

@@ -143,6 +143,7 @@ def test_in_every_tier_it_can(what: str, tier: Tier) -> None:
         "ctypes.CDLL(None).ptrace(16, os.getppid(), 0, 0) == 0",
         "open(f'/proc/{{os.getppid()}}/mem', 'rb')",
         "os.kill(os.getppid(), 0)",
+        "__import__('resource').prlimit(os.getppid(), 7)",
     ],
 )
 def test_with_landlock_alone_it_cannot(statement: str) -> None:
@@ -180,10 +181,44 @@ def test_a_disk_filler_costs_itself_only() -> None:
     assert inside(source) in ("OSError", "The cell ended the notebook's process. It ended by SIGBUS.")
 
 
+FILE = "{place}/theirs"
+UNTOUCHED = {
+    "the mode": f"os.chmod('{FILE}', 0o777)",
+    "the times": f"os.utime('{FILE}', (1, 1))",
+    "attributes": f"os.setxattr('{FILE}', 'user.note', b'for the next one')",
+}
+
+
+@pytest.mark.parametrize("what", UNTOUCHED)
+def test_with_landlock_alone_it_cannot_change(what: str, marked: Path) -> None:
+    """A file of the grader's user stays as it is, also what Landlock does not guard of it."""
+    theirs = marked.parent / f"{marked.name}-theirs"
+    theirs.write_text("x")
+    try:
+        theirs.chmod(0o600)
+        before = theirs.stat()
+        inside(attempt(UNTOUCHED[what].format(place=theirs.parent).replace("/theirs", f"/{theirs.name}")), Tier.FILES)
+        after = theirs.stat()
+        assert (after.st_mode, after.st_mtime) == (before.st_mode, before.st_mtime)
+        assert not os.listxattr(theirs)
+    finally:
+        theirs.unlink()
+
+
+def test_with_landlock_alone_it_can_copy_files_and_cannot_watch_others() -> None:
+    """Copying sets modes and times. To be told who opens which file of the course is refused."""
+    copied = attempt("open('a', 'w').write('abc') and len(open(__import__('shutil').copy2('a', 'b')).read())")
+    assert inside(copied, Tier.FILES) == "3"
+    libc = "ctypes.CDLL(None)"
+    watched = attempt(f"{libc}.inotify_add_watch({libc}.inotify_init1(0), b'{client.PACKAGES}', 2) >= 0")
+    assert inside(watched, Tier.FILES) == "False"
+
+
+@pytest.mark.parametrize("shared", [True, False])
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
-def test_the_filter_is_well_formed(machine: str) -> None:
+def test_the_filter_is_well_formed(machine: str, shared: bool) -> None:
     """Every jump of the filter lands on an instruction."""
-    program = seccomp.program(machine)
+    program = seccomp.program(machine, shared)
     count = len(program) // 8
     assert len(program) % 8 == 0
     assert count < 256
