@@ -167,7 +167,7 @@ verify: $(READY)
 # Everything that `make test` only draws a sample of.
 thorough: verify
 	@SEARCH_ALL=1 ALL_ANSWERS=1 pytest --timeout 1200 -m "not alone" \
-		$$(grep --recursive --files-with-matches --include='test_*.py' 'pytest\.mark\.long$$\|environ.*ALL_ANSWERS' tests)
+		$$(grep --recursive --files-with-matches --include='test_*.py' 'pytest\.mark\.long,\?$$\|environ.*ALL_ANSWERS' tests)
 
 notebooks: $(READY)
 	$(call step,7/8 nbval: every chapter runs and says what it said)

@@ -6,17 +6,19 @@ import functools
 import math
 import os
 import random
+import re
 from pathlib import Path
 
 TESTS = Path(__file__).parent
 SHARE = 1 / 5
 """Of the long files, where `DRAWN_BY` is set; `make tests` sets it, `make thorough` runs all of them."""
+LONG = re.compile(r"^pytestmark = (\[[^]]*)?pytest\.mark\.long\b", re.MULTILINE)
 
 
 @functools.cache
 def left_out(seed: str) -> frozenset[Path]:
     """The files marked `long` that a run with this seed does not run; none without a seed."""
-    long = sorted(path for path in TESTS.rglob("test_*.py") if "\npytestmark = pytest.mark.long\n" in path.read_text())
+    long = sorted(path for path in TESTS.rglob("test_*.py") if LONG.search(path.read_text()))
     return frozenset(random.Random(seed).sample(long, len(long) - math.ceil(SHARE * len(long))) if seed else ())
 
 

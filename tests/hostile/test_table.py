@@ -23,8 +23,8 @@ def test_the_readme_has_the_same_numbers() -> None:
     headers = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "answers").glob("*/*.py"))
     hostile = [len(re.findall(rf"^# %% hostile{kind}", headers, re.M)) for kind in ("", " gpu")]
     said = re.search(
-        r"Of the (?P<all>\d+) attacks .*?\. (?P<stock>\d+) of them could.*?and (?P<undeserved>\d+) of these earn"
-        r".*?Another (?P<hostile>\d+) hostile answers.*?Of these, (?P<gpu>\d+) can only be tried on a GPU",
+        r"Of the (?P<all>\d+) attacks .*?\. (?P<stock>\d+) of them can.*?there (?P<undeserved>\d+) earn"
+        r".*?Another (?P<hostile>\d+) hostile answers.*?Of these, (?P<gpu>\d+) can be tried only on a GPU",
         readme,
         re.S,
     )

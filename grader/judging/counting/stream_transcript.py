@@ -33,7 +33,7 @@ WRITERS = ("__iadd__", "__imul__", "__isub__", "__itruediv__", "__setitem__")
 FORMATS = ("channels_last", "contiguous_format", "preserve_format")
 
 
-class Unwritten(Exception):
+class NoPlainForm(Exception):
     """This cannot be said in plain values."""
 
 
@@ -68,7 +68,7 @@ class StreamTranscript:
             return  # a view
         try:
             forms = [self._form(one) for one in arguments], {key: self._form(one) for key, one in named.items()}
-        except Unwritten:
+        except NoPlainForm:
             return
         method = bool(arguments) and isinstance(arguments[0], torch.Tensor) and hasattr(torch.Tensor, name)
         numbers = list(dict.fromkeys(self._known(one) for one in made))
@@ -121,12 +121,12 @@ class StreamTranscript:
         """An argument in plain values.
 
         Raises:
-            Unwritten: it has none, or is a tensor that the host has made by itself.
+            NoPlainForm: it has none, or is a tensor that the host has made by itself.
         """
         if isinstance(value, torch.Tensor):
             number = self._number(value)
             if number is None or value.layout != torch.strided:
-                raise Unwritten
+                raise NoPlainForm
             layout = {"memory": number, "offset": int(value.storage_offset()), "type": value.dtype}
             return {**layout, "shape": list(value.shape), "strides": list(value.stride())}
         if isinstance(value, (tuple, list)):
@@ -141,7 +141,7 @@ class StreamTranscript:
             return {"format": str(value).removeprefix("torch.")}
         if value is None or isinstance(value, (bool, int, float, str, torch.dtype)):
             return {"value": value}
-        raise Unwritten
+        raise NoPlainForm
 
 
 def tensors(value: Any) -> Iterator[torch.Tensor]:

@@ -45,7 +45,7 @@ def heard(messages=2, largest=8, collectives=(), elements=2):
         ([], "no rank has sent anything"),
         ([heard(collectives=["all_reduce"]), heard()], "all_reduce is the library's own"),
         ([heard(largest=16, elements=4), heard()], "Whole vectors are sent"),
-        ([heard(largest=16), heard()], "its numbers are not float32"),
+        ([heard(largest=16), heard()], "but they are not float32"),
         ([heard(largest=12, elements=3), heard()], "(?m)expected at most 8, one chunk\\.$"),
         ([heard(1), heard(1)], "messages of a rank"),
         ([{**heard(), "unseen_seconds": 1.0, "unseen_bytes": 5}], "5 bytes went over the network"),

@@ -51,7 +51,7 @@ def waiting(notebook: NotebookNode) -> list[NotebookNode]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", some(NOTEBOOKS, 4), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", some(NOTEBOOKS, 3), ids=lambda path: path.stem)
 def test_demonstrations_of_an_unsolved_chapter_say_what_they_wait_for(path: Path, tmp_path: Path) -> None:
     notebook = nbformat.read(path, as_version=4)
     notebook.cells = waiting(notebook)

@@ -372,7 +372,8 @@ def test_what_gloo_says_of_a_message_of_another_size_is_translated(call: str) ->
     told = str(caught.value)
     assert "bytes arrived where" in told
     assert "are both tensors of one length and one type?" in told
-    assert "The connection to another rank broke" in told
+    # Of the other rank, unless it was ended before it noticed.
+    assert "The connection to another rank broke" in told or "(it printed nothing)" in told
     assert not re.search("gloo|GLHF|preamble|Extension modules", told)
 
 
