@@ -190,18 +190,24 @@ def send(control: socket.socket, message: dict[str, Any]) -> None:
     control.sendall(json.dumps(message).encode())
 
 
+PROMPTS = ("ps1", "ps2")
+"""Attributes of `sys` in an interactive session."""
+
+
 def import_all(modules: Iterable[str]) -> None:
     """Imports what can be imported; a course without torch is still a course.
 
-    What is imported stays, so the collector would look for garbage in vain, for a sixth of the time.
+    What is imported stays, so the collector would look for garbage in vain, for a sixth of the time. And no import
+    takes this for an interactive session, as Lightning would where IPython has its shell: it starts no ranks in one.
     """
-    collecting = gc.isenabled()
+    collecting, prompts = gc.isenabled(), {name: vars(sys).pop(name) for name in PROMPTS if hasattr(sys, name)}
     gc.disable()
     try:
         for name in modules:
             with contextlib.suppress(ImportError):
                 importlib.import_module(name)
     finally:
+        vars(sys).update(prompts)
         if collecting:
             gc.enable()
 

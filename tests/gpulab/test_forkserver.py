@@ -22,6 +22,7 @@ from gpulab.forkserver.server import ForkingServer
 
 class Echo(ForkingServer):
     def prepare(self):
+        sys.ps1 = ">>> "
         if "late" in sys.argv:
             time.sleep(60)
 
@@ -39,6 +40,8 @@ class Echo(ForkingServer):
         ready()
         if request["op"] == "sleeps":
             time.sleep(60)
+        if request["op"] == "interactive":
+            return 2 * hasattr(sys, "ps1") + sys.modules["asks"].interactive
         if request["op"] == "imported":
             return sys.modules["looks"].collecting
         return gc.isenabled() if request["op"] == "runs" else 3
@@ -54,6 +57,7 @@ INITIALIZED = "import sys, types\ncuda = types.SimpleNamespace(is_initialized=la
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "echo_server.py").write_text(SERVER)
     (tmp_path / "slow.py").write_text("")
+    (tmp_path / "asks.py").write_text("import sys\ninteractive = hasattr(sys, 'ps1')\n")
     (tmp_path / "looks.py").write_text("import gc\ncollecting = gc.isenabled()\n")
     (tmp_path / "torch.py").write_text(INITIALIZED)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
@@ -83,6 +87,12 @@ def test_a_fork_ends_with_its_code(server: ForkServer) -> None:
 
 def test_garbage_is_collected_in_forks_but_not_during_imports(server: ForkServer) -> None:
     assert [forked(server, op).wait() for op in ("imported", "runs")] == [False, True]
+
+
+def test_no_import_finds_itself_in_an_interactive_session(server: ForkServer) -> None:
+    """Lightning asks once, as it is imported, and then starts no ranks for a script either."""
+    server.import_more(["asks"])
+    assert forked(server, "interactive").wait() == 2
 
 
 def test_one_that_does_not_end_is_not_waited_for(server: ForkServer) -> None:
