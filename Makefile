@@ -109,7 +109,7 @@ test: $(READY)
 	+@$(STEPS) --jobs=2 --output-sync=target types build-check release-check
 	+@$(STEPS) tests
 	+@$(STEPS) notebooks
-	+@$(STEPS) --jobs=2 --output-sync=target verify sample-class SAMPLE=6
+	+@$(STEPS) --jobs=2 --output-sync=target verify sample-class SAMPLE=4
 	@printf '\nAll of make test passed:\n'
 	@for part in tests alone notebooks; do printf '%-10s %s\n' $$part "$$(tail -n 1 work/test/$$part.log)"; done
 	@cat work/test/*-again.txt 2>/dev/null | sed 's/^FAILED/only in a second try, by itself, passed/' || true

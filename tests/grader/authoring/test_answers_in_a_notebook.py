@@ -20,7 +20,7 @@ from grader.authoring.bank import banks_of
 from grader.model.course import Course
 from grader.trials.seeds import steadiness
 
-SECONDS = 30.0
+SECONDS = 20.0
 """After which no further exercise is begun."""
 
 
