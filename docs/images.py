@@ -29,7 +29,7 @@ from browser.window import Window, server, window  # noqa: E402
 
 FIGURES = {
     "memory": ("02_cuda_basics", "trace.picture(walked)"),
-    "timeline": ("06_transfers", "charts.hidden(serial, yours)"),
+    "timeline": ("06_transfers", "overlap_pictures.draw_overlap(one_by_one, overlapped"),
     "roofline": ("01_gpu_architecture", "rooflines: a slope, then a flat part. "),
 }
 """Image → its chapter, and words of the cell that draws it."""

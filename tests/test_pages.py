@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from pathlib import Path
 
@@ -58,3 +59,14 @@ def test_pages_name_commands_that_exist(page: Path) -> None:
             assert target in targets, line
         for command in re.findall(r"^\s*(?:\$ )?grader ([a-z-]+)", line):
             assert command in main.commands, line
+
+
+def test_the_figures_of_the_readme_are_in_the_built_chapters() -> None:
+    """Else `make images` stops when it is needed."""
+    specification = importlib.util.spec_from_file_location("images", ROOT / "docs" / "images.py")
+    assert specification
+    assert specification.loader
+    images = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(images)
+    for chapter, words in images.FIGURES.values():
+        assert images.figure(chapter, words).width > 1000, words
