@@ -132,9 +132,7 @@ def elements() -> Callable[[Any], int]:
     to_local, numel, off = DTensor.to_local, torch.Tensor.numel, torch._C.DisableTorchFunction
 
     def count(tensor: Any) -> int:
-        own = (
-            to_local(tensor) if isinstance(tensor, DTensor) else tensor
-        )  # not by its attributes, which anybody can set
+        own = to_local(tensor) if isinstance(tensor, DTensor) else tensor  # its attributes, anybody can set
         with off():
             return int(numel(own))
 

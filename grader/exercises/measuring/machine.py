@@ -132,20 +132,12 @@ class Machine:
                 kind = f"matmul {dtype if dtype in _TYPES else 'other'}{' tf32' if tf32 and dtype == 'float32' else ''}"
                 kind = kind if flops <= self._most_flops(dtype, memories) else "touch"
                 self._queue(stream, kind, flops, 1 / self.constant_factor if constant else 1.0)
-            case [
-                "h2d" | "d2h" as way,
-                int(stream),
-                int(nbytes),
-                bool(pinned),
-                bool(non_blocking),
-                int(to),
-                int(source),
-            ]:
-                there, here = (to, source) if way == "h2d" else (source, to)
+            case ["h2d" | "d2h" as way, int(stream), int(nbytes), bool(pinned), bool(late), int(target), int(source)]:
+                there, here = (target, source) if way == "h2d" else (source, target)
                 pinned = pinned and self._holds(self._pinned, nbytes, here)
                 kind = f"{way} {'pinned' if pinned else 'pageable'}"
                 self._queue(stream, kind if self._holds(self._memories, nbytes, there) else "touch", nbytes)
-                if not (pinned and non_blocking):
+                if not (pinned and late):
                     self._wait(stream)
             case ["host" | "host copy" | "host matmul" as kind, int(amount)]:
                 self._now += self._work(kind, amount)
@@ -207,14 +199,6 @@ class Machine:
     def _wait(self, stream: int) -> None:
         ends = self._free_at.values() if stream < 0 else [self._free_at.get(stream, 0.0)]
         self._now = max([self._now, *ends]) + WAIT_S
-
-    def _transfer(self, stream: int, way: str, nbytes: int, there: int, here: int, non_blocking: bool) -> None:
-        """One between a memory of the GPU and one of the host's."""
-        pinned = self._holds(self._pinned, nbytes, here)
-        kind = f"{way} {'pinned' if pinned else 'pageable'}"
-        self._queue(stream, kind if self._holds(self._memories, nbytes, there) else "touch", nbytes)
-        if not (pinned and non_blocking):
-            self._wait(stream)
 
     @staticmethod
     def _holds(memories: dict[int, int], nbytes: int, *numbers: int) -> bool:

@@ -169,6 +169,18 @@ def test_only_what_runs_under_a_witness_is_scaled() -> None:
     assert found == plain and max(abs(a - b) for a, b in zip(scaled, plain, strict=True)) > 1e-4
 
 
+def test_another_process_is_not_scaled() -> None:
+    """Nor one that is forked while a witness looks on."""
+    images, weights = torch.ones(1, 1, 4, 4), torch.ones(1, 1, 3, 3)
+    with hunt.Witness(2.0):
+        child = os.fork()
+        if not child:
+            os._exit(int(torch.conv2d(images, weights)[0, 0, 0, 0]))
+        _, status = os.waitpid(child, 0)
+        assert torch.conv2d(images, weights)[0, 0, 0, 0] == 18
+    assert os.waitstatus_to_exitcode(status) == 9
+
+
 def run(**changed: Any) -> Run:
     """A launch that left a good report, but for what is changed."""
     report = {"losses": [1.0, 2.0], "calls": 2, "steps": 2, "decodes": 32, "values": 1, "doubles": 0, "reordered": 0}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,9 +12,14 @@ import torch
 from gpulab import streams, work
 from gpulab.backend import Backend, use
 from gpulab.streams.simulated import SIMULATION, Event, Stream, stream
+from grader.authoring.bank import banks_of
 from grader.judging.counting.replay import Refused
 from grader.judging.counting.stream_replay import carried_out
 from grader.judging.counting.stream_transcript import StreamTranscript
+from grader.judging.session import grade
+from grader.model.course import Course
+from grader.model.notebooks import load_key
+from grader.model.submission import from_answers
 
 Program = Callable[[list[torch.Tensor]], Any]
 
@@ -107,3 +113,40 @@ def test_a_forged_step_is_refused() -> None:
     ):
         with pytest.raises(Refused, match=told):
             carried_out(forged, result, [batches])
+
+
+TWO_FACED = """
+
+
+def overlapped(batches, rounds):
+    written_down = work.__globals__["SIMULATION"].tape is not None
+    lanes, rows = [torch.cuda.Stream(), torch.cuda.Stream()], []
+    for n, b in enumerate(batches):
+        with torch.cuda.stream(lanes[n % 2]):
+            x = torch.empty(b.shape); x.copy_(b, non_blocking=True)
+            z = torch.empty(b.shape); z.copy_(work(x, rounds + 1), non_blocking=True)
+            rows.append(z)
+    torch.cuda.synchronize()
+    return torch.stack(rows if written_down else [by_hand(b, rounds) for b in batches])
+"""
+"""Its streams do something else, whose result it returns whenever its steps are written down."""
+
+
+@pytest.mark.slow
+def test_a_judge_believes_the_streams_only() -> None:
+    """Of the bank's answers: decoys overlap while the host works, or the record is forged; and a right one."""
+    (chapter,) = [one for one in Course(Path(__file__).parents[3]).chapters() if one.name.startswith("06_")]
+    key = load_key(chapter)
+    (bank,) = banks_of([chapter], ("overlapped",))
+    sources = {one.title: one.source for one in bank.answers if one.exercise == "overlapped"}
+    decoys, forged = (
+        "decoys overlap, and the host works by hand",
+        "the host works, and writes operations into the simulation's record",
+    )
+    hostile = [sources[decoys], sources[forged], sources[decoys] + TWO_FACED]
+    told = []
+    for source in [sources["two streams, a buffer for each"], *hostile]:
+        submission = from_answers(key, {"overlapped": source})
+        (cell,) = grade(submission, key, student="s", seed=5, only=frozenset({"overlapped_test"})).cells
+        told.append((cell.earned, "not from its streams" in cell.message))
+    assert told == [(4.0, False), *[(0.0, True)] * 3]
