@@ -1,0 +1,112 @@
+"""`RESTART_SCRIPT`: the same training in one process, killed nowhere, or with a known mistake."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from gpulab.chapters.sharding.ranks import ShardedRun
+from grader.exercises.sharding.training import NEAR, OTHER_BATCH, begun_alike, block, flat, same, stepped_here, trained
+
+EXACT = 2e-3
+"""As `training.NEAR`, in float32. Adam's first steps take each sign as it comes, so it is more than rounding alone."""
+
+
+def drawn_restart(seed: int) -> tuple[dict[str, Any], tuple[int, int], int]:
+    """A configuration of `RESTART_SCRIPT`, which rank is killed after which step, and the last step saved before."""
+    draw = random.Random(seed)
+    every = draw.choice([4, 5])
+    # Three saves: the last one is the second neither from the front nor in the order of the names.
+    saves = 3
+    killed = saves * every + draw.randint(2, every - 1)
+    config = {
+        "width": draw.choice([8, 10, 14]), "steps": (saves + 1) * every + draw.randint(1, 3), "every": every,
+        "batch": draw.choice([6, 10, 12]), "lr": draw.uniform(0.005, 0.02), "seed": draw.randrange(10**6),
+    }  # fmt: skip
+    return config, (draw.choice([0, 1]), killed), saves * every
+
+
+def restart_model(config: Mapping[str, Any]) -> nn.Sequential:
+    """The model of `RESTART_SCRIPT` before its first step."""
+    torch.manual_seed(config["seed"])
+    return block(config["width"])
+
+
+def judge_restarted(made: ShardedRun, config: Mapping[str, Any], what: str, last: int) -> None:
+    """Passes if a killed training went on from its last checkpoint, and ended as if nothing had happened.
+
+    Args:
+        made: what the ranks left.
+        config: of the run.
+        what: the run, in words.
+        last: steps done at the last checkpoint before the kill.
+
+    Raises:
+        AssertionError: it did not.
+    """
+    if len(made.attempts) != 2:
+        raise AssertionError(f"{what}: {len(made.attempts)} attempts, expected 2.")
+    saved = [name for name in made.files if name.startswith("common/") and name.endswith(".distcp")]
+    if not saved:
+        raise AssertionError(f"{what}: no distributed checkpoint in CHECKPOINTS.")
+    again = config["steps"] - last
+    for rank, held in enumerate(made.watched[1]):
+        if held.get("rows", 0) > config["batch"] / 2:
+            raise AssertionError(
+                f"{what}, rank {rank}: it trained on {held['rows']} rows, not on batch[r::world_size]."
+            )
+        steps = held.get("steps", 0)
+        if steps != again:
+            note = (
+                "It starts over." if steps >= config["steps"] else "It goes on from another step than the last saved."
+            )
+            raise AssertionError(
+                f"{what}: rank {rank} made {steps} steps in the second attempt, expected {again}. {note}"
+            )
+
+    def mistaken(**changed: Any) -> Callable[[], Mapping[str, Any]]:
+        return lambda: trained(restart_model(config), config, **changed)
+
+    start = restart_model(config).state_dict()
+    path: list[dict[str, Any]] = []
+    right = trained(restart_model(config), config, path=path)
+    begun_alike(made, start, what)
+    lost = "The optimizer has lost its states: save and load them with the model."
+    same(made.weights, right, start, what, EXACT, [
+        (mistaken(forget_at=last), lost),
+        (mistaken(forget_at=last, warm_at=last), lost),
+        (mistaken(data_from=last), "The data began again from the first batch: batch and step belong together."),
+        (mistaken(warm_at=0),
+         "Adam had made a step before the first: get_state_dict steps an optimizer without states."),
+        (mistaken(apart=1), OTHER_BATCH),
+        (mistaken(ranks=[0]), "Only rank 0's rows had a say: shard the model, or wrap it in DDP."),
+        (mistaken(first=last), "It goes on with the right step, but with the first weights: load them."),
+        (mistaken(forget_at=last, warm_at=last, data_from=last), "Only the weights went on, not optimizer and data."),
+    ], "Do the ranks average their gradients (fully_shard, or DDP)?")  # fmt: skip
+    for rank, (killed, held) in enumerate(zip(*made.watched, strict=True)):
+        stepped_here(held, killed["before"][0], path, last, f"{what}, rank {rank}")
+
+
+def judge_recalled(made: ShardedRun, config: Mapping[str, Any], what: str) -> None:
+    """Passes if a training that went on with another seed did not end where that seed leads from the first step.
+
+    Args:
+        made: what the ranks left.
+        config: of the second attempt.
+        what: the run, in words.
+
+    Raises:
+        AssertionError: it did.
+    """
+    names = list(restart_model(config).state_dict())
+    start, over = restart_model(config).state_dict(), trained(restart_model(config), config)
+    mine, begun, again = (flat(weights, names, what) for weights in (made.weights, start, over))
+    if not np.linalg.norm(mine - again) > NEAR * np.linalg.norm(again - begun):
+        raise AssertionError(
+            f"{what}: it ends as if it had started over with that seed, so nothing was loaded from the checkpoint."
+        )
