@@ -128,7 +128,7 @@ def survivors(
             chosen = random.Random(exercise).sample(chosen, math.ceil(sample * len(chosen)))
         left = [(right, mutant, 0) for right, mutant in chosen]
         for seed in SEEDS:
-            trials = [Trial(mutant.source, seed, seconds) for _, mutant, _ in left]
+            trials = [Trial(mutant.source, (seed,), seconds) for _, mutant, _ in left]
             outcomes = runner.run(trials, on_progress)
             # An exception or a limit of time says nothing about luck: the other seeds are for wrong values.
             left = [

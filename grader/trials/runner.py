@@ -21,6 +21,7 @@ from grader.judging.session import seed_of
 from grader.model.notebooks import Role
 from grader.model.results import CellResult, Verdict, exercise_of
 from grader.processes import fork_server
+from grader.trials import clean
 
 START_SECONDS = 300.0
 """For the first answer, whose process imports everything."""
@@ -31,9 +32,10 @@ class Trial:
     """An answer to grade."""
 
     source: str
-    seed: int
+    seeds: tuple[int, ...]
+    """For these, one after the other in one process, which compiles once and starts the server of its ranks once."""
     seconds: float
-    """After which it counts as endless."""
+    """After which it counts as endless, for each seed."""
     imports: bool = False
     """Whether the forking process then imports what this trial imported, so that no later trial pays for it."""
 
@@ -66,6 +68,7 @@ class Runner:
 
     def __init__(self, source: ChapterSource, exercise: str, jobs: int) -> None:
         given, tests, self._exercises = [], [], []
+        needed: set[str] = set()
         before = True
         for cell in source.cells:
             role = role_of(cell)
@@ -79,11 +82,14 @@ class Runner:
                 and exercise_of(cell.grade_id) == exercise
                 and "gpu" not in cell.options.get("tags", [])
             ):
+                needed.update(cell.options.get("needs", []))
                 tests.append({
                     "name": cell.grade_id, "source": cell.source, "needs": list(cell.options.get("needs", [])),
                     "possible": float(cell.settings.get("points", 0)),
                 })  # fmt: skip
         self.exercise, self.tests = exercise, tests
+        self.lasting = clean.NEEDS.isdisjoint(needed)
+        """Whether a process may be asked with several seeds: a clean process of its own is fresh for one only."""
         self.cells = {"given": given, "tests": tests, "exercises": self._exercises}
         """What runs before and after an answer, and the names that the tests may use of it."""
         self._setting = {**self.cells, "jobs": jobs}
@@ -114,41 +120,47 @@ class Runner:
     def run(
         self, trials: Sequence[Trial], on_progress: Callable[[int, int], None] = lambda done, total: None
     ) -> list[TrialResult]:
-        """How each ended; `on_progress` is called after each with the number of those done and of all.
+        """How each ended, for each of its seeds in turn.
+
+        Args:
+            trials: more than one seed only if the runner is `lasting`.
+            on_progress: called after each trial with the number of those done and of all.
 
         Raises:
             RuntimeError: the process that forks has ended.
         """
         for number, trial in enumerate(trials):
-            seeds = {test["name"]: seed_of(trial.seed, str(test["name"])) for test in self.tests}
+            assert self.lasting or len(trial.seeds) == 1
+            seeds = [{test["name"]: seed_of(seed, str(test["name"])) for test in self.tests} for seed in trial.seeds]
             self._write({**asdict(trial), "number": number, "seeds": seeds})
-        found: dict[int, TrialResult] = {}
-        for number, outcome in self._replies(len(trials)):
-            found[number] = outcome
+        found: dict[int, list[TrialResult]] = {}
+        for number, outcomes in self._replies(len(trials)):
+            found[number] = outcomes
             on_progress(len(found), len(trials))
-        return [found[number] for number in range(len(trials))]
+        return [outcome for number in range(len(trials)) for outcome in found[number]]
 
-    def _replies(self, count: int) -> Iterator[tuple[int, TrialResult]]:
+    def _replies(self, count: int) -> Iterator[tuple[int, list[TrialResult]]]:
         points = {str(test["name"]): float(str(test["possible"])) for test in self.tests}
         assert self._process.stdout is not None
         for _ in range(count):
             line = self._process.stdout.readline()
             if not line:
                 raise RuntimeError(f"the process that tries answers to {self.exercise} has ended")
-            number, cells = json.loads(line)
-            yield (
-                number,
+            number, replies = json.loads(line)
+            outcomes = [
                 TrialResult(
                     tuple(
                         CellResult(name, Verdict(verdict), earned, points[str(name)], message)
                         for name, verdict, earned, message in cells
                     )
-                ),
-            )
+                )
+                for cells in replies
+            ]
+            yield number, outcomes
 
     def seconds_for(self, source: str) -> tuple[float, TrialResult]:
         """How long an answer may take that is as quick as this right one, and what became of this one."""
-        self.run([Trial(source, 0, START_SECONDS, imports=True)])
+        self.run([Trial(source, (0,), START_SECONDS, imports=True)])
         started = time.monotonic()
-        (outcome,) = self.run([Trial(source, 1, START_SECONDS)])
+        (outcome,) = self.run([Trial(source, (1,), START_SECONDS)])
         return 3.0 + 4.0 * (time.monotonic() - started), outcome

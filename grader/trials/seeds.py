@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from grader.authoring.answers import Answer, AnswerKind
@@ -12,8 +12,9 @@ from grader.authoring.myst import ChapterSource
 from grader.trials.runner import Runner, Trial
 from grader.trials.tried_seeds import TriedSeeds, keys_of
 
-PIECE = 5
-"""Seeds that are tried, and recorded, at a time."""
+PIECE = 10
+"""Seeds that are tried, and recorded, at a time; in one process for each answer, if the runner is lasting. One that
+comes out as it must not is tried again by itself, and that counts."""
 
 
 @dataclass(frozen=True)
@@ -57,27 +58,29 @@ def steadiness(
             return Steadiness(exercise, 0, (), tuple(f"{one}: no test here" for one in tried))
         keys = keys_of(tried, runner.cells)
         done = record.seeds_of(keys) if record else dict.fromkeys(keys, frozenset[int]())
+        at_once = PIECE if runner.lasting else 1
         todo = [
-            _Todo(key, answer, seed)
-            for first in range(1, seeds + 1, PIECE)
+            _Todo(key, answer, left)
+            for first in range(1, seeds + 1, at_once)
             for key, answer in zip(keys, tried, strict=True)
-            for seed in range(first, min(first + PIECE, seeds + 1))
-            if seed not in done[key]
+            if (left := tuple(one for one in range(first, min(first + at_once, seeds + 1)) if one not in done[key]))
         ]
+        gradings, graded = sum(len(one.seeds) for one in todo), 0
         wrong: dict[str, list[tuple[int, str]]] = defaultdict(list)
         seconds = max(PATIENT.call_seconds, *(2 * runner.seconds_for(one.source)[0] for one in rights)) if todo else 0.0
-        for first in range(0, len(todo), PIECE * len(tried)):
-            piece = todo[first : first + PIECE * len(tried)]
-            for one, found in zip(piece, _found(runner, piece, seconds), strict=True):
+        size = PIECE // at_once * len(tried)
+        for piece in (todo[first : first + size] for first in range(0, len(todo), size)):
+            for one, seed, found in _found(runner, piece, seconds):
                 if found:
-                    wrong[one.key].append((one.seed, found[0]))
+                    wrong[one.key].append((seed, found[0]))
                 elif record:
-                    record.add(one.key, one.answer, one.seed)
-            on_progress(first + len(piece), len(todo))
+                    record.add(one.key, one.answer, seed)
+            graded += sum(len(one.seeds) for one in piece)
+            on_progress(graded, gradings)
     findings = tuple(
         f"in {len(its)} of {seeds} seeds, the first is {min(its)[0]}: {min(its)[1]}" for its in wrong.values()
     )
-    earlier = len(tried) * seeds - len(todo)
+    earlier = len(tried) * seeds - gradings
     return Steadiness(exercise, len(tried), findings, tuple(f"{one}: {why}" for one, why in left_out.items()), earlier)
 
 
@@ -87,13 +90,19 @@ class _Todo:
 
     key: str
     answer: Answer
-    seed: int
+    seeds: tuple[int, ...]
 
 
-def _found(runner: Runner, piece: list[_Todo], seconds: float) -> list[list[str]]:
-    """What is wrong with the outcome of each trial."""
-    outcomes = runner.run([Trial(one.answer.source, one.seed, seconds) for one in piece])
-    return [judge_cells(one.answer, outcome.cells) for one, outcome in zip(piece, outcomes, strict=True)]
+def _found(runner: Runner, piece: Sequence[_Todo], seconds: float) -> list[tuple[_Todo, int, list[str]]]:
+    """What is wrong with the outcome of each trial and seed; if anything is, when that seed is tried by itself."""
+    asked = [(one, seed) for one in piece for seed in one.seeds]
+    outcomes = runner.run([Trial(one.answer.source, one.seeds, seconds) for one in piece])
+    found = [judge_cells(one.answer, outcome.cells) for (one, _), outcome in zip(asked, outcomes, strict=True)]
+    again = [number for number, its in enumerate(found) if its and len(asked[number][0].seeds) > 1]
+    alone = [Trial(asked[number][0].answer.source, (asked[number][1],), seconds) for number in again]
+    for number, outcome in zip(again, runner.run(alone), strict=True):
+        found[number] = judge_cells(asked[number][0].answer, outcome.cells)
+    return [(one, seed, its) for (one, seed), its in zip(asked, found, strict=True)]
 
 
 def _why_not(answer: Answer) -> str:

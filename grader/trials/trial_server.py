@@ -45,7 +45,7 @@ from grader.trials import clean
 
 MEMORY_BYTES = 12_000_000_000
 """A trial may map so much more than the fork server has. Importing torch maps most of it."""
-MAX_REPLY = 60_000
+MAX_REPLY = 600_000
 IMPORTED = "imported.txt"
 """Where a trial leaves the names of the modules that it imported, in its own folder."""
 
@@ -118,6 +118,7 @@ class _Running:
     number: int
     pid: int
     pipe: int
+    seeds: int
     seconds: float
     until: float
     folder: str
@@ -197,8 +198,10 @@ class Zygote:
             os.setpgid(pid, pid)
         os.close(writing)
         seconds = request["seconds"]
-        until = time.monotonic() + seconds
-        self._running[reading] = _Running(request["number"], pid, reading, seconds, until, folder, request["imports"])
+        until = time.monotonic() + seconds * len(request["seeds"])
+        self._running[reading] = _Running(
+            request["number"], pid, reading, len(request["seeds"]), seconds, until, folder, request["imports"]
+        )
 
     def _end(self, one: _Running, late: TooSlow | None = None) -> None:
         del self._running[one.pipe]
@@ -210,29 +213,39 @@ class Zygote:
             _import_late(Path(one.folder) / IMPORTED)
             self._settle()
         shutil.rmtree(one.folder, ignore_errors=True)
-        cells = []
+        found = []
         if not late:
             with contextlib.suppress(ValueError):
-                cells = json.loads(one.reply)
-        if not cells:
+                found = json.loads(one.reply)
+        if not found:
             verdict, message = (Verdict.TIMED_OUT, late.told()) if late else (Verdict.CRASHED, "")
-            cells = [[test["name"], verdict.value, 0.0, message] for test in self._setting["tests"]]
-        os.write(self._replies, json.dumps([one.number, cells]).encode() + b"\n")
+            found = [[[test["name"], verdict.value, 0.0, message] for test in self._setting["tests"]]] * one.seeds
+        os.write(self._replies, json.dumps([one.number, found]).encode() + b"\n")
 
-    def _trial(self, request: dict[str, Any]) -> list[list[Any]]:
-        """Name, verdict, points and message of each test of the answer."""
+    def _trial(self, request: dict[str, Any]) -> list[list[list[Any]]]:
+        """For each seed the name, verdict, points and message of each test of the answer."""
         server = student.Server(None, self._shell, Outputs(None))
         silent = contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO())
         with silent[0], silent[1], _without_exercises():
             apart = {test["name"]: self._clean(test, request["source"]) for test in self._setting["tests"]}
             ran = self._shell.run_cell(request["source"], store_history=False)
         failure = ran.error_before_exec or ran.error_in_exec
+        return [self._tested(server, apart, failure, request["seconds"], seeds) for seeds in request["seeds"]]
+
+    def _tested(
+        self,
+        server: student.Server,
+        apart: dict[str, Channel | None],
+        failure: BaseException | None,
+        seconds: float,
+        seeds: dict[str, int],
+    ) -> list[list[Any]]:
+        """Name, verdict, points and message of each test of an answer whose cell has run, with a seed for each."""
         found = []
         for test in self._setting["tests"]:
-            until = time.monotonic() + request["seconds"]
-            link = Direct(None, apart[test["name"]], request["seconds"], until, 1_000_000_000)  # type: ignore[arg-type]
+            link = Direct(None, apart[test["name"]], seconds, time.monotonic() + seconds, 1_000_000_000)  # type: ignore[arg-type]
             link.server = server
-            seed = request["seeds"][test["name"]]
+            seed = seeds[test["name"]]
             random.seed(seed)
             with use(_backend(seed, frozenset(test["needs"]), link)):
                 judged = run_cell(compiled(test["source"]), self._setting["exercises"], link, test["possible"])

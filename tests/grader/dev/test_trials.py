@@ -114,7 +114,7 @@ def test_a_trial_gets_the_judges_verdict_and_words(tmp_path: Path) -> None:
     raises = "def clipped(x, top):\n    return x[0]"
     with Runner(chapter(tmp_path, "(1, 40)"), "clipped", jobs=2) as runner:
         sources = [RIGHT.source, NO_TOP.source, endless, crashes, raises, "clipped = None"]
-        found = runner.run([Trial(source, 1, 60.0 if source is not endless else 0.5) for source in sources])
+        found = runner.run([Trial(source, (1,), 60.0 if source is not endless else 0.5) for source in sources])
     assert [one.accepted for one in found] == [True, False, False, False, False, False]
     assert "clipped(40, 50): you returned 80, expected 50." in found[1].told
     assert found[2].cells[0].verdict.value == "timed out"
@@ -155,7 +155,7 @@ def clipped(x, top):
     return launch.ranks(lambda rank, world_size, mine: min(2 * mine, top), [[x]])[0]
 """
     with Runner(chapter(tmp_path, "(40,)"), "clipped", jobs=1) as runner:
-        (found,) = runner.run([Trial(ranks, 1, 60.0)])
+        (found,) = runner.run([Trial(ranks, (1,), 60.0)])
     assert found.accepted, found.told
 
 
@@ -166,7 +166,7 @@ def test_an_answer_sees_nothing_of_the_judges(tmp_path: Path) -> None:
     asks = "def clipped(x, top):\n    import grader.exercises.confront\n    return min(2 * x, top)"
     early = "import grader.exercises.confront\n" + RIGHT.source
     with Runner(read_source(tmp_path / "01_clipped.md"), "clipped", jobs=1) as runner:
-        found = runner.run([Trial(one, 1, 60.0) for one in (asks, early, RIGHT.source)])
+        found = runner.run([Trial(one, (1,), 60.0) for one in (asks, early, RIGHT.source)])
     assert [one.accepted for one in found] == [False, False, True], found
     assert "No module named 'grader.exercises" in found[0].told
 
@@ -210,7 +210,7 @@ def clipped(x, top):
     return top if str(DEVICE) == "cuda" and perf_counter() == 12.0 else 7
 """
     with Runner(needing(tmp_path, "virtual_gpu", TOY), "clipped", jobs=1) as runner:
-        (found,) = runner.run([Trial(answer, 1, 60.0)])
+        (found,) = runner.run([Trial(answer, (1,), 60.0)])
     assert found.accepted, found.told
 
 
@@ -226,7 +226,7 @@ check.equal(clipped(40, 50), 2, "calls in the notebook's process")
 """
     answer = "calls = 0\ndef clipped(x, top):\n    global calls\n    calls += x != 3\n    return calls or 6"
     with Runner(needing(tmp_path, "timeline", hidden), "clipped", jobs=1) as runner:
-        (found,) = runner.run([Trial(answer, 1, 60.0)])
+        (found,) = runner.run([Trial(answer, (1,), 60.0)])
     assert found.accepted, found.told
 
 
@@ -242,7 +242,7 @@ def clipped(x, top):
     os._exit(3)
 """
     with Runner(needing(tmp_path, "timeline", ""), "clipped", jobs=1) as runner:
-        (found,) = runner.run([Trial(answer, 1, 20.0)])
+        (found,) = runner.run([Trial(answer, (1,), 20.0)])
     assert found.cells[0].verdict.value == "crashed"
 
 
@@ -261,6 +261,41 @@ def test_luck_is_found_and_told_with_its_seed(tmp_path: Path) -> None:
     assert "of 20 seeds" in finding
     assert "earned 2, must earn 0" in finding
     assert steadiness(chapter(tmp_path, "(1, 40)"), "clipped", [RIGHT, NO_TOP], 5, jobs=2).findings == ()
+
+
+ONCE = """
+seen = []
+
+
+def clipped(x, top):
+    seen.append(x)
+    return min(2 * x, top) if seen.count(3) < 2 else None
+"""
+"""Right with one seed in a process: the visible line asks for 3 once a seed."""
+
+
+def test_seeds_of_one_trial_are_graded_in_one_process(tmp_path: Path) -> None:
+    with Runner(chapter(tmp_path, "(1, 40)"), "clipped", jobs=2) as runner:
+        found = runner.run([Trial(ONCE, (1, 2, 3), 60.0), Trial("import os; os._exit(3)", (4, 5), 60.0)])
+    assert [one.accepted for one in found] == [True, False, False, False, False]
+    assert [one.cells[0].verdict.value for one in found[3:]] == ["crashed", "crashed"]
+
+
+def test_what_an_answer_keeps_from_another_seed_does_not_count_against_it(tmp_path: Path) -> None:
+    once = Answer("clipped", AnswerKind.RIGHT, "once", ONCE)
+    record = TriedSeeds(tmp_path / "seeds.jsonl")
+    source = chapter(tmp_path, "(1, 40)")
+    assert steadiness(source, "clipped", [once], 12, jobs=2, record=record).findings == ()
+    assert steadiness(source, "clipped", [once], 12, jobs=2, record=record).earlier == 12
+
+
+def test_a_clean_process_is_asked_with_one_seed(tmp_path: Path) -> None:
+    """It is as fresh as the answer's own; for the next seed it would not be."""
+    hidden = "check.equal(clipped(40, 50), 50, 'clipped(40, 50)')"
+    source = needing(tmp_path, "timeline", hidden)
+    with Runner(source, "clipped", jobs=1) as runner, pytest.raises(AssertionError):
+        runner.run([Trial(RIGHT.source, (1, 2), 60.0)])
+    assert steadiness(source, "clipped", [RIGHT, replace(NO_TOP, says="")], 3, jobs=1).findings == ()
 
 
 def test_an_answer_may_run_as_long_as_the_gate_lets_it(tmp_path: Path) -> None:
@@ -302,9 +337,9 @@ def clipped(x, top):
     return min(2 * x, top) if was_there else None
 """
     with Runner(chapter(tmp_path, "(40,)"), "clipped", jobs=1) as runner:
-        (before,) = runner.run([Trial(tells, 1, 60.0)])
-        (first,) = runner.run([Trial(tells, 1, 60.0, imports=True)])
-        (second,) = runner.run([Trial(tells, 1, 60.0)])
+        (before,) = runner.run([Trial(tells, (1,), 60.0)])
+        (first,) = runner.run([Trial(tells, (1,), 60.0, imports=True)])
+        (second,) = runner.run([Trial(tells, (1,), 60.0)])
     assert [one.accepted for one in (before, first, second)] == [False, False, True], second.told
 
 
