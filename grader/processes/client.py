@@ -264,12 +264,10 @@ class StudentProcess(Child):
         _remove(self._folder)
 
     def _book(self, used: dict[str, Any]) -> None:
-        # A killed namespace takes its processes' own accounts along; the group's survive.
-        cpu = self._group.cpu_seconds() if self._group else None
+        # A killed namespace takes its processes' own accounts along; the group's survive, but begin a little later.
+        cpu = (self._group.cpu_seconds() if self._group else None) or 0.0
         memory = self._group.peak_memory_mb() if self._group else None
-        self._cost.add(
-            used["cpu_seconds"] if cpu is None else cpu, used["peak_memory_mb"] if memory is None else memory
-        )
+        self._cost.add(max(used["cpu_seconds"], cpu), used["peak_memory_mb"] if memory is None else memory)
         self._cost.killed += used["killed"] and not self.excess()
 
 

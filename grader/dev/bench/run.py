@@ -57,7 +57,7 @@ class Breakdown:
     longest_seconds: float
     """Of one submission."""
     submission_cpu_seconds: float
-    """Of the average submission: its own processes, and recording it."""
+    """Of the average submission: its own processes, forking them, and recording it."""
     submission_memory_mb: tuple[float, ...]
     """Peak of each submission's control group: what it takes beyond the fork server. Empty without control groups."""
 
@@ -164,9 +164,12 @@ def _breakdown(course: Course, chapter: Chapter, used: CommandUsage) -> Breakdow
     accounts = Records.of(course, chapter.name).batch()["accounts"]
     wall, cpu = accounts["wall_seconds"], accounts["cpu_seconds"]
     sessions = sum(result.usage.cpu_seconds for result in results)
+    imports = cpu.get("imports", 0.0)
+    forks = max(cpu["parent"] - imports, 0.0)
     spent = {
         "the submissions' own processes": sessions,
-        "fork server: imports, forks": cpu["parent"],
+        "fork server: imports": imports,
+        "fork server: forks": forks,
         "driver: Python and its imports": cpu["start"],
         "driver: making the gradebook ready": cpu["gradebook"],
         "driver: recording": cpu["record"],
@@ -179,7 +182,7 @@ def _breakdown(course: Course, chapter: Chapter, used: CommandUsage) -> Breakdow
         ready_seconds=wall["start"] + max(wall["gradebook"], wall.get("warm-up", 0.0)),
         cpu_seconds=spent,
         longest_seconds=max(result.usage.wall_seconds for result in results),
-        submission_cpu_seconds=(sessions + cpu["record"] + max(rest, 0.0)) / len(results),
+        submission_cpu_seconds=(sessions + forks + cpu["record"] + max(rest, 0.0)) / len(results),
         submission_memory_mb=_memory(results),
     )
 

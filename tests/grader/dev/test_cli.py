@@ -86,6 +86,13 @@ def test_text_is_printed_as_it_is() -> None:
     assert (said.stdout, said.stderr) == (f"{line}\nx:100:\n", f"{line}\n")
 
 
+def test_a_command_ends_at_once(tmp_path: Path) -> None:
+    """Python would look for garbage in all that was imported; half a second after a class has been graded."""
+    code = "import atexit, gc; atexit.register(lambda: print(gc.get_freeze_count() > 0)); import grader.__main__"
+    ended = subprocess.run([sys.executable, "-c", code, "report", NAME], cwd=tmp_path, capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout) == (2, "True\n")
+
+
 def test_outside_a_course_one_line_says_where_to_go(tmp_path: Path) -> None:
     ended = grader(tmp_path, "report", NAME)
     assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
