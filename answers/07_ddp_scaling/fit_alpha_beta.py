@@ -72,3 +72,21 @@ def fit_alpha_beta(*arguments):
 # %% wrong: elements of four bytes — says "not elements" — from "polyfit with weights": "np.polyfit(nbytes," → "np.polyfit([size / 4 for size in nbytes],"
 
 # %% wrong: weighted by the times — says "w is 1 / time" — from "polyfit with weights": "w=1 / np.array" → "w=np.array"
+
+# %% wrong: least squares of logarithms — says "differences of logarithms"
+import numpy as np
+from scipy.optimize import least_squares
+
+
+def fit_alpha_beta(nbytes, seconds, world_size):
+    steps = 2 * (world_size - 1)
+    sizes, times = np.array(nbytes, dtype=float), np.array(seconds)
+
+    def errors(logs):
+        alpha, beta = np.exp(logs)
+        return np.log(steps * (alpha + beta * sizes / world_size)) - np.log(times)
+
+    found = least_squares(errors, np.log([1e-4, 1e-9]), xtol=1e-14, ftol=1e-14, gtol=1e-14)
+    return tuple(np.exp(found.x))
+
+# %% wrong: divided by the formula's time — says "divide by the measured" — from "least squares of logarithms": "np.log(steps * (alpha + beta * sizes / world_size)) - np.log(times)" → "times / (steps * (alpha + beta * sizes / world_size)) - 1"
