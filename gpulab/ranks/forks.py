@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from gpulab.forkserver.client import Forked, ForkServer, Shared, StartError
-from gpulab.forkserver.server import ForkingServer, Ready, can_fork, exit_code, fork, take_streams
+from gpulab.forkserver.server import PROMPTS, ForkingServer, Ready, can_fork, exit_code, fork, take_streams
 from gpulab.ranks import lightning_name
 
 AT_ONCE = ("numpy", "torch", "torch.distributed", "cloudpickle", "gpulab.training.problem", "gpulab.ranks.messages")
@@ -30,13 +30,26 @@ IF_NAMED = {
     "DistributedDataParallel": ("torch._dynamo", "gpulab.training.networks", "gpulab.training.data"),
     "torchvision": ("torchvision",),
     "resnet": ("torchvision",),
+    "optim": ("torch._dynamo",),
+    "checkpoint": ("torch.distributed.checkpoint.state_dict",),
+    "distribute_tensor": ("torch.distributed.tensor", "torch._dynamo"),
+    "DTensor": ("torch.distributed.tensor", "torch._dynamo"),
+    "_functional_collectives": ("torch._dynamo",),
+    "fully_shard": ("torch.distributed.fsdp", "torch._dynamo"),
+    "fsdp": ("torch.distributed.fsdp", "torch._dynamo"),
     "pytorch_lightning": ("pytorch_lightning", "torch._dynamo"),
     "lightning": ("lightning", "pytorch_lightning", "torch._dynamo"),  # either may be the one that is installed
 }
-"""Word in a program → what it will import, if only when it runs."""
+"""Word in a program, or in a function that it is sent → what it will import, if only when it runs."""
 OWN_SETTINGS = re.compile(r"PYTHON|OMP_|MKL_|OPENBLAS_|LD_|TORCH")
 """Variables that count when an interpreter starts or imports torch: a rank with its own cannot come from here."""
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+
+
+def named(text: str) -> list[str]:
+    """The words of `IF_NAMED` in a text."""
+    words = set(re.findall(r"\w+", text))
+    return [name for name in IF_NAMED if name in words]
 
 
 def start(
@@ -54,9 +67,8 @@ def start(
     Raises:
         StartError: it could not be started.
     """
-    words = set(re.findall(r"\w+", program.read_text(encoding="utf-8")))
     server = shared.get()
-    server.import_more(module for name, modules in IF_NAMED.items() if name in words for module in modules)
+    server.import_more(module for name in named(program.read_text(encoding="utf-8")) for module in IF_NAMED[name])
     request = {"op": "rank", **_request(program, arguments, folder, environment)}
     pid = server.fork(request, [log.fileno()], wait=False)["pid"]
     return Forked(pid, lambda: server.exit_code(pid))
@@ -108,6 +120,8 @@ def _become(request: dict[str, Any], log: int) -> int:
     sys.stdin, sys.stdout, sys.stderr = os.fdopen(0), os.fdopen(1, "w", 1, "utf-8"), os.fdopen(2, "w", 1, "utf-8")
     sys.__stdin__, sys.__stdout__, sys.__stderr__ = sys.stdin, sys.stdout, sys.stderr  # type: ignore[misc]
     sys.excepthook = sys.__excepthook__
+    for prompt in PROMPTS:  # Lightning, for one, takes a process with prompts for a notebook, and starts no ranks there
+        vars(sys).pop(prompt, None)
     try:
         for number in (signal.SIGTERM, signal.SIGALRM, signal.SIGCHLD, signal.SIGHUP):
             signal.signal(number, signal.SIG_DFL)

@@ -22,7 +22,7 @@ from typing import Any
 
 from gpulab.backend import current
 from gpulab.check.services import require
-from gpulab.ranks import files, messages, processes
+from gpulab.ranks import files, forks, messages, processes
 from gpulab.ranks.messages import Sent
 
 SECONDS = 60.0
@@ -215,7 +215,8 @@ def ranks(function: Callable[..., Any], inputs: Sequence[Sequence[Any]], *, seco
         folder = Path(name)
         for rank, given in enumerate(inputs):
             (folder / f"{rank}.in").write_bytes(cloudpickle.dumps((function, tuple(given), perturb * (rank + 1))))
-        script(_RANK, len(inputs), folder=folder, seconds=seconds).check()
+        words = forks.named(cloudpickle.dumps(function).decode("ascii", "replace"))
+        script(_RANK + f"# The function's: {', '.join(words)}\n", len(inputs), folder=folder, seconds=seconds).check()
         for heard, _ in _heard:
             told = (json.loads((folder / f"{rank}.sent").read_text()) for rank in range(len(inputs)))
             heard.extend({**one, "given": messages.numbers_in(given)} for one, given in zip(told, inputs, strict=True))

@@ -28,7 +28,8 @@ from pathlib import Path
 from typing import Any
 
 from gpulab.backend import Backend, current, use
-from gpulab.ranks import lightning_name
+from gpulab.forkserver.server import import_all
+from gpulab.ranks import forks, lightning_name
 from grader.judging import student
 from grader.judging.cell_code import compiled
 from grader.judging.judge import run_cell
@@ -46,6 +47,8 @@ from grader.trials import clean
 MEMORY_BYTES = 12_000_000_000
 """A trial may map so much more than the fork server has. Importing torch maps most of it."""
 MAX_REPLY = 600_000
+RANKS = ("optim", "checkpoint", "DTensor", "fully_shard")
+"""Of `forks.IF_NAMED`: for the ranks of exercises that start some, which are forks of their trial."""
 IMPORTED = "imported.txt"
 """Where a trial leaves the names of the modules that it imported, in its own folder."""
 
@@ -143,6 +146,8 @@ class Zygote:
             compiled(test["source"])  # once, for all forks
             if Need.VIRTUAL_GPU in test["needs"]:
                 _import_for("import gpulab.virtual_gpu.installing")
+        if any("launch" in source for source in [*setting["given"], *(test["source"] for test in setting["tests"])]):
+            import_all([*forks.AT_ONCE, *(module for name in RANKS for module in forks.IF_NAMED[name])])
         self._settle()
 
     def _settle(self) -> None:
@@ -274,6 +279,7 @@ def _backend(seed: int, needs: frozenset[str], link: Link) -> Backend:
     return Backend(
         seed=seed,
         services=needs,
+        start_rank=forks.start_here,  # as in a session
         timeline=(lambda: link.counting("timeline")) if Need.TIMELINE in needs else None,
         measuring=link.measuring if link.clean else None,
     )

@@ -24,6 +24,7 @@ print("name", __name__, "file", os.path.basename(__file__), "arguments", sys.arg
 print("folder", os.getcwd() == os.environ["HERE"], "first on the path", os.path.basename(sys.path[0]) != "")
 print("session", os.getsid(0) == os.getpid(), "descriptors", sorted(os.listdir("/proc/self/fd"))[:4])
 print("mine", os.environ["MINE"], "secret", os.environ.get("NOT_MINE"))
+print("prompts", hasattr(sys, "ps1"), hasattr(sys, "ps2"))
 print("interrupt", signal.getsignal(signal.SIGINT) is signal.default_int_handler)
 atexit.register(print, "at exit")
 threading.Thread(target=lambda: print("thread ended")).start()
@@ -54,7 +55,10 @@ WAYS = [forks.start, forks.start_here, processes.interpreter]
 
 
 @pytest.mark.parametrize("start", WAYS[:2], ids=["server", "fork"])
-def test_a_fork_is_like_a_fresh_interpreter(start: Any, tmp_path: Path, interruptible: None) -> None:
+def test_a_fork_is_like_a_fresh_interpreter(
+    start: Any, tmp_path: Path, interruptible: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "ps1", "In [1]: ", raising=False)
     code, forked = told(start, PROGRAM, tmp_path)
     assert (code, forked) == told(processes.interpreter, PROGRAM, tmp_path)
     assert forked.endswith("thread ended\nat exit\n")
@@ -88,6 +92,22 @@ def test_two_forks_draw_different_numbers(tmp_path: Path) -> None:
     source = "import random, numpy, torch\nprint(random.random(), numpy.random.rand(), torch.rand(1).item())"
     first, second = (told(forks.start, source, tmp_path)[1].split() for _ in range(2))
     assert all(one != two for one, two in zip(first, second, strict=True))
+
+
+def test_the_server_imports_what_a_program_names(tmp_path: Path) -> None:
+    """Else each rank of each launch would: for `fully_shard` that is some seconds."""
+    asks = "import sys; print('torch.distributed.fs' 'dp' in sys.modules)"
+    assert told(forks.start, f"{asks}  # fully_shard", tmp_path) == (0, "True\n")
+
+
+def test_the_server_imports_what_a_function_names() -> None:
+    def imported(rank: int, world_size: int) -> bool:
+        there = "torch.distributed.checkpoint.state_dict" in sys.modules
+        from torch.distributed import checkpoint  # noqa: F401 - named
+
+        return there
+
+    assert launch.ranks(imported, [[], []]) == [True, True]
 
 
 def test_a_server_that_was_killed_is_replaced(tmp_path: Path) -> None:
