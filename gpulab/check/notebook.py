@@ -1,14 +1,17 @@
 """How exceptions look in a notebook: a failed check is its message, a cell that waits for an exercise is one line.
 
-An error that the course's own code raises about a student's line shows the frames of the notebook only. Everything else
-keeps IPython's traceback; outside of a notebook (pytest, the judge) nothing changes. What is raised, and its text, stay
-the same: this decides only what is shown.
+An error that the course's own code raises about a student's line shows the frames of the notebook only. So does one
+that a student's answer raises when the course's code calls it, and one that a demonstration raises over what an answer
+returned. A name that a test cell does not find, and a GPU that is not there, take one line each. Everything else keeps
+IPython's traceback; outside of a notebook (pytest, the judge) nothing changes. What is raised, and its text, stay the
+same: this decides only what is shown.
 """
 
 from __future__ import annotations
 
 import ast
 import linecache
+import re
 from pathlib import Path
 from types import CodeType, TracebackType
 from typing import Any
@@ -17,6 +20,13 @@ from gpulab import ipython
 from gpulab.check.layout import lines
 
 _STUB = "Write your answer in place of `raise NotImplementedError()`, then run this cell again."
+_NO_GPU = "No GPU here, and this cell needs one. Read on without it."
+_ABSENT = re.compile(r"Found no NVIDIA driver|No CUDA GPUs are available|Torch not compiled with CUDA enabled")
+"""How PyTorch says that there is no GPU."""
+_ANSWERS = "This cell uses your answers. If a test above it fails, correct that answer first."
+_RUN = "run"
+"""What a cell will do whose first line does not say it."""
+_HERE = Path(__file__).resolve().parents[1]
 _waiting: dict[str, str] = {}
 """Names and keys that a cell would have bound, had its exercise been solved → that exercise."""
 
@@ -33,9 +43,27 @@ def _show(shell: Any, kind: type, error: Exception, trace: TracebackType | None,
         vars(error)["_render_traceback_"] = lambda: shown  # IPython asks exceptions for it
     # Not where the cell itself cannot be compiled: IPython would then show its own frames above the student's line.
     running = any(variables is shell.user_ns for _, variables in _frames(error))
-    if running and trace is not None and kind.__module__.partition(".")[0] == __name__.partition(".")[0]:
+    if running and trace is not None and _shows_the_notebook_only(error, shell.user_ns):
         trace = _of_the_notebook(trace, shell.user_ns)
     shell.showtraceback((kind, error, trace), tb_offset=tb_offset, running_compiled_code=running)
+
+
+def _shows_the_notebook_only(error: Exception, names: dict[str, Any]) -> bool:
+    """Whether the frames of libraries are left out; an error in a demonstration also gets a note on answers."""
+    if type(error).__module__.partition(".")[0] == __name__.partition(".")[0]:
+        return True
+    frames = _frames(error)
+    running = next(code.co_filename for code, variables in frames if variables is names)
+    files = [Path(code.co_filename) for code, _ in frames]
+    if not any(file.is_relative_to(_HERE) for file in files):
+        return False
+    if files[-1].parent == Path(running).parent:  # a function of the notebook raised it, which the course's code called
+        return True
+    if _purpose(running) == _RUN:
+        return False
+    if _ANSWERS not in getattr(error, "__notes__", ()):
+        error.add_note(_ANSWERS)
+    return True
 
 
 def _of_the_notebook(trace: TracebackType, names: dict[str, Any]) -> TracebackType | None:
@@ -67,12 +95,19 @@ def shown_instead(error: BaseException, names: dict[str, Any]) -> list[str] | No
     if not codes:
         return None
     running = codes[0].co_filename
+    own = all(code.co_filename == running for code in codes)  # no function of another cell was called
+    if own and isinstance(error, (RuntimeError, AssertionError)) and _ABSENT.search(str(error)):
+        return [_NO_GPU]
     if waits := _unsolved(error, names, running):
         if waits == "<module>":
             return [_STUB]
         _waiting.update(dict.fromkeys(_bound_by(running), waits))
         return [f"Solve `{waits}` first and run its cell; this cell will then {_purpose(running)}."]
-    if isinstance(error, AssertionError) and str(error) and all(code.co_filename == running for code in codes):
+    if isinstance(error, NameError) and error.name and frames[-1][0].co_filename == running and _is_test(running):
+        return [
+            f"There is no `{error.name}` yet: run the cell with your answer first. It must define exactly this name."
+        ]
+    if isinstance(error, AssertionError) and str(error) and own:
         return lines(str(error))  # the cell's own assertion: one in the student's function keeps its traceback
     return None
 
@@ -109,7 +144,12 @@ def _purpose(running: str) -> str:
     """What a cell will do: the comment in its first line, `# Draw the waves.`"""
     first = (linecache.getlines(running) or [""])[0].strip()
     words = first.removeprefix("# ").rstrip(".")
-    return words[:1].lower() + words[1:] if words != first else "run"
+    return words[:1].lower() + words[1:] if words != first else _RUN
+
+
+def _is_test(running: str) -> bool:
+    """Whether a cell is a test: all of them use `check`, which they import themselves."""
+    return re.search(r"^from gpulab import .*\bcheck\b", "".join(linecache.getlines(running)), re.MULTILINE) is not None
 
 
 def _bound_by(running: str) -> list[str]:
