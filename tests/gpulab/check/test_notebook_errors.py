@@ -74,8 +74,12 @@ def failures() -> list[str]:
         "from gpulab.figures import shapes\n\n"
         "exec(compile('def calls(work):\\n    return work(3)', shapes.__file__, 'exec'), vars(shapes))",
         "shapes.calls(half)",
-        "# Draw the halves.\nplot.bars({'half': None}, title='t', y='y')",
-        "plot.bars({'half': None}, title='t', y='y')",
+        "def half(number):\n    pass",
+        "from gpulab import check\n\ncheck.equal(half(6), 3, 'half of six')",
+        "plot.bars({'half': half(6)}, title='t', y='y')",
+        "def half(number):\n    return number // 2",
+        "from gpulab import check\n\ncheck.equal(half(6), 3, 'half of six')",
+        "plot.bars({'half': half}, title='t', y='y')",
     )
 
 
@@ -136,10 +140,10 @@ def test_an_answer_that_the_courses_code_calls_shows_the_students_lines_only(fai
 
 
 def test_a_demonstration_that_an_answer_upsets_says_where_to_look(failures: list[str]) -> None:
-    """Nothing of the drawing's own files; other errors of the course's code keep their traceback."""
-    assert "If a test above it fails, correct that answer first." in failures[26]
-    assert "gpulab/" not in failures[26]
-    assert "gpulab/" in failures[27] and "correct that answer" not in failures[27]
+    """Nothing of the drawing's own files; once the test has passed, errors keep their traceback."""
+    assert "This cell uses `half`, whose test failed. Correct your answer first." in failures[28]
+    assert "gpulab/" not in failures[28]
+    assert "gpulab/" in failures[31] and "Correct your answer" not in failures[31]
 
 
 def test_exceptions_that_cause_each_other_are_shown(failures: list[str]) -> None:
