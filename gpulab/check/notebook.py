@@ -70,7 +70,8 @@ def _shows_the_notebook_only(error: Exception, names: dict[str, Any]) -> bool:
     running = next(code.co_filename for code, variables in frames if variables is names)
     files = [Path(code.co_filename) for code, _ in frames]
     source = "".join(linecache.getlines(running))
-    wrong = [] if _tests(source) else sorted(_failed & _given(source))
+    # A name that is missing comes from a cell that was not run.
+    wrong = [] if _tests(source) or isinstance(error, NameError) else sorted(_failed & _given(source))
     if wrong and not hasattr(error, "__notes__"):
         words = ", ".join(f"`{name}`" for name in wrong)
         error.add_note(f"This cell uses {words}, whose test failed. Correct your answer first.")

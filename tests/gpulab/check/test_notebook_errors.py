@@ -77,6 +77,7 @@ def failures() -> list[str]:
         "def half(number):\n    pass",
         "from gpulab import check\n\ncheck.equal(half(6), 3, 'half of six')",
         "plot.bars({'half': half(6)}, title='t', y='y')",
+        "missing = half(6) + machine",
         "def half(number):\n    return number // 2",
         "from gpulab import check\n\ncheck.equal(half(6), 3, 'half of six')",
         "plot.bars({'half': half}, title='t', y='y')",
@@ -143,7 +144,8 @@ def test_a_demonstration_that_an_answer_upsets_says_where_to_look(failures: list
     """Nothing of the drawing's own files; once the test has passed, errors keep their traceback."""
     assert "This cell uses `half`, whose test failed. Correct your answer first." in failures[28]
     assert "gpulab/" not in failures[28]
-    assert "gpulab/" in failures[31] and "Correct your answer" not in failures[31]
+    assert "name 'machine' is not defined" in failures[29] and "Correct your answer" not in failures[29]
+    assert "gpulab/" in failures[32] and "Correct your answer" not in failures[32]
 
 
 def test_exceptions_that_cause_each_other_are_shown(failures: list[str]) -> None:
