@@ -6,17 +6,19 @@ import importlib.util
 import re
 from pathlib import Path
 
+import nbformat
 import pytest
 
 from grader.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[1]
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("**/[!.]*.ipynb"))
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "data").glob("*.md"))]
 
 
-def links(page: Path) -> set[str]:
+def links(text: str) -> set[str]:
     """Targets of a page's links and images, as far as they lie in this repository."""
-    text = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+    text = re.sub(r"```.*?```|`[^`\n]+`", "", text, flags=re.DOTALL)
     found = re.findall(r"\]\(([^)\s]+)\)", text) + re.findall(r'(?:src|href)="([^"]+)"', text)
     return {target for target in found if not re.match(r"[a-z]+:", target)}
 
@@ -31,12 +33,41 @@ def anchors(page: Path) -> set[str]:
 def test_no_page_links_to_nothing(page: Path) -> None:
     """Links and pictures lead somewhere, to the very heading where one is named."""
     missing = []
-    for target in sorted(links(page)):
+    for target in sorted(links(page.read_text())):
         name, _, anchor = target.partition("#")
         path = page.parent / name if name else page
         if not path.exists() or (anchor and anchor not in anchors(path)):
             missing.append(target)
     assert not missing
+
+
+def prose(notebook: Path) -> str:
+    cells = nbformat.read(notebook, as_version=4).cells
+    return "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda notebook: notebook.stem)
+def test_no_notebook_links_to_nothing(notebook: Path) -> None:
+    """Links lead to files that students have, or to a heading, which JupyterLab names with hyphens for spaces."""
+    missing = []
+    for target in sorted(links(prose(notebook))):
+        name, _, anchor = target.partition("#")
+        path = (notebook.parent / name).resolve() if name else notebook
+        if not path.is_file() or not path.is_relative_to(ROOT / "notebooks"):
+            missing.append(target)
+        elif anchor:
+            headings = re.findall(r"^#+ (.*)$", prose(path), re.MULTILINE)
+            missing += [target] * (anchor not in {re.sub("[`*]", "", one).replace(" ", "-") for one in headings})
+    assert not missing
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda notebook: notebook.stem)
+def test_what_folds_in_a_notebook_is_whole(notebook: Path) -> None:
+    """Each `<details>` has its title and its end in the same cell; without them the rest of the cell stays hidden."""
+    for cell in nbformat.read(notebook, as_version=4).cells:
+        if cell.cell_type == "markdown":
+            tags = re.findall(r"</?(?:details|summary)>", re.sub(r"```.*?```", "", cell.source, flags=re.DOTALL))
+            assert tags == ["<details>", "<summary>", "</summary>", "</details>"] * (len(tags) // 4), cell.source[:200]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

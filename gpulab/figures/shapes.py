@@ -143,6 +143,7 @@ def _ridge_labels(axes: Axes, ridges: Sequence[float], bottom: float) -> None:
                 ha="left" if side > 0 else "right",
                 fontsize=9.5,
                 color="#555555",
+                bbox={"color": "white", "pad": 1.0},  # other ridges' lines would cross it
             )
 
 

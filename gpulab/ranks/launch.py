@@ -43,6 +43,14 @@ GLOO = {
 """What gloo says, as a pattern → the same in other words. The first one that is found counts."""
 EXCEPTION = r"(\w+\.)*\w*(Error|Exception|Interrupt|Exit)(: |$)"
 """How the last part of a traceback begins."""
+LINE = re.compile(r'File "(?:[^"]*/)?script\.py", line (\d+)')
+"""In a traceback: a line of the script."""
+
+
+def place(lines: Sequence[str]) -> str:
+    """Of a traceback: where in the script that was, such as " (line 3)"; "" where nothing says so."""
+    found = next((match for line in reversed(lines) if (match := LINE.search(line))), None)
+    return f" (line {found[1]})" if found else ""
 
 
 @dataclass(frozen=True)
@@ -70,8 +78,9 @@ class Rank:
             for pattern, words in GLOO.items():
                 if found := re.search(pattern, self.output):
                     return words.format(*found.groups())
-            raised = max((place for place, line in enumerate(lines) if re.match(EXCEPTION, line)), default=raised)
-        return " ".join(line.strip() for line in lines[raised:])
+            raised = max((at for at, line in enumerate(lines) if re.match(EXCEPTION, line)), default=raised)
+            return " ".join(line.strip() for line in lines[raised:]) + place(lines[:raised])
+        return lines[raised].strip()
 
 
 @dataclass(frozen=True)

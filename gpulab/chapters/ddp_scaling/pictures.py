@@ -97,7 +97,7 @@ def draw_fit(
         axes.plot(kilobytes, times_ms, "o", color=BLUE)
         curve = [1e3 * rounds * (alpha + beta * size / world_size) for size in nbytes]
         axes.plot(kilobytes, curve, color=ORANGE)
-        axes.set(xscale="log", yscale="log", xlabel="summed, kB", ylabel="ms")
+        axes.set(xscale="log", yscale="log", xlabel="summed, kB", ylabel="ms, logarithmic")
         tidy(axes.xaxis, logarithmic=True)
         low, high = axes.get_ylim()
         ticks = [digit * 10.0**power for power in range(-4, 4) for digit in (1, 2, 5)]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpulab.figures.diagrams import bare
 from gpulab.figures.shapes import Span, timeline
-from gpulab.figures.styling import BLUE, COLORS, GRAY, INK, ORANGE, canvas, ink_on, number, show, style
+from gpulab.figures.styling import BLUE, COLORS, GRAY, INK, ORANGE, canvas, ink_on, number, show, style, tidy
 
 if TYPE_CHECKING:
     from matplotlib.patches import Patch
@@ -103,4 +103,5 @@ def draw_throughputs(rates: Mapping[str, Sequence[float]], ranks: int, device: s
         axes.set(
             ylabel="images per second, all ranks", ylim=(0, 1.12 * max(ideal, *(max(one) for one in rates.values())))
         )
+        tidy(axes.yaxis)
     show(figure, "Throughput: " + "; ".join(f"{name}: {number(rate)} images/s" for name, rate in middle.items()) + ".")

@@ -196,6 +196,7 @@ def draw_pipeline(runs: Mapping[str, Mapping[tuple[int, str], tuple[float, float
         name: 1 - sum(end - start for start, end in done.values()) / (stages * ends[name])
         for name, done in runs.items()
     }
+    widest = max(ends.values())
     with style():
         figure, axes = canvas(
             title, "Simulated: forward (blue) 1 unit per micro-batch, backward (orange) 2, sending free", 4.4
@@ -214,7 +215,7 @@ def draw_pipeline(runs: Mapping[str, Mapping[tuple[int, str], tuple[float, float
                     task[1:],
                     ha="center",
                     va="center",
-                    fontsize=8.5,
+                    fontsize=8.5 if end - start > widest / 80 else 6.5,
                     color=ink_on(color),
                 )
             places += [row + stage for stage in range(stages)]
@@ -222,9 +223,7 @@ def draw_pipeline(runs: Mapping[str, Mapping[tuple[int, str], tuple[float, float
             row += stages + 1.4
         axes.set_yticks(places, names)
         axes.grid(visible=False)
-        axes.set(
-            xlabel="time, units of one micro-batch's forward pass", xlim=(0, max(ends.values())), ylim=(row - 1.6, -1.5)
-        )
+        axes.set(xlabel="time, units of one micro-batch's forward pass", xlim=(0, widest), ylim=(row - 1.6, -1.5))
     words = "; ".join(f"{name}: {number(ends[name])} units, idle {idle[name]:.0%}" for name in runs)
     show(figure, f"Timelines of pipelines. {words}.")
 
@@ -272,6 +271,7 @@ def draw_bert(points: Mapping[str, Mapping[float, float]]) -> None:
     last = {name: levels[most] for name, levels in points.items()}
     published = last["published"]
     gaps = ", ".join(f"{level / published - 1:+.0%}" for name, level in last.items() if name != "published")
+    gaps = gaps.replace("-", "\N{MINUS SIGN}")
     with style():
         figure, axes = canvas(
             f"BERT on {most} GPUs keeps {published:.0f}% of the rate per GPU; the cost model is off by {gaps}",

@@ -14,7 +14,7 @@ from typing import Any
 
 from gpulab.chapters.sharding import agent
 from gpulab.ranks import seals
-from gpulab.ranks.launch import Run
+from gpulab.ranks.launch import Run, place
 
 AGENT = Path(agent.__file__).read_text(encoding="utf-8")
 """For `launch.script(AGENT, 1, environment=around(…), apart=True)`."""
@@ -66,10 +66,12 @@ def of_rank(rank: int, config: Mapping[str, Any]) -> str:
 
 
 def _last(lines: list[str]) -> str:
-    """The last line that says something: an error, where there is one."""
+    """The last line that says something: an error, where there is one, and its place in the script."""
     useful = [line for line in lines if not line.startswith(("Extension modules:", "Traceback (most recent"))]
-    errors = [line for line in useful if ERROR.match(line)]
-    return (errors or useful or [""])[-1]
+    errors = [at for at, line in enumerate(useful) if ERROR.match(line)]
+    if not errors:
+        return (useful or [""])[-1]
+    return f"{useful[errors[-1]][:300]}{place(useful[: errors[-1]])}"
 
 
 def _apart(left: Mapping[str, Any]) -> str:
@@ -93,7 +95,7 @@ def outcome(run: Run, what: str) -> ShardedRun:
     left = run.ranks[0].left if run.ranks else {}
     if run.problem:
         lines = [line.strip() for line in (run.ranks[0].output if run.ranks else "").splitlines() if line.strip()]
-        told = f"{run.problem} {_last(lines)[:300]}"
+        told = f"{run.problem} {_last(lines)[:320]}"
         note = next((note for text, note in TROUBLES.items() if text in f"{run.problem} {' '.join(lines)}"), "")
         note = _apart(left) or note
         raise AssertionError(f"{what}: {told} {note}".strip())

@@ -15,10 +15,10 @@ fi
 python=${PYTHON:-python3}
 if [ ! -e .venv/ready ]; then
   "$python" -c 'import sys; sys.exit(not (3, @LOW@) <= sys.version_info[:2] <= (3, @HIGH@))' || {
-    echo "$("$python" --version) does not do: install Python 3.@LOW@ to 3.@HIGH@, then PYTHON=python3.@HIGH@ sh start.sh" >&2
+    echo "$("$python" --version) is not supported: install Python 3.@LOW@ to 3.@HIGH@, then PYTHON=python3.@HIGH@ sh start.sh" >&2
     exit 1
   }
-  echo "Installing into .venv: PyTorch with CUDA and JupyterLab, about 6 GB, 2 to 4 minutes on a fast line"
+  echo "Installing into .venv: PyTorch with CUDA and JupyterLab, about 6 GB, 2 to 4 minutes on a fast connection"
   [ -x .venv/bin/python ] || "$python" -m venv .venv
   # torch first, and the rest to agree with it: asked for everything at once, pip may settle on a torch without CUDA.
   .venv/bin/python -m pip install --quiet "pip>=23.2"

@@ -105,6 +105,10 @@ OTHER_BETAS = {
         (left({"attempts.txt": TWO.translate(FORGED), "rank0/weights.pt": {}}), "disturbed the process"),
         (left({}, "Rank 0 ended with exit code 1.", "KeyError: 'CONFIG'"), "CONFIG is a variable of the environment"),
         (left({}, "It failed.", "KeyError: 'x'\nExtension modules: numpy"), "It failed. KeyError: 'x'$"),
+        (
+            left({}, "It failed.", '  File "script.py", line 3, in <module>\n    {}["x"]\nKeyError: \'x\''),
+            r"It failed. KeyError: 'x' \(line 3\)$",
+        ),
         (left({}, "It failed.", "RuntimeError: … must have the same dtype"), "for the blocks too"),
         (left({"common/r0/4/__0_0.distcp": "", "common/r1/4/__1_0.distcp": ""}, "It failed."), "a folder of its own"),
         (left({"common/4/__0_0.distcp": "", "common/4/__1_0.distcp": ""}, "It failed."), "It failed.$"),

@@ -66,6 +66,21 @@ def failures() -> list[str]:
         KERNEL,
         "with trace.counting():\n    copy(device_array(np.ones(100, np.float32)))",
         "def waves(blocks):\n    return blocks +",
+        "import torch\n\nmissing = 'Found no NVIDIA driver on your system.'\nraise RuntimeError(missing)",
+        "from gpulab import check\n\ncheck.equal(half(6), 3, 'half of six')",
+        "def half(number):\n    return nmber / 2",
+        "from gpulab import check\n\ncheck.equal(half(6), 3, 'half of six')",
+        "from gpulab import plot",
+        "from gpulab.figures import shapes\n\n"
+        "exec(compile('def calls(work):\\n    return work(3)', shapes.__file__, 'exec'), vars(shapes))",
+        "shapes.calls(half)",
+        "def half(number):\n    pass",
+        "from gpulab import check\n\ncheck.equal(half(6), 3, 'half of six')",
+        "plot.bars({'half': half(6)}, title='t', y='y')",
+        "missing = half(6) + machine",
+        "def half(number):\n    return number // 2",
+        "from gpulab import check\n\ncheck.equal(half(6), 3, 'half of six')",
+        "plot.bars({'half': half}, title='t', y='y')",
     )
 
 
@@ -106,6 +121,31 @@ def test_a_syntax_error_shows_the_cell_only(failures: list[str]) -> None:
     text = re.sub(r"\x1b\[[0-9;]*m", "", failures[18])
     assert "return blocks +" in text and "SyntaxError: invalid syntax" in text
     assert "Traceback" not in text and "interactiveshell" not in text
+
+
+def test_a_gpu_that_is_not_there_is_one_line(failures: list[str]) -> None:
+    """PyTorch's own error would send a student without a GPU to a driver's download page."""
+    assert failures[19] == "No GPU here, and this cell needs one. Read on without it."
+
+
+def test_a_test_before_its_answer_says_what_is_missing(failures: list[str]) -> None:
+    """And so does one whose function was renamed; a name that the answer itself lacks keeps its traceback."""
+    assert failures[20].startswith("There is no `half` yet: run the cell with your answer first.")
+    assert "Traceback" in failures[22] and "name 'nmber' is not defined" in failures[22]
+
+
+def test_an_answer_that_the_courses_code_calls_shows_the_students_lines_only(failures: list[str]) -> None:
+    text = re.sub(r"\x1b\[[0-9;]*m", "", failures[25])
+    assert re.findall(r"--> *\d+ +(.*)", text) == ["shapes.calls(half)", "return nmber / 2"]
+    assert "gpulab/" not in text
+
+
+def test_a_demonstration_that_an_answer_upsets_says_where_to_look(failures: list[str]) -> None:
+    """Nothing of the drawing's own files; once the test has passed, errors keep their traceback."""
+    assert "This cell uses `half`, whose test failed. Correct your answer first." in failures[28]
+    assert "gpulab/" not in failures[28]
+    assert "name 'machine' is not defined" in failures[29] and "Correct your answer" not in failures[29]
+    assert "gpulab/" in failures[32] and "Correct your answer" not in failures[32]
 
 
 def test_exceptions_that_cause_each_other_are_shown(failures: list[str]) -> None:

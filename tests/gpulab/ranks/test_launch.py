@@ -379,7 +379,7 @@ def test_what_gloo_says_of_a_message_of_another_size_is_translated(call: str) ->
 
 def test_of_an_exception_all_lines_are_told() -> None:
     fails = run("raise TypeError('a tensor is expected\\n but got an array')", 1)
-    assert fails.ranks[0].last_line == "TypeError: a tensor is expected but got an array"
+    assert fails.ranks[0].last_line == "TypeError: a tensor is expected but got an array (line 1)"
     assert run("print('ValueError: all is well')\nprint('the end')", 1).ranks[0].last_line == "the end"
 
 
