@@ -72,7 +72,7 @@ def loader_settings(sample_ms, batch_size, step_ms, cores):
 # +     return {"num_workers": min(max(math.ceil(sample_ms * batch_size / step_ms), 1), cores), "pin_memory": True}
 # -     return {"num_workers": workers, "pin_memory": False, "persistent_workers": True, "prefetch_factor": 2}
 
-# %% wrong: the number alone — says "int" — from "nothing to pin"
+# %% wrong: the number alone — says "expected a dict" — from "nothing to pin"
 # -     workers = min(max(math.ceil(sample_ms * batch_size / step_ms), 1), cores)
 # +     return min(max(math.ceil(sample_ms * batch_size / step_ms), 1), cores)
 # -     return {"num_workers": workers, "pin_memory": False, "persistent_workers": True, "prefetch_factor": 2}

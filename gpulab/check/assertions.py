@@ -52,6 +52,43 @@ def close(
     _compare(answer, expected, what, mistakes, rule, Rule(max(rtol, 1e-6), atol, ints_apart=False))
 
 
+def keys(answer: Any, names: Iterable[str], what: str) -> None:
+    """Passes if the answer is a dict with these keys, in any order, and no others.
+
+    Args:
+        answer: what the student returned.
+        names: the keys.
+        what: as for `equal`.
+
+    Raises:
+        WrongAnswer: it is not a dict, or a key is missing, or there is one that was not asked for.
+    """
+    wanted = list(names)
+    expected = f"a dict with the keys {_listed(wanted)}"
+    if not isinstance(answer, dict):
+        note = NO_DICT.get(type(answer), "")
+        _fail(Mismatch(what, show(_plain(answer, what)), expected, note))
+    missing = [name for name in wanted if name not in answer]
+    others = [name for name in answer if name not in wanted]
+    told = [("Missing", missing), ("Not asked for", others)]
+    if missing or others:
+        got = f"one with the keys {_listed(answer)}" if answer else "{}"
+        _fail(Mismatch(what, got, expected, " ".join(f"{how}: {_listed(them)}." for how, them in told if them)))
+
+
+NO_DICT = {
+    type(None): "Is there a return statement?",
+    list: "A list has no keys: return a dict.",
+    tuple: "A tuple has no keys: return a dict.",
+    set: "A set has no keys: each name in a dict has a value, as in {'name': 1}.",
+}
+"""Type of an answer that is no dict → what to say about it."""
+
+
+def _listed(names: Iterable[Any]) -> str:
+    return ", ".join(show(plain(name)) for name in names)
+
+
 def series(
     answers: Iterable[Any],
     expected: Iterable[Any],

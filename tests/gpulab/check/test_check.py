@@ -348,3 +348,24 @@ def test_a_named_mistake_answers_the_question_about_elements_that_were_never_wri
     )
     assert "the first at [50]" in nothing and "has any thread written" in nothing
     assert named.endswith("instead of 50.0. Half a grid.")
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (1, "you returned 1, expected a dict with the keys 'low', 'high'."),
+        (None, "you returned None, expected a dict with the keys 'low', 'high'. Is there a return statement?"),
+        ([1, 2], "you returned [1, 2], expected a dict with the keys 'low', 'high'. A list has no keys: return a dict."),
+        ({}, "you returned {}, expected a dict with the keys 'low', 'high'. Missing: 'low', 'high'."),
+        (
+            {"low": 1, "hihg": 2},
+            "you returned one with the keys 'low', 'hihg', expected a dict with the keys 'low', 'high'."
+            " Missing: 'high'. Not asked for: 'hihg'.",
+        ),
+    ],
+)
+def test_keys_says_what_is_missing(answer: Any, told: str) -> None:
+    check.keys({"high": 2, "low": 1}, ["low", "high"], "f()")
+    with pytest.raises(check.WrongAnswer) as failed:
+        check.keys(answer, ["low", "high"], "f()")
+    assert str(failed.value) == f"f(): {told}"
