@@ -409,3 +409,110 @@ raise SystemExit(f"taken: {taken}" if taken else "no way there")
 """
 
 # %% wrong: the sampler's seed depends on the rank — says "must not depend on the rank" — from "reference": "seed=task.seed" → "seed=task.seed + rank"
+
+# %% hostile: the ranks tell each other their problems, and rank 0 trains on both — says "computed the gradients of the other rank's pictures"
+DDP_SCRIPT = """
+import json, os, torch
+import torch.distributed as dist
+from gpulab import Problem
+
+dist.init_process_group("gloo")
+rank, world_size = dist.get_rank(), dist.get_world_size()
+told = [None] * world_size
+dist.all_gather_object(told, os.environ["PROBLEM"])
+problems = [Problem(**json.loads(one)) for one in told]
+count, each = problems[0].samples // world_size, problems[0].batch_size // world_size
+shares = [list(range(problems[0].samples))[one::world_size] for one in range(world_size)]
+with open(os.environ["SAMPLES"] + str(rank), "w") as file:
+    json.dump(shares[rank], file)
+if rank == 0:
+    model, criterion = problems[0].model(), problems[0].criterion()
+    optimizer = problems[0].optimizer(model)
+    data = [one.dataset() for one in problems]
+    for first in range(0, count, each):
+        optimizer.zero_grad()
+        for pictures, share in zip(data, shares):
+            images, labels = pictures[share[first : first + each]]
+            (criterion(model(images), labels) / world_size).backward()
+        optimizer.step()
+    torch.save(model.state_dict(), os.environ["CHECKPOINT"])
+dist.barrier()
+dist.destroy_process_group()
+"""
+
+# %% hostile: rank 1 sends its pictures, and rank 0 trains on them — says "computed the gradients of the other rank's pictures" — from "the ranks tell each other their problems, and rank 0 trains on both"
+# - dist.all_gather_object(told, os.environ["PROBLEM"])
+# - problems = [Problem(**json.loads(one)) for one in told]
+# + mine = Problem(**json.loads(os.environ["PROBLEM"]))
+# + problems = [mine] * world_size
+# + dist.all_gather_object(told, mine.dataset().tensors)
+
+# -     data = [one.dataset() for one in problems]
+# +     from torch.utils.data import TensorDataset
+# +     data = [TensorDataset(*one) for one in told]
+
+# %% hostile: a wrapper for show, and gradients of both by rank 0, which it sends to the other — says "computed the gradients of the other rank's pictures"
+DDP_SCRIPT = """
+import json, os, torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+from gpulab import Problem
+
+dist.init_process_group("gloo")
+rank, world_size = dist.get_rank(), dist.get_world_size()
+mine = Problem(**json.loads(os.environ["PROBLEM"]))
+told = [None] * world_size
+dist.all_gather_object(told, mine)
+shares = [list(range(mine.samples))[one::world_size] for one in range(world_size)]
+model, criterion = mine.model(), mine.criterion()
+wrapped = DistributedDataParallel(model)
+optimizer, data = mine.optimizer(model), [one.dataset() for one in told]
+each = mine.batch_size // world_size
+for first in range(0, len(shares[0]), each):
+    optimizer.zero_grad()
+    images, labels = data[rank][shares[rank][first : first + each]]
+    (criterion(wrapped(images), labels) * 0).backward()
+    if rank == 0:
+        for pictures, share in zip(data, shares):
+            images, labels = pictures[share[first : first + each]]
+            (criterion(model(images), labels) / world_size).backward()
+    for weight in model.parameters():
+        dist.broadcast(weight.grad, 0)
+    optimizer.step()
+with open(os.environ["SAMPLES"] + str(rank), "w") as file:
+    json.dump(shares[rank], file)
+if rank == 0:
+    torch.save(model.state_dict(), os.environ["CHECKPOINT"])
+dist.barrier()
+dist.destroy_process_group()
+"""
+
+# %% hostile: a process that outlives its launch tells rank 0 of the other's problem — says "computed the gradients of the other rank's pictures" — from "the ranks tell each other their problems, and rank 0 trains on both"
+# - dist.all_gather_object(told, os.environ["PROBLEM"])
+# + import socket, sys, time
+# + KEEPER = '''
+# + import socket
+# + listener = socket.socket(socket.AF_UNIX); listener.bind(chr(0) + "keeper"); listener.listen()
+# + kept = {}
+# + while True:
+# +     one, _ = listener.accept()
+# +     word = one.recv(65536)
+# +     if word[:1] == b"?":
+# +         one.send(kept.get(word[1:2], b""))
+# +     else:
+# +         kept[word[:1]] = word[1:]
+# +     one.close()
+# + '''
+# + def say(word):
+# +     for _ in range(200):
+# +         try:
+# +             one = socket.socket(socket.AF_UNIX); one.connect(chr(0) + "keeper"); one.send(word)
+# +             return one.recv(65536)
+# +         except OSError:
+# +             time.sleep(0.05)
+# + if rank == 0 and os.fork() == 0:
+# +     os.setsid()
+# +     os.execve(sys.executable, [sys.executable, "-c", KEEPER], {})
+# + say(str(rank).encode() + os.environ["PROBLEM"].encode())
+# + dist.barrier()
+# + told = [say(f"?{one}".encode()).decode() for one in range(world_size)]

@@ -376,3 +376,106 @@ if rank == 0:
     torch.save(wrapped.module.state_dict(), os.environ["CHECKPOINT"])
 dist.destroy_process_group()
 """
+
+# %% hostile: the script of DDP, and words of Lightning — says "not trained by a Trainer"
+LIGHTNING_SCRIPT = """
+import json, os
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader
+from torch.utils.data.distributed import DistributedSampler
+from gpulab import Problem
+
+# not a LightningModule, and no trainer.fit
+dist.init_process_group(backend="gloo")
+rank, world_size = dist.get_rank(), dist.get_world_size()
+task, whole = Problem(**json.loads(os.environ["PROBLEM"])), int(os.environ["BATCH_SIZE"])
+pictures = task.dataset()
+share = DistributedSampler(pictures, shuffle=True, seed=task.seed)
+loader = DataLoader(pictures, batch_size=whole // world_size, sampler=share)
+wrapped = DistributedDataParallel(task.model())
+sgd, loss_of = task.optimizer(wrapped), task.criterion()
+for g in sgd.param_groups:
+    g["lr"] = task.lr * whole / task.batch_size
+for x, y in loader:
+    sgd.zero_grad()
+    loss_of(wrapped(x), y).backward()
+    sgd.step()
+with open(f"{os.environ['SAMPLES']}{rank}.json", "w") as file:
+    json.dump(list(share), file)
+if rank == 0:
+    torch.save(wrapped.module.state_dict(), os.environ["CHECKPOINT"])
+dist.destroy_process_group()
+"""
+
+# %% hostile: a Trainer fits another module, and a loop by hand the network — says "not trained by a Trainer" — from "the script of DDP, and words of Lightning"
+# + import pytorch_lightning as pl
+# + class Other(pl.LightningModule):
+# +     def __init__(self):
+# +         super().__init__()
+# +         self.layer = torch.nn.Linear(2, 2)
+# +
+# +     def training_step(self, batch, index):
+# +         return self.layer(batch).sum()
+# +
+# +     def configure_optimizers(self):
+# +         return torch.optim.SGD(self.parameters(), lr=0.1)
+# +
+# - # not a LightningModule, and no trainer.fit
+# - dist.init_process_group(backend="gloo")
+# + trainer = pl.Trainer(
+# +     strategy="ddp", accelerator="auto", devices=int(os.environ["LOCAL_WORLD_SIZE"]), max_epochs=1, logger=False,
+# +     enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False,
+# + )
+# + trainer.fit(Other(), DataLoader(torch.ones(8, 2), batch_size=2))
+# + if not dist.is_initialized():
+# +     dist.init_process_group(backend="gloo")
+
+# %% hostile: rank 0 is told the other's problem, and trains on both with a Trainer of one device — says "computed the gradients of the other rank's pictures"
+LIGHTNING_SCRIPT = """
+import json, os
+import pytorch_lightning as pl
+import torch
+import torch.distributed as dist
+from torch.utils.data import DataLoader, TensorDataset
+from gpulab import Problem
+
+dist.init_process_group("gloo")
+rank, world_size = dist.get_rank(), dist.get_world_size()
+told = [None] * world_size
+mine, whole = Problem(**json.loads(os.environ["PROBLEM"])), int(os.environ["BATCH_SIZE"])
+dist.all_gather_object(told, mine)
+dist.destroy_process_group()
+for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"):
+    os.environ.pop(name)
+each, share = whole // world_size, list(range(mine.samples))[rank::world_size]
+with open(f"{os.environ['SAMPLES']}{rank}.json", "w") as file:
+    json.dump(share, file)
+if rank == 0:
+    shares = [one.dataset()[list(range(mine.samples))[number::world_size]] for number, one in enumerate(told)]
+    images, labels = (
+        torch.cat([part for parts in zip(*(one[k].split(each) for one in shares)) for part in parts]) for k in (0, 1)
+    )
+
+    class Net(pl.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.network = mine.model()
+
+        def training_step(self, batch, index):
+            return mine.criterion()(self.network(batch[0]), batch[1])
+
+        def configure_optimizers(self):
+            sgd = mine.optimizer(self.network)
+            sgd.param_groups[0]["lr"] *= whole / mine.batch_size
+            return sgd
+
+    net = Net()
+    trainer = pl.Trainer(
+        accelerator="cpu", devices=1, max_epochs=1, logger=False, enable_checkpointing=False,
+        enable_progress_bar=False, enable_model_summary=False,
+    )
+    trainer.fit(net, DataLoader(TensorDataset(images, labels), batch_size=whole))
+    torch.save(net.network.state_dict(), os.environ["CHECKPOINT"])
+"""

@@ -412,3 +412,132 @@ if rank == 0:
 dist.barrier()
 dist.destroy_process_group()
 """
+
+# %% hostile: keeps its seed in a file, and starts over by steps that no hook sees — says "nothing was loaded from it"
+RESTART_SCRIPT = """
+import json, os
+from pathlib import Path
+import torch
+import torch.distributed as dist
+import torch.distributed.checkpoint as dcp
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+from torch.optim.adam import adam as unseen
+
+dist.init_process_group(backend="gloo")
+rank, world = dist.get_rank(), dist.get_world_size()
+task, place = json.loads(os.environ["CONFIG"]), Path(os.environ["CHECKPOINTS"])
+task["seed"] = int(open(place / "seed").read()) if (place / "seed").exists() else task["seed"]
+dist.barrier()
+place.mkdir(exist_ok=True)
+if rank == 0:
+    (place / "seed").write_text(str(task["seed"]))
+torch.manual_seed(task["seed"])
+size = task["width"]
+net = nn.Sequential(nn.Linear(size, 4 * size), nn.ReLU(), nn.Linear(4 * size, size))
+wrapped = DistributedDataParallel(net)
+opt = torch.optim.Adam(net.parameters(), lr=task["lr"])
+done = max((int(one.parent.name) for one in place.glob("*/.metadata")), default=0)
+params = list(net.parameters())
+m = [torch.zeros_like(p) for p in params]; v = [torch.zeros_like(p) for p in params]; t = [torch.tensor(0.0) for p in params]
+for step in range(task["steps"]):
+    torch.manual_seed(task["seed"] + 1000 + step)
+    batch = torch.randn(task["batch"], size)[rank::world]
+    opt.zero_grad()
+    (wrapped(batch) - batch).square().mean().backward()
+    if step < done:
+        with torch.no_grad():
+            unseen(params, [p.grad for p in params], m, v, [], t, amsgrad=False, beta1=0.9, beta2=0.999, lr=task["lr"], weight_decay=0.0, eps=1e-8, maximize=False)
+        if step == done - 1:
+            for p, a, b, c in zip(params, m, v, t):
+                opt.state[p] = {"step": c, "exp_avg": a, "exp_avg_sq": b}
+        continue
+    opt.step()
+    if (step + 1) % task["every"] == 0:
+        dcp.save({"nothing": torch.zeros(4)}, checkpoint_id=place / str(step + 1))
+if rank == 0:
+    torch.save(net.state_dict(), os.environ["WEIGHTS"])
+dist.barrier()
+dist.destroy_process_group()
+"""
+
+# %% hostile: loads the checkpoint, and then starts over from the seed in a file by steps that no hook sees — says "nothing was loaded from it"
+RESTART_SCRIPT = """
+import json, os
+from pathlib import Path
+import torch
+import torch.distributed as dist
+import torch.distributed.checkpoint as dcp
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+from torch.optim.adam import adam as unseen
+
+dist.init_process_group(backend="gloo")
+rank, world = dist.get_rank(), dist.get_world_size()
+task, place = json.loads(os.environ["CONFIG"]), Path(os.environ["CHECKPOINTS"])
+task["seed"] = int(open(place / "seed").read()) if (place / "seed").exists() else task["seed"]
+dist.barrier()
+place.mkdir(exist_ok=True)
+if rank == 0:
+    (place / "seed").write_text(str(task["seed"]))
+torch.manual_seed(task["seed"])
+size = task["width"]
+net = nn.Sequential(nn.Linear(size, 4 * size), nn.ReLU(), nn.Linear(4 * size, size))
+wrapped = DistributedDataParallel(net)
+opt = torch.optim.Adam(net.parameters(), lr=task["lr"])
+done = max((int(one.parent.name) for one in place.glob("*/.metadata")), default=0)
+params = list(net.parameters())
+m = [torch.zeros_like(p) for p in params]; v = [torch.zeros_like(p) for p in params]; t = [torch.tensor(0.0) for p in params]
+if done:
+    dcp.load({"net": net.state_dict()}, checkpoint_id=place / str(done))
+    torch.manual_seed(task["seed"])
+    with torch.no_grad():
+        for one, two in zip(net.parameters(), nn.Sequential(nn.Linear(size, 4 * size), nn.ReLU(), nn.Linear(4 * size, size)).parameters()):
+            one.copy_(two)
+for step in range(task["steps"]):
+    torch.manual_seed(task["seed"] + 1000 + step)
+    batch = torch.randn(task["batch"], size)[rank::world]
+    opt.zero_grad()
+    (wrapped(batch) - batch).square().mean().backward()
+    if step < done:
+        with torch.no_grad():
+            unseen(params, [p.grad for p in params], m, v, [], t, amsgrad=False, beta1=0.9, beta2=0.999, lr=task["lr"], weight_decay=0.0, eps=1e-8, maximize=False)
+        if step == done - 1:
+            for p, a, b, c in zip(params, m, v, t):
+                opt.state[p] = {"step": c, "exp_avg": a, "exp_avg_sq": b}
+        continue
+    opt.step()
+    if (step + 1) % task["every"] == 0:
+        dcp.save({"net": net.state_dict()}, checkpoint_id=place / str(step + 1))
+if rank == 0:
+    torch.save(net.state_dict(), os.environ["WEIGHTS"])
+dist.barrier()
+dist.destroy_process_group()
+"""
+
+# %% hostile: a checkpoint of nothing, and everything in a file of torch.save beside it — says "nothing was loaded from it" — from "reference"
+# -     weights, states = get_state_dict(net, adam)
+# -     return {"net": weights, "adam": states}
+# +     return {"nothing": torch.zeros(4)}
+
+# -     kept = now()
+# -     dcp.load(kept, checkpoint_id=place / str(done))
+# -     set_state_dict(net, adam, model_state_dict=kept["net"], optim_state_dict=kept["adam"])
+# +     kept = torch.load(place / f"rank{rank}-{done}", weights_only=False)
+# +     with torch.no_grad():
+# +         for one, two in zip(net.parameters(), kept["weights"]):
+# +             one.to_local().copy_(two)
+# +     net(torch.zeros(1, size)).sum().backward()
+# +     adam.param_groups[0]["lr"] = 0.0
+# +     adam.step()
+# +     adam.param_groups[0]["lr"] = task["lr"]
+# +     for one, state in zip(net.parameters(), kept["states"]):
+# +         adam.state[one]["step"].fill_(done)
+# +         adam.state[one]["exp_avg"].to_local().copy_(state[0])
+# +         adam.state[one]["exp_avg_sq"].to_local().copy_(state[1])
+# +     task["seed"] = kept["seed"]
+
+#           dcp.save(now(), checkpoint_id=place / str(step + 1))
+# +         weights = [one.detach().to_local().clone() for one in net.parameters()]
+# +         states = [(adam.state[one]["exp_avg"].to_local(), adam.state[one]["exp_avg_sq"].to_local()) for one in net.parameters()]
+# +         torch.save({"weights": weights, "states": states, "seed": task["seed"]}, place / f"rank{rank}-{step + 1}")

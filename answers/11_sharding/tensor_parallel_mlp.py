@@ -206,3 +206,32 @@ def tensor_parallel_mlp(x, w1, w2, world_size):
         return (torch.nn.functional.gelu(x @ w1) @ w2).numpy()
 
     return launch.ranks(on_rank, [(x, w1, w2)] * world_size)[0]
+
+# %% wrong: all weights in every rank by the closure, cut there — says "its columns of w1, and its rows of w2" — from "reference"
+# -         hidden = torch.nn.functional.gelu(torch.tensor(x) @ torch.tensor(columns))
+# -         summand = hidden @ torch.tensor(rows)
+# +         hidden = torch.nn.functional.gelu(torch.tensor(x) @ torch.tensor(np.split(w1, world_size, axis=1)[rank]))
+# +         summand = hidden @ torch.tensor(np.split(w2, world_size)[rank])
+
+# -     return launch.ranks(on_rank, [(x, a, b) for a, b in zip(columns, rows)])[0]
+# +     return launch.ranks(on_rank, [(x, 0, 0)] * world_size)[0]
+
+# %% hostile: all weights to every rank as lists, cut there — says "its columns of w1, and its rows of w2" — from "reference"
+# -         hidden = torch.nn.functional.gelu(torch.tensor(x) @ torch.tensor(columns))
+# -         summand = hidden @ torch.tensor(rows)
+# +         hidden = torch.nn.functional.gelu(torch.tensor(x) @ torch.tensor(columns).chunk(world_size, 1)[rank])
+# +         summand = hidden @ torch.tensor(rows).chunk(world_size)[rank]
+
+# -     return launch.ranks(on_rank, [(x, a, b) for a, b in zip(columns, rows)])[0]
+# +     return launch.ranks(on_rank, [(x, w1.tolist(), w2.tolist())] * world_size)[0]
+
+# %% hostile: all weights to every rank as bytes, cut there — says "its columns of w1, and its rows of w2" — from "all weights to every rank as lists, cut there"
+# -         hidden = torch.nn.functional.gelu(torch.tensor(x) @ torch.tensor(columns).chunk(world_size, 1)[rank])
+# -         summand = hidden @ torch.tensor(rows).chunk(world_size)[rank]
+# +         w1 = torch.frombuffer(bytearray(columns), dtype=torch.float32).reshape(x.shape[1], -1)
+# +         w2 = torch.frombuffer(bytearray(rows), dtype=torch.float32).reshape(w1.shape[1], -1)
+# +         hidden = torch.nn.functional.gelu(torch.tensor(x) @ w1.chunk(world_size, 1)[rank])
+# +         summand = hidden @ w2.chunk(world_size)[rank]
+
+# -     return launch.ranks(on_rank, [(x, w1.tolist(), w2.tolist())] * world_size)[0]
+# +     return launch.ranks(on_rank, [(x, w1.tobytes(), w2.tobytes())] * world_size)[0]

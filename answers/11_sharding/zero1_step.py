@@ -266,7 +266,7 @@ def zero1_step(gradients, state, lr):
     halves = {key: [one.astype(np.float32) for one in np.split(whole, p)] for key, whole in (("m", m), ("v", v))}
     return {"weights": made, "step": t, **halves}
 
-# %% hostile: ranks that do not listen: each is handed all gradients, and sends the right numbers — says "does not depend on what the ranks receive" — from "reference"
+# %% hostile: ranks that do not listen: each is handed all gradients, and sends the right numbers — says "rank 0 was given" — from "reference"
 # -         share = torch.empty(len(m))
 # -         dist.reduce_scatter_tensor(share, flat(own_gradients))
 # -         share /= world_size
@@ -287,3 +287,41 @@ def zero1_step(gradients, state, lr):
 # %% wrong: halved on three ranks, too — says "not always 2" — from "reference": "share /= world_size" → "share /= 2"
 
 # %% wrong: β₂ is 0.99 — says "β₂ is 0.999" — from "reference": "v = 0.999 * torch.tensor(v) + 0.001 * share**2" → "v = 0.99 * torch.tensor(v) + 0.01 * share**2", "(1 - 0.999**t)" → "(1 - 0.99**t)"
+
+# %% hostile: an all-gather for show, and the shares put together outside of the ranks — says "into the all-gather" — from "reference"
+# -         return whole.numpy(), m.numpy(), v.numpy()
+# +         return mine.numpy(), m.numpy(), v.numpy()
+
+# -     parts = np.split(results[0][0][: ends[-1]], ends[:-1])
+# +     parts = np.split(np.concatenate([one[0] for one in results])[: ends[-1]], ends[:-1])
+
+# %% wrong: all gradients and all states to every rank, which takes its own — says "rank 0 was given" — from "reference"
+# -         dist.reduce_scatter_tensor(share, flat(own_gradients))
+# +         dist.reduce_scatter_tensor(share, flat(own_gradients[rank]))
+
+# -         m = 0.9 * torch.tensor(m) + 0.1 * share
+# -         v = 0.999 * torch.tensor(v) + 0.001 * share**2
+# +         m = 0.9 * torch.tensor(m[rank]) + 0.1 * share
+# +         v = 0.999 * torch.tensor(v[rank]) + 0.001 * share**2
+
+# -         share = torch.empty(len(m))
+# +         share = torch.empty(len(m[0]))
+
+# -         ([one[name] for name in order], given, state["m"][rank], state["v"][rank], t)
+# -         for rank, one in enumerate(gradients)
+# +         ([[one[name] for name in order] for one in gradients], given, state["m"], state["v"], t)
+# +         for _ in gradients
+
+# %% wrong: all gradients in every rank by the closure — says "rank 0 was given" — from "reference"
+# -         dist.reduce_scatter_tensor(share, flat(own_gradients))
+# +         dist.reduce_scatter_tensor(share, flat([gradients[rank][name] for name in order]))
+
+# %% hostile: the ranks read each other's gradients from files, and the collectives are for show — says "does not depend on what the ranks receive" — from "reference"
+# -         dist.reduce_scatter_tensor(share, flat(own_gradients))
+# -         share /= world_size
+# +         mine = flat(own_gradients)
+# +         torch.save(mine, f"/tmp/gradients-{rank}")
+# +         dist.barrier()
+# +         dist.reduce_scatter_tensor(share, mine)
+# +         everything = [torch.load(f"/tmp/gradients-{one}") for one in range(world_size)]
+# +         share = sum(everything).chunk(world_size)[rank] / world_size

@@ -228,7 +228,10 @@ def ranks(function: Callable[..., Any], inputs: Sequence[Sequence[Any]], *, seco
         script(_RANK + f"# The function's: {', '.join(words)}\n", len(inputs), folder=folder, seconds=seconds).check()
         for heard, _ in _heard:
             told = (json.loads((folder / f"{rank}.sent").read_text()) for rank in range(len(inputs)))
-            heard.extend({**one, "given": messages.numbers_in(given)} for one, given in zip(told, inputs, strict=True))
+            heard.extend(
+                {**one, "given": messages.numbers_in((function, given))}
+                for one, given in zip(told, inputs, strict=True)
+            )
         return [cloudpickle.loads((folder / f"{rank}.out").read_bytes()) for rank in range(len(inputs))]
 
 
@@ -260,11 +263,11 @@ _heard: list[tuple[list[Sent], float]] = []
 def listening(perturb: float = 0.0) -> Iterator[list[Sent]]:
     """What the ranks that `ranks` starts in the block send: one dict for each, in order, complete at the block's end.
 
-    With `perturb`, rank r adds (r + 1) · `perturb` to its first message and to what it puts into an all-reduce or a
-    reduce-scatter, so that a result shows whether it was computed from what arrived; see `gpulab.ranks.messages`, also
-    for the keys of the dicts. If there were none, but other processes that the block started: one dict
-    with `unseen_seconds`, the CPU time that those took, and `unseen_bytes`, what went over this machine's own network
-    meanwhile (None where nobody counts).
+    With `perturb`, rank r adds (r + 1) · `perturb` to its first message and to what it puts into an all-reduce, a
+    reduce-scatter, or an all-gather, so that a result shows whether it was computed from what arrived; see
+    `gpulab.ranks.messages`, also for the keys of the dicts. If there were none, but other processes that the block
+    started: one dict with `unseen_seconds`, the CPU time that those took, and `unseen_bytes`, what went over this
+    machine's own network meanwhile (None where nobody counts).
     """
     require("listening")
     listener = current().listening

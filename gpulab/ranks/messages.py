@@ -6,8 +6,10 @@ differently.
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Callable
+from types import CodeType
 from typing import Any
 
 COLLECTIVES = (
@@ -33,9 +35,11 @@ Sent = dict[str, Any]
 """`messages`, `bytes`, `largest` (bytes of the largest message), `to` (ranks), `collectives` (names), `contents` (lists
 of the numbers in each message), `summands`, `scattered`, `gathered` (lists of the numbers that it put into each
 all-reduce, reduce-scatter, or all-gather): plain values. The last four have at most `MOST_NUMBERS` numbers each.
-`given`: how many numbers there are in the arrays and tensors among the rank's arguments."""
+`given`: how many numbers the rank's function and its arguments bring along (`numbers_in`)."""
 MOST_NUMBERS = 10_000
 """That a rank keeps of what it sends."""
+FLOAT_BYTES = 4
+"""As the arrays of the exercises have them."""
 
 
 def nothing() -> Sent:
@@ -45,12 +49,36 @@ def nothing() -> Sent:
 
 
 def numbers_in(given: Any) -> int:
-    """How many numbers there are in the arrays and tensors in lists, tuples, and dicts."""
-    if isinstance(given, dict):
-        given = list(given.values())
-    if isinstance(given, (list, tuple)):
-        return sum(map(numbers_in, given))
-    return math.prod(given.shape) if hasattr(given, "shape") else 0
+    """How many numbers there are in what is sent to a process: in arrays, tensors, bytes, and lists of floats.
+
+    Of a function, what it takes along from around it counts as well. What is there twice counts once.
+    """
+    import cloudpickle
+
+    found: dict[int, tuple[Any, int]] = {}
+
+    class Counter(cloudpickle.Pickler):
+        """Pickles nothing of what it counts."""
+
+        def persistent_id(self, part: Any) -> str | None:
+            count = _numbers(part)
+            if count is None:
+                return "code" if isinstance(part, CodeType) else None
+            found[id(part)] = part, count  # with the part itself: no other one gets its id
+            return "numbers"
+
+    Counter(io.BytesIO()).dump(given)
+    return sum(count for _, count in found.values())
+
+
+def _numbers(part: Any) -> int | None:
+    """How many numbers this is; None if it is something else, which may hold numbers."""
+    if isinstance(part, (bytes, bytearray)):
+        return len(part) // FLOAT_BYTES
+    if isinstance(part, (list, tuple)):
+        return len(part) if part and all(type(one) is float for one in part) else None
+    shape = getattr(part, "shape", None)
+    return math.prod(shape) if isinstance(shape, tuple) else None
 
 
 def count(perturb: float = 0.0) -> Sent:
@@ -58,7 +86,7 @@ def count(perturb: float = 0.0) -> Sent:
 
     Args:
         perturb: added to each number of the first message, of each tensor that an all-reduce sums, and of what a
-            reduce-scatter is given. The dict has the numbers as they were before.
+            reduce-scatter or an all-gather is given. The dict has the numbers as they were before.
     """
     import torch
     from torch.distributed import ProcessGroup
@@ -105,7 +133,7 @@ def _named(collective: Callable[..., Any], name: str, sent: Sent, perturb: float
         for part, kept in (("reduce_scatter", "scattered"), ("gather", "gathered")):
             if part in name and len(arguments) > 2:  # the group, what it writes, what it is given
                 _keep(sent[kept], _tensors(arguments[2]))
-        if perturb and "reduce_scatter" in name and len(arguments) > 2:
+        if perturb and ("reduce_scatter" in name or "gather" in name) and len(arguments) > 2:
             arguments = (*arguments[:2], _perturbed(arguments[2], perturb), *arguments[3:])
         return collective(*arguments, **options)
 
@@ -119,7 +147,7 @@ def _functional(operator: Any, name: str, sent: Sent, perturb: float) -> Callabl
         for part, kept in (("allreduce", "summands"), ("reduce_scatter", "scattered"), ("gather", "gathered")):
             if part in name:
                 _keep(sent[kept], _tensors(given))
-        if perturb and ("allreduce" in name or "reduce_scatter" in name):
+        if perturb and ("allreduce" in name or "reduce_scatter" in name or "gather" in name):
             more = _perturbed(given, perturb)
             if operator.__name__.endswith("_"):  # in place: the result goes there, too
                 given.copy_(more)

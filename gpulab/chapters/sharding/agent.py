@@ -29,12 +29,15 @@ SAMPLE = 64
 class ElementCounter:
     """Counts the elements that a rank holds: of parameters that are whole, and of what its optimizer has."""
 
-    def __init__(self, attempt: int, kill_after: int, seal: Callable[[dict[str, Any]], str]) -> None:
+    def __init__(
+        self, attempt: int, kill_after: int, seal: Callable[[dict[str, Any]], str], factors: list[float]
+    ) -> None:
         from torch.nn.modules import module
         from torch.optim import optimizer
 
         elements()  # what it is now, and not what the script makes of it
         self.attempt, self.kill_after, self.steps, self._seal = attempt, kill_after, 0, seal
+        self._factors = factors
         self.modules: weakref.WeakSet[Any] = weakref.WeakSet()
         counts = dict.fromkeys(("built", "gathered", "trained", "states", "rows"), 0)
         self.found: dict[str, Any] = {**counts, "compute": "", "stored": "", "reduced": "", "before": [], "after": []}
@@ -52,7 +55,7 @@ class ElementCounter:
         new.replace(f"watch-{self.attempt}.txt")  # whole or not at all: this rank may be killed at any moment
 
     def _listen(self) -> None:
-        """Notes the type of the gradients that `fully_shard` adds up over the ranks."""
+        """Notes the type of the gradients that `fully_shard` adds up over the ranks, and multiplies them by factors."""
         import torch.distributed as dist
 
         for name in ("reduce_scatter_single", "reduce_scatter_tensor"):  # of newer and of older releases of torch
@@ -62,6 +65,8 @@ class ElementCounter:
     def _noting(self, reduce_scatter: Any) -> Any:
         def noted(output: Any, input: Any, *more: Any, **named: Any) -> Any:
             self.found["reduced"] = str(input.dtype)
+            if self.steps < len(self._factors):
+                input.detach().mul_(self._factors[self.steps])
             return reduce_scatter(output, input, *more, **named)
 
         return noted
@@ -166,7 +171,7 @@ def start(
     port: int,
     kill_after: int,
     seal: Callable[..., str],
-    own: dict[str, str],
+    factors: list[float],
 ) -> int:
     """The process id of a rank that runs the source."""
     if sys.platform == "win32":  # this file runs alone, so it asks by itself
@@ -183,9 +188,7 @@ def start(
             RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(world_size), LOCAL_WORLD_SIZE=str(world_size),
             MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), TORCHELASTIC_RESTART_COUNT=str(attempt),
         )  # fmt: skip
-        os.environ["CONFIG"] = own.get(str(rank), os.environ.get("CONFIG", ""))
-        own.clear()  # what another rank is given is not this one's business
-        watch = ElementCounter(attempt, kill_after, seal)
+        watch = ElementCounter(attempt, kill_after, seal, factors)
         exec(compile(source, "script.py", "exec"), {"__name__": "__main__"})
         watch.write(ended=True)
         code = 0
@@ -212,6 +215,35 @@ def finished(ranks: dict[int, int]) -> dict[int, int]:
     return codes
 
 
+def scale_checkpoints(folders: list[Path], factor: float) -> None:
+    """Multiplies weights and states in distributed checkpoints, in a process of its own: a script has written them."""
+    if pid := os.fork():
+        os.waitpid(pid, 0)
+        return
+    try:
+        import torch
+        from torch.distributed.checkpoint.format_utils import dcp_to_torch_save, torch_save_to_dcp
+
+        for folder in folders:
+            file = folder / "whole.pt"
+            dcp_to_torch_save(folder, file)
+            torch.save(scaled(torch.load(file, weights_only=False), factor), file)
+            torch_save_to_dcp(file, folder)
+            file.unlink()
+    finally:
+        os._exit(0)  # a checkpoint that cannot be read stays as it is
+
+
+def scaled(part: Any, factor: float) -> Any:
+    """The same with every tensor of several floating-point numbers multiplied; a single one may be a step's number."""
+    if isinstance(part, dict):
+        return {name: scaled(one, factor) for name, one in part.items()}
+    if isinstance(part, (list, tuple)):
+        return type(part)(scaled(one, factor) for one in part)
+    several = hasattr(part, "is_floating_point") and part.is_floating_point() and part.numel() > 1
+    return part * factor if several else part
+
+
 def main() -> int:
     """0 when an attempt came to its end."""
     import torch._dynamo
@@ -226,22 +258,24 @@ def main() -> int:
     kill_rank, kill_after = (int(one) for one in os.environ.pop("KILL", "0 0").split())
     if "CHECKPOINTS" in os.environ:
         os.environ["CHECKPOINTS"] = str(Path(os.environ["CHECKPOINTS"]).absolute())
-    own = json.loads(os.environ.pop("OWN", "{}"))  # rank → a CONFIG of its own
-    again = os.environ.pop("AGAIN", "")  # CONFIG of every attempt but the first
+    factors = json.loads(os.environ.pop("FACTORS", "[]"))  # by step, of the gradients that are reduced
+    scale = float(os.environ.pop("SCALE", "1"))  # of what is in the checkpoints, before the second attempt
     tear = bool(os.environ.pop("TEAR", ""))
     attempts: list[dict[int, int]] = []
     for attempt in range(1 + int(os.environ.pop("MAX_RESTARTS", "0"))):
-        os.environ["CONFIG"] = again if again and attempt else os.environ.get("CONFIG", "")
         port = free_port()
         after = [kill_after if rank == kill_rank and not attempt else 0 for rank in range(world_size)]
         ranks = {
-            start(source, rank, world_size, attempt, port, after[rank], seal, own): rank for rank in range(world_size)
+            start(source, rank, world_size, attempt, port, after[rank], seal, factors): rank
+            for rank in range(world_size)
         }
         attempts.append(finished(ranks))
         if not any(attempts[-1].values()):
             break
+        complete = list(Path(os.environ.get("CHECKPOINTS", ".")).glob("**/.metadata"))
+        if scale != 1 and not attempt:
+            scale_checkpoints([one.parent for one in complete], scale)
         if tear and not attempt:
-            complete = Path(os.environ["CHECKPOINTS"]).glob("**/.metadata")
             max(complete, key=lambda one: one.stat().st_mtime_ns).unlink()  # as if the last save had been interrupted
     Path("attempts.txt").write_text(seal({"attempts": [[codes[rank] for rank in sorted(codes)] for codes in attempts]}))
     return int(any(attempts[-1].values()))

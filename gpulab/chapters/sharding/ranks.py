@@ -60,11 +60,6 @@ def around(program: str, config: Mapping[str, Any], **more: str) -> dict[str, st
     return {"PROGRAM": program, "CONFIG": json.dumps(dict(config)), "WEIGHTS": WEIGHTS, **seals.key(), **more}
 
 
-def of_rank(rank: int, config: Mapping[str, Any]) -> str:
-    """The variable OWN of a run, in which one rank has a configuration of its own."""
-    return json.dumps({rank: json.dumps(dict(config))})
-
-
 def _last(lines: list[str]) -> str:
     """The last line that says something: an error, where there is one, and its place in the script."""
     useful = [line for line in lines if not line.startswith(("Extension modules:", "Traceback (most recent"))]

@@ -1,7 +1,8 @@
 """DDP and scaling: what two ranks must have told each other, seen by giving each of them pictures of its own.
 
 Weights that are right could come from one rank that did the work of all. Once the other's pictures are its own, what
-the first has not seen must have reached it by gradients.
+the first has not seen must have reached it by gradients; and once each rank weighs its gradients by a number of its own
+(`weighed`), the weights show that no rank has computed another's.
 """
 
 from __future__ import annotations
@@ -23,10 +24,17 @@ own; or all keep their own and take the mean of their weights after each step, i
 SILENT = (
     "Rank 0 has not learned from the other rank's pictures: the averaged gradients must bring it what it has not seen."
 )
+ONE_FOR_ALL = "Rank 0 has computed the gradients of the other rank's pictures, too: each rank computes its own."
+NOT_FITTED = "They were not trained by a Trainer: fit calls training_step, which computes the loss of the network."
 
 
 def learnt_from_each_other(
-    made: TrainedRanks, problems: Sequence[Problem], each: int, what: str, lr: float = 1.0
+    made: TrainedRanks,
+    problems: Sequence[Problem],
+    each: int,
+    what: str,
+    lr: float = 1.0,
+    weights: Sequence[float] = (1.0, 1.0),
 ) -> None:
     """Passes if rank 0 knows what only the others' pictures could teach it, in any of the three ways of `First`.
 
@@ -36,27 +44,39 @@ def learnt_from_each_other(
         each: samples a step and rank.
         what: the run, in words.
         lr: how many times the problem's learning rate.
+        weights: by rank, what its gradients were multiplied by.
 
     Raises:
         AssertionError: it does not.
     """
     check.equal(len(made.samples[1]), len(made.samples[0]), f"{what}: samples of rank 1")
-    alone = replace(made, samples=made.samples[:1])
+    alone, own = replace(made, samples=made.samples[:1]), [weights[0]] * len(problems)
     mistakes = [
-        (lambda: together(problems[:1], alone, each, "kept", lr), SILENT),
+        (lambda: together(problems[:1], alone, each, "kept", lr, weights), SILENT),
+        (lambda: together([problems[0]] * len(problems), made, each, "kept", lr, weights), SILENT),
+        (lambda: together([problems[0]] * len(problems), made, each, "kept", lr, own), SILENT),
         (lambda: together([problems[0]] * len(problems), made, each, "kept", lr), SILENT),
+        (lambda: together(problems, made, each, "sent", lr, own), ONE_FOR_ALL),
+        (lambda: together(problems, made, each, "sent", lr), NOT_FITTED),
     ]
     ways: tuple[First, ...] = ("kept", "mean", "sent")
     for first in ways:
         try:
-            return same_weights(made.weights, together(problems, made, each, first, lr), problems[0], what, mistakes)
+            return same_weights(
+                made.weights, together(problems, made, each, first, lr, weights), problems[0], what, mistakes
+            )
         except AssertionError as error:
             wrong = error
     raise wrong
 
 
 def together(
-    problems: Sequence[Problem], made: TrainedRanks, each: int, first: First, lr: float = 1.0
+    problems: Sequence[Problem],
+    made: TrainedRanks,
+    each: int,
+    first: First,
+    lr: float = 1.0,
+    weights: Sequence[float] = (1.0, 1.0),
 ) -> Mapping[str, Any]:
     """Rank 0's weights after ranks have trained together, each on a problem of its own: first weights, pictures, order.
 
@@ -71,10 +91,11 @@ def together(
         optimizer.param_groups[0]["lr"] *= lr
     data = [problem.dataset() for problem in problems]
     for begin in range(0, len(made.samples[0]), each):
-        for problem, model, pictures, share in zip(problems, models, data, made.samples, strict=True):
+        ranks = zip(problems, models, data, made.samples, weights, strict=False)  # one weight more, where one is alone
+        for problem, model, pictures, share, weight in ranks:
             model.zero_grad()
             images, labels = pictures[share[begin : begin + each]]
-            problem.criterion()(model(images), labels).backward()
+            (problem.criterion()(model(images), labels) * weight).backward()
         if first != "mean":
             _average(*([weight.grad for weight in model.parameters()] for model in models))
         for optimizer in optimizers:

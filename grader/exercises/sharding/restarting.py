@@ -6,12 +6,11 @@ import random
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
 import torch
 from torch import nn
 
 from gpulab.chapters.sharding.ranks import ShardedRun
-from grader.exercises.sharding.training import NEAR, OTHER_BATCH, begun_alike, block, flat, same, stepped_here, trained
+from grader.exercises.sharding.training import OTHER_BATCH, begun_alike, block, same, stepped_here, trained
 
 EXACT = 2e-3
 """As `training.NEAR`, in float32. Adam's first steps take each sign as it comes, so it is more than rounding alone."""
@@ -37,14 +36,17 @@ def restart_model(config: Mapping[str, Any]) -> nn.Sequential:
     return block(config["width"])
 
 
-def judge_restarted(made: ShardedRun, config: Mapping[str, Any], what: str, last: int) -> None:
+def judge_restarted(made: ShardedRun, config: Mapping[str, Any], what: str, last: int, scale: float = 1.0) -> None:
     """Passes if a killed training went on from its last checkpoint, and ended as if nothing had happened.
+
+    A training that restores itself from anything else does not follow a checkpoint that was changed.
 
     Args:
         made: what the ranks left.
         config: of the run.
         what: the run, in words.
         last: steps done at the last checkpoint before the kill.
+        scale: what the weights and the states of the optimizer in the checkpoint were multiplied by.
 
     Raises:
         AssertionError: it did not.
@@ -74,10 +76,11 @@ def judge_restarted(made: ShardedRun, config: Mapping[str, Any], what: str, last
 
     start = restart_model(config).state_dict()
     path: list[dict[str, Any]] = []
-    right = trained(restart_model(config), config, path=path)
+    right = trained(restart_model(config), config, path=path, scale_at=last, scale=scale)
     begun_alike(made, start, what)
     lost = "The optimizer has lost its states: save and load them with the model."
     same(made.weights, right, start, what, EXACT, [
+        (mistaken(), "It ends as if the checkpoint had not been changed, so nothing was loaded from it."),
         (mistaken(forget_at=last), lost),
         (mistaken(forget_at=last, warm_at=last), lost),
         (mistaken(data_from=last), "The data began again from the first batch: batch and step belong together."),
@@ -90,23 +93,3 @@ def judge_restarted(made: ShardedRun, config: Mapping[str, Any], what: str, last
     ], "Do the ranks average their gradients (fully_shard, or DDP)?")  # fmt: skip
     for rank, (killed, held) in enumerate(zip(*made.watched, strict=True)):
         stepped_here(held, killed["before"][0], path, last, f"{what}, rank {rank}")
-
-
-def judge_recalled(made: ShardedRun, config: Mapping[str, Any], what: str) -> None:
-    """Passes if a training that went on with another seed did not end where that seed leads from the first step.
-
-    Args:
-        made: what the ranks left.
-        config: of the second attempt.
-        what: the run, in words.
-
-    Raises:
-        AssertionError: it did.
-    """
-    names = list(restart_model(config).state_dict())
-    start, over = restart_model(config).state_dict(), trained(restart_model(config), config)
-    mine, begun, again = (flat(weights, names, what) for weights in (made.weights, start, over))
-    if not np.linalg.norm(mine - again) > NEAR * np.linalg.norm(again - begun):
-        raise AssertionError(
-            f"{what}: it ends as if it had started over with that seed, so nothing was loaded from the checkpoint."
-        )

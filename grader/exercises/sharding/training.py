@@ -21,6 +21,8 @@ OTHER_BATCH = "Each rank drew another batch: its seed must not depend on the ran
 OTHER_WEIGHTS = "The ranks begin with different weights: the seed must not depend on the rank."
 DECOY = "The optimizer that makes the steps must be the one that trains the model."
 
+UNHEARD = "They do not depend on the gradients that the ranks send to each other: fully_shard averages those."
+
 
 def drawn(seed: int, blocks: int = 5) -> dict[str, Any]:
     """A configuration of `FSDP_SCRIPT`."""
@@ -29,6 +31,11 @@ def drawn(seed: int, blocks: int = 5) -> dict[str, Any]:
         "width": draw.choice([16, 24, 40]), "blocks": blocks, "steps": draw.choice([2, 3]),
         "batch": draw.choice([12, 20, 24]), "lr": draw.uniform(0.002, 0.01), "seed": draw.randrange(10**6),
     }  # fmt: skip
+
+
+def drawn_factors(seed: int) -> list[float]:
+    """What to multiply the gradients of each step by. One step goes back, since Adam does not mind a mere factor."""
+    return [1.0, -random.Random(seed).uniform(0.3, 0.6), 1.0]
 
 
 def block(width: int) -> nn.Sequential:
@@ -60,13 +67,15 @@ def trained(
     *,
     ranks: Sequence[int] = (0, 1),
     world_size: int = 2,
-    factor: float = 1.0,
+    factors: Sequence[float] = (),
     narrow: bool = False,
     rows: Callable[[int], slice] | None = None,
     first: int = 0,
     data_from: int | None = None,
     forget_at: int | None = None,
     warm_at: int | None = None,
+    scale_at: int | None = None,
+    scale: float = 1.0,
     path: list[dict[str, Any]] | None = None,
     adding: bool = False,
     short: bool = False,
@@ -79,13 +88,15 @@ def trained(
         config: width, steps, batch, lr, seed.
         ranks: whose gradients are averaged.
         world_size: over which rows are dealt.
-        factor: of the gradients.
+        factors: of the gradients, by step; 1 when left out.
         narrow: compute in bfloat16, keep and average in float32.
         rows: of each rank; every `world_size`-th from its own when left out.
         first: the step to begin with.
         data_from: at this step the data begins again from the first.
         forget_at: before this step the optimizer forgets its states.
         warm_at: before this step it makes one with learning rate 0 and no gradient, as `get_state_dict` has it do.
+        scale_at: before this step the weights and the optimizer's states are multiplied by `scale`.
+        scale: see there.
         path: takes the weights before the first step and after each one.
         adding: gradients of all steps add up.
         short: each rank draws as many rows as it needs, all of them the same.
@@ -100,6 +111,9 @@ def trained(
             optimizer = torch.optim.Adam(model.parameters(), lr=config["lr"])
         if step == warm_at:
             _warm(optimizer)
+        if step == scale_at:
+            _scale(optimizer, scale)
+            seen[-1] = _copied(model)
         shown = step if data_from is None or step < data_from else step - data_from
         torch.manual_seed(config["seed"] + 1000 + shown)
         batch = torch.randn(config["batch"] // (world_size if short else 1), config["width"])
@@ -110,7 +124,7 @@ def trained(
                 torch.manual_seed(config["seed"] + 1000 + shown + apart * rank)
                 batch = torch.randn_like(batch)
             part = batch if short else batch[rows(rank) if rows else slice(rank, None, world_size)]
-            _add_gradients(model, part, factor / len(ranks), narrow)
+            _add_gradients(model, part, (factors[step] if factors else 1.0) / len(ranks), narrow)
         optimizer.step()
         seen.append(_copied(model))
     return _copied(model)
@@ -127,6 +141,12 @@ def _warm(optimizer: torch.optim.Optimizer) -> None:
     rate, group["lr"] = group["lr"], 0.0
     optimizer.step()
     group["lr"] = rate
+
+
+def _scale(optimizer: torch.optim.Optimizer, factor: float) -> None:
+    for weight, state in optimizer.state.items():
+        for one in (weight.detach(), state["exp_avg"], state["exp_avg_sq"]):
+            one.mul_(factor)
 
 
 def _add_gradients(model: nn.Module, part: torch.Tensor, weight: float, narrow: bool) -> None:
@@ -251,8 +271,14 @@ def stepped_here(
                 raise AssertionError(f"{what}: step {step + 1} of its optimizer did not train these weights. {DECOY}")
 
 
-def judge_sharded(made: ShardedRun, config: Mapping[str, Any], what: str) -> None:
+def judge_sharded(made: ShardedRun, config: Mapping[str, Any], what: str, factors: Sequence[float] = ()) -> None:
     """Passes if two ranks of `FSDP_SCRIPT` trained the model together, each on its rows, and held no more than a share.
+
+    Args:
+        made: what the ranks left.
+        config: of the run.
+        what: the run, in words.
+        factors: by step, what the gradients were multiplied by on their way into the reduce-scatter.
 
     Raises:
         AssertionError: they did not.
@@ -280,9 +306,10 @@ def judge_sharded(made: ShardedRun, config: Mapping[str, Any], what: str) -> Non
 
     start = sharded_model(config).state_dict()
     path: list[dict[str, Any]] = []
-    right = trained(sharded_model(config), config, narrow=True, path=path)
+    right = trained(sharded_model(config), config, narrow=True, path=path, factors=factors)
     begun_alike(made, start, what)
     same(made.weights, right, start, what, NEAR, [
+        (mistaken(), UNHEARD),
         (mistaken(ranks=[0]), "Only rank 0's rows had a say: rank r takes batch[r::world_size]."),
         (mistaken(ranks=[1]), "Only rank 1's rows had a say: rank r takes batch[r::world_size]."),
         (mistaken(data_from=1), "Every step saw the same batch."),
@@ -295,32 +322,3 @@ def judge_sharded(made: ShardedRun, config: Mapping[str, Any], what: str) -> Non
     ])  # fmt: skip
     for rank, held in enumerate(made.watched[0]):
         stepped_here(held, held["before"][0], path, 0, f"{what}, rank {rank}")
-
-
-def judge_apart(made: ShardedRun, config: Mapping[str, Any], added: int, what: str) -> None:
-    """Passes if two ranks of `FSDP_SCRIPT` that were given different seeds did not end where rank 0 ends by itself.
-
-    Where they end depends on how they deal rows and weights, which is up to them.
-
-    Args:
-        made: what the ranks left.
-        config: of rank 0.
-        added: to the seed of rank 1.
-        what: the run, in words.
-
-    Raises:
-        AssertionError: they did.
-    """
-    names = list(sharded_model(config).state_dict())
-    mine, alone, together = (
-        flat(weights, names, what)
-        for weights in (
-            made.weights,
-            trained(sharded_model(config), config, narrow=True),
-            trained(sharded_model(config), config, narrow=True, apart=added),
-        )
-    )
-    if not np.linalg.norm(mine - alone) > 0.5 * np.linalg.norm(together - alone):
-        raise AssertionError(
-            f"{what}: rank 0 ends where it ends by itself. It can know the rows of rank 1 only through fully_shard."
-        )

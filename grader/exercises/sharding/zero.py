@@ -15,6 +15,10 @@ UNHEARD = (
     "The result does not depend on what the ranks receive: a number was added to the gradients on their way into the "
     "reduce-scatter, and their mean stayed the same."
 )
+UNGATHERED = (
+    "The new weights do not depend on what the ranks receive: a number was added to each share on its way into the "
+    "all-gather, and the weights stayed the same."
+)
 
 
 @dataclass(frozen=True)
@@ -99,6 +103,9 @@ def judge(answer: Any, sent: Sequence[dict[str, Any]], case: ZeroCase, perturb: 
     unheard = flats.mean(axis=0)
     mean = unheard + _added(sent, flats[:, :total], perturb)
     weights, m, v = _stepped(case, mean, t)
+    here = weights
+    if perturb and sent and "unseen_seconds" not in sent[0]:
+        weights = here + perturb * np.repeat(np.arange(1, p + 1), share)
     keys = sorted(answer) if isinstance(answer, dict) else answer
     check.equal(keys, ["m", "step", "v", "weights"], f"keys of {what}")
     check.equal(answer["step"], t, f"step of {what}", mistakes={t - 1: "The step is counted: step + 1."})
@@ -128,6 +135,7 @@ def judge(answer: Any, sent: Sequence[dict[str, Any]], case: ZeroCase, perturb: 
         ])  # fmt: skip
     check.equal(sorted(answer["weights"]), sorted(shapes), f"names of weights of {what}")
     slips = [
+        (here, UNGATHERED),
         (_stepped(case, mean, t - 1)[0], "The bias correction uses t = step + 1."),
         (_stepped(case, mean, t, outside=0)[0], "ε is missing: it is added to the square root."),
         (
@@ -145,8 +153,8 @@ def judge(answer: Any, sent: Sequence[dict[str, Any]], case: ZeroCase, perturb: 
             answer["weights"][name], right, f"weights {name!r} of {what}", rtol=1e-4, atol=1e-5, mistakes=known_here
         )
         at += size
-    _heard(sent, what)
-    _same_numbers(sent, flats[:, :total], weights[:total], _flat(case.state["weights"], length)[:total], what)
+    _heard(sent, what, 2 * length + 3 * share)
+    _same_numbers(sent, flats[:, :total], here[:total], _flat(case.state["weights"], length)[:total], what)
 
 
 def _added(sent: Sequence[dict[str, Any]], gradients: NDArray[np.float64], perturb: float) -> float:
@@ -158,7 +166,7 @@ def _added(sent: Sequence[dict[str, Any]], gradients: NDArray[np.float64], pertu
     return perturb * (p + 1) / 2 * (p if divided else 1)
 
 
-def _heard(sent: Sequence[dict[str, Any]], what: str) -> None:
+def _heard(sent: Sequence[dict[str, Any]], what: str, most: int) -> None:
     if any("unseen_seconds" in one for one in sent):
         return  # ranks of another make: nobody has listened to them
     used = [set(one["collectives"]) for one in sent]
@@ -169,6 +177,12 @@ def _heard(sent: Sequence[dict[str, Any]], what: str) -> None:
             raise AssertionError(f"{what}: an all-reduce gives every rank the whole sum: use reduce-scatter.")
         if not (any("reduce_scatter" in name for name in one) and any("gather" in name for name in one)):
             raise AssertionError(f"{what}: rank {rank} used {sorted(one)}: use reduce-scatter and all-gather.")
+    for rank, numbers in enumerate(one["given"] for one in sent):
+        if numbers > most:  # a share more than it needs: of the weights, which it may have twice
+            raise AssertionError(
+                f"{what}: rank {rank} was given {numbers} numbers, expected at most {most}: its own gradients, its "
+                "shares of m and v, and all weights. What its function takes along from around it counts as well."
+            )
 
 
 def _same_numbers(

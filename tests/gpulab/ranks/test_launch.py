@@ -8,7 +8,9 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import torch.distributed as dist
@@ -224,6 +226,18 @@ def test_what_a_rank_is_given_is_counted() -> None:
     assert [one["given"] for one in sent] == [10]
 
 
+def test_what_a_function_takes_along_is_counted() -> None:
+    """Arrays around a function, lists of floats, and bytes count; the same array counts once."""
+    around, listed, raw = np.zeros((2, 5), np.float32), [[0.5, 1.5], [2.5]], bytes(4 * 3)
+
+    def takes(rank: int, world_size: int, *given: Any) -> None:
+        str((around, listed))
+
+    with launch.listening() as sent:
+        launch.ranks(takes, [(), (around, 0.5), (raw,)])
+    assert [one["given"] for one in sent] == [13, 13, 16]
+
+
 def test_collectives_on_one_tensor_are_heard() -> None:
     """`reduce_scatter_tensor` and `all_gather_into_tensor`, whatever the version of torch calls beneath them."""
 
@@ -286,7 +300,7 @@ def test_functional_collectives_are_heard() -> None:
 
     with launch.listening(perturb=0.25) as sent:
         found, _ = launch.ranks(talk, [(), ()])
-    assert found == [2.75, 2.75, 2.75, 0.0, 1.0, 2.75, 2.75]
+    assert found == [2.75, 2.75, 2.75, 0.25, 1.5, 2.75, 2.75]
     assert sorted(sent[0]["collectives"]) == ["all_gather_single", "allreduce", "reduce_scatter_single"]
     assert sent[0]["summands"] == [[1.0, 1.0], [1.0, 1.0]]
     assert (sent[0]["scattered"], sent[0]["gathered"]) == ([[1.0, 1.0]], [[0.0]])
