@@ -355,7 +355,10 @@ def test_a_named_mistake_answers_the_question_about_elements_that_were_never_wri
     [
         (1, "you returned 1, expected a dict with the keys 'low', 'high'."),
         (None, "you returned None, expected a dict with the keys 'low', 'high'. Is there a return statement?"),
-        ([1, 2], "you returned [1, 2], expected a dict with the keys 'low', 'high'. A list has no keys: return a dict."),
+        (
+            [1, 2],
+            "you returned [1, 2], expected a dict with the keys 'low', 'high'. A list has no keys: return a dict.",
+        ),
         ({}, "you returned {}, expected a dict with the keys 'low', 'high'. Missing: 'low', 'high'."),
         (
             {"low": 1, "hihg": 2},
