@@ -57,7 +57,7 @@ def numbers_in(given: Any) -> int:
 
     found: dict[int, tuple[Any, int]] = {}
 
-    class Counter(cloudpickle.Pickler):
+    class NumberCounter(cloudpickle.Pickler):
         """Pickles nothing of what it counts."""
 
         def persistent_id(self, part: Any) -> str | None:
@@ -67,7 +67,7 @@ def numbers_in(given: Any) -> int:
             found[id(part)] = part, count  # with the part itself: no other one gets its id
             return "numbers"
 
-    Counter(io.BytesIO()).dump(given)
+    NumberCounter(io.BytesIO()).dump(given)
     return sum(count for _, count in found.values())
 
 

@@ -111,6 +111,8 @@ def test_zero1_step() -> None:
         "an all-reduce for the reduce-scatter": COLLECTIVES,
         "added up in one process": COLLECTIVES,
         "halved on three ranks, too": "two ranks are measured",
+        "all gradients and all states to every rank, which takes its own": COLLECTIVES,
+        "all gradients in every rank by the closure": COLLECTIVES,
     }
     assert findings(one("zero1_step"), CHAPTER, {"this CPU": here}, {"m": summed, "weights": early}, passing) == []
 
@@ -123,7 +125,7 @@ def test_tensor_parallel_mlp() -> None:
         (
             "rank 0 has all weights, the others none", "a rank too many, with nothing to do", "gathers in the middle",
             "without ranks", "summed on rank 0 only", "all weights to every rank, cut there",
-            "w1 by rows, and an all-reduce before GELU",
+            "w1 by rows, and an all-reduce before GELU", "all weights in every rank by the closure, cut there",
         ), COLLECTIVES,
     )  # fmt: skip
     plausible = {"this CPU": here, "rounded otherwise": rounded}
