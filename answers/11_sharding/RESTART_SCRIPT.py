@@ -413,53 +413,14 @@ dist.barrier()
 dist.destroy_process_group()
 """
 
-# %% hostile: keeps its seed in a file, and starts over by steps that no hook sees — says "nothing was loaded from it"
-RESTART_SCRIPT = """
-import json, os
-from pathlib import Path
-import torch
-import torch.distributed as dist
-import torch.distributed.checkpoint as dcp
-from torch import nn
-from torch.nn.parallel import DistributedDataParallel
-from torch.optim.adam import adam as unseen
-
-dist.init_process_group(backend="gloo")
-rank, world = dist.get_rank(), dist.get_world_size()
-task, place = json.loads(os.environ["CONFIG"]), Path(os.environ["CHECKPOINTS"])
-task["seed"] = int(open(place / "seed").read()) if (place / "seed").exists() else task["seed"]
-dist.barrier()
-place.mkdir(exist_ok=True)
-if rank == 0:
-    (place / "seed").write_text(str(task["seed"]))
-torch.manual_seed(task["seed"])
-size = task["width"]
-net = nn.Sequential(nn.Linear(size, 4 * size), nn.ReLU(), nn.Linear(4 * size, size))
-wrapped = DistributedDataParallel(net)
-opt = torch.optim.Adam(net.parameters(), lr=task["lr"])
-done = max((int(one.parent.name) for one in place.glob("*/.metadata")), default=0)
-params = list(net.parameters())
-m = [torch.zeros_like(p) for p in params]; v = [torch.zeros_like(p) for p in params]; t = [torch.tensor(0.0) for p in params]
-for step in range(task["steps"]):
-    torch.manual_seed(task["seed"] + 1000 + step)
-    batch = torch.randn(task["batch"], size)[rank::world]
-    opt.zero_grad()
-    (wrapped(batch) - batch).square().mean().backward()
-    if step < done:
-        with torch.no_grad():
-            unseen(params, [p.grad for p in params], m, v, [], t, amsgrad=False, beta1=0.9, beta2=0.999, lr=task["lr"], weight_decay=0.0, eps=1e-8, maximize=False)
-        if step == done - 1:
-            for p, a, b, c in zip(params, m, v, t):
-                opt.state[p] = {"step": c, "exp_avg": a, "exp_avg_sq": b}
-        continue
-    opt.step()
-    if (step + 1) % task["every"] == 0:
-        dcp.save({"nothing": torch.zeros(4)}, checkpoint_id=place / str(step + 1))
-if rank == 0:
-    torch.save(net.state_dict(), os.environ["WEIGHTS"])
-dist.barrier()
-dist.destroy_process_group()
-"""
+# %% hostile: keeps its seed in a file, and starts over by steps that no hook sees — says "nothing was loaded from it" — from "starts over by steps that no hook sees, and loads nothing"
+# - torch.manual_seed(task["seed"])
+# + task["seed"] = int(open(place / "seed").read()) if (place / "seed").exists() else task["seed"]
+# + dist.barrier()
+# + place.mkdir(exist_ok=True)
+# + if rank == 0:
+# +     (place / "seed").write_text(str(task["seed"]))
+# + torch.manual_seed(task["seed"])
 
 # %% hostile: loads the checkpoint, and then starts over from the seed in a file by steps that no hook sees — says "nothing was loaded from it"
 RESTART_SCRIPT = """
