@@ -377,37 +377,12 @@ if rank == 0:
 dist.destroy_process_group()
 """
 
-# %% hostile: the script of DDP, and words of Lightning — says "not trained by a Trainer"
-LIGHTNING_SCRIPT = """
-import json, os
-import torch
-import torch.distributed as dist
-from torch.nn.parallel import DistributedDataParallel
-from torch.utils.data import DataLoader
-from torch.utils.data.distributed import DistributedSampler
-from gpulab import Problem
+# %% hostile: the script of DDP, and words of Lightning — says "not trained by a Trainer" — from "the script of DDP once more, without Lightning"
+# - dist.init_process_group(backend="gloo")
+# + # not a LightningModule, and no trainer.fit
+# + dist.init_process_group(backend="gloo")
 
-# not a LightningModule, and no trainer.fit
-dist.init_process_group(backend="gloo")
-rank, world_size = dist.get_rank(), dist.get_world_size()
-task, whole = Problem(**json.loads(os.environ["PROBLEM"])), int(os.environ["BATCH_SIZE"])
-pictures = task.dataset()
-share = DistributedSampler(pictures, shuffle=True, seed=task.seed)
-loader = DataLoader(pictures, batch_size=whole // world_size, sampler=share)
-wrapped = DistributedDataParallel(task.model())
-sgd, loss_of = task.optimizer(wrapped), task.criterion()
-for g in sgd.param_groups:
-    g["lr"] = task.lr * whole / task.batch_size
-for x, y in loader:
-    sgd.zero_grad()
-    loss_of(wrapped(x), y).backward()
-    sgd.step()
-with open(f"{os.environ['SAMPLES']}{rank}.json", "w") as file:
-    json.dump(list(share), file)
-if rank == 0:
-    torch.save(wrapped.module.state_dict(), os.environ["CHECKPOINT"])
-dist.destroy_process_group()
-"""
+# - share.set_epoch(0)
 
 # %% hostile: a Trainer fits another module, and a loop by hand the network — says "not trained by a Trainer" — from "the script of DDP, and words of Lightning"
 # + import pytorch_lightning as pl

@@ -409,60 +409,18 @@ if rank == 0:
 dist.barrier(); dist.destroy_process_group()
 """
 
-# %% hostile: the ranks tell each other their seeds, and each trains all of it in tensors outside of modules — says "do not depend on the gradients"
-FSDP_SCRIPT = """
-import json, os
-import torch
-import torch.distributed as dist
-from torch import nn
-import torch.nn.functional as F
-from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.tensor import distribute_tensor, Shard
-dist.init_process_group(backend="gloo")
-world, rank = dist.get_world_size(), dist.get_rank()
-mesh = init_device_mesh("cpu", (world,))
-task = json.loads(os.environ["CONFIG"])
-seeds = [None] * world
-dist.all_gather_object(seeds, task["seed"])
-size = task["width"]
-names, start = [], []
-for number in range(task["blocks"]):
-    torch.manual_seed(task["seed"] + number)
-    for j, (i, o) in enumerate([(size, 4 * size), (4 * size, size)]):
-        w = torch.empty(o, i); nn.init.kaiming_uniform_(w, a=5 ** 0.5)
-        b = torch.empty(o); nn.init.uniform_(b, -1 / i ** 0.5, 1 / i ** 0.5)
-        for n, v in (("weight", w), ("bias", b)):
-            names.append(f"{number}.{2 * j}.{n}"); start.append(v)
-params = [p.clone().requires_grad_() for p in start]
-own = torch.optim.Optimizer.step
-shards = [nn.Parameter(distribute_tensor(p, mesh, [Shard(0)])) for p in start]
-adam = torch.optim.Adam(shards, lr=task["lr"])
-m = [torch.zeros_like(p) for p in start]; s2 = [torch.zeros_like(p) for p in start]
-decoy = nn.Linear(size, 1).bfloat16()
-for step in range(task["steps"]):
-    parts = []
-    for other, seed in enumerate(seeds):
-        torch.manual_seed(seed + 1000 + step)
-        parts.append(torch.randn(task["batch"], size)[other::world])
-    whole = torch.cat(parts)
-    decoy(parts[rank].bfloat16())
-    h = whole.bfloat16()
-    for k in range(task["blocks"]):
-        w0, b0, w1, b1 = (p.bfloat16() for p in params[4 * k : 4 * k + 4])
-        h = F.linear(F.relu(F.linear(h, w0, b0)), w1, b1)
-    grads = torch.autograd.grad((h.float() - whole).square().mean(), params)
-    for one, g in zip(shards, grads):
-        one.grad = distribute_tensor(g, mesh, [Shard(0)])
-    adam.step()
-    with torch.no_grad():
-        t = step + 1
-        for p, g, a, b in zip(params, grads, m, s2):
-            a.mul_(0.9).add_(g, alpha=0.1); b.mul_(0.999).addcmul_(g, g, value=0.001)
-            p.sub_(task["lr"] / (1 - 0.9 ** t) * a / ((b / (1 - 0.999 ** t)).sqrt() + 1e-8))
-t = torch.zeros(2); o = torch.zeros(1)
-dist.reduce_scatter_tensor(o, t)
-if rank == 0:
-    torch.save({n: p.detach().clone() for n, p in zip(names, params)}, os.environ["WEIGHTS"])
-dist.barrier()
-dist.destroy_process_group()
-"""
+# %% hostile: the ranks tell each other their seeds, and each trains all of it in tensors outside of modules — says "do not depend on the gradients" — from "each rank trains all of it in tensors outside of modules, and hands shards to its optimizer"
+# - size = task["width"]
+# + seeds = [None] * world
+# + dist.all_gather_object(seeds, task["seed"])
+# + size = task["width"]
+
+# -     torch.manual_seed(task["seed"] + 1000 + step)
+# -     whole = torch.randn(task["batch"], size)
+# -     decoy(whole[rank::world].bfloat16())
+# +     parts = []
+# +     for other, seed in enumerate(seeds):
+# +         torch.manual_seed(seed + 1000 + step)
+# +         parts.append(torch.randn(task["batch"], size)[other::world])
+# +     whole = torch.cat(parts)
+# +     decoy(parts[rank].bfloat16())
