@@ -49,7 +49,8 @@ def offload_map(
     for gpu in PCIE_GBS:
         sides = [round((size * 1e6 / 12) ** 0.5) for size in megabytes]
         rows[f"multiply: {gpu}"] = [pays(gpu, 2 * n**3, 2 * n * n, n * n, matmul_intensity(n, n, n, 4)) for n in sides]
-    title = "Products pay off; for sums it depends on the link"
+    sums, products = (sum(any(rows[f"{job}: {gpu}"]) for gpu in PCIE_GBS) for job in ("add", "multiply"))
+    title = f"A sum pays off with {sums} of {len(PCIE_GBS)} GPUs, a product with {products}"
     links = ", ".join(f"{link:g}" for link in PCIE_GBS.values())
     note = f"Model, links of {links} GB/s. CPU, measured: {memory_gbs:.0f} GB/s, {cpu_gflops:.0f} GFLOPS"
     with style():

@@ -86,10 +86,10 @@ def draw_fit(
         where: what was measured, for the note.
     """
     rounds = 2 * (world_size - 1)
+    fitted = f"α = {number(1e6 * alpha)} µs, β = {number(1e9 * beta)} ns per byte"
     with style():
         figure, axes = canvas(
-            f"An all-reduce costs {number(1e6 * rounds * alpha)} µs plus {number(1e9 * rounds * beta / world_size)} ns"
-            " per byte",
+            f"Your fit: {fitted}",
             f"Measured: {where}; line: the formula with your α and β",
             3.4,
         )
@@ -107,8 +107,7 @@ def draw_fit(
     times = ", ".join(
         f"{number(1e3 * one)} ms for {number(size)} bytes" for size, one in zip(nbytes, seconds, strict=True)
     )
-    fitted = f"α {number(1e6 * alpha)} µs, β {number(1e9 * beta)} ns per byte."
-    show(figure, f"All-reduce times: {times}. Line: {fitted}")
+    show(figure, f"All-reduce times: {times}. Line: {fitted}.")
 
 
 def draw_named(lines: Mapping[str, Mapping[float, float]]) -> None:

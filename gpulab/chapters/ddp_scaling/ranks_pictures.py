@@ -68,7 +68,7 @@ def draw_backward(buckets: Sequence[Mapping[str, float]]) -> None:
         spans.append(Span(f"bucket {place}", bucket["ready_ms"], bucket["done_ms"], label, "all-reduce"))
     timeline(
         spans,
-        title=f"{hidden} of {len(buckets)} all-reduces are over when the last gradient is ready",
+        title=f"All-reduces done when the last gradient is ready: {hidden} of {len(buckets)}",
         x="ms from the start of the backward pass, rank 0",
         note="Measured: eight linear layers of 4 MB, 256 rows per rank, two gloo ranks, one core each",
     )
@@ -83,11 +83,11 @@ def draw_throughputs(rates: Mapping[str, Sequence[float]], ranks: int, device: s
         device: for the note.
     """
     middle = {name: statistics.median(made) for name, made in rates.items()}
-    base, weak, strong = middle.values()
-    ideal = base * ranks
+    alone, weak, strong = (number(rate) for rate in middle.values())
+    ideal = ranks * next(iter(middle.values()))
     with style():
         figure, axes = canvas(
-            f"Efficiency with {ranks} ranks: {weak / ideal:.0%} weak, {strong / ideal:.0%} strong",
+            f"Images per second: {alone} with 1 rank; {weak} (weak) or {strong} (strong) with {ranks}",
             f"96 images per rank (weak) or in total (strong); bars: half of the steps; {device}",
         )
         label: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "va": "bottom", "fontsize": 11}

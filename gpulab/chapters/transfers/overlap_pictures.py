@@ -23,8 +23,7 @@ def draw_overlap(
     serial, yours = (recorded(function, batches, rounds) for function in (one_by_one, overlapped))
     stages = [serial.stage_ms(stage) for stage in dict.fromkeys(LANES.values())]
     ideal = pipeline_ms(len(batches), *stages, 2)
-    ratio = serial.total_ms / yours.total_ms
-    title = f"{len(batches)} batches: {_ms(serial.total_ms)} one by one, {_ms(yours.total_ms)} yours: {ratio:.2f}×"
+    title = f"{len(batches)} batches: {_ms(serial.total_ms)} one by one, {_ms(yours.total_ms)} yours"
     note = f"{yours.note}.\nBy your pipeline_ms, from the serial stages, two copy engines: {_ms(ideal)}"
     plot.timeline([*_named("one by one", serial), *_named("yours", yours)], title=title, note=note)
 

@@ -56,7 +56,7 @@ def draw_bytes(bytes_moved: Callable[[Any, str, str, str], int], shape: tuple[in
     first, last = (group["uint8 → float32"] for group in groups.values())
     plot.bars(
         groups,
-        title=f"Cast on the GPU: {number(first / last)} times fewer bytes over the link",
+        title=f"Over the link: {number(first)} MB if the CPU casts, {number(last)} MB if the GPU does",
         y="bytes over the link, MB",
         x="type on the host → type on the GPU",
         note=f"A batch of {' × '.join(map(str, shape))}, by your function",
@@ -119,8 +119,8 @@ def draw_chunks(pipeline_ms: Callable[..., float], totals: tuple[float, float, f
 
 def draw_loading(batch_ms: Mapping[int, float], step_ms: float, chosen: int) -> None:
     """Bars: the time from step to step by the number of workers, with the step itself and the student's choice."""
-    slow = max(batch_ms.values()) / step_ms
-    title = f"A step of {step_ms:.0f} ms takes up to {slow:.1f} times as long; you chose {chosen} workers"
+    fast, slow = (number(pick(batch_ms.values())) for pick in (min, max))
+    title = f"From step to step: {fast} to {slow} ms, for a step of {number(step_ms)} ms; num_workers={chosen}"
     with style():
         figure, axes = canvas(title, f"Measured on {device_name('cpu')}: JPEG files, decoded and cropped", 3.6)
         colors = [ORANGE if count == chosen else BLUE for count in batch_ms]
@@ -182,8 +182,8 @@ def draw_loader_pinning(rows: Sequence[Mapping[str, Any]]) -> None:
 
 def draw_casts(cast_ms: float, transfer_ms: Mapping[str, float]) -> None:
     """Bars: one core casts a batch; the link transfers it as either type."""
-    slow = cast_ms / transfer_ms["float32"]
-    title = f"The cast takes {number(slow, 2)} times as long as the transfer of the floats"
+    floats_ms = number(transfer_ms["float32"])
+    title = f"The cast on one core: {number(cast_ms)} ms; the transfer of the floats: {floats_ms} ms"
     bars = {"cast to float32, one core": cast_ms} | {f"transfer as {name}": ms for name, ms in transfer_ms.items()}
     note = f"Cast: measured on {device_name('cpu')}.\nTransfers: computed at {LINK_GBS:g} GB/s, PCIe 5.0 × 16"
     plot.bars(bars, title=title, y="time for one batch, ms", note=note, highlight="cast to float32, one core")
@@ -191,8 +191,8 @@ def draw_casts(cast_ms: float, transfer_ms: Mapping[str, float]) -> None:
 
 def draw_layouts(times_ms: Mapping[str, float]) -> None:
     """Bars: one convolution in both layouts."""
-    ratio = times_ms["channels first"] / times_ms["channels last"]
-    title = f"Channels last: {ratio:.2f} times as fast as channels first on this device"
+    first, last = (number(times_ms[layout]) for layout in ("channels first", "channels last"))
+    title = f"A convolution on this device: channels first {first} ms, channels last {last} ms"
     note = f"Measured on {device_name()}, median of 9"
     plot.bars(dict(times_ms), title=title, y="one convolution, ms", note=note, highlight="channels last")
 

@@ -36,7 +36,7 @@ def test_measurements_are_drawn_with_their_figures(shown):
     for figure, words in zip(
         shown,
         [
-            "promises 200 times",
+            "You measured 24 GB/s; an H200's datasheet says 4,800 GB/s",
         ],
         strict=True,
     ):
@@ -56,8 +56,9 @@ def test_the_offload_map_asks_the_students_functions(shown):
         offload_pictures.offload_map(pays, roof, lambda m, n, k, size: n / 6, 30.0, 100.0)
         return shown.pop()
 
-    assert draw(lambda *job: False).count("never pays") == 6
-    assert draw(lambda *job: True).count("pays from 0.0123 MB") == 6
+    nowhere, everywhere = draw(lambda *job: False), draw(lambda *job: True)
+    assert "A sum pays off with 0 of 3 GPUs, a product with 0." in nowhere and nowhere.count("never pays") == 6
+    assert "A sum pays off with 3 of 3 GPUs" in everywhere and everywhere.count("pays from 0.0123 MB") == 6
     honest = draw(
         lambda bytes_in, bytes_out, flops, link, cpu, gpu, launch: (
             (bytes_in + bytes_out) / link / 1e9 + launch / 1e6 + flops / gpu / 1e9 < flops / cpu / 1e9
@@ -65,6 +66,7 @@ def test_the_offload_map_asks_the_students_functions(shown):
     )
     # At 30 GB/s at home the doors of 12 and 25 GB/s are too narrow for sums; the one of 55 is not.
     assert re.findall(r"add: (\S+)[^:]*: never pays", honest) == ["T4", "A100"]
+    assert "A sum pays off with 1 of 3 GPUs, a product with 3." in honest
     assert "add: H200: pays from" in honest
     assert "multiply: T4: pays from" in honest
 

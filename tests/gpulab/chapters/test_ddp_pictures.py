@@ -53,7 +53,7 @@ def test_curves_tell_their_ends(shown):
     pictures.draw_efficiency(efficiency, models, 8 / 25e9, 0.4)
     assert "0.06 times the speed of one" in shown[0]
     assert "the server sends 1,024 GB, a worker in a ring 2" in shown[1]
-    assert "α 50 µs" in shown[2]
+    assert "α = 50 µs, β = 0.8 ns per byte" in shown[2]
     assert "ResNet-101: 90% at 1024, published 90% at 512" in shown[3]
 
 

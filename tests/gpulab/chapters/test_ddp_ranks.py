@@ -21,5 +21,5 @@ def test_pictures_say_what_they_show(monkeypatch: pytest.MonkeyPatch) -> None:
     rates = {"1 rank": [1900.0, 2000.0, 2100.0], "weak": [3000.0, 4000.0], "strong": [1000.0, 1000.0]}
     ranks_pictures.draw_throughputs(rates, 2, "CPU")
     assert "epoch 1: rank 0 [1, 3, 0], rank 1 [2, 4, 1]" in told[0]
-    assert "1 of 3 all-reduces are over" in told[1]
+    assert "All-reduces done when the last gradient is ready: 1 of 3" in told[1]
     assert "1 rank: 2,000 images/s; weak: 3,500 images/s" in told[2]
