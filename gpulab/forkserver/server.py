@@ -39,6 +39,8 @@ CLEAR_SECONDS = 5.0
 """How long processes that start new ones are chased."""
 MAX_DESCRIPTOR = 65_536
 OPEN_FILES = Path("/proc/self/fd")
+DRIVER = Path("/dev/nvidiactl")
+"""The device file that is there where NVIDIA's driver is."""
 UNIFIED_MEMORY = Path("/dev/nvidia-uvm")
 """The device file that CUDA opens in `cuInit` and keeps open. NVML, which survives a fork, opens the others only."""
 
@@ -94,7 +96,10 @@ class ForkingServer:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the client, which ends us by hanging up
         if self._adopts:
             adopt_orphans()
-        import_all(modules)
+        import_all(harmless(modules) if CAREFUL in os.environ else modules)
+        if not can_fork() and CAREFUL not in os.environ:
+            keep_only([descriptor])
+            os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], {**os.environ, CAREFUL: "1"})
         self.prepare()
         control = socket.socket(fileno=descriptor)
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # the client ended, perhaps in mid-request
@@ -127,7 +132,7 @@ class ForkingServer:
         return True
 
     def _import(self, request: ForkRequest) -> dict[str, Any]:
-        import_all(request["modules"])
+        import_all(harmless(request["modules"]))
         return self._settled()
 
     def _fork(self, request: ForkRequest, descriptors: list[int], control: socket.socket) -> dict[str, Any]:
@@ -190,6 +195,8 @@ def send(control: socket.socket, message: dict[str, Any]) -> None:
     control.sendall(json.dumps(message).encode())
 
 
+CAREFUL = "GPULAB_CAREFUL"
+"""Set for a server that has begun again, since one of its first modules had initialized CUDA."""
 PROMPTS = ("ps1", "ps2")
 """Attributes of `sys` in an interactive session."""
 
@@ -210,6 +217,41 @@ def import_all(modules: Iterable[str]) -> None:
         vars(sys).update(prompts)
         if collecting:
             gc.enable()
+
+
+def harmless(modules: Iterable[str]) -> list[str]:
+    """Those of these modules that can be imported here without initializing CUDA, which this process must not do.
+
+    Where there is no driver, that is all of them. Elsewhere forks try it: what a library asks a GPU as it is imported
+    depends on its version, on what else is installed, and on the GPU.
+    """
+    left, found = list(modules), list[str]()
+    while left and DRIVER.exists():
+        count = _harmless_first(left)
+        found += left[:count]
+        del left[: count + 1]
+    return found + left
+
+
+def _harmless_first(modules: Sequence[str]) -> int:
+    """How many of these a fork of this process imports, one after another, until one initializes CUDA or ends it."""
+    reading, writing = os.pipe()
+
+    def scout() -> int:
+        keep_only([writing])
+        for name in modules:
+            import_all([name])
+            if not can_fork():
+                return 0
+            os.write(writing, b".")
+        return 0
+
+    pid = fork(scout)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        count = len(pipe.read())
+    os.waitpid(pid, 0)
+    return count
 
 
 # ------------------------------------------------------------------------------------------------------- forking

@@ -63,6 +63,9 @@ MACHINE_VARIABLES = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "LD_LIBRARY_PA
 CUDA toolkit, in which Numba looks for its compiler where no wheel holds it."""
 KEPT_VARIABLES = (*MACHINE_VARIABLES, "PYTHONPATH")
 """All that a student's process sees of its parent's environment."""
+NOT_HERE = ("mpi4py",)
+"""Modules that a student's process does not have, installed or not. Lightning imports MPI to ask whether that started
+the process; where MPI finds no network and no programs of its own, as in a sandbox, it ends the process."""
 OWN_VARIABLES = (*MACHINE_VARIABLES, "HOME", "GPULAB_HOME", "GPULAB_DATA", "NUMBA_CACHE_DIR")
 """All of the driver's environment that the fork server is started with: what a process was started with stays readable
 in its forks. Not TMPDIR: it names a folder that the students' file system does not have."""
@@ -206,6 +209,7 @@ def serve(settings: Confinement, connection: int, output: int) -> None:
     os.environ.update({**places, **ENVIRONMENT, "GPULAB_HOME": f"{temporary}/.gpulab", "LOGNAME": "student"})
     tempfile.tempdir = None  # an import may have asked for it: in another file system
     sys.path[:] = ["", *(path for path in sys.path if path)]  # as in a notebook: the working directory first
+    sys.modules.update(dict.fromkeys(NOT_HERE))  # type: ignore[arg-type]  # None: it cannot be imported
     sys.modules[ROLES["student"]].main(CONNECTION)
 
 

@@ -1,12 +1,13 @@
 """What a fork server imports for some chapters only, because it is slow to import, large, and nothing to the others.
 
 A package of `LARGE` is for the chapters whose cells name it. So are the modules of a package `gpulab.chapters.TOPIC`
-with a module `preload`, which imports what else each of their submissions would import.
+with a module `preload`, whose `MODULES` are what else each of their submissions would import.
 """
 
 from __future__ import annotations
 
 import functools
+import importlib
 import pkgutil
 from typing import TYPE_CHECKING
 
@@ -38,12 +39,13 @@ def _modules_for(cells: tuple[Cell, ...]) -> tuple[str, ...]:
 
 @functools.cache
 def _groups() -> dict[str, tuple[str, ...]]:
-    """Package → its modules, `preload` first."""
+    """Package → what its `preload` names, and its own modules."""
     from gpulab import chapters
 
     groups = {}
     for topic in pkgutil.iter_modules(chapters.__path__, f"{chapters.__name__}."):
         there = [one.name for one in pkgutil.iter_modules([f"{chapters.__path__[0]}/{topic.name.rpartition('.')[2]}"])]
         if topic.ispkg and MODULE in there:
-            groups[topic.name] = tuple(f"{topic.name}.{one}" for one in sorted(there, key=lambda one: one != MODULE))
+            named = importlib.import_module(f"{topic.name}.{MODULE}").MODULES
+            groups[topic.name] = (*named, *(f"{topic.name}.{one}" for one in there if one != MODULE))
     return groups

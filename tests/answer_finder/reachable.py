@@ -15,7 +15,7 @@ import gpulab
 Constant = (str, float, set, frozenset, list, tuple, dict)
 
 NOT_IMPORTED = {
-    "gpulab.chapters.inference.preload": "it loads what a judge's process needs, for seconds",
+    "gpulab.chapters.inference.exporter_signatures": "it loads what a judge's process needs, for seconds",
 }
 """Module → why."""
 

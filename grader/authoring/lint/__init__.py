@@ -15,8 +15,10 @@ from grader.authoring.lint.code import (
     ExerciseKind,
     foreign_names,
     global_names,
+    global_reads,
     grader_faults,
     kind_of,
+    meanings,
     misuse,
     parsed,
     rule_faults,
@@ -98,6 +100,27 @@ def _code_findings(source: ChapterSource, trees: dict[SourceCell, ast.Module]) -
             faults += _rebinding_faults(cell, tree, exercises)
             faults += grader_faults(tree)
         yield from (_at(source, cell, fault) for fault in faults)
+    yield from (_at(source, cell, fault) for cell, fault in _overwritten(trees, set(exercises)))
+
+
+def _overwritten(trees: dict[SourceCell, ast.Module], exercises: set[str]) -> Iterator[tuple[SourceCell, CellFault]]:
+    """Names of the page, exercises aside, to which a test gives another meaning, and which the page reads afterwards:
+    in a notebook that is run from top to bottom, the tests are among its cells."""
+    page: dict[str, str] = {}
+    """Name → the import or the assignment that binds it; nothing where something else does."""
+    by_tests: dict[str, tuple[SourceCell, int]] = {}
+    for cell, tree in trees.items():
+        said, bound = meanings(tree), global_names(tree)
+        if role_of(cell) is Role.TEST:
+            taken = {name: line for name, line in bound.items() if name in page and page[name] != said.get(name)}
+            by_tests |= {name: (cell, line) for name, line in taken.items()}
+            continue
+        for name in sorted(global_reads(tree) & by_tests.keys() - bound.keys()):
+            test, line = by_tests.pop(name)
+            what = f"gives {name!r} another meaning, and {cell.label} in line {cell.line} reads it"
+            yield test, CellFault(what, "Call it something else: tests run among the page's cells.", line)
+        page |= {name: said.get(name, "") for name in bound.keys() - exercises}
+        by_tests = {name: where for name, where in by_tests.items() if name not in bound}
 
 
 def _test_faults(cell: SourceCell, tree: ast.Module, exercises: dict[str, ExerciseKind | None]) -> Iterator[CellFault]:

@@ -35,6 +35,10 @@ class ExerciseKind(Enum):
     VALUE = "value"
 
 
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
 def parsed(code: str) -> ast.Module | CellFault:
     """The cell as Python, magics resolved; a fault when it is not Python or gives a warning on compiling."""
     try:
@@ -103,6 +107,44 @@ def global_names(tree: ast.Module) -> dict[str, int]:
         if not isinstance(node, scopes):
             waiting.extend(ast.iter_child_nodes(node))
     return names
+
+
+def meanings(tree: ast.Module) -> dict[str, str]:
+    """Names that top-level imports and assignments bind for the cells after them, with the text that says to what."""
+    found: dict[str, str] = {}
+    for node in tree.body:
+        match node:
+            case ast.Import(names=aliases):
+                found |= {(one.asname or one.name).split(".")[0]: ast.unparse(ast.Import([one])) for one in aliases}
+            case ast.ImportFrom(names=aliases):
+                found |= {one.asname or one.name: f"from {node.module} import {one.name}" for one in aliases}
+            case ast.Assign(targets=[ast.Name(id=name)]):
+                found[name] = ast.unparse(node)
+    return found
+
+
+def global_reads(tree: ast.AST, own: frozenset[str] = frozenset()) -> set[str]:
+    """Names that the code reads from the cells' common scope, in functions and comprehensions too.
+
+    Args:
+        tree: the code.
+        own: names of the scopes around it.
+    """
+    found: set[str] = set()
+    for node in ast.iter_child_nodes(tree):
+        inner = own
+        if isinstance(node, FUNCTIONS):
+            inner |= frozenset(bound_names(node)) - _declared_global(node)
+        elif isinstance(node, COMPREHENSIONS):
+            inner |= frozenset().union(*(bound_names(one.target) for one in node.generators))
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in own:
+            found.add(node.id)
+        found |= global_reads(node, inner)
+    return found
+
+
+def _declared_global(function: ast.AST) -> set[str]:
+    return {name for node in ast.walk(function) if isinstance(node, ast.Global) for name in node.names}
 
 
 def kind_of(tree: ast.Module, exercise: str) -> ExerciseKind | None:

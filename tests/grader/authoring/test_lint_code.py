@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import pytest
 from courses import NAME, SOURCE, findings_of, make_course
 from linted import ANSWER, DEMO, DOUBLE, HIDDEN, LAST_HIDDEN, TEST, check_one_finding, lint
+
+from grader.authoring.lint.code import global_reads
 
 REGIONS = {
     "def line hidden": (
@@ -240,3 +243,28 @@ def test_visible_code_fits_the_cell(where: str, wide: bool, tmp_path: Path) -> N
     path.write_text(SOURCE.replace(line, f"{line}  # {'x' * 90}", 1))
     found = [str(one) for one in findings_of(path)]
     assert [("shows a line of" in one) for one in found] == [True] * wide, found
+
+
+@pytest.mark.parametrize(
+    ("code", "read"),
+    [
+        ("scale + 1", {"scale"}),
+        ("def f(scale=other):\n    return scale", {"other"}),
+        ("def f():\n    global scale\n    scale = scale + step", {"scale", "step"}),
+        ("def f():\n    local = scale\n    return [local for one in rows]", {"scale", "rows"}),
+        ("[scale for scale in rows if scale]\n{k: v for k, v in pairs}", {"rows", "pairs"}),
+        ("lambda scale: scale + step", {"step"}),
+    ],
+)
+def test_names_that_are_read_from_other_cells(code: str, read: set[str]) -> None:
+    """Arguments, local names, and those of a comprehension are a cell's own, on every release of Python."""
+    assert global_reads(ast.parse(code)) == read
+
+
+@pytest.mark.parametrize(("said", "faults"), [("scale = 3", 1), ("scale = 2", 0), ("def scale(): pass", 1)])
+def test_a_test_leaves_the_names_that_the_page_reads_later(said: str, faults: int, tmp_path: Path) -> None:
+    """The page says `scale = 2`; its demonstration, below the test, reads that. Saying the same again does no harm."""
+    course = make_course(tmp_path, {TEST: f"{said}\n{TEST}", DEMO: f"{DEMO}\n    print([number * scale])"})
+    found = findings_of(course.root / "solutions" / f"{NAME}.md")
+    assert len(found) == faults
+    assert all("gives 'scale' another meaning, and code cell in line" in str(one) for one in found)

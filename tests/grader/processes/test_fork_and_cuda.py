@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from gpulab.forkserver import client
 from grader.processes import fork_server, preload
 
 DRIVER = r"""
@@ -100,13 +101,8 @@ def graded(driver: Path, modules: tuple[str, ...], preloaded: Sequence[str] = ()
 
 def test_nothing_is_initialized_before_the_fork(driver: Path) -> None:
     """With all that the course imports for any chapter."""
-    from gpulab import chapters
-
-    preloaded = [
-        f"{chapters.__name__}.{path.parent.name}.preload" for path in Path(chapters.__path__[0]).glob("*/preload.py")
-    ]
-    assert preloaded
-    preloaded += [module for group in preload.LARGE.values() for module in group]
+    preloaded = [module for group in (*preload.LARGE.values(), *preload._groups().values()) for module in group]
+    assert {"pytorch_lightning", "onnxruntime"} <= set(preloaded)
     verdict, calls = graded(driver, fork_server.MODULES, preloaded)
     assert verdict == "passed"
     assert "cuInit" not in calls
@@ -123,3 +119,62 @@ def test_the_log_would_show_it(driver: Path, tmp_path: Path) -> None:
         sys.path.remove(str(tmp_path))
     assert "CUDA was initialized before the fork" in verdict
     assert "cuInit" in calls
+
+
+SERVER = """
+import sys
+from pathlib import Path
+
+from gpulab.forkserver import server
+
+server.DRIVER, server.UNIFIED_MEMORY = Path({folder!r}), Path({folder!r}, "nvidia-uvm")
+
+
+class Tells(server.ForkingServer):
+    def become(self, ready, request, descriptors):
+        found = sorted(set(sys.modules) & {{"meek", "opens_cuda", "uses_it", "wave"}})
+        Path({folder!r}, "imported").write_text(" ".join(found))
+        ready()
+        return 0
+
+
+Tells().serve(int(sys.argv[1]), {modules!r})
+"""
+"""A fork server on a machine with a driver, where CUDA opens a file of ours in place of its device."""
+
+
+@pytest.fixture
+def opening(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with modules: one initializes CUDA as it is imported, one imports that one, one does neither."""
+    (tmp_path / "nvidia-uvm").touch()
+    (tmp_path / "opens_cuda.py").write_text(f"device = open({str(tmp_path / 'nvidia-uvm')!r})\n")
+    (tmp_path / "uses_it.py").write_text("import opens_cuda\n")
+    (tmp_path / "meek.py").write_text("")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(tmp_path), *sys.path)))
+    return tmp_path
+
+
+def imported(folder: Path, first: list[str], more: list[str]) -> list[str]:
+    """Which of these modules a fork of such a server has imported.
+
+    Args:
+        folder: as `opening` made it.
+        first: imported by the server as it starts.
+        more: imported by it later.
+    """
+    started = client.ForkServer(["-c", SERVER.format(folder=str(folder), modules=first)], [], dict(os.environ))
+    try:
+        started.import_more(more)
+        started.fork({"op": "tell"})
+    finally:
+        started.close()
+    return (folder / "imported").read_text().split()
+
+
+def test_what_would_initialize_cuda_is_left_to_the_forks(opening: Path) -> None:
+    """By itself and through another module: every later grading of the class would die with the server's."""
+    assert imported(opening, [], ["meek", "opens_cuda", "uses_it", "wave"]) == ["meek", "wave"]
+
+
+def test_a_server_that_has_initialized_cuda_begins_again_without(opening: Path) -> None:
+    assert imported(opening, ["meek", "uses_it", "wave"], []) == ["meek", "wave"]

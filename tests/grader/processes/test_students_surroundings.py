@@ -1,7 +1,8 @@
-"""What a compiler for the GPU finds around it in a student's process: a place to keep kernels, and the toolkit."""
+"""What libraries find around them in a student's process: a place to keep kernels, CUDA's toolkit, and no MPI."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -58,3 +59,22 @@ def test_the_toolkit_is_found_where_the_machine_says_it_is(monkeypatch: pytest.M
     monkeypatch.setenv("CUDA_HOME", "/usr/local/cuda")
     monkeypatch.setenv("CUDA_PATH", "/usr/local/cuda-13.0")
     assert printed(TOOLKIT, Tier.NAMESPACES) == "/usr/local/cuda /usr/local/cuda-13.0"
+
+
+ASKS_FOR_MPI = """
+from lightning_fabric.plugins.environments.mpi import MPIEnvironment
+
+print(MPIEnvironment.detect())
+"""
+
+
+@pytest.mark.parametrize("tier", [Tier.FILES, Tier.NAMESPACES])
+def test_lightning_finds_no_mpi(tier: Tier, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Open MPI 4 ends a process in whose sandbox it finds neither its programs nor a network: 0 for right answers."""
+    package = tmp_path / "mpi4py"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "MPI.py").write_text("import os\n\nos._exit(1)\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    assert printed(ASKS_FOR_MPI, tier, "pytorch_lightning") == "False"
