@@ -257,7 +257,7 @@ ON_DEVICE = {
     ),
     "LIGHTNING_SCRIPT": (
         "a ResNet-50 is trained on one GPU or two, and its loss must fall.",
-        'Problem("resnet50", samples=1024, batch_size=32, lr=0.01, device="cuda")',
+        'Problem("resnet50", samples=1024, batch_size=32, lr=0.001, device="cuda")',
     ),
 }
 NONE = {
