@@ -57,6 +57,8 @@ class Surrounding:
 
     variables: dict[str, str] = field(default_factory=dict)
     """Environment variables to set; `{folder}` stands for a folder of its own."""
+    files: dict[str, str] = field(default_factory=dict)
+    """Path in that folder → what is written there, for all to read."""
     without: tuple[str, ...] = ()
     """Environment variables to remove."""
     first: Callable[[], object] | None = None
@@ -131,6 +133,9 @@ SURROUNDINGS = {
     "threads": Surrounding({"OMP_NUM_THREADS": "64", "MKL_NUM_THREADS": "64"}),
     "no GPU visible": Surrounding({"CUDA_VISIBLE_DEVICES": ""}),
     "PYTHONPATH": Surrounding({"PYTHONPATH": "{folder}"}),
+    "MPI": Surrounding(
+        {"PYTHONPATH": "{folder}"}, files={"mpi4py/__init__.py": "", "mpi4py/MPI.py": "import os\n\nos._exit(1)\n"}
+    ),
     "PYTHONWARNINGS": Surrounding({"PYTHONWARNINGS": "always", "PYTHONOPTIMIZE": "2"}),
     "LD_PRELOAD": Surrounding({"LD_PRELOAD": "libm.so.6"}),
     "64 open files": Surrounding(first=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))),
@@ -166,7 +171,10 @@ def outcomes(name: str, exercises: tuple[str, ...] = EXERCISES) -> Outcome:
     """
     one = SURROUNDINGS[name]
     with checkout(one) as course, tempfile.TemporaryDirectory(prefix="gpulab surroundings ") as folder:
-        Path(folder).chmod(0o700)
+        Path(folder).chmod(0o755 if one.files else 0o700)
+        for path, text in one.files.items():
+            Path(folder, path).parent.mkdir(parents=True, exist_ok=True)
+            Path(folder, path).write_text(text)
         variables = {key: value for key, value in os.environ.items() if key not in one.without}
         own = {key: value.format(folder=folder) for key, value in one.variables.items()}
         paths = [str(course), *filter(None, [own.get("PYTHONPATH")])]
