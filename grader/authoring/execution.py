@@ -155,8 +155,7 @@ def run(
         on_cell(cell_index)
 
     def take_turn(cell: NotebookNode, cell_index: int) -> None:
-        tests = cell.metadata.get("nbgrader", {}).get("grade")  # and those for the CPU leave the GPU nearly alone
-        if on_gpu and (cell_index in timed or not tests):
+        if on_gpu:
             turn.enter_context(turns().alone() if cell_index in timed else turns().shared())
 
     client = _Client(
