@@ -87,7 +87,7 @@ def draw_throughputs(rates: Mapping[str, Sequence[float]], ranks: int, device: s
     ideal = ranks * next(iter(middle.values()))
     with style():
         figure, axes = canvas(
-            f"Images per second: {alone} with 1 rank; {weak} (weak) or {strong} (strong) with {ranks}",
+            f"Images/s: {alone} with 1 rank; with {ranks}, {weak} (weak) and {strong} (strong)",
             f"96 images per rank (weak) or in total (strong); bars: half of the steps; {device}",
         )
         label: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "va": "bottom", "fontsize": 11}

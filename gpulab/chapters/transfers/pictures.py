@@ -192,7 +192,7 @@ def draw_casts(cast_ms: float, transfer_ms: Mapping[str, float]) -> None:
 def draw_layouts(times_ms: Mapping[str, float]) -> None:
     """Bars: one convolution in both layouts."""
     first, last = (number(times_ms[layout]) for layout in ("channels first", "channels last"))
-    title = f"A convolution on this device: channels first {first} ms, channels last {last} ms"
+    title = f"A convolution here: channels first {first} ms, channels last {last} ms"
     note = f"Measured on {device_name()}, median of 9"
     plot.bars(dict(times_ms), title=title, y="one convolution, ms", note=note, highlight="channels last")
 
