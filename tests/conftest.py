@@ -29,7 +29,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def _let_hypothesis_register() -> None:
-    """Runs a property now, since Hypothesis asks the collector who refers to its generators of random numbers."""
+    """Runs a property now: Hypothesis asks the collector who refers to its random numbers, and warns if nobody does."""
     if "hypothesis" in sys.modules:
         from hypothesis import given, strategies
 
@@ -41,7 +41,9 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     return True if collection_path in left_out(os.environ.get("DRAWN_BY", "")) else None
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    gc.unfreeze()  # Hypothesis is imported for its own summary at the latest, and asks as above
     seed = os.environ.get("DRAWN_BY", "")
     if names := sorted(path.stem for path in left_out(seed)):
         terminalreporter.write_line(f"Long files not drawn by DRAWN_BY={seed}: {', '.join(names)}")
