@@ -25,6 +25,9 @@ from grader.model.notebooks import Cell, ChapterKey, Role, load_key
 MOST_CALLS = 3
 MOST_DECISIONS = 12
 """Calls with results that are true or false: of these, three tell too little."""
+SECONDS_OF_CALLS = 1.0
+"""Of the processor: no more calls are recorded of an exercise whose calls have taken so long. One result of those, such
+as a trained network or a file, tells enough."""
 SECONDS = 60.0
 """For the calls of one test cell; what has been recorded until then is kept."""
 MOST_BYTES = 4_000_000
@@ -82,7 +85,8 @@ def _of_test(key: ChapterKey, cell: Cell, names: dict[str, Any]) -> list[Exercis
         with contextlib.suppress(Exception):
             if len(pickle.dumps((kept, result))) < MOST_BYTES:
                 calls.append(Call(*kept, copy.deepcopy(result)))
-        if len(calls) >= (MOST_DECISIONS if isinstance(result, bool) else MOST_CALLS):
+        enough = len(calls) >= (MOST_DECISIONS if isinstance(result, bool) else MOST_CALLS)
+        if enough or (calls and sum(seconds) > SECONDS_OF_CALLS):
             raise _Enough
         return result
 

@@ -6,12 +6,15 @@ import contextlib
 import functools
 import io
 import json
+import math
 import signal
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from courses import ROOT
 
+from gpulab.backend import current, use
 from gpulab.check.outcomes import WrongAnswer
 from grader.authoring.answers import Answer, AnswerKind
 from grader.authoring.bank import Bank
@@ -23,6 +26,9 @@ from grader.model.notebooks import Role
 
 SECONDS, SECONDS_OF_ENDLESS = 20, 2
 """For one answer and one reading, of the processor: a busy machine makes no answer endless."""
+SECONDS_OF_DEADLOCKS = 15.0
+"""For the ranks of an answer that must be refused, by the clock on the wall: ranks that wait for each other use no time
+of the processor. All other answers get as much as a launch gets anywhere."""
 _bare: set[str] = set()
 """The names in a shell in which nothing has run."""
 
@@ -51,7 +57,9 @@ def findings(
     for answer in bank_of(chapter, one.exercise):
         if answer.kind is AnswerKind.HOSTILE:
             continue
-        tries = ((name, _refused(one, answer, chapter, readings)) for name, readings in plausible.items())
+        must_fail = answer.kind is AnswerKind.WRONG and answer.title not in passing
+        launch = SECONDS_OF_DEADLOCKS if must_fail else math.inf
+        tries = ((name, _refused(one, answer, chapter, readings, launch)) for name, readings in plausible.items())
         told = ((name, why) for name, why in tries if why)
         if answer.kind is AnswerKind.RIGHT:
             found += [f"refuses the right answer “{answer.title}” on {name}: {why}" for name, why in told]
@@ -77,10 +85,14 @@ def bank_of(chapter: str, exercise: str) -> list[Answer]:
     return Bank(found, found.answers, frozenset({exercise})).answers
 
 
-def _refused(one: Confrontation, answer: Answer, chapter: str, readings: Any, unusable: str = "") -> str:
+def _refused(
+    one: Confrontation, answer: Answer, chapter: str, readings: Any, launch: float = math.inf, unusable: str = ""
+) -> str:
     """Why an answer is refused; empty when it passes."""
+    limited = use(replace(current(), launch_seconds=launch))
+    within = _within(SECONDS_OF_ENDLESS if answer.endless else SECONDS)
     try:
-        with _within(SECONDS_OF_ENDLESS if answer.endless else SECONDS), contextlib.redirect_stdout(io.StringIO()):
+        with limited, within, contextlib.redirect_stdout(io.StringIO()):
             one.check(defined(answer, chapter), json.loads(json.dumps(readings)))
     except Unusable as said:
         return unusable or (f"unusable: {said}" if answer.kind is AnswerKind.RIGHT else "")
