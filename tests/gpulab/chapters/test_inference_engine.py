@@ -364,9 +364,9 @@ def test_what_every_export_reads_is_read_once_before_the_fork(monkeypatch: pytes
     from onnxscript._internal.values import TracedOnnxFunction
 
     monkeypatch.setattr(TracedOnnxFunction, "function_ir", vars(TracedOnnxFunction)["function_ir"])  # as it is now
-    from gpulab.chapters.inference import preload  # for processes that others are forked from
+    from gpulab.chapters.inference import exporter_signatures  # for processes that others are forked from
 
-    preload.read_signatures_once()
+    exporter_signatures.read_once()
     monkeypatch.setattr("inspect.getsource", None)  # who reads a source from now on fails
     assert len(get_torchlib_ops()) > 100
 
