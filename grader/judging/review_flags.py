@@ -75,6 +75,11 @@ def notes(submission: Submission, key: ChapterKey) -> list[str]:
     return found
 
 
+def unheard(exercise: str) -> str:
+    """The sentence for an exercise whose ranks were started by the student's own process, when a test called it."""
+    return f"The exercise {exercise} started processes that nobody could listen to: review it yourself."
+
+
 def _telling(source: str) -> str:
     """What a cell says that makes it worth a look; empty if nothing."""
     if len(source) > MOST_CHARACTERS:
