@@ -66,8 +66,8 @@ class Backend:
     services: frozenset[str] | None = None
     """Those that the running test cell declares as its needs: `counting`, `speedup`, …: `grader.model.needs`. None
     allows all."""
-    counting: Callable[[], Found] | None = None
-    """Behind `gpulab.trace.counting`: the launches of the calls in a block."""
+    counting: Callable[[int], Found] | None = None
+    """Behind `gpulab.trace.counting`: the launches of the calls in a block; the key of what `tl.dot` multiplies by."""
     speedup: Sides | None = None
     """Behind `gpulab.measuring.speedup`."""
     script: Callable[[Any], Any] | None = None

@@ -301,7 +301,7 @@ def backend_of(
     return Backend(
         seed=request["seed"],
         services=frozenset(request["needs"]),
-        counting=link.counting if link.clean else None,
+        counting=(lambda dot_key: link.counting(dot_key=dot_key)) if link.clean else None,
         speedup=speedups.sides if speedups else None,
         script=launches.script if launches else None,
         listening=lambda perturb: link.counting(perturb=perturb),
