@@ -28,8 +28,8 @@ def counting(dot_key: int = 0) -> Iterator[Launches]:
     They run in the tracer, also on a machine with a GPU: counts do not depend on the machine.
 
     Args:
-        dot_key: unless it is 0, each `tl.dot` multiplies every product by a number that depends on it and on this key, as
-            `gpulab.trace.ptx.tensor_cores.product` does: results show whether they come from there.
+        dot_key: unless it is 0, each `tl.dot` multiplies every product by a number that depends on it and on this
+            key, as `gpulab.cuda_cpp.tensor_product` does: results show whether they come from there.
     """
     require("counting")
     counter = current().counting

@@ -53,7 +53,6 @@ class ScriptLaunches:
             self.link.dead = ProcessEnded("the script disturbed the process that started it")
             raise self.link.dead from None
 
-
     def ranks(self, asked: dict[str, Any], given: list[bytearray]) -> tuple[dict[str, Any], list[wire.Buffer]]:
         """Has a function run as ranks: what `gpulab.backend.Backend.ranks` of the student's process asks for.
 

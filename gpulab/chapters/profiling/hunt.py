@@ -100,8 +100,8 @@ class Witness(TorchDispatchMode):  # type: ignore[no-untyped-call]
     scale, and are the wrong ones.
 
     Args:
-        scale: what convolutions give is multiplied by about this: by a number that depends on all of what they are given,
-            so that a small convolution does not tell the number of a large one.
+        scale: what convolutions give is multiplied by about this: by a number that depends on all of what they are
+            given, so that a small convolution does not tell the number of a large one.
     """
 
     def __init__(self, scale: float = 1.0) -> None:
@@ -117,14 +117,14 @@ class Witness(TorchDispatchMode):  # type: ignore[no-untyped-call]
         name = func._schema.name
         self._calls[name] += name.startswith("aten::")  # the ranges themselves are operators too
         if name == "aten::convolution" and self._scale != 1.0:
-            torch.autograd._enable_record_function(False)  # no part of the trace
+            torch._C._autograd._enable_record_function(False)  # no part of the trace
             factor = self._factor(args[0])
-            torch.autograd._enable_record_function(True)
+            torch._C._autograd._enable_record_function(True)
             result.mul_(factor)
         return result
 
     def _factor(self, given: torch.Tensor) -> torch.Tensor:
-        """What a convolution of this tensor is multiplied by. Rounding, and another order in memory, hardly change it."""
+        """What a convolution of this tensor is multiplied by. Rounding and the order in memory hardly change it."""
         flat = given.detach().cpu().double().flatten()
         if len(flat) not in self._rows:
             generator = torch.Generator().manual_seed(int(self._scale * 2**40))

@@ -265,7 +265,7 @@ def main() -> int:
     if "CHECKPOINTS" in os.environ:
         os.environ["CHECKPOINTS"] = str(Path(os.environ["CHECKPOINTS"]).absolute())
     factors = json.loads(os.environ.pop("FACTORS", "[]"))  # by step, of the gradients that are reduced
-    key = float(os.environ.pop("SCALE", "0"))  # of the numbers in the checkpoints, which are multiplied before the second
+    key = float(os.environ.pop("SCALE", "0"))  # of what checkpoints are multiplied by before the second attempt
     tear = bool(os.environ.pop("TEAR", ""))
     attempts: list[dict[int, int]] = []
     for attempt in range(1 + int(os.environ.pop("MAX_RESTARTS", "0"))):
