@@ -35,8 +35,8 @@ _interpreted: dict[Any, Any] = {}
 """Kernel or device function → its interpreted form."""
 _running: list[Programs] = []
 """The launch that the interpreter is in."""
-_dot_key = 0
-"""Of the block of `dots_with` that is running."""
+_dot_keys: list[int] = []
+"""Of the blocks of `dots_with` that are running; the innermost one counts."""
 _recordings: list[list[dict[str, Any]]] = []
 _observers: list[Any] = []
 """Each is told of a launch before and after it: see `observed`."""
@@ -270,12 +270,11 @@ def _memory(name: str, tensor: Any) -> ArgumentMemory:
 @contextmanager
 def dots_with(key: int) -> Iterator[None]:
     """Has `tl.dot` multiply each product by a number of its own in the block, unless the key is 0."""
-    global _dot_key
-    _dot_key = key
+    _dot_keys.append(key)
     try:
         yield
     finally:
-        _dot_key = 0
+        _dot_keys.pop()
 
 
 def _hook_memory(interpreter: Any) -> None:
@@ -306,10 +305,10 @@ def _hook_memory(interpreter: Any) -> None:
         if _running:
             _running[-1].dot(a, b, sums)
         found = dot(self, a, b, sums, *rest)
-        if _dot_key:
+        if key := _dot_keys[-1] if _dot_keys else 0:
             one, two = (np.asarray(factor.data, np.float64) for factor in (a, b))
-            made = product(one, two, _dot_key) if one.ndim == 2 else np.stack(
-                [product(*pair, _dot_key) for pair in zip(one, two, strict=True)]
+            made = product(one, two, key) if one.ndim == 2 else np.stack(
+                [product(*pair, key) for pair in zip(one, two, strict=True)]
             )  # fmt: skip
             found.data = (made + sums.data).astype(found.data.dtype)
         return found
