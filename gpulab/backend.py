@@ -73,7 +73,7 @@ class Backend:
     script: Callable[[Any], Any] | None = None
     """Behind `gpulab.ranks.launch.script`: runs a `launch.Job`, gives a `launch.Run`."""
     ranks: Callable[[Any], tuple[Any, tuple[bytes, ...]]] | None = None
-    """Behind `gpulab.ranks.launch.ranks`: runs a `launch.Call`, gives a `launch.Run` and what each rank returned."""
+    """Behind `gpulab.ranks.launch.ranks`: `launch.RankCall` → `launch.Run` and what each rank returned."""
     listening: Callable[[float], Found] | None = None
     """Behind `gpulab.ranks.launch.listening`: what ranks send in a block; what is added to it."""
     timeline: Callable[[], Found] | None = None

@@ -224,7 +224,7 @@ def ranks(function: Callable[..., Any], inputs: Sequence[Sequence[Any]], *, seco
     backend = current()
     packed = tuple(cloudpickle.dumps((function, tuple(given))) for given in inputs)
     words = forks.named(cloudpickle.dumps(function).decode("ascii", "replace"))
-    call = Call(packed, tuple(words), min(seconds, backend.launch_seconds))
+    call = RankCall(packed, tuple(words), min(seconds, backend.launch_seconds))
     if backend.ranks is not None:  # where the judge hears them
         run, returned = backend.ranks(call)
         run.check()
@@ -239,7 +239,7 @@ def ranks(function: Callable[..., Any], inputs: Sequence[Sequence[Any]], *, seco
 
 
 @dataclass(frozen=True)
-class Call:
+class RankCall:
     """What `ranks` was asked for."""
 
     given: tuple[bytes, ...]
@@ -280,7 +280,7 @@ class Called:
         return [json.loads(seals.opened(report)["sent"]) for report in self.reports]
 
 
-def run_function(call: Call, perturb: float, keys: Sequence[Mapping[str, str]]) -> Called:
+def run_function(call: RankCall, perturb: float, keys: Sequence[Mapping[str, str]]) -> Called:
     """Runs a function as ranks that are processes of this one: `ranks`, without the detour over a judge.
 
     Args:

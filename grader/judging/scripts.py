@@ -59,7 +59,7 @@ class ScriptLaunches:
         What the ranks have sent goes to the test alone.
 
         Args:
-            asked: `words` and `seconds` of a `launch.Call`, as the student's process says.
+            asked: `words` and `seconds` of a `launch.RankCall`, as the student's process says.
             given: the function with its arguments for each rank; nothing of it is unpickled here.
 
         Raises:
@@ -138,7 +138,7 @@ def answer(request: dict[str, Any], _: list[bytearray]) -> tuple[dict[str, Any],
 
 def answer_ranks(request: dict[str, Any], given: list[bytearray]) -> tuple[dict[str, Any], list[wire.Buffer]]:
     """Runs a function as ranks in the process behind the judge's channel: the handler of `student` for it."""
-    call = launch.Call(tuple(map(bytes, given)), tuple(request["words"]), request["seconds"])
+    call = launch.RankCall(tuple(map(bytes, given)), tuple(request["words"]), request["seconds"])
     ended = launch.run_function(call, request["perturb"], request["keys"])
     if sum(map(len, ended.returned)) > request["max_bytes"]:
         return {**answer_too_large(ended.run), "reports": []}, []
@@ -151,7 +151,7 @@ class AskedOfJudge:
     def __init__(self, channel: Channel, token: str) -> None:
         self._channel, self._token = channel, token
 
-    def ranks(self, call: launch.Call) -> tuple[launch.Run, tuple[bytes, ...]]:
+    def ranks(self, call: launch.RankCall) -> tuple[launch.Run, tuple[bytes, ...]]:
         """What `gpulab.backend.Backend.ranks` wants: the run, and what the function returned on each rank."""
         asked = {"words": list(call.words), "seconds": min(call.seconds, FUNCTION_SECONDS)}
         self._channel.send({"id": self._token, "ranks": asked}, list[wire.Buffer](call.given))
