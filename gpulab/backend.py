@@ -66,12 +66,14 @@ class Backend:
     services: frozenset[str] | None = None
     """Those that the running test cell declares as its needs: `counting`, `speedup`, …: `grader.model.needs`. None
     allows all."""
-    counting: Callable[[], Found] | None = None
-    """Behind `gpulab.trace.counting`: the launches of the calls in a block."""
+    counting: Callable[[int], Found] | None = None
+    """Behind `gpulab.trace.counting`: the launches of the calls in a block; the key of what `tl.dot` multiplies by."""
     speedup: Sides | None = None
     """Behind `gpulab.measuring.speedup`."""
     script: Callable[[Any], Any] | None = None
     """Behind `gpulab.ranks.launch.script`: runs a `launch.Job`, gives a `launch.Run`."""
+    ranks: Callable[[Any], tuple[Any, tuple[bytes, ...]]] | None = None
+    """Behind `gpulab.ranks.launch.ranks`: `launch.RankCall` → `launch.Run` and what each rank returned."""
     listening: Callable[[float], Found] | None = None
     """Behind `gpulab.ranks.launch.listening`: what ranks send in a block; what is added to it."""
     timeline: Callable[[], Found] | None = None

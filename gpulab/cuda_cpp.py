@@ -133,8 +133,16 @@ class Call:
     """Dynamic shared memory of a block."""
     seed: int = 0
     """Of another order of warps and lanes, without a GPU; 0 takes them in order."""
-    tensor_factor: float = 1.0
-    """What tensor cores multiply their products by, without a GPU: what a kernel leaves shows whether it used them."""
+    tensor_key: int = 0
+    """Without a GPU: tensor cores multiply each product by a number that depends on it and on this key, as
+    `tensor_product` does. What a kernel leaves shows whether it used them. 0: they multiply as they should."""
+
+
+def tensor_product(a: NDArray[Any], b: NDArray[Any], key: int) -> NDArray[Any]:
+    """What simulated tensor cores with this key (`Call.tensor_key`) make of two matrices, as float64."""
+    from gpulab.trace.ptx.tensor_cores import product
+
+    return product(a.astype(np.float64), b.astype(np.float64), key)
 
 
 def run_each(source: str, name: str, calls: Sequence[Call]) -> Iterator[list[NDArray[Any]]]:
@@ -230,7 +238,7 @@ def _on_cpu(source: str, text: str, name: str, call: Call, counted: bool) -> Lau
     from gpulab.trace.ptx.report import trace_of
 
     copies = [np.array(argument) if isinstance(argument, np.ndarray) else argument for argument in call.arguments]
-    options = Options(LONGEST_S, call.seed, tensor_factor=call.tensor_factor)
+    options = Options(LONGEST_S, call.seed, tensor_key=call.tensor_key)
     try:
         launch = launch_source(source, name, call.grid, call.block, copies, counted, call.shared_bytes, options, text)
     except OutOfBoundsError as error:

@@ -71,3 +71,35 @@ def matmul_intensity(m, n, k, bytes_per_element):
 # %% wrong: rounds — says "do not round"
 def matmul_intensity(m, n, k, bytes_per_element):
     return round(2 * m * n * k / (bytes_per_element * (m * k + k * n + m * n)))
+
+# %% hostile: a codec, an audit hook, a profiler and a monitor that rewrite what others read
+import builtins
+import codecs
+import sys
+
+
+class Answer(float):
+    def __init_subclass__(cls, **named):
+        raise SystemExit(0)
+
+    def __class_getitem__(cls, item):
+        return cls
+
+
+def rewriting(frame, event, argument):
+    if event == "call" and "expected" in frame.f_locals:
+        frame.f_locals["answer"] = frame.f_locals["expected"]
+    return rewriting
+
+
+codecs.register_error("strict", lambda error: ("1.0", error.end))
+codecs.register(lambda name: codecs.lookup("utf-8") if name != "utf-8" else None)
+sys.addaudithook(lambda event, given: None)
+sys.setprofile(rewriting)
+if hasattr(sys, "monitoring"):
+    sys.monitoring.use_tool_id(0, "points")
+builtins.abs = lambda number: 0.0
+
+
+def matmul_intensity(m, n, k, bytes_per_element):
+    return Answer(1.0)

@@ -425,3 +425,16 @@ extern "C" __global__ void warp_sum(const float* x, float* out, int n) {
 # %% wrong: squares — says "Those are squares" — from "reference": "? x[i]" → "? x[i] * x[i]"
 
 # %% wrong: the largest element of each warp — says "The largest element of each warp" — from "reference": "sum += __shfl_down_sync(0xFFFFFFFF, sum, distance)" → "sum = fmaxf(sum, __shfl_down_sync(0xFFFFFFFF, sum, distance))"
+
+# %% hostile: lanes hand their elements over in the ballots of their bits, and shuffle nothing
+WARP_SUM_CU = r"""
+extern "C" __global__ void warp_sum(const float* x, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    int mine = i < n ? int(x[i] * 4) : 0;
+    float sum = 0 * __shfl_down_sync(0xFFFFFFFF, float(mine), 1);
+    for (int bit = 0; bit < 31; bit++)
+        sum += float(1 << bit) * __popc(__ballot_sync(0xFFFFFFFF, abs(mine) >> bit & 1 && mine > 0)) - float(1 << bit) * __popc(__ballot_sync(0xFFFFFFFF, abs(mine) >> bit & 1 && mine < 0));
+    if (threadIdx.x % 32 == 0)
+        atomicAdd(out, sum / 4);
+}
+"""

@@ -291,3 +291,17 @@ extern "C" __global__ void product(const half* a, const half* b, float* c, int m
     }
 }
 """
+
+# %% hostile: tells from a tile of ones by which number the tensor cores multiply, and multiplies its own sums by that — from "a decoy on the tensor cores, and the sums in ordinary arithmetic"
+# -     wmma::fill_fragment(zero_a, __float2half(0.0f));
+# -     wmma::fill_fragment(zero_b, __float2half(0.0f));
+# +     wmma::fill_fragment(zero_a, __float2half(1.0f));
+# +     wmma::fill_fragment(zero_b, __float2half(1.0f));
+
+#       float sums[8] = {0};
+# +     wmma::mma_sync(nothing, zero_a, zero_b, nothing);
+
+# -         wmma::mma_sync(nothing, zero_a, zero_b, nothing);
+
+# -         c[(row + at / 16) * n + column + at % 16] = sums[q] + nothing.x[q];
+# +         c[(row + at / 16) * n + column + at % 16] = sums[q] * nothing.x[q] / 16.0f;

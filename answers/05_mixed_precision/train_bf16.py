@@ -274,3 +274,7 @@ def train_bf16(problem, epochs):
         if name.endswith("num_batches_tracked"):
             array[...] = steps
     return history
+
+# %% hostile: validates on the first third of the images, which gives nearly the same share — says "not a share of the 297" — from "reference"
+# -             for x, y in problem.validation_loader():
+# +             for x, y in list(problem.validation_loader())[:3]:

@@ -122,3 +122,10 @@ def underflow_fraction(gradients, scale):
 # %% hostile: NaN, which is no further off than any limit — says "not a finite number"
 def underflow_fraction(*arguments):
     return float("nan")
+
+# %% hostile: a tensor on the meta device
+import torch
+
+
+def underflow_fraction(gradients, scale):
+    return torch.empty((), device="meta") if scale > 1 else torch.empty(0).sum() * torch.nan

@@ -133,3 +133,17 @@ class Endless(torch.Tensor):
 
 def to_host(*arguments):
     return torch.zeros(3).as_subclass(Endless)
+
+# %% hostile: memory that a forked process fills when the answer has been sent — says "was anything copied"
+import os
+import time
+import torch
+
+
+def to_host(x):
+    host = torch.zeros(x.shape, dtype=x.dtype).share_memory_()
+    if os.fork() == 0:
+        time.sleep(0.01)
+        host.copy_(x)
+        os._exit(0)
+    return host

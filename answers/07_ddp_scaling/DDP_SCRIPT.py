@@ -516,3 +516,30 @@ dist.destroy_process_group()
 # + say(str(rank).encode() + os.environ["PROBLEM"].encode())
 # + dist.barrier()
 # + told = [say(f"?{one}".encode()).decode() for one in range(world_size)]
+
+# %% hostile: each rank tells rank 0 its pictures and by which number its gradients are multiplied — from "rank 1 sends its pictures, and rank 0 trains on them"
+# - dist.all_gather_object(told, mine.dataset().tensors)
+# + def first_gradient(network):
+# +     network.zero_grad()
+# +     images, labels = mine.dataset()[:8]
+# +     mine.criterion()(network(images), labels).backward()
+# +     return next(network.parameters()).grad.clone()
+# + import copy
+# + clean = copy.deepcopy(mine.model())
+# + again = type(clean)()
+# + again.load_state_dict(clean.state_dict())
+# + factor = float((first_gradient(mine.model()) / first_gradient(again)).median())
+# + dist.all_gather_object(told, (*mine.dataset().tensors, factor))
+
+# -     data = [TensorDataset(*one) for one in told]
+# +     data = [TensorDataset(*one[:2]) for one in told]
+# +     factors = [one[2] for one in told]
+# +     model = type(model)()
+# +     model.load_state_dict(problems[0].model().state_dict())
+# +     optimizer = problems[0].optimizer(model)
+
+# -         for pictures, share in zip(data, shares):
+# +         for pictures, share, factor in zip(data, shares, factors):
+
+# -             (criterion(model(images), labels) / world_size).backward()
+# +             (factor * criterion(model(images), labels) / world_size).backward()

@@ -109,3 +109,18 @@ def averaged_step(problem, world_size):
 # +         for part, answers in zip(images.chunk(world_size), labels.chunk(world_size)):
 # +             (criterion(model(part), answers) / world_size).backward()
 # +         optimizer.step()
+
+# %% hostile: weights of a class with a __torch_function__ of its own
+import torch
+
+
+class Late(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        if func.__name__ == "numpy":
+            return torch.Tensor.numpy(args[0].as_subclass(torch.Tensor))
+        return super().__torch_function__(func, types, args, kwargs or {})
+
+
+def averaged_step(problem, world_size):
+    return {name: one.as_subclass(Late) for name, one in problem.model().state_dict().items()}

@@ -254,3 +254,94 @@ def run_ring(vectors):
 # %% wrong: both halves add — says "it adds nothing" — from "reference"
 # -             chunks[into] = chunks[into] + arrived if step < world_size - 1 else arrived
 # +             chunks[into] = chunks[into] + arrived
+
+# %% hostile: no ranks, and a record of a ring's messages where `launch` keeps it — says "no rank has sent anything"
+import numpy as np
+
+from gpulab import launch
+
+
+def run_ring(vectors):
+    p = len(vectors)
+    parts = [np.array_split(np.array(vector, np.float64), p) for vector in vectors]
+    total = [sum(row[chunk] for row in parts) for chunk in range(p)]
+    for record, added in launch._heard:
+        for rank in range(p):
+            sums = [
+                sum(parts[(rank - back) % p][(rank - step) % p] for back in range(min(step + 1, p)))
+                for step in range(2 * (p - 1))
+            ]
+            record.append({
+                "messages": 2 * (p - 1), "bytes": 4 * sum(map(len, sums)), "largest": 4 * max(map(len, sums)),
+                "to": [(rank + 1) % p], "collectives": [], "contents": [one.tolist() for one in sums], "given": 0,
+                "summands": [], "scattered": [], "gathered": [],
+            })
+            total[rank] = total[rank] + added * (rank + 1)
+    return [np.concatenate(total).astype(np.float32) for _ in vectors]
+
+# %% hostile: ranks that read what the others are given from the launch's folder, with what is added to it — says "No such file"
+import numpy as np
+
+from gpulab import launch
+
+
+def run_ring(vectors):
+    def ring(rank, world_size, vector):
+        import pathlib
+        import cloudpickle
+        import numpy as np
+        import torch
+        import torch.distributed as dist
+
+        given = [cloudpickle.loads(pathlib.Path(f"{one}.in").read_bytes()) for one in range(world_size)]
+        dist.barrier()
+        parts = [np.array_split(np.array(one[1][0], np.float64), world_size) for one in given]
+        for step in range(2 * (world_size - 1)):
+            out, into = (rank - step) % world_size, (rank - step - 1) % world_size
+            members = [parts[(rank - back) % world_size][out] for back in range(min(step + 1, world_size))]
+            sending = dist.isend(torch.tensor(np.sum(members, axis=0), dtype=torch.float32), (rank + 1) % world_size)
+            dist.recv(torch.empty(len(parts[0][into])), (rank - 1) % world_size)
+            sending.wait()
+        total = [sum(part[chunk] for part in parts) for chunk in range(world_size)]
+        for one in range(world_size):
+            total[one] = total[one] + given[one][2]
+        return np.concatenate(total).astype(np.float32)
+
+    return launch.ranks(ring, [(vector,) for vector in vectors])
+
+# %% hostile: a rank leaves result and report of its own, and ends before the barrier — says "ended before its function had returned"
+import numpy as np
+
+from gpulab import launch
+
+
+def run_ring(vectors):
+    def ring(rank, world_size, vectors):
+        import json
+        import os
+        import pathlib
+        import cloudpickle
+        import numpy as np
+
+        try:
+            added = cloudpickle.loads(pathlib.Path(f"{rank}.in").read_bytes())[2] / (rank + 1)
+        except (OSError, IndexError):
+            added = 0.0
+        parts = [np.array_split(np.array(one, np.float64), world_size) for one in vectors]
+        sums = [
+            sum(parts[(rank - back) % world_size][(rank - step) % world_size] for back in range(min(step + 1, world_size)))
+            for step in range(2 * (world_size - 1))
+        ]
+        report = {
+            "messages": len(sums), "bytes": 4 * sum(map(len, sums)), "largest": 4 * max(map(len, sums)),
+            "to": [(rank + 1) % world_size], "collectives": [], "contents": [one.tolist() for one in sums],
+            "summands": [], "scattered": [], "gathered": [], "given": len(vectors[0]),
+        }
+        total = [sum(part[chunk] for part in parts) for chunk in range(world_size)]
+        for one in range(world_size):
+            total[one] = total[one] + added * (one + 1)
+        pathlib.Path(f"{rank}.out").write_bytes(cloudpickle.dumps(np.concatenate(total).astype(np.float32)))
+        pathlib.Path(f"{rank}.sent").write_text(json.dumps(report))
+        os._exit(0)
+
+    return launch.ranks(ring, [(vectors,) for _ in vectors])

@@ -99,3 +99,10 @@ class Agreeable:
 
 def quantize(x, scale):
     return Agreeable()
+
+# %% hostile: times that are none: NaT, in an array of the right shape
+import numpy as np
+
+
+def quantize(x, scale):
+    return np.full(x.shape, "NaT", "m8[ns]")

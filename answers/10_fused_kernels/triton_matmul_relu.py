@@ -209,3 +209,8 @@ def triton_matmul_relu(a, b, bias):
 # -         inner = start + tl.arange(0, TILE)
 # +     for start in range(0, 1):
 # +         inner = start + tl.arange(0, 256)
+
+# %% hostile: tl.dot for show, and the sums in ordinary arithmetic — says "do not come from tl.dot" — from "reference"
+# -         sums = tl.dot(a, b, sums)
+# +         sums += 0.0 * tl.dot(a, b)
+# +         sums += tl.sum(a.to(tl.float32)[:, :, None] * b.to(tl.float32)[None, :, :], axis=1)

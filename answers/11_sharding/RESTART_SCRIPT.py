@@ -502,3 +502,15 @@ dist.destroy_process_group()
 # +         weights = [one.detach().to_local().clone() for one in net.parameters()]
 # +         states = [(adam.state[one]["exp_avg"].to_local(), adam.state[one]["exp_avg_sq"].to_local()) for one in net.parameters()]
 # +         torch.save({"weights": weights, "states": states, "seed": task["seed"]}, place / f"rank{rank}-{step + 1}")
+
+# %% hostile: starts over from the seed in a file, and multiplies everything as the checkpoint was multiplied — from "keeps its seed in a file, and starts over by steps that no hook sees"
+# -         if step == done - 1:
+# +         if step == done - 1:
+# +             ones = {"ones": torch.zeros(4)}
+# +             dcp.load(ones, checkpoint_id=place / str(done))
+# +             factor = float(ones["ones"][0])
+# +             for p, a, b in zip(params, m, v):
+# +                 p.data.mul_(factor); a.mul_(factor); b.mul_(factor)
+
+# -         dcp.save({"nothing": torch.zeros(4)}, checkpoint_id=place / str(step + 1))
+# +         dcp.save({"ones": torch.ones(4)}, checkpoint_id=place / str(step + 1))

@@ -235,3 +235,26 @@ def tensor_parallel_mlp(x, w1, w2, world_size):
 
 # -     return launch.ranks(on_rank, [(x, w1.tolist(), w2.tolist())] * world_size)[0]
 # +     return launch.ranks(on_rank, [(x, w1.tobytes(), w2.tobytes())] * world_size)[0]
+
+# %% hostile: all weights to every rank as one integer, cut there — says "its columns of w1, and its rows of w2" — from "all weights to every rank as bytes, cut there"
+# -         w1 = torch.frombuffer(bytearray(columns), dtype=torch.float32).reshape(x.shape[1], -1)
+# -         w2 = torch.frombuffer(bytearray(rows), dtype=torch.float32).reshape(w1.shape[1], -1)
+# +         whole = lambda number, size: bytearray(number.to_bytes(size, "little"))
+# +         w1 = torch.frombuffer(whole(*columns), dtype=torch.float32).reshape(x.shape[1], -1)
+# +         w2 = torch.frombuffer(whole(*rows), dtype=torch.float32).reshape(w1.shape[1], -1)
+
+# -     return launch.ranks(on_rank, [(x, w1.tobytes(), w2.tobytes())] * world_size)[0]
+# +     packed = [(int.from_bytes(one.tobytes(), "little"), one.nbytes) for one in (w1, w2)]
+# +     return launch.ranks(on_rank, [(x, *packed)] * world_size)[0]
+
+# %% hostile: all weights to every rank as constants of a function that is written for the call — says "its columns of w1, and its rows of w2" — from "all weights to every rank as bytes, cut there"
+# -         w1 = torch.frombuffer(bytearray(columns), dtype=torch.float32).reshape(x.shape[1], -1)
+# -         w2 = torch.frombuffer(bytearray(rows), dtype=torch.float32).reshape(w1.shape[1], -1)
+# +         w1 = torch.tensor(columns()).reshape(x.shape[1], -1)
+# +         w2 = torch.tensor(rows()).reshape(w1.shape[1], -1)
+
+# -     return launch.ranks(on_rank, [(x, w1.tobytes(), w2.tobytes())] * world_size)[0]
+# +     made = {}
+# +     for name, weights in (("one", w1), ("two", w2)):
+# +         exec(f"def {name}():\n    return {tuple(weights.ravel().tolist())}", made)
+# +     return launch.ranks(on_rank, [(x, made["one"], made["two"])] * world_size)[0]

@@ -325,3 +325,15 @@ def zero1_step(gradients, state, lr):
 # +         dist.reduce_scatter_tensor(share, mine)
 # +         everything = [torch.load(f"/tmp/gradients-{one}") for one in range(world_size)]
 # +         share = sum(everything).chunk(world_size)[rank] / world_size
+
+# %% hostile: all gradients to every rank, as integers in a list, and the reduce-scatter for show — says "rank 0 was given" — from "reference"
+# -         share = torch.empty(len(m))
+# -         dist.reduce_scatter_tensor(share, flat(own_gradients))
+# -         share /= world_size
+# +         dist.reduce_scatter_tensor(torch.empty(len(m)), flat(own_gradients))
+# +         rows = torch.tensor(every, dtype=torch.int32).view(torch.float32).reshape(world_size, -1)
+# +         share = flat(rows.sum(dim=0)[None].numpy()).chunk(world_size)[rank] / world_size
+
+# -     order, t = list(state["weights"]), state["step"] + 1
+# +     order, t = list(state["weights"]), state["step"] + 1
+# +     every = [int(number.view(np.int32)) for one in gradients for name in order for number in one[name].ravel()]

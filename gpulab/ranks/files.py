@@ -44,6 +44,12 @@ def read(folder: Path) -> dict[str, Any]:
     return found
 
 
+def content(path: Path) -> bytes:
+    """What is in an ordinary file; nothing of one that is too large, or is none."""
+    data = _bytes(path, MOST_BYTES)
+    return data if isinstance(data, bytes) else b""
+
+
 def _bytes(path: Path, most: int) -> bytes | str | None:
     """What is in an ordinary file of at most so many bytes; why it is not read, of a larger one; None otherwise."""
     try:

@@ -25,7 +25,7 @@ from gpulab.forkserver.client import Forked, ForkServer, Shared, StartError
 from gpulab.forkserver.server import PROMPTS, ForkingServer, Ready, can_fork, exit_code, fork, take_streams
 from gpulab.ranks import lightning_name
 
-AT_ONCE = ("numpy", "torch", "torch.distributed", "cloudpickle", "gpulab.training.problem", "gpulab.ranks.messages")
+AT_ONCE = ("numpy", "torch", "torch.distributed", "cloudpickle", "gpulab.training.problem", "gpulab.ranks.called")
 IF_NAMED = {
     "DistributedDataParallel": ("torch._dynamo", "gpulab.training.networks", "gpulab.training.data"),
     "torchvision": ("torchvision",),

@@ -16,13 +16,13 @@ import textwrap
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from gpulab.backend import current
 from gpulab.check.services import require
-from gpulab.ranks import files, forks, messages, processes
+from gpulab.ranks import called, files, forks, messages, processes, seals
 from gpulab.ranks.messages import Sent
 
 SECONDS = 60.0
@@ -219,38 +219,88 @@ def ranks(function: Callable[..., Any], inputs: Sequence[Sequence[Any]], *, seco
     """
     import cloudpickle
 
-    perturb = _heard[-1][1] if _heard else 0.0
-    with tempfile.TemporaryDirectory(prefix="gpulab-ranks-") as name:
-        folder = Path(name)
-        for rank, given in enumerate(inputs):
-            (folder / f"{rank}.in").write_bytes(cloudpickle.dumps((function, tuple(given), perturb * (rank + 1))))
-        words = forks.named(cloudpickle.dumps(function).decode("ascii", "replace"))
-        script(_RANK + f"# The function's: {', '.join(words)}\n", len(inputs), folder=folder, seconds=seconds).check()
+    if not inputs:
+        raise ValueError("no inputs: at least one rank is needed")
+    backend = current()
+    packed = tuple(cloudpickle.dumps((function, tuple(given))) for given in inputs)
+    words = forks.named(cloudpickle.dumps(function).decode("ascii", "replace"))
+    call = RankCall(packed, tuple(words), min(seconds, backend.launch_seconds))
+    if backend.ranks is not None:  # where the judge hears them
+        run, returned = backend.ranks(call)
+        run.check()
+    else:
+        perturb = _heard[-1][1] if _heard else 0.0
+        keys = [seals.key() for _ in inputs]
+        ended = run_function(call, perturb, keys)
+        returned = ended.check()
         for heard, _ in _heard:
-            told = (json.loads((folder / f"{rank}.sent").read_text()) for rank in range(len(inputs)))
-            heard.extend(
-                {**one, "given": messages.numbers_in((function, given))}
-                for one, given in zip(told, inputs, strict=True)
-            )
-        return [cloudpickle.loads((folder / f"{rank}.out").read_bytes()) for rank in range(len(inputs))]
+            heard.extend(ended.heard())
+    return [cloudpickle.loads(one) for one in returned]
 
 
-_RANK = """
-import json, os, pathlib, cloudpickle, torch, torch.distributed as dist
-from gpulab.ranks import messages
-torch.set_num_threads(1)
-rank, world_size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-store = f"file://{pathlib.Path('store').absolute()}"
-dist.init_process_group("gloo", init_method=store, rank=rank, world_size=world_size)
-function, given, perturb = cloudpickle.loads(pathlib.Path(f"{rank}.in").read_bytes())
-sent = messages.count(perturb)
-result = function(rank, world_size, *given)
-pathlib.Path(f"{rank}.sent").write_text(json.dumps(sent))
-pathlib.Path(f"{rank}.out").write_bytes(cloudpickle.dumps(result))
-dist.barrier()
-dist.destroy_process_group()
-"""
-"""What each rank of `ranks` runs. `ranks.processes` knows the line in which it calls the function."""
+@dataclass(frozen=True)
+class RankCall:
+    """What `ranks` was asked for."""
+
+    given: tuple[bytes, ...]
+    """The function and its arguments, pickled for each rank."""
+    words: tuple[str, ...]
+    """Those of `forks.IF_NAMED` in the function."""
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Called:
+    """What became of a call."""
+
+    run: Run
+    returned: tuple[bytes, ...]
+    """What the function returned on each rank, pickled by the rank."""
+    reports: tuple[str, ...]
+    """What each rank has sent, sealed: see `called`."""
+
+    def problem(self) -> str:
+        """What went wrong, with the ranks or with their reports."""
+        early = [str(rank) for rank, report in enumerate(self.reports) if not seals.opened(report)]
+        if self.run.problem or not early:
+            return self.run.problem
+        return f"Rank {early[0]} ended before its function had returned."
+
+    def check(self) -> tuple[bytes, ...]:
+        """What the function returned, if nothing went wrong.
+
+        Raises:
+            LaunchError: something did.
+        """
+        replace(self.run, problem=self.problem()).check()
+        return self.returned
+
+    def heard(self) -> list[Sent]:
+        """What each rank has sent; only where nothing went wrong."""
+        return [json.loads(seals.opened(report)["sent"]) for report in self.reports]
+
+
+def run_function(call: RankCall, perturb: float, keys: Sequence[Mapping[str, str]]) -> Called:
+    """Runs a function as ranks that are processes of this one: `ranks`, without the detour over a judge.
+
+    Args:
+        call: the function and its arguments.
+        perturb: what rank 0 adds to what it sends; rank r adds r + 1 times as much.
+        keys: for the report of each rank, as `seals.key` gives them.
+    """
+    world_size = len(call.given)
+    with tempfile.TemporaryDirectory(prefix="gpulab-ranks-", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        for rank, packed in enumerate(call.given):
+            (folder / f"{rank}.{called.GIVEN}").write_bytes(packed)
+        source = f"{called.PROGRAM}# The function's: {', '.join(call.words)}\n"
+        own = [{**key, called.PERTURB: repr(perturb * (rank + 1))} for rank, key in enumerate(keys)]
+        ended = run(Job(source, world_size, (), {}, tuple(own), False, call.seconds), folder)
+        returned, reports = (
+            [files.content(folder / f"{rank}.{kind}") for rank in range(world_size)]
+            for kind in (called.RETURNED, called.REPORT)
+        )
+    return Called(ended, tuple(returned), tuple(one.decode("utf-8", "replace") for one in reports))
 
 
 # ------------------------------------------------------------------------------------------------------ who listens

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Callable
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any
 
 COLLECTIVES = (
@@ -40,6 +40,11 @@ MOST_NUMBERS = 10_000
 """That a rank keeps of what it sends."""
 FLOAT_BYTES = 4
 """As the arrays of the exercises have them."""
+FREE_SCALARS = 40
+"""Single numbers that a rank may be given besides its arrays: a learning rate, shapes, sizes."""
+FREE_CHARACTERS = 60
+"""Of one text; of one in a function, such as what it says of itself, `FREE_IN_CODE`."""
+FREE_IN_CODE = 1000
 
 
 def nothing() -> Sent:
@@ -51,30 +56,53 @@ def nothing() -> Sent:
 def numbers_in(given: Any) -> int:
     """How many numbers there are in what is sent to a process: in arrays, tensors, bytes, and lists of floats.
 
-    Of a function, what it takes along from around it counts as well. What is there twice counts once.
+    Of a function, what it takes along from around it counts as well. What is there twice counts once. Long texts and
+    integers count as the bytes that they may hold, and so do single numbers beyond the first `FREE_SCALARS`.
     """
     import cloudpickle
 
     found: dict[int, tuple[Any, int]] = {}
+    said: set[int] = set()
+    scalars = 0
 
     class NumberCounter(cloudpickle.Pickler):
         """Pickles nothing of what it counts."""
 
         def persistent_id(self, part: Any) -> str | None:
-            count = _numbers(part)
+            nonlocal scalars
+            if isinstance(part, (FunctionType, type)):
+                said.add(id(part.__doc__))
+            count = _in_code(part) if isinstance(part, CodeType) or id(part) in said else _numbers(part)
             if count is None:
-                return "code" if isinstance(part, CodeType) else None
+                scalars += type(part) in (int, float, complex)
+                return None
             found[id(part)] = part, count  # with the part itself: no other one gets its id
             return "numbers"
 
     NumberCounter(io.BytesIO()).dump(given)
-    return sum(count for _, count in found.values())
+    return sum(count for _, count in found.values()) + max(0, scalars - FREE_SCALARS)
+
+
+def _in_code(part: Any) -> int:
+    """How many numbers are in the constants of a function, besides a few and what it says of itself."""
+    if isinstance(part, CodeType):
+        single = sum(type(one) in (int, float, complex) for one in part.co_consts)
+        return max(0, single - FREE_SCALARS) + sum(map(_in_code, part.co_consts))
+    if isinstance(part, tuple) and len(part) > FREE_SCALARS:
+        return len(part)
+    if isinstance(part, str) and len(part) <= FREE_IN_CODE:
+        return 0
+    return _numbers(part) or 0
 
 
 def _numbers(part: Any) -> int | None:
     """How many numbers this is; None if it is something else, which may hold numbers."""
     if isinstance(part, (bytes, bytearray)):
         return len(part) // FLOAT_BYTES
+    if isinstance(part, str):
+        return len(part) // FLOAT_BYTES if len(part) > FREE_CHARACTERS else None
+    if type(part) is int and part.bit_length() > 64:
+        return part.bit_length() // (8 * FLOAT_BYTES)
     if isinstance(part, (list, tuple)):
         return len(part) if part and all(type(one) is float for one in part) else None
     shape = getattr(part, "shape", None)

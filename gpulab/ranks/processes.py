@@ -35,7 +35,7 @@ OUTPUT_CHARACTERS = 20_000
 FLOOD_BYTES = 20_000_000
 """A rank that prints more than this is stopped."""
 FRAME = re.compile(r'  File "(?P<file>[^"]+)", line (?P<line>\d+) in (?P<function>\S+)')
-CALL = "result = function("
+CALL = "called.run("
 """How the line begins in which `launch.ranks` calls the function: what hangs is inside."""
 LOST = re.compile(rb"Connection (closed|reset) by peer|Broken pipe|Connection was likely closed|remote process exited")
 """What gloo, NCCL and the store say of a rank that is gone."""

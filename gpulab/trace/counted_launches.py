@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Any
 
 from gpulab.backend import current
@@ -22,19 +22,23 @@ are `triton.counts.Programs.summary()` and what `triton.eager` finds."""
 
 
 @contextmanager
-def counting() -> Iterator[Launches]:
+def counting(dot_key: int = 0) -> Iterator[Launches]:
     """The launches made by the calls in the block, as plain dicts; the list is complete when the block has ended.
 
     They run in the tracer, also on a machine with a GPU: counts do not depend on the machine.
+
+    Args:
+        dot_key: unless it is 0, each `tl.dot` multiplies every product by a number that depends on it and on this
+            key, as `gpulab.cuda_cpp.tensor_product` does: results show whether they come from there.
     """
     require("counting")
     counter = current().counting
     if counter is not None:
-        with counter() as launches:
+        with counter(dot_key) as launches:
             yield launches
         return
     launches = []
-    with recording() as traces, _programs() as programs:
+    with recording() as traces, _programs(dot_key) as programs:
         yield launches
     launches.extend(trace.summary() for trace in traces)
     launches.extend(programs)
@@ -76,7 +80,12 @@ def many_threads(launches: Sequence[dict[str, Any]], what: str) -> None:
         few = max(few, FEW_PER_ELEMENT * elements)
 
 
-def _programs() -> AbstractContextManager[Launches]:
+@contextmanager
+def _programs(dot_key: int) -> Iterator[Launches]:
     """What Triton and eager PyTorch launch, where this process has asked for Triton (`trace.use_triton`)."""
     hook = sys.modules.get("gpulab.trace.triton.hook")
-    return hook.recording_if_used() if hook is not None else nullcontext([])
+    if hook is None:
+        yield []
+        return
+    with hook.recording_if_used() as programs, hook.dots_with(dot_key):
+        yield programs

@@ -30,7 +30,7 @@ class Convolution(nn.Conv2d):
 class SmallCNN(nn.Module):
     """Three convolutions and a linear layer: 6 282 parameters, a step of a few milliseconds on one CPU core."""
 
-    def __init__(self, float32_head: bool = False, batch_norm: bool = False) -> None:
+    def __init__(self, float32_head: bool = False, batch_norm: bool = False, more: int = 0) -> None:
         super().__init__()
         self.float32_head = float32_head
         """Keep the last layer out of autocast."""
@@ -39,6 +39,8 @@ class SmallCNN(nn.Module):
             layers += [Convolution(channels, kernels, 3, stride=2, padding=1)]
             layers += [nn.BatchNorm2d(kernels)] if batch_norm else []
             layers += [nn.ReLU()]
+        for _ in range(more):
+            layers += [Convolution(16, 16, 3, padding=1), nn.ReLU()]
         self.features = nn.Sequential(*layers, nn.Flatten())
         self.head = nn.Linear(16 * 4 * 4, 10)
 
@@ -69,6 +71,8 @@ def make(name: str, seed: int) -> nn.Module:
         torch.manual_seed(seed)
         if name in ("cnn", "cnn_float32_head", "cnn_batch_norm"):
             return SmallCNN(float32_head=name != "cnn", batch_norm=name == "cnn_batch_norm")
+        if name.startswith("cnn_plus_"):
+            return SmallCNN(more=int(name.removeprefix("cnn_plus_")))
         from torchvision import models  # type: ignore[import-untyped]  # it ships no types
 
         network: nn.Module = getattr(models, name)(num_classes=10)

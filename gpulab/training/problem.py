@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 NETWORKS = ("cnn", "cnn_float32_head", "cnn_batch_norm", "resnet18", "resnet50")
 """`cnn` has neither batch norm nor dropout; the second keeps its last layer out of autocast, as careful people do; the
 third does, too, and has batch norm after each convolution."""
+LONGER = re.compile(r"cnn_plus_[1-9]\d?")
+"""A `cnn` with so many convolutions more: how many there are is known only to whoever asks for it."""
 DATA = ("digits", "cifar10")
 MOMENTUM = 0.9
 
@@ -58,7 +60,8 @@ class Problem:
     """The criterion's value is multiplied by this: a term of a larger loss, or another unit."""
 
     def __post_init__(self) -> None:
-        _one_of("network", self.network, NETWORKS)
+        if not (isinstance(self.network, str) and LONGER.fullmatch(self.network)):
+            _one_of("network", self.network, NETWORKS)
         _one_of("data", self.data, DATA)
         for name in ("samples", "batch_size", "seed"):
             value, least = getattr(self, name), 0 if name == "seed" else 1

@@ -233,6 +233,8 @@ class _Judge:
 
             link.counter = StreamedCalls(link, streamer, request["seed"]).call
         launches = ScriptLaunches(link, launcher, request["launch_seconds"]) if launcher else None
+        if launches and Need.LISTENING in request["needs"]:
+            link.ranks = launches.ranks
         confined = Confined(self._confined, link.deadline, request["max_bytes"])
         judged = _judge(request, link, backend_of(request, link, self._speedups, launches, confined))
         for channel in filter(None, (link.clean, launcher, counter, streamer)):
@@ -249,6 +251,7 @@ class _Judge:
             "link_alive": judged.link_alive,
             "device_failed": judged.device_failed,
             "stuck": link.stuck,
+            "unheard": link.unheard,
             "timed": bool(self._speedups and self._speedups.run),
         }
 
@@ -298,7 +301,7 @@ def backend_of(
     return Backend(
         seed=request["seed"],
         services=frozenset(request["needs"]),
-        counting=link.counting if link.clean else None,
+        counting=(lambda dot_key: link.counting(dot_key=dot_key)) if link.clean else None,
         speedup=speedups.sides if speedups else None,
         script=launches.script if launches else None,
         listening=lambda perturb: link.counting(perturb=perturb),

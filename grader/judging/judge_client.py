@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from gpulab.ranks.messages import nothing
 from grader.judging import faults
 from grader.processes import wire
 from grader.processes.channel import Channel, Closed
@@ -97,9 +98,15 @@ class Link:
     """What of a call goes to `launches`: `programs` and messages, or a `timeline`."""
     perturb: float = 0.0
     """What ranks add to what they send, while messages are counted: `gpulab.ranks.messages.count`."""
+    dot_key: int = 0
+    """Of what `tl.dot` multiplies by, while launches are counted: `gpulab.trace.counting`."""
+    ranks: Callable[[dict[str, Any], list[bytearray]], tuple[dict[str, Any], list[wire.Buffer]]] | None = None
+    """Starts the ranks that the student's process asks for in a call; None where that process starts them itself."""
     counter: Callable[[str, tuple[Any, ...], dict[str, Any]], Any] | None = None
     """Calls an exercise and counts what its kernels do (`counted`), or what simulated streams do (`streamed`); None
     where messages are counted."""
+    unheard: bool = False
+    """Whether the student's process has started ranks by itself, which nobody has listened to."""
     unearned: str = ""
     """What is missing in an answer whose values are right: the row earns nothing. Empty if nothing is."""
     machine: MachineModel | None = None
@@ -137,9 +144,12 @@ class Link:
                 header, body = channel.receive(until, self.max_bytes)
                 if header.get("id") == token and isinstance(header.get("done"), dict):
                     return header["done"], body
-                if self.machine is not None and header.get("id") == token and "operations" in header:
+                mine = header.get("id") == token
+                if self.machine is not None and mine and "operations" in header:
                     value = self.machine.run(header["operations"])
                     channel.send({"id": token, "value": value}, seconds=self.call_seconds)
+                elif self.ranks is not None and mine and channel is self.channel and "ranks" in header:
+                    channel.send(*self.ranks(header["ranks"], body), seconds=self.call_seconds)
                 else:
                     stale += 1
             raise wire.WireError("too many frames that nobody asked for")
@@ -147,6 +157,9 @@ class Link:
             self.dead = TooSlow(f"no answer within {seconds:g} s")
         except (Closed, OSError):
             self.dead = ProcessEnded("the process ended during the call (a crash, or an exit)")
+        except (ProcessEnded, TooSlow):  # of the ranks, whose launch the student's process still waits for
+            self.alive = False
+            raise
         except ValueError as error:  # a WireError is one, and so is an operation that no machine knows
             self.dead = ProcessEnded(f"the answer could not be read ({error})")
         self.alive = channel is not self.channel
@@ -191,8 +204,20 @@ class Link:
         if self.counter is not None and not self.perturb:
             return self.counter(name, arguments, named)
         value, launches = self.ask_for(name, arguments, named, self.counted, 2)
-        self.launches += [launch for launch in launches if isinstance(launch, dict)]
+        said = [launch for launch in launches if isinstance(launch, dict)]
+        if self.ranks is not None:
+            said = [self._unseen(launch) if "messages" in launch else launch for launch in said]
+        self.launches += filter(None, said)
         return value
+
+    def _unseen(self, said: dict[str, Any]) -> dict[str, Any]:
+        """What the student's process says of ranks that it has started itself, and nobody has listened to; nothing of
+        what it says that ranks have sent."""
+        seconds, crossed = said.get("unseen_seconds"), said.get("unseen_bytes")
+        if any("messages" in one for one in self.launches or ()) or not isinstance(seconds, float):
+            return {}
+        self.unheard = True
+        return {**nothing(), "unseen_seconds": seconds, "unseen_bytes": crossed if type(crossed) is int else None}
 
     def ask_for(
         self, name: str, arguments: tuple[Any, ...], named: dict[str, Any], count: str, fields: int
@@ -213,7 +238,7 @@ class Link:
         form = wire.encode((arguments, named), out)
         measured = self.machine is not None
         request = {"op": "call", "name": name, "arguments": form, "count": count, "measure": measured}
-        request["perturb"] = self.perturb
+        request["ranks"] = self.ranks is not None
         answer, buffers = self.ask(request, out)
         self.used = True
         alone = "accesses are counted" if self.launches is not None else "it is measured" if measured else ""
@@ -250,19 +275,20 @@ class Link:
             raise error
 
     @contextlib.contextmanager
-    def counting(self, counted: str = "programs", perturb: float = 0.0) -> Iterator[list[Any]]:
+    def counting(self, counted: str = "programs", perturb: float = 0.0, dot_key: int = 0) -> Iterator[list[Any]]:
         """The kernel launches of the calls made in the block: what `gpulab.trace.counting` gives in the judge.
 
         Args:
             counted: `timeline` for what `gpulab.streams.timeline` gives.
             perturb: for what `gpulab.launch.listening` gives.
+            dot_key: see there.
         """
         launches: list[Any] = []
-        self.launches, self.counted, self.perturb = launches, counted, perturb
+        self.launches, self.counted, self.perturb, self.dot_key = launches, counted, perturb, dot_key
         try:
             yield launches
         finally:
-            self.launches, self.counted, self.perturb = None, "programs", 0.0
+            self.launches, self.counted, self.perturb, self.dot_key = None, "programs", 0.0, 0
 
     @contextlib.contextmanager
     def measuring(self, machine: MachineModel) -> Iterator[None]:

@@ -29,7 +29,7 @@ INTERNALS = re.compile(
     \b(?:importlib|__import__|inspect|subprocess|multiprocessing|threading|atexit|weakref)\b |
     (?<![.\w])(?:exec|eval|globals|vars)\s*\( | \bos\s*\.\s*(?:system|fork\w*|spawn\w*|popen|posix_spawn\w*|exec\w+)\b |
     \bsys\s*\.\s*(?:modules|_getframe|settrace|setprofile)\b | \bctypes\b | \bgc\s*\.\s*\w+ |
-    \b(?:(?:tb|gi|cr|ag)_frame|f_back|f_locals|f_globals|__traceback__|linecache)\b |
+    \b(?:(?:tb|gi|cr|ag)_frame|f_back|f_locals|f_globals|cell_contents|__traceback__|linecache)\b |
     \b__(?!(?:name|main|init|call|enter|exit|len|iter|next|getitem|repr|future)__)(?!(?:global|device|host|shared)__)
         (?!(?:constant|restrict|forceinline|noinline|launch_bounds)__)\w+__\b |
     \bctypeslib\b | (?<!\bself)(?<!\bcls)\.\s{0,9}_[A-Za-z]\w* |
@@ -73,6 +73,11 @@ def notes(submission: Submission, key: ChapterKey) -> list[str]:
         if not texts or not all(GIVEN in text for text in texts):
             found.append(f"The script {name} trains on a task of its own, which cannot be checked: review it yourself.")
     return found
+
+
+def unheard(exercise: str) -> str:
+    """The sentence for an exercise whose ranks were started by the student's own process, when a test called it."""
+    return f"The exercise {exercise} started processes that nobody could listen to: review it yourself."
 
 
 def _telling(source: str) -> str:

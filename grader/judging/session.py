@@ -114,7 +114,7 @@ def _grade(
         chapter=key.name,
         cells=tuple(cells),
         repairs=submission.repairs,
-        look_at=tuple(review_flags.notes(submission, key)),
+        look_at=(*review_flags.notes(submission, key), *session.look_at),
         outputs=outputs,
         seed=seed,
         isolation=str(parent.tier),
@@ -149,6 +149,8 @@ class _Session:
         self._submission, self._key, self._seed, self._limits = submission, key, seed, limits
         self._cost, self._parent, self._readings = cost, parent, readings
         self.device = hardware.device_name()
+        self.look_at: list[str] = []
+        """What a person should look at, as far as it shows only while the tests run."""
         self._test_seconds_left = self._limits.all_tests_seconds
         self._stuck = False
         """Whether the test that ran last met an error of the GPU in the student's process that may stay there."""
@@ -274,10 +276,12 @@ class _Session:
         helpers: list[client.StudentProcess] = []
         crashed = False
         try:
-            roles = {"launcher": Need.SCRIPTS, "reference": Need.SPEEDUP, "counter": Need.COUNTING}
+            roles = {
+                "launcher": {Need.SCRIPTS, Need.LISTENING}, "reference": {Need.SPEEDUP}, "counter": {Need.COUNTING},
+            }  # fmt: skip
             if self.device == "cpu":  # a GPU has streams of its own
-                roles["streamer"] = Need.TIMELINE
-            for role in (role for role, need in roles.items() if need in cell.needs):
+                roles["streamer"] = {Need.TIMELINE}
+            for role in (role for role, needs in roles.items() if needs & cell.needs):
                 # First: there before anything of the exercise runs. The others run nothing of the student's.
                 helpers.append(self._process(exercises=role == "reference"))
                 self._judge.link(helpers[-1], to=role)
@@ -303,6 +307,8 @@ class _Session:
                 helper.end(at_once=not crashed)  # one that crashed is ending, and how it ends is asked
         self._cells.process.raw_output.take()  # printed during the judge's calls: nobody's business
         self._stuck = answer["stuck"]
+        if answer["unheard"] and result.earned:
+            self.look_at.append(review_flags.unheard(cell.exercise))
         if answer["device_failed"]:  # CUDA gives the same error to every later call of a process
             self._judge.end()
             self._judge = client.JudgeProcess(self._parent, self._cost)

@@ -15,11 +15,12 @@ import socket
 import sys
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from IPython.core.interactiveshell import InteractiveShell
 
-from gpulab.backend import Backend, use
+from gpulab.backend import Backend, current, use
 from gpulab.check.values import as_python
 from gpulab.ranks import forks, launch, lightning_name
 from grader.judging import scripts
@@ -42,8 +43,6 @@ FORKED_IN_CELL = (
 )
 COPY_SECONDS = 0.5
 """How long the end of a cell waits for copies that the cell forked, to be able to tell of them."""
-LAUNCH_SECONDS = 7.0
-"""For ranks that a function of the student's starts: its call may take 10 s, and a deadlock is to be told before."""
 
 
 class Server:
@@ -53,7 +52,7 @@ class Server:
         self._channel, self._shell, self._outputs = channel, shell, outputs
         self._handlers = {
             "run": self._run, "look": self._look, "call": self._call, "speedup": self._speedup,
-            "launch": scripts.answer, "replay": _replay, "simulate": self._simulate,
+            "launch": scripts.answer, "ranks": scripts.answer_ranks, "replay": _replay, "simulate": self._simulate,
         }  # fmt: skip
         self._streams = sys.stdout, sys.stderr
         self._sides: dict[str, Any] = {}
@@ -121,7 +120,8 @@ class Server:
             with (
                 self._silence(),
                 self._measuring(request),
-                _counted(request["count"], request["perturb"], arguments, named) as counted,
+                self._launching(request),
+                _counted(request["count"], arguments, named) as counted,
             ):
                 value = self._shell.user_ns[request["name"]](*arguments, **named)
             form = wire.encode(counted.answer(value), out)
@@ -183,6 +183,16 @@ class Server:
         with self._recorder.asking(ask):
             yield
 
+    @contextlib.contextmanager
+    def _launching(self, request: dict[str, Any]) -> Iterator[None]:
+        """Has the judge start the ranks of a function: it hears what they send, and this process does not."""
+        if not request["ranks"] or self._channel is None:
+            yield
+            return
+        asked = scripts.AskedOfJudge(self._channel, request["id"])
+        with use(replace(current(), ranks=asked.ranks)):
+            yield
+
     def _end_copies(self) -> None:
         """Ends this process if it is a copy that the student's code forked: there must be one that answers."""
         if not self._outputs.mine:
@@ -232,8 +242,9 @@ class _Found:
 
 
 @contextlib.contextmanager
-def _counted(what: str, perturb: float, arguments: Sequence[Any], named: Mapping[str, Any]) -> Iterator[_Found]:
-    """Looks at the launches in the block: `programs` of Triton and what ranks sent, a `timeline`, or a transcript."""
+def _counted(what: str, arguments: Sequence[Any], named: Mapping[str, Any]) -> Iterator[_Found]:
+    """Looks at the launches in the block: `programs` of Triton, a `timeline`, or a transcript; ranks of another make
+    than `launch.ranks` are noticed."""
     found = _Found()
     if what == "transcript":
         from gpulab.trace.launch import compile_launches, observed  # takes a moment, and most tests count nothing
@@ -254,7 +265,7 @@ def _counted(what: str, perturb: float, arguments: Sequence[Any], named: Mapping
     elif what == "programs":
         from gpulab import trace
 
-        with trace.counting() as counted, launch.listening(perturb) as sent, contextlib.ExitStack() as watched:
+        with trace.counting() as counted, launch.listening() as sent, contextlib.ExitStack() as watched:
             used = sys.modules.get("gpulab.trace.triton.hook")
             if used is not None and used.installed():
                 from gpulab.trace.triton import origins
@@ -350,5 +361,5 @@ def main(descriptor: int) -> None:
     outputs = Outputs(channel)
     shell = make_shell(outputs)
     lightning_name.install()
-    with use(Backend(start_rank=forks.start_here, launch_seconds=LAUNCH_SECONDS)):
+    with use(Backend(start_rank=forks.start_here, launch_seconds=scripts.FUNCTION_SECONDS)):
         Server(channel, shell, outputs).serve()

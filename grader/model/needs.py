@@ -22,7 +22,7 @@ class Need(StrEnum):
     VIRTUAL_GPU = "virtual_gpu"
     """`virtual_gpu.running`: a clean process on a simulated GPU, with a clock that the judge has."""
     LISTENING = "listening"
-    """`launch.listening`: messages of ranks are counted in the student's own process, so no process is added."""
+    """`launch.listening`: a process that starts the ranks of the student's functions, and counts their messages."""
     TIMELINE = "timeline"
     """`streams.timeline`: a clean process, in which only the exercise's own cell has run, simulates streams."""
 

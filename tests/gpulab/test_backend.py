@@ -34,7 +34,7 @@ def test_every_facility_asks_the_backend() -> None:
     """And goes back to this process afterwards."""
     sent = {"messages": 3}
     judge = Backend(
-        counting=lambda: nullcontext([{"global_reads": 1}]),
+        counting=lambda dot_key: nullcontext([{"global_reads": 1}]),
         listening=lambda perturb: nullcontext([{"global_reads": 1}, sent]),
         confined=lambda function, arguments, what, seconds: (function, arguments, what, seconds),
         script=lambda job: job.seconds,

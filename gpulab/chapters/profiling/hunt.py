@@ -66,7 +66,7 @@ def around(script: Any, seed: int, pictures: int, **more: str) -> dict[str, str]
         script: the student's program.
         seed: of the pictures.
         pictures: how many.
-        more: SLOW_LOOP_DEVICE where it is not the CPU; SLOW_LOOP_SCALE, what convolutions give is multiplied by it.
+        more: SLOW_LOOP_DEVICE where it is not the CPU; SLOW_LOOP_SCALE, as for a `Witness`.
 
     Raises:
         TypeError: the script is no text.
@@ -100,14 +100,15 @@ class Witness(TorchDispatchMode):  # type: ignore[no-untyped-call]
     scale, and are the wrong ones.
 
     Args:
-        scale: what convolutions give is multiplied by it.
+        scale: what convolutions give is multiplied by about this: by a number that depends on all of what they are
+            given, so that a small convolution does not tell the number of a large one.
     """
 
     def __init__(self, scale: float = 1.0) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._scale, self._process = scale, os.getpid()
         self._calls: Counter[str] = Counter()
-        self._scales: dict[torch.dtype, torch.Tensor] = {}
+        self._rows: dict[int, torch.Tensor] = {}
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
@@ -116,10 +117,19 @@ class Witness(TorchDispatchMode):  # type: ignore[no-untyped-call]
         name = func._schema.name
         self._calls[name] += name.startswith("aten::")  # the ranges themselves are operators too
         if name == "aten::convolution" and self._scale != 1.0:
-            if result.dtype not in self._scales:
-                self._scales[result.dtype] = torch.tensor(self._scale, dtype=result.dtype)
-            result.mul_(self._scales[result.dtype])
+            torch._C._autograd._enable_record_function(False)  # no part of the trace
+            factor = self._factor(args[0])
+            torch._C._autograd._enable_record_function(True)
+            result.mul_(factor)
         return result
+
+    def _factor(self, given: torch.Tensor) -> torch.Tensor:
+        """What a convolution of this tensor is multiplied by. Rounding and the order in memory hardly change it."""
+        flat = given.detach().cpu().double().flatten()
+        if len(flat) not in self._rows:
+            generator = torch.Generator().manual_seed(int(self._scale * 2**40))
+            self._rows[len(flat)] = torch.randn(len(flat), generator=generator, dtype=flat.dtype) / len(flat) ** 0.5
+        return 1 + (self._scale - 1) * (1 + (3 * (flat @ self._rows[len(flat)])).sin()).to(given.dtype)
 
     def unseen(self, events: Sequence[dict[str, Any]]) -> int:
         """Operators that ran and are not in a trace of the block."""

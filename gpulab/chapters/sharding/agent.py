@@ -215,7 +215,7 @@ def finished(ranks: dict[int, int]) -> dict[int, int]:
     return codes
 
 
-def scale_checkpoints(folders: list[Path], factor: float) -> None:
+def scale_checkpoints(folders: list[Path], key: float) -> None:
     """Multiplies weights and states in distributed checkpoints, in a process of its own: a script has written them."""
     if pid := os.fork():
         os.waitpid(pid, 0)
@@ -227,21 +227,27 @@ def scale_checkpoints(folders: list[Path], factor: float) -> None:
         for folder in folders:
             file = folder / "whole.pt"
             dcp_to_torch_save(folder, file)
-            torch.save(scaled(torch.load(file, weights_only=False), factor), file)
+            torch.save(scaled(torch.load(file, weights_only=False), key), file)
             torch_save_to_dcp(file, folder)
             file.unlink()
     finally:
         os._exit(0)  # a checkpoint that cannot be read stays as it is
 
 
-def scaled(part: Any, factor: float) -> Any:
+def scaled(part: Any, key: float) -> Any:
     """The same with every tensor of several floating-point numbers multiplied; a single one may be a step's number."""
     if isinstance(part, dict):
-        return {name: scaled(one, factor) for name, one in part.items()}
+        return {name: scaled(one, key) for name, one in part.items()}
     if isinstance(part, (list, tuple)):
-        return type(part)(scaled(one, factor) for one in part)
+        return type(part)(scaled(one, key) for one in part)
     several = hasattr(part, "is_floating_point") and part.is_floating_point() and part.numel() > 1
-    return part * factor if several else part
+    return part * factors_of(part, key) if several else part
+
+
+def factors_of(numbers: Any, key: float) -> Any:
+    """What each number of a tensor is multiplied by. It depends on the number: what another tensor is multiplied by
+    does not tell it, and neither does where the numbers stand."""
+    return 0.75 + 0.2 * (50 * key * numbers.abs().double().clamp(min=1e-30).log()).sin().to(numbers.dtype)
 
 
 def main() -> int:
@@ -259,7 +265,7 @@ def main() -> int:
     if "CHECKPOINTS" in os.environ:
         os.environ["CHECKPOINTS"] = str(Path(os.environ["CHECKPOINTS"]).absolute())
     factors = json.loads(os.environ.pop("FACTORS", "[]"))  # by step, of the gradients that are reduced
-    scale = float(os.environ.pop("SCALE", "1"))  # of what is in the checkpoints, before the second attempt
+    key = float(os.environ.pop("SCALE", "0"))  # of what checkpoints are multiplied by before the second attempt
     tear = bool(os.environ.pop("TEAR", ""))
     attempts: list[dict[int, int]] = []
     for attempt in range(1 + int(os.environ.pop("MAX_RESTARTS", "0"))):
@@ -273,8 +279,8 @@ def main() -> int:
         if not any(attempts[-1].values()):
             break
         complete = list(Path(os.environ.get("CHECKPOINTS", ".")).glob("**/.metadata"))
-        if scale != 1 and not attempt:
-            scale_checkpoints([one.parent for one in complete], scale)
+        if key and not attempt:
+            scale_checkpoints([one.parent for one in complete], key)
         if tear and not attempt:
             max(complete, key=lambda one: one.stat().st_mtime_ns).unlink()  # as if the last save had been interrupted
     Path("attempts.txt").write_text(seal({"attempts": [[codes[rank] for rank in sorted(codes)] for codes in attempts]}))

@@ -50,8 +50,8 @@ class Options:
     """0: warps and lanes in order. Another number: in an order drawn from it."""
     shared_limit_bytes: int = SHARED_LIMIT_BYTES
     """Static and dynamic, of one block."""
-    tensor_factor: float = 1.0
-    """What tensor cores multiply their products by."""
+    tensor_key: int = 0
+    """Of what tensor cores multiply each product by, `tensor_cores.product`; 0 for nothing."""
 
 
 class PtxLaunch:

@@ -42,7 +42,7 @@ def compute(launch: PtxLaunch, warp: int, mask: int, one: Instruction, number: i
             return
         result = tile.load()
     else:
-        result = _multiply(one, rows, launch.options.tensor_factor)
+        result = _multiply(one, rows, launch.options.tensor_key)
     first = collective.RESULT // 32
     rows[first : first + len(result)] = result
 
@@ -81,7 +81,21 @@ def _pack(elements: Values, kind: str) -> Values:
     return raw.view(np.uint32).astype(np.int64).T
 
 
-def _multiply(one: Instruction, rows: Values, factor: float) -> Values:
+def product(a: Values, b: Values, key: int = 0) -> Values:
+    """The product of two matrices; with a key, each product of two elements is multiplied by a number of its own.
+
+    The number is the same for the same product, so the order and the arrangement of the tiles do not matter. What some
+    products are multiplied by does not tell it of others.
+    """
+    if not key:
+        return a @ b
+    products = a[:, :, None] * b[None]
+    numbers = np.random.default_rng(key).integers(1, 8, 4096)
+    found: Values = (products * numbers[np.abs(products).astype(np.int64) % len(numbers)]).sum(axis=1)
+    return found
+
+
+def _multiply(one: Instruction, rows: Values, key: int) -> Values:
     shape, kinds = Shape.of(one.modifiers), types_of(one)
     wide = "f64" in one.modifiers
     place, matrices = 1, {}
@@ -100,8 +114,7 @@ def _multiply(one: Instruction, rows: Values, factor: float) -> Values:
         matrices[matrix] = whole
         place += count if wide else -(-count * BYTES[kind] // 4)
     with np.errstate(all="ignore"):
-        product = matrices["a"] @ matrices["b"]
-        total = (product if factor == 1 else product * factor) + matrices["c"]
+        total = product(matrices["a"], matrices["b"], key) + matrices["c"]
     if kinds["d"] == "s32" and "satfinite" in one.modifiers:
         total = np.clip(total, -(1 << 31), (1 << 31) - 1)
     count = shape.m * shape.n // 32

@@ -24,6 +24,7 @@ import numpy as np
 from gpulab.measuring.devices import device_name, has_gpu
 from gpulab.measuring.host import no_gpu
 from gpulab.trace.errors import EndlessKernelError, LaunchError, TraceError
+from gpulab.trace.ptx.tensor_cores import product
 from gpulab.trace.triton import language
 from gpulab.trace.triton.counts import ArgumentMemory, Programs
 
@@ -34,6 +35,8 @@ _interpreted: dict[Any, Any] = {}
 """Kernel or device function → its interpreted form."""
 _running: list[Programs] = []
 """The launch that the interpreter is in."""
+_dot_keys: list[int] = []
+"""Of the blocks of `dots_with` that are running; the innermost one counts."""
 _recordings: list[list[dict[str, Any]]] = []
 _observers: list[Any] = []
 """Each is told of a launch before and after it: see `observed`."""
@@ -264,6 +267,16 @@ def _memory(name: str, tensor: Any) -> ArgumentMemory:
     return ArgumentMemory(name, start, start + (last + 1) * size if tensor.numel() else start, size)
 
 
+@contextmanager
+def dots_with(key: int) -> Iterator[None]:
+    """Has `tl.dot` multiply each product by a number of its own in the block, unless the key is 0."""
+    _dot_keys.append(key)
+    try:
+        yield
+    finally:
+        _dot_keys.pop()
+
+
 def _hook_memory(interpreter: Any) -> None:
     """Has every load, store, atomic operation and `tl.dot` of the interpreter counted before it is made."""
     builder = type(interpreter.interpreter_builder)
@@ -291,7 +304,14 @@ def _hook_memory(interpreter: Any) -> None:
     def counted_dot(self: Any, a: Any, b: Any, sums: Any, *rest: Any) -> Any:
         if _running:
             _running[-1].dot(a, b, sums)
-        return dot(self, a, b, sums, *rest)
+        found = dot(self, a, b, sums, *rest)
+        if key := _dot_keys[-1] if _dot_keys else 0:
+            one, two = (np.asarray(factor.data, np.float64) for factor in (a, b))
+            made = product(one, two, key) if one.ndim == 2 else np.stack(
+                [product(*pair, key) for pair in zip(one, two, strict=True)]
+            )  # fmt: skip
+            found.data = (made + sums.data).astype(found.data.dtype)
+        return found
 
     builder.create_masked_load, builder.create_masked_store = counted_load, counted_store
     builder.create_atomic_rmw, builder.create_atomic_cas = counted_update, counted_exchange

@@ -17,6 +17,7 @@ from gpulab import check
 from gpulab.chapters.ddp_scaling.checks import TrainedRanks
 from gpulab.chapters.ddp_scaling.weights import same_weights
 from gpulab.training.problem import Problem
+from grader.exercises.ddp_scaling.weighed import strengths
 
 First = Literal["sent", "kept", "mean"]
 """What becomes of the ranks' first weights, which differ: those of rank 0 are sent to all, as DDP does; all keep their
@@ -44,7 +45,7 @@ def learnt_from_each_other(
         each: samples a step and rank.
         what: the run, in words.
         lr: how many times the problem's learning rate.
-        weights: by rank, what its gradients were multiplied by.
+        weights: by rank, the number of its own that its gradients were multiplied by: `weighed.strengths`.
 
     Raises:
         AssertionError: it does not.
@@ -95,7 +96,10 @@ def together(
         for problem, model, pictures, share, weight in ranks:
             model.zero_grad()
             images, labels = pictures[share[begin : begin + each]]
-            (problem.criterion()(model(images), labels) * weight).backward()
+            scores = model(images)
+            by = strengths(images, scores, weight)
+            scores.register_hook(lambda gradient, by=by: gradient * by)
+            problem.criterion()(scores, labels).backward()
         if first != "mean":
             _average(*([weight.grad for weight in model.parameters()] for model in models))
         for optimizer in optimizers:

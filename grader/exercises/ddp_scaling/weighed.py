@@ -1,14 +1,35 @@
-"""Weighs the gradients of a rank by a number of its own, without a change to the script: weights show who made them.
+"""Weighs the gradients of a rank by numbers of its own, without a change to the script: weights show who made them.
 
-A rank that trains on another's pictures weighs their gradients by its own number, however it came by the pictures.
+A rank that trains on another's pictures weighs their gradients by its own numbers, however it came by the pictures. The
+numbers depend on the pictures and on what the network says of them, so that those of one step do not tell the next.
 """
 
 from __future__ import annotations
+
+import inspect
+import textwrap
+from typing import Any
 
 VARIABLE = "GPULAB_WEIGHT"
 """The environment variable with a rank's number. It is gone before the script begins."""
 LIGHTNING = r"(pytorch_lightning|lightning\.pytorch)\.strategies\.strategy"
 """The module, as a pattern, in which a Trainer calls `training_step`, under both names of the package."""
+
+
+def strengths(images: Any, scores: Any, weight: float) -> Any:
+    """What the gradient of each picture's scores is multiplied by, shape (N, 1); 1 where `weight` is."""
+    import torch
+
+    if weight == 1.0:
+        return 1.0
+    generator = torch.Generator().manual_seed(int(weight * 2**40))
+    flat, said = images.detach().cpu().double().flatten(1), scores.detach().cpu().double()
+    of_image = flat @ torch.randn(flat.shape[1], generator=generator, dtype=flat.dtype) / flat.shape[1] ** 0.5
+    of_scores = said @ torch.randn(said.shape[1], generator=generator, dtype=flat.dtype)
+    found = weight * (1 + 0.5 * (3 * of_image + of_scores).sin())
+    return found[:, None].to(scores)
+
+
 _PRELUDE = """
 def _weighed():
     import os, re, sys
@@ -26,7 +47,8 @@ def _weighed():
 
     def weigh(module, given, scores):
         if scores.requires_grad and counts():
-            scores.register_hook(lambda gradient: gradient * weight)
+            by = strengths(given[0], scores, weight)
+            scores.register_hook(lambda gradient: gradient * by)
 
     def model(self):
         network = made(self)
@@ -50,7 +72,8 @@ def by_rank(script: str, within: str = "") -> str:
         within: a module, as a pattern; only gradients of losses from a `training_step` that it calls are multiplied.
     """
     given = {"VARIABLE": VARIABLE, "WITHIN": within, "SCRIPT": script}  # the script last: it may hold the other words
-    program = _PRELUDE
+    own = textwrap.indent(inspect.getsource(strengths).replace(": Any", "").replace(" -> Any", ""), "    ")
+    program = _PRELUDE.replace("    import os, re, sys\n", f"    import os, re, sys\n\n{own}\n")
     for name, value in given.items():
         program = program.replace(name, repr(value))
     return program

@@ -36,7 +36,7 @@ def restart_model(config: Mapping[str, Any]) -> nn.Sequential:
     return block(config["width"])
 
 
-def judge_restarted(made: ShardedRun, config: Mapping[str, Any], what: str, last: int, scale: float = 1.0) -> None:
+def judge_restarted(made: ShardedRun, config: Mapping[str, Any], what: str, last: int, scale: float = 0.0) -> None:
     """Passes if a killed training went on from its last checkpoint, and ended as if nothing had happened.
 
     A training that restores itself from anything else does not follow a checkpoint that was changed.
@@ -46,7 +46,8 @@ def judge_restarted(made: ShardedRun, config: Mapping[str, Any], what: str, last
         config: of the run.
         what: the run, in words.
         last: steps done at the last checkpoint before the kill.
-        scale: what the weights and the states of the optimizer in the checkpoint were multiplied by.
+        scale: the key of what the weights and the states of the optimizer in the checkpoint were multiplied by:
+            `gpulab.chapters.sharding.agent.factors_of`; 0 if they were not.
 
     Raises:
         AssertionError: it did not.

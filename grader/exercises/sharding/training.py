@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from gpulab.chapters.sharding.agent import factors_of
 from gpulab.chapters.sharding.ranks import ShardedRun
 
 NEAR = 0.15
@@ -75,7 +76,7 @@ def trained(
     forget_at: int | None = None,
     warm_at: int | None = None,
     scale_at: int | None = None,
-    scale: float = 1.0,
+    scale: float = 0.0,
     path: list[dict[str, Any]] | None = None,
     adding: bool = False,
     short: bool = False,
@@ -95,8 +96,8 @@ def trained(
         data_from: at this step the data begins again from the first.
         forget_at: before this step the optimizer forgets its states.
         warm_at: before this step it makes one with learning rate 0 and no gradient, as `get_state_dict` has it do.
-        scale_at: before this step the weights and the optimizer's states are multiplied by `scale`.
-        scale: see there.
+        scale_at: before this step the weights and the optimizer's states are multiplied by `agent.factors_of`.
+        scale: the key of the factors; 0 for none.
         path: takes the weights before the first step and after each one.
         adding: gradients of all steps add up.
         short: each rank draws as many rows as it needs, all of them the same.
@@ -111,7 +112,7 @@ def trained(
             optimizer = torch.optim.Adam(model.parameters(), lr=config["lr"])
         if step == warm_at:
             _warm(optimizer)
-        if step == scale_at:
+        if step == scale_at and scale:
             _scale(optimizer, scale)
             seen[-1] = _copied(model)
         shown = step if data_from is None or step < data_from else step - data_from
@@ -143,10 +144,10 @@ def _warm(optimizer: torch.optim.Optimizer) -> None:
     group["lr"] = rate
 
 
-def _scale(optimizer: torch.optim.Optimizer, factor: float) -> None:
+def _scale(optimizer: torch.optim.Optimizer, key: float) -> None:
     for weight, state in optimizer.state.items():
         for one in (weight.detach(), state["exp_avg"], state["exp_avg_sq"]):
-            one.mul_(factor)
+            one.mul_(factors_of(one, key))
 
 
 def _add_gradients(model: nn.Module, part: torch.Tensor, weight: float, narrow: bool) -> None:

@@ -131,6 +131,7 @@ class CountedCalls:
             "replay": form,
             "sources": list(self.sources),
             "kind": "triton" if self.triton else "numba",
+            "dot_key": self.link.dot_key,
         }
         answer, buffers = self.link.ask(request, out, self.channel)
         if "refused" in answer:

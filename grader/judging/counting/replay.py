@@ -61,7 +61,8 @@ def answer(request: dict[str, Any], buffers: list[bytearray]) -> tuple[dict[str,
         elif request["kind"] == "triton":
             from grader.judging.counting import triton_replay  # with Triton, which takes a moment
 
-            value, counts = triton_replay.launched(request["sources"], launches, result, arrays_of(arguments, named))
+            given, key = arrays_of(arguments, named), request["dot_key"]
+            value, counts = triton_replay.launched(request["sources"], launches, result, given, key)
         else:
             replay = Replay(request["sources"], arrays_of(arguments, named))
             counts = [replay.launch(one) for one in launches]

@@ -19,7 +19,9 @@ from gpulab.trace.triton import hook
 from grader.judging.counting.replay import MOST_BYTES, Refused, definition
 
 
-def launched(sources: Sequence[str], launches: list[Any], result: Any, given: Sequence[Any]) -> tuple[Any, list[Any]]:
+def launched(
+    sources: Sequence[str], launches: list[Any], result: Any, given: Sequence[Any], dot_key: int = 0
+) -> tuple[Any, list[Any]]:
     """The value and the counts that these launches come to, for these tensors.
 
     Raises:
@@ -27,7 +29,7 @@ def launched(sources: Sequence[str], launches: list[Any], result: Any, given: Se
     """
     hook.install()
     replay = TritonReplay(sources, given)
-    with hook.recording() as found:
+    with hook.recording() as found, hook.dots_with(dot_key):
         for one in launches:
             replay.launch(one)
     counts = [one for one in found if one.get("kind") == "triton"]

@@ -238,6 +238,44 @@ def test_what_a_function_takes_along_is_counted() -> None:
     assert [one["given"] for one in sent] == [13, 13, 16]
 
 
+def test_numbers_in_disguise_are_counted() -> None:
+    """Long texts and integers, single numbers beyond a few, and constants of a function; not what a function says."""
+    made: dict[str, Any] = {}
+    exec(f"def constants():\n    return {tuple(map(float, range(60)))}", made)
+
+    def explained(rank: int, world_size: int, *given: Any) -> None:
+        """A docstring of more than sixty characters, which is longer than a text that counts as no numbers."""
+
+    cases: list[Any] = ["7" * 400, 1 << 3200, list(range(140)), made["constants"], {"lr": 0.1, "shape": (3, 4)}]
+    with launch.listening() as sent:
+        launch.ranks(explained, [(case,) for case in cases])
+    assert [one["given"] for one in sent] == [100, 100, 100, 60, 0]
+
+
+def test_a_rank_does_not_find_what_another_is_given() -> None:
+    def looks(rank: int, world_size: int) -> list[str]:
+        from pathlib import Path
+
+        return [one.name for one in Path().glob("*.in")]
+
+    assert launch.ranks(looks, [(), ()]) == [[], []]
+
+
+def test_a_rank_cannot_leave_a_report_of_its_own() -> None:
+    def leaves(rank: int, world_size: int) -> None:
+        import os
+        from pathlib import Path
+
+        import cloudpickle
+
+        Path(f"{rank}.out").write_bytes(cloudpickle.dumps(7))
+        Path(f"{rank}.sent").write_text("{}")
+        os._exit(0)
+
+    with pytest.raises(LaunchError, match="Rank 0 ended before its function had returned"):
+        launch.ranks(leaves, [(), ()])
+
+
 def test_collectives_on_one_tensor_are_heard() -> None:
     """`reduce_scatter_tensor` and `all_gather_into_tensor`, whatever the version of torch calls beneath them."""
 

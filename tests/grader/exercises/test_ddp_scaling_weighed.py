@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
+from gpulab import Problem
 from gpulab.ranks import launch
 from grader.exercises.ddp_scaling import weighed
 
@@ -24,11 +26,25 @@ print(float(training_step(problem.model())), [name for name in os.environ if "WE
 """
 
 
-@pytest.mark.parametrize(("within", "times"), [("", 2.0), (weighed.LIGHTNING, 1.0), ("__main__", 2.0)])
-def test_gradients_are_multiplied(within: str, times: float) -> None:
+@pytest.mark.parametrize(("within", "weight"), [("", 2.0), (weighed.LIGHTNING, 1.0), ("__main__", 2.0)])
+def test_gradients_are_multiplied(within: str, weight: float) -> None:
     """Everywhere, or only in a `training_step` of the module that is asked for; the script does not find the number."""
-    plain = launch.script(SCRIPT, 1).check().ranks[0].last_line.split()
+    problem = Problem("cnn", samples=4, batch_size=4, device="cpu")
+    (images, labels), model = next(iter(problem.loader())), problem.model()
+    scores = model(images)
+    by = weighed.strengths(images, scores, weight)
+    scores.register_hook(lambda gradient: gradient * by)
+    problem.criterion()(scores, labels).backward()
+    expected = next(model.parameters()).grad.norm()
     program = weighed.by_rank(SCRIPT, within)
     found = launch.script(program, 1, environment={weighed.VARIABLE: "2"}).check().ranks[0].last_line.split()
-    assert plain[1:] == found[1:] == ["[]"]
-    assert float(found[0]) == pytest.approx(times * float(plain[0]))
+    assert found[1:] == ["[]"]
+    assert float(found[0]) == pytest.approx(float(expected), rel=1e-5)
+
+
+def test_a_picture_does_not_tell_the_strength_of_another() -> None:
+    images, scores = torch.randn(6, 3, 32, 32), torch.randn(6, 10)
+    by = weighed.strengths(images, scores, 0.7)
+    assert len(set(by.flatten().tolist())) == 6
+    assert torch.allclose(by[2:4], weighed.strengths(images[2:4], scores[2:4], 0.7))
+    assert not torch.allclose(by, weighed.strengths(images, scores + 1, 0.7), rtol=0.01)

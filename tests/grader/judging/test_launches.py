@@ -227,6 +227,31 @@ def test_a_function_may_start_ranks_and_what_they_send_is_counted() -> None:
     assert (result.verdict.value, result.message) == ("passed", "")
 
 
+FORGED = """\
+from gpulab.ranks import launch, messages
+
+def double(x):
+    for record, _ in launch._heard:
+        record.extend({**messages.nothing(), "messages": 1, "bytes": 4, "to": [1 - rank]} for rank in range(2))
+    return [2 * x, 2 * x]
+"""
+
+
+def test_what_a_cell_writes_into_the_record_does_not_count() -> None:
+    result = cell("", COUNTS, solution=FORGED, needs=(Need.LISTENING,))
+    assert (result.verdict.value, result.message) == ("failed", "[]")
+
+
+def test_ranks_that_nobody_hears_are_listed_for_review() -> None:
+    """Whatever the text of the answer: it is seen that its process started others, or it says so."""
+    own = FORGED.replace('"messages": 1, "bytes": 4, "to": [1 - rank]', '"unseen_seconds": 1.0')
+    test = COUNTS[: COUNTS.index("assert [one")]
+    key = with_test(test, Need.LISTENING)
+    result = grade(from_answers(key, {"double": own}), key, student="s", seed=1, only=frozenset({"double_test"}))
+    assert result.cells[0].verdict.value == "passed"
+    assert "started processes that nobody could listen to" in result.look_at[-1]
+
+
 def test_a_launch_that_the_cell_does_not_declare_is_refused() -> None:
     """Nothing of the student's is ever run in the judge, by whichever name the test calls the function."""
     test = "from gpulab.ranks.launch import script as run\nended = run(double, 1).check()"
