@@ -49,7 +49,7 @@ def is_compute_bound(m, n, k, gpu, dtype):
 # -     intensity = m * n * k / (SIZES[dtype] * (m * k + k * n + m * n))
 # +     intensity = 2 * m * n * k / (SIZES[dtype] * (m * k + k * n))
 
-# %% wrong: four bytes for every type — says "4 bytes"
+# %% wrong: four bytes for every type — says "2 bytes, not 4"
 def is_compute_bound(m, n, k, gpu, dtype):
     intensity = 2 * m * n * k / (4 * (m * k + k * n + m * n))
     return intensity >= 1000 * gpu[f"{dtype}_tflops"] / gpu["bandwidth_gbs"]
