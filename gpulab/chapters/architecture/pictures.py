@@ -130,14 +130,21 @@ def draw_rates(rates: Mapping[str, Mapping[str, float]], here: tuple[float, floa
 
 
 _LABELS: dict[str, tuple[tuple[int, int], str]] = {
-    "A10": ((0, -12), "center"),
+    "A10": ((-8, 5), "right"),
     "A10G": ((0, 11), "center"),
     "A100 40GB": ((0, -13), "center"),
+    "A100 80GB": ((8, -3), "left"),
+    "A100 80GB PCIe": ((-4, 12), "center"),
     "H100": ((-6, 9), "right"),
     "H100 NVL": ((0, -13), "center"),
     "H200": ((0, 12), "center"),
+    "L4": ((-8, 0), "right"),
     "L40S": ((-8, 4), "right"),
+    "RTX 4060": ((8, 5), "left"),
+    "RTX 4060 Laptop": ((0, -13), "center"),
+    "RTX 4070": ((-8, -4), "right"),
     "RTX 4090": ((8, -4), "left"),
+    "RTX 5070": ((0, -13), "center"),
 }
 """Where a name stands beside its dot, in points, where the right side is taken by a neighbor."""
 
