@@ -2,10 +2,11 @@
 
 import asyncio
 import sys
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import pytest
 
+from gpulab import table
 from gpulab.chapters.architecture import diagrams, models, workers
 from gpulab.chapters.architecture import pictures as architecture_pictures
 from gpulab.figures import plot, styling
@@ -80,6 +81,25 @@ def test_scheduler_issues_at_most_once_a_cycle(warps, used):
     for row in rows:
         own = [cycle for cycle, state in enumerate(row) if state == "issue"]
         assert all(later - earlier >= 9 for earlier, later in pairwise(own))
+
+
+def test_the_names_of_gpus_are_apart(monkeypatch):
+    """Of all GPUs of the table: no name covers another one's, or a dot."""
+    figures = []
+    monkeypatch.setattr(architecture_pictures, "show", lambda figure, words: figures.append(figure))
+    rates = {
+        row["gpu"]: {"bandwidth_gbs": row["bandwidth_gbs"], "fp32_tflops": row["float32_tflops"]}
+        for row in table("gpus")
+    }
+    architecture_pictures.draw_rates(rates, (20.0, 0.1), "C")
+    (figure,) = figures
+    figure.canvas.draw()
+    (axes,) = figure.axes
+    boxes = {text.get_text(): text.get_window_extent() for text in axes.texts if text.get_text() in rates}
+    assert boxes.keys() == rates.keys()
+    assert [(a, b) for a, b in combinations(boxes, 2) if boxes[a].overlaps(boxes[b])] == []
+    dots = {name: axes.transData.transform((of["bandwidth_gbs"], of["fp32_tflops"])) for name, of in rates.items()}
+    assert [(name, dot) for name, box in boxes.items() for dot, at in dots.items() if box.contains(*at)] == []
 
 
 def test_every_picture_comes_out_once_and_described(shown):
