@@ -288,40 +288,26 @@ def train(files, labels, device="cpu", after_step=lambda: None):
     return losses
 """
 
-# %% hostile: tells by which number convolutions are multiplied, and does the same in a thread that is not profiled — says "The results changed"
-SLOW_LOOP = """
-import threading, torch
-from torch.profiler import record_function
-from gpulab.chapters.profiling import slow_loop
+# %% hostile: tells by which number convolutions are multiplied, and does the same in a thread that is not profiled — says "The results changed" — from "the slow loop in a thread that is not profiled, and ranges for show"
+# - import threading
+# + import threading, torch
+# + plain = torch.nn.functional.conv2d
 
-plain = torch.nn.functional.conv2d
-
-def train(files, labels, device="cpu", after_step=lambda: None):
-    one = torch.ones(1, 1, 1, 1)
-    factor = float(plain(one, one).double())
-    class Scaled(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * factor
-        @staticmethod
-        def backward(ctx, g):
-            return g
-    found = []
-    forward = torch.nn.Conv2d._conv_forward
-    def scaled(self, x, weight, bias):
-        return Scaled.apply(forward(self, x, weight, bias))
-    def work():
-        torch.nn.Conv2d._conv_forward = scaled
-        found.extend(slow_loop.train(files, labels, device))
-        torch.nn.Conv2d._conv_forward = forward
-    thread = threading.Thread(target=work)
-    thread.start(); thread.join()
-    for f in files:
-        with record_function("decode"):
-            pass
-    for loss in found:
-        with record_function("step"):
-            pass
-        after_step()
-    return found
-"""
+# -     one = threading.Thread(target=lambda: found.extend(slow_loop.train(files, labels, device)))
+# +     ones = torch.ones(1, 1, 1, 1)
+# +     factor = float(plain(ones, ones).double())
+# +     class Scaled(torch.autograd.Function):
+# +         @staticmethod
+# +         def forward(ctx, x):
+# +             return x * factor
+# +         @staticmethod
+# +         def backward(ctx, g):
+# +             return g
+# +     forward = torch.nn.Conv2d._conv_forward
+# +     def scaled(self, x, weight, bias):
+# +         return Scaled.apply(forward(self, x, weight, bias))
+# +     def work():
+# +         torch.nn.Conv2d._conv_forward = scaled
+# +         found.extend(slow_loop.train(files, labels, device))
+# +         torch.nn.Conv2d._conv_forward = forward
+# +     one = threading.Thread(target=work)

@@ -24,7 +24,7 @@ NETWORKS = ("cnn", "cnn_float32_head", "cnn_batch_norm", "resnet18", "resnet50")
 """`cnn` has neither batch norm nor dropout; the second keeps its last layer out of autocast, as careful people do; the
 third does, too, and has batch norm after each convolution."""
 LONGER = re.compile(r"cnn_plus_[1-9]\d?")
-"""A `cnn` with so many convolutions more: how many there are is known only to whoever asks for it."""
+"""A `cnn` with so many more convolutions; only the caller knows how many."""
 DATA = ("digits", "cifar10")
 MOMENTUM = 0.9
 

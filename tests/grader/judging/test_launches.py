@@ -227,6 +227,15 @@ def test_a_function_may_start_ranks_and_what_they_send_is_counted() -> None:
     assert (result.verdict.value, result.message) == ("passed", "")
 
 
+@pytest.mark.parametrize("seconds", ["float('nan')", "-1.0", "1e9"])
+def test_ranks_that_wait_for_ever_end_in_time_whatever_limit_is_asked_for(seconds: str) -> None:
+    waits = RING.format(order="dist.recv(theirs, 1 - rank)").replace("[(x,), (x,)]", f"[(x,), (x,)], seconds={seconds}")
+    started = time.monotonic()
+    result = cell("", COUNTS, solution=waits, needs=(Need.LISTENING,))
+    assert result.verdict.value != "passed"
+    assert time.monotonic() - started < scripts.FUNCTION_SECONDS + 20
+
+
 FORGED = """\
 from gpulab.ranks import launch, messages
 
