@@ -13,15 +13,17 @@ import copy
 import importlib.util
 import os
 import re
+import shutil
 import subprocess
 import tempfile
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import ipykernel.kernelspec
 from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
-from jupyter_client.manager import AsyncKernelManager
+from jupyter_client.manager import AsyncKernelManager, KernelManager
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
@@ -67,7 +69,21 @@ class OwnKernelSpecs(KernelSpecManager):
         return KernelSpec(resource_dir=ipykernel.kernelspec.RESOURCES, **ipykernel.kernelspec.get_kernel_dict())
 
 
-class OwnKernel(AsyncKernelManager):
+class LocalKernel(KernelManager):
+    """Speaks with its kernel through files: a TCP port that was free when chosen may be taken a moment later."""
+
+    @default("transport")
+    def _files(self) -> str:
+        return "ipc"
+
+    @default("ip")
+    def _start_of_their_names(self) -> str:
+        folder = tempfile.mkdtemp(prefix="grader-kernel-")
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        return f"{folder}/kernel"
+
+
+class OwnKernel(LocalKernel, AsyncKernelManager):
     """Starts the running interpreter's kernel."""
 
     @default("kernel_spec_manager")

@@ -2,7 +2,8 @@
 
 nbval runs the cells and compares outputs. This plugin adds: a cell that was never executed fails; a cell for GPUs is
 skipped without one, and the run ends with how many; numbers may differ by the tolerance in a cell's metadata; a missing
-picture fails; a dead kernel fails at once; a notebook stays on one xdist worker. It does nothing when nbval is off.
+picture fails; a dead kernel fails at once; kernels that begin at once get no port of each other's; a notebook stays on
+one xdist worker. It does nothing when nbval is off.
 """
 
 from __future__ import annotations
@@ -35,7 +36,10 @@ def pytest_configure(config: pytest.Config) -> None:
     """Sets what every run over the course's notebooks needs."""
     if not _active(config):
         return
+    import nbval.kernel
     import nbval.plugin
+
+    from grader.authoring.execution import LocalKernel
 
     option = config.option
     if not option.nbval_kernel_name:
@@ -53,6 +57,7 @@ def pytest_configure(config: pytest.Config) -> None:
     patch.setenv("IPYTHONDIR", os.path.join(home.name, "ipython"))  # noqa: PTH118 - an environment variable is text
     patch.setenv("PYTHONHASHSEED", "0")
     patch.setattr(nbval.plugin, "RunningKernel", _live_kernel())
+    patch.setattr(nbval.kernel, "KernelManager", LocalKernel)
 
 
 def _active(config: pytest.Config) -> bool:

@@ -167,6 +167,14 @@ def test_a_cell_that_lacks_a_part_counts_as_not_run(tmp_path: Path) -> None:
     assert after.outputs[0].text == "on\n"
 
 
+def test_a_kernel_opens_no_port_that_another_one_could_be_given(tmp_path: Path) -> None:
+    """Several chapters may be built at once."""
+    asked = "import ipykernel, json\nprint(json.loads(ipykernel.get_connection_info())['transport'])"
+    notebook = new_notebook(cells=[new_code_cell(asked)])
+    run(notebook, tmp_path)
+    assert notebook.cells[0].outputs[0].text == "ipc\n"
+
+
 def test_a_cell_that_raises_stops_the_build(chapter: Chapter) -> None:
     """With its first line, its name, the error, and the notebook of the last build still there."""
     edit(chapter, "number + number", "number + number + 1")

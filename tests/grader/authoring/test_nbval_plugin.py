@@ -124,6 +124,19 @@ def test_a_dead_kernel_fails_at_once(course: Course) -> None:
     assert "1 passed" in said
 
 
+def test_kernels_that_begin_at_once_cannot_be_given_the_same_port(course: Course) -> None:
+    """They get none: what one worker finds free, another one may take before the kernel does."""
+
+    def spoil(notebook: NotebookNode) -> None:
+        says = "\nimport ipykernel, json\nassert json.loads(ipykernel.get_connection_info())['transport'] == 'ipc'"
+        notebook.cells[position(notebook, "double")].source += says
+
+    change(course, spoil)
+    status, said = nbval(course)
+    assert status == 0, said
+    assert "6 passed" in said
+
+
 @NO_GPU
 def test_a_notebook_stays_on_one_worker(course: Course) -> None:
     """Its cells share a kernel, which cells on another worker would not have."""
