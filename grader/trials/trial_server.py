@@ -27,7 +27,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from gpulab.backend import Backend, current, use
+from gpulab.backend import NOTEBOOK_SEED, Backend, current, use
 from gpulab.forkserver.server import import_all
 from gpulab.ranks import forks, lightning_name
 from grader.judging import student
@@ -106,8 +106,8 @@ class Direct(Link):
         if self.clean is not None and (self.launches is not None or self.machine is not None):
             return super().ask(request, buffers, channel, seconds)
         whole = {**request, "max_bytes": self.max_bytes}
-        # What a test must declare is not the answer's business.
-        unlimited = use(replace(current(), services=None))
+        # What a test must declare is not the answer's business, and neither is the seed.
+        unlimited = use(replace(current(), services=None, seed=NOTEBOOK_SEED))
         silent = contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO())
         with unlimited, silent[0], silent[1], _without_exercises():
             answer, out = self.server.answer(whole, [bytearray(buffer) for buffer in buffers or []])
@@ -196,7 +196,9 @@ class Zygote:
                 before = set(sys.modules)
                 os.write(writing, json.dumps(self._trial(request)).encode()[:MAX_REPLY])
                 if request["imports"]:
-                    Path(IMPORTED).write_text("\n".join(name for name in sys.modules if name not in before))
+                    of_ranks = [one for name in forks.named(request["source"]) for one in forks.IF_NAMED[name]]
+                    new = [name for name in sys.modules if name not in before]
+                    Path(IMPORTED).write_text("\n".join(new + of_ranks))
             finally:
                 os._exit(0)
         with contextlib.suppress(OSError):
@@ -235,7 +237,13 @@ class Zygote:
             apart = {test["name"]: self._clean(test, request["source"]) for test in self._setting["tests"]}
             ran = self._shell.run_cell(request["source"], store_history=False)
         failure = ran.error_before_exec or ran.error_in_exec
-        return [self._tested(server, apart, failure, request["seconds"], seeds) for seeds in request["seeds"]]
+        found: list[list[list[Any]]] = []
+        for seeds in request["seeds"]:
+            outcome, drawn = self._tested(server, apart, failure, request["seconds"], seeds)
+            found.append(outcome)
+            if not drawn:  # no test got to its random inputs, so other seeds change nothing
+                break
+        return found + found[-1:] * (len(request["seeds"]) - len(found))
 
     def _tested(
         self,
@@ -244,16 +252,18 @@ class Zygote:
         failure: BaseException | None,
         seconds: float,
         seeds: dict[str, int],
-    ) -> list[list[Any]]:
-        """Name, verdict, points and message of each test of an answer whose cell has run, with a seed for each."""
-        found = []
+    ) -> tuple[list[list[Any]], bool]:
+        """Name, verdict, points and message of each test of an answer whose cell has run; whether any read its seed."""
+        found, drawn = [], False
         for test in self._setting["tests"]:
             link = Direct(None, apart[test["name"]], seconds, time.monotonic() + seconds, 1_000_000_000)  # type: ignore[arg-type]
             link.server = server
             seed = seeds[test["name"]]
             random.seed(seed)
-            with use(_backend(seed, frozenset(test["needs"]), link)):
+            state, backend = random.getstate(), _backend(seed, frozenset(test["needs"]), link)
+            with use(backend):
                 judged = run_cell(compiled(test["source"]), self._setting["exercises"], link, test["possible"])
+            drawn |= backend.read or random.getstate() != state
             verdict, message = judged.verdict, judged.message
             if verdict is Verdict.NOT_ATTEMPTED:  # an answer of the bank is an attempt, as in a session
                 verdict = Verdict.FAILED
@@ -262,7 +272,7 @@ class Zygote:
                     message = f"`{exercise_of(test['name'])}` is not defined: its cell ended with {how}"
             earned = {"passed": test["possible"], "partial": judged.share or 0.0}.get(verdict.value, 0.0)
             found.append([test["name"], verdict.value, earned, message])
-        return found
+        return found, drawn
 
     def _clean(self, test: dict[str, Any], source: str) -> Channel | None:
         """To a process that has run the answer where the test wants it to, if the judge has one for such a test."""
@@ -274,9 +284,20 @@ class Zygote:
         return clean.fork(self._shell, cells, simulated)
 
 
-def _backend(seed: int, needs: frozenset[str], link: Link) -> Backend:
+class _Watched(Backend):
+    """A backend that knows whether its seed was read."""
+
+    read = False
+
+    def __getattribute__(self, name: str) -> Any:
+        if name == "seed":
+            object.__setattr__(self, "read", True)  # a backend is frozen
+        return super().__getattribute__(name)
+
+
+def _backend(seed: int, needs: frozenset[str], link: Link) -> _Watched:
     """What a test cell asks of this process; what needs a clean process goes there."""
-    return Backend(
+    return _Watched(
         seed=seed,
         services=needs,
         start_rank=forks.start_here,  # as in a session

@@ -281,6 +281,14 @@ def test_seeds_of_one_trial_are_graded_in_one_process(tmp_path: Path) -> None:
     assert [one.cells[0].verdict.value for one in found[3:]] == ["crashed", "crashed"]
 
 
+def test_what_is_refused_before_the_seed_is_read_is_refused_with_every_seed(tmp_path: Path) -> None:
+    """So a trial of ten seeds takes as long as one; the answer's own use of the seed changes nothing."""
+    wrong = "from gpulab import seed\ncalls = []\ndef clipped(x, top):\n    calls.append(seed())\n    return len(calls)"
+    with Runner(chapter(tmp_path, "[draw.randrange(90)]"), "clipped", 1) as runner:
+        outcomes = runner.run([Trial(wrong, tuple(range(4)), 20)])
+    assert [one.told for one in outcomes] == ["failed: clipped(3, 100): you returned 1, expected 6."] * 4
+
+
 def test_what_an_answer_keeps_from_another_seed_does_not_count_against_it(tmp_path: Path) -> None:
     once = Answer("clipped", AnswerKind.RIGHT, "once", ONCE)
     record = TriedSeeds(tmp_path / "seeds.jsonl")
