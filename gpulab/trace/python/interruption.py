@@ -26,7 +26,9 @@ class Budget:
     """What a launch may use up in the tracer."""
 
     seconds: float = 4.0
-    """Of this process's processor time, so that a busy machine does not make a kernel endless."""
+    """Without a thread that ends. Of this process's processor time, so that a busy machine makes no kernel endless."""
+    all_seconds: float = 8.0
+    """Of its processor time, in all: less than a judge waits for a call."""
     accesses: int = 4_000_000
     """Elements read and written."""
 
@@ -91,12 +93,16 @@ class _Watcher(threading.Thread):
                 if seen[what] != progress[what]:
                     self._changed[what] = now
             seen = progress
-            used_up = now - self._began > self._budget.seconds or self._engine.log.accesses > self._budget.accesses
             with self._lock:
                 # Again and again, in case the kernel swallows it.
-                if used_up and not self._over.is_set():
+                if self._used_up(now) and not self._over.is_set():
                     self._fired = True
                     _interrupt(self._watched, _Stop)
+
+    def _used_up(self, now: float) -> bool:
+        budget = self._budget
+        stands = now - self._changed["ended"] > budget.seconds
+        return stands or now - self._began > budget.all_seconds or self._engine.log.accesses > budget.accesses
 
     def _progress(self) -> dict[str, object]:
         ended = self._engine.threads_ended
@@ -118,11 +124,12 @@ class _Watcher(threading.Thread):
         used = f"{seconds:.1f} s and {engine.log.accesses:,} accesses"
         done = f"{engine.threads_ended:,} of {total:,} threads had ended after {used}"
         unchanged = {what: self._began + seconds - since for what, since in self._changed.items()}
+        long = min(seconds, self._budget.seconds) / 2
         where = f", {place}," if place else ""
-        if unchanged["running"] > seconds / 2:
+        if unchanged["running"] > long:
             message = f"The kernel does not end: thread {thread} of block {block}{where} was still running. {done}."
             message += " Does its loop come to an end for every thread?"
-        elif unchanged["ended"] > seconds / 2:
+        elif unchanged["ended"] > long:
             message = f"The threads of block {block} pass barrier after barrier{where} and none ends. {done}."
             message += " Does the loop come to an end? If so, the launch is too large for the tracer."
         else:

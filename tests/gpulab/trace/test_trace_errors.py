@@ -208,7 +208,22 @@ def test_endless_accesses_are_stopped_before_memory_is_full() -> None:
 
 def test_a_launch_that_is_too_large_is_not_called_endless() -> None:
     with pytest.raises(trace.EndlessKernelError, match=r"too large for the tracer: .* Take smaller arrays"):
-        traced_run(kernels.copy, 10_000, 128, [zeros(1_280_000), zeros(1_280_000)], budget=Budget(seconds=0.4))
+        traced_run(kernels.copy, 10_000, 128, [zeros(1_280_000), zeros(1_280_000)], budget=Budget(all_seconds=0.4))
+
+
+def test_a_launch_whose_threads_end_may_take_its_time() -> None:
+    """A slow machine would refuse a right kernel otherwise."""
+
+    @cuda.jit
+    def counts(out):
+        number = 0
+        for step in range(20_000):
+            number += step
+        out[cuda.grid(1)] = number
+
+    began, budget = time.thread_time(), Budget(seconds=0.3, all_seconds=60)
+    traced_run(counts, 1, 64, [np.zeros(64, np.int64)], budget=budget)
+    assert time.thread_time() - began > 2 * budget.seconds
 
 
 def test_threads_that_go_round_a_barrier_for_ever() -> None:

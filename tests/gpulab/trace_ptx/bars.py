@@ -171,7 +171,7 @@ def against_tracer(runs: int) -> Bar:
         return timed.seconds
 
     def patient(*given: Any) -> Any:
-        return traced_run(*given, budget=Budget(seconds=600.0, accesses=1 << 40))
+        return traced_run(*given, budget=Budget(seconds=600.0, all_seconds=600.0, accesses=1 << 40))
 
     once(bank.Ptx(), SIDE)
     part = SIDE // 16
