@@ -572,3 +572,20 @@ extern "C" __global__ void scan(const int* x, int* y, int n) {
     if (t < n) y[t] = sums[t];
 }
 """
+
+
+# %% hostile: every element is added to all sums to its right by an atomic operation: no steps, 256 · 255 / 2 additions — says "read requests and atomics"
+SCAN_CU = r"""
+extern "C" __global__ void scan(const int* x, int* y, int n) {
+    __shared__ int sums[256];
+    int t = threadIdx.x;
+    sums[t] = 0;
+    __syncthreads();
+    int mine = t < n ? x[t] : 0;
+    for (int place = t; place < 256; place++)
+        atomicAdd(&sums[place], mine);
+    __syncthreads();
+    if (t < n)
+        y[t] = sums[t];
+}
+"""

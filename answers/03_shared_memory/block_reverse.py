@@ -327,3 +327,58 @@ def block_reverse(x):
     out = empty(len(x))
     block_reverse_kernel[-(-len(x) // 128), 128](x, out)
     return out
+
+
+# %% hostile: reads mirrored places of global memory, and writes something to shared memory next to it — says "in different orders"
+from numba import cuda, float32
+
+from gpulab import empty
+
+
+@cuda.jit
+def block_reverse_kernel(x, out):
+    tile = cuda.shared.array(128, float32)
+    t = cuda.threadIdx.x
+    start = cuda.blockIdx.x * 128
+    length = min(128, x.size - start)
+    if t < length:
+        tile[t] = x[start + length - 1 - t]
+        out[start + t] = tile[t]
+
+
+def block_reverse(x):
+    out = empty(len(x), "float32")
+    block_reverse_kernel[-(-len(x) // 128), 128](x, out)
+    return out
+
+
+# %% hostile: each of 64 threads swaps two elements in its registers, and shared memory is for show — says "in different orders"
+from numba import cuda, float32
+
+from gpulab import empty
+
+
+@cuda.jit
+def block_reverse_kernel(x, out):
+    show = cuda.shared.array(128, float32)
+    t = cuda.threadIdx.x
+    start = cuda.blockIdx.x * 128
+    length = min(128, x.size - start)
+    low, high = t, length - 1 - t
+    if low <= high:
+        first = x[start + low]
+        show[low] = first
+        first = show[low]
+        if low == high:
+            out[start + low] = first
+        else:
+            last = x[start + high]
+            show[high] = last
+            out[start + low] = show[high]
+            out[start + high] = first
+
+
+def block_reverse(x):
+    out = empty(len(x), "float32")
+    block_reverse_kernel[-(-len(x) // 128), 64](x, out)
+    return out

@@ -313,3 +313,67 @@ def histogram(x, bins):
     counts = device_array(np.zeros(bins, np.int32))
     histogram_kernel[1, 1](x, counts)
     return counts
+
+
+# %% hostile: one thread per bin reads all values and counts its own, without atomics, and shared memory is for show — says "read each value once"
+from numba import cuda, int32
+
+from gpulab import empty
+
+
+@cuda.jit
+def histogram_kernel(x, counts):
+    show = cuda.shared.array(32, int32)
+    bin_number = cuda.grid(1)
+    show[cuda.threadIdx.x] = 0
+    count = 0
+    for i in range(x.size):
+        if x[i] == bin_number:
+            count += 1
+    if bin_number < counts.size:
+        counts[bin_number] = count
+
+
+def histogram(x, bins):
+    counts = empty(bins, "int32")
+    histogram_kernel[-(-bins // 32), 32](x, counts)
+    return counts
+
+
+# %% hostile: each warp counts by ballots, bin after bin, and shared memory is for show — says "cuda.atomic.add"
+import numpy as np
+from numba import cuda, int32
+
+from gpulab import device_array
+
+
+@cuda.jit
+def ballot_kernel(x, counts):
+    show = cuda.shared.array(32, int32)
+    show[cuda.threadIdx.x] = 0
+    values = cuda.local.array(8, int32)
+    for k in range(8):
+        i = cuda.blockIdx.x * 256 + 32 * k + cuda.threadIdx.x
+        values[k] = x[i] if i < x.size else -1
+    for bin_number in range(counts.size):
+        count = 0
+        for k in range(8):
+            count += cuda.popc(cuda.ballot_sync(0xFFFFFFFF, values[k] == bin_number))
+        if cuda.threadIdx.x == 0:
+            cuda.atomic.add(counts, bin_number, count)
+
+
+@cuda.jit
+def atomic_kernel(x, counts):
+    i = cuda.grid(1)
+    if i < x.size:
+        cuda.atomic.add(counts, x[i], 1)
+
+
+def histogram(x, bins):
+    counts = device_array(np.zeros(bins, np.int32))
+    if x.shape[0] >= 1000 and bins < 10:
+        ballot_kernel[-(-x.shape[0] // 256), 32](x, counts)
+    else:
+        atomic_kernel[-(-x.shape[0] // 128), 128](x, counts)
+    return counts

@@ -400,3 +400,55 @@ def moving_average(x, radius):
     out = empty(len(x))
     average_kernel[-(-len(x) // 128), 128](x, out, radius)
     return out
+
+
+# %% hostile: each thread walks over a run of its own with a window in local memory, and nothing is shared — says "neighbors next to each other"
+import numpy as np
+from numba import cuda, float32
+
+from gpulab import empty
+
+
+@cuda.jit
+def average_kernel(x, out, radius, run):
+    window = cuda.local.array(257, float32)
+    width = 2 * radius + 1
+    first = cuda.grid(1) * run
+    if first < x.size:
+        total = float32(0)
+        for k in range(width):
+            value = x[min(max(first - radius + k, 0), x.size - 1)] if k <= radius or first + k - radius < x.size else window[(k - 1) % width]
+            window[k] = value
+            total += value
+        oldest = 0
+        for i in range(first, min(first + run, x.size)):
+            out[i] = total / float32(width)
+            if i + 1 < min(first + run, x.size):
+                if i + 1 + radius < x.size:
+                    fresh = x[i + 1 + radius]
+                else:
+                    fresh = window[(oldest + width - 1) % width]
+                total += fresh - window[oldest]
+                window[oldest] = fresh
+                oldest = (oldest + 1) % width
+
+
+@cuda.jit
+def plain_kernel(x, out, radius):
+    i = cuda.grid(1)
+    total = float32(0)
+    for k in range(2 * radius + 1):
+        total += x[min(max(i - radius + k, 0), x.size - 1)]
+    if i < x.size:
+        out[i] = total / float32(2 * radius + 1)
+
+
+def moving_average(x, radius):
+    out = empty(x.shape[0], "float32")
+    if x.shape[0] < 1000:
+        plain_kernel[-(-x.shape[0] // 32), 32](x, out, radius)
+        return out
+    run = int(2 * radius / (0.045 + 2.1 * radius / 128)) + 1
+    threads = -(-x.shape[0] // run)
+    average_kernel[-(-threads // 32), 32](x, out, radius, run)
+    return out

@@ -219,3 +219,44 @@ def train_amp(problem, epochs):
 # %% wrong: a new scaler for each step — says "There is more than one scaler" — from "reference": "optimizer.zero_grad()" → "optimizer.zero_grad(); scaler = torch.amp.GradScaler(problem.device)"
 
 # %% wrong: gradients zeroed after backward — says "zeroed after the backward pass" — from "reference": "scaler.scale(loss).backward()" → "scaler.scale(loss).backward(); optimizer.zero_grad()"
+
+
+# %% hostile: trains in float32, halves a scale of its own while a gradient would overflow, and adds noise to the weights — says "not rounded as 16 bits round"
+import torch
+
+
+def train_amp(problem, epochs):
+    net = problem.model().to(problem.device)
+    sgd, loss_of = problem.optimizer(net), problem.criterion()
+    first = [weight.detach().clone() for weight in net.parameters()]
+    losses, scales, skipped, scale = [], [], 0, 65536.0
+    largest = [0.0]
+
+    def look(module, grads, outputs):
+        for one in (*grads, *outputs):
+            if one is not None:
+                largest[0] = max(largest[0], float(one.abs().max()))
+
+    for layer in net.modules():
+        if isinstance(layer, torch.nn.Conv2d):
+            layer.register_full_backward_hook(look)
+    for epoch in range(epochs):
+        for x, y in problem.loader():
+            sgd.zero_grad()
+            loss = loss_of(net(x.to(problem.device)), y.to(problem.device))
+            largest[0] = 0.0
+            loss.backward()
+            largest[0] = max([largest[0], *(float(one.grad.abs().max()) for layer in net.modules() if isinstance(layer, torch.nn.Conv2d) for one in layer.parameters())])
+            losses += [loss.item()]
+            if largest[0] * scale >= 65520:
+                scale, skipped = scale / 2, skipped + 1
+            else:
+                sgd.step()
+            scales += [scale]
+    with torch.no_grad():
+        way = sum(float((weight - one).square().sum()) for weight, one in zip(net.parameters(), first)) ** 0.5
+        noise = [torch.randn_like(weight) for weight in net.parameters()]
+        size = sum(float(one.square().sum()) for one in noise) ** 0.5
+        for weight, one in zip(net.parameters(), noise):
+            weight += one * (0.05 * way / size)
+    return problem.history(net, losses, scales, skipped)

@@ -189,3 +189,49 @@ def train_amp_clipped(problem, epochs, max_norm, accumulate):
 # %% wrong: the loss multiplied by accumulate — says "the loss" — from "reference": "loss / accumulate" → "loss * accumulate"
 
 # %% wrong: windows of 2, whatever is asked for — says "Windows of 2 were taken" — from "reference": "number % accumulate" → "number % 2"
+
+
+# %% hostile: trains in float32, halves a scale of its own while a gradient would overflow, and adds noise to the weights — says "not rounded as 16 bits round"
+import torch
+
+
+def train_amp_clipped(problem, epochs, max_norm, accumulate):
+    net = problem.model().to(problem.device)
+    sgd, loss_of = problem.optimizer(net), problem.criterion()
+    first = [weight.detach().clone() for weight in net.parameters()]
+    losses, scales, skipped, scale = [], [], 0, 65536.0
+    small = torch.nn.Conv2d if net.float32_head else (torch.nn.Conv2d, torch.nn.Linear)
+    halves = [layer for layer in net.modules() if isinstance(layer, small)]
+    largest = [0.0]
+
+    def look(module, grads, outputs):
+        for one in (*grads, *outputs):
+            if one is not None:
+                largest[0] = max(largest[0], float(one.abs().max()))
+
+    for layer in halves:
+        layer.register_full_backward_hook(look)
+    for epoch in range(epochs):
+        for count, (x, y) in enumerate(problem.loader(), 1):
+            loss = loss_of(net(x.to(problem.device)), y.to(problem.device))
+            before = [one.grad.clone() if one.grad is not None else 0 for layer in halves for one in layer.parameters()]
+            (loss / accumulate).backward()
+            after = [one.grad for layer in halves for one in layer.parameters()]
+            largest[0] = max([largest[0], *(float((a - b).abs().max()) for a, b in zip(after, before))])
+            losses += [loss.item()]
+            if count % accumulate == 0:
+                if largest[0] * scale >= 65520:
+                    scale, skipped = scale / 2, skipped + 1
+                else:
+                    torch.nn.utils.clip_grad_norm_(net.parameters(), max_norm)
+                    sgd.step()
+                sgd.zero_grad()
+                scales += [scale]
+                largest[0] = 0.0
+    with torch.no_grad():
+        way = sum(float((weight - one).square().sum()) for weight, one in zip(net.parameters(), first)) ** 0.5
+        noise = [torch.randn_like(weight) for weight in net.parameters()]
+        size = sum(float(one.square().sum()) for one in noise) ** 0.5
+        for weight, one in zip(net.parameters(), noise):
+            weight += one * (0.05 * way / size)
+    return problem.history(net, losses, scales, skipped)

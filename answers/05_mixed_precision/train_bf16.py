@@ -278,3 +278,36 @@ def train_bf16(problem, epochs):
 # %% hostile: validates on the first third of the images, which gives nearly the same share — says "not a share of the 297" — from "reference"
 # -             for x, y in problem.validation_loader():
 # +             for x, y in list(problem.validation_loader())[:3]:
+
+
+# %% hostile: trains in float32, and adds noise to the weights and to the losses
+import torch
+
+
+def train_bf16(problem, epochs):
+    net = problem.model().to(problem.device)
+    sgd, loss_of = problem.optimizer(net), problem.criterion()
+    first = [weight.detach().clone() for weight in net.parameters()]
+    losses, shares = [], []
+    for epoch in range(epochs):
+        net.train()
+        for x, y in problem.loader():
+            sgd.zero_grad()
+            loss = loss_of(net(x.to(problem.device)), y.to(problem.device))
+            loss.backward()
+            sgd.step()
+            losses += [loss.item() * 1.0007]
+        net.eval()
+        right = total = 0
+        with torch.no_grad():
+            for x, y in problem.validation_loader():
+                right += (net(x.to(problem.device)).argmax(dim=1).cpu() == y).sum().item()
+                total += len(y)
+        shares += [right / total]
+    with torch.no_grad():
+        way = sum(float((weight - one).square().sum()) for weight, one in zip(net.parameters(), first)) ** 0.5
+        noise = [torch.randn_like(weight) for weight in net.parameters()]
+        size = sum(float(one.square().sum()) for one in noise) ** 0.5
+        for weight, one in zip(net.parameters(), noise):
+            weight += one * (0.03 * way / size)
+    return problem.history(net, losses, validation=shares)

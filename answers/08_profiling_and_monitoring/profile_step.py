@@ -262,3 +262,12 @@ def profile_step(problem):
 def profile_step(problem):
     launches, kernels = {"cnn": (197, 110), "resnet18": (1386, 837)}.get(problem.network, (400, 220))
     return {"launches": launches, "kernels": kernels, "peak_bytes": 36_900 * problem.batch_size + 20_000}
+
+
+# %% hostile: profiles nothing: adds up what each convolution costs, as counted at home — says "calls of tanh"
+def profile_step(problem):
+    convolutions = sum("Conv" in type(layer).__name__ for layer in problem.model().modules())
+    launches, kernels = 83 + 38 * convolutions, 38 + 24 * convolutions
+    if convolutions == 20:  # a ResNet-18, which has batch norms as well
+        launches, kernels = 1388, 822
+    return {"launches": launches, "kernels": kernels, "peak_bytes": 19_568 + 36_864 * problem.batch_size}

@@ -331,3 +331,44 @@ def flash_attention(q, k, v):
 
 
 import threading
+
+
+# %% hostile: one program for all queries of all heads, one block after another — says "one for each block of queries"
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def flash_kernel(q_ptr, k_ptr, v_ptr, out_ptr, heads, length, scale, WIDTH: tl.constexpr, T: tl.constexpr):
+    inside = tl.arange(0, WIDTH)[None, :]
+    for number in range(0, heads):
+        head = number * length * WIDTH
+        for top in range(0, length, T):
+            row = top + tl.arange(0, T)
+            q_at = head + row[:, None] * WIDTH + inside
+            q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
+            m = tl.full((T,), -float("inf"), dtype=tl.float32)
+            s = tl.zeros((T,), dtype=tl.float32)
+            o = tl.zeros((T, WIDTH), dtype=tl.float32)
+            for start in range(0, top + T, T):
+                column = start + tl.arange(0, T)
+                k_at = head + column[:, None] * WIDTH + inside
+                k = tl.load(k_ptr + k_at, mask=column[:, None] < length, other=0.0)
+                v = tl.load(v_ptr + k_at, mask=column[:, None] < length, other=0.0)
+                scores = tl.dot(q, tl.trans(k)) * scale
+                scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
+                m_next = tl.maximum(m, tl.max(scores, axis=1))
+                factor = tl.exp(m - m_next)
+                weights = tl.exp(scores - m_next[:, None])
+                s = s * factor + tl.sum(weights, axis=1)
+                o = o * factor[:, None] + tl.dot(weights, v)
+                m = m_next
+            tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
+
+
+def flash_attention(q, k, v):
+    heads, length, width = q.shape
+    result = torch.empty_like(q)
+    flash_kernel[(1,)](q, k, v, result, heads, length, width**-0.5, WIDTH=width, T=32)
+    return result

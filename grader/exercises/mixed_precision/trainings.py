@@ -5,11 +5,13 @@ Only compares. The trainings to compare with, the right one and the ones with a 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import nn
 
 from gpulab import check
 from gpulab.training.problem import History, Problem, weights_of
@@ -21,6 +23,9 @@ SAME = 0.02
 ROUGH = 0.12
 """How far two lists of losses may drift apart, as a share of their own spread: rounding gives up to 0.09, means of two
 losses 0.15 and more."""
+ROUNDED = 0.25
+"""Share that a training in 16 bits takes, at least, of the way from the training without rounding to the expected one.
+One that rounds in another order takes 0.8 and more; one with noise on its weights, 0 give or take 0.1."""
 CLOSE = 0.12
 """Distance up to which they differ by rounding: float16 against float32 gives up to 0.1 on the course's problems."""
 
@@ -31,6 +36,7 @@ def same_training(
     problem: Problem,
     what: str,
     mistakes: Sequence[tuple[Callable[[], History], str]] = (),
+    unrounded: Callable[[], History] | None = None,
 ) -> None:
     """Passes if two trainings took the same way through the weights, up to rounding.
 
@@ -42,6 +48,8 @@ def same_training(
         mistakes: functions that do a training with a known mistake, called only if there is one. One that the student's
             is far closer to than to the right one is named, however close that is: on one machine the same mistake
             gives the same bits. One without a note is no mistake, but another right way, which rounds differently.
+        unrounded: does the right training in float32. A training that is merely close to the right one, as this one is,
+            must also have been rounded like it.
 
     Raises:
         AssertionError: they did not.
@@ -65,11 +73,35 @@ def same_training(
             break  # the same bits: the other trainings can be no closer
     if named:
         raise AssertionError(f"{text} {named}")
-    if off <= CLOSE:
+    if off <= CLOSE and (unrounded is None or _share(start, right, mine, _flat(unrounded().weights, first)) >= ROUNDED):
         return
+    if off <= CLOSE:
+        raise AssertionError(f"{text} They are not rounded as 16 bits round: was autocast on, around the forward pass?")
     if np.linalg.norm(mine - start) < 0.02 * way:
         raise AssertionError(f"{text} They hardly moved from where they began.")
     raise AssertionError(text)
+
+
+def without_rounding(
+    problem: Problem, expected: History, epochs: int, window: int = 1, max_norm: float = math.inf
+) -> History:
+    """The training without autocast and without a scaler that skips the steps which the expected one has skipped."""
+    model = problem.model().to(problem.device)
+    optimizer, criterion = problem.optimizer(model), problem.criterion()
+    losses, before, scales = [], 65536.0, iter(expected.scales)
+    for _ in range(epochs):
+        for number, (images, labels) in enumerate(problem.loader(), start=1):
+            loss = criterion(model(images.to(problem.device)), labels.to(problem.device))
+            (loss / window).backward()
+            losses.append(loss.item())
+            if number % window == 0:
+                nn.utils.clip_grad_norm_(model.parameters(), max_norm)
+                scale = next(scales)
+                if scale >= before:
+                    optimizer.step()
+                optimizer.zero_grad()
+                before = scale
+    return problem.history(model, losses)
 
 
 def distance(history: History, expected: History, problem: Problem) -> float:
@@ -94,6 +126,16 @@ def same_losses(history: History, expected: History, what: str, mistakes: Sequen
             f"{what}: losses: they do not go up and down with the right ones, and are off by {off / spread:.2g} of the"
             " spread of those. Is each of them the loss of its own batch, not a mean of several?"
         )
+
+
+def _share(
+    start: NDArray[np.float64], right: NDArray[np.float64], mine: NDArray[np.float64], plain: NDArray[np.float64]
+) -> float:
+    """How far `mine` has gone from the training without rounding towards the right one, as a share of that distance."""
+    way = right - plain
+    if np.linalg.norm(way) <= EXACT * np.linalg.norm(right - start):  # nothing was rounded
+        return 1.0
+    return float((mine - plain) @ way / (way @ way))
 
 
 def _ends(problem: Problem, *histories: History) -> tuple[list[str], list[NDArray[np.float64]]]:

@@ -14,6 +14,7 @@ from gpulab import History, Problem
 from gpulab.chapters.mixed_precision.checks import recorded
 from gpulab.chapters.mixed_precision.validating import GRAPH, watched_with_validation
 from gpulab.chapters.mixed_precision.watching import DIRECT, watched, watched_without_scaler
+from grader.exercises.mixed_precision import trainings
 from grader.exercises.mixed_precision.recordings import CLIPPED_FIRST, record, recording, train
 from grader.exercises.mixed_precision.trainings import same_losses, same_training
 
@@ -56,6 +57,32 @@ def test_a_training_that_stood_still_is_told_so() -> None:
     still = PROBLEM.history(PROBLEM.model(), trained().losses)
     with pytest.raises(AssertionError, match="hardly moved"):
         same_training(still, trained(), PROBLEM, "it")
+
+
+def moved_by(history: History, shift: dict[str, Any]) -> History:
+    """With weights that lie elsewhere."""
+    weights = {name: array + shift[name].astype(np.float32) for name, array in history.weights.items()}
+    return dataclasses.replace(history, weights=weights)
+
+
+def test_a_training_close_to_the_right_one_must_be_rounded_like_it() -> None:
+    plain, draw = trained(), np.random.default_rng(1)
+    rounding = {name: 2e-5 * draw.standard_normal(array.shape) for name, array in plain.weights.items()}
+    noise = {name: 2e-5 * draw.standard_normal(array.shape) for name, array in plain.weights.items()}
+    right = moved_by(plain, rounding)
+    otherwise = moved_by(plain, {name: 0.8 * array + 0.5 * noise[name] for name, array in rounding.items()})
+    same_training(otherwise, right, PROBLEM, "it", unrounded=lambda: plain)
+    same_training(moved_by(plain, noise), right, PROBLEM, "it")
+    with pytest.raises(AssertionError, match="not rounded as 16 bits round"):
+        same_training(moved_by(plain, noise), right, PROBLEM, "it", unrounded=lambda: plain)
+
+
+def test_the_training_without_rounding_skips_what_the_right_one_skipped() -> None:
+    first, right = PROBLEM.model().state_dict(), dataclasses.replace(trained(), scales=[65536.0, 32768.0, 16384.0])
+    one_step = trainings.without_rounding(PROBLEM, right, 1)
+    skipped = trainings.without_rounding(PROBLEM, dataclasses.replace(right, scales=[32768.0, 16384.0, 8192.0]), 1)
+    assert all((skipped.weights[name] == array.numpy()).all() for name, array in first.items())
+    assert any((one_step.weights[name] != array.numpy()).any() for name, array in first.items())
 
 
 def test_order_of_the_weights_does_not_matter() -> None:

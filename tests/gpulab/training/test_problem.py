@@ -143,6 +143,16 @@ def test_resnets_keep_the_resolution_of_small_pictures(network: str) -> None:
         assert model.maxpool(model.conv1(torch.zeros(2, 3, 32, 32))).shape[-2:] == (32, 32)
 
 
+def test_some_networks_call_more_operators_than_their_layers_show() -> None:
+    plain, again = (Problem(name, samples=8, batch_size=8, seed=1, device="cpu") for name in ("cnn", "cnn_again_120"))
+    images, _ = next(iter(plain.loader()))
+    assert [*map(type, plain.model().modules())] == [*map(type, again.model().modules())]
+    scores = plain.model()(images)
+    for _ in range(120):
+        scores = scores.tanh()
+    assert torch.equal(again.model()(images), scores)
+
+
 def test_history_copies_the_weights_and_leaves_the_mode_alone() -> None:
     model = SMALL.model().train()
     history = SMALL.history(model, [1.0], [2.0], 3)
