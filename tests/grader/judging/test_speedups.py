@@ -78,7 +78,8 @@ def test_a_wrong_output_is_told() -> None:
 
 @pytest.mark.alone
 def test_a_slow_answer_gets_no_points() -> None:
-    slow = "import time\ndef double(x, weight):\n    time.sleep(0.2)\n    return x @ weight.T"
+    """By a factor, so that the machine's own speed does not matter."""
+    slow = "def double(x, weight):\n    for _ in range(6):\n        found = x @ weight.T\n    return found"
     result = graded_again(slow, size=QUARTER)
     assert (result.verdict.value, result.earned) == ("failed", 0)
 
