@@ -237,7 +237,7 @@ class Simulation(TorchFunctionMode):
             return self._other(func, "to", args, given)
         source = args[0]
         kinds = [value for value in (*args[1:], *given.values()) if isinstance(value, torch.dtype)]
-        target = torch.empty(source.shape, dtype=kinds[0] if kinds else source.dtype)
+        target = torch.empty(source.shape, dtype=kinds[0] if kinds else source.dtype, device="cpu")
         self._history.memory(target).on_device = False
         return self._copy(target, source, blocks=not (given.get("non_blocking") or True in args[1:]))
 

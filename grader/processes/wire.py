@@ -243,7 +243,10 @@ class _Reader:
         if sorted(order) != list(range(len(shape))) or any(type(dimension) is not int for dimension in order):
             raise WireError("an impossible order of dimensions")
         buffer = self._buffer(count * dtype.itemsize)
-        tensor = torch.frombuffer(buffer, dtype=dtype).reshape(shape) if count else torch.empty(shape, dtype=dtype)
+        if count:
+            tensor = torch.frombuffer(buffer, dtype=dtype).reshape(shape)
+        else:
+            tensor = torch.empty(shape, dtype=dtype, device="cpu")
         tensor = tensor.permute(order)
         if re.fullmatch(r"cuda(:\d{1,3})?", device) and torch.cuda.is_available():
             return tensor.to(device)

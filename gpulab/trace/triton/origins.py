@@ -70,14 +70,14 @@ class Origins:
         if isinstance(value, (tuple, list)):
             return type(value)(map(self.result, value))
         if isinstance(value, np.ndarray):
-            value = torch.as_tensor(value)
+            value = torch.as_tensor(value, device="cpu")
         if type(value) not in (torch.Tensor, torch.nn.Parameter):
             return value
         found = self._left.get(value.untyped_storage().data_ptr())
         if found is None:
             self.notes.append(NOT_FROM_KERNEL)
             return value
-        left = torch.empty(0, dtype=value.dtype)
+        left = torch.empty(0, dtype=value.dtype, device="cpu")
         left.set_(found[1], value.storage_offset(), value.size(), value.stride())
         return left.to(value.device)
 
@@ -111,4 +111,4 @@ def taken(pairs: Sequence[tuple[str, Any, Any]]) -> None:
 
 
 def _content(memory: Any) -> bytes:
-    return bytes(torch.empty(0, dtype=torch.uint8).set_(memory.cpu()).numpy().tobytes())
+    return bytes(torch.empty(0, dtype=torch.uint8, device="cpu").set_(memory.cpu()).numpy().tobytes())

@@ -123,7 +123,7 @@ class StreamReplay:
 
     def _tensor(self, form: dict[str, Any]) -> torch.Tensor:
         shape, strides, offset = tuple(form["shape"]), tuple(form["strides"]), int(form["offset"])
-        empty = torch.empty(0, dtype=form["type"])
+        empty = torch.empty(0, dtype=form["type"], device="cpu")
         last = offset + sum((extent - 1) * stride for extent, stride in zip(shape, strides, strict=True))
         memory = self._memories[form["memory"]]
         inside = min((*strides, offset, 0)) >= 0 and (last + 1) * empty.element_size() <= len(memory)

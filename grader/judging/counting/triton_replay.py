@@ -56,7 +56,9 @@ class TritonReplay:
             if made["number"] != len(self._memories) or size + sum(map(len, self._memories)) > MOST_BYTES:
                 raise Refused("its transcript contradicts itself, or takes too much memory")
             content = bytearray((item or b"\0") * (size // max(len(item), 1) + 1))[:size]
-            memory = torch.frombuffer(content, dtype=torch.uint8).clone() if size else torch.empty(0, dtype=torch.uint8)
+            memory = torch.empty(size, dtype=torch.uint8, device="cpu")
+            if size:
+                memory.copy_(torch.frombuffer(content, dtype=torch.uint8))
             self._memories.append(memory.untyped_storage())
         named = {str(name): self._meaning(form) for name, form in one["arguments"].items()}
         hook.launch(self._function(one["kernel"]), tuple(int(size) for size in one["grid"]), named)
@@ -68,7 +70,7 @@ class TritonReplay:
         return self._tensor(form).clone(memory_format=torch.contiguous_format)
 
     def _tensor(self, form: dict[str, Any]) -> Any:
-        empty = torch.empty(0, dtype=form["type"])
+        empty = torch.empty(0, dtype=form["type"], device="cpu")
         shape, strides, offset = tuple(form["shape"]), tuple(form["strides"]), int(form["offset"])
         last = offset + sum((extent - 1) * stride for extent, stride in zip(shape, strides, strict=True))
         memory = self._memories[form["memory"]]

@@ -128,5 +128,5 @@ def _layout(tensor: Any, number: int) -> dict[str, Any]:
 
 def _first_item(memory: Any, size: int) -> bytes:
     """What a memory that the host made is filled with; it is filled with that in the replay, whatever else it holds."""
-    start = torch.empty(0, dtype=torch.uint8).set_(memory.cpu())[:size]
+    start = torch.empty(0, dtype=torch.uint8, device="cpu").set_(memory.cpu())[:size]
     return bytes(start.numpy().tobytes())

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from gpulab.trace.errors import LaunchError
-from gpulab.trace.triton import hook
+from gpulab.trace.triton import hook, origins
 from grader.judging.counting import triton_replay
 from grader.judging.counting.replay import Refused
 from grader.judging.counting.triton_transcript import TritonTranscript
@@ -29,7 +29,7 @@ def kernel(x_ptr, out_ptr, n, by=note("default"), BLOCK: tl.constexpr = 16):
 """
 
 
-def written(cell: str, x: Any, **more: Any) -> tuple[list[Any], Any, list[str]]:
+def written(cell: str, x: Any, device: str | None = None, **more: Any) -> tuple[list[Any], Any, list[str]]:
     """The launch that this cell's kernel makes for x, where its result stands, and what ran when it was defined."""
     hook.install()
     noted: list[str] = []
@@ -38,7 +38,7 @@ def written(cell: str, x: Any, **more: Any) -> tuple[list[Any], Any, list[str]]:
     exec(compile(cell, "<cell>", "exec", dont_inherit=True), scope)
     transcript = TritonTranscript((x,), {})
     with hook.recording(), hook.observed(transcript):
-        out = torch.empty(len(x))
+        out = torch.empty(len(x), device=device)
         scope["kernel"][(2,)](x, out, len(x), **more)  # type: ignore[index]
     return transcript.launches, transcript.result(out), noted
 
@@ -48,6 +48,20 @@ def test_the_kernel_computes_from_inputs_that_the_host_has_not_seen() -> None:
     value, counts = triton_replay.launched([CELL], launches, result, [torch.arange(20.0) + 100])
     assert value.tolist() == [2 * (x + 100) + 0.5 for x in range(20)]
     assert [(one["bytes_read"], one["lines"][0]["line"]) for one in counts] == [(80, 11)]
+
+
+def test_another_default_device_changes_nothing() -> None:
+    """A page may make its tensors on the GPU by default; `meta` takes its place here, whose tensors have no values."""
+    x = torch.arange(20.0)
+    torch.set_default_device("meta")
+    try:
+        with origins.watching((x,), {}) as watched:
+            launches, result, _ = written(CELL, x, device="cpu")
+        value, _ = triton_replay.launched([CELL], launches, result, [x + 100])
+    finally:
+        torch.set_default_device(None)
+    assert value.tolist() == [2 * (number + 100) + 0.5 for number in range(20)]
+    assert watched.notes == []
 
 
 def test_what_stands_in_the_head_of_a_kernel_does_not_run_again() -> None:
