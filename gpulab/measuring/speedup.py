@@ -111,6 +111,29 @@ class Speed:
             raise Noisy(f"Too noisy to tell, grade again: {self}.")
         return at(self.median)
 
+    def told_points(self, most: float, *, none_at: float, all_at: float, what: str, than: str, hint: str = "") -> float:
+        """`points`, and in words for the student what was lost: raised if everything is, printed if a part is.
+
+        Args:
+            most: points for `all_at` and above.
+            none_at: speed, in multiples of the reference's, at and below which there are none.
+            all_at: speed for all points.
+            what: what was timed, and how large it was.
+            than: what it is compared with, in words that the exercise's text uses.
+            hint: a sentence about the usual cause.
+
+        Raises:
+            AssertionError: no points.
+            Noisy: as for `points`.
+        """
+        points = self.points(most, none_at=none_at, all_at=all_at)
+        told = f"{what}: {self.median:.3g} times as fast as {than}"
+        if points == 0:
+            raise AssertionError(f"{told}, expected more than {none_at:.3g}. {hint}".rstrip())
+        if points < most:
+            print(f"{told}, expected {all_at:.3g} for all points. {hint}".rstrip())
+        return points
+
 
 def against(
     yours: Callable[..., Any],

@@ -242,7 +242,7 @@ def _repeat_row(
         elif result.verdict not in (Verdict.PASSED, Verdict.HARNESS_ERROR):
             lost = f"{result.earned:g} of {result.possible:g}: {result.message}"
             findings = (f"rejects “{answer.title}”: {lost}",)
-        return RowResult(findings, {"verdict": result.verdict.value})
+        return RowResult(findings, {"verdict": result.verdict.value, "message": result.message})
 
     name = f"{chapter.name} {cell.grade_id}, {answer.title}, {answer.where}, round {number + 1}"
     return GpuRow(name, lambda: hashed(harness_digest(), chapter.solution, repr(answer)), run)

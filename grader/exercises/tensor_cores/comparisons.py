@@ -39,7 +39,7 @@ OWN_PADDED = Comparison(
 """`padded_linear` against the chapter's own answer; the same sizes."""
 
 
-def padding_points(most: float, speed: Speed, against_own: Callable[[], Speed]) -> float:
+def padding_points(most: float, speed: Speed, against_own: Callable[[], Speed], what: str) -> float:
     """Points for padding, in proportion to what it can gain on this GPU.
 
     Rows of 16 bytes are no law: on an RTX 4090 a product of n = 2056 ran slower than one of n = 2055
@@ -49,8 +49,10 @@ def padding_points(most: float, speed: Speed, against_own: Callable[[], Speed]) 
         most: points for a gain of `ALL_AT`, or for nearly all that the own answer gains, whichever is less.
         speed: the answer against the plain product.
         against_own: times the answer against the chapter's own; called only where points would be lost.
+        what: what was timed, for the sentence about lost points.
 
     Raises:
+        AssertionError: no points.
         NeedsPart: the own answer gains too little on this GPU.
         Noisy: a spread is too large to tell.
     """
@@ -64,4 +66,11 @@ def padding_points(most: float, speed: Speed, against_own: Callable[[], Speed]) 
             f" product ({speed.device}), and more than {GAINS_AT} is needed to tell it from noise. The points are"
             " pending, not lost. Nothing in your answer is wrong because of this."
         )
-    return speed.points(most, none_at=NONE_AT, all_at=min(ALL_AT, SHARE * gain))
+    return speed.told_points(
+        most,
+        none_at=NONE_AT,
+        all_at=min(ALL_AT, SHARE * gain),
+        what=what,
+        than="the plain product",
+        hint="Is nothing padded, or the whole result copied once more?",
+    )

@@ -200,7 +200,9 @@ def test_points_of_overlapped_follow_its_speed(
 
     monkeypatch.setattr(speedup, "against", against)
     if points is None:
-        with pytest.raises(AssertionError, match="No overlap"):
+        with pytest.raises(
+            AssertionError, match=r"^20 batches.* 1 times as fast as the serial loop, expected more than 1\.05\."
+        ):
             row("overlapped", two_lanes)
     else:
         assert row("overlapped", two_lanes) == pytest.approx(points, abs=0.15)

@@ -250,6 +250,16 @@ def test_points_lie_between_two_speeds() -> None:
     assert speed.points(3, none_at=0.1, all_at=0.4) == 3
 
 
+def test_lost_points_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    speed, words = Speed(0.45, 0.01, 9, 80, "GPU"), {"what": "rows", "than": "steps", "hint": "Why?"}
+    assert speed.told_points(3, none_at=0.3, all_at=0.4, **words) == 3
+    assert capsys.readouterr().out == ""
+    assert speed.told_points(3, none_at=0.3, all_at=0.6, **words) == pytest.approx(1.5)
+    assert capsys.readouterr().out == "rows: 0.45 times as fast as steps, expected 0.6 for all points. Why?\n"
+    with pytest.raises(AssertionError, match=r"^rows: 0\.45 times as fast as steps, expected more than 0\.5\. Why\?$"):
+        speed.told_points(3, none_at=0.5, all_at=0.6, **words)
+
+
 @pytest.mark.parametrize(
     ("spread", "work_ms", "noisy"), [(0.02, 80, False), (0.03, 80, True), (0.04, 10, False), (0.06, 10, True)]
 )
