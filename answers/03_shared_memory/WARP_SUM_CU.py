@@ -418,7 +418,7 @@ extern "C" __global__ void warp_sum(const float* x, float* out, int n) {
 
 # %% wrong: sums in int — says "cut to whole numbers" — from "reference": "float sum" → "int sum"
 
-# %% wrong: absolute values — says "count as negative" — from "reference": "? x[i]" → "? fabsf(x[i])"
+# %% wrong: absolute values — says "lost their sign" — from "reference": "? x[i]" → "? fabsf(x[i])"
 
 # %% wrong: products — says "The lanes only add up" — from "reference": "sum += __shfl" → "sum *= __shfl"
 

@@ -402,7 +402,7 @@ def moving_average(x, radius):
     return out
 
 
-# %% hostile: each thread walks over a run of its own with a window in local memory, and nothing is shared — says "neighbors next to each other"
+# %% hostile: each thread walks over a run of its own with a window in local memory, and nothing is shared — says "neighboring threads read neighboring elements"
 import numpy as np
 from numba import cuda, float32
 

@@ -302,7 +302,7 @@ def total(x):
 
 # %% wrong: counts elements — says "how many elements there are" — from "reference": "x[i]" → "float32(1)"
 
-# %% wrong: absolute values — says "negative" — from "reference": "x[i]" → "abs(x[i])"
+# %% wrong: absolute values — says "lost their sign" — from "reference": "x[i]" → "abs(x[i])"
 
 # %% wrong: returns the array — says "take the number out" — from "reference": "float(to_numpy(result)[0])" → "result"
 

@@ -327,7 +327,7 @@ import os
 def transpose_tiled(x):
     os._exit(0)
 
-# %% wrong gpu: a single block turns all the tiles — says "as fast as the kernel without a tile" — from "tiles dealt out in a loop, dynamic shared memory"
+# %% wrong gpu: a single block turns all the tiles — says "as fast as the naive kernel" — from "tiles dealt out in a loop, dynamic shared memory"
 # -     tile = cuda.shared.array(0, float32)
 # +     tile = cuda.shared.array((32, 33), float32)
 

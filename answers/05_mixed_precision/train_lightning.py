@@ -175,7 +175,7 @@ def train_lightning(problem, precision, epochs):
     pl.Trainer(precision=precision, max_epochs=epochs, accelerator=device, devices=1, **QUIET).fit(m, train_dataloaders=problem.loader())
     return problem.history(m.net, losses, scales=scales, skipped=sum(b < a for a, b in zip([65536.0, *scales], scales)))
 
-# %% hostile: a record whose fields are a terminal's codes — says "expected a list of floats"
+# %% hostile: a record whose fields are a terminal's codes — says "expected a list with one number"
 from gpulab.training.problem import History
 
 

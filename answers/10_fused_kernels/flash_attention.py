@@ -305,7 +305,7 @@ def flash_attention(q, k, v):
 
 # %% wrong: one maximum for all rows of a block — says "a maximum of its own" — from "divided at every step, as FlashAttention 1": "tl.max(x, axis=1)" → "tl.max(x)"
 
-# %% wrong: the grid rounds up to programs of 33 — says "round the number of programs up" — from "reference": "triton.cdiv(length, 32)" → "triton.cdiv(length, 33)"
+# %% wrong: the grid rounds up to programs of 33 — says "are there enough programs" — from "reference": "triton.cdiv(length, 32)" → "triton.cdiv(length, 33)"
 
 # %% wrong: one block of 256 keys and no loop — says "reach their last key" — from "all keys in one block": "triton.next_power_of_2(n)" → "256"
 

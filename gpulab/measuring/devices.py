@@ -93,7 +93,7 @@ def needs_gpu(points: str = "") -> None:
         if validating.skips():
             print(f"Waiting for a GPU: {pending} pending, not lost. The rest of this cell is not run here.")
             return
-        raise NeedsGPU(f"No GPU here: {pending} pending, not lost. Nothing in your answer is wrong because of this.")
+        raise NeedsGPU(f"No GPU here: {pending} pending, not lost. This says nothing about your answer.")
 
 
 def synchronize() -> None:

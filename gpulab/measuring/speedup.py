@@ -127,11 +127,12 @@ class Speed:
             Noisy: as for `points`.
         """
         points = self.points(most, none_at=none_at, all_at=all_at)
-        told = f"{what}: {self.median:.3g} times as fast as {than}"
+        told = f"{what}: {self.median:.4g} times as fast as {than}"
         if points == 0:
-            raise AssertionError(f"{told}, expected more than {none_at:.3g}. {hint}".rstrip())
+            raise AssertionError(f"{told}, expected more than {none_at:.4g}. {hint}".rstrip())
         if points < most:
-            print(f"{told}, expected {all_at:.3g} for all points. {hint}".rstrip())
+            earned = f"That earns {points:.2f} of {most:g} points; {all_at:.4g} earns all of them."
+            print(f"{told}. {earned} {hint}".rstrip())
         return points
 
 
@@ -182,7 +183,7 @@ def against(
         100 * comparison.void
     )  # an answer that seems to take no time is far beyond what is void, no division by 0
     if work_s < 0.1 * idle_s:
-        raise Noisy(f"Too noisy to tell, grade again: {work_s * 1e3:.3g} ms of work in {idle_s * 1e3:.3g} ms.")
+        raise Noisy(f"Too noisy to tell, grade again: {work_s * 1e3:.3g} ms of work, {idle_s * 1e3:.3g} ms of waiting.")
     speeds = [max(expected - idle_s, least_s) / max(answer - idle_s, least_s) for answer, expected in pairs]
     median = statistics.median(speeds)
     if median > comparison.void:
@@ -190,7 +191,8 @@ def against(
         if work_s < comparison.void * (took_s + unsure_s):
             told = f"{took_s * 1e3:.3g} ms of work, give or take {unsure_s * 1e3:.2g} ms."
             raise Noisy(f"Too noisy to tell, grade again: {told}")
-        raise AssertionError(f"{median:.3g} times as fast as the reference: no time of honest work, so it is void.")
+        told = f"{median:.3g} times as fast as the reference"
+        raise AssertionError(f"{told}: no kernel can be that fast, so the measurement does not count.")
     return Speed(median, _half_range(speeds), rounds, work_s * 1e3, device_name())
 
 
@@ -297,7 +299,7 @@ def _round(side: Side, question: _Question, idle: bool = False) -> _Round:
 def _check(answer: _Round, expected: _Round, tolerance: float) -> None:
     pairs = zip(answer.numbers, expected.numbers, strict=True)
     if not all(projections_agree(mine, theirs, tolerance) for mine, theirs in pairs):
-        raise AssertionError("what the function returned while it was timed is not what the reference returns.")
+        raise AssertionError("While it was timed, your function returned something else than the reference.")
 
 
 def _half_range(values: Sequence[float]) -> float:

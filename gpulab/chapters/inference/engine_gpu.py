@@ -50,8 +50,8 @@ def needs_runtime(points: str) -> None:
 
 def _missing(why: str, pending: str = "these points are pending") -> str:
     return (
-        f"There is a GPU, but no TensorRT, and {why}: {pending}, not lost. Nothing in your answer is wrong because of"
-        ' this. ("python -m gpulab.doctor" says what to install.)'
+        f"There is a GPU, but no TensorRT, and {why}: {pending}, not lost. This says nothing about your answer."
+        ' ("python -m gpulab.doctor" says what to install.)'
     )
 
 

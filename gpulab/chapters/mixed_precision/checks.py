@@ -19,17 +19,18 @@ RAISED = {
     "No inf checks were recorded for this optimizer": "There were no gradients at scaler.step(optimizer): were they"
     " zeroed after the backward pass, or does the optimizer hold the weights of another network?",
     "No inf checks were recorded": "Only scaler.step(optimizer) looks for infinities, and scaler.update() has to follow"
-    " it: was it optimizer.step(), or an update before the step or inside the window?",
+    " it. Did you call optimizer.step() instead, or scaler.update() before scaler.step(optimizer) or without it?",
     "step() has already been called": "scaler.update() is missing: call it once after every scaler.step(optimizer).",
     "unscale_() has already been called": "scaler.unscale_(optimizer) was called twice for one step: the gradients"
     " would be divided twice. Once, at the window's end.",
     "unscale_() is being called after step()": "Either scaler.update() is missing after the step, or unscale_ comes"
     " after scaler.step(optimizer) instead of before it.",
-    "Attempting to unscale FP16 gradients": "The parameters are float16: leave the model as it is, autocast casts"
-    " copies.",
-    "must have the same dtype": "Types were mixed: leave the model and the images in float32, autocast casts copies.",
-    "bias type (c10::": "The weights are in 16 bits: leave the network in float32, autocast casts copies. (Lightning:"
-    ' "…-true" converts the weights; "…-mixed" leaves them alone.)',
+    "Attempting to unscale FP16 gradients": "The parameters are float16: leave the model as it is. Autocast works"
+    " on 16-bit copies.",
+    "must have the same dtype": "Types were mixed: leave the model and the images in float32. Autocast works on"
+    " 16-bit copies.",
+    "bias type (c10::": "The weights are in 16 bits: leave the network in float32. Autocast works on 16-bit copies."
+    ' (Lightning: "…-true" converts the weights; "…-mixed" leaves them alone.)',
     "should be the same": "Types or devices were mixed: model and images go to problem.device, both in float32.",
     "does not require grad": "The loss that the backward pass begins with is cut off from the weights: is it the loss"
     " itself, without detach(), item() or no_grad()?",
@@ -64,9 +65,9 @@ def recorded(attempt: Callable[[], Any], what: str, problem: Problem, epochs: in
         kind = "None: is there a return statement?" if history is None else f"a {type(history).__name__}."
         raise AssertionError(f"{what}: you returned {kind} Expected a History: return problem.history(…).")
     batches = len(problem.loader())
-    losses = len(_list(history.losses, f"{what}: losses"))
+    losses = len(_list(history.losses, f"{what}: losses", "batch"))
     check.equal(losses, epochs * batches, f"{what}: number of losses, one for each batch", _counted(batches, epochs))
-    _list(history.scales, f"{what}: scales")
+    _list(history.scales, f"{what}: scales", "update")
     if not all(math.isfinite(loss) for loss in history.losses):
         raise AssertionError(f"{what}: losses hold NaN or infinity. {blown_up or _BLOWN_UP}")
     for name, kinds in (("skipped", (int,)), ("accuracy", (float, int))):
@@ -95,10 +96,10 @@ _BLOWN_UP = (
 )
 
 
-def _list(value: Any, what: str) -> list[float]:
+def _list(value: Any, what: str, each: str) -> list[float]:
     numbers = check.as_python(value)
     if not isinstance(numbers, (list, tuple)) or not all(isinstance(item, (int, float)) for item in numbers):
-        raise AssertionError(f"{what}: expected a list of floats, one for each; is there a loss.item() missing?")
+        raise AssertionError(f"{what}: expected a list with one number for each {each}.")
     return list(numbers)
 
 
@@ -113,4 +114,4 @@ def _check_weights(weights: Any, what: str, problem: Problem, blown_up: str) -> 
         check.equal(kind, str(array.dtype), f"{what}: type of weights[{name!r}]", {kind: half} if half else None)
         check.equal(tuple(weights[name].shape), array.shape, f"{what}: shape of weights[{name!r}]")
         if not np.isfinite(np.asarray(weights[name])).all():
-            raise AssertionError(f"{what}: weights[{name!r}] hold NaN or infinity. {blown_up}")
+            raise AssertionError(f"{what}: weights[{name!r}] holds NaN or infinity. {blown_up}")

@@ -27,7 +27,7 @@ NOT_SCALED = "No scaling? The loss has to be multiplied before backward: scaler.
 TWICE = "optimizer.step() was called besides scaler.step(optimizer), which calls it already."
 NEW_SCALER = "There is more than one scaler: make one before the loops, or it forgets the scale that it has found."
 INSIDE = "The backward pass ran inside autocast: leave the with block first."
-LEFT = "The gradients of earlier {} are still there: zero them after each step."
+LEFT = "The gradients of earlier {} are still there: zero them once per step."
 LOST = "The gradients are zeroed before every batch: only the window's last one counts."
 NOT_CLIPPED = "Nothing was clipped, or only some gradients, or only after the step: clip all of them before the step."
 EACH_CLIPPED = "Each parameter was clipped by itself: the norm of all gradients together is limited."
@@ -42,7 +42,10 @@ OTHER_SHARE = "Before it is scaled, the loss is divided by accumulate, and by no
 DIRECT = "The optimizer took gradients that were still scaled: scaler.step(optimizer) divides them first."
 MULTIPLIED = "The losses are multiplied by the scale: keep the loss itself, not scaler.scale(loss)."
 DEFAULTS = "Use the scaler's defaults, which begin at 65,536."
-ON_TOP = "Was the loss scaled already? Lightning has a scaler inside: one on top multiplies a second time."
+ON_TOP = (
+    "Return the loss itself from training_step, not scaler.scale(loss): Lightning scales it where the precision needs"
+    " it."
+)
 IN_ANOTHER_TYPE = "Was precision handed to the Trainer, and is there no autocast of your own?"
 OF_OTHER_WEIGHTS = "The losses are those of a training: are the weights those of the network that was trained?"
 NO_STEP = (

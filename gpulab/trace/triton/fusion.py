@@ -68,5 +68,6 @@ def all_written(answer: Any, what: str) -> None:
     if places:
         raise WrongAnswer(
             f"{what}: {len(places):,} of {answer.numel():,} elements were never written; the first is element "
-            f"{places[0]:,}. No program stores them: round the number of programs up."
+            f"{places[0]:,}. No program stores them: are there enough programs, is the block large enough, and are the "
+            "grid's axes in the right order?"
         )

@@ -64,7 +64,7 @@ def padding_points(most: float, speed: Speed, against_own: Callable[[], Speed], 
         raise NeedsPart(
             f"This GPU does not gain from padding: the course's own answer is {gain:.3g} times as fast as the plain"
             f" product ({speed.device}), and more than {GAINS_AT} is needed to tell it from noise. The points are"
-            " pending, not lost. Nothing in your answer is wrong because of this."
+            " pending, not lost. This says nothing about your answer."
         )
     return speed.told_points(
         most,
@@ -72,5 +72,5 @@ def padding_points(most: float, speed: Speed, against_own: Callable[[], Speed], 
         all_at=min(ALL_AT, SHARE * gain),
         what=what,
         than="the plain product",
-        hint="Is nothing padded, or the whole result copied once more?",
+        hint="Is the weight padded at all, or is the whole result copied once more?",
     )

@@ -3,6 +3,7 @@ say."""
 
 from __future__ import annotations
 
+import contextlib
 import re
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,6 +15,7 @@ import pytest
 import torch
 
 import gpulab
+from gpulab import trace
 from gpulab.measuring import speedup
 from gpulab.measuring.speedup import Comparison, Speed
 from grader.exercises.shared_memory.comparisons import TRANSPOSE
@@ -41,6 +43,13 @@ def gpu_of_paper(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpulab, "needs_gpu", lambda points="": None)
     properties = SimpleNamespace(total_memory=160 * 640**2, name="a GPU")
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: properties)
+    counted(monkeypatch, read=4.5, write=4.5)
+
+
+def counted(monkeypatch: pytest.MonkeyPatch, **sectors: float) -> None:
+    """What the tracer says of the answer, which launches nothing here."""
+    launch = {f"{way}_sectors_per_request": number for way, number in sectors.items()}
+    monkeypatch.setattr(trace, "counting", lambda: contextlib.nullcontext([launch]))
 
 
 def run(cells: list[Any], exercise: str, answer: Any) -> Any:
@@ -94,6 +103,14 @@ def test_points_follow_the_speed(
     extents = {name: extent for name, extent in size.items() if name in ("rows", "columns", "inner")}
     made = found.inputs(7, **{name: 5 + place for place, name in enumerate(extents)})
     assert len(made) == (1 if exercise == "transpose_tiled" else 2)
+
+
+@pytest.mark.parametrize("way", ["read", "write"])
+def test_speed_counts_for_coalesced_kernels_only(cells: list[Any], monkeypatch: pytest.MonkeyPatch, way: str) -> None:
+    """The naive kernel that writes along rows is three times as fast on an H200 as the one that reads along them."""
+    counted(monkeypatch, **{"read": 4.5, "write": 4.5, way: 32})
+    with pytest.raises(AssertionError, match=f"the {way}s take 32 sectors per request, the limit is 5"):
+        run(cells, "transpose_tiled", turned)
 
 
 def test_the_naive_transpose_tells_what_is_right() -> None:

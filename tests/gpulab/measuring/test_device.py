@@ -17,7 +17,9 @@ no_gpu_here = pytest.mark.skipif(torch.cuda.is_available(), reason="says what ha
 
 @no_gpu_here
 def test_without_a_gpu_points_stay_pending() -> None:
-    with pytest.raises(NeedsGPU, match=r"No GPU here: these points are pending, not lost\. Nothing in your answer"):
+    with pytest.raises(
+        NeedsGPU, match=r"No GPU here: these points are pending, not lost\. This says nothing about your answer"
+    ):
         needs_gpu()
     with pytest.raises(NeedsGPU, match="No GPU here: 3 points are pending"):
         needs_gpu("3 points")

@@ -1,7 +1,7 @@
 """A right answer passes where its test runs in its own process, too, as the visible part does in a student's notebook.
 
 There a test sees more of the answer than a judge does: what it watches, patches and counts is in the same process. A
-run tries exercises for a while, drawn anew each time; ALL_ANSWERS=1 tries all of them.
+run tries answers for a while, drawn anew each time; ALL_ANSWERS=1 tries all of them.
 """
 
 from __future__ import annotations
@@ -21,19 +21,18 @@ from grader.model.course import Course
 from grader.trials.seeds import steadiness
 
 SECONDS = 20.0
-"""After which no further exercise is begun."""
+"""After which no further answer is begun."""
 
 
 @pytest.mark.timeout(3600)  # all of them take half an hour
 def test_right_answers_pass_in_their_own_process() -> None:
     banks = banks_of(Course(Path(__file__).parents[3]).chapters())
-    exercises = [(bank, name) for bank in banks for name in bank.exercises]
-    random.Random(secrets.randbits(32)).shuffle(exercises)
+    rights = [(bank, one) for bank in banks for one in bank.answers if one.kind is AnswerKind.RIGHT]
+    random.Random(secrets.randbits(32)).shuffle(rights)
     until = math.inf if os.environ.get("ALL_ANSWERS") else time.monotonic() + SECONDS
     findings: list[str] = []
-    for bank, name in exercises:
+    for bank, answer in rights:
         if time.monotonic() > until:
             break
-        rights = [one for one in bank.answers if one.exercise == name and one.kind is AnswerKind.RIGHT]
-        findings += steadiness(bank.source, name, rights, seeds=1, jobs=1).findings
+        findings += steadiness(bank.source, answer.exercise, [answer], seeds=1, jobs=1).findings
     assert findings == []

@@ -95,3 +95,14 @@ def test_words_alone_start_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
     test = "# trace.counting( speedup.against( launch.script(\nassert double(2) == 4"
     assert graded(test, "def double(x):\n    return 2 * x").verdict.value == "passed"
     assert len(started) == 1
+
+
+@pytest.mark.alone
+def test_one_test_may_count_and_time() -> None:
+    """As the row of `transpose_tiled` does on a GPU: its kernel is counted before its speed is."""
+    answer = f"{DOUBLE_KERNEL}\ndoubled = double\n\n"
+    answer += "def double(x, weight=None):\n    return doubled(x) if weight is None else x @ weight.T"
+    test = "from gpulab import trace, speedup\n" + COUNTED.format(call="trace.counting")
+    test += TIMED.format(call="speedup.against")
+    result = graded(test, answer, Need.COUNTING, Need.SPEEDUP)
+    assert (result.verdict.value, result.message) == ("passed", "")
