@@ -97,7 +97,7 @@ def train_lightning(problem, precision, epochs):
 # -     trainer = pl.Trainer(precision=precision, max_epochs=epochs, accelerator=accelerator, devices=1, **QUIET)
 # +     trainer = pl.Trainer(**how, max_epochs=epochs, accelerator=accelerator, devices=1, **QUIET)
 
-# %% wrong: a scaler of one's own on top — says "on top" — from "reference"
+# %% wrong: a scaler of one's own on top — says "Lightning scales it" — from "reference"
 #   import pytorch_lightning as pl
 # + import torch
 
@@ -107,7 +107,7 @@ def train_lightning(problem, precision, epochs):
 # -             return loss
 # +             return self.scaler.scale(loss)
 
-# %% wrong: a scaler on top, only for 16-mixed — says "on top" — from "reference"
+# %% wrong: a scaler on top, only for 16-mixed — says "Lightning scales it" — from "reference"
 #   import pytorch_lightning as pl
 # + import torch
 

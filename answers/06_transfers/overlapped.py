@@ -97,7 +97,7 @@ def overlapped(batches, rounds):
     leaving.synchronize()
     return results
 
-# %% wrong: no stream where there is no GPU — says "No overlap" — from "one round whatever is asked for": "batch.to(device()), 1).cpu()" → "batch, rounds)"
+# %% wrong: no stream where there is no GPU — says "0 copies in" — from "one round whatever is asked for": "batch.to(device()), 1).cpu()" → "batch, rounds)"
 
 # %% wrong: a loop without streams — says "No overlap" — from "one round whatever is asked for": ", 1)" → ", rounds)"
 
