@@ -125,7 +125,7 @@ class Agreeable(dict):
 def quantization(m, n, tile_m, tile_n, sm_count):
     return Agreeable()
 
-# %% wrong: the last wave only — says "all waves count" — from "reference": "tiles / (waves * sm_count)" → "((tiles - 1) % sm_count + 1) / sm_count"
+# %% wrong: the last wave only — says "the places of all waves" — from "reference": "tiles / (waves * sm_count)" → "((tiles - 1) % sm_count + 1) / sm_count"
 
 # %% wrong: tile efficiency upside down — says "at most 1" — from "reference": "m * n / (tiles * tile_m * tile_n)" → "tiles * tile_m * tile_n / (m * n)"
 

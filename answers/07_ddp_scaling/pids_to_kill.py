@@ -23,7 +23,7 @@ def pids_to_kill(processes, user):
     alive = {process["pid"] for process in processes} - {1}
     return [one["pid"] for one in processes if one["user"] == user and one["gpu_bytes"] > 0 and one["ppid"] not in alive]
 
-# %% wrong: fuser -k — says "what fuser -k does"
+# %% wrong: fuser -k — says "fuser -k would kill"
 def pids_to_kill(processes, user):
     return [process["pid"] for process in processes if process["gpu_bytes"] > 0]
 

@@ -128,7 +128,7 @@ def parse_metrics(text):
 # -                 found.setdefault(int(labels["gpu"]), {})[match.group(1)] = float(match.group(3))
 # +             found.setdefault(int(labels["gpu"]), {})[line.split("{")[0]] = float(line.split()[-1])
 
-# %% wrong: looks for gpu=" anywhere — says "other labels may end in it"
+# %% wrong: looks for gpu=" anywhere — says "other labels may begin or end with it"
 import re
 
 
@@ -224,7 +224,7 @@ def parse_metrics(text):
 
 # %% wrong: no value is below zero — says "below zero" — from "reference": `\s*(\S+)` → `\s*-?([^\s-]\S*)`
 
-# %% wrong: a later label that ends in gpu wins — says "other labels may end in it" — from "reference": "labels = dict(re.findall(label, match.group(2)))" → "labels = {name[-3:]: value for name, value in re.findall(label, match.group(2))}"
+# %% wrong: a later label that ends in gpu wins — says "other labels may begin or end with it" — from "reference": "labels = dict(re.findall(label, match.group(2)))" → "labels = {name[-3:]: value for name, value in re.findall(label, match.group(2))}"
 
 # %% hostile: raises an exception that calls itself a lack of memory, with a terminal's codes — says "Your code raised MemoryError"
 def parse_metrics(text):

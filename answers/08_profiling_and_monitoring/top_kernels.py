@@ -50,7 +50,7 @@ def top_kernels(events, n):
 
 # %% wrong: milliseconds — says "in ms" — from "reference": `dur"]` → `dur"] / 1e3`
 
-# %% wrong: equal totals in the order in which they came — says "alphabetical" — from "reference": "(-item[1], item[0])" → "-item[1]"
+# %% wrong: equal totals in the order in which they came — says "in which Python sorts them" — from "reference": "(-item[1], item[0])" → "-item[1]"
 
 # %% wrong: all of them — says "this list is too long" — from "reference": "[:n]" → ""
 

@@ -75,7 +75,7 @@ def plan_layout(model, cluster):
 
 # %% wrong: all of the memory — says "80%" — from "reference": "0.8" → "1.0"
 
-# %% wrong: tensor parallel across nodes — says "across nodes" — from "reference"
+# %% wrong: tensor parallel across nodes — says "stay in one node" — from "reference"
 # -     for t in range(1, node + 1):
 # +     for t in range(1, gpus + 1):
 

@@ -51,8 +51,9 @@ def sums_everything(schedule: Schedule, world_size: int) -> None:
         for chunk, counts in enumerate(held[rank]):
             least, most = min(counts), max(counts)
             assert least == 1 == most, (
-                f"{world_size} ranks, at the end: in chunk {chunk} of rank {rank}, rank {counts.index(least)} is "
-                f"counted {least} times and rank {counts.index(most)} {most} times, expected once each."
+                f"{world_size} ranks, at the end: in chunk {chunk} of rank {rank}, the numbers of rank "
+                f"{counts.index(least)} are counted {least}× and those of rank {counts.index(most)} {most}×, expected "
+                "once each."
             )
 
 

@@ -32,7 +32,7 @@ def require_launch(exercise: str, found: Sequence[tuple[tuple[int, int], Sequenc
         largest = max(blocks)
         raise AssertionError(
             f"{exercise}: every launch has the grid {next(iter(grids))}, and blocks that grow with the array, here up "
-            f"to {largest}. A block has at most 1,024 threads, so a large array fails. Are they swapped? A launch is "
+            f"to {largest}. A block has at most 1,024 threads: keep its size fixed. Are they swapped? A launch is "
             "kernel[blocks, threads]."
         )
 

@@ -48,7 +48,7 @@ CHOICES = {
     "everything_fits": "It does not fit: compare gb with 80% of the GPU's memory.",
     "all_memory": "Only 80% of a GPU's memory may be used.",
     "gibibytes": "1 GB is 10^9 bytes.",
-    "across_nodes": "Tensor parallel across nodes: tensor must divide gpus_per_node.",
+    "across_nodes": "tensor must divide gpus_per_node, so that its ranks stay in one node.",
     "no_divisor": "tensor must divide gpus_per_node, not only gpus.",
     "uneven_layers": "pipeline must divide layers.",
     "uneven_batch": "data must divide batch.",
