@@ -109,7 +109,7 @@ def train_amp_clipped(problem, epochs, max_norm, accumulate):
 
 # -                 scaler.unscale_(optimizer)
 
-# %% wrong: updates inside the window — says "inside the window" — from "reference"
+# %% wrong: updates inside the window — says "without scaler.step(optimizer) before it" — from "reference"
 #               losses.append(loss.item())
 # +             scaler.update()
 

@@ -19,7 +19,7 @@ RAISED = {
     "No inf checks were recorded for this optimizer": "There were no gradients at scaler.step(optimizer): were they"
     " zeroed after the backward pass, or does the optimizer hold the weights of another network?",
     "No inf checks were recorded": "Only scaler.step(optimizer) looks for infinities, and scaler.update() has to follow"
-    " it. Did you call optimizer.step() instead, or scaler.update() before scaler.step(optimizer) or without it?",
+    " it. Did you call optimizer.step() instead, or scaler.update() without scaler.step(optimizer) before it?",
     "step() has already been called": "scaler.update() is missing: call it once after every scaler.step(optimizer).",
     "unscale_() has already been called": "scaler.unscale_(optimizer) was called twice for one step: the gradients"
     " would be divided twice. Once, at the window's end.",
