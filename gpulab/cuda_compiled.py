@@ -39,7 +39,7 @@ def resources(source: str, arch: str = "sm_80") -> tuple[Resources, ...]:
     Raises:
         CudaCompileError: NVRTC refuses the source.
     """
-    found = confined.call(_resources, source, arch, what=cuda_cpp.COMPILING)
+    found = confined.call(_resources, source, arch, what=cuda_cpp.COMPILING, seconds=cuda_cpp.COMPILE_SECONDS)
     return tuple(Resources(name, arch, *numbers) for name, numbers in found)
 
 

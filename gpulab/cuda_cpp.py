@@ -35,6 +35,8 @@ LONGEST_S = 10.0
 """A kernel may run in `run`."""
 
 COMPILING = "Compiling the CUDA C++ source"
+COMPILE_SECONDS = 60.0
+"""For three architectures, with headers such as cooperative groups': 5 s on an idle core, so that a busy one is enough."""
 
 
 def compile(source: str, arch: str = "sm_80") -> bytes:
@@ -47,7 +49,8 @@ def compile(source: str, arch: str = "sm_80") -> bytes:
     Raises:
         CudaCompileError: NVRTC refuses it; with the source's own lines.
     """
-    return confined.call(_cubins, source, (arch,), what=COMPILING)[arch]
+    check_source(source)
+    return _kept_cubins(source, (arch,))[arch]
 
 
 def compile_all(source: str) -> dict[str, bytes]:
@@ -56,7 +59,13 @@ def compile_all(source: str) -> dict[str, bytes]:
     Raises:
         CudaCompileError: NVRTC refuses it for one of them, which is named.
     """
-    return confined.call(_cubins, source, ARCHITECTURES, what=COMPILING)
+    check_source(source)
+    return dict(_kept_cubins(source, ARCHITECTURES))
+
+
+@functools.lru_cache(maxsize=16)
+def _kept_cubins(source: str, architectures: tuple[str, ...]) -> dict[str, bytes]:
+    return confined.call(_cubins, source, architectures, what=COMPILING, seconds=COMPILE_SECONDS)
 
 
 def _cubins(source: str, architectures: tuple[str, ...]) -> dict[str, bytes]:
@@ -79,7 +88,7 @@ def ptx(source: str, arch: str = "compute_80") -> str:
 
 @functools.lru_cache(maxsize=64)
 def _kept_ptx(source: str, arch: str) -> str:
-    return confined.call(_ptx, source, arch, what=COMPILING)
+    return confined.call(_ptx, source, arch, what=COMPILING, seconds=COMPILE_SECONDS)
 
 
 def _ptx(source: str, arch: str) -> str:
@@ -312,7 +321,7 @@ def resources(source: str, name: str, block: Any, shared_bytes: int = 0, arch: s
     from gpulab.trace.ptx.text.resources import resources_of
 
     x, y, z = shape_of(block, "block")
-    log = confined.call(_ptxas_log, source, arch, what=COMPILING)
+    log = confined.call(_ptxas_log, source, arch, what=COMPILING, seconds=COMPILE_SECONDS)
     return resources_of(name, arch, log, x * y * z, shared_bytes)
 
 

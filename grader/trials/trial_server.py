@@ -27,6 +27,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from gpulab import cuda_cpp
 from gpulab.backend import NOTEBOOK_SEED, Backend, current, use
 from gpulab.forkserver.server import import_all
 from gpulab.ranks import forks, lightning_name
@@ -49,6 +50,8 @@ MEMORY_BYTES = 12_000_000_000
 MAX_REPLY = 600_000
 RANKS = ("optim", "checkpoint", "DTensor", "fully_shard")
 """Of `forks.IF_NAMED`: for the ranks of exercises that start some, which are forks of their trial."""
+LAUNCH_SECONDS = 3.0
+"""A kernel in CUDA C++ may run in a trial: three times what any that ends needs. A judge waits longer, for old machines."""
 IMPORTED = "imported.txt"
 """Where a trial leaves the names of the modules that it imported, in its own folder."""
 
@@ -137,6 +140,7 @@ class Zygote:
         self._waiting: list[dict[str, Any]] = []
         self._running: dict[int, _Running] = {}
         self._unread = b""
+        cuda_cpp.LONGEST_S = LAUNCH_SECONDS
         self._shell = make_shell(Outputs(None))
         lightning_name.install()
         for source in setting["given"]:

@@ -54,7 +54,21 @@ def test_the_first_architecture_that_fails_is_named() -> None:
         cuda_cpp.compile_all(new + SAXPY)
 
 
-@pytest.mark.parametrize("source", ["", "  \n", None, 7])
+def test_a_judge_has_a_source_compiled_once_and_waits_a_minute() -> None:
+    asked: list[tuple[str, float]] = []
+
+    def confined(function: Callable[..., Any], arguments: Any, what: str, seconds: float) -> Any:
+        asked.append((function.__name__, seconds))
+        return function(*arguments)
+
+    with use(Backend(confined=confined)):
+        for _ in range(2):  # a visible and a hidden test
+            cuda_cpp.compile_all(f"// for this test only\n{SAXPY}")
+            cuda_cpp.ptx(f"// for this test only\n{SAXPY}")
+    assert asked == [("_cubins", 60.0), ("_ptx", 60.0)]
+
+
+@pytest.mark.parametrize("source", ["", "  \n", None, 7, []])
 def test_what_is_no_source(source: object) -> None:
     with pytest.raises(cuda_cpp.CudaCompileError, match=r"must be a string with CUDA C\+\+"):
         cuda_cpp.compile(source)  # type: ignore[arg-type]
