@@ -36,7 +36,7 @@ LONGEST_S = 10.0
 
 COMPILING = "Compiling the CUDA C++ source"
 COMPILE_SECONDS = 60.0
-"""For three architectures, with headers such as cooperative groups': 5 s on an idle core, so that a busy one is enough."""
+"""For three architectures: with the header of cooperative groups 5 s of an idle core, far more of a busy one."""
 
 
 def compile(source: str, arch: str = "sm_80") -> bytes:

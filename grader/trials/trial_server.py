@@ -51,7 +51,7 @@ MAX_REPLY = 600_000
 RANKS = ("optim", "checkpoint", "DTensor", "fully_shard")
 """Of `forks.IF_NAMED`: for the ranks of exercises that start some, which are forks of their trial."""
 LAUNCH_SECONDS = 3.0
-"""A kernel in CUDA C++ may run in a trial: three times what any that ends needs. A judge waits longer, for old machines."""
+"""A kernel in CUDA C++ may run in a trial: three times what any that ends needs. A judge is more patient."""
 IMPORTED = "imported.txt"
 """Where a trial leaves the names of the modules that it imported, in its own folder."""
 

@@ -5,6 +5,7 @@ The pictures for testing are not quite like those for calibrating, as it goes in
 
 from __future__ import annotations
 
+import copy
 import functools
 from dataclasses import dataclass
 
@@ -39,6 +40,11 @@ def fitted(problem: Problem) -> nn.Module:
     Raises:
         LookupError, ValueError: see `Problem.loader`.
     """
+    return copy.deepcopy(_fitted(problem))
+
+
+@functools.lru_cache(maxsize=4)
+def _fitted(problem: Problem) -> nn.Module:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # sums in another order are other sums; and layers this small gain nothing
     try:
