@@ -41,6 +41,13 @@ class CommandUsage:
     """Largest resident set of any one of them."""
     own_peak_mb: float
     """Largest resident set of the command itself."""
+    idle: tuple[tuple[float, float], ...]
+    """Since the start, every now and then: wall seconds, and core-seconds in which these cores had nothing to do."""
+
+    def idle_seconds(self, after: float = 0.0) -> float:
+        """Core-seconds in which these cores had nothing to do, from so many wall seconds on to the end."""
+        before = [core_seconds for wall, core_seconds in self.idle if wall <= after]
+        return self.idle[-1][1] - before[-1]
 
 
 def measure(command: Sequence[str], folder: Path) -> CommandUsage:
@@ -52,9 +59,9 @@ def measure(command: Sequence[str], folder: Path) -> CommandUsage:
     packages = str(Path(__file__).resolve().parents[3])
     variables = {**os.environ, "PYTHONPATH": os.pathsep.join([packages, *filter(None, [os.environ.get("PYTHONPATH")])])}
     log, used = folder / "log.txt", folder / "used.json"
-    peaks = [0.0]
+    peaks, idle = [0.0], [(0.0, 0.0)]
     ended = threading.Event()
-    started = time.monotonic()
+    started, idle_before = time.monotonic(), _idle_seconds()
     with log.open("wb") as output:
         between = [sys.executable, "-ISc", BETWEEN, str(used), *command]
         process = subprocess.Popen(between, cwd=folder, env=variables, stdout=output, stderr=output)
@@ -62,18 +69,27 @@ def measure(command: Sequence[str], folder: Path) -> CommandUsage:
     def look() -> None:
         while not ended.wait(LOOK_SECONDS):
             peaks.extend(_peak_mb(child) for child in _children(process.pid))
+            idle.append((time.monotonic() - started, _idle_seconds() - idle_before))
 
     watcher = threading.Thread(target=look, daemon=True)
     watcher.start()
     process.wait()
-    wall = time.monotonic() - started
+    wall, idle_in_all = time.monotonic() - started, _idle_seconds() - idle_before
     ended.set()
     watcher.join()
     code, cpu_seconds, largest_kib = json.loads(used.read_text())
     if code != 0:
         last = (log.read_text(errors="replace").strip().splitlines() or ["no output"])[-1]
         raise CourseError(" ".join(command[1:4]), f"ended with {code} ({last[:300]})", "Fix that first.")
-    return CommandUsage(wall, cpu_seconds, largest_kib * 1024 / 1e6, max(peaks))
+    return CommandUsage(wall, cpu_seconds, largest_kib * 1024 / 1e6, max(peaks), (*idle, (wall, idle_in_all)))
+
+
+def _idle_seconds() -> float:
+    """Core-seconds since the machine started in which the cores that may be used had nothing to do."""
+    cores = {f"cpu{number}" for number in os.sched_getaffinity(0)}
+    lines = [line.split() for line in Path("/proc/stat").read_text().splitlines()]
+    ticks = sum(int(count) for name, *counts in lines if name in cores for count in counts[3:5])  # idle, iowait
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def _children(process: int) -> list[int]:

@@ -27,6 +27,7 @@ def targets(outcome: BenchResult) -> list[Target]:
         Target("the same without demonstrations", outcome.bare.each_seconds / ours.each_seconds, 25, True, "×"),
         Target("CPU time, of nbgrader's", cpu, 0.1, False),
         Target("shortest possible time ÷ time, once ready", limit / breakdown.grading_seconds, 0.85, True),
+        Target("share of the cores at work, once ready", breakdown.at_work, 0.95, True),
     ]
     if breakdown.submission_memory_mb:
         largest = max(breakdown.submission_memory_mb)
@@ -148,7 +149,8 @@ def _where_it_goes(outcome: BenchResult) -> Table:
     shown = Table("", "core-s", "%", title="Where the time of grader autograde goes", title_justify="left")
     for column in shown.columns[1:]:
         column.justify = "right"
-    rows = {**breakdown.cpu_seconds, "cores without work": capacity - sum(breakdown.cpu_seconds.values())}
+    rows = {**breakdown.cpu_seconds, "idle cores": breakdown.idle_seconds}
+    rows["the kernel, other programs"] = max(capacity - sum(rows.values()), 0.0)
     for what, seconds in rows.items():
         shown.add_row(what, f"{seconds:.1f}", f"{100 * seconds / capacity:.0f}")
     shown.add_section()

@@ -58,6 +58,10 @@ class Breakdown:
     """Of one submission."""
     submission_cpu_seconds: float
     """Of the average submission: its own processes, forking them, and recording it."""
+    idle_seconds: float
+    """Core-seconds in which the cores had nothing to do, neither for the run nor for the kernel or another program."""
+    idle_once_ready: float
+    """The same without the time in which all was made ready."""
     submission_memory_mb: tuple[float, ...]
     """Peak of each submission's control group: what it takes beyond the fork server. Empty without control groups."""
 
@@ -65,6 +69,11 @@ class Breakdown:
     def grading_seconds(self) -> float:
         """What was measured once all was ready."""
         return self.wall_seconds - self.ready_seconds
+
+    @property
+    def at_work(self) -> float:
+        """Share of the cores' time, once all was ready, in which they had something to do."""
+        return 1 - self.idle_once_ready / (self.cores * self.grading_seconds)
 
     def limit_seconds(self, submissions: int) -> float:
         """The shortest time in which these cores could do it: no core ever waits, and no submission is cut in two."""
@@ -175,14 +184,17 @@ def _breakdown(course: Course, chapter: Chapter, used: CommandUsage) -> Breakdow
         "driver: recording": cpu["record"],
     }
     rest = cpu["driver"] - cpu["start"] - cpu["gradebook"] - cpu["record"]
+    ready = wall["start"] + max(wall["gradebook"], wall.get("warm-up", 0.0))
     spent["driver: reading, talking to the processes"] = max(rest, 0.0)
     return Breakdown(
         cores=len(os.sched_getaffinity(0)),
         wall_seconds=used.wall_seconds,
-        ready_seconds=wall["start"] + max(wall["gradebook"], wall.get("warm-up", 0.0)),
+        ready_seconds=ready,
         cpu_seconds=spent,
         longest_seconds=max(result.usage.wall_seconds for result in results),
         submission_cpu_seconds=(sessions + forks + cpu["record"] + max(rest, 0.0)) / len(results),
+        idle_seconds=used.idle_seconds(),
+        idle_once_ready=used.idle_seconds(ready),
         submission_memory_mb=_memory(results),
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -41,6 +42,8 @@ BREAKDOWN = Breakdown(
     cpu_seconds=SPENT,
     longest_seconds=0.3,
     submission_cpu_seconds=0.45,
+    idle_seconds=2.9,
+    idle_once_ready=0.04,
     submission_memory_mb=(40.0, 60.0),
 )
 OUTCOME = BenchResult(
@@ -61,6 +64,21 @@ def test_time_and_memory_of_children_count(tmp_path: Path) -> None:
     assert 100 < used.largest_process_mb < 200
     assert 0 < used.own_peak_mb < 50
     assert len(held) == 300_000_000
+
+
+@pytest.mark.alone
+def test_idle_cores_are_seen_and_by_when(tmp_path: Path) -> None:
+    """On one core, which the command lets wait first, and then keeps at work."""
+    waits = "import time; time.sleep(1.5)\nwhile time.process_time() < 1.5: pass"
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(cores)})
+    try:
+        used = measure([sys.executable, "-c", waits], tmp_path)
+    finally:
+        os.sched_setaffinity(0, cores)
+    first, last = used.idle_seconds() - used.idle_seconds(1.2), used.idle_seconds(1.8)
+    assert first > 0.5
+    assert last < 0.2 * (used.wall_seconds - 1.8)
 
 
 def test_a_command_that_fails_is_no_measurement(tmp_path: Path) -> None:
@@ -89,10 +107,11 @@ def test_promises_are_measured_against() -> None:
     assert found["the same without demonstrations"].measured == pytest.approx(15.0)
     assert found["CPU time, of nbgrader's"].measured == pytest.approx(0.25)
     assert found["shortest possible time ÷ time, once ready"].measured == pytest.approx(0.9)
+    assert found["share of the cores at work, once ready"].measured == pytest.approx(0.96)  # of 1 core-second
     assert found["memory of a submission, largest"].measured == 60.0
-    assert [target.met for target in found.values()] == [False, True, False, False, True, True]
+    assert [target.met for target in found.values()] == [False, True, False, False, True, True, True]
     without_groups = replace(OUTCOME, breakdown=replace(BREAKDOWN, submission_memory_mb=()))
-    assert len(targets(without_groups)) == 5  # nothing is made up where it cannot be measured
+    assert len(targets(without_groups)) == 6  # nothing is made up where it cannot be measured
 
 
 def test_a_sample_is_scaled_to_one_submission() -> None:
@@ -113,7 +132,8 @@ def test_tables_name_the_machine_and_where_the_time_goes() -> None:
         "✓ 20.0×",
     ):
         assert words in text
-    assert "cores without work │ 3.1 │ 78" in text  # of 4 core-seconds, 0.9 were used
+    assert "idle cores │ 2.9 │ 72" in text  # of 4 core-seconds, of which 0.9 were used
+    assert "the kernel, other programs │ 0.2 │ 5" in text
     assert "busy with something else" not in text
     assert "busy with something else (load 3.0)" in shown(*report.tables(replace(OUTCOME, load=3.0)))
 
@@ -122,7 +142,7 @@ def test_everything_is_written(tmp_path: Path) -> None:
     report.write_json(OUTCOME, tmp_path / "bench.json")
     written = json.loads((tmp_path / "bench.json").read_text())
     assert (written["stock"]["wall_seconds"], written["agreeing"]) == (8.0, 2)
-    assert [target["met"] for target in written["targets"]] == [False, True, False, False, True, True]
+    assert [target["met"] for target in written["targets"]] == [False, True, False, False, True, True, True]
     with pytest.raises(CourseError, match="nowhere"):
         report.write_json(OUTCOME, tmp_path / "nowhere" / "bench.json")
 
