@@ -33,7 +33,7 @@ class Trial:
 
     source: str
     seeds: tuple[int, ...]
-    """For these, one after the other in one process, which compiles once and starts the server of its ranks once."""
+    """For these, one after the other: the hidden part in forks, or the whole test in one process if it draws before."""
     seconds: float
     """After which it counts as endless, for each seed."""
     imports: bool = False

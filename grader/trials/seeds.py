@@ -13,8 +13,9 @@ from grader.trials.runner import Runner, Trial
 from grader.trials.tried_seeds import TriedSeeds, keys_of
 
 PIECE = 10
-"""Seeds that are tried, and recorded, at a time; in one process for each answer, if the runner is lasting, and there
-only the first if no test reads it. One that comes out as it must not is tried again by itself, and that counts."""
+"""Seeds that are tried, and recorded, at a time; if the runner is lasting, the visible part of the test is tried once
+for them all, and only the first if no test reads it. One that comes out as it must not is tried again by itself, and
+that counts."""
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -43,7 +43,7 @@ from grader.processes import wire
 from grader.processes.channel import Channel
 from grader.processes.fork_server import EXERCISES
 from grader.sandbox import kernel
-from grader.trials import clean
+from grader.trials import clean, hidden_part
 
 MEMORY_BYTES = 12_000_000_000
 """A trial may map so much more than the fork server has. Importing torch maps most of it."""
@@ -147,6 +147,7 @@ class Zygote:
             self._shell.run_cell(source, store_history=False)
         for test in setting["tests"]:
             _import_for(test["source"])
+            test["source"] = hidden_part.marked(test["source"])
             compiled(test["source"])  # once, for all forks
             if Need.VIRTUAL_GPU in test["needs"]:
                 _import_for("import gpulab.virtual_gpu.installing")
@@ -242,10 +243,11 @@ class Zygote:
             ran = self._shell.run_cell(request["source"], store_history=False)
         failure = ran.error_before_exec or ran.error_in_exec
         found: list[list[list[Any]]] = []
-        for seeds in request["seeds"]:
-            outcome, drawn = self._tested(server, apart, failure, request["seconds"], seeds)
-            found.append(outcome)
-            if not drawn:  # no test got to its random inputs, so other seeds change nothing
+        for number, seeds in enumerate(request["seeds"]):
+            others = () if number else request["seeds"][1:]
+            outcomes, drawn = self._tested(server, apart, failure, request["seconds"], seeds, others)
+            found += outcomes
+            if not drawn or len(outcomes) > 1:  # no test got to its random inputs, so other seeds change nothing
                 break
         return found + found[-1:] * (len(request["seeds"]) - len(found))
 
@@ -256,16 +258,33 @@ class Zygote:
         failure: BaseException | None,
         seconds: float,
         seeds: dict[str, int],
-    ) -> tuple[list[list[Any]], bool]:
-        """Name, verdict, points and message of each test of an answer whose cell has run; whether any read its seed."""
+        others: Sequence[dict[str, int]],
+    ) -> tuple[list[list[list[Any]]], bool]:
+        """Name, verdict, points and message of each test of an answer whose cell has run; whether any read its seed.
+
+        With a single test that does not read it before its hidden part, also those of the `others`, in their order.
+        """
         found, drawn = [], False
+        single = len(self._setting["tests"]) == 1
         for test in self._setting["tests"]:
-            link = Direct(None, apart[test["name"]], seconds, time.monotonic() + seconds, 1_000_000_000)  # type: ignore[arg-type]
+            name = test["name"]
+            link = Direct(None, apart[name], seconds, time.monotonic() + seconds, 1_000_000_000)  # type: ignore[arg-type]
             link.server = server
-            seed = seeds[test["name"]]
-            random.seed(seed)
-            state, backend = random.getstate(), _backend(seed, frozenset(test["needs"]), link)
-            with use(backend):
+            random.seed(seeds[name])
+            state, backend = random.getstate(), _backend(seeds[name], frozenset(test["needs"]), link)
+
+            def begin(seed: int | None, link: Direct = link, backend: _Watched = backend) -> None:
+                link.deadline = time.monotonic() + seconds
+                if seed is not None:
+                    link.server = student.Server(None, self._shell, Outputs(None))  # one ends in forks of its process
+                    random.seed(seed)
+                    object.__setattr__(backend, "seed", seed)
+
+            def alike(backend: _Watched = backend, state: Any = state) -> bool:
+                return not backend.read and random.getstate() == state
+
+            forks_at = hidden_part.Forks([one[name] for one in others] if single else [], begin, alike)
+            with use(backend), forks_at:
                 judged = run_cell(compiled(test["source"]), self._setting["exercises"], link, test["possible"])
             drawn |= backend.read or random.getstate() != state
             verdict, message = judged.verdict, judged.message
@@ -273,10 +292,13 @@ class Zygote:
                 verdict = Verdict.FAILED
                 if failure:
                     how = f"{type(failure).__name__}: {message_of(failure)}"[:500]
-                    message = f"`{exercise_of(test['name'])}` is not defined: its cell ended with {how}"
+                    message = f"`{exercise_of(name)}` is not defined: its cell ended with {how}"
             earned = {"passed": test["possible"], "partial": judged.share or 0.0}.get(verdict.value, 0.0)
-            found.append([test["name"], verdict.value, earned, message])
-        return found, drawn
+            found.append([name, verdict.value, earned, message])
+            if forks_at.is_fork:
+                forks_at.send(json.dumps(found).encode())
+        crashed = [[test["name"], Verdict.CRASHED.value, 0.0, ""] for test in self._setting["tests"]]
+        return [found, *(json.loads(reply) if reply else crashed for reply in forks_at.replies)], drawn
 
     def _clean(self, test: dict[str, Any], source: str) -> Channel | None:
         """To a process that has run the answer where the test wants it to, if the judge has one for such a test."""

@@ -68,6 +68,14 @@ def chapter(folder: Path, hidden: str) -> ChapterSource:
     return read_source(path)
 
 
+def drawing(folder: Path, hidden: str) -> ChapterSource:
+    """The chapter with these hidden inputs, whose visible part reads the seed, too."""
+    chapter(folder, hidden)
+    path = folder / "01_clipped.md"
+    path.write_text(path.read_text().replace("check.equal(clipped(3,", "seed() and check.equal(clipped(3,"))
+    return read_source(path)
+
+
 def changes(source: str) -> set[str]:
     return {one.change for one in mutants_of(source)}
 
@@ -123,6 +131,29 @@ def test_a_trial_gets_the_judges_verdict_and_words(tmp_path: Path) -> None:
     assert "(line 2: return x[0])" in found[4].told
     assert not found[1].broke
     assert all(one.broke for one in found[2:5])
+
+
+def test_the_visible_part_runs_once_for_many_seeds(tmp_path: Path) -> None:
+    """Every seed goes on from its end, whatever the hidden part of another one has left behind."""
+    asked = tmp_path / "asked.txt"
+    noted = f"""CALLS = []
+def clipped(x, top):
+    CALLS.append(x)
+    with open({str(asked)!r}, "a") as asked:
+        asked.write(f"{{x}} {{len(CALLS)}}\\n")
+    return min(2 * x, top - (x in (31, 37)))"""
+    source = chapter(tmp_path, "draw.sample(range(30, 40), 2)")
+    seeds = tuple(range(1, 9))
+    with Runner(source, "clipped", jobs=1) as runner:
+        single = [runner.run([Trial(noted, (seed,), 60.0)])[0] for seed in seeds]
+        calls_of_single = asked.read_text().splitlines()
+        asked.unlink()
+        together = runner.run([Trial(noted, seeds, 60.0)])
+    assert together == single
+    assert {one.accepted for one in single} == {True, False}
+    calls = asked.read_text().splitlines()
+    assert calls_of_single.count("3 1") == 8 and calls.count("3 1") == 1
+    assert sorted({*calls}) == sorted({*calls_of_single})
 
 
 def test_a_mutant_that_no_hidden_input_tells_survives(tmp_path: Path) -> None:
@@ -271,14 +302,23 @@ def clipped(x, top):
     seen.append(x)
     return min(2 * x, top) if seen.count(3) < 2 else None
 """
-"""Right with one seed in a process: the visible line asks for 3 once a seed."""
+"""Right with one seed in a process, where the visible line asks for 3 once a seed."""
 
 
-def test_seeds_of_one_trial_are_graded_in_one_process(tmp_path: Path) -> None:
-    with Runner(chapter(tmp_path, "(1, 40)"), "clipped", jobs=2) as runner:
+def test_where_the_visible_part_draws_all_runs_again_in_one_process(tmp_path: Path) -> None:
+    with Runner(drawing(tmp_path, "(1, 40)"), "clipped", jobs=2) as runner:
         found = runner.run([Trial(ONCE, (1, 2, 3), 60.0), Trial("import os; os._exit(3)", (4, 5), 60.0)])
     assert [one.accepted for one in found] == [True, False, False, False, False]
     assert [one.cells[0].verdict.value for one in found[3:]] == ["crashed", "crashed"]
+
+
+def test_a_fork_that_dies_is_a_crash_with_its_seed(tmp_path: Path) -> None:
+    dies = "def clipped(x, top):\n    import os\n    return min(2 * x, top) if x < 35 else os._exit(3)"
+    with Runner(chapter(tmp_path, "[draw.randrange(30, 40)]"), "clipped", jobs=1) as runner:
+        single = {seed: runner.run([Trial(dies, (seed,), 60.0)])[0] for seed in range(10)}
+        assert {one.cells[0].verdict.value for one in single.values()} == {"passed", "crashed"}
+        seeds = tuple(sorted(single, key=lambda seed: not single[seed].accepted))  # the first one's process forks
+        assert runner.run([Trial(dies, seeds, 60.0)]) == [single[seed] for seed in seeds]
 
 
 def test_what_is_refused_before_the_seed_is_read_is_refused_with_every_seed(tmp_path: Path) -> None:
@@ -292,7 +332,7 @@ def test_what_is_refused_before_the_seed_is_read_is_refused_with_every_seed(tmp_
 def test_what_an_answer_keeps_from_another_seed_does_not_count_against_it(tmp_path: Path) -> None:
     once = Answer("clipped", AnswerKind.RIGHT, "once", ONCE)
     record = TriedSeeds(tmp_path / "seeds.jsonl")
-    source = chapter(tmp_path, "(1, 40)")
+    source = drawing(tmp_path, "(1, 40)")
     assert steadiness(source, "clipped", [once], 12, jobs=2, record=record).findings == ()
     assert steadiness(source, "clipped", [once], 12, jobs=2, record=record).earlier == 12
 
