@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
 import io
 import json
 import math
 import signal
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -39,6 +40,7 @@ def findings(
     plausible: Mapping[str, Any],
     broken: Mapping[str, Any],
     passing: Mapping[str, str] | None = None,
+    remembered: bool = False,
 ) -> list[str]:
     """What is not as it must be, one sentence each; the test says `== []`.
 
@@ -51,15 +53,20 @@ def findings(
         plausible: name → readings as some GPU would give them, with the spread that measurements show.
         broken: name → readings of a GPU that is disturbed, throttled, or misread.
         passing: title of a wrong answer → why no reading can tell it from a right one.
+        remembered: whether an answer is called once with the same arguments, for all readings: for those that train.
     """
     found: list[str] = []
+    memories: dict[str, dict[Any, Any] | None] = {}
     passing = dict(passing or {})
     for answer in bank_of(chapter, one.exercise):
         if answer.kind is AnswerKind.HOSTILE:
             continue
         must_fail = answer.kind is AnswerKind.WRONG and answer.title not in passing
         launch = SECONDS_OF_DEADLOCKS if must_fail else math.inf
-        tries = ((name, _refused(one, answer, chapter, readings, launch)) for name, readings in plausible.items())
+        memory = memories.setdefault(str(answer), {} if remembered else None)
+        tries = (
+            (name, _refused(one, answer, chapter, readings, memory, launch)) for name, readings in plausible.items()
+        )
         told = ((name, why) for name, why in tries if why)
         if answer.kind is AnswerKind.RIGHT:
             found += [f"refuses the right answer “{answer.title}” on {name}: {why}" for name, why in told]
@@ -74,7 +81,7 @@ def findings(
     reference = next(one_ for one_ in bank_of(chapter, one.exercise) if one_.kind is AnswerKind.RIGHT)
     found += [
         f"uses the broken readings “{name}”" for name, readings in broken.items()
-        if not _refused(one, reference, chapter, readings, unusable="unusable")
+        if not _refused(one, reference, chapter, readings, memories[str(reference)], unusable="unusable")
     ]  # fmt: skip
     return found
 
@@ -86,14 +93,22 @@ def bank_of(chapter: str, exercise: str) -> list[Answer]:
 
 
 def _refused(
-    one: Confrontation, answer: Answer, chapter: str, readings: Any, launch: float = math.inf, unusable: str = ""
+    one: Confrontation,
+    answer: Answer,
+    chapter: str,
+    readings: Any,
+    memory: dict[Any, Any] | None,
+    launch: float = math.inf,
+    unusable: str = "",
 ) -> str:
     """Why an answer is refused; empty when it passes."""
     limited = use(replace(current(), launch_seconds=launch))
     within = _within(SECONDS_OF_ENDLESS if answer.endless else SECONDS)
     try:
         with limited, within, contextlib.redirect_stdout(io.StringIO()):
-            one.check(defined(answer, chapter), json.loads(json.dumps(readings)))
+            value = defined(answer, chapter)
+            value = value if memory is None else _remembering(value, memory)
+            one.check(value, json.loads(json.dumps(readings)))
     except Unusable as said:
         return unusable or (f"unusable: {said}" if answer.kind is AnswerKind.RIGHT else "")
     except WrongAnswer as wrong:
@@ -101,6 +116,18 @@ def _refused(
     except Exception as error:  # what the answer raises fails it, as in a judge
         return f"{type(error).__name__}: {error}"
     return ""
+
+
+def _remembering(function: Callable[..., Any], memory: dict[Any, Any]) -> Callable[..., Any]:
+    """The function, which is not called a second time with arguments that `memory` has a value for."""
+
+    @functools.wraps(function)
+    def called(*arguments: Any) -> Any:
+        if arguments not in memory:
+            memory[arguments] = function(*arguments)
+        return copy.deepcopy(memory[arguments])
+
+    return called
 
 
 def defined(answer: Answer, chapter: str) -> Any:
