@@ -228,13 +228,13 @@ def scale_rows(matrix, factors):
 # -     out = empty((rows, columns), "float32")
 # +     out = empty(matrix.shape, "float32")
 
-# %% wrong: grid and block exchanged — says "Are they swapped" — from "reference": "(-(-columns // 32), -(-rows // 8)), (32, 8)" → "(32, 8), (-(-columns // 32), -(-rows // 8))"
+# %% wrong: grid and block exchanged — says "Are grid and block swapped" — from "reference": "(-(-columns // 32), -(-rows // 8)), (32, 8)" → "(32, 8), (-(-columns // 32), -(-rows // 8))"
 
 # %% wrong: the grid turned — says "The grid is swapped" — from "reference": "(-(-columns // 32), -(-rows // 8)), (32, 8)" → "(-(-rows // 8), -(-columns // 32)), (32, 8)"
 
 # %% wrong: the extents turned in the grid — says "The grid is swapped" — from "reference": "(-(-columns // 32), -(-rows // 8)), (32, 8)" → "(-(-rows // 32), -(-columns // 8)), (32, 8)"
 
-# %% wrong: flat, grid and block exchanged — says "Are they swapped" — from "flat, one dimension": "(rows * columns + 255) // 256, 256" → "256, (rows * columns + 255) // 256"
+# %% wrong: flat, grid and block exchanged — says "Are grid and block swapped" — from "flat, one dimension": "(rows * columns + 255) // 256, 256" → "256, (rows * columns + 255) // 256"
 
 # %% wrong: one thread of the grid does all the work — says "of the 32 threads of a warp"
 from numba import cuda

@@ -158,7 +158,7 @@ def total(x):
 # %% wrong: CUDA C++ without a barrier — says "no barrier between" — from "CUDA C++, shuffles first"
 # -     __syncthreads();
 
-# %% wrong: an atomic per element — says "atomic per element"
+# %% wrong: an atomic per element — says "The limit is one per block"
 import numpy as np
 from numba import cuda, float32
 
@@ -200,7 +200,7 @@ def total(x):
 # -     total_kernel[-(-x.shape[0] // 256), 256](x, result)
 # +     total_kernel[x.shape[0], 1](x, result)
 
-# %% wrong: an atomic per thread — says "or per thread" — from "an atomic per element"
+# %% wrong: an atomic per thread — says "The limit is one per block" — from "an atomic per element"
 # -     i = cuda.grid(1)
 # -     if i < x.size:
 # +     mine = float32(0)

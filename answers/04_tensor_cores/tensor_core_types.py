@@ -34,7 +34,7 @@ def tensor_core_types(arch):
 
 # %% wrong: CUDA-core types only — says "types of CUDA cores" — from "reference": `"tensor` → `"cuda`
 
-# %% wrong: only what CUDA cores do not take — says "also counts if CUDA cores support it" — from "reference"
+# %% wrong: only what CUDA cores do not take — says "counts even if CUDA cores support it" — from "reference"
 # -     return {fact["type"] for fact in table("precision") if fact["arch"] == arch and fact["unit"] == "tensor"}
 # +     rows = [fact for fact in table("precision") if fact["arch"] == arch]
 # +     return {f["type"] for f in rows if f["unit"] == "tensor"} - {f["type"] for f in rows if f["unit"] == "cuda"}

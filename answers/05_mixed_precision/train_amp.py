@@ -221,7 +221,7 @@ def train_amp(problem, epochs):
 # %% wrong: gradients zeroed after backward — says "zeroed after the backward pass" — from "reference": "scaler.scale(loss).backward()" → "scaler.scale(loss).backward(); optimizer.zero_grad()"
 
 
-# %% hostile: trains in float32, halves a scale of its own while a gradient would overflow, and adds noise to the weights — says "not rounded as 16 bits round"
+# %% hostile: trains in float32, halves a scale of its own while a gradient would overflow, and adds noise to the weights — says "not rounded as in a 16-bit training"
 import torch
 
 

@@ -191,7 +191,7 @@ def train_amp_clipped(problem, epochs, max_norm, accumulate):
 # %% wrong: windows of 2, whatever is asked for — says "Windows of 2 were taken" — from "reference": "number % accumulate" → "number % 2"
 
 
-# %% hostile: trains in float32, halves a scale of its own while a gradient would overflow, and adds noise to the weights — says "not rounded as 16 bits round"
+# %% hostile: trains in float32, halves a scale of its own while a gradient would overflow, and adds noise to the weights — says "not rounded as in a 16-bit training"
 import torch
 
 

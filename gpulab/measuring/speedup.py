@@ -183,7 +183,8 @@ def against(
         100 * comparison.void
     )  # an answer that seems to take no time is far beyond what is void, no division by 0
     if work_s < 0.1 * idle_s:
-        raise Noisy(f"Too noisy to tell, grade again: {work_s * 1e3:.3g} ms of work, {idle_s * 1e3:.3g} ms of waiting.")
+        told = f"{work_s * 1e3:.3g} ms of work, {idle_s * 1e3:.3g} ms of overhead."
+        raise Noisy(f"Too noisy to tell, grade again: {told}")
     speeds = [max(expected - idle_s, least_s) / max(answer - idle_s, least_s) for answer, expected in pairs]
     median = statistics.median(speeds)
     if median > comparison.void:
@@ -192,7 +193,8 @@ def against(
             told = f"{took_s * 1e3:.3g} ms of work, give or take {unsure_s * 1e3:.2g} ms."
             raise Noisy(f"Too noisy to tell, grade again: {told}")
         told = f"{median:.3g} times as fast as the reference"
-        raise AssertionError(f"{told}: no kernel can be that fast, so the measurement does not count.")
+        limit = f"more than {comparison.void:g} times is taken for a measurement error"
+        raise AssertionError(f"{told}: {limit}, so it does not count.")
     return Speed(median, _half_range(speeds), rounds, work_s * 1e3, device_name())
 
 
@@ -299,7 +301,7 @@ def _round(side: Side, question: _Question, idle: bool = False) -> _Round:
 def _check(answer: _Round, expected: _Round, tolerance: float) -> None:
     pairs = zip(answer.numbers, expected.numbers, strict=True)
     if not all(projections_agree(mine, theirs, tolerance) for mine, theirs in pairs):
-        raise AssertionError("While it was timed, your function returned something else than the reference.")
+        raise AssertionError("While it was timed, your function did not return what the reference returns.")
 
 
 def _half_range(values: Sequence[float]) -> float:

@@ -52,8 +52,8 @@ def sums_everything(schedule: Schedule, world_size: int) -> None:
             least, most = min(counts), max(counts)
             assert least == 1 == most, (
                 f"{world_size} ranks, at the end: in chunk {chunk} of rank {rank}, the numbers of rank "
-                f"{counts.index(least)} are counted {least}× and those of rank {counts.index(most)} {most}×, expected "
-                "once each."
+                f"{counts.index(least)} are counted {least}×, and those of rank {counts.index(most)} are counted "
+                f"{most}×; expected once each."
             )
 
 

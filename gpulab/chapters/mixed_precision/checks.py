@@ -18,7 +18,7 @@ RAISED = {
     "_scale is None": "The loss has to be multiplied before backward: scaler.scale(loss).backward().",
     "No inf checks were recorded for this optimizer": "There were no gradients at scaler.step(optimizer): were they"
     " zeroed after the backward pass, or does the optimizer hold the weights of another network?",
-    "No inf checks were recorded": "Only scaler.step(optimizer) looks for infinities, and scaler.update() has to follow"
+    "No inf checks were recorded": "scaler.step(optimizer) looks for infinities, and scaler.update() has to follow"
     " it. Did you call optimizer.step() instead, or scaler.update() without scaler.step(optimizer) before it?",
     "step() has already been called": "scaler.update() is missing: call it once after every scaler.step(optimizer).",
     "unscale_() has already been called": "scaler.unscale_(optimizer) was called twice for one step: the gradients"
@@ -67,7 +67,7 @@ def recorded(attempt: Callable[[], Any], what: str, problem: Problem, epochs: in
     batches = len(problem.loader())
     losses = len(_list(history.losses, f"{what}: losses", "batch"))
     check.equal(losses, epochs * batches, f"{what}: number of losses, one for each batch", _counted(batches, epochs))
-    _list(history.scales, f"{what}: scales", "update")
+    _list(history.scales, f"{what}: scales", "update of a scaler")
     if not all(math.isfinite(loss) for loss in history.losses):
         raise AssertionError(f"{what}: losses hold NaN or infinity. {blown_up or _BLOWN_UP}")
     for name, kinds in (("skipped", (int,)), ("accuracy", (float, int))):

@@ -43,7 +43,7 @@ DIRECT = "The optimizer took gradients that were still scaled: scaler.step(optim
 MULTIPLIED = "The losses are multiplied by the scale: keep the loss itself, not scaler.scale(loss)."
 DEFAULTS = "Use the scaler's defaults, which begin at 65,536."
 ON_TOP = (
-    "Return the loss itself from training_step, not scaler.scale(loss): Lightning scales it where the precision needs"
+    "Does training_step return the loss itself, not scaler.scale(loss)? Lightning scales it where the precision needs"
     " it."
 )
 IN_ANOTHER_TYPE = "Was precision handed to the Trainer, and is there no autocast of your own?"

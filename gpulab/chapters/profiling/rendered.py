@@ -49,7 +49,10 @@ def broken_rule(page: str) -> str:
 def _reason(line: str) -> str:
     """Why a line is no sample."""
     if not line or line.startswith("#"):
-        return "Only HELP, TYPE and samples, no empty line and no other comment. Was a newline in a text written \\n?"
+        return (
+            "A page has only HELP, TYPE and sample lines: no empty lines, no other comments. Is every newline in a text"
+            " written \\n?"
+        )
     if re.search(r"\\(?![\\n\"])", re.sub(r"\\\\", "", line)):
         return "A backslash itself is written \\\\."
     if "{" not in line or "}" not in line:

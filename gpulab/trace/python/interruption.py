@@ -26,9 +26,9 @@ class Budget:
     """What a launch may use up in the tracer."""
 
     seconds: float = 4.0
-    """Without a thread that ends. Of this process's processor time, so that a busy machine makes no kernel endless."""
+    """CPU time during which no thread ends; CPU time, so that a busy machine does not make a kernel look endless."""
     all_seconds: float = 8.0
-    """Of its processor time, in all: less than a judge waits for a call."""
+    """CPU time of the whole launch: less than a judge waits for a call."""
     accesses: int = 4_000_000
     """Elements read and written."""
 

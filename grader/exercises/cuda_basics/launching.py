@@ -32,8 +32,8 @@ def require_launch(exercise: str, found: Sequence[tuple[tuple[int, int], Sequenc
         largest = max(blocks)
         raise AssertionError(
             f"{exercise}: every launch has the grid {next(iter(grids))}, and blocks that grow with the array, here up "
-            f"to {largest}. A block has at most 1,024 threads: keep its size fixed. Are they swapped? A launch is "
-            "kernel[blocks, threads]."
+            f"to {largest}. A block has at most 1,024 threads: keep its size fixed. Are grid and block swapped? A "
+            "launch is kernel[blocks, threads]."
         )
 
 

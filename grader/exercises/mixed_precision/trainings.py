@@ -24,7 +24,7 @@ ROUGH = 0.12
 """How far two lists of losses may drift apart, as a share of their own spread: rounding gives up to 0.09, means of two
 losses 0.15 and more."""
 ROUNDED = 0.25
-"""Share that a training in 16 bits takes, at least, of the way from the training without rounding to the expected one.
+"""Least share of the way from the unrounded training to the expected one that a 16-bit training covers.
 One that rounds in another order takes 0.8 and more; one with noise on its weights, 0 give or take 0.1."""
 CLOSE = 0.12
 """Distance up to which they differ by rounding: float16 against float32 gives up to 0.1 on the course's problems."""
@@ -48,8 +48,8 @@ def same_training(
         mistakes: functions that do a training with a known mistake, called only if there is one. One that the student's
             is far closer to than to the right one is named, however close that is: on one machine the same mistake
             gives the same bits. One without a note is no mistake, but another right way, which rounds differently.
-        unrounded: does the right training in float32. A training that is merely close to the right one, as this one is,
-            must also have been rounded like it.
+        unrounded: does the right training in float32. It ends close to the right one, so a training that is only close
+            must also show the right one's rounding.
 
     Raises:
         AssertionError: they did not.
@@ -76,7 +76,9 @@ def same_training(
     if off <= CLOSE and (unrounded is None or _share(start, right, mine, _flat(unrounded().weights, first)) >= ROUNDED):
         return
     if off <= CLOSE:
-        raise AssertionError(f"{text} They are not rounded as 16 bits round: was autocast on, around the forward pass?")
+        raise AssertionError(
+            f"{text} They are not rounded as in a 16-bit training: was autocast on, around the forward pass?"
+        )
     if np.linalg.norm(mine - start) < 0.02 * way:
         raise AssertionError(f"{text} They hardly moved from where they began.")
     raise AssertionError(text)
@@ -85,7 +87,7 @@ def same_training(
 def without_rounding(
     problem: Problem, expected: History, epochs: int, window: int = 1, max_norm: float = math.inf
 ) -> History:
-    """The training without autocast and without a scaler that skips the steps which the expected one has skipped."""
+    """The training in float32, without a scaler; it skips the steps that the expected training skipped."""
     model = problem.model().to(problem.device)
     optimizer, criterion = problem.optimizer(model), problem.criterion()
     losses, before, scales = [], 65536.0, iter(expected.scales)

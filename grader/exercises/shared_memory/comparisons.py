@@ -71,5 +71,5 @@ to 0.70 (`grader prove`, 2026-11-26).
 MATMUL = Comparison(name=f"{__name__}:MATMUL", workload=f"{WORKLOADS}:MATMUL", reference=naive_matmul, void=40.0)
 """`matmul_tiled` against the kernel without shared memory; sizes `rows`, `inner`, `columns`.
 
-Tiles of warps in CUDA C++ are eleven times as fast on an RTX A6000 (siboehm/SGEMM_CUDA, `data/sgemm_steps.csv`).
+Warp tiling in CUDA C++ is eleven times as fast on an RTX A6000 (siboehm/SGEMM_CUDA, `data/sgemm_steps.csv`).
 """
