@@ -73,7 +73,7 @@ def test_a_training_close_to_the_right_one_must_be_rounded_like_it() -> None:
     otherwise = moved_by(plain, {name: 0.8 * array + 0.5 * noise[name] for name, array in rounding.items()})
     same_training(otherwise, right, PROBLEM, "it", unrounded=lambda: plain)
     same_training(moved_by(plain, noise), right, PROBLEM, "it")
-    with pytest.raises(AssertionError, match="not rounded as 16 bits round"):
+    with pytest.raises(AssertionError, match="not rounded as in a 16-bit training"):
         same_training(moved_by(plain, noise), right, PROBLEM, "it", unrounded=lambda: plain)
 
 

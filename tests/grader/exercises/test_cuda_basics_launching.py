@@ -48,7 +48,7 @@ ALIKE: dict[str, Launched] = {
 
 @pytest.mark.parametrize("launched", EXCHANGED.values(), ids=list(EXCHANGED))
 def test_exchanged_arguments_are_named(launched: Launched) -> None:
-    with pytest.raises(AssertionError, match=r"f: every launch has the grid .* Are they swapped\?"):
+    with pytest.raises(AssertionError, match=r"f: every launch has the grid .* Are grid and block swapped\?"):
         require_launch("f", found(launched))
 
 
