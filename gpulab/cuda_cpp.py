@@ -36,7 +36,7 @@ LONGEST_S = 10.0
 
 COMPILING = "Compiling the CUDA C++ source"
 COMPILE_SECONDS = 60.0
-"""For three architectures: with the header of cooperative groups 5 s of an idle core, far more of a busy one."""
+"""For all three architectures. With the header of cooperative groups, that takes 5 s on an idle core."""
 
 
 def compile(source: str, arch: str = "sm_80") -> bytes:

@@ -293,7 +293,7 @@ extern "C" __global__ void scan(const int* x, int* y, int n) {
 }
 """
 
-# %% wrong: distances grow by one — says "requests that read"
+# %% wrong: distances grow by one — says "read requests, atomics included"
 SCAN_CU = r"""
 extern "C" __global__ void scan(const int* x, int* y, int n) {
     __shared__ int sums[256];
@@ -358,7 +358,7 @@ extern "C" __global__ void scan(const int* x, int* y, int n) {
 }
 """
 
-# %% wrong: one thread adds up everything — says "requests that read"
+# %% wrong: one thread adds up everything — says "read requests, atomics included"
 SCAN_CU = r"""
 extern "C" __global__ void scan(const int* x, int* y, int n) {
     int sum = 0;
@@ -368,7 +368,7 @@ extern "C" __global__ void scan(const int* x, int* y, int n) {
 }
 """
 
-# %% wrong: each thread adds up all that come before it — says "requests that read"
+# %% wrong: each thread adds up all that come before it — says "read requests, atomics included"
 SCAN_CU = r"""
 extern "C" __global__ void scan(const int* x, int* y, int n) {
     __shared__ int sums[256];
@@ -549,7 +549,7 @@ extern "C" __global__ void scan(const int* x, int* y, int n) {
 
 # %% wrong: products with 0 — says "does each step add to sums[t]" — from "reference": "sums[t] += left" → "sums[t] *= left"
 
-# %% wrong: one thread adds up everything, four elements at a time — says "requests that read"
+# %% wrong: one thread adds up everything, four elements at a time — says "read requests, atomics included"
 SCAN_CU = r"""
 extern "C" __global__ void scan(const int* x, int* y, int n) {
     __shared__ int4 fours[64];

@@ -564,7 +564,7 @@ def matmul_tiled(a, b):
 
 # %% wrong: x down the rows — says "gives the column first" — from "reference": "column, row = cuda.grid(2)" → "row, column = cuda.grid(2)"
 
-# %% wrong: indices of the first tile swapped — says "tile of a is read transposed" — from "reference": "a_tile[ty, k]" → "a_tile[k, ty]"
+# %% wrong: indices of the first tile swapped — says "a's tile is stored or read transposed" — from "reference": "a_tile[ty, k]" → "a_tile[k, ty]"
 
 # %% wrong: 15 multiply-adds per step — says "k is 0 to 15" — from "reference": "range(16)" → "range(15)"
 

@@ -333,7 +333,7 @@ def flash_attention(q, k, v):
 import threading
 
 
-# %% hostile: one program for all queries of all heads, one block after another — says "at most 256 queries per program"
+# %% hostile: one program for all queries of all heads, one block after another — says "at most 256 queries, all of one head"
 import torch
 import triton
 import triton.language as tl

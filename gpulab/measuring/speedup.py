@@ -183,18 +183,17 @@ def against(
         100 * comparison.void
     )  # an answer that seems to take no time is far beyond what is void, no division by 0
     if work_s < 0.1 * idle_s:
-        told = f"{work_s * 1e3:.3g} ms of work, {idle_s * 1e3:.3g} ms of overhead."
+        told = f"the reference works for {work_s * 1e3:.3g} ms, with {idle_s * 1e3:.3g} ms of overhead."
         raise Noisy(f"Too noisy to tell, grade again: {told}")
     speeds = [max(expected - idle_s, least_s) / max(answer - idle_s, least_s) for answer, expected in pairs]
     median = statistics.median(speeds)
     if median > comparison.void:
         took_s, unsure_s = statistics.median(answer for answer, _ in pairs) - idle_s, 2 * _half_range(without)
         if work_s < comparison.void * (took_s + unsure_s):
-            told = f"{took_s * 1e3:.3g} ms of work, give or take {unsure_s * 1e3:.2g} ms."
+            told = f"your function works for {took_s * 1e3:.3g} ms, give or take {unsure_s * 1e3:.2g} ms."
             raise Noisy(f"Too noisy to tell, grade again: {told}")
-        told = f"{median:.3g} times as fast as the reference"
-        limit = f"more than {comparison.void:g} times is taken for a measurement error"
-        raise AssertionError(f"{told}: {limit}, so it does not count.")
+        told = f"{median:.3g} times as fast as the reference. More than {comparison.void:g} times counts as a"
+        raise AssertionError(f"{told} measurement error and earns no points. Does each call do all of the work?")
     return Speed(median, _half_range(speeds), rounds, work_s * 1e3, device_name())
 
 
@@ -301,7 +300,8 @@ def _round(side: Side, question: _Question, idle: bool = False) -> _Round:
 def _check(answer: _Round, expected: _Round, tolerance: float) -> None:
     pairs = zip(answer.numbers, expected.numbers, strict=True)
     if not all(projections_agree(mine, theirs, tolerance) for mine, theirs in pairs):
-        raise AssertionError("While it was timed, your function did not return what the reference returns.")
+        told = "While it was timed, your function did not return what the reference returns."
+        raise AssertionError(f"{told} Is it right for large inputs, and does it keep nothing from earlier calls?")
 
 
 def _half_range(values: Sequence[float]) -> float:

@@ -67,7 +67,7 @@ def recorded(attempt: Callable[[], Any], what: str, problem: Problem, epochs: in
     batches = len(problem.loader())
     losses = len(_list(history.losses, f"{what}: losses", "batch"))
     check.equal(losses, epochs * batches, f"{what}: number of losses, one for each batch", _counted(batches, epochs))
-    _list(history.scales, f"{what}: scales", "update of a scaler")
+    _list(history.scales, f"{what}: scales", "update of the scaler (none without one)")
     if not all(math.isfinite(loss) for loss in history.losses):
         raise AssertionError(f"{what}: losses hold NaN or infinity. {blown_up or _BLOWN_UP}")
     for name, kinds in (("skipped", (int,)), ("accuracy", (float, int))):
