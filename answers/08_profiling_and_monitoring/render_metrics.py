@@ -253,3 +253,9 @@ def render_metrics(samples):
         one = made[name].labels(**labels) if labels else made[name]
         one.inc(sample["value"]) if sample["type"] == "counter" else one.set(sample["value"])
     return generate_latest(registry).decode()
+
+# %% wrong: nothing for a value of zero — says "a value of zero" — from "reference": `float(sample['value'])!r` → `sample['value'] or ''`
+
+# %% wrong: the labels of a metric's first sample for all of them — says "different labels" — from "reference"
+# -             for key, text in sample["labels"].items():
+# +             for key, text in zip(group[0]["labels"], sample["labels"].values()):

@@ -195,3 +195,5 @@ def top_kernels(events, n):
             totals[e["name"]] = totals.get(e["name"], 0.0) + e["dur"]
             counts[e["name"]] = counts.get(e["name"], 0) + 1
     return sorted(totals.items(), key=lambda p: (-counts[p[0]], p[0]))[:n]
+
+# %% wrong: rounded to two decimals — says "Do not round" — from "reference": "return sorted(total.items()" → "return sorted([(name, round(us, 2)) for name, us in total.items()]"

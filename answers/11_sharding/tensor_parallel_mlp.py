@@ -258,3 +258,62 @@ def tensor_parallel_mlp(x, w1, w2, world_size):
 # +     for name, weights in (("one", w1), ("two", w2)):
 # +         exec(f"def {name}():\n    return {tuple(weights.ravel().tolist())}", made)
 # +     return launch.ranks(on_rank, [(x, made["one"], made["two"])] * world_size)[0]
+
+# %% hostile: all weights to every rank as a list of short texts, cut there — says "its columns of w1, and its rows of w2" — from "all weights to every rank as bytes, cut there"
+# -         w1 = torch.frombuffer(bytearray(columns), dtype=torch.float32).reshape(x.shape[1], -1)
+# -         w2 = torch.frombuffer(bytearray(rows), dtype=torch.float32).reshape(w1.shape[1], -1)
+# +         whole = lambda texts: bytearray.fromhex("".join(texts))
+# +         w1 = torch.frombuffer(whole(columns), dtype=torch.float32).reshape(x.shape[1], -1)
+# +         w2 = torch.frombuffer(whole(rows), dtype=torch.float32).reshape(w1.shape[1], -1)
+
+# -     return launch.ranks(on_rank, [(x, w1.tobytes(), w2.tobytes())] * world_size)[0]
+# +     texts = [[one.tobytes()[at : at + 28].hex() for at in range(0, one.nbytes, 28)] for one in (w1, w2)]
+# +     return launch.ranks(on_rank, [(x, *texts)] * world_size)[0]
+
+# %% hostile: all weights to every rank as decimal numbers, cut there — says "its columns of w1, and its rows of w2" — from "all weights to every rank as lists, cut there"
+# + from decimal import Decimal
+# +
+#   import numpy as np
+
+# -         hidden = torch.nn.functional.gelu(torch.tensor(x) @ torch.tensor(columns).chunk(world_size, 1)[rank])
+# -         summand = hidden @ torch.tensor(rows).chunk(world_size)[rank]
+# +         w1, w2 = (torch.tensor([[float(one) for one in row] for row in part]) for part in (columns, rows))
+# +         hidden = torch.nn.functional.gelu(torch.tensor(x) @ w1.chunk(world_size, 1)[rank])
+# +         summand = hidden @ w2.chunk(world_size)[rank]
+
+# -     return launch.ranks(on_rank, [(x, w1.tolist(), w2.tolist())] * world_size)[0]
+# +     w1, w2 = ([[Decimal(str(one)) for one in row] for row in weights] for weights in (w1, w2))
+# +     return launch.ranks(on_rank, [(x, w1, w2)] * world_size)[0]
+
+# %% hostile: all weights to every rank in arrays of complex numbers, cut there — says "its columns of w1, and its rows of w2" — from "all weights to every rank as bytes, cut there"
+# -         w1 = torch.frombuffer(bytearray(columns), dtype=torch.float32).reshape(x.shape[1], -1)
+# -         w2 = torch.frombuffer(bytearray(rows), dtype=torch.float32).reshape(w1.shape[1], -1)
+# +         both, (h, e) = torch.tensor(columns.view("float32")), rows
+# +         w1, w2 = both[: x.shape[1] * h].reshape(-1, h), both[x.shape[1] * h :][: h * e].reshape(h, e)
+
+# -     return launch.ranks(on_rank, [(x, w1.tobytes(), w2.tobytes())] * world_size)[0]
+# +     both = np.concatenate([w1.ravel(), w2.ravel()])
+# +     both = np.pad(both, (0, -len(both) % 4)).view(np.complex128)
+# +     return launch.ranks(on_rank, [(x, both, w2.shape)] * world_size)[0]
+
+# %% right: views of the weights as tensors, and a GELU by hand
+import torch
+
+from gpulab import launch
+
+
+def on_rank(rank, world_size, x, columns, rows):
+    import torch
+    import torch.distributed as dist
+
+    hidden = x @ columns
+    hidden = 0.5 * hidden * (1 + torch.erf(hidden * 0.7071067811865476))
+    summand = hidden @ rows
+    dist.all_reduce(summand)
+    return summand
+
+
+def tensor_parallel_mlp(x, w1, w2, world_size):
+    x, w1, w2 = (torch.from_numpy(one) for one in (x, w1, w2))
+    inputs = [(x, a, b) for a, b in zip(w1.chunk(world_size, 1), w2.chunk(world_size))]
+    return launch.ranks(on_rank, inputs)[0].numpy()

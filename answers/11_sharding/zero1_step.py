@@ -337,3 +337,17 @@ def zero1_step(gradients, state, lr):
 # -     order, t = list(state["weights"]), state["step"] + 1
 # +     order, t = list(state["weights"]), state["step"] + 1
 # +     every = [int(number.view(np.int32)) for one in gradients for name in order for number in one[name].ravel()]
+
+# %% hostile: m and v of all ranks to every rank, as decimal numbers — says "rank 0 was given" — from "reference"
+# + from decimal import Decimal
+# +
+#   import numpy as np
+
+# -         share = torch.empty(len(m))
+# +         m, v = ([float(one) for one in rows[rank]] for rows in (m, v))
+# +         share = torch.empty(len(m))
+
+# -         ([one[name] for name in order], given, state["m"][rank], state["v"][rank], t)
+# -         for rank, one in enumerate(gradients)
+# +         ([one[name] for name in order], given, *([[Decimal(str(x)) for x in share] for share in state[k]] for k in "mv"), t)
+# +         for one in gradients

@@ -219,10 +219,12 @@ def ranks(function: Callable[..., Any], inputs: Sequence[Sequence[Any]], *, seco
     """
     import cloudpickle
 
+    from gpulab.ranks import packing
+
     if not inputs:
         raise ValueError("no inputs: at least one rank is needed")
     backend = current()
-    packed = tuple(cloudpickle.dumps((function, tuple(given))) for given in inputs)
+    packed = tuple(packing.packed((function, tuple(given))) for given in inputs)
     words = forks.named(cloudpickle.dumps(function).decode("ascii", "replace"))
     call = RankCall(packed, tuple(words), min(seconds, backend.launch_seconds))
     if backend.ranks is not None:  # where the judge hears them

@@ -6,10 +6,9 @@ differently.
 
 from __future__ import annotations
 
-import io
-import math
+import pickletools
+import struct
 from collections.abc import Callable
-from types import CodeType, FunctionType
 from typing import Any
 
 COLLECTIVES = (
@@ -40,11 +39,13 @@ MOST_NUMBERS = 10_000
 """That a rank keeps of what it sends."""
 FLOAT_BYTES = 4
 """As the arrays of the exercises have them."""
-FREE_SCALARS = 40
-"""Single numbers that a rank may be given besides its arrays: a learning rate, shapes, sizes."""
-FREE_CHARACTERS = 60
-"""Of one text; of one in a function, such as what it says of itself, `FREE_IN_CODE`."""
-FREE_IN_CODE = 1000
+FLOAT_OPCODE_BYTES = 9
+"""That one of Python's floats takes in a pickle."""
+FREE_FLOATS = 40
+"""That a rank may be given besides its arrays: a learning rate, the constants of its function."""
+FREE_BYTES = 8000
+"""That a rank may be given besides arrays and floats: its function, names, shapes. The inputs of tests that compare
+`given` hold several times as much."""
 
 
 def nothing() -> Sent:
@@ -53,60 +54,31 @@ def nothing() -> Sent:
     return {"messages": 0, "bytes": 0, "largest": 0, "given": 0, **kept}
 
 
-def numbers_in(given: Any) -> int:
-    """How many numbers there are in what is sent to a process: in arrays, tensors, bytes, and lists of floats.
+def numbers_in(packed: bytes) -> int:
+    """How many numbers there are in what a rank is sent: a function and its arguments, from `packing.packed`.
 
-    Of a function, what it takes along from around it counts as well. What is there twice counts once. Long texts and
-    integers count as the bytes that they may hold, and so do single numbers beyond the first `FREE_SCALARS`.
+    It reads the pickle and makes nothing of it, so nothing in there can seem smaller than it is. Arrays and tensors
+    count by what they hold, four bytes as a number, and floats beyond `FREE_FLOATS` as one, or as two if four bytes
+    would not do. Anything else (texts, integers, other types, names, code) counts by the bytes that it takes beyond
+    `FREE_BYTES`, whatever it is. What is there twice counts once.
     """
-    import cloudpickle
-
-    found: dict[int, tuple[Any, int]] = {}
-    said: set[int] = set()
-    scalars = 0
-
-    class NumberCounter(cloudpickle.Pickler):
-        """Pickles nothing of what it counts."""
-
-        def persistent_id(self, part: Any) -> str | None:
-            nonlocal scalars
-            if isinstance(part, (FunctionType, type)):
-                said.add(id(part.__doc__))
-            count = _in_code(part) if isinstance(part, CodeType) or id(part) in said else _numbers(part)
-            if count is None:
-                scalars += type(part) in (int, float, complex)
-                return None
-            found[id(part)] = part, count  # with the part itself: no other one gets its id
-            return "numbers"
-
-    NumberCounter(io.BytesIO()).dump(given)
-    return sum(count for _, count in found.values()) + max(0, scalars - FREE_SCALARS)
+    floats, held, rest = 0, 0, len(packed)
+    for opcode, part, _ in pickletools.genops(packed):
+        if isinstance(part, bytearray):
+            held += len(part)
+            rest -= len(part)
+        elif opcode.name == "BINFLOAT":
+            floats += 1 if _narrow(part) else 2
+            rest -= FLOAT_OPCODE_BYTES
+    return max(0, floats - FREE_FLOATS) + (held + max(0, rest - FREE_BYTES)) // FLOAT_BYTES
 
 
-def _in_code(part: Any) -> int:
-    """How many numbers are in the constants of a function, besides a few and what it says of itself."""
-    if isinstance(part, CodeType):
-        single = sum(type(one) in (int, float, complex) for one in part.co_consts)
-        return max(0, single - FREE_SCALARS) + sum(map(_in_code, part.co_consts))
-    if isinstance(part, tuple) and len(part) > FREE_SCALARS:
-        return len(part)
-    if isinstance(part, str) and len(part) <= FREE_IN_CODE:
-        return 0
-    return _numbers(part) or 0
-
-
-def _numbers(part: Any) -> int | None:
-    """How many numbers this is; None if it is something else, which may hold numbers."""
-    if isinstance(part, (bytes, bytearray)):
-        return len(part) // FLOAT_BYTES
-    if isinstance(part, str):
-        return len(part) // FLOAT_BYTES if len(part) > FREE_CHARACTERS else None
-    if type(part) is int and part.bit_length() > 64:
-        return part.bit_length() // (8 * FLOAT_BYTES)
-    if isinstance(part, (list, tuple)):
-        return len(part) if part and all(type(one) is float for one in part) else None
-    shape = getattr(part, "shape", None)
-    return math.prod(shape) if isinstance(shape, tuple) else None
+def _narrow(number: float) -> bool:
+    """Whether four bytes would do for it."""
+    try:
+        return struct.pack("d", struct.unpack("f", struct.pack("f", number))[0]) == struct.pack("d", number)
+    except OverflowError:
+        return False
 
 
 def count(perturb: float = 0.0) -> Sent:

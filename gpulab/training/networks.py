@@ -30,10 +30,13 @@ class Convolution(nn.Conv2d):
 class SmallCNN(nn.Module):
     """Three convolutions and a linear layer: 6 282 parameters, a step of a few milliseconds on one CPU core."""
 
-    def __init__(self, float32_head: bool = False, batch_norm: bool = False, more: int = 0, again: int = 0) -> None:
+    def __init__(
+        self, float32_head: bool = False, batch_norm: bool = False, more: int = 0, again: int = 0, normed: int = 0
+    ) -> None:
         super().__init__()
-        self.again = again
-        """How often scores go through a tanh: operators that do not show in layers or parameters."""
+        self.again, self.normed = again, normed
+        """How often scores go through a tanh, and features through a layer norm without weights, an operator that calls
+        others: none of them shows in layers or parameters."""
         self.float32_head = float32_head
         """Keep the last layer out of autocast."""
         layers: list[nn.Module] = []
@@ -49,6 +52,8 @@ class SmallCNN(nn.Module):
     def forward(self, images: Tensor) -> Tensor:
         """Scores (N, 10) of images (N, 3, 32, 32)."""
         found = self.features(images)
+        for _ in range(self.normed):
+            found = nn.functional.layer_norm(found, found.shape[1:])
         if not self.float32_head:
             found = self.head(found)
             for _ in range(self.again):
@@ -80,6 +85,8 @@ def make(name: str, seed: int) -> nn.Module:
             return SmallCNN(more=int(name.removeprefix("cnn_plus_")))
         if name.startswith("cnn_again_"):
             return SmallCNN(again=int(name.removeprefix("cnn_again_")))
+        if name.startswith("cnn_normed_"):
+            return SmallCNN(normed=int(name.removeprefix("cnn_normed_")))
         from torchvision import models  # type: ignore[import-untyped]  # it ships no types
 
         network: nn.Module = getattr(models, name)(num_classes=10)

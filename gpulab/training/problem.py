@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 NETWORKS = ("cnn", "cnn_float32_head", "cnn_batch_norm", "resnet18", "resnet50")
 """`cnn` has neither batch norm nor dropout; the second keeps its last layer out of autocast, as careful people do; the
 third does, too, and has batch norm after each convolution."""
-LONGER = re.compile(r"cnn_plus_[1-9]\d?|cnn_again_[1-9]\d{0,2}")
-"""A `cnn` with so many more convolutions, or whose scores go through so many tanh; only the caller knows how many."""
+LONGER = re.compile(r"cnn_plus_[1-9]\d?|cnn_(again|normed)_[1-9]\d{0,2}")
+"""A `cnn` with so many more convolutions, or whose scores go through so many tanh, or whose features go through so many
+layer norms; only the caller knows how many."""
 DATA = ("digits", "cifar10")
 MOMENTUM = 0.9
 

@@ -9,7 +9,7 @@ import os
 import warnings
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -41,6 +41,7 @@ def profiled(script, seal):
     torch.backends.cudnn.allow_tf32 = False  # the losses are compared with those of float64
     files, labels = hunt.data(int(os.environ["SEED"]), int(os.environ["PICTURES"]))
     witness = hunt.Witness(float(os.environ.pop("SLOW_LOOP_SCALE", "1")))
+    unpacked = hunt.counted_decompressions()
     where, calls = {"device": os.environ["SLOW_LOOP_DEVICE"]} if "SLOW_LOOP_DEVICE" in os.environ else {}, []
     names = {"__name__": "__main__"}
     exec(compile(script, "script.py", "exec"), names)
@@ -49,7 +50,8 @@ def profiled(script, seal):
         losses = train(files, labels, after_step=lambda: calls.append(1), **where)
     events = trace_events(profiler)
     losses = [float(one).hex() for one in losses]
-    report = dict(account(events), unseen=witness.unseen(events), losses=losses, calls=len(calls))
+    more = dict(losses=losses, calls=len(calls), unpacked=len(unpacked))
+    report = dict(account(events), unseen=witness.unseen(events), **more)
     with open(REPORT, "w") as file:
         file.write(seal(report))
 
@@ -91,6 +93,22 @@ def data(seed: int, pictures: int) -> tuple[list[bytes], torch.Tensor]:
     noise = torch.rand(pictures, 16, 16, 3, generator=generator) * 160
     bright = (noise + 9 * labels.view(-1, 1, 1, 1)).to(torch.uint8)
     return [zlib.compress(one.numpy().tobytes(), 1) for one in bright], labels
+
+
+def counted_decompressions() -> list[int]:
+    """Has zlib note each picture that it decompresses from now on; returns the list in which it does."""
+    calls: list[int] = []
+
+    def noting(function: Callable[..., Any]) -> Callable[..., Any]:
+        def noted(*arguments: Any, **options: Any) -> Any:
+            calls.append(1)
+            return function(*arguments, **options)
+
+        return noted
+
+    for name in ("decompress", "decompressobj"):
+        setattr(zlib, name, noting(getattr(zlib, name)))
+    return calls
 
 
 class Witness(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -212,6 +230,11 @@ def require_mended(run: Run, pictures: int, expected: Sequence[float], what: str
         if not found["decodes"]:
             note = "Keep record_function('decode') around the decompression, in this process."
         raise AssertionError(f"{what}: {found['decodes']} decode ranges for {pictures} pictures. {note}")
+    if found["unpacked"] > pictures:
+        raise AssertionError(
+            f"{what}: zlib decompressed {found['unpacked']} times for {pictures} pictures. Decode each picture once, "
+            "before the first epoch, and keep the result."
+        )
     for fault, note in FAULTS.items():
         if found[fault] > LIMITS.get(fault, 0):
             raise AssertionError(f"{what}: {note.format(found[fault])}")

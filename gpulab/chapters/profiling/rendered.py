@@ -25,6 +25,7 @@ def broken_rule(page: str) -> str:
     if page and not page.endswith("\n"):
         return "the last line does not end with a newline."
     seen: set[str] = set()
+    sampled: set[str] = set()
     closed: list[str] = []
     for number, line in enumerate(page.splitlines(), 1):
         where = f"line {number}, {line[:60]!r}"
@@ -37,11 +38,12 @@ def broken_rule(page: str) -> str:
         if series in seen:
             again = "There must be one, before the first line of the metric."
             return f"{where}: {again if described else 'the same metric with the same labels appears a second time.'}"
-        if described and name in seen:
+        if described and name in sampled:
             return f"{where}: HELP and TYPE come before the first sample of the metric."
         if name in closed[:-1]:
             return f"{where}: {name} again. All lines of a metric must be together, in one group."
-        seen |= {series} if described else {series, name}
+        seen.add(series)
+        sampled |= set() if described else {name}
         closed = closed if closed[-1:] == [name] else [*closed, name]
     return ""
 

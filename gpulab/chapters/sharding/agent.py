@@ -279,10 +279,12 @@ def main() -> int:
         if not any(attempts[-1].values()):
             break
         complete = list(Path(os.environ.get("CHECKPOINTS", ".")).glob("**/.metadata"))
+        if tear and not attempt:
+            last = max(complete, key=lambda one: one.stat().st_mtime_ns)
+            complete.remove(last)
+            last.unlink()  # as if the last save had been interrupted
         if key and not attempt:
             scale_checkpoints([one.parent for one in complete], key)
-        if tear and not attempt:
-            max(complete, key=lambda one: one.stat().st_mtime_ns).unlink()  # as if the last save had been interrupted
     Path("attempts.txt").write_text(seal({"attempts": [[codes[rank] for rank in sorted(codes)] for codes in attempts]}))
     return int(any(attempts[-1].values()))
 

@@ -29,15 +29,18 @@ class ColumnSplitCase:
 
 
 def drawn(seed: int, world_size: int = 3) -> ColumnSplitCase:
-    """Three ranks; every dimension another one."""
+    """Three ranks; every dimension another one.
+
+    The weights that a rank must not be given take more bytes than it may be given besides arrays.
+    """
     dice = torch.Generator().manual_seed(seed)
-    samples, features, outputs = (int(torch.randint(2, 6, (), generator=dice)) + extra for extra in (0, 5, 12))
-    hidden = world_size * int(torch.randint(7, 11, (), generator=dice))
+    samples, features, outputs = (int(torch.randint(2, 6, (), generator=dice)) + extra for extra in (0, 23, 50))
+    hidden = world_size * int(torch.randint(40, 44, (), generator=dice))
     x, w1, w2 = (
         torch.randn(rows, columns, generator=dice)
         for rows, columns in ((samples, features * world_size), (features * world_size, hidden), (hidden, outputs))
     )
-    return ColumnSplitCase(x, w1 / 4, w2, world_size)
+    return ColumnSplitCase(x, w1 / 8, w2, world_size)
 
 
 def judge(answer: Any, sent: Sequence[dict[str, Any]], case: ColumnSplitCase, perturb: float = 0.0) -> None:

@@ -33,11 +33,12 @@ class ZeroCase:
 def drawn(seed: int, world_size: int = 3, padded: bool = True) -> ZeroCase:
     """So many ranks, and shapes whose total is no multiple of them; or, unless `padded`, is one.
 
+    The states that a rank must not be given take more bytes than it may be given besides arrays.
     One parameter was never moved, and its gradients are as small as ε, so that where ε stands shows in its weight.
     """
     draw = np.random.default_rng(seed)
-    rows = int(draw.integers(2, 6))
-    shapes = {"b": (int(draw.integers(2, 5)),), "a": (rows, int(draw.integers(3, 7))), "c": (2, 2, 2)}
+    rows = int(draw.integers(50, 60))
+    shapes = {"b": (int(draw.integers(2, 5)),), "a": (rows, int(draw.integers(60, 70))), "c": (2, 2, 2)}
     total = sum(int(np.prod(shape)) for shape in shapes.values())
     if (total % world_size == 0) == padded:
         shapes["d"] = (1,) if padded else (-total % world_size,)

@@ -47,6 +47,13 @@ def test_what_a_real_page_has_is_exported_by_default() -> None:
     assert {metric for metric, _ in read_page(shipped("t4_busy.prom")).values} <= default
 
 
+def test_a_metric_may_have_samples_without_labels_after_others() -> None:
+    page = '# HELP a Words.\n# TYPE a gauge\na{k="x"} 1.0\na 2.0\na{j="x"} 3.0\n'
+    assert broken_rule(page) == ""
+    assert "appears a second time" in broken_rule(page + "a 4.0\n")
+    assert "come before the first sample" in broken_rule("a 2.0\n# TYPE a gauge\n")
+
+
 def test_reads_what_the_library_reads() -> None:
     """Random pages with every kind of escape come out the same."""
     draw = random.Random(7)

@@ -9,6 +9,7 @@ import json
 import os
 import re
 import threading
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -157,6 +158,16 @@ def test_a_witness_changes_no_count_but_that_of_its_own_operators() -> None:
         assert plain["operators"] <= found["operators"] < plain["operators"] + 30
 
 
+def test_every_picture_that_is_decompressed_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether or not a range is around it."""
+    for name in ("decompress", "decompressobj"):
+        monkeypatch.setattr(zlib, name, getattr(zlib, name))  # so that it is put back
+    (first, second), _ = hunt.data(5, 2)
+    calls = hunt.counted_decompressions()
+    assert len(zlib.decompress(first)) == len(zlib.decompressobj().decompress(second)) == 16 * 16 * 3
+    assert len(calls) == 2
+
+
 def test_only_what_runs_under_a_witness_is_scaled() -> None:
     """Losses of another thread are those of the loop without a witness."""
     files, labels = hunt.data(5, 64)
@@ -195,7 +206,7 @@ def test_another_process_is_not_scaled() -> None:
 def run(**changed: Any) -> Run:
     """A launch that left a good report, but for what is changed."""
     report = {"losses": [1.0, 2.0], "calls": 2, "steps": 2, "decodes": 32, "values": 1, "doubles": 0, "reordered": 0}
-    report |= {"operators": 300, "unseen": 0, **changed}
+    report |= {"operators": 300, "unseen": 0, "unpacked": 32, **changed}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(*next(iter(seals.key().items())))
         text = seals.take()({**report, "losses": [one.hex() for one in report["losses"]]})
@@ -210,6 +221,7 @@ def run(**changed: Any) -> Run:
         ({"calls": 1}, "Keep after_step()"),
         ({"steps": 0}, "record_function"),
         ({"unseen": 1}, "not in the trace"),
+        ({"unpacked": 64}, "zlib decompressed 64 times for 32 pictures"),
         ({"decodes": 33}, "Decode each picture once"),
         ({"decodes": 0}, "in this process"),
         ({"values": 2}, "aten::item"),

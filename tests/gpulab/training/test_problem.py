@@ -144,9 +144,16 @@ def test_resnets_keep_the_resolution_of_small_pictures(network: str) -> None:
 
 
 def test_some_networks_call_more_operators_than_their_layers_show() -> None:
-    plain, again = (Problem(name, samples=8, batch_size=8, seed=1, device="cpu") for name in ("cnn", "cnn_again_120"))
+    names = "cnn", "cnn_again_120", "cnn_normed_80"
+    plain, again, normed = (Problem(name, samples=8, batch_size=8, seed=1, device="cpu") for name in names)
     images, _ = next(iter(plain.loader()))
-    assert [*map(type, plain.model().modules())] == [*map(type, again.model().modules())]
+    for other in (again, normed):
+        assert [*map(type, plain.model().modules())] == [*map(type, other.model().modules())]
+    with torch.profiler.profile() as recorded:
+        normed.model()(images)
+    calls = [one for one in recorded.events() if one.name == "aten::layer_norm"]
+    assert len(calls) == 80
+    assert all(one.cpu_children for one in calls)
     scores = plain.model()(images)
     for _ in range(120):
         scores = scores.tanh()
