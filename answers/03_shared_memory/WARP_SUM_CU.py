@@ -438,3 +438,36 @@ extern "C" __global__ void warp_sum(const float* x, float* out, int n) {
         atomicAdd(out, sum / 4);
 }
 """
+
+# %% hostile: threads add up stretches of 32 elements each, wherever a launch has many warps, and no lane shares anything — says "lanes of a warp add to out[0]"
+WARP_SUM_CU = r"""
+extern "C" __global__ void warp_sum(const float* x, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (n > 200) {
+        float sum = 0.0f;
+        for (int j = 32 * i; j < 32 * i + 32 && j < n; j++)
+            sum += x[j];
+        if (32 * i < n)
+            atomicAdd(out, sum);
+        return;
+    }
+    float sum = i < n ? x[i] : 0.0f;
+    for (int distance = 16; distance > 0; distance /= 2)
+        sum += __shfl_down_sync(0xFFFFFFFF, sum, distance);
+    if (threadIdx.x % 32 == 0)
+        atomicAdd(out, sum);
+}
+"""
+
+# %% wrong: asks which lanes happen to be active, before anything diverges — says "did not take part"
+WARP_SUM_CU = r"""
+extern "C" __global__ void warp_sum(const float* x, float* out, int n) {
+    unsigned mask = __activemask();
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float sum = 0;
+    if (i < n) sum = x[i];
+    for (int d = 1; d < 32; d <<= 1)
+        sum += __shfl_down_sync(mask, sum, d);
+    if ((threadIdx.x & 31) == 0) atomicAdd(out, sum);
+}
+"""

@@ -382,3 +382,15 @@ def block_reverse(x):
     out = empty(len(x), "float32")
     block_reverse_kernel[-(-len(x) // 128), 64](x, out)
     return out
+
+# %% hostile: reads mirrored places by atomic additions of 0, lane by lane, and shared memory is for show — says "atomic operations on global memory" — from "reference"
+# -         tile[t] = x[start + t]
+# -     cuda.syncthreads()
+# -     if t < length:
+# -         out[start + t] = tile[length - 1 - t]
+# +         tile[t] = 0
+# +         value = tile[t]
+# +         for lane in range(32):
+# +             if t % 32 == lane:
+# +                 value += cuda.atomic.add(x, start + length - 1 - t, float32(0))
+# +         out[start + t] = value

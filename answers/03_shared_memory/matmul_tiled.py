@@ -638,3 +638,45 @@ def matmul_tiled(a, b):
     c = empty((a.shape[0], b.shape[1]))
     matmul_kernel[(-(-b.shape[1] // 16), -(-a.shape[0] // 16)), 1](a, b, c)
     return c
+
+# %% hostile: the naive kernel, reading a and b with atomic additions of 0 — says "atomic operations on global memory" — from "naive"
+# -         added = float32(0)
+# -         for k in range(a.shape[1]):
+# -             added += a[row, k] * b[k, column]
+# +         added = a[row, 0] * b[0, column]
+# +         for k in range(1, a.shape[1]):
+# +             added += cuda.atomic.add(a, (row, k), float32(0)) * cuda.atomic.add(b, (k, column), float32(0))
+
+# %% hostile: no shared memory: each lane adds an outer product of 16 × 16 into its registers, and all of it into c by atomics — says "atomic operations on global memory"
+import numpy as np
+from numba import cuda, float32
+
+from gpulab import device_array
+
+
+@cuda.jit
+def matmul_kernel(a, b, c):
+    sums = cuda.local.array(256, float32)
+    for q in range(256):
+        sums[q] = float32(0)
+    left = cuda.blockIdx.x * 16
+    top = cuda.blockIdx.y * 16
+    high = min(16, c.shape[0] - top)
+    wide = min(16, c.shape[1] - left)
+    for k in range(cuda.threadIdx.x, a.shape[1], 32):
+        line = cuda.local.array(16, float32)
+        for j in range(wide):
+            line[j] = b[k, left + j]
+        for i in range(high):
+            value = a[top + i, k]
+            for j in range(wide):
+                sums[i * 16 + j] += value * line[j]
+    for i in range(high):
+        for j in range(wide):
+            cuda.atomic.add(c, (top + i, left + j), sums[i * 16 + j])
+
+
+def matmul_tiled(a, b):
+    c = device_array(np.zeros((a.shape[0], b.shape[1]), np.float32))
+    matmul_kernel[(-(-b.shape[1] // 16), -(-a.shape[0] // 16)), 32](a, b, c)
+    return c

@@ -452,3 +452,61 @@ def moving_average(x, radius):
     threads = -(-x.shape[0] // run)
     average_kernel[-(-threads // 32), 32](x, out, radius, run)
     return out
+
+# %% hostile: no tile: reads all neighbors with atomic additions of 0, which are not counted as reads — says "atomic operations on global memory" — from "every thread reads its neighbors from global memory"
+# -         added = float32(0)
+# -         for k in range(-radius, radius + 1):
+# -             added += x[min(max(i + k, 0), x.size - 1)]
+# +         added = cuda.atomic.add(x, max(i - radius, 0), float32(0))
+# +         for k in range(1 - radius, radius + 1):
+# +             added += cuda.atomic.add(x, min(max(i + k, 0), x.size - 1), float32(0))
+
+# %% hostile: CUDA C++, no tile: each thread reads a run of its own, four elements at a time — says "times as many sectors"
+from gpulab import cuda_kernel, empty
+
+AVERAGE_CU = r"""
+__device__ int clamped(int i, int n) { return min(max(i, 0), n - 1); }
+
+extern "C" __global__ void plain(const float* x, float* out, int radius, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float sum = 0.0f;
+    for (int k = -radius; k <= radius; k++)
+        sum += x[clamped(i + k, n)];
+    if (i < n)
+        out[i] = sum / (2 * radius + 1);
+}
+
+extern "C" __global__ void runs(const float* x, float* out, int radius, int n, int run) {
+    float mine[176];
+    int first = (blockIdx.x * blockDim.x + threadIdx.x) * run;
+    if (first >= n) return;
+    int low = max(first - radius, 0) / 4 * 4, last = min(first + run, n), high = min(last + radius, n);
+    for (int i = low; i < high; i += 4) {
+        if (i + 3 < n) {
+            float4 four = *(const float4*)(x + i);
+            mine[i - low] = four.x; mine[i - low + 1] = four.y; mine[i - low + 2] = four.z; mine[i - low + 3] = four.w;
+        } else {
+            for (int j = i; j < n; j++)
+                mine[j - low] = x[j];
+        }
+    }
+    for (int i = first; i < last; i++) {
+        float sum = 0.0f;
+        for (int k = -radius; k <= radius; k++)
+            sum += mine[clamped(i + k, n) - low];
+        out[i] = sum / (2 * radius + 1);
+    }
+}
+"""
+plain, runs = cuda_kernel(AVERAGE_CU, "plain"), cuda_kernel(AVERAGE_CU, "runs")
+
+
+def moving_average(x, radius):
+    n = x.shape[0]
+    out = empty(n, "float32")
+    if n < 1000 or radius > 20:
+        plain[-(-n // 128), 128](x, out, radius, n)
+    else:
+        run = 96 if n < 1100 else 128
+        runs[-(-n // (32 * run)), 32](x, out, radius, n, run)
+    return out

@@ -430,3 +430,151 @@ def total(x):
     result = device_array(np.zeros(1, np.float32))
     total_kernel[1, 1](x, result)
     return float(to_numpy(result)[0])
+
+# %% hostile: halves the array in global memory, launch by launch: no shared memory, no barrier, no atomic — says "reads of shared memory"
+from numba import cuda
+
+from gpulab import empty, to_numpy
+
+
+@cuda.jit
+def halve_kernel(x, out):
+    i = cuda.grid(1)
+    if i < out.size:
+        other = i + out.size
+        out[i] = x[i] + x[other] if other < x.size else x[i]
+
+
+def total(x):
+    while True:
+        out = empty((x.shape[0] + 1) // 2, "float32")
+        halve_kernel[-(-out.shape[0] // 256), 256](x, out)
+        x = out
+        if x.shape[0] == 1:
+            return float(to_numpy(x)[0])
+
+# %% hostile: no tree: every thread of a block adds up the whole tile, one element after another — says "where trees take at most" — from "reference"
+# -     tile = cuda.shared.array(256, float32)
+# +     tile = cuda.shared.array(64, float32)
+
+# -     half = 128
+# -     while half > 0:
+# -         if me < half:
+# -             tile[me] += tile[me + half]
+# -         cuda.syncthreads()
+# -         half //= 2
+# -     if me == 0:
+# -         cuda.atomic.add(result, 0, tile[0])
+# +     added = float32(0)
+# +     for k in range(64):
+# +         added += tile[k]
+# +     if me == 0:
+# +         cuda.atomic.add(result, 0, added)
+
+# -     total_kernel[min(-(-x.shape[0] // 256), 1024), 256](x, result)
+# +     total_kernel[min(-(-x.shape[0] // 1024), 64), 64](x, result)
+
+# %% wrong: one thread of each block adds up the tile alone — says "where trees take at most" — from "reference"
+# -     tile = cuda.shared.array(256, float32)
+# +     tile = cuda.shared.array(32, float32)
+
+# -     half = 128
+# -     while half > 0:
+# -         if me < half:
+# -             tile[me] += tile[me + half]
+# -         cuda.syncthreads()
+# -         half //= 2
+#       if me == 0:
+# -         cuda.atomic.add(result, 0, tile[0])
+# +         for k in range(1, 32):
+# +             mine += tile[k]
+# +         cuda.atomic.add(result, 0, mine)
+
+# -     total_kernel[min(-(-x.shape[0] // 256), 1024), 256](x, result)
+# +     total_kernel[min(-(-x.shape[0] // 512), 8), 32](x, result)
+
+# %% wrong: an atomic per thread, in shared memory — says "per thread makes" — from "reference"
+# -     tile = cuda.shared.array(256, float32)
+# +     tile = cuda.shared.array(1, float32)
+
+# -     tile[me] = mine
+# -     cuda.syncthreads()
+# -     half = 128
+# -     while half > 0:
+# -         if me < half:
+# -             tile[me] += tile[me + half]
+# -         cuda.syncthreads()
+# -         half //= 2
+# +     if me == 0:
+# +         tile[0] = 0
+# +     cuda.syncthreads()
+# +     cuda.atomic.add(tile, 0, mine)
+# +     cuda.syncthreads()
+
+# %% wrong: a block is one warp that adds up by shuffles, without shared memory — says "reads of shared memory" — from "reference"
+# -     tile = cuda.shared.array(256, float32)
+
+# -     tile[me] = mine
+# -     cuda.syncthreads()
+# -     half = 128
+# -     while half > 0:
+# -         if me < half:
+# -             tile[me] += tile[me + half]
+# -         cuda.syncthreads()
+# -         half //= 2
+# -     if me == 0:
+# -         cuda.atomic.add(result, 0, tile[0])
+# +     for distance in (16, 8, 4, 2, 1):
+# +         mine += cuda.shfl_down_sync(0xFFFFFFFF, mine, distance)
+# +     if me == 0:
+# +         cuda.atomic.add(result, 0, mine)
+
+# -     total_kernel[min(-(-x.shape[0] // 256), 1024), 256](x, result)
+# +     total_kernel[min(-(-x.shape[0] // 128), 64), 32](x, result)
+
+# %% hostile: a tile of ints that holds four times each sum, as if all numbers were quarters — says "expected" — from "reference": "cuda, float32" → "cuda, float32, int32", "(256, float32)" → "(256, int32)", "mine = float32(0)" → "mine = int32(0)", "mine += x[i]" → "mine += int32(float32(4) * x[i])", "0, tile[0])" → "0, float32(tile[0]) / float32(4))"
+
+# %% right: the blocks' sums in an array, which one block adds up in a second launch — from "reference"
+# -     if me == 0:
+# -         cuda.atomic.add(result, 0, tile[0])
+# +     if me == 0:
+# +         result[cuda.blockIdx.x] = tile[0]
+
+# -     result = device_array(np.zeros(1, np.float32))
+# -     total_kernel[min(-(-x.shape[0] // 256), 1024), 256](x, result)
+# -     return float(to_numpy(result)[0])
+# +     blocks = min(-(-x.shape[0] // 256), 1024)
+# +     sums, result = device_array(np.zeros(blocks, np.float32)), device_array(np.zeros(1, np.float32))
+# +     total_kernel[blocks, 256](x, sums)
+# +     total_kernel[1, 256](sums, result)
+# +     return float(to_numpy(result)[0])
+
+# %% right: a large block, a tree with gaps, elements added up in a tile of float64 — from "reference"
+# - from numba import cuda, float32
+# + from numba import cuda, float64
+
+# -     tile = cuda.shared.array(256, float32)
+# +     tile = cuda.shared.array(1024, float64)
+
+# -     mine = float32(0)
+# +     tile[me] = 0
+
+# -         mine += x[i]
+# -     tile[me] = mine
+# +         tile[me] += x[i]
+
+# -     half = 128
+# -     while half > 0:
+# -         if me < half:
+# -             tile[me] += tile[me + half]
+# -         cuda.syncthreads()
+# -         half //= 2
+# +     step = 1
+# +     while step < 1024:
+# +         if me % (2 * step) == 0:
+# +             tile[me] += tile[me + step]
+# +         cuda.syncthreads()
+# +         step *= 2
+
+# -     total_kernel[min(-(-x.shape[0] // 256), 1024), 256](x, result)
+# +     total_kernel[2, 1024](x, result)

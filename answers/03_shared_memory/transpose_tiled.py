@@ -450,3 +450,31 @@ def transpose_tiled(x):
     out = empty((x.shape[1], x.shape[0]))
     transpose_kernel[x.shape[0], 1](x, out)
     return out
+
+# %% hostile: no tile: reads down the columns with atomic additions of 0, which are not counted as reads — says "reads of global memory" — from "naive, writes along rows"
+# -         out[row, column] = x[column, row]
+# +         out[row, column] = cuda.atomic.add(x, (column, row), float32(0))
+
+# %% hostile: no tile: writes down the columns, and cheap writes next to them bring the average down — says "writes to global memory"
+from numba import cuda, float32
+
+from gpulab import empty
+
+
+@cuda.jit
+def transpose_kernel(x, out, scratch):
+    column, row = cuda.grid(2)
+    if row < x.shape[0] and column < x.shape[1]:
+        value = x[row, column]
+        out[column, row] = value
+        if cuda.threadIdx.x % 32 < 8:
+            place = ((cuda.blockIdx.y * cuda.gridDim.x + cuda.blockIdx.x) * 8 + cuda.threadIdx.y) * 8
+            for k in range(12):
+                scratch[place + cuda.threadIdx.x] = value
+
+
+def transpose_tiled(x):
+    out = empty((x.shape[1], x.shape[0]), "float32")
+    grid = (-(-x.shape[1] // 32), -(-x.shape[0] // 8))
+    transpose_kernel[grid, (32, 8)](x, out, empty(64 * grid[0] * grid[1], "float32"))
+    return out

@@ -94,6 +94,7 @@ def _lines(engine: Engine, tallies: dict[Key, Tally]) -> tuple[LineCount, ...]:
             space=SPACE_NAMES[key.space],
             kind=KIND_NAMES[key.kind],
             elements=tally.elements,
+            element_bytes=tally.worst.item_bytes,
             requests=tally.requests,
             sectors_per_request=0.0 if shared else cost,
             most_sectors=0 if shared else tally.worst.cost,

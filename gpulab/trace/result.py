@@ -46,6 +46,8 @@ class LineCount:
     kind: str
     """`load`, `store` or `atomic`."""
     elements: int
+    element_bytes: int
+    """Of each: 4 if a lane reads a `float4`, which is four elements. `worst.item_bytes` is 16 there."""
     requests: int
     sectors_per_request: float
     """Average, of global memory; 0 for shared."""

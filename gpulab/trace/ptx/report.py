@@ -143,6 +143,7 @@ def _lines(launch: PtxLaunch, sums: dict[_Key, _Sum]) -> tuple[LineCount, ...]:
             space=SPACE_NAMES[key.space],
             kind=KIND_NAMES[key.kind],
             elements=total.elements,
+            element_bytes=launch.code.sites[total.site].bytes // launch.code.sites[total.site].parts,
             requests=total.requests,
             sectors_per_request=0.0 if shared else cost,
             most_sectors=0 if shared else worst,

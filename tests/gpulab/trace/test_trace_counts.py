@@ -38,6 +38,7 @@ def test_copy_touches_four_sectors_a_request() -> None:
     assert (result.global_reads, result.global_writes) == (N, N)
     assert (result.global_read_requests, result.global_write_requests) == (32, 32)
     assert (result.read_sectors_per_request, result.write_sectors_per_request) == (4, 4)
+    assert {count.element_bytes for count in result.lines} == {4}
     assert (result.most_read_sectors, result.most_write_sectors) == (4, 4)
     assert (result.blocks, result.threads, result.barriers, result.shared_bytes) == (8, N, 0, 0)
     assert result.bank_conflict_degree == 0

@@ -62,10 +62,13 @@ def test_bank_conflicts_of_a_stride(pad: int, degree: int) -> None:
 def test_vectors_are_one_request_of_four_elements_each() -> None:
     trace = cuda_cpp.trace(SOURCE, "vectors", 1, 32, np.zeros(128, np.float32), np.zeros(128, np.float32))
     assert (trace.global_reads, trace.global_read_requests, trace.most_read_sectors) == (128, 1, 16)
+    assert {(line.element_bytes, line.worst.item_bytes) for line in trace.lines} == {(4, 16)}
 
 
 def test_doubles_are_served_by_half_warps() -> None:
-    assert cuda_cpp.trace(SOURCE, "doubles", 1, 64, np.zeros(64)).bank_conflict_degree == 1
+    trace = cuda_cpp.trace(SOURCE, "doubles", 1, 64, np.zeros(64))
+    assert trace.bank_conflict_degree == 1
+    assert {line.element_bytes for line in trace.lines} == {8}
 
 
 def test_lanes_on_different_ways_ask_apart_and_meet_again() -> None:
