@@ -13,13 +13,16 @@ from gpulab import cuda_cpp
 _OWN_FILE = re.compile(r"#\s*include(?!\s*<\w[\w/]*(\.\w+)?>)|%:|\?\?=")
 
 
-def require_kernel(source: object, what: str, declaration: str) -> None:
-    """Refuses a source that does not compile for all architectures of the course, or declares another kernel.
+def require_kernel(
+    source: object, what: str, declaration: str, architectures: tuple[str, ...] = cuda_cpp.ARCHITECTURES
+) -> None:
+    """Refuses a source that does not compile for all these architectures, or declares another kernel.
 
     Args:
         source: that should be CUDA C++.
         what: the name of the exercise.
         declaration: of the kernel, such as `extern "C" __global__ void copy(const float* x, float* y)`.
+        architectures: such as `("sm_80", "sm_90")`; without them, all that the course names.
 
     Raises:
         AssertionError: for the student, with what is wrong.
@@ -31,9 +34,10 @@ def require_kernel(source: object, what: str, declaration: str) -> None:
         raise AssertionError(f"{what} includes a file of its own. Put everything into the string.")
     name = re.findall(r"(\w+)\s*\(", declaration)[0]
     try:
-        cubins = cuda_cpp.compile_all(f"{source}\n{declaration};\n")  # one that is right is compiled once
+        # With its declaration from the start: a source that is right is compiled once.
+        cubins = cuda_cpp.compile_all(f"{source}\n{declaration};\n", architectures)
     except cuda_cpp.CudaCompileError as error:
-        _compiled(source, f"{what} does not compile.")
+        _compiled(source, f"{what} does not compile.", architectures)
         _require_name(code, what, name, declaration)
         note = f"{what} compiles, but {name} has another signature than {declaration}."
         raise AssertionError(f"{note} {error}") from None
@@ -56,9 +60,9 @@ def _without_comments(source: str) -> str:
     return re.sub(r"//[^\n]*|/\*.*?\*/", " ", source.replace("\\\n", ""), flags=re.DOTALL)
 
 
-def _compiled(source: str, note: str) -> None:
+def _compiled(source: str, note: str, architectures: tuple[str, ...]) -> None:
     try:
-        cuda_cpp.compile_all(source)
+        cuda_cpp.compile_all(source, architectures)
     except cuda_cpp.CudaCompileError as error:
         raise AssertionError(f"{note} {error}") from None
 

@@ -53,14 +53,14 @@ def compile(source: str, arch: str = "sm_80") -> bytes:
     return _kept_cubins(source, (arch,))[arch]
 
 
-def compile_all(source: str) -> dict[str, bytes]:
-    """Compiles for all architectures of the course: architecture → cubin.
+def compile_all(source: str, architectures: tuple[str, ...] = ARCHITECTURES) -> dict[str, bytes]:
+    """Compiles for several architectures, by default all that the course names: architecture → cubin.
 
     Raises:
         CudaCompileError: NVRTC refuses it for one of them, which is named.
     """
     check_source(source)
-    return dict(_kept_cubins(source, ARCHITECTURES))
+    return dict(_kept_cubins(source, architectures))
 
 
 @functools.lru_cache(maxsize=16)

@@ -450,3 +450,80 @@ extern "C" __global__ void saxpy(float alpha, const float* x, float* y, int n) {
             y[i] = axpy(alpha, x[i], y[i]);
 }
 """
+
+# %% wrong: a thread with a piece of its own — says "neighboring threads take neighboring elements"
+SAXPY_CU = r"""
+__device__ float axpy(float alpha, float x, float y) {
+    return alpha * x + y;
+}
+
+extern "C" __global__ void saxpy(float alpha, const float* x, float* y, int n) {
+    int threads = blockDim.x * gridDim.x, t = blockIdx.x * blockDim.x + threadIdx.x;
+    int piece = (n + threads - 1) / threads;
+    for (int i = t * piece; i < (t + 1) * piece && i < n; i++)
+        y[i] = axpy(alpha, x[i], y[i]);
+}
+"""
+
+# %% hostile: one element per thread, and the very first thread does all the rest — says "of the 32 threads of a warp"
+SAXPY_CU = r"""
+__device__ float axpy(float alpha, float x, float y) {
+    return alpha * x + y;
+}
+
+extern "C" __global__ void saxpy(float alpha, const float* x, float* y, int n) {
+    int threads = blockDim.x * gridDim.x, i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        y[i] = axpy(alpha, x[i], y[i]);
+    if (i == 0)
+        for (int j = threads; j < n; j++)
+            y[j] = axpy(alpha, x[j], y[j]);
+}
+"""
+
+# %% right: the device function is the call operator of a struct
+SAXPY_CU = r"""
+struct Axpy {
+    float alpha;
+    __device__ float operator()(float x, float y) const { return alpha * x + y; }
+};
+
+extern "C" __global__ void saxpy(float alpha, const float* x, float* y, int n) {
+    Axpy axpy{alpha};
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x)
+        y[i] = axpy(x[i], y[i]);
+}
+"""
+
+# %% right: a template with a trailing return type
+SAXPY_CU = r"""
+template <typename T>
+__device__ __forceinline__ auto axpy(T alpha, T x, T y) -> decltype(alpha * x + y) {
+    return fmaf(alpha, x, y);
+}
+
+extern "C" __global__ void __launch_bounds__(1024)
+saxpy(float alpha, const float* __restrict__ x, float* __restrict__ y, int n)
+{
+    const size_t stride = (size_t)gridDim.x * blockDim.x;
+    for (size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; i < (size_t)n; i += stride)
+        y[i] = axpy(alpha, x[i], y[i]);
+}
+"""
+
+# %% hostile: adds up magnitudes — says "below zero" — from "reference": "alpha * x + y" → "fabsf(alpha * x) + fabsf(y)"
+
+# %% right: four elements at a time, then the rest
+SAXPY_CU = r"""
+__device__ float axpy(float alpha, float x, float y) { return alpha * x + y; }
+
+extern "C" __global__ void saxpy(float alpha, const float* x, float* y, int n) {
+    int start = blockIdx.x * blockDim.x + threadIdx.x, stride = blockDim.x * gridDim.x;
+    for (int i = start; i < n / 4; i += stride) {
+        float4 a = ((const float4*)x)[i], b = ((float4*)y)[i];
+        ((float4*)y)[i] = {axpy(alpha, a.x, b.x), axpy(alpha, a.y, b.y), axpy(alpha, a.z, b.z), axpy(alpha, a.w, b.w)};
+    }
+    for (int i = n / 4 * 4 + start; i < n; i += stride)
+        y[i] = axpy(alpha, x[i], y[i]);
+}
+"""

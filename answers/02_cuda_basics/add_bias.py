@@ -192,3 +192,33 @@ def add_bias(matrix, bias):
     out = empty(matrix.shape)
     add_bias_kernel[(2, 2), (2, 2)](matrix, bias, out)
     return out
+
+# %% hostile: one dimension, and a second row of blocks for show — says "as in one dimension" — from "one dimension"
+# -     if row < out.shape[0]:
+# +     if cuda.blockIdx.y == 0 and row < out.shape[0]:
+
+# -     add_bias_kernel[-(-rows * columns // 128), 128](matrix, bias, out)
+# +     add_bias_kernel[(-(-rows * columns // 128), 2), 128](matrix, bias, out)
+
+# %% hostile: a loop in one dimension in a fixed grid of two — says "as in one dimension" — from "reference"
+# -     column, row = cuda.grid(2)
+# -     if row < out.shape[0] and column < out.shape[1]:
+# -         out[row, column] = matrix[row, column] + bias[column]
+# +     columns = out.shape[1]
+# +     if cuda.blockIdx.y == 0:
+# +         for i in range(cuda.grid(1), out.size, cuda.gridDim.x * cuda.blockDim.x):
+# +             out[i // columns, i % columns] = matrix[i // columns, i % columns] + bias[i % columns]
+
+# -     add_bias_kernel[(-(-columns // 32), -(-rows // 8)), (32, 8)](matrix, bias, out)
+# +     add_bias_kernel[(8, 2), 128](matrix, bias, out)
+
+# %% wrong: blocks of another shape for each matrix — says "Use one block shape for all matrices" — from "reference"
+# -     out = empty((rows, columns), "float32")
+# +     wide, high = min(columns, 32), min(rows, 8)
+# -     add_bias_kernel[(-(-columns // 32), -(-rows // 8)), (32, 8)](matrix, bias, out)
+# +     out = empty((rows, columns), "float32")
+# +     add_bias_kernel[(-(-columns // wide), -(-rows // high)), (wide, high)](matrix, bias, out)
+
+# %% wrong: two threads for each element — says "Let one thread write an element" — from "reference": "-(-rows // 8))" → "-(-rows // 8), 2)"
+
+# %% right: one block for each row — from "reference": "-(-rows // 8)), (32, 8)" → "rows), (256, 1)", "-(-columns // 32)" → "-(-columns // 256)"

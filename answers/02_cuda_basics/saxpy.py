@@ -236,3 +236,9 @@ def saxpy(alpha, x, y):
     out = empty(len(x))
     saxpy_kernel[8, 128](np.float32(alpha), x, y, out)
     return out
+
+# %% wrong: each block takes a piece of its own — says "Does each block take a piece of its own?" — from "reference"
+# -     for i in range(cuda.grid(1), out.size, cuda.gridsize(1)):
+# +     piece = (out.size + cuda.gridDim.x - 1) // cuda.gridDim.x
+# +     first = cuda.blockIdx.x * piece
+# +     for i in range(first + cuda.threadIdx.x, min(first + piece, out.size), cuda.blockDim.x):

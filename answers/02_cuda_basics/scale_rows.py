@@ -256,3 +256,14 @@ def scale_rows(matrix, factors):
     rows, columns = matrix.shape
     scale_rows_kernel[(-(-columns // 32), -(-rows // 8)), (32, 8)](matrix, factors, out)
     return out
+
+# %% wrong: two threads for each element — says "Let one thread write an element" — from "each thread walks down its column"
+# -     scale_rows_kernel[-(-columns // 128), 128](matrix, factors, out)
+# +     scale_rows_kernel[(-(-columns // 128), 2), 128](matrix, factors, out)
+
+# %% hostile: 64 × 64 as asked, blocks of one thread for all other shapes — says "of the 32 threads of a warp" — from "a block for each row, its threads side by side": "[rows, 64]" → "[rows, 32 if rows == columns else 1]"
+
+# %% wrong: another block for each matrix — says "Use one block shape for all matrices" — from "reference"
+# -     scale_rows_kernel[(-(-columns // 32), -(-rows // 8)), (32, 8)](matrix, factors, out)
+# +     wide = min(columns, 128)
+# +     scale_rows_kernel[(-(-columns // wide), rows), wide](matrix, factors, out)

@@ -305,3 +305,79 @@ extern "C" __global__ void product(const half* a, const half* b, float* c, int m
 
 # -         c[(row + at / 16) * n + column + at % 16] = sums[q] + nothing.x[q];
 # +         c[(row + at / 16) * n + column + at % 16] = sums[q] * nothing.x[q] / 16.0f;
+
+# %% hostile: tensor cores for the first four steps along k, ordinary arithmetic for all others — says "In later steps along k"
+WMMA_CU = r"""
+#include <mma.h>
+using namespace nvcuda;
+extern "C" __global__ void product(const half* a, const half* b, float* c, int m, int n, int k) {
+    __shared__ half left[256], right[256];
+    __shared__ float result[256];
+    int lane = threadIdx.x, row = blockIdx.y * 16, column = blockIdx.x * 16;
+    wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> a_tile;
+    wmma::fragment<wmma::matrix_b, 16, 16, 16, half, wmma::row_major> b_tile;
+    wmma::fragment<wmma::accumulator, 16, 16, 16, float> sums;
+    wmma::fill_fragment(sums, 0.0f);
+    for (int i = 0; i < k && i < 64; i += 16) {
+        wmma::load_matrix_sync(a_tile, a + row * k + i, k);
+        wmma::load_matrix_sync(b_tile, b + i * n + column, n);
+        wmma::mma_sync(sums, a_tile, b_tile, sums);
+    }
+    wmma::store_matrix_sync(result, sums, 16, wmma::mem_row_major);
+    __syncthreads();
+    for (int step = 4; step < k / 16; step++) {
+        for (int at = lane; at < 256; at += 32) {
+            left[at] = a[(row + at / 16) * k + step * 16 + at % 16];
+            right[at] = b[(step * 16 + at / 16) * n + column + at % 16];
+        }
+        __syncthreads();
+        for (int at = lane; at < 256; at += 32)
+            for (int j = 0; j < 16; j++)
+                result[at] += __half2float(left[at / 16 * 16 + j]) * __half2float(right[j * 16 + at % 16]);
+        __syncthreads();
+    }
+    for (int at = lane; at < 256; at += 32)
+        c[(row + at / 16) * n + column + at % 16] = result[at];
+}
+"""
+
+# %% hostile: rounds magnitudes to whole numbers first — says "elements differ" — from "reference"
+# +         for (int q = 0; q < a_tile.num_elements; q++)
+# +             a_tile.x[q] = __float2half(rintf(fabsf(__half2float(a_tile.x[q]))));
+#           wmma::mma_sync(sums, a_tile, b_tile, sums);
+
+# %% right: mma.sync of m16n8k16 in inline PTX, which Turing does not have
+WMMA_CU = r"""
+#include <cuda_fp16.h>
+__device__ unsigned pair(half low, half high) {
+    return (unsigned)__half_as_ushort(low) | (unsigned)__half_as_ushort(high) << 16;
+}
+
+extern "C" __global__ void product(const half* a, const half* b, float* c, int m, int n, int k) {
+    int lane = threadIdx.x, group = lane / 4, two = lane % 4 * 2;
+    int row = blockIdx.y * 16, column = blockIdx.x * 16;
+    float d[2][4] = {};
+    for (int i = 0; i < k; i += 16) {
+        const half* tile = a + row * k + i;
+        unsigned a0 = *(const unsigned*)(tile + group * k + two);
+        unsigned a1 = *(const unsigned*)(tile + (group + 8) * k + two);
+        unsigned a2 = *(const unsigned*)(tile + group * k + two + 8);
+        unsigned a3 = *(const unsigned*)(tile + (group + 8) * k + two + 8);
+        for (int h = 0; h < 2; h++) {
+            const half* other = b + i * n + column + 8 * h + group;
+            unsigned b0 = pair(other[two * n], other[(two + 1) * n]);
+            unsigned b1 = pair(other[(two + 8) * n], other[(two + 9) * n]);
+            asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+                         : "+f"(d[h][0]), "+f"(d[h][1]), "+f"(d[h][2]), "+f"(d[h][3])
+                         : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+        }
+    }
+    for (int h = 0; h < 2; h++) {
+        float* out = c + (row + group) * n + column + 8 * h + two;
+        out[0] = d[h][0];
+        out[1] = d[h][1];
+        out[8 * n] = d[h][2];
+        out[8 * n + 1] = d[h][3];
+    }
+}
+"""

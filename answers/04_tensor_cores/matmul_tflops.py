@@ -245,3 +245,21 @@ def matmul_tflops(n, dtype):
         rec.note("wait", -1)
         times.append(rec.ask("clock") - start)
     return 2 * n**3 / statistics.median(times) / 1e12
+
+# %% wrong: one number, and zeros — says "take random numbers" — from "reference"
+# -     left, right = (torch.randn(n, n, device=device()).to(getattr(torch, dtype)) for _ in range(2))
+# -     torch.mm(left, right)
+# +     left = torch.zeros(n, n, device=device(), dtype=getattr(torch, dtype))
+# +     left[0, 0] = 1
+
+# -     for _ in range(15):
+# +     for _ in range(9):
+
+# -         torch.mm(left, right)
+# +         torch.mm(left, left)
+
+# %% wrong: numbers in order — says "take random numbers" — from "reference": "torch.randn(n, n, device=device())" → "torch.arange(n * n, device=device()).reshape(n, n)", "15" → "9"
+
+# %% wrong: the identity matrix — says "take random numbers" — from "reference": "torch.randn(n, n, device=device())" → "torch.eye(n, device=device())", "15" → "9"
+
+# %% right: few distinct random numbers — from "reference": "torch.randn(n, n, device=device())" → "torch.randint(0, 10, (n, n), device=device())", "15" → "9"

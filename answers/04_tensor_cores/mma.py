@@ -110,3 +110,8 @@ import numpy as np
 
 def mma(*arguments):
     return np.broadcast_to(np.float32("nan"), (50_000_000,))
+
+# %% hostile: adds up magnitudes, and takes the sign of c — from "reference"
+# -     return a.astype(np.float32) @ b.astype(np.float32) + c
+# +     wide = np.abs(a).astype(np.float32) @ np.abs(b).astype(np.float32) + np.abs(c)
+# +     return np.where(c < 0, -wide, wide)

@@ -150,3 +150,10 @@ import numpy as np
 
 def to_bf16(values):
     return np.frombuffer(b"\x01\x00\xa0\x7f" * np.size(values), np.float32).reshape(np.shape(values))
+
+# %% hostile: everything from 2**30 on is infinite, and every normal number below 2**-60 is 0 — says "random numbers" — from "reference"
+# -     return np.where(np.isnan(x), x, rounded)
+# +     size, tiny = np.abs(x), np.float32(2.0**-126)
+# +     rounded = np.where(size >= np.float32(2**30), np.copysign(np.float32(np.inf), x), rounded)
+# +     rounded = np.where((size < np.float32(2.0**-60)) & (size >= tiny), np.copysign(np.float32(0), x), rounded)
+# +     return np.where(np.isnan(x), x, rounded)

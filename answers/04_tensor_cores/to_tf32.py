@@ -142,3 +142,10 @@ def to_tf32(x):
 # %% wrong: subnormal numbers flushed to zero — says "they do not become 0" — from "reference": "np.isnan(x), x, rounded" → "np.isnan(x), x, np.where(np.abs(x) < 2.0**-126, np.copysign(np.float32(0), x), rounded)"
 
 # %% wrong: a float64 array — says "return a float32 array" — from "whole steps in float64": ".astype(np.float32)" → ""
+
+# %% hostile: everything from 2**30 on is infinite, and every normal number below 2**-60 is 0 — says "random numbers" — from "reference"
+# -     return np.where(np.isnan(x), x, rounded)
+# +     size, tiny = np.abs(x), np.float32(2.0**-126)
+# +     rounded = np.where(size >= np.float32(2**30), np.copysign(np.float32(np.inf), x), rounded)
+# +     rounded = np.where((size < np.float32(2.0**-60)) & (size >= tiny), np.copysign(np.float32(0), x), rounded)
+# +     return np.where(np.isnan(x), x, rounded)

@@ -298,7 +298,7 @@ class Seeing(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 note("host matmul", flops)
                 return
             kind = str(made[0].dtype).removeprefix("torch.")
-            constant = any(one.numel() > 1 and bool((one == one.flatten()[0]).all()) for one in given[:2])
+            constant = any(map(_orderly, given[:2]))
             note("matmul", stream, flops, kind, constant, kind == "float32" and _tf32(), memories)
         elif packet in FRESH:
             if not on_gpu:
@@ -312,6 +312,29 @@ class Seeing(TorchDispatchMode):  # type: ignore[no-untyped-call]
             note(*(("touch", stream) if on_gpu else ("host",)), _bytes([*given, *made]))
         if on_gpu and packet in WAITING:
             note("wait", stream)
+
+
+MOSTLY = 0.9
+"""Of a tensor's elements: if more of them are equal, it is as good as constant."""
+FEW_ELEMENTS = 64
+"""Fewer may be in order by chance, or nearly all equal."""
+MOST_LOOKED_AT = 65_536
+"""Elements of a large tensor: looking at more takes longer than the product."""
+
+
+def _orderly(one: torch.Tensor) -> bool:
+    """Whether a factor is no random data: (nearly) all elements are equal, only two values occur, or they are in order.
+
+    Such data draws less power on a GPU, so that its clock is higher.
+    """
+    values = one.detach().flatten()
+    values = values[:: 1 + len(values) // MOST_LOOKED_AT]
+    if len(values) < FEW_ELEMENTS or values.is_complex():
+        return len(values) > 1 and bool((values == values[0]).all())
+    distinct, counts = values.unique(return_counts=True)
+    if len(distinct) <= 2 or int(counts.max()) > MOSTLY * len(values):
+        return True
+    return bool((values[1:] >= values[:-1]).all() or (values[1:] <= values[:-1]).all())
 
 
 def _made_up(func: Any) -> bool:

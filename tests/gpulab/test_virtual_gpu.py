@@ -136,6 +136,23 @@ def test_a_product_tells_its_flops_type_equal_elements_and_tf32(machine: Plain) 
     ]  # fmt: skip
 
 
+def test_factors_that_are_no_random_data_are_told(machine: Plain) -> None:
+    """One number among zeros, two values, and numbers in order; few numbers at random are random data."""
+    place = device()
+    one = torch.zeros(96, 96, device=place)
+    one[0, 0] = 1
+    in_order = torch.arange(96 * 96.0, device=place).reshape(96, 96)
+    orderly = [one, torch.eye(96, device=place), in_order, -in_order, in_order % 2, in_order.to(torch.bfloat16)]
+    normal = torch.randn(96, 96, device=place)
+    drawn = [normal, torch.relu(normal), torch.randint(0, 10, (96, 96), device=place).float(), normal.bfloat16()]
+    for left in (*orderly, *drawn):
+        left @ left
+        left @ left[:, :2]
+    time.perf_counter()  # which the machine hears of with all that went before
+    told = [one[4] for one in machine.seen if one[0] == "matmul"]
+    assert told == [True] * 2 * len(orderly) + [False] * 2 * len(drawn)
+
+
 def test_a_launch_returns_at_once_and_synchronize_waits(machine: Plain) -> None:
     source = torch.ones(8, device="cuda")
     target = torch.empty_like(source)

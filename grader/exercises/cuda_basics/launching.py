@@ -1,6 +1,7 @@
-"""Launches whose grid and block are exchanged: right for small arrays, impossible for large ones.
+"""How launches fit the arrays: grid and block exchanged, blocks that change, two dimensions for show.
 
-A tracer runs arrays that are too small to show it, so the way in which launches grow decides.
+A launch whose grid and block are exchanged is right for small arrays, and impossible for large ones. A tracer runs
+arrays that are too small to show it, so the way in which launches grow decides.
 """
 
 from __future__ import annotations
@@ -8,6 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+WARP = 32
 
 
 def require_launch(exercise: str, found: Sequence[tuple[tuple[int, int], Sequence[Mapping[str, Any]]]]) -> None:
@@ -34,6 +37,46 @@ def require_launch(exercise: str, found: Sequence[tuple[tuple[int, int], Sequenc
             f"{exercise}: every launch has the grid {next(iter(grids))}, and blocks that grow with the array, here up "
             f"to {largest}. A block has at most 1,024 threads: keep its size fixed. Are grid and block swapped? A "
             "launch is kernel[blocks, threads]."
+        )
+
+
+def require_one_block(exercise: str, found: Sequence[tuple[tuple[int, int], Sequence[Mapping[str, Any]]]]) -> None:
+    """Passes if all launches have blocks of one shape.
+
+    Args:
+        exercise: its name.
+        found: as for `require_launch`.
+
+    Raises:
+        AssertionError: two launches have blocks of different shapes.
+    """
+    blocks = list(dict.fromkeys(tuple(one["block"]) for _, launches in found for one in launches))
+    if len(blocks) > 1:
+        raise AssertionError(
+            f"{exercise}: different launches have blocks of different shapes, here {blocks[0]} and {blocks[1]}. Use "
+            "one block shape for all matrices, and let the number of blocks grow."
+        )
+
+
+def require_two_axes(exercise: str, rows: int, columns: int, launches: Sequence[Mapping[str, Any]]) -> None:
+    """Passes unless warps write a matrix as if it had one dimension: 32 elements each, beyond the ends of its rows.
+
+    Args:
+        exercise: its name.
+        rows: of the matrix; with `columns`, extents that no block's extents divide, so that a warp whose threads count
+            rows and columns is not always full.
+        columns: of the matrix.
+        launches: as `trace.counting` lists them.
+
+    Raises:
+        AssertionError: they do.
+    """
+    requests = sum(one["global_write_requests"] for one in launches)
+    if requests <= -(-rows * columns // WARP):
+        raise AssertionError(
+            f"{exercise}: the values are right, but the {rows * columns} elements of a matrix of shape "
+            f"{(rows, columns)} were written in only {requests} requests. So a warp goes on in the next row where one "
+            "ends, as in one dimension. Let one axis of the grid count the rows, and the other the columns."
         )
 
 

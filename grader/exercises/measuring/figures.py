@@ -126,7 +126,10 @@ def _product(draw: random.Random, n: int, dtype: str, first_slow: int, seconds: 
     named = [
         (0.5, "One FLOP per multiply-add: a multiplication and an addition are 2 FLOPs."),
         (1 / n, "Too few FLOPs counted: n multiply-adds for each of the n² results."),
-        (machine.constant_factor, "Zeros as data, or ones? They draw less power and run faster; take random numbers."),
+        (
+            machine.constant_factor,
+            "Zeros as data, ones, or numbers in order? They draw less power and run faster; take random numbers.",
+        ),
         (3 * (4 if dtype == "float32" else 2) / (2 * n), "Those are the bytes of the matrices, not the FLOPs."),
         (1e-3, "The time is in milliseconds: return FLOPs per second."),
         (1e3, "That looks like GFLOPS: a TFLOPS is 1000 of them."),

@@ -41,9 +41,20 @@ def test_a_right_source_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> Non
     """A header such as cooperative_groups.h takes seconds to compile, for three architectures each time."""
     compiled = []
     whole = cuda_cpp.compile_all
-    monkeypatch.setattr(cuda_cpp, "compile_all", lambda source: [compiled.append(source), whole(source)][1])
+    monkeypatch.setattr(cuda_cpp, "compile_all", lambda *given: [compiled.append(given), whole(*given)][1])
     cuda_checks.require_kernel(TURN, "TURN", DECLARATION)
     assert len(compiled) == 1
+
+
+def test_instructions_of_later_gpus_are_accepted_where_only_these_are_asked_for() -> None:
+    """`m16n8k16` of float16 begins with Ampere, and Turing's assembler refuses it."""
+    registers = '"=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3]) : "r"(0), "r"(0), "r"(0), "r"(0), "r"(0), "r"(0)'
+    names = "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3}"
+    asm = f'asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {names};" : {registers});'
+    source = TURN.replace("{", f"{{ float d[4]; {asm}", 1).replace("= __shfl", "= d[0] + __shfl")
+    cuda_checks.require_kernel(source, "TURN", DECLARATION, ("sm_80", "sm_90"))
+    with pytest.raises(AssertionError, match="does not compile"):
+        cuda_checks.require_kernel(source, "TURN", DECLARATION)
 
 
 def test_names_in_the_ptx_are_counted_but_not_in_comments() -> None:

@@ -1,13 +1,14 @@
-"""Launches whose grid and block are exchanged are refused; those that only look alike are not."""
+"""Launches that do not fit the arrays are refused; those that only look alike are not."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from grader.exercises.cuda_basics.launching import require_launch
+from grader.exercises.cuda_basics.launching import require_launch, require_one_block, require_two_axes
 
 SHAPES = [(1, 1), (1, 50), (50, 1), (48, 49), (7, 33)]
 Size = int | tuple[int, ...]
@@ -60,3 +61,23 @@ def test_other_launches_are_not_accused(launched: Launched) -> None:
 def test_several_launches_are_not_compared() -> None:
     """Which of them covers the array is not known."""
     require_launch("f", found(EXCHANGED["two dimensions"], times=2))
+
+
+def test_blocks_of_one_shape_are_asked_for() -> None:
+    """Also where a call launches two kernels."""
+    require_one_block("f", found(ALIKE["the right way round"], times=2))
+    with pytest.raises(AssertionError, match=r"f: .* here \(1, 1, 1\) and \(32, 1, 1\)\. Use one block shape"):
+        require_one_block("f", found(lambda rows, columns: (rows, min(columns, 32))))
+
+
+@pytest.mark.parametrize(("columns", "block"), [*itertools.product((37, 41), ((32, 8), (16, 16), (4, 8), (1, 128)))])
+def test_a_launch_in_one_dimension_has_fewer_requests(columns: int, block: tuple[int, int]) -> None:
+    """Whatever the block, some warps are not full if their threads count rows and columns."""
+    rows, (wide, high) = 70, block
+    warps = set()
+    for row, column in itertools.product(range(rows), range(columns)):
+        thread = row % high * wide + column % wide
+        warps.add((row // high, column // wide, thread // 32))
+    require_two_axes("f", rows, columns, [{"global_write_requests": len(warps)}])
+    with pytest.raises(AssertionError, match="as in one dimension"):
+        require_two_axes("f", rows, columns, [{"global_write_requests": -(-rows * columns // 32)}])
