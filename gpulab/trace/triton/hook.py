@@ -331,10 +331,13 @@ def _hook_integers(interpreter: Any) -> None:
 
 def _access(ptrs: Any, mask: Any, kind: str) -> None:
     if _running:
+        from triton.runtime.interpreter import interpreter_builder
+
         running = _running[-1]
         if time.thread_time() > running.deadline:
             raise EndlessKernelError(_too_slow(running))
-        running.access(ptrs.data, None if mask is None else mask.data, kind, _line(running.file))
+        line, program = _line(running.file), interpreter_builder.grid_idx
+        running.access(ptrs.data, None if mask is None else mask.data, kind, line, program)
 
 
 def _too_slow(programs: Programs) -> str:
