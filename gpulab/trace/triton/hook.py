@@ -25,7 +25,7 @@ from gpulab.measuring.devices import device_name, has_gpu
 from gpulab.measuring.host import no_gpu
 from gpulab.trace.errors import EndlessKernelError, LaunchError, TraceError
 from gpulab.trace.ptx.tensor_cores import product
-from gpulab.trace.triton import language
+from gpulab.trace.triton import language, reductions
 from gpulab.trace.triton.counts import ArgumentMemory, Programs
 
 SECONDS = 7.0
@@ -76,6 +76,7 @@ def install() -> None:
     autotuner.Autotuner.run = tuned_here
     _hook_memory(interpreter)
     _hook_integers(interpreter)
+    reductions.hook(interpreter)
 
 
 def installed() -> bool:
