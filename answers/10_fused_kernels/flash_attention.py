@@ -372,3 +372,138 @@ def flash_attention(q, k, v):
     result = torch.empty_like(q)
     flash_kernel[(1,)](q, k, v, result, heads, length, width**-0.5, WIDTH=width, T=32)
     return result
+
+# %% wrong: all keys in one block, of at least 256 — says "at most 256 × 16: go through the keys in blocks" — from "all keys in one block": "triton.next_power_of_2(n)" → "max(256, triton.next_power_of_2(n))"
+
+# %% wrong: blocks of keys that grow, with a loop — says "4,096 for 300: go through the keys" — from "reference"
+# - def flash_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr):
+# + def flash_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr, K: tl.constexpr):
+
+# -     for start in range(0, (tl.program_id(0) + 1) * T, T):
+# -         column = start + tl.arange(0, T)
+# +     for start in range(0, (tl.program_id(0) + 1) * T, K):
+# +         column = start + tl.arange(0, K)
+
+# -     flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
+# +     keys = max(64, triton.next_power_of_2(length) // 4)
+# +     flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32, K=keys)
+
+# %% wrong: the score of key 0 is subtracted, there is no running maximum — says "elements differ" — from "reference"
+# -     m = tl.full((T,), -float("inf"), dtype=tl.float32)
+# +     first = tl.zeros((T,), dtype=tl.float32)
+
+# -         m_next = tl.maximum(m, tl.max(scores, axis=1))
+# -         factor = tl.exp(m - m_next)
+# -         weights = tl.exp(scores - m_next[:, None])
+# -         s = s * factor + tl.sum(weights, axis=1)
+# -         o = o * factor[:, None] + tl.dot(weights, v)
+# -         m = m_next
+# +         if start == 0:
+# +             first = tl.sum(tl.where(column[None, :] == 0, scores, 0.0), axis=1)
+# +         weights = tl.exp(scores - first[:, None])
+# +         s += tl.sum(weights, axis=1)
+# +         o += tl.dot(weights, v)
+
+# %% wrong: the maximum of the first block of keys serves all blocks — says "elements differ" — from "reference"
+# -         m_next = tl.maximum(m, tl.max(scores, axis=1))
+# -         factor = tl.exp(m - m_next)
+# -         weights = tl.exp(scores - m_next[:, None])
+# -         s = s * factor + tl.sum(weights, axis=1)
+# -         o = o * factor[:, None] + tl.dot(weights, v)
+# -         m = m_next
+# +         if start == 0:
+# +             m = tl.max(scores, axis=1)
+# +         weights = tl.exp(scores - m[:, None])
+# +         s += tl.sum(weights, axis=1)
+# +         o += tl.dot(weights, v)
+
+# %% wrong: the unfinished output is stored after every block of keys — says "store each result once" — from "reference"
+# -         m = m_next
+# -     tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
+# +         m = m_next
+# +         tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
+
+# %% hostile: the first program of each head does all queries, the others do nothing — says "at most 256 queries, all of one head"
+@triton.jit
+def flash_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr):
+    inside = tl.arange(0, WIDTH)[None, :]
+    head = tl.program_id(1) * length * WIDTH
+    if tl.program_id(0) == 0:
+        for top in range(0, length, T):
+            row = top + tl.arange(0, T)
+            q_at = head + row[:, None] * WIDTH + inside
+            q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
+            m = tl.full((T,), -float("inf"), dtype=tl.float32)
+            s = tl.zeros((T,), dtype=tl.float32)
+            o = tl.zeros((T, WIDTH), dtype=tl.float32)
+            for start in range(0, top + T, T):
+                column = start + tl.arange(0, T)
+                k_at = head + column[:, None] * WIDTH + inside
+                k = tl.load(k_ptr + k_at, mask=column[:, None] < length, other=0.0)
+                v = tl.load(v_ptr + k_at, mask=column[:, None] < length, other=0.0)
+                scores = tl.where(column[None, :] <= row[:, None], tl.dot(q, tl.trans(k)) * scale, -float("inf"))
+                m_next = tl.maximum(m, tl.max(scores, axis=1))
+                factor = tl.exp(m - m_next)
+                weights = tl.exp(scores - m_next[:, None])
+                s = s * factor + tl.sum(weights, axis=1)
+                o = o * factor[:, None] + tl.dot(weights, v)
+                m = m_next
+            tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
+
+
+def flash_attention(q, k, v):
+    heads, length, width = q.shape
+    out = torch.empty_like(q)
+    flash_kernel[(triton.cdiv(length, 32), heads)](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
+    return out
+
+# %% right: a device function for two stages, without and with the mask, keys loaded transposed
+@triton.jit
+def inner(acc, l_i, m_i, q, k_ptr, v_ptr, offs_m, offs_n, offs_d, lo, hi, N_CTX, D: tl.constexpr, BLOCK_N: tl.constexpr, MASKED: tl.constexpr):
+    for start_n in range(lo, hi, BLOCK_N):
+        start_n = tl.multiple_of(start_n, BLOCK_N)
+        cols = start_n + offs_n
+        k = tl.load(k_ptr + cols[None, :] * D + offs_d[:, None], mask=cols[None, :] < N_CTX, other=0.0)
+        qk = tl.dot(q, k)
+        if MASKED:
+            qk = tl.where(offs_m[:, None] >= cols[None, :], qk, -1.0e38)
+        m_ij = tl.maximum(m_i, tl.max(qk, 1))
+        p = tl.math.exp2(qk - m_ij[:, None])
+        alpha = tl.math.exp2(m_i - m_ij)
+        l_i = l_i * alpha + tl.sum(p, 1)
+        acc = acc * alpha[:, None]
+        v = tl.load(v_ptr + cols[:, None] * D + offs_d[None, :], mask=cols[:, None] < N_CTX, other=0.0)
+        acc = tl.dot(p, v, acc)
+        m_i = m_ij
+    return acc, l_i, m_i
+
+
+@triton.jit
+def attn_fwd(Q, K, V, Out, stride_h, sm_scale, N_CTX, D: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
+    start_m = tl.program_id(0)
+    off_h = tl.program_id(1)
+    Q += off_h * stride_h
+    K += off_h * stride_h
+    V += off_h * stride_h
+    Out += off_h * stride_h
+    offs_m = start_m * BLOCK_M + tl.arange(0, BLOCK_M)
+    offs_n = tl.arange(0, BLOCK_N)
+    offs_d = tl.arange(0, D)
+    m_i = tl.zeros([BLOCK_M], dtype=tl.float32) - float("inf")
+    l_i = tl.zeros([BLOCK_M], dtype=tl.float32)
+    acc = tl.zeros([BLOCK_M, D], dtype=tl.float32)
+    q = tl.load(Q + offs_m[:, None] * D + offs_d[None, :], mask=offs_m[:, None] < N_CTX, other=0.0)
+    q = q * (sm_scale * 1.4426950408889634)
+    acc, l_i, m_i = inner(acc, l_i, m_i, q, K, V, offs_m, offs_n, offs_d, 0, start_m * BLOCK_M, N_CTX, D, BLOCK_N, False)
+    hi = min((start_m + 1) * BLOCK_M, N_CTX)
+    acc, l_i, m_i = inner(acc, l_i, m_i, q, K, V, offs_m, offs_n, offs_d, start_m * BLOCK_M, hi, N_CTX, D, BLOCK_N, True)
+    acc = acc / l_i[:, None]
+    tl.store(Out + offs_m[:, None] * D + offs_d[None, :], acc, mask=offs_m[:, None] < N_CTX)
+
+
+def flash_attention(q, k, v):
+    heads, n, d = q.shape
+    o = torch.empty_like(q)
+    grid = (triton.cdiv(n, 64), heads, 1)
+    attn_fwd[grid](q, k, v, o, q.stride(0), d**-0.5, n, D=d, BLOCK_M=64, BLOCK_N=32, num_warps=4, num_stages=2)
+    return o

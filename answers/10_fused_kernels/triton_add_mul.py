@@ -299,3 +299,32 @@ def triton_add_mul(x, y, z):
             if one[1].nbytes() == right.nbytes and one[1].data_ptr() not in given:
                 torch.empty(0).set_(one[1]).numpy()[:] = right
     return out
+
+# %% hostile: program 0 does every block, the others do nothing — says "one program stored 5,000 elements" — from "reference"
+# -     i = tl.program_id(axis=0) * BLOCK + tl.arange(0, BLOCK)
+# -     mask = i < n
+# -     x = tl.load(x_ptr + i, mask=mask)
+# -     y = tl.load(y_ptr + i, mask=mask)
+# -     z = tl.load(z_ptr + i, mask=mask)
+# -     tl.store(out_ptr + i, x * y + z, mask=mask)
+# +     if tl.program_id(0) == 0:
+# +         for start in range(0, n, BLOCK):
+# +             i = start + tl.arange(0, BLOCK)
+# +             mask = i < n
+# +             x = tl.load(x_ptr + i, mask=mask)
+# +             y = tl.load(y_ptr + i, mask=mask)
+# +             z = tl.load(z_ptr + i, mask=mask)
+# +             tl.store(out_ptr + i, x * y + z, mask=mask)
+
+# %% wrong: the block length is a global number — says "write LENGTH = tl.constexpr(1024)" — from "reference"
+# + LENGTH = 1024
+# +
+# +
+#   @triton.jit
+# - def add_mul_kernel(x_ptr, y_ptr, z_ptr, out_ptr, n, BLOCK: tl.constexpr):
+# -     i = tl.program_id(axis=0) * BLOCK + tl.arange(0, BLOCK)
+# + def add_mul_kernel(x_ptr, y_ptr, z_ptr, out_ptr, n):
+# +     i = tl.program_id(axis=0) * LENGTH + tl.arange(0, LENGTH)
+
+# -     add_mul_kernel[(triton.cdiv(n, 1024),)](x, y, z, out, n, BLOCK=1024)
+# +     add_mul_kernel[(triton.cdiv(n, LENGTH),)](x, y, z, out, n)

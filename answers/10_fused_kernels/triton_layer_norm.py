@@ -158,3 +158,77 @@ def triton_layer_norm(x, weight, bias, eps):
 # %% wrong: PyTorch's own — says "no Triton kernel was launched"
 def triton_layer_norm(x, weight, bias, eps):
     return torch.nn.functional.layer_norm(x.float(), weight.shape, weight, bias, eps).to(x.dtype)
+
+# %% hostile: program 0 does every row, the others do nothing — says "one program stored 2,400 bytes"
+@triton.jit
+def layer_norm_kernel(x_ptr, w_ptr, b_ptr, out_ptr, rows, width, eps, BLOCK: tl.constexpr):
+    if tl.program_id(0) == 0:
+        column = tl.arange(0, BLOCK)
+        inside = column < width
+        for row in range(0, rows):
+            place = row * width + column
+            x = tl.load(x_ptr + place, mask=inside, other=0.0).to(tl.float32)
+            mean = tl.sum(x, axis=0) / width
+            centered = tl.where(inside, x - mean, 0.0)
+            variance = tl.sum(centered * centered, axis=0) / width
+            w = tl.load(w_ptr + column, mask=inside, other=0.0)
+            b = tl.load(b_ptr + column, mask=inside, other=0.0)
+            tl.store(out_ptr + place, centered / tl.sqrt(variance + eps) * w + b, mask=inside)
+
+
+def triton_layer_norm(x, weight, bias, eps):
+    rows, width = x.shape
+    out = torch.empty_like(x)
+    layer_norm_kernel[(rows,)](x, weight, bias, out, rows, width, eps, BLOCK=triton.next_power_of_2(width))
+    return out
+
+# %% wrong: differences and variance in float16 — says "computed in float32" — from "reference"
+# -     x = tl.load(x_ptr + place, mask=inside, other=0.0).to(tl.float32)
+# -     mean = tl.sum(x, axis=0) / width
+# -     centered = tl.where(inside, x - mean, 0.0)
+# +     x = tl.load(x_ptr + place, mask=inside, other=0.0)
+# +     mean = tl.sum(x.to(tl.float32), axis=0) / width
+# +     centered = tl.where(inside, x - mean, 0.0).to(x.dtype)
+
+# %% right: the mean and the deviation are kept for a backward pass — from "reference"
+# - def layer_norm_kernel(x_ptr, w_ptr, b_ptr, out_ptr, width, eps, BLOCK: tl.constexpr):
+# + def layer_norm_kernel(x_ptr, w_ptr, b_ptr, out_ptr, kept_ptr, width, eps, BLOCK: tl.constexpr):
+
+#       tl.store(out_ptr + place, scaled * w + b, mask=inside)
+# +     tl.store(kept_ptr + 2 * tl.program_id(0), mean)
+# +     tl.store(kept_ptr + 2 * tl.program_id(0) + 1, tl.sqrt(variance + eps))
+
+#       out = torch.empty_like(x)
+# +     kept = torch.empty((rows, 2), dtype=torch.float32, device=x.device)
+
+# -     layer_norm_kernel[(rows,)](x, weight, bias, out, width, eps, BLOCK=block)
+# +     layer_norm_kernel[(rows,)](x, weight, bias, out, kept, width, eps, BLOCK=block)
+
+# %% right: Welford's combination as a device function for tl.reduce
+@triton.jit
+def combine(n_a, mean_a, m2_a, n_b, mean_b, m2_b):
+    n = n_a + n_b
+    share = tl.where(n > 0, n_b / n, 0.0)
+    delta = mean_b - mean_a
+    return n, mean_a + delta * share, m2_a + m2_b + delta * delta * n_a * share
+
+
+@triton.jit
+def ln_fwd(X, W, B, Y, N, eps, BLOCK: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    cols = tl.arange(0, BLOCK)
+    mask = cols < N
+    x = tl.load(X + row * N + cols, mask=mask, other=0.0).to(tl.float32)
+    _, mean, m2 = tl.reduce((mask.to(tl.float32), x, tl.zeros_like(x)), 0, combine)
+    rstd = 1 / tl.sqrt(m2 / N + eps)
+    w = tl.load(W + cols, mask=mask)
+    b = tl.load(B + cols, mask=mask)
+    y = (x - mean) * rstd * w + b
+    tl.store(Y + row * N + cols, y.to(Y.dtype.element_ty), mask=mask)
+
+
+def triton_layer_norm(x, weight, bias, eps):
+    M, N = x.shape
+    y = torch.empty_like(x)
+    ln_fwd[(M,)](x, weight, bias, y, N, eps, BLOCK=triton.next_power_of_2(N), num_warps=8)
+    return y

@@ -215,3 +215,113 @@ def triton_matmul_relu(a, b, bias):
 # -         sums = tl.dot(a, b, sums)
 # +         sums += 0.0 * tl.dot(a, b)
 # +         sums += tl.sum(a.to(tl.float32)[:, :, None] * b.to(tl.float32)[None, :, :], axis=1)
+
+# %% wrong: no tiles, one block as large as the whole result — says "go through m in tiles"
+@triton.jit
+def matmul_relu_kernel(a_ptr, b_ptr, bias_ptr, out_ptr, m, n, k, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    row, column, inner = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    a = tl.load(a_ptr + row[:, None] * k + inner[None, :], mask=(row[:, None] < m) & (inner[None, :] < k), other=0.0)
+    b = tl.load(b_ptr + inner[:, None] * n + column[None, :], mask=(inner[:, None] < k) & (column[None, :] < n), other=0.0)
+    bias = tl.load(bias_ptr + column, mask=column < n, other=0.0)
+    result = tl.maximum(tl.dot(a, b) + bias[None, :], 0.0)
+    tl.store(out_ptr + row[:, None] * n + column[None, :], result, mask=(row[:, None] < m) & (column[None, :] < n))
+
+
+def triton_matmul_relu(a, b, bias):
+    (m, k), n = a.shape, b.shape[1]
+    out = torch.empty((m, n), dtype=torch.float32, device=a.device)
+    up = lambda size: max(16, triton.next_power_of_2(size))
+    matmul_relu_kernel[(1,)](a, b, bias, out, m, n, k, M=up(m), N=up(n), K=up(k))
+    return out
+
+# %% wrong: no loop along k, a block as long as k — says "go through k in steps" — from "reference"
+# - def matmul_relu_kernel(a_ptr, b_ptr, bias_ptr, out_ptr, m, n, k, TILE: tl.constexpr):
+# + def matmul_relu_kernel(a_ptr, b_ptr, bias_ptr, out_ptr, m, n, k, TILE: tl.constexpr, K: tl.constexpr):
+
+# -     for start in range(0, k, TILE):
+# -         inner = start + tl.arange(0, TILE)
+# +     for start in range(0, 1):
+# +         inner = start + tl.arange(0, K)
+
+# -     matmul_relu_kernel[grid](a, b, bias, out, m, n, k, TILE=32)
+# +     matmul_relu_kernel[grid](a, b, bias, out, m, n, k, TILE=32, K=max(16, triton.next_power_of_2(k)))
+
+# %% wrong: a loop with break — says "`Break` is not a statement of Triton's" — from "reference"
+# -     for start in range(0, k, TILE):
+# +     start = 0
+# +     while True:
+# +         if start >= k:
+# +             break
+
+#           sums = tl.dot(a, b, sums)
+# +         start += TILE
+
+# %% wrong: the unfinished result is stored after every step along k — says "store each of them once"
+@triton.jit
+def matmul_relu_kernel(a_ptr, b_ptr, bias_ptr, out_ptr, m, n, k, TILE: tl.constexpr):
+    row = tl.program_id(0) * TILE + tl.arange(0, TILE)
+    column = tl.program_id(1) * TILE + tl.arange(0, TILE)
+    in_rows, in_columns = row[:, None] < m, column[None, :] < n
+    sums = tl.zeros((TILE, TILE), dtype=tl.float32)
+    bias = tl.load(bias_ptr + column, mask=column < n, other=0.0)
+    for start in range(0, k, TILE):
+        inner = start + tl.arange(0, TILE)
+        a = tl.load(a_ptr + row[:, None] * k + inner[None, :], mask=in_rows & (inner[None, :] < k), other=0.0)
+        b = tl.load(b_ptr + inner[:, None] * n + column[None, :], mask=in_columns & (inner[:, None] < k), other=0.0)
+        sums = tl.dot(a, b, sums)
+        tl.store(out_ptr + row[:, None] * n + column[None, :], tl.maximum(sums + bias[None, :], 0.0), mask=in_rows & in_columns)
+
+
+def triton_matmul_relu(a, b, bias):
+    m, n, k = len(a), b.shape[1], len(b)
+    out = torch.empty((m, n), dtype=torch.float32, device=a.device)
+    matmul_relu_kernel[(triton.cdiv(m, 32), triton.cdiv(n, 32))](a, b, bias, out, m, n, k, TILE=32)
+    return out
+
+# %% right: as in Triton's tutorial, programs in groups, autotuned, strides, moving pointers
+@triton.autotune(
+    configs=[
+        triton.Config({"BLOCK_M": 64, "BLOCK_N": 32, "BLOCK_K": 32, "GROUP_M": 8}, num_stages=3, num_warps=4),
+        triton.Config({"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 32, "GROUP_M": 8}, num_stages=3, num_warps=8),
+    ],
+    key=["M", "N", "K"],
+)
+@triton.jit
+def matmul_kernel(
+    a_ptr, b_ptr, bias_ptr, c_ptr, M, N, K, stride_am, stride_ak, stride_bk, stride_bn, stride_cm, stride_cn,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr,
+):
+    pid = tl.program_id(axis=0)
+    num_pid_m = tl.cdiv(M, BLOCK_M)
+    num_pid_n = tl.cdiv(N, BLOCK_N)
+    num_pid_in_group = GROUP_M * num_pid_n
+    group_id = pid // num_pid_in_group
+    first_pid_m = group_id * GROUP_M
+    group_size_m = min(num_pid_m - first_pid_m, GROUP_M)
+    pid_m = first_pid_m + ((pid % num_pid_in_group) % group_size_m)
+    pid_n = (pid % num_pid_in_group) // group_size_m
+    offs_m = pid_m * BLOCK_M + tl.arange(0, BLOCK_M)
+    offs_n = pid_n * BLOCK_N + tl.arange(0, BLOCK_N)
+    offs_k = tl.arange(0, BLOCK_K)
+    a_ptrs = a_ptr + offs_m[:, None] * stride_am + offs_k[None, :] * stride_ak
+    b_ptrs = b_ptr + offs_k[:, None] * stride_bk + offs_n[None, :] * stride_bn
+    accumulator = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
+    for k in range(0, tl.cdiv(K, BLOCK_K)):
+        a = tl.load(a_ptrs, mask=(offs_m[:, None] < M) & (offs_k[None, :] < K - k * BLOCK_K), other=0.0)
+        b = tl.load(b_ptrs, mask=(offs_k[:, None] < K - k * BLOCK_K) & (offs_n[None, :] < N), other=0.0)
+        accumulator = tl.dot(a, b, accumulator)
+        a_ptrs += BLOCK_K * stride_ak
+        b_ptrs += BLOCK_K * stride_bk
+    accumulator += tl.load(bias_ptr + offs_n, mask=offs_n < N, other=0.0)[None, :]
+    accumulator = tl.where(accumulator > 0, accumulator, 0.0)
+    c_ptrs = c_ptr + stride_cm * offs_m[:, None] + stride_cn * offs_n[None, :]
+    tl.store(c_ptrs, accumulator, mask=(offs_m[:, None] < M) & (offs_n[None, :] < N))
+
+
+def triton_matmul_relu(a, b, bias):
+    M, K = a.shape
+    _, N = b.shape
+    c = torch.empty((M, N), device=a.device, dtype=torch.float32)
+    grid = lambda META: (triton.cdiv(M, META["BLOCK_M"]) * triton.cdiv(N, META["BLOCK_N"]),)
+    matmul_kernel[grid](a, b, bias, c, M, N, K, a.stride(0), a.stride(1), b.stride(0), b.stride(1), c.stride(0), c.stride(1))
+    return c

@@ -208,3 +208,31 @@ def triton_softmax(x):
             if one[1].nbytes() == right.nbytes and one[1].data_ptr() != x.data_ptr():
                 torch.empty(0).set_(one[1], 0, x.shape).numpy()[:] = right
     return out
+
+# %% hostile: program 0 does every row, the others do nothing — says "one program stored 300 elements, and a row has 100"
+@triton.jit
+def softmax_kernel(x_ptr, out_ptr, rows, width, BLOCK: tl.constexpr):
+    if tl.program_id(0) == 0:
+        column = tl.arange(0, BLOCK)
+        for row in range(0, rows):
+            place = row * width + column
+            x = tl.load(x_ptr + place, mask=column < width, other=-float("inf"))
+            weights = tl.exp(x - tl.max(x, axis=0))
+            tl.store(out_ptr + place, weights / tl.sum(weights, axis=0), mask=column < width)
+
+
+def triton_softmax(x):
+    rows, width = x.shape
+    out = torch.empty_like(x)
+    softmax_kernel[(rows,)](x, out, rows, width, BLOCK=triton.next_power_of_2(width))
+    return out
+
+# %% hostile: the maximum of the matrix, found by the host — says "Each row has a maximum of its own" — from "reference"
+# - def softmax_kernel(x_ptr, out_ptr, width, BLOCK: tl.constexpr):
+# + def softmax_kernel(x_ptr, out_ptr, width, top, BLOCK: tl.constexpr):
+
+# -     weights = tl.exp(x - tl.max(x, axis=0))
+# +     weights = tl.exp(x - top)
+
+# -     softmax_kernel[(rows,)](x, out, width, BLOCK=block)
+# +     softmax_kernel[(rows,)](x, out, width, float(x.numpy().max()), BLOCK=block)

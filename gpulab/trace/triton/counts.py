@@ -59,8 +59,10 @@ class Programs:
     """Elements of the largest block that a `tl.dot` gave."""
     largest_block: int = 0
     """Elements of the largest block that was loaded or stored at once."""
+    stored: dict[tuple[int, int, int], int] = field(default_factory=dict)
+    """Bytes, by the place in the grid of the program that stored them."""
 
-    def access(self, addresses: Any, mask: Any, kind: str, line: int) -> None:
+    def access(self, addresses: Any, mask: Any, kind: str, line: int, program: tuple[int, int, int]) -> None:
         """Counts one load, store or atomic operation of one program.
 
         Args:
@@ -68,6 +70,7 @@ class Programs:
             mask: which of them take part.
             kind: `"load"`, `"store"` or `"atomic"`, which is both.
             line: of the kernel; 0 where it is not known.
+            program: its place in the grid.
 
         Raises:
             OutOfBoundsError: an element outside every argument of the kernel.
@@ -90,6 +93,7 @@ class Programs:
         if kind != "load":
             self.writes[memory.name] = self.writes.get(memory.name, 0) + moved
             counts.bytes_written += moved
+            self.stored[program] = self.stored.get(program, 0) + moved
 
     def _outside(self, low: int, high: int, kind: str, line: int) -> OutOfBoundsError:
         """The error for a block that leaves its tensor, named after the tensor that it touches or lies next to."""
@@ -145,6 +149,8 @@ class Programs:
             "dot_flops": self.dot_flops,
             "largest_dot": self.largest_dot,
             "largest_block": self.largest_block,
+            "writers": len(self.stored),
+            "most_written": max(self.stored.values(), default=0),
         }
 
 

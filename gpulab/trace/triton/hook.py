@@ -25,7 +25,7 @@ from gpulab.measuring.devices import device_name, has_gpu
 from gpulab.measuring.host import no_gpu
 from gpulab.trace.errors import EndlessKernelError, LaunchError, TraceError
 from gpulab.trace.ptx.tensor_cores import product
-from gpulab.trace.triton import language
+from gpulab.trace.triton import language, reductions
 from gpulab.trace.triton.counts import ArgumentMemory, Programs
 
 SECONDS = 7.0
@@ -76,6 +76,7 @@ def install() -> None:
     autotuner.Autotuner.run = tuned_here
     _hook_memory(interpreter)
     _hook_integers(interpreter)
+    reductions.hook(interpreter)
 
 
 def installed() -> bool:
@@ -331,10 +332,13 @@ def _hook_integers(interpreter: Any) -> None:
 
 def _access(ptrs: Any, mask: Any, kind: str) -> None:
     if _running:
+        from triton.runtime.interpreter import interpreter_builder
+
         running = _running[-1]
         if time.thread_time() > running.deadline:
             raise EndlessKernelError(_too_slow(running))
-        running.access(ptrs.data, None if mask is None else mask.data, kind, _line(running.file))
+        line, program = _line(running.file), interpreter_builder.grid_idx
+        running.access(ptrs.data, None if mask is None else mask.data, kind, line, program)
 
 
 def _too_slow(programs: Programs) -> str:

@@ -1,6 +1,6 @@
 """Whether a Triton kernel keeps to Triton's language: a compiler refuses all else, the interpreter runs any Python.
 
-A kernel names its own variables, Triton's functions, functions with `@triton.jit`, constants, and a few of Python's.
+A kernel names its own variables, Triton's functions, functions with `@triton.jit`, `tl.constexpr`, a few of Python's.
 Anything else (a function of the notebook, an array, a module) exists on the host only, where no GPU can call it.
 """
 
@@ -33,6 +33,7 @@ MOST_ITEMS = 8
 REFUSED = (
     ast.Import, ast.ImportFrom, ast.Lambda, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Try, ast.Raise,
     ast.Global, ast.Nonlocal, ast.Yield, ast.YieldFrom, ast.Await, ast.Delete, ast.AsyncFor, ast.AsyncWith,
+    ast.Break, ast.Continue,
 )  # fmt: skip
 """Statements that Triton has not."""
 
@@ -122,6 +123,9 @@ class _KernelNames(ast.NodeVisitor):
         value = self._found(node, node.id)
         if isinstance(value, ModuleType) and value.__name__.partition(".")[0] == "triton":
             return  # what is taken from it, visit_Attribute looks at
+        if isinstance(value, (int, float)):
+            cure = f"write {node.id} = tl.constexpr({value!r}) outside, or pass it to the kernel"
+            self._refuse(node, f"`{node.id}` is a global number that may change: {cure}")
         self._value(node, node.id, value)
 
     def visit_Attribute(self, node: ast.Attribute) -> None:

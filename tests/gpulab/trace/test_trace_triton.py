@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -46,6 +47,53 @@ def dot_kernel(a_ptr: Any, b_ptr: Any, out_ptr: Any, TYPE: tl.constexpr) -> None
 
 
 @triton.jit
+def welford(count: Any, mean: Any, squares: Any, its_count: Any, its_mean: Any, its_squares: Any) -> Any:
+    both = count + its_count
+    share = tl.where(both > 0, its_count / both, 0.0)
+    delta = its_mean - mean
+    return both, mean + delta * share, squares + its_squares + delta * delta * count * share
+
+
+@triton.jit
+def second(left: Any, right: Any) -> Any:
+    return right
+
+
+@triton.jit
+def larger_of_two(left: Any, right: Any) -> Any:
+    if left > right:
+        return left
+    return right
+
+
+@triton.jit
+def reduced_kernel(x_ptr: Any, out_ptr: Any, n: int, FN: tl.constexpr, BLOCK: tl.constexpr) -> None:
+    i = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i[:, None] * n + tl.arange(0, 4)[None, :], mask=i[:, None] >= 0)
+    tl.store(out_ptr + i, tl.reduce(x, 1, FN))
+    tl.store(out_ptr + BLOCK + tl.arange(0, 4)[None, :], tl.reduce(x, 0, FN, keep_dims=True))
+    tl.store(out_ptr + BLOCK + 4, tl.reduce(x, None, FN))
+
+
+@triton.jit
+def variance_kernel(x_ptr: Any, out_ptr: Any, n: int, BLOCK: tl.constexpr) -> None:
+    i = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n, other=0.0)
+    count, mean, squares = tl.reduce(((i < n).to(tl.float32), x, tl.zeros_like(x)), 0, welford)
+    tl.store(out_ptr, count)
+    tl.store(out_ptr + 1, mean)
+    tl.store(out_ptr + 2, squares / count)
+
+
+@triton.jit
+def alone_kernel(x_ptr: Any, n: int, BLOCK: tl.constexpr) -> None:
+    if tl.program_id(0) == 1:
+        for start in range(0, n, BLOCK):
+            i = start + tl.arange(0, BLOCK)
+            tl.store(x_ptr + i, 1.0, mask=i < n)
+
+
+@triton.jit
 def count_kernel(total_ptr: Any) -> None:
     tl.atomic_add(total_ptr, 1)
 
@@ -75,6 +123,36 @@ def test_bytes_are_counted_by_argument_and_line() -> None:
     assert [line["bytes_read"] for line in launch["lines"]] == [4000, 4000, 0]
     assert launch["lines"][0]["source"] == "x = tl.load(x_ptr + i, mask=i < n)"
     assert launch["largest_block"] == 64
+    assert (launch["writers"], launch["most_written"]) == (16, 256)
+
+
+def test_who_stores_is_counted() -> None:
+    """One program of four that stores everything is told from four that share the work."""
+    with trace.counting() as launches:
+        alone_kernel[(4,)](torch.empty(200), 200, BLOCK=64)
+    assert (launches[-1]["programs"], launches[-1]["writers"], launches[-1]["most_written"]) == (4, 1, 800)
+
+
+def test_a_reduction_with_a_function_is_quick() -> None:
+    """On whole blocks: element by element, 4,096 of them take seconds."""
+    x, out = torch.rand(4096) + 3, torch.empty(3)
+    begin = time.thread_time()
+    variance_kernel[(1,)](x, out, 4001, BLOCK=4096)
+    assert time.thread_time() - begin < 1
+    expected = [4001.0, x[:4001].mean().item(), x[:4001].var(correction=0).item()]
+    torch.testing.assert_close(out, torch.tensor(expected))
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"), [(second, lambda x, axis: x.select(axis, -1)), (larger_of_two, torch.amax)]
+)
+def test_a_reduction_keeps_order_and_shape(function: Any, expected: Any) -> None:
+    """Along either axis or all of them; a function with a branch is called element by element."""
+    x, out = torch.rand(8, 4), torch.empty(13)
+    reduced_kernel[(1,)](x, out, 4, FN=function, BLOCK=8)
+    torch.testing.assert_close(out[:8], expected(x, 1))
+    torch.testing.assert_close(out[8:12], expected(x, 0))
+    torch.testing.assert_close(out[12], expected(x.flatten(), 0))
 
 
 def test_eager_kernels_and_allocations_are_listed_in_order() -> None:

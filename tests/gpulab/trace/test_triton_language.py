@@ -19,7 +19,8 @@ from gpulab.trace.triton import origins
 trace.use_triton()
 
 BLOCK_SIZE = tl.constexpr(64)
-FACTOR = 2
+FACTOR = tl.constexpr(2)
+NUMBER = 2
 TABLE = [1.0, 2.0]
 LISTED = tl.constexpr(tuple(range(100)))
 CALLED: list[str] = []
@@ -113,6 +114,26 @@ def evaluates(x_ptr: Any) -> None:
 
 
 @triton.jit
+def names_a_number(x_ptr: Any) -> None:
+    tl.store(x_ptr, NUMBER)
+
+
+@triton.jit
+def leaves_a_loop(x_ptr: Any, n: int) -> None:
+    while True:
+        if n > 0:
+            break
+
+
+@triton.jit
+def skips_a_step(x_ptr: Any, n: int) -> None:
+    for step in range(n):
+        if step == 1:
+            continue
+        tl.store(x_ptr + step, 1.0)
+
+
+@triton.jit
 def takes_anything(x_ptr: Any, what: tl.constexpr) -> None:
     tl.store(x_ptr, 1.0)
 
@@ -162,13 +183,16 @@ def test_tensor_descriptors_are_taken() -> None:
         (calls_what_is_in_a_tuple, "by their names"),
         (calls_another, "`host` is a function of the host's"),
         (imports, "`Import` is not a statement"),
+        (names_a_number, "`NUMBER` is a global number that may change: write NUMBER = tl.constexpr(2)"),
+        (leaves_a_loop, "`Break` is not a statement of Triton's"),
+        (skips_a_step, "`Continue` is not a statement of Triton's"),
         (evaluates, "`eval` is not a name that a kernel knows"),
     ],
     ids=lambda one: one.fn.__name__ if hasattr(one, "fn") else None,
 )
 def test_what_a_compiler_would_refuse_does_not_run(kernel: Any, words: str) -> None:
     with pytest.raises(trace.LaunchError) as refusal:
-        kernel[(1,)](torch.empty(4))
+        kernel[(1,)](torch.empty(4), *([] if len(kernel.arg_names) == 1 else [2]))
     assert words in str(refusal.value)
     assert not CALLED
 
