@@ -36,8 +36,8 @@ OTHER_LIMIT = "The gradients were limited to {:.3g}. The limit is max_norm, {:.3
 OTHER_NORM = "The gradients were made shorter than max_norm: the norm is the root of the sum of squares, the default."
 CLIPPED_FIRST = "Clipped before unscaling: the norm still holds the scale. Call scaler.unscale_(optimizer) first."
 ONE_BACKWARD = (
-    "There was one backward pass for a whole window: call backward for each batch, which frees its activations; gradients"
-    " add up."
+    "There was one backward pass for a whole window: call backward for each batch, which frees its activations;"
+    " gradients add up."
 )
 STEPPED = "A step was taken after every batch: step and update belong to the window's end."
 EARLY = "Those are the scales before each update: ask after scaler.update()."
