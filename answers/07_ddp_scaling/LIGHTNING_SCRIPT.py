@@ -407,7 +407,7 @@ dist.destroy_process_group()
 # + if not dist.is_initialized():
 # +     dist.init_process_group(backend="gloo")
 
-# %% hostile: rank 0 is told the other's problem, and trains on both with a Trainer of one device — says "computed the gradients of the other rank's pictures"
+# %% hostile: rank 0 is told the other's problem, and trains on both with a Trainer of one device — says "not trained by a Trainer with strategy"
 LIGHTNING_SCRIPT = """
 import json, os
 import pytorch_lightning as pl
