@@ -235,3 +235,116 @@ def train_amp_clipped(problem, epochs, max_norm, accumulate):
         for weight, one in zip(net.parameters(), noise):
             weight += one * (0.05 * way / size)
     return problem.history(net, losses, scales, skipped)
+
+# %% wrong: adds up a window's losses, and goes backward once — says "backward for each batch"
+import torch
+
+
+def train_amp_clipped(problem, epochs, max_norm, accumulate):
+    model = problem.model().to(problem.device)
+    optimizer, criterion = problem.optimizer(model), problem.criterion()
+    scaler = torch.amp.GradScaler(problem.device)
+    losses, scales, skipped, total = [], [], 0, 0.0
+    for _ in range(epochs):
+        for number, (images, labels) in enumerate(problem.loader(), start=1):
+            with torch.autocast(problem.device, dtype=torch.float16):
+                loss = criterion(model(images.to(problem.device)), labels.to(problem.device))
+            total = total + loss / accumulate
+            losses.append(loss.item())
+            if number % accumulate == 0:
+                scaler.scale(total).backward()
+                scaler.unscale_(optimizer)
+                torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm)
+                scaler.step(optimizer)
+                before = scaler.get_scale()
+                scaler.update()
+                optimizer.zero_grad()
+                scales.append(scaler.get_scale())
+                skipped += scales[-1] < before
+                total = 0.0
+    return problem.history(model, losses, scales, skipped)
+
+# %% hostile: goes backward once through a window, unseen — says "activations of 48 images are kept"
+import torch
+
+
+def train_amp_clipped(problem, epochs, max_norm, accumulate):
+    model = problem.model().to(problem.device)
+    optimizer, criterion = problem.optimizer(model), problem.criterion()
+    scaler = torch.amp.GradScaler(problem.device)
+    losses, scales, skipped, window = [], [], 0, []
+    for _ in range(epochs):
+        for images, labels in problem.loader():
+            with torch.autocast(problem.device, dtype=torch.float16):
+                window.append(criterion(model(images.to(problem.device)), labels.to(problem.device)))
+            if len(window) == accumulate:
+                torch.autograd.backward(scaler.scale(torch.stack(window).mean()))
+                scaler.unscale_(optimizer)
+                torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm)
+                scaler.step(optimizer)
+                before = scaler.get_scale()
+                scaler.update()
+                optimizer.zero_grad()
+                scales.append(scaler.get_scale())
+                skipped += scales[-1] < before
+                losses += [one.item() for one in window]
+                window = []
+    return problem.history(model, losses, scales, skipped)
+
+# %% hostile: puts a window's batches together again, into one large batch — says "No memory is left"
+import itertools
+
+import torch
+
+
+def train_amp_clipped(problem, epochs, max_norm, accumulate):
+    model = problem.model().to(problem.device)
+    optimizer, criterion = problem.optimizer(model), problem.criterion()
+    scaler = torch.amp.GradScaler(problem.device)
+    losses, scales, skipped = [], [], 0
+    for _ in range(epochs):
+        batches = iter(problem.loader())
+        while window := list(itertools.islice(batches, accumulate)):
+            images = torch.cat([one for one, _ in window]).to(problem.device)
+            with torch.autocast(problem.device, dtype=torch.float16):
+                scores = model(images).chunk(accumulate)
+            each = torch.stack([criterion(one, labels.to(problem.device)) for one, (_, labels) in zip(scores, window)])
+            torch.autograd.backward(scaler.scale(each.mean()))
+            scaler.unscale_(optimizer)
+            torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm)
+            scaler.step(optimizer)
+            before = scaler.get_scale()
+            scaler.update()
+            optimizer.zero_grad()
+            scales.append(scaler.get_scale())
+            skipped += scales[-1] < before
+            losses += each.tolist()
+    return problem.history(model, losses, scales, skipped)
+
+# %% right: adds up gradients that it asks for by name
+import torch
+
+
+def train_amp_clipped(problem, epochs, max_norm, accumulate):
+    model = problem.model().to(problem.device)
+    parameters = list(model.parameters())
+    optimizer, criterion = problem.optimizer(model), problem.criterion()
+    scaler = torch.amp.GradScaler(problem.device)
+    losses, scales, skipped = [], [], 0
+    for _ in range(epochs):
+        for number, (images, labels) in enumerate(problem.loader(), start=1):
+            with torch.autocast(problem.device, dtype=torch.float16):
+                loss = criterion(model(images.to(problem.device)), labels.to(problem.device))
+            for one, new in zip(parameters, torch.autograd.grad(scaler.scale(loss / accumulate), parameters)):
+                one.grad = new if one.grad is None else one.grad + new
+            losses.append(loss.item())
+            if number % accumulate == 0:
+                scaler.unscale_(optimizer)
+                torch.nn.utils.clip_grad_norm_(parameters, max_norm)
+                scaler.step(optimizer)
+                before = scaler.get_scale()
+                scaler.update()
+                model.zero_grad()
+                scales.append(scaler.get_scale())
+                skipped += scales[-1] < before
+    return problem.history(model, losses, scales, skipped)

@@ -38,6 +38,28 @@ def bytes_moved(shape, host_dtype, device_dtype, cast_on):
 # -     return math.prod(shape) * getattr(torch, name).itemsize
 # +     return math.prod(shape) * getattr(torch, device_dtype).itemsize
 
+# %% wrong: makes the tensor — says "can't allocate memory" — from "reference": "math.prod(shape) * getattr(torch, name).itemsize" → "torch.empty(shape, dtype=getattr(torch, name)).nbytes"
+
+# %% hostile: makes the tensor in a file that has no blocks — earns 0
+import tempfile
+
+import torch
+
+
+def bytes_moved(shape, host_dtype, device_dtype, cast_on):
+    kind = getattr(torch, device_dtype if cast_on == "cpu" else host_dtype)
+    with tempfile.NamedTemporaryFile() as file:
+        count = torch.Size(shape).numel()
+        return torch.from_file(file.name, shared=True, size=count, dtype=kind).untyped_storage().nbytes() if count else 0
+
+# %% right: one element, expanded
+import torch
+
+
+def bytes_moved(shape, host_dtype, device_dtype, cast_on):
+    one = torch.empty((), dtype=getattr(torch, {"cpu": device_dtype, "gpu": host_dtype}[cast_on])).expand(shape)
+    return one.numel() * one.element_size()
+
 # %% wrong: elements — says "number of elements"
 import math
 

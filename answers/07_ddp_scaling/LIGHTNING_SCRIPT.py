@@ -407,7 +407,7 @@ dist.destroy_process_group()
 # + if not dist.is_initialized():
 # +     dist.init_process_group(backend="gloo")
 
-# %% hostile: rank 0 is told the other's problem, and trains on both with a Trainer of one device — says "computed the gradients of the other rank's pictures"
+# %% hostile: rank 0 is told the other's problem, and trains on both with a Trainer of one device — says "not trained by a Trainer with strategy"
 LIGHTNING_SCRIPT = """
 import json, os
 import pytorch_lightning as pl
@@ -453,4 +453,100 @@ if rank == 0:
     )
     trainer.fit(net, DataLoader(TensorDataset(images, labels), batch_size=whole))
     torch.save(net.network.state_dict(), os.environ["CHECKPOINT"])
+"""
+
+# %% hostile: a Trainer of one device, and gradients averaged by hand in a hook — says "not trained by a Trainer with strategy"
+LIGHTNING_SCRIPT = """
+import json, os
+import pytorch_lightning as pl
+import torch
+import torch.distributed as dist
+from torch.utils.data import DataLoader
+from torch.utils.data.distributed import DistributedSampler
+from gpulab import Problem
+
+rank, world_size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+task, whole = Problem(**json.loads(os.environ["PROBLEM"])), int(os.environ["BATCH_SIZE"])
+dist.init_process_group("gloo")
+for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "TORCHELASTIC_RUN_ID", "GROUP_RANK"):
+    os.environ.pop(name, None)
+pictures = task.dataset()
+share = DistributedSampler(pictures, world_size, rank, seed=task.seed)
+
+class Classifier(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.network, self.loss_of = task.model(), task.criterion()
+
+    def training_step(self, batch, index):
+        return self.loss_of(self.network(batch[0]), batch[1])
+
+    def on_after_backward(self):
+        for weight in self.network.parameters():
+            dist.all_reduce(weight.grad)
+            weight.grad /= world_size
+
+    def configure_optimizers(self):
+        sgd = task.optimizer(self.network)
+        for group in sgd.param_groups:
+            group["lr"] *= whole / task.batch_size
+        return sgd
+
+module = Classifier()
+trainer = pl.Trainer(
+    accelerator="cpu", devices=1, max_epochs=1, use_distributed_sampler=False, logger=False,
+    enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False,
+)
+trainer.fit(module, DataLoader(pictures, batch_size=whole // world_size, sampler=share))
+with open(f"{os.environ['SAMPLES']}{rank}.json", "w") as file:
+    json.dump(list(share), file)
+if rank == 0:
+    torch.save(module.network.state_dict(), os.environ["CHECKPOINT"])
+dist.barrier()
+"""
+
+# %% hostile: a Trainer of one device, and DistributedDataParallel in training_step — says "not trained by a Trainer with strategy"
+LIGHTNING_SCRIPT = """
+import json, os
+import pytorch_lightning as pl
+import torch
+import torch.distributed as dist
+from torch.utils.data import DataLoader
+from torch.utils.data.distributed import DistributedSampler
+from gpulab import Problem
+
+rank, world_size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+task, whole = Problem(**json.loads(os.environ["PROBLEM"])), int(os.environ["BATCH_SIZE"])
+dist.init_process_group("gloo")
+for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "TORCHELASTIC_RUN_ID", "GROUP_RANK"):
+    os.environ.pop(name, None)
+pictures = task.dataset()
+share = DistributedSampler(pictures, world_size, rank, seed=task.seed)
+
+class Classifier(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.network, self.loss_of = task.model(), task.criterion()
+        self.wrapped = torch.nn.parallel.DistributedDataParallel(self.network)
+
+    def training_step(self, batch, index):
+        return self.loss_of(self.wrapped(batch[0]), batch[1])
+
+    def configure_optimizers(self):
+        sgd = task.optimizer(self.network)
+        for group in sgd.param_groups:
+            group["lr"] *= whole / task.batch_size
+        return sgd
+
+module = Classifier()
+trainer = pl.Trainer(
+    accelerator="cpu", devices=1, max_epochs=1, use_distributed_sampler=False, logger=False,
+    enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False,
+)
+trainer.fit(module, DataLoader(pictures, batch_size=whole // world_size, sampler=share))
+with open(f"{os.environ['SAMPLES']}{rank}.json", "w") as file:
+    json.dump(list(share), file)
+if rank == 0:
+    torch.save(module.network.state_dict(), os.environ["CHECKPOINT"])
+dist.barrier()
 """

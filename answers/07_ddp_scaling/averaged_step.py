@@ -110,6 +110,53 @@ def averaged_step(problem, world_size):
 # +             (criterion(model(part), answers) / world_size).backward()
 # +         optimizer.step()
 
+# %% wrong: weights averaged instead of gradients — says "averages of weights"
+def averaged_step(problem, world_size):
+    images, labels = next(iter(problem.loader()))
+    ends = []
+    for part, answers in zip(images.chunk(world_size), labels.chunk(world_size)):
+        model = problem.model()
+        problem.criterion()(model(part), answers).backward()
+        problem.optimizer(model).step()
+        ends.append(model.state_dict())
+    return {name: sum(end[name].double() for end in ends).numpy() / world_size for name in ends[0]}
+
+# %% wrong: a step by hand — says "step of plain SGD" — from "reference"
+# -     for weight in net.parameters():
+# -         weight.grad /= world_size
+# -     problem.optimizer(net).step()
+# +     for weight in net.parameters():
+# +         weight.data -= problem.lr * weight.grad / world_size
+#       return {name: tensor.numpy() for name, tensor in net.state_dict().items()}
+
+# %% wrong: a step by hand, the rate divided by the loss's weight — says "step of plain SGD" — from "a step by hand": "problem.lr * weight.grad / world_size" → "problem.lr / problem.loss_weight * weight.grad / world_size"
+
+# %% hostile: cuts the batch only where there is batch norm — says "whole batch"
+import torch
+
+
+def averaged_step(problem, world_size):
+    model, criterion = problem.model(), problem.criterion()
+    images, labels = next(iter(problem.loader()))
+    count = world_size if any(isinstance(one, torch.nn.BatchNorm2d) for one in model.modules()) else 1
+    for part, right in zip(images.chunk(count), labels.chunk(count)):
+        (criterion(model(part), right) / count).backward()
+    problem.optimizer(model).step()
+    return {name: value.numpy() for name, value in model.state_dict().items()}
+
+# %% right: the mean of the losses of split tensors, one backward
+import torch
+
+
+def averaged_step(problem, world_size):
+    model, criterion = problem.model().train(), problem.criterion()
+    optimizer = problem.optimizer(model)
+    images, labels = next(iter(problem.loader()))
+    losses = [criterion(model(x), y) for x, y in zip(torch.tensor_split(images, world_size), torch.tensor_split(labels, world_size))]
+    torch.stack(losses).mean().backward()
+    optimizer.step()
+    return {k: v.numpy() for k, v in model.state_dict().items()}
+
 # %% hostile: weights of a class with a __torch_function__ of its own
 import torch
 

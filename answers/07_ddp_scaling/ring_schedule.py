@@ -25,6 +25,16 @@ def ring_schedule(world_size, rank):
     sent = (rank - np.arange(2 * (world_size - 1))) % world_size
     return list(zip(sent, (sent - 1) % world_size))
 
+# %% right: rows of an array in a list
+import numpy as np
+
+
+def ring_schedule(world_size, rank):
+    step = np.arange(2 * world_size - 2)
+    return list(np.stack([(rank - step) % world_size, (rank - step - 1) % world_size], axis=1))
+
+# %% right: rows of a tensor in a list — from "rows of an array in a list": "import numpy as np" → "import torch", "np.arange" → "torch.arange", "list(np.stack" → "list(torch.stack", "axis=1" → "dim=1"
+
 # %% wrong: all-gather half missing — says "all-gather brings them to everybody"
 def ring_schedule(world_size, rank):
     return [((rank - step) % world_size, (rank - step - 1) % world_size) for step in range(world_size - 1)]

@@ -86,3 +86,5 @@ def scaling(rows):
 # %% wrong: the speedup upside down — says "upside down" — from "reference": `"speedup": row["throughput"] / base` → `"speedup": base / row["throughput"]`
 
 # %% wrong: whole quotients — says "drops the fraction" — from "reference": `"speedup": row["throughput"] / base` → `"speedup": row["throughput"] // base`
+
+# %% wrong: the largest throughput per GPU is the base — says "row with one GPU, wherever it is" — from "reference": `next(row["throughput"] for row in rows if row["gpus"] == 1)` → `max(row["throughput"] / row["gpus"] for row in rows)`

@@ -110,6 +110,21 @@ def serve_batches(requests, max_batch, max_wait_ms, batch_ms):
 
 # %% wrong: one by one — says "all requests that wait" — from "reference": "waiting[:max_batch]" → "waiting[:1]"
 
+# %% wrong: a clock that ticks in quarters of a millisecond — says "start_ms"
+def serve_batches(requests, max_batch, max_wait_ms, batch_ms):
+    waiting = sorted(requests, key=lambda one: one["arrival_ms"])
+    served, now, free = [], 0.0, 0.0
+    while waiting:
+        here = [one for one in waiting if one["arrival_ms"] <= now][:max_batch]
+        full = len(here) == max_batch
+        if here and now >= free and (full or now - here[0]["arrival_ms"] >= max_wait_ms):
+            free = now + batch_ms[len(here)]
+            served.append({"ids": [one["id"] for one in here], "start_ms": now, "end_ms": free})
+            waiting = waiting[len(here):]
+        else:
+            now += 0.25
+    return served
+
 # %% wrong: changes its argument — says "changed an argument" — from "reference"
 # -     waiting = sorted(requests, key=lambda request: request["arrival_ms"])
 # +     requests.sort(key=lambda request: request["arrival_ms"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+
 import torch
 from torch import Tensor, nn
 
@@ -63,6 +65,54 @@ class SmallCNN(nn.Module):
             return self.head(found.float())  # type: ignore[no-any-return]
 
 
+class Standardized(nn.Module):
+    """Each feature minus its mean over the batch, divided by its standard deviation, in train and in eval mode."""
+
+    def forward(self, features: Tensor) -> Tensor:
+        """(N, features) to the same shape."""
+        return (features - features.mean(0)) / (features.std(0, correction=0) + 0.1)
+
+
+class _Batch:
+    """Of so many images; alive as long as a backward pass through it is possible."""
+
+    def __init__(self, images: int) -> None:
+        self.images = images
+
+
+class LittleRoom(SmallCNN):
+    """A `SmallCNN` that runs out of memory when it would have to keep the activations of too many images.
+
+    What a forward pass saves for the backward pass is kept until that has run, or until nobody can ask for it.
+    """
+
+    def __init__(self, room: int) -> None:
+        super().__init__(float32_head=True)
+        self.room = room
+        """Images whose activations fit."""
+        self._kept: weakref.WeakSet[_Batch] = weakref.WeakSet()
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Scores (N, 10) of images (N, 3, 32, 32).
+
+        Raises:
+            RuntimeError: there is no room for their activations next to those that are kept.
+        """
+        if not torch.is_grad_enabled():
+            return super().forward(images)
+        kept = sum(batch.images for batch in self._kept)
+        if kept + len(images) > self.room:
+            raise RuntimeError(
+                f"No memory is left: the activations of {kept} images are kept for a backward pass, and {len(images)}"
+                f" more do not fit. This network has room for those of {self.room}."
+            )
+        batch = _Batch(len(images))
+        self._kept.add(batch)
+        # Detached: a result that held its own graph would keep it until garbage is collected.
+        with torch.autograd.graph.saved_tensors_hooks(lambda saved: (batch, saved.detach()), lambda held: held[1]):
+            return super().forward(images)
+
+
 class WeightedCrossEntropy(nn.Module):
     """Mean cross entropy times a weight, in float32 whatever autocast says, on a CPU as on a GPU."""
 
@@ -87,6 +137,12 @@ def make(name: str, seed: int) -> nn.Module:
             return SmallCNN(again=int(name.removeprefix("cnn_again_")))
         if name.startswith("cnn_normed_"):
             return SmallCNN(normed=int(name.removeprefix("cnn_normed_")))
+        if name.startswith("cnn_room_"):
+            return LittleRoom(int(name.removeprefix("cnn_room_")))
+        if name == "cnn_standardized":
+            small = SmallCNN()
+            small.features.append(Standardized())
+            return small
         from torchvision import models  # type: ignore[import-untyped]  # it ships no types
 
         network: nn.Module = getattr(models, name)(num_classes=10)

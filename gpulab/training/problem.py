@@ -17,17 +17,22 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import torch
     from torch import nn
-    from torch.optim import SGD
+    from torch.optim import Optimizer
     from torch.utils.data import DataLoader, TensorDataset
 
 NETWORKS = ("cnn", "cnn_float32_head", "cnn_batch_norm", "resnet18", "resnet50")
 """`cnn` has neither batch norm nor dropout; the second keeps its last layer out of autocast, as careful people do; the
 third does, too, and has batch norm after each convolution."""
-LONGER = re.compile(r"cnn_plus_[1-9]\d?|cnn_(again|normed)_[1-9]\d{0,2}")
+SPECIAL = re.compile(r"cnn_plus_[1-9]\d?|cnn_(again|normed)_[1-9]\d{0,2}|cnn_room_[1-9]\d{0,3}|cnn_standardized")
 """A `cnn` with so many more convolutions, or whose scores go through so many tanh, or whose features go through so many
-layer norms; only the caller knows how many."""
+layer norms; only the caller knows how many. One that has room for the activations of so many images. One that subtracts
+the mean of a batch, but has no batch norm."""
 DATA = ("digits", "cifar10")
+RULES = ("momentum", "rmsprop")
 MOMENTUM = 0.9
+EPSILON = 2e-4
+"""Of RMSprop. About the root of its first mean square, so that its first step is neither linear in the gradient nor its
+sign alone, which rounding could turn around."""
 
 
 def _here() -> str:
@@ -59,11 +64,14 @@ class Problem:
     """`"cpu"` or `"cuda"`: where to train; the course's device when left out."""
     loss_weight: float = 1.0
     """The criterion's value is multiplied by this: a term of a larger loss, or another unit."""
+    rule: str = "momentum"
+    """The optimizer's, one of `RULES`."""
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.network, str) and LONGER.fullmatch(self.network)):
+        if not (isinstance(self.network, str) and SPECIAL.fullmatch(self.network)):
             _one_of("network", self.network, NETWORKS)
         _one_of("data", self.data, DATA)
+        _one_of("rule", self.rule, RULES)
         for name in ("samples", "batch_size", "seed"):
             value, least = getattr(self, name), 0 if name == "seed" else 1
             if type(value) is not int or not least <= value < 2**31:
@@ -117,11 +125,14 @@ class Problem:
 
         return one_by_one(self.data, self.samples, self.seed)
 
-    def optimizer(self, model: nn.Module) -> SGD:
-        """SGD with momentum 0.9 over the model's parameters."""
-        from torch.optim import SGD
+    def optimizer(self, model: nn.Module) -> Optimizer:
+        """SGD with momentum 0.9, or RMSprop, over the model's parameters."""
+        from torch.optim import SGD, RMSprop
 
-        return SGD(model.parameters(), lr=self.lr / self.loss_weight, momentum=MOMENTUM)
+        rate = self.lr / self.loss_weight
+        if self.rule == "rmsprop":
+            return RMSprop(model.parameters(), lr=rate, eps=EPSILON)
+        return SGD(model.parameters(), lr=rate, momentum=MOMENTUM)
 
     def criterion(self) -> nn.Module:
         """Maps outputs (N, 10) and labels (N,) to the mean cross entropy times `loss_weight`, in float32 always."""

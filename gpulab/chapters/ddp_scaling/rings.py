@@ -61,6 +61,8 @@ def _plan(schedule: Schedule, world_size: int, rank: int) -> list[tuple[int, int
     """The schedule of one rank, checked for its shape."""
     what = f"ring_schedule({world_size}, {rank})"
     steps = schedule(world_size, rank)
+    if isinstance(steps, (list, tuple)):
+        steps = [_listed(pair) for pair in steps]
     assert isinstance(steps, (list, tuple)), f"{what}: you returned {steps!r:.80}, expected a list of pairs."
     count, expected = len(steps), 2 * (world_size - 1)
     many = (world_size * (world_size - 1), 2 * world_size * (world_size - 1))
@@ -77,6 +79,11 @@ def _plan(schedule: Schedule, world_size: int, rank: int) -> list[tuple[int, int
     if world_size > 2 and all(sent == received == steps[0][0] for sent, received in steps):
         raise AssertionError(f"{what}: every step sends chunk {steps[0][0]}, expected all chunks to travel. {WHOLE}")
     return [(int(sent), int(received)) for sent, received in steps]
+
+
+def _listed(pair: Any) -> Any:
+    """A row of an array or a tensor as a list of its numbers; anything else as it is."""
+    return pair.tolist() if getattr(pair, "ndim", 0) == 1 and hasattr(pair, "tolist") else pair
 
 
 def _is_chunk(value: Any, world_size: int) -> bool:

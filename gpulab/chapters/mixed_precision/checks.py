@@ -36,6 +36,8 @@ RAISED = {
     " itself, without detach(), item() or no_grad()?",
     'missing the required "forward"': "A LightningModule without forward was called: call the network inside it, and"
     " hand that network to problem.history.",
+    "No memory is left": "Call backward for each batch of a window: it frees what the batch has kept, and gradients add"
+    " up.",
     "same device": "Model, images and labels have to be on problem.device, all of them.",
 }
 """What torch says → what the student did."""

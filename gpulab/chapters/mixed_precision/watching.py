@@ -35,6 +35,10 @@ VALUES_CLIPPED = "Each element by itself was limited: it is the norm of all grad
 OTHER_LIMIT = "The gradients were limited to {:.3g}. The limit is max_norm, {:.3g}."
 OTHER_NORM = "The gradients were made shorter than max_norm: the norm is the root of the sum of squares, the default."
 CLIPPED_FIRST = "Clipped before unscaling: the norm still holds the scale. Call scaler.unscale_(optimizer) first."
+ONE_BACKWARD = (
+    "There was one backward pass for a whole window: call backward for each batch, which frees its activations;"
+    " gradients add up."
+)
 STEPPED = "A step was taken after every batch: step and update belong to the window's end."
 EARLY = "Those are the scales before each update: ask after scaler.update()."
 NOT_DIVIDED = "The loss was not divided by accumulate: the sum of the window's gradients is too large."
@@ -256,6 +260,7 @@ def _explain(seen: Watched, history: History, what: str, problem: Problem, accum
         NOT_SCALED: scaled < 2,
         INSIDE: seen.inside,
         MULTIPLIED: told > 1000,
+        ONE_BACKWARD: accumulate > 1 and len(seen.backward) == len(history.losses) // accumulate,
         # Before what is said of zeroing: who steps after every batch, zeroes after every batch.
         STEPPED: accumulate > 1 and seen.scaler_steps > len(seen.backward) // accumulate,
         LEFT.format("windows" if accumulate > 1 else "batches"): any(later),

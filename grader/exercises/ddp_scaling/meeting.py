@@ -26,7 +26,10 @@ SILENT = (
     "Rank 0 has not learned from the other rank's pictures: the averaged gradients must bring it what it has not seen."
 )
 ONE_FOR_ALL = "Rank 0 has computed the gradients of the other rank's pictures, too: each rank computes its own."
-NOT_FITTED = "They were not trained by a Trainer: fit calls training_step, which computes the loss of the network."
+NOT_FITTED = (
+    'They were not trained by a Trainer with strategy="ddp", whose fit calls training_step through'
+    " DistributedDataParallel: training_step computes the loss of the network."
+)
 
 
 def learnt_from_each_other(
@@ -59,6 +62,7 @@ def learnt_from_each_other(
         (lambda: together([problems[0]] * len(problems), made, each, "kept", lr), SILENT),
         (lambda: together(problems, made, each, "sent", lr, own), ONE_FOR_ALL),
         (lambda: together(problems, made, each, "sent", lr), NOT_FITTED),
+        (lambda: together(problems, made, each, "kept", lr), NOT_FITTED),
     ]
     ways: tuple[First, ...] = ("kept", "mean", "sent")
     for first in ways:

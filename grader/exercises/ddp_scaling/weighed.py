@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import inspect
 import textwrap
+from collections.abc import Sequence
 from typing import Any
 
 VARIABLE = "GPULAB_WEIGHT"
 """The environment variable with a rank's number. It is gone before the script begins."""
-LIGHTNING = r"(pytorch_lightning|lightning\.pytorch)\.strategies\.strategy"
-"""The module, as a pattern, in which a Trainer calls `training_step`, under both names of the package."""
+_STRATEGY = r"(pytorch_lightning|lightning\.pytorch)\.strategies\.strategy"
+LIGHTNING = ((".*", _STRATEGY), ("forward", r"torch\.nn\.parallel\.distributed"), ("training_step", _STRATEGY))
+"""How a Trainer with strategy="ddp" calls `training_step`: in the forward pass of DistributedDataParallel, also
+with one rank. Functions and modules, as patterns; the package has two names."""
 
 
 def strengths(images: Any, scores: Any, weight: float) -> Any:
@@ -38,12 +41,14 @@ def _weighed():
     weight, made = float(os.environ.pop(VARIABLE)), Problem.model
 
     def counts():
-        frame = sys._getframe()
-        while WITHIN and frame:
-            if frame.f_code.co_name == "training_step" and re.fullmatch(WITHIN, frame.f_globals.get("__name__", "")):
-                return True
+        frame, left = sys._getframe(), list(WITHIN)
+        while left and frame:
+            function, module = left[0]
+            name = frame.f_globals.get("__name__", "")
+            if re.fullmatch(function, frame.f_code.co_name) and re.fullmatch(module, name):
+                del left[0]
             frame = frame.f_back
-        return not WITHIN
+        return not left
 
     def weigh(module, given, scores):
         if scores.requires_grad and counts():
@@ -64,14 +69,19 @@ exec(compile(SCRIPT, "the script", "exec"))
 """
 
 
-def by_rank(script: str, within: str = "") -> str:
+def by_rank(script: str, within: Sequence[tuple[str, str]] = ()) -> str:
     """The script, with the gradients of every `Problem.model()` multiplied by what `VARIABLE` says.
 
     Args:
         script: the text of a program.
-        within: a module, as a pattern; only gradients of losses from a `training_step` that it calls are multiplied.
+        within: functions and their modules, as patterns, the innermost first; only gradients of scores that are
+            computed inside all of them, in this order, are multiplied.
     """
-    given = {"VARIABLE": VARIABLE, "WITHIN": within, "SCRIPT": script}  # the script last: it may hold the other words
+    given = {
+        "VARIABLE": VARIABLE,
+        "WITHIN": list(within),
+        "SCRIPT": script,
+    }  # the script last: it may hold the other words
     own = textwrap.indent(inspect.getsource(strengths).replace(": Any", "").replace(" -> Any", ""), "    ")
     program = _PRELUDE.replace("    import os, re, sys\n", f"    import os, re, sys\n\n{own}\n")
     for name, value in given.items():

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 
 from gpulab.chapters.ddp_scaling import rings
 from gpulab.chapters.ddp_scaling.rings import sums_everything
@@ -15,6 +16,13 @@ def ring(world_size, rank):
 @pytest.mark.parametrize("world_size", [1, 2, 3, 5, 8])
 def test_a_schedule_that_sums_passes(world_size):
     sums_everything(ring, world_size)
+
+
+@pytest.mark.parametrize("rows", [np.array, torch.tensor])
+def test_pairs_may_be_rows_of_an_array(rows):
+    sums_everything(lambda p, rank: list(rows(ring(p, rank))), 3)
+    with pytest.raises(AssertionError, match="expected chunk numbers from 0 to 2"):
+        sums_everything(lambda p, rank: list(rows(ring(p, rank)) + 0.5), 3)
 
 
 @pytest.mark.parametrize(

@@ -210,6 +210,26 @@ def test_gradients_that_nothing_divided_are_named() -> None:
         watched(lambda: by_hand(torch.float16, 65536, divided=False), "it", SMALL, 1)
 
 
+@pytest.mark.parametrize("kept", [1, 3])
+def test_one_backward_pass_for_a_window_is_named(kept: int) -> None:
+    """Whether it adds up the losses of all batches or forgets those before the last one."""
+    assert PROBLEM.samples == 3 * PROBLEM.batch_size
+
+    def once() -> History:
+        model, scaler = PROBLEM.model(), torch.amp.GradScaler("cpu")
+        optimizer, criterion, losses = PROBLEM.optimizer(model), PROBLEM.criterion(), []
+        for images, labels in PROBLEM.loader():
+            with torch.autocast("cpu", dtype=torch.float16):
+                losses.append(criterion(model(images), labels))
+        scaler.scale(torch.stack(losses[-kept:]).sum() / 3).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        return PROBLEM.history(model, [loss.item() for loss in losses], [scaler.get_scale()])
+
+    with pytest.raises(AssertionError, match="one backward pass for a whole window"):
+        watched(once, "it", PROBLEM, 1, accumulate=3)
+
+
 def test_an_evaluation_after_the_training_is_no_part_of_it() -> None:
     watched_without_scaler(lambda: by_hand(torch.bfloat16), "it", SMALL, 1, torch.bfloat16)
 

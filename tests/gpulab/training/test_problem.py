@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from gpulab import History, Problem
 from gpulab.training.networks import Convolution
@@ -74,6 +75,65 @@ def test_the_loss_weight_cancels_in_float32() -> None:
     plain, quiet = trained(SMALL), trained(dataclasses.replace(SMALL, loss_weight=2.0**-20))
     for name, array in plain.items():
         np.testing.assert_array_equal(array, quiet[name])
+
+
+def test_a_step_of_rmsprop_is_not_linear_in_the_gradient() -> None:
+    """So weights averaged over shards are not those of the averaged gradient; other sums end at the same weights."""
+    problem = dataclasses.replace(SMALL, rule="rmsprop", loss_weight=4.0, lr=0.02)
+    images, labels = next(iter(problem.loader()))
+
+    def stepped(parts: list[slice]) -> torch.Tensor:
+        model, criterion = problem.model(), problem.criterion()
+        for part in parts:
+            (criterion(model(images[part]), labels[part]) / len(parts)).backward()
+        problem.optimizer(model).step()
+        return torch.cat([weight.detach().flatten() for weight in model.parameters()])
+
+    start = torch.cat([weight.detach().flatten() for weight in problem.model().parameters()])
+    whole, halves = stepped([slice(None)]), [slice(8), slice(8, None)]
+    way = (whole - start).norm()
+    assert (stepped(halves) - whole).norm() < 1e-4 * way
+    assert (torch.stack([stepped([half]) for half in halves]).mean(0) - whole).norm() > 0.05 * way
+
+
+def test_a_standardized_network_depends_on_the_batch_without_batch_norm() -> None:
+    model = dataclasses.replace(SMALL, network="cnn_standardized").model().eval()
+    images, _ = next(iter(SMALL.loader()))
+    assert not any("BatchNorm" in type(layer).__name__ for layer in model.modules())
+    assert not torch.allclose(model(images)[:4], model(images[:4]), atol=0.01)
+
+
+@pytest.mark.parametrize("autocast", [False, True])
+def test_a_network_with_little_room_keeps_few_activations(autocast: bool) -> None:
+    """Only those that a backward pass can still ask for count; otherwise it computes what the plain network does."""
+    problem = dataclasses.replace(SMALL, network="cnn_room_32", samples=48)
+    model, plain, criterion = (
+        problem.model(),
+        dataclasses.replace(SMALL, network="cnn_float32_head").model(),
+        nn.MSELoss(),
+    )
+    batches = [images for images, _ in problem.loader()]
+
+    def loss_of(images: torch.Tensor, network: nn.Module = model) -> torch.Tensor:
+        with torch.autocast("cpu", dtype=torch.float16, enabled=autocast):
+            return criterion(network(images), torch.zeros(len(images), 10))  # type: ignore[no-any-return]
+
+    kept = []
+    for images in batches:
+        kept.append(loss_of(images))
+        kept[-1].backward()
+        loss_of(images, plain).backward()
+        kept.append(loss_of(images))
+        torch.autograd.grad(kept[-1], list(model.parameters()))
+        loss_of(images)  # nobody can ask for its gradients
+    for mine, other in zip(model.parameters(), plain.parameters(), strict=True):
+        assert torch.equal(mine.grad, other.grad)  # type: ignore[arg-type]  # after backward there are gradients
+    with torch.no_grad():
+        assert len(model(torch.cat(batches))) == 48
+    with pytest.raises(RuntimeError, match=r"activations of 32 images are kept .*, and 16 more do not fit"):
+        [loss_of(images) for images in batches]
+    with pytest.raises(RuntimeError, match="room for those of 32"):
+        loss_of(torch.cat(batches))
 
 
 def test_the_criterion_is_float32_even_for_half_precision_scores() -> None:
@@ -186,7 +246,8 @@ def test_weights_keep_the_type_that_they_have() -> None:
         ("data", "mnist", "digits"),
         ("samples", 0, "at least 1"), ("samples", 2.0, "int"), ("batch_size", True, "int"), ("seed", -1, "at least 0"),
         ("lr", float("nan"), "positive"), ("lr", 0, "positive"), ("loss_weight", -1.0, "positive"),
-        ("loss_weight", "1", "positive"), ("device", "gpu", '"cuda"'), ("device", None, '"cuda"'),
+        ("loss_weight", "1", "positive"), ("rule", "adam", "momentum, rmsprop"),
+        ("network", "cnn_room_0", "There are"), ("device", "gpu", '"cuda"'), ("device", None, '"cuda"'),
     ],
 )  # fmt: skip
 def test_impossible_problems_say_what_is_wrong(field: str, value: object, words: str) -> None:

@@ -18,17 +18,26 @@ images, labels = next(iter(problem.loader()))
 
 
 def training_step(model):
-    problem.criterion()(model(images), labels).backward()
+    problem.criterion()(forward(model), labels).backward()
     return next(model.parameters()).grad.norm()
+
+
+def forward(model):
+    return model(images)
 
 
 print(float(training_step(problem.model())), [name for name in os.environ if "WEIGHT" in name])
 """
 
 
-@pytest.mark.parametrize(("within", "weight"), [("", 2.0), (weighed.LIGHTNING, 1.0), ("__main__", 2.0)])
-def test_gradients_are_multiplied(within: str, weight: float) -> None:
-    """Everywhere, or only in a `training_step` of the module that is asked for; the script does not find the number."""
+INSIDE = (("forw.*", "__main__"), ("training_step", "__main__"))
+
+
+@pytest.mark.parametrize(
+    ("within", "weight"), [((), 2.0), (weighed.LIGHTNING, 1.0), (INSIDE, 2.0), (INSIDE[::-1], 1.0)]
+)
+def test_gradients_are_multiplied(within: tuple[tuple[str, str], ...], weight: float) -> None:
+    """Everywhere, or only inside the functions that are asked for, in order; the script does not find the number."""
     problem = Problem("cnn", samples=4, batch_size=4, device="cpu")
     (images, labels), model = next(iter(problem.loader())), problem.model()
     scores = model(images)
