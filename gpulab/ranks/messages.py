@@ -67,7 +67,7 @@ def numbers_in(packed: bytes) -> int:
         if isinstance(part, bytearray):
             held += len(part)
             rest -= len(part)
-        elif opcode.name == "BINFLOAT":
+        elif isinstance(part, float) and opcode.name == "BINFLOAT":
             floats += 1 if _narrow(part) else 2
             rest -= FLOAT_OPCODE_BYTES
     return max(0, floats - FREE_FLOATS) + (held + max(0, rest - FREE_BYTES)) // FLOAT_BYTES

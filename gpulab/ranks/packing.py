@@ -25,7 +25,7 @@ def packed(part: Any) -> bytes:
     return file.getvalue()
 
 
-class _Packer(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle ships no types
+class _Packer(cloudpickle.Pickler):
     def reducer_override(self, part: Any) -> Any:
         torch = sys.modules.get("torch")
         if torch is not None and type(part) is torch.Tensor and part.layout is torch.strided and not vars(part):

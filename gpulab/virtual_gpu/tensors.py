@@ -331,7 +331,7 @@ def _orderly(one: torch.Tensor) -> bool:
     values = values[:: 1 + len(values) // MOST_LOOKED_AT]
     if len(values) < FEW_ELEMENTS or values.is_complex():
         return len(values) > 1 and bool((values == values[0]).all())
-    distinct, counts = values.unique(return_counts=True)
+    distinct, counts = torch.unique(values, return_counts=True)
     if len(distinct) <= 2 or int(counts.max()) > MOSTLY * len(values):
         return True
     return bool((values[1:] >= values[:-1]).all() or (values[1:] <= values[:-1]).all())
