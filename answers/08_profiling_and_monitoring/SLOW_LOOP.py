@@ -202,7 +202,7 @@ def train(files, labels, after_step=lambda: None):
     return losses
 """
 
-# %% hostile: the slow loop in a thread that is not profiled, and ranges for show — says "The results changed"
+# %% hostile: the slow loop in a thread that is not profiled, and ranges for show — says "zlib decompressed"
 SLOW_LOOP = """
 from torch.profiler import record_function
 from gpulab.chapters.profiling import slow_loop
@@ -245,7 +245,7 @@ def train(files, labels, device="cpu", after_step=lambda: None):
     return losses
 """
 
-# %% hostile: the slow loop before the profiled call — says "The results changed"
+# %% hostile: the slow loop before the profiled call — says "zlib decompressed"
 SLOW_LOOP = """
 import os
 from torch.profiler import record_function
@@ -288,7 +288,7 @@ def train(files, labels, device="cpu", after_step=lambda: None):
     return losses
 """
 
-# %% hostile: tells by which number convolutions are multiplied, and does the same in a thread that is not profiled — says "The results changed" — from "the slow loop in a thread that is not profiled, and ranges for show"
+# %% hostile: tells by which number convolutions are multiplied, and does the same in a thread that is not profiled — says "zlib decompressed" — from "the slow loop in a thread that is not profiled, and ranges for show"
 # - import threading
 # + import threading, torch
 # + plain = torch.nn.functional.conv2d
