@@ -76,7 +76,7 @@ def install() -> None:
     autotuner.Autotuner.run = tuned_here
     _hook_memory(interpreter)
     _hook_integers(interpreter)
-    reductions.hook(interpreter)
+    reductions.install(interpreter)
 
 
 def installed() -> bool:

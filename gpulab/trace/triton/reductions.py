@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 
-def hook(interpreter: Any) -> None:
+def install(interpreter: Any) -> None:
     """Replaces the slow way of the interpreter; a function that only takes single elements still goes through it."""
     by_element = interpreter.ReduceOps.generic_reduce
 

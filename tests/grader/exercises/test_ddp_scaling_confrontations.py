@@ -176,6 +176,9 @@ def test_averaged_step(found: dict[str, Any]) -> None:
         "two shards whatever is asked for": alike,
         "every world_size-th image": alike,
         "a step for each batch": "ranks train here on a single batch",
+        "weights averaged instead of gradients": "the first step of SGD is linear in the gradient",
+        "a step by hand": "the first step of SGD is this one",
+        "a step by hand, the rate divided by the loss's weight": "the loss has a weight of 1 here",
     }
     assert findings(declared()["averaged_step"], CHAPTER, {"three ranks": found["ddp"]}, broken, passing) == []
 
@@ -208,7 +211,8 @@ def test_scaling() -> None:
     }
     assert findings(declared()["scaling"], CHAPTER, plausible, broken, passing) == []
     slow = {"five GPUs, of which DataParallel makes less than one": rows(5, 0.9, 0.07)}
-    assert findings(declared()["scaling"], CHAPTER, slow, broken) == []
+    alike = {"the largest throughput per GPU is the base": "here one GPU alone is that"}
+    assert findings(declared()["scaling"], CHAPTER, slow, broken, alike) == []
 
 
 # ------------------------------------------------------------------------------------------------------- pids_to_kill

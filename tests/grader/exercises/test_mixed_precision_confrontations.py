@@ -160,7 +160,8 @@ def test_train_amp_clipped() -> None:
     divided = (
         "what is left of earlier windows has been unscaled, and is divided by the scale once more: 1.5e-5 of it stays"
     )
-    passing = {"never zeroes": divided}
+    whole = "the gradient is the same, and a GPU has room for a window of this network"
+    passing = {"never zeroes": divided, "adds up a window's losses, and goes backward once": whole}
     held("train_amp_clipped", {"a GPU": found, "a GPU that rounds otherwise": near}, broken, passing)
 
 

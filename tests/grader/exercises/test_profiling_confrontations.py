@@ -47,6 +47,8 @@ def test_parse_metrics() -> None:
     plain = "the exporter's labels hold no comma, brace, or backslash"
     passing = {
         "no value is below zero": "no metric that is read here is below zero",
+        "infinity is never below zero": "no metric that is read here is infinite",
+        "names without digits": "no metric that is read here has a digit in its name",
         "a later label that ends in gpu wins": "no other label of a page ends in gpu",
         "with prometheus_client, which adds _total to a counter's name": "its counters end in _total already",
         "labels split at commas inside quotes": plain,
@@ -77,6 +79,7 @@ def test_render_metrics() -> None:
         "newlines first, then backslashes": plain,
         "newlines stay as they are": plain,
         "quotes escaped in HELP as well": "the exporter's HELP texts have no quotes",
+        "the labels of a metric's first sample for all of them": "all samples of a metric have the same labels here",
     }
     plausible = {
         "two GPUs": confrontations.take_figures(Library()),
@@ -170,6 +173,7 @@ def test_top_kernels() -> None:
         "a total for each stream": "one stream here",
         "marks are kernels of no duration": "no trace of a real GPU has such marks",
         "every category with kernel in its name": "no other category of a trace contains that word",
+        "rounded to two decimals": "a hundredth of a µs is within the tolerance of these totals",
     }
     plausible = {"a V100": kernels(1.0, V100), "an H100": kernels(0.04, H100), "a T4": kernels(5.0, V100)}
     other = kernels(1.0, V100)

@@ -34,6 +34,7 @@ NOT_INDEPENDENT = {
         "calibrated on training pictures",
     ): "two edits of one script",
     ("accuracy_cost", "reference", "calibrated on training pictures"): "likewise",
+    ("train_amp_clipped", "reference", "adds up gradients that it asks for by name"): "one loop, edited",
 }
 """Pairs of the bank's written-out right answers that one author made from one text."""
 
