@@ -127,7 +127,7 @@ def test_bytes_are_counted_by_argument_and_line() -> None:
 
 
 def test_who_stores_is_counted() -> None:
-    """One program of four that stores everything is told from four that share the work."""
+    """One program of four that stores everything is distinguished from four that share the work."""
     with trace.counting() as launches:
         alone_kernel[(4,)](torch.empty(200), 200, BLOCK=64)
     assert (launches[-1]["programs"], launches[-1]["writers"], launches[-1]["most_written"]) == (4, 1, 800)
