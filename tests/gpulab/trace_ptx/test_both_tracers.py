@@ -38,6 +38,7 @@ DIFFERENCES = {
         "stride of the number of blocks": UNROLLED,
         "starts at threadIdx, every block does everything": UNROLLED,
         "stops one early": UNROLLED,
+        "each block takes a piece of its own": UNROLLED,
     },
     "block_reverse": {
         "a barrier for the warp only": ORDER,
@@ -55,6 +56,9 @@ DIFFERENCES = {
         "blockDim.x for gridsize in the stride": UNROLLED,
         "no barrier in the tree": ORDER,
         "no barrier before the tree": MERGED,
+        "a block is one warp that adds up by shuffles, without shared memory": UNROLLED,
+        "one thread of each block adds up the tile alone": UNROLLED,
+        "a large block, a tree with gaps, elements added up in a tile of float64": MERGED,
     },
     "matmul_tiled": {
         "no second barrier": ORDER,
@@ -62,6 +66,7 @@ DIFFERENCES = {
         "no barriers at all": ORDER,
         "the host pads both matrices to whole tiles, and copies the corner": NAMES,
         "clamped indices": MERGED,
+        "one thread of its block does all the work": MERGED,
         "= for +=": UNREAD,
         "= for +=, only as many products as the last tile has": UNREAD,
     },
