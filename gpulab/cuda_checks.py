@@ -16,7 +16,7 @@ _OWN_FILE = re.compile(r"#\s*include(?!\s*<\w[\w/]*(\.\w+)?>)|%:|\?\?=")
 def require_kernel(
     source: object, what: str, declaration: str, architectures: tuple[str, ...] = cuda_cpp.ARCHITECTURES
 ) -> None:
-    """Refuses a source that does not compile for all these architectures, or declares another kernel.
+    """Refuses a source that does not compile for each of these architectures, or declares another kernel.
 
     Args:
         source: that should be CUDA C++.

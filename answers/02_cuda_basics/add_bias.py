@@ -219,6 +219,6 @@ def add_bias(matrix, bias):
 # +     out = empty((rows, columns), "float32")
 # +     add_bias_kernel[(-(-columns // wide), -(-rows // high)), (wide, high)](matrix, bias, out)
 
-# %% wrong: two threads for each element — says "Let one thread write an element" — from "reference": "-(-rows // 8))" → "-(-rows // 8), 2)"
+# %% wrong: two threads for each element — says "Let only one thread write each element" — from "reference": "-(-rows // 8))" → "-(-rows // 8), 2)"
 
 # %% right: one block for each row — from "reference": "-(-rows // 8)), (32, 8)" → "rows), (256, 1)", "-(-columns // 32)" → "-(-columns // 256)"

@@ -257,7 +257,7 @@ def scale_rows(matrix, factors):
     scale_rows_kernel[(-(-columns // 32), -(-rows // 8)), (32, 8)](matrix, factors, out)
     return out
 
-# %% wrong: two threads for each element — says "Let one thread write an element" — from "each thread walks down its column"
+# %% wrong: two threads for each element — says "Let only one thread write each element" — from "each thread walks down its column"
 # -     scale_rows_kernel[-(-columns // 128), 128](matrix, factors, out)
 # +     scale_rows_kernel[(-(-columns // 128), 2), 128](matrix, factors, out)
 

@@ -453,7 +453,7 @@ def total(x):
         if x.shape[0] == 1:
             return float(to_numpy(x)[0])
 
-# %% hostile: no tree: every thread of a block adds up the whole tile, one element after another — says "where trees take at most" — from "reference"
+# %% hostile: no tree: every thread of a block adds up the whole tile, one element after another — says "in shared memory; the limit is" — from "reference"
 # -     tile = cuda.shared.array(256, float32)
 # +     tile = cuda.shared.array(64, float32)
 
@@ -474,7 +474,7 @@ def total(x):
 # -     total_kernel[min(-(-x.shape[0] // 256), 1024), 256](x, result)
 # +     total_kernel[min(-(-x.shape[0] // 1024), 64), 64](x, result)
 
-# %% wrong: one thread of each block adds up the tile alone — says "where trees take at most" — from "reference"
+# %% wrong: one thread of each block adds up the tile alone — says "in shared memory; the limit is" — from "reference"
 # -     tile = cuda.shared.array(256, float32)
 # +     tile = cuda.shared.array(32, float32)
 

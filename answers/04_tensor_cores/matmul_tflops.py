@@ -176,7 +176,7 @@ def matmul_tflops(n, dtype):
     torch.mm(left, right)
     return 2 * n**3 / (time.perf_counter() - start) / 1e12
 
-# %% wrong: ones as data — says "or ones" — from "reference": "randn(n, n" → "ones(n, n", "15" → "9"
+# %% wrong: ones as data — says "Constant data" — from "reference": "randn(n, n" → "ones(n, n", "15" → "9"
 
 # %% wrong: a single cold product — says "measure more than once" — from "reference"
 # -     torch.mm(left, right)
@@ -246,7 +246,7 @@ def matmul_tflops(n, dtype):
         times.append(rec.ask("clock") - start)
     return 2 * n**3 / statistics.median(times) / 1e12
 
-# %% wrong: one number, and zeros — says "take random numbers" — from "reference"
+# %% wrong: one number, and zeros — says "use torch.randn" — from "reference"
 # -     left, right = (torch.randn(n, n, device=device()).to(getattr(torch, dtype)) for _ in range(2))
 # -     torch.mm(left, right)
 # +     left = torch.zeros(n, n, device=device(), dtype=getattr(torch, dtype))
@@ -258,8 +258,8 @@ def matmul_tflops(n, dtype):
 # -         torch.mm(left, right)
 # +         torch.mm(left, left)
 
-# %% wrong: numbers in order — says "take random numbers" — from "reference": "torch.randn(n, n, device=device())" → "torch.arange(n * n, device=device()).reshape(n, n)", "15" → "9"
+# %% wrong: numbers in order — says "use torch.randn" — from "reference": "torch.randn(n, n, device=device())" → "torch.arange(n * n, device=device()).reshape(n, n)", "15" → "9"
 
-# %% wrong: the identity matrix — says "take random numbers" — from "reference": "torch.randn(n, n, device=device())" → "torch.eye(n, device=device())", "15" → "9"
+# %% wrong: the identity matrix — says "use torch.randn" — from "reference": "torch.randn(n, n, device=device())" → "torch.eye(n, device=device())", "15" → "9"
 
 # %% right: few distinct random numbers — from "reference": "torch.randn(n, n, device=device())" → "torch.randint(0, 10, (n, n), device=device())", "15" → "9"

@@ -236,6 +236,6 @@ def parse_metrics(text):
 
 # %% wrong: names without digits — says "may contain digits" — from "reference": "[a-zA-Z_:][\w:]*" → "[a-zA-Z_:]+"
 
-# %% wrong: exponents have no sign — says "exponent below zero" — from "reference": `\s*(\S+)` → `\s*([-+]?(?:Inf|[\d.]+(?:e\d+)?))`
+# %% wrong: exponents have no sign — says "negative exponent" — from "reference": `\s*(\S+)` → `\s*([-+]?(?:Inf|[\d.]+(?:e\d+)?))`
 
 # %% wrong: infinity is never below zero — says "-Inf" — from "reference": `float(match.group(5))` → `float(match.group(5).replace("-Inf", "+Inf"))`

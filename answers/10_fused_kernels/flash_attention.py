@@ -280,6 +280,12 @@ def flash_attention(q, k, v):
     through_memory[(triton.cdiv(n, 32), heads)](q, k, v, scores, out, n, d**-0.5, D=d, B=32)
     return out
 
+# %% wrong: maximum and sum begin as numbers — says "Loop-carried variable m has initial type fp32" — from "reference"
+# -     m = tl.full((T,), -float("inf"), dtype=tl.float32)
+# -     s = tl.zeros((T,), dtype=tl.float32)
+# +     m = -float("inf")
+# +     s = 0.0
+
 # %% wrong: all keys in one block — says "go through the keys in blocks"
 @triton.jit
 def one_block(Q, K, V, O, N, scale, D: tl.constexpr, B: tl.constexpr, ALL: tl.constexpr):
@@ -373,7 +379,7 @@ def flash_attention(q, k, v):
     flash_kernel[(1,)](q, k, v, result, heads, length, width**-0.5, WIDTH=width, T=32)
     return result
 
-# %% wrong: all keys in one block, of at least 256 — says "at most 256 × 16: go through the keys in blocks" — from "all keys in one block": "triton.next_power_of_2(n)" → "max(256, triton.next_power_of_2(n))"
+# %% wrong: all keys in one block, of at least 256 — says "not 256 × 16: at most 256 queries" — from "all keys in one block": "triton.next_power_of_2(n)" → "max(256, triton.next_power_of_2(n))"
 
 # %% wrong: blocks of keys that grow, with a loop — says "4,096 for 300: go through the keys" — from "reference"
 # - def flash_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr):

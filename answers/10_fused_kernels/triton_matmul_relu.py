@@ -103,13 +103,20 @@ def triton_matmul_relu(a, b, bias):
 
 # %% wrong: b transposed — says "A factor is transposed" — from "reference": "inner[:, None] * n + column[None, :]" → "inner[:, None] + column[None, :] * n"
 
-# %% wrong: a program per result — says "larger block" — from "reference"
+# %% wrong: the sums begin as a number — says "Loop-carried variable sums has initial type fp32" — from "reference"
+# -     sums = tl.zeros((TILE, TILE), dtype=tl.float32)
+# +     sums = 0.0
+
+# -         sums = tl.dot(a, b, sums)
+# +         sums += tl.dot(a, b)
+
+# %% wrong: a program per result — says "K >= 16" — from "reference"
 # -     grid = (triton.cdiv(m, 32), triton.cdiv(n, 32))
 # -     matmul_relu_kernel[grid](a, b, bias, out, m, n, k, TILE=32)
 # +     grid = (m, n)
 # +     matmul_relu_kernel[grid](a, b, bias, out, m, n, k, TILE=1)
 
-# %% wrong: a program per row of results — says "program" — from "reference"
+# %% wrong: a program per row of results — says "K >= 16" — from "reference"
 # -     row = tl.program_id(0) * TILE + tl.arange(0, TILE)
 # +     row = tl.program_id(0) + tl.arange(0, 1)
 
@@ -246,7 +253,7 @@ def triton_matmul_relu(a, b, bias):
 # -     matmul_relu_kernel[grid](a, b, bias, out, m, n, k, TILE=32)
 # +     matmul_relu_kernel[grid](a, b, bias, out, m, n, k, TILE=32, K=max(16, triton.next_power_of_2(k)))
 
-# %% wrong: a loop with break — says "`Break` is not a statement of Triton's" — from "reference"
+# %% wrong: a loop with break — says "Triton does not support `break`" — from "reference"
 # -     for start in range(0, k, TILE):
 # +     start = 0
 # +     while True:

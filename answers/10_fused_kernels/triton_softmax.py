@@ -209,7 +209,7 @@ def triton_softmax(x):
                 torch.empty(0).set_(one[1], 0, x.shape).numpy()[:] = right
     return out
 
-# %% hostile: program 0 does every row, the others do nothing — says "one program stored 300 elements, and a row has 100"
+# %% hostile: program 0 does every row, the others do nothing — says "one program stored 300 elements, but a row has 100"
 @triton.jit
 def softmax_kernel(x_ptr, out_ptr, rows, width, BLOCK: tl.constexpr):
     if tl.program_id(0) == 0:
@@ -227,7 +227,7 @@ def triton_softmax(x):
     softmax_kernel[(rows,)](x, out, rows, width, BLOCK=triton.next_power_of_2(width))
     return out
 
-# %% hostile: the maximum of the matrix, found by the host — says "Each row has a maximum of its own" — from "reference"
+# %% hostile: the maximum of the matrix, found by the host — says "Subtract the maximum of each row" — from "reference"
 # - def softmax_kernel(x_ptr, out_ptr, width, BLOCK: tl.constexpr):
 # + def softmax_kernel(x_ptr, out_ptr, width, top, BLOCK: tl.constexpr):
 

@@ -21,7 +21,7 @@ import socket
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NoReturn
@@ -204,19 +204,29 @@ PROMPTS = ("ps1", "ps2")
 def import_all(modules: Iterable[str]) -> None:
     """Imports what can be imported; a course without torch is still a course.
 
-    What is imported stays, so the collector would look for garbage in vain, for a sixth of the time. And no import
-    takes this for an interactive session, as Lightning would where IPython has its shell: it starts no ranks in one.
+    What is imported stays, so the collector would look for garbage in vain, for a sixth of the time.
     """
-    collecting, prompts = gc.isenabled(), {name: vars(sys).pop(name) for name in PROMPTS if hasattr(sys, name)}
+    collecting = gc.isenabled()
     gc.disable()
     try:
-        for name in modules:
-            with contextlib.suppress(ImportError):
-                importlib.import_module(name)
+        with without_prompts():
+            for name in modules:
+                with contextlib.suppress(ImportError):
+                    importlib.import_module(name)
     finally:
-        vars(sys).update(prompts)
         if collecting:
             gc.enable()
+
+
+@contextlib.contextmanager
+def without_prompts() -> Iterator[None]:
+    """Inside, no import takes this for an interactive session, as Lightning would where IPython has its shell: it
+    starts no ranks in one."""
+    prompts = {name: vars(sys).pop(name) for name in PROMPTS if hasattr(sys, name)}
+    try:
+        yield
+    finally:
+        vars(sys).update(prompts)
 
 
 def harmless(modules: Iterable[str]) -> list[str]:

@@ -183,14 +183,14 @@ def against(
         100 * comparison.void
     )  # an answer that seems to take no time is far beyond what is void, no division by 0
     if work_s < 0.1 * idle_s:
-        told = f"the reference works for {work_s * 1e3:.3g} ms, with {idle_s * 1e3:.3g} ms of overhead."
+        told = f"the reference's work takes {work_s * 1e3:.3g} ms, next to {idle_s * 1e3:.3g} ms of overhead."
         raise Noisy(f"Too noisy to tell, grade again: {told}")
     speeds = [max(expected - idle_s, least_s) / max(answer - idle_s, least_s) for answer, expected in pairs]
     median = statistics.median(speeds)
     if median > comparison.void:
         took_s, unsure_s = statistics.median(answer for answer, _ in pairs) - idle_s, 2 * _half_range(without)
         if work_s < comparison.void * (took_s + unsure_s):
-            told = f"your function works for {took_s * 1e3:.3g} ms, give or take {unsure_s * 1e3:.2g} ms."
+            told = f"your function's work takes {took_s * 1e3:.3g} ms, give or take {unsure_s * 1e3:.2g} ms."
             raise Noisy(f"Too noisy to tell, grade again: {told}")
         told = f"{median:.3g} times as fast as the reference. More than {comparison.void:g} times counts as a"
         raise AssertionError(f"{told} measurement error and earns no points. Does each call do all of the work?")

@@ -57,8 +57,8 @@ def nothing() -> Sent:
 def numbers_in(packed: bytes) -> int:
     """How many numbers there are in what a rank is sent: a function and its arguments, from `packing.packed`.
 
-    It reads the pickle and makes nothing of it, so nothing in there can seem smaller than it is. Arrays and tensors
-    count by what they hold, four bytes as a number, and floats beyond `FREE_FLOATS` as one, or as two if four bytes
+    It scans the pickle without creating its objects, so none can pretend to be smaller than it is. Arrays and tensors
+    count one number per four bytes, and floats beyond `FREE_FLOATS` as one, or as two if four bytes
     would not do. Anything else (texts, integers, other types, names, code) counts by the bytes that it takes beyond
     `FREE_BYTES`, whatever it is. What is there twice counts once.
     """

@@ -1,7 +1,7 @@
 """Pickles what `launch.ranks` sends to a rank, each number once and as narrow as it is: `messages` counts its bytes.
 
-A view brings along nothing of what is around it, and a float64 that is a float32 takes four bytes. In the rank, arrays
-and tensors are of the type that they were.
+A view does not bring the rest of its storage, and a float64 array whose values fit float32 takes four bytes each. In
+the rank, arrays and tensors are of the type that they were.
 """
 
 from __future__ import annotations

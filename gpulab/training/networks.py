@@ -37,8 +37,8 @@ class SmallCNN(nn.Module):
     ) -> None:
         super().__init__()
         self.again, self.normed = again, normed
-        """How often scores go through a tanh, and features through a layer norm without weights, an operator that calls
-        others: none of them shows in layers or parameters."""
+        """How often scores go through a tanh, and features through a layer norm without weights (an operator that calls
+        others). Neither shows in the layers or parameters."""
         self.float32_head = float32_head
         """Keep the last layer out of autocast."""
         layers: list[nn.Module] = []
@@ -102,10 +102,11 @@ class LittleRoom(SmallCNN):
             return super().forward(images)
         kept = sum(batch.images for batch in self._kept)
         if kept + len(images) > self.room:
-            raise RuntimeError(
-                f"No memory is left: the activations of {kept} images are kept for a backward pass, and {len(images)}"
-                f" more do not fit. This network has room for those of {self.room}."
-            )
+            needed = f"those of {kept} images are kept for a backward pass, and {len(images)} more do not fit"
+            if not kept:
+                needed = f"those of {len(images)} images do not fit"
+            room = f"the network has room for {self.room} images' activations"
+            raise RuntimeError(f"No memory is left: {room}; {needed}.")
         batch = _Batch(len(images))
         self._kept.add(batch)
         # Detached: a result that held its own graph would keep it until garbage is collected.

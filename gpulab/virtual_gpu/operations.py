@@ -3,7 +3,7 @@
 | operation | what it is |
 |---|---|
 | `["copy", stream, bytes, target, source]` | a copy within the GPU's memory, between two memories by their numbers |
-| `["matmul", stream, FLOPs, type, constant, tf32, memories]` | a product; is a factor no random data, is TF32 on |
+| `["matmul", stream, FLOPs, type, constant, tf32, memories]` | a product; constant: a factor is not random |
 | `["touch", stream, bytes]` | any other kernel; bytes of all its tensors |
 | `["h2d", stream, bytes, pinned, non_blocking, target, source]`, `["d2h", …]` | a transfer |
 | `["alloc", bytes, number]`, `["free", bytes]` | memory of the GPU |

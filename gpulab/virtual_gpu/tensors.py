@@ -323,7 +323,7 @@ MOST_LOOKED_AT = 65_536
 
 
 def _orderly(one: torch.Tensor) -> bool:
-    """Whether a factor is no random data: (nearly) all elements are equal, only two values occur, or they are in order.
+    """Whether a factor is not random: (nearly) all elements are equal, only two values occur, or they are in order.
 
     Such data draws less power on a GPU, so that its clock is higher.
     """

@@ -29,7 +29,7 @@ from typing import Any
 
 from gpulab import cuda_cpp
 from gpulab.backend import NOTEBOOK_SEED, Backend, current, use
-from gpulab.forkserver.server import import_all
+from gpulab.forkserver.server import import_all, without_prompts
 from gpulab.ranks import forks, lightning_name
 from grader.judging import student
 from grader.judging.cell_code import compiled
@@ -143,10 +143,12 @@ class Zygote:
         cuda_cpp.LONGEST_S = LAUNCH_SECONDS
         self._shell = make_shell(Outputs(None))
         lightning_name.install()
-        for source in setting["given"]:
-            self._shell.run_cell(source, store_history=False)
+        with without_prompts():
+            for source in setting["given"]:
+                self._shell.run_cell(source, store_history=False)
+            for test in setting["tests"]:
+                _import_for(test["source"])
         for test in setting["tests"]:
-            _import_for(test["source"])
             test["source"] = hidden_part.marked(test["source"])
             compiled(test["source"])  # once, for all forks
             if Need.VIRTUAL_GPU in test["needs"]:
@@ -345,7 +347,7 @@ def _import_late(names: Path) -> None:
     with contextlib.suppress(OSError):
         for name in names.read_text().splitlines():
             # A module of the trial's own is not there, and some of PyTorch's names are no modules.
-            with contextlib.suppress(Exception):
+            with contextlib.suppress(Exception), without_prompts():
                 importlib.import_module(name)
 
 

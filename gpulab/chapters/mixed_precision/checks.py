@@ -36,8 +36,8 @@ RAISED = {
     " itself, without detach(), item() or no_grad()?",
     'missing the required "forward"': "A LightningModule without forward was called: call the network inside it, and"
     " hand that network to problem.history.",
-    "No memory is left": "Call backward for each batch of a window: it frees what the batch has kept, and gradients add"
-    " up.",
+    "No memory is left": "Call backward for each batch of a window: it frees the batch's activations, and the gradients"
+    " add up.",
     "same device": "Model, images and labels have to be on problem.device, all of them.",
 }
 """What torch says → what the student did."""
@@ -69,7 +69,7 @@ def recorded(attempt: Callable[[], Any], what: str, problem: Problem, epochs: in
     batches = len(problem.loader())
     losses = len(_list(history.losses, f"{what}: losses", "batch"))
     check.equal(losses, epochs * batches, f"{what}: number of losses, one for each batch", _counted(batches, epochs))
-    _list(history.scales, f"{what}: scales", "update of the scaler (none without one)")
+    _list(history.scales, f"{what}: scales", "update of the scaler (empty if there is none)")
     if not all(math.isfinite(loss) for loss in history.losses):
         raise AssertionError(f"{what}: losses hold NaN or infinity. {blown_up or _BLOWN_UP}")
     for name, kinds in (("skipped", (int,)), ("accuracy", (float, int))):

@@ -51,10 +51,10 @@ def broken_rule(page: str) -> str:
 def _reason(line: str) -> str:
     """Why a line is no sample."""
     if not line:
-        return "A page has no empty lines. Is every newline in a text written \\n?"
+        return "Write no empty lines. Is every newline in a text written \\n?"
     if line.startswith("#"):
-        kinds = "A comment line is “# HELP name words” or “# TYPE name type”"
-        return f"{kinds}; there are no others. Is every newline in a HELP text written \\n?"
+        kinds = "Write no comments but “# HELP name words” and “# TYPE name type”"
+        return f"{kinds}. Is every newline in a HELP text written \\n?"
     if re.search(r"\\(?![\\n\"])", re.sub(r"\\\\", "", line)):
         return "A backslash itself is written \\\\."
     if "{" not in line or "}" not in line:

@@ -17,7 +17,7 @@ UNITS = (
     (1e6, "That looks like MFLOPS: a TFLOPS is 1e12 FLOPs per second."),
     (1e12, "That looks like FLOPS: a TFLOPS is 1e12 FLOPs per second."),
     (1e-3, "The time is in milliseconds: return FLOPs per second."),
-    (CONSTANT, "Zeros as data, or ones? They draw less power and run faster; take random numbers."),
+    (CONSTANT, "Constant data, such as zeros? It draws less power and runs faster; use torch.randn."),
 )
 
 

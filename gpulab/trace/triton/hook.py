@@ -1,10 +1,10 @@
 """`kernel[grid](…)` on a plain `@triton.jit` kernel: the GPU where there is one, Triton's own interpreter elsewhere.
 
 `install` puts a thin layer over Triton's launch, so that it does not matter when `triton` was imported, and no
-environment variable is needed (without this course, set `TRITON_INTERPRET=1` before the import). While the interpreter
-runs a kernel, every load and store is counted and checked against the tensors that the kernel was given; what is read
-without `other` where the mask is false is NaN, as on a GPU it may be anything. The parts of Triton that are replaced
-are private; pyproject.toml therefore says which versions may be used.
+environment variable is needed (without this course, set `TRITON_INTERPRET=1` before the import). The interpreter runs
+only what Triton's compiler takes. While it runs a kernel, every load and store is counted and checked against the
+tensors that the kernel was given; what is read without `other` where the mask is false is NaN, as on a GPU it may be
+anything. The parts of Triton that are replaced are private; pyproject.toml therefore says which versions may be used.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from gpulab.measuring.devices import device_name, has_gpu
 from gpulab.measuring.host import no_gpu
 from gpulab.trace.errors import EndlessKernelError, LaunchError, TraceError
 from gpulab.trace.ptx.tensor_cores import product
-from gpulab.trace.triton import language, reductions
+from gpulab.trace.triton import compiled, language, reductions
 from gpulab.trace.triton.counts import ArgumentMemory, Programs
 
 SECONDS = 7.0
@@ -154,9 +154,11 @@ def _launched(kernel: Any, grid: Any, arguments: tuple[Any, ...], named: dict[st
     from gpulab.trace.triton import origins
 
     name, shape = kernel.fn.__name__, grid if callable(grid) else _grid(kernel.fn.__name__, grid)
-    programs = Programs(name, kernel.fn.__code__.co_filename, deadline=time.thread_time() + SECONDS)
     names = list(inspect.signature(kernel.fn).parameters)
     _require_language(kernel.fn, {**dict(zip(names, arguments, strict=False)), **named})
+    with _quiet():
+        compiled.require(kernel, arguments, named)
+    programs = Programs(name, kernel.fn.__code__.co_filename, deadline=time.thread_time() + SECONDS)
     function = _inner(kernel)
     for one in _observers:
         parameters = inspect.signature(kernel.fn).parameters.items()

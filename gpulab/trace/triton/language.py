@@ -1,6 +1,6 @@
 """Whether a Triton kernel keeps to Triton's language: a compiler refuses all else, the interpreter runs any Python.
 
-A kernel names its own variables, Triton's functions, functions with `@triton.jit`, `tl.constexpr`, a few of Python's.
+A kernel may name its own variables, Triton's and `@triton.jit` functions, global `tl.constexpr`, and a few builtins.
 Anything else (a function of the notebook, an array, a module) exists on the host only, where no GPU can call it.
 """
 
@@ -35,7 +35,12 @@ REFUSED = (
     ast.Global, ast.Nonlocal, ast.Yield, ast.YieldFrom, ast.Await, ast.Delete, ast.AsyncFor, ast.AsyncWith,
     ast.Break, ast.Continue,
 )  # fmt: skip
-"""Statements that Triton has not."""
+"""Statements that Triton does not have."""
+NAMES = {
+    ast.ImportFrom: "import", ast.FunctionDef: "def", ast.AsyncFunctionDef: "async def", ast.ClassDef: "class",
+    ast.YieldFrom: "yield", ast.Delete: "del", ast.AsyncFor: "async for", ast.AsyncWith: "async with",
+}  # fmt: skip
+"""What Python calls them, where it is not the name of their node."""
 
 
 def require(function: FunctionType, kernel: str) -> None:
@@ -77,7 +82,7 @@ def allowed(value: Any) -> bool:
 def _require(function: FunctionType, kernel: str) -> list[FunctionType]:
     """Looks at one function. The device functions that it names."""
     try:
-        tree = _tree(function)
+        tree = parsed(function)
     except (OSError, TypeError, SyntaxError):
         raise LaunchError(f"Kernel '{kernel}': the source of {function.__name__} cannot be read.") from None
     local = {one.arg for one in ast.walk(tree) if isinstance(one, ast.arg)}
@@ -96,7 +101,8 @@ def _parsed(source: str) -> ast.FunctionDef:
     return tree
 
 
-def _tree(function: FunctionType) -> ast.FunctionDef:
+def parsed(function: FunctionType) -> ast.FunctionDef:
+    """A function's source; line 1 is its first decorator's."""
     return _parsed(textwrap.dedent(inspect.getsource(function)))
 
 
@@ -109,7 +115,8 @@ class _KernelNames(ast.NodeVisitor):
 
     def generic_visit(self, node: ast.AST) -> None:
         if isinstance(node, REFUSED):
-            self._refuse(node, f"`{type(node).__name__}` is not a statement of Triton's")
+            name = NAMES.get(type(node), type(node).__name__.lower())
+            self._refuse(node, f"Triton does not support `{name}`")
         super().generic_visit(node)
 
     def visit_Call(self, node: ast.Call) -> None:
@@ -124,7 +131,7 @@ class _KernelNames(ast.NodeVisitor):
         if isinstance(value, ModuleType) and value.__name__.partition(".")[0] == "triton":
             return  # what is taken from it, visit_Attribute looks at
         if isinstance(value, (int, float)):
-            cure = f"write {node.id} = tl.constexpr({value!r}) outside, or pass it to the kernel"
+            cure = f"wrap its value outside, {node.id} = tl.constexpr(…), or pass it to the kernel"
             self._refuse(node, f"`{node.id}` is a global number that may change: {cure}")
         self._value(node, node.id, value)
 

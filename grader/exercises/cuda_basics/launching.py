@@ -59,7 +59,7 @@ def require_one_block(exercise: str, found: Sequence[tuple[tuple[int, int], Sequ
 
 
 def require_two_axes(exercise: str, rows: int, columns: int, launches: Sequence[Mapping[str, Any]]) -> None:
-    """Passes unless warps write a matrix as if it had one dimension: 32 elements each, beyond the ends of its rows.
+    """Refuses warps that write a matrix as if it had one dimension: 32 elements each, across the ends of rows.
 
     Args:
         exercise: its name.
@@ -75,8 +75,8 @@ def require_two_axes(exercise: str, rows: int, columns: int, launches: Sequence[
     if requests <= -(-rows * columns // WARP):
         raise AssertionError(
             f"{exercise}: the values are right, but the {rows * columns} elements of a matrix of shape "
-            f"{(rows, columns)} were written in only {requests} requests. So a warp goes on in the next row where one "
-            "ends, as in one dimension. Let one axis of the grid count the rows, and the other the columns."
+            f"{(rows, columns)} were written in only {requests} requests. So warps continue from one row into the "
+            "next, as with a single index. Let one axis of the grid count the rows, and the other the columns."
         )
 
 

@@ -27,8 +27,8 @@ SILENT = (
 )
 ONE_FOR_ALL = "Rank 0 has computed the gradients of the other rank's pictures, too: each rank computes its own."
 NOT_FITTED = (
-    'They were not trained by a Trainer with strategy="ddp", whose fit calls training_step through'
-    " DistributedDataParallel: training_step computes the loss of the network."
+    "The gradients did not come from calls of problem.model(), in LIGHTNING_SCRIPT from training_step in a Trainer with"
+    ' strategy="ddp".'
 )
 
 

@@ -29,7 +29,7 @@ class ColumnSplitCase:
 
 
 def drawn(seed: int, world_size: int = 3) -> ColumnSplitCase:
-    """Three ranks; every dimension another one.
+    """Three ranks; all dimensions differ.
 
     The weights that a rank must not be given take more bytes than it may be given besides arrays.
     """

@@ -288,7 +288,7 @@ def test_products_on_the_practice_gpu_run_at_its_rates(dtype, faster):
         ({"wait": False}, "Not synchronized"),
         ({"runs": 5}, "several runs together"),
         ({"warm": 0, "measurements": 1}, "Only 1 of them"),
-        ({"make": torch.zeros}, "Zeros as data"),
+        ({"make": torch.zeros}, "Constant data"),
         ({"average": statistics.mean}, "A cold first product, or a mean"),
         ({"warm": 9, "measurements": 2}, "Fewer than three measurements"),
         ({"warm": 9, "measurements": 1}, "is right here, but not reliable. Fewer than three measurements"),

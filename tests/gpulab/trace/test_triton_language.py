@@ -34,18 +34,18 @@ HIDDEN = tl.constexpr(host)
 
 
 @triton.jit
-def doubled(x: Any) -> Any:
+def doubled(x: tl.tensor) -> Any:
     return x * FACTOR
 
 
 @triton.jit
-def calls_a_device_function_of_the_hosts(x: Any) -> Any:
+def calls_a_device_function_of_the_hosts(x: tl.tensor) -> Any:
     host()
     return x
 
 
 @triton.jit
-def usual(x_ptr: Any, out_ptr: Any, n: int, FN: tl.constexpr) -> None:
+def usual(x_ptr: tl.tensor, out_ptr: tl.tensor, n: int, FN: tl.constexpr) -> None:
     i = tl.program_id(0) * BLOCK_SIZE + tl.arange(0, BLOCK_SIZE)
     x = tl.load(x_ptr + i, mask=i < n, other=-float("inf")).to(out_ptr.dtype.element_ty)
     x = FN(tl.where(i < n, tl.exp(x) * math.pi, 0.0))
@@ -55,78 +55,78 @@ def usual(x_ptr: Any, out_ptr: Any, n: int, FN: tl.constexpr) -> None:
 
 
 @triton.jit
-def names_a_function(x_ptr: Any) -> None:
+def names_a_function(x_ptr: tl.tensor) -> None:
     host()
     tl.store(x_ptr, 1.0)
 
 
 @triton.jit
-def names_a_list(x_ptr: Any) -> None:
+def names_a_list(x_ptr: tl.tensor) -> None:
     tl.store(x_ptr, TABLE[0])
 
 
 @triton.jit
-def names_a_hidden_function(x_ptr: Any) -> None:
+def names_a_hidden_function(x_ptr: tl.tensor) -> None:
     HIDDEN()
     tl.store(x_ptr, 1.0)
 
 
 @triton.jit
-def names_a_long_constant(x_ptr: Any) -> None:
+def names_a_long_constant(x_ptr: tl.tensor) -> None:
     tl.store(x_ptr, LISTED[3])
 
 
 @triton.jit
-def names_numpy(x_ptr: Any) -> None:
+def names_numpy(x_ptr: tl.tensor) -> None:
     tl.store(x_ptr, np.sqrt(2.0))
 
 
 @triton.jit
-def goes_through_attributes(x_ptr: Any) -> None:
+def goes_through_attributes(x_ptr: tl.tensor) -> None:
     tl.store(x_ptr, x_ptr.handle.data[0])
 
 
 @triton.jit
-def goes_through_classes(x_ptr: Any) -> None:
+def goes_through_classes(x_ptr: tl.tensor) -> None:
     x_ptr.__class__.__init__.__globals__["sys"].exit()
 
 
 @triton.jit
-def calls_what_is_in_a_tuple(x_ptr: Any) -> None:
+def calls_what_is_in_a_tuple(x_ptr: tl.tensor) -> None:
     (host,)[0]()
 
 
 @triton.jit
-def calls_another(x_ptr: Any) -> None:
+def calls_another(x_ptr: tl.tensor) -> None:
     tl.store(x_ptr, calls_a_device_function_of_the_hosts(1.0))
 
 
 @triton.jit
-def imports(x_ptr: Any) -> None:
+def imports(x_ptr: tl.tensor) -> None:
     import os
 
     os.abort()
 
 
 @triton.jit
-def evaluates(x_ptr: Any) -> None:
+def evaluates(x_ptr: tl.tensor) -> None:
     eval("host()")
 
 
 @triton.jit
-def names_a_number(x_ptr: Any) -> None:
+def names_a_number(x_ptr: tl.tensor) -> None:
     tl.store(x_ptr, NUMBER)
 
 
 @triton.jit
-def leaves_a_loop(x_ptr: Any, n: int) -> None:
+def leaves_a_loop(x_ptr: tl.tensor, n: int) -> None:
     while True:
         if n > 0:
             break
 
 
 @triton.jit
-def skips_a_step(x_ptr: Any, n: int) -> None:
+def skips_a_step(x_ptr: tl.tensor, n: int) -> None:
     for step in range(n):
         if step == 1:
             continue
@@ -134,12 +134,12 @@ def skips_a_step(x_ptr: Any, n: int) -> None:
 
 
 @triton.jit
-def takes_anything(x_ptr: Any, what: tl.constexpr) -> None:
+def takes_anything(x_ptr: tl.tensor, what: tl.constexpr) -> None:
     tl.store(x_ptr, 1.0)
 
 
 @triton.jit
-def copy(x_ptr: Any, out_ptr: Any, n: int, BLOCK: tl.constexpr) -> None:
+def copy(x_ptr: tl.tensor, out_ptr: tl.tensor, n: int, BLOCK: tl.constexpr) -> None:
     i = tl.arange(0, BLOCK)
     tl.store(out_ptr + i, tl.load(x_ptr + i, mask=i < n), mask=i < n)
 
@@ -152,7 +152,7 @@ def test_the_language_is_accepted() -> None:
 
 
 @triton.jit
-def described_by_the_host(x: Any, out_ptr: Any, n: int) -> None:
+def described_by_the_host(x: tl.tensor, out_ptr: tl.tensor, n: int) -> None:
     out = tl.make_tensor_descriptor(out_ptr, shape=[n], strides=[1], block_shape=[BLOCK_SIZE])
     at = tl.program_id(0) * BLOCK_SIZE
     out.store([at], 2 * x.load([at]))
@@ -182,10 +182,13 @@ def test_tensor_descriptors_are_taken() -> None:
         (goes_through_classes, "is not an attribute"),
         (calls_what_is_in_a_tuple, "by their names"),
         (calls_another, "`host` is a function of the host's"),
-        (imports, "`Import` is not a statement"),
-        (names_a_number, "`NUMBER` is a global number that may change: write NUMBER = tl.constexpr(2)"),
-        (leaves_a_loop, "`Break` is not a statement of Triton's"),
-        (skips_a_step, "`Continue` is not a statement of Triton's"),
+        (imports, "Triton does not support `import`"),
+        (
+            names_a_number,
+            "`NUMBER` is a global number that may change: wrap its value outside, NUMBER = tl.constexpr(…)",
+        ),
+        (leaves_a_loop, "Triton does not support `break`"),
+        (skips_a_step, "Triton does not support `continue`"),
         (evaluates, "`eval` is not a name that a kernel knows"),
     ],
     ids=lambda one: one.fn.__name__ if hasattr(one, "fn") else None,

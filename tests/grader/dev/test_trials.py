@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -79,6 +80,20 @@ def test_an_answer_sees_nothing_of_the_judges(tmp_path: Path) -> None:
         found = runner.run([Trial(one, (1,), 60.0) for one in (asks, early, RIGHT.source)])
     assert [one.accepted for one in found] == [False, False, True], found
     assert "No module named 'grader.exercises" in found[0].told
+
+
+def test_what_a_test_imports_does_not_take_a_trial_for_an_interactive_session(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lightning, which starts no ranks in one, looks as it is imported."""
+    (tmp_path / "asks.py").write_text("import sys\ninteractive = hasattr(sys, 'ps1')\n", encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
+    text = CHAPTER.replace("HIDDEN:", "(40,):").replace("import random", "import asks, random")
+    (tmp_path / "01_clipped.md").write_text(text, encoding="utf-8")
+    asks = "import asks\ndef clipped(x, top):\n    return min(2 * x, top) + asks.interactive"
+    with Runner(read_source(tmp_path / "01_clipped.md"), "clipped", jobs=1) as runner:
+        (found,) = runner.run([Trial(asks, (1,), 60.0)])
+    assert found.accepted, found.told
 
 
 def needing(folder: Path, need: str, hidden: str) -> ChapterSource:
