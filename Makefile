@@ -134,12 +134,15 @@ define tried
 	@pytest $(2) $(3) --timeout 400 $(ARGS) | tee work/test/$(1).log || { \
 	  [ $$? = 1 ] && grep '^FAILED ' work/test/$(1).log > work/test/$(1)-again.txt && \
 	  [ $$(wc -l < work/test/$(1)-again.txt) -le 5 ] && ! grep -q '^ERROR ' work/test/$(1).log && \
-	  printf '\n==> once more, by themselves\n' && pytest $(2) --last-failed --timeout 400 $(ARGS); }
+	  printf '\n==> once more, by themselves\n' && pytest $(2) --last-failed --last-failed-no-failures none --timeout 400 $(ARGS); }
 endef
 
 # A fifth of the test files marked `long`, drawn by this number; `make tests DRAWN_BY=` runs all.
 DRAWN_BY ?= $(shell date +%s)
 tests: export DRAWN_BY := $(DRAWN_BY)
+# What tests draw by themselves: the same where they are tried once more.
+tests: export ANSWERS_SEED ?= $(DRAWN_BY)
+tests: export SEARCH_SEED ?= $(DRAWN_BY)
 tests: $(READY)
 	$(call step,5/8 pytest: the two packages)
 	$(call tried,tests,tests -m "not alone",--numprocesses 3 --dist loadfile --no-loadscope-reorder)

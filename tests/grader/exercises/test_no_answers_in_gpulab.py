@@ -35,7 +35,7 @@ pytestmark = pytest.mark.long
 ROOT = Path(__file__).resolve().parents[3]
 ALWAYS = ("gpulab.chapters.inference", "gpulab.chapters.profiling")
 """Packages that every run searches, in which answers have been found before."""
-SEED = os.environ.get("SEARCH_SEED", secrets.token_hex(4))
+SEED = os.environ.get("SEARCH_SEED") or secrets.token_hex(4)
 SHARE = 0.15
 """Of the other modules, drawn anew for every run: all of `gpulab` takes five minutes of the processor's time."""
 EVERYWHERE = bool(os.environ.get("SEARCH_ALL"))
