@@ -15,6 +15,8 @@ import triton.language as tl
 from gpulab import trace
 from gpulab.trace.triton import compiled
 
+trace.use_triton()
+
 
 @triton.jit
 def doubled(x: tl.tensor) -> Any:
