@@ -95,7 +95,7 @@ def _plain(value: Any, depth: int, budget: list[int]) -> Any:
         return SetOf(parts(frozenset.__iter__(value)))
     if derives(value, dict):
         return DictOf(tuple((parts((key,))[0], parts((item,))[0]) for key, item in dict.items(value)))
-    found = _from_numpy(value) or _from_torch(value)
+    found = _from_numpy(_on_host(value)) or _from_torch(value)
     if found is not None:
         return found[0]
     for base, exact in _SCALARS.items():
@@ -116,6 +116,9 @@ _SCALARS: dict[type, Any] = {
 }
 """Builtin scalar → the function that makes an exact one from a subclass."""
 
+DEVICE_ARRAYS = {"gpulab.trace.python.host_arrays": "HostArray", "numba.cuda.cudadrv.devicearray": "DeviceNDArray"}
+"""Module → its type of device arrays."""
+
 # Types are compared by id everywhere: a student's metaclass may have an `__eq__` and a `__hash__` of its own.
 _SCALAR_IDS = frozenset(map(id, [*_SCALARS, type(None)]))
 
@@ -123,6 +126,15 @@ _SCALAR_IDS = frozenset(map(id, [*_SCALARS, type(None)]))
 def derives(value: Any, base: type) -> bool:
     """Whether the value's real type derives from `base`; unlike `isinstance`, not to be fooled by `__class__`."""
     return any(ancestor is base for ancestor in type.__dict__["__mro__"].__get__(type(value)))
+
+
+def _on_host(value: Any) -> Any:
+    """A NumPy array in place of one of Numba's device arrays, or of what stands for them without a GPU."""
+    for module, name in DEVICE_ARRAYS.items():
+        kind = getattr(sys.modules.get(module), name, None)
+        if kind is not None and type(value) is kind:
+            return kind.copy_to_host(value)
+    return value
 
 
 def _from_numpy(value: Any) -> tuple[Any] | None:
