@@ -15,6 +15,31 @@ def triton_softmax(x):
     softmax_kernel[(rows,)](x, out, width, BLOCK=block)
     return out
 
+# %% right: exp2 with log2(e), max and sum as methods, width as a constant, int64
+LOG2E = tl.constexpr(1.4426950408889634)
+
+
+@triton.jit
+def softmax_kernel(x_ptr, out_ptr, WIDTH: tl.constexpr):
+    """The softmax of one row."""
+    BLOCK: tl.constexpr = triton.next_power_of_2(WIDTH)
+    row = tl.program_id(0).to(tl.int64)
+    cols = tl.arange(0, BLOCK)
+    mask = cols < WIDTH
+    x = tl.load(x_ptr + row * WIDTH + cols, mask=mask, other=float("-inf"), eviction_policy="evict_first")
+    x = x * LOG2E
+    p = tl.math.exp2(x - x.max(axis=0))
+    out = p * (1.0 / p.sum(axis=0))
+    tl.store(out_ptr + row * WIDTH + cols, out, mask=mask)
+
+
+def triton_softmax(x):
+    rows, width = x.shape
+    out = torch.empty_like(x)
+    warps = 4 if width <= 1024 else 8
+    softmax_kernel[(rows,)](x, out, width, num_warps=warps)
+    return out
+
 # %% wrong: not stabilized — says "Not stabilized" — from "reference": "x - tl.max(x, axis=0)" → "x"
 
 # %% wrong: no other — says "Where the mask is false, the loaded value is undefined" — from "reference": `width, other=-float("inf")` → "width"

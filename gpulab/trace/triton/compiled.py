@@ -76,8 +76,9 @@ def _refused(kernel: Any, error: Any) -> LaunchError:
     while isinstance(cause.__cause__, type(error)) and not cause.error_message:  # raised in a device function
         cause = cause.__cause__
     reason = _words(cause.error_message or type(cause).__name__)
-    first = kernel.fn.__code__.co_firstlineno - 2 + language.parsed(kernel.fn).lineno
-    return LaunchError(f"Triton's compiler refuses kernel '{kernel.fn.__name__}': {reason}", first + error.node.lineno)
+    line = kernel.fn.__code__.co_firstlineno - 2 + language.parsed(kernel.fn).lineno + error.node.lineno
+    place = language.place(kernel.fn, line)
+    return LaunchError(f"Triton's compiler refuses kernel '{kernel.fn.__name__}', {place}: {reason}", line)
 
 
 def _words(reason: str) -> str:

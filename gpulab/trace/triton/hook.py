@@ -75,7 +75,7 @@ def install() -> None:
     interpreter.InterpretedFunction.__call__ = call_here
     autotuner.Autotuner.run = tuned_here
     _hook_memory(interpreter)
-    _hook_integers(interpreter)
+    _hook_tensor(interpreter)
     reductions.install(interpreter)
 
 
@@ -321,15 +321,28 @@ def _hook_memory(interpreter: Any) -> None:
     builder.create_dot = counted_dot
 
 
-def _hook_integers(interpreter: Any) -> None:
-    """Lets `range` take an interpreter's number, an array of one element: NumPy 2.5 refuses what Triton 3.6 does."""
+def _hook_tensor(interpreter: Any) -> None:
+    """Gives the interpreter's tensors the methods that they have in a compiled kernel only, such as `x.sum(axis=0)`.
+
+    And `range` takes a number of the interpreter's, an array of one element: NumPy 2.5 refuses what Triton 3.6 does.
+    """
+    from triton.runtime.jit import JITFunction
+
     patch = interpreter._patch_lang_tensor
 
     def patched(tensor: Any, scope: Any) -> None:
         patch(tensor, scope)
         scope.set_attr(tensor, "__index__", lambda self: int(self.handle.data.item()))
+        for name, function in list(vars(tensor).items()):
+            if isinstance(function, JITFunction):
+                scope.set_attr(tensor, name, _method(function))
 
     interpreter._patch_lang_tensor = patched
+
+
+def _method(function: Any) -> Any:
+    """A device function that takes the tensor on which it is called first."""
+    return lambda self, *arguments, **named: function(self, *arguments, **named)
 
 
 def _access(ptrs: Any, mask: Any, kind: str) -> None:

@@ -10,6 +10,8 @@ import ast
 import builtins
 import functools
 import inspect
+import linecache
+import math
 import sys
 import textwrap
 from types import FunctionType, ModuleType
@@ -77,6 +79,12 @@ def allowed(value: Any) -> bool:
     if _is_jit(value) or _is_tritons(value):
         return True
     return not callable(value) and type(value).__module__.partition(".")[0] in ("triton", "torch")
+
+
+def place(function: FunctionType, line: int) -> str:
+    """A line of a function's file or cell, with its text."""
+    text = linecache.getline(function.__code__.co_filename, line).strip()
+    return f"line {line}, `{text[:80]}`" if text else f"line {line}"
 
 
 def _require(function: FunctionType, kernel: str) -> list[FunctionType]:
@@ -170,17 +178,24 @@ class _KernelNames(ast.NodeVisitor):
     def _value(self, node: ast.AST, name: str, value: Any) -> None:
         """Refuses what exists on the host only."""
         if _is_tritons(value) or (name in BUILTINS and value is getattr(builtins, name)):
+            if isinstance(node, ast.Name) and getattr(value, "__triton_builtin__", False):
+                self._refuse(node, f"the interpreter knows `{name}` only with its module: write tl.{value.__name__}")
             return
+        if callable(value) and getattr(math, getattr(value, "__name__", ""), None) is value:
+            return  # of a constant; the compiler refuses all else
         if _is_jit(value):
             self.device_functions.append(value.fn)
         elif hasattr(value, "data_ptr") or (not callable(value) and not allowed(value)):
             self._refuse(node, f"`{name}` is of type {type(value).__name__}: pass it to the kernel")
         elif not allowed(value):
-            self._refuse(node, f"`{name}` is a function of the host's: mark it with @triton.jit")
+            self._refuse(
+                node, f"`{name}` is a function of the host's: use one of Triton's, or mark yours with @triton.jit"
+            )
 
     def _refuse(self, node: ast.AST, reason: str) -> None:
         line = getattr(node, "lineno", 1) + self._function.__code__.co_firstlineno - 1
-        raise LaunchError(f"Kernel '{self._kernel}' is not in Triton's language, which is compiled: {reason}.", line)
+        what = f"Kernel '{self._kernel}' is not in Triton's language, which is compiled"
+        raise LaunchError(f"{what}. In {place(self._function, line)}: {reason}.", line)
 
 
 def _is_jit(value: Any) -> bool:

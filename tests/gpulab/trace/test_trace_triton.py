@@ -88,6 +88,18 @@ def reduced_kernel(x_ptr: tl.tensor, out_ptr: tl.tensor, LARGER: tl.constexpr, B
 
 
 @triton.jit
+def methods_kernel(x_ptr: tl.tensor, out_ptr: tl.tensor, BLOCK: tl.constexpr) -> None:
+    i = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i)
+    tl.store(out_ptr, x.sum(axis=0))
+    tl.store(out_ptr + 1, x.max(0))
+    tl.store(out_ptr + 2, x.argmax(axis=0))
+    tl.store(out_ptr + 3, x.min(axis=0))
+    tl.store(out_ptr + 4 + i, x.cumsum(axis=0))
+    tl.store(out_ptr + 8 + i, x.softmax())
+
+
+@triton.jit
 def variance_kernel(x_ptr: tl.tensor, out_ptr: tl.tensor, n: int, BLOCK: tl.constexpr) -> None:
     i = tl.arange(0, BLOCK)
     x = tl.load(x_ptr + i, mask=i < n, other=0.0)
@@ -153,6 +165,13 @@ def test_a_reduction_with_a_function_is_quick() -> None:
     assert time.thread_time() - begin < 1
     expected = [4001.0, x[:4001].mean().item(), x[:4001].var(correction=0).item()]
     torch.testing.assert_close(out, torch.tensor(expected))
+
+
+def test_reductions_are_methods_too() -> None:
+    """As the compiler takes them; all of a block's are there in the interpreter."""
+    x, out = torch.tensor([1.0, 4.0, 2.0, 0.0]), torch.empty(12)
+    methods_kernel[(1,)](x, out, BLOCK=4)
+    assert out.tolist() == [7.0, 4.0, 1.0, 0.0, 1.0, 5.0, 7.0, 7.0, *x.softmax(0).tolist()]
 
 
 @pytest.mark.parametrize(("larger", "expected"), [(False, lambda x, axis: x.select(axis, -1)), (True, torch.amax)])

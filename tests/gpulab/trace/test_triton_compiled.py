@@ -105,11 +105,12 @@ def test_a_compilers_refusal_has_its_words_and_the_line(kernel: Any, words: str,
     with pytest.raises(trace.LaunchError) as refusal:
         kernel[(1,)](x, 4, BLOCK=4)
     message = str(refusal.value)
-    assert message.startswith(f"Triton's compiler refuses kernel '{kernel.fn.__name__}': ")
+    number = refusal.value.line
+    assert message.startswith(f"Triton's compiler refuses kernel '{kernel.fn.__name__}', line {number}, `{line}")
     assert words in message
     assert "\n" not in message
     source, first = inspect.getsourcelines(kernel.fn)
-    assert source[refusal.value.line - first].lstrip().startswith(line)
+    assert source[number - first].lstrip().startswith(line)
     assert torch.equal(x, torch.zeros(4)), "the interpreter ran it"
 
 

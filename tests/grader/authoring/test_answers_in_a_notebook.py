@@ -25,6 +25,8 @@ from grader.trials.runner import Runner
 
 SECONDS = 20.0
 """After which no further answer is begun."""
+TOLD = {("copy_bandwidth", "CUDA events where there is a GPU, clocks imported by name"): "Is device() called inside?"}
+"""Exercise and title → what its author reads: a cell that asks for the device before the practice GPU is there."""
 SEED = os.environ.get("ANSWERS_SEED") or secrets.token_hex(4)
 
 
@@ -46,7 +48,9 @@ def test_right_answers_pass_in_their_own_process() -> None:
             visible = MARK.split(test["source"])[0]
             said = list(failures(cells["given"], visible, [one.source for one in rights], until))
             tried += len(said)
-            told += [f"{one} {words}" for one, words in zip(rights, said, strict=False) if words]
+            for one, words in zip(rights, said, strict=False):
+                expected = TOLD.get((name, one.title), "")
+                told += [f"{one} {words}"] if bool(words) != bool(expected) or expected not in words else []
     assert tried
     assert told == []
 
