@@ -84,6 +84,49 @@ def profile_step(problem):
     peak = max(e["args"]["Total Allocated"] for e in events if e["name"] == "[memory]")
     return {"peak_bytes": peak, "launches": len(aten), "kernels": len([e for e in aten if len(e.cpu_children) == 0])}
 
+# %% right: zero_grad that keeps tensors
+import torch
+from torch.profiler import ProfilerActivity, profile
+
+from gpulab.chapters.profiling.traces import trace_events
+
+
+def profile_step(problem):
+    device = torch.device(problem.device)
+    model = problem.model().to(device).train()
+    opt = problem.optimizer(model)
+    loss_fn = problem.criterion()
+    x, y = (t.to(device, non_blocking=True) for t in next(iter(problem.loader())))
+
+    def train_step():
+        loss = loss_fn(model(x), y)
+        loss.backward()
+        opt.step()
+        opt.zero_grad(set_to_none=False)
+
+    train_step()
+    gpu = device.type == "cuda"
+    if gpu:
+        torch.cuda.synchronize()
+        torch.cuda.reset_peak_memory_stats()
+    acts = [ProfilerActivity.CPU] + ([ProfilerActivity.CUDA] if gpu else [])
+    with profile(activities=acts, profile_memory=True) as p:
+        train_step()
+        if gpu:
+            torch.cuda.synchronize()
+    events = trace_events(p)
+    if gpu:
+        return {
+            "launches": sum(e.get("cat") in {"cuda_runtime", "cuda_driver"} and "LaunchKernel" in e["name"] for e in events),
+            "kernels": sum(e.get("cat") == "kernel" for e in events),
+            "peak_bytes": torch.cuda.max_memory_allocated(),
+        }
+    return {
+        "launches": sum(e.get("cat") == "cpu_op" and e.get("name", "").startswith("aten::") for e in events),
+        "kernels": sum(e.name.startswith("aten::") and not e.cpu_children for e in p.events()),
+        "peak_bytes": max(e["args"].get("Total Allocated", 0) for e in events if e.get("name") == "[memory]"),
+    }
+
 # %% wrong: forward alone — says "forward pass alone"
 from torch.profiler import ProfilerActivity, profile
 
