@@ -110,8 +110,8 @@ def text_of(outlines: Sequence[Outline]) -> str:
             "3. Hints are folded: click on them.\n"
             "4. Hand in with *Nbgrader → Assignment List*, or upload the chapter's notebook where your course collects "
             "them.\n\n"
-            "When a chapter is graded, its tests run again, with more cases that you do not see and with random inputs. "
-            "A function must leave its arguments as they were, unless the exercise says otherwise."
+            "When a chapter is graded, its tests run again, with more cases that you do not see and with random "
+            "inputs. A function must leave its arguments as they were, unless the exercise says otherwise."
         ),
     ]
     for cell, name in zip(cells, stable_ids(cells), strict=True):
