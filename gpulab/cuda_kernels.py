@@ -6,6 +6,7 @@ the arrays that it is given.
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable
 from typing import Any
 
@@ -49,13 +50,23 @@ class cuda_kernel:
     def __getitem__(self, configuration: tuple[Any, ...]) -> Callable[..., None]:
         """The kernel with its grid, its block, and the bytes of dynamic shared memory if it uses any.
 
+        As with Numba's kernels, the stream may stand before the bytes; it must be 0, the default stream.
+
         Arguments are arrays (NumPy's without a GPU, else CUDA tensors), NumPy scalars, and Python ints and floats, as
         C's `int` and `float`. The launch returns at once; what follows on the default stream waits for it.
         """
-        if not isinstance(configuration, tuple) or not 2 <= len(configuration) <= 3:
-            raise LaunchError(f"{self.name}[…] takes blocks and threads: {self.name}[blocks, threads](…).")
-        grid, block = shape_of(configuration[0], "grid"), shape_of(configuration[1], "block")
-        shared_bytes = int(configuration[2]) if len(configuration) == 3 else 0
+        match configuration:
+            case (blocks, threads):
+                shared_bytes = 0
+            case (blocks, threads, numbers.Real() as shared) | (blocks, threads, 0, numbers.Real() as shared):
+                shared_bytes = int(shared)
+            case _:
+                raise LaunchError(
+                    f"{self.name}[…] takes blocks and threads: {self.name}[blocks, threads](…). If it uses dynamic "
+                    f"shared memory, the bytes follow: {self.name}[blocks, threads, bytes](…), or, after the default "
+                    f"stream, {self.name}[blocks, threads, 0, bytes](…)."
+                )
+        grid, block = shape_of(blocks, "grid"), shape_of(threads, "block")
 
         def launch(*arguments: Any) -> None:
             if has_gpu() and not is_recording():

@@ -67,6 +67,14 @@ def add_bias(matrix, bias):
 # +     kernel[(columns // 64 + 1, rows // 4 + 1), (64, 4)](matrix.reshape(-1), bias, out, columns)
 # +     return out.reshape(rows, columns)
 
+# %% right: the rows along x of the grid, the columns along its y, blocks of 128 — from "reference"
+# -     column, row = cuda.grid(2)
+# +     row = cuda.blockIdx.x
+# +     column = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.x
+
+# -     add_bias_kernel[(-(-columns // 32), -(-rows // 8)), (32, 8)](matrix, bias, out)
+# +     add_bias_kernel[(rows, (columns + 127) // 128), 128](matrix, bias, out)
+
 # %% wrong: the bias of the row — says "rows and columns are swapped" — from "reference": "[column" → "[row"
 
 # %% wrong: x taken for the row in the kernel — says "rows and columns are swapped" — from "reference": "column, row" → "row, column"
@@ -193,14 +201,14 @@ def add_bias(matrix, bias):
     add_bias_kernel[(2, 2), (2, 2)](matrix, bias, out)
     return out
 
-# %% hostile: one dimension, and a second row of blocks for show — says "as in one dimension" — from "one dimension"
+# %% hostile: one dimension, and a second row of blocks for show — says "as with a single index" — from "one dimension"
 # -     if row < out.shape[0]:
 # +     if cuda.blockIdx.y == 0 and row < out.shape[0]:
 
 # -     add_bias_kernel[-(-rows * columns // 128), 128](matrix, bias, out)
 # +     add_bias_kernel[(-(-rows * columns // 128), 2), 128](matrix, bias, out)
 
-# %% hostile: a loop in one dimension in a fixed grid of two — says "as in one dimension" — from "reference"
+# %% hostile: a loop in one dimension in a fixed grid of two — says "as with a single index" — from "reference"
 # -     column, row = cuda.grid(2)
 # -     if row < out.shape[0] and column < out.shape[1]:
 # -         out[row, column] = matrix[row, column] + bias[column]

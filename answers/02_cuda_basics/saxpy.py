@@ -53,6 +53,29 @@ def saxpy(alpha, x, y):
     launch(n, float(alpha), x, y, out)
     return out
 
+# %% right: two elements a round, unrolled by hand — from "reference"
+# -     for i in range(cuda.grid(1), out.size, cuda.gridsize(1)):
+# +     i, step = cuda.grid(1), cuda.gridsize(1)
+# +     while i + step < out.size:
+# +         a = x[i]
+# +         b = x[i + step]
+# +         out[i] = alpha * a + y[i]
+# +         out[i + step] = alpha * b + y[i + step]
+# +         i += 2 * step
+# +     if i < out.size:
+#           out[i] = alpha * x[i] + y[i]
+
+# %% right: four elements a round, then the rest — from "reference"
+# -     for i in range(cuda.grid(1), out.size, cuda.gridsize(1)):
+# +     i, stride = cuda.grid(1), cuda.gridsize(1)
+# +     while i + 3 * stride < out.size:
+# +         for j in range(i, i + 4 * stride, stride):
+# +             out[j] = alpha * x[j] + y[j]
+# +         i += 4 * stride
+# +     while i < out.size:
+#           out[i] = alpha * x[i] + y[i]
+# +         i += stride
+
 # %% wrong: one element per thread — says "each thread handles one element" — from "reference"
 # - import numpy as np
 
@@ -237,8 +260,21 @@ def saxpy(alpha, x, y):
     saxpy_kernel[8, 128](np.float32(alpha), x, y, out)
     return out
 
-# %% wrong: each block takes a piece of its own — says "Does each block take a piece of its own?" — from "reference"
+# %% wrong: each block takes a piece of its own — says "Does each block or warp take a piece of its own?" — from "reference"
 # -     for i in range(cuda.grid(1), out.size, cuda.gridsize(1)):
 # +     piece = (out.size + cuda.gridDim.x - 1) // cuda.gridDim.x
 # +     first = cuda.blockIdx.x * piece
 # +     for i in range(first + cuda.threadIdx.x, min(first + piece, out.size), cuda.blockDim.x):
+
+# %% wrong: each block takes a piece of its own, and the last one the rest — says "Does each block or warp take a piece of its own?" — from "reference"
+# -     for i in range(cuda.grid(1), out.size, cuda.gridsize(1)):
+# +     piece = out.size // cuda.gridDim.x
+# +     first = cuda.blockIdx.x * piece
+# +     end = first + piece if cuda.blockIdx.x < cuda.gridDim.x - 1 else out.size
+# +     for i in range(first + cuda.threadIdx.x, end, cuda.blockDim.x):
+
+# %% wrong: each warp takes a piece of its own — says "Does each block or warp take a piece of its own?" — from "reference"
+# -     for i in range(cuda.grid(1), out.size, cuda.gridsize(1)):
+# +     piece = (out.size + 31) // 32
+# +     first = cuda.grid(1) // 32 * piece
+# +     for i in range(first + cuda.laneid, min(first + piece, out.size), 32):

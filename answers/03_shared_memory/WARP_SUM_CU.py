@@ -62,6 +62,22 @@ extern "C" __global__ void warp_sum(const float* x, float* out, int n) {
 }
 """
 
+# %% right: float4 by a quarter of the threads, the tail by one
+WARP_SUM_CU = r"""
+extern "C" __global__ void warp_sum(const float* x, float* out, int n) {
+    int i = 4 * (blockIdx.x * blockDim.x + threadIdx.x);
+    float s = 0.0f;
+    if (i + 3 < n) {
+        float4 q = *reinterpret_cast<const float4*>(x + i);
+        s = q.x + q.y + q.z + q.w;
+    } else if (i < n) {
+        for (int j = i; j < n; j++) s += x[j];
+    }
+    for (int d = 16; d > 0; d >>= 1) s += __shfl_down_sync(0xffffffff, s, d);
+    if (threadIdx.x % 32 == 0 && i < n) atomicAdd(out, s);
+}
+"""
+
 # %% wrong: no guard — says "Lanes beyond n must not read"
 WARP_SUM_CU = r"""
 extern "C" __global__ void warp_sum(const float* x, float* out, int n) {

@@ -86,6 +86,8 @@ def block_reverse(x):
     reverse[-(-len(x) // 128), 128](x, out, len(x))
     return out
 
+# %% right: CUDA C++, dynamic shared memory, its bytes after the default stream — from "CUDA C++": "__shared__ float tile[128];" → "extern __shared__ float tile[];", "128), 128](" → "128), 128, 0, 512]("
+
 # %% wrong: CUDA C++ without a barrier — says "Is a barrier missing?" — from "CUDA C++"
 # -     __syncthreads();
 

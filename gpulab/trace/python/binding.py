@@ -102,6 +102,8 @@ class Binder:
             return self.bind(value.py_func)
         if isinstance(value, np.ndarray):
             return constant(value, name, self._engine)
+        if isinstance(value, types.FunctionType) and value.__module__ == "numba.cuda.libdevice":
+            return functools.partial(self._cuda.libdevice.refuse, value.__name__)
         if isinstance(value, types.FunctionType) and not _known(value):
             return functools.partial(_undecorated, name)
         return value

@@ -49,7 +49,7 @@ class Cuda:
         self.threadIdx, self.blockIdx = engine.thread_index, engine.block_index
         self.blockDim, self.gridDim = engine.block_shape, engine.grid_shape
         self.shared, self.local, self.const = shared, LocalMemory(engine), ConstantMemory(engine)
-        self.atomic = Atomics()
+        self.atomic, self.libdevice = Atomics(), Libdevice()
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):
@@ -211,6 +211,26 @@ class Cuda:
 
     def nanosleep(self, nanoseconds: int) -> None:
         """Does nothing here."""
+
+
+class Libdevice:
+    """Stands in for the module `numba.cuda.libdevice`, and refuses its functions, which do nothing in Python."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        self.refuse(name)
+
+    @staticmethod
+    def refuse(name: str, *_: Any) -> NoReturn:
+        """Refuses a call of the function with this name.
+
+        Raises:
+            UnsupportedError: always.
+        """
+        place = place_of(kernel_frame())
+        remedy = "gpulab.trace does not run libdevice: use a function of math, such as math.sqrt, or cuda.fma."
+        raise UnsupportedError(f"libdevice.{name} in a kernel ({place}). {remedy}", place.line)
 
 
 def _dimensions(count: Any) -> int:

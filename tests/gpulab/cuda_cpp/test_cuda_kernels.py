@@ -35,6 +35,24 @@ def test_tensors_are_arrays_too() -> None:
     assert len(launches) == 1
 
 
+@pytest.mark.parametrize("configuration", [(1, 32, 128), (1, 32, 0, 128)])
+def test_dynamic_shared_memory_may_follow_the_default_stream(configuration: tuple[int, ...]) -> None:
+    """The second is the order of Numba's kernels."""
+    out = empty(32)
+    kernel = cuda_kernel("""
+extern "C" __global__ void mirror(float* out) {
+    extern __shared__ float tile[];
+    tile[threadIdx.x] = threadIdx.x;
+    __syncthreads();
+    out[threadIdx.x] = tile[31 - threadIdx.x];
+}
+""")
+    with trace.counting() as launches:
+        kernel[configuration](out)
+    np.testing.assert_array_equal(to_numpy(out), np.arange(32)[::-1])
+    assert launches[0]["shared_bytes"] == 128
+
+
 def test_what_is_wrong_is_told_where_it_is_written() -> None:
     with pytest.raises(cuda_cpp.CudaCompileError, match="line 5"):
         cuda_kernel(SOURCE.replace("+ by", "+ bye"))
@@ -45,6 +63,9 @@ def test_what_is_wrong_is_told_where_it_is_written() -> None:
         kernel[1, 2000]
     with pytest.raises(trace.LaunchError, match="takes blocks and threads"):
         kernel[4]  # type: ignore[index]
+    for wrong in [(4, 32, "128"), (4, 32, 7, 128), (4, 32, None, 128), (4, 32, 0, 128, 0)]:
+        with pytest.raises(trace.LaunchError, match=r"\[blocks, threads, bytes\].*\[blocks, threads, 0, bytes\]"):
+            kernel[wrong]
     x = device_array(np.zeros(4, np.float32))
     with trace.recording(), pytest.raises(trace.LaunchError, match=r"takes 4 arguments \(x, out, by, n\)"):
         kernel[1, 32](x, x, 1.0)

@@ -10,6 +10,7 @@ import pytest
 import torch
 import trace_kernels as kernels
 from numba import cuda, float32
+from numba.cuda import libdevice
 from traced_arrays import zeros
 
 from gpulab import trace
@@ -102,6 +103,7 @@ def faculty(n):
 def body(source: str) -> Any:
     """A kernel with this body, of `x` and `i`."""
     scope: dict[str, Any] = {"cuda": cuda, "np": np, "helper": helper, "faculty": faculty}
+    scope |= {"libdevice": libdevice, "fmaf": libdevice.fmaf, "renamed": libdevice.fmaf}
     exec(f"@cuda.jit\ndef kernel(x):\n    i = cuda.grid(1)\n    {source}\n", scope)
     return scope["kernel"]
 
@@ -130,6 +132,16 @@ def body(source: str) -> Any:
 def test_what_a_kernel_cannot_do_is_named(source: str, words: str) -> None:
     with pytest.raises(trace.UnsupportedError, match=re.escape(words)):
         trace.run(body(source), 1, 2, zeros(4))
+
+
+@pytest.mark.parametrize(
+    "call", ["libdevice.fmaf(x[i], 2, 1)", "fmaf(x[i], 2, 1)", "cuda.libdevice.fmaf(x[i], 2, 1)", "renamed(x[i], 2, 1)"]
+)
+def test_libdevice_is_refused_however_it_is_imported(call: str) -> None:
+    """In Python its functions return nothing, which an array of floats would take for NaN."""
+    words = r"libdevice\.fmaf in a kernel \(line 4\).* math\.sqrt, or cuda\.fma\."
+    with pytest.raises(trace.UnsupportedError, match=words):
+        trace.run(body(f"x[i] = {call}"), 1, 2, zeros(4))
 
 
 def test_kernels_return_nothing() -> None:

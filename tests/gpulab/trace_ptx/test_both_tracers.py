@@ -39,6 +39,7 @@ DIFFERENCES = {
         "starts at threadIdx, every block does everything": UNROLLED,
         "stops one early": UNROLLED,
         "each block takes a piece of its own": UNROLLED,
+        "each block takes a piece of its own, and the last one the rest": UNROLLED,
     },
     "block_reverse": {
         "a barrier for the warp only": ORDER,

@@ -79,5 +79,5 @@ def test_a_launch_in_one_dimension_has_fewer_requests(columns: int, block: tuple
         thread = row % high * wide + column % wide
         warps.add((row // high, column // wide, thread // 32))
     require_two_axes("f", rows, columns, [{"global_write_requests": len(warps)}])
-    with pytest.raises(AssertionError, match="as in one dimension"):
+    with pytest.raises(AssertionError, match="as with a single index"):
         require_two_axes("f", rows, columns, [{"global_write_requests": -(-rows * columns // 32)}])
