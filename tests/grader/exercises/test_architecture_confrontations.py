@@ -256,6 +256,7 @@ def test_offload_pays() -> None:
     }
     passing = {
         "a tie counts as a win": "no two measured times are equal",
+        "only if it is 1% faster": "the CPUs that jobs are compared with are 30% faster or slower",
         "GB of 2**30 bytes": "7% less time for the link is within what a whole job takes in addition to its stations",
     }
     assert found("offload_pays", plausible, broken, passing) == []
