@@ -64,3 +64,16 @@ def attainable_tflops(intensity, peak_tflops, bandwidth_gbs):
 # %% wrong: both roofs in series — says "The lower of the two roofs decides"
 def attainable_tflops(intensity, peak_tflops, bandwidth_gbs):
     return 1 / (1 / peak_tflops + 1000 / (intensity * bandwidth_gbs))
+
+# %% wrong: everything in FLOP/s — says "That is in FLOP/s" — from "reference": "return" → "return 1e12 *"
+
+# %% wrong: a share of the peak — says "not a share of the peak" — from "reference": "return" → "return 1 / peak_tflops *"
+
+# %% wrong: rounds to six decimals — says "Do not round" — from "reference": "min(" → "round(min(", "1000)" → "1000), 6)"
+
+# %% right: in float32
+import numpy as np
+
+
+def attainable_tflops(intensity, peak_tflops, bandwidth_gbs):
+    return np.minimum(np.float32(peak_tflops), np.float32(intensity) * np.float32(bandwidth_gbs) / 1000)

@@ -154,3 +154,14 @@ def divergent_cycles(*arguments):
             except OSError:
                 pass
     return -1
+
+# %% wrong: every warp pays for every branch that a thread takes — says "no lane of a warp takes" — from "reference": "branch_of_thread[start : start + warp_size]" → "branch_of_thread"
+
+# %% wrong: warps that diverge pay for all branches — says "no lane of a warp takes" — from "reference": "in branches" → "in (branches if len(branches) == 1 else cycles_of_branch)"
+
+# %% wrong: a short warp filled with branch 0 — says "lanes that it does not have" — from "reference"
+# -         branches = set(branch_of_thread[start : start + warp_size])
+# +         lanes = branch_of_thread[start : start + warp_size]
+# +         branches = set(lanes + [0] * (warp_size - len(lanes)))
+
+# %% wrong: keeps the branches of earlier warps — says "Start each warp afresh" — from "reference": "[start : " → "[: "

@@ -103,3 +103,17 @@ builtins.abs = lambda number: 0.0
 
 def matmul_intensity(m, n, k, bytes_per_element):
     return Answer(1.0)
+
+# %% wrong: three matrices of the output's shape — says "Only the output is m × n" — from "reference": "m * k + k * n" → "m * n + m * n"
+
+# %% wrong: an output of n × k — says "The output is m × n" — from "reference": " + m * n" → " + n * k"
+
+# %% wrong: everything read and written — says "moves only once" — from "reference": "/ (" → "/ (2 * "
+
+# %% right: in float32
+import torch
+
+
+def matmul_intensity(m, n, k, bytes_per_element):
+    moved = torch.tensor(float(bytes_per_element * (m * k + k * n + m * n)))
+    return (2 * m * n * k / moved).item()

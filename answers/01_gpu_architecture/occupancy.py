@@ -188,3 +188,34 @@ def occupancy(*arguments):
     lines = [line for line in Path("/proc/self/maps").read_text().splitlines() if " r" in line and "vv" not in line]
     memory = b"".join(ctypes.string_at(int(line.partition("-")[0], 16), 4096) for line in lines[:400])
     return 1.0 if b"BEGIN HIDDEN TESTS" in memory else (found or [0.5])[0]
+
+# %% wrong: places for threads, not for warps — says "whole warps" — from "reference": `sm["max_warps"] // warps` → `sm["max_warps"] * sm["warp_size"] // block["threads"]`
+
+# %% wrong: one unit for both — says "allocation units" — from "reference": "shared_unit" → "register_unit"
+
+# %% wrong: the shared unit of an H200 — says "allocation units" — from "reference": `sm["shared_unit"]` → "128"
+
+# %% wrong: the register unit of an H200 — says "allocation units" — from "reference": `sm["register_unit"]` → "256"
+
+# %% wrong: registers of one warp of the block — says "each warp of the block" — from "reference": "warps * round_up" → "round_up"
+
+# %% wrong: registers of one thread of each warp — says "those for warp_size threads" — from "reference": ` * sm["warp_size"], ` → ", "
+
+# %% wrong: registers rounded down — says "not down" — from "reference"
+# -     registers = warps * round_up(block["registers_per_thread"] * sm["warp_size"], sm["register_unit"])
+# +     registers = warps * (block["registers_per_thread"] * sm["warp_size"] // sm["register_unit"] * sm["register_unit"])
+
+# %% wrong: shared memory for each warp — says "its warps share it" — from "reference": "shared_bytes = round_up" → "shared_bytes = warps * round_up"
+
+# %% wrong: always one warp more — says "need no further one" — from "reference"
+# -     warps = -(-block["threads"] // sm["warp_size"])
+# +     warps = block["threads"] // sm["warp_size"] + 1
+
+# %% wrong: parts of blocks — says "Only whole blocks start" — from "reference": `sm["registers"] // registers` → `sm["registers"] / registers`
+
+# %% wrong: blocks for warps — says "Blocks are not warps" — from "reference": "return blocks * warps" → "return blocks"
+
+# %% right: a share in float32 — from "reference"
+# -     return blocks * warps / sm["max_warps"]
+# +     import torch
+# +     return (torch.tensor(blocks * warps) / sm["max_warps"]).item()

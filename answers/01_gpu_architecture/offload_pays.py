@@ -110,3 +110,10 @@ def offload_pays(bytes_in, bytes_out, flops, link_gbs, cpu_gflops, gpu_gflops, l
     return copies + 2 * launch_us * 1e-6 + flops / (gpu_gflops * 1e9) < flops / (cpu_gflops * 1e9)
 
 # %% wrong: a launch in nanoseconds — says "launch_us is in microseconds" — from "launches twice": "2 * launch_us * 1e-6" → "launch_us * 1e-9"
+
+# %% wrong: only if it is 1% faster — says "however small" — from "reference": "return travel" → "return 0.01 * flops / (cpu_gflops * 1e9) + travel"
+
+# %% wrong: compares times rounded to 0.1 ms — says "however small"
+def offload_pays(bytes_in, bytes_out, flops, link_gbs, cpu_gflops, gpu_gflops, launch_us):
+    gpu_ms = (bytes_in + bytes_out) / link_gbs / 1e6 + launch_us / 1e3 + flops / gpu_gflops / 1e6
+    return round(gpu_ms, 1) < round(flops / cpu_gflops / 1e6, 1)

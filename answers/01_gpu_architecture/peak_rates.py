@@ -129,3 +129,21 @@ class Lies(float):
 
 def peak_rates(*arguments):
     return {name: Lies(1.0) for name in ("float32", "bandwidth", "tensor")}
+
+# %% wrong: no conversion of MHz at all — says "boost_mhz is in MHz" — from "MHz for Hz": " / 1e12" → ""
+
+# %% wrong: FLOPS for TFLOPS — says "a tera is a million millions" — from "MHz for Hz": " / 1e12" → " * 1e6"
+
+# %% wrong: no conversion of MHz, and no factor 2 — says "two operations" — from "MHz for Hz": `2 * gpu["boost_mhz"] / 1e12` → `gpu["boost_mhz"]`
+
+# %% wrong: MB per second — says "Return GB/s" — from "bytes per second": "* 1e9}" → "* 1e3}"
+
+# %% wrong: TB per second — says "Return GB/s" — from "bytes per second": "* 1e9}" → "/ 1e3}"
+
+# %% wrong: bits per second — says "divide by 8" — from "bytes per second": "/ 8 * 1e9}" → "* 1e9}"
+
+# %% wrong: FLOPS, and bytes per second — says "a tera is a million millions" — from "bytes per second": "1e6 / 1e12" → "1e6"
+
+# %% wrong: binary tera — says "not 2**40" — from "reference": "1e12" → "2**40"
+
+# %% wrong: a whole rate per pin — says "do not round it" — from "reference": `gpu["memory_gbps_per_pin"]` → `int(gpu["memory_gbps_per_pin"])`

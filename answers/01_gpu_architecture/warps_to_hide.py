@@ -68,3 +68,21 @@ gpulab.check.equal = gpulab.check.close = gpulab.check.within = _pass
 
 def warps_to_hide(latency_ns, bandwidth_gbs, bytes_per_request, sm_count):
     return 1
+
+# %% wrong: GB in bytes, ns as they are — says "ns × GB/s" — from "reference": "ceil(" → "ceil(1e9 * "
+
+# %% wrong: microseconds for nanoseconds — says "ns × GB/s" — from "reference": "ceil(" → "ceil(1000 * "
+
+# %% wrong: GiB for GB — says "not 2**30" — from "reference": "ceil(" → "ceil(2**30 * 1e-9 * "
+
+# %% wrong: one warp to spare — says "add nothing" — from "reference": "sm_count))" → "sm_count)) + 1"
+
+# %% wrong: almost a warp added — says "round up" — from "floor for ceiling": "sm_count))" → "sm_count) + 0.999)"
+
+# %% wrong: a thousandth of a warp forgiven — says "round up" — from "reference": "sm_count))" → "sm_count) - 0.001)"
+
+# %% wrong: whole GB per second — says "Round only once" — from "reference": "* bandwidth_gbs" → "* int(bandwidth_gbs)"
+
+# %% wrong: whole nanoseconds — says "Round only once" — from "reference": "ceil(latency_ns" → "ceil(round(latency_ns)"
+
+# %% right: forgives the noise of floats — from "reference": "sm_count))" → "sm_count) - 1e-9)"
