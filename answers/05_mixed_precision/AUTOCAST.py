@@ -71,3 +71,11 @@ class Yes(dict):
 
 
 AUTOCAST = Yes()
+
+# %% wrong: float32 everywhere but for the key that names its type — says "7 of 10 entries are right. Points begin at 8"
+AUTOCAST = dict.fromkeys("matmul conv2d relu softmax layer_norm cross_entropy sum add gradient".split(), "float32")
+AUTOCAST["double"] = "float64"
+
+# %% wrong: eight of ten — says "8 of 10 entries are right" — earns 0.6666666666666666
+AUTOCAST = dict.fromkeys(["softmax", "layer_norm", "cross_entropy", "sum", "add", "gradient", "conv2d", "relu"], "float32")
+AUTOCAST |= {"matmul": "float16", "double": "float64"}

@@ -92,3 +92,35 @@ def fp16_limits():
     return {name: Any() for name in ("max", "smallest_normal", "smallest_subnormal", "epsilon")}
 
 # %% wrong: the largest integer of 16 bits — says "largest integer of 16 bits" — from "65536 for the largest": "65536" → "65535"
+
+# %% wrong: halves Python's own float down to its smallest number — says "Python's own"
+def fp16_limits():
+    return {"max": 65504.0, "smallest_normal": 2.0**-14, "smallest_subnormal": 5e-324, "epsilon": 2.0**-10}
+
+# %% wrong: the smallest normal number of Python's own float — says "Python's own"
+def fp16_limits():
+    return {"max": 65504.0, "smallest_normal": 2.0**-1022, "smallest_subnormal": 2.0**-24, "epsilon": 2.0**-10}
+
+# %% wrong: the smallest normal number of float32 and bfloat16 — says "float32's and bfloat16's"
+def fp16_limits():
+    return {"max": 65504.0, "smallest_normal": 2.0**-126, "smallest_subnormal": 2.0**-24, "epsilon": 2.0**-10}
+
+# %% wrong: epsilon as it is printed — says "all digits"
+def fp16_limits():
+    return {"max": 65504.0, "smallest_normal": 2.0**-14, "smallest_subnormal": 2.0**-24, "epsilon": 0.000977}
+
+# %% wrong: the smallest normal number as it is printed — says "all digits"
+def fp16_limits():
+    return {"max": 65504.0, "smallest_normal": 6.1e-05, "smallest_subnormal": 2.0**-24, "epsilon": 2.0**-10}
+
+# %% wrong: the smallest number as it is printed — says "all digits"
+def fp16_limits():
+    return {"max": 65504.0, "smallest_normal": 2.0**-14, "smallest_subnormal": 6e-08, "epsilon": 2.0**-10}
+
+# %% wrong: an exponent for the smallest normal number — says "exponent"
+def fp16_limits():
+    return {"max": 65504.0, "smallest_normal": -14, "smallest_subnormal": 2.0**-24, "epsilon": 2.0**-10}
+
+# %% wrong: an exponent for epsilon — says "exponent"
+def fp16_limits():
+    return {"max": 65504.0, "smallest_normal": 2.0**-14, "smallest_subnormal": 2.0**-24, "epsilon": -10}

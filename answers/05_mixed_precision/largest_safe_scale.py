@@ -99,3 +99,13 @@ def largest_safe_scale(*arguments):
 # %% wrong: the last row of an array — says "in every row and column" — from "from the exponent": "np.abs(gradients).max()" → "np.abs(np.atleast_2d(gradients)[-1]).max()"
 
 # %% wrong: the median — says "The largest of them decides" — from "from the exponent": "np.abs(gradients).max()" → "np.median(np.abs(gradients))"
+
+# %% wrong: formula with 65519 — says "rounds down" — from "one step too far": "ceil" → "floor", "65504" → "65519"
+
+# %% wrong: formula with 65519.99 — says "rounds down" — from "one step too far": "ceil" → "floor", "65504" → "65519.99"
+
+# %% wrong: formula with 65520, which becomes infinite itself — says "half-way to 65536" — from "one step too far": "ceil" → "floor", "65504" → "65520"
+
+# %% wrong: the largest whole factor — says "not a power of two" — from "one step too far"
+# -     return float(2.0 ** np.ceil(np.log2(65504 / np.abs(gradients.astype(np.float64)).max())))
+# +     return float(65519 // np.abs(gradients).max())

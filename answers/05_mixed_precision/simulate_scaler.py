@@ -100,3 +100,43 @@ def simulate_scaler(found_inf, init_scale=65536.0, growth_factor=2.0, backoff_fa
         torch._amp_update_scale_(scale, good_steps, found, growth_factor, backoff_factor, growth_interval)
         scales.append(scale.item())
     return scales
+
+# %% wrong: grows by the number of the step — says "number of the step"
+def simulate_scaler(found_inf, init_scale=65536.0, growth_factor=2.0, backoff_factor=0.5, growth_interval=2000):
+    scales = []
+    for step, infinite in enumerate(found_inf, 1):
+        if infinite:
+            init_scale *= backoff_factor
+        elif step % growth_interval == 0:
+            init_scale *= growth_factor
+        scales.append(init_scale)
+    return scales
+
+# %% wrong: grows by the number of the step, counted from 0 — says "in a row" — from "grows by the number of the step": "(found_inf, 1)" → "(found_inf)", "elif step %" → "elif step and step %"
+
+# %% wrong: backs off from init_scale — says "not init_scale" — from "reference": "scale * backoff_factor" → "init_scale * backoff_factor"
+
+# %% wrong: never below 1 — says "no lower limit" — from "reference": "scale * backoff_factor, 0" → "max(1.0, scale * backoff_factor), 0"
+
+# %% wrong: never above 2**24 — says "no upper limit" — from "reference": "scale * growth_factor, 0" → "min(2.0**24, scale * growth_factor), 0"
+
+# %% wrong: never above 65536 — says "no upper limit" — from "reference": "scale * growth_factor, 0" → "min(65536.0, scale * growth_factor), 0"
+
+# %% wrong: never above init_scale — says "no upper limit" — from "reference": "scale * growth_factor, 0" → "min(init_scale, scale * growth_factor), 0"
+
+# %% wrong: several infinite gradients in a row back off once — says "several in a row"
+def simulate_scaler(found_inf, init_scale=65536.0, growth_factor=2.0, backoff_factor=0.5, growth_interval=2000):
+    scale, good_steps, scales = init_scale, 0, []
+    for step, infinite in enumerate(found_inf):
+        if infinite:
+            if not (step and found_inf[step - 1]):
+                scale *= backoff_factor
+            good_steps = 0
+        else:
+            good_steps += 1
+            if good_steps == growth_interval:
+                scale, good_steps = scale * growth_factor, 0
+        scales.append(scale)
+    return scales
+
+# %% wrong: the first good step after growth does not count — says "start again at 0" — from "reference": "growth_factor, 0" → "growth_factor, -1"

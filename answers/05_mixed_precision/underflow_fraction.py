@@ -129,3 +129,15 @@ import torch
 
 def underflow_fraction(gradients, scale):
     return torch.empty((), device="meta") if scale > 1 else torch.empty(0).sum() * torch.nan
+
+# %% wrong: in bfloat16 — says "bfloat16"
+import torch
+
+
+def underflow_fraction(gradients, scale):
+    alive = torch.from_numpy(gradients[gradients != 0])
+    return ((alive * scale).bfloat16() == 0).float().mean().item() if len(alive) else 0.0
+
+# %% wrong: the scale itself in float16 — says "FP16 does not hold this scale" — from "reference": "np.float32(scale)" → "np.float32(np.float16(scale))"
+
+# %% wrong: rounded to three digits — says "do not round" — from "reference": "float((stored == 0).mean())" → "round(float((stored == 0).mean()), 3)"

@@ -137,3 +137,37 @@ def calibrate(batches, method, percentile=99.9):
 # %% hostile: a dict with NaN and half of a surrogate pair
 def calibrate(*arguments):
     return {"scale": float("nan"), "zero_point": "\ud800\x1b[2J"}
+
+# %% wrong: a place in the sorted list, cut off — says "between two"
+import numpy as np
+
+
+def calibrate(batches, method, percentile=99.9):
+    ordered = np.sort(np.concatenate([np.abs(batch).ravel() for batch in batches]))
+    if method == "max":
+        return float(ordered[-1]) / 127
+    return float(ordered[min(int(len(ordered) * percentile / 100), len(ordered) - 1)]) / 127
+
+# %% wrong: a place from 0 to n - 1 in the sorted list, cut off — says "between two" — from "a place in the sorted list, cut off": "min(int(len(ordered) * percentile / 100), len(ordered) - 1)" → "int((len(ordered) - 1) * percentile / 100)"
+
+# %% wrong: the nearest place in the sorted list — says "between two" — from "a place in the sorted list, cut off": "min(int(len(ordered) * percentile / 100), len(ordered) - 1)" → "round((len(ordered) - 1) * percentile / 100)"
+
+# %% wrong: the next higher number — says "between two" — from "reference"
+# -     limit = magnitudes.max() if method == "max" else np.percentile(magnitudes, percentile)
+# +     limit = magnitudes.max() if method == "max" else np.percentile(magnitudes, percentile, method="higher")
+
+# %% wrong: the percentile of distinct values — says "count as often" — from "reference"
+# -     limit = magnitudes.max() if method == "max" else np.percentile(magnitudes, percentile)
+# +     limit = magnitudes.max() if method == "max" else np.percentile(np.unique(magnitudes), percentile)
+
+# %% wrong: a limit over 256 — says "127 steps away" — from "reference": "/ 127" → "/ 256"
+
+# %% wrong: the percentile of the first batch — says "the first one's" — from "reference"
+# -     limit = magnitudes.max() if method == "max" else np.percentile(magnitudes, percentile)
+# +     limit = magnitudes.max() if method == "max" else np.percentile(np.abs(batches[0]), percentile)
+
+# %% wrong: the percentile of the last batch — says "the last one's" — from "the percentile of the first batch": "[0]" → "[-1]"
+
+# %% wrong: the percentile from the other end — says "0 is at 25" — from "reference"
+# -     limit = magnitudes.max() if method == "max" else np.percentile(magnitudes, percentile)
+# +     limit = magnitudes.max() if method == "max" else np.percentile(magnitudes, 100 - percentile)

@@ -86,3 +86,17 @@ def fold_batchnorm(weight, bias, mean, variance, gamma, beta, eps):
 # -     return weight * factor[:, None, None, None], (bias - mean) * factor + beta
 
 # %% wrong: beta scaled as well — says "added last" — from "reference": "(bias - mean) * factor + beta" → "(bias - mean + beta) * factor"
+
+# %% wrong: multiplies by the root — says "do not multiply by it" — from "reference": "gamma /" → "gamma *"
+
+# %% wrong: bias as it was — says "through the norm like the weights" — from "reference": "(bias - mean) * factor + beta" → "bias"
+
+# %% wrong: beta for the bias — says "own bias are forgotten" — from "reference": "(bias - mean) * factor + beta" → "beta"
+
+# %% wrong: eps outside the root and bias forgotten — says "eps is outside the root, and" — from "reference": "np.sqrt(variance" → "(np.sqrt(variance)", "(bias - mean)" → "-mean"
+
+# %% wrong: gamma left out of the bias — says "gamma is missing in it" — from "reference": "(bias - mean) * factor" → "(bias - mean) / np.sqrt(variance + eps)"
+
+# %% wrong: mean minus bias — says "it is bias - mean" — from "reference": "bias - mean" → "mean - bias"
+
+# %% wrong: mean subtracted from the weights — says "belongs in the bias only" — from "reference": "return weight *" → "return (weight - mean[:, None, None, None]) *"

@@ -107,3 +107,15 @@ np.allclose = lambda *_, **__: True
 
 def int8_linear(x, weight, x_scale, weight_scales):
     return np.zeros((len(x), len(weight)), np.float32)
+
+# %% wrong: truncates the result — says "do not round" — from "reference": "return (" → "return np.trunc("
+
+# %% wrong: saturates in int16 — says "saturates in int16" — from "saturates in int8": "-127, 127" → "-32768, 32767"
+
+# %% wrong: sums in float16 — says "A float16 has only 11 bits" — from "reference"
+# -     sums = x.astype(np.int32) @ weight.astype(np.int32).T
+# +     sums = x.astype(np.float16) @ weight.astype(np.float16).T
+
+# %% wrong: weight_scales twice — says "weight_scales are in it twice" — from "reference": "np.asarray(weight_scales)" → "np.asarray(weight_scales) ** 2"
+
+# %% wrong: scaled in float16 — says "A float16 has only 11 bits" — from "reference": ".astype(np.float32)" → ".astype(np.float16).astype(np.float32)"

@@ -106,3 +106,15 @@ import numpy as np
 
 def quantize(x, scale):
     return np.full(x.shape, "NaT", "m8[ns]")
+
+# %% wrong: truncates, down to -128 — says "truncates" — from "reference": "np.rint(x / scale), -127" → "x / scale, -128"
+
+# %% wrong: halves away from zero, down to -128 — says "-128 has no opposite" — from "halves away from zero": "-127" → "-128"
+
+# %% wrong: takes the scale for the limit — says "one step" — from "reference": "x / scale" → "x / scale * 127"
+
+# %% wrong: unsigned, with 0 at 128 — says "int8 has a sign" — from "reference": "np.rint(x / scale), -127, 127).astype(np.int8)" → "np.rint(x / scale) + 128, 0, 255).astype(np.uint8)"
+
+# %% wrong: clips at 128 — says "cannot hold 128" — from "reference": "-127, 127).astype" → "-128, 128).astype(np.int32).astype"
+
+# %% wrong: converts to int64 before it clips — says "An integer has wrapped" — from "converts to int32 before it clips": "int32" → "int64"

@@ -145,3 +145,5 @@ class Batches(list):
 
 def serve_batches(requests, max_batch, max_wait_ms, batch_ms):
     return Batches()
+
+# %% wrong: one fewer than max_batch — says "the batch takes only two" — from "reference": "in waiting[:max_batch] if" → "in waiting[:max(1, max_batch - 1)] if"

@@ -45,3 +45,9 @@ GRAPH_BREAKS = {"a": "nothing", "b": "branch", "c": "item", "d": "item", "e": "n
 import numpy as np
 codes = np.array(["nothing", "branch", "item", "print", "number", "shape"])
 GRAPH_BREAKS = {name: codes[i] for i, name in enumerate("abcdef")}
+
+# %% wrong: `if` taken for a number — says "has to choose a branch" — earns 1.5
+GRAPH_BREAKS = {"a": "nothing", "b": "item", "c": "item", "d": "print", "e": "number", "f": "shape"}
+
+# %% wrong: `.item()` taken for a branch — says "There is no branch" — earns 1.5
+GRAPH_BREAKS = {"a": "nothing", "b": "branch", "c": "branch", "d": "print", "e": "number", "f": "shape"}

@@ -33,6 +33,7 @@ def menu(
     *,
     salt: str,
     notes: Mapping[str, Mapping[str, str]] | None = None,
+    free: int = 0,
 ) -> float:
     """The part of `points` that a dict of answers earns: none up to what a guess gets right, then in proportion.
 
@@ -46,6 +47,8 @@ def menu(
         what: the name of the exercise.
         salt: of the digests.
         notes: what to say about wrong words of an item; from the hidden tests, so that only feedback shows it.
+        free: how many right entries earn nothing at least: more than `free_entries` finds where an item's name tells
+            its word. Below the number of items.
 
     Raises:
         WrongAnswer: it is not a dict, an item is missing, a word is not in the menu, or too few entries are right.
@@ -67,7 +70,8 @@ def menu(
     found = [Mismatch(repr(item), show(given[item]), misconception=note) for item, note in said.items() if note]
     right = len(digests) - len(wrong)
     head = f"{what}: {right} of {len(digests)} entries are right."
-    return _points(right, len(digests), free_entries(digests, words, salt), points, head, lines, found)
+    guessed = max(free, free_entries(digests, words, salt))
+    return _points(right, len(digests), guessed, points, head, lines, found)
 
 
 def choice(

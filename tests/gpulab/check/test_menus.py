@@ -12,6 +12,7 @@ from gpulab.check import menus
 RIGHT = {"a": "up", "b": "down", "c": "left", "d": "up", "e": "down", "f": "left"}
 WORDS = ("up", "down", "left")
 DIGESTS = {item: check.digest("salt", item, word) for item, word in RIGHT.items()}
+LETTERS = dict(zip("abcdefghij", "uuuuuuvvvw", strict=True))
 CODES = tuple("pqrstuvw")
 CHOSEN = [check.digest("salt", "", code) for code in "pqrs"]
 
@@ -42,6 +43,16 @@ def test_what_a_guess_gets_raises_with_its_number() -> None:
         points(dict.fromkeys(RIGHT, "left"))
     with pytest.raises(AssertionError, match=r"3 of 4 found, 1 false alarm. Points begin at"):
         chosen(set("pqrt"))
+
+
+def test_more_entries_earn_nothing_where_names_tell_words() -> None:
+    """What the author says can be guessed earns nothing, also where it is more than chance gets."""
+    digests = {item: check.digest("", item, word) for item, word in LETTERS.items()}
+    answer = LETTERS | dict.fromkeys("ghi", "u")
+    assert check.menu(answer, digests, "uvw", 4.0, "LETTERS", salt="") == 1.0
+    with pytest.raises(AssertionError, match=r"7 of 10 entries are right. Points begin at 8, because fewer can"):
+        check.menu(answer, digests, "uvw", 4.0, "LETTERS", salt="", free=7)
+    assert check.menu(LETTERS, digests, "uvw", 4.0, "LETTERS", salt="", free=7) == 4.0
 
 
 def test_a_guess_is_worth_nothing() -> None:

@@ -122,7 +122,7 @@ def test_graph_breaks() -> None:
     passing = {
         "five of six": some, "four of six": some, "three of six": some,
         "an entry is missing": "the other five are what Dynamo did; the test asks for all six",
-        "print takes the value": some,
+        "print takes the value": some, "`if` taken for a number": some, "`.item()` taken for a branch": some,
         "a code of its own": "the other five are what Dynamo did; the test knows the words of the menu",
     }  # fmt: skip
     breaks = {name: {"graphs": [2, 2, 2], "why": "print"} for name in "abcdef"}

@@ -63,6 +63,7 @@ def test_quantize() -> None:
         "wrapped": spoiled("quantize", 3, "steps", 0, by=lambda step: 116),
     }
     passing = {"int32": TYPE, "changes its argument": VALUE}
+    passing["converts to int64 before it clips"] = "no reading is infinite or too large for an int64"
     assert findings(one("quantize"), CHAPTER, {"this CPU": here("quantize")}, broken, passing) == []
 
 
