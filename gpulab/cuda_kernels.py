@@ -58,7 +58,7 @@ class cuda_kernel:
         match configuration:
             case (blocks, threads):
                 shared_bytes = 0
-            case (blocks, threads, numbers.Real() as shared) | (blocks, threads, 0, numbers.Real() as shared):
+            case (blocks, threads, numbers.Integral() as shared) | (blocks, threads, 0, numbers.Integral() as shared):
                 shared_bytes = int(shared)
             case _:
                 raise LaunchError(
