@@ -32,39 +32,14 @@ def flash_attention(q, k, v):
     flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32)
     return out
 
-# %% right: the scale from math.sqrt of the width, a constant
-import math
+# %% right: the scale from math.sqrt of the width, a constant — from "reference"
+# + import math
+# +
+# +
+#   @triton.jit
 
-
-@triton.jit
-def flash_kernel(q_ptr, k_ptr, v_ptr, o_ptr, n, D: tl.constexpr, T: tl.constexpr):
-    i = tl.program_id(0) * T + tl.arange(0, T)
-    h = tl.program_id(1)
-    d = tl.arange(0, D)
-    q = tl.load(q_ptr + h * n * D + i[:, None] * D + d, mask=i[:, None] < n, other=0.0)
-    m = tl.full((T,), -float("inf"), tl.float32)
-    s = tl.zeros((T,), tl.float32)
-    o = tl.zeros((T, D), tl.float32)
-    for start in range(0, (tl.program_id(0) + 1) * T, T):
-        j = start + tl.arange(0, T)
-        k = tl.load(k_ptr + h * n * D + j[:, None] * D + d, mask=j[:, None] < n, other=0.0)
-        v = tl.load(v_ptr + h * n * D + j[:, None] * D + d, mask=j[:, None] < n, other=0.0)
-        scores = tl.dot(q, tl.trans(k)) / math.sqrt(D)
-        scores = tl.where(j[None, :] <= i[:, None], scores, float("-inf"))
-        m_new = tl.maximum(m, tl.max(scores, axis=1))
-        p = tl.exp(scores - m_new[:, None])
-        f = tl.exp(m - m_new)
-        s = s * f + tl.sum(p, axis=1)
-        o = o * f[:, None] + tl.dot(p, v)
-        m = m_new
-    tl.store(o_ptr + h * n * D + i[:, None] * D + d, o / s[:, None], mask=i[:, None] < n)
-
-
-def flash_attention(q, k, v):
-    h, n, d = q.shape
-    out = torch.empty_like(q)
-    flash_kernel[(triton.cdiv(n, 32), h)](q, k, v, out, n, D=d, T=32)
-    return out
+# -         scores = tl.dot(q, tl.trans(k)) * scale
+# +         scores = tl.dot(q, tl.trans(k)) / math.sqrt(WIDTH)
 
 # %% wrong: mask after the softmax — says "before the softmax" — from "reference"
 # -     for start in range(0, (tl.program_id(0) + 1) * T, T):
