@@ -140,7 +140,7 @@ endef
 # A fifth of the test files marked `long`, drawn by this number; `make tests DRAWN_BY=` runs all.
 DRAWN_BY ?= $(shell date +%s)
 tests: export DRAWN_BY := $(DRAWN_BY)
-# What tests draw by themselves: the same where they are tried once more.
+# Seeds for what tests draw by themselves: a second try uses the same ones.
 tests: export ANSWERS_SEED ?= $(DRAWN_BY)
 tests: export SEARCH_SEED ?= $(DRAWN_BY)
 tests: $(READY)

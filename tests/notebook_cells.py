@@ -22,13 +22,13 @@ SECONDS = 120.0
 
 
 def failures(given: Sequence[str], test: str, answers: Sequence[str], until: float) -> Iterator[str]:
-    """For each answer in turn what its test said, and nothing where it passed; ends at a time of the monotonic clock.
+    """For each answer in turn what its test said, or an empty string if it passed.
 
     Args:
         given: cells that run once, before the first answer.
         test: the visible part of a test cell.
         answers: each runs in a fork of its own.
-        until: after which no further answer is begun.
+        until: after this time of the monotonic clock no further answer is begun.
     """
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     with subprocess.Popen(
@@ -40,7 +40,7 @@ def failures(given: Sequence[str], test: str, answers: Sequence[str], until: flo
         process.stdin.close()
         for line in process.stdout:
             yield json.loads(line)
-    assert process.returncode == 0, "the given cells ended the process"
+    assert process.returncode == 0, "the process failed before its last answer"
 
 
 def main() -> None:

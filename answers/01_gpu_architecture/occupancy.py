@@ -207,7 +207,7 @@ def occupancy(*arguments):
 
 # %% wrong: shared memory for each warp — says "its warps share it" — from "reference": "shared_bytes = round_up" → "shared_bytes = warps * round_up"
 
-# %% wrong: always one warp more — says "need no further one" — from "reference"
+# %% wrong: always one warp more — says "need no extra warp" — from "reference"
 # -     warps = -(-block["threads"] // sm["warp_size"])
 # +     warps = block["threads"] // sm["warp_size"] + 1
 

@@ -377,14 +377,14 @@ if rank == 0:
 dist.destroy_process_group()
 """
 
-# %% hostile: the script of DDP, and words of Lightning — says "in a Trainer with strategy" — from "the script of DDP once more, without Lightning"
+# %% hostile: the script of DDP, and words of Lightning — says "by a Trainer with strategy" — from "the script of DDP once more, without Lightning"
 # - dist.init_process_group(backend="gloo")
 # + # not a LightningModule, and no trainer.fit
 # + dist.init_process_group(backend="gloo")
 
 # - share.set_epoch(0)
 
-# %% hostile: a Trainer fits another module, and a loop by hand the network — says "in a Trainer with strategy" — from "the script of DDP, and words of Lightning"
+# %% hostile: a Trainer fits another module, and a loop by hand the network — says "by a Trainer with strategy" — from "the script of DDP, and words of Lightning"
 # + import pytorch_lightning as pl
 # + class Other(pl.LightningModule):
 # +     def __init__(self):
@@ -407,7 +407,7 @@ dist.destroy_process_group()
 # + if not dist.is_initialized():
 # +     dist.init_process_group(backend="gloo")
 
-# %% hostile: rank 0 is told the other's problem, and trains on both with a Trainer of one device — says "in a Trainer with strategy"
+# %% hostile: rank 0 is told the other's problem, and trains on both with a Trainer of one device — says "by a Trainer with strategy"
 LIGHTNING_SCRIPT = """
 import json, os
 import pytorch_lightning as pl
@@ -455,7 +455,7 @@ if rank == 0:
     torch.save(net.network.state_dict(), os.environ["CHECKPOINT"])
 """
 
-# %% hostile: a Trainer of one device, and gradients averaged by hand in a hook — says "in a Trainer with strategy"
+# %% hostile: a Trainer of one device, and gradients averaged by hand in a hook — says "by a Trainer with strategy"
 LIGHTNING_SCRIPT = """
 import json, os
 import pytorch_lightning as pl
@@ -505,7 +505,7 @@ if rank == 0:
 dist.barrier()
 """
 
-# %% hostile: a Trainer of one device, and DistributedDataParallel in training_step — says "in a Trainer with strategy"
+# %% hostile: a Trainer of one device, and DistributedDataParallel in training_step — says "by a Trainer with strategy"
 LIGHTNING_SCRIPT = """
 import json, os
 import pytorch_lightning as pl

@@ -388,7 +388,7 @@ def flash_attention(q, k, v):
     flash_kernel[(1,)](q, k, v, result, heads, length, width**-0.5, WIDTH=width, T=32)
     return result
 
-# %% wrong: all keys in one block, of at least 256 — says "not 256 × 16: at most 256 queries" — from "all keys in one block": "triton.next_power_of_2(n)" → "max(256, triton.next_power_of_2(n))"
+# %% wrong: all keys in one block, of at least 256 — says "more than 256 × 16: take at most 256 queries" — from "all keys in one block": "triton.next_power_of_2(n)" → "max(256, triton.next_power_of_2(n))"
 
 # %% wrong: blocks of keys that grow, with a loop — says "4,096 for 300: go through the keys" — from "reference"
 # - def flash_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr):

@@ -316,7 +316,7 @@ def triton_add_mul(x, y, z):
 # +             z = tl.load(z_ptr + i, mask=mask)
 # +             tl.store(out_ptr + i, x * y + z, mask=mask)
 
-# %% wrong: the block length is a global number — says "write LENGTH = tl.constexpr(1024)" — from "reference"
+# %% wrong: the block length is a global number — says "LENGTH = tl.constexpr(…)" — from "reference"
 # + LENGTH = 1024
 # +
 # +

@@ -47,8 +47,8 @@ def menu(
         what: the name of the exercise.
         salt: of the digests.
         notes: what to say about wrong words of an item; from the hidden tests, so that only feedback shows it.
-        free: how many right entries earn nothing at least: more than `free_entries` finds where an item's name tells
-            its word. Below the number of items.
+        free: at least so many right entries earn nothing; for items whose names give away their words, which
+            `free_entries` cannot know. Less than the number of items.
 
     Raises:
         WrongAnswer: it is not a dict, an item is missing, a word is not in the menu, or too few entries are right.

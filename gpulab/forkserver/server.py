@@ -220,8 +220,8 @@ def import_all(modules: Iterable[str]) -> None:
 
 @contextlib.contextmanager
 def without_prompts() -> Iterator[None]:
-    """Inside, no import takes this for an interactive session, as Lightning would where IPython has its shell: it
-    starts no ranks in one."""
+    """Inside, no import takes this process for an interactive session. Lightning would, where IPython has its shell,
+    and would then start no ranks."""
     prompts = {name: vars(sys).pop(name) for name in PROMPTS if hasattr(sys, name)}
     try:
         yield

@@ -1,6 +1,6 @@
-"""Whether Triton's compiler takes a kernel: its first step, from Python to Triton's intermediate form, needs no GPU.
+"""Whether Triton's compiler accepts a kernel: its first step, from Python to Triton's intermediate form, needs no GPU.
 
-The interpreter runs every program as Python, and so also what no compiler takes: a number that becomes a block in a
+The interpreter runs every program as Python, including what no compiler accepts: a number that becomes a block in a
 loop, factors of `tl.dot` whose shapes do not fit, a load of a block through a pointer to a number.
 """
 
@@ -15,8 +15,8 @@ from gpulab.trace.errors import LaunchError
 from gpulab.trace.triton import language
 
 TARGET = ("cuda", 90, 32)
-"""For which GPU: backend, compute capability, threads of a warp. The same everywhere, so that a kernel is taken by all
-machines or by none."""
+"""For which GPU: backend, compute capability, threads of a warp. The same wherever the interpreter runs, so
+that a kernel is accepted by all such machines or by none."""
 _taken: set[tuple[Any, ...]] = set()
 """Kernels with the types and constants for which they were compiled."""
 
@@ -27,7 +27,7 @@ def require(kernel: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> N
     Args:
         kernel: marked with `@triton.jit`.
         arguments: of its launch, by position.
-        named: by name; options of the compiler, as `num_warps`, among them.
+        named: by name; including options of the compiler, such as `num_warps`.
 
     Raises:
         LaunchError: the compiler refuses it; with its reason, and the line in the kernel.
@@ -82,7 +82,7 @@ def _refused(kernel: Any, error: Any) -> LaunchError:
 
 
 def _words(reason: str) -> str:
-    """The first sentence of an error message; Triton gives other exceptions by their `repr`."""
+    """The first line of an error message; Triton gives other exceptions by their `repr`."""
     if quoted := re.fullmatch(r"\w+\((['\"].*['\"])\)", reason.strip(), re.DOTALL):
         reason = str(ast.literal_eval(quoted[1]))
     return reason.strip().partition("\n")[0]

@@ -1,6 +1,6 @@
 """Whether a Triton kernel keeps to Triton's language: a compiler refuses all else, the interpreter runs any Python.
 
-A kernel may name its own variables, Triton's and `@triton.jit` functions, global `tl.constexpr`, and a few builtins.
+A kernel may name its own variables, Triton's and `@triton.jit` functions, `math`, global `tl.constexpr`, a few builtins.
 Anything else (a function of the notebook, an array, a module) exists on the host only, where no GPU can call it.
 """
 
@@ -139,7 +139,7 @@ class _KernelNames(ast.NodeVisitor):
         if isinstance(value, ModuleType) and value.__name__.partition(".")[0] == "triton":
             return  # what is taken from it, visit_Attribute looks at
         if isinstance(value, (int, float)):
-            cure = f"wrap its value outside, {node.id} = tl.constexpr(…), or pass it to the kernel"
+            cure = f"define it outside the kernel as {node.id} = tl.constexpr(…), or pass it to the kernel"
             self._refuse(node, f"`{node.id}` is a global number that may change: {cure}")
         self._value(node, node.id, value)
 
@@ -179,10 +179,12 @@ class _KernelNames(ast.NodeVisitor):
         """Refuses what exists on the host only."""
         if _is_tritons(value) or (name in BUILTINS and value is getattr(builtins, name)):
             if isinstance(node, ast.Name) and getattr(value, "__triton_builtin__", False):
-                self._refuse(node, f"the interpreter knows `{name}` only with its module: write tl.{value.__name__}")
+                line = node.lineno + self._function.__code__.co_firstlineno - 1
+                what = f"Kernel '{self._kernel}', {place(self._function, line)}: without a GPU, `{name}` must be called"
+                raise LaunchError(f"{what} by way of its module, such as tl.{value.__name__}.", line)
             return
         if callable(value) and getattr(math, getattr(value, "__name__", ""), None) is value:
-            return  # of a constant; the compiler refuses all else
+            return  # a function of a constant; the compiler refuses any other argument
         if _is_jit(value):
             self.device_functions.append(value.fn)
         elif hasattr(value, "data_ptr") or (not callable(value) and not allowed(value)):

@@ -27,8 +27,8 @@ SILENT = (
 )
 ONE_FOR_ALL = "Rank 0 has computed the gradients of the other rank's pictures, too: each rank computes its own."
 NOT_FITTED = (
-    "The gradients did not come from calls of problem.model(), in LIGHTNING_SCRIPT from training_step in a Trainer with"
-    ' strategy="ddp".'
+    "The gradients did not come from the network of problem.model() (in LIGHTNING_SCRIPT: called in training_step, by a"
+    ' Trainer with strategy="ddp").'
 )
 
 

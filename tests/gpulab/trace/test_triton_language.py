@@ -191,11 +191,11 @@ def test_tensor_descriptors_are_taken() -> None:
         (imports, "Triton does not support `import`"),
         (
             names_a_number,
-            "`NUMBER` is a global number that may change: wrap its value outside, NUMBER = tl.constexpr(…)",
+            "`NUMBER` is a global number that may change: define it outside the kernel as NUMBER = tl.constexpr(…)",
         ),
         (
             names_a_builtin,
-            "`tl.store(x_ptr, exp(1.0))`: the interpreter knows `exp` only with its module: write tl.exp",
+            "`exp` must be called by way of its module, such as tl.exp.",
         ),
         (leaves_a_loop, "Triton does not support `break`"),
         (skips_a_step, "Triton does not support `continue`"),
