@@ -1,6 +1,6 @@
 """Whether a Triton kernel keeps to Triton's language: a compiler refuses all else, the interpreter runs any Python.
 
-A kernel may name its own variables, Triton's and `@triton.jit` functions, `math`, global `tl.constexpr`, a few builtins.
+A kernel may name its own variables, Triton's and `@triton.jit` functions, `math`, `tl.constexpr`, and a few builtins.
 Anything else (a function of the notebook, an array, a module) exists on the host only, where no GPU can call it.
 """
 
