@@ -132,7 +132,7 @@ def test_a_network_with_little_room_keeps_few_activations(autocast: bool) -> Non
         assert len(model(torch.cat(batches))) == 48
     with pytest.raises(RuntimeError, match="those of 32 images are kept for a backward pass, and 16 more do not fit"):
         [loss_of(images) for images in batches]
-    with pytest.raises(RuntimeError, match="room for 32 images. activations; those of 48 images do not fit"):
+    with pytest.raises(RuntimeError, match="room for 32 images' activations; those of 48 images do not fit"):
         loss_of(torch.cat(batches))
 
 
