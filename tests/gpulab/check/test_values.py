@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from plain_values import WEIRD
 
-from gpulab.check.values import TooLarge, article, plain, show
+from gpulab.check.values import PlainArray, TooLarge, article, plain, show
+from gpulab.trace.python.host_arrays import FUNCTIONS
 
 
 @pytest.mark.parametrize("name", ["holds itself", "dict of itself", "deep", "bushy"])
@@ -81,3 +82,13 @@ def test_floats_have_six_digits_and_look_like_floats() -> None:
 
 def test_long_arrays_are_elided() -> None:
     assert show(plain(np.arange(100))) == "NumPy array int64, shape (100,): [0, 1, 2, 3, 4, 5, …]"
+
+
+@pytest.mark.parametrize("make", list(FUNCTIONS))
+def test_device_arrays_of_numbas_are_arrays(make: str) -> None:
+    """A visible test in a notebook gets them as they are."""
+    given = FUNCTIONS[make]((4,) if make == "device_array" else np.zeros(4))
+    given.copy_to_device(np.arange(4.0))
+    found = plain([given])[0]
+    assert type(found) is PlainArray
+    assert found.values.tolist() == [0.0, 1.0, 2.0, 3.0]
