@@ -40,6 +40,17 @@ def triton_softmax(x):
     softmax_kernel[(rows,)](x, out, width, num_warps=warps)
     return out
 
+# %% right: exp2, its constant first — from "exp2 with log2(e), max and sum as methods, width as a constant, int64": "x = x * LOG2E" → "x = LOG2E * x"
+
+# %% right: exp2, a number of NumPy's — from "exp2 with log2(e), max and sum as methods, width as a constant, int64"
+# - LOG2E = tl.constexpr(1.4426950408889634)
+# + import math
+# +
+# + import numpy
+
+# -     x = x * LOG2E
+# +     x = math.log2(numpy.e) * x
+
 # %% wrong: not stabilized — says "Not stabilized" — from "reference": "x - tl.max(x, axis=0)" → "x"
 
 # %% wrong: no other — says "Where the mask is false, the loaded value is undefined" — from "reference": `width, other=-float("inf")` → "width"

@@ -9,6 +9,7 @@ anything. The parts of Triton that are replaced are private; pyproject.toml ther
 
 from __future__ import annotations
 
+import functools
 import inspect
 import math
 import sys
@@ -30,6 +31,14 @@ from gpulab.trace.triton.counts import ArgumentMemory, Programs
 
 SECONDS = 7.0
 """Of CPU time that a launch may take in the interpreter; a test waits ten seconds for a call."""
+OPERATORS = tuple(
+    f"__{name}__"
+    for name in (
+        "add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "floordiv", "rfloordiv", "mod", "pow",
+        "rpow", "gt", "ge", "lt", "le", "eq", "ne", "and", "or", "xor", "rshift", "lshift",
+    )
+)  # fmt: skip
+"""Of `tl.constexpr`, with two operands."""
 _installed: list[bool] = []
 _interpreted: dict[Any, Any] = {}
 """Kernel or device function → its interpreted form."""
@@ -76,6 +85,7 @@ def install() -> None:
     autotuner.Autotuner.run = tuned_here
     _hook_memory(interpreter)
     _hook_tensor(interpreter)
+    _hook_constants()
     reductions.install(interpreter)
 
 
@@ -343,6 +353,22 @@ def _hook_tensor(interpreter: Any) -> None:
 def _method(function: Any) -> Any:
     """A device function that takes the tensor on which it is called first."""
     return lambda self, *arguments, **named: function(self, *arguments, **named)
+
+
+def _hook_constants() -> None:
+    """A `tl.constexpr` and a tensor give a tensor, as in a compiled kernel, and not a constant that is a tensor."""
+    from triton.language import constexpr, tensor
+
+    def with_tensors(operator: Any) -> Any:
+        @functools.wraps(operator)
+        def applied(self: Any, other: Any) -> Any:
+            found = operator(self, other)
+            return found.value if isinstance(other, tensor) else found
+
+        return applied
+
+    for name in OPERATORS:
+        setattr(constexpr, name, with_tensors(getattr(constexpr, name)))
 
 
 def _access(ptrs: Any, mask: Any, kind: str) -> None:

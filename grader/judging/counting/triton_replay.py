@@ -136,6 +136,8 @@ class TritonReplay:
 LANGUAGE = "triton.language"
 OF_TRITON = ("cdiv", "language", "next_power_of_2")
 """What a kernel may take from `triton` itself."""
+OF_NUMBERS = ("math", "numpy", "torch")
+"""Modules whose numbers a kernel may name; `gpulab.trace.triton.language` lets nothing else of them through."""
 CONSTANT = "constexpr"
 """What `tl.constexpr` is called in the head of a kernel."""
 
@@ -180,6 +182,6 @@ def _public(name: str) -> str:
 
 
 def _module(name: str) -> Any:
-    if name != "triton" and name != LANGUAGE and not str(name).startswith(f"{LANGUAGE}."):
+    if name not in (*OF_NUMBERS, "triton", LANGUAGE) and not str(name).startswith(f"{LANGUAGE}."):
         raise Refused(f"a kernel cannot use the module {name}")
     return importlib.import_module(str(name))

@@ -102,7 +102,7 @@ def name_form(name: str, value: Any, depth: int = 0) -> dict[str, Any]:
     """
     from triton.runtime.jit import JITFunction
 
-    if isinstance(value, ModuleType) and value.__name__.partition(".")[0] == "triton":
+    if isinstance(value, ModuleType) and value.__name__.partition(".")[0] in ("math", "numpy", "torch", "triton"):
         return {"module": value.__name__}
     if hasattr(value, "value") and type(value).__name__ == "constexpr":
         return {"constexpr": name_form(name, value.value, depth)}

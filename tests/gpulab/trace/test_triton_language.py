@@ -21,6 +21,7 @@ trace.use_triton()
 
 BLOCK_SIZE = tl.constexpr(64)
 FACTOR = tl.constexpr(2)
+BASE = tl.constexpr(0)
 NUMBER = 2
 TABLE = [1.0, 2.0]
 LISTED = tl.constexpr(tuple(range(100)))
@@ -53,6 +54,16 @@ def usual(x_ptr: tl.tensor, out_ptr: tl.tensor, n: int, FN: tl.constexpr) -> Non
     for _ in range(tl.cdiv(n, BLOCK_SIZE)):
         x = tl.maximum(x, min(0.0, 1.0))
     tl.store(out_ptr + i, x, mask=i < n)
+
+
+@triton.jit
+def constants_first(x_ptr: tl.tensor, out_ptr: tl.tensor, n: int, BLOCK: tl.constexpr) -> None:
+    i = tl.arange(0, BLOCK)
+    x = tl.load(BASE + x_ptr + i, mask=i < n, other=0.0)
+    y = FACTOR * x + FACTOR / (FACTOR + x) - (FACTOR - x)
+    y = tl.where((FACTOR < x) & (FACTOR != i), y, -FACTOR)  # noqa: SIM300
+    y += ((FACTOR * i) // FACTOR + FACTOR // (i + 1) + FACTOR % (i + 1) + (FACTOR << i)).to(tl.float32)
+    tl.store(out_ptr + i, y, mask=i < n)
 
 
 @triton.jit
@@ -155,6 +166,15 @@ def test_the_language_is_accepted() -> None:
     x, out = torch.rand(100), torch.zeros(100)
     usual[(2,)](x, out, 100, FN=doubled)
     torch.testing.assert_close(out, 2 * torch.pi * torch.exp(x) / 8)
+
+
+def test_a_constant_stands_before_an_operator() -> None:
+    """Triton's interpreter alone makes a constant of the tensor, which nothing takes."""
+    x, out, i = torch.rand(8) * 4, torch.zeros(8), torch.arange(8)
+    constants_first[(1,)](x, out, 8, BLOCK=8)
+    expected = 2 * x + 2 / (2 + x) - (2 - x)
+    expected = torch.where((x > 2) & (i != 2), expected, -2) + (2 * i) // 2 + 2 // (i + 1) + 2 % (i + 1) + (2 << i)
+    torch.testing.assert_close(out, expected)
 
 
 @triton.jit

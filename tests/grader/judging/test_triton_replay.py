@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import math
 from typing import Any
 
 import pytest
@@ -48,6 +49,38 @@ def test_the_kernel_computes_from_inputs_that_the_host_has_not_seen() -> None:
     value, counts = triton_replay.launched([CELL], launches, result, [torch.arange(20.0) + 100])
     assert value.tolist() == [2 * (x + 100) + 0.5 for x in range(20)]
     assert [(one["bytes_read"], one["lines"][0]["line"]) for one in counts] == [(80, 11)]
+
+
+@pytest.mark.parametrize(
+    ("outside", "factor", "value"),
+    [
+        ("import math", "math.sqrt(BLOCK)", 4),
+        ("import math", "math.pi", math.pi),
+        ("import math as m", "m.log2(BLOCK)", 4),
+        ("import numpy as np", "np.pi", math.pi),
+        ("import torch", "torch.pi", math.pi),
+        ("LOG2E = tl.constexpr(1.5)", "LOG2E", 1.5),
+        ("FACTORS = tl.constexpr((2.0, 3.0))", "FACTORS[1]", 3),
+        ("from triton import language as language", "language.sqrt(4.0)", 2),
+        ("import triton.language.math as tlm", "tlm.sqrt(4.0)", 2),
+        ("KIND = tl.float32", "tl.full((BLOCK,), 3, KIND)", 3),
+        ("KIND = tl.constexpr(tl.float32)", "tl.full((BLOCK,), 3, KIND)", 3),
+        ("", "min(BLOCK, 3)", 3),
+        ("", "float(3)", 3),
+        ("", "triton.cdiv(BLOCK, 5)", 4),
+        ("", "triton.language.cdiv(BLOCK, 5)", 4),
+        ("", "tl.math.sqrt(4.0)", 2),
+        ("", "tl.sum(tl.full((4,), 1.0, tl.float32), axis=0)", 4),
+        ("", "tl.full((4,), 1.0, tl.float32).sum(axis=0)", 4),
+    ],
+)
+def test_what_a_kernel_may_name_it_may_name_here(outside: str, factor: str, value: float) -> None:
+    """What the language, the compiler, and the interpreter accept in a notebook."""
+    cell = CELL.replace("@triton.jit", f"{outside}\n\n@triton.jit", 1)
+    cell = cell.replace("twice(tl.load(x_ptr + at, mask=at < n))", f"({factor}) * tl.load(x_ptr + at, mask=at < n)")
+    launches, result, _ = written(cell, torch.arange(20.0))
+    found, _ = triton_replay.launched([cell], launches, result, [torch.arange(20.0) + 100])
+    torch.testing.assert_close(found, value * (torch.arange(20.0) + 100) + 0.5)
 
 
 def test_another_default_device_changes_nothing() -> None:
