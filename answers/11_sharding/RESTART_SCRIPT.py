@@ -356,7 +356,13 @@ dist.barrier()
 dist.destroy_process_group()
 """
 
-# %% wrong: the last folder, complete or not — says "last save not complete" — from "reference": `int(one.parent.name) for one in place.glob("*/.metadata")` → `int(one.name) for one in place.glob("*")`
+# %% wrong: the last folder, complete or not — says "it has no .metadata" — from "reference": `int(one.parent.name) for one in place.glob("*/.metadata")` → `int(one.name) for one in place.glob("*")`
+
+# %% wrong: an interrupted save is in the way — says "by a save that was interrupted" — from "reference"
+# -         dcp.save(now(), checkpoint_id=place / str(step + 1))
+# +         if rank == 0:
+# +             (place / str(step + 1)).mkdir(parents=True)
+# +         dcp.save(now(), checkpoint_id=place / str(step + 1))
 
 # %% wrong: the right step, and the first weights — says "with the first weights: load them" — from "reference": "if done:" → "if False:"
 

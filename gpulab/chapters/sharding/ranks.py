@@ -33,6 +33,9 @@ TROUBLES = {
     "must have the same dtype": "Input and weights have different types: give mp_policy in every call of fully_shard,"
     " for the blocks too.",
     "Missing key in checkpoint": "Load into the same structure that you saved, optimizer included.",
+    "metadata is None": "That folder holds no complete checkpoint: it has no .metadata.",
+    "FileExistsError": "That folder is there already, made by another rank or by a save that was interrupted: make it"
+    " with exist_ok=True, or leave it to dcp.save.",
     "No backend type associated with device type": "The backend is gloo: this runs on the CPU.",
 }
 """What a failing run says → what may help."""
