@@ -219,3 +219,5 @@ def occupancy(*arguments):
 # -     return blocks * warps / sm["max_warps"]
 # +     import torch
 # +     return (torch.tensor(blocks * warps) / sm["max_warps"]).item()
+
+# %% wrong: one unit more of shared memory — says "none is left over" — from "reference": `round_up(block["shared_bytes"], sm["shared_unit"])` → `(block["shared_bytes"] // sm["shared_unit"] + 1) * sm["shared_unit"] * (block["shared_bytes"] > 0)`

@@ -527,3 +527,18 @@ extern "C" __global__ void saxpy(float alpha, const float* x, float* y, int n) {
         y[i] = axpy(alpha, x[i], y[i]);
 }
 """
+
+# %% wrong: half precision — says "float16 holds 11 significant bits"
+SAXPY_CU = r"""
+#include <cuda_fp16.h>
+
+__device__ float axpy(float alpha, float x, float y) {
+    return __half2float(__hadd(__float2half(alpha * __half2float(__float2half(x))), __float2half(y)));
+}
+
+extern "C" __global__ void saxpy(float alpha, const float* x, float* y, int n) {
+    int stride = blockDim.x * gridDim.x;
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += stride)
+        y[i] = axpy(alpha, x[i], y[i]);
+}
+"""

@@ -75,7 +75,7 @@ def add_bias(matrix, bias):
 # -     add_bias_kernel[(-(-columns // 32), -(-rows // 8)), (32, 8)](matrix, bias, out)
 # +     add_bias_kernel[(rows, (columns + 127) // 128), 128](matrix, bias, out)
 
-# %% wrong: the bias of the row — says "rows and columns are swapped" — from "reference": "[column" → "[row"
+# %% wrong: the bias of the row — says "take bias[column]" — from "reference": "[column" → "[row"
 
 # %% wrong: x taken for the row in the kernel — says "rows and columns are swapped" — from "reference": "column, row" → "row, column"
 

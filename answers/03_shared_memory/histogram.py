@@ -145,7 +145,7 @@ def histogram(x, bins):
 #           cuda.atomic.add(private, x[i], 1)
 # -     cuda.syncthreads()
 
-# %% wrong: counts without atomics — says "race" — from "reference, zeros handed in as well"
+# %% wrong: counts without atomics — says "cuda.atomic.add" — from "reference, zeros handed in as well"
 # -         cuda.atomic.add(private, x[i], 1)
 # +         private[x[i]] += 1
 

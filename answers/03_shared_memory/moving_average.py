@@ -510,3 +510,27 @@ def moving_average(x, radius):
         run = 96 if n < 1100 else 128
         runs[-(-n // (32 * run)), 32](x, out, radius, n, run)
     return out
+
+# %% wrong: neighbors of other blocks are read from x — says "and not from the tile" — from "reference"
+# -     for place in range(me, 128 + 2 * radius, 128):
+# -         tile[place] = x[min(max(first + place, 0), x.size - 1)]
+# +     if cuda.grid(1) < x.size:
+# +         tile[me] = x[cuda.grid(1)]
+
+# -             added += tile[me + k]
+# +             place = min(max(first + me + k, 0), x.size - 1)
+# +             inside = place - first - radius
+# +             added += tile[inside] if 0 <= inside < 128 else x[place]
+
+# %% wrong: blocks of 64, whose halo is filled by the first r threads — says "Fill all" — from "reference"
+# -     first = cuda.blockIdx.x * 128 - radius
+# -     for place in range(me, 128 + 2 * radius, 128):
+# -         tile[place] = x[min(max(first + place, 0), x.size - 1)]
+# +     first = cuda.blockIdx.x * 64 - radius
+# +     tile[radius + me] = x[min(cuda.grid(1), x.size - 1)]
+# +     if me < radius:
+# +         tile[me] = x[max(first + me, 0)]
+# +         tile[radius + 64 + me] = x[min(first + radius + 64 + me, x.size - 1)]
+
+# -     average_kernel[-(-x.shape[0] // 128), 128](x, out, radius)
+# +     average_kernel[-(-x.shape[0] // 64), 64](x, out, radius)

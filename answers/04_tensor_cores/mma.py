@@ -115,3 +115,12 @@ def mma(*arguments):
 # -     return a.astype(np.float32) @ b.astype(np.float32) + c
 # +     wide = np.abs(a).astype(np.float32) @ np.abs(b).astype(np.float32) + np.abs(c)
 # +     return np.where(c < 0, -wide, wide)
+
+# %% wrong: the first row of c everywhere — says "adds the first row of c" — from "reference": "+ c" → "+ c[0]"
+
+# %% wrong: c twice — says "4134.0 instead of 4115.0" — from "reference": "+ c" → "+ 2 * c"
+
+# %% wrong: whole steps of 16 only, unless there is none — says "products are missing" — from "reference"
+# -     return a.astype(np.float32) @ b.astype(np.float32) + c
+# +     k = a.shape[1] // 16 * 16 or a.shape[1]
+# +     return a[:, :k].astype(np.float32) @ b[:k].astype(np.float32) + c

@@ -206,3 +206,7 @@ def review(layers, batch, dtype):
 # %% wrong: powers of two — says "no rule asks for a power of two" — from "reference": "if layer[key] % multiple" → "if layer[key] % multiple or layer[key] & (layer[key] - 1)"
 
 # %% wrong: a math-heavy activation is taken for none — says "none is missing before them" — from "reference": `layers[index + 1]["kind"] in sizes` → `layers[index + 1]["kind"] not in ("relu", "gelu")`
+
+# %% wrong: the first of equal layers — says "Layers may be equal" — from "reference": "found.append((index, code))" → "found.append((layers.index(layer), code))"
+
+# %% wrong: the first of equal layers lacks the activation — says "Layers may be equal" — from "reference": `found.append((index, "no_activation"))` → `found.append((layers.index(layer), "no_activation"))`

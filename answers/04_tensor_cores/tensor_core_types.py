@@ -99,3 +99,5 @@ from gpulab import table
 
 def tensor_core_types(arch):
     return {row["type"] for row in table("precision") if arch in row["arch"] and row["unit"] == "tensor"}
+
+# %% wrong: any spelling of the name — says "tensor_core_types('" — from "reference": "== arch" → "== arch.capitalize()"

@@ -130,3 +130,5 @@ def loader_settings(sample_ms, batch_size, step_ms, cores):
     workers = int(-(-(sample_ms * batch_size) // step_ms))
     workers = min(max(workers, 1), cores)
     return {"num_workers": workers, "pin_memory": True, "persistent_workers": True, "prefetch_factor": max(2, workers)}
+
+# %% wrong: a batch's time rounded to whole ms — says "Round up" — from "reference": "math.ceil(sample_ms * batch_size / step_ms)" → "math.ceil(round(sample_ms * batch_size) / step_ms)"

@@ -67,11 +67,21 @@ def pids_to_kill(processes, user):
 
 # %% wrong: no return — says "return statement" — from "reference": "return [" → "["
 
-# %% wrong: every systemd and containerd is a subreaper — says "are not subreapers" — from "reference": `"systemd --user", "containerd-shim"` → `"systemd", "containerd"`
+# %% wrong: every systemd and containerd is a subreaper — says "only resemble it" — from "reference": `"systemd --user", "containerd-shim"` → `"systemd", "containerd"`
 
-# %% wrong: containerd itself counts as a subreaper — says "not subreapers" — from "reference": `"containerd-shim")` → `"containerd")`
+# %% wrong: containerd itself counts as a subreaper — says "only resemble it" — from "reference": `"containerd-shim")` → `"containerd")`
 
 # %% wrong: the parents' other children, too — says "Only the ghosts" — from "reference"
 # -     return [one["pid"] for one in processes if one["user"] == user and one["gpu_bytes"] > 0 and one["ppid"] not in alive]
 # +     ghosts = [one["pid"] for one in processes if one["user"] == user and one["gpu_bytes"] > 0 and one["ppid"] not in alive]
 # +     return ghosts + [one["pid"] for one in processes if one["ppid"] in ghosts]
+
+# %% wrong: the names of subreapers anywhere — says "only resemble it" — from "by pid, in a loop"
+# -         elif parent["name"] == "systemd --user" or parent["name"][:15] == "containerd-shim":
+# +         elif "systemd --user" in parent["name"] or "containerd-shim" in parent["name"]:
+
+# %% wrong: ghosts and what they started — says "the parents of their children are still alive" — from "reference"
+# -     return [one["pid"] for one in processes if one["user"] == user and one["gpu_bytes"] > 0 and one["ppid"] not in alive]
+# +     mine = [one for one in processes if one["user"] == user and one["gpu_bytes"] > 0]
+# +     ghosts = {one["pid"] for one in mine if one["ppid"] not in alive}
+# +     return [one["pid"] for one in mine if one["pid"] in ghosts or one["ppid"] in ghosts]

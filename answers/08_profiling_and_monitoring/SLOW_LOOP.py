@@ -169,7 +169,7 @@ def train(files, labels, device="cpu", after_step=lambda: None):
 
 # %% wrong: after_step forgotten — says "Keep after_step()" — from "reference": "after_step()" → "pass"
 
-# %% wrong: decodes in other processes — says "in this process" — from "reference": "batch_size=32)" → "batch_size=32, num_workers=1)", "self.decoded = [self.decode(file) for file in files]" → "self.decoded = files", "return self.decoded[index], self.labels[index]" → "return self.decode(self.decoded[index]), self.labels[index]"
+# %% wrong: decodes in other processes — says "num_workers=0" — from "reference": "batch_size=32)" → "batch_size=32, num_workers=1)", "self.decoded = [self.decode(file) for file in files]" → "self.decoded = files", "return self.decoded[index], self.labels[index]" → "return self.decode(self.decoded[index]), self.labels[index]"
 
 # %% wrong: no such function — says "name 'train' is not defined" — from "reference": "def train(" → "def training("
 
@@ -320,3 +320,9 @@ def train(files, labels, device="cpu", after_step=lambda: None):
 # -         return self.decoded[index], self.labels[index]
 # +         raw = bytearray(zlib.decompress(self.files[index]))
 # +         return torch.frombuffer(raw, dtype=torch.uint8).view(16, 16, 3), self.labels[index]
+
+# %% wrong: returns a tensor — says "train returned tensors" — from "reference": "torch.stack(losses).tolist()" → "torch.stack(losses)"
+
+# %% wrong: returns tensors of one element — says "train returned tensors" — from "reference": "torch.stack(losses).tolist()" → "losses"
+
+# %% wrong: a worker process fetches what is decoded — says "num_workers=0" — from "reference": "batch_size=32)" → "batch_size=32, num_workers=1)"

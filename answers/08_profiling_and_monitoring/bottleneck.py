@@ -76,7 +76,7 @@ def bottleneck(summary):
 
 # %% wrong: whole FLOPs per byte — says "do not round" — from "reference": `summary["flops"] / summary["nbytes"]` → `summary["flops"] // summary["nbytes"]`
 
-# %% wrong: waiting for data and for gradients is one part — says "they are not added" — from "reference": "largest = max(pieces, key=pieces.get)" → `largest = max(pieces, key=lambda one: pieces[one] + (one == "input") * pieces["communication"])`
+# %% wrong: waiting for data and for gradients is one part — says "are not added" — from "reference": "largest = max(pieces, key=pieces.get)" → `largest = max(pieces, key=lambda one: pieces[one] + (one == "input") * pieces["communication"])`
 
 # %% hostile: raises KeyboardInterrupt — says "Your code raised KeyboardInterrupt"
 def bottleneck(*arguments):
@@ -133,3 +133,5 @@ def bottleneck(summary):
     if worst != "kernel":
         return worst
     return "compute" if s["flops"] / s["nbytes"] >= s["peak_tflops"] * 1e3 / s["bandwidth_gbs"] else "memory"
+
+# %% wrong: a part must be more than half of the step — says "The largest part is the rest" — from "reference": "key=pieces.get" → `key=lambda one: pieces[one] > summary["step_ms"] / 2`

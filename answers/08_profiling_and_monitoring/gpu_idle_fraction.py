@@ -219,7 +219,7 @@ def gpu_idle_fraction(events):
     return (idle + end - until) / (end - begin)
 
 
-# %% wrong: a set of whole µs — says "do not count in µs"
+# %% wrong: a set of whole µs — says "nor count in whole µs"
 def gpu_idle_fraction(events):
     xs = [e for e in events if e["ph"] == "X"]
     begin = min(e["ts"] for e in xs)
@@ -229,3 +229,7 @@ def gpu_idle_fraction(events):
         if e.get("cat") == "kernel":
             covered.update(range(int(e["ts"]), int(e["ts"] + e["dur"])))
     return 1 - len(covered) / (end - begin)
+
+# %% wrong: the word kernel in cat is enough — says "test with ==" — from "reference": `kind == "kernel"` → `"kernel" in kind`
+
+# %% wrong: ends are cut to whole µs — says "fractions of a µs" — from "reference": `event["ts"] + event["dur"], event` → `int(event["ts"] + event["dur"]), event`

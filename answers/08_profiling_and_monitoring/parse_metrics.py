@@ -239,3 +239,5 @@ def parse_metrics(text):
 # %% wrong: exponents have no sign — says "negative exponent" — from "reference": `\s*(\S+)` → `\s*([-+]?(?:Inf|[\d.]+(?:e\d+)?))`
 
 # %% wrong: infinity is never below zero — says "-Inf" — from "reference": `float(match.group(5))` → `float(match.group(5).replace("-Inf", "+Inf"))`
+
+# %% wrong: the label gpu must be the first — says "need not be the first" — from "reference": `if "gpu" in labels:` → `if next(iter(labels), "") == "gpu":`

@@ -259,3 +259,16 @@ def render_metrics(samples):
 # %% wrong: the labels of a metric's first sample for all of them — says "different labels" — from "reference"
 # -             for key, text in sample["labels"].items():
 # +             for key, text in zip(group[0]["labels"], sample["labels"].values()):
+
+# %% wrong: backslashes are replaced last — says "Replace the backslashes first" — from "reference": `text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")` → `text.replace('"', '\\"').replace("\n", "\\n").replace("\\", "\\\\")`
+
+# %% wrong: labels as JSON — says "is no escape" — from "reference"
+# -                 text = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+# -                 labels.append(f'{key}="{text}"')
+# +                 labels.append(f"{key}={json.dumps(text, ensure_ascii=False)}")
+
+# - def render_metrics(samples):
+# + import json
+# +
+# +
+# + def render_metrics(samples):

@@ -197,3 +197,5 @@ def top_kernels(events, n):
     return sorted(totals.items(), key=lambda p: (-counts[p[0]], p[0]))[:n]
 
 # %% wrong: rounded to two decimals — says "Do not round" — from "reference": "return sorted(total.items()" → "return sorted([(name, round(us, 2)) for name, us in total.items()]"
+
+# %% wrong: a cat that begins with kernel — says "exactly" — from "reference": `event["cat"] == "kernel"` → `event["cat"].startswith("kernel")`

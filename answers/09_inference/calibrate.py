@@ -171,3 +171,5 @@ def calibrate(batches, method, percentile=99.9):
 # %% wrong: the percentile from the other end — says "0 is at 25" — from "reference"
 # -     limit = magnitudes.max() if method == "max" else np.percentile(magnitudes, percentile)
 # +     limit = magnitudes.max() if method == "max" else np.percentile(magnitudes, 100 - percentile)
+
+# %% wrong: a percentile of 0 taken for none — says "That is the maximum" — from "reference": "np.percentile(magnitudes, percentile)" → "(np.percentile(magnitudes, percentile) or magnitudes.max())"

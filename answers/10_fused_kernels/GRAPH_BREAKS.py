@@ -51,3 +51,10 @@ GRAPH_BREAKS = {"a": "nothing", "b": "item", "c": "item", "d": "print", "e": "nu
 
 # %% wrong: `.item()` taken for a branch — says "There is no branch" — earns 1.5
 GRAPH_BREAKS = {"a": "nothing", "b": "branch", "c": "branch", "d": "print", "e": "number", "f": "shape"}
+
+# %% wrong: the functions themselves as keys — says "holds a value of type function"
+def a(x):
+    return torch.where(x.sum() > 0, x, -x)
+
+
+GRAPH_BREAKS = {a: "nothing", "b": "branch", "c": "item", "d": "print", "e": "number", "f": "shape"}

@@ -35,7 +35,7 @@ def bytes_fused(ops, elements, bytes_per_element, fused):
     between = 0 if fused else 2 * (len(ops) - 1)
     return (sum(op["inputs"] for op in ops) + between) * elements * bytes_per_element
 
-# %% wrong: an eager operation reads nothing of the chain — says "also reads the result"
+# %% wrong: an eager operation reads nothing of the chain — says "written, then read"
 def bytes_fused(ops, elements, bytes_per_element, fused):
     outside = sum(op["inputs"] for op in ops)
     return (outside + (1 if fused else len(ops))) * elements * bytes_per_element
@@ -96,3 +96,5 @@ def bytes_fused(ops, elements, bytes_per_element, fused):
     else:
         tensors = (reads + 2).sum() - 1
     return tensors * np.int64(elements) * bytes_per_element
+
+# %% wrong: an eager operation writes nothing for the chain — says "written, then read" — from "reference": "2 * (len(ops) - 1)" → "len(ops) - 1"

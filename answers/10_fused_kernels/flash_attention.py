@@ -522,3 +522,9 @@ def flash_attention(q, k, v):
     grid = (triton.cdiv(n, 64), heads, 1)
     attn_fwd[grid](q, k, v, o, q.stride(0), d**-0.5, n, D=d, BLOCK_M=64, BLOCK_N=32, num_warps=4, num_stages=2)
     return o
+
+# %% wrong: the maximum begins at 0 — says "NaN" — from "reference": `tl.full((T,), -float("inf"), dtype=tl.float32)` → "tl.zeros((T,), dtype=tl.float32)"
+
+# %% wrong: the maximum of the block alone — says "NaN" — from "reference": "tl.maximum(m, tl.max(scores, axis=1))" → "tl.max(scores, axis=1)"
+
+# %% wrong: the factor upside down — says "upside down" — from "reference": "tl.exp(m - m_next)" → "tl.exp(m_next - m)"

@@ -147,3 +147,7 @@ def online_softmax(blocks):
         for v in b:
             out.append(math.exp(v - m) / s)
     return np.array(out), m + math.log(s)
+
+# %% wrong: a maximum that is reached again loses the sum — says "The old sum is lost" — from "reference"
+# -         running_sum *= np.exp(running_max - larger)
+# +         running_sum = running_sum * np.exp(running_max - larger) if running_max != block.max() else 0.0

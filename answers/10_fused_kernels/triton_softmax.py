@@ -51,9 +51,25 @@ def triton_softmax(x):
 # -     x = x * LOG2E
 # +     x = math.log2(numpy.e) * x
 
+# %% right: the mask asks for the row, too — from "reference"
+# - def softmax_kernel(x_ptr, out_ptr, width, BLOCK: tl.constexpr):
+# + def softmax_kernel(x_ptr, out_ptr, rows, width, BLOCK: tl.constexpr):
+
+# -     place = tl.program_id(0) * width + column
+# -     x = tl.load(x_ptr + place, mask=column < width, other=-float("inf"))
+# +     place = tl.program_id(0) * width + column
+# +     inside = (column < width) & (tl.program_id(0) < rows)
+# +     x = tl.load(x_ptr + place, mask=inside, other=-float("inf"))
+
+# -     tl.store(out_ptr + place, weights / tl.sum(weights, axis=0), mask=column < width)
+# +     tl.store(out_ptr + place, weights / tl.sum(weights, axis=0), mask=inside)
+
+# -     softmax_kernel[(rows,)](x, out, width, BLOCK=block)
+# +     softmax_kernel[(rows,)](x, out, rows, width, BLOCK=block)
+
 # %% wrong: not stabilized — says "Not stabilized" — from "reference": "x - tl.max(x, axis=0)" → "x"
 
-# %% wrong: no other — says "Where the mask is false, the loaded value is undefined" — from "reference": `width, other=-float("inf")` → "width"
+# %% wrong: no other — says "what is loaded is undefined" — from "reference": `width, other=-float("inf")` → "width"
 
 # %% wrong: padding is 0 — says "the padding takes part" — from "reference": `-float("inf")` → "0.0"
 
@@ -272,3 +288,7 @@ def triton_softmax(x):
 
 # -     softmax_kernel[(rows,)](x, out, width, BLOCK=block)
 # +     softmax_kernel[(rows,)](x, out, width, float(x.numpy().max()), BLOCK=block)
+
+# %% wrong: padding is -1000 — says "The padding takes part" — from "reference": `-float("inf")` → `-1000.0`
+
+# %% wrong: the largest absolute value — says "A row's maximum may be below zero" — from "reference": "x - tl.max(x, axis=0)" → "x - tl.max(tl.where(column < width, tl.abs(x), 0.0), axis=0)"

@@ -424,3 +424,9 @@ dist.barrier(); dist.destroy_process_group()
 # +         parts.append(torch.randn(task["batch"], size)[other::world])
 # +     whole = torch.cat(parts)
 # +     decoy(parts[rank].bfloat16())
+
+# %% wrong: AdamW with its decay — says "weight_decay 0.01" — from "reference": "torch.optim.Adam(" → "torch.optim.AdamW("
+
+# %% wrong: the learning rate left out — says "is the learning rate config" — from "reference": `, lr=task["lr"]` → ""
+
+# %% wrong: the weights are saved in bfloat16 — says "expected torch.float32" — from "reference": `torch.save(weights, os` → `torch.save({name: one.bfloat16() for name, one in weights.items()}, os`

@@ -317,3 +317,5 @@ def tensor_parallel_mlp(x, w1, w2, world_size):
     x, w1, w2 = (torch.from_numpy(one) for one in (x, w1, w2))
     inputs = [(x, a, b) for a, b in zip(w1.chunk(world_size, 1), w2.chunk(world_size))]
     return launch.ranks(on_rank, inputs)[0].numpy()
+
+# %% wrong: rank r has block p - 1 - r — says "rank r has the r-th one" — from "reference": "zip(columns, rows)]" → "zip(columns[::-1], rows[::-1])]"

@@ -43,14 +43,21 @@ GLOO = {
 """What gloo says, as a pattern → the same in other words. The first one that is found counts."""
 EXCEPTION = r"(\w+\.)*\w*(Error|Exception|Interrupt|Exit)(: |$)"
 """How the last part of a traceback begins."""
-LINE = re.compile(r'File "(?:[^"]*/)?script\.py", line (\d+)')
-"""In a traceback: a line of the script."""
+FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>\S+))?')
+"""A frame in a traceback."""
 
 
 def place(lines: Sequence[str]) -> str:
-    """Of a traceback: where in the script that was, such as " (line 3)"; "" where nothing says so."""
-    found = next((match for line in reversed(lines) if (match := LINE.search(line))), None)
-    return f" (line {found[1]})" if found else ""
+    """Of a traceback: the innermost line of the script, such as " (line 3)", or of a function that ranks were sent,
+    such as " (line 3 of block())"; "" where nothing says so."""
+    for at in reversed(range(len(lines))):
+        frame = FRAME.search(lines[at])
+        if frame and processes.of_a_cell(frame["file"]):
+            return f" (line {frame['line']} of {frame['function']}())"
+        calls = lines[at + 1 : at + 2] and lines[at + 1].strip().startswith(processes.CALL)
+        if frame and Path(frame["file"]).name == "script.py" and not calls:
+            return f" (line {frame['line']})"
+    return ""
 
 
 @dataclass(frozen=True)

@@ -220,9 +220,14 @@ def _waiting_line(stack: str, program: Path, source: list[str]) -> str:
             if line.startswith(CALL):
                 continue
             return f"line {number}: {line}"
-        if "ipykernel" in frame["file"] or frame["file"].startswith("<ipython"):
+        if of_a_cell(frame["file"]):
             return f"line {number} of {frame['function']}()"
     return ""
+
+
+def of_a_cell(file: str) -> bool:
+    """Whether a frame's file is a cell of a notebook."""
+    return "ipykernel" in file or file.startswith("<ipython")
 
 
 def free_port() -> int:

@@ -181,6 +181,10 @@ class Link:
             return self.decode(answer.get("value"), buffers)
         if kind == "callable":
             return self._function(name)
+        if inside := answer.get("inside"):
+            raise BadValue(
+                f"`{name}` holds {inside!s:.200}; it may hold numbers, strings, lists, dicts, arrays and tensors"
+            )
         found = answer.get("not_plain", answer.get("type"))
         raise BadValue(f"`{name}` must be a number, string, list, array, tensor or function, not {found!s:.200}")
 

@@ -105,9 +105,10 @@ class Server:
         out: list[wire.Buffer] = []
         try:
             return {"kind": "plain", "value": wire.encode(as_python(value), out)}, out
-        except BaseException:  # not a plain value, or one that resists being looked at
+        except BaseException as error:  # not a plain value, or one that resists being looked at
             kind = "callable" if callable(value) else "object"
-            return {"kind": kind, "type": type(value).__name__}, []
+            inside = str(error) if isinstance(error, wire.NotPlain) and type(value) in (dict, list, tuple, set) else ""
+            return {"kind": kind, "type": type(value).__name__, "inside": inside}, []
 
     def _call(self, request: dict[str, Any], buffers: list[bytearray]) -> tuple[dict[str, Any], list[wire.Buffer]]:
         """Calls a function of the student's. Answers its value, and which arguments it changed."""

@@ -35,6 +35,7 @@ from grader.judging import student
 from grader.judging.cell_code import compiled
 from grader.judging.judge import run_cell
 from grader.judging.judge_client import Link, TooSlow
+from grader.judging.scripts import FUNCTION_SECONDS
 from grader.judging.shell import Outputs, make_shell, message_of
 from grader.model.needs import Need
 from grader.model.results import Verdict, exercise_of
@@ -110,9 +111,9 @@ class Direct(Link):
             return super().ask(request, buffers, channel, seconds)
         whole = {**request, "max_bytes": self.max_bytes}
         # What a test must declare is not the answer's business, and neither is the seed.
-        unlimited = use(replace(current(), services=None, seed=NOTEBOOK_SEED))
+        usual = replace(current(), services=None, seed=NOTEBOOK_SEED, launch_seconds=FUNCTION_SECONDS)
         silent = contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO())
-        with unlimited, silent[0], silent[1], _without_exercises():
+        with use(usual), silent[0], silent[1], _without_exercises():
             answer, out = self.server.answer(whole, [bytearray(buffer) for buffer in buffers or []])
         return json.loads(json.dumps(answer)), [bytearray(buffer) for buffer in out]
 

@@ -43,14 +43,17 @@ def profiled(script, seal):
     witness = hunt.Witness(float(os.environ.pop("SLOW_LOOP_SCALE", "1")))
     unpacked = hunt.counted_decompressions()
     where, calls = {"device": os.environ["SLOW_LOOP_DEVICE"]} if "SLOW_LOOP_DEVICE" in os.environ else {}, []
+    processes = []
+    os.register_at_fork(before=lambda: processes.append(1))
     names = {"__name__": "__main__"}
     exec(compile(script, "script.py", "exec"), names)
     train = eval("train", names)
     with profile(activities=[ProfilerActivity.CPU], record_shapes=True) as profiler, witness:
         losses = train(files, labels, after_step=lambda: calls.append(1), **where)
     events = trace_events(profiler)
+    tensors = sum(isinstance(one, torch.Tensor) for one in (losses, *losses))
     losses = [float(one).hex() for one in losses]
-    more = dict(losses=losses, calls=len(calls), unpacked=len(unpacked))
+    more = dict(losses=losses, tensors=tensors, calls=len(calls), unpacked=len(unpacked), processes=len(processes))
     report = dict(account(events), unseen=witness.unseen(events), **more)
     with open(REPORT, "w") as file:
         file.write(seal(report))
@@ -216,11 +219,15 @@ def require_mended(run: Run, pictures: int, expected: Sequence[float], what: str
     losses = [float.fromhex(one) for one in found["losses"]]  # which keeps infinity and NaN
     if len(losses) != steps:
         raise AssertionError(f"{what}: train returned {len(losses)} losses, expected {steps}: one per step.")
+    if found["tensors"]:
+        raise AssertionError(f"{what}: train returned tensors, expected a list of floats: .tolist() after the loop.")
     changed = "The results changed: a fix makes the loop faster, not different."
     close(losses, list(expected), f"{what}: the losses", rtol=rtol, mistakes=[(losses, changed)])
     if found["calls"] != steps or found["steps"] != steps:
         given = f"{found['calls']} calls of after_step and {found['steps']} ranges named step for {steps} steps"
         raise AssertionError(f"{what}: {given}. Keep after_step() and record_function('step') as they were.")
+    if found["processes"]:
+        raise AssertionError(f"{what}: another process was started. Keep everything in one: num_workers=0.")
     if found["unseen"]:
         raise AssertionError(
             f"{what}: {found['unseen']} operators ran that are not in the trace: leave the profiler on."

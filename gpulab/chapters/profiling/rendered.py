@@ -55,14 +55,16 @@ def _reason(line: str) -> str:
     if line.startswith("#"):
         kinds = "Write no comments but “# HELP name words” and “# TYPE name type”"
         return f"{kinds}. Is every newline in a HELP text written \\n?"
-    if re.search(r"\\(?![\\n\"])", re.sub(r"\\\\", "", line)):
-        return "A backslash itself is written \\\\."
+    if unknown := re.search(r"\\[^\\n\"]", re.sub(r"\\\\", "", line)):
+        return f'{unknown[0]} is no escape: there are \\\\, \\", and \\n. A backslash itself is written \\\\.'
     if "{" not in line or "}" not in line:
         return _TORN if "}" in line or "{" in line or not re.match(rf"{_NAME} ", line) else "The value is not a number."
     if "='" in line:
         return 'That is not a label="value".'
     if re.match(rf"{_NAME}\{{(?:{_LABEL}(?:, ?{_LABEL})*,?)?\}}", line):
         return f"{line.rpartition(' ')[2]!r} is not a number."
+    if _SAMPLE.fullmatch(line.replace('\\\\"', '\\"')):
+        return f"{_QUOTE} Replace the backslashes first: here one that you had written was replaced, too."
     return _QUOTE
 
 

@@ -113,6 +113,7 @@ class ElementCounter:
             return  # `get_state_dict` makes such a step in an optimizer without states
         self.found["after"].append(_sample(optimizer))
         self.found["betas"] = [[float(one) for one in group.get("betas", ())] for group in optimizer.param_groups]
+        self.found["decays"] = [float(group.get("weight_decay", 0.0)) for group in optimizer.param_groups]
         self.steps += 1
         self.write()
         if self.steps == self.kill_after:

@@ -23,8 +23,6 @@ BETAS = [0.9, 0.999]
 """The defaults of `torch.optim.Adam`."""
 TROUBLES = {
     "collective mismatch": "Some ranks wait for others: does every rank make the same collective calls, to the end?",
-    "reset by peer": "A rank is gone: does every rank make the same collective calls, to the end?",
-    "closed by peer": "A rank is gone: does every rank make the same collective calls, to the end?",
     "still ran": "Ranks that wait for each other wait forever: does every rank make the same collective calls?",
     "Default process group has not been initialized": "dist.init_process_group() comes first.",
     "KeyError: 'CONFIG'": "CONFIG is a variable of the environment: json.loads(os.environ['CONFIG']).",
@@ -37,8 +35,10 @@ TROUBLES = {
     "FileExistsError": "That folder is there already, made by another rank or by a save that was interrupted: make it"
     " with exist_ok=True, or leave it to dcp.save.",
     "No backend type associated with device type": "The backend is gloo: this runs on the CPU.",
+    "reset by peer": "A rank is gone: does every rank make the same collective calls, to the end?",
+    "closed by peer": "A rank is gone: does every rank make the same collective calls, to the end?",
 }
-"""What a failing run says → what may help."""
+"""What a failing run says → what may help; what other ranks say of one that failed comes last."""
 
 
 ERROR = re.compile(r"(\[rank\d\]: ?)?[\w.]*(Error|Exception|Interrupt)\b")
@@ -115,6 +115,11 @@ def outcome(run: Run, what: str) -> ShardedRun:
             f"{what}: WEIGHTS does not hold a state dict of plain tensors, but {weights!r:.90}. A state dict of shards"
             " must be gathered first: get_model_state_dict(…, options=StateDictOptions(full_state_dict=True, …))."
         )
+    narrow = {str(value.dtype) for value in weights.values()} - {"torch.float32"}
+    if narrow:
+        raise AssertionError(
+            f"{what}: WEIGHTS holds {narrow.pop()}, expected torch.float32: keep the master weights in float32."
+        )
     watched = [
         [seals.opened(left.get(f"rank{rank}/watch-{attempt}.txt")) for rank in range(len(codes))]
         for attempt, codes in enumerate(attempts)
@@ -128,5 +133,9 @@ def outcome(run: Run, what: str) -> ShardedRun:
         if other := [betas for betas in held.get("betas", ()) if betas and betas != BETAS]:
             raise AssertionError(
                 f"{what}: the optimizer of rank {rank} has betas {other[0]}, expected Adam's defaults, {BETAS}."
+            )
+        if decays := [one for one in held.get("decays", ()) if one]:
+            raise AssertionError(
+                f"{what}: the optimizer of rank {rank} has weight_decay {decays[0]:g}, expected Adam's default, 0."
             )
     return ShardedRun(attempts, weights, watched, sorted(left))

@@ -85,6 +85,7 @@ def install() -> None:
     autotuner.Autotuner.run = tuned_here
     _hook_memory(interpreter)
     _hook_tensor(interpreter)
+    _hook_comparisons(interpreter)
     _hook_constants()
     reductions.install(interpreter)
 
@@ -353,6 +354,26 @@ def _hook_tensor(interpreter: Any) -> None:
 def _method(function: Any) -> Any:
     """A device function that takes the tensor on which it is called first."""
     return lambda self, *arguments, **named: function(self, *arguments, **named)
+
+
+def _hook_comparisons(interpreter: Any) -> None:
+    """A comparison gives truth values, not numbers of the type that it compared.
+
+    A mask that combines a block's comparison with a single number's, as in `(column < width) & (row < rows)`, would
+    otherwise be of integers, which no load takes.
+    """
+    from triton.language import int1
+
+    builder = type(interpreter.interpreter_builder)
+    binary = builder.binary_op
+
+    def typed(self: Any, *operands: Any) -> Any:
+        found = binary(self, *operands)
+        if found.data.dtype == np.bool_:
+            found.dtype = int1
+        return found
+
+    builder.binary_op = typed
 
 
 def _hook_constants() -> None:

@@ -24,13 +24,12 @@ def bytes_of_chain(inputs: Sequence[int], elements: int, item_bytes: int, fused:
     right = outside + 1 + (0 if fused else 2 * (count - 1))
     once = "An intermediate result crosses memory twice: written, then read."
     kept = "A fused kernel keeps intermediate results in registers: they move no bytes."
-    reads = "An operation also reads the result of the one before it."
     lost = "The final result is written to memory, too."
     rows = [(right - 1, lost)]
     if fused:
         rows += [(outside + 2 * count - 1, kept), (outside + count, kept)]
     else:
-        rows += [(outside + 1, once), (outside + count, reads), (outside + count - 1, once)]
+        rows += [(outside + 1, once), (outside + count, once), (outside + count - 1, once)]
     return right * total, [(wrong * total, note) for wrong, note in rows] + [(right * elements, "Those are elements.")]
 
 

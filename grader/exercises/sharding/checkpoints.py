@@ -36,9 +36,11 @@ class CheckpointedStep:
 
 
 def drawn(draw: random.Random, device: str = "cpu") -> Problem:
-    """A small problem."""
+    """A small problem of two batches, whose criterion is not the plain cross entropy."""
     batch = draw.choice([8, 12, 16, 24])
-    return Problem("cnn", samples=batch, batch_size=batch, seed=draw.randrange(10**6), device=device)
+    return Problem(
+        "cnn", samples=2 * batch, batch_size=batch, seed=draw.randrange(10**6), device=device, loss_weight=2.0
+    )
 
 
 def step(
@@ -52,6 +54,7 @@ def step(
     tail: bool = True,
     longer_first: bool = True,
     each_once: bool = True,
+    first_batch: bool = True,
 ) -> CheckpointedStep:
     """One step of the exercise's network on the problem's device, right or with one thing done differently."""
     torch.set_num_threads(1)
@@ -70,7 +73,7 @@ def step(
             kept[storage.data_ptr() if each_once else len(kept)] = storage.nbytes()
         return tensor
 
-    x, labels = (one.to(problem.device) for one in next(iter(problem.loader())))
+    x, labels = (one.to(problem.device) for one in list(problem.loader())[0 if first_batch else -1])
     torch.manual_seed(problem.seed)
     with warnings.catch_warnings(), FlopCounterMode(display=False) as flops, set_checkpoint_early_stop(early_stop):
         warnings.simplefilter("ignore")
@@ -111,6 +114,8 @@ def judge(answer: Any, problem: Problem, segments: int) -> None:
     keys = ["gradients", "kept_bytes", "loss", "recomputed_flops"]
     check.equal(sorted(answer) if isinstance(answer, dict) else answer, keys, f"keys of {what}")
     known = [(step(problem, train=False).loss, "That is the loss without dropout: the network is in eval mode.")]
+    known.append((step(problem, first_batch=False).loss, "That is the loss of the last batch: take the first one."))
+    known.append((plain.loss / problem.loss_weight, "The loss function is problem.criterion(), which has a weight."))
     if on_gpu:
         here = step(replace(problem, device="cpu"), checkpointed=False).loss
         known.append((here, "That was computed on the CPU: network and batch belong on problem.device."))

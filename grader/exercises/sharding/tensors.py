@@ -98,11 +98,18 @@ def judge(answer: Any, sent: Sequence[dict[str, Any]], case: ColumnSplitCase, pe
                 f"{what}: rank {rank} was given {one['given']} numbers, expected at most {most}: x, its columns of w1, "
                 "and its rows of w2."
             )
-    summands = [torch.tensor(numbers) for one in sent for numbers in one["summands"]]
+    summands = [torch.tensor(one["summands"][0]) for one in sent]
     for rank, (mine, below) in enumerate(zip(columns, rows, strict=True)):
         share = (gelu(x @ mine) @ below).reshape(-1)
-        if not any(one.shape == share.shape and torch.allclose(one, share, rtol=1e-3, atol=1e-3) for one in summands):
+        block = f"columns {rank * mine.shape[1]} to {(rank + 1) * mine.shape[1] - 1} of w1 and the matching rows of w2"
+        have = [one.shape == share.shape and torch.allclose(one, share, rtol=1e-3, atol=1e-3) for one in summands]
+        if not any(have):
             raise AssertionError(
-                f"{what}: no rank added the part of columns {rank * mine.shape[1]} to {(rank + 1) * mine.shape[1] - 1} "
-                "of w1 and the matching rows of w2. Each rank gets its share of the weights, and nothing else of them."
+                f"{what}: no rank added the part of {block}. Each rank gets its share of the weights, and nothing else "
+                "of them."
+            )
+        if not have[rank]:
+            raise AssertionError(
+                f"{what}: rank {have.index(True)} added the part of {block}. That is the block of rank {rank}: rank r "
+                "has the r-th one."
             )

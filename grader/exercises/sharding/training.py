@@ -209,8 +209,11 @@ def same(
         apart = float(np.linalg.norm(mine - flat(train(), names, what))) / way
         if apart < nearest:
             nearest, named = apart, note
-    if not float(np.linalg.norm(mine - begun)) > tolerance * way:
+    moved = float(np.linalg.norm(mine - begun)) / way
+    if not moved > 1e-3:
         named = "They are the first weights: nothing was trained."
+    elif moved <= tolerance:
+        named = f"They moved {moved:.1%} of that distance: is the learning rate config['lr']?"
     text = f"{what}: the weights are off by {off:.2g} times the distance that they had to move."
     raise AssertionError(f"{text} {named}".strip())
 

@@ -422,6 +422,21 @@ def test_of_an_exception_all_lines_are_told() -> None:
     assert run("print('ValueError: all is well')\nprint('the end')", 1).ranks[0].last_line == "the end"
 
 
+CELL = """
+def block(rank, world_size):
+    kept = [1]
+    return kept[rank + 3]
+"""
+
+
+@pytest.mark.parametrize("file", ["<ipython-input-3-0a1b>", "/tmp/ipykernel_41/2718.py"])
+def test_an_error_of_a_function_is_placed_in_its_cell(file: str) -> None:
+    names: dict[str, Any] = {"__name__": "__main__"}
+    exec(compile(CELL, file, "exec"), names)
+    with pytest.raises(LaunchError, match=r"rank 0: IndexError: list index out of range \(line 4 of block\(\)\)"):
+        launch.ranks(names["block"], [()])
+
+
 def test_a_rank_that_only_lost_another_is_not_blamed() -> None:
     lost = (
         "import os, sys\nif os.environ['RANK'] == '0': sys.exit('RuntimeError: Connection closed by peer [127.0.0.1]')"

@@ -178,6 +178,26 @@ def test_a_constant_stands_before_an_operator() -> None:
 
 
 @triton.jit
+def two_rows(x_ptr: tl.tensor, out_ptr: tl.tensor, rows: int, width: int, BLOCK: tl.constexpr) -> None:
+    column = tl.arange(0, BLOCK)
+    for i in range(2):
+        row = 2 * tl.program_id(0) + i
+        inside = (row < rows) & (column < width)
+        x = tl.load(x_ptr + row * width + column, mask=inside & (row != 1), other=-1.0)
+        tl.store(out_ptr + row * width + column, x, mask=inside)
+
+
+def test_a_mask_combines_a_block_with_a_single_number() -> None:
+    """In Triton's interpreter alone, a comparison has the type of what it compares."""
+    x, out = torch.rand(3, 5), torch.zeros(4, 5)
+    two_rows[(2,)](x, out, 3, 5, BLOCK=8)
+    expected = torch.zeros(4, 5)
+    expected[:3] = x
+    expected[1] = -1
+    torch.testing.assert_close(out, expected)
+
+
+@triton.jit
 def described_by_the_host(x: tl.tensor, out_ptr: tl.tensor, n: int) -> None:
     out = tl.make_tensor_descriptor(out_ptr, shape=[n], strides=[1], block_shape=[BLOCK_SIZE])
     at = tl.program_id(0) * BLOCK_SIZE
