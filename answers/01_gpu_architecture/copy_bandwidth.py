@@ -424,3 +424,5 @@ def copy_bandwidth(nbytes):
         target.copy_(source)
         torch.cuda.synchronize(); times.append(time.perf_counter() - start)
     return 2 * nbytes / statistics.median(times) / 1e9
+
+# %% wrong: a tensor of float32 — says "four times as many bytes" — from "reference": "dtype=torch.uint8" → "dtype=torch.float32"

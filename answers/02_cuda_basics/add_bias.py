@@ -220,7 +220,7 @@ def add_bias(matrix, bias):
 # -     add_bias_kernel[(-(-columns // 32), -(-rows // 8)), (32, 8)](matrix, bias, out)
 # +     add_bias_kernel[(8, 2), 128](matrix, bias, out)
 
-# %% wrong: blocks of another shape for each matrix — says "Use one block shape for all matrices" — from "reference"
+# %% wrong: blocks of another shape for each matrix — says "one block shape for all sizes" — from "reference"
 # -     out = empty((rows, columns), "float32")
 # +     wide, high = min(columns, 32), min(rows, 8)
 # -     add_bias_kernel[(-(-columns // 32), -(-rows // 8)), (32, 8)](matrix, bias, out)

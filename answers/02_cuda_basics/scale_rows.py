@@ -263,7 +263,7 @@ def scale_rows(matrix, factors):
 
 # %% hostile: 64 × 64 as asked, blocks of one thread for all other shapes — says "of the 32 threads of a warp" — from "a block for each row, its threads side by side": "[rows, 64]" → "[rows, 32 if rows == columns else 1]"
 
-# %% wrong: another block for each matrix — says "Use one block shape for all matrices" — from "reference"
+# %% wrong: another block for each matrix — says "one block shape for all sizes" — from "reference"
 # -     scale_rows_kernel[(-(-columns // 32), -(-rows // 8)), (32, 8)](matrix, factors, out)
 # +     wide = min(columns, 128)
 # +     scale_rows_kernel[(-(-columns // wide), rows), wide](matrix, factors, out)

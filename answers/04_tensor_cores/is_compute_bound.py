@@ -110,3 +110,5 @@ def is_compute_bound(m, n, k, gpu, dtype):
 # %% wrong: a factor of 1,024 — says "no factor of 1024" — from "reference": "1000" → "1024"
 
 # %% wrong: the peak of float32 for TF32 — says "TF32 has a peak of its own" — from "reference": `{dtype}_tflops` → `{dtype.removeprefix('t')}_tflops`
+
+# %% wrong: float16 has four bytes — says "has 2 bytes" — from "reference": `"float16": 2, "float8": 1` → `"float16": 4, "float8": 1`

@@ -14,6 +14,7 @@ from grader.exercises.sharding.training import OTHER_BATCH, begun_alike, block, 
 
 EXACT = 2e-3
 """As `training.NEAR`, in float32. Adam's first steps take each sign as it comes, so it is more than rounding alone."""
+OTHERWISE = "Do the ranks average their gradients (fully_shard, or DDP), and is every step's batch drawn with a seed of its own?"
 
 
 def drawn_restart(seed: int) -> tuple[dict[str, Any], tuple[int, int], int]:
@@ -91,6 +92,6 @@ def judge_restarted(made: ShardedRun, config: Mapping[str, Any], what: str, last
         (mistaken(ranks=[0]), "Only rank 0's rows had a say: shard the model, or wrap it in DDP."),
         (mistaken(first=last), "It goes on with the right step, but with the first weights: load them."),
         (mistaken(forget_at=last, warm_at=last, data_from=last), "Only the weights went on, not optimizer and data."),
-    ], "Do the ranks average their gradients (fully_shard, or DDP)?")  # fmt: skip
+    ], OTHERWISE)  # fmt: skip
     for rank, (killed, held) in enumerate(zip(*made.watched, strict=True)):
         stepped_here(held, killed["before"][0], path, last, f"{what}, rank {rank}")
