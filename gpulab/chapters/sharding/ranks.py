@@ -34,7 +34,7 @@ TROUBLES = {
     "metadata is None": "That folder holds no complete checkpoint: it has no .metadata.",
     "FileExistsError": "That folder is there already, made by another rank or by a save that was interrupted: make it"
     " with exist_ok=True, or leave it to dcp.save.",
-    "Directory not empty": "That folder is there already, made by a save that was interrupted: dcp.save writes into it.",
+    "Directory not empty": "That folder is there already, left by an interrupted save: dcp.save writes into it.",
     "No backend type associated with device type": "The backend is gloo: this runs on the CPU.",
     "reset by peer": "A rank is gone: does every rank make the same collective calls, to the end?",
     "closed by peer": "A rank is gone: does every rank make the same collective calls, to the end?",

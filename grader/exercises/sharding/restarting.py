@@ -14,7 +14,10 @@ from grader.exercises.sharding.training import OTHER_BATCH, begun_alike, block, 
 
 EXACT = 2e-3
 """As `training.NEAR`, in float32. Adam's first steps take each sign as it comes, so it is more than rounding alone."""
-OTHERWISE = "Do the ranks average their gradients (fully_shard, or DDP), and is every step's batch drawn with a seed of its own?"
+OTHERWISE = (
+    "Do the ranks average their gradients (fully_shard, or DDP), and is every step's batch drawn "
+    "with a seed of its own?"
+)
 
 
 def drawn_restart(seed: int) -> tuple[dict[str, Any], tuple[int, int], int]:
