@@ -543,5 +543,3 @@ dist.destroy_process_group()
 
 # -             (criterion(model(images), labels) / world_size).backward()
 # +             (factor * criterion(model(images), labels) / world_size).backward()
-
-# %% wrong: the rank on this machine — says "all wrote CHECKPOINT" — from "reference": "dist.get_rank(), dist.get_world_size()" → `int(os.environ["LOCAL_RANK"]), dist.get_world_size()`

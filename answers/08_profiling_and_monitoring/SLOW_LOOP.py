@@ -222,7 +222,7 @@ def train(files, labels, device="cpu", after_step=lambda: None):
     return found
 """
 
-# %% hostile: the slow loop in a forked process — says "The results changed"
+# %% hostile: the slow loop in a forked process — says "num_workers=0"
 SLOW_LOOP = """
 import json, os
 from torch.profiler import record_function
