@@ -134,4 +134,4 @@ def smallest_batch(in_features, out_features, gpu, dtype):
 
 # %% wrong: at least 16 rows — says "expected 3" — from "reference": "return math.ceil(" → "return max(16, math.ceil(", "/ gain) if" → "/ gain)) if"
 
-# %% wrong: an int8 has four bytes — says "are the bytes of an element" — from "reference": `"int8": 1` → `"int8": 4`
+# %% wrong: an int8 has four bytes — says "bytes" — from "reference": `"int8": 1` → `"int8": 4`

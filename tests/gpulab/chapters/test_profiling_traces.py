@@ -205,7 +205,17 @@ def test_another_process_is_not_scaled() -> None:
 
 def run(**changed: Any) -> Run:
     """A launch that left a good report, but for what is changed."""
-    report = {"losses": [1.0, 2.0], "calls": 2, "steps": 2, "decodes": 32, "values": 1, "doubles": 0, "reordered": 0}
+    report = {
+        "losses": [1.0, 2.0],
+        "tensors": 0,
+        "processes": 0,
+        "calls": 2,
+        "steps": 2,
+        "decodes": 32,
+        "values": 1,
+        "doubles": 0,
+        "reordered": 0,
+    }
     report |= {"operators": 300, "unseen": 0, "unpacked": 32, **changed}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(*next(iter(seals.key().items())))
@@ -218,6 +228,8 @@ def run(**changed: Any) -> Run:
     [
         ({"losses": [1.0, 2.1]}, "The results changed"),
         ({"losses": [1.0]}, "one per step"),
+        ({"tensors": 1}, "train returned tensors"),
+        ({"processes": 1}, "num_workers=0"),
         ({"calls": 1}, "Keep after_step()"),
         ({"steps": 0}, "record_function"),
         ({"unseen": 1}, "not in the trace"),

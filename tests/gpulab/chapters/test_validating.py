@@ -54,9 +54,13 @@ def test_a_share_of_other_images_or_of_other_batches_is_refused() -> None:
 
 
 def test_a_calm_problem_leads_right_trainings_to_the_same_weights() -> None:
-    """The first one drawn here does not: they end further apart than `same_training` allows."""
-    stormy = dataclasses.replace(LARGE, seed=random.Random(11).randrange(10**6))
-    assert distance(train(stormy, 2, layout=torch.channels_last), train(stormy, 2), stormy) > CLOSE
-    problem, right = calm(random.Random(11), stormy, 2)
+    """Another does not: they end further apart than `same_training` allows. Which one depends on the CPU."""
+    for number in range(11, 31):
+        stormy = dataclasses.replace(LARGE, seed=random.Random(number).randrange(10**6))
+        if distance(train(stormy, 2, layout=torch.channels_last), train(stormy, 2), stormy) > CLOSE:
+            break
+    else:
+        pytest.fail("no problem on which rounding grows")
+    problem, right = calm(random.Random(number), stormy, 2)
     assert dataclasses.replace(problem, seed=stormy.seed) == stormy != problem
     assert distance(train(problem, 2, layout=torch.channels_last), right, problem) < CLOSE / 2

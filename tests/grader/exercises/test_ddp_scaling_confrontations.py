@@ -261,6 +261,8 @@ def test_pids_to_kill() -> None:
         "the one that lives has no parent": orphan,
     }
     passing = {
+        "the names of subreapers anywhere": "no process here only mentions a subreaper",
+        "ghosts and what they started": "no ghost here has a child on the GPU",
         "every systemd and containerd is a subreaper": "no process here has such a parent",
         "containerd itself counts as a subreaper": "no process here has such a parent",
         "the parents' other children, too": "the ghost that is made has no children",

@@ -46,6 +46,7 @@ def of_another_visit() -> dict[str, Any]:
 def test_parse_metrics() -> None:
     plain = "the exporter's labels hold no comma, brace, or backslash"
     passing = {
+        "the label gpu must be the first": "DCGM's exporter writes it first",
         "no value is below zero": "no metric that is read here is below zero",
         "infinity is never below zero": "no metric that is read here is infinite",
         "names without digits": "no metric that is read here has a digit in its name",
@@ -74,6 +75,7 @@ def test_parse_metrics() -> None:
 def test_render_metrics() -> None:
     plain = "NVML's texts are of one line, and have no backslash"
     passing = {
+        "labels as JSON": "no label here holds a tab",
         "braces around nothing": "a reader takes empty braces; another assertion of the test does not",
         "only quotes are escaped": plain,
         "newlines first, then backslashes": plain,
@@ -122,6 +124,7 @@ def idle(clock_ghz: float, stream: str = "") -> dict[str, Any]:
 
 def test_gpu_idle_fraction() -> None:
     passing = {
+        "the word kernel in cat is enough": "no other category of a trace contains that word",
         "without a kernel nothing is idle": "this trace has kernels",
         "the window ends when the last event to start does": "the last kernel to start is the last to end here",
         "a kernel that starts while another runs adds nothing": "one stream: no kernels overlap",
@@ -167,6 +170,7 @@ H100 = (  # TraceLens@171dd747, tests/traces/h100
 
 def test_top_kernels() -> None:
     passing = {
+        "a cat that begins with kernel": "no other category of a trace begins so",
         "equal totals in the order in which they came": "measured totals are never equal",
         "capitals and small letters alike": "measured totals are never equal",
         "equal totals from Z to A": "measured totals are never equal",
@@ -240,6 +244,7 @@ def test_bottleneck() -> None:
         "kernels that are not in the trace": odd,
     }
     passing = {
+        "a part must be more than half of the step": "the largest part of this step is more than half of it",
         "memory on the ridge itself": "measured steps are far from the ridge",
         "whole FLOPs per byte": "measured steps are far from the ridge",
         "communication is not subtracted": "one GPU has no gradients to wait for",

@@ -126,6 +126,7 @@ def test_tensor_parallel_mlp() -> None:
             "rank 0 has all weights, the others none", "a rank too many, with nothing to do", "gathers in the middle",
             "without ranks", "summed on rank 0 only", "all weights to every rank, cut there",
             "w1 by rows, and an all-reduce before GELU", "all weights in every rank by the closure, cut there",
+            "rank r has block p - 1 - r",
         ), COLLECTIVES,
     )  # fmt: skip
     plausible = {"this CPU": here, "rounded otherwise": rounded}
@@ -311,7 +312,7 @@ def test_a_step_that_stayed_on_the_cpu_is_named(monkeypatch: pytest.MonkeyPatch)
         return (
             found
             if problem.device == "cpu"
-            else checkpoints.CheckpointedStep(2 * found.loss, *list(vars(found).values())[1:])
+            else checkpoints.CheckpointedStep(3 * found.loss, *list(vars(found).values())[1:])
         )
 
     stayed = step(problem, 3)

@@ -123,6 +123,8 @@ def test_review() -> None:
     rule = "no reading says that a batch should be a multiple, or that an activation is heavy: libraries' lists do"
     unseen = ("batch forgotten", "batch at index 0", "multiples of 8 for the batch, also for int8")
     passing = dict.fromkeys((*unseen, "no eye for activations", "sigmoid forgotten"), rule)
+    alike = ("the first of equal layers", "the first of equal layers lacks the activation")
+    passing |= dict.fromkeys(alike, "no two layers here are equal")
     held("review", plausible, broken, passing)
 
 
@@ -202,6 +204,8 @@ def test_smallest_batch() -> None:
     )
     passing |= {
         "tries batches up to 10,000": "no measured layer needs so large a batch",
+        "at least 16 rows": "no measured layer needs so small a batch",
+        "an int8 has four bytes": "no layer is measured in int8",
         "the peak of float32 for TF32": "no layer is measured in TF32",
         "multiples of 8": "the readings say between which two batches a layer becomes compute-bound",
     }

@@ -163,6 +163,7 @@ def loader(step_ms: float, sample_ms: float = 4.1, slower: float = 1.02, pinned_
 
 def test_loader_settings() -> None:
     passing = {
+        "a batch's time rounded to whole ms": "these products are whole",
         "more workers than cores": "this loader needs fewer workers than any machine has cores",
         "one too many where it comes out even": "measured times never come out even",
         "adds 0.999 instead of rounding up": "measured times never come out so close to even",
