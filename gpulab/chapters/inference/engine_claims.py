@@ -17,8 +17,9 @@ from gpulab.chapters.inference import onnx_sandbox as box
 from gpulab.chapters.inference.engine_checks import Entry, check_open, whole
 from gpulab.chapters.inference.engine_data import HeldOut
 
-SLACK = {"float32": 0.025, "float16": 0.025, "int8": 0.12}
-"""By how much a file's accuracy may differ from the network's."""
+SLACK = {"float32": 0.025, "float16": 0.025, "int8": 0.2}
+"""By how much a file's accuracy may differ from the network's. Of 61 right int8 files, 60 were off by 0.07 at most, and
+one by 0.125: the test pictures are brighter than those of the calibration."""
 
 
 def share_right(network: nn.Module, pictures: HeldOut) -> float:
