@@ -264,7 +264,7 @@ def train_amp_clipped(problem, epochs, max_norm, accumulate):
                 total = 0.0
     return problem.history(model, losses, scales, skipped)
 
-# %% hostile: goes backward once through a window, unseen — says "activations of 48 images are kept"
+# %% hostile: goes backward once through a window, unseen — says "48 images"
 import torch
 
 
