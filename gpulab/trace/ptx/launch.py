@@ -192,6 +192,8 @@ class PtxLaunch:
             for number, block in enumerate(code.blocks):
                 if block.kind in ("warp", "barrier", "call") or block.resumes is not None:
                     flags[code.first + number] = layout.MEETS
+                if block.kind == "call":
+                    flags[code.first + number] |= layout.CALLS
         context[layout.BLOCK_FLAGS] = flags.ctypes.data
 
     def _set_warps(self) -> None:

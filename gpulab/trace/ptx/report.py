@@ -208,10 +208,12 @@ def _unwritten(launch: PtxLaunch) -> tuple[UnwrittenRead, ...]:
         reader = _touch(launch, int(entry[layout.U_RECORD]), site.kind)
         if column == layout.LOCAL_REGION:
             name = own_array(launch, site)
-            read = UnwrittenRead(name or "a local array", own_index(launch, site, address) if name else (), reader)
+            read = UnwrittenRead(
+                name or "a local array", "local", own_index(launch, site, address) if name else (), reader
+            )
         else:
             view = _view(launch, column, address)
-            read = UnwrittenRead(view.name, view.index_at(address), reader)
+            read = UnwrittenRead(view.name, SPACE_NAMES[view.space], view.index_at(address), reader)
         found.setdefault((read.array, reader.line), read)
     return tuple(found.values())
 

@@ -9,7 +9,6 @@ anything. The parts of Triton that are replaced are private; pyproject.toml ther
 
 from __future__ import annotations
 
-import functools
 import inspect
 import math
 import sys
@@ -26,18 +25,11 @@ from gpulab.measuring.devices import device_name, has_gpu
 from gpulab.measuring.host import no_gpu
 from gpulab.trace.errors import EndlessKernelError, LaunchError, TraceError
 from gpulab.trace.ptx.tensor_cores import product
-from gpulab.trace.triton import compiled, language, reductions
+from gpulab.trace.triton import compiled, language, reductions, repairs
 from gpulab.trace.triton.counts import ArgumentMemory, Programs
 
 SECONDS = 7.0
 """Of CPU time that a launch may take in the interpreter; a test waits ten seconds for a call."""
-OPERATORS = tuple(
-    f"__{name}__"
-    for name in (
-        "add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "floordiv", "rfloordiv", "mod", "pow",
-        "rpow", "gt", "ge", "lt", "le", "eq", "ne", "and", "or", "xor", "rshift", "lshift",
-    )
-)  # fmt: skip
 """Of `tl.constexpr`, with two operands."""
 _installed: list[bool] = []
 _interpreted: dict[Any, Any] = {}
@@ -85,8 +77,7 @@ def install() -> None:
     autotuner.Autotuner.run = tuned_here
     _hook_memory(interpreter)
     _hook_tensor(interpreter)
-    _hook_comparisons(interpreter)
-    _hook_constants()
+    repairs.install(interpreter)
     reductions.install(interpreter)
 
 
@@ -318,6 +309,7 @@ def _hook_memory(interpreter: Any) -> None:
     def counted_dot(self: Any, a: Any, b: Any, sums: Any, *rest: Any) -> Any:
         if _running:
             _running[-1].dot(a, b, sums)
+        a, b = repairs.widened(a), repairs.widened(b)
         found = dot(self, a, b, sums, *rest)
         if key := _dot_keys[-1] if _dot_keys else 0:
             one, two = (np.asarray(factor.data, np.float64) for factor in (a, b))
@@ -354,42 +346,6 @@ def _hook_tensor(interpreter: Any) -> None:
 def _method(function: Any) -> Any:
     """A device function that takes the tensor on which it is called first."""
     return lambda self, *arguments, **named: function(self, *arguments, **named)
-
-
-def _hook_comparisons(interpreter: Any) -> None:
-    """A comparison gives truth values, not numbers of the type that it compared.
-
-    A mask that combines a block's comparison with a single number's, as in `(column < width) & (row < rows)`, would
-    otherwise be of integers, which no load takes.
-    """
-    from triton.language import int1
-
-    builder = type(interpreter.interpreter_builder)
-    binary = builder.binary_op
-
-    def typed(self: Any, *operands: Any) -> Any:
-        found = binary(self, *operands)
-        if found.data.dtype == np.bool_:
-            found.dtype = int1
-        return found
-
-    builder.binary_op = typed
-
-
-def _hook_constants() -> None:
-    """A `tl.constexpr` and a tensor give a tensor, as in a compiled kernel, and not a constant that is a tensor."""
-    from triton.language import constexpr, tensor
-
-    def with_tensors(operator: Any) -> Any:
-        @functools.wraps(operator)
-        def applied(self: Any, other: Any) -> Any:
-            found = operator(self, other)
-            return found.value if isinstance(other, tensor) else found
-
-        return applied
-
-    for name in OPERATORS:
-        setattr(constexpr, name, with_tensors(getattr(constexpr, name)))
 
 
 def _access(ptrs: Any, mask: Any, kind: str) -> None:

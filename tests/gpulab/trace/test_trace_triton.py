@@ -237,6 +237,35 @@ def test_the_type_of_sums_is_seen(kind: Any, name: str) -> None:
     assert (launches[0]["largest_dot"], launches[0]["dot_flops"]) == (256, 2 * 16**3)
 
 
+@pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16, torch.float32])
+def test_factors_of_any_type_are_multiplied_as_numbers(kind: torch.dtype) -> None:
+    a, b, out = torch.rand(16, 16).to(kind), torch.rand(16, 16).to(kind), torch.empty(16, 16)
+    dot_kernel[(1,)](a, b, out, TYPE=tl.float32)
+    torch.testing.assert_close(out, a.float() @ b.float())
+
+
+@triton.jit
+def mixed_kernel(a_ptr: tl.tensor, b_ptr: tl.tensor, out_ptr: tl.tensor, BLOCK: tl.constexpr) -> None:
+    i = tl.arange(0, BLOCK)
+    a, b = tl.load(a_ptr + i), tl.load(b_ptr + i)
+    tl.store(out_ptr + i, a * b - a)
+    tl.store(out_ptr + BLOCK + i, tl.maximum(-a, b))
+    tl.store(out_ptr + 2 * BLOCK + i, tl.where(a < b, a, b), mask=(a < b) | (b == a) | (b < a))
+    tl.store(out_ptr + 3 * BLOCK + i, (a.to(tl.float32) / 3).to(a.dtype))
+    tl.store(out_ptr + 4 * BLOCK + i, tl.abs(a) + tl.sum(b, axis=0).to(a.dtype))
+
+
+@pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16])
+def test_blocks_of_16_bits_are_computed_with_as_numbers(kind: torch.dtype) -> None:
+    a, b = (torch.randn(256, generator=torch.Generator().manual_seed(one)).to(kind) for one in (1, 2))
+    out = torch.empty(5, 256, dtype=kind)
+    mixed_kernel[(1,)](a, b, out, BLOCK=256)
+    right = [a * b - a, torch.maximum(-a, b), torch.minimum(a, b), (a.float() / 3).to(kind)]
+    for found, wanted in zip(out, right, strict=False):
+        assert torch.equal(found, wanted)
+    torch.testing.assert_close(out[4], a.abs() + b.float().sum().to(kind))
+
+
 def test_an_atomic_reads_and_writes() -> None:
     total = torch.zeros(1, dtype=torch.int32)
     with trace.counting() as launches:

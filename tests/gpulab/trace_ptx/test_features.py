@@ -88,6 +88,26 @@ extern "C" __global__ void together(unsigned* out, const int* in) {
     out[9 * 64 + t] = __syncthreads_count(value % 2) + 1000 * __syncthreads_or(value == in[40])
         + 10000 * __syncthreads_and(value > -1);
 }
+__device__ __noinline__ int warp_total(int value) {
+    for (int d = 16; d > 0; d /= 2) value += __shfl_down_sync(~0u, value, d);
+    return value;
+}
+__device__ __noinline__ int fanned(int value, int d) {
+    return d ? fanned(value + __shfl_xor_sync(~0u, value, d), d / 2) + 0 * d : value;
+}
+__device__ __noinline__ void put(int* tile, int value) {
+    tile[threadIdx.x] = value;
+    __syncthreads();
+}
+extern "C" __global__ void called_together(int* out, const int* in, int n) {
+    __shared__ int tile[64];
+    int t = threadIdx.x, value = t < n ? in[t] : 0;
+    if (t % 3 == 0) value += 1;
+    int total = warp_total(value), all = fanned(value, 16);
+    put(tile, t < n ? value : 7);
+    out[t] = t % 32 ? all : total;
+    out[64 + t] = tile[63 - t];
+}
 extern "C" __global__ void halves(const half* a, const half* b, half* out, half2* pairs) {
     int t = threadIdx.x;
     out[t] = __hadd(a[t], b[t]);
@@ -196,6 +216,16 @@ def test_warps_compute_together(seed: int) -> None:
     np.testing.assert_array_equal(out[7], np.repeat(rows.sum(axis=1) + rows.max(axis=1), 32))
     np.testing.assert_array_equal(out[8], np.where(lane < 20, given[base + (lane ^ 1)], 0))
     np.testing.assert_array_equal(out[9], (given % 2).sum() + 1000 + 10000)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_lanes_meet_inside_a_function_that_is_called_whatever_order_they_arrive_in(seed: int) -> None:
+    given, out = np.arange(64, dtype=np.int32) ** 2 % 11, np.zeros(128, np.int32)
+    launch("called_together", 64, out, given, np.int32(50), seed=seed)
+    number = np.arange(64)
+    values = np.where(number < 50, given, 0) + (number % 3 == 0)
+    assert (out[:64] == np.repeat(values.reshape(2, 32).sum(1), 32)).all()
+    assert (out[64:] == np.where(number < 50, values, 7)[::-1]).all()
 
 
 def test_halves_round_once() -> None:

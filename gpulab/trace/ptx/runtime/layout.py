@@ -83,8 +83,8 @@ FRAME_HEADER = 12
 """Then, for each 64 blocks, a word with those at which lanes wait, a word with those that cannot go on; then for each
 block the lanes; then registers, for each 32 lanes."""
 
-MEETS = 1
-"""Flag of a block in which lanes meet."""
+MEETS, CALLS = 1, 2
+"""Flags of a block: lanes meet in it; it ends in a call."""
 
 
 def constants() -> dict[str, int]:

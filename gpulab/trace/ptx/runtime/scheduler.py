@@ -199,21 +199,32 @@ def pick(ctx: Address, warp: Address) -> int:
 
 
 def choose(ctx: Address, warp: Address, frame: Address, words: int) -> int:
-    """The first block whose lanes can go on; in another order of the threads any of them; -1 if there is none."""
+    """The first block whose lanes can go on; in another order of the threads any of them; -1 if there is none.
+
+    A call comes last, so that all lanes on their way to it make it together, and can meet inside the function.
+    """
+    in_order = ctx[SEED] == 0 and warp[W_ROTATE] == 0
+    flags = ctx[BLOCK_FLAGS] + frame[F_FIRST] * 8
     found = -1
+    calling = -1
     seen = 0
     i = 0
     while i < words:
         ready = frame[FRAME_HEADER + i] & ~frame[FRAME_HEADER + words + i]
-        if ready:
-            if ctx[SEED] == 0 and warp[W_ROTATE] == 0:
-                return i * 64 + lowest_bit(ready)
-            while ready:
+        while ready:
+            number = i * 64 + lowest_bit(ready)
+            ready &= ready - 1
+            if flags[number] & CALLS and warp[W_ROTATE] == 0:
+                calling = number if calling < 0 else calling
+            else:
+                if in_order:
+                    return number
                 seen += 1
                 if ctx[SEED] == 0 or random(ctx) % seen == 0:
-                    found = i * 64 + lowest_bit(ready)
-                ready &= ready - 1
+                    found = number
         i += 1
+    if found < 0:
+        return calling
     return found
 
 
