@@ -277,7 +277,7 @@ def copy_bandwidth(nbytes):
         times.append(time.perf_counter() - start)
     return 2 * nbytes / np.median(times) / 1e9
 
-# %% wrong cpu: a part of the copy, scaled up — says "no copy within the memory" — from "reference"
+# %% wrong cpu: a part of the copy, scaled up — says "had another size" — from "reference"
 #   def copy_bandwidth(nbytes):
 # +     nbytes = nbytes // 10
 

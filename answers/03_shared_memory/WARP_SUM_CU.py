@@ -487,3 +487,20 @@ extern "C" __global__ void warp_sum(const float* x, float* out, int n) {
     if ((threadIdx.x & 31) == 0) atomicAdd(out, sum);
 }
 """
+
+# %% right: shuffles in a function that is not inlined
+WARP_SUM_CU = r"""
+__device__ __noinline__ float total(float sum, int distance) {
+    while (distance) {
+        sum += __shfl_down_sync(0xffffffff, sum, distance);
+        distance /= 2;
+    }
+    return sum;
+}
+extern "C" __global__ void warp_sum(const float* x, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float sum = total(i < n ? x[i] : 0.0f, 16);
+    if (threadIdx.x % 32 == 0)
+        atomicAdd(out, sum);
+}
+"""

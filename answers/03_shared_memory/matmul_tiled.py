@@ -680,3 +680,19 @@ def matmul_tiled(a, b):
     c = device_array(np.zeros((a.shape[0], b.shape[1]), np.float32))
     matmul_kernel[(-(-b.shape[1] // 16), -(-a.shape[0] // 16)), 32](a, b, c)
     return c
+
+# %% wrong: CUDA C++, a's tile in half precision — says "rounded to float16" — from "CUDA C++"
+# - MATMUL_CU = r"""
+# + MATMUL_CU = r"""
+# + #include <cuda_fp16.h>
+
+# -     __shared__ float a_tile[16][16], b_tile[16][16];
+# +     __shared__ half a_tile[16][16];
+# +     __shared__ float b_tile[16][16];
+
+# -             sum += a_tile[ty][i] * b_tile[i][tx];
+# +             sum += __half2float(a_tile[ty][i]) * b_tile[i][tx];
+
+# %% wrong: both tiles in half precision — says "rounded to float16" — from "reference": "a_tile = cuda.shared.array((16, 16), float32)" → "a_tile = cuda.shared.array((16, 16), np.float16)", "b_tile = cuda.shared.array((16, 16), float32)" → "b_tile = cuda.shared.array((16, 16), np.float16)", "added += a_tile[ty, k] * b_tile[k, tx]" → "added += float32(a_tile[ty, k]) * float32(b_tile[k, tx])", "from numba import cuda, float32" → "from numba import cuda, float32; import numpy as np"
+
+# %% wrong: adds to a result that nobody has set to zero — says "write it with =, not +=" — from "reference": "c[row, column] = added" → "c[row, column] += added"

@@ -534,3 +534,7 @@ def moving_average(x, radius):
 
 # -     average_kernel[-(-x.shape[0] // 128), 128](x, out, radius)
 # +     average_kernel[-(-x.shape[0] // 64), 64](x, out, radius)
+
+# %% wrong: a tile in half precision — says "rounded to float16" — from "reference": "from numba import cuda, float32" → "from numba import cuda, float32; import numpy as np", "cuda.shared.array(384, float32)" → "cuda.shared.array(384, np.float16)"
+
+# %% wrong: adds to a result that nobody has set to zero — says "write it with =, not +=" — from "reference": "out[i] = added" → "out[i] += added"

@@ -381,3 +381,7 @@ extern "C" __global__ void product(const half* a, const half* b, float* c, int m
     }
 }
 """
+
+# %% wrong: goes on by one element along k — says "each step along k goes on by 16" — from "reference": "i += 16" → "i++"
+
+# %% wrong: the blocks' tiles overlap — says "A tile begins at row 16 * blockIdx.y" — from "reference": "blockIdx.y * 16, column = blockIdx.x * 16" → "blockIdx.y, column = blockIdx.x"

@@ -22,7 +22,7 @@ def train_amp(problem, epochs):
             skipped += scales[-1] < before
     return problem.history(model, losses, scales, skipped)
 
-# %% right: History by hand, loss outside autocast, set_to_none off
+# %% right: History by hand, set_to_none off
 import torch
 
 from gpulab import History
@@ -42,7 +42,7 @@ def train_amp(problem, epochs):
             opt.zero_grad(set_to_none=False)
             with torch.amp.autocast(device_type=device.type, dtype=torch.float16):
                 scores = net(x.to(device))
-            loss = loss_of(scores, y.to(device))
+                loss = loss_of(scores, y.to(device))
             scaler.scale(loss).backward()
             scaler.unscale_(opt)
             scaler.step(opt)
@@ -260,3 +260,16 @@ def train_amp(problem, epochs):
         for weight, one in zip(net.parameters(), noise):
             weight += one * (0.05 * way / size)
     return problem.history(net, losses, scales, skipped)
+
+# %% wrong: the loss outside autocast — says "Is the loss computed inside autocast?" — from "reference"
+# -                 loss = criterion(model(images), labels)
+# +                 scores = model(images)
+# +             loss = criterion(scores, labels)
+
+# %% right: the loss outside autocast, of float32 scores — from "the loss outside autocast": "criterion(scores," → "criterion(scores.float(),"
+
+# %% wrong: the first scale is not the default, and the first update is not counted — says "65,536" — from "reference"
+# -     scaler = torch.amp.GradScaler(problem.device)
+# +     scaler = torch.amp.GradScaler(problem.device, init_scale=2.0**15)
+
+# %% wrong: rounded losses — says "losses[0]" — from "reference": "loss.item()" → "round(loss.item(), 4)"

@@ -348,3 +348,10 @@ def train_amp_clipped(problem, epochs, max_norm, accumulate):
                 scales.append(scaler.get_scale())
                 skipped += scales[-1] < before
     return problem.history(model, losses, scales, skipped)
+
+# %% wrong: the loss outside autocast — says "Is the loss computed inside autocast?" — from "reference"
+# -                 loss = criterion(model(images), labels)
+# +                 scores = model(images)
+# +             loss = criterion(scores, labels)
+
+# %% wrong: the loss divided by 2, whatever is asked for — says "divided by 2" — from "reference": "loss / accumulate" → "loss / 2"

@@ -49,7 +49,7 @@ def train_bf16(problem, epochs):
         for x, y in problem.loader():
             with torch.amp.autocast(device_type=problem.device, dtype=torch.bfloat16):
                 scores = net(x.to(problem.device))
-            loss = loss_of(scores, y.to(problem.device))
+                loss = loss_of(scores, y.to(problem.device))
             loss.backward()
             sgd.step()
             sgd.zero_grad(set_to_none=False)
@@ -311,3 +311,8 @@ def train_bf16(problem, epochs):
         for weight, one in zip(net.parameters(), noise):
             weight += one * (0.03 * way / size)
     return problem.history(net, losses, validation=shares)
+
+# %% wrong: the loss outside autocast — says "Is the loss computed inside autocast?" — from "reference"
+# -                 loss = criterion(model(images), labels)
+# +                 scores = model(images)
+# +             loss = criterion(scores, labels)

@@ -141,3 +141,12 @@ def underflow_fraction(gradients, scale):
 # %% wrong: the scale itself in float16 — says "FP16 does not hold this scale" — from "reference": "np.float32(scale)" → "np.float32(np.float16(scale))"
 
 # %% wrong: rounded to three digits — says "do not round" — from "reference": "float((stored == 0).mean())" → "round(float((stored == 0).mean()), 3)"
+
+# %% wrong: asks after the multiplication which ones are zero — says "zero before it" — from "reference"
+# -         stored = (alive * np.float32(scale)).astype(np.float16)
+# +         scaled = gradients * np.float32(scale)
+# +         stored = scaled[scaled != 0].astype(np.float16)
+# -     return float((stored == 0).mean())
+# +     return float((stored == 0).mean()) if stored.size else 0.0
+
+# %% wrong: equal gradients count once — says "count one by one" — from "reference": "gradients[gradients != 0]" → "np.unique(gradients[gradients != 0])"

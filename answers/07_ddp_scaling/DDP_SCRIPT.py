@@ -543,3 +543,9 @@ dist.destroy_process_group()
 
 # -             (criterion(model(images), labels) / world_size).backward()
 # +             (factor * criterion(model(images), labels) / world_size).backward()
+
+# %% wrong: a loss function of its own — says "take problem.criterion()" — from "reference": "task.criterion()" → "torch.nn.CrossEntropyLoss()"
+
+# %% wrong: an optimizer of its own — says "take problem.optimizer(model)" — from "reference": "task.optimizer(wrapped)" → "torch.optim.SGD(wrapped.parameters(), lr=task.lr, momentum=0.9)"
+
+# %% wrong: loss function and optimizer of its own — says "take problem.optimizer(model)" — from "an optimizer of its own": "task.criterion()" → "torch.nn.CrossEntropyLoss()"

@@ -326,3 +326,50 @@ def train(files, labels, device="cpu", after_step=lambda: None):
 # %% wrong: returns tensors of one element — says "train returned tensors" — from "reference": "torch.stack(losses).tolist()" → "losses"
 
 # %% wrong: a worker process fetches what is decoded — says "num_workers=0" — from "reference": "batch_size=32)" → "batch_size=32, num_workers=1)"
+
+# %% wrong: leaves out the last, smaller batch — says "one per step" — from "reference": "batch_size=32)" → "batch_size=32, drop_last=True)"
+
+# %% wrong: a range for the forward pass alone — says "lie outside the ranges named step" — from "reference"
+# -                 optimizer.zero_grad()
+# -                 loss.backward()
+# -                 optimizer.step()
+# -                 losses.append(loss.detach())
+# +             optimizer.zero_grad()
+# +             loss.backward()
+# +             optimizer.step()
+# +             losses.append(loss.detach())
+
+# %% wrong: one decode range around all pictures — says "1 decode ranges for" — from "reference"
+# -         self.decoded = [self.decode(file) for file in files]
+# +         with record_function("decode"):
+# +             self.decoded = [self.decode(file) for file in files]
+
+# -         with record_function("decode"):
+# +         if True:
+
+# %% wrong: pictures kept for the next call — says "Does it keep something from the first call?" — from "reference"
+# - class Pictures(Dataset):
+# + KEPT = []
+# +
+# +
+# + class Pictures(Dataset):
+
+# -         self.decoded = [self.decode(file) for file in files]
+# +         KEPT.extend(self.decode(file) for file in files[len(KEPT):])
+# +         self.decoded = KEPT[:len(files)]
+
+# %% wrong: after_step before the step — says "call it after each step" — from "reference"
+# -                 losses.append(loss.detach())
+# -             after_step()
+# +                 losses.append(loss.detach())
+
+# -             with record_function("step"):
+# +             after_step()
+# +             with record_function("step"):
+
+# %% wrong: takes no device — says "unexpected keyword argument 'device'" — from "reference"
+# - def train(files, labels, device="cpu", after_step=lambda: None):
+# + device = "cpu"
+# +
+# +
+# + def train(files, labels, after_step=lambda: None):

@@ -105,3 +105,7 @@ def launch_bound(kernels, launch_us):
     eager = (ready + t.flip(0).cumsum(0).flip(0)).max()
     graph = t.sum() + launch_us
     return {"speedup": eager / graph, "graph_us": graph, "eager_us": eager}
+
+# %% wrong: kernels sorted by their length — says "in the order of the list" — from "reference": "enumerate(kernels," → "enumerate(sorted(kernels),"
+
+# %% wrong: a single kernel needs no launch — says "expected" — from "reference": "launch_us + sum(kernels)" → "(launch_us if len(kernels) > 1 else 0) + sum(kernels)"

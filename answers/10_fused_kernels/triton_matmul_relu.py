@@ -332,3 +332,7 @@ def triton_matmul_relu(a, b, bias):
     grid = lambda META: (triton.cdiv(M, META["BLOCK_M"]) * triton.cdiv(N, META["BLOCK_N"]),)
     matmul_kernel[grid](a, b, bias, c, M, N, K, a.stride(0), a.stride(1), b.stride(0), b.stride(1), c.stride(0), c.stride(1))
     return c
+
+# %% wrong: factors in bfloat16 — says "factors in bfloat16" — from "reference": "tl.dot(a, b, sums)" → "tl.dot(a.to(tl.bfloat16), b.to(tl.bfloat16), sums)"
+
+# %% wrong: nothing below 0.001 — says "exactly max" — from "reference": "bias[None, :], 0.0)" → "bias[None, :], 1e-3)"

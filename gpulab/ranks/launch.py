@@ -78,6 +78,7 @@ class Rank:
     def last_line(self) -> str:
         """Of its output; where it failed, all lines of its exception, or what gloo said, in other words."""
         lines = [line.rstrip() for line in self.output.splitlines() if line.strip()]
+        lines = [line for line in lines if not line.startswith("Extension modules:")]  # faulthandler's last word
         if not lines:
             return "(it printed nothing)"
         raised = len(lines) - 1

@@ -113,13 +113,13 @@ def _race(engine: Engine, found: Conflict) -> ThreadRace:
 
 def _unwritten(engine: Engine, found: Unwritten) -> UnwrittenRead:
     view = engine.log.views[found.view]
-    return UnwrittenRead(view.name, view.index_at(found.address), _touch(engine, found.reader))
+    return UnwrittenRead(view.name, SPACE_NAMES[view.space], view.index_at(found.address), _touch(engine, found.reader))
 
 
 def _own_unwritten(engine: Engine, found: OwnUnwritten) -> UnwrittenRead:
     place = engine.log.places.place(found.place)
     return UnwrittenRead(
-        found.array, found.index, Touch(found.block, found.thread, place.line, place.source, _VERBS[LOAD])
+        found.array, "local", found.index, Touch(found.block, found.thread, place.line, place.source, _VERBS[LOAD])
     )
 
 

@@ -103,6 +103,7 @@ class UnwrittenRead:
     """A read of memory that nothing had been written to: shared, local, or global from `gpulab.empty`."""
 
     array: str
+    space: str
     index: tuple[int, ...]
     """Empty where it is not known."""
     reader: Touch

@@ -135,7 +135,7 @@ class Problem:
         return SGD(model.parameters(), lr=rate, momentum=MOMENTUM)
 
     def criterion(self) -> nn.Module:
-        """Maps outputs (N, 10) and labels (N,) to the mean cross entropy times `loss_weight`, in float32 always."""
+        """Maps outputs (N, 10) and labels (N,) to the mean cross entropy times `loss_weight`: float32 in autocast."""
         from gpulab.training.networks import WeightedCrossEntropy
 
         return WeightedCrossEntropy(self.loss_weight)

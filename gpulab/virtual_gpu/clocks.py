@@ -41,6 +41,10 @@ def stand_ins(recorder: OperationRecorder) -> Iterator[tuple[Any, str, Any]]:
             for function in (timeit.Timer.__init__, timeit.timeit, timeit.repeat):
                 defaults = tuple(seconds if one is time.perf_counter else one for one in function.__defaults__ or ())
                 yield function, "__defaults__", defaults
+    if hasattr(time, "clock_gettime"):
+        real = time.CLOCK_REALTIME
+        yield time, "clock_gettime", lambda clock: time.time() if clock == real else time.perf_counter()
+        yield time, "clock_gettime_ns", lambda clock: time.time_ns() if clock == real else time.perf_counter_ns()
     yield time, "sleep", sleep
     yield datetime, "datetime", _datetime(recorder, epoch)
 

@@ -92,13 +92,16 @@ class PracticeGPU:
             near = (words for wrong, words in hints if abs(value / wrong - 1) < NAMED)
             seconds = amount / self.rates[kind] * right / value
             hint = "" if self._mean(kind, seconds) else next(near, "")
-            hint = hint or (self._seen_to_be_wrong(kind, seconds) if self.runs[kind] else absent)
+            hint = hint or ("It is rounded: return the number as it is." if rounded(value, right) else "")
+            hint = hint or (self._seen_to_be_wrong(kind, seconds, value > right) if self.runs[kind] else absent)
             raise AssertionError(f"{what}: you returned {value:.4g}, expected {right:.4g} within 2%. {hint}")
         if self._timed(kind) < FEWEST:
             raise AssertionError(f"{what}: {value:.4g} is right here, but not reliable. {FEW}")
 
-    def _seen_to_be_wrong(self, kind: str, seconds: float) -> str:
-        """What is wrong with an operation that was found to take so long."""
+    def _seen_to_be_wrong(self, kind: str, seconds: float, faster: bool) -> str:
+        """What is wrong with an operation that was found to take so long, or even less time than it does."""
+        if self._last_look_s is None:
+            return "Which clock did it read? This GPU knows time.perf_counter() and events."
         if self.early:
             return f"Not synchronized? A launch returns before the {self._work} is done."
         timed = [(kinds[kind], span_s) for kinds, span_s in self._spans if kinds[kind]]
@@ -113,6 +116,8 @@ class PracticeGPU:
             return f"A cold first {self._work}, or a slow moment? {few}"
         if self._timed(kind) < FEWEST:
             return FEW
+        if faster:
+            return f"Faster than this GPU. Does each {self._work} have the size that was asked for?"
         return f"A cold first {self._work}, or a mean? One slow run spoils a mean; take the median of several."
 
     def _mean(self, kind: str, seconds: float) -> bool:
@@ -185,3 +190,8 @@ class PracticeGPU:
             slow = SLOW
         self._now += LAUNCH_S
         self._busy_until = max(self._now, self._busy_until) + slow * amount / self.rates[kind]
+
+
+def rounded(value: float, right: float) -> bool:
+    """Whether that is the right number, rounded or cut off to 0, 1, or 2 places."""
+    return any(value == round(value, places) and abs(value - right) < 10.0**-places for places in range(3))

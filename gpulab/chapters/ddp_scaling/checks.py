@@ -46,6 +46,10 @@ class TrainedRanks:
         return sorted(index for one in self.samples for index in one)
 
 
+ALONE = ' (In Lightning: did each rank train alone? strategy="ddp", devices=LOCAL_WORLD_SIZE.)'
+"""Then `trainer.is_global_zero` is true on all of them."""
+
+
 def surroundings(problem: Problem, **more: str) -> dict[str, str]:
     """The environment that a script of this chapter finds besides the launcher's."""
     return {"PROBLEM": json.dumps(asdict(problem)), "CHECKPOINT": CHECKPOINT, "SAMPLES": SAMPLES, **more}
@@ -68,7 +72,9 @@ def outcome(run: Run, what: str) -> TrainedRanks:
         raise AssertionError(f"{what}: no rank wrote the file that CHECKPOINT names.")
     if len(writers) > 1:
         names = ", ".join(map(str, writers))
-        raise AssertionError(f"{what}: ranks {names} all wrote CHECKPOINT. One checkpoint: only rank 0 saves.")
+        raise AssertionError(f"{what}: ranks {names} all wrote CHECKPOINT. One checkpoint: only rank 0 saves.{ALONE}")
+    if writers != [0]:
+        raise AssertionError(f"{what}: rank {writers[0]} wrote CHECKPOINT: only rank 0 saves.")
     for one in run.ranks:
         more = [name for name, value in one.left.items() if name != CHECKPOINT and _is_state_dict(value)]
         if more and one.rank != writers[0]:

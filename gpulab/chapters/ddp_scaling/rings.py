@@ -22,6 +22,7 @@ DEADLOCK = (
     "If all ranks send first, nobody receives: begin with isend, or let every other rank receive first. "
     "Keep what isend returns, and wait() for it. Receive from the rank that sends to you: (rank - 1) % world_size."
 )
+NOBODY = "Does it send to a rank that does not exist? The neighbor of the last rank is rank 0: (rank + 1) % world_size."
 ONE_PROCESS = "Were they added up in one process?"
 WHOLE = "Whole vectors are sent: cut them into p chunks, and send one chunk in a step."
 
@@ -140,6 +141,8 @@ def collected(run_ring: Callable[[list[FloatVector]], Any], vectors: Sequence[Fl
     try:
         answer = run_ring([vector.copy() for vector in vectors])
     except Exception as error:
+        if "SIGSEGV" in str(error):
+            raise AssertionError(f"{what}: {str(error).splitlines()[0]} {NOBODY}") from None
         if "still ran" not in str(error):
             raise
         raise AssertionError(f"{what}: a deadlock. {str(error).splitlines()[0]} {DEADLOCK}") from None

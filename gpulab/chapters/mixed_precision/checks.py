@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import torch
 
 from gpulab import check
 from gpulab.training.problem import History, Problem, weights_of
@@ -67,17 +68,28 @@ def recorded(attempt: Callable[[], Any], what: str, problem: Problem, epochs: in
         kind = "None: is there a return statement?" if history is None else f"a {type(history).__name__}."
         raise AssertionError(f"{what}: you returned {kind} Expected a History: return problem.history(…).")
     batches = len(problem.loader())
-    losses = len(_list(history.losses, f"{what}: losses", "batch"))
-    check.equal(losses, epochs * batches, f"{what}: number of losses, one for each batch", _counted(batches, epochs))
+    losses = _list(history.losses, f"{what}: losses", "batch")
+    check.equal(
+        len(losses), epochs * batches, f"{what}: number of losses, one for each batch", _counted(batches, epochs)
+    )
     _list(history.scales, f"{what}: scales", "update of the scaler (empty if there is none)")
-    if not all(math.isfinite(loss) for loss in history.losses):
+    if not all(math.isfinite(loss) for loss in losses):
         raise AssertionError(f"{what}: losses hold NaN or infinity. {blown_up or _BLOWN_UP}")
     for name, kinds in (("skipped", (int,)), ("accuracy", (float, int))):
         value, kind = check.as_python(getattr(history, name)), kinds[0].__name__
         found = kind if type(value) in kinds else type(value).__name__
         check.equal(found, kind, f"{what}: type of {name}")
     _check_weights(history.weights, what, problem, blown_up or _BLOWN_UP)
+    for half in (torch.bfloat16, torch.float16):  # three digits before four
+        if len(set(losses)) > 1 and torch.tensor(losses).to(half).tolist() == losses:
+            name = str(half).removeprefix("torch.")
+            raise AssertionError(f"{what}: the losses have no more digits than {name}. {OUTSIDE}")
     return history
+
+
+OUTSIDE = (
+    "Is the loss computed inside autocast? There cross entropy runs in float32, outside in the type of the scores."
+)
 
 
 def _counted(batches: int, epochs: int) -> dict[int, str]:

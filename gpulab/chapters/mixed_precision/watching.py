@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
+import traceback
 from collections.abc import Callable, Iterator
 from typing import Any
 from unittest import mock
@@ -34,6 +35,7 @@ EACH_CLIPPED = "Each parameter was clipped by itself: the norm of all gradients 
 VALUES_CLIPPED = "Each element by itself was limited: it is the norm of all gradients together that is limited."
 OTHER_LIMIT = "The gradients were limited to {:.3g}. The limit is max_norm, {:.3g}."
 OTHER_NORM = "The gradients were made shorter than max_norm: the norm is the root of the sum of squares, the default."
+ZEROED = "No gradients were left at the step: zero them after it."
 CLIPPED_FIRST = "Clipped before unscaling: the norm still holds the scale. Call scaler.unscale_(optimizer) first."
 ONE_BACKWARD = (
     "There was one backward pass for a whole window: call backward for each batch, which frees its activations;"
@@ -44,17 +46,24 @@ EARLY = "Those are the scales before each update: ask after scaler.update()."
 NOT_DIVIDED = "The loss was not divided by accumulate: the sum of the window's gradients is too large."
 OTHER_SHARE = "Before it is scaled, the loss is divided by accumulate, and by nothing else."
 DIRECT = "The optimizer took gradients that were still scaled: scaler.step(optimizer) divides them first."
+DIVIDED = "The losses are divided by accumulate: keep the loss before you divide it."
 MULTIPLIED = "The losses are multiplied by the scale: keep the loss itself, not scaler.scale(loss)."
 DEFAULTS = "Use the scaler's defaults, which begin at 65,536."
+SWITCHED_OFF = (
+    "The scaler is disabled, and scaler.scale(loss) returns the loss as it is: make it for the device of the problem,"
+    " torch.amp.GradScaler(problem.device)."
+)
+FIRST_UPDATE = "The scale before the first update is 65,536, the scaler's default: the first update counts as well."
 ON_TOP = (
     "Does training_step return the loss itself, not scaler.scale(loss)? Lightning scales it where the precision needs"
     " it."
 )
+TWICE_BACKWARD = "training_step returns the loss, and Lightning calls backward itself."
 IN_ANOTHER_TYPE = "Was precision handed to the Trainer, and is there no autocast of your own?"
 OF_OTHER_WEIGHTS = "The losses are those of a training: are the weights those of the network that was trained?"
 NO_STEP = (
     "No step reached the network, and its losses stay as they were: does the loss go into the backward pass"
-    " (training_step returns it), and does the optimizer have this network's parameters?"
+    " (in Lightning, training_step returns it), and does the optimizer have this network's parameters?"
 )
 UNWEIGHTED = "That is the loss without problem.loss_weight: problem.criterion() multiplies by it."
 IN_FLOAT32 = "That is the training in float32: was autocast on, around the forward pass?"
@@ -71,8 +80,12 @@ class Watched:
         """Whether a backward pass ran inside autocast."""
         self.backward: list[tuple[float, bool]] = []
         """For each backward pass the value that it began with, and whether there were gradients already."""
+        self.by_trainer = False
+        """Whether a backward pass ran inside Lightning."""
         self.scaler_steps = 0
         """Calls of `scaler.step`."""
+        self.first_scale = 0.0
+        """At the first of them."""
         self.scales: list[float] = []
         """After each update."""
         self.norms: list[float] = []
@@ -98,6 +111,7 @@ class Watched:
 
         def before_backward(tensor: torch.Tensor, *arguments: Any, **named: Any) -> Any:
             self.inside |= torch.is_autocast_enabled(tensor.device.type)
+            self.by_trainer = self.by_trainer or _called_by_lightning()
             weights = [weight for layer, _ in self._layers.values() for weight in layer.parameters()]
             self.types.update(kind for _, kind in self._layers.values())
             present = any(weight.grad is not None and bool(weight.grad.any()) for weight in weights)
@@ -106,6 +120,7 @@ class Watched:
             return backward(tensor, *arguments, **named)
 
         def before_step(scaler: torch.amp.GradScaler, *arguments: Any, **named: Any) -> Any:
+            self.first_scale = self.first_scale or scaler.get_scale()
             self.scaler_steps += 1
             return step(scaler, *arguments, **named)
 
@@ -178,6 +193,7 @@ def watched(
     if seen.backward:
         _explain(seen, history, what, problem, accumulate, max_norm)
     check.equal(len(history.scales), windows, f"{what}: number of scales, one for each update", mistakes=of_window)
+    _check_first_loss(history, what, problem, _untrained_losses(problem)[0], accumulate)
     if not seen.backward:
         return history
     if not 2.0**10 < history.scales[0] <= 65536.0:
@@ -187,7 +203,8 @@ def watched(
     check.equal(list(history.scales), scales, f"{what}: scales", mistakes=[([65536.0, *scales[:-1]], EARLY)])
     fell = sum(after < before for before, after in itertools.pairwise([65536.0, *scales]))
     note = "A step is skipped when the update lowers the scale; each window counts once."
-    check.equal(int(history.skipped), fell, f"{what}: skipped", mistakes=[(history.skipped, note)])
+    missed = [(fell - 1, FIRST_UPDATE)] if scales[0] < 65536.0 else []
+    check.equal(int(history.skipped), fell, f"{what}: skipped", mistakes=[*missed, (history.skipped, note)])
     if fell < windows:
         _check_moved(history, what, problem)
     return history
@@ -205,7 +222,7 @@ def watched_without_scaler(
 
     def attempted() -> Any:
         history = attempt()
-        _explain_steps(seen, what)
+        _explain_steps(seen, what, epochs * len(problem.loader()))
         return history
 
     with seen.watching():
@@ -218,24 +235,31 @@ def watched_without_scaler(
         raise AssertionError(f"{what}: the forward pass ran in {names}. {IN_ANOTHER_TYPE}")
     note = "There is no scaler in this precision, unless you have put one on top: scales stays empty."
     check.equal(list(history.scales), [], f"{what}: scales", mistakes=[(list(history.scales), note)])
-    of_weight = (
-        [(history.losses[0], UNWEIGHTED)] if abs(history.losses[0] * problem.loss_weight / first - 1) < 0.05 else []
-    )
-    check.close(history.losses[0], first, f"{what}: losses[0]", rtol=0.05, mistakes=of_weight)
+    _check_first_loss(history, what, problem, first)
     _check_moved(history, what, problem)
     batches = [
         (len(history.losses), "That is the number of batches; a step is skipped when the update lowers the scale.")
     ]
     check.equal(int(history.skipped), 0, f"{what}: skipped", mistakes=batches)
+    if seen.backward and not seen.by_trainer:
+        raise AssertionError(f"{what}: no Trainer trained: make a Trainer(precision=precision, …), and call its fit.")
     return history
 
 
-def _explain_steps(seen: Watched, what: str) -> None:
+def _explain_steps(seen: Watched, what: str, batches: int) -> None:
     passes, steps = len(seen.backward), len(seen.norms)
+    if passes == 2 * batches:
+        raise AssertionError(f"{what}: {passes} backward passes for {batches} batches. {TWICE_BACKWARD}")
     if seen.forward and not passes:
         raise AssertionError(f"{what}: no backward pass followed the forward passes: training_step returns the loss.")
     if 0 < steps < passes:
         raise AssertionError(f"{what}: the optimizer made {steps} steps for {passes} batches, expected one for each.")
+
+
+def _check_first_loss(history: History, what: str, problem: Problem, first: float, accumulate: int = 1) -> None:
+    mistakes = [(first * 65536.0, MULTIPLIED), (first / problem.loss_weight, UNWEIGHTED)]
+    mistakes += [(first / accumulate, DIVIDED)] if accumulate > 1 else []
+    check.close(history.losses[0], first, f"{what}: losses[0]", rtol=0.05, mistakes=mistakes)
 
 
 def _check_moved(history: History, what: str, problem: Problem) -> None:
@@ -256,7 +280,11 @@ def _explain(seen: Watched, history: History, what: str, problem: Problem, accum
     above = any(share > 1.01 for share in limited)
     limit = seen.norms[0] if seen.norms else 0.0
     share = scaled * accumulate / 65536 if seen.scales and seen.scales[0] >= 32768 else 1.0  # of the right loss
+    enabled = [scaler for scaler in seen.scalers if scaler.is_enabled()]
     faults = {
+        SWITCHED_OFF: len(enabled) < len(seen.scalers),
+        DEFAULTS: bool(enabled)
+        and (seen.first_scale, *map(_settings, enabled)) != (65536.0, *[(2.0, 0.5, 2000)] * len(enabled)),
         NOT_SCALED: scaled < 2,
         INSIDE: seen.inside,
         MULTIPLIED: told > 1000,
@@ -272,6 +300,7 @@ def _explain(seen: Watched, history: History, what: str, problem: Problem, accum
         VALUES_CLIPPED: above and abs(max(seen.largest) / max_norm - 1) < 0.01,
         OTHER_LIMIT.format(limit, max_norm): above and all(abs(norm / limit - 1) < 0.01 for norm in seen.norms),
         NOT_CLIPPED: above,
+        ZEROED: bool(seen.norms) and not any(seen.norms),
         CLIPPED_FIRST: bool(limited) and limited[0] < 0.01,
         OTHER_NORM: bool(limited) and limited[0] < 0.9,
         NOT_DIVIDED: accumulate > 1 and abs(share / accumulate - 1) < 0.1,
@@ -282,6 +311,15 @@ def _explain(seen: Watched, history: History, what: str, problem: Problem, accum
     for message, found in faults.items():
         if found:
             raise AssertionError(f"{what}: {message}")
+
+
+def _called_by_lightning() -> bool:
+    callers = (str(frame.f_globals.get("__name__")) for frame, _ in traceback.walk_stack(None))
+    return any(name.partition(".")[0] in ("lightning", "pytorch_lightning") for name in callers)
+
+
+def _settings(scaler: torch.amp.GradScaler) -> tuple[float, float, int]:
+    return scaler.get_growth_factor(), scaler.get_backoff_factor(), scaler.get_growth_interval()
 
 
 def _untrained_losses(problem: Problem) -> list[float]:

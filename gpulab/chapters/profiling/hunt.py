@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from gpulab.chapters.profiling import slow_loop
 from gpulab.check.assertions import close
 from gpulab.ranks import seals
 from gpulab.ranks.launch import Run
@@ -33,6 +34,7 @@ from gpulab.ranks import seals
 
 def profiled(script, seal):
     import torch
+    from torch.optim.optimizer import register_optimizer_step_post_hook
     from torch.profiler import ProfilerActivity, profile
     from gpulab.chapters.profiling import hunt, traces
 
@@ -43,18 +45,22 @@ def profiled(script, seal):
     witness = hunt.Witness(float(os.environ.pop("SLOW_LOOP_SCALE", "1")))
     unpacked = hunt.counted_decompressions()
     where, calls = {"device": os.environ["SLOW_LOOP_DEVICE"]} if "SLOW_LOOP_DEVICE" in os.environ else {}, []
-    processes = []
+    processes, updates = [], []
+    register_optimizer_step_post_hook(lambda *_: updates.append(1))
     os.register_at_fork(before=lambda: processes.append(1))
     names = {"__name__": "__main__"}
     exec(compile(script, "script.py", "exec"), names)
     train = eval("train", names)
     with profile(activities=[ProfilerActivity.CPU], record_shapes=True) as profiler, witness:
-        losses = train(files, labels, after_step=lambda: calls.append(1), **where)
+        losses = train(files, labels, after_step=lambda: calls.append(len(updates)), **where)
     events = trace_events(profiler)
     tensors = sum(isinstance(one, torch.Tensor) for one in (losses, *losses))
     losses = [float(one).hex() for one in losses]
-    more = dict(losses=losses, tensors=tensors, calls=len(calls), unpacked=len(unpacked), processes=len(processes))
-    report = dict(account(events), unseen=witness.unseen(events), **more)
+    early = bool(updates) and calls != [*range(1, len(calls) + 1)]
+    more = dict(losses=losses, tensors=tensors, calls=len(calls), early=early)
+    more.update(unpacked=len(unpacked), processes=len(processes))
+    again = [float(one).hex() for one in train(*hunt.OTHER, **where)]
+    report = dict(account(events), unseen=witness.unseen(events), again=again, **more)
     with open(REPORT, "w") as file:
         file.write(seal(report))
 
@@ -112,6 +118,10 @@ def counted_decompressions() -> list[int]:
     for name in ("decompress", "decompressobj"):
         setattr(zlib, name, noting(getattr(zlib, name)))
     return calls
+
+
+OTHER = data(0, BATCH)
+"""For a second call of `train`, which must not depend on the first."""
 
 
 class Witness(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -176,6 +186,8 @@ def account(events: Sequence[dict[str, Any]]) -> dict[str, int]:
     between = [one for one in between if not any(a <= one["ts"] < b for a, b in ranges["decode"])]
     shapes = [(one["name"], (one["args"].get("Input Dims") or [None])[0]) for one in between]
     reordered = ("aten::contiguous", "aten::clone")
+    updates = [one["ts"] for one in timed if one["name"].startswith("Optimizer.step")]
+    found["outside"] = sum(not any(a <= moment < b for a, b in ranges["step"]) for moment in updates)
     found["values"] = sum(one["name"] == "aten::item" for one in between)
     found["doubles"] = sum("double" in one["args"].get("Input type", []) for one in between)
     found["reordered"] = sum(name in reordered and shape == [BATCH, 3, 16, 16] for name, shape in shapes)
@@ -226,6 +238,16 @@ def require_mended(run: Run, pictures: int, expected: Sequence[float], what: str
     if found["calls"] != steps or found["steps"] != steps:
         given = f"{found['calls']} calls of after_step and {found['steps']} ranges named step for {steps} steps"
         raise AssertionError(f"{what}: {given}. Keep after_step() and record_function('step') as they were.")
+    if found["early"]:
+        raise AssertionError(f"{what}: after_step() was called before the optimizer's step: call it after each step.")
+    if found["outside"]:
+        note = "The whole step belongs into it: the forward pass, the backward pass, and optimizer.step()."
+        raise AssertionError(
+            f"{what}: {found['outside']} updates of the optimizer lie outside the ranges named step. {note}"
+        )
+    kept = "Does it keep something from the first call?"
+    again, other = [float.fromhex(one) for one in found["again"]], slow_loop.train(*OTHER)
+    close(again, other, f"{what}: the losses of a second call with other pictures", rtol=rtol, mistakes=[(again, kept)])
     if found["processes"]:
         raise AssertionError(f"{what}: another process was started. Keep everything in one: num_workers=0.")
     if found["unseen"]:
@@ -242,6 +264,9 @@ def require_mended(run: Run, pictures: int, expected: Sequence[float], what: str
             f"{what}: zlib decompressed {found['unpacked']} times for {pictures} pictures. Decode each picture once, "
             "before the first epoch, and keep the result."
         )
+    if found["decodes"] < found["unpacked"]:
+        given = f"{found['decodes']} decode ranges for {found['unpacked']} decompressions"
+        raise AssertionError(f"{what}: {given}. Keep record_function('decode') around each of them.")
     for fault, note in FAULTS.items():
         if found[fault] > LIMITS.get(fault, 0):
             raise AssertionError(f"{what}: {note.format(found[fault])}")

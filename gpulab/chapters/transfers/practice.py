@@ -13,6 +13,7 @@ UNITS = (
     (2.0, "Each byte crosses once: is it counted twice?"),
     (1e9, "That looks like bytes per second: a GB is 1e9 bytes."),
     (1e3, "That looks like MB/s: a GB is 1000 MB."),
+    (1e-3, "A thousand times too small: is a time in milliseconds taken for seconds? elapsed_time gives milliseconds."),
     (1e9 / 2**30, "That looks like GiB (2^30 bytes): a GB is 1e9 bytes."),
     (8.0, "That looks like bits: GB/s counts bytes."),
     (0.25, "Four times too slow: are there nbytes elements of four bytes each?"),

@@ -14,7 +14,7 @@ from typing import Any
 from gpulab import check
 from gpulab.check.outcomes import Undecided
 from gpulab.virtual_gpu.operations import MAKING
-from gpulab.virtual_gpu.practice import FEW, OTHER
+from gpulab.virtual_gpu.practice import FEW, OTHER, rounded
 from grader.exercises.measuring.machine import FIRST_SLOW, SHORTEST_S, Machine
 
 TOLERANCE = 0.02
@@ -222,6 +222,8 @@ def _problem(case: Case, answer: float, wrong: Sequence[tuple[Case, float]]) -> 
         # Chance makes one figure look like another mistake, but not several.
         return f"{said} {mine[0]}"
     if not times and not any(map(_times_done, (other for other, _ in wrong))):
+        if case.machine.done.get(case.kind):
+            return f"{said} Each {case.work} there had another size than the one that was asked for."
         return f"{said} {case.absent} Was it measured?"
     few = f"Only {times} of them were seen: warm up, measure more than once, and take the median."
     if 0 < times < FEWEST and answer < case.figure:
@@ -238,6 +240,8 @@ def _problem(case: Case, answer: float, wrong: Sequence[tuple[Case, float]]) -> 
             f"Not synchronized? A launch returns before the {case.work} is done." if early else "Is too much counted?"
         )
         return f"{said} Faster than the GPU. {reason}"
+    if rounded(answer, case.figure):
+        return f"{said} It is rounded: return the number as it is."
     return (
         f"{said} Too slow: a cold first {case.work}, or a mean? One slow run spoils a mean; take the median of several."
     )

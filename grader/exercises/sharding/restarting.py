@@ -18,6 +18,10 @@ OTHERWISE = (
     "Do the ranks average their gradients (fully_shard, or DDP), and is every step's batch drawn "
     "with a seed of its own?"
 )
+ELSEWHERE = (
+    "Not all that the second attempt goes on with comes from the last complete checkpoint: weights and states of the"
+    " optimizer are saved and loaded with dcp."
+)
 
 
 def drawn_restart(seed: int) -> tuple[dict[str, Any], tuple[int, int], int]:
@@ -76,13 +80,14 @@ def judge_restarted(made: ShardedRun, config: Mapping[str, Any], what: str, last
                 f"{what}: rank {rank} made {steps} steps in the second attempt, expected {again}. {note}"
             )
 
-    def mistaken(**changed: Any) -> Callable[[], Mapping[str, Any]]:
-        return lambda: trained(restart_model(config), config, **changed)
+    def mistaken(lr: float = config["lr"], **changed: Any) -> Callable[[], Mapping[str, Any]]:
+        return lambda: trained(restart_model(config), {**config, "lr": lr}, **changed)
 
     start = restart_model(config).state_dict()
     path: list[dict[str, Any]] = []
     right = trained(restart_model(config), config, path=path, scale_at=last, scale=scale)
     begun_alike(made, start, what)
+    unloaded = "It goes on with the right step, but with the first weights: load them."
     lost = "The optimizer has lost its states: save and load them with the model."
     same(made.weights, right, start, what, EXACT, [
         (mistaken(), "It ends as if the checkpoint had not been changed, so nothing was loaded from it."),
@@ -93,8 +98,11 @@ def judge_restarted(made: ShardedRun, config: Mapping[str, Any], what: str, last
          "Adam had made a step before the first: get_state_dict steps an optimizer without states."),
         (mistaken(apart=1), OTHER_BATCH),
         (mistaken(ranks=[0]), "Only rank 0's rows had a say: shard the model, or wrap it in DDP."),
-        (mistaken(first=last), "It goes on with the right step, but with the first weights: load them."),
+        (mistaken(first=last), unloaded),
+        (mistaken(first=last, warm_at=last), unloaded),
+        (mistaken(short=True), "Each rank draws its own rows: draw the whole batch, and take batch[r::world_size]."),
+        *((mistaken(lr=lr), "The learning rate is not config['lr'].") for lr in (0.001, 0.01, 0.1)),
         (mistaken(forget_at=last, warm_at=last, data_from=last), "Only the weights went on, not optimizer and data."),
-    ], OTHERWISE)  # fmt: skip
+    ], ELSEWHERE if scale else OTHERWISE)  # fmt: skip
     for rank, (killed, held) in enumerate(zip(*made.watched, strict=True)):
         stepped_here(held, killed["before"][0], path, last, f"{what}, rank {rank}")

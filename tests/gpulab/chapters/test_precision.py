@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import warnings
 from typing import Any
 
 import numpy as np
 import pytest
+import pytorch_lightning as pl
 import torch
 
 from gpulab import History, Problem
@@ -135,6 +137,14 @@ def test_a_record_that_is_none_says_why(changed: dict[str, object], words: str) 
         recorded(lambda: broken, "it", PROBLEM, 1)
 
 
+@pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16])
+def test_losses_in_16_bits_are_named(kind: torch.dtype) -> None:
+    history = trained()
+    losses = torch.tensor(history.losses).to(kind).tolist()
+    with pytest.raises(AssertionError, match=f"no more digits than {str(kind)[6:]}. Is the loss computed inside"):
+        recorded(lambda: dataclasses.replace(history, losses=losses), "it", PROBLEM, 1)
+
+
 @pytest.mark.parametrize(
     ("array", "words"),
     [
@@ -231,7 +241,7 @@ def test_one_backward_pass_for_a_window_is_named(kept: int) -> None:
 
 
 def test_an_evaluation_after_the_training_is_no_part_of_it() -> None:
-    watched_without_scaler(lambda: by_hand(torch.bfloat16), "it", SMALL, 1, torch.bfloat16)
+    watched_without_scaler(lambda: in_lightning("bf16-mixed"), "it", PROBLEM, 1, torch.bfloat16)
 
 
 def in_float32(
@@ -257,8 +267,44 @@ def in_float32(
     return PROBLEM.history(returned if other else model, losses, skipped=skipped)
 
 
+def in_lightning(precision: Any = "32-true", again: bool = False) -> History:
+    """The training by a Trainer, then an evaluation in float32, with gradients; `again` calls backward, too."""
+    network, criterion, losses = PROBLEM.model(), PROBLEM.criterion(), []
+
+    class Classifier(pl.LightningModule):
+        def training_step(self, batch: Any, index: int) -> torch.Tensor:
+            images, labels = batch
+            loss: torch.Tensor = criterion(network(images), labels)
+            losses.append(loss.item())
+            if again:
+                loss.backward(retain_graph=True)  # type: ignore[no-untyped-call]
+            return loss
+
+        def configure_optimizers(self) -> torch.optim.Optimizer:
+            return PROBLEM.optimizer(network)
+
+    off = dict.fromkeys(("logger", "enable_checkpointing", "enable_progress_bar", "enable_model_summary"), False)
+    trainer = pl.Trainer(precision=precision, max_epochs=1, accelerator="cpu", devices=1, **off)  # type: ignore[arg-type]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        trainer.fit(Classifier(), PROBLEM.loader())
+    for images, _ in PROBLEM.loader():
+        network(images)
+    return PROBLEM.history(network, losses)
+
+
 def test_a_training_without_a_scaler_passes() -> None:
-    watched_without_scaler(in_float32, "it", PROBLEM, 1, None)
+    watched_without_scaler(in_lightning, "it", PROBLEM, 1, None)
+
+
+def test_a_training_without_a_trainer_is_named() -> None:
+    with pytest.raises(AssertionError, match="no Trainer trained"):
+        watched_without_scaler(in_float32, "it", PROBLEM, 1, None)
+
+
+def test_a_second_backward_pass_for_each_batch_is_named() -> None:
+    with pytest.raises(AssertionError, match="6 backward passes for 3 batches"):
+        watched_without_scaler(lambda: in_lightning(again=True), "it", PROBLEM, 1, None)
 
 
 @pytest.mark.parametrize(

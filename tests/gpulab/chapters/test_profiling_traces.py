@@ -203,6 +203,9 @@ def test_another_process_is_not_scaled() -> None:
     assert os.waitstatus_to_exitcode(status) == 9
 
 
+AGAIN = slow_loop.train(*hunt.OTHER)
+
+
 def run(**changed: Any) -> Run:
     """A launch that left a good report, but for what is changed."""
     report = {
@@ -216,10 +219,11 @@ def run(**changed: Any) -> Run:
         "doubles": 0,
         "reordered": 0,
     }
-    report |= {"operators": 300, "unseen": 0, "unpacked": 32, **changed}
+    report |= {"operators": 300, "unseen": 0, "unpacked": 32, "outside": 0, "early": False, "again": AGAIN, **changed}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(*next(iter(seals.key().items())))
-        text = seals.take()({**report, "losses": [one.hex() for one in report["losses"]]})
+        losses = {name: [one.hex() for one in report[name]] for name in ("losses", "again")}
+        text = seals.take()(report | losses)
     return Run((Rank(0, 0, "", "", {hunt.REPORT: text}),), 1.0)
 
 
@@ -235,6 +239,10 @@ def run(**changed: Any) -> Run:
         ({"unseen": 1}, "not in the trace"),
         ({"unpacked": 64}, "zlib decompressed 64 times for 32 pictures"),
         ({"decodes": 33}, "Decode each picture once"),
+        ({"decodes": 1}, "1 decode ranges for 32 decompressions"),
+        ({"early": True}, "before the optimizer's step"),
+        ({"outside": 2}, "2 updates of the optimizer lie outside"),
+        ({"again": [1.0, 2.0]}, "Does it keep something from the first call"),
         ({"decodes": 0}, "in this process"),
         ({"values": 2}, "aten::item"),
         ({"doubles": 1}, "float64"),

@@ -136,10 +136,14 @@ def test_a_network_with_little_room_keeps_few_activations(autocast: bool) -> Non
         loss_of(torch.cat(batches))
 
 
-def test_the_criterion_is_float32_even_for_half_precision_scores() -> None:
-    loss = SMALL.criterion()(torch.zeros(4, 10, dtype=torch.float16), torch.zeros(4, dtype=torch.int64))
+@pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16])
+def test_the_criterion_is_float32_under_autocast_only(kind: torch.dtype) -> None:
+    scores, labels = torch.zeros(4, 10, dtype=kind), torch.zeros(4, dtype=torch.int64)
+    with torch.autocast("cpu", dtype=kind):
+        loss = SMALL.criterion()(scores, labels)
     assert loss.dtype == torch.float32
     assert loss.item() == pytest.approx(np.log(10))
+    assert SMALL.criterion()(scores, labels).dtype == kind
 
 
 @pytest.mark.parametrize(

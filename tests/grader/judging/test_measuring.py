@@ -69,6 +69,10 @@ GUARDED = "torch.cuda.synchronize() if torch.cuda.is_available() else None"
 RIGHT = {
     "plain": answer(),
     "nanoseconds": answer(clock="time.monotonic_ns()", figure="2 * nbytes / numpy.median(times)"),
+    "clock_gettime": answer(clock="time.clock_gettime(time.CLOCK_MONOTONIC)"),
+    "clock_gettime_ns": answer(
+        clock="time.clock_gettime_ns(time.CLOCK_REALTIME)", figure="2 * nbytes / numpy.median(times)"
+    ),
     "datetime": answer(clock="datetime.now().timestamp()"),
     "a guarded wait": answer(wait=GUARDED),
     "a slice": answer(work="target[:] = source", wait="torch.cuda.current_stream().synchronize()"),
@@ -128,6 +132,13 @@ WRONG = {
     "milliseconds": (answer(figure="1e3 * statistics.median(times)"), "a time, not a rate"),
     "GiB": (answer(figure="2 * nbytes / statistics.median(times) / 2**30"), "GiB"),
     "two runs": (answer(runs=1, figure="2 * nbytes / min(times) / 1e9"), "more than once"),
+    "rounded": (answer(figure="round(2 * nbytes / statistics.median(times) / 1e9, 1)"), "It is rounded"),
+    "another size": (
+        answer()
+        .replace("(nbytes):\n", "(nbytes):\n    size, nbytes = nbytes, 1 << 20\n")
+        .replace("2 * nbytes /", "2 * size /"),
+        "another size than the one that was asked for",
+    ),
     "NumPy": (answer(work="numpy.ones(nbytes).copy()", runs=9).replace("    target.copy_(source)\n", ""), "No copy"),
 }
 
