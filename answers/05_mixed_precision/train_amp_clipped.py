@@ -308,7 +308,8 @@ def train_amp_clipped(problem, epochs, max_norm, accumulate):
             images = torch.cat([one for one, _ in window]).to(problem.device)
             with torch.autocast(problem.device, dtype=torch.float16):
                 scores = model(images).chunk(accumulate)
-            each = torch.stack([criterion(one, labels.to(problem.device)) for one, (_, labels) in zip(scores, window)])
+                losses_of = [criterion(one, labels.to(problem.device)) for one, (_, labels) in zip(scores, window)]
+            each = torch.stack(losses_of)
             torch.autograd.backward(scaler.scale(each.mean()))
             scaler.unscale_(optimizer)
             torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm)

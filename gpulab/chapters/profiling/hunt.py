@@ -238,8 +238,6 @@ def require_mended(run: Run, pictures: int, expected: Sequence[float], what: str
     if found["calls"] != steps or found["steps"] != steps:
         given = f"{found['calls']} calls of after_step and {found['steps']} ranges named step for {steps} steps"
         raise AssertionError(f"{what}: {given}. Keep after_step() and record_function('step') as they were.")
-    if found["early"]:
-        raise AssertionError(f"{what}: after_step() was called before the optimizer's step: call it after each step.")
     if found["outside"]:
         note = "The whole step belongs into it: the forward pass, the backward pass, and optimizer.step()."
         raise AssertionError(
@@ -267,6 +265,8 @@ def require_mended(run: Run, pictures: int, expected: Sequence[float], what: str
     if found["decodes"] < found["unpacked"]:
         given = f"{found['decodes']} decode ranges for {found['unpacked']} decompressions"
         raise AssertionError(f"{what}: {given}. Keep record_function('decode') around each of them.")
+    if found["early"]:
+        raise AssertionError(f"{what}: after_step() was called before the optimizer's step: call it after each step.")
     for fault, note in FAULTS.items():
         if found[fault] > LIMITS.get(fault, 0):
             raise AssertionError(f"{what}: {note.format(found[fault])}")
