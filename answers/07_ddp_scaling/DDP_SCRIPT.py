@@ -288,7 +288,7 @@ if rank == 0:
     torch.save(model.state_dict(), os.environ["CHECKPOINT"])
 """
 
-# %% hostile: two ranks work, one takes what they have left — says "has not learned from the other rank" — from "rank 0 does the work of both, rank 1 says that it did some"
+# %% hostile: two ranks work, one takes what they have left — says "the weights are off" — from "rank 0 does the work of both, rank 1 says that it did some"
 # - import json, os, torch
 # + import json, os, shutil, torch
 

@@ -551,10 +551,8 @@ if rank == 0:
 dist.barrier()
 """
 
-# %% wrong: a loss function of its own — says "take problem.criterion()" — from "reference": "task.criterion()" → "torch.nn.CrossEntropyLoss()"
-
 # %% wrong: an optimizer of its own — says "take problem.optimizer(model)" — from "reference": "task.optimizer(self.network)" → "torch.optim.SGD(self.network.parameters(), lr=task.lr, momentum=0.9)"
 
-# %% wrong: loss function and optimizer of its own — says "take problem.optimizer(model)" — from "an optimizer of its own": "task.criterion()" → "torch.nn.CrossEntropyLoss()"
-
 # %% wrong: a whole batch on each rank, and the learning rate as it was — says "Divide it by world_size. The learning rate is not scaled" — from "reference": "batch_size=whole // world_size" → "batch_size=whole", `group["lr"] *= whole / task.batch_size` → "pass"
+
+# %% right: sets the learning rate, from the problem's own — from "reference": `group["lr"] *= whole / task.batch_size` → `group["lr"] = task.lr * whole / task.batch_size`
