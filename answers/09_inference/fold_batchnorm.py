@@ -100,3 +100,5 @@ def fold_batchnorm(weight, bias, mean, variance, gamma, beta, eps):
 # %% wrong: mean minus bias — says "it is bias - mean" — from "reference": "bias - mean" → "mean - bias"
 
 # %% wrong: mean subtracted from the weights — says "belongs in the bias only" — from "reference": "return weight *" → "return (weight - mean[:, None, None, None]) *"
+
+# %% wrong: without a bias, the mean is forgotten — says "the mean is forgotten" — from "reference": "(bias - mean) * factor + beta" → "((bias - mean) * factor if bias.any() else bias) + beta"

@@ -119,3 +119,5 @@ def int8_linear(x, weight, x_scale, weight_scales):
 # %% wrong: weight_scales twice — says "weight_scales are in it twice" — from "reference": "np.asarray(weight_scales)" → "np.asarray(weight_scales) ** 2"
 
 # %% wrong: scaled in float16 — says "A float16 has only 11 bits" — from "reference": ".astype(np.float32)" → ".astype(np.float16).astype(np.float32)"
+
+# %% wrong: the largest scale for all channels — says "its own channel's scale" — from "reference": "np.asarray(weight_scales)" → "np.max(weight_scales)"

@@ -172,3 +172,5 @@ def plan_layout(model, cluster):
 # %% wrong: gradients of the whole model — says "Each GPU sums" — from "reference": "(d - 1) / d * 2 * n" → `(d - 1) / d * 2 * model["parameters"]`
 
 # %% wrong: None where nothing fits — says "{} and not None" — from "reference": "return best" → "return best or None"
+
+# %% wrong: powers of two for data only — says "data may be any divisor" — from "reference": "or rest or" → "or rest or d & (d - 1) or"

@@ -351,3 +351,7 @@ def zero1_step(gradients, state, lr):
 # -         for rank, one in enumerate(gradients)
 # +         ([one[name] for name in order], given, *([[Decimal(str(x)) for x in share] for share in state[k]] for k in "mv"), t)
 # +         for one in gradients
+
+# %% right: shares are tensors — from "reference": "m.numpy(), v.numpy()" → "m, v"
+
+# %% wrong: divided twice by the number of ranks — says "Divided twice" — from "reference": "share /= world_size" → "share /= world_size**2"

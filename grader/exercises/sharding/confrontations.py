@@ -45,7 +45,7 @@ def check_zero1_step(zero1_step: Any, readings: Any) -> None:
     check.equal(keys, ["m", "step", "v", "weights"], f"{what}: keys")
     check.equal(answer["step"], case.state["step"] + 1, f"{what}: step")
     for name in ("m", "v"):
-        lengths = [np.size(share) for share in answer[name]]
+        lengths = [np.asarray(share).size for share in answer[name]]
         check.equal(lengths, [len(share) for share in case.state[name]], f"{what}: lengths of {name} by rank")
         whole = np.concatenate([np.ravel(share) for share in answer[name]])[: len(readings[name])]
         check.close(whole, np.array(readings[name], np.float32), f"{what}: {name}", rtol=1e-4, atol=1e-6)

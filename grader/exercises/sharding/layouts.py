@@ -53,6 +53,7 @@ CHOICES = {
     "uneven_layers": "pipeline must divide layers.",
     "uneven_batch": "data must divide batch.",
     "fractional_batch": "data must divide batch.",
+    "data_powers": "data may be any divisor of gpus and of batch, not only a power of two.",
     "tensor_powers": "tensor may be any divisor of gpus_per_node, not only a power of two.",
     "pipeline_powers": "pipeline may be any divisor of layers, not only a power of two.",
     "pipeline_in_node": "A pipeline may reach over several nodes: pipeline only has to divide layers.",
@@ -104,6 +105,7 @@ def _layouts(model: Mapping[str, Any], cluster: Mapping[str, Any], wrong: str) -
         if batch % data and not (wrong in ("uneven_batch", "fractional_batch") and batch > data):
             continue
         left_out = {
+            "data_powers": data & (data - 1),
             "tensor_powers": tensor & (tensor - 1),
             "pipeline_powers": pipeline & (pipeline - 1),
             "pipeline_in_node": pipeline > node,

@@ -112,7 +112,7 @@ def judge(answer: Any, sent: Sequence[dict[str, Any]], case: ZeroCase, perturb: 
     check.equal(answer["step"], t, f"step of {what}", mistakes={t - 1: "The step is counted: step + 1."})
     whole = "The whole state is on every rank: each holds its share only."
     for name, right in (("m", m), ("v", v)):
-        lengths = [np.size(one) for one in answer[name]]
+        lengths = [np.asarray(one).size for one in answer[name]]
         check.equal(lengths, [share] * p, f"lengths of {name} by rank, {what}", mistakes=[
             ([total] * p, whole), ([length] * p, whole),
         ])  # fmt: skip
