@@ -243,9 +243,6 @@ def require_mended(run: Run, pictures: int, expected: Sequence[float], what: str
         raise AssertionError(
             f"{what}: {found['outside']} updates of the optimizer lie outside the ranges named step. {note}"
         )
-    kept = "Does it keep something from the first call?"
-    again, other = [float.fromhex(one) for one in found["again"]], slow_loop.train(*OTHER)
-    close(again, other, f"{what}: the losses of a second call with other pictures", rtol=rtol, mistakes=[(again, kept)])
     if found["processes"]:
         raise AssertionError(f"{what}: another process was started. Keep everything in one: num_workers=0.")
     if found["unseen"]:
@@ -265,6 +262,9 @@ def require_mended(run: Run, pictures: int, expected: Sequence[float], what: str
     if found["decodes"] < found["unpacked"]:
         given = f"{found['decodes']} decode ranges for {found['unpacked']} decompressions"
         raise AssertionError(f"{what}: {given}. Keep record_function('decode') around each of them.")
+    kept = "Does it keep something from the first call?"
+    again, other = [float.fromhex(one) for one in found["again"]], slow_loop.train(*OTHER)
+    close(again, other, f"{what}: the losses of a second call with other pictures", rtol=rtol, mistakes=[(again, kept)])
     if found["early"]:
         raise AssertionError(f"{what}: after_step() was called before the optimizer's step: call it after each step.")
     for fault, note in FAULTS.items():
