@@ -301,3 +301,5 @@ def export_onnx(problem):
 # %% hostile: 200 MB in a field that ONNX does not know — says "more in it than any model of this course"
 def export_onnx(problem):
     return b"\x82\x7d\x80\x84\xaf\x5f" + bytes(200_000_000)
+
+# %% wrong: today's exporter in training mode, which only dropout tells — says "training mode" — from "reference": "problem.model().eval()" → "problem.model()"

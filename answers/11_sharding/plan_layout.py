@@ -174,3 +174,5 @@ def plan_layout(model, cluster):
 # %% wrong: None where nothing fits — says "{} and not None" — from "reference": "return best" → "return best or None"
 
 # %% wrong: powers of two for data only — says "data may be any divisor" — from "reference": "or rest or" → "or rest or d & (d - 1) or"
+
+# %% wrong: a node has as many GPUs as there are — says "also where there are fewer gpus" — from "reference": `cluster["gpus"], cluster["gpus_per_node"]` → `cluster["gpus"], min(cluster["gpus"], cluster["gpus_per_node"])`

@@ -140,9 +140,9 @@ def make(name: str, seed: int) -> nn.Module:
             return SmallCNN(normed=int(name.removeprefix("cnn_normed_")))
         if name.startswith("cnn_room_"):
             return LittleRoom(int(name.removeprefix("cnn_room_")))
-        if name == "cnn_standardized":
+        if name in ("cnn_standardized", "cnn_dropout"):
             small = SmallCNN()
-            small.features.append(Standardized())
+            small.features.append(Standardized() if name == "cnn_standardized" else nn.Dropout())
             return small
         from torchvision import models  # type: ignore[import-untyped]  # it ships no types
 

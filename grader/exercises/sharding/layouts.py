@@ -54,6 +54,7 @@ CHOICES = {
     "uneven_batch": "data must divide batch.",
     "fractional_batch": "data must divide batch.",
     "data_powers": "data may be any divisor of gpus and of batch, not only a power of two.",
+    "fewer_gpus": "tensor must divide gpus_per_node, also where there are fewer gpus than that.",
     "tensor_powers": "tensor may be any divisor of gpus_per_node, not only a power of two.",
     "pipeline_powers": "pipeline may be any divisor of layers, not only a power of two.",
     "pipeline_in_node": "A pipeline may reach over several nodes: pipeline only has to divide layers.",
@@ -95,6 +96,8 @@ def _divisors(number: int) -> list[int]:
 def _layouts(model: Mapping[str, Any], cluster: Mapping[str, Any], wrong: str) -> Iterator[Layout]:
     gpus, node, layers, batch = cluster["gpus"], cluster["gpus_per_node"], model["layers"], model["batch"]
     tensors = _divisors(gpus if wrong in ("across_nodes", "no_divisor") else node)
+    if wrong == "fewer_gpus":
+        tensors = _divisors(min(gpus, node))
     if wrong == "no_divisor":
         tensors = [one for one in tensors if one <= node]
     pipelines = [one for one in _divisors(gpus) if one <= layers] if wrong == "uneven_layers" else _divisors(layers)
@@ -210,7 +213,7 @@ def case(draw: random.Random) -> tuple[dict[str, Any], dict[str, Any]]:
     """A drawn model and cluster."""
     hidden, layers = draw.choice([2048, 4096, 5120, 8192, 12_288]), draw.choice([24, 30, 32, 40, 48, 80, 96])
     node = draw.choice([2, 4, 6, 8])
-    gpus = node * draw.choice([1, 2, 3, 4, 8, 16, 32])
+    gpus = draw.choice([node * draw.choice([1, 2, 3, 4, 8, 16, 32])] * 9 + [node - 2 or 1])
     model = {
         "parameters": 12 * layers * hidden**2 + 50_000 * hidden, "layers": layers, "hidden": hidden,
         "sequence": draw.choice([1024, 2048, 4096]), "batch": max(1, int(gpus * draw.choice(PER_GPU))),
