@@ -436,3 +436,5 @@ def accuracy_cost(problem):
         int8.graph.initializer.append(numpy_helper.from_array(np.asarray(value), name))
     models["int8"] = int8.SerializeToString()
     return {name: {"accuracy": measured(model), "bytes": len(model), "model": model} for name, model in models.items()}
+
+# %% wrong: activations in 16 bits — says "products are not computed in int8" — from "calibrated on training pictures": "import CalibrationDataReader, quantize_static" → "import CalibrationDataReader, QuantType, quantize_static", "per_channel=True)" → "per_channel=True, activation_type=QuantType.QInt16, extra_options={'UseQDQContribOps': True})"

@@ -269,7 +269,7 @@ class Link:
         if answer.get("missing"):
             raise BadValue(f"`{name}` is not defined by its own cell, and with that cell alone {alone}")
         if "not_plain" in answer:
-            wanted = "must return a number, string, list, dict, array or tensor"
+            wanted = "must return a number, string, bytes, list, dict, array or tensor"
             raise BadValue(f"`{name}` {wanted}, got {str(answer['not_plain'])[:200]}")
         if "error" in answer:
             error = raised(answer["error"])

@@ -270,7 +270,12 @@ def check_low_precision(found: dict[str, Entry], what: str) -> None:
         def low(node: onnx.NodeProto, name: str = name, made: Any = made, held: Any = held) -> bool:
             sources = [made.get(one) for one in node.input[:2]]
             if name == "int8":
-                return all(source is not None and source.op_type == "DequantizeLinear" for source in sources)
+                return all(
+                    source is not None
+                    and source.op_type == "DequantizeLinear"
+                    and held.get("".join(source.input[2:]), SIGNED) in (SIGNED, UNSIGNED)  # of the zero point
+                    for source in sources
+                )
             cast = sources[1] is not None and sources[1].op_type == "Cast"
             return held.get(node.input[1], HALF) == HALF and not cast
 
