@@ -234,14 +234,14 @@ def _problem(case: Case, answer: float, wrong: Sequence[tuple[Case, float]]) -> 
         return f"{said} {case.absent}"
     if 0 < timed < FEWEST and answer < case.figure:
         return f"{said} {FEW}"
+    early = case.machine.early_looks > 0
+    if rounded(answer, case.figure) and not early:
+        return f"{said} It is rounded: return the number as it is."
     if answer > case.figure:
-        early = case.machine.early_looks > 0
         reason = (
             f"Not synchronized? A launch returns before the {case.work} is done." if early else "Is too much counted?"
         )
         return f"{said} Faster than the GPU. {reason}"
-    if rounded(answer, case.figure):
-        return f"{said} It is rounded: return the number as it is."
     return (
         f"{said} Too slow: a cold first {case.work}, or a mean? One slow run spoils a mean; take the median of several."
     )

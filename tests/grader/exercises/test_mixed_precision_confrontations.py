@@ -84,6 +84,8 @@ def test_underflow_fraction() -> None:
         "the gradients of a network have both signs and do not add up to 0",
     )
     passing["infinite ones count as lost"] = "the gradients of a network are finite"
+    passing["asks after the multiplication which ones are zero"] = "no gradient of a network is so small"
+    passing["equal gradients count once"] = "no two gradients of a network are equal"
     passing["exactly half of the smallest number is kept"] = "no gradient of a network is exactly that half"
     passing["the scale itself in float16"] = "at 65536 nothing is lost, and float16 holds the other scales"
     held("underflow_fraction", {"any GPU": found}, broken, passing)
