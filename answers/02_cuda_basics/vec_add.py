@@ -601,3 +601,13 @@ def vec_add(a, b):
     return out
 
 # %% wrong: blocks as small as the arrays — says "one block shape for all sizes" — from "reference": "threads = 128" → "threads = min(128, len(a))"
+
+# %% hostile: one array for the results of all calls — says "overwrote what an earlier call had returned" — from "reference"
+# - def vec_add(a, b):
+# + ROOM = empty(1 << 20, "float32")
+# +
+# +
+# + def vec_add(a, b):
+
+# -     out = empty(len(a), "float32")
+# +     out = ROOM[: len(a)]

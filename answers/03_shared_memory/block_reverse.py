@@ -396,3 +396,13 @@ def block_reverse(x):
 # +             if t % 32 == lane:
 # +                 value += cuda.atomic.add(x, start + length - 1 - t, float32(0))
 # +         out[start + t] = value
+
+# %% hostile: one array for the results of all calls — says "overwrote what an earlier call had returned" — from "reference"
+# - def block_reverse(x):
+# + ROOM = empty(1 << 20, "float32")
+# +
+# +
+# + def block_reverse(x):
+
+# -     out = empty(len(x), "float32")
+# +     out = ROOM[: len(x)]

@@ -151,3 +151,15 @@ def online_softmax(blocks):
 # %% wrong: a maximum that is reached again loses the sum — says "The old sum is lost" — from "reference"
 # -         running_sum *= np.exp(running_max - larger)
 # +         running_sum = running_sum * np.exp(running_max - larger) if running_max != block.max() else 0.0
+
+# %% hostile: one array for the results of all calls — says "overwrote what an earlier call had returned" — from "reference"
+# - def online_softmax(blocks):
+# + ROOM = np.empty(1 << 20)
+# +
+# +
+# + def online_softmax(blocks):
+
+# -     return np.concatenate([np.exp(block - lse) for block in blocks]), float(lse)
+# +     weights = ROOM[: sum(map(len, blocks))]
+# +     weights[:] = np.concatenate([np.exp(block - lse) for block in blocks])
+# +     return weights, float(lse)

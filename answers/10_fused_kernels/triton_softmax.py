@@ -292,3 +292,13 @@ def triton_softmax(x):
 # %% wrong: padding is -1000 — says "The padding takes part" — from "reference": `-float("inf")` → `-1000.0`
 
 # %% wrong: the largest absolute value — says "A row's maximum may be below zero" — from "reference": "x - tl.max(x, axis=0)" → "x - tl.max(tl.where(column < width, tl.abs(x), 0.0), axis=0)"
+
+# %% hostile: one tensor for the results of all calls — says "overwrote what an earlier call had returned" — from "reference"
+# - def triton_softmax(x):
+# + ROOM = torch.empty(1 << 20)
+# +
+# +
+# + def triton_softmax(x):
+
+# -     out = torch.empty_like(x)
+# +     out = ROOM[: x.numel()].view(x.shape)

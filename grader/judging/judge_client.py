@@ -200,7 +200,7 @@ class Link:
 
         Raises:
             StudentError: it raised; of the built-in exception type that it raised, too.
-            BadValue: it returned something that is not plain, or changed an argument.
+            BadValue: it returned something that is not plain, or changed an argument or an earlier result.
             TooSlow, ProcessEnded: it did not answer.
         """
         if self.launches is None:
@@ -253,6 +253,8 @@ class Link:
             raise self.dead
         if answer.get("changed"):
             raise BadValue(f"`{name}` changed an argument that it was given; work on a copy of it")
+        if answer.get("overwritten"):
+            raise BadValue(f"`{name}` overwrote what an earlier call had returned; make a new array for each result")
         return found
 
     def refuse(self, name: str, answer: dict[str, Any], alone: str) -> None:

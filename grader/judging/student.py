@@ -25,6 +25,7 @@ from gpulab.check.values import as_python
 from gpulab.ranks import forks, launch, lightning_name
 from grader.judging import scripts
 from grader.judging.allowed_outputs import finished, kinds
+from grader.judging.earlier_results import EarlierResults
 from grader.judging.shell import CELL, Outputs, make_shell, message_of
 from grader.processes import wire
 from grader.processes.channel import Channel, Closed
@@ -58,6 +59,7 @@ class Server:
         self._sides: dict[str, Any] = {}
         """Speedups that an exercise, or a reference, is timed in."""
         self._kinds = kinds()
+        self._results = EarlierResults()
         self._simulation = contextlib.ExitStack()
         self._copies = os.pipe()
         """Where a copy of this process says that it has reached the end of a cell."""
@@ -135,7 +137,13 @@ class Server:
         self._end_copies()
         if sum(memoryview(buffer).nbytes for buffer in out) > request["max_bytes"]:
             return {"not_plain": f"a value of more than {request['max_bytes'] / 1e6:.0f} MB"}, []
-        return {"value": form, "changed": _snapshot((arguments, named)) != before}, out
+        content = None if request["count"].endswith("transcript") else (form, out)
+        try:
+            overwritten = self._results.overwritten(request["name"], before, value, content)
+        except BaseException:  # a value that resists being looked at, of a kind that is plain all the same
+            overwritten = False
+        changed = _snapshot((arguments, named)) != before
+        return {"value": form, "changed": changed, "overwritten": overwritten}, out
 
     def _speedup(self, request: dict[str, Any], _: list[bytearray]) -> tuple[dict[str, Any], list[wire.Buffer]]:
         """One half of a timed round: the work, or what one of its outputs projects to."""

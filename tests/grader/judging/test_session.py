@@ -218,6 +218,32 @@ def test_an_argument_that_is_changed_is_told() -> None:
     assert "changed an argument" in message(result, "double_test")
 
 
+CACHED = "import numpy as np\nROOM = np.zeros(1)\ndef double(x):\n    ROOM[:] = 2 * x[0]\n    return ROOM"
+CACHED_IN_TORCH = (
+    "import torch\nROOM = {'it': torch.zeros(3)}\n"
+    "def double(x):\n    ROOM['it'][0] = 2 * x[0]\n    return [ROOM['it'][:1]]"
+)
+EACH_ITS_OWN = "import functools, numpy as np\n@functools.cache\ndef made(x):\n    return np.full(1, 2.0 * x)\n"
+EACH_ITS_OWN += "def double(x):\n    return made(x[0])"
+A_CONSTANT = "import numpy as np\nNONE = np.zeros(2)\ndef double(x):\n    return NONE if x[0] > 5 else [2 * x[0]]"
+
+
+@pytest.mark.parametrize(
+    ("source", "refused"), [(CACHED, True), (CACHED_IN_TORCH, True), (EACH_ITS_OWN, False), (A_CONSTANT, False)]
+)
+def test_a_result_that_overwrites_an_earlier_one_is_refused(source: str, refused: bool) -> None:
+    """Whether an array is kept for all calls; not one that is kept for equal arguments, or whose elements stay."""
+    key = make_key()
+    test = "double([1])\ndouble([1])\ndouble([7])\ndouble([8])\nassert double([1]) is not None"
+    cells = tuple(
+        cell if cell.grade_id != "double_test" else type(cell)(**{**vars(cell), "source": test}) for cell in key.cells
+    )
+    key = type(key)(key.name, cells, key.released)
+    result = grade(from_answers(key, {"double": source}), key, student="s", seed=1, limits=QUICK)
+    told = message(result, "double_test")
+    assert ("overwrote what an earlier call had returned" in told) == refused, told
+
+
 def test_the_same_seed_draws_the_same_inputs() -> None:
     """A result can be replayed: the message names the same hidden number for the same seed, another one for another."""
     wrong = "def double(x):\n    return 6"
