@@ -46,7 +46,7 @@ class TrainedRanks:
         return sorted(index for one in self.samples for index in one)
 
 
-ALONE = ' (In Lightning: did each rank train alone? strategy="ddp", devices=LOCAL_WORLD_SIZE.)'
+ALONE = 'Or did each rank train alone? A Trainer needs strategy="ddp" and devices=LOCAL_WORLD_SIZE.'
 """Then `trainer.is_global_zero` is true on all of them."""
 
 
@@ -72,7 +72,10 @@ def outcome(run: Run, what: str) -> TrainedRanks:
         raise AssertionError(f"{what}: no rank wrote the file that CHECKPOINT names.")
     if len(writers) > 1:
         names = ", ".join(map(str, writers))
-        raise AssertionError(f"{what}: ranks {names} all wrote CHECKPOINT. One checkpoint: only rank 0 saves.{ALONE}")
+        alone = ALONE if what.startswith("LIGHTNING_SCRIPT") else ""
+        raise AssertionError(
+            f"{what}: ranks {names} all wrote CHECKPOINT. One checkpoint: only rank 0 saves. {alone}".strip()
+        )
     if writers != [0]:
         raise AssertionError(f"{what}: rank {writers[0]} wrote CHECKPOINT: only rank 0 saves.")
     for one in run.ranks:
