@@ -299,7 +299,7 @@ def transpose_tiled(x):
 
 # %% wrong: result in float64 — says "float32" — from "unpadded tile": ", 32)," → ", 33),", `"float32` → `"float64`
 
-# %% wrong: only a view of the other strides — says "no kernel wrote"
+# %% wrong: only a view of the other strides — says "a view such as out.T"
 def transpose_tiled(x):
     return x.T
 
@@ -478,3 +478,36 @@ def transpose_tiled(x):
     grid = (-(-x.shape[1] // 32), -(-x.shape[0] // 8))
     transpose_kernel[grid, (32, 8)](x, out, empty(64 * grid[0] * grid[1], "float32"))
     return out
+
+# %% wrong: a copy, returned as a transposed view — says "a view such as out.T"
+from numba import cuda
+
+from gpulab import empty
+
+
+@cuda.jit
+def copy_kernel(x, out):
+    column, row = cuda.grid(2)
+    if row < x.shape[0] and column < x.shape[1]:
+        out[row, column] = x[row, column]
+
+
+def transpose_tiled(x):
+    rows, columns = x.shape
+    out = empty((rows, columns), "float32")
+    copy_kernel[(-(-columns // 32), -(-rows // 8)), (32, 8)](x, out)
+    return out.T
+
+# %% wrong: a copy through a tile, returned as a transposed view — says "a view such as out.T" — from "reference"
+# -     column, row = cuda.blockIdx.y * 32 + tx, cuda.blockIdx.x * 32 + ty
+
+# -         if row + step < out.shape[0] and column < out.shape[1]:
+# -             out[row + step, column] = tile[tx, ty + step]
+# +         if row + step < x.shape[0] and column < x.shape[1]:
+# +             out[row + step, column] = tile[ty + step, tx]
+
+# -     out = empty((columns, rows), "float32")
+# +     out = empty((rows, columns), "float32")
+
+# -     return out
+# +     return out.T

@@ -375,3 +375,31 @@ def overlapped(batches, rounds):
             many[n].copy_(src, non_blocking=True)
     torch.cuda.synchronize()
     return results
+
+# %% right: contexts made once, a result buffer on the device for each stream — from "two streams, a buffer for each"
+#       buffers = [torch.empty(shape, device=device()) for _ in lanes]
+# +     contexts = [torch.cuda.StreamContext(lane) for lane in lanes]
+# +     done = [torch.empty(shape, device=device()) for _ in lanes]
+
+# -         with torch.cuda.stream(lane):
+# +         with contexts[number % 2]:
+
+# -             results[number].copy_(work(buffer, rounds), non_blocking=True)
+# +             done[number % 2].copy_(work(buffer, rounds))
+# +             results[number].copy_(done[number % 2], non_blocking=True)
+
+# %% right: set_stream, and asks until both streams are done — from "two streams, a buffer for each"
+#       for number, batch in enumerate(batches):
+# -         lane, buffer = lanes[number % 2], buffers[number % 2]
+# -         with torch.cuda.stream(lane):
+# -             buffer.copy_(batch, non_blocking=True)
+# -             results[number].copy_(work(buffer, rounds), non_blocking=True)
+# -     torch.cuda.synchronize()
+# +         torch.cuda.set_stream(lanes[number % 2])
+# +         buffers[number % 2].copy_(batch, non_blocking=True)
+# +         results[number].copy_(work(buffers[number % 2], rounds), non_blocking=True)
+# +     torch.cuda.set_stream(torch.cuda.default_stream())
+# +     while not all(lane.query() for lane in lanes):
+# +         pass
+
+# %% wrong: works on the host's batch — says "0 calls of work" — from "two streams, a buffer for each": "work(buffer, rounds)" → "work(batch, rounds)"

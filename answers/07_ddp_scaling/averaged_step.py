@@ -171,3 +171,18 @@ class Late(torch.Tensor):
 
 def averaged_step(problem, world_size):
     return {name: one.as_subclass(Late) for name, one in problem.model().state_dict().items()}
+
+# %% wrong: a batch of the loader for each rank — says "several batches of the loader" — from "two shards whatever is asked for"
+# -     images, labels = next(iter(problem.loader()))
+# -     for part, answers in zip(images.chunk(2), labels.chunk(2)):
+# -         (criterion(model(part), answers) / 2).backward()
+# +     for (part, answers), _ in zip(problem.loader(), range(world_size)):
+# +         (criterion(model(part), answers) / world_size).backward()
+
+# %% wrong: the shards of every batch — says "several batches of the loader" — from "two shards whatever is asked for"
+# -     images, labels = next(iter(problem.loader()))
+# -     for part, answers in zip(images.chunk(2), labels.chunk(2)):
+# -         (criterion(model(part), answers) / 2).backward()
+# +     for images, labels in problem.loader():
+# +         for part, answers in zip(images.chunk(world_size), labels.chunk(world_size)):
+# +             (criterion(model(part), answers) / world_size).backward()

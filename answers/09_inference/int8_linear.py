@@ -120,4 +120,4 @@ def int8_linear(x, weight, x_scale, weight_scales):
 
 # %% wrong: scaled in float16 — says "A float16 has only 11 bits" — from "reference": ".astype(np.float32)" → ".astype(np.float16).astype(np.float32)"
 
-# %% wrong: the largest scale for all channels — says "its own channel's scale" — from "reference": "np.asarray(weight_scales)" → "np.max(weight_scales)"
+# %% wrong: the largest scale for all channels — says "one scale for all" — from "reference": "np.asarray(weight_scales)" → "np.max(weight_scales)"

@@ -234,3 +234,5 @@ def triton_layer_norm(x, weight, bias, eps):
     return y
 
 # %% wrong: a block of half the size where one element is too many — says "were never written" — from "reference": "next_power_of_2(width)" → "next_power_of_2(max(1, width - 1))"
+
+# %% wrong: E[x²] − E[x]² in float32 — says "loses a variance this small" — from "reference": "tl.sum(centered * centered, axis=0) / width" → "tl.sum(x * x, axis=0) / width - mean * mean"

@@ -430,3 +430,34 @@ dist.barrier(); dist.destroy_process_group()
 # %% wrong: the learning rate left out — says "is the learning rate config" — from "reference": `, lr=task["lr"]` → ""
 
 # %% wrong: the weights are saved in bfloat16 — says "expected torch.float32" — from "reference": `torch.save(weights, os` → `torch.save({name: one.bfloat16() for name, one in weights.items()}, os`
+
+# %% right: ends with sys.exit(), the other rank before it — from "reference"
+# - import json, os
+# + import json, os, sys
+# + from pathlib import Path
+
+# - if rank == 0:
+# -     torch.save(weights, os.environ["WEIGHTS"])
+# - dist.destroy_process_group()  # tidy
+# + dist.destroy_process_group()
+# + if rank:
+# +     raise SystemExit
+# + torch.save(weights, Path(__file__).parent / os.environ["WEIGHTS"])
+# + sys.exit(0)
+
+# %% wrong: ends with an error code — says "ended with exit code 1" — from "reference"
+#   dist.destroy_process_group()  # tidy
+# + raise SystemExit(3)
+
+# %% wrong: the file's name written out — says "the file that WEIGHTS names" — from "reference": `os.environ["WEIGHTS"]` → "'weights.pt'"
+
+# %% wrong: the weights rounded to bfloat16 — says "rounded to bfloat16" — from "reference": `torch.save(weights, os` → `torch.save({name: one.bfloat16().float() for name, one in weights.items()}, os`
+
+# %% wrong: gradients set to zero before the step — says "no gradients at step()" — from "reference"
+# -     adam.zero_grad()
+#       (net(x).float() - x).square().mean().backward()
+# +     adam.zero_grad()
+
+# %% wrong: no backward — says "no gradients at step()" — from "reference": ".square().mean().backward()" → ".square().mean()"
+
+# %% wrong: no step — says "optimizer.step() is missing" — from "reference": "    adam.step()" → "    pass"

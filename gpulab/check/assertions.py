@@ -13,10 +13,13 @@ from typing import Any, NoReturn
 
 from gpulab.check.compare import EXACT, LOOSE, UNWRITTEN, Rule, difference, token
 from gpulab.check.outcomes import Mismatch, WrongAnswer, note_mismatches
+from gpulab.check.rounding import is_rounded
 from gpulab.check.values import DictOf, TooLarge, plain, show
 
 Mistakes = Mapping[Any, str] | Iterable[tuple[Any, str]] | None
 """Known wrong values and what to say about each: a dict, or pairs where values are unhashable or may coincide."""
+
+ROUNDED = "Is it rounded? Return the number with all its digits."
 
 
 def equal(answer: Any, expected: Any, what: str, mistakes: Mistakes = None) -> None:
@@ -29,7 +32,8 @@ def equal(answer: Any, expected: Any, what: str, mistakes: Mistakes = None) -> N
         answer: what the student returned.
         expected: the right value.
         what: what was asked, put so that it can stand before a colon: `"96 threads in warps of 32"`.
-        mistakes: known wrong values; the first one equal to the answer, and not right after all, is named.
+        mistakes: known wrong values; the first one equal to the answer, and not right after all, is named. That the
+            right numbers were rounded is recognized in any case.
 
     Raises:
         WrongAnswer: it does not.
@@ -235,7 +239,10 @@ def _compare(answer: Any, expected: Any, what: str, mistakes: Mistakes, rule: Ru
     shown, wanted = show(mine), show(theirs)
     if shown == wanted:  # equal to six digits: show them all
         shown, wanted = show(mine, exact=True), show(theirs, exact=True)
-    _fail(Mismatch(what, shown, wanted, _named(mistakes, mine, theirs, loose), inside))
+    known = _named(mistakes, mine, theirs, loose)
+    if "round" not in known.lower() and is_rounded(mine, theirs):
+        known = f"{known} Or is it rounded?" if known else ROUNDED
+    _fail(Mismatch(what, shown, wanted, known, inside))
 
 
 def _plain(answer: Any, what: str) -> Any:

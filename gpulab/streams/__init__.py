@@ -27,7 +27,9 @@ PASSES = 10
 """How often a round of `work` reads or writes an element of 4 bytes: r+w, 2r+w, r+w, 2r+w."""
 
 
-_NAMES = ("Event", "Stream", "current_stream", "default_stream", "stream", "synchronize")
+_NAMES = (
+    "Event", "Stream", "StreamContext", "current_stream", "default_stream", "set_stream", "stream", "synchronize",
+)  # fmt: skip
 _OF_TORCH = {name: getattr(torch.cuda, name) for name in _NAMES}
 _RECORD_STREAM = torch.Tensor.record_stream
 

@@ -7,9 +7,8 @@ Work that is given to no stream takes the host's own time.
 
 from __future__ import annotations
 
-import contextlib
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -18,6 +17,8 @@ from torch.overrides import TorchFunctionMode
 
 from gpulab.streams.race_detector import AccessHistory, Clock, Race, join, overlap, same_storage
 
+POLL_MS = 0.01
+"""What a question costs the host."""
 LINK_GBS = 63.0
 """PCIe 5.0 × 16, each way, by its specification."""
 MEMORY_GBS = 4800.0
@@ -82,7 +83,11 @@ class Event:
         SIMULATION.host_waits(self.clock, self.at_ms)
 
     def query(self) -> bool:
-        """Whether it is over. In the simulation only a wait tells."""
+        """Whether it is over. Asking takes the host's time, so who asks again and again sees the end."""
+        SIMULATION.note("query", self)
+        SIMULATION.host_ms += POLL_MS
+        if SIMULATION.host_ms >= self.at_ms:
+            SIMULATION.host_waits(self.clock, self.at_ms)
         return all(SIMULATION.host.get(stream, 0) >= tick for stream, tick in self.clock.items())
 
     def elapsed_time(self, end_event: Event) -> float:
@@ -127,16 +132,30 @@ class Stream:
         SIMULATION.host_waits(self.clock, self.ready_ms)
 
     def query(self) -> bool:
-        """Whether the host has waited for all of it."""
+        """Whether all of it is over; see `Event.query`."""
         return self.record_event().query()
 
     def __enter__(self) -> Stream:
-        self._entered = stream(self)
-        self._entered.__enter__()
+        SIMULATION.enter(self)
         return self
 
     def __exit__(self, *error: Any) -> None:
-        self._entered.__exit__(*error)
+        SIMULATION.leave()
+
+
+class StreamContext:
+    """Makes a stream current, as `torch.cuda.StreamContext`: what torch is asked to do in the block goes into it."""
+
+    def __init__(self, stream: Stream | None) -> None:
+        self.stream = stream
+
+    def __enter__(self) -> None:
+        if self.stream is not None:
+            SIMULATION.enter(self.stream)
+
+    def __exit__(self, *error: Any) -> None:
+        if self.stream is not None:
+            SIMULATION.leave()
 
 
 class Simulation(TorchFunctionMode):
@@ -146,6 +165,8 @@ class Simulation(TorchFunctionMode):
         super().__init__()
         self.default = Stream()
         self.current: list[Stream] = []
+        self._lasts = False
+        """Whether the outermost of them was not chosen for a block."""
         self.host: Clock = {}
         self.host_ms = 0.0
         self.log: list[Operation] | None = None
@@ -160,6 +181,38 @@ class Simulation(TorchFunctionMode):
     def active(self) -> bool:
         """Whether a stream is current."""
         return bool(self.current)
+
+    def enter(self, stream: Stream) -> None:
+        """Makes a stream current until `leave`."""
+        self.note("enter", stream)
+        self._enter(stream)
+
+    def leave(self) -> None:
+        """Makes the stream current that was so before."""
+        self._leave()
+        self.note("leave")
+
+    def choose(self, stream: Stream) -> None:
+        """Makes a stream current until another one is chosen, or the block ends: `torch.cuda.set_stream`."""
+        self.note("choose", stream)
+        if self.current:
+            self.current[-1] = stream
+        elif stream is not self.default:
+            self._enter(stream)
+            self._lasts = True
+        if self._lasts and self.current == [self.default]:
+            self._leave()
+            self._lasts = False
+
+    def _enter(self, stream: Stream) -> None:
+        if not self.current:
+            self.__enter__()  # type: ignore[no-untyped-call]
+        self.current.append(stream)
+
+    def _leave(self) -> None:
+        self.current.pop()
+        if not self.current:
+            self.__exit__(None, None, None)  # type: ignore[no-untyped-call]
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         given = kwargs or {}
@@ -191,6 +244,9 @@ class Simulation(TorchFunctionMode):
 
     def kernel(self, label: str, batch: torch.Tensor, moved: float, run: Callable[[], Any]) -> Any:
         """See `gpulab.streams.Watcher`."""
+        if not self.on_device(batch):  # the host works on what is its own
+            with torch._C.DisableTorchFunction():
+                return run()
         with torch._C.DisableTorchFunction():
             self._settle([batch])
             result = run()
@@ -216,8 +272,12 @@ class Simulation(TorchFunctionMode):
     # ------------------------------------------------------------------------------------- what torch is asked to do
 
     def _copy(self, target: torch.Tensor, source: torch.Tensor, blocks: bool) -> torch.Tensor:
-        out = self._history.memory(source).on_device and not self._history.memory(target).on_device
+        there, here = (self._history.memory(one).on_device for one in (source, target))
+        out = there and not here
         self._settle([source, target])
+        if there and here:
+            self._operation("kernel", 2 * target.nbytes / MEMORY_GBS / 1e6, [source], [target])
+            return target.copy_(source.detach())
         self._operation("out" if out else "in", source.nbytes / LINK_GBS / 1e6, [source], [target])
         self._history.memory(target).on_device = not out
         value = source.detach().to(target.dtype).expand(target.shape)
@@ -232,11 +292,13 @@ class Simulation(TorchFunctionMode):
 
     def _moved(self, func: Any, args: Any, given: dict[str, Any]) -> Any:
         """`.to`, `.cpu`, `.cuda`: a copy between the memories where a device is named, else a kernel."""
-        names = [str(value) for value in (*args[1:], *given.values()) if isinstance(value, (str, torch.device))]
-        if func.__name__ == "to" and not names:
+        asked = (*args[1:], *given.values())
+        alike = [value for value in asked if isinstance(value, torch.Tensor) and self.on_device(value)]
+        named: list[Any] = alike or [value for value in asked if isinstance(value, (str, torch.device))]
+        if func.__name__ == "to" and not named:
             return self._other(func, "to", args, given)
         source = args[0]
-        kinds = [value for value in (*args[1:], *given.values()) if isinstance(value, torch.dtype)]
+        kinds = [value for value in asked if isinstance(value, torch.dtype)] or [like.dtype for like in alike]
         target = torch.empty(source.shape, dtype=kinds[0] if kinds else source.dtype, device="cpu")
         self._history.memory(target).on_device = False
         return self._copy(target, source, blocks=not (given.get("non_blocking") or True in args[1:]))
@@ -245,7 +307,11 @@ class Simulation(TorchFunctionMode):
         """Anything else: a kernel if it works on the device's memory, the host's own business if not."""
         read = list(_tensors((args, list(given.values()))))
         if name.startswith("__get") or not any(self._history.memory(one).on_device for one in read):
-            return func(*args, **given)
+            result = func(*args, **given)
+            if isinstance(given.get("device"), torch.device):  # from `gpulab.device()`, and not "cpu"
+                for one in _tensors(result):
+                    self._history.memory(one).on_device = True
+            return result
         self._settle(read)
         result = func(*args, **given)
         written = [one for one in _tensors(result) if not any(same_storage(one, other) for other in read)]
@@ -298,20 +364,15 @@ class Simulation(TorchFunctionMode):
 SIMULATION = Simulation()
 
 
-@contextlib.contextmanager
-def stream(chosen: Stream | None) -> Iterator[None]:
-    """Makes a stream current, as `torch.cuda.stream`: what torch is asked to do in the block goes into it."""
-    if chosen is None:
-        yield
-        return
-    SIMULATION.note("enter", chosen)
-    SIMULATION.current.append(chosen)
-    try:
-        with SIMULATION if len(SIMULATION.current) == 1 else contextlib.nullcontext():
-            yield
-    finally:
-        SIMULATION.current.pop()
-        SIMULATION.note("leave")
+def stream(stream: Stream | None) -> StreamContext:
+    """As `torch.cuda.stream`."""
+    return StreamContext(stream)
+
+
+def set_stream(stream: Stream | None) -> None:
+    """As `torch.cuda.set_stream`."""
+    if stream is not None:
+        SIMULATION.choose(stream)
 
 
 def current_stream(device: Any = None) -> Stream:

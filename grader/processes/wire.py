@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 import sys
-from collections.abc import ItemsView, Iterator, KeysView, ValuesView
+from collections.abc import Callable, ItemsView, Iterator, KeysView, Sequence, ValuesView
 from typing import Any
 
 MAX_ITEMS = 2_000_000
@@ -44,8 +44,8 @@ class WireError(ValueError):
 def encode(value: Any, buffers: list[Buffer]) -> Any:
     """JSON-ready form of a plain value; raw bytes of arrays are appended to `buffers`.
 
-    Subclasses of plain types travel as the plain type; an array of any layout travels contiguous, a tensor by its
-    values, type, device, and the order of its dimensions in memory.
+    Subclasses of plain types travel as the plain type; an array or a tensor by its values, type, and the order of its
+    dimensions in memory, a tensor with its device.
 
     Raises:
         NotPlain: the value, or one inside it, is none of the plain types; or it holds itself.
@@ -131,14 +131,20 @@ def _encode_array(value: Any, buffers: list[Buffer]) -> Any:
     if numpy is not None and isinstance(value, (numpy.ndarray, numpy.generic)):
         if value.dtype.hasobject or value.dtype.names or value.dtype.kind not in "biufcSUMm":
             raise NotPlain(f"an array with elements of type {value.dtype}")
-        array = numpy.ascontiguousarray(value)
+        whole = numpy.asarray(value)
+        order = _memory_order(
+            whole.strides, whole.flags.c_contiguous, lambda to: whole.transpose(to).flags.c_contiguous
+        )
+        laid_out = whole.transpose(order)
+        array = numpy.ascontiguousarray(laid_out)
         buffers.append(memoryview(array.reshape(-1).view(numpy.uint8)) if array.size else b"")
-        return {"n": [array.dtype.str, list(numpy.shape(value)), isinstance(value, numpy.generic)]}
+        back = [order.index(dimension) for dimension in range(len(order))]
+        return {"n": [array.dtype.str, list(laid_out.shape), back, isinstance(value, numpy.generic)]}
     if torch is not None and isinstance(value, torch.Tensor):
         name = str(value.dtype).removeprefix("torch.")
         if value.layout is not torch.strided or name not in TENSOR_TYPES:
             raise NotPlain("a sparse or quantized tensor")
-        order = _memory_order(value)
+        order = _memory_order(value.stride(), value.is_contiguous(), lambda to: value.permute(to).is_contiguous())
         tensor = value.detach().permute(order).resolve_conj().resolve_neg().cpu().contiguous()
         extents = list(tensor.shape)
         if tensor.numel() == 1:  # contiguous whatever its strides are, which `view` would mind
@@ -150,11 +156,17 @@ def _encode_array(value: Any, buffers: list[Buffer]) -> Any:
     return None
 
 
-def _memory_order(tensor: Any) -> list[int]:
-    """The dimensions of a dense tensor from the outermost in memory to the innermost; of any other, in their order."""
-    dimensions = list(range(tensor.dim()))
-    order = sorted(dimensions, key=tensor.stride, reverse=True)
-    return order if not tensor.is_contiguous() and tensor.permute(order).is_contiguous() else dimensions
+def _memory_order(strides: Sequence[int], contiguous: bool, becomes: Callable[[list[int]], bool]) -> list[int]:
+    """The dimensions of a dense array from the outermost in memory to the innermost; of any other, in their order.
+
+    Args:
+        strides: of each dimension.
+        contiguous: whether the elements lie in memory in the order of the dimensions.
+        becomes: whether they do when the dimensions are put in this order.
+    """
+    dimensions = list(range(len(strides)))
+    order = sorted(dimensions, key=strides.__getitem__, reverse=True)
+    return order if not contiguous and becomes(order) else dimensions
 
 
 # --------------------------------------------------------------------------------------------------- JSON → values
@@ -225,14 +237,15 @@ class _Reader:
             return _record(RECORDS[tag], {name: self.read(value, depth + 1) for name, value in body})
         raise WireError(f"unknown tag {str(tag)[:20]!r}")
 
-    def _array(self, dtype_text: str, shape: list[int], scalar: bool) -> Any:
+    def _array(self, dtype_text: str, shape: list[int], order: list[int], scalar: bool) -> Any:
         import numpy
 
         if not ARRAY_TYPE.fullmatch(dtype_text):
             raise WireError("an array of another type")
         dtype = numpy.dtype(dtype_text)
         count = _product(shape)
-        array = numpy.frombuffer(self._buffer(count * dtype.itemsize), dtype=dtype).reshape(shape)
+        _require_order(order, shape)
+        array = numpy.frombuffer(self._buffer(count * dtype.itemsize), dtype=dtype).reshape(shape).transpose(order)
         return array[()] if scalar else array
 
     def _tensor(self, dtype_name: str, shape: list[int], order: list[int], device: str) -> Any:
@@ -240,8 +253,7 @@ class _Reader:
         import torch
 
         count = _product(shape)
-        if sorted(order) != list(range(len(shape))) or any(type(dimension) is not int for dimension in order):
-            raise WireError("an impossible order of dimensions")
+        _require_order(order, shape)
         buffer = self._buffer(count * dtype.itemsize)
         if count:
             tensor = torch.frombuffer(buffer, dtype=dtype).reshape(shape)
@@ -257,6 +269,11 @@ def _product(shape: list[int]) -> int:
     if len(shape) > 64 or any(type(extent) is not int or extent < 0 for extent in shape):
         raise WireError("an impossible shape")
     return math.prod(shape)
+
+
+def _require_order(order: list[int], shape: list[int]) -> None:
+    if sorted(order) != list(range(len(shape))) or any(type(dimension) is not int for dimension in order):
+        raise WireError("an impossible order of dimensions")
 
 
 def _record(name: str, fields: dict[str, Any]) -> Any:

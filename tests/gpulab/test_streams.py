@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
 import time
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 
-from gpulab import streams, work
+from gpulab import device, streams, work
 from gpulab.streams.simulated import LINK_GBS, SIMULATION, Event, Operation, Race, Stream, stream, synchronize
 
 pytestmark = pytest.mark.skipif(torch.cuda.is_available(), reason="streams are simulated without a GPU only")
@@ -104,7 +105,7 @@ def test_waiting_for_one_stream_brings_its_results_only() -> None:
     lanes, results = [Stream(), Stream()], torch.zeros(2, 1000, dtype=torch.int64)
     for number, lane in enumerate(lanes):
         with stream(lane):
-            results[number].copy_((work(BATCHES[0], 1) * 0 + 7).to(torch.int64), non_blocking=True)
+            results[number].copy_((work(BATCHES[0].to(device()), 1) * 0 + 7).to(torch.int64), non_blocking=True)
     lanes[1].synchronize()
     assert results[1].tolist() == [7] * 1000 and results[0].tolist() == [torch.iinfo(torch.int64).min] * 1000
     synchronize()
@@ -128,6 +129,89 @@ def test_times_are_those_of_the_rates_and_engines_work_side_by_side(log: list[Op
     assert log[4].start_ms == pytest.approx(max(log[1].stop_ms, log[3].stop_ms))  # work 1 behind work 0, and its copy
     busy = sum(one.stop_ms - one.start_ms for one in log)
     assert log[-1].stop_ms - log[0].start_ms < 0.8 * busy
+
+
+def with_streams(make_current: Callable[[Stream], Any]) -> torch.Tensor:
+    """Batches take turns in two streams, each made current in this way."""
+    pair, results = [Stream(), Stream()], torch.empty(len(BATCHES), 1000)
+    contexts, trays = [make_current(one) for one in pair], [torch.empty(1000, device=device()) for _ in pair]
+    for number, batch in enumerate(BATCHES):
+        with contexts[number % 2]:
+            trays[number % 2].copy_(batch, non_blocking=True)
+            results[number].copy_(work(trays[number % 2], 3), non_blocking=True)
+    synchronize()
+    return results
+
+
+@contextlib.contextmanager
+def chosen(one: Stream) -> Iterator[None]:
+    before = torch.cuda.current_stream()
+    torch.cuda.set_stream(one)
+    yield
+    torch.cuda.set_stream(before)
+
+
+class Chosen:
+    """`set_stream`, as often as it is entered."""
+
+    def __init__(self, one: Stream) -> None:
+        self.one = one
+
+    def __enter__(self) -> None:
+        self.entered = chosen(self.one)
+        self.entered.__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        self.entered.__exit__(*error)
+
+
+@pytest.mark.parametrize("way", [stream, torch.cuda.StreamContext, lambda one: one, Chosen])
+def test_streams_overlap_in_whatever_way_they_are_made_current(way: Callable[[Stream], Any]) -> None:
+    with streams.timeline() as found:
+        assert torch.equal(with_streams(way), torch.stack([work(batch, 3) for batch in BATCHES]))
+    kinds = [one["kind"] for one in found]
+    assert [kinds.count(kind) for kind in ("in", "work", "out")] == [6, 6, 6]
+    apart = sum(one["stop_ms"] - one["start_ms"] for one in found)
+    assert max(one["stop_ms"] for one in found) - min(one["start_ms"] for one in found) < 0.75 * apart
+
+
+def test_a_stream_stays_chosen_until_the_default_one_is() -> None:
+    lane = Stream()
+    torch.cuda.set_stream(lane)
+    assert torch.cuda.current_stream() is lane
+    with stream(Stream()):
+        assert torch.cuda.current_stream() is not lane
+    assert torch.cuda.current_stream() is lane
+    torch.cuda.set_stream(torch.cuda.default_stream())
+    assert torch.cuda.current_stream() is torch.cuda.default_stream() and not SIMULATION.active
+
+
+def test_a_copy_within_the_device_does_not_take_the_link(log: list[Operation]) -> None:
+    with stream(SIMULATION.default):
+        tray, there = (torch.empty(1000, device=device()) for _ in range(2))
+        tray.copy_(BATCHES[0], non_blocking=True)
+        there.copy_(work(tray, 3))
+        there.add_(1)
+        found = there.to("cpu")
+    assert torch.equal(found, work(BATCHES[0], 3) + 1)
+    assert [one.kind for one in log] == ["in", "work", "kernel", "kernel", "out"]
+
+
+def test_work_on_a_batch_of_the_hosts_is_the_hosts(log: list[Operation]) -> None:
+    with stream(Stream()):
+        assert torch.equal(work(BATCHES[0], 3), work(BATCHES[0].clone(), 3))
+    assert log == []
+
+
+def test_who_asks_again_and_again_sees_the_end() -> None:
+    lane, end = Stream(), Event()
+    with stream(lane):
+        there = BATCHES[0].to(device(), non_blocking=True)
+        found = torch.empty(1000).copy_(work(there, 5000), non_blocking=True)
+        end.record()
+    assert not end.query() and bool(found.isnan().all())
+    assert sum(1 for _ in iter(end.query, True)) < 1000
+    assert lane.query() and torch.equal(found, work(BATCHES[0], 5000))
 
 
 def test_one_stream_overlaps_nothing(log: list[Operation]) -> None:

@@ -190,7 +190,12 @@ def start(
             MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), TORCHELASTIC_RESTART_COUNT=str(attempt),
         )  # fmt: skip
         watch = ElementCounter(attempt, kill_after, seal, factors)
-        exec(compile(source, "script.py", "exec"), {"__name__": "__main__"})
+        try:
+            names = {"__name__": "__main__", "__file__": str(Path("script.py").absolute())}
+            exec(compile(source, "script.py", "exec"), names)
+        except SystemExit as stop:
+            if stop.code:
+                raise
         watch.write(ended=True)
         code = 0
     except BaseException:

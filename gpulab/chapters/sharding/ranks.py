@@ -19,6 +19,7 @@ from gpulab.ranks.launch import Run, place
 AGENT = Path(agent.__file__).read_text(encoding="utf-8")
 """For `launch.script(AGENT, 1, environment=around(…), apart=True)`."""
 WEIGHTS = "weights.pt"
+"""The file to write at the end, unless `around` is told another one."""
 BETAS = [0.9, 0.999]
 """The defaults of `torch.optim.Adam`."""
 TROUBLES = {
@@ -85,8 +86,8 @@ def _apart(left: Mapping[str, Any]) -> str:
     return "Each rank saves into a folder of its own: all ranks save into one, inside the folder CHECKPOINTS."
 
 
-def outcome(run: Run, what: str) -> ShardedRun:
-    """What the agent's ranks left.
+def outcome(run: Run, what: str, written: str = WEIGHTS) -> ShardedRun:
+    """What the agent's ranks left; `written` is the name of the file that WEIGHTS named.
 
     Raises:
         AssertionError: they did not end well, or left no checkpoint, or several; the message says which.
@@ -103,12 +104,12 @@ def outcome(run: Run, what: str) -> ShardedRun:
         raise AssertionError(
             f"{what}: how its ranks ended is not known: the script disturbed the process that started it."
         )
-    writers = [name for name in sorted(left) if name.endswith(f"/{WEIGHTS}")]
+    writers = [name for name in sorted(left) if name.endswith(f"/{written}")]
     if not writers:
         raise AssertionError(f"{what}: no rank wrote the file that WEIGHTS names.")
     if len(writers) > 1:
         raise AssertionError(f"{what}: every rank wrote WEIGHTS. One full checkpoint: only rank 0 saves it.")
-    if writers != [f"rank0/{WEIGHTS}"]:
+    if writers != [f"rank0/{written}"]:
         raise AssertionError(f"{what}: {writers[0].partition('/')[0]} wrote WEIGHTS, expected rank0.")
     weights = left[writers[0]]
     if not isinstance(weights, dict) or not all(hasattr(value, "isfinite") for value in weights.values()):
@@ -120,6 +121,10 @@ def outcome(run: Run, what: str) -> ShardedRun:
     if narrow:
         raise AssertionError(
             f"{what}: WEIGHTS holds {narrow.pop()}, expected torch.float32: keep the master weights in float32."
+        )
+    if weights and all(bool((value.bfloat16() == value).all()) for value in weights.values()):
+        raise AssertionError(
+            f"{what}: the weights in WEIGHTS were rounded to bfloat16. Save the float32 master weights."
         )
     watched = [
         [seals.opened(left.get(f"rank{rank}/watch-{attempt}.txt")) for rank in range(len(codes))]

@@ -92,6 +92,8 @@ class StreamReplay:
             self.entered[-1].__enter__()
         elif (what, kinds) == ("leave", ()) and self.entered:
             self.entered.pop().__exit__(None, None, None)
+        elif (what, kinds) == ("choose", (Stream,)):
+            SIMULATION.choose(of[0])
         elif (what, kinds) == ("synchronize", ()):
             synchronize()
         elif (what, kinds) in METHODS:
@@ -134,7 +136,7 @@ class StreamReplay:
 
 
 METHODS = {
-    ("record", (Event, Stream)), ("synchronize", (Event,)), ("synchronize", (Stream,)), ("wait_event", (Stream, Event)),
-    ("wait_stream", (Stream, Stream)),
+    ("query", (Event,)), ("record", (Event, Stream)), ("synchronize", (Event,)), ("synchronize", (Stream,)),
+    ("wait_event", (Stream, Event)), ("wait_stream", (Stream, Stream)),
 }  # fmt: skip
 """Name → what it takes, as `simulated.Tape` notes it."""

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from courses import ROOT
+from drawn import a_share
 
 from gpulab.backend import current, use
 from gpulab.check.outcomes import WrongAnswer
@@ -30,6 +31,8 @@ SECONDS, SECONDS_OF_ENDLESS = 20, 2
 SECONDS_OF_DEADLOCKS = 15.0
 """For the ranks of an answer that must be refused, by the clock on the wall: ranks that wait for each other use no time
 of the processor. All other answers get as much as a launch gets anywhere."""
+SHARE = 1 / 3
+"""Of an exercise's answers, in a run that draws."""
 _bare: set[str] = set()
 """The names in a shell in which nothing has run."""
 
@@ -58,9 +61,9 @@ def findings(
     found: list[str] = []
     memories: dict[str, dict[Any, Any] | None] = {}
     passing = dict(passing or {})
-    for answer in bank_of(chapter, one.exercise):
-        if answer.kind is AnswerKind.HOSTILE:
-            continue
+    answers = [answer for answer in bank_of(chapter, one.exercise) if answer.kind is not AnswerKind.HOSTILE]
+    titles = {answer.title for answer in answers if answer.kind is AnswerKind.WRONG}
+    for answer in a_share(answers, SHARE):
         must_fail = answer.kind is AnswerKind.WRONG and answer.title not in passing
         launch = SECONDS_OF_DEADLOCKS if must_fail else math.inf
         memory = memories.setdefault(str(answer), {} if remembered else None)
@@ -76,12 +79,12 @@ def findings(
             found.append(f"passes the wrong answer “{answer.title}”")
         elif refused and answer.title in passing:
             found.append(f"refuses “{answer.title}”, which `passing` lists")
-        passing.pop(answer.title, None)
-    found += [f"`passing` lists “{title}”, which is no wrong answer" for title in passing]
+    found += [f"`passing` lists “{title}”, which is no wrong answer" for title in passing if title not in titles]
     reference = next(one_ for one_ in bank_of(chapter, one.exercise) if one_.kind is AnswerKind.RIGHT)
+    memory = memories.setdefault(str(reference), {} if remembered else None)
     found += [
         f"uses the broken readings “{name}”" for name, readings in broken.items()
-        if not _refused(one, reference, chapter, readings, memories[str(reference)], unusable="unusable")
+        if not _refused(one, reference, chapter, readings, memory, unusable="unusable")
     ]  # fmt: skip
     return found
 

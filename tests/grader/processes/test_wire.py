@@ -81,6 +81,18 @@ def test_a_transposed_tensor_keeps_its_order_in_memory() -> None:
         assert result.stride() == (view.stride() if dense else view.contiguous().stride())
 
 
+def test_a_transposed_array_keeps_its_order_in_memory() -> None:
+    array = np.arange(24).reshape(2, 3, 4)
+    for view in (array, array.transpose(2, 0, 1), array.T, np.asfortranarray(array), np.array(5)):
+        result = there_and_back(view)
+        assert np.array_equal(result, view)
+        assert result.strides == view.strides
+    for view in (array[..., ::-1], array[:, ::2], np.broadcast_to(np.arange(3), (2, 3))):
+        result = there_and_back(view)
+        assert np.array_equal(result, view)
+        assert result.flags.c_contiguous
+
+
 def test_subclasses_travel_as_the_plain_type() -> None:
     """An object that equals everything arrives as the number that it pretends to be."""
 
@@ -186,11 +198,11 @@ def test_a_list_that_holds_itself_is_refused() -> None:
 @pytest.mark.parametrize(
     "form",
     [
-        {"x": 1}, {}, {"a": 1, "b": 2}, {"n": ["O", [1], False]}, {"n": ["<f8", [-1], False]},
-        {"n": ["<f8", [2], False]},
+        {"x": 1}, {}, {"a": 1, "b": 2}, {"n": ["O", [1], [0], False]}, {"n": ["<f8", [-1], [0], False]},
+        {"n": ["<f8", [2], [0], False]}, {"n": ["<f8", [1], [1], False]}, {"n": ["<f8", [1], [0, 1], False]},
         {"T": ["save", [1], [0], "cpu"]}, {"T": ["float32", [10**9], [0], "cpu"]}, {"T": ["float32", [0], [1], "cpu"]},
         {"T": ["float32", [0, 0], [0, "1"], "cpu"]}, {"D": "load"}, {"i": "zz"}, {"f": []},
-        {"d": [[[1], 2]]}, {"s": [[1]]}, {"b": 5}, {"n": ["V8", [1], False]}, {"n": [3]}, {"c": ["1"]},
+        {"d": [[[1], 2]]}, {"s": [[1]]}, {"b": 5}, {"n": ["V8", [1], [0], False]}, {"n": [3]}, {"c": ["1"]},
     ],
 )  # fmt: skip
 def test_forged_forms_are_refused(form: object) -> None:

@@ -1,0 +1,40 @@
+"""Recognizes an answer whose numbers are the right ones, rounded: a mistake that any exercise with numbers can see."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gpulab.check.compare import Rule, difference
+from gpulab.check.values import DictOf
+
+DECIMALS = range(5)
+ALMOST = Rule(rtol=1e-12, ints_apart=False)
+
+
+def is_rounded(answer: Any, expected: Any) -> bool:
+    """Whether a plain answer holds the expected numbers, all rounded to the same number of decimals, or cut off.
+
+    An answer that is 0 says too little: many mistakes end there.
+    """
+    if answer == 0:
+        return False
+    ways: list[Callable[[float], float]] = [int, *(lambda number, to=to: round(number, to) for to in DECIMALS)]
+    for way in ways:
+        try:
+            wrong = _each(expected, way)
+        except (OverflowError, ValueError):  # infinite, or NaN
+            return False
+        if difference(answer, wrong, ALMOST) is None and difference(wrong, expected, ALMOST) is not None:
+            return True
+    return False
+
+
+def _each(value: Any, way: Callable[[float], float]) -> Any:
+    if isinstance(value, float):
+        return float(way(value))
+    if isinstance(value, (list, tuple)):
+        return [_each(part, way) for part in value]
+    if isinstance(value, DictOf):
+        return DictOf(tuple((key, _each(part, way)) for key, part in value.pairs))
+    return value

@@ -1,0 +1,44 @@
+"""An answer that was rounded is told so, whatever was asked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gpulab import check
+
+ASKED = "Is it rounded?"
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (3, 3.4567),
+        (3.46, 3.4567),
+        (int(-3.9), -3.9),
+        ([1.5, 2.33], [1.5, 2.3333]),
+        ({"share": 0.667, "kind": "rows"}, {"share": 2 / 3, "kind": "rows"}),
+        ({"ms": [1.0, 2.0]}, {"ms": [1.25, 2.4]}),
+    ],
+)
+def test_a_rounded_answer_is_told_so(answer: Any, expected: Any) -> None:
+    with pytest.raises(check.WrongAnswer, match=ASKED.replace("?", r"\?")):
+        check.close(answer, expected, "a number")
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [(0, 0.25), (4.1, 3.4567), (3.46, float("inf")), (3, float("nan")), ([1.5], [1.49, 2.0]), ("3", 3.4), (None, 3.4)],
+)
+def test_no_other_answer_is(answer: Any, expected: Any) -> None:
+    with pytest.raises(check.WrongAnswer) as wrong:
+        check.close(answer, expected, "a number")
+    assert ASKED not in str(wrong.value)
+
+
+def test_a_known_mistake_with_the_same_value_comes_first() -> None:
+    with pytest.raises(check.WrongAnswer, match=r"Divide by 8\. Or is it rounded\?$"):
+        check.close(2.0, 2.0625, "bytes", mistakes={2.0: "Divide by 8."})
+    with pytest.raises(check.WrongAnswer, match=r"Do not round\.$"):
+        check.close(2.0, 2.0625, "bytes", mistakes={2.0: "Do not round."})
