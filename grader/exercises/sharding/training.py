@@ -304,6 +304,10 @@ def judge_sharded(made: ShardedRun, config: Mapping[str, Any], what: str, factor
             )
         if held["gathered"] > total / 2:
             raise AssertionError(f"{told}: everything is gathered at once: call fully_shard on each block.")
+    if all(bool((value.bfloat16() == value).all()) for value in made.weights.values()):
+        raise AssertionError(
+            f"{what}: the weights in WEIGHTS were rounded to bfloat16. Save the float32 master weights."
+        )
 
     def mistaken(each: bool = True, **changed: Any) -> Callable[[], Mapping[str, Any]]:
         return lambda: trained(sharded_model(config, each=each), config, narrow=True, **changed)

@@ -176,6 +176,7 @@ def test_averaged_step(found: dict[str, Any]) -> None:
         "two shards whatever is asked for": alike,
         "every world_size-th image": alike,
         "a step for each batch": "ranks train here on a single batch",
+        "the shards of every batch": "ranks train here on a single batch",
         "weights averaged instead of gradients": "the first step of SGD is linear in the gradient",
         "a step by hand": "the first step of SGD is this one",
         "a step by hand, the rate divided by the loss's weight": "the loss has a weight of 1 here",
