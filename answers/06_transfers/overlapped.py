@@ -295,7 +295,7 @@ def overlapped(batches, rounds):
         object.__setattr__(op, "start_ms", 0.0); object.__setattr__(op, "stop_ms", length)
     return results
 
-# %% hostile: decoys overlap, and the host works on its own copies — says "No overlap"
+# %% hostile: decoys overlap, and the host works on its own copies — says "not from its streams"
 import torch
 from gpulab import device, work
 def overlapped(batches, rounds):

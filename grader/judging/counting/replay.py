@@ -127,7 +127,7 @@ class Replay:
         if "items" in form:
             items = [self.value(item) for item in form["items"]]
             return tuple(items) if form["tuple"] else items
-        array = self._array(form["array"]).copy()
+        array = self._array(form["array"]).copy(order="K")
         if "as" in form:
             with np.errstate(all="ignore"):
                 array = array.astype(np.dtype(form["as"]))
