@@ -132,3 +132,9 @@ def loader_settings(sample_ms, batch_size, step_ms, cores):
     return {"num_workers": workers, "pin_memory": True, "persistent_workers": True, "prefetch_factor": max(2, workers)}
 
 # %% wrong: a batch's time rounded to whole ms — says "Round up" — from "reference": "math.ceil(sample_ms * batch_size / step_ms)" → "math.ceil(round(sample_ms * batch_size) / step_ms)"
+
+# %% wrong: the step in whole ms — says "do not round it" — from "reference": "/ step_ms" → "/ int(step_ms)"
+
+# %% wrong: the step rounded to whole ms — says "do not round it" — from "reference": "/ step_ms" → "/ round(step_ms)"
+
+# %% wrong: never more than 32 — says "only upper limit" — from "reference": "max(needed, 1), cores)" → "max(needed, 1), cores, 32)"

@@ -207,3 +207,12 @@ def pipeline_ms(chunks, h2d_ms, compute_ms, d2h_ms, copy_engines, order="chunk")
     return ready[-1]
 
 # %% wrong: chunk by chunk whatever the order — says "ignored? In it, different chunks overlap" — from "reference": `if order == "chunk":` → "if True:"
+
+# %% wrong: two buffers — says "number is not limited" — from "reference"
+# -         ready[chunk] = free[engine[stage]] = max(free[engine[stage]], ready[chunk]) + lasts[stage]
+# +         buffer_free = ready[chunk - 2] if stage == "in" and chunk > 1 else 0.0
+# +         ready[chunk] = free[engine[stage]] = max(free[engine[stage]], ready[chunk], buffer_free) + lasts[stage]
+
+# %% wrong: does not count the first copy in — says "or the first copy in" — from "reference": "return max(ready)" → "return max(ready) - h2d_ms"
+
+# %% wrong: one copy engine for everything, kernels too — says "Kernels have their own" — from "reference": `"kernel": "compute"` → `"kernel": "copy" if copy_engines == 1 else "compute"`

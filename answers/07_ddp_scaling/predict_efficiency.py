@@ -64,3 +64,7 @@ def predict_efficiency(step_s, nbytes, world_size, alpha, beta, overlap):
 # %% wrong: the longer of the two — says "Only the share overlap" — from "reference": "(step_s + communication_s - hidden_s)" → "max(step_s, communication_s)"
 
 # %% wrong: 2p steps — says "not 2p" — from "reference": "2 * (world_size - 1)" → "2 * world_size"
+
+# %% wrong: hides all of a step, where the communication takes longer — says "Only the share overlap is hidden" — from "reference"
+# -     hidden_s = min(overlap * communication_s, step_s)
+# +     hidden_s = overlap * communication_s if communication_s <= step_s else step_s

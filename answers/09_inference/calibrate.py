@@ -173,3 +173,9 @@ def calibrate(batches, method, percentile=99.9):
 # +     limit = magnitudes.max() if method == "max" else np.percentile(magnitudes, 100 - percentile)
 
 # %% wrong: a percentile of 0 taken for none — says "That is the maximum" — from "reference": "np.percentile(magnitudes, percentile)" → "(np.percentile(magnitudes, percentile) or magnitudes.max())"
+
+# %% wrong: a percentile below 1 is taken for a share — says "half a percent" — from "reference"
+#   def calibrate(batches, method, percentile=99.9):
+# +     percentile *= 100 if percentile < 1 else 1
+
+# %% wrong: another kind of percentile — says "another kind of percentile" — from "reference": "np.percentile(magnitudes, percentile)" → `np.percentile(magnitudes, percentile, method="weibull")`

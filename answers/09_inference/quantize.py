@@ -118,3 +118,5 @@ def quantize(x, scale):
 # %% wrong: clips at 128 — says "cannot hold 128" — from "reference": "-127, 127).astype" → "-128, 128).astype(np.int32).astype"
 
 # %% wrong: converts to int64 before it clips — says "An integer has wrapped" — from "converts to int32 before it clips": "int32" → "int64"
+
+# %% wrong: rounds to one decimal place first — says "rounded twice" — from "reference": "np.rint(x / scale)" → "np.rint(np.round(x / scale, 1))"
