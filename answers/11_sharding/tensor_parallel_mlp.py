@@ -319,3 +319,21 @@ def tensor_parallel_mlp(x, w1, w2, world_size):
     return launch.ranks(on_rank, inputs)[0].numpy()
 
 # %% wrong: rank r has block p - 1 - r — says "rank r has the r-th one" — from "reference": "zip(columns, rows)]" → "zip(columns[::-1], rows[::-1])]"
+
+# %% right: waits for its all-reduce — from "reference": "dist.all_reduce(summand)" → "dist.all_reduce(summand, async_op=True).wait()"
+
+# %% wrong: what a functional all-reduce returns is thrown away — says "call wait() on what it returns" — from "reference": "dist.all_reduce(summand)" → `dist._functional_collectives.all_reduce(summand, "sum", dist.group.WORLD)`
+
+# %% wrong: gathers the summands — says "gives everybody the sum" — from "reference"
+# -         dist.all_reduce(summand)
+# -         return summand.numpy()
+# +         parts = [torch.empty_like(summand) for _ in range(world_size)]
+# +         dist.all_gather(parts, summand)
+# +         return sum(parts).numpy()
+
+# %% wrong: a single sample loses its axis — says "shape of tensor_parallel_mlp" — from "reference": "summand.numpy()" → "summand.squeeze().numpy()"
+
+# %% wrong: a barrier before the all-reduce — says "A barrier is a collective call" — from "reference"
+# -         dist.all_reduce(summand)
+# +         dist.barrier()
+# +         dist.all_reduce(summand)

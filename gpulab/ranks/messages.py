@@ -33,7 +33,7 @@ call the process group in C++, past Python's methods."""
 Sent = dict[str, Any]
 """`messages`, `bytes`, `largest` (bytes of the largest message), `to` (ranks), `collectives` (names), `contents` (lists
 of the numbers in each message), `summands`, `scattered`, `gathered` (lists of the numbers that it put into each
-all-reduce, reduce-scatter, or all-gather): plain values. The last four have at most `MOST_NUMBERS` numbers each.
+all-reduce, reduce-scatter, or all-gather), `barriers` (how many): plain values. The four before it have at most `MOST_NUMBERS` numbers each.
 `given`: how many numbers the rank's function and its arguments bring along (`numbers_in`)."""
 MOST_NUMBERS = 10_000
 """That a rank keeps of what it sends."""
@@ -51,7 +51,7 @@ FREE_BYTES = 8000
 def nothing() -> Sent:
     """Of a rank that has said nothing yet."""
     kept: Sent = {name: [] for name in ("to", "collectives", "contents", "summands", "scattered", "gathered")}
-    return {"messages": 0, "bytes": 0, "largest": 0, "given": 0, **kept}
+    return {"messages": 0, "bytes": 0, "largest": 0, "given": 0, "barriers": 0, **kept}
 
 
 def numbers_in(packed: bytes) -> int:
@@ -96,6 +96,7 @@ def count(perturb: float = 0.0) -> Sent:
     for name in COLLECTIVES:
         if hasattr(ProcessGroup, name):
             setattr(ProcessGroup, name, _named(getattr(ProcessGroup, name), name, sent, perturb))
+    ProcessGroup.barrier = _noted(ProcessGroup.barrier, sent)  # type: ignore[method-assign]
     operators = torch.ops._c10d_functional
     for name, collective in FUNCTIONAL.items():
         if hasattr(operators, name):
@@ -120,6 +121,14 @@ def _counted(send: Callable[..., Any], sent: Sent, perturb: float) -> Callable[.
         return send(group, tensors, to, *rest)
 
     return counted
+
+
+def _noted(barrier: Callable[..., Any], sent: Sent) -> Callable[..., Any]:
+    def noted(*arguments: Any, **options: Any) -> Any:
+        sent["barriers"] += 1
+        return barrier(*arguments, **options)
+
+    return noted
 
 
 def _named(collective: Callable[..., Any], name: str, sent: Sent, perturb: float) -> Callable[..., Any]:

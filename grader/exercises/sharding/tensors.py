@@ -13,6 +13,12 @@ from torch.nn.functional import gelu
 
 from gpulab import check
 
+ALONE = (
+    "That is the summand of rank 0 alone: add up with an all-reduce. With async_op=True, call wait() on what it returns."
+)
+GATHERED = "Nothing has to be gathered: one all-reduce adds up the summands and gives everybody the sum."
+BARRIER = "A barrier is a collective call, too, and the all-reduce needs none."
+
 
 @dataclass(frozen=True)
 class ColumnSplitCase:
@@ -28,17 +34,17 @@ class ColumnSplitCase:
         return (*(one.clone().numpy() for one in (self.x, self.w1, self.w2)), self.world_size)
 
 
-def drawn(seed: int, world_size: int = 3) -> ColumnSplitCase:
-    """Three ranks; all dimensions differ.
+def drawn(seed: int, world_size: int = 3, samples: int | None = None) -> ColumnSplitCase:
+    """Three ranks; all dimensions differ. The number of samples is drawn, too, if it is not given.
 
     The weights that a rank must not be given take more bytes than it may be given besides arrays.
     """
     dice = torch.Generator().manual_seed(seed)
-    samples, features, outputs = (int(torch.randint(2, 6, (), generator=dice)) + extra for extra in (0, 23, 50))
+    several, features, outputs = (int(torch.randint(2, 6, (), generator=dice)) + extra for extra in (0, 23, 50))
     hidden = world_size * int(torch.randint(40, 44, (), generator=dice))
     x, w1, w2 = (
         torch.randn(rows, columns, generator=dice)
-        for rows, columns in ((samples, features * world_size), (features * world_size, hidden), (hidden, outputs))
+        for rows, columns in ((samples or several, features * world_size), (features * world_size, hidden), (hidden, outputs))
     )
     return ColumnSplitCase(x, w1 / 8, w2, world_size)
 
@@ -55,22 +61,22 @@ def judge(answer: Any, sent: Sequence[dict[str, Any]], case: ColumnSplitCase, pe
     Raises:
         AssertionError: it is not; the message names a known mistake.
     """
+    x, w1, w2, p = case.x, case.w1, case.w2, case.world_size
+    what = f"tensor_parallel_mlp of {p} ranks, x {tuple(x.shape)}, w1 {tuple(w1.shape)}, w2 {tuple(w2.shape)}"
     if perturb and sent and "unseen_seconds" not in sent[0]:
-        p = case.world_size
-        right = gelu(case.x @ case.w1) @ case.w2 + perturb * p * (p + 1) / 2
+        check.equal(tuple(np.shape(answer)), (len(x), w2.shape[1]), f"shape of {what}")
+        right = gelu(x @ w1) @ w2 + perturb * p * (p + 1) / 2
         if not np.allclose(np.asarray(answer, np.float64), right.numpy(), rtol=1e-4, atol=1e-4):
             raise AssertionError(
                 "tensor_parallel_mlp: the result does not depend on what the ranks receive: a number was added to each "
                 "summand on its way into the all-reduce, and their sum stayed the same."
             )
         return
-    x, w1, w2, p = case.x, case.w1, case.w2, case.world_size
-    what = f"tensor_parallel_mlp of {p} ranks, x {tuple(x.shape)}, w1 {tuple(w1.shape)}, w2 {tuple(w2.shape)}"
     right = gelu(x @ w1) @ w2
     columns, rows = w1.chunk(p, dim=1), w2.chunk(p, dim=0)
     partial = [gelu(part @ piece) for part, piece in zip(x.chunk(p, dim=1), w1.chunk(p, dim=0), strict=True)]
     mistakes = [
-        (gelu(x @ columns[0]) @ rows[0], "That is the summand of rank 0 alone: add up with an all-reduce."),
+        (gelu(x @ columns[0]) @ rows[0], ALONE),
         (sum(partial[1:], partial[0]) @ w2, "w1 is cut by rows: GELU saw parts of a sum."),
         (right / p, "That is the mean of the summands: the result is their sum."),
         (x @ w1 @ w2, "GELU is missing."),
@@ -89,9 +95,10 @@ def judge(answer: Any, sent: Sequence[dict[str, Any]], case: ColumnSplitCase, pe
     check.equal(len(sent), p, f"ranks of {what}")
     for rank, one in enumerate(sent):
         used = ", ".join(one["collectives"])
-        note = "Nothing has to be gathered." if "gather" in used else ""
+        note = GATHERED if "gather" in used else ""
         check.equal(used, "allreduce", f"collectives of rank {rank}, {what}", mistakes=[(used, note)])
         check.equal(len(one["summands"]), 1, f"all-reduces of rank {rank}, {what}")
+        check.equal(one["barriers"], 0, f"barriers of rank {rank}, {what}", mistakes=[(one["barriers"], BARRIER)])
         most = x.numel() + (w1.numel() + w2.numel()) // p
         if one["given"] > most:
             raise AssertionError(

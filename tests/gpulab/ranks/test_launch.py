@@ -210,7 +210,7 @@ def test_messages_of_ranks_are_heard() -> None:
     with launch.listening() as sent:
         launch.ranks(talk, [(), ()])
     contents = [[0.0] * 6, [0.0] * 2]
-    counted = {"messages": 2, "bytes": 32, "largest": 24, "to": [1], "collectives": ["allreduce"]}
+    counted = {"messages": 2, "bytes": 32, "largest": 24, "to": [1], "collectives": ["allreduce"], "barriers": 0}
     numbers = {"contents": contents, "summands": [[0.0] * 6], "scattered": [], "gathered": [], "given": 0}
     assert sent[0] == {**counted, **numbers}
     assert (sent[1]["messages"], sent[1]["to"]) == (0, [])
@@ -271,6 +271,7 @@ def test_collectives_on_one_tensor_are_heard() -> None:
 
         share, whole = torch.zeros(1), torch.zeros(2)
         dist.reduce_scatter_tensor(share, torch.ones(2))
+        dist.barrier()
         dist.all_gather_into_tensor(whole, share)
 
     with launch.listening() as sent:
@@ -278,6 +279,7 @@ def test_collectives_on_one_tensor_are_heard() -> None:
     scattered, gathered = sent[0]["collectives"]
     assert "reduce_scatter" in scattered
     assert "gather" in gathered
+    assert sent[0]["barriers"] == 1
 
 
 def test_what_ranks_send_may_be_perturbed() -> None:
@@ -328,6 +330,7 @@ def test_functional_collectives_are_heard() -> None:
     assert found == [2.75, 2.75, 2.75, 0.25, 1.5, 2.75, 2.75]
     assert sorted(sent[0]["collectives"]) == ["all_gather_single", "allreduce", "reduce_scatter_single"]
     assert sent[0]["summands"] == [[1.0, 1.0], [1.0, 1.0]]
+    assert sent[0]["barriers"] == 0
     assert (sent[0]["scattered"], sent[0]["gathered"]) == ([[1.0, 1.0]], [[0.0]])
 
 
