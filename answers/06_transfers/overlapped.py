@@ -403,3 +403,12 @@ def overlapped(batches, rounds):
 # +         pass
 
 # %% wrong: works on the host's batch — says "0 calls of work" — from "two streams, a buffer for each": "work(buffer, rounds)" → "work(batch, rounds)"
+
+# %% wrong: results in a tensor that is kept for the next call — says "overwrote what an earlier call had returned" — from "two streams, a buffer for each"
+#   from gpulab import device, work
+# +
+# + kept = {}
+
+# -     results = torch.empty(len(batches), *shape, pin_memory=torch.cuda.is_available())
+# +     size = (len(batches), *shape)
+# +     results = kept.setdefault(size, torch.empty(size, pin_memory=torch.cuda.is_available()))
