@@ -245,3 +245,16 @@ def checkpointed_forward(problem, segments):
 # %% wrong: the last batch — says "take the first one" — from "reference": "next(iter(problem.loader()))" → "list(problem.loader())[-1]"
 
 # %% wrong: plain cross entropy — says "problem.criterion()" — from "reference": "problem.criterion()(x, labels)" → "nn.functional.cross_entropy(x, labels)"
+
+# %% wrong: no dropout layer — says "Is the dropout layer there" — from "reference": " nn.Dropout(0.3)," → ""
+
+# %% wrong: half of the features dropped — says "p 0.3" — from "reference": "nn.Dropout(0.3)" → "nn.Dropout(0.5)"
+
+# %% wrong: the dropout after the head — says "comes before the head" — from "reference": "nn.Dropout(0.3), model.head" → "model.head, nn.Dropout(0.3)"
+
+# %% wrong: reentrant checkpoints of pictures that need a gradient — says "inside an autograd.Function" — from "reference"
+#           x, labels = (one.to(problem.device) for one in next(iter(problem.loader())))
+# +         x.requires_grad_()
+
+# -                     x = checkpoint(part, x, use_reentrant=False) if recompute else part(x)
+# +                     x = checkpoint(part, x, use_reentrant=True) if recompute else part(x)

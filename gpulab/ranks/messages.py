@@ -33,8 +33,8 @@ call the process group in C++, past Python's methods."""
 Sent = dict[str, Any]
 """`messages`, `bytes`, `largest` (bytes of the largest message), `to` (ranks), `collectives` (names), `contents` (lists
 of the numbers in each message), `summands`, `scattered`, `gathered` (lists of the numbers that it put into each
-all-reduce, reduce-scatter, or all-gather), `barriers` (how many): plain values. The four before it have at most `MOST_NUMBERS` numbers each.
-`given`: how many numbers the rank's function and its arguments bring along (`numbers_in`)."""
+all-reduce, reduce-scatter, or all-gather): plain values. The last four have at most `MOST_NUMBERS` numbers each.
+`given`: how many numbers the rank's function and its arguments bring along (`numbers_in`); `barriers`: how many."""
 MOST_NUMBERS = 10_000
 """That a rank keeps of what it sends."""
 FLOAT_BYTES = 4

@@ -13,9 +13,7 @@ from torch.nn.functional import gelu
 
 from gpulab import check
 
-ALONE = (
-    "That is the summand of rank 0 alone: add up with an all-reduce. With async_op=True, call wait() on what it returns."
-)
+ALONE = "That is the summand of rank 0 alone: add up with an all-reduce, and wait() for it with async_op=True."
 GATHERED = "Nothing has to be gathered: one all-reduce adds up the summands and gives everybody the sum."
 BARRIER = "A barrier is a collective call, too, and the all-reduce needs none."
 
@@ -44,7 +42,11 @@ def drawn(seed: int, world_size: int = 3, samples: int | None = None) -> ColumnS
     hidden = world_size * int(torch.randint(40, 44, (), generator=dice))
     x, w1, w2 = (
         torch.randn(rows, columns, generator=dice)
-        for rows, columns in ((samples or several, features * world_size), (features * world_size, hidden), (hidden, outputs))
+        for rows, columns in (
+            (samples or several, features * world_size),
+            (features * world_size, hidden),
+            (hidden, outputs),
+        )
     )
     return ColumnSplitCase(x, w1 / 8, w2, world_size)
 
