@@ -216,3 +216,12 @@ def pipeline_ms(chunks, h2d_ms, compute_ms, d2h_ms, copy_engines, order="chunk")
 # %% wrong: does not count the first copy in — says "or the first copy in" — from "reference": "return max(ready)" → "return max(ready) - h2d_ms"
 
 # %% wrong: one copy engine for everything, kernels too — says "Kernels have their own" — from "reference": `"kernel": "compute"` → `"kernel": "copy" if copy_engines == 1 else "compute"`
+
+# %% right: a fraction — from "reference"
+# + from fractions import Fraction
+# +
+# +
+#   def pipeline_ms(chunks, h2d_ms, compute_ms, d2h_ms, copy_engines, order="chunk"):
+
+# -     return max(ready)
+# +     return Fraction(max(ready))

@@ -68,3 +68,12 @@ def predict_efficiency(step_s, nbytes, world_size, alpha, beta, overlap):
 # %% wrong: hides all of a step, where the communication takes longer — says "Only the share overlap is hidden" — from "reference"
 # -     hidden_s = min(overlap * communication_s, step_s)
 # +     hidden_s = overlap * communication_s if communication_s <= step_s else step_s
+
+# %% right: a decimal number — from "reference"
+# + from decimal import Decimal
+# +
+# +
+#   def predict_efficiency(step_s, nbytes, world_size, alpha, beta, overlap):
+
+# -     return step_s / (step_s + communication_s - hidden_s)
+# +     return Decimal(step_s) / Decimal(step_s + communication_s - hidden_s)

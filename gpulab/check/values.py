@@ -7,8 +7,11 @@ raises anything but `TooLarge`. Comparing is up to `compare`.
 
 from __future__ import annotations
 
+import math
 import sys
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 MAX_DEPTH = 40
@@ -60,7 +63,8 @@ class DictOf:
 def plain(value: Any) -> Any:
     """The value, built from exact builtin scalars, lists, tuples, `SetOf`, `DictOf`, `PlainArray` and `Foreign` only.
 
-    NumPy scalars and zero-dimensional arrays and tensors become Python scalars, subclasses their builtin base.
+    NumPy scalars, zero-dimensional arrays and tensors, fractions and decimal numbers become Python scalars, subclasses
+    their builtin base.
 
     Raises:
         TooLarge: more than `MAX_PARTS` parts, or nested deeper than `MAX_DEPTH`.
@@ -103,6 +107,9 @@ def _plain(value: Any, depth: int, budget: list[int]) -> Any:
             return exact(value)
     if derives(value, bytearray):
         return bytes(memoryview(value))
+    number = from_exact(value)
+    if number is not None:
+        return number
     return Foreign(_describe(type(value)))
 
 
@@ -126,6 +133,34 @@ _SCALAR_IDS = frozenset(map(id, [*_SCALARS, type(None)]))
 def derives(value: Any, base: type) -> bool:
     """Whether the value's real type derives from `base`; unlike `isinstance`, not to be fooled by `__class__`."""
     return any(ancestor is base for ancestor in type.__dict__["__mro__"].__get__(type(value)))
+
+
+def from_exact(value: Any) -> int | float | None:
+    """What a `Fraction` or a `Decimal` is as an int, or as a float if it is not whole.
+
+    None for anything else, also for subclasses of the two.
+    """
+    if type(value) is Fraction:
+        above, below = (part.__get__(value) for part in _PARTS)
+        if type(above) is not int or type(below) is not int or below < 1:
+            return None
+        if below == 1:
+            return above
+        try:
+            return above / below
+        except OverflowError:
+            return math.inf if above > 0 else -math.inf
+    if type(value) is Decimal:
+        number = math.nan if value.is_nan() else float(value)
+        if abs(number) < MOST_WHOLE and value == int(value):
+            return int(value)
+        return number
+    return None
+
+
+_PARTS = (vars(Fraction)["_numerator"], vars(Fraction)["_denominator"])
+MOST_WHOLE = 1e300
+"""Decimal numbers from here on become floats: as ints, they could have any number of digits."""
 
 
 def _on_host(value: Any) -> Any:
@@ -176,7 +211,7 @@ def _from_torch(value: Any) -> tuple[Any] | None:
 
 
 def as_python(value: Any) -> Any:
-    """The value with Python numbers in place of NumPy scalars and zero-dimensional arrays and tensors.
+    """The value with Python numbers in place of NumPy scalars, zero-dimensional arrays and tensors, and `from_exact`'s.
 
     Lists, tuples, sets and dicts that hold such a number are built anew, as exact lists, tuples, sets and dicts;
     everything else, and what is nested deeper than `MAX_DEPTH` levels, is the object itself.
@@ -201,6 +236,9 @@ def _as_python(value: Any, depth: int, budget: list[int]) -> Any:
         made = [(_as_python(key, depth + 1, budget), _as_python(part, depth + 1, budget)) for key, part in pairs]
         same = all(new[0] is old[0] and new[1] is old[1] for new, old in zip(made, pairs, strict=True))
         return value if same else dict(made)
+    exact = from_exact(value)
+    if exact is not None:
+        return exact
     if not _has_no_dimension(value):
         return value
     number = _from_numpy(value) or _from_torch(value)

@@ -13,6 +13,8 @@ import sys
 from collections.abc import Callable, ItemsView, Iterator, KeysView, Sequence, ValuesView
 from typing import Any
 
+from gpulab.check.values import from_exact
+
 MAX_ITEMS = 2_000_000
 MAX_DEPTH = 40
 EXACT_INT = 2**53
@@ -44,8 +46,8 @@ class WireError(ValueError):
 def encode(value: Any, buffers: list[Buffer]) -> Any:
     """JSON-ready form of a plain value; raw bytes of arrays are appended to `buffers`.
 
-    Subclasses of plain types travel as the plain type; an array or a tensor by its values, type, and the order of its
-    dimensions in memory, a tensor with its device.
+    Subclasses of plain types travel as the plain type; a fraction or a decimal number as an int or a float; an array or
+    a tensor by its values, type, and the order of its dimensions in memory, a tensor with its device.
 
     Raises:
         NotPlain: the value, or one inside it, is none of the plain types; or it holds itself.
@@ -83,6 +85,9 @@ def _encode(value: Any, buffers: list[Buffer], depth: int) -> Any:
     record = _encode_record(value, buffers, depth)
     if record is not None:
         return record
+    number = from_exact(value)
+    if number is not None:
+        return _encode(number, buffers, depth)
     if isinstance(value, Iterator):
         raise NotPlain(f"a {type(value).__name__}, which yields its items only once; wrap it in list(...)")
     raise NotPlain(f"a value of type {type(value).__name__}")

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from decimal import Decimal
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from plain_values import WEIRD
 
-from gpulab.check.values import PlainArray, TooLarge, article, plain, show
+from gpulab.check.values import PlainArray, TooLarge, article, as_python, plain, show
 from gpulab.trace.python.host_arrays import FUNCTIONS
 
 
@@ -39,6 +43,35 @@ def test_subclass_becomes_its_base() -> None:
         assert type(plain(WEIRD[name]())) is kind
     assert plain(WEIRD["lying list"]()) == [1, 2]
     assert show(plain(WEIRD["lying dict"]())) == "{'a': 1}"
+
+
+EXACT = {
+    Fraction(4): 4, Fraction(1, 4): 0.25, Fraction(10**400, 3): math.inf, Fraction(-(10**400), 3): -math.inf,
+    Fraction(10**400): 10**400, Decimal("4.0"): 4, Decimal("0.1"): 0.1, Decimal("-0.25"): -0.25,
+    Decimal("1e20"): 10**20, Decimal("1e999999999"): math.inf, Decimal("1e-999999999"): 0.0,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("exact", EXACT)
+def test_fractions_and_decimal_numbers_are_numbers(exact: Fraction | Decimal) -> None:
+    for found in (plain(exact), as_python(exact), plain({"a": [exact]}).pairs[0][1][0], as_python([exact])[0]):
+        assert found == EXACT[exact]
+        assert type(found) is type(EXACT[exact])
+
+
+def test_decimal_numbers_may_be_none() -> None:
+    assert all(math.isnan(plain(Decimal(name))) for name in ("nan", "sNaN"))
+
+
+def test_subclasses_of_fractions_and_what_their_parts_are_not_stay_foreign() -> None:
+    class Mine(Fraction):
+        pass
+
+    strange = Fraction(1, 3)
+    strange._numerator = "x"  # type: ignore[attr-defined]
+    assert article(plain(Mine(1, 3))) == "an object of type Mine"
+    assert article(plain(type("Own", (Decimal,), {})(1))) == "an object of type Own"
+    assert article(plain(strange)) == "an object of type Fraction"
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,8 @@ import math
 import socket
 import struct
 import time
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -40,6 +42,15 @@ def test_floats_that_are_not_numbers_come_back() -> None:
     assert math.isnan(there_and_back(math.nan))
     assert there_and_back(-math.inf) == -math.inf
     assert math.copysign(1, there_and_back(-0.0)) == -1
+
+
+def test_fractions_and_decimal_numbers_come_back_as_ints_and_floats() -> None:
+    found = there_and_back([Fraction(1, 4), Fraction(8, 2), {Decimal("0.1"): Decimal("4.0")}])
+    assert found == [0.25, 4, {0.1: 4}]
+    assert list(map(type, found)) == [float, int, dict]
+    for kind in (Fraction, Decimal):
+        with pytest.raises(wire.NotPlain, match="a value of type Mine"):
+            wire.encode(type("Mine", (kind,), {})(1), [])
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8", "uint64", "bool", "complex64"])
