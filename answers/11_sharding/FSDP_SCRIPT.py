@@ -461,3 +461,7 @@ dist.barrier(); dist.destroy_process_group()
 # %% wrong: no backward — says "no gradients at step()" — from "reference": ".square().mean().backward()" → ".square().mean()"
 
 # %% wrong: no step — says "optimizer.step() is missing" — from "reference": "    adam.step()" → "    pass"
+
+# %% wrong: a learning rate that falls — says "expected config['lr']" — from "reference"
+#       adam.step()
+# +     adam.param_groups[0]["lr"] *= 0.9

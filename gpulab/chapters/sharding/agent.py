@@ -40,7 +40,8 @@ class ElementCounter:
         self._factors = factors
         self.modules: weakref.WeakSet[Any] = weakref.WeakSet()
         counts = dict.fromkeys(("built", "gathered", "trained", "states", "rows"), 0)
-        self.found: dict[str, Any] = {**counts, "compute": "", "stored": "", "reduced": "", "before": [], "after": []}
+        lists: dict[str, Any] = {name: [] for name in ("rates", "before", "after")}
+        self.found: dict[str, Any] = {**counts, **lists, "compute": "", "stored": "", "reduced": ""}
         module.register_module_parameter_registration_hook(self._registered)
         module.register_module_forward_pre_hook(self._forward)
         optimizer.register_optimizer_step_pre_hook(self._steps)
@@ -100,7 +101,9 @@ class ElementCounter:
             self.found["rows"] = max(self.found["rows"], int(inputs[0].shape[0]) if inputs else 0)
 
     def _steps(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        if any(group["lr"] for group in optimizer.param_groups):
+        rates = [float(group["lr"]) for group in optimizer.param_groups]
+        if any(rates):
+            self.found["rates"].append(rates)
             self.found["before"].append(_sample(optimizer))
 
     def _stepped(self, optimizer: Any, args: Any, kwargs: Any) -> None:

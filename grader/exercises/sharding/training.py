@@ -330,3 +330,9 @@ def judge_sharded(made: ShardedRun, config: Mapping[str, Any], what: str, factor
     ])  # fmt: skip
     for rank, held in enumerate(made.watched[0]):
         stepped_here(held, held["before"][0], path, 0, f"{what}, rank {rank}")
+        for step, rates in enumerate(held.get("rates", ()), start=1):
+            if other := [rate for rate in rates if not np.isclose(rate, config["lr"], rtol=1e-6)]:
+                raise AssertionError(
+                    f"{what}, rank {rank}: the learning rate at step {step} is {other[0]:g}, expected config['lr'],"
+                    f" {config['lr']:g}, in each step."
+                )
