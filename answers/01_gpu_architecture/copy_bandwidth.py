@@ -426,3 +426,43 @@ def copy_bandwidth(nbytes):
     return 2 * nbytes / statistics.median(times) / 1e9
 
 # %% wrong: a tensor of float32 — says "four times as many bytes" — from "reference": "dtype=torch.uint8" → "dtype=torch.float32"
+
+# %% right: asks an event and a stream until they are done — from "reference"
+#   def copy_bandwidth(nbytes):
+# +     on_gpu = device().type == "cuda"
+
+# -         synchronize()
+# -         times.append(time.perf_counter() - start)
+# +         if on_gpu:
+# +             done = torch.cuda.Event()
+# +             done.record()
+# +             while not done.query() or not torch.cuda.current_stream().query():
+# +                 pass
+# +         times.append(time.perf_counter() - start)
+
+# %% wrong: the milliseconds of events taken for seconds — says "a time in milliseconds" — from "reference"
+# -         synchronize()
+# -         start = time.perf_counter()
+# +         start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+# +         start.record()
+
+# -         synchronize()
+# -         times.append(time.perf_counter() - start)
+# +         end.record()
+# +         end.synchronize()
+# +         times.append(start.elapsed_time(end))
+
+# %% wrong cpu: adds nothing — says "In the timed runs, no copy was seen" — from "reference"
+#           start = time.perf_counter()
+# -         target.copy_(source)
+# +         torch.add(source, 0, out=target)
+
+# %% wrong cpu: joins one tensor — says "use target.copy_(source)" — from "reference"
+#           start = time.perf_counter()
+# -         target.copy_(source)
+# +         torch.cat([source], out=target)
+
+# %% wrong cpu: copies a list of tensors — says "counts as another kernel" — from "reference"
+#           start = time.perf_counter()
+# -         target.copy_(source)
+# +         torch._foreach_copy_([target], [source])

@@ -263,3 +263,15 @@ def matmul_tflops(n, dtype):
 # %% wrong: the identity matrix — says "use torch.randn" — from "reference": "torch.randn(n, n, device=device())" → "torch.eye(n, device=device())", "15" → "9"
 
 # %% right: few distinct random numbers — from "reference": "torch.randn(n, n, device=device())" → "torch.randint(0, 10, (n, n), device=device())", "15" → "9"
+
+# %% wrong: divided by 2^40 — says "2^40" — from "reference": "1e12" → "2**40", "15" → "9"
+
+# %% wrong: numbers in order, again and again — says "use torch.randn" — from "reference": "torch.randn(n, n, device=device())" → "(torch.arange(n * n, device=device()) % 7).reshape(n, n)", "15" → "9"
+
+# %% right: batches of one, and nothing added — from "reference"
+#       left, right = (torch.randn(n, n, device=device()).to(getattr(torch, dtype)) for _ in range(2))
+# +     nothing = torch.zeros(1, n, n, device=left.device, dtype=left.dtype)
+
+#           begin = time.perf_counter()
+# -         torch.mm(left, right)
+# +         torch.baddbmm(nothing, left[None], right[None], beta=0)

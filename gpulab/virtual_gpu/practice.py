@@ -18,6 +18,8 @@ COLD, SLOW = 8.0, 7.2
 """How many times as long the first operation of a kind takes, and the one that something else disturbs."""
 SLOW_RUN = 3
 """The timed run that something else disturbs: it spoils a mean, and no median."""
+ASKED = 16
+"""A question whether the GPU is done takes this part of the time that is left, but no less than a launch."""
 HOST = ("host", "host copy", "host matmul", "pin")
 """What the host does by itself."""
 OTHER = "another transfer or kernel"
@@ -111,6 +113,8 @@ class PracticeGPU:
         inside = sorted(words for words, count in self._inside.items() if 2 * count > len(self._spans))
         if inside:  # in most runs: a first run alone may allocate its result
             return f"More than the {self._work} is timed: {' and '.join(inside)}."
+        if not self._timed(kind):
+            return untimed(self._work)
         if self.runs[kind] < FEWEST:
             few = f"Only {self.runs[kind]} of them were seen: warm up, measure more than once, and take the median."
             return f"A cold first {self._work}, or a slow moment? {few}"
@@ -157,7 +161,7 @@ class PracticeGPU:
         elif name == "elapsed":
             return 1e3 * (self._events.get(given[1], 0.0) - self._events.get(given[0], 0.0))
         elif name in ("done", "idle"):
-            return float(self._busy_until <= self._now)
+            return self._passed(self._events.get(given[0], 0.0) if name == "done" else self._busy_until)
         elif name == "sleep":
             self._now += given[0]
         return 0.0
@@ -175,6 +179,11 @@ class PracticeGPU:
         self._now += LAUNCH_S
         return self._now
 
+    def _passed(self, moment_s: float) -> float:
+        """Whether that moment has passed; each question takes time, so that a loop of them ends soon."""
+        self._now += max(LAUNCH_S, (moment_s - self._now) / ASKED)
+        return float(moment_s <= self._now)
+
     def _wait(self) -> None:
         self._now = max(self._now, self._busy_until)
 
@@ -190,6 +199,12 @@ class PracticeGPU:
             slow = SLOW
         self._now += LAUNCH_S
         self._busy_until = max(self._now, self._busy_until) + slow * amount / self.rates[kind]
+
+
+def untimed(work: str) -> str:
+    """What to say if operations of the kind were seen, but none in the timed runs."""
+    plain = "left @ right" if work == "product" else "target.copy_(source)"
+    return f"In the timed runs, no {work} was seen: use {plain}. What else does the same counts as another kernel."
 
 
 def rounded(value: float, right: float) -> bool:

@@ -28,6 +28,8 @@ FRESH = (
 )  # fmt: skip
 """Make memory and write nothing."""
 COPIES = (aten.clone, aten._to_copy, aten.contiguous, aten.copy)
+ADDING = (aten.addmm, aten.baddbmm)
+"""Products whose first tensor is what is added."""
 WAITING = (aten._local_scalar_dense, aten.equal, aten.nonzero, aten.is_nonzero, aten.masked_select)
 """The host needs what they compute."""
 INDEXING = (aten.index, aten.index_put, aten.index_put_, aten._index_put_impl_)
@@ -298,7 +300,8 @@ class Seeing(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 note("host matmul", flops)
                 return
             kind = str(made[0].dtype).removeprefix("torch.")
-            constant = any(map(_orderly, given[:2]))
+            first = int(packet in ADDING)
+            constant = any(map(_orderly, given[first : first + 2]))
             note("matmul", stream, flops, kind, constant, kind == "float32" and _tf32(), memories)
         elif packet in FRESH:
             if not on_gpu:
@@ -323,7 +326,7 @@ MOST_LOOKED_AT = 65_536
 
 
 def _orderly(one: torch.Tensor) -> bool:
-    """Whether a factor is not random: (nearly) all elements are equal, only two values occur, or they are in order.
+    """Whether a factor is not random: (nearly) all are equal, two values occur, or they count up, perhaps repeatedly.
 
     Such data draws less power on a GPU, so that its clock is higher.
     """
@@ -334,7 +337,9 @@ def _orderly(one: torch.Tensor) -> bool:
     distinct, counts = torch.unique(values, return_counts=True)
     if len(distinct) <= 2 or int(counts.max()) > MOSTLY * len(values):
         return True
-    return bool((values[1:] >= values[:-1]).all() or (values[1:] <= values[:-1]).all())
+    if bool((values[1:] >= values[:-1]).all() or (values[1:] <= values[:-1]).all()):
+        return True
+    return len(torch.unique(values[1:] - values[:-1])) <= 2
 
 
 def _made_up(func: Any) -> bool:

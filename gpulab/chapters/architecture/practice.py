@@ -13,6 +13,7 @@ UNITS = (
     (0.5, "That counts one direction: every byte is read and written."),
     (0.25, "Were four times as many bytes copied? A torch.uint8 has one byte."),
     (1e3, "That looks like MB/s: a GB is 1000 MB."),
+    (1e-3, "A thousand times too small: is a time in milliseconds taken for seconds, or is it in TB/s?"),
     (1e9, "That looks like bytes per second: a GB is 1e9 bytes."),
     (1e9 / 2**30, "That looks like GiB (2^30 bytes): a GB is 1e9 bytes."),
     (8.0, "That looks like bits: GB/s counts bytes."),

@@ -16,8 +16,13 @@ UNITS = (
     (1e3, "That looks like GFLOPS: a TFLOPS is 1000 of them."),
     (1e6, "That looks like MFLOPS: a TFLOPS is 1e12 FLOPs per second."),
     (1e12, "That looks like FLOPS: a TFLOPS is 1e12 FLOPs per second."),
+    (1e12 / 2**40, "That is divided by 2^40: a TFLOPS is 1e12 FLOPs per second."),
     (1e-3, "The time is in milliseconds: return FLOPs per second."),
-    (CONSTANT, "Constant data, such as zeros? It draws less power and runs faster; use torch.randn."),
+    (
+        CONSTANT,
+        "Constant data, such as zeros, two values, or numbers in order? These draw less power and run faster: "
+        "use torch.randn.",
+    ),
 )
 
 

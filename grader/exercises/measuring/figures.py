@@ -14,7 +14,7 @@ from typing import Any
 from gpulab import check
 from gpulab.check.outcomes import Undecided
 from gpulab.virtual_gpu.operations import MAKING
-from gpulab.virtual_gpu.practice import FEW, OTHER, rounded
+from gpulab.virtual_gpu.practice import FEW, OTHER, rounded, untimed
 from grader.exercises.measuring.machine import FIRST_SLOW, SHORTEST_S, Machine
 
 TOLERANCE = 0.02
@@ -135,6 +135,7 @@ def _product(draw: random.Random, n: int, dtype: str, first_slow: int, seconds: 
         (1e3, "That looks like GFLOPS: a TFLOPS is 1000 of them."),
         (1e6, "That looks like MFLOPS: a TFLOPS is 1e12 per second."),
         (1e12, "That looks like FLOPS: a TFLOPS is 1e12 per second."),
+        (1e12 / 2**40, "That is divided by 2^40: a TFLOPS is 1e12 per second."),
     ]
     if dtype == "float32":
         named.append((right / machine.seconds("matmul float32 tf32", flops), "TF32 is on: float32 means all its bits."))
@@ -163,7 +164,7 @@ def _units(per_second: float, unit: str) -> tuple[tuple[float, str], ...]:
         (per_second, "That looks like bytes per second: a GB is 1e9 bytes."),
         (1e3, "That looks like MB/s: a GB is 1000 MB."),
         (1e6, "That looks like kB/s: a GB is 1e9 bytes."),
-        (1e-3, "That looks like TB/s: a TB is 1000 GB."),
+        (1e-3, "A thousand times too small: is a time in milliseconds taken for seconds, or is it in TB/s?"),
         (8.0, "That looks like bits: GB/s counts bytes."),
         (1e9 / 2**30, "That looks like GiB (2^30 bytes): a GB is 1e9 bytes."),
     )
@@ -225,6 +226,8 @@ def _problem(case: Case, answer: float, wrong: Sequence[tuple[Case, float]]) -> 
         if case.machine.done.get(case.kind):
             return f"{said} Each {case.work} there had another size than the one that was asked for."
         return f"{said} {case.absent} Was it measured?"
+    if times and not timed and case.machine.looks:
+        return f"{said} {untimed(case.work)}"
     few = f"Only {times} of them were seen: warm up, measure more than once, and take the median."
     if 0 < times < FEWEST and answer < case.figure:
         return f"{said} Too slow: a cold first {case.work}, or a slow moment? {few}"

@@ -13,6 +13,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
+from gpulab.virtual_gpu.practice import ASKED
+
 LAUNCH_S = 1e-6, 3e-6
 WAIT_S = 1e-7
 READ_S = 5e-8
@@ -165,11 +167,9 @@ class Machine:
             case ["sync event", int(event)]:
                 self._now = max(self._now, self._events.get(event, 0.0)) + WAIT_S
             case ["done", int(event)]:
-                self._now += WAIT_S
-                return float(self._events.get(event, 0.0) <= self._now)
+                return self._passed(self._events.get(event, 0.0))
             case ["idle", int(stream)]:
-                self._now += WAIT_S
-                return float(self._free_at.get(stream, 0.0) <= self._now)
+                return self._passed(self._free_at.get(stream, 0.0))
             case ["elapsed", int(start), int(end)]:
                 self.looks += 1
                 return 1e3 * (self._events.get(end, 0.0) - self._events.get(start, 0.0))
@@ -199,6 +199,11 @@ class Machine:
     def _wait(self, stream: int) -> None:
         ends = self._free_at.values() if stream < 0 else [self._free_at.get(stream, 0.0)]
         self._now = max([self._now, *ends]) + WAIT_S
+
+    def _passed(self, moment_s: float) -> float:
+        """Whether that moment has passed; each question takes time, so that a loop of them ends soon."""
+        self._now += max(WAIT_S, (moment_s - self._now) / ASKED)
+        return float(moment_s <= self._now)
 
     @staticmethod
     def _holds(memories: dict[int, int], nbytes: int, *numbers: int) -> bool:
