@@ -221,3 +221,17 @@ def occupancy(*arguments):
 # +     return (torch.tensor(blocks * warps) / sm["max_warps"]).item()
 
 # %% wrong: one unit more of shared memory — says "none is left over" — from "reference": `round_up(block["shared_bytes"], sm["shared_unit"])` → `(block["shared_bytes"] // sm["shared_unit"] + 1) * sm["shared_unit"] * (block["shared_bytes"] > 0)`
+
+# %% wrong: masks the register unit — says "need not be a power of two" — from "reference": `round_up(block["registers_per_thread"] * sm["warp_size"], sm["register_unit"])` → `(block["registers_per_thread"] * sm["warp_size"] + sm["register_unit"] - 1 & ~(sm["register_unit"] - 1))`
+
+# %% wrong: masks the shared unit — says "need not be a power of two" — from "reference": `round_up(block["shared_bytes"], sm["shared_unit"])` → `block["shared_bytes"] + sm["shared_unit"] - 1 & ~(sm["shared_unit"] - 1)`
+
+# %% wrong: no limit by one unit of shared memory — says "Shared memory is a limit too" — from "reference": "if shared_bytes:" → `if shared_bytes > sm["shared_unit"]:`
+
+# %% wrong: one block even if its warps are too many — says "Not even one block fits" — from "reference": `sm["max_warps"] // warps` → `max(1, sm["max_warps"] // warps)`
+
+# %% wrong: no more than 32 warps — says "more than 32 of them" — from "reference": `-(-block["threads"] // sm["warp_size"])` → `min(32, -(-block["threads"] // sm["warp_size"]))`
+
+# %% wrong: takes a value by its place — says "you returned" — from "reference": `round_up(block["shared_bytes"], ` → "round_up([*block.values()][2], "
+
+# %% wrong: takes a limit by its place — says "you returned" — from "reference": `sm["max_blocks"]` → "[*sm.values()][1]"

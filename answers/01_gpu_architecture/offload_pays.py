@@ -117,3 +117,21 @@ def offload_pays(bytes_in, bytes_out, flops, link_gbs, cpu_gflops, gpu_gflops, l
 def offload_pays(bytes_in, bytes_out, flops, link_gbs, cpu_gflops, gpu_gflops, launch_us):
     gpu_ms = (bytes_in + bytes_out) / link_gbs / 1e6 + launch_us / 1e3 + flops / gpu_gflops / 1e6
     return round(gpu_ms, 1) < round(flops / cpu_gflops / 1e6, 1)
+
+# %% wrong: copies out while it computes — says "run one after another"
+def offload_pays(bytes_in, bytes_out, flops, link_gbs, cpu_gflops, gpu_gflops, launch_us):
+    there, back = bytes_in / (link_gbs * 1e9), bytes_out / (link_gbs * 1e9)
+    return there + launch_us * 1e-6 + max(flops / (gpu_gflops * 1e9), back) < flops / (cpu_gflops * 1e9)
+
+# %% wrong: launches while it copies in — says "run one after another"
+def offload_pays(bytes_in, bytes_out, flops, link_gbs, cpu_gflops, gpu_gflops, launch_us):
+    there, back = bytes_in / (link_gbs * 1e9), bytes_out / (link_gbs * 1e9)
+    return max(there, launch_us * 1e-6) + flops / (gpu_gflops * 1e9) + back < flops / (cpu_gflops * 1e9)
+
+# %% wrong: the CPU copies in as well — says "copy in is missing, or it is added to the CPU's time" — from "reference": "< flops" → "< bytes_in / (link_gbs * 1e9) + flops"
+
+# %% wrong: the CPU copies out as well — says "copy out is missing, or it is added to the CPU's time" — from "reference": "< flops" → "< bytes_out / (link_gbs * 1e9) + flops"
+
+# %% wrong: the CPU launches as well — says "missing, or it is added to the CPU's time" — from "reference": "< flops" → "< launch_us * 1e-6 + flops"
+
+# %% wrong: the GPU has half of the work — says "or it is too short" — from "reference": "flops / (gpu_gflops * 1e9)" → "flops / 2 / (gpu_gflops * 1e9)"

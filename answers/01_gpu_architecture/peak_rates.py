@@ -147,3 +147,12 @@ def peak_rates(*arguments):
 # %% wrong: binary tera — says "not 2**40" — from "reference": "1e12" → "2**40"
 
 # %% wrong: a whole rate per pin — says "do not round it" — from "reference": `gpu["memory_gbps_per_pin"]` → `int(gpu["memory_gbps_per_pin"])`
+
+# %% wrong: looks the bandwidth up where a row has it — says "Compute both" — from "MHz for Hz": `2 * gpu["boost_mhz"] / 1e12` → `2 * gpu["boost_mhz"] / 1e6`, `gpu["memory_bus_bits"] * gpu["memory_gbps_per_pin"] / 8` → `gpu.get("bandwidth_gbs", gpu["memory_bus_bits"] * gpu["memory_gbps_per_pin"] / 8)`
+
+# %% wrong: looks both up where a row has them — says "the rates in this row are false" — from "reference"
+# -     return {"fp32_tflops": flops_per_second / 1e12, "bandwidth_gbs": bytes_per_second / 1e9}
+# +     rates = {"fp32_tflops": flops_per_second / 1e12, "bandwidth_gbs": bytes_per_second / 1e9}
+# +     return {name: gpu.get(name, rate) for name, rate in rates.items()}
+
+# %% wrong: the tensor cores' rate where a row has one — says "you returned" — from "reference": "flops_per_second / 1e12" → `gpu.get("tfloat32_tflops") or flops_per_second / 1e12`
