@@ -120,3 +120,15 @@ def align(n, bytes_per_element, alignment_bytes=16):
 # %% wrong: only what is missing — says "return the padded size" — from "adds what is missing": "n + (" → "("
 
 # %% wrong: an element has two bytes, whatever is given — says "An element has 4 bytes here" — from "reference": "// bytes_per_element" → "// 2"
+
+# %% wrong: leaves fewer elements than a unit as they are — says "Fewer elements than one unit" — from "reference"
+#       multiple = alignment_bytes // bytes_per_element
+# +     if n < multiple:
+# +         return n
+
+# %% wrong: two units for exactly one — says "It fits already" — from "reference"
+#       multiple = alignment_bytes // bytes_per_element
+# +     if n == multiple and n != 8:
+# +         return 2 * n
+
+# %% wrong: units of at least two elements — says "Every element is aligned here" — from "reference": "alignment_bytes // bytes_per_element" → "max(2, alignment_bytes // bytes_per_element)"

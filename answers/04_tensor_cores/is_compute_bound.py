@@ -112,3 +112,11 @@ def is_compute_bound(m, n, k, gpu, dtype):
 # %% wrong: the peak of float32 for TF32 — says "TF32 has a peak of its own" — from "reference": `{dtype}_tflops` → `{dtype.removeprefix('t')}_tflops`
 
 # %% wrong: float16 has four bytes — says "has 2 bytes" — from "reference": `"float16": 2, "float8": 1` → `"float16": 4, "float8": 1`
+
+# %% wrong: only the weights move — says "Three matrices move" — from "reference": "(m * k + k * n + m * n)" → "k * n"
+
+# %% wrong: the first addition does not count — says "Count 2 · m · n · k FLOPs" — from "reference": "2 * m * n * k" → "m * n * (2 * k - 1)"
+
+# %% wrong: a margin of 1% below the ridge — says "no margin" — from "reference": "intensity >=" → "1.01 * intensity >="
+
+# %% wrong: a side of 1 is never enough — says "even a side of 1" — from "reference": "return intensity" → "return min(m, n, k) > 1 and intensity"

@@ -124,3 +124,15 @@ def mma(*arguments):
 # -     return a.astype(np.float32) @ b.astype(np.float32) + c
 # +     k = a.shape[1] // 16 * 16 or a.shape[1]
 # +     return a[:, :k].astype(np.float32) @ b[:k].astype(np.float32) + c
+
+# %% wrong: bfloat16 inputs — says "As bfloat16, a and b lose three bits" — from "reference"
+#   import numpy as np
+# + import torch
+
+# -     return a.astype(np.float32) @ b.astype(np.float32) + c
+# +     a, b = (torch.from_numpy(factor).bfloat16().float().numpy() for factor in (a, b))
+# +     return a @ b + c
+
+# %% wrong: b transposed where it is square — says "Nothing is transposed" — from "reference": "@ b.astype" → "@ (b.T if b.shape[0] == b.shape[1] > 1 else b).astype"
+
+# %% wrong: c transposed where it is square — says "c is not transposed" — from "reference": "+ c" → "+ (c.T if c.shape[0] == c.shape[1] else c)"

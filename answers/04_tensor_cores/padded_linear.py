@@ -131,3 +131,8 @@ def padded_linear(x, weight, multiple=64):
 # %% wrong: float32 zeros below every weight — says "same dtype" — from "torch.cat and linear": "weight.new_zeros(missing, weight.shape[1])" → "torch.zeros(missing, weight.shape[1])"
 
 # %% wrong: everything in float32 — says "the type of x and weight" — from "reference": "(x @ padded.T)" → "(x.float() @ padded.float().T)"
+
+# %% wrong: no rows give nothing — says "expected" — from "reference"
+#       outputs = weight.shape[0]
+# +     if not x.numel():
+# +         return x

@@ -132,3 +132,14 @@ def quantization(m, n, tile_m, tile_n, sm_count):
 # %% wrong: the shares that are lost — says "shares that are lost" — from "reference": "m * n / (" → "1 - m * n / (", "tiles / (w" → "1 - tiles / (w"
 
 # %% wrong: the result taken for square — says "Rows are m over tile_m" — from "reference": "-(-n // tile_n)" → "-(-m // tile_n)"
+
+# %% right: shares in float32 — from "reference"
+# + import numpy as np
+# +
+# +
+#   def quantization(m, n, tile_m, tile_n, sm_count):
+
+# -         "tile_efficiency": m * n / (tiles * tile_m * tile_n),
+# -         "wave_efficiency": tiles / (waves * sm_count),
+# +         "tile_efficiency": np.float32(m * n / (tiles * tile_m * tile_n)),
+# +         "wave_efficiency": np.float32(tiles / (waves * sm_count)),

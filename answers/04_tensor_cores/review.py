@@ -210,3 +210,7 @@ def review(layers, batch, dtype):
 # %% wrong: the first of equal layers — says "Layers may be equal" — from "reference": "found.append((index, code))" → "found.append((layers.index(layer), code))"
 
 # %% wrong: the first of equal layers lacks the activation — says "Layers may be equal" — from "reference": `found.append((index, "no_activation"))` → `found.append((layers.index(layer), "no_activation"))`
+
+# %% wrong: takes the sizes by their place — says "expected" — from "reference": `zip(("in", "out"), sizes[layer["kind"]])` → `zip(("in", "out"), [key for key in layer if key != "kind"])`
+
+# %% wrong: one violation for each code — says "not one per code" — from "reference": "return found" → "return [(index, code) for code, index in {code: index for index, code in found}.items()]"

@@ -135,3 +135,5 @@ def smallest_batch(in_features, out_features, gpu, dtype):
 # %% wrong: at least 16 rows — says "expected 3" — from "reference": "return math.ceil(" → "return max(16, math.ceil(", "/ gain) if" → "/ gain)) if"
 
 # %% wrong: an int8 has four bytes — says "bytes" — from "reference": `"int8": 1` → `"int8": 4`
+
+# %% wrong: a whole ridge — says "Do not round the ridge" — from "reference": `1000 * gpu[f"{dtype}_tflops"] / gpu["bandwidth_gbs"] *` → `round(1000 * gpu[f"{dtype}_tflops"] / gpu["bandwidth_gbs"]) *`

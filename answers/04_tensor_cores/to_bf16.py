@@ -157,3 +157,7 @@ def to_bf16(values):
 # +     rounded = np.where(size >= np.float32(2**30), np.copysign(np.float32(np.inf), x), rounded)
 # +     rounded = np.where((size < np.float32(2.0**-60)) & (size >= tiny), np.copysign(np.float32(0), x), rounded)
 # +     return np.where(np.isnan(x), x, rounded)
+
+# %% wrong: leaves subnormal numbers as they are — says "Numbers below 2**-126" — from "reference": "np.where(np.isnan(x), x, rounded)" → "np.where(np.isnan(x) | (np.abs(x) < 2.0**-126), x, rounded)"
+
+# %% wrong: clears nothing — says "The low 16 bits are not cleared" — from "reference": "((bits + half) & np.uint32(0xFFFF0000))" → "(bits + half)"

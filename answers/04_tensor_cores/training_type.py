@@ -95,3 +95,5 @@ def training_type(arch):
 # %% wrong: float16 only from bfloat16 on — says "take a 16-bit type" — from "without the other exercise": `"float16" if "float16" in taken else "float32"` → `"float32"`
 
 # %% wrong: one architecture forgotten — says "take a 16-bit type" — from "by generation": `, "Turing": "float16"` → ""
+
+# %% wrong: names in any case — says "No tensor core has this name" — from "reference": "    taken = tensor_core_types(arch)" → "    taken = tensor_core_types(arch.capitalize())"
