@@ -125,6 +125,7 @@ def test_review() -> None:
     passing = dict.fromkeys((*unseen, "no eye for activations", "sigmoid forgotten"), rule)
     alike = ("the first of equal layers", "the first of equal layers lacks the activation")
     passing |= dict.fromkeys(alike, "no two layers here are equal")
+    passing |= {"takes the sizes by their place": "the keys of these layers are always in the same order"}
     held("review", plausible, broken, passing)
 
 
@@ -191,6 +192,10 @@ def test_is_compute_bound() -> None:
     miscounted = altered(taken, products=[one | {"bytes": one["bytes"] / 2} for one in taken["products"]])
     broken = broken_rates(taken) | {"no time": late, "half of the bytes": miscounted}
     near = dict.fromkeys(("a whole-number ridge", "a factor of 1,024"), "measured rates spread further than that")
+    near |= dict.fromkeys(
+        ("the first addition does not count", "a margin of 1% below the ridge"), near["a factor of 1,024"]
+    )
+    near |= {"a side of 1 is never enough": "no measured product has a side of 1 and is compute-bound"}
     held("is_compute_bound", plausible, broken, near | {"more than the ridge, not at least": RIDGE})
 
 
