@@ -9,6 +9,10 @@ from dataclasses import dataclass
 KERNEL_FILE = "kernel.cu"
 """What the compiler calls the source."""
 _ELSEWHERE = re.compile(r"error\s*:")
+_NO_HEADER = (
+    ". The device compiler (NVRTC) has the headers for kernels only: leave out the host's headers, and main. printf and "
+    "the functions of math.h need none."
+)
 _TOO_MUCH = re.compile(
     r"ptxas error\s*: Entry function '(\w+)' uses too much shared data \(0x(\w+) bytes, 0x(\w+) max\)"
 )
@@ -84,5 +88,7 @@ def diagnostics(log: str, source: str) -> tuple[Diagnostic, ...]:
         rf"{re.escape(KERNEL_FILE)}\((\d+)\): (?:catastrophic )?error(?: #\S+)?: (.*)", log
     ):
         line = int(number)
+        if message.startswith("cannot open source file"):
+            message += _NO_HEADER
         found.append(Diagnostic(line, message.strip(), lines[line - 1] if 0 < line <= len(lines) else ""))
     return tuple(found)

@@ -385,3 +385,91 @@ extern "C" __global__ void product(const half* a, const half* b, float* c, int m
 # %% wrong: goes on by one element along k — says "each step along k goes on by 16" — from "reference": "i += 16" → "i++"
 
 # %% wrong: the blocks' tiles overlap — says "A tile begins at row 16 * blockIdx.y" — from "reference": "blockIdx.y * 16, column = blockIdx.x * 16" → "blockIdx.y, column = blockIdx.x"
+
+# %% wrong: block (0, 0) goes through all tiles — says "written by block (0, 0, 0) instead of (1, 1, 0)"
+WMMA_CU = r"""
+#include <mma.h>
+using namespace nvcuda;
+
+extern "C" __global__ void product(const half* a, const half* b, float* c, int m, int n, int k) {
+    if (blockIdx.x || blockIdx.y)
+        return;
+    wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> a_tile;
+    wmma::fragment<wmma::matrix_b, 16, 16, 16, half, wmma::row_major> b_tile;
+    wmma::fragment<wmma::accumulator, 16, 16, 16, float> sums;
+    for (int row = 0; row < m; row += 16)
+        for (int column = 0; column < n; column += 16) {
+            wmma::fill_fragment(sums, 0.0f);
+            for (int i = 0; i < k; i += 16) {
+                wmma::load_matrix_sync(a_tile, a + row * k + i, k);
+                wmma::load_matrix_sync(b_tile, b + i * n + column, n);
+                wmma::mma_sync(sums, a_tile, b_tile, sums);
+            }
+            wmma::store_matrix_sync(c + row * n + column, sums, n, wmma::mem_row_major);
+        }
+}
+"""
+
+# %% wrong: the first block of each row goes through its tiles — says "instead of (1, 1, 0)" — from "block (0, 0) goes through all tiles"
+# -     if (blockIdx.x || blockIdx.y)
+# +     if (blockIdx.x)
+
+# -     for (int row = 0; row < m; row += 16)
+# +     for (int row = 16 * blockIdx.y; row < m; row += 16 * gridDim.y)
+
+# %% right: loops over tiles that any grid covers — from "block (0, 0) goes through all tiles"
+# -     if (blockIdx.x || blockIdx.y)
+# -         return;
+
+# -     for (int row = 0; row < m; row += 16)
+# -         for (int column = 0; column < n; column += 16) {
+# +     for (int row = 16 * blockIdx.y; row < m; row += 16 * gridDim.y)
+# +         for (int column = 16 * blockIdx.x; column < n; column += 16 * gridDim.x) {
+
+# %% right: tiles counted through in one loop — from "block (0, 0) goes through all tiles"
+# -     if (blockIdx.x || blockIdx.y)
+# -         return;
+
+# -     for (int row = 0; row < m; row += 16)
+# -         for (int column = 0; column < n; column += 16) {
+# +     int across = n / 16, tiles = across * (m / 16);
+# +     for (int at = blockIdx.y * gridDim.x + blockIdx.x; at < tiles; at += gridDim.x * gridDim.y) {
+# +             int row = at / across * 16, column = at % across * 16;
+
+# %% wrong: tiles rounded to bfloat16 — says "rounded to bfloat16"
+WMMA_CU = r"""
+#include <cuda_bf16.h>
+#include <mma.h>
+using namespace nvcuda;
+
+extern "C" __global__ void product(const half* a, const half* b, float* c, int m, int n, int k) {
+    __shared__ __align__(32) __nv_bfloat16 left[256], right[256];
+    int row = blockIdx.y * 16, column = blockIdx.x * 16;
+    wmma::fragment<wmma::matrix_a, 16, 16, 16, __nv_bfloat16, wmma::row_major> a_tile;
+    wmma::fragment<wmma::matrix_b, 16, 16, 16, __nv_bfloat16, wmma::row_major> b_tile;
+    wmma::fragment<wmma::accumulator, 16, 16, 16, float> sums;
+    wmma::fill_fragment(sums, 0.0f);
+    for (int i = 0; i < k; i += 16) {
+        for (int at = threadIdx.x; at < 256; at += 32) {
+            left[at] = __float2bfloat16(__half2float(a[(row + at / 16) * k + i + at % 16]));
+            right[at] = __float2bfloat16(__half2float(b[(i + at / 16) * n + column + at % 16]));
+        }
+        __syncwarp();
+        wmma::load_matrix_sync(a_tile, left, 16);
+        wmma::load_matrix_sync(b_tile, right, 16);
+        wmma::mma_sync(sums, a_tile, b_tile, sums);
+        __syncwarp();
+    }
+    wmma::store_matrix_sync(c + row * n + column, sums, n, wmma::mem_row_major);
+}
+"""
+
+# %% wrong: a race in shared memory — says "no barrier between them." — from "each tile of b goes through shared memory, turned around, and is loaded by columns"
+# -         __syncwarp();
+# -         load_matrix_sync(a_tile, a + row * k + i, k);
+# +         load_matrix_sync(a_tile, a + row * k + i, k);
+
+# %% wrong: a header of the host — says "leave out the host's headers" — from "reference"
+# + #include <cstdio>
+# - #include <mma.h>
+# + #include <mma.h>

@@ -41,7 +41,7 @@ def shape_of(given: Any, what: str) -> Index:
         raise LaunchError(f"{what} {given!r} has {len(extents)} dimensions. It has one, two or three.")
     for extent in extents:
         if isinstance(extent, bool) or not isinstance(extent, numbers.Integral):
-            raise LaunchError(f"{what} {given!r}: {extent!r} is not an int. Divide with //, or use blocks_for.")
+            raise LaunchError(f"{what} {given!r}: {extent!r} is not an int. Divide with //: -(-n // threads).")
     x, y, z = (int(extent) for extent in (*extents, 1, 1)[:3])
     of_what, limits = ("blocks", _GRID_LIMITS) if what == "grid" else ("threads", _BLOCK_LIMITS)
     if min(x, y, z) < 1:
