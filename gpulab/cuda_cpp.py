@@ -253,7 +253,9 @@ def _on_cpu(source: str, text: str, name: str, call: Call, counted: bool) -> Lau
     except OutOfBoundsError as error:
         if counted:
             raise
-        raise GuardError(f"{error} Is there a guard, if (i < n)?") from None
+        told = str(error)
+        outside = "is out of bounds" in told and "shared array" not in told
+        raise GuardError(told + " Is there a guard, if (i < n)?" * outside) from None
     arrays = [copy for copy in copies if isinstance(copy, np.ndarray)]
     return arrays, trace_of(launch, name).summary() if counted else {}
 

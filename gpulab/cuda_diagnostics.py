@@ -10,8 +10,8 @@ KERNEL_FILE = "kernel.cu"
 """What the compiler calls the source."""
 _ELSEWHERE = re.compile(r"error\s*:")
 _NO_HEADER = (
-    ". The device compiler (NVRTC) has the headers for kernels only: leave out the host's headers, and main. printf and "
-    "the functions of math.h need none."
+    ". The device compiler (NVRTC) has headers for kernels only: leave out the host's headers, and main. "
+    "It knows printf and the functions of math.h without any."
 )
 _TOO_MUCH = re.compile(
     r"ptxas error\s*: Entry function '(\w+)' uses too much shared data \(0x(\w+) bytes, 0x(\w+) max\)"

@@ -542,3 +542,23 @@ extern "C" __global__ void saxpy(float alpha, const float* x, float* y, int n) {
         y[i] = axpy(alpha, x[i], y[i]);
 }
 """
+
+# %% wrong: alpha rounded to half — says "float16 holds 11 significant bits" — from "reference"
+# + #include <cuda_fp16.h>
+#   __device__ float axpy(float alpha, float x, float y) {
+# -     return alpha * x + y;
+# +     return __half2float(__float2half(alpha)) * x + y;
+
+# %% wrong: shared memory for 128 threads alone — says "shared array 't' has 128 elements, 0 to 127. It was" — from "reference"
+# +     __shared__ float t[128];
+#       int stride = blockDim.x * gridDim.x;
+
+# -         y[i] = axpy(alpha, x[i], y[i]);
+# +     {
+# +         t[threadIdx.x] = x[i];
+# +         y[i] = axpy(alpha, t[threadIdx.x], y[i]);
+# +     }
+
+# %% wrong: a header of the host — says "leave out the host's headers" — from "reference"
+# + #include <cstdio>
+#   __device__ float axpy(float alpha, float x, float y) {

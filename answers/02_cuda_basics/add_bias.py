@@ -230,3 +230,7 @@ def add_bias(matrix, bias):
 # %% wrong: two threads for each element — says "Let only one thread write each element" — from "reference": "-(-rows // 8))" → "-(-rows // 8), 2)"
 
 # %% right: one block for each row — from "reference": "-(-rows // 8)), (32, 8)" → "rows), (256, 1)", "-(-columns // 32)" → "-(-columns // 256)"
+
+# %% wrong: square blocks, and the grid one block short along y — says "The grid does not cover the matrix" — from "reference": "-(-rows // 8)), (32, 8)" → "max(1, rows // 32)), (32, 32)"
+
+# %% wrong: a list of the rows — says "You returned a list" — from "reference": "return out" → "return list(out)"

@@ -278,3 +278,5 @@ def saxpy(alpha, x, y):
 # +     piece = (out.size + 31) // 32
 # +     first = cuda.grid(1) // 32 * piece
 # +     for i in range(first + cuda.laneid, min(first + piece, out.size), 32):
+
+# %% wrong: a list of the sums — says "You returned a list" — from "reference": "return out" → "return list(map(float, out))"

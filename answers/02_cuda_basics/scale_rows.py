@@ -267,3 +267,5 @@ def scale_rows(matrix, factors):
 # -     scale_rows_kernel[(-(-columns // 32), -(-rows // 8)), (32, 8)](matrix, factors, out)
 # +     wide = min(columns, 128)
 # +     scale_rows_kernel[(-(-columns // wide), rows), wide](matrix, factors, out)
+
+# %% wrong: a list of the rows — says "You returned a list" — from "reference": "return out" → "return list(out)"

@@ -611,3 +611,33 @@ def vec_add(a, b):
 
 # -     out = empty(len(a), "float32")
 # +     out = ROOM[: len(a)]
+
+# %% right: a stream — from "reference"
+# -     vec_add_kernel[-(-len(a) // threads), threads](a, b, out)
+# +     stream = cuda.stream()
+# +     vec_add_kernel[-(-len(a) // threads), threads, stream](a, b, out)
+# +     stream.synchronize()
+
+# %% wrong: a list of the sums — says "You returned a list" — from "reference": "return out" → "return list(map(float, out))"
+
+# %% wrong: sums of float16 — says "elements differ" — from "reference"
+# + import numpy as np
+#   from numba import cuda
+
+# -         out[i] = a[i] + b[i]
+# +         out[i] = np.float16(a[i] + b[i])
+
+# %% wrong: two elements per thread, and the last of an odd number is forgotten — says "elements differ" — from "reference"
+# -     i = cuda.grid(1)
+# -     if i < out.size:
+# +     i = 2 * cuda.grid(1)
+# +     if i + 1 < out.size:
+#           out[i] = a[i] + b[i]
+# +         out[i + 1] = a[i + 1] + b[i + 1]
+
+# %% wrong: element 0 has no thread — says "it belongs to thread 0" — from "reference": "if i < out.size" → "if 0 < i < out.size"
+
+# %% wrong: every thread adds everything — says "Let only one thread write each element" — from "reference"
+# -     i = cuda.grid(1)
+# -     if i < out.size:
+# +     for i in range(out.size):

@@ -116,7 +116,7 @@ def _or_here(function: Callable[..., Any], here: Callable[..., Any]) -> Callable
         if not on_gpu():
             return here(*arguments, **named)
         made = function(*arguments, **named)
-        if is_recording() and here is not host_arrays.to_device:
+        if is_recording() and here not in (host_arrays.to_device, host_arrays.stream):
             # The driver gives memory that still holds an earlier call's results; rubbish shows where it is read.
             made.copy_to_device(here(*arguments, **named).copy_to_host())
         return made

@@ -1,4 +1,4 @@
-"""Numba's own device arrays where there is no GPU: `cuda.to_device`, `cuda.device_array`, `copy_to_host`.
+"""Numba's own device arrays and streams where there is no GPU: `cuda.to_device`, `copy_to_host`, `cuda.stream`.
 
 They lie in host memory and launches run on them in the tracer. Host code can copy them, index them and ask their
 shape; it cannot compute with them, as it could not on a GPU.
@@ -6,7 +6,8 @@ shape; it cannot compute with them, as it could not on a GPU.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -56,9 +57,27 @@ def device_array_like(ary: Any, stream: Any = 0) -> HostArray:
     return device_array(ary.shape, ary.dtype)
 
 
+class HostStream:
+    """Takes the place of a stream of `numba.cuda`'s: whatever it is given is done at once."""
+
+    def synchronize(self) -> None:
+        """Does nothing."""
+
+    @contextmanager
+    def auto_synchronize(self) -> Iterator[HostStream]:
+        """The stream itself."""
+        yield self
+
+
+def stream() -> HostStream:
+    """As `cuda.stream`."""
+    return HostStream()
+
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "to_device": to_device,
     "device_array": device_array,
     "device_array_like": device_array_like,
+    "stream": stream,
 }
 """Name in `numba.cuda` → what takes its place without a GPU."""

@@ -79,6 +79,22 @@ def test_headers_are_found_or_named() -> None:
     assert cuda_cpp.compile(half).startswith(b"\x7fELF")
     with pytest.raises(cuda_cpp.CudaCompileError, match=r"line 1: cannot open source file \"nowhere\.h\""):
         cuda_cpp.compile('#include "nowhere.h"\n' + SAXPY)
+    with pytest.raises(cuda_cpp.CudaCompileError, match="leave out the host's headers"):
+        cuda_cpp.compile("#include <cstdio>\n" + SAXPY)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="says what happens without a GPU")
+@pytest.mark.parametrize(("tile", "guard"), [("x", True), ("tile", False)])
+def test_only_a_global_array_needs_a_guard(tile: str, guard: bool) -> None:
+    source = f"""
+extern "C" __global__ void k(float* x) {{
+    __shared__ volatile float tile[32];
+    {tile}[threadIdx.x] = 1.0f;
+}}
+"""
+    with pytest.raises(cuda_cpp.GuardError, match="out of bounds") as caught:
+        cuda_cpp.run(source, "k", 1, 64, np.zeros(32, np.float32))
+    assert ("guard" in str(caught.value)) == guard
 
 
 def test_unknown_architecture() -> None:

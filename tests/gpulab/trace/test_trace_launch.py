@@ -188,6 +188,15 @@ def test_numbas_own_device_arrays_work_without_a_gpu() -> None:
     cuda.synchronize()
 
 
+@no_gpu_here
+def test_numbas_streams_work_without_a_gpu() -> None:
+    stream, made = cuda.stream(), cuda.device_array_like(X)
+    kernels.copy[2, 64, stream](cuda.to_device(X, stream=stream), made)
+    stream.synchronize()
+    with stream.auto_synchronize() as same:
+        np.testing.assert_array_equal(made.copy_to_host(stream=same), X)
+
+
 def fresh(code: str) -> str:
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
