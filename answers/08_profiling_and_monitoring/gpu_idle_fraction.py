@@ -233,3 +233,7 @@ def gpu_idle_fraction(events):
 # %% wrong: the word kernel in cat is enough — says "test with ==" — from "reference": `kind == "kernel"` → `"kernel" in kind`
 
 # %% wrong: ends are cut to whole µs — says "fractions of a µs" — from "reference": `event["ts"] + event["dur"], event` → `int(event["ts"] + event["dur"]), event`
+
+# %% wrong: kernels of NCCL's are left out — says "A kernel of NCCL's is a kernel, too" — from "reference": ` if event["ph"] == "X"]` → ` if event["ph"] == "X" and not (event["cat"] == "kernel" and "nccl" in event["name"])]`
+
+# %% wrong: only the streams of the example — says "A stream may have any number" — from "reference": ` if event["ph"] == "X"]` → ` if event["ph"] == "X" and (event["cat"] != "kernel" or event["tid"] in (7, 20))]`

@@ -241,3 +241,5 @@ def parse_metrics(text):
 # %% wrong: infinity is never below zero — says "-Inf" — from "reference": `float(match.group(5))` → `float(match.group(5).replace("-Inf", "+Inf"))`
 
 # %% wrong: the label gpu must be the first — says "need not be the first" — from "reference": `if "gpu" in labels:` → `if next(iter(labels), "") == "gpu":`
+
+# %% wrong: GPU counts as gpu — says "GPU is another one" — from "reference": "labels = dict(re.findall(label, match.group(2)))" → "labels = {name.lower(): value for name, value in re.findall(label, match.group(2))}"

@@ -272,3 +272,12 @@ def render_metrics(samples):
 # +
 # +
 # + def render_metrics(samples):
+
+# %% wrong: no HELP without words — says "There is no HELP line" — from "reference"
+# -         lines += [f"# HELP {name} {words}", f"# TYPE {name} {group[0]['type']}"]
+# +         lines += [f"# HELP {name} {words}"] if words else []
+# +         lines += [f"# TYPE {name} {group[0]['type']}"]
+
+# %% right: no space after the name where HELP has no words — from "reference": `f"# HELP {name} {words}"` → `f"# HELP {name} {words}".rstrip(" ")`
+
+# %% wrong: time stamps — says "A second number is a time stamp" — from "reference": `{float(sample['value'])!r}"` → `{float(sample['value'])!r} 1763650000000"`

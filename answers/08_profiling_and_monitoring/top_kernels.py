@@ -199,3 +199,21 @@ def top_kernels(events, n):
 # %% wrong: rounded to two decimals — says "Do not round" — from "reference": "return sorted(total.items()" → "return sorted([(name, round(us, 2)) for name, us in total.items()]"
 
 # %% wrong: a cat that begins with kernel — says "exactly" — from "reference": `event["cat"] == "kernel"` → `event["cat"].startswith("kernel")`
+
+# %% wrong: all that are as large as the n-th — says "Return only the first 2" — from "reference"
+# -     return sorted(total.items(), key=lambda item: (-item[1], item[0]))[:n]
+# +     ranked = sorted(total.items(), key=lambda item: (-item[1], item[0]))
+# +     return [pair for pair in ranked if n and pair[1] >= ranked[min(n, len(ranked)) - 1][1]]
+
+# %% wrong: rounded for sorting — says "Compare the totals as they are" — from "reference": "(-item[1]" → "(-round(item[1])"
+
+# %% wrong: cut to whole numbers for sorting — says "Compare the totals as they are" — from "reference": "(-item[1]" → "(-int(item[1])"
+
+# %% wrong: names end before their arguments — says "Names stay whole"
+def top_kernels(events, n):
+    total = {}
+    for event in events:
+        if event["ph"] == "X" and event["cat"] == "kernel":
+            name = event["name"].split("(")[0]
+            total[name] = total.get(name, 0.0) + event["dur"]
+    return sorted(total.items(), key=lambda item: (-item[1], item[0]))[:n]

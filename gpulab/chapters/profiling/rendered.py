@@ -29,7 +29,7 @@ def broken_rule(page: str) -> str:
     closed: list[str] = []
     for number, line in enumerate(page.splitlines(), 1):
         where = f"line {number}, {line[:60]!r}"
-        described = re.fullmatch(rf"# (HELP|TYPE) ({_NAME}) .*", line)
+        described = re.fullmatch(rf"# (HELP|TYPE) ({_NAME})(?: .*)?", line)
         sample = _SAMPLE.fullmatch(line)
         if not described and not sample:
             return f"{where}: {_reason(line)}"
@@ -57,6 +57,8 @@ def _reason(line: str) -> str:
         return f"{kinds}. Is every newline in a HELP text written \\n?"
     if unknown := re.search(r"\\[^\\n\"]", re.sub(r"\\\\", "", line)):
         return f'{unknown[0]} is no escape: there are \\\\, \\", and \\n. A backslash itself is written \\\\.'
+    if re.fullmatch(rf"{_SAMPLE.pattern} +-?\d+", line):
+        return "A second number is a time stamp: write none."
     if "{" not in line or "}" not in line:
         return _TORN if "}" in line or "{" in line or not re.match(rf"{_NAME} ", line) else "The value is not a number."
     if "='" in line:

@@ -59,6 +59,7 @@ def test_parse_metrics() -> None:
         "takes the time stamp": "the exporter writes no time stamps",
         'looks for gpu=" anywhere': "no other label of the exporter ends in gpu",
         "asks the judge's package for it, which is in no student's process": "the package is there in this process",
+        "GPU counts as gpu": "no label of the exporter is called GPU",
     }
     plausible = {
         "two GPUs": confrontations.take_figures(Library()),
@@ -76,6 +77,7 @@ def test_render_metrics() -> None:
     plain = "NVML's texts are of one line, and have no backslash"
     passing = {
         "labels as JSON": "no label here holds a tab",
+        "no HELP without words": "every HELP of the exporter has words",
         "braces around nothing": "a reader takes empty braces; another assertion of the test does not",
         "only quotes are escaped": plain,
         "newlines first, then backslashes": plain,
@@ -126,6 +128,7 @@ def test_gpu_idle_fraction() -> None:
     passing = {
         "the word kernel in cat is enough": "no other category of a trace contains that word",
         "without a kernel nothing is idle": "this trace has kernels",
+        "kernels of NCCL's are left out": "one GPU runs no kernel of NCCL's",
         "the window ends when the last event to start does": "the last kernel to start is the last to end here",
         "a kernel that starts while another runs adds nothing": "one stream: no kernels overlap",
     }
@@ -174,6 +177,9 @@ def test_top_kernels() -> None:
         "equal totals in the order in which they came": "measured totals are never equal",
         "capitals and small letters alike": "measured totals are never equal",
         "equal totals from Z to A": "measured totals are never equal",
+        "all that are as large as the n-th": "measured totals are never equal",
+        "rounded for sorting": "no two totals here are within a µs",
+        "cut to whole numbers for sorting": "no two totals here are within a µs",
         "a total for each stream": "one stream here",
         "marks are kernels of no duration": "no trace of a real GPU has such marks",
         "every category with kernel in its name": "no other category of a trace contains that word",
