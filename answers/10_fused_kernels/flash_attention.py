@@ -528,3 +528,9 @@ def flash_attention(q, k, v):
 # %% wrong: the maximum of the block alone — says "NaN" — from "reference": "tl.maximum(m, tl.max(scores, axis=1))" → "tl.max(scores, axis=1)"
 
 # %% wrong: the factor upside down — says "upside down" — from "reference": "tl.exp(m - m_next)" → "tl.exp(m_next - m)"
+
+# %% wrong: sum not rescaled, with blocks of 16 — says "both rescaled" — from "reference": "* factor + tl.sum" → "+ tl.sum", "cdiv(length, 32)" → "cdiv(length, 16)", "T=32" → "T=16"
+
+# %% wrong: the keys of the first head for all heads — says "Only the first head" — from "reference": "k_ptr + k_at" → "k_ptr + k_at - head"
+
+# %% wrong: the axes of the grid exchanged, with blocks of 16 — says "is the address right?" — from "reference": "(triton.cdiv(length, 32), heads)" → "(heads, triton.cdiv(length, 16))", "T=32" → "T=16"

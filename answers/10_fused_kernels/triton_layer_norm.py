@@ -236,3 +236,9 @@ def triton_layer_norm(x, weight, bias, eps):
 # %% wrong: a block of half the size where one element is too many — says "were never written" — from "reference": "next_power_of_2(width)" → "next_power_of_2(max(1, width - 1))"
 
 # %% wrong: E[x²] − E[x]² in float32 — says "loses a variance this small" — from "reference": "tl.sum(centered * centered, axis=0) / width" → "tl.sum(x * x, axis=0) / width - mean * mean"
+
+# %% wrong: results of float16 for all rows — says "The results have only 16 bits" — from "reference": "scaled * w + b," → "(scaled * w + b).to(tl.float16),"
+
+# %% wrong: results of bfloat16 for float32 rows — says "The results have only 16 bits" — from "reference": "scaled * w + b," → "(scaled * w + b).to(tl.bfloat16),"
+
+# %% wrong: weights of float16 — says "elements differ" — from "reference": "w = tl.load(w_ptr + column, mask=inside, other=0.0)" → "w = tl.load(w_ptr + column, mask=inside, other=0.0).to(tl.float16)"
