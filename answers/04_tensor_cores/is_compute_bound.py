@@ -115,7 +115,7 @@ def is_compute_bound(m, n, k, gpu, dtype):
 
 # %% wrong: only the weights move — says "Three matrices move" — from "reference": "(m * k + k * n + m * n)" → "k * n"
 
-# %% wrong: the first addition does not count — says "Count 2 · m · n · k FLOPs" — from "reference": "2 * m * n * k" → "m * n * (2 * k - 1)"
+# %% wrong: the first addition does not count — says "Count 2·m·n·k FLOPs" — from "reference": "2 * m * n * k" → "m * n * (2 * k - 1)"
 
 # %% wrong: a margin of 1% below the ridge — says "no margin" — from "reference": "intensity >=" → "1.01 * intensity >="
 
