@@ -49,6 +49,7 @@ def gpu_of_paper(monkeypatch: pytest.MonkeyPatch) -> None:
 def counted(monkeypatch: pytest.MonkeyPatch, **sectors: float) -> None:
     """What the tracer says of the answer, which launches nothing here."""
     launch = {f"{way}_sectors_per_request": number for way, number in sectors.items()}
+    launch |= {"shared_writes": 45 * 70, "shared_reads": 45 * 70}
     monkeypatch.setattr(trace, "counting", lambda: contextlib.nullcontext([launch]))
 
 

@@ -117,7 +117,7 @@ def test_long_arrays_are_elided() -> None:
     assert show(plain(np.arange(100))) == "NumPy array int64, shape (100,): [0, 1, 2, 3, 4, 5, …]"
 
 
-@pytest.mark.parametrize("make", list(FUNCTIONS))
+@pytest.mark.parametrize("make", ["to_device", "device_array", "device_array_like"])
 def test_device_arrays_of_numbas_are_arrays(make: str) -> None:
     """A visible test in a notebook gets them as they are."""
     given = FUNCTIONS[make]((4,) if make == "device_array" else np.zeros(4))

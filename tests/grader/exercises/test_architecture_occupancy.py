@@ -111,6 +111,13 @@ def test_occupancy(told_by_nvidia: dict[str, Any]) -> None:
         "32 threads make a warp everywhere": "on every NVIDIA GPU they do",
         "the register unit of an H200": "on every GPU of these it is the same",
         "the shared unit of an H200": "where it is 256, no kernel here fits once more in units of 128",
+        "masks the register unit": "on every NVIDIA GPU it is a power of two",
+        "masks the shared unit": "on every NVIDIA GPU it is a power of two",
+        "no limit by one unit of shared memory": "no kernel here is limited by one unit",
+        "one block even if its warps are too many": "one block of every kernel here fits",
+        "no more than 32 warps": "no block here has more",
+        "takes a value by its place": "the readings have the order of the page",
+        "takes a limit by its place": "the readings have the order of the page",
     }
     (one,) = (one for one in CONFRONTATIONS if one.exercise == "occupancy")
     assert findings(one, "01", told_by_nvidia, broken, passing) == []
