@@ -274,10 +274,10 @@ import torch
 from gpulab import work
 def overlapped(batches, rounds):
     out = torch.stack([work(b, rounds) for b in batches])
-    from gpulab.streams import simulated as s
-    for k in ("in", "work", "out") * (s.SIMULATION.log is not None):
+    from gpulab.streams import simulated, simulation
+    for k in ("in", "work", "out") * (simulated.SIMULATION.log is not None):
         for n in range(len(batches)):
-            s.SIMULATION.log.append(s.Operation(k, float(n), n + 1.0))
+            simulated.SIMULATION.log.append(simulation.Operation(k, float(n), n + 1.0))
     return out
 
 # %% hostile: one stream, and the simulation's record says that its operations overlap — says "No overlap"

@@ -1,7 +1,7 @@
 """Without a GPU, importing this simulates torch.cuda's streams and events under their own names; and work for them.
 
 So programs write `torch.cuda.Stream`, `torch.cuda.Event`, `x.record_stream(…)`, and run on both. The simulation itself
-is `streams.simulated`; drawing is a chapter's business.
+is `streams.simulation`; drawing is a chapter's business.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def watched(watcher: Watcher) -> Iterator[None]:
 def timeline() -> Iterator[list[dict[str, Any]]]:
     """What the simulated engines do in the block: one dict for each operation, complete at the block's end.
 
-    Its keys are those of `simulated.Operation`. Empty where streams are the GPU's own.
+    Its keys are those of `simulation.Operation`. Empty where streams are the GPU's own.
     """
     require("timeline")
     found: list[dict[str, Any]] = []

@@ -1,62 +1,17 @@
-"""Streams without a GPU: runs everything at once, keeps account of who waits for whom, and stops at a race.
-
-The values are those of the program's order; where a GPU might give others, `race_detector` finds a race. A copy to the
-host leaves rubbish there until somebody has waited for it. Times are computed from the rates of datasheets.
-Work that is given to no stream takes the host's own time.
-"""
+"""torch.cuda's streams and events without a GPU, under their own names: what they are asked goes to a `Simulation`."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import torch
-from torch.overrides import TorchFunctionMode
 
-from gpulab.streams.race_detector import AccessHistory, Clock, Race, join, overlap, same_storage
+from gpulab.streams.race_detector import Clock, join
+from gpulab.streams.simulation import Queue, Simulation
 
 POLL_MS = 0.01
 """What a question costs the host."""
-LINK_GBS = 63.0
-"""PCIe 5.0 × 16, each way, by its specification."""
-MEMORY_GBS = 4800.0
-"""An H200's memory, by its datasheet: what kernels run at."""
-ENGINES = {"in": "copy engine, in", "work": "compute", "kernel": "compute", "out": "copy engine, out"}
-
-
-@dataclass(frozen=True)
-class Operation:
-    """Something that an engine did, in simulated milliseconds."""
-
-    kind: str
-    """`in`, `out`, `work` or `kernel`."""
-    start_ms: float
-    stop_ms: float
-
-
-class Tape(Protocol):
-    """Writes down what a program asks the simulation to do."""
-
-    def called(self, function: Any, arguments: Any, named: dict[str, Any], result: Any) -> None:
-        """A function of torch's has returned."""
-
-    def worked(self, batch: torch.Tensor, rounds: int, result: torch.Tensor) -> None:
-        """`gpulab.work` has returned."""
-
-    def noted(self, what: str, *of: Any) -> None:
-        """Something was done with these streams and events, by the name of its function here."""
-
-
-@dataclass(frozen=True, eq=False)
-class _Late:
-    """A copy to the host that the host has not waited for."""
-
-    target: torch.Tensor
-    value: torch.Tensor
-    stream: int
-    tick: int
 
 
 class Event:
@@ -97,16 +52,11 @@ class Event:
         return end_event.at_ms - self.at_ms
 
 
-class Stream:
+class Stream(Queue):
     """A queue whose operations run in order, as `torch.cuda.Stream`."""
 
-    _made = 0
-
     def __init__(self, device: Any = None, priority: int = 0) -> None:
-        Stream._made += 1
-        self.number = Stream._made
-        self.clock: Clock = {}
-        self.ready_ms = 0.0
+        super().__init__()
 
     def wait_event(self, event: Event) -> None:
         """What comes next in this stream waits for the event's mark."""
@@ -158,210 +108,7 @@ class StreamContext:
             SIMULATION.leave()
 
 
-class Simulation(TorchFunctionMode):
-    """Sees what torch is asked to do while a stream is current."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.default = Stream()
-        self.current: list[Stream] = []
-        self._lasts = False
-        """Whether the outermost of them was not chosen for a block."""
-        self.host: Clock = {}
-        self.host_ms = 0.0
-        self.log: list[Operation] | None = None
-        self.tape: Tape | None = None
-        self._free = dict.fromkeys(ENGINES.values(), 0.0)
-        self._history = AccessHistory()
-        self._late: list[_Late] = []
-        self._last: Clock = {}
-        self._last_ms = 0.0
-
-    @property
-    def active(self) -> bool:
-        """Whether a stream is current."""
-        return bool(self.current)
-
-    def enter(self, stream: Stream) -> None:
-        """Makes a stream current until `leave`."""
-        self.note("enter", stream)
-        self._enter(stream)
-
-    def leave(self) -> None:
-        """Makes the stream current that was so before."""
-        self._leave()
-        self.note("leave")
-
-    def choose(self, stream: Stream) -> None:
-        """Makes a stream current until another one is chosen, or the block ends: `torch.cuda.set_stream`."""
-        self.note("choose", stream)
-        if self.current:
-            self.current[-1] = stream
-        elif stream is not self.default:
-            self._enter(stream)
-            self._lasts = True
-        if self._lasts and self.current == [self.default]:
-            self._leave()
-            self._lasts = False
-
-    def _enter(self, stream: Stream) -> None:
-        if not self.current:
-            self.__enter__()  # type: ignore[no-untyped-call]
-        self.current.append(stream)
-
-    def _leave(self) -> None:
-        self.current.pop()
-        if not self.current:
-            self.__exit__(None, None, None)  # type: ignore[no-untyped-call]
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        given = kwargs or {}
-        result = self._carried_out(func, getattr(func, "__name__", ""), args, given)
-        if self.tape is not None:
-            self.tape.called(func, args, given, result)
-        return result
-
-    def on_device(self, tensor: torch.Tensor) -> bool:
-        """Whether a tensor lies in the device's memory."""
-        return self._history.memory(tensor).on_device
-
-    def note(self, what: str, *of: Any) -> None:
-        """Tells the tape, if there is one."""
-        if self.tape is not None:
-            self.tape.noted(what, *of)
-
-    def _carried_out(self, func: Any, name: str, args: Any, given: dict[str, Any]) -> Any:
-        if name == "copy_":
-            blocks = not (given.get("non_blocking") or (len(args) > 2 and args[2]))
-            source = args[1] if len(args) > 1 else given.get("src")
-            return self._copy(args[0], source, blocks) if isinstance(source, torch.Tensor) else func(*args, **given)
-        if name == "__setitem__" and isinstance(args[2], torch.Tensor):
-            self._copy(args[0][args[1]], args[2], blocks=True)
-            return None
-        if name in ("to", "cpu", "cuda"):
-            return self._moved(func, args, given)
-        return self._other(func, name, args, given)
-
-    def kernel(self, label: str, batch: torch.Tensor, moved: float, run: Callable[[], Any]) -> Any:
-        """See `gpulab.streams.Watcher`."""
-        if not self.on_device(batch):  # the host works on what is its own
-            with torch._C.DisableTorchFunction():
-                return run()
-        with torch._C.DisableTorchFunction():
-            self._settle([batch])
-            result = run()
-            self._operation(label, moved / MEMORY_GBS / 1e6, [batch], [result])
-        self._history.memory(result).on_device = True
-        return result
-
-    def host_waits(self, clock: Clock, at_ms: float) -> None:
-        """The host knows from here on that so much is over."""
-        join(self.host, clock)
-        self.host_ms = max(self.host_ms, at_ms)
-        over = [late for late in self._late if self.host.get(late.stream, 0) >= late.tick]
-        self._late = [late for late in self._late if late not in over]
-        with torch._C.DisableTorchFunction():
-            for late in over:
-                late.target.copy_(late.value)
-
-    def host_waits_for_all(self) -> None:
-        """`torch.cuda.synchronize()`."""
-        self.host_waits(self._last, self._last_ms)
-        self._history.all_over()
-
-    # ------------------------------------------------------------------------------------- what torch is asked to do
-
-    def _copy(self, target: torch.Tensor, source: torch.Tensor, blocks: bool) -> torch.Tensor:
-        there, here = (self._history.memory(one).on_device for one in (source, target))
-        out = there and not here
-        self._settle([source, target])
-        if there and here:
-            self._operation("kernel", 2 * target.nbytes / MEMORY_GBS / 1e6, [source], [target])
-            return target.copy_(source.detach())
-        self._operation("out" if out else "in", source.nbytes / LINK_GBS / 1e6, [source], [target])
-        self._history.memory(target).on_device = not out
-        value = source.detach().to(target.dtype).expand(target.shape)
-        if blocks or not out:
-            target.copy_(value)
-        else:
-            self._late.append(_Late(target, value.clone(), self._now().number, self._now().clock[self._now().number]))
-            target.fill_(_rubbish(target.dtype))
-        if blocks:
-            self.host_waits(self._now().clock, self._now().ready_ms)
-        return target
-
-    def _moved(self, func: Any, args: Any, given: dict[str, Any]) -> Any:
-        """`.to`, `.cpu`, `.cuda`: a copy between the memories where a device is named, else a kernel."""
-        asked = (*args[1:], *given.values())
-        alike = [value for value in asked if isinstance(value, torch.Tensor) and self.on_device(value)]
-        named: list[Any] = alike or [value for value in asked if isinstance(value, (str, torch.device))]
-        if func.__name__ == "to" and not named:
-            return self._other(func, "to", args, given)
-        source = args[0]
-        kinds = [value for value in asked if isinstance(value, torch.dtype)] or [like.dtype for like in alike]
-        target = torch.empty(source.shape, dtype=kinds[0] if kinds else source.dtype, device="cpu")
-        self._history.memory(target).on_device = False
-        return self._copy(target, source, blocks=not (given.get("non_blocking") or True in args[1:]))
-
-    def _other(self, func: Any, name: str, args: Any, given: dict[str, Any]) -> Any:
-        """Anything else: a kernel if it works on the device's memory, the host's own business if not."""
-        read = list(_tensors((args, list(given.values()))))
-        if name.startswith("__get") or not any(self._history.memory(one).on_device for one in read):
-            result = func(*args, **given)
-            if isinstance(given.get("device"), torch.device):  # from `gpulab.device()`, and not "cpu"
-                for one in _tensors(result):
-                    self._history.memory(one).on_device = True
-            return result
-        self._settle(read)
-        result = func(*args, **given)
-        written = [one for one in _tensors(result) if not any(same_storage(one, other) for other in read)]
-        if name.endswith("_") and not name.endswith("__"):
-            written = [args[0]]
-        elif name == "__setitem__":
-            written = [args[0][args[1]]]
-        elif "out" in given:
-            written = [given["out"]]
-        if written:
-            moved = sum(one.nbytes for one in (*read, *written))
-            self._operation("kernel", moved / MEMORY_GBS / 1e6, read, written)
-            for one in written:
-                self._history.memory(one).on_device = True
-        elif name in ("item", "tolist", "numpy", "__float__", "__int__", "__bool__", "__index__"):
-            self._now().synchronize()
-        return result
-
-    # ------------------------------------------------------------------------------------------------ book-keeping
-
-    def _now(self) -> Stream:
-        return self.current[-1] if self.current else self.default
-
-    def _operation(self, kind: str, lasts_ms: float, read: list[torch.Tensor], written: list[torch.Tensor]) -> None:
-        now, engine = self._now(), ENGINES[kind]
-        join(now.clock, self.host)
-        before = dict(now.clock)
-        now.clock[now.number] = before.get(now.number, 0) + 1
-        try:
-            self._history.enter(kind, now.number, now.clock[now.number], before, read, written)
-        except Race:
-            self._history.forget()
-            self._late = []
-            raise
-        start = max(now.ready_ms, self.host_ms, self._free[engine])
-        now.ready_ms = self._free[engine] = start + lasts_ms
-        join(self._last, now.clock)
-        self._last_ms = max(self._last_ms, now.ready_ms)
-        if self.log is not None:
-            self.log.append(Operation(kind, start, now.ready_ms))
-
-    def _settle(self, tensors: list[torch.Tensor]) -> None:
-        """Lets late copies arrive where an operation looks next; whether it may is for the history to say."""
-        mine = [late for late in self._late if any(overlap(late.target, one) for one in tensors)]
-        self._late = [late for late in self._late if late not in mine]
-        for late in mine:
-            late.target.copy_(late.value)
-
-
-SIMULATION = Simulation()
+SIMULATION = Simulation(Stream())
 
 
 def stream(stream: Stream | None) -> StreamContext:
@@ -377,7 +124,7 @@ def set_stream(stream: Stream | None) -> None:
 
 def current_stream(device: Any = None) -> Stream:
     """The stream that torch's operations go into now."""
-    return SIMULATION.current[-1] if SIMULATION.current else SIMULATION.default
+    return SIMULATION.now
 
 
 def default_stream(device: Any = None) -> Stream:
@@ -399,17 +146,3 @@ def synchronize(device: Any = None) -> None:
     """Has the host wait for every stream."""
     SIMULATION.note("synchronize")
     SIMULATION.host_waits_for_all()
-
-
-def _tensors(value: Any) -> Iterable[torch.Tensor]:
-    if isinstance(value, torch.Tensor):
-        yield value
-    elif isinstance(value, (list, tuple)):
-        for one in value:
-            yield from _tensors(one)
-
-
-def _rubbish(dtype: torch.dtype) -> float | int | bool:
-    if dtype.is_floating_point or dtype.is_complex:
-        return float("nan")
-    return True if dtype == torch.bool else torch.iinfo(dtype).min

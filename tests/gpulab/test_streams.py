@@ -14,7 +14,9 @@ import pytest
 import torch
 
 from gpulab import device, streams, work
-from gpulab.streams.simulated import LINK_GBS, SIMULATION, Event, Operation, Race, Stream, stream, synchronize
+from gpulab.streams.race_detector import Race
+from gpulab.streams.simulated import SIMULATION, Event, Stream, stream, synchronize
+from gpulab.streams.simulation import LINK_GBS, Operation
 
 pytestmark = pytest.mark.skipif(torch.cuda.is_available(), reason="streams are simulated without a GPU only")
 

@@ -19,7 +19,7 @@ from gpulab import streams
 from gpulab.figures.shapes import Span
 from gpulab.measuring.devices import device_name, has_gpu
 from gpulab.measuring.timing import one_thread
-from gpulab.streams.simulated import LINK_GBS, MEMORY_GBS
+from gpulab.streams.simulation import LINK_GBS, MEMORY_GBS
 
 LANES = {"in": "copy in", "work": "compute", "kernel": "compute", "out": "copy out"}
 

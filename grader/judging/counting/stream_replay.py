@@ -139,4 +139,4 @@ METHODS = {
     ("query", (Event,)), ("record", (Event, Stream)), ("synchronize", (Event,)), ("synchronize", (Stream,)),
     ("wait_event", (Stream, Event)), ("wait_stream", (Stream, Stream)),
 }  # fmt: skip
-"""Name → what it takes, as `simulated.Tape` notes it."""
+"""Name → what it takes, as `simulation.Tape` notes it."""

@@ -38,7 +38,7 @@ class NoPlainForm(Exception):
 
 
 class StreamTranscript:
-    """See `gpulab.streams.simulated.Tape`.
+    """See `gpulab.streams.simulation.Tape`.
 
     Args:
         arguments: of the call, by position.
