@@ -47,7 +47,8 @@ def same_training(
         what: the call, in words.
         mistakes: functions that do a training with a known mistake, called only if there is one. One that the student's
             is far closer to than to the right one is named, however close that is: on one machine the same mistake
-            gives the same bits. One without a note is no mistake, but another right way, which rounds differently.
+            gives the same bits. One without a note is no mistake, but another right way, which rounds differently: it
+            passes.
         unrounded: does the right training in float32. It ends close to the right one, so a training that is only close
             must also show the right one's rounding.
 
@@ -62,7 +63,7 @@ def same_training(
     if off <= EXACT:
         return
     moved = float(np.linalg.norm(mine - start)) / way  # two that hardly moved are close to each other anyway
-    nearest, named = max(EXACT, min(SAME * min(1.0, moved), 0.1 * off)), ""
+    nearest, named = max(EXACT, min(SAME * min(1.0, moved), 0.1 * off)), None
     for train, note in mistakes:
         wrong = _flat(train().weights, first)
         with np.errstate(all="ignore"):
@@ -71,9 +72,11 @@ def same_training(
             nearest, named = theirs, note
         if nearest == 0.0:
             break  # the same bits: the other trainings can be no closer
+    if named == "":
+        return
     if named:
         raise AssertionError(f"{text} {named}")
-    if off <= CLOSE and (unrounded is None or _share(start, right, mine, _flat(unrounded().weights, first)) >= ROUNDED):
+    if off <= CLOSE and (unrounded is None or rounded_share(history, expected, unrounded(), problem) >= ROUNDED):
         return
     if off <= CLOSE:
         raise AssertionError(
@@ -112,6 +115,15 @@ def distance(history: History, expected: History, problem: Problem) -> float:
     return float(np.linalg.norm(mine - right) / np.linalg.norm(right - start))
 
 
+def rounded_share(history: History, expected: History, unrounded: History, problem: Problem) -> float:
+    """How far a training has gone from the one in float32 towards the expected one, as a share of that distance."""
+    _, (start, right, plain, mine) = _ends(problem, expected, unrounded, history)
+    way = right - plain
+    if np.linalg.norm(way) <= EXACT * np.linalg.norm(right - start):  # nothing was rounded
+        return 1.0
+    return float((mine - plain) @ way / (way @ way))
+
+
 def same_losses(history: History, expected: History, what: str, mistakes: Sequence[tuple[Any, str]] = ()) -> None:
     """Passes if the losses agree to 10 %, and go up and down together; a small loss, to 2 % of the first one.
 
@@ -128,16 +140,6 @@ def same_losses(history: History, expected: History, what: str, mistakes: Sequen
             f"{what}: losses: they do not go up and down with the right ones, and are off by {off / spread:.2g} of the"
             " spread of those. Is each of them the loss of its own batch, not a mean of several?"
         )
-
-
-def _share(
-    start: NDArray[np.float64], right: NDArray[np.float64], mine: NDArray[np.float64], plain: NDArray[np.float64]
-) -> float:
-    """How far `mine` has gone from the training without rounding towards the right one, as a share of that distance."""
-    way = right - plain
-    if np.linalg.norm(way) <= EXACT * np.linalg.norm(right - start):  # nothing was rounded
-        return 1.0
-    return float((mine - plain) @ way / (way @ way))
 
 
 def _ends(problem: Problem, *histories: History) -> tuple[list[str], list[NDArray[np.float64]]]:

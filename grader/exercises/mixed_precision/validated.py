@@ -13,10 +13,12 @@ from typing import Literal
 import torch
 
 from gpulab import History, Problem
-from grader.exercises.mixed_precision.trainings import distance
+from grader.exercises.mixed_precision.trainings import distance, rounded_share
 
 CALM = 0.06
 """Distance of two right trainings, as a share of the way that the weights went: half of what `same_training` allows."""
+ALIKE = 0.5
+"""Least share of rounding that two right trainings have in common: twice what `same_training` asks for."""
 DRAWS = 100
 
 
@@ -99,7 +101,7 @@ def calm(draw: Random, problem: Problem, epochs: int) -> tuple[Problem, History]
     """The problem with another seed, and its right training, which rounding changes little.
 
     Batch norm divides by the spread of a channel. Where that is small, rounding grows until two right trainings end far
-    from each other. Such a problem tells nothing, so another one is drawn.
+    from each other, or as far as from one in float32. Such a problem tells nothing, so another one is drawn.
 
     Raises:
         LookupError: there was none.
@@ -107,6 +109,8 @@ def calm(draw: Random, problem: Problem, epochs: int) -> tuple[Problem, History]
     for _ in range(DRAWS):
         one = dataclasses.replace(problem, seed=draw.randrange(10**6))
         right, other = train(one, epochs), train(one, epochs, layout=torch.channels_last)
-        if distance(other, right, one) < CALM:
+        if distance(other, right, one) >= CALM:
+            continue
+        if rounded_share(other, right, train(one, epochs, torch.float32), one) >= ALIKE:
             return one, right
     raise LookupError(f"In {DRAWS} draws, no problem led two right trainings to almost the same weights.")

@@ -77,6 +77,8 @@ def test_a_training_close_to_the_right_one_must_be_rounded_like_it() -> None:
     same_training(moved_by(plain, noise), right, PROBLEM, "it")
     with pytest.raises(AssertionError, match="not rounded as in a 16-bit training"):
         same_training(moved_by(plain, noise), right, PROBLEM, "it", unrounded=lambda: plain)
+    known = [(lambda: moved_by(plain, noise), "")]
+    same_training(moved_by(plain, noise), right, PROBLEM, "it", known, unrounded=lambda: plain)
 
 
 def test_the_training_without_rounding_skips_what_the_right_one_skipped() -> None:

@@ -14,7 +14,7 @@ from gpulab import Problem
 from gpulab.chapters.mixed_precision import validating
 from gpulab.chapters.mixed_precision.validating import LARGE, require_known, require_validated
 from gpulab.chapters.mixed_precision.watching import IN_FLOAT32, LEFT
-from grader.exercises.mixed_precision.trainings import CLOSE, distance
+from grader.exercises.mixed_precision.trainings import CLOSE, ROUNDED, distance, rounded_share
 from grader.exercises.mixed_precision.validated import calm, train
 
 torch.set_num_threads(1)
@@ -63,4 +63,6 @@ def test_a_calm_problem_leads_right_trainings_to_the_same_weights() -> None:
         pytest.fail("no problem on which rounding grows")
     problem, right = calm(random.Random(number), stormy, 2)
     assert dataclasses.replace(problem, seed=stormy.seed) == stormy != problem
-    assert distance(train(problem, 2, layout=torch.channels_last), right, problem) < CLOSE / 2
+    other = train(problem, 2, layout=torch.channels_last)
+    assert distance(other, right, problem) < CLOSE / 2
+    assert rounded_share(other, right, train(problem, 2, torch.float32), problem) > 2 * ROUNDED
