@@ -11,38 +11,30 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import importlib
 import json
 import os
-import random
-import select
 import signal
 import socket
 import sys
-import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NoReturn
 
-from gpulab.forkserver.process_control import SIGKILL, adopt_orphans, die_with_parent
+from gpulab.forkserver.ending import end, end_children, exit_code, resident_mb
+from gpulab.forkserver.forking import can_fork, fork, keep_only
+from gpulab.forkserver.importing import harmless, import_all
+from gpulab.forkserver.process_control import adopt_orphans
 
 MAX_MESSAGE = 131_072
 """Bytes of one message."""
 MAX_DESCRIPTORS = 4
-KILLED = (-SIGKILL, 256 - SIGKILL)
-"""How a process ends that was killed, and how one ends that watched over it."""
-KILL_SECONDS = 2.0
-"""For a process that was killed to be gone; after that it is left to the kernel."""
 CLEAR_SECONDS = 5.0
 """How long processes that start new ones are chased."""
-MAX_DESCRIPTOR = 65_536
-OPEN_FILES = Path("/proc/self/fd")
-DRIVER = Path("/dev/nvidiactl")
-"""The device file that is there where NVIDIA's driver is."""
-UNIFIED_MEMORY = Path("/dev/nvidia-uvm")
-"""The device file that CUDA opens in `cuInit` and keeps open. NVML, which survives a fork, opens the others only."""
+
+CAREFUL = "GPULAB_CAREFUL"
+"""Set for a server that has begun again, since one of its first modules had initialized CUDA."""
 
 ForkRequest = dict[str, Any]
 
@@ -195,128 +187,6 @@ def send(control: socket.socket, message: dict[str, Any]) -> None:
     control.sendall(json.dumps(message).encode())
 
 
-CAREFUL = "GPULAB_CAREFUL"
-"""Set for a server that has begun again, since one of its first modules had initialized CUDA."""
-PROMPTS = ("ps1", "ps2")
-"""Attributes of `sys` in an interactive session."""
-
-
-def import_all(modules: Iterable[str]) -> None:
-    """Imports what can be imported; a course without torch is still a course.
-
-    What is imported stays, so the collector would look for garbage in vain, for a sixth of the time.
-    """
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        with without_prompts():
-            for name in modules:
-                with contextlib.suppress(ImportError):
-                    importlib.import_module(name)
-    finally:
-        if collecting:
-            gc.enable()
-
-
-@contextlib.contextmanager
-def without_prompts() -> Iterator[None]:
-    """Inside, no import takes this process for an interactive session. Lightning would, where IPython has its shell,
-    and would then start no ranks."""
-    prompts = {name: vars(sys).pop(name) for name in PROMPTS if hasattr(sys, name)}
-    try:
-        yield
-    finally:
-        vars(sys).update(prompts)
-
-
-def harmless(modules: Iterable[str]) -> list[str]:
-    """Those of these modules that can be imported here without initializing CUDA, which this process must not do.
-
-    Where there is no driver, that is all of them. Elsewhere forks try it: what a library asks a GPU as it is imported
-    depends on its version, on what else is installed, and on the GPU.
-    """
-    left, found = list(modules), list[str]()
-    while left and DRIVER.exists():
-        count = _harmless_first(left)
-        found += left[:count]
-        del left[: count + 1]
-    return found + left
-
-
-def _harmless_first(modules: Sequence[str]) -> int:
-    """How many of these a fork of this process imports, one after another, until one initializes CUDA or ends it."""
-    reading, writing = os.pipe()
-
-    def scout() -> int:
-        keep_only([writing])
-        for name in modules:
-            import_all([name])
-            if not can_fork():
-                return 0
-            os.write(writing, b".")
-        return 0
-
-    pid = fork(scout)
-    os.close(writing)
-    with os.fdopen(reading, "rb") as pipe:
-        count = len(pipe.read())
-    os.waitpid(pid, 0)
-    return count
-
-
-# ------------------------------------------------------------------------------------------------------- forking
-
-
-def can_fork() -> bool:
-    """Whether a fork of this process can do all that a fresh interpreter can: CUDA does not survive one."""
-    torch = sys.modules.get("torch")
-    return hasattr(os, "fork") and not (torch is not None and torch.cuda.is_initialized()) and not _has_cuda_open()
-
-
-def _has_cuda_open() -> bool:
-    """Whether this process has called `cuInit`, which a mere question for a GPU does: torch itself does not say so."""
-    for descriptor in OPEN_FILES.glob("*"):
-        with contextlib.suppress(OSError):
-            if descriptor.readlink() == UNIFIED_MEMORY:
-                return True
-    return False
-
-
-def fork(child: Callable[[], int]) -> int:
-    """Forks this process: its process id. The child leads a session, draws its own random numbers, and ends with us.
-
-    Args:
-        child: what it does; returns its exit code.
-    """
-    for stream in (sys.stdout, sys.stderr):
-        stream.flush()  # else the child prints it too
-    parent = os.pidfd_open(os.getpid())  # its number means nothing to a child in another namespace
-    try:
-        pid = os.fork()
-    except OSError:
-        os.close(parent)
-        raise
-    if pid:
-        os.close(parent)
-        return pid
-    code = 1
-    try:
-        os.setsid()
-        die_with_parent()
-        if not has_ended(parent):  # else it could not have taken us along
-            os.close(parent)
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-            reseed()
-            code = child()
-    finally:
-        os._exit(code)
-
-
-def has_ended(process: int) -> bool:
-    """Whether the process that a descriptor of `os.pidfd_open` names has ended."""
-    return bool(select.select([process], [], [], 0)[0])
-
-
 def run_child(server: ForkingServer, ready: Ready, request: ForkRequest, descriptors: list[int]) -> int:
     """Becomes what was asked for, in the forked process. Returns its exit code."""
     try:
@@ -324,114 +194,3 @@ def run_child(server: ForkingServer, ready: Ready, request: ForkRequest, descrip
     except BaseException:
         ready.failed()
         return 1
-
-
-def reseed() -> None:
-    """Gives this process random numbers of its own: forks of one parent would all draw the same."""
-    seed = int.from_bytes(os.urandom(4), "big")
-    random.seed(seed)
-    if "numpy" in sys.modules:
-        sys.modules["numpy"].random.seed(seed)
-    if "torch" in sys.modules:
-        # torch.manual_seed looks for accelerators too, which takes ten times as long; theirs begin anywhere as it is.
-        sys.modules["torch"].default_generator.manual_seed(seed)
-
-
-def take_streams(streams: Iterable[int], keep: Iterable[int] = ()) -> None:
-    """Makes these descriptors 0, 1, 2 and so on, and closes all others but the standard three and those to `keep`."""
-    for target, source in enumerate(streams):
-        os.dup2(source, target)
-    keep_only(keep)
-
-
-def keep_only(descriptors: Iterable[int]) -> None:
-    """Closes every file descriptor but these and the standard three."""
-    start = 3
-    for number in sorted(descriptors):
-        os.closerange(start, number)
-        start = number + 1
-    os.closerange(start, MAX_DESCRIPTOR)
-
-
-# ------------------------------------------------------------------------------------------------- ending a process
-
-
-def exit_code(pid: int, unknown: int = -SIGKILL) -> int | None:
-    """The exit code of a child of this process that has ended, negative for a signal; None while it runs.
-
-    Args:
-        pid: its process id.
-        unknown: what to answer where another call has reaped it.
-    """
-    try:
-        found, status = os.waitpid(pid, os.WNOHANG)
-    except ChildProcessError:
-        return unknown
-    return os.waitstatus_to_exitcode(status) if found else None
-
-
-def end(pid: int, inner: int, grace_seconds: float, shared_mb: float) -> dict[str, Any]:
-    """Waits a moment for a child to end, kills it otherwise, and says what it and its children used.
-
-    The answer's `killed` says whether something else had killed it before: the kernel because memory ran out, a
-    person, or the student's own code. Its `code` is the exit code of one that ended by itself, else None.
-
-    Args:
-        pid: the child of ours that watches over the process.
-        inner: the process to kill; the same, or the first process of its namespace.
-        grace_seconds: how long that moment is.
-        shared_mb: memory that every child shares with us, not to be counted as its own.
-    """
-    watched = os.pidfd_open(pid)
-    try:
-        by_itself = bool(select.select([watched], [], [], grace_seconds)[0])
-        if not by_itself:
-            for target in dict.fromkeys((inner, pid)):
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(target, signal.SIGKILL)
-                    if target == pid:
-                        os.killpg(pid, signal.SIGKILL)  # there may be none yet, of a process that was just forked
-                if select.select([watched], [], [], KILL_SECONDS)[0]:
-                    break
-        ended, status, usage = os.wait4(pid, os.WNOHANG)
-    finally:
-        os.close(watched)
-    if not ended:  # a kernel that cannot let go of it, such as one that waits for a dead disk, must not hold us up
-        return {"cpu_seconds": 0.0, "peak_memory_mb": 0.0, "killed": False, "code": None}
-    peak_mb = max(0.0, usage.ru_maxrss * 1024 / 1e6 - shared_mb)
-    code = os.waitstatus_to_exitcode(status) if by_itself else None
-    cpu_seconds = usage.ru_utime + usage.ru_stime
-    return {"cpu_seconds": cpu_seconds, "peak_memory_mb": peak_mb, "killed": code in KILLED, "code": code}
-
-
-def end_children(seconds: float) -> None:
-    """Kills and reaps all children, again and again: those of a child that was killed may become ours.
-
-    Args:
-        seconds: after this long, leaves what is left alone.
-    """
-    until = time.monotonic() + seconds
-    while (left := children_of(os.getpid())) and time.monotonic() < until:
-        for number in (signal.SIGSTOP, signal.SIGKILL):
-            for pid in left:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, number)
-        while left and time.monotonic() < until:
-            left = [pid for pid in left if exit_code(pid) is None]
-            time.sleep(0.001 if left else 0)
-
-
-def children_of(pid: int) -> list[int]:
-    """The processes whose parent this one is."""
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            if int((folder / "stat").read_text().rpartition(")")[2].split()[1]) == pid:
-                found.append(int(folder.name))
-    return found
-
-
-def resident_mb() -> float:
-    """This process's memory now, MB = 1e6 bytes."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6

@@ -22,7 +22,10 @@ from pathlib import Path
 from typing import IO, Any
 
 from gpulab.forkserver.client import Forked, ForkServer, Shared, StartError
-from gpulab.forkserver.server import PROMPTS, ForkingServer, Ready, can_fork, exit_code, fork, take_streams
+from gpulab.forkserver.ending import exit_code
+from gpulab.forkserver.forking import can_fork, fork, take_streams
+from gpulab.forkserver.importing import PROMPTS
+from gpulab.forkserver.server import ForkingServer, Ready
 from gpulab.ranks import lightning_name
 
 AT_ONCE = ("numpy", "torch", "torch.distributed", "cloudpickle", "gpulab.training.problem", "gpulab.ranks.called")

@@ -23,8 +23,8 @@ from typing import IO, Any
 from gpulab.backend import Process, StartRank, current
 from gpulab.doctor.hosts import needs_unix
 from gpulab.forkserver.client import StartError
+from gpulab.forkserver.ending import KILL_SECONDS
 from gpulab.forkserver.process_control import die_with_parent
-from gpulab.forkserver.server import KILL_SECONDS
 from gpulab.ranks import forks
 
 GRACE_SECONDS = 2.0

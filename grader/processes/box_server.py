@@ -12,7 +12,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from gpulab.forkserver.server import ForkingServer, ForkRequest, Ready, keep_only
+from gpulab.forkserver.forking import keep_only
+from gpulab.forkserver.server import ForkingServer, ForkRequest, Ready
 from grader import sandbox
 from grader.processes.watcher import exit_code_of
 from grader.sandbox import Confinement, Tier, tiers

@@ -16,8 +16,9 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from gpulab.forkserver.forking import has_ended, keep_only, take_streams
 from gpulab.forkserver.process_control import adopt_orphans
-from gpulab.forkserver.server import ForkingServer, ForkRequest, Ready, has_ended, keep_only, take_streams
+from gpulab.forkserver.server import ForkingServer, ForkRequest, Ready
 from grader import sandbox
 from grader.processes import preload
 from grader.processes.box_server import confinement

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from gpulab.forkserver.server import children_of
+from gpulab.forkserver.ending import children_of
 
 
 @contextmanager

@@ -10,8 +10,8 @@ import contextlib
 import os
 import signal
 
+from gpulab.forkserver.ending import end_children
 from gpulab.forkserver.process_control import die_with_parent
-from gpulab.forkserver.server import end_children
 
 CLEANING_SECONDS = 1.5
 """How long processes that start new ones are chased; less than `server.end` waits for the one that chases."""

@@ -18,8 +18,8 @@ from enum import IntEnum
 from pathlib import Path
 from typing import NoReturn
 
+from gpulab.forkserver.forking import MAX_DESCRIPTOR
 from gpulab.forkserver.process_control import die_with_parent
-from gpulab.forkserver.server import MAX_DESCRIPTOR
 from grader.sandbox import course_folders, gpu, kernel, landlock, root, seccomp
 
 UMASK = 0o022

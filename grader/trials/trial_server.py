@@ -29,7 +29,7 @@ from typing import Any
 
 from gpulab import cuda_cpp
 from gpulab.backend import NOTEBOOK_SEED, Backend, current, use
-from gpulab.forkserver.server import import_all, without_prompts
+from gpulab.forkserver.importing import import_all, without_prompts
 from gpulab.ranks import forks, lightning_name
 from grader.judging import student
 from grader.judging.cell_code import compiled

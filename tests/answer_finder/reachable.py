@@ -23,8 +23,8 @@ STARTS = "it starts interpreters, processes or threads"
 NOT_CALLED = {
     "gpulab.chapters.architecture.workers": STARTS,
     "gpulab.check.assertions._ratio": "it divides one argument by the other, which anybody can write",
-    "gpulab.forkserver.server.end": "it waits for a process, as long as an argument says",
-    "gpulab.forkserver.server.end_children": "it waits for processes, as long as its argument says",
+    "gpulab.forkserver.ending.end": "it waits for a process, as long as an argument says",
+    "gpulab.forkserver.ending.end_children": "it waits for processes, as long as its argument says",
     "gpulab.trace.ptx.launch.PtxLaunch.slots_at": "it reads memory at an address, and a wrong one ends the process",
     "gpulab.trace.python.interruption._clock_of": "the C library takes any number for a thread; a wrong one ends it",
 }

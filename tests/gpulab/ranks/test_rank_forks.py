@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from gpulab.forkserver import server
+from gpulab.forkserver import forking
 from gpulab.forkserver.client import StartError
 from gpulab.ranks import forks, launch, processes
 
@@ -151,19 +151,19 @@ def test_ranks_and_their_server_end_with_the_notebooks_process(tmp_path: Path) -
 def test_cuda_does_not_survive_a_fork(monkeypatch: pytest.MonkeyPatch) -> None:
     import torch
 
-    assert server.can_fork()
+    assert forking.can_fork()
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
-    assert not server.can_fork()
+    assert not forking.can_fork()
 
 
 def test_a_mere_question_for_a_gpu_initializes_cuda_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """`torch.cuda.is_available()` calls `cuInit`, and torch still says that CUDA is not initialized."""
     device = tmp_path / "nvidia-uvm"
     device.touch()
-    monkeypatch.setattr(server, "UNIFIED_MEMORY", device)
-    assert server.can_fork()
+    monkeypatch.setattr(forking, "UNIFIED_MEMORY", device)
+    assert forking.can_fork()
     with device.open():
-        assert not server.can_fork()
+        assert not forking.can_fork()
         with pytest.raises(StartError, match="cannot be forked"):
             told(forks.start_here, "print()", tmp_path)
-    assert server.can_fork()
+    assert forking.can_fork()

@@ -125,9 +125,9 @@ SERVER = """
 import sys
 from pathlib import Path
 
-from gpulab.forkserver import server
+from gpulab.forkserver import forking, importing, server
 
-server.DRIVER, server.UNIFIED_MEMORY = Path({folder!r}), Path({folder!r}, "nvidia-uvm")
+importing.DRIVER, forking.UNIFIED_MEMORY = Path({folder!r}), Path({folder!r}, "nvidia-uvm")
 
 
 class Tells(server.ForkingServer):
