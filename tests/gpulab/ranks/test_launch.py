@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 import torch.distributed as dist
@@ -194,151 +191,6 @@ def test_a_judge_may_run_scripts_elsewhere() -> None:
 def test_a_process_may_have_less_time_to_give() -> None:
     with use(Backend(launch_seconds=1.0)):
         assert run("import time\ntime.sleep(30)", 1).problem.startswith("After 1 s rank 0 still ran.")
-
-
-def test_messages_of_ranks_are_heard() -> None:
-    def talk(rank: int, world_size: int) -> None:
-        there = torch.zeros(6)
-        if rank == 0:
-            dist.send(there, 1)
-            dist.send(there[:2].clone(), 1)
-        else:
-            dist.recv(there, 0)
-            dist.recv(there[:2], 0)
-        dist.all_reduce(there)
-
-    with launch.listening() as sent:
-        launch.ranks(talk, [(), ()])
-    contents = [[0.0] * 6, [0.0] * 2]
-    counted = {"messages": 2, "bytes": 32, "largest": 24, "to": [1], "collectives": ["allreduce"], "barriers": 0}
-    numbers = {"contents": contents, "summands": [[0.0] * 6], "scattered": [], "gathered": [], "given": 0}
-    assert sent[0] == {**counted, **numbers}
-    assert (sent[1]["messages"], sent[1]["to"]) == (0, [])
-    with launch.listening() as nothing:
-        pass
-    assert nothing == []
-
-
-def test_what_a_rank_is_given_is_counted() -> None:
-    """The numbers of its arrays and tensors, wherever they stand among its arguments."""
-    with launch.listening() as sent:
-        launch.ranks(lambda rank, world_size, *given: None, [(torch.zeros(2, 3), [{"m": torch.zeros(4)}], "text", 5)])
-    assert [one["given"] for one in sent] == [10]
-
-
-def test_what_a_function_takes_along_is_counted() -> None:
-    """Arrays around a function count, the same one once."""
-    around = np.zeros((2, 5), np.float32)
-
-    def takes(rank: int, world_size: int, *given: Any) -> None:
-        """A docstring of more than sixty characters, which counts as nothing, as little as the function's own code."""
-        str(around)
-
-    with launch.listening() as sent:
-        launch.ranks(takes, [(), (around, 0.5), ({"lr": 0.1, "shape": (3, 4)},)])
-    assert [one["given"] for one in sent] == [10, 10, 10]
-
-
-def test_a_rank_does_not_find_what_another_is_given() -> None:
-    def looks(rank: int, world_size: int) -> list[str]:
-        from pathlib import Path
-
-        return [one.name for one in Path().glob("*.in")]
-
-    assert launch.ranks(looks, [(), ()]) == [[], []]
-
-
-def test_a_rank_cannot_leave_a_report_of_its_own() -> None:
-    def leaves(rank: int, world_size: int) -> None:
-        import os
-        from pathlib import Path
-
-        import cloudpickle
-
-        Path(f"{rank}.out").write_bytes(cloudpickle.dumps(7))
-        Path(f"{rank}.sent").write_text("{}")
-        os._exit(0)
-
-    with pytest.raises(LaunchError, match="Rank 0 ended before its function had returned"):
-        launch.ranks(leaves, [(), ()])
-
-
-def test_collectives_on_one_tensor_are_heard() -> None:
-    """`reduce_scatter_tensor` and `all_gather_into_tensor`, whatever the version of torch calls beneath them."""
-
-    def talk(rank: int, world_size: int) -> None:
-        import torch.distributed as dist
-
-        share, whole = torch.zeros(1), torch.zeros(2)
-        dist.reduce_scatter_tensor(share, torch.ones(2))
-        dist.barrier()
-        dist.all_gather_into_tensor(whole, share)
-
-    with launch.listening() as sent:
-        launch.ranks(talk, [(), ()])
-    scattered, gathered = sent[0]["collectives"]
-    assert "reduce_scatter" in scattered
-    assert "gather" in gathered
-    assert sent[0]["barriers"] == 1
-
-
-def test_what_ranks_send_may_be_perturbed() -> None:
-    """The first message and what is summed arrive changed, by another amount from each rank; the record has the old."""
-
-    def talk(rank: int, world_size: int) -> list[float]:
-        import torch.distributed as dist
-
-        heard, count, share, own = torch.zeros(2), torch.zeros(1, dtype=torch.int64), torch.zeros(1), torch.ones(2)
-        if rank == 0:
-            for message in (own, own, count + 5):
-                dist.send(message, 1)
-        else:
-            for message in (heard, own, count):
-                dist.recv(message, 0)
-        summed = own.clone()
-        dist.all_reduce(summed)
-        dist.reduce_scatter_tensor(share, own)
-        return [*heard.tolist(), *own.tolist(), float(count), *summed.tolist(), float(share)]
-
-    with launch.listening(perturb=0.25) as sent:
-        _, second = launch.ranks(talk, [(), ()])
-    assert second == [1.25, 1.25, 1.0, 1.0, 5.0, 2.75, 2.75, 2.75]
-    assert sent[0]["contents"] == [[1.0, 1.0], [1.0, 1.0], [5.0]]
-    assert (sent[0]["summands"], sent[0]["scattered"]) == ([[1.0, 1.0]], [[1.0, 1.0]])
-
-
-def test_functional_collectives_are_heard() -> None:
-    """Those that DTensor calls, which go past the methods of the process group; perturbed like all others."""
-
-    def talk(rank: int, world_size: int) -> list[float]:
-        import torch
-        from torch.distributed import _functional_collectives as functional
-        from torch.distributed import group
-        from torch.distributed.device_mesh import init_device_mesh
-        from torch.distributed.tensor import DTensor, Partial
-
-        own = torch.ones(2)
-        summand = DTensor.from_local(own.clone(), init_device_mesh("cpu", (world_size,)), [Partial()])
-        share = functional.reduce_scatter_tensor(own, "sum", 0, group.WORLD)
-        gathered = functional.all_gather_tensor(torch.full((1,), float(rank)), 0, group.WORLD)
-        in_place = own.clone()
-        torch.ops._c10d_functional.wait_tensor(torch.ops._c10d_functional.all_reduce_(in_place, "sum", "0"))
-        return [*summand.full_tensor().tolist(), *share.tolist(), *gathered.tolist(), *in_place.tolist()]
-
-    with launch.listening(perturb=0.25) as sent:
-        found, _ = launch.ranks(talk, [(), ()])
-    assert found == [2.75, 2.75, 2.75, 0.25, 1.5, 2.75, 2.75]
-    assert sorted(sent[0]["collectives"]) == ["all_gather_single", "allreduce", "reduce_scatter_single"]
-    assert sent[0]["summands"] == [[1.0, 1.0], [1.0, 1.0]]
-    assert sent[0]["barriers"] == 0
-    assert (sent[0]["scattered"], sent[0]["gathered"]) == ([[1.0, 1.0]], [[0.0]])
-
-
-def test_ranks_of_another_make_are_noticed_at_least() -> None:
-    with launch.listening() as sent:
-        subprocess.run([sys.executable, "-c", "sum(range(20_000_000))"], check=True)
-    assert sent[0]["unseen_seconds"] > 0.2
-    assert sent[0]["unseen_bytes"] is not None
 
 
 def test_ranks_may_find_something_of_their_own() -> None:
