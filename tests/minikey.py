@@ -33,6 +33,21 @@ needs_gpu()
 assert double(2) == 4
 """
 
+DEMO = """\
+import statistics
+
+import not_installed_here
+
+FACTOR = 2
+
+def twice(number):
+    return FACTOR * number
+
+%matplotlib inline
+seen = twice(1)
+raise RuntimeError('a demonstration is not run')
+"""
+
 DOUBLE_KERNEL = """\
 from numba import cuda
 from gpulab import empty
@@ -55,7 +70,7 @@ def _cells() -> tuple[Cell, ...]:
     return (
         Cell("intro", Role.PROSE, "# A chapter"),
         Cell("imports", Role.CODE, "import math\nhelper = math.sqrt"),
-        Cell("demo", Role.CODE, "raise RuntimeError('a demonstration is not run')", tags=frozenset({"demo"})),
+        Cell("demo", Role.CODE, DEMO, tags=frozenset({"demo"})),
         Cell("double", Role.SOLUTION, "def double(x):\n    return 2 * x", grade_id="double"),
         Cell("double_test", Role.TEST, DOUBLE_TEST, grade_id="double_test", points=3.0),
         Cell("double_gpu", Role.TEST, GPU_TEST, grade_id="double_gpu", points=1.0, tags=frozenset({"gpu"})),

@@ -22,6 +22,7 @@ from grader.judging.outputs import storable
 from grader.judging.student_cells import Stopped, StudentCells, error_output
 from grader.machine import kept_readings
 from grader.machine.gpu_lock import turns
+from grader.model.given_names import missed
 from grader.model.limits import Limits
 from grader.model.needs import Need
 from grader.model.notebooks import Cell, ChapterKey
@@ -355,7 +356,13 @@ class _Session:
         kept = [step for step in steps if step.key and step.key.grade_id in ("", cell.exercise)]
         if not in_order:
             kept.sort(key=lambda step: not (step.key and step.key.grade_id))
-        return [step.source if step.key and step.key.grade_id else step.key.source for step in kept if step.key]
+        found: list[str] = []
+        for step in kept:
+            if step.key and step.key.grade_id:
+                found += filter(None, (step.before, step.source))
+            elif step.key:
+                found.append(step.key.source)
+        return found
 
     def _score(self, cell: Cell, answer: dict[str, Any]) -> CellResult:
         """What the judge said, as points and notebook outputs."""
@@ -365,6 +372,8 @@ class _Session:
             if cell.exercise in self._cells.failures:
                 verdict, how = self._cells.failures[cell.exercise]
                 message = f"`{cell.exercise}` is not defined: its cell ended with {how}"
+        if verdict is not Verdict.PASSED:
+            message += missed(message, self._submission.demonstrations)
         earned = {Verdict.PASSED: cell.points, Verdict.PARTIAL: answer["share"] or 0.0}.get(verdict, 0.0)
         result = _result(cell, verdict, earned, message, answer["outputs"])
         mismatches = tuple(

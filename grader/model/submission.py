@@ -8,17 +8,17 @@ that makes sense, and one sentence for each thing that had to be fixed. Runs not
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
 from grader.model.course import CourseError
+from grader.model.given_names import GivenNames
 from grader.model.matching import match_cells, plain
 from grader.model.menus import Codes
 from grader.model.notebooks import Cell, ChapterKey, Role
-from grader.model.untrusted_cells import SubmittedCell, submitted_cells
+from grader.model.untrusted_cells import MAX_PARSED_CHARACTERS, SubmittedCell, submitted_cells
 
 MAX_NOTEBOOK_BYTES = 20_000_000
 
@@ -46,7 +46,8 @@ class PlannedCell:
     key: Cell | None = None
     """The chapter's own cell that this is; None for a cell that the student added."""
     before: str = ""
-    """Code to run first: the chapter's own version of a cell that the student has changed."""
+    """Code to run first: the chapter's own version of a cell that the student has changed, and what the cell uses of
+    demonstrations that are not run."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,12 @@ class Submission:
     repairs: tuple[str, ...] = ()
     codes: Mapping[str, Codes] = field(default_factory=dict)
     """Exercise → how its menu is written in this student's variant; empty where everybody has the same notebook."""
+
+    @property
+    def demonstrations(self) -> Iterator[str]:
+        """The chapter's code that is not run, cell by cell."""
+        shown = (step.key for step in self.steps if step.key is not None and step.action is Action.SHOW)
+        return (own.source for own in shown if own.role is Role.CODE)
 
 
 AGAIN = "Ask the student to save the notebook in JupyterLab and submit it again."
@@ -174,7 +181,23 @@ def _arrange(found: list[SubmittedCell], key: ChapterKey, repairs: list[str]) ->
             step = PlannedCell(own.id, action, key.released.get(own.id, ""), key=own)
             placed.append(((_after(own, key, at), 1 + rank[own.id]), step))
     placed.sort(key=lambda pair: pair[0])
-    return Submission(_unique(step for _, step in placed), frozenset(attempted), tuple(repairs))
+    return Submission(_unique(_with_given([step for _, step in placed])), frozenset(attempted), tuple(repairs))
+
+
+def _with_given(steps: list[PlannedCell]) -> Iterator[PlannedCell]:
+    """The steps, each with what it uses of demonstrations before it that are not run."""
+    given = GivenNames()
+    for step in steps:
+        own = step.key if step.key is not None and step.key.role is Role.CODE else None
+        unchanged = own is not None and not step.before and plain(step.source) == plain(own.source)
+        if own is not None and step.action is Action.SHOW:
+            given.demonstrate(own.source)
+        elif own is not None and (unchanged or step.before):
+            given.run(own.source)
+        if step.action is Action.RUN and not unchanged and len(step.source) <= MAX_PARSED_CHARACTERS:
+            needed = given.needed(step.source)
+            step = replace(step, before="\n".join(filter(None, (needed, step.before))))
+        yield step
 
 
 def _step(cell: SubmittedCell, own: Cell | None, key: ChapterKey) -> PlannedCell:
@@ -206,7 +229,7 @@ def _after(own: Cell, key: ChapterKey, at: dict[str, float]) -> float:
     return -1.0
 
 
-def _unique(steps: Any) -> tuple[PlannedCell, ...]:
+def _unique(steps: Iterable[PlannedCell]) -> tuple[PlannedCell, ...]:
     """The steps with ids that are there and differ; the last of several keeps the id, since its version counts."""
     steps = list(steps)
     # A cell of the student's under a test's id must not take its place: that test would not be run.

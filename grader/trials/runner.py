@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass
 from grader.authoring.lint.metadata import role_of
 from grader.authoring.myst import ChapterSource
 from grader.judging.session import seed_of
+from grader.model.given_names import GivenNames
 from grader.model.notebooks import Role
 from grader.model.results import CellResult, Verdict, exercise_of
 from grader.processes import fork_server
@@ -67,7 +68,7 @@ class Runner:
     """Forks for one exercise; a context manager, since it holds a process."""
 
     def __init__(self, source: ChapterSource, exercise: str, jobs: int) -> None:
-        given, tests, self._exercises = [], [], []
+        given, tests, self._exercises, self._given_names = [], [], [], GivenNames()
         needed: set[str] = set()
         before = True
         for cell in source.cells:
@@ -77,6 +78,9 @@ class Runner:
                 before = before and cell.grade_id != exercise
             elif role is Role.CODE and before and "demo" not in cell.options.get("tags", []):
                 given.append(cell.source)
+                self._given_names.run(cell.source)
+            elif role is Role.CODE and before:
+                self._given_names.demonstrate(cell.source)
             elif (
                 role is Role.TEST
                 and exercise_of(cell.grade_id) == exercise
@@ -132,7 +136,8 @@ class Runner:
         for number, trial in enumerate(trials):
             assert self.lasting or len(trial.seeds) == 1
             seeds = [{test["name"]: seed_of(seed, str(test["name"])) for test in self.tests} for seed in trial.seeds]
-            self._write({**asdict(trial), "number": number, "seeds": seeds})
+            before = self._given_names.copy().needed(trial.source)
+            self._write({**asdict(trial), "before": before, "number": number, "seeds": seeds})
         found: dict[int, list[TrialResult]] = {}
         for number, outcomes in self._replies(len(trials)):
             found[number] = outcomes

@@ -242,8 +242,10 @@ class Zygote:
         server = student.Server(None, self._shell, Outputs(None))
         silent = contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO())
         with silent[0], silent[1], _without_exercises():
-            apart = {test["name"]: self._clean(test, request["source"]) for test in self._setting["tests"]}
-            ran = self._shell.run_cell(request["source"], store_history=False)
+            answer = [*filter(None, (request["before"],)), request["source"]]
+            apart = {test["name"]: self._clean(test, answer) for test in self._setting["tests"]}
+            for code in answer:
+                ran = self._shell.run_cell(code, store_history=False)
         failure = ran.error_before_exec or ran.error_in_exec
         found: list[list[list[Any]]] = []
         for number, seeds in enumerate(request["seeds"]):
@@ -303,13 +305,13 @@ class Zygote:
         crashed = [[test["name"], Verdict.CRASHED.value, 0.0, ""] for test in self._setting["tests"]]
         return [found, *(json.loads(reply) if reply else crashed for reply in forks_at.replies)], drawn
 
-    def _clean(self, test: dict[str, Any], source: str) -> Channel | None:
+    def _clean(self, test: dict[str, Any], answer: list[str]) -> Channel | None:
         """To a process that has run the answer where the test wants it to, if the judge has one for such a test."""
         if not clean.NEEDS & set(test["needs"]):
             return None
         simulated = Need.VIRTUAL_GPU in test["needs"]
         # On a simulated GPU from the first cell on, since any may import a clock or choose a device.
-        cells = [*self._setting["given"], source] if simulated else [source]
+        cells = [*self._setting["given"], *answer] if simulated else answer
         return clean.fork(self._shell, cells, simulated)
 
 

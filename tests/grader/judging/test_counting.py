@@ -58,6 +58,10 @@ def test_a_helper_in_another_cell_is_told() -> None:
     assert "its own cell" in cell(result).message
 
 
+def test_what_a_demonstration_defines_is_there() -> None:
+    assert cell(run(DOUBLE_KERNEL.replace("2 * x[i]", "FACTOR * x[i]"))).verdict.value == "passed"
+
+
 DECOY = DOUBLE_KERNEL.replace("return out", "import numpy\n    return numpy.array(2 * x)").replace(
     "= 2 * x[i]", "= x[i]"
 )

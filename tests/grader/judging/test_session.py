@@ -244,6 +244,15 @@ def test_a_result_that_overwrites_an_earlier_one_is_refused(source: str, refused
     assert ("overwrote what an earlier call had returned" in told) == refused, told
 
 
+def test_an_answer_may_use_what_a_demonstration_imports_and_defines() -> None:
+    """In the notebook it has run. Its results are another matter, and the student is told so."""
+    assert verdicts(run(double="def double(x): return statistics.mean([twice(x)])"))["double_test"] == "passed"
+    told = message(run(double="def double(x): return seen * x"), "double_test")
+    assert "NameError" in told and "seen is set by a demonstration" in told
+    told = message(run(double="half = seen\ndef double(x): return half * x"), "double_test")
+    assert told.startswith("`double` is not defined") and "seen is set by a demonstration" in told
+
+
 def test_the_same_seed_draws_the_same_inputs() -> None:
     """A result can be replayed: the message names the same hidden number for the same seed, another one for another."""
     wrong = "def double(x):\n    return 6"
