@@ -349,7 +349,7 @@ torch.save(
 DDP_SCRIPT = """
 import os, torch
 
-open(os.environ["SAMPLES"].encode() + b"\\xff\\xfe", "w").write("[1e999, Infinity]")
+open((os.environ["SAMPLES"] + os.environ["RANK"]).encode() + b"\\xff\\xfe", "w").write("[1e999, Infinity]")
 torch.save({"w": torch.ones(3)}, os.environ["CHECKPOINT"]) if os.environ["RANK"] == "0" else None
 """
 
@@ -549,3 +549,23 @@ dist.destroy_process_group()
 # %% wrong: an optimizer of its own — says "take problem.optimizer(model)" — from "reference": "task.optimizer(wrapped)" → "torch.optim.SGD(wrapped.parameters(), lr=task.lr, momentum=0.9)"
 
 # %% wrong: loss function and optimizer of its own — says "take problem.optimizer(model)" — from "an optimizer of its own": "task.criterion()" → "torch.nn.CrossEntropyLoss()"
+
+# %% wrong: all ranks write indices to one name — says "the name of a rank's file holds its rank" — from "reference": "{rank}.json" → ".json"
+
+# %% wrong: the loader has no sampler — says "does the loader have the sampler?" — from "reference": ", sampler=share)" → ")"
+
+# %% wrong: gradients are never zeroed — says "Gradients of earlier batches were added up" — from "reference": "    sgd.zero_grad()" → "    pass"
+
+# %% wrong: averaged by hand on top of DDP's average — says "averages gradients by itself" — from "reference": "loss_of(wrapped(x), y).backward()" → "(loss_of(wrapped(x), y) / world_size).backward()"
+
+# %% wrong: two epochs — says "That is two epochs" — from "reference": "for x, y in loader:" → "for x, y in [pair for _ in range(2) for pair in loader]:"
+
+# %% wrong: plain SGD, the loss without its weight — says "take problem.optimizer(model)" — from "reference"
+# - sgd, loss_of = task.optimizer(wrapped), task.criterion()
+# + sgd, loss_of = torch.optim.SGD(wrapped.parameters(), lr=task.lr), torch.nn.CrossEntropyLoss()
+
+# %% wrong: writes the indices in another order than it took them — says "in the order in which they stand there" — from "reference": "json.dump(list(share)" → "json.dump(sorted(share)"
+
+# %% wrong: the whole model in the checkpoint — says "it holds a gpulab.training.networks" — from "reference": `wrapped.module.state_dict()` → `wrapped.module`
+
+# %% right: a checkpoint in torch's earlier format — from "reference": `"CHECKPOINT"])` → `"CHECKPOINT"], _use_new_zipfile_serialization=False)`

@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import itertools
 import os
+import re
 import stat
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,8 +21,10 @@ MOST_PARTS = 100_000
 """Of what one file holds: a list that holds another twice, which holds another twice, is soon more than a machine."""
 MOST_CHARACTERS = 1_000_000
 """Of one text."""
-ARCHIVE = b"PK\x03\x04"
-"""How a file that `torch.save` wrote begins."""
+SAVED = (b"PK\x03\x04", b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19")
+"""How a file that `torch.save` wrote begins: an archive, or a pickle (`_use_new_zipfile_serialization=False`)."""
+FOREIGN = re.compile(r"nsupported (?:global: )?GLOBAL ([\w.]+)")
+CAUSE = re.compile(r"WeightsUnpickler error: (.*)")
 
 
 def read(folder: Path) -> dict[str, Any]:
@@ -66,7 +69,7 @@ def _bytes(path: Path, most: int) -> bytes | str | None:
 
 
 def _value(data: bytes) -> Any:
-    if not data.startswith(ARCHIVE):
+    if not data.startswith(SAVED):
         return data.decode("utf-8", "replace")[:MOST_CHARACTERS]
     import torch
 
@@ -74,7 +77,15 @@ def _value(data: bytes) -> Any:
         loaded = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
         return _plain(loaded, torch, {"parts": MOST_PARTS, "bytes": MOST_BYTES})
     except Exception as error:  # whatever a broken or dishonest file makes of it
-        return f"torch.load(…, weights_only=True) refuses it: {str(error)[:300]}"
+        return f"torch.load(…, weights_only=True) refuses it: {_why_refused(str(error))}"
+
+
+def _why_refused(text: str) -> str:
+    """What torch says, without its advice on how to load the file all the same."""
+    if foreign := FOREIGN.search(text):
+        return f"it holds a {foreign[1]}"
+    cause = CAUSE.search(text)
+    return (cause[1] if cause else text)[:300]
 
 
 def _plain(value: Any, torch: Any, left: dict[str, int]) -> Any:

@@ -46,6 +46,7 @@ class TrainedRanks:
         return sorted(index for one in self.samples for index in one)
 
 
+SAVE = "Save the network's state_dict()."
 ALONE = 'Or did each rank train alone? A Trainer needs strategy="ddp" and devices=LOCAL_WORLD_SIZE.'
 """Then `trainer.is_global_zero` is true on all of them."""
 
@@ -85,8 +86,21 @@ def outcome(run: Run, what: str) -> TrainedRanks:
                 f"{what}: rank {writers[0]} wrote CHECKPOINT, and rank {one.rank} wrote the weights to {more[0]}. One"
                 " checkpoint, under the one name: only rank 0 saves."
             )
+    _require_own_names(run, what)
     weights = _weights(run.ranks[writers[0]].left[CHECKPOINT], what)
     return TrainedRanks(weights, [_indices(one.left, one.rank, what) for one in run.ranks])
+
+
+def _require_own_names(run: Run, what: str) -> None:
+    writers: dict[str, int] = {}
+    for one in run.ranks:
+        for name in sorted(name for name in one.left if name.startswith(SAMPLES)):
+            if name in writers:
+                raise AssertionError(
+                    f"{what}: ranks {writers[name]} and {one.rank} both wrote {name}. In one folder, one of them would"
+                    " overwrite the other: the name of a rank's file holds its rank."
+                )
+            writers[name] = one.rank
 
 
 def _is_state_dict(value: Any) -> bool:
@@ -94,8 +108,9 @@ def _is_state_dict(value: Any) -> bool:
 
 
 def _weights(saved: Any, what: str) -> dict[str, Any]:
-    if isinstance(saved, str) or not isinstance(saved, dict) or not saved:
-        raise AssertionError(f"{what}: CHECKPOINT holds {saved!r:.200}, not a state dict")
+    if not isinstance(saved, dict) or not saved:
+        holds = saved[:200] if isinstance(saved, str) and saved.startswith("torch.load") else f"{saved!r:.200}"
+        raise AssertionError(f"{what}: CHECKPOINT is not a state dict: {holds.rstrip('.')}. {SAVE}")
     if "state_dict" in saved:
         raise AssertionError(f"{what}: that is the trainer's whole checkpoint. Save the network's state_dict() alone.")
     if all(str(name).startswith("module.") for name in saved):

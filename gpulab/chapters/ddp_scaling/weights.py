@@ -45,6 +45,7 @@ def same_weights(
     problem: Problem,
     what: str,
     mistakes: Sequence[tuple[Callable[[], Mapping[str, Any]], str]] = (),
+    compared: str = "",
 ) -> None:
     """Passes if two trainings ended in the same place, up to the order of sums.
 
@@ -54,6 +55,7 @@ def same_weights(
         problem: where both started.
         what: the run, in words.
         mistakes: functions that do a training with a known mistake; the one that comes out nearest is named.
+        compared: what the right ones are, in words, for a training with an unknown mistake.
 
     Raises:
         AssertionError: they did not.
@@ -76,4 +78,4 @@ def same_weights(
     if float(np.linalg.norm(mine - start)) < EXACT * way:
         named = "They are the first weights: nothing was trained, or the checkpoint is of another copy."
     text = f"{what}: the weights are off by {off:.2g} times the distance that they had to move."
-    raise AssertionError(f"{text} {named}".strip())
+    raise AssertionError(f"{text} {named or compared}".strip())

@@ -39,8 +39,11 @@ WRONG = {
     "no rank wrote the file": run(MINE),
     "ranks 0, 1 all wrote CHECKPOINT": run({CHECKPOINT: WEIGHTS}, {CHECKPOINT: WEIGHTS}),
     'begins with "module."': run({CHECKPOINT: {"module.a": torch.ones(1)}}),
-    "CHECKPOINT holds 'torch.load": run({CHECKPOINT: "torch.load(…) refuses it"}),
-    "CHECKPOINT holds {}, not a state dict": run({CHECKPOINT: {}}),
+    "CHECKPOINT is not a state dict: torch.load(…) refuses it. Save": run({CHECKPOINT: "torch.load(…) refuses it"}),
+    "CHECKPOINT is not a state dict: {}. Save": run({CHECKPOINT: {}}),
+    "ranks 0 and 1 both wrote samples-.json": run(
+        {CHECKPOINT: WEIGHTS, "samples-.json": "[0]"}, {"samples-.json": "[1]"}
+    ),
     "is not a tensor": run({CHECKPOINT: {"a": 3}}),
     "whole checkpoint": run({CHECKPOINT: {"state_dict": {}, "epoch": 1}}),
     "holds NaN": run({CHECKPOINT: {"a": torch.tensor([float("nan")])}}),

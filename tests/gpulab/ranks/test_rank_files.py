@@ -29,7 +29,17 @@ class Evil:
 
 def test_code_in_a_checkpoint_is_not_run(tmp_path: Path) -> None:
     torch.save({"a": Evil()}, tmp_path / "weights.pt")
-    assert "weights_only=True) refuses it" in files.read(tmp_path)["weights.pt"]
+    told = files.read(tmp_path)["weights.pt"]
+    assert told == "torch.load(…, weights_only=True) refuses it: it holds a posix.system"
+    assert not Path("/tmp/gpulab-evil").exists()
+
+
+def test_the_earlier_format_is_read_and_code_in_it_is_not_run(tmp_path: Path) -> None:
+    for name, value in {"right.pt": {"a": torch.ones(2)}, "evil.pt": {"a": Evil()}}.items():
+        torch.save(value, tmp_path / name, _use_new_zipfile_serialization=False)
+    found = files.read(tmp_path)
+    assert found["right.pt"]["a"].tolist() == [1, 1]
+    assert "it holds a" in found["evil.pt"]
     assert not Path("/tmp/gpulab-evil").exists()
 
 
