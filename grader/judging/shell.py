@@ -156,6 +156,11 @@ class _Shell(InteractiveShell):
     def init_profile_dir(self, profile_dir: Any) -> None:
         """Likewise."""
 
+    def system(self, cmd: str) -> None:
+        """Leaves out a line that begins with `!`, or `%pip`: no answer needs it, and nothing can be installed here."""
+        print(f"Not run for a grade: {cmd:.200}")
+        self.user_ns["_exit_code"] = 0
+
     def _showtraceback(self, etype: Any, evalue: Any, stb: Any) -> None:
         sys.stdout.flush()
         name = getattr(etype, "__name__", str(etype))

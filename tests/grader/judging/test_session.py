@@ -201,6 +201,13 @@ def test_pictures_and_results_are_kept() -> None:
     assert value["data"]["text/plain"] == "42"
 
 
+def test_shell_lines_are_left_out() -> None:
+    result = run(double="!echo hello\n%pip install something\ndef double(x): return 2 * x")
+    assert verdicts(result)["double_test"] == "passed"
+    (printed,) = result.outputs["double"]
+    assert printed["text"].splitlines()[0] == "Not run for a grade: echo hello"
+
+
 def test_an_argument_that_is_changed_is_told() -> None:
     key = make_key()
     cells = tuple(
