@@ -43,8 +43,16 @@ GLOO = {
 """What gloo says, as a pattern → the same in other words. The first one that is found counts."""
 EXCEPTION = r"(\w+\.)*\w*(Error|Exception|Interrupt|Exit)(: |$)"
 """How the last part of a traceback begins."""
+DUMPED = r"""Extension modules:|(Current thread|Thread) 0x\w+|\s*File "[^"]+", line \d+ in |\s*<no Python frame>"""
+"""What faulthandler writes."""
 FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>\S+))?')
 """A frame in a traceback."""
+
+
+def of_gloo(text: str) -> str:
+    """What gloo says somewhere in a text, in other words; empty if nothing."""
+    found = ((re.search(pattern, text), words) for pattern, words in GLOO.items())
+    return next((words.format(*one.groups()) for one, words in found if one), "")
 
 
 def place(lines: Sequence[str]) -> str:
@@ -78,14 +86,13 @@ class Rank:
     def last_line(self) -> str:
         """Of its output; where it failed, all lines of its exception, or what gloo said, in other words."""
         lines = [line.rstrip() for line in self.output.splitlines() if line.strip()]
-        lines = [line for line in lines if not line.startswith("Extension modules:")]  # faulthandler's last word
+        lines = [line for line in lines if not re.match(DUMPED, line)]
         if not lines:
             return "(it printed nothing)"
         raised = len(lines) - 1
         if self.exit_code != 0:
-            for pattern, words in GLOO.items():
-                if found := re.search(pattern, self.output):
-                    return words.format(*found.groups())
+            if said := of_gloo(self.output):
+                return said
             raised = max((at for at, line in enumerate(lines) if re.match(EXCEPTION, line)), default=raised)
             return " ".join(line.strip() for line in lines[raised:]) + place(lines[:raised])
         return lines[raised].strip()

@@ -372,6 +372,8 @@ class _Session:
             if cell.exercise in self._cells.failures:
                 verdict, how = self._cells.failures[cell.exercise]
                 message = f"`{cell.exercise}` is not defined: its cell ended with {how}"
+            elif file := self._submission.writes(cell.exercise):
+                message = f"`{cell.exercise}` is not defined: its cell writes {file}, expected {cell.exercise}.py."
         if verdict is not Verdict.PASSED:
             message += missed(message, self._submission.demonstrations)
         earned = {Verdict.PASSED: cell.points, Verdict.PARTIAL: answer["share"] or 0.0}.get(verdict, 0.0)

@@ -67,6 +67,14 @@ class Submission:
         shown = (step.key for step in self.steps if step.key is not None and step.action is Action.SHOW)
         return (own.source for own in shown if own.role is Role.CODE)
 
+    def writes(self, exercise: str) -> str:
+        """The file that an exercise's cell writes by `%%writefile`; empty if it writes none."""
+        for step in self.steps:
+            if step.key is not None and step.key.grade_id == exercise:
+                words = step.source.partition("\n")[0].split()
+                return words[-1] if words[:1] == ["%%writefile"] and len(words) > 1 else ""
+        return ""
+
 
 AGAIN = "Ask the student to save the notebook in JupyterLab and submit it again."
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from gpulab.chapters.sharding import agent
 from gpulab.ranks import seals
-from gpulab.ranks.launch import Run, place
+from gpulab.ranks.launch import DUMPED, Run, of_gloo, place
 
 AGENT = Path(agent.__file__).read_text(encoding="utf-8")
 """For `launch.script(AGENT, 1, environment=around(…), apart=True)`."""
@@ -37,6 +37,7 @@ TROUBLES = {
     " with exist_ok=True, or leave it to dcp.save.",
     "Directory not empty": "That folder is there already, left by an interrupted save: dcp.save writes into it.",
     "No backend type associated with device type": "The backend is gloo: this runs on the CPU.",
+    "Broken pipe": "A rank is gone: does every rank make the same collective calls, to the end?",
     "reset by peer": "A rank is gone: does every rank make the same collective calls, to the end?",
     "closed by peer": "A rank is gone: does every rank make the same collective calls, to the end?",
 }
@@ -44,6 +45,8 @@ TROUBLES = {
 
 
 ERROR = re.compile(r"(\[rank\d\]: ?)?[\w.]*(Error|Exception|Interrupt)\b")
+NOISE = r"Fatal Python error: Aborted|Traceback .most recent|File \"/.*/script\.py\""
+"""What says nothing: the script is called script.py as well, but the agent, which runs it, has a path."""
 
 
 @dataclass(frozen=True)
@@ -67,11 +70,13 @@ def around(program: str, config: Mapping[str, Any], **more: str) -> dict[str, st
 
 def _last(lines: list[str]) -> str:
     """The last line that says something: an error, where there is one, and its place in the script."""
-    useful = [line for line in lines if not line.startswith(("Extension modules:", "Traceback (most recent"))]
+    useful = [line for line in lines if not re.match(f"{DUMPED}|{NOISE}", line)]
     errors = [at for at, line in enumerate(useful) if ERROR.match(line)]
     if not errors:
         return (useful or [""])[-1]
-    return f"{useful[errors[-1]][:300]}{place(useful[: errors[-1]])}"
+    own = [at for at in errors if not of_gloo(useful[at])]  # gloo's say that another rank has ended
+    last = (own or errors)[-1]
+    return f"{of_gloo(useful[last]) or useful[last][:300]}{place(useful[:last])}"
 
 
 def _apart(left: Mapping[str, Any]) -> str:

@@ -67,6 +67,33 @@ SAVES = STEPS.replace(
 )
 
 
+GLOO = (
+    "[/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:545] Read error [127.0.0.1]:6045: Connection reset by peer."
+)
+TRACEBACK = """Traceback (most recent call last):
+  File "/tmp/a/script.py", line 199, in run
+    exec(compile(source, "script.py", "exec"), names)
+  File "script.py", line 12, in <module>
+  File "/tmp/a/script.py", line 71, in reduce
+RuntimeError: {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("output", "words"),
+    [
+        (TRACEBACK.format("it is broken"), "exit code 1. RuntimeError: it is broken (line 12)"),
+        (TRACEBACK.format(GLOO), "exit code 1. The connection to another rank broke: that rank has ended. (line 12)"),
+        (f"ValueError: mine\n{TRACEBACK.format(GLOO)}", "exit code 1. ValueError: mine A rank is gone"),
+        ("Fatal Python error: Aborted\n\nThread 0x01 (most recent call first):\n  <no Python frame>", "exit code 1."),
+    ],
+)
+def test_the_scripts_own_error_and_line_are_told(output: str, words: str) -> None:
+    with pytest.raises(AssertionError) as told:
+        ranks.outcome(Run((Rank(0, 1, output),), 1.0, "Rank 0 ended with exit code 1."), "run")
+    assert str(told.value).partition("/pytorch")[0].startswith(f"run: Rank 0 ended with {words}")
+
+
 def test_the_last_save_before_a_restart_can_be_left_incomplete() -> None:
     """As if the ranks had died while they saved: the last folder has no table of contents, those before it have."""
     more = {"CHECKPOINTS": "common", "KILL": "0 3", "MAX_RESTARTS": "1", "TEAR": "yes"}

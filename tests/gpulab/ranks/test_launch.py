@@ -277,6 +277,13 @@ def test_of_an_exception_all_lines_are_told() -> None:
     assert run("print('ValueError: all is well')\nprint('the end')", 1).ranks[0].last_line == "the end"
 
 
+def test_what_faulthandler_writes_is_no_last_line() -> None:
+    dump = (
+        'Current thread 0x00007f01 (most recent call first):\n  File "<frozen runpy>", line 198 in _run_module_as_main'
+    )
+    assert launch.Rank(0, 1, f"begin\nFatal Python error: Aborted\n\n{dump}").last_line == "Fatal Python error: Aborted"
+
+
 CELL = """
 def block(rank, world_size):
     kept = [1]

@@ -201,6 +201,11 @@ def test_pictures_and_results_are_kept() -> None:
     assert value["data"]["text/plain"] == "42"
 
 
+def test_a_program_in_a_file_of_another_name_is_told() -> None:
+    told = message(run(double="%%writefile train.py\nprint()"), "double_test")
+    assert told == "`double` is not defined: its cell writes train.py, expected double.py."
+
+
 def test_shell_lines_are_left_out() -> None:
     result = run(double="!echo hello\n%pip install something\ndef double(x): return 2 * x")
     assert verdicts(result)["double_test"] == "passed"
