@@ -232,6 +232,6 @@ def occupancy(*arguments):
 
 # %% wrong: no more than 32 warps — says "more than 32 of them" — from "reference": `-(-block["threads"] // sm["warp_size"])` → `min(32, -(-block["threads"] // sm["warp_size"]))`
 
-# %% wrong: takes a value by its place — says "you returned" — from "reference": `round_up(block["shared_bytes"], ` → "round_up([*block.values()][2], "
+# %% wrong: takes a value by its place — says "by its key" — from "reference": `round_up(block["shared_bytes"], ` → "round_up([*block.values()][2], "
 
 # %% wrong: takes a limit by its place — says "you returned" — from "reference": `sm["max_blocks"]` → "[*sm.values()][1]"
