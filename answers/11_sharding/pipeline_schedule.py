@@ -32,6 +32,8 @@ def pipeline_schedule(stages, micro_batches, kind):
     whole = 3 * (micro_batches + stages - 1)
     return {"order": order, "bubble": 1 - 3 * micro_batches / whole, "stored": stored}
 
+# %% right: the idle share by the page's own simulation — from "reference": `(stages - 1) / (micro_batches + stages - 1)` → `1 - 3 * micro_batches / max(end for _, end in simulated(order).values())`
+
 # %% wrong: the bubble over the busy time — says "divide by the whole time" — from "reference": "(micro_batches + stages - 1)" → "micro_batches"
 
 # %% wrong: one slot too many — says "stages - 1 slots" — from "reference"

@@ -375,7 +375,7 @@ class _Session:
             elif file := self._submission.writes(cell.exercise):
                 message = f"`{cell.exercise}` is not defined: its cell writes {file}, expected {cell.exercise}.py."
         if verdict is not Verdict.PASSED:
-            message += missed(message, self._submission.demonstrations)
+            message += missed(message, self._submission.demonstrations(cell.grade_id))
         earned = {Verdict.PASSED: cell.points, Verdict.PARTIAL: answer["share"] or 0.0}.get(verdict, 0.0)
         result = _result(cell, verdict, earned, message, answer["outputs"])
         mismatches = tuple(

@@ -61,11 +61,13 @@ class Submission:
     codes: Mapping[str, Codes] = field(default_factory=dict)
     """Exercise → how its menu is written in this student's variant; empty where everybody has the same notebook."""
 
-    @property
-    def demonstrations(self) -> Iterator[str]:
-        """The chapter's code that is not run, cell by cell."""
-        shown = (step.key for step in self.steps if step.key is not None and step.action is Action.SHOW)
-        return (own.source for own in shown if own.role is Role.CODE)
+    def demonstrations(self, test: str = "") -> Iterator[str]:
+        """The chapter's code that is not run, cell by cell, as far as a test cell."""
+        for step in self.steps:
+            if step.key is not None and step.key.grade_id == test != "":
+                return
+            if step.key is not None and step.key.role is Role.CODE and step.action is Action.SHOW:
+                yield step.key.source
 
     def writes(self, exercise: str) -> str:
         """The file that an exercise's cell writes by `%%writefile`; empty if it writes none."""

@@ -71,11 +71,12 @@ def test_an_answer_is_run_after_what_it_names() -> None:
 
 def test_a_demonstration_that_a_student_changed_is_run_and_not_given() -> None:
     submission = from_answers(make_key(), {"double": "def double(x): return twice(x)"})
-    assert len(list(submission.demonstrations)) == 1
+    assert list(submission.demonstrations()) == list(submission.demonstrations("double_test")) == [DEMO]
+    assert list(submission.demonstrations("imports")) == [DEMO]  # no test has that name
     data = notebook(make_key(), {"double": "def double(x): return twice(x)"})
     data["cells"][2]["source"] = "def twice(x): return x + x"
     changed = parse(json.dumps(data).encode(), make_key())
-    assert (before(changed, "double"), list(changed.demonstrations)) == ("", [])
+    assert (before(changed, "double"), list(changed.demonstrations())) == ("", [])
 
 
 def test_a_name_that_only_running_sets_is_told() -> None:
