@@ -13,6 +13,19 @@ _NO_HEADER = (
     ". The device compiler (NVRTC) has headers for kernels only: leave out the host's headers, and main. "
     "It knows printf and the functions of math.h without any."
 )
+_OF_FRAGMENTS = {
+    r'"(nvcuda::wmma::)?mma_sync"': "It takes the sums, a fragment of a, a fragment of b, the sums: in this order, and "
+    "of types that go together.",
+    r'"(nvcuda::wmma::)?store_matrix_sync"': "It takes a pointer to the fragment's own type of elements, the "
+    "fragment, the leading dimension, and a layout.",
+    r'"(nvcuda::wmma::)?load_matrix_sync"': "It takes the fragment, a pointer to its own type of elements, and the "
+    "leading dimension.",
+    r'incomplete type "nvcuda::wmma::fragment': "There is no such fragment: are its sizes and its type right, and "
+    "does a factor have a layout?",
+}
+"""Words of an error about tensor cores, and what is meant by it."""
+_NO_FRAGMENTS = ". Is there #include <mma.h>, and is wmma the nvcuda::wmma (using namespace nvcuda)?"
+_DIRECTORIES = re.compile(r"\S*/(?=[\w.]+\(\d+\))")
 _TOO_MUCH = re.compile(
     r"ptxas error\s*: Entry function '(\w+)' uses too much shared data \(0x(\w+) bytes, 0x(\w+) max\)"
 )
@@ -64,7 +77,7 @@ def refused(log: str, source: str, arch: str) -> CudaCompileError | None:
     if not found and not elsewhere:
         return None
     if not found:  # in a header, behind the end, or in what the assembler was given
-        return CudaCompileError(_TOO_MUCH.sub(_too_much, elsewhere[0]))
+        return CudaCompileError(_DIRECTORIES.sub("", _TOO_MUCH.sub(_too_much, elsewhere[0])))
     several = f"{len(found)} errors" if len(found) > 1 else "1 error"
     message = "\n".join([f"{several} in the CUDA C++ source, compiled for {arch}:", *map(str, found)])
     return CudaCompileError(message, found)
@@ -83,12 +96,16 @@ def diagnostics(log: str, source: str) -> tuple[Diagnostic, ...]:
         source: that was compiled.
     """
     lines: Sequence[str] = source.splitlines()
-    found = []
+    found: list[Diagnostic] = []
     for number, message in re.findall(
         rf"{re.escape(KERNEL_FILE)}\((\d+)\): (?:catastrophic )?error(?: #\S+)?: (.*)", log
     ):
         line = int(number)
         if message.startswith("cannot open source file"):
             message += _NO_HEADER
-        found.append(Diagnostic(line, message.strip(), lines[line - 1] if 0 < line <= len(lines) else ""))
+        text = lines[line - 1] if 0 < line <= len(lines) else ""
+        if "namespace name" in message and re.search(r"\b(wmma|nvcuda)\b", text) and not found:
+            message += _NO_FRAGMENTS
+        message += "".join(f". {note}" for words, note in _OF_FRAGMENTS.items() if re.search(words, message))
+        found.append(Diagnostic(line, message.strip(), text))
     return tuple(found)

@@ -71,3 +71,5 @@ class Yes(str):
 SYNC_POINTS = {
     key: Yes("?") for key in ("plain", "pageable", "pinned", "reused", "looked", "synchronized", "logged", "gpu")
 }
+
+# %% wrong: item is a race — says "`.item()` waits for the value" — earns 3 — from "reference": `"logged": "immediate"` → `"logged": "race"`

@@ -97,9 +97,9 @@ def overlapped(batches, rounds):
     leaving.synchronize()
     return results
 
-# %% wrong: no stream where there is no GPU — says "0 copies in" — from "one round whatever is asked for": "batch.to(device()), 1).cpu()" → "batch, rounds)"
+# %% wrong: no stream where there is no GPU — says "copies in: 0" — from "one round whatever is asked for": "batch.to(device()), 1).cpu()" → "batch, rounds)"
 
-# %% wrong: a loop without streams — says "No overlap" — from "one round whatever is asked for": ", 1)" → ", rounds)"
+# %% wrong: a loop without streams — says "Too little overlap" — from "one round whatever is asked for": ", 1)" → ", rounds)"
 
 # %% wrong: one buffer for both streams — says "Race" — from "two streams, a buffer for each"
 # -     shape = batches[0].shape
@@ -230,14 +230,14 @@ from gpulab import device, work
 def overlapped(batches, rounds):
     return [work(batch.to(device()), rounds).cpu() for batch in batches]
 
-# %% wrong: no overlap — says "No overlap" — from "one round whatever is asked for"
+# %% wrong: no overlap — says "Too little overlap" — from "one round whatever is asked for"
 # -     return torch.stack([work(batch.to(device()), 1).cpu() for batch in batches])
 # +     results = torch.empty(len(batches), *batches[0].shape, pin_memory=torch.cuda.is_available())
 # +     for number, batch in enumerate(batches):
 # +         results[number].copy_(work(batch.to(device()), rounds))
 # +     return results
 
-# %% wrong: two streams, and a wait in every turn — says "No overlap" — from "gives the results away before they are there"
+# %% wrong: two streams, and a wait in every turn — says "Too little overlap" — from "gives the results away before they are there"
 # -     buffers = [torch.empty(batches[0].shape, device=device()) for _ in lanes]
 
 # -             buffers[number % 2].copy_(batch, non_blocking=True)
@@ -280,7 +280,7 @@ def overlapped(batches, rounds):
             simulated.SIMULATION.log.append(simulation.Operation(k, float(n), n + 1.0))
     return out
 
-# %% hostile: one stream, and the simulation's record says that its operations overlap — says "No overlap"
+# %% hostile: one stream, and the simulation's record says that its operations overlap — says "Too little overlap"
 import torch
 from gpulab import device, work
 def overlapped(batches, rounds):
@@ -359,7 +359,7 @@ def overlapped(batches, rounds):
     torch.cuda.synchronize()
     return results
 
-# %% hostile: large copies of something else beside a loop in one stream — says "No overlap"
+# %% hostile: large copies of something else beside a loop in one stream — says "Too little overlap"
 import torch
 from gpulab import device, work
 def overlapped(batches, rounds):
@@ -402,7 +402,7 @@ def overlapped(batches, rounds):
 # +     while not all(lane.query() for lane in lanes):
 # +         pass
 
-# %% wrong: works on the host's batch — says "0 calls of work" — from "two streams, a buffer for each": "work(buffer, rounds)" → "work(batch, rounds)"
+# %% wrong: works on the host's batch — says "calls of work: 0" — from "two streams, a buffer for each": "work(buffer, rounds)" → "work(batch, rounds)"
 
 # %% wrong: results in a tensor that is kept for the next call — says "overwrote what an earlier call had returned" — from "two streams, a buffer for each"
 #   from gpulab import device, work
@@ -412,3 +412,7 @@ def overlapped(batches, rounds):
 # -     results = torch.empty(len(batches), *shape, pin_memory=torch.cuda.is_available())
 # +     size = (len(batches), *shape)
 # +     results = kept.setdefault(size, torch.empty(size, pin_memory=torch.cuda.is_available()))
+
+# %% wrong: all even batches are issued before the first odd one — says "is all of one stream issued before the other" — from "two streams, a buffer for each": "for number, batch in enumerate(batches):" → "for number, batch in sorted(enumerate(batches), key=lambda pair: pair[0] % 2):"
+
+# %% wrong cpu: pinned memory where there is no GPU — says "Ask first: pin_memory=torch.cuda.is_available()" — from "two streams, a buffer for each": "pin_memory=torch.cuda.is_available()" → "pin_memory=True"

@@ -533,4 +533,29 @@ def flash_attention(q, k, v):
 
 # %% wrong: the keys of the first head for all heads — says "Only the first head" — from "reference": "k_ptr + k_at" → "k_ptr + k_at - head"
 
-# %% wrong: the axes of the grid exchanged, with blocks of 16 — says "is the address right?" — from "reference": "(triton.cdiv(length, 32), heads)" → "(heads, triton.cdiv(length, 16))", "T=32" → "T=16"
+# %% wrong: the axes of the grid exchanged, with blocks of 16 — says "are there too many programs?" — from "reference": "(triton.cdiv(length, 32), heads)" → "(heads, triton.cdiv(length, 16))", "T=32" → "T=16"
+
+# %% wrong: two passes over the keys — says "load each key and value once per program" — from "reference"
+# -         v = tl.load(v_ptr + k_at, mask=column[:, None] < length, other=0.0)
+# -         scores = tl.dot(q, tl.trans(k)) * scale
+# +         scores = tl.dot(q, tl.trans(k)) * scale
+
+# -         o = o * factor[:, None] + tl.dot(weights, v)
+# -         m = m_next
+# +         m = m_next
+# +     for start in range(0, (tl.program_id(0) + 1) * T, T):
+# +         column = start + tl.arange(0, T)
+# +         k_at = head + column[:, None] * WIDTH + inside
+# +         k = tl.load(k_ptr + k_at, mask=column[:, None] < length, other=0.0)
+# +         v = tl.load(v_ptr + k_at, mask=column[:, None] < length, other=0.0)
+# +         scores = tl.dot(q, tl.trans(k)) * scale
+# +         scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
+# +         o += tl.dot(tl.exp(scores - m[:, None]), v)
+
+# %% wrong: the running maximum starts at 0 — says "starts at −inf" — from "reference": `tl.full((T,), -float("inf"), dtype=tl.float32)` → `tl.zeros((T,), dtype=tl.float32)`
+
+# %% wrong: the maximum of the block alone — says "not the larger of two" — from "reference": "tl.maximum(m, tl.max(scores, axis=1))" → "tl.max(scores, axis=1)"
+
+# %% wrong: all programs of the first head's addresses — says "do the addresses differ from program to program" — from "reference": "tl.program_id(1) * length * WIDTH" → "0"
+
+# %% wrong: hidden scores are 0 — says "exp(0) is 1" — from "reference": `row[:, None], scores, -float("inf")` → "row[:, None], scores, 0.0"

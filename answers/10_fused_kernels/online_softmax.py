@@ -163,3 +163,30 @@ def online_softmax(blocks):
 # +     weights = ROOM[: sum(map(len, blocks))]
 # +     weights[:] = np.concatenate([np.exp(block - lse) for block in blocks])
 # +     return weights, float(lse)
+
+# %% wrong: the page's two passes — says "in two passes" — from "reference"
+# -     running_max, running_sum = -np.inf, 0.0
+# -     for block in blocks:
+# -         larger = max(running_max, block.max())
+# -         running_sum *= np.exp(running_max - larger)
+# -         running_sum += np.exp(block - larger).sum()
+# -         running_max = larger
+# -     lse = running_max + np.log(running_sum)
+# -     return np.concatenate([np.exp(block - lse) for block in blocks]), float(lse)
+# +     return softmax_in_two_passes(blocks)
+
+# %% wrong: the maximum of all blocks, then the sum block by block — says "in two passes"
+def online_softmax(blocks):
+    m, s = max(block.max() for block in blocks), 0.0
+    for block in blocks:
+        s += np.exp(block - m).sum()
+    return np.concatenate([np.exp(block - m) / s for block in blocks]), float(m + np.log(s))
+
+# %% wrong: PyTorch's log-sum-exp of the whole row — says "in two passes"
+def online_softmax(blocks):
+    row = torch.from_numpy(np.concatenate(blocks))
+    return row.softmax(0).numpy(), float(row.logsumexp(0))
+
+# %% right: blocks summed by their own maxima, then merged — from "reference"
+# -         running_sum += np.exp(block - larger).sum()
+# +         running_sum += np.exp(block - block.max()).sum() * np.exp(block.max() - larger)

@@ -40,7 +40,7 @@ def triton_add_mul(x, y, z):
 
 # %% wrong: every program does the first block — says "never written" — from "reference": "tl.program_id(axis=0) * BLOCK + tl.arange" → "tl.arange"
 
-# %% wrong: a program per element — says "block" — from "reference"
+# %% wrong: a program per element — says "each handles at least 64 places" — from "reference"
 # -     add_mul_kernel[(triton.cdiv(n, 1024),)](x, y, z, out, n, BLOCK=1024)
 # +     add_mul_kernel[(n,)](x, y, z, out, n, BLOCK=1)
 
@@ -48,7 +48,7 @@ def triton_add_mul(x, y, z):
 # -     add_mul_kernel[(triton.cdiv(n, 1024),)](x, y, z, out, n, BLOCK=1024)
 # +     add_mul_kernel[(1,)](x, y, z, out, n, BLOCK=triton.next_power_of_2(n))
 
-# %% wrong: a grid of elements and whole blocks — says "block" — from "reference": "triton.cdiv(n, 1024)" → "n"
+# %% wrong: a grid of elements and whole blocks — says "each handles at least 64 places" — from "reference": "triton.cdiv(n, 1024)" → "n"
 
 # %% wrong: z forgotten — says "z is missing" — from "reference": "y + z" → "y"
 
@@ -328,3 +328,24 @@ def triton_add_mul(x, y, z):
 
 # -     add_mul_kernel[(triton.cdiv(n, 1024),)](x, y, z, out, n, BLOCK=1024)
 # +     add_mul_kernel[(triton.cdiv(n, LENGTH),)](x, y, z, out, n)
+
+# %% wrong: a grid that is a number — says "with the comma" — from "reference": "(triton.cdiv(n, 1024),)" → "triton.cdiv(n, 1024)"
+
+# %% wrong: blocks of 32 — says "each handles at least 64 places" — from "reference"
+# -     add_mul_kernel[(triton.cdiv(n, 1024),)](x, y, z, out, n, BLOCK=1024)
+# +     add_mul_kernel[(triton.cdiv(n, 32),)](x, y, z, out, n, BLOCK=32)
+
+# %% right: compiled before it is launched — from "reference"
+#       n = x.numel()
+# +     add_mul_kernel.warmup(x, y, z, out, n, BLOCK=1024, grid=(1,))
+
+# %% right: the mask combines comparisons by `and`, which Triton's compiler takes for blocks — from "reference": "i < n" → "i >= 0 and i < n"
+
+# %% wrong: a function that only Triton's compiler can link — says "`libdevice.fma` does not exist" — from "reference"
+# + from triton.language.extra import libdevice
+# +
+# +
+#   @triton.jit
+
+# -     tl.store(out_ptr + i, x * y + z, mask=mask)
+# +     tl.store(out_ptr + i, libdevice.fma(x, y, z), mask=mask)

@@ -336,3 +336,33 @@ def triton_matmul_relu(a, b, bias):
 # %% wrong: factors in bfloat16 — says "factors in bfloat16" — from "reference": "tl.dot(a, b, sums)" → "tl.dot(a.to(tl.bfloat16), b.to(tl.bfloat16), sums)"
 
 # %% wrong: nothing below 0.001 — says "exactly max" — from "reference": "bias[None, :], 0.0)" → "bias[None, :], 1e-3)"
+
+# %% right: masks combined by `and`, ReLU by the builtin max — from "reference"
+# -         a = tl.load(a_ptr + a_at, mask=in_rows & (inner[None, :] < k), other=0.0)
+# -         b = tl.load(b_ptr + b_at, mask=in_columns & (inner[:, None] < k), other=0.0)
+# +         a = tl.load(a_ptr + a_at, mask=in_rows and inner[None, :] < k, other=0.0)
+# +         b = tl.load(b_ptr + b_at, mask=(column[None, :] < n) and (inner[:, None] < k), other=0.0)
+
+# -     result = tl.maximum(sums + bias[None, :], 0.0)
+# +     result = max(sums + bias[None, :], 0.0)
+
+# %% wrong: no parentheses around comparisons — says "`&` is computed before comparisons" — from "reference": "in_rows & (inner[None, :] < k)" → "row[:, None] < m & inner[None, :] < k"
+
+# %% wrong: only the last step along k — says "only the last step along k" — from "reference": "tl.dot(a, b, sums)" → "tl.dot(a, b)"
+
+# %% wrong: each step added twice — says "has added to the sums already" — from "reference": "sums = tl.dot(a, b, sums)" → "sums += tl.dot(a, b, sums)"
+
+# %% wrong: the bias of the columns, laid along the rows — says "The bias belongs to the column" — from "reference": "bias[None, :]" → "bias[:, None]"
+
+# %% wrong: ReLU in every step — says "after the loop along k" — from "reference": "tl.dot(a, b, sums)" → "tl.maximum(tl.dot(a, b, sums), 0.0)"
+
+# %% wrong: bias in every step — says "added in every step" — from "reference"
+# -     sums = tl.zeros((TILE, TILE), dtype=tl.float32)
+# +     sums = tl.zeros((TILE, TILE), dtype=tl.float32)
+# +     bias = tl.load(bias_ptr + column, mask=column < n, other=0.0)
+
+# -         sums = tl.dot(a, b, sums)
+# -     bias = tl.load(bias_ptr + column, mask=column < n, other=0.0)
+# -     result = tl.maximum(sums + bias[None, :], 0.0)
+# +         sums = tl.dot(a, b, sums) + bias[None, :]
+# +     result = tl.maximum(sums, 0.0)

@@ -161,7 +161,7 @@ class Softmax:
 
 triton_softmax = Softmax()
 
-# %% wrong: the row is read three times — says "you read it 3 times"
+# %% wrong: the row is read three times — says "reads per element: 3, writes: 1"
 @triton.jit
 def softmax_kernel(x_ptr, out_ptr, width, BLOCK: tl.constexpr):
     base = tl.program_id(0) * width
@@ -302,3 +302,7 @@ def triton_softmax(x):
 
 # -     out = torch.empty_like(x)
 # +     out = ROOM[: x.numel()].view(x.shape)
+
+# %% wrong: the minimum subtracted — says "tl.max" — from "reference": "x - tl.max(x, axis=0)" → "x - tl.min(x, axis=0)"
+
+# %% right: the builtin max, which Triton's compiler takes for blocks — from "reference": "weights / tl.sum(weights, axis=0)" → "max(weights, 0.0) / tl.sum(weights, axis=0)"

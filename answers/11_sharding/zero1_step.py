@@ -355,3 +355,15 @@ def zero1_step(gradients, state, lr):
 # %% right: shares are tensors — from "reference": "m.numpy(), v.numpy()" → "m, v"
 
 # %% wrong: divided twice by the number of ranks — says "Divided twice" — from "reference": "share /= world_size" → "share /= world_size**2"
+
+# %% wrong: each rank repeats its own share — says "All shares are those of one rank" — from "reference": "dist.all_gather_into_tensor(whole, mine)" → "whole = torch.cat([mine] * world_size)"
+
+# %% wrong: gathers the gradients — says "Those are the gradients" — from "reference": "dist.all_gather_into_tensor(whole, mine)" → "dist.all_gather_into_tensor(whole, share)"
+
+# %% wrong: v from the sum of the gradients — says "square their mean" — from "reference": "0.001 * share**2" → "0.001 * (world_size * share) ** 2"
+
+# %% wrong: the step is added — says "The step is subtracted" — from "reference": "mine = mine - lr" → "mine = mine + lr"
+
+# %% wrong: the weights as one vector — says "expected a dict with the keys" — from "reference": `"weights": new` → `"weights": results[0][0]`
+
+# %% wrong: m as one vector — says "a list with one array per rank" — from "reference": `"m": [one[1] for one in results]` → `"m": np.concatenate([one[1] for one in results])`

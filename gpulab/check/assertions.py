@@ -76,7 +76,7 @@ def keys(answer: Any, names: Iterable[str], what: str) -> None:
     others = [name for name in answer if name not in wanted]
     told = [("Missing", missing), ("Not asked for", others)]
     if missing or others:
-        got = f"one with the keys {_listed(answer)}" if answer else "{}"
+        got = f"a dict with the keys {_listed(answer)}" if answer else "{}"
         _fail(Mismatch(what, got, expected, " ".join(f"{how}: {_listed(them)}." for how, them in told if them)))
 
 

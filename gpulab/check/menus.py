@@ -69,7 +69,7 @@ def menu(
     lines = [f"{item!r}: you said {given[item]!r}. {note}" for item, note in said.items() if note]
     found = [Mismatch(repr(item), show(given[item]), misconception=note) for item, note in said.items() if note]
     right = len(digests) - len(wrong)
-    head = f"{what}: {right} of {len(digests)} entries are right."
+    head = f"{what}: {right} of {len(digests)} entries {'is' if right == 1 else 'are'} right."
     guessed = max(free, free_entries(digests, words, salt))
     return _points(right, len(digests), guessed, points, head, lines, found)
 

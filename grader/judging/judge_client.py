@@ -30,6 +30,13 @@ EXPECTED_KINDS = {
 MAX_STALE_FRAMES = 1_000
 """Frames of earlier requests (a thread that goes on printing) that are ignored before an answer."""
 
+NO_GPU = "Found no NVIDIA driver"
+"""In what torch says of pinned memory, and of "cuda", where there is no GPU."""
+WITHOUT_GPU = (
+    'there is no GPU here, so nothing can be pinned or put on "cuda". Ask first: pin_memory=torch.cuda.is_available(), '
+    "device=gpulab.device()."
+)
+
 
 class StudentError(Exception):
     """The student's function raised: `name` and `text` of its exception, and the line of the cell where it did."""
@@ -45,6 +52,8 @@ class StudentError(Exception):
     def told(self) -> str:
         """What was raised, in a sentence: `IndexError: list index out of range`."""
         # A message may begin with the name already.
+        if NO_GPU in self.text:
+            return f"{self.name}: {WITHOUT_GPU}"
         said = self.text if self.text.startswith(f"{self.name}:") else f"{self.name}: {self.text}"
         return said.removesuffix(": ")
 

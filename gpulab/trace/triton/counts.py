@@ -113,7 +113,7 @@ class Programs:
         place = f" (line {line}: {source})" if source else ""
         message = (
             f"Kernel '{self.kernel}' {verb} {what}{place}. Elements outside the tensor need a mask, such as mask=i < n."
-            " If there is one, it is true here: is the address right?"
+            " If there is one, it is true here: is the address right, or are there too many programs?"
         )
         return OutOfBoundsError(message, line)
 

@@ -5,6 +5,7 @@ The messages are for students. What the kernel has to read and write is the test
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -30,7 +31,7 @@ def one_kernel(launches: Sequence[dict[str, Any]], what: str) -> dict[str, Any]:
     if not own:
         raise WrongAnswer(f"{what}: no Triton kernel was launched. The result must be computed by a kernel of yours.")
     if eager:
-        named = ", ".join(dict.fromkeys(eager))
+        named = ", ".join(f"{count} × {name}" if count > 1 else name for name, count in Counter(eager).items())
         cure = "Do that inside your kernel (reserve results with torch.empty, which launches nothing)."
         raise WrongAnswer(
             f"{what}: besides your kernel, PyTorch launched {len(eager)} of its own: {named}. Each of them is "
@@ -68,6 +69,6 @@ def all_written(answer: Any, what: str) -> None:
     if places:
         raise WrongAnswer(
             f"{what}: {len(places):,} of {answer.numel():,} elements were never written; the first is element "
-            f"{places[0]:,}. No program stores them: are there enough programs, is the block large enough, and are the "
-            "grid's axes in the right order?"
+            f"{places[0]:,}. No program stores them: are there enough programs, is the block large enough, are the "
+            "grid's axes in the right order, and do the addresses differ from program to program?"
         )

@@ -25,7 +25,7 @@ from gpulab.measuring.devices import device_name, has_gpu
 from gpulab.measuring.host import no_gpu
 from gpulab.trace.errors import EndlessKernelError, LaunchError, TraceError
 from gpulab.trace.ptx.tensor_cores import product
-from gpulab.trace.triton import compiled, language, reductions, repairs
+from gpulab.trace.triton import compiled, language, reductions, repairs, truths
 from gpulab.trace.triton.counts import ArgumentMemory, Programs
 
 SECONDS = 7.0
@@ -59,6 +59,8 @@ def install() -> None:
     def run_here(self: Any, *arguments: Any, grid: Any, warmup: bool, **named: Any) -> Any:
         if not _interprets():
             return run(self, *arguments, grid=grid, warmup=warmup, **named)
+        if warmup:  # compiles, and launches nothing
+            return None
         return _launched(self, grid, arguments, named)
 
     def call_here(self: Any, *arguments: Any, **named: Any) -> Any:
@@ -78,6 +80,7 @@ def install() -> None:
     _hook_memory(interpreter)
     _hook_tensor(interpreter)
     repairs.install(interpreter)
+    truths.install(interpreter)
     reductions.install(interpreter)
 
 
@@ -247,6 +250,9 @@ def _explained(kernel: str, error: BaseException) -> TraceError:
 
 
 def _grid(kernel: str, grid: Any) -> tuple[int, ...]:
+    if isinstance(grid, int):
+        comma = f"a grid is a tuple, so write {kernel}[({grid},)](…), with the comma."
+        raise LaunchError(f"{kernel} was launched with the grid {grid!r}, a number: {comma}")
     sizes = grid if isinstance(grid, (tuple, list)) else (grid,)
     if not 1 <= len(sizes) <= 3 or not all(isinstance(size, int) and size > 0 for size in sizes):
         remedy = f"{kernel}[(programs,)](…) takes one to three positive numbers of program instances."

@@ -132,6 +132,16 @@ class _KernelNames(ast.NodeVisitor):
             self._refuse(node, "a kernel calls functions by their names")
         super().generic_visit(node)
 
+    def visit_Compare(self, node: ast.Compare) -> None:
+        between = [one for one in node.comparators[:-1] if isinstance(one, ast.BinOp)]
+        mixed = [one for one in between if isinstance(one.op, (ast.BitAnd, ast.BitOr))]
+        written = ast.get_source_segment(textwrap.dedent(inspect.getsource(self._function)), node) or ""
+        if mixed and "".join(written.split()) == "".join(ast.unparse(node).split()):
+            sign = "&" if isinstance(mixed[0].op, ast.BitAnd) else "|"
+            what = f"`{sign}` is computed before comparisons, so this compares with {ast.unparse(mixed[0])}"
+            self._tell(node, f"{what}: write (…) {sign} (…), with parentheses around each comparison.")
+        super().generic_visit(node)
+
     def visit_Name(self, node: ast.Name) -> None:
         if node.id in self._local:
             return
@@ -177,11 +187,12 @@ class _KernelNames(ast.NodeVisitor):
 
     def _value(self, node: ast.AST, name: str, value: Any) -> None:
         """Refuses what exists on the host only."""
+        if str(getattr(value, "__module__", "")).startswith("triton.language.extra"):
+            self._tell(node, f"without a GPU, `{name}` does not exist: use what tl has, such as tl.fma and tl.exp.")
         if _is_tritons(value) or (name in BUILTINS and value is getattr(builtins, name)):
             if isinstance(node, ast.Name) and getattr(value, "__triton_builtin__", False):
-                line = node.lineno + self._function.__code__.co_firstlineno - 1
-                what = f"Kernel '{self._kernel}', {place(self._function, line)}: without a GPU, `{name}` must be called"
-                raise LaunchError(f"{what} by way of its module, such as tl.{value.__name__}.", line)
+                cure = f"by way of its module, such as tl.{value.__name__}."
+                self._tell(node, f"without a GPU, `{name}` must be called {cure}")
             return
         if callable(value) and getattr(math, getattr(value, "__name__", ""), None) is value:
             return  # a function of a constant; the compiler refuses any other argument
@@ -193,6 +204,10 @@ class _KernelNames(ast.NodeVisitor):
             self._refuse(
                 node, f"`{name}` is a function of the host's: use one of Triton's, or mark yours with @triton.jit"
             )
+
+    def _tell(self, node: ast.AST, what: str) -> None:
+        line = getattr(node, "lineno", 1) + self._function.__code__.co_firstlineno - 1
+        raise LaunchError(f"Kernel '{self._kernel}', {place(self._function, line)}: {what}", line)
 
     def _refuse(self, node: ast.AST, reason: str) -> None:
         line = getattr(node, "lineno", 1) + self._function.__code__.co_firstlineno - 1

@@ -9,6 +9,7 @@ from itertools import product
 from typing import Any
 
 from gpulab import check
+from gpulab.check.outcomes import WrongAnswer
 
 KEYS = ("data", "tensor", "pipeline", "zero")
 COSTS = {
@@ -57,7 +58,7 @@ CHOICES = {
     "fewer_gpus": "tensor must divide gpus_per_node, also where there are fewer gpus than that.",
     "tensor_powers": "tensor may be any divisor of gpus_per_node, not only a power of two.",
     "pipeline_powers": "pipeline may be any divisor of layers, not only a power of two.",
-    "pipeline_in_node": "A pipeline may reach over several nodes: pipeline only has to divide layers.",
+    "pipeline_in_node": "A pipeline may span several nodes: pipeline only has to divide layers.",
     "enough_micro_batches": "There may be fewer micro-batches than stages.",
     "no_zero": "ZeRO stages are choices too: stage 1 divides the optimizer states by the number of data ranks.",
     "least_memory": "That is the layout with the least memory: return the fastest one that fits.",
@@ -270,11 +271,10 @@ def judge(plan_layout: Callable[[dict[str, Any], dict[str, Any]], Any], cases: S
             known = [(None, "Return {} and not None where nothing fits.")]
             check.equal(answer, {}, f"{what}, where nothing fits", mistakes=known)
             continue
-        keys = sorted(answer) if isinstance(answer, dict) else answer
-        if keys == []:
-            named: list[tuple[Any, str]] = [([], _explained(answers, cases) or f"{{}} is wrong: {right.choice} fits.")]
-            check.equal(keys, sorted([*KEYS, "gb", "step_s"]), f"keys of {what}", mistakes=named)
-        check.equal(keys, sorted([*KEYS, "gb", "step_s"]), f"keys of {what}")
+        if isinstance(answer, dict) and not answer:
+            some = f"{', '.join(KEYS)} = {right.choice} takes {right.gb:.4g} GB of {cluster['gpu_gb']}"
+            raise WrongAnswer(f"{what}: you returned {{}}, but {some}. {_explained(answers, cases)}".rstrip())
+        check.keys(answer, [*KEYS, "gb", "step_s"], what)
         choice, broken, over = _choice(answer), "", ""
         if _is_layout(choice):
             broken = _broken_rule(model, cluster, choice)

@@ -362,7 +362,7 @@ def test_a_named_mistake_answers_the_question_about_elements_that_were_never_wri
         ({}, "you returned {}, expected a dict with the keys 'low', 'high'. Missing: 'low', 'high'."),
         (
             {"low": 1, "hihg": 2},
-            "you returned one with the keys 'low', 'hihg', expected a dict with the keys 'low', 'high'."
+            "you returned a dict with the keys 'low', 'hihg', expected a dict with the keys 'low', 'high'."
             " Missing: 'high'. Not asked for: 'hihg'.",
         ),
     ],

@@ -83,6 +83,37 @@ def test_headers_are_found_or_named() -> None:
         cuda_cpp.compile("#include <cstdio>\n" + SAXPY)
 
 
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("mma_sync(c, b, a, c);", "It takes the sums, a fragment of a, a fragment of b, the sums"),
+        ("store_matrix_sync(x, c, 16);", "It takes a pointer to the fragment's own type"),
+        ("load_matrix_sync(a, y, 16);", "It takes the fragment, a pointer to its own type"),
+        ("fragment<matrix_a, 16, 16, 16, half> d;", "does a factor have a layout?"),
+        ("wmma::fill_fragment(c, 0.0f);", r"Is there #include <mma\.h>"),
+    ],
+)
+def test_errors_about_fragments_say_what_is_meant(line: str, words: str) -> None:
+    source = f"""
+#include <mma.h>
+using namespace nvcuda::wmma;
+extern "C" __global__ void k(half* x, int* y) {{
+    fragment<matrix_a, 16, 16, 16, half, row_major> a;
+    fragment<matrix_b, 16, 16, 16, half, row_major> b;
+    fragment<accumulator, 16, 16, 16, float> c;
+    {line}
+}}
+"""
+    with pytest.raises(cuda_cpp.CudaCompileError, match=words) as caught:
+        cuda_cpp.compile(source)
+    assert caught.value.diagnostics[0].line == 8
+
+
+def test_a_header_is_named_without_its_directory() -> None:
+    with pytest.raises(cuda_cpp.CudaCompileError, match=r"^mma\.h(pp)?\(\d+\): error"):
+        cuda_cpp.compile("#define T 16\n#include <mma.h>\n" + SAXPY)
+
+
 @pytest.mark.skipif(torch.cuda.is_available(), reason="says what happens without a GPU")
 @pytest.mark.parametrize(("tile", "guard"), [("x", True), ("tile", False)])
 def test_only_a_global_array_needs_a_guard(tile: str, guard: bool) -> None:

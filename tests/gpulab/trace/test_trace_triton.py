@@ -295,8 +295,40 @@ def test_autotuning_takes_the_first_configuration() -> None:
 
 
 def test_a_grid_that_is_none_is_refused() -> None:
+    x = torch.rand(1)
     with pytest.raises(trace.LaunchError, match=r"add_kernel was launched with the grid \(0,\)"):
-        add_kernel[(0,)](torch.rand(1), torch.rand(1), torch.empty(1), 1, BLOCK=64)
+        add_kernel[(0,)](x, x, torch.empty(1), 1, BLOCK=64)
+    for number in (1, lambda meta: meta["BLOCK"] // 64):
+        with pytest.raises(trace.LaunchError, match=r"1, a number: .*add_kernel\[\(1,\)\]\(…\), with the comma"):
+            add_kernel[number](x, x, torch.empty(1), 1, BLOCK=64)
+
+
+def test_a_warm_up_is_no_launch() -> None:
+    x = torch.rand(64)
+    with trace.counting() as launches:
+        add_kernel.warmup(x, x, torch.empty(64), 64, BLOCK=64, grid=(1,))
+    assert [one["kind"] for one in launches] == ["allocation"]
+
+
+@triton.jit
+def truths_kernel(x_ptr: tl.tensor, out_ptr: tl.tensor, n: int, WIDE: tl.constexpr, BLOCK: tl.constexpr) -> None:
+    i = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n and i >= 2 and WIDE, other=-1.0)
+    x = tl.where(i == 3 or (i > 4 and not i > 5), 10.0, x)
+    if WIDE and n > 3:
+        x += 1.0
+    if WIDE is None or n > 100 or not WIDE:
+        x += 100.0
+    tl.store(out_ptr + i, max(min(x, 8.0, 9.0), 0.5))
+
+
+def test_truths_of_blocks_are_taken_element_by_element() -> None:
+    """`and`, `or`, `not`, `min` and `max`, as the compiler has them; to Python every block is true."""
+    out = torch.empty(8)
+    truths_kernel[(1,)](torch.arange(8.0), out, 7, WIDE=True, BLOCK=8)
+    assert out.tolist() == [0.5, 0.5, 3.0, 8.0, 5.0, 8.0, 7.0, 0.5]
+    truths_kernel[(1,)](torch.arange(8.0), out, 7, WIDE=False, BLOCK=8)
+    assert out.tolist() == [8.0] * 8
 
 
 def test_one_kernel_names_what_else_ran() -> None:
@@ -309,6 +341,8 @@ def test_one_kernel_names_what_else_ran() -> None:
         trace.one_kernel([eager], "f")
     with pytest.raises(AssertionError, match="PyTorch launched 1 of its own: aten::relu"):
         trace.one_kernel([own, eager], "f")
+    with pytest.raises(AssertionError, match="PyTorch launched 2 of its own: 2 × aten::relu"):
+        trace.one_kernel([eager, own, eager], "f")
     with pytest.raises(AssertionError, match="2 kernels were launched"):
         trace.one_kernel([own, own], "f")
 

@@ -12,6 +12,7 @@ import torch
 import triton
 import triton.language as tl
 from triton.language import exp
+from triton.language.extra import libdevice
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from gpulab import trace
@@ -136,6 +137,23 @@ def names_a_builtin(x_ptr: tl.tensor) -> None:
 
 
 @triton.jit
+def names_what_only_a_compiler_links(x_ptr: tl.tensor) -> None:
+    tl.store(x_ptr, libdevice.fma(1.0, 2.0, 3.0))
+
+
+@triton.jit
+def forgets_parentheses(x_ptr: tl.tensor) -> None:
+    i = tl.arange(0, 4)
+    tl.store(x_ptr + i, 1.0, mask=0 < i & i < 3)
+
+
+@triton.jit
+def has_parentheses(x_ptr: tl.tensor) -> None:
+    i = tl.arange(0, 4)
+    tl.store(x_ptr + i, 1.0, mask=0 < (i & 3) < 3)
+
+
+@triton.jit
 def leaves_a_loop(x_ptr: tl.tensor, n: int) -> None:
     while True:
         if n > 0:
@@ -237,6 +255,11 @@ def test_tensor_descriptors_are_taken() -> None:
             names_a_builtin,
             "`exp` must be called by way of its module, such as tl.exp.",
         ),
+        (names_what_only_a_compiler_links, "without a GPU, `libdevice.fma` does not exist"),
+        (
+            forgets_parentheses,
+            "`&` is computed before comparisons, so this compares with i & i: write (…) & (…), with parentheses",
+        ),
         (leaves_a_loop, "Triton does not support `break`"),
         (skips_a_step, "Triton does not support `continue`"),
         (evaluates, "`eval` is not a name that a kernel knows"),
@@ -248,6 +271,12 @@ def test_what_a_compiler_would_refuse_does_not_run(kernel: Any, words: str) -> N
         kernel[(1,)](torch.empty(4), *([] if len(kernel.arg_names) == 1 else [2]))
     assert words in str(refusal.value)
     assert not CALLED
+
+
+def test_an_operator_of_bits_may_stand_between_comparisons() -> None:
+    x = torch.zeros(4)
+    has_parentheses[(1,)](x)
+    assert x.tolist() == [0.0, 1.0, 1.0, 0.0]
 
 
 @pytest.mark.parametrize("given", [host, [1.0], 2**64, tuple(range(9)), (1, host), tl.constexpr(host), {}, np.ones(2)])

@@ -88,6 +88,7 @@ def test_sync_points() -> None:
         "sees races everywhere": part,
         '"gpu" is a device': part,
         "item does not wait, a plain copy neither": part,
+        "item is a race": part,
     }
     plausible = {"a GPU": observed(), "a GPU whose first allocation waits": observed(first_waits=True)}
     broken = {"a kernel that was over too early": late, "nothing but one snippet": {"gpu": observed()["gpu"]}}
