@@ -171,7 +171,7 @@ def train(files, labels, device="cpu", after_step=lambda: None):
 
 # %% wrong: decodes in other processes — says "num_workers=0" — from "reference": "batch_size=32)" → "batch_size=32, num_workers=1)", "self.decoded = [self.decode(file) for file in files]" → "self.decoded = files", "return self.decoded[index], self.labels[index]" → "return self.decode(self.decoded[index]), self.labels[index]"
 
-# %% wrong: no such function — says "name 'train' is not defined" — from "reference": "def train(" → "def training("
+# %% wrong: no such function — says "defines no function train" — from "reference": "def train(" → "def training("
 
 # %% wrong: not a program — says "a str is expected"
 SLOW_LOOP = 5
@@ -373,3 +373,13 @@ def train(files, labels, device="cpu", after_step=lambda: None):
 # +
 # +
 # + def train(files, labels, after_step=lambda: None):
+
+# %% right: normalizes with Python floats — from "reference": "- 128) / 64" → "- 128.0) * (1.0 / 64.0)"
+
+# %% wrong: asks for the loss in every step with tolist — says "calls of .tolist(), .cpu() or .numpy() ask for one number" — from "reference": "loss.detach()" → "loss.tolist()", "torch.stack(losses).tolist()" → "losses"
+
+# %% wrong: asks for the loss in every step with numpy — says "calls of .tolist(), .cpu() or .numpy() ask for one number" — from "reference": "loss.detach()" → "float(loss.detach().cpu().numpy())", "torch.stack(losses).tolist()" → "losses"
+
+# %% wrong: asks for every label — says "of whole numbers or of truth values" — from "reference": "self.labels[index]" → "int(self.labels[index])"
+
+# %% wrong: returns one loss — says "expected a list of floats: the loss of every step" — from "reference": "return torch.stack(losses).tolist()" → "return float(losses[-1])"

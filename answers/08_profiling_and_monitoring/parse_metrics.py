@@ -243,3 +243,32 @@ def parse_metrics(text):
 # %% wrong: the label gpu must be the first — says "need not be the first" — from "reference": `if "gpu" in labels:` → `if next(iter(labels), "") == "gpu":`
 
 # %% wrong: GPU counts as gpu — says "GPU is another one" — from "reference": "labels = dict(re.findall(label, match.group(2)))" → "labels = {name.lower(): value for name, value in re.findall(label, match.group(2))}"
+
+# %% wrong: labels end at the next quote, which findall recovers from — says "does not end it"
+import re
+
+
+def parse_metrics(text):
+    found = {}
+    for line in text.splitlines():
+        match = re.match(r"\s*([a-zA-Z_:][\w:]*)\s*\{(.*)\}\s*(\S+)", line)
+        labels = dict(re.findall(r'\s*([A-Za-z_]\w*)="([^"]*)"\s*,?', match.group(2) if match else ""))
+        if "gpu" in labels:
+            found.setdefault(int(labels["gpu"]), {})[match.group(1)] = float(match.group(3))
+    return found
+
+# %% wrong: a quote with a backslash before it begins a value, too — says "does not end it" — from "labels end at the next quote, which findall recovers from": `\s*([A-Za-z_]\w*)="([^"]*)"\s*,?` → `(\w+)=\\?"(.*?)\\?"`
+
+# %% wrong: splits at every quote — says "does not end it"
+def parse_metrics(text):
+    found = {}
+    for line in text.splitlines():
+        if "{" in line and not line.startswith("#"):
+            labels, value = line[line.index("{") + 1 :].rsplit("}", 1)
+            parts = labels.split('"')
+            for key, label in zip(parts[::2], parts[1::2]):
+                if key.strip(" ,=") == "gpu":
+                    found.setdefault(int(label), {})[line[: line.index("{")]] = float(value.split()[0])
+    return found
+
+# %% wrong: only metrics of DCGM — says "may have any name" — from "reference": "[a-zA-Z_:][\w:]*" → "DCGM_\w+"

@@ -326,3 +326,23 @@ def profile_step(problem):
 # -         "kernels": sum(not one.cpu_children for one in operators),
 # +         "launches": launches,
 # +         "kernels": launches - 31 - 7 * len(list(model.parameters())) - 5 * norms,
+
+# %% wrong: plain SGD — says "is not problem.optimizer's" — from "reference": "problem.optimizer(model)" → "torch.optim.SGD(model.parameters(), lr=problem.lr)"
+
+# %% wrong: reads the trace before it is complete — says "call it after the with block" — from "reference"
+# -         step()
+# -         if on_gpu:
+# -             torch.cuda.synchronize()
+# -     events = trace_events(profiler)
+# +         step()
+# +         events = trace_events(profiler)
+
+# %% wrong: memory is not recorded — says "profile_memory=True" — from "reference": "profile_memory=not on_gpu" → "profile_memory=False"
+
+# %% wrong: kernels of any name — says "begins with aten::" — from "reference": `for one in operators)` → `for one in profiler.events())`
+
+# %% wrong: kernels that no other calls — says "Those are operators that no other calls" — from "reference": "not one.cpu_children for" → "one.cpu_parent is None for"
+
+# %% wrong: names of kernels — says "Count every call, not every name" — from "reference": "sum(not one.cpu_children for one in operators)" → "len({one.name for one in operators if not one.cpu_children})"
+
+# %% wrong: reserved memory — says "Take the largest 'Total Allocated'" — from "reference": "Total Allocated" → "Total Reserved"

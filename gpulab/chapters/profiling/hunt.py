@@ -5,6 +5,7 @@ The loop as it is handed out is `profiling.slow_loop`. Every fault is proven by 
 
 from __future__ import annotations
 
+import itertools
 import os
 import warnings
 import zlib
@@ -13,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
+from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from gpulab.chapters.profiling import slow_loop
@@ -28,6 +30,7 @@ TOLERANCE = 1e-5
 REPORT = "report.txt"
 PROFILED = """
 import os
+import sys
 
 from gpulab.ranks import seals
 
@@ -48,17 +51,24 @@ def profiled(script, seal):
     processes, updates = [], []
     register_optimizer_step_post_hook(lambda *_: updates.append(1))
     os.register_at_fork(before=lambda: processes.append(1))
-    names = {"__name__": "__main__"}
+    asked, names = hunt.Asked(), {"__name__": "__main__"}
+    register_optimizer_step_post_hook(lambda *_: asked.between())
     exec(compile(script, "script.py", "exec"), names)
-    train = eval("train", names)
-    with profile(activities=[ProfilerActivity.CPU], record_shapes=True) as profiler, witness:
+    train = names.get("train")
+    if not callable(train):
+        sys.exit("The program defines no function train(files, labels, device, after_step).")
+    with profile(activities=[ProfilerActivity.CPU], record_shapes=True) as profiler, witness, asked:
         losses = train(files, labels, after_step=lambda: calls.append(len(updates)), **where)
     events = trace_events(profiler)
+    try:
+        numbers = [float(one).hex() for one in losses]
+    except (TypeError, ValueError, RuntimeError):
+        of = type(losses).__name__
+        sys.exit(f"train returned a value of type {of}, expected a list of floats: the loss of every step.")
     tensors = sum(isinstance(one, torch.Tensor) for one in (losses, *losses))
-    losses = [float(one).hex() for one in losses]
     early = bool(updates) and calls != [*range(1, len(calls) + 1)]
-    more = dict(losses=losses, tensors=tensors, calls=len(calls), early=early)
-    more.update(unpacked=len(unpacked), processes=len(processes))
+    more = dict(losses=numbers, tensors=tensors, calls=len(calls), early=early)
+    more.update(unpacked=len(unpacked), processes=len(processes), copied=asked.values)
     again = [float(one).hex() for one in train(*hunt.OTHER, **where)]
     report = dict(account(events), unseen=witness.unseen(events), again=again, **more)
     with open(REPORT, "w") as file:
@@ -167,6 +177,30 @@ class Witness(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return (self._calls - Counter(one["name"] for one in events if one.get("cat") == "cpu_op")).total()
 
 
+class Asked(TorchFunctionMode):
+    """Counts how often a program asks for a loss otherwise than with `.item()`, from its first update to its last.
+
+    On the CPU these calls leave no operator in the trace; on a GPU each waits for the device as `.item()` does.
+    """
+
+    CALLS = frozenset({torch.Tensor.tolist, torch.Tensor.cpu, torch.Tensor.numpy, torch.Tensor.__array__})
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.values = 0
+        self._since_update: int | None = None
+
+    def between(self) -> None:
+        """Says that an update has been made: what was asked for since the one before lies between two of them."""
+        self.values += self._since_update or 0
+        self._since_update = 0
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func in self.CALLS and self._since_update is not None:
+            self._since_update += args[0].numel() == 1 and args[0].is_floating_point()
+        return func(*args, **(kwargs or {}))
+
+
 def account(events: Sequence[dict[str, Any]]) -> dict[str, int]:
     """What a trace of the loop proves: counts of ranges and of the operators between the first step and the last.
 
@@ -188,11 +222,18 @@ def account(events: Sequence[dict[str, Any]]) -> dict[str, int]:
     reordered = ("aten::contiguous", "aten::clone")
     updates = [one["ts"] for one in timed if one["name"].startswith("Optimizer.step")]
     found["outside"] = sum(not any(a <= moment < b for a, b in ranges["step"]) for moment in updates)
-    found["values"] = sum(one["name"] == "aten::item" for one in between)
-    found["doubles"] = sum("double" in one["args"].get("Input type", []) for one in between)
+    items = [(one["args"].get("Input type") or [""])[0] for one in between if one["name"] == "aten::item"]
+    found["values"], found["whole"] = len(items), sum(one in WHOLE for one in items)
+    found["doubles"] = sum(_has_doubles(one["args"]) for one in between)
     found["reordered"] = sum(name in reordered and shape == [BATCH, 3, 16, 16] for name, shape in shapes)
     found["operators"] = len(between) // len(ranges["step"])
     return found
+
+
+def _has_doubles(arguments: dict[str, Any]) -> bool:
+    """Whether a float64 tensor with axes is among them. The trace shows the 2.0 in `x * 2.0` as one without."""
+    types, shapes = arguments.get("Input type", []), arguments.get("Input Dims", [])
+    return any(of == "double" and shape != [] for of, shape in itertools.zip_longest(types, shapes))
 
 
 def _once(timed: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -267,6 +308,8 @@ def require_mended(run: Run, pictures: int, expected: Sequence[float], what: str
     close(again, other, f"{what}: the losses of a second call with other pictures", rtol=rtol, mistakes=[(again, kept)])
     if found["early"]:
         raise AssertionError(f"{what}: after_step() was called before the optimizer's step: call it after each step.")
+    if found["values"] - found["whole"] <= 1 and found["values"] > LIMITS["values"]:
+        raise AssertionError(f"{what}: {NO_LOSSES.format(found['values'])}")
     for fault, note in FAULTS.items():
         if found[fault] > LIMITS.get(fault, 0):
             raise AssertionError(f"{what}: {note.format(found[fault])}")
@@ -275,6 +318,9 @@ def require_mended(run: Run, pictures: int, expected: Sequence[float], what: str
 FAULTS = {
     "values": "the trace has {} aten::item calls between the first step and the last. Each waits for the device: keep "
     "the losses as tensors, and ask for their values after the loop.",
+    "copied": "between the first update and the last, {} calls of .tolist(), .cpu() or .numpy() ask for one number. On "
+    "a GPU each waits for the device, as .item() does: keep the losses as tensors, and ask for their values after the "
+    "loop.",
     "doubles": "{} operators between the first step and the last compute in float64. Use float32.",
     "reordered": "the trace has {} copies that only reorder a batch (aten::contiguous, aten::clone). Keep the order of "
     "the decoded pictures: memory_format=torch.channels_last.",
@@ -283,3 +329,10 @@ FAULTS = {
 """Count → what to say if the trace has more of them than `LIMITS` allow."""
 LIMITS = {"operators": MOST_OPERATORS, "values": 1}
 """One value per epoch is the loader's own: it draws a seed. The first epoch's is before the first step."""
+WHOLE = ("long int", "int", "short int", "signed char", "unsigned char", "bool")
+"""Types of numbers, as a trace names them, that no loss has."""
+NO_LOSSES = (
+    "the trace has {} aten::item calls between the first step and the last, of whole numbers or of truth values: "
+    "labels, counts, or a condition such as `if loss.isnan():`. Each waits for the device: keep them as tensors."
+)
+"""What to say of values that are no losses."""

@@ -16,7 +16,13 @@ TraceEvent = dict[str, Any]
 
 
 def trace_events(profiler: Any) -> list[TraceEvent]:
-    """The events that a `torch.profiler.profile` has recorded, after its `with` block."""
+    """The events that a `torch.profiler.profile` has recorded, after its `with` block.
+
+    Raises:
+        RuntimeError: it has recorded nothing yet.
+    """
+    if getattr(profiler.profiler, "kineto_results", None) is None:
+        raise RuntimeError("trace_events(profiler) needs what was recorded: call it after the with block, not inside")
     with tempfile.TemporaryDirectory(prefix="gpulab-trace-") as folder:
         path = Path(folder) / "trace.json"
         profiler.export_chrome_trace(str(path))

@@ -10,6 +10,7 @@ import os
 import re
 import threading
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -158,6 +159,51 @@ def test_a_witness_changes_no_count_but_that_of_its_own_operators() -> None:
         assert plain["operators"] <= found["operators"] < plain["operators"] + 30
 
 
+def test_a_trace_is_read_after_the_block() -> None:
+    with (
+        profile(activities=[ProfilerActivity.CPU]) as profiler,
+        pytest.raises(RuntimeError, match="after the with block"),
+    ):
+        traces.trace_events(profiler)
+    assert isinstance(traces.trace_events(profiler), list)
+
+
+@pytest.mark.parametrize(
+    ("run", "doubles"),
+    [
+        (lambda x: (x - 128.0) / 64.0, False),
+        (lambda x: (x.double() - 128) / 64, True),
+    ],
+)
+def test_a_number_of_python_is_no_float64(run: Callable[[torch.Tensor], torch.Tensor], doubles: bool) -> None:
+    with profile(activities=[ProfilerActivity.CPU], record_shapes=True) as profiler:
+        for _ in range(2):
+            with torch.profiler.record_function("step"):
+                run(torch.ones(4))
+    assert bool(hunt.account(traces.trace_events(profiler))["doubles"]) is doubles
+
+
+def test_values_are_told_apart_by_their_type() -> None:
+    """A label or a condition is not a loss."""
+    with profile(activities=[ProfilerActivity.CPU], record_shapes=True) as profiler:
+        for _ in range(2):
+            with torch.profiler.record_function("step"):
+                torch.ones(1).item(), int(torch.tensor(2)), bool(torch.ones(()).isnan())
+    found = hunt.account(traces.trace_events(profiler))
+    assert (found["values"], found["whole"]) == (6, 4)
+
+
+def test_numbers_asked_for_between_two_updates_are_counted() -> None:
+    """Those before the first and after the last, labels, and whole rows are not."""
+    loss, row, label = torch.ones((), requires_grad=True).exp().detach(), torch.ones(3), torch.tensor(1)
+    with hunt.Asked() as asked:
+        for _ in range(3):
+            np.asarray(loss), loss.cpu().numpy(), loss.tolist(), row.tolist(), label.cpu()
+            asked.between()
+        loss.tolist()
+    assert asked.values == 2 * 4
+
+
 def test_every_picture_that_is_decompressed_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether or not a range is around it."""
     for name in ("decompress", "decompressobj"):
@@ -216,6 +262,8 @@ def run(**changed: Any) -> Run:
         "steps": 2,
         "decodes": 32,
         "values": 1,
+        "whole": 1,
+        "copied": 0,
         "doubles": 0,
         "reordered": 0,
     }
@@ -244,7 +292,9 @@ def run(**changed: Any) -> Run:
         ({"outside": 2}, "2 updates of the optimizer lie outside"),
         ({"again": [1.0, 2.0]}, "Does it keep something from the first call"),
         ({"decodes": 0}, "in this process"),
-        ({"values": 2}, "aten::item"),
+        ({"values": 4}, "keep the losses as tensors"),
+        ({"values": 4, "whole": 4}, "of whole numbers or of truth values"),
+        ({"copied": 1}, "1 calls of .tolist(), .cpu() or .numpy()"),
         ({"doubles": 1}, "float64"),
         ({"reordered": 1}, "only reorder"),
         ({"operators": 451}, "the whole batch at once"),

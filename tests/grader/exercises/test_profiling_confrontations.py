@@ -59,6 +59,9 @@ def test_parse_metrics() -> None:
         "takes the time stamp": "the exporter writes no time stamps",
         'looks for gpu=" anywhere': "no other label of the exporter ends in gpu",
         "asks the judge's package for it, which is in no student's process": "the package is there in this process",
+        "labels end at the next quote, which findall recovers from": plain,
+        "a quote with a backslash before it begins a value, too": plain,
+        "splits at every quote": plain,
         "GPU counts as gpu": "no label of the exporter is called GPU",
     }
     plausible = {
