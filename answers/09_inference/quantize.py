@@ -120,3 +120,9 @@ def quantize(x, scale):
 # %% wrong: converts to int64 before it clips — says "An integer has wrapped" — from "converts to int32 before it clips": "int32" → "int64"
 
 # %% wrong: rounds to one decimal place first — says "rounded twice" — from "reference": "np.rint(x / scale)" → "np.rint(np.round(x / scale, 1))"
+
+# %% wrong: adds 0.5 and cuts — says "adding 0.5 is wrong below 0" — from "reference": "np.rint(x / scale)" → "x / scale + 0.5"
+
+# %% wrong: clips after it has converted — says "wraps around: clip first" — from "wraps around": "np.rint(x / scale).astype(np.int64).astype(np.int8)" → "np.clip(np.rint(x / scale).astype(np.int64).astype(np.int8), -127, 127)"
+
+# %% wrong: limits times the scale — says "do not depend on the scale" — from "reference": "-127, 127)" → "-127 * scale, 127 * scale)"
