@@ -556,3 +556,15 @@ dist.barrier()
 # %% wrong: a whole batch on each rank, and the learning rate as it was — says "Divide it by world_size. The learning rate is not scaled" — from "reference": "batch_size=whole // world_size" → "batch_size=whole", `group["lr"] *= whole / task.batch_size` → "pass"
 
 # %% right: sets the learning rate, from the problem's own — from "reference": `group["lr"] *= whole / task.batch_size` → `group["lr"] = task.lr * whole / task.batch_size`
+
+# %% wrong: a sampler that asks for the process group too early — says "Before trainer.fit there is no process group" — from "reference": "DistributedSampler(pictures, world_size, rank, " → "DistributedSampler(pictures, "
+
+# %% wrong: scaled by one rank's part of the batch — says "by one rank's part of the batch" — from "reference": "whole / task.batch_size" → "whole // world_size / task.batch_size"
+
+# %% wrong: rank 0 alone calls save_checkpoint — says "waits for all ranks" — from "reference": `torch.save(module.network.state_dict(), os.environ["CHECKPOINT"])` → `trainer.save_checkpoint(os.environ["CHECKPOINT"], weights_only=True)`
+
+# %% wrong: the problem's own batch size, the learning rate scaled — says "the problem's own batch size" — from "reference": "batch_size=whole // world_size" → "batch_size=task.batch_size // world_size"
+
+# %% wrong: a single step — says "a single step" — from "reference": "max_epochs=1" → "fast_dev_run=True"
+
+# %% wrong: Adam — says "take problem.optimizer(model)" — from "reference": "task.optimizer(self.network)" → "torch.optim.Adam(self.network.parameters(), lr=task.lr)"

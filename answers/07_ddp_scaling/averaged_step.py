@@ -186,3 +186,28 @@ def averaged_step(problem, world_size):
 # +     for images, labels in problem.loader():
 # +         for part, answers in zip(images.chunk(world_size), labels.chunk(world_size)):
 # +             (criterion(model(part), answers) / world_size).backward()
+
+# %% wrong: a criterion of its own — says "take problem.criterion()" — from "reference": "problem.criterion()" → "__import__('torch').nn.CrossEntropyLoss()"
+
+# %% wrong: steps in the loop, too — says "Steps are made in the loop" — from "a model for each rank, gradients averaged between them"
+# -     images, labels = next(iter(problem.loader()))
+# -     each = len(images) // world_size
+# -     models = [problem.model() for _ in range(world_size)]
+# -     for rank, model in enumerate(models):
+# -         mine = slice(rank * each, (rank + 1) * each)
+# -         problem.criterion()(model(images[mine]), labels[mine]).backward()
+# -     for weights in zip(*(model.parameters() for model in models)):
+# -         weights[0].grad = torch.stack([weight.grad for weight in weights]).mean(0)
+# -     problem.optimizer(models[0]).step()
+# +     images, labels = next(iter(problem.loader()))
+# +     models = [problem.model()]
+# +     optimizer = problem.optimizer(models[0])
+# +     for part, answers in zip(images.chunk(world_size), labels.chunk(world_size)):
+# +         (problem.criterion()(models[0](part), answers) / world_size).backward()
+# +         optimizer.step()
+# +     optimizer.step()
+
+# %% wrong: stops after the first shard — says "Only the first shard counts" — from "losses divided"
+# -         (loss_of(net(part), answers) / world_size).backward()
+# +         (loss_of(net(part), answers) / world_size).backward()
+# +         break

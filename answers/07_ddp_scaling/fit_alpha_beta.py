@@ -90,3 +90,12 @@ def fit_alpha_beta(nbytes, seconds, world_size):
     return tuple(np.exp(found.x))
 
 # %% wrong: divided by the formula's time — says "divide by the measured" — from "least squares of logarithms": "np.log(steps * (alpha + beta * sizes / world_size)) - np.log(times)" → "times / (steps * (alpha + beta * sizes / world_size)) - 1"
+
+# %% right: an array, as lstsq returns it
+import numpy as np
+
+
+def fit_alpha_beta(nbytes, seconds, world_size):
+    steps, times = 2 * (world_size - 1), np.array(seconds)
+    columns = np.stack([np.full(len(times), steps), steps * np.array(nbytes) / world_size], axis=1)
+    return np.linalg.lstsq(columns / times[:, None], np.ones(len(times)), rcond=None)[0]

@@ -14,7 +14,7 @@ def pids_to_kill(processes, user):
         parent = by_pid.get(process["ppid"])
         if process["ppid"] == 1 or parent is None:
             found.append(pid)
-        elif parent["name"] == "systemd --user" or parent["name"][:15] == "containerd-shim":
+        elif parent["name"][:14] == "systemd --user" or parent["name"][:15] == "containerd-shim":
             found.append(pid)
     return found
 
@@ -77,7 +77,7 @@ def pids_to_kill(processes, user):
 # +     return ghosts + [one["pid"] for one in processes if one["ppid"] in ghosts]
 
 # %% wrong: the names of subreapers anywhere — says "only resemble it" — from "by pid, in a loop"
-# -         elif parent["name"] == "systemd --user" or parent["name"][:15] == "containerd-shim":
+# -         elif parent["name"][:14] == "systemd --user" or parent["name"][:15] == "containerd-shim":
 # +         elif "systemd --user" in parent["name"] or "containerd-shim" in parent["name"]:
 
 # %% wrong: ghosts and what they started — says "the parents of their children are still alive" — from "reference"
@@ -85,3 +85,11 @@ def pids_to_kill(processes, user):
 # +     mine = [one for one in processes if one["user"] == user and one["gpu_bytes"] > 0]
 # +     ghosts = {one["pid"] for one in mine if one["ppid"] not in alive}
 # +     return [one["pid"] for one in mine if one["pid"] in ghosts or one["ppid"] in ghosts]
+
+# %% wrong: a parent of a third user's is gone — says "belong to a third user" — from "by pid, in a loop": "parent is None:" → `parent is None or parent["user"] not in (user, "root"):`
+
+# %% wrong: the whole name of systemd — says "name may go on" — from "by pid, in a loop": `["name"][:14] ==` → `["name"] ==`
+
+# %% wrong: less than a MiB is nothing — says "however little" — from "by pid, in a loop": `not process["gpu_bytes"]` → `process["gpu_bytes"] < 2**20`
+
+# %% wrong: pids as text — says "A pid is an int" — from "reference": `[one["pid"] for one in processes if one["user"]` → `[str(one["pid"]) for one in processes if one["user"]`

@@ -345,3 +345,11 @@ def run_ring(vectors):
         os._exit(0)
 
     return launch.ranks(ring, [(vectors,) for _ in vectors])
+
+# %% right: a list of numbers for each rank — from "reference": "torch.cat(chunks).numpy()" → "torch.cat(chunks).tolist()"
+
+# %% wrong: Tensor.chunk, which makes fewer chunks of some vectors — says "np.array_split cuts" — from "reference": "[torch.tensor(part) for part in np.array_split(vector, world_size)]" → "list(torch.tensor(vector).chunk(world_size))"
+
+# %% wrong: the other way around — says "the tensor that this receiver expects" — from "reference": "sending = dist.isend(chunks[out], (rank + 1)" → "sending = dist.isend(chunks[out], (rank - 1)", "dist.recv(arrived, (rank - 1)" → "dist.recv(arrived, (rank + 1)"
+
+# %% wrong: receives into the chunk itself — says "Use an empty tensor" — from "reference": "torch.empty_like(chunks[into])" → "chunks[into]"

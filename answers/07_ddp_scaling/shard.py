@@ -122,3 +122,19 @@ def shard(n, world_size, rank, epoch=0, seed=0, shuffle=True, drop_last=False):
 # %% wrong: shuffles where it should not — says "shuffle inverted" — from "reference": "if shuffle:" → "if not shuffle:"
 
 # %% wrong: removes from the front — says "not from its front" — from "reference": "order[: n // world_size * world_size]" → "order[n % world_size :]"
+
+# %% wrong: appends, then shuffles — says "Shuffled after appending" — from "reference"
+# -     order = list(range(n))
+# +     order = list(range(n)) + (list(range(n)) * world_size)[: 0 if drop_last else -n % world_size]
+
+# -         order = torch.randperm(n, generator=dice).tolist()
+# +         order = [order[at] for at in torch.randperm(len(order), generator=dice).tolist()]
+
+# -         missing = -n % world_size
+# +         missing = -len(order) % world_size
+
+# %% wrong: removes up to minus zero — says "a slice that ends at -0" — from "reference": "order[: n // world_size * world_size]" → "order[: -(n % world_size)]"
+
+# %% wrong: shuffles with random — says "other random numbers" — from "reference": "order = torch.randperm(n, generator=dice).tolist()" → "__import__('random').Random(seed + epoch).shuffle(order)"
+
+# %% wrong: shuffles with NumPy — says "other random numbers" — from "reference": "order = torch.randperm(n, generator=dice).tolist()" → "order = __import__('numpy').random.default_rng(seed + epoch).permutation(n).tolist()"

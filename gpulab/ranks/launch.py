@@ -30,7 +30,8 @@ SECONDS = 60.0
 
 GLOO = {
     r"op\.preamble\.length <= op\.nbytes\. (\d+) vs (\d+)": (
-        "A message of {} bytes arrived where {} were expected: are both tensors of one length and one type?"
+        "A message of {} bytes arrived where {} were expected: are both tensors of one length and one type? "
+        "Is it the sender and the tensor that this receiver expects?"
     ),
     r"[^\n]*Check failed: outputShape\[0\] \* worldSize == inputShape\[0\] \((\d+) vs\. (\d+)\)": (
         "reduce_scatter: all ranks' shares together have {} elements, the tensor that is divided has {}. "
@@ -43,8 +44,11 @@ GLOO = {
 """What gloo says, as a pattern → the same in other words. The first one that is found counts."""
 EXCEPTION = r"(\w+\.)*\w*(Error|Exception|Interrupt|Exit)(: |$)"
 """How the last part of a traceback begins."""
-DUMPED = r"""Extension modules:|(Current thread|Thread) 0x\w+|\s*File "[^"]+", line \d+ in |\s*<no Python frame>"""
-"""What faulthandler writes."""
+DUMPED = (
+    r'Extension modules:|(Current thread|Thread) 0x\w+|\s*File "[^"]+", line \d+ in |\s*<no Python frame>'
+    r"|\[[WI]\d{4} .*\[c10d\]"
+)
+"""What faulthandler writes, and what torch warns of when a connection ends."""
 FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>\S+))?')
 """A frame in a traceback."""
 

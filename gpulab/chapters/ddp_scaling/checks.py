@@ -29,6 +29,22 @@ TROUBLES = {
     "takes 1 positional argument": "json.loads(os.environ['PROBLEM']) is a dict: Problem(**fields).",
 }
 """What a failing run says → what may help."""
+LIGHTNING_TROUBLES = {
+    "in save_checkpoint": (
+        "trainer.save_checkpoint waits for all ranks, so all must call it. Here torch.save on rank 0 is enough, with"
+        " the network's state dict."
+    ),
+    "Default process group has not been initialized": (
+        "Before trainer.fit there is no process group: take rank and world size from the environment, and give them to"
+        " DistributedSampler (rank=, num_replicas=)."
+    ),
+    "still ran": (
+        "Does the Trainer get devices=LOCAL_WORLD_SIZE and max_epochs=1? With more devices than ranks it waits for the"
+        " others, and without max_epochs it trains 1,000 epochs. Or do ranks wait for each other: does every rank make"
+        " the same collective calls?"
+    ),
+}
+"""The same for a program with a Trainer; these are tried first."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +82,9 @@ def outcome(run: Run, what: str) -> TrainedRanks:
         ends = "; ".join(f"rank {one.rank}: {one.last_line[:300]}" for one in run.ranks)
         told = f"{run.problem} {ends}"
         printed = "".join(one.output for one in run.ranks)
-        help_ = next((note for text, note in TROUBLES.items() if text in told or text in printed), "")
+        first = LIGHTNING_TROUBLES if what.startswith("LIGHTNING_SCRIPT") else {}
+        known = first | {text: note for text, note in TROUBLES.items() if text not in first}
+        help_ = next((note for text, note in known.items() if text in told or text in printed), "")
         raise AssertionError(f"{what}: {told} {help_}".strip())
     writers = [one.rank for one in run.ranks if CHECKPOINT in one.left]
     if not writers:

@@ -20,7 +20,8 @@ Schedule = Callable[[int, int], list[tuple[int, int]]]
 HALF = "That is one half: after the sums are made (p - 1 steps), the all-gather brings them to everybody (p - 1 more)."
 DEADLOCK = (
     "If all ranks send first, nobody receives: begin with isend, or let every other rank receive first. "
-    "Keep what isend returns, and wait() for it. Receive from the rank that sends to you: (rank - 1) % world_size."
+    "Keep what isend and irecv return, and wait() for it. "
+    "Receive from the rank that sends to you: (rank - 1) % world_size."
 )
 NOBODY = "Does it send to a rank that does not exist? The neighbor of the last rank is rank 0: (rank + 1) % world_size."
 ONE_PROCESS = "Were they added up in one process?"

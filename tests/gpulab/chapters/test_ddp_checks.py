@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from typing import Any
 
 import pytest
@@ -61,6 +62,24 @@ def test_anything_else_is_told(words: str) -> None:
     with pytest.raises(AssertionError) as told:
         checks.outcome(WRONG[words], "run")
     assert words in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("problem", "output", "words"),
+    [
+        ("After 30 s rank 0 still ran.", "", "without max_epochs it trains 1,000 epochs"),
+        ("Rank 0 ended.", "Default process group has not been initialized", "Before trainer.fit"),
+        ("Rank 0 ended.", 'File "trainer.py", line 1, in save_checkpoint\nRuntimeError', "all must call it"),
+        ("Rank 0 ended.", "self.parallel_devices[self.local_rank]", "rank 1 has found no device"),
+    ],
+)
+def test_a_program_with_a_trainer_has_causes_of_its_own(problem: str, output: str, words: str) -> None:
+    failed = run(MINE, problem=problem, output=output)
+    with pytest.raises(AssertionError, match=re.escape(words)):
+        checks.outcome(failed, "LIGHTNING_SCRIPT, 1 rank")
+    with pytest.raises(AssertionError) as caught:
+        checks.outcome(failed, "DDP_SCRIPT, 1 rank")
+    assert (words in str(caught.value)) == ("no device" in words)
 
 
 def test_each_sample_once() -> None:

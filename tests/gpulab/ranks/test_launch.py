@@ -14,7 +14,7 @@ import torch.distributed as dist
 
 from gpulab.backend import Backend, use
 from gpulab.ranks import launch, processes
-from gpulab.ranks.launch import LaunchError
+from gpulab.ranks.launch import LaunchError, Rank
 
 MARK = "gpulab_test_launch_mark"
 
@@ -269,6 +269,11 @@ def test_what_gloo_says_of_a_message_of_another_size_is_translated(call: str) ->
     # Of the other rank, unless it was ended before it noticed.
     assert "The connection to another rank broke" in told or "(it printed nothing)" in told
     assert not re.search("gloo|GLHF|preamble|Extension modules", told)
+
+
+def test_warnings_of_a_connection_are_no_last_line() -> None:
+    warning = "[W1128 20:29:00.123 socket.cpp:207] [c10d] The hostname of the client socket cannot be retrieved."
+    assert Rank(1, 0, f"done\n{warning}\n").last_line == "done"
 
 
 def test_of_an_exception_all_lines_are_told() -> None:

@@ -63,6 +63,7 @@ def test_run_ring() -> None:
         "the library's all_reduce": "only messages tell it: the sums are right",
         "whole vectors go round": "only messages tell it: the sums are right",
         "chunks in float64": "only messages tell it: the sums are right",
+        "Tensor.chunk, which makes fewer chunks of some vectors": "three ranks get as many chunks of these vectors",
     }
     assert findings(declared()["run_ring"], CHAPTER, {"three ranks": sums(3)}, {"other sums": garbled()}, passing) == []
 
@@ -267,6 +268,9 @@ def test_pids_to_kill() -> None:
         "every systemd and containerd is a subreaper": "no process here has such a parent",
         "containerd itself counts as a subreaper": "no process here has such a parent",
         "the parents' other children, too": "the ghost that is made has no children",
+        "a parent of a third user's is gone": "no parent here belongs to a third user",
+        "the whole name of systemd": "no process here has such a parent",
+        "less than a MiB is nothing": "every process here holds more",
     }
     assert findings(declared()["pids_to_kill"], CHAPTER, plausible, broken, passing) == []
 
