@@ -562,3 +562,20 @@ extern "C" __global__ void saxpy(float alpha, const float* x, float* y, int n) {
 # %% wrong: a header of the host — says "leave out the host's headers" — from "reference"
 # + #include <cstdio>
 #   __device__ float axpy(float alpha, float x, float y) {
+
+# %% wrong: a device function for the index alone — says "the kernel itself multiplies by alpha" — from "reference"
+# - __device__ float axpy(float alpha, float x, float y) {
+# -     return alpha * x + y;
+# + __device__ int first() {
+# +     return blockIdx.x * blockDim.x + threadIdx.x;
+
+# -     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += stride)
+# -         y[i] = axpy(alpha, x[i], y[i]);
+# +     for (int i = first(); i < n; i += stride)
+# +         y[i] = alpha * x[i] + y[i];
+
+# %% wrong: the guard loses the last element — says "The last element has no thread" — from "reference": "i < n;" → "i < n - 1;"
+
+# %% wrong: alpha times the sum — says "alpha belongs to x alone" — from "reference": "alpha * x + y" → "alpha * (x + y)"
+
+# %% wrong: one fused step in half precision — says "float16 holds 11 significant bits" — from "half precision": "__hadd(__float2half(alpha * __half2float(__float2half(x))), __float2half(y))" → "__hfma(__float2half(alpha), __float2half(x), __float2half(y))"

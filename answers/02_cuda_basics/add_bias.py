@@ -234,3 +234,13 @@ def add_bias(matrix, bias):
 # %% wrong: square blocks, and the grid one block short along y — says "The grid does not cover the matrix" — from "reference": "-(-rows // 8)), (32, 8)" → "max(1, rows // 32)), (32, 32)"
 
 # %% wrong: a list of the rows — says "You returned a list" — from "reference": "return out" → "return list(out)"
+
+# %% right: the result is an array of the host, with whatever its memory held — from "reference": "empty((rows, columns), " → "numpy.empty((rows, columns), ", "from numba" → "import numpy; from numba"
+
+# %% wrong: only the result has its index the wrong way round — says "rows and columns are swapped" — from "reference": "out[row, column] =" → "out[column, row] ="
+
+# %% wrong: only the matrix has its index the wrong way round — says "rows and columns are swapped" — from "reference": "matrix[row, column]" → "matrix[column, row]"
+
+# %% wrong: the number within the block taken for the column of the bias — says "threadIdx.x is the number within the block" — from "reference": "bias[column]" → "bias[cuda.threadIdx.x]"
+
+# %% wrong: a grid in one dimension for blocks in two — says "only one block along y" — from "reference": "(-(-columns // 32), -(-rows // 8)), (32, 8)" → "-(-rows * columns // 256), (32, 8)"

@@ -641,3 +641,5 @@ def vec_add(a, b):
 # -     i = cuda.grid(1)
 # -     if i < out.size:
 # +     for i in range(out.size):
+
+# %% right: the result is an array of the host, with whatever its memory held — from "reference": "empty(len(a), " → "numpy.empty(len(a), ", "from numba" → "import numpy; from numba"

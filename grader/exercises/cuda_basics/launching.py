@@ -54,7 +54,7 @@ def require_one_block(exercise: str, found: Sequence[tuple[tuple[int, int], Sequ
     if len(blocks) > 1:
         raise AssertionError(
             f"{exercise}: different launches have blocks of different shapes, here {blocks[0]} and {blocks[1]}. Use "
-            "one block shape for all sizes, and let the number of blocks grow."
+            "one block shape for all sizes: only the number of blocks may grow."
         )
 
 
