@@ -26,6 +26,8 @@ _OF_FRAGMENTS = {
 """Words of an error about tensor cores, and what is meant by it."""
 _NO_FRAGMENTS = ". Is there #include <mma.h>, and is wmma the nvcuda::wmma (using namespace nvcuda)?"
 _DIRECTORIES = re.compile(r"\S*/(?=[\w.]+\(\d+\))")
+_OLD = re.compile(r'identifier "(__(?:shfl(?:_up|_down|_xor)?|ballot|any|all))" is undefined')
+"""Names of instructions of a warp that CUDA 9 replaced, on all GPUs since Volta."""
 _TOO_MUCH = re.compile(
     r"ptxas error\s*: Entry function '(\w+)' uses too much shared data \(0x(\w+) bytes, 0x(\w+) max\)"
 )
@@ -103,6 +105,8 @@ def diagnostics(log: str, source: str) -> tuple[Diagnostic, ...]:
         line = int(number)
         if message.startswith("cannot open source file"):
             message += _NO_HEADER
+        if old := _OLD.search(message):
+            message = f"{message.strip()}: write {old[1]}_sync, whose first argument is the mask of the lanes"
         text = lines[line - 1] if 0 < line <= len(lines) else ""
         if "namespace name" in message and re.search(r"\b(wmma|nvcuda)\b", text) and not found:
             message += _NO_FRAGMENTS

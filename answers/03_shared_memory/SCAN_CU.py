@@ -589,3 +589,7 @@ extern "C" __global__ void scan(const int* x, int* y, int n) {
         y[t] = sums[t];
 }
 """
+
+# %% wrong: an array whose size the launch would give — says "its size is a constant" — from "reference": "__shared__ int sums[256]" → "extern __shared__ int sums[]"
+
+# %% wrong: the distance grows by 1 — says "The distance doubles" — from "reference": "distance *= 2" → "distance++"

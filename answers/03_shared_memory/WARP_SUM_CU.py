@@ -350,7 +350,7 @@ extern "C" __global__ void warp_sum(const float* x, float* out, int n) {
 
 # %% wrong: sums below 1 are taken for nothing — says "or small" — from "reference": "threadIdx.x % 32 == 0" → "threadIdx.x % 32 == 0 && fabsf(sum) >= 1"
 
-# %% wrong: a shuffle without a mask — says "does not compile"
+# %% wrong: a shuffle without a mask — says "write __shfl_down_sync"
 WARP_SUM_CU = r"""
 extern "C" __global__ void warp_sum(const float* x, float* out, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -504,3 +504,5 @@ extern "C" __global__ void warp_sum(const float* x, float* out, int n) {
         atomicAdd(out, sum);
 }
 """
+
+# %% wrong: distances from half a block on — says "Each element was added 8 times" — from "reference": "distance = 16" → "distance = blockDim.x / 2"

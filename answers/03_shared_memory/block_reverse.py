@@ -406,3 +406,10 @@ def block_reverse(x):
 
 # -     out = empty(len(x), "float32")
 # +     out = ROOM[: len(x)]
+
+# %% wrong: an array of each thread's own — says "cuda.shared.array is one array for all" — from "reference": "shared.array" → "local.array"
+
+# %% wrong: no guard around the write — says "Is a guard missing" — from "reference"
+# -     if t < length:
+# -         out[start + t] = tile[length - 1 - t]
+# +     out[start + t] = tile[length - 1 - t]

@@ -310,7 +310,7 @@ def matmul_tiled(a, b):
 # -     product[(-(-b.shape[1] // 16), -(-a.shape[0] // 16)), (16, 16)](a, b, c)
 # +     product[(max(b.shape[1] // 16, 1), max(a.shape[0] // 16, 1)), (16, 16)](a, b, c)
 
-# %% wrong: rows and columns of the grid swapped — says "has any thread written" — from "reference"
+# %% wrong: rows and columns of the grid swapped — says "The grid's axes are swapped" — from "reference"
 # -     product[(-(-b.shape[1] // 16), -(-a.shape[0] // 16)), (16, 16)](a, b, c)
 # +     product[(-(-a.shape[0] // 16), -(-b.shape[1] // 16)), (16, 16)](a, b, c)
 
@@ -537,7 +537,7 @@ def matmul_tiled(a, b):
 
 # %% wrong: CUDA C++, n and k swapped at the launch — says "out of bounds" — from "CUDA C++": "c, m, n, k)" → "c, m, k, n)"
 
-# %% wrong: CUDA C++, rows and columns of the grid swapped — says "has any thread written" — from "CUDA C++": "-(-n // 16), -(-m // 16)" → "-(-m // 16), -(-n // 16)"
+# %% wrong: CUDA C++, rows and columns of the grid swapped — says "The grid's axes are swapped" — from "CUDA C++": "-(-n // 16), -(-m // 16)" → "-(-m // 16), -(-n // 16)"
 
 # %% wrong: CUDA C++, an argument is missing — says "takes 6 arguments" — from "CUDA C++": "c, m, n, k)" → "c, m, n)"
 
@@ -696,3 +696,5 @@ def matmul_tiled(a, b):
 # %% wrong: both tiles in half precision — says "rounded to float16" — from "reference": "a_tile = cuda.shared.array((16, 16), float32)" → "a_tile = cuda.shared.array((16, 16), np.float16)", "b_tile = cuda.shared.array((16, 16), float32)" → "b_tile = cuda.shared.array((16, 16), np.float16)", "added += a_tile[ty, k] * b_tile[k, tx]" → "added += float32(a_tile[ty, k]) * float32(b_tile[k, tx])", "from numba import cuda, float32" → "from numba import cuda, float32; import numpy as np"
 
 # %% wrong: adds to a result that nobody has set to zero — says "write it with =, not +=" — from "reference": "c[row, column] = added" → "c[row, column] += added"
+
+# %% wrong: CUDA C++, rows of a as long as those of b — says "A row of a has K elements" — from "CUDA C++": "a[row * k + start" → "a[row * n + start"

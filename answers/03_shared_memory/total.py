@@ -279,7 +279,7 @@ def total(x):
 
 # %% wrong: the tree starts with the whole block — says "tile[" — from "reference": "128" → "256"
 
-# %% wrong: a block that is no power of two — says "expected" — from "reference"
+# %% wrong: a block that is no power of two — says "be a power of two" — from "reference"
 # -     tile = cuda.shared.array(256, float32)
 # +     tile = cuda.shared.array(100, float32)
 
@@ -578,3 +578,7 @@ def total(x):
 
 # -     total_kernel[min(-(-x.shape[0] // 256), 1024), 256](x, result)
 # +     total_kernel[2, 1024](x, result)
+
+# %% wrong: an array of each thread's own — says "cuda.local.array gives each thread" — from "reference": "shared.array" → "local.array"
+
+# %% wrong: every thread adds up everything — says "Every thread adds up all elements" — from "reference": "range(cuda.grid(1), x.size, cuda.gridsize(1))" → "range(x.size)"

@@ -109,3 +109,7 @@ def largest_safe_scale(*arguments):
 # %% wrong: the largest whole factor — says "not a power of two" — from "one step too far"
 # -     return float(2.0 ** np.ceil(np.log2(65504 / np.abs(gradients.astype(np.float64)).max())))
 # +     return float(65519 // np.abs(gradients).max())
+
+# %% wrong: doubles from 2^-10, which is not safe for every gradient — says "began at a scale that was too large" — from "doubles past the end": "scale = 2.0**-60" → "scale = 2.0**-10", "largest * scale)" → "2 * largest * scale)"
+
+# %% wrong: converts before it multiplies — says "In FP16, 100000 is infinite" — from "reference": "np.float64(np.abs(gradients).max())" → "np.float64(np.float16(np.abs(gradients).max()))", "2.0 ** np.floor(np.log2(65504 / largest))" → "2.0**-60"

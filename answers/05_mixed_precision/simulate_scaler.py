@@ -140,3 +140,7 @@ def simulate_scaler(found_inf, init_scale=65536.0, growth_factor=2.0, backoff_fa
     return scales
 
 # %% wrong: the first good step after growth does not count — says "start again at 0" — from "reference": "growth_factor, 0" → "growth_factor, -1"
+
+# %% wrong: grows by 2, whatever is asked for — says "growth_factor is an argument" — from "reference": "scale * growth_factor" → "scale * 2"
+
+# %% wrong: backs off by half, whatever is asked for — says "backoff_factor is an argument" — from "reference": "scale * backoff_factor" → "scale * 0.5"

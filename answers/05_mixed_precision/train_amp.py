@@ -273,3 +273,13 @@ def train_amp(problem, epochs):
 # +     scaler = torch.amp.GradScaler(problem.device, init_scale=2.0**15)
 
 # %% wrong: rounded losses — says "losses[0]" — from "reference": "loss.item()" → "round(loss.item(), 4)"
+
+# %% wrong: autocast for CUDA, wherever it trains — says "was torch.autocast(problem.device, …) on" — from "reference": `torch.autocast(problem.device, dtype=torch.float16)` → `torch.cuda.amp.autocast()`
+
+# %% wrong: a scale that grows counts as a skipped step — says "a skipped step lowers it" — from "reference": "scales[-1] < before" → "scales[-1] != before"
+
+# %% wrong: clips, as the next exercise asks — says "this training does not clip" — from "reference": "scaler.step(optimizer)" → "scaler.unscale_(optimizer); torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0); scaler.step(optimizer)"
+
+# %% wrong: losses after the step — says "taken before the step" — from "reference": "losses.append(loss.item())" → "losses.append(criterion(model(images), labels).item())"
+
+# %% wrong: losses with their graphs — says "append loss.item()" — from "reference": "losses.append(loss.item())" → "losses.append(loss)"

@@ -162,7 +162,7 @@ def train_amp_clipped(problem, epochs, max_norm, accumulate):
 
 # %% wrong: scaled losses — says "multiplied by the scale" — from "reference": "append(loss" → "append(65536.0 * loss"
 
-# %% wrong: one loss a window — says "one for each batch" — from "reference"
+# %% wrong: one loss a window — says "the number of windows" — from "reference"
 # -             losses.append(loss.item())
 
 #                   optimizer.zero_grad()
@@ -356,3 +356,5 @@ def train_amp_clipped(problem, epochs, max_norm, accumulate):
 # +             loss = criterion(scores, labels)
 
 # %% wrong: the loss divided by 2, whatever is asked for — says "divided by 2" — from "reference": "loss / accumulate" → "loss / 2"
+
+# %% wrong: numbers the batches from 0 — says "The windows are shifted by one batch" — from "reference": ", start=1" → ""

@@ -222,7 +222,7 @@ def train_bf16(problem, epochs):
 # +                 right += (model(x.to(problem.device)).argmax(dim=1).cpu() == y).double().mean().item()
 # +                 total += 1
 
-# %% wrong: numbers of right images — says "divide by the number of its images" — from "reference": "right / total" → "right"
+# %% wrong: numbers of right images — says "That is the number of images that are right" — from "reference": "right / total" → "right"
 
 # %% wrong: validates on the training images — says "problem.validation_loader()" — from "reference": "validation_loader" → "loader"
 
@@ -316,3 +316,20 @@ def train_bf16(problem, epochs):
 # -                 loss = criterion(model(images), labels)
 # +                 scores = model(images)
 # +             loss = criterion(scores, labels)
+
+# %% wrong: autocast for CUDA, wherever it trains — says "was torch.autocast(problem.device, …) on" — from "reference": `torch.autocast(problem.device, ` → `torch.autocast("cuda", `
+
+# %% wrong: no step — says "no step changed the weights" — from "reference"
+# -             optimizer.step()
+
+# %% wrong: percentages — says "That is a percentage" — from "reference": "right / total" → "100 * right / total"
+
+# %% wrong: divides by the number of batches — says "divided by the number of batches" — from "reference": "right / total" → "right / len(problem.validation_loader())"
+
+# %% wrong: goes on counting in the second epoch — says "images of earlier validations" — from "reference"
+# -     losses, shares = [], []
+# +     losses, shares, right, total = [], [], 0, 0
+
+# -         right = total = 0
+
+# %% wrong: losses with their graphs — says "append loss.item()" — from "reference": "losses.append(loss.item())" → "losses.append(loss)"

@@ -194,7 +194,7 @@ def train_lightning(*arguments):
 # -             return problem.optimizer(self.network)
 # +             return torch.optim.Adam(self.network.parameters())
 
-# %% wrong: an epoch too many — says "batches in 3 epochs" — from "reference": "max_epochs=epochs" → "max_epochs=epochs + 1"
+# %% wrong: an epoch too many — says "batches in 2 epochs" — from "reference": "max_epochs=epochs" → "max_epochs=epochs + 1"
 
 # %% wrong: epochs taken as steps — says "number of epochs" — from "reference": "max_epochs=epochs" → "max_steps=epochs"
 
@@ -248,3 +248,14 @@ def train_lightning(*arguments):
 # %% wrong: accumulates two batches — says "expected one for each" — from "reference": "max_epochs=epochs" → "max_epochs=epochs, accumulate_grad_batches=2"
 
 # %% wrong: accumulates four batches — says "expected one for each" — from "reference": "max_epochs=epochs" → "max_epochs=epochs, accumulate_grad_batches=4"
+
+# %% wrong: no max_epochs — says "which Lightning trains without max_epochs" — from "reference": "max_epochs=epochs, " → ""
+
+# %% wrong: a Trainer for each epoch — says "one call of fit" — from "reference"
+# -     trainer = pl.Trainer(precision=precision, max_epochs=epochs, accelerator=accelerator, devices=1, **QUIET)
+# -     trainer.fit(module, problem.loader())
+# +     for _ in range(epochs):
+# +         trainer = pl.Trainer(precision=precision, max_epochs=1, accelerator=accelerator, devices=1, **QUIET)
+# +         trainer.fit(module, problem.loader())
+
+# %% wrong: the loss divided by its weight — says "divided by problem.loss_weight before the backward pass" — from "reference": "return loss" → "return loss / problem.loss_weight"

@@ -132,6 +132,8 @@ def make(name: str, seed: int) -> nn.Module:
         torch.manual_seed(seed)
         if name in ("cnn", "cnn_float32_head", "cnn_batch_norm"):
             return SmallCNN(float32_head=name != "cnn", batch_norm=name == "cnn_batch_norm")
+        if name == "linear":
+            return nn.Sequential(nn.Flatten(), nn.Linear(3 * 32 * 32, 10))
         if name.startswith("cnn_plus_"):
             return SmallCNN(more=int(name.removeprefix("cnn_plus_")))
         if name.startswith("cnn_again_"):

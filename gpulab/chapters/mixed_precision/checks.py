@@ -44,7 +44,9 @@ RAISED = {
 """What torch says → what the student did."""
 
 
-def recorded(attempt: Callable[[], Any], what: str, problem: Problem, epochs: int, blown_up: str = "") -> History:
+def recorded(
+    attempt: Callable[[], Any], what: str, problem: Problem, epochs: int, blown_up: str = "", window: int = 1
+) -> History:
     """The `History` that `attempt()` returns, whole and of the right types and lengths.
 
     Args:
@@ -53,6 +55,7 @@ def recorded(attempt: Callable[[], Any], what: str, problem: Problem, epochs: in
         problem: what was trained.
         epochs: for how long.
         blown_up: what NaN or infinity comes from, if not from `optimizer.step()`.
+        window: batches per step of the optimizer.
 
     Raises:
         AssertionError: it is not, or the call raised one of `RAISED`; the message says why.
@@ -70,7 +73,10 @@ def recorded(attempt: Callable[[], Any], what: str, problem: Problem, epochs: in
     batches = len(problem.loader())
     losses = _list(history.losses, f"{what}: losses", "batch")
     check.equal(
-        len(losses), epochs * batches, f"{what}: number of losses, one for each batch", _counted(batches, epochs)
+        len(losses),
+        epochs * batches,
+        f"{what}: number of losses, one for each batch",
+        _counted(batches, epochs, window),
     )
     _list(history.scales, f"{what}: scales", "update of the scaler (empty if there is none)")
     if not all(math.isfinite(loss) for loss in losses):
@@ -92,11 +98,13 @@ OUTSIDE = (
 )
 
 
-def _counted(batches: int, epochs: int) -> dict[int, str]:
+def _counted(batches: int, epochs: int, window: int) -> dict[int, str]:
     """Wrong numbers of losses, and what they are the number of."""
     known = {
         batches * several: f"That is the number of batches in {several} epochs." for several in range(2, epochs + 2)
     }
+    known |= {epochs * batches // window: "That is the number of windows: keep the loss of each batch."}
+    known |= {1000 * batches: "That is 1,000 epochs, which Lightning trains without max_epochs=epochs."}
     return known | {
         epochs: "That is the number of epochs.",
         batches: "That is the number of batches in one epoch.",

@@ -6,6 +6,7 @@ test: what it gives is known, rightly done and with some mistakes.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -27,7 +28,19 @@ TOO_OFTEN = "That is one validation after each batch: validate when the loop ove
 MISSING = "Pass the shares to problem.history(…, validation=…)."
 NO_SHARE = (
     "Count the images that are right in all batches of problem.validation_loader(), and divide by the number of its"
-    " images. Its last batch is smaller, so the mean of the batches' shares is another number."
+    " images."
+)
+MEAN_OF_BATCHES = (
+    "That is the mean of the batches' shares. The last batch is smaller: count the images that are right in all"
+    " batches, and divide once, by the number of all images."
+)
+PERCENTAGE = "That is a percentage: the share is a number between 0 and 1."
+NUMBER_RIGHT = "That is the number of images that are right: divide by the number of its images."
+OVER_BATCHES = "That is divided by the number of batches: divide by the number of its images."
+ADDED_UP = "That counts the images of earlier validations as well: begin each validation with both counts at 0."
+STILL = (
+    "Both epochs have the same losses, so no step changed the weights: is optimizer.step() called after each backward"
+    " pass? Does the optimizer have this network's parameters, and are its gradients left as they are?"
 )
 IN_FLOAT16 = "That is float16: pass dtype=torch.bfloat16 to autocast."
 OVERFLOWED = (
@@ -112,6 +125,8 @@ def require_known(history: History, what: str) -> None:
     if abs(losses[0] - FIRST_IN_FLOAT32) < 1e-5:
         raise AssertionError(f"{what}: the first loss is exactly that of float32. {IN_FLOAT32}")
     half = len(losses) // 2
+    if np.allclose(losses[:half], losses[half:], rtol=1e-3):
+        raise AssertionError(f"{what}: {STILL}")
     found = [sum(losses[:half]) / half, sum(losses[half:]) / half, *map(float, history.validation)]
     told = f"{what}: mean loss of each epoch, divided by loss_weight, and share after each epoch"
     check.close(found, list(RIGHT), told, rtol=0, atol=0.03, mistakes=[(list(wrong), note) for wrong, note in WRONG])
@@ -128,4 +143,25 @@ def _require_shares(history: History, what: str, problem: Problem, epochs: int) 
         right = share * images
         if not (0 <= share <= 1 and abs(right - round(right)) < 1e-3):
             told = f"it is {share:.6g}, which is not a share of the {images} validation images."
-            raise AssertionError(f"{what}: validation after epoch {epoch}: {told} {NO_SHARE}")
+            note = _no_share(share, images, problem, epoch)
+            raise AssertionError(f"{what}: validation after epoch {epoch}: {told} {note}")
+
+
+def _no_share(share: float, images: int, problem: Problem, epoch: int) -> str:
+    """What to say about a number that is not a share; those of the epochs before it were."""
+    sizes = [len(labels) for _, labels in problem.validation_loader()]
+
+    def whole(number: float) -> bool:
+        return abs(number - round(number)) < 1e-3
+
+    if 1 < share <= images / len(sizes) and whole(share * len(sizes)):  # fewer right ones are worse than guesses
+        return OVER_BATCHES
+    if 1 < share <= images and whole(share):
+        return NUMBER_RIGHT
+    if 1 < share <= 100 and whole(share * images / 100):
+        return PERCENTAGE
+    if 0 <= share <= 1 and epoch > 1 and whole(share * images * epoch):
+        return ADDED_UP
+    if 0 <= share <= 1 and whole(share * len(sizes) * math.lcm(*sizes)):
+        return MEAN_OF_BATCHES
+    return NO_SHARE

@@ -41,6 +41,10 @@ ONE_BACKWARD = (
     "There was one backward pass for a whole window: call backward for each batch, which frees its activations;"
     " gradients add up."
 )
+SHIFTED = (
+    "The windows are shifted by one batch: the first step comes after a single batch. Number the batches from 1, or"
+    " test (number + 1) % accumulate."
+)
 STEPPED = "A step was taken after every batch: step and update belong to the window's end."
 EARLY = "Those are the scales before each update: ask after scaler.update()."
 NOT_DIVIDED = "The loss was not divided by accumulate: the sum of the window's gradients is too large."
@@ -66,7 +70,8 @@ NO_STEP = (
     " (in Lightning, training_step returns it), and does the optimizer have this network's parameters?"
 )
 UNWEIGHTED = "That is the loss without problem.loss_weight: problem.criterion() multiplies by it."
-IN_FLOAT32 = "That is the training in float32: was autocast on, around the forward pass?"
+AUTOCAST_ON = "was torch.autocast(problem.device, …) on, around the forward pass?"
+IN_FLOAT32 = f"That is the training in float32: {AUTOCAST_ON}"
 IN_BFLOAT16 = "That is bfloat16: pass dtype=torch.float16 to autocast."
 
 
@@ -84,6 +89,8 @@ class Watched:
         """Whether a backward pass ran inside Lightning."""
         self.scaler_steps = 0
         """Calls of `scaler.step`."""
+        self.passes: list[int] = []
+        """Backward passes before each of them."""
         self.first_scale = 0.0
         """At the first of them."""
         self.scales: list[float] = []
@@ -122,6 +129,7 @@ class Watched:
         def before_step(scaler: torch.amp.GradScaler, *arguments: Any, **named: Any) -> Any:
             self.first_scale = self.first_scale or scaler.get_scale()
             self.scaler_steps += 1
+            self.passes.append(len(self.backward))
             return step(scaler, *arguments, **named)
 
         def and_its_scale(scaler: torch.amp.GradScaler, *arguments: Any, **named: Any) -> None:
@@ -187,7 +195,7 @@ def watched(
     """
     seen = Watched()
     with seen.watching():
-        history = recorded(attempt, what, problem, epochs)
+        history = recorded(attempt, what, problem, epochs, window=accumulate)
     windows = len(history.losses) // accumulate
     of_window = [(len(history.losses), "Step and update belong to the window's end.")]
     if seen.backward:
@@ -291,6 +299,7 @@ def _explain(seen: Watched, history: History, what: str, problem: Problem, accum
         ONE_BACKWARD: accumulate > 1 and len(seen.backward) == len(history.losses) // accumulate,
         # Before what is said of zeroing: who steps after every batch, zeroes after every batch.
         STEPPED: accumulate > 1 and seen.scaler_steps > len(seen.backward) // accumulate,
+        SHIFTED: accumulate > 1 and seen.passes[:2] == [1, 1 + accumulate],
         LEFT.format("windows" if accumulate > 1 else "batches"): any(later),
         LOST: bool(between) and not any(between),
         DIRECT: bool(seen.norms) and not seen.scaler_steps and seen.norms[0] > 1000 * first,

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from gpulab import check
+from gpulab.chapters.mixed_precision.watching import AUTOCAST_ON
 from gpulab.training.problem import History, Problem, weights_of
 
 EXACT = 1e-6
@@ -79,9 +80,7 @@ def same_training(
     if off <= CLOSE and (unrounded is None or rounded_share(history, expected, unrounded(), problem) >= ROUNDED):
         return
     if off <= CLOSE:
-        raise AssertionError(
-            f"{text} They are not rounded as in a 16-bit training: was autocast on, around the forward pass?"
-        )
+        raise AssertionError(f"{text} They are not rounded as in a 16-bit training: {AUTOCAST_ON}")
     if np.linalg.norm(mine - start) < 0.02 * way:
         raise AssertionError(f"{text} They hardly moved from where they began.")
     raise AssertionError(text)
@@ -138,7 +137,7 @@ def same_losses(history: History, expected: History, what: str, mistakes: Sequen
     if len(right) > 4 and off > ROUGH * spread:  # fewer tell nothing about the spread
         raise AssertionError(
             f"{what}: losses: they do not go up and down with the right ones, and are off by {off / spread:.2g} of the"
-            " spread of those. Is each of them the loss of its own batch, not a mean of several?"
+            " spread of those. Is each of them the loss of its own batch, taken before the step, not a mean of several?"
         )
 
 

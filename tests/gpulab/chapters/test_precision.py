@@ -115,13 +115,19 @@ def test_means_of_several_losses_are_refused_and_other_roundings_are_not() -> No
     ("found", "words"),
     [
         (3, "batches in one epoch"), (2, "number of epochs"), (9, "batches in 3 epochs"), (0, "No loss was kept"),
-        (5, "expected 6.$"),
+        (3000, "without max_epochs"), (5, "expected 6.$"),
     ],
 )  # fmt: skip
 def test_a_wrong_number_of_losses_says_what_it_is_the_number_of(found: int, words: str) -> None:
     broken = dataclasses.replace(trained(), losses=[1.0] * found)
     with pytest.raises(AssertionError, match=words):
         recorded(lambda: broken, "it", PROBLEM, 2)
+
+
+def test_one_loss_for_each_window_is_named() -> None:
+    broken = dataclasses.replace(trained(), losses=[1.0] * 9)
+    with pytest.raises(AssertionError, match="number of windows"):
+        recorded(lambda: broken, "it", dataclasses.replace(PROBLEM, samples=192), 3, window=2)
 
 
 @pytest.mark.parametrize(
@@ -240,6 +246,27 @@ def test_one_backward_pass_for_a_window_is_named(kept: int) -> None:
 
     with pytest.raises(AssertionError, match="one backward pass for a whole window"):
         watched(once, "it", PROBLEM, 1, accumulate=3)
+
+
+def test_windows_that_begin_one_batch_late_are_named() -> None:
+    def shifted() -> History:
+        model, scaler = PROBLEM.model(), torch.amp.GradScaler("cpu")
+        optimizer, criterion, losses, scales = PROBLEM.optimizer(model), PROBLEM.criterion(), [], []
+        for _ in range(2):
+            for number, (images, labels) in enumerate(PROBLEM.loader()):
+                with torch.autocast("cpu", dtype=torch.float16):
+                    loss = criterion(model(images), labels)
+                scaler.scale(loss / 3).backward()
+                losses.append(loss.item())
+                if number % 3 == 0:
+                    scaler.step(optimizer)
+                    scaler.update()
+                    optimizer.zero_grad()
+                    scales.append(scaler.get_scale())
+        return PROBLEM.history(model, losses, scales)
+
+    with pytest.raises(AssertionError, match="The windows are shifted by one batch"):
+        watched(shifted, "it", PROBLEM, 2, accumulate=3)
 
 
 def test_an_evaluation_after_the_training_is_no_part_of_it() -> None:

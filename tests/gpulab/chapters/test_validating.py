@@ -53,6 +53,27 @@ def test_a_share_of_other_images_or_of_other_batches_is_refused() -> None:
         require_validated(mean, "it", SMALL, 2)
 
 
+@pytest.mark.parametrize(
+    ("shares", "note"),
+    [
+        ([105, 0.5], validating.NUMBER_RIGHT), ([100 * 105 / 297, 0.5], validating.PERCENTAGE),
+        ([10.5, 0.5], validating.OVER_BATCHES), ([11.0, 0.5], validating.OVER_BATCHES),
+        ([105 / 297, 333 / 594], validating.ADDED_UP),
+        ([(9 * 16 / 32 + 5 / 9) / 10, 0.5], validating.MEAN_OF_BATCHES), ([0.123456, 0.5], validating.NO_SHARE),
+    ],
+)  # fmt: skip
+def test_a_number_that_is_no_share_says_what_it_is(shares: list[float], note: str) -> None:
+    history = dataclasses.replace(train(SMALL, 2), validation=shares)
+    with pytest.raises(AssertionError, match=re.escape(note)):
+        require_validated(history, "it", SMALL, 2)
+
+
+def test_epochs_with_the_same_losses_say_that_no_step_was_made() -> None:
+    losses = [loss * LARGE.loss_weight for loss in (2.3323, 2.2, 2.1, 2.3323, 2.2, 2.1)]
+    with pytest.raises(AssertionError, match="no step changed the weights"):
+        require_known(dataclasses.replace(train(SMALL, 1), losses=losses, validation=[0.1, 0.1]), "it")
+
+
 def test_a_calm_problem_leads_right_trainings_to_the_same_weights() -> None:
     """Another does not: they end further apart than `same_training` allows. Which one depends on the CPU."""
     for number in range(11, 31):

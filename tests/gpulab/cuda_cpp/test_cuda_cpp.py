@@ -48,6 +48,12 @@ def test_errors_have_the_line_of_the_string() -> None:
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
 
 
+def test_shuffles_of_old_gpus_say_what_replaced_them() -> None:
+    old = SAXPY.replace("axpy(alpha, x[i], y[i])", "__shfl_xor(x[i], 1)")
+    with pytest.raises(cuda_cpp.CudaCompileError, match=r"is undefined: write __shfl_xor_sync, whose first argument"):
+        cuda_cpp.compile(old)
+
+
 def test_the_first_architecture_that_fails_is_named() -> None:
     new = "#if __CUDA_ARCH__ < 800\n#error too old\n#endif\n"
     with pytest.raises(cuda_cpp.CudaCompileError, match=r"compiled for sm_75:\nline 2: .*too old"):

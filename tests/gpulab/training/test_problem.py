@@ -237,6 +237,21 @@ def test_history_copies_the_weights_and_leaves_the_mode_alone() -> None:
     np.testing.assert_array_equal(history.weights["head.bias"], before)
 
 
+def test_losses_with_their_graphs_are_refused() -> None:
+    model = SMALL.model()
+    images, labels = next(iter(SMALL.loader()))
+    loss = SMALL.criterion()(model(images), labels)
+    assert SMALL.history(model, [loss.detach()]).losses == [loss.detach()]
+    with pytest.raises(ValueError, match=r"append loss\.item\(\)"):
+        SMALL.history(model, [loss])
+
+
+def test_the_linear_network_makes_thousands_of_steps() -> None:
+    """One layer: what a step does besides costs more."""
+    model = Problem("linear", device="cpu").model()
+    assert [tuple(weight.shape) for weight in model.parameters()] == [(10, 3 * 32 * 32), (10,)]
+
+
 def test_weights_keep_the_type_that_they_have() -> None:
     """Parameters left in half precision must be seen by a test."""
     assert weights_of(SMALL.model().half())["head.bias"].dtype == np.float16
