@@ -7,7 +7,7 @@ Work that is given to no stream takes the host's own time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -223,16 +223,16 @@ class Simulation(TorchFunctionMode, Generic[Q]):
 
     def _other(self, func: Any, name: str, args: Any, given: dict[str, Any]) -> Any:
         """Anything else: a kernel if it works on the device's memory, the host's own business if not."""
-        read = list(_tensors((args, list(given.values()))))
+        read = list(tensors((args, list(given.values()))))
         if name.startswith("__get") or not any(self._history.memory(one).on_device for one in read):
             result = func(*args, **given)
             if isinstance(given.get("device"), torch.device):  # from `gpulab.device()`, and not "cpu"
-                for one in _tensors(result):
+                for one in tensors(result):
                     self._history.memory(one).on_device = True
             return result
         self._settle(read)
         result = func(*args, **given)
-        written = [one for one in _tensors(result) if not any(same_storage(one, other) for other in read)]
+        written = [one for one in tensors(result) if not any(same_storage(one, other) for other in read)]
         if name.endswith("_") and not name.endswith("__"):
             written = [args[0]]
         elif name == "__setitem__":
@@ -277,12 +277,16 @@ class Simulation(TorchFunctionMode, Generic[Q]):
             late.target.copy_(late.value)
 
 
-def _tensors(value: Any) -> Iterable[torch.Tensor]:
+def tensors(value: Any) -> Iterator[torch.Tensor]:
+    """The tensors in an argument or a result."""
     if isinstance(value, torch.Tensor):
         yield value
     elif isinstance(value, (list, tuple)):
         for one in value:
-            yield from _tensors(one)
+            yield from tensors(one)
+    elif isinstance(value, Mapping):
+        for one in value.values():
+            yield from tensors(one)
 
 
 def _rubbish(dtype: torch.dtype) -> float | int | bool:

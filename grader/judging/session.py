@@ -267,7 +267,7 @@ class _Session:
             "launch_seconds": limits.launch_seconds,
             "test_seconds": limits.test_seconds,
             "max_bytes": self._limits.value_bytes,
-            "cells": self._cells_of(cell) if Need.COUNTING in cell.needs else [],
+            "cells": self._submission.alone(cell.exercise) if Need.COUNTING in cell.needs else [],
             "triton": self._key.launches_triton,
             "readings": self._readings.get(cell.exercise),
         }
@@ -343,26 +343,12 @@ class _Session:
         if Need.VIRTUAL_GPU in cell.needs:
             clean.channel.send({"op": "simulate", "id": ""})  # before the cell, which may import a clock by name
             clean.channel.receive(time.monotonic() + self._limits.cell_seconds, max_bytes=0)
-        for code in self._cells_of(cell, in_order=True):
+        for code in self._submission.alone(cell.exercise, in_order=True):
             try:
                 self._cells.run_code(code, clean)
             except Stopped:
                 break  # the calls will find nobody there, and say so
         return clean
-
-    def _cells_of(self, cell: Cell, in_order: bool = False) -> list[str]:
-        """The code that an exercise's clean process runs: its own cell, first unless in order, and the chapter's."""
-        steps = [step for step in self._submission.steps if step.action is Action.RUN and step.key is not None]
-        kept = [step for step in steps if step.key and step.key.grade_id in ("", cell.exercise)]
-        if not in_order:
-            kept.sort(key=lambda step: not (step.key and step.key.grade_id))
-        found: list[str] = []
-        for step in kept:
-            if step.key and step.key.grade_id:
-                found += filter(None, (step.before, step.source))
-            elif step.key:
-                found.append(step.key.source)
-        return found
 
     def _score(self, cell: Cell, answer: dict[str, Any]) -> CellResult:
         """What the judge said, as points and notebook outputs."""

@@ -16,8 +16,6 @@ from dataclasses import dataclass, field
 from grader.model.syntax import syntax_tree
 
 NAME = re.compile(r"(?<![\w.])[^\W\d]\w*")
-IMPORTED = re.compile(r"^(?:from[ \t]+[\w.]+[ \t]+)?import[ \t]+(.+)$", re.MULTILINE)
-"""What a cell imports itself, at its top level, in a line."""
 UNDEFINED = re.compile(r"NameError: name '(\w+)' is not defined")
 COMMANDS = ("%", "!")
 """How a line of IPython's own begins."""
@@ -54,8 +52,6 @@ class GivenNames:
         """What to run before this cell of a student's: the statements that bind names in it. Each is given once."""
         if not self._given or source.startswith("%%"):
             return ""
-        for names in IMPORTED.findall(source):
-            self._drop(NAME.findall(names))
         return "\n".join(self._take(NAME.findall(source)))
 
     def copy(self) -> GivenNames:

@@ -69,6 +69,17 @@ class Submission:
             if step.key is not None and step.key.role is Role.CODE and step.action is Action.SHOW:
                 yield step.key.source
 
+    def alone(self, exercise: str, in_order: bool = False) -> list[str]:
+        """The code that an exercise's clean process runs: its own cell, first unless in order, and the chapter's."""
+        own: list[str] = []
+        others: list[str] = []
+        for step in self.steps:
+            if step.action is Action.RUN and step.key is not None and step.key.grade_id == exercise:
+                (others if in_order else own).extend(filter(None, (step.before, step.source)))
+            elif step.action is Action.RUN and step.key is not None and not step.key.grade_id:
+                others.append(step.key.source)
+        return own + others
+
     def writes(self, exercise: str) -> str:
         """The file that an exercise's cell writes by `%%writefile`; empty if it writes none."""
         for step in self.steps:

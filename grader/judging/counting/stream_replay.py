@@ -13,8 +13,9 @@ import torch
 
 from gpulab import streams
 from gpulab.streams.simulated import SIMULATION, Event, Stream, stream, synchronize
+from gpulab.streams.simulation import tensors
 from grader.judging.counting.replay import MOST_BYTES, Refused
-from grader.judging.counting.stream_transcript import FORMATS, KERNELS, MOVES, tensors
+from grader.judging.counting.stream_transcript import FORMATS, KERNELS, MOVES
 
 NOT_THERE = "work was given a batch that is not on the device: copy it there first"
 

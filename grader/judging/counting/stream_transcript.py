@@ -6,12 +6,13 @@ carried out again elsewhere, on other inputs. Nothing in it is believed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 
 from gpulab.streams.simulated import SIMULATION, Event
+from gpulab.streams.simulation import tensors
 
 MOST_STEPS = 20_000
 """Of one call; a round of a pipeline takes about ten."""
@@ -142,15 +143,3 @@ class StreamTranscript:
         if value is None or isinstance(value, (bool, int, float, str, torch.dtype)):
             return {"value": value}
         raise NoPlainForm
-
-
-def tensors(value: Any) -> Iterator[torch.Tensor]:
-    """The tensors in an argument or a result."""
-    if isinstance(value, torch.Tensor):
-        yield value
-    elif isinstance(value, (tuple, list)):
-        for one in value:
-            yield from tensors(one)
-    elif isinstance(value, Mapping):
-        for one in value.values():
-            yield from tensors(one)
