@@ -64,11 +64,25 @@ class TrialResult:
         return "; ".join(f"{cell.verdict.value}: {cell.message}" for cell in self.cells if cell.message)
 
 
+def given_names(source: ChapterSource, exercise: str) -> GivenNames:
+    """What the demonstrations above an exercise bind."""
+    found = GivenNames()
+    for cell in source.cells:
+        role = role_of(cell)
+        if role is Role.SOLUTION and cell.grade_id == exercise:
+            break
+        if role is Role.CODE:
+            go_by = found.demonstrate if "demo" in cell.options.get("tags", []) else found.run
+            go_by(cell.source)
+    return found
+
+
 class Runner:
     """Forks for one exercise; a context manager, since it holds a process."""
 
     def __init__(self, source: ChapterSource, exercise: str, jobs: int) -> None:
-        given, tests, self._exercises, self._given_names = [], [], [], GivenNames()
+        given, tests, self._exercises = [], [], []
+        self._given_names = given_names(source, exercise)
         needed: set[str] = set()
         before = True
         for cell in source.cells:
@@ -78,9 +92,6 @@ class Runner:
                 before = before and cell.grade_id != exercise
             elif role is Role.CODE and before and "demo" not in cell.options.get("tags", []):
                 given.append(cell.source)
-                self._given_names.run(cell.source)
-            elif role is Role.CODE and before:
-                self._given_names.demonstrate(cell.source)
             elif (
                 role is Role.TEST
                 and exercise_of(cell.grade_id) == exercise

@@ -86,7 +86,8 @@ def prove(course: Course, driver: Path, *arguments: str, preload: str = "numpy t
         # A sandbox shows the folders that packages are imported from: students' processes find the libraries too.
         "PYTHONPATH": os.pathsep.join([*filter(None, sys.path), str(driver)]), "LD_LIBRARY_PATH": str(driver),
     }  # fmt: skip
-    variables.pop("CUDA_VISIBLE_DEVICES", None)
+    for name in ("CUDA_VISIBLE_DEVICES", "PYTORCH_NVML_BASED_CUDA_CHECK"):  # Lightning sets the second on import
+        variables.pop(name, None)
     with log.open("a") as lines:
         command = [sys.executable, "-m", "grader", "prove", *arguments]
         done = subprocess.run(

@@ -21,10 +21,12 @@ from gpulab.check.outcomes import WrongAnswer
 from grader.authoring.answers import Answer, AnswerKind
 from grader.authoring.bank import Bank
 from grader.authoring.lint.metadata import role_of
+from grader.authoring.myst import ChapterSource
 from grader.exercises.confront import Confrontation, Unusable
 from grader.judging.shell import Outputs, make_shell
 from grader.model.course import Course
 from grader.model.notebooks import Role
+from grader.trials.runner import given_names
 
 SECONDS, SECONDS_OF_ENDLESS = 20, 2
 """For one answer and one reading, of the processor: a busy machine makes no answer endless."""
@@ -136,14 +138,21 @@ def _remembering(function: Callable[..., Any], memory: dict[Any, Any]) -> Callab
 def defined(answer: Answer, chapter: str) -> Any:
     """The function or value that an answer's cell defines, below the chapter's own cells."""
     namespace = dict(given(chapter))
+    exec(given_names(source_of(chapter), answer.exercise).needed(answer.source), namespace)
     exec(compile(answer.source, answer.where or "<answer>", "exec"), namespace)
     return namespace[answer.exercise]
 
 
 @functools.cache
+def source_of(chapter: str) -> ChapterSource:
+    """The chapter as its author wrote it."""
+    return Bank(Course(ROOT).chapter(chapter), Course(ROOT).chapter(chapter).answers).source
+
+
+@functools.cache
 def given(chapter: str) -> dict[str, Any]:
     """What the chapter's own cells define, demonstrations left out, with its solutions."""
-    source = Bank(Course(ROOT).chapter(chapter), Course(ROOT).chapter(chapter).answers).source
+    source = source_of(chapter)
     shell = make_shell(Outputs(None))
     _bare.update(() if _bare else shell.user_ns)  # before the first chapter: another one's names stay in the shell
     for cell in source.cells:
