@@ -179,6 +179,7 @@ def test_averaged_step(found: dict[str, Any]) -> None:
         "a step for each batch": "ranks train here on a single batch",
         "the shards of every batch": "ranks train here on a single batch",
         "weights averaged instead of gradients": "the first step of SGD is linear in the gradient",
+        "a criterion of its own": "the ranks train here with the same one",
         "a step by hand": "the first step of SGD is this one",
         "a step by hand, the rate divided by the loss's weight": "the loss has a weight of 1 here",
     }
