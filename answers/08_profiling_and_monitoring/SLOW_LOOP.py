@@ -176,6 +176,12 @@ def train(files, labels, device="cpu", after_step=lambda: None):
 # %% wrong: not a program — says "a str is expected"
 SLOW_LOOP = 5
 
+# %% wrong: takes no after_step — says "The test calls train(files, labels, after_step=...)" — from "reference"
+# - def train(files, labels, device="cpu", after_step=lambda: None):
+# + def train(files, labels, device="cpu"):
+
+# -             after_step()
+
 # %% hostile: leaves a report of its own with the losses of the slow loop, and ends — says "ended before train"
 SLOW_LOOP = """
 import json, os
