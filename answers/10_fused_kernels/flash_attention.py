@@ -59,7 +59,7 @@ def flash_attention(q, k, v):
 # -         scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
 # +         scores = tl.where(column[None, :] < length, scores, -float("inf"))
 
-# %% wrong: no mask, but only earlier blocks — says "elements differ" — from "reference"
+# %% wrong: no mask, but only earlier blocks — says "Not causal" — from "reference"
 # -         scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
 
 # %% wrong: strictly causal — says "Query i may see key i" — from "reference": "<=" → "<"
@@ -92,7 +92,7 @@ def flash_attention(q, k, v):
 
 # %% wrong: last block of keys left out — says "last block of keys" — from "reference": "(tl.program_id(0) + 1)" → "tl.program_id(0)"
 
-# %% wrong: not divided by the sum — says "elements differ" — from "reference": "o / s[:, None]" → "o"
+# %% wrong: not divided by the sum — says "divided by the sum of its own weights" — from "reference": "o / s[:, None]" → "o"
 
 # %% wrong: only the first head — says "Only the first head" — from "reference"
 # -     head = tl.program_id(1) * length * WIDTH
@@ -559,3 +559,29 @@ def flash_attention(q, k, v):
 # %% wrong: all programs of the first head's addresses — says "do the addresses differ from program to program" — from "reference": "tl.program_id(1) * length * WIDTH" → "0"
 
 # %% wrong: hidden scores are 0 — says "exp(0) is 1" — from "reference": `row[:, None], scores, -float("inf")` → "row[:, None], scores, 0.0"
+
+# %% right: begins with a billion below 0 and a sum of 1, which the first factor makes 0 — from "reference": `tl.full((T,), -float("inf"), dtype=tl.float32)` → `tl.full((T,), -1e9, dtype=tl.float32)`, "s = tl.zeros((T,), dtype=tl.float32)" → "s = tl.full((T,), 1.0, dtype=tl.float32)"
+
+# %% wrong: one sum for all rows of a block — says "divided by the sum of its own weights" — from "reference": "tl.sum(weights, axis=1)" → "tl.sum(weights)"
+
+# %% wrong: sums along the wrong axis — says "divided by the sum of its own weights" — from "reference": "tl.sum(weights, axis=1)" → "tl.sum(weights, axis=0)"
+
+# %% wrong: powers of 2 — says "exp, not exp2" — from "reference": "tl.exp(m - m_next)" → "tl.exp2(m - m_next)", "tl.exp(scores - m_next[:, None])" → "tl.exp2(scores - m_next[:, None])"
+
+# %% wrong: the output is scaled — says "belongs to the scores" — from "reference": "tl.trans(k)) * scale" → "tl.trans(k))", "o / s[:, None]" → "o * scale / s[:, None]"
+
+# %% wrong: 1 for every score — says "are their scores kept" — from "reference": `row[:, None], scores, -float("inf")` → `row[:, None], 1.0, -float("inf")`
+
+# %% wrong: the mask asks for the first key of the block — says "Not causal" — from "reference": "column[None, :] <= row[:, None]" → "start <= row[:, None]"
+
+# %% wrong: the mask is turned — says "column[None, :] <= row[:, None]" — from "reference": "column[None, :] <= row[:, None]" → "column[:, None] <= row[None, :]"
+
+# %% wrong: later keys only — says "Is the mask turned" — from "reference": "column[None, :] <= row[:, None]" → "column[None, :] >= row[:, None]"
+
+# %% wrong: v for k — says "took v for k" — from "reference": "k_ptr + k_at" → "v_ptr + k_at"
+
+# %% wrong: k for v — says "took k for v" — from "reference": "v_ptr + k_at" → "k_ptr + k_at"
+
+# %% wrong: the scale from the number of keys — says "1 / sqrt(d)" — from "reference": "width**-0.5" → "length**-0.5"
+
+# %% wrong: a result of half precision — says "you returned torch.float16, expected torch.float32" — from "reference": "torch.empty_like(q)" → "torch.empty_like(q, dtype=torch.float16)"

@@ -26,8 +26,9 @@ MERGED = "The compiler keeps what it has read or written in a register, or moves
 UNREAD = "The compiler leaves out what is computed and never read: all products but the last."
 ORDER = "Races: what a thread finds depends on the order of threads, which a warp and single threads take differently."
 NAMES = "Two shared arrays are assigned in one statement, and only one of the two tracers knows both names."
-RUBBISH = "It reads shared memory that nothing was written to, and the two hold other numbers there."
+RUBBISH = "It reads elements of an array that nothing was written to, and the two hold other numbers there."
 REFUSED = "Numba refuses to compile it; the tracer meets it while it runs, and refuses it, too."
+TOO_LARGE = "The Python tracer, the slower of the two, refuses so many accesses."
 DIFFERENCES = {
     "vec_add": {
         "a grid-stride loop, the index from its parts": UNROLLED,
@@ -43,6 +44,7 @@ DIFFERENCES = {
     },
     "block_reverse": {
         "a barrier for the warp only": ORDER,
+        "an array of each thread's own": RUBBISH,
         "through the tile, but global memory is read again": MERGED,
         "the result is copied first, then written again": MERGED,
     },
@@ -59,6 +61,8 @@ DIFFERENCES = {
         "no barrier before the tree": MERGED,
         "a block is one warp that adds up by shuffles, without shared memory": UNROLLED,
         "one thread of each block adds up the tile alone": UNROLLED,
+        "an array of each thread's own": RUBBISH,
+        "every thread adds up everything": TOO_LARGE,
         "a large block, a tree with gaps, elements added up in a tile of float64": MERGED,
     },
     "matmul_tiled": {
@@ -165,7 +169,7 @@ def test_both_give_the_same_account(answer: bank.Answer, monkeypatch: pytest.Mon
         assert traced == compiled
     else:
         assert traced != compiled, "no longer a difference: take it from the list"
-        assert ("error" in traced) == ("error" in compiled)
+        assert ("error" in traced) == ("error" in compiled) or reason is TOO_LARGE
         assert racing or "error" in traced or same(result, other) or reason is RUBBISH
 
 
