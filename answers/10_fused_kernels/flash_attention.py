@@ -585,3 +585,5 @@ def flash_attention(q, k, v):
 # %% wrong: the scale from the number of keys — says "1 / sqrt(d)" — from "reference": "width**-0.5" → "length**-0.5"
 
 # %% wrong: a result of half precision — says "you returned torch.float16, expected torch.float32" — from "reference": "torch.empty_like(q)" → "torch.empty_like(q, dtype=torch.float16)"
+
+# %% wrong: a list that holds the result — says "You returned a list, expected a tensor" — from "reference": "return out" → "return [out]"

@@ -66,7 +66,8 @@ class TritonReplay:
     def value(self, form: dict[str, Any]) -> Any:
         """What the call returned, as the launches left it."""
         if "items" in form:
-            return tuple(self.value(item) for item in form["items"])
+            items = [self.value(item) for item in form["items"]]
+            return tuple(items) if form["tuple"] else items
         return self._tensor(form).clone(memory_format=torch.contiguous_format)
 
     def _tensor(self, form: dict[str, Any]) -> Any:

@@ -48,7 +48,7 @@ class TritonTranscript:
         """Where in the launches' tensors a returned value stands; None for one that no launch was given."""
         if isinstance(value, (tuple, list)):
             items = [self.result(item) for item in value]
-            return None if None in items or not items else {"items": items}
+            return None if None in items or not items else {"items": items, "tuple": isinstance(value, tuple)}
         if not isinstance(value, torch.Tensor):
             return None
         number = self._number(value.untyped_storage())
