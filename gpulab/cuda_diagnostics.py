@@ -14,17 +14,17 @@ _NO_HEADER = (
     "It knows printf and the functions of math.h without any."
 )
 _OF_FRAGMENTS = {
-    r'"(nvcuda::wmma::)?mma_sync"': "It takes the sums, a fragment of a, a fragment of b, the sums: in this order, and "
-    "of types that go together.",
-    r'"(nvcuda::wmma::)?store_matrix_sync"': "It takes a pointer to the fragment's own type of elements, the "
+    r'"(nvcuda::wmma::)?mma_sync"': "Its arguments are the sums, a fragment of a, a fragment of b, and the sums again, "
+    "in this order and with matching types.",
+    r'"(nvcuda::wmma::)?store_matrix_sync"': "Its arguments are a pointer to elements of the fragment's type, the "
     "fragment, the leading dimension, and a layout.",
-    r'"(nvcuda::wmma::)?load_matrix_sync"': "It takes the fragment, a pointer to its own type of elements, and the "
-    "leading dimension.",
+    r'"(nvcuda::wmma::)?load_matrix_sync"': "Its arguments are the fragment, a pointer to elements of the fragment's "
+    "type, and the leading dimension (for an accumulator, also a layout).",
     r'incomplete type "nvcuda::wmma::fragment': "There is no such fragment: are its sizes and its type right, and "
-    "does a factor have a layout?",
+    "do the fragments of a and b have a layout?",
 }
 """Words of an error about tensor cores, and what is meant by it."""
-_NO_FRAGMENTS = ". Is there #include <mma.h>, and is wmma the nvcuda::wmma (using namespace nvcuda)?"
+_NO_FRAGMENTS = ". Does the source have #include <mma.h> and using namespace nvcuda? (wmma is nvcuda::wmma.)"
 _DIRECTORIES = re.compile(r"\S*/(?=[\w.]+\(\d+\))")
 _OLD = re.compile(r'identifier "(__(?:shfl(?:_up|_down|_xor)?|ballot|any|all))" is undefined')
 """Names of instructions of a warp that CUDA 9 replaced, on all GPUs since Volta."""

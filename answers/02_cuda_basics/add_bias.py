@@ -241,6 +241,6 @@ def add_bias(matrix, bias):
 
 # %% wrong: only the matrix has its index the wrong way round — says "rows and columns are swapped" — from "reference": "matrix[row, column]" → "matrix[column, row]"
 
-# %% wrong: the number within the block taken for the column of the bias — says "threadIdx.x is the number within the block" — from "reference": "bias[column]" → "bias[cuda.threadIdx.x]"
+# %% wrong: the number within the block taken for the column of the bias — says "threadIdx.x is the thread's number within its block" — from "reference": "bias[column]" → "bias[cuda.threadIdx.x]"
 
 # %% wrong: a grid in one dimension for blocks in two — says "only one block along y" — from "reference": "(-(-columns // 32), -(-rows // 8)), (32, 8)" → "-(-rows * columns // 256), (32, 8)"

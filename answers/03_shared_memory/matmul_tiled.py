@@ -697,4 +697,4 @@ def matmul_tiled(a, b):
 
 # %% wrong: adds to a result that nobody has set to zero — says "write it with =, not +=" — from "reference": "c[row, column] = added" → "c[row, column] += added"
 
-# %% wrong: CUDA C++, rows of a as long as those of b — says "A row of a has K elements" — from "CUDA C++": "a[row * k + start" → "a[row * n + start"
+# %% wrong: CUDA C++, rows of a as long as those of b — says "A row of a has k elements" — from "CUDA C++": "a[row * k + start" → "a[row * n + start"

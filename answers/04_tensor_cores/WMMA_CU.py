@@ -477,14 +477,14 @@ extern "C" __global__ void product(const half* a, const half* b, float* c, int m
 # %% wrong: the accumulator is not filled — says "The accumulator was never filled" — from "reference"
 # -     wmma::fill_fragment(sums, 0.0f);
 
-# %% wrong: an accumulator of half, stored as float — says "a pointer to the fragment's own type of elements" — from "reference": "16, float>" → "16, half>"
+# %% wrong: an accumulator of half, stored as float — says "a pointer to elements of the fragment's type" — from "reference": "16, float>" → "16, half>"
 
 # %% wrong: a and b exchanged — says "in this order" — from "reference": "sums, a_tile, b_tile" → "sums, b_tile, a_tile"
 
 # %% wrong: no namespace — says "using namespace nvcuda" — from "reference"
 # - using namespace nvcuda;
 
-# %% wrong: a factor without a layout — says "does a factor have a layout" — from "reference": "half, wmma::row_major> a_tile" → "half> a_tile"
+# %% wrong: a factor without a layout — says "do the fragments of a and b have a layout" — from "reference": "half, wmma::row_major> a_tile" → "half> a_tile"
 
 # %% wrong: rows of a begin one element apart — says "Row r of a begins" — from "reference": "a + row * k" → "a + row"
 

@@ -37,8 +37,8 @@ def out_of_bounds(
     message = f"{name}[{shown(index)}] is out of bounds: {has}. {who}."
     if number < 0:
         message += (
-            " Is a guard missing, or is the index wrong? Numba counts a negative index from the end, CUDA C++ does not:"
-            f" write {name}.shape[{axis}] - {-number} if you mean that element."
+            " Is a guard missing, or is the index wrong? Numba counts a negative index from the end; CUDA C++ does not."
+            f" Write {name}.shape[{axis}] - {-number} if you mean that element."
         )
     return OutOfBoundsError(message, place.line, log.thread, log.block)
 

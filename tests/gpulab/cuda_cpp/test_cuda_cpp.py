@@ -92,11 +92,11 @@ def test_headers_are_found_or_named() -> None:
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("mma_sync(c, b, a, c);", "It takes the sums, a fragment of a, a fragment of b, the sums"),
-        ("store_matrix_sync(x, c, 16);", "It takes a pointer to the fragment's own type"),
-        ("load_matrix_sync(a, y, 16);", "It takes the fragment, a pointer to its own type"),
-        ("fragment<matrix_a, 16, 16, 16, half> d;", "does a factor have a layout?"),
-        ("wmma::fill_fragment(c, 0.0f);", r"Is there #include <mma\.h>"),
+        ("mma_sync(c, b, a, c);", "Its arguments are the sums, a fragment of a, a fragment of b, and the sums again"),
+        ("store_matrix_sync(x, c, 16);", "Its arguments are a pointer to elements of the fragment's type"),
+        ("load_matrix_sync(a, y, 16);", "Its arguments are the fragment, a pointer to elements of the fragment's type"),
+        ("fragment<matrix_a, 16, 16, 16, half> d;", "do the fragments of a and b have a layout?"),
+        ("wmma::fill_fragment(c, 0.0f);", r"Does the source have #include <mma\.h>"),
     ],
 )
 def test_errors_about_fragments_say_what_is_meant(line: str, words: str) -> None:
