@@ -112,4 +112,4 @@ def largest_safe_scale(*arguments):
 
 # %% wrong: doubles from 2^-10, which is not safe for every gradient — says "began at a scale that was too large" — from "doubles past the end": "scale = 2.0**-60" → "scale = 2.0**-10", "largest * scale)" → "2 * largest * scale)"
 
-# %% wrong: converts before it multiplies — says "In FP16, 100000 is infinite" — from "reference": "np.float64(np.abs(gradients).max())" → "np.float64(np.float16(np.abs(gradients).max()))", "2.0 ** np.floor(np.log2(65504 / largest))" → "2.0**-60"
+# %% wrong: converts before it multiplies — says "100,000 is infinite in FP16" — from "reference": "np.float64(np.abs(gradients).max())" → "np.float64(np.float16(np.abs(gradients).max()))", "2.0 ** np.floor(np.log2(65504 / largest))" → "2.0**-60"

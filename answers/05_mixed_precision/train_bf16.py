@@ -222,7 +222,7 @@ def train_bf16(problem, epochs):
 # +                 right += (model(x.to(problem.device)).argmax(dim=1).cpu() == y).double().mean().item()
 # +                 total += 1
 
-# %% wrong: numbers of right images — says "That is the number of images that are right" — from "reference": "right / total" → "right"
+# %% wrong: numbers of right images — says "That is the number of correctly classified images" — from "reference": "right / total" → "right"
 
 # %% wrong: validates on the training images — says "problem.validation_loader()" — from "reference": "validation_loader" → "loader"
 

@@ -117,9 +117,9 @@ def train_lightning(problem, precision, epochs):
 # -             return loss
 # +             return self.scaler.scale(loss) if "16" in precision else loss
 
-# %% wrong: precision ignored — says "precision handed" — from "reference": "precision=precision, " → ""
+# %% wrong: precision ignored — says "pass precision to the Trainer" — from "reference": "precision=precision, " → ""
 
-# %% wrong: always bf16-mixed — says "precision handed" — from "reference": "=precision" → `="bf16-mixed"`
+# %% wrong: always bf16-mixed — says "pass precision to the Trainer" — from "reference": "=precision" → `="bf16-mixed"`
 
 # %% wrong: 16-true — says "converts the weights" — from "reference": "=precision," → `=precision.replace("mixed", "true"),`
 
@@ -233,7 +233,7 @@ def train_lightning(*arguments):
 
 # %% wrong: skipped counts the batches — says "number of batches; a step is skipped" — from "reference": "module.scales, skipped)" → "module.scales, len(losses))"
 
-# %% wrong: autocast by hand — says "no autocast of your own" — from "reference"
+# %% wrong: autocast by hand — says "an autocast of your own" — from "reference"
 # + import torch
 #   import pytorch_lightning as pl
 
@@ -249,7 +249,7 @@ def train_lightning(*arguments):
 
 # %% wrong: accumulates four batches — says "expected one for each" — from "reference": "max_epochs=epochs" → "max_epochs=epochs, accumulate_grad_batches=4"
 
-# %% wrong: no max_epochs — says "which Lightning trains without max_epochs" — from "reference": "max_epochs=epochs, " → ""
+# %% wrong: no max_epochs — says "pass max_epochs=epochs" — from "reference": "max_epochs=epochs, " → ""
 
 # %% wrong: a Trainer for each epoch — says "one call of fit" — from "reference"
 # -     trainer = pl.Trainer(precision=precision, max_epochs=epochs, accelerator=accelerator, devices=1, **QUIET)

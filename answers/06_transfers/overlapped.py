@@ -413,6 +413,6 @@ def overlapped(batches, rounds):
 # +     size = (len(batches), *shape)
 # +     results = kept.setdefault(size, torch.empty(size, pin_memory=torch.cuda.is_available()))
 
-# %% wrong: all even batches are issued before the first odd one — says "is all of one stream issued before the other" — from "two streams, a buffer for each": "for number, batch in enumerate(batches):" → "for number, batch in sorted(enumerate(batches), key=lambda pair: pair[0] % 2):"
+# %% wrong: all even batches are issued before the first odd one — says "is all work of one stream issued before that of the other" — from "two streams, a buffer for each": "for number, batch in enumerate(batches):" → "for number, batch in sorted(enumerate(batches), key=lambda pair: pair[0] % 2):"
 
 # %% wrong cpu: pinned memory where there is no GPU — says "Ask first: pin_memory=torch.cuda.is_available()" — from "two streams, a buffer for each": "pin_memory=torch.cuda.is_available()" → "pin_memory=True"

@@ -104,7 +104,7 @@ def _counted(batches: int, epochs: int, window: int) -> dict[int, str]:
         batches * several: f"That is the number of batches in {several} epochs." for several in range(2, epochs + 2)
     }
     known |= {epochs * batches // window: "That is the number of windows: keep the loss of each batch."}
-    known |= {1000 * batches: "That is 1,000 epochs, which Lightning trains without max_epochs=epochs."}
+    known |= {1000 * batches: "That is 1,000 epochs, Lightning's default: pass max_epochs=epochs."}
     return known | {
         epochs: "That is the number of epochs.",
         batches: "That is the number of batches in one epoch.",

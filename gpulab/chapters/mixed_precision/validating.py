@@ -27,20 +27,20 @@ ONE_ONLY = "That is a single validation: validate after each epoch, inside the l
 TOO_OFTEN = "That is one validation after each batch: validate when the loop over the batches has ended."
 MISSING = "Pass the shares to problem.history(…, validation=…)."
 NO_SHARE = (
-    "Count the images that are right in all batches of problem.validation_loader(), and divide by the number of its"
-    " images."
+    "Add up the correctly classified images over all batches of problem.validation_loader(), and divide by the number"
+    " of all its images."
 )
 MEAN_OF_BATCHES = (
-    "That is the mean of the batches' shares. The last batch is smaller: count the images that are right in all"
-    " batches, and divide once, by the number of all images."
+    "That is the mean of the batches' shares. The last batch is smaller: add up the correctly classified images over"
+    " all batches, and divide once, by the number of all images."
 )
 PERCENTAGE = "That is a percentage: the share is a number between 0 and 1."
-NUMBER_RIGHT = "That is the number of images that are right: divide by the number of its images."
-OVER_BATCHES = "That is divided by the number of batches: divide by the number of its images."
+NUMBER_RIGHT = "That is the number of correctly classified images: divide it by the number of all images."
+OVER_BATCHES = "That was divided by the number of batches: divide by the number of all images."
 ADDED_UP = "That counts the images of earlier validations as well: begin each validation with both counts at 0."
 STILL = (
     "Both epochs have the same losses, so no step changed the weights: is optimizer.step() called after each backward"
-    " pass? Does the optimizer have this network's parameters, and are its gradients left as they are?"
+    " pass? Does the optimizer have this network's parameters, and do the gradients stay as backward() left them?"
 )
 IN_FLOAT16 = "That is float16: pass dtype=torch.bfloat16 to autocast."
 OVERFLOWED = (

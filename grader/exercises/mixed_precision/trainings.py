@@ -136,8 +136,8 @@ def same_losses(history: History, expected: History, what: str, mistakes: Sequen
     off = float((mine - right).std())
     if len(right) > 4 and off > ROUGH * spread:  # fewer tell nothing about the spread
         raise AssertionError(
-            f"{what}: losses: they do not go up and down with the right ones, and are off by {off / spread:.2g} of the"
-            " spread of those. Is each of them the loss of its own batch, taken before the step, not a mean of several?"
+            f"{what}: losses: they do not go up and down with the right ones, and are off by {off / spread:.2g} times"
+            " their spread. Is each of them the loss of its own batch, taken before the step, not a mean of several?"
         )
 
 
