@@ -550,7 +550,7 @@ dist.destroy_process_group()
 
 # %% wrong: loss function and optimizer of its own — says "take problem.optimizer(model)" — from "an optimizer of its own": "task.criterion()" → "torch.nn.CrossEntropyLoss()"
 
-# %% wrong: all ranks write indices to one name — says "the name of a rank's file holds its rank" — from "reference": "{rank}.json" → ".json"
+# %% wrong: all ranks write indices to one name — says "put the rank into the name of its file" — from "reference": "{rank}.json" → ".json"
 
 # %% wrong: the loader has no sampler — says "does the loader have the sampler?" — from "reference": ", sampler=share)" → ")"
 
@@ -564,7 +564,7 @@ dist.destroy_process_group()
 # - sgd, loss_of = task.optimizer(wrapped), task.criterion()
 # + sgd, loss_of = torch.optim.SGD(wrapped.parameters(), lr=task.lr), torch.nn.CrossEntropyLoss()
 
-# %% wrong: writes the indices in another order than it took them — says "in the order in which they stand there" — from "reference": "json.dump(list(share)" → "json.dump(sorted(share)"
+# %% wrong: writes the indices in another order than it took them — says "in the order in which they are listed there" — from "reference": "json.dump(list(share)" → "json.dump(sorted(share)"
 
 # %% wrong: the whole model in the checkpoint — says "it holds a gpulab.training.networks" — from "reference": `wrapped.module.state_dict()` → `wrapped.module`
 

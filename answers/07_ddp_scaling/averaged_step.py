@@ -189,7 +189,7 @@ def averaged_step(problem, world_size):
 
 # %% wrong: a criterion of its own — says "take problem.criterion()" — from "reference": "problem.criterion()" → "__import__('torch').nn.CrossEntropyLoss()"
 
-# %% wrong: steps in the loop, too — says "Steps are made in the loop" — from "a model for each rank, gradients averaged between them"
+# %% wrong: steps in the loop, too — says "There are steps in the loop" — from "a model for each rank, gradients averaged between them"
 # -     images, labels = next(iter(problem.loader()))
 # -     each = len(images) // world_size
 # -     models = [problem.model() for _ in range(world_size)]

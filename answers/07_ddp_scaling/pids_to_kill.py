@@ -27,7 +27,7 @@ def pids_to_kill(processes, user):
 def pids_to_kill(processes, user):
     return [process["pid"] for process in processes if process["gpu_bytes"] > 0]
 
-# %% wrong: everything of the user's on the GPU — says "A living run of the user's" — from "fuser -k": "0" → `0 and process["user"] == user`
+# %% wrong: everything of the user's on the GPU — says "belongs to a living run" — from "fuser -k": "0" → `0 and process["user"] == user`
 
 # %% wrong: everybody's ghosts — says "fuser -k"
 def pids_to_kill(processes, user):
@@ -36,7 +36,7 @@ def pids_to_kill(processes, user):
 
 # %% wrong: tmux, too — says "leave tmux alone" — from "everybody's ghosts": `gpu_bytes"] > 0` → `user"] == user`
 
-# %% wrong: only children of process 1 — says "its pid is in nobody's row"
+# %% wrong: only children of process 1 — says "then no row has its pid"
 def pids_to_kill(processes, user):
     return [one["pid"] for one in processes if one["user"] == user and one["gpu_bytes"] > 0 and one["ppid"] == 1]
 

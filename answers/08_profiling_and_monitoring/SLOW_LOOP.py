@@ -386,6 +386,6 @@ def train(files, labels, device="cpu", after_step=lambda: None):
 
 # %% wrong: asks for the loss in every step with numpy — says "calls of .tolist(), .cpu() or .numpy() ask for one number" — from "reference": "loss.detach()" → "float(loss.detach().cpu().numpy())", "torch.stack(losses).tolist()" → "losses"
 
-# %% wrong: asks for every label — says "of whole numbers or of truth values" — from "reference": "self.labels[index]" → "int(self.labels[index])"
+# %% wrong: asks for every label — says "for whole numbers or truth values" — from "reference": "self.labels[index]" → "int(self.labels[index])"
 
 # %% wrong: returns one loss — says "expected a list of floats: the loss of every step" — from "reference": "return torch.stack(losses).tolist()" → "return float(losses[-1])"

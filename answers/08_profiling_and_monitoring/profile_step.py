@@ -327,7 +327,7 @@ def profile_step(problem):
 # +         "launches": launches,
 # +         "kernels": launches - 31 - 7 * len(list(model.parameters())) - 5 * norms,
 
-# %% wrong: plain SGD — says "is not problem.optimizer's" — from "reference": "problem.optimizer(model)" → "torch.optim.SGD(model.parameters(), lr=problem.lr)"
+# %% wrong: plain SGD — says "it is not that of problem.optimizer" — from "reference": "problem.optimizer(model)" → "torch.optim.SGD(model.parameters(), lr=problem.lr)"
 
 # %% wrong: reads the trace before it is complete — says "call it after the with block" — from "reference"
 # -         step()
@@ -341,7 +341,7 @@ def profile_step(problem):
 
 # %% wrong: kernels of any name — says "begins with aten::" — from "reference": `for one in operators)` → `for one in profiler.events())`
 
-# %% wrong: kernels that no other calls — says "Those are operators that no other calls" — from "reference": "not one.cpu_children for" → "one.cpu_parent is None for"
+# %% wrong: kernels that no other calls — says "Those are operators that no other operator calls" — from "reference": "not one.cpu_children for" → "one.cpu_parent is None for"
 
 # %% wrong: names of kernels — says "Count every call, not every name" — from "reference": "sum(not one.cpu_children for one in operators)" → "len({one.name for one in operators if not one.cpu_children})"
 

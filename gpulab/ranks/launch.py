@@ -30,8 +30,8 @@ SECONDS = 60.0
 
 GLOO = {
     r"op\.preamble\.length <= op\.nbytes\. (\d+) vs (\d+)": (
-        "A message of {} bytes arrived where {} were expected: are both tensors of one length and one type? "
-        "Is it the sender and the tensor that this receiver expects?"
+        "A message of {} bytes arrived where {} were expected: are both tensors of the same length and type? "
+        "Are these the sender and the tensor that this receiver expects?"
     ),
     r"[^\n]*Check failed: outputShape\[0\] \* worldSize == inputShape\[0\] \((\d+) vs\. (\d+)\)": (
         "reduce_scatter: all ranks' shares together have {} elements, the tensor that is divided has {}. "

@@ -115,8 +115,8 @@ def _require_own_names(run: Run, what: str) -> None:
         for name in sorted(name for name in one.left if name.startswith(SAMPLES)):
             if name in writers:
                 raise AssertionError(
-                    f"{what}: ranks {writers[name]} and {one.rank} both wrote {name}. In one folder, one of them would"
-                    " overwrite the other: the name of a rank's file holds its rank."
+                    f"{what}: ranks {writers[name]} and {one.rank} both wrote {name}. In a shared folder, one would"
+                    " overwrite the other: put the rank into the name of its file."
                 )
             writers[name] = one.rank
 

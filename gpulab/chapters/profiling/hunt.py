@@ -341,7 +341,7 @@ LIMITS = {"operators": MOST_OPERATORS, "values": 1}
 WHOLE = ("long int", "int", "short int", "signed char", "unsigned char", "bool")
 """Types of numbers, as a trace names them, that no loss has."""
 NO_LOSSES = (
-    "the trace has {} aten::item calls between the first step and the last, of whole numbers or of truth values: "
+    "the trace has {} aten::item calls between the first step and the last, for whole numbers or truth values: "
     "labels, counts, or a condition such as `if loss.isnan():`. Each waits for the device: keep them as tensors."
 )
 """What to say of values that are no losses."""

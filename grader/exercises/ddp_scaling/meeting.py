@@ -23,7 +23,7 @@ First = Literal["sent", "kept", "mean"]
 """What becomes of the ranks' first weights, which differ: those of rank 0 are sent to all, as DDP does; all keep their
 own; or all keep their own and take the mean of their weights after each step, instead of that of their gradients."""
 SILENT = (
-    "Rank 0 has not learned from the other rank's pictures: the averaged gradients must bring it what it has not seen."
+    "Rank 0 has not learned from the other rank's pictures: it must learn from them through the averaged gradients."
 )
 ONE_FOR_ALL = "Rank 0 has computed the gradients of the other rank's pictures, too: each rank computes its own."
 NOT_FITTED = (

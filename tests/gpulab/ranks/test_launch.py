@@ -265,7 +265,7 @@ def test_what_gloo_says_of_a_message_of_another_size_is_translated(call: str) ->
         launch.ranks(differ, [(call,), (call,)])
     told = str(caught.value)
     assert "bytes arrived where" in told
-    assert "are both tensors of one length and one type?" in told
+    assert "are both tensors of the same length and type?" in told
     # Of the other rank, unless it was ended before it noticed.
     assert "The connection to another rank broke" in told or "(it printed nothing)" in told
     assert not re.search("gloo|GLHF|preamble|Extension modules", told)
