@@ -554,7 +554,7 @@ def flash_attention(q, k, v):
 
 # %% wrong: the running maximum starts at 0 — says "starts at −inf" — from "reference": `tl.full((T,), -float("inf"), dtype=tl.float32)` → `tl.zeros((T,), dtype=tl.float32)`
 
-# %% wrong: the maximum of the block alone — says "not the larger of two" — from "reference": "tl.maximum(m, tl.max(scores, axis=1))" → "tl.max(scores, axis=1)"
+# %% wrong: the maximum of the block alone — says "Take the larger of two" — from "reference": "tl.maximum(m, tl.max(scores, axis=1))" → "tl.max(scores, axis=1)"
 
 # %% wrong: all programs of the first head's addresses — says "do the addresses differ from program to program" — from "reference": "tl.program_id(1) * length * WIDTH" → "0"
 

@@ -40,7 +40,7 @@ def triton_add_mul(x, y, z):
 
 # %% wrong: every program does the first block — says "never written" — from "reference": "tl.program_id(axis=0) * BLOCK + tl.arange" → "tl.arange"
 
-# %% wrong: a program per element — says "each handles at least 64 places" — from "reference"
+# %% wrong: a program per element — says "each handles at least 64 elements" — from "reference"
 # -     add_mul_kernel[(triton.cdiv(n, 1024),)](x, y, z, out, n, BLOCK=1024)
 # +     add_mul_kernel[(n,)](x, y, z, out, n, BLOCK=1)
 
@@ -48,7 +48,7 @@ def triton_add_mul(x, y, z):
 # -     add_mul_kernel[(triton.cdiv(n, 1024),)](x, y, z, out, n, BLOCK=1024)
 # +     add_mul_kernel[(1,)](x, y, z, out, n, BLOCK=triton.next_power_of_2(n))
 
-# %% wrong: a grid of elements and whole blocks — says "each handles at least 64 places" — from "reference": "triton.cdiv(n, 1024)" → "n"
+# %% wrong: a grid of elements and whole blocks — says "each handles at least 64 elements" — from "reference": "triton.cdiv(n, 1024)" → "n"
 
 # %% wrong: z forgotten — says "z is missing" — from "reference": "y + z" → "y"
 
@@ -331,7 +331,7 @@ def triton_add_mul(x, y, z):
 
 # %% wrong: a grid that is a number — says "with the comma" — from "reference": "(triton.cdiv(n, 1024),)" → "triton.cdiv(n, 1024)"
 
-# %% wrong: blocks of 32 — says "each handles at least 64 places" — from "reference"
+# %% wrong: blocks of 32 — says "each handles at least 64 elements" — from "reference"
 # -     add_mul_kernel[(triton.cdiv(n, 1024),)](x, y, z, out, n, BLOCK=1024)
 # +     add_mul_kernel[(triton.cdiv(n, 32),)](x, y, z, out, n, BLOCK=32)
 

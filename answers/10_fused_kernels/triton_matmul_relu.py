@@ -350,7 +350,7 @@ def triton_matmul_relu(a, b, bias):
 
 # %% wrong: only the last step along k — says "only the last step along k" — from "reference": "tl.dot(a, b, sums)" → "tl.dot(a, b)"
 
-# %% wrong: each step added twice — says "has added to the sums already" — from "reference": "sums = tl.dot(a, b, sums)" → "sums += tl.dot(a, b, sums)"
+# %% wrong: each step added twice — says "already adds to the sums" — from "reference": "sums = tl.dot(a, b, sums)" → "sums += tl.dot(a, b, sums)"
 
 # %% wrong: the bias of the columns, laid along the rows — says "The bias belongs to the column" — from "reference": "bias[None, :]" → "bias[:, None]"
 

@@ -364,7 +364,7 @@ dist.destroy_process_group()
 # +             (place / str(step + 1)).mkdir(parents=True)
 # +         dcp.save(now(), checkpoint_id=place / str(step + 1))
 
-# %% wrong: the right step, and the first weights — says "with the first weights: load them" — from "reference": "if done:" → "if False:"
+# %% wrong: the right step, and the first weights — says "with the initial weights: load the saved ones" — from "reference": "if done:" → "if False:"
 
 # %% wrong: named by the number of the step — says "how many are done" — from "reference": "place / str(step + 1)" → "place / str(step)"
 

@@ -175,7 +175,7 @@ def plan_layout(model, cluster):
 
 # %% wrong: powers of two for data only — says "data may be any divisor" — from "reference": "or rest or" → "or rest or d & (d - 1) or"
 
-# %% wrong: a node has as many GPUs as there are — says "also where there are fewer gpus" — from "reference": `cluster["gpus"], cluster["gpus_per_node"]` → `cluster["gpus"], min(cluster["gpus"], cluster["gpus_per_node"])`
+# %% wrong: a node has as many GPUs as there are — says "even if there are fewer gpus" — from "reference": `cluster["gpus"], cluster["gpus_per_node"]` → `cluster["gpus"], min(cluster["gpus"], cluster["gpus_per_node"])`
 
 # %% wrong: parameters not divided — says "your gb for it is too large" — from "reference": `model["parameters"] / (t * p)` → `model["parameters"]`
 

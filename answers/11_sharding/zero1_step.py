@@ -362,7 +362,7 @@ def zero1_step(gradients, state, lr):
 
 # %% wrong: v from the sum of the gradients — says "square their mean" — from "reference": "0.001 * share**2" → "0.001 * (world_size * share) ** 2"
 
-# %% wrong: the step is added — says "The step is subtracted" — from "reference": "mine = mine - lr" → "mine = mine + lr"
+# %% wrong: the step is added — says "The step must be subtracted" — from "reference": "mine = mine - lr" → "mine = mine + lr"
 
 # %% wrong: the weights as one vector — says "expected a dict with the keys" — from "reference": `"weights": new` → `"weights": results[0][0]`
 

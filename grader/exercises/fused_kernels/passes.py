@@ -77,6 +77,6 @@ def require_one_pass(online_softmax: Any, draw: np.random.Generator) -> None:
     found = [float(online_softmax([block.copy() for block in row])[1]) for row in rows]
     if found in in_two_passes(rows):
         raise WrongAnswer(
-            "online_softmax: right, but in two passes: the exponentials are added up when the maximum of all blocks is"
-            " known. Keep a running maximum and a running sum, which is rescaled when the maximum grows."
+            "online_softmax: right, but in two passes: it adds up exponentials after it has found the maximum of all"
+            " blocks. Keep a running maximum and a running sum, which is rescaled when the maximum grows."
         )

@@ -85,13 +85,13 @@ def softmax_of_blocks(blocks: Sequence[FloatVector]) -> tuple[tuple[FloatVector,
         (weights / unscaled, lost, "The old sum must be rescaled."),
         (early / total, lse, "Weights of earlier blocks belong to an earlier maximum: they must be rescaled."),
         (early / unscaled, lost, "Sum and weights must be rescaled."),
-        (own, lse, "Each block was given a sum of 1 of its own."),
+        (own, lse, "Each block has a sum of 1 of its own: the whole row must have the sum 1."),
         (weights / total, np.log(total), plus),
         (weights / total, total, plus),
         (weights / total, top, plus),
         (weights, lse, "Not divided."),
     ]
-    note = "Not stabilized, or not by the largest element of all blocks."
+    note = "The exponentials are not stabilized, or not by the largest element of all blocks."
     known.append((np.full(len(row), np.nan), np.nan, note))
     with np.errstate(all="ignore"):
         for by in (0.0, blocks[0].max(), max(top, 0.0), blocks[-1].max(), row.min()):

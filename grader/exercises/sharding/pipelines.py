@@ -62,7 +62,7 @@ def judge(answer: Any, stages: int, count: int, kind: str) -> None:
         (ordered(stages, count, [one + 1 for one in one_each]),
          "The warm-up of stage s is stages - s - 1 forward passes: the last stage begins its backward pass at once."),
         (ordered(stages, count, [stages - 1] * stages),
-         "Every stage has a warm-up of its own: the later, the shorter."),
+         "Every stage has a warm-up of its own: the later the stage, the shorter."),
         (right[::-1], "The first stage comes first."),
     ])  # fmt: skip
     slots = count + stages - 1
@@ -72,7 +72,7 @@ def judge(answer: Any, stages: int, count: int, kind: str) -> None:
         (count / slots, "That is the busy share."),
         (100 * (stages - 1) / slots, "Return a share, not a percentage."),
         (3 * (stages - 1), "Those are units of time: divide by the whole time."),
-        ((stages - 1) / stages, "That is the bubble of a batch that is not cut."),
+        ((stages - 1) / stages, "That is the bubble of a batch that is not divided into micro-batches."),
     ])  # fmt: skip
     stored = all_first if kind == "gpipe" else [min(count, one + 1) for one in one_each]
     if kind == "gpipe":
@@ -83,7 +83,7 @@ def judge(answer: Any, stages: int, count: int, kind: str) -> None:
         (stored[::-1], "The first stage stores most: its first backward pass is last."),
         ([min(count, stages)] * stages, "A later stage stores less: it warms up for a shorter time."),
         ([stages] * stages, "A later stage stores less, and no stage more than there are micro-batches."),
-        (all_first, "1f1b stores no more than the warm-up and one more."),
+        (all_first, "1f1b stores at most one micro-batch more than its warm-up."),
         ([one + 1 for one in one_each], "No more than all micro-batches can be stored."),
         ([min(count, one) for one in one_each],
          "After the warm-up comes another forward pass before the first backward pass."),

@@ -19,8 +19,8 @@ OTHERWISE = (
     "with a seed of its own?"
 )
 ELSEWHERE = (
-    "Not all that the second attempt goes on with comes from the last complete checkpoint: weights and states of the"
-    " optimizer are saved and loaded with dcp."
+    "The second attempt does not take everything from the last complete checkpoint: save and load both the weights and"
+    " the optimizer's states with dcp."
 )
 
 
@@ -74,7 +74,7 @@ def judge_restarted(made: ShardedRun, config: Mapping[str, Any], what: str, last
         steps = held.get("steps", 0)
         if steps != again:
             note = (
-                "It starts over." if steps >= config["steps"] else "It goes on from another step than the last saved."
+                "It starts over." if steps >= config["steps"] else "It resumes from another step than the last saved."
             )
             raise AssertionError(
                 f"{what}: rank {rank} made {steps} steps in the second attempt, expected {again}. {note}"
@@ -87,7 +87,7 @@ def judge_restarted(made: ShardedRun, config: Mapping[str, Any], what: str, last
     path: list[dict[str, Any]] = []
     right = trained(restart_model(config), config, path=path, scale_at=last, scale=scale)
     begun_alike(made, start, what)
-    unloaded = "It goes on with the right step, but with the first weights: load them."
+    unloaded = "It resumes at the right step, but with the initial weights: load the saved ones."
     lost = "The optimizer has lost its states: save and load them with the model."
     same(made.weights, right, start, what, EXACT, [
         (mistaken(), "It ends as if the checkpoint had not been changed, so nothing was loaded from it."),
@@ -95,14 +95,14 @@ def judge_restarted(made: ShardedRun, config: Mapping[str, Any], what: str, last
         (mistaken(forget_at=last, warm_at=last), lost),
         (mistaken(data_from=last), "The data began again from the first batch: batch and step belong together."),
         (mistaken(warm_at=0),
-         "Adam had made a step before the first: get_state_dict steps an optimizer without states."),
+         "Adam made an extra step before the first one: get_state_dict steps an optimizer without states."),
         (mistaken(apart=1), OTHER_BATCH),
-        (mistaken(ranks=[0]), "Only rank 0's rows had a say: shard the model, or wrap it in DDP."),
+        (mistaken(ranks=[0]), "Only rank 0's rows had an effect: shard the model, or wrap it in DDP."),
         (mistaken(first=last), unloaded),
         (mistaken(first=last, warm_at=last), unloaded),
         (mistaken(short=True), "Each rank draws its own rows: draw the whole batch, and take batch[r::world_size]."),
         *((mistaken(lr=lr), "The learning rate is not config['lr'].") for lr in (0.001, 0.01, 0.1)),
-        (mistaken(forget_at=last, warm_at=last, data_from=last), "Only the weights went on, not optimizer and data."),
+        (mistaken(forget_at=last, warm_at=last, data_from=last), "Only the weights were loaded, no optimizer or data."),
     ], ELSEWHERE if scale else OTHERWISE)  # fmt: skip
     for rank, (killed, held) in enumerate(zip(*made.watched, strict=True)):
         stepped_here(held, killed["before"][0], path, last, f"{what}, rank {rank}")

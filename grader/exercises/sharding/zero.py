@@ -125,9 +125,9 @@ def judge(answer: Any, sent: Sequence[dict[str, Any]], case: ZeroCase, perturb: 
         summed, mixed, halved, own = (_stepped(case, one, t)["mv".index(name) + 1] for one in scaled.values())
         known = [
             (summed, "Summed, not averaged: divide by the number of ranks."),
-            (mixed, "Lay the gradients out in the order of state['weights']: a rank's dict may have another."),
+            (mixed, "Lay the gradients out in the order of state['weights']: a rank's dict may have another order."),
             (halved, "Divide by the number of ranks, which is not always 2."),
-            (own, "That is from the rank's own gradients alone."),
+            (own, "That comes from the rank's own gradients alone."),
             (_stepped(case, unheard, t)["mv".index(name) + 1], UNHEARD),
         ]
         found = np.concatenate([np.ravel(one) for one in answer[name]])
@@ -182,7 +182,7 @@ def _heard(sent: Sequence[dict[str, Any]], what: str, most: int) -> None:
         if numbers > most:  # a share more than it needs: of the weights, which it may have twice
             raise AssertionError(
                 f"{what}: rank {rank} was given {numbers} numbers, expected at most {most}: its own gradients, its "
-                "shares of m and v, and all weights. What its function takes along from around it counts as well."
+                "shares of m and v, and all weights. Variables that its function captures count as well."
             )
 
 
@@ -219,8 +219,8 @@ def _same_numbers(
         part = slice(rank * share, (rank + 1) * share)
         if not any(_begins(row, one[part]) for row in gathered for one in (weights, weights - before)):
             raise AssertionError(
-                f"{what}: no rank put the new weights of share {rank} into an all-gather. Each rank computes those of "
-                "its share, and gets the others by it."
+                f"{what}: no rank put the new weights of share {rank} into an all-gather. Each rank computes the new "
+                "weights of its share, and receives the others."
             )
 
 
