@@ -61,7 +61,7 @@ def pipeline_schedule(stages, micro_batches, kind):
 # -     most = [micro_batches if kind == "gpipe" else min(micro_batches, stages - stage) for stage in range(stages)]
 # +     most = [micro_batches if kind == "gpipe" else min(micro_batches, stages) for stage in range(stages)]
 
-# %% wrong: 1f1b stores all — says "at most one micro-batch more than its warm-up" — from "reference": `if kind == "gpipe" else min(micro_batches, stages - stage) for` → "for"
+# %% wrong: 1f1b stores all — says "at most one more than its warm-up" — from "reference": `if kind == "gpipe" else min(micro_batches, stages - stage) for` → "for"
 
 # %% wrong: only the warm-up is stored — says "another forward pass" — from "reference"
 # -     most = [micro_batches if kind == "gpipe" else min(micro_batches, stages - stage) for stage in range(stages)]

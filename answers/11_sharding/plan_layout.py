@@ -114,7 +114,7 @@ def plan_layout(model, cluster):
 # -             slot = 8 * n * model["sequence"] / (cluster["tflops"] * 1e12)
 # +             slot = 6 * n * model["sequence"] / (cluster["tflops"] * 1e12)
 
-# %% wrong: exactly full does not fit — says "Exactly full fits" — from "reference": "<= 0.8 * cluster" → "< 0.8 * cluster"
+# %% wrong: exactly full does not fit — says "Exactly 80% still fits" — from "reference": "<= 0.8 * cluster" → "< 0.8 * cluster"
 
 # %% wrong: GiB — says "1 GB is 10^9 bytes" — from "reference": "nbytes / 1e9 <= 0.8" → "nbytes / 2**30 <= 0.8"
 

@@ -62,7 +62,7 @@ def judge(answer: Any, stages: int, count: int, kind: str) -> None:
         (ordered(stages, count, [one + 1 for one in one_each]),
          "The warm-up of stage s is stages - s - 1 forward passes: the last stage begins its backward pass at once."),
         (ordered(stages, count, [stages - 1] * stages),
-         "Every stage has a warm-up of its own: the later the stage, the shorter."),
+         "Every stage has a warm-up of its own, shorter for later stages."),
         (right[::-1], "The first stage comes first."),
     ])  # fmt: skip
     slots = count + stages - 1
@@ -83,7 +83,7 @@ def judge(answer: Any, stages: int, count: int, kind: str) -> None:
         (stored[::-1], "The first stage stores most: its first backward pass is last."),
         ([min(count, stages)] * stages, "A later stage stores less: it warms up for a shorter time."),
         ([stages] * stages, "A later stage stores less, and no stage more than there are micro-batches."),
-        (all_first, "1f1b stores at most one micro-batch more than its warm-up."),
+        (all_first, "1f1b stores at most one more than its warm-up."),
         ([one + 1 for one in one_each], "No more than all micro-batches can be stored."),
         ([min(count, one) for one in one_each],
          "After the warm-up comes another forward pass before the first backward pass."),
