@@ -208,7 +208,7 @@ def train_lightning(*arguments):
 
 # %% wrong: optimizer of another network — says "this network's parameters" — from "reference": "problem.optimizer(self.network)" → "problem.optimizer(problem.model())"
 
-# %% wrong: record of the module, which has no forward — says "hand that network to problem.history" — from "reference": "module.network.to(" → "module.to("
+# %% wrong: record of the module, which has no forward — says "pass that network to problem.history" — from "reference": "module.network.to(" → "module.to("
 
 # %% wrong: cross entropy of its own — says "without problem.loss_weight" — from "reference"
 # + import torch

@@ -86,7 +86,7 @@ def missed(message: str, demonstrations: Iterable[str]) -> str:
     """What to add to the message of an answer that missed a name which only running a demonstration sets."""
     name = UNDEFINED.search(message)
     if name and any(name[1] in one.binds for source in demonstrations for one in statements(source)):
-        return f" ({name[1]} is set by a demonstration, and those are not run for a grade: set it in your own cell.)"
+        return f" ({name[1]} is set by a demonstration, which is not run for a grade: set it in your own cell.)"
     return ""
 
 

@@ -242,9 +242,9 @@ def _how_divided(made: TrainedRanks, count: int) -> str:
     if any(len(set(one)) != len(one) or len(one) * len(made.samples) != count for one in made.samples):
         return ""
     if len({frozenset(one) for one in made.samples}) == 1:
-        return " All ranks took the same share: the sampler needs the rank of each."
+        return " All ranks took the same share: each sampler needs its process's rank."
     if any(one != sorted(one) for one in made.samples):
-        return " Each rank divided another order: seed and epoch of the sampler must not depend on the rank."
+        return " The ranks divided different orders: seed and epoch of the sampler must not depend on the rank."
     return ""
 
 

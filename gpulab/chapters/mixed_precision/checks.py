@@ -23,7 +23,7 @@ RAISED = {
     " it. Did you call optimizer.step() instead, or scaler.update() without scaler.step(optimizer) before it?",
     "step() has already been called": "scaler.update() is missing: call it once after every scaler.step(optimizer).",
     "unscale_() has already been called": "scaler.unscale_(optimizer) was called twice for one step: the gradients"
-    " would be divided twice. Once, at the window's end.",
+    " would be divided twice. Call it once, at the window's end.",
     "unscale_() is being called after step()": "Either scaler.update() is missing after the step, or unscale_ comes"
     " after scaler.step(optimizer) instead of before it.",
     "Attempting to unscale FP16 gradients": "The parameters are float16: leave the model as it is. Autocast works"
@@ -36,7 +36,7 @@ RAISED = {
     "does not require grad": "The loss that the backward pass begins with is cut off from the weights: is it the loss"
     " itself, without detach(), item() or no_grad()?",
     'missing the required "forward"': "A LightningModule without forward was called: call the network inside it, and"
-    " hand that network to problem.history.",
+    " pass that network to problem.history.",
     "No memory is left": "Call backward for each batch of a window: it frees the batch's activations, and the gradients"
     " add up.",
     "same device": "Model, images and labels have to be on problem.device, all of them.",

@@ -289,7 +289,7 @@ def require_mended(run: Run, pictures: int, expected: Sequence[float], what: str
         given = f"{found['calls']} calls of after_step and {found['steps']} ranges named step for {steps} steps"
         raise AssertionError(f"{what}: {given}. Keep after_step() and record_function('step') as they were.")
     if found["outside"]:
-        note = "The whole step belongs into it: the forward pass, the backward pass, and optimizer.step()."
+        note = "The whole step belongs inside: the forward pass, the backward pass, and optimizer.step()."
         raise AssertionError(
             f"{what}: {found['outside']} updates of the optimizer lie outside the ranges named step. {note}"
         )

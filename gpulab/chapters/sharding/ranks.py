@@ -88,7 +88,7 @@ def _apart(left: Mapping[str, Any]) -> str:
             shards.setdefault(folder, set()).add(file.split("_")[2])
     if len(set().union(*shards.values())) < 2 or any(len(ranks) > 1 for ranks in shards.values()):
         return ""
-    return "Each rank saves into a folder of its own: all ranks save into one, inside the folder CHECKPOINTS."
+    return "Each rank saves into a folder of its own: let all save into the same one, inside the folder CHECKPOINTS."
 
 
 def outcome(run: Run, what: str, written: str = WEIGHTS) -> ShardedRun:

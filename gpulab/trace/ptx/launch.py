@@ -107,7 +107,7 @@ class PtxLaunch:
     def _check_shared(self) -> None:
         if self.shared_bytes > self.options.shared_limit_bytes:
             raise LaunchError(
-                f"{self.shared_bytes:,} bytes of shared memory a block: the limit is "
+                f"{self.shared_bytes:,} bytes of shared memory per block: the limit is "
                 f"{self.options.shared_limit_bytes:,}. Use smaller tiles."
             )
 

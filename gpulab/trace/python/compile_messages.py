@@ -13,7 +13,7 @@ from typing import Any
 
 from gpulab.trace.errors import CompileError
 
-_SHAPE = "The shape of a shared or local array takes numbers and names of globals; of TILE + 1 make a global."
+_SHAPE = "The shape of a shared or local array takes numbers and names of globals; for TILE + 1, add a global."
 _INDEX = "An index is a float: divide with //, or convert with int(…)."
 _NO_ARRAYS = "A kernel makes no arrays: pass one, or use cuda.local.array."
 

@@ -58,7 +58,7 @@ class Cuda:
         if name in _HOST_ONLY:
             remedy = "That is for the host: call it outside the kernel."
         else:
-            remedy = "gpulab.trace does not know it. Is it spelt as in Numba's documentation?"
+            remedy = "gpulab.trace does not know it. Is it spelled as in Numba's documentation?"
         raise UnsupportedError(f"cuda.{name} in a kernel ({place}). {remedy}", place.line)
 
     # --------------------------------------------------------------------------------------------------- who am I

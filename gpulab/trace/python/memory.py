@@ -134,7 +134,7 @@ class TracedArray:
         if attribute.startswith("__"):
             raise AttributeError(attribute)
         self._refuse(
-            f"{self._name}.{attribute}", "A kernel works on single elements; of a whole array it may ask its shape."
+            f"{self._name}.{attribute}", "A kernel works on single elements, and may use only the shape of an array."
         )
 
     def __repr__(self) -> str:

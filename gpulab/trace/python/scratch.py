@@ -80,7 +80,7 @@ class SharedMemory:
     def _check(self, asking: str, line: int) -> None:
         if self.used_bytes > SHARED_LIMIT_BYTES:
             raise LaunchError(
-                f"{self.used_bytes:,} bytes of shared memory a block, {asking}: the limit is {SHARED_LIMIT_BYTES:,}. "
+                f"{self.used_bytes:,} bytes of shared memory per block, {asking}: the limit is {SHARED_LIMIT_BYTES:,}. "
                 "Use smaller tiles.",
                 line,
             )

@@ -93,7 +93,7 @@ def test_each_sample_once() -> None:
 @pytest.mark.parametrize(
     ("samples", "words"),
     [
-        ([[0, 3], [3, 0]], r"All ranks took the same share: the sampler needs the rank of each\.$"),
+        ([[0, 3], [3, 0]], r"All ranks took the same share: each sampler needs its process's rank\.$"),
         ([[3, 0], [3, 2]], r"seed and epoch of the sampler must not depend on the rank\.$"),
         ([[0, 3], [2, 3]], r"1 of 4 not at all\.$"),  # in order: a share that is cut wrongly
         ([[3, 0, 3], [2]], r"1 of 4 not at all\.$"),

@@ -47,12 +47,12 @@ def test_shared_memory_over_the_limit() -> None:
         tile = cuda.shared.array((112, 112), float32)
         tile[0, 0] = 0
 
-    words = "50,176 bytes of shared memory a block, with 'tile' of shape (112, 112)"
+    words = "50,176 bytes of shared memory per block, with 'tile' of shape (112, 112)"
     with pytest.raises(trace.LaunchError, match=re.escape(words)) as caught:
         trace.run(large, 1, 1)
     assert "the limit is 49,152" in str(caught.value)
     assert caught.value.line == large.py_func.__code__.co_firstlineno + 2
-    with pytest.raises(trace.LaunchError, match="49,153 bytes of shared memory a block, as the launch asks for"):
+    with pytest.raises(trace.LaunchError, match="49,153 bytes of shared memory per block, as the launch asks for"):
         trace.run(kernels.dynamic_shared, 1, 1, zeros(1), zeros(1), shared_bytes=49_153)
 
 
