@@ -188,7 +188,7 @@ class _KernelNames(ast.NodeVisitor):
     def _value(self, node: ast.AST, name: str, value: Any) -> None:
         """Refuses what exists on the host only."""
         if str(getattr(value, "__module__", "")).startswith("triton.language.extra"):
-            self._tell(node, f"without a GPU, `{name}` is not available: use what tl has, such as tl.fma and tl.exp.")
+            self._tell(node, f"without a GPU, `{name}` does not exist: use what tl has, such as tl.fma and tl.exp.")
         if _is_tritons(value) or (name in BUILTINS and value is getattr(builtins, name)):
             if isinstance(node, ast.Name) and getattr(value, "__triton_builtin__", False):
                 cure = f"through its module: tl.{value.__name__}."

@@ -58,7 +58,7 @@ def test_negative_index() -> None:
         i = cuda.grid(1)
         out[i] = x[i - 1]
 
-    with pytest.raises(trace.OutOfBoundsError, match=re.escape("write x.shape[0] - 1 if you mean that")):
+    with pytest.raises(trace.OutOfBoundsError, match=re.escape("Write x.shape[0] - 1 if you mean that")):
         trace.run(left_neighbor, 1, 32, zeros(32), zeros(32))
 
 

@@ -253,7 +253,7 @@ def test_tensor_descriptors_are_taken() -> None:
         ),
         (
             names_a_builtin,
-            "`exp` must be called by way of its module, such as tl.exp.",
+            "`exp` must be called through its module: tl.exp.",
         ),
         (names_what_only_a_compiler_links, "without a GPU, `libdevice.fma` does not exist"),
         (
