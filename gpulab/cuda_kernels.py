@@ -14,7 +14,7 @@ import numpy as np
 
 from gpulab import confined, cuda_cpp
 from gpulab.measuring.devices import has_gpu
-from gpulab.trace.arguments import Arguments, host_array, is_scalar, shape_of
+from gpulab.trace.arguments import Arguments, host_array, is_scalar, refuse_names, shape_of
 from gpulab.trace.errors import LaunchError
 from gpulab.trace.launch import is_recording, remember, shown
 from gpulab.trace.ptx.cpp import check_arguments, launch_source
@@ -68,7 +68,8 @@ class cuda_kernel:
                 )
         grid, block = shape_of(blocks, "grid"), shape_of(threads, "block")
 
-        def launch(*arguments: Any) -> None:
+        def launch(*arguments: Any, **named: Any) -> None:
+            refuse_names(self.name, named)
             if has_gpu() and not is_recording():
                 self._launch_on_gpu(grid, block, arguments, shared_bytes)
             else:

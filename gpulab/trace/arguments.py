@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import numbers
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any
@@ -52,6 +52,19 @@ def shape_of(given: Any, what: str) -> Index:
         if extent > limit:
             raise LaunchError(f"{what} {given!r} has {extent:,} {of_what} along {axis}. The limit is {limit:,}.")
     return x, y, z
+
+
+def refuse_names(kernel: str, named: Mapping[str, Any]) -> None:
+    """Refuses a launch that gives arguments by name, which no GPU knows.
+
+    Raises:
+        LaunchError: there are some.
+    """
+    if named:
+        given = ", ".join(f"{name}=…" for name in named)
+        raise LaunchError(
+            f"The launch of '{kernel}' names arguments: {given}. A kernel takes them without names, in their order."
+        )
 
 
 @dataclass

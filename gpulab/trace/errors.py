@@ -9,6 +9,9 @@ from __future__ import annotations
 Index = tuple[int, int, int]
 """x, y, z of a thread in its block, or of a block in its grid."""
 
+DISTANCE_THIRD = "The mask is the first argument, the value the second, and the distance the third."
+"""Of a shuffle; said where one of them cannot be what stands in its place."""
+
 
 class TraceError(Exception):
     """A kernel or a launch that a GPU would not carry out as written.

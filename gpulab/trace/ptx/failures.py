@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gpulab.trace.errors import (
+    DISTANCE_THIRD,
     BarrierError,
     EndlessKernelError,
     Index,
@@ -14,7 +15,7 @@ from gpulab.trace.errors import (
 )
 from gpulab.trace.log import ATOMIC, LOAD, View
 from gpulab.trace.ptx.codegen.lane import Site
-from gpulab.trace.ptx.codegen.warp_code import MASK_SITE, RECURSION_SITE, TRAP_SITE
+from gpulab.trace.ptx.codegen.warp_code import DISTANCE_SITE, MASK_SITE, RECURSION_SITE, TRAP_SITE
 from gpulab.trace.ptx.own_arrays import own_array
 from gpulab.trace.ptx.runtime import layout
 from gpulab.trace.ptx.text.syntax import Instruction
@@ -71,8 +72,13 @@ def _special(launch: PtxLaunch, kind: int, one: Instruction, thread: Index, bloc
         return UnsupportedError(message, place.line, thread, block)
     if kind == MASK_SITE:
         mask = int(launch.context[layout.ERROR_ADDRESS])
-        message = f"The mask {mask:#010x} does not name the lane that passes it. It was {who}."
+        remedy = f" {DISTANCE_THIRD}" * (one.opcode == "shfl")
+        message = f"The mask {mask:#010x} does not name the lane that passes it.{remedy} It was {who}."
         return BarrierError(message, place.line, thread, block)
+    if kind == DISTANCE_SITE:
+        distance = _signed(int(launch.context[layout.ERROR_ADDRESS]))
+        message = f"A shuffle over a distance of {distance} lanes: a warp has 32. {DISTANCE_THIRD} It was {who}."
+        return TraceError(message, place.line, thread, block)
     raise AssertionError(kind)
 
 

@@ -21,24 +21,13 @@ from greenlet import getcurrent, greenlet
 
 from gpulab.trace.errors import Index, TraceError
 from gpulab.trace.log import Log
+from gpulab.trace.python.dim3 import Dim3
 from gpulab.trace.python.loops import Loops
 from gpulab.trace.python.places import SourcePlace, kernel_frame, place_raised
 from gpulab.trace.python.threads import Exchange, Thread, Wait, released, threads_of
 
 ENTRIES_KEPT = 1_000_000
 """Log entries (four for each access) held as Python objects before they are packed."""
-
-
-class Dim3:
-    """x, y and z, as kernels read them from `cuda.threadIdx` and its like."""
-
-    __slots__ = ("x", "y", "z")
-
-    def __init__(self, index: Index) -> None:
-        self.x, self.y, self.z = index
-
-    def __repr__(self) -> str:
-        return f"({self.x}, {self.y}, {self.z})"
 
 
 @dataclass(frozen=True)
@@ -63,8 +52,8 @@ class Engine:
 
     def __init__(self, grid: Index, block: Index, log: Log) -> None:
         self.grid, self.block, self.log = grid, block, log
-        self.thread_index, self.block_index = Dim3((0, 0, 0)), Dim3((0, 0, 0))
-        self.grid_shape, self.block_shape = Dim3(grid), Dim3(block)
+        self.thread_index, self.block_index = Dim3("threadIdx", (0, 0, 0)), Dim3("blockIdx", (0, 0, 0))
+        self.grid_shape, self.block_shape = Dim3("gridDim", grid), Dim3("blockDim", block)
         self.threads = threads_of(block)
         self.current = self.threads[0]
         self.barriers = self.most_barriers = 0

@@ -9,12 +9,12 @@ from typing import Any
 from gpulab.trace.arguments import shape_of, traced_arguments
 from gpulab.trace.assembly import assemble
 from gpulab.trace.counts import Counter
-from gpulab.trace.errors import LaunchError, TraceError
+from gpulab.trace.errors import LaunchError, TraceError, UnsupportedError
 from gpulab.trace.log import Log
 from gpulab.trace.python.binding import Binder
 from gpulab.trace.python.engine import Engine
 from gpulab.trace.python.interruption import Budget, watched
-from gpulab.trace.python.intrinsics import Cuda
+from gpulab.trace.python.intrinsics import Cuda, wanted_call
 from gpulab.trace.python.scratch import SharedMemory
 from gpulab.trace.races import RaceFinder
 from gpulab.trace.result import Trace
@@ -64,6 +64,10 @@ def traced_run(
         raise
     except Exception as error:
         place = engine.place_raised(error)
+        wanted = wanted_call(error)
+        if place and wanted:
+            what = f"These arguments do not fit ({place}). The call is {wanted}."
+            raise UnsupportedError(what, place.line, log.thread, log.block) from None
         if place:
             error.add_note(f"In kernel '{function.__name__}', {place} (thread {log.thread} of block {log.block}).")
         raise

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from gpulab.measuring.devices import has_gpu
+from gpulab.trace.arguments import refuse_names
 from gpulab.trace.errors import LaunchError
 from gpulab.trace.launch import is_recording, launched
 from gpulab.trace.python import host_arrays
@@ -35,8 +36,9 @@ class Launch:
     def __init__(self, kernel: Any, grid: Any, block: Any, shared_bytes: int = 0) -> None:
         self._kernel, self._grid, self._block, self._shared_bytes = kernel, grid, block, shared_bytes
 
-    def __call__(self, *arguments: Any) -> None:
+    def __call__(self, *arguments: Any, **named: Any) -> None:
         """Launches the kernel with these arguments."""
+        refuse_names(self._kernel.__name__, named)
         launched(self._kernel, self._grid, self._block, arguments, self._shared_bytes)
 
 
@@ -57,7 +59,6 @@ def install() -> None:
     _hook_compiler(dispatcher)
     for name, here in host_arrays.FUNCTIONS.items():
         setattr(numba.cuda, name, _or_here(getattr(numba.cuda, name), here))
-    numba.cuda.synchronize = _or_nothing(numba.cuda.synchronize)
 
 
 def _hook_launches(kernels: Any) -> None:
@@ -116,17 +117,10 @@ def _or_here(function: Callable[..., Any], here: Callable[..., Any]) -> Callable
         if not on_gpu():
             return here(*arguments, **named)
         made = function(*arguments, **named)
-        if is_recording() and here not in (host_arrays.to_device, host_arrays.stream):
+        if is_recording() and here in (host_arrays.device_array, host_arrays.device_array_like):
             # The driver gives memory that still holds an earlier call's results; rubbish shows where it is read.
             made.copy_to_device(here(*arguments, **named).copy_to_host())
         return made
-
-    return called
-
-
-def _or_nothing(function: Callable[..., Any]) -> Callable[..., Any]:
-    def called(*arguments: Any, **named: Any) -> Any:
-        return function(*arguments, **named) if on_gpu() else None
 
     return called
 

@@ -5,12 +5,15 @@ Calls that only make sense outside a kernel, and those that the tracer does not 
 
 from __future__ import annotations
 
+import inspect
 import math
+import numbers
+import re
 from typing import Any, NoReturn
 
 import numpy as np
 
-from gpulab.trace.errors import UnsupportedError
+from gpulab.trace.errors import DISTANCE_THIRD, UnsupportedError
 from gpulab.trace.log import WARP_SIZE
 from gpulab.trace.python.atomics import Atomics
 from gpulab.trace.python.engine import Engine
@@ -115,19 +118,19 @@ class Cuda:
 
     def shfl_sync(self, mask: int, value: Any, source: int) -> Any:
         """The value of lane `source`."""
-        return self._shuffle("shfl_sync(…)", mask, value, int(source) % WARP_SIZE)
+        return self._shuffle("shfl_sync(…)", mask, value, _whole(source, "a lane") % WARP_SIZE)
 
     def shfl_down_sync(self, mask: int, value: Any, delta: int) -> Any:
         """The value of the lane `delta` further up; one's own where there is none."""
-        return self._shuffle("shfl_down_sync(…)", mask, value, self.laneid + int(delta))
+        return self._shuffle("shfl_down_sync(…)", mask, value, self.laneid + _distance(delta))
 
     def shfl_up_sync(self, mask: int, value: Any, delta: int) -> Any:
         """The value of the lane `delta` further down; one's own where there is none."""
-        return self._shuffle("shfl_up_sync(…)", mask, value, self.laneid - int(delta))
+        return self._shuffle("shfl_up_sync(…)", mask, value, self.laneid - _distance(delta))
 
     def shfl_xor_sync(self, mask: int, value: Any, lanes: int) -> Any:
         """The value of the lane whose number differs in these bits."""
-        return self._shuffle("shfl_xor_sync(…)", mask, value, self.laneid ^ int(lanes))
+        return self._shuffle("shfl_xor_sync(…)", mask, value, self.laneid ^ _distance(lanes))
 
     def _shuffle(self, call: str, mask: int, value: Any, source: int) -> Any:
         def exchange(values: dict[int, Any]) -> Any:
@@ -136,6 +139,8 @@ class Cuda:
             # A lane that does not take part: CUDA promises nothing.
             return values[source] if source in values else _undefined(value)
 
+        if not _whole(mask, "a mask of lanes") >> self.laneid & 1:
+            raise _unusable(f"The mask {_lanes(mask):#010x} does not name the lane that passes it")
         return self._vote(call, mask, value, exchange)
 
     def ballot_sync(self, mask: int, predicate: Any) -> int:
@@ -233,6 +238,24 @@ class Libdevice:
         raise UnsupportedError(f"libdevice.{name} in a kernel ({place}). {remedy}", place.line)
 
 
+_STANDS_IN_FOR = {
+    "Cuda": ("cuda", Cuda),
+    "Atomics": ("cuda.atomic", Atomics),
+    "SharedMemory": ("cuda.shared", SharedMemory),
+    "LocalMemory": ("cuda.local", LocalMemory),
+}
+
+
+def wanted_call(error: Exception) -> str:
+    """The call as it should be, if a kernel called one of these functions with other arguments; otherwise empty."""
+    found = re.match(r"(\w+)\.(\w+)\(\) (missing|takes|got) ", str(error)) if isinstance(error, TypeError) else None
+    if found is None or found[1] not in _STANDS_IN_FOR:
+        return ""
+    module, owner = _STANDS_IN_FOR[found[1]]
+    _, *names = inspect.signature(getattr(owner, found[2])).parameters
+    return f"{module}.{found[2]}({', '.join(names)})"
+
+
 def _dimensions(count: Any) -> int:
     if count not in (1, 2, 3):
         raise UnsupportedError(f"cuda.grid({count!r}): a grid has 1, 2 or 3 dimensions.", place_of(kernel_frame()).line)
@@ -241,6 +264,24 @@ def _dimensions(count: Any) -> int:
 
 def _lanes(mask: Any) -> int:
     return int(mask) & ALL_LANES  # -1 is written, too, for all of them
+
+
+def _distance(lanes: Any) -> int:
+    number = _whole(lanes, "a distance between lanes")
+    if not 0 <= number < WARP_SIZE:
+        raise _unusable(f"A shuffle over a distance of {number} lanes: a warp has 32")
+    return number
+
+
+def _whole(value: Any, what: str) -> int:
+    if not isinstance(value, numbers.Integral):
+        raise _unusable(f"{value} is not {what}, which is an int")
+    return int(value)
+
+
+def _unusable(what: str) -> UnsupportedError:
+    place = place_of(kernel_frame())
+    return UnsupportedError(f"{what} ({place}). {DISTANCE_THIRD}", place.line)
 
 
 def _bits_of(values: dict[int, Any], value: Any, whole: bool = False) -> int:

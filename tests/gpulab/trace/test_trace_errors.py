@@ -163,6 +163,99 @@ def test_a_lane_misses_a_warp_wide_call() -> None:
         trace.run(half, 1, 32, zeros(32))
 
 
+@cuda.jit
+def shuffled(x, out, mask, value, distance):
+    out[cuda.threadIdx.x] = cuda.shfl_down_sync(mask, value, distance)
+
+
+@pytest.mark.parametrize(
+    "mask, value, distance, words",
+    [
+        (-1, 16, 32, "A shuffle over a distance of 32 lanes: a warp has 32"),
+        (-1, 16, -1, "A shuffle over a distance of -1 lanes: a warp has 32"),
+        (-1, 16, np.float32(1.5), "1.5 is not a distance between lanes, which is an int"),
+        (1.5, 16, 1, "1.5 is not a mask of lanes, which is an int"),
+        (2, 16, 1, "The mask 0x00000002 does not name the lane that passes it"),
+    ],
+)
+def test_arguments_of_a_shuffle_in_another_order(mask: Any, value: Any, distance: Any, words: str) -> None:
+    with pytest.raises(trace.UnsupportedError) as caught:
+        trace.run(shuffled, 1, 32, zeros(32), zeros(32), mask, value, distance)
+    assert str(caught.value).startswith(f"{words} (line ")
+    assert str(caught.value).endswith(
+        "The mask is the first argument, the value the second, and the distance the third."
+    )
+
+
+@cuda.jit
+def bare_start(x, out):
+    for i in range(cuda.threadIdx, x.size, 32):
+        out[i] = x[i]
+
+
+@cuda.jit
+def bare_index(x, out):
+    out[cuda.threadIdx] = 1
+
+
+@cuda.jit
+def bare_sum(x, out):
+    out[np.int32(1) + cuda.threadIdx] = 1
+
+
+@cuda.jit
+def bare_comparison(x, out):
+    if cuda.threadIdx == 0:
+        out[0] = 1
+
+
+@cuda.jit
+def unpacked(x, out):
+    i, j = cuda.threadIdx
+    out[i] = j
+
+
+@cuda.jit
+def another_letter(x, out):
+    out[cuda.threadIdx.w] = 1
+
+
+@pytest.mark.parametrize("kernel", [bare_start, bare_index, bare_sum, bare_comparison, unpacked, another_letter])
+def test_thread_index_is_three_numbers(kernel: Any) -> None:
+    with pytest.raises(
+        trace.UnsupportedError, match=r"^cuda\.threadIdx is three numbers \(line \d+: .*\)\. Write cuda"
+    ):
+        trace.run(kernel, 1, 32, zeros(64), zeros(64))
+
+
+@cuda.jit
+def grid_of_what(x, out):
+    out[cuda.grid()] = 1
+
+
+@cuda.jit
+def added_to_no_place(x, out):
+    cuda.atomic.add(out, x[0])
+
+
+@cuda.jit
+def barrier_number(x, out):
+    cuda.syncthreads(1)
+
+
+@pytest.mark.parametrize(
+    "kernel, call",
+    [
+        (grid_of_what, "cuda.grid(dimensions)"),
+        (added_to_no_place, "cuda.atomic.add(array, index, value)"),
+        (barrier_number, "cuda.syncthreads()"),
+    ],
+)
+def test_wrong_number_of_arguments(kernel: Any, call: str) -> None:
+    with pytest.raises(trace.UnsupportedError, match=rf"fit \(line \d+: .*\)\. The call is {re.escape(call)}\.$"):
+        trace.run(kernel, 1, 32, zeros(32), zeros(32))
+
+
 def test_lanes_that_the_mask_leaves_out_are_not_waited_for() -> None:
     @cuda.jit
     def half(out):
@@ -217,7 +310,7 @@ def test_a_launch_whose_threads_end_may_take_its_time() -> None:
     @cuda.jit
     def counts(out):
         number = 0
-        for step in range(20_000):
+        for step in range(40_000):
             number += step
         out[cuda.grid(1)] = number
 

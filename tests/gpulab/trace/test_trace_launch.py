@@ -98,6 +98,12 @@ def test_launch_needs_blocks_and_threads(configuration: Any) -> None:
         kernels.copy[configuration]
 
 
+@no_gpu_here
+def test_launch_takes_no_names() -> None:
+    with pytest.raises(trace.LaunchError, match=r"'copy' names arguments: out=…\. A kernel takes them without names"):
+        kernels.copy[2, 64](X, out=gpulab.empty(100))
+
+
 def test_recording_gives_every_launch_in_order() -> None:
     with trace.recording() as launches:
         double(X)
@@ -186,6 +192,37 @@ def test_numbas_own_device_arrays_work_without_a_gpu() -> None:
     np.testing.assert_array_equal(made.copy_to_host(host), X)
     np.testing.assert_array_equal(cuda.to_device(2 * X, to=made).copy_to_host(), 2 * X)
     cuda.synchronize()
+
+
+@no_gpu_here
+def test_numbas_events_work_without_a_gpu() -> None:
+    cuda.select_device(0)
+    start, end = cuda.event(), cuda.event(timing=True)
+    start.record()
+    kernels.copy[2, 64](X, gpulab.empty(100))
+    end.record(cuda.default_stream())
+    end.wait()
+    end.synchronize()
+    assert end.query()
+    assert cuda.event_elapsed_time(start, end) == start.elapsed_time(end) > 0
+    cuda.close()
+
+
+@no_gpu_here
+@pytest.mark.parametrize("make", ["pinned_array", "mapped_array", "managed_array"])
+def test_arrays_of_host_and_device_can_be_computed_with(make: str) -> None:
+    made = getattr(cuda, make)(100, dtype=np.float32)
+    assert np.isnan(made).all()
+    kernels.copy[2, 64](X, made)
+    np.testing.assert_array_equal(made + 1, X + 1)
+
+
+@no_gpu_here
+def test_what_only_a_gpu_could_answer_is_refused() -> None:
+    with pytest.raises(trace.UnsupportedError, match=r"cuda\.get_current_device asks the GPU, and there is none here"):
+        cuda.get_current_device()
+    with pytest.raises(trace.UnsupportedError, match="the only device here is 0"):
+        cuda.select_device(1)
 
 
 @no_gpu_here

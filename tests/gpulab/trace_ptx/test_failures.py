@@ -59,6 +59,21 @@ extern "C" __global__ void stops(float* x) {
         __trap();
     x[threadIdx.x] = 1.0f;
 }
+extern "C" __global__ void swapped(float* x) {
+    float value = threadIdx.x + 1;
+    for (int distance = 16; distance > 0; distance /= 2)
+        value += __shfl_down_sync(0xFFFFFFFF, distance, value);
+    x[threadIdx.x] = value;
+}
+extern "C" __global__ void minus_one(float* x) {
+    x[threadIdx.x] = __shfl_up_sync(0xFFFFFFFF, x[threadIdx.x], -1);
+}
+extern "C" __global__ void mask_second(float* x) {
+    x[threadIdx.x] = __shfl_xor_sync(threadIdx.x, 0xFFFFFFFF, 1);
+}
+extern "C" __global__ void any_lane(float* x) {
+    x[threadIdx.x] = __shfl_sync(0xFFFFFFFF, (float)threadIdx.x, threadIdx.x + 33);
+}
 """
 
 
@@ -91,6 +106,29 @@ def test_the_line_and_the_thread_are_named(
     assert type(error) is kind
     assert words in str(error)
     assert (error.line, error.thread) == (line, thread)
+
+
+DISTANCE_THIRD = "The mask is the first argument, the value the second, and the distance the third."
+
+
+@pytest.mark.parametrize(
+    "kernel, words",
+    [
+        ("swapped", "A shuffle over a distance of 32 lanes: a warp has 32."),
+        ("minus_one", "A shuffle over a distance of -1 lanes: a warp has 32."),
+        ("mask_second", "The mask 0x00000000 does not name the lane that passes it."),
+    ],
+)
+def test_arguments_of_a_shuffle_in_another_order(kernel: str, words: str) -> None:
+    error = error_of(kernel, 1, 32)
+    assert str(error).startswith(f"{words} {DISTANCE_THIRD} It was thread (")
+    assert "sync(" in str(error)
+
+
+def test_a_shuffle_from_a_lane_counts_it_modulo_32() -> None:
+    x = np.zeros(32, np.float32)
+    launch_source(KERNELS, "any_lane", 1, 32, [x])
+    np.testing.assert_array_equal(x, (np.arange(32) + 1) % 32)
 
 
 def test_an_endless_loop_is_given_up_with_its_line() -> None:

@@ -13,6 +13,7 @@ from gpulab.trace.ptx.text.syntax import Instruction, Operand
 TRAP_SITE = -1
 RECURSION_SITE = -2
 MASK_SITE = -3
+DISTANCE_SITE = -4
 
 
 class WarpCode(CodeLines):
@@ -76,24 +77,28 @@ class WarpCode(CodeLines):
     def meet(self, function: str, rows: str) -> None:
         """Lets the lanes go on whose whole group is there; the others wait."""
         ready = self.call(function, "%ctx.n", "%warp.n", self.whole, rows)
-        wrong, yes, no = self.new(f"icmp eq i64 {ready}, -1"), self.label(), self.label()
-        self.emit(f"br i1 {wrong}, label %{no}, label %{yes}")
-        self.lines.append(f"{no}:")
-        place = self.new(f"getelementptr i64, ptr %ctx, i64 {layout.ERROR_LANE}")
-        lane = self.new(f"load i64, ptr {place}")
-        mask = self.new(f"load i64, ptr {self.new(f'getelementptr i64, ptr %ctx, i64 {layout.ERROR_ADDRESS}')}")
-        label = self.label()
-        self.emit(f"br label %{label}")
-        self.lines += [f"{label}:", "  br label %fail", f"{yes}:"]
-        assert self.block.end is not None
-        self.kernel.meetings.append(self.block.end)
-        self.kernel.failures.append((label, MASK_SITE * 1_000_000 - len(self.kernel.meetings), lane, mask))
+        self.refuse(ready, MASK_SITE)
         held = self.new(f"xor i64 {self.whole}, {ready}")
         self.stay(held, self.number - self.function.first)
         self.whole = ready
         some, go = self.label(), self.new(f"icmp ne i64 {ready}, 0")
         self.emit(f"br i1 {go}, label %{some}, label %dispatch")
         self.lines.append(f"{some}:")
+
+    def refuse(self, result: str, site: int) -> None:
+        """Ends the launch if a function of the runtime gave -1: the context has the lane and the number at fault."""
+        wrong, yes, no = self.new(f"icmp eq i64 {result}, -1"), self.label(), self.label()
+        self.emit(f"br i1 {wrong}, label %{no}, label %{yes}")
+        self.lines.append(f"{no}:")
+        place = self.new(f"getelementptr i64, ptr %ctx, i64 {layout.ERROR_LANE}")
+        lane = self.new(f"load i64, ptr {place}")
+        number = self.new(f"load i64, ptr {self.new(f'getelementptr i64, ptr %ctx, i64 {layout.ERROR_ADDRESS}')}")
+        label = self.label()
+        self.emit(f"br label %{label}")
+        self.lines += [f"{label}:", "  br label %fail", f"{yes}:"]
+        assert self.block.end is not None
+        self.kernel.meetings.append(self.block.end)
+        self.kernel.failures.append((label, site * 1_000_000 - len(self.kernel.meetings), lane, number))
 
     def take_results(self, one: Instruction, results: list[tuple[Operand, str]]) -> None:
         """Writes result rows to the registers of the lanes that took part."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpulab.trace.ptx.codegen.handlers import meets
-from gpulab.trace.ptx.codegen.warp_code import WarpCode
+from gpulab.trace.ptx.codegen.warp_code import DISTANCE_SITE, WarpCode
 from gpulab.trace.ptx.runtime import collective, layout
 from gpulab.trace.ptx.text.syntax import Instruction, Operand, RegisterPair
 
@@ -70,6 +70,8 @@ def _together(
     end.rows(*rows)
     operands = end.lane.slot(layout.OPERANDS)
     end.meet("meeting", operands)
+    if function == "shuffle" and mode != collective.SHUFFLE_INDEX:
+        end.refuse(end.call("near", "%ctx.n", end.whole, operands), DISTANCE_SITE)
     end.call(function, operands, end.whole, *([] if mode is None else [str(mode)]))
     target = one.operands[0]
     results: list[tuple[Operand, str]] = [(target, kind)]

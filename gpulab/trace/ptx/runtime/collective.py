@@ -3,6 +3,7 @@
 Each reads rows of 32 slots, one for each lane, and writes its results to the rows from number 8 on.
 """
 
+# ruff: noqa: F405 (the slots of layout, all of them)
 # mypy: disable-error-code="index,operator,no-any-return"
 
 from __future__ import annotations
@@ -19,6 +20,18 @@ VOTE_ALL, VOTE_ANY, VOTE_UNIFORM, VOTE_BALLOT = 0, 1, 2, 3
 REDUCE_ADD, REDUCE_MIN, REDUCE_MAX, REDUCE_AND, REDUCE_OR, REDUCE_XOR = range(6)
 RESULT = 256
 """Slot of the first result row; the second follows."""
+
+
+def near(ctx: Address, lanes: int, rows: Address) -> int:
+    """Whether all distances of a shuffle (row 2) are below 32: -1, with the first lane's in the context, if not."""
+    while lanes:
+        lane = lowest_bit(lanes)
+        lanes &= lanes - 1
+        if rows[64 + lane] & 4294967295 > 31:
+            ctx[ERROR_LANE] = lane
+            ctx[ERROR_ADDRESS] = rows[64 + lane] & 4294967295
+            return -1
+    return 0
 
 
 def shuffle(rows: Address, ready: int, mode: int) -> int:
@@ -144,7 +157,7 @@ def elect(rows: Address, ready: int) -> int:
     return 0
 
 
-COLLECTIVE = [shuffle, vote, match, reduce, elect]
+COLLECTIVE = [near, shuffle, vote, match, reduce, elect]
 NUMBERS = {
     name: value for name, value in globals().items() if name.isupper() and isinstance(value, int) and name[0] in "SVR"
 }
