@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import re
 import secrets
 import time
 from collections.abc import Callable, Iterator
@@ -32,6 +33,11 @@ MAX_STALE_FRAMES = 1_000
 
 NO_GPU = "Found no NVIDIA driver"
 """In what torch says of pinned memory, and of "cuda", where there is no GPU."""
+NO_DRIVER = "CUDA driver library cannot be found"
+"""In what Numba says there."""
+WITHOUT_DRIVER = "numba.cuda asks the GPU here, and there is none. Do without it, or use what the page imports."
+LAUNCHED = re.compile(r"(\w+)\[.+\]\(")
+"""`kernel[blocks, threads](`."""
 WITHOUT_GPU = (
     'there is no GPU here, so nothing can be pinned or put on "cuda". Ask first: pin_memory=torch.cuda.is_available(), '
     "device=gpulab.device()."
@@ -54,6 +60,12 @@ class StudentError(Exception):
         # A message may begin with the name already.
         if NO_GPU in self.text:
             return f"{self.name}: {WITHOUT_GPU}"
+        if NO_DRIVER in self.text:
+            return f"{self.name}: {WITHOUT_DRIVER}"
+        launched = LAUNCHED.search(self.place) if self.text == "'function' object is not subscriptable" else None
+        if launched:
+            what = f"'{launched[1]}' is an ordinary function"
+            return f"{self.name}: {what}. A kernel has a decorator above it, such as @cuda.jit."
         said = self.text if self.text.startswith(f"{self.name}:") else f"{self.name}: {self.text}"
         return said.removesuffix(": ")
 
