@@ -77,7 +77,7 @@ def _special(launch: PtxLaunch, kind: int, one: Instruction, thread: Index, bloc
         return BarrierError(message, place.line, thread, block)
     if kind == DISTANCE_SITE:
         distance = _signed(int(launch.context[layout.ERROR_ADDRESS]))
-        message = f"A shuffle over a distance of {distance} lanes: a warp has 32. {DISTANCE_THIRD} It was {who}."
+        message = f"The lanes shuffle over different distances, here {distance}. {DISTANCE_THIRD} It was {who}."
         return TraceError(message, place.line, thread, block)
     raise AssertionError(kind)
 

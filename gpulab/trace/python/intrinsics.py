@@ -118,30 +118,36 @@ class Cuda:
 
     def shfl_sync(self, mask: int, value: Any, source: int) -> Any:
         """The value of lane `source`."""
-        return self._shuffle("shfl_sync(…)", mask, value, _whole(source, "a lane") % WARP_SIZE)
+        return self._shuffle("shfl_sync(…)", mask, value, int(source) % WARP_SIZE)
 
     def shfl_down_sync(self, mask: int, value: Any, delta: int) -> Any:
         """The value of the lane `delta` further up; one's own where there is none."""
-        return self._shuffle("shfl_down_sync(…)", mask, value, self.laneid + _distance(delta))
+        return self._shuffle("shfl_down_sync(…)", mask, value, self.laneid + _distance(delta), delta)
 
     def shfl_up_sync(self, mask: int, value: Any, delta: int) -> Any:
         """The value of the lane `delta` further down; one's own where there is none."""
-        return self._shuffle("shfl_up_sync(…)", mask, value, self.laneid - _distance(delta))
+        return self._shuffle("shfl_up_sync(…)", mask, value, self.laneid - _distance(delta), delta)
 
     def shfl_xor_sync(self, mask: int, value: Any, lanes: int) -> Any:
         """The value of the lane whose number differs in these bits."""
-        return self._shuffle("shfl_xor_sync(…)", mask, value, self.laneid ^ _distance(lanes))
+        return self._shuffle("shfl_xor_sync(…)", mask, value, self.laneid ^ _distance(lanes), lanes)
 
-    def _shuffle(self, call: str, mask: int, value: Any, source: int) -> Any:
+    def _shuffle(self, call: str, mask: int, value: Any, source: int, distance: int = 0) -> Any:
+        no_distance = None
+        if not 0 <= distance < WARP_SIZE:
+            no_distance = _unusable(f"The lanes shuffle over different distances, here {distance}")
+
         def exchange(values: dict[int, Any]) -> Any:
+            if no_distance and any(other != distance for _, other in values.values()):
+                raise no_distance
             if not 0 <= source < WARP_SIZE:
                 return value
             # A lane that does not take part: CUDA promises nothing.
-            return values[source] if source in values else _undefined(value)
+            return values[source][0] if source in values else _undefined(value)
 
         if not _whole(mask, "a mask of lanes") >> self.laneid & 1:
             raise _unusable(f"The mask {_lanes(mask):#010x} does not name the lane that passes it")
-        return self._vote(call, mask, value, exchange)
+        return self._vote(call, mask, (value, distance), exchange)
 
     def ballot_sync(self, mask: int, predicate: Any) -> int:
         """A bit for each lane: does the predicate hold there?"""
@@ -267,10 +273,7 @@ def _lanes(mask: Any) -> int:
 
 
 def _distance(lanes: Any) -> int:
-    number = _whole(lanes, "a distance between lanes")
-    if not 0 <= number < WARP_SIZE:
-        raise _unusable(f"A shuffle over a distance of {number} lanes: a warp has 32")
-    return number
+    return _whole(lanes, "a distance between lanes")
 
 
 def _whole(value: Any, what: str) -> int:

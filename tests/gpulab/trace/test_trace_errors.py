@@ -168,23 +168,35 @@ def shuffled(x, out, mask, value, distance):
     out[cuda.threadIdx.x] = cuda.shfl_down_sync(mask, value, distance)
 
 
+@cuda.jit
+def value_third(x, out, mask, distance, value):
+    out[cuda.threadIdx.x] = cuda.shfl_xor_sync(mask, distance, value + cuda.threadIdx.x)
+
+
 @pytest.mark.parametrize(
-    "mask, value, distance, words",
+    "kernel, mask, value, distance, words",
     [
-        (-1, 16, 32, "A shuffle over a distance of 32 lanes: a warp has 32"),
-        (-1, 16, -1, "A shuffle over a distance of -1 lanes: a warp has 32"),
-        (-1, 16, np.float32(1.5), "1.5 is not a distance between lanes, which is an int"),
-        (1.5, 16, 1, "1.5 is not a mask of lanes, which is an int"),
-        (2, 16, 1, "The mask 0x00000002 does not name the lane that passes it"),
+        (value_third, -1, 16, 1, "The lanes shuffle over different distances, here 32"),
+        (value_third, -1, 16, -1, "The lanes shuffle over different distances, here -1"),
+        (shuffled, -1, 16, np.float32(1.5), "1.5 is not a distance between lanes, which is an int"),
+        (shuffled, 1.5, 16, 1, "1.5 is not a mask of lanes, which is an int"),
+        (shuffled, 2, 16, 1, "The mask 0x00000002 does not name the lane that passes it"),
     ],
 )
-def test_arguments_of_a_shuffle_in_another_order(mask: Any, value: Any, distance: Any, words: str) -> None:
+def test_arguments_of_a_shuffle_in_another_order(kernel: Any, mask: Any, value: Any, distance: Any, words: str) -> None:
     with pytest.raises(trace.UnsupportedError) as caught:
-        trace.run(shuffled, 1, 32, zeros(32), zeros(32), mask, value, distance)
+        trace.run(kernel, 1, 32, zeros(32), zeros(32), mask, value, distance)
     assert str(caught.value).startswith(f"{words} (line ")
     assert str(caught.value).endswith(
         "The mask is the first argument, the value the second, and the distance the third."
     )
+
+
+def test_a_distance_that_all_lanes_share_may_be_too_far() -> None:
+    """A known mistake, whose value tells it: each lane receives its own."""
+    out = zeros(32)
+    trace.run(shuffled, 1, 32, zeros(32), out, -1, 16, 32)
+    assert set(out) == {16}
 
 
 @cuda.jit

@@ -65,8 +65,11 @@ extern "C" __global__ void swapped(float* x) {
         value += __shfl_down_sync(0xFFFFFFFF, distance, value);
     x[threadIdx.x] = value;
 }
-extern "C" __global__ void minus_one(float* x) {
-    x[threadIdx.x] = __shfl_up_sync(0xFFFFFFFF, x[threadIdx.x], -1);
+extern "C" __global__ void below_zero(float* x) {
+    x[threadIdx.x] = __shfl_up_sync(0xFFFFFFFF, 1, threadIdx.x - 31);
+}
+extern "C" __global__ void too_far(float* x) {
+    x[threadIdx.x] = __shfl_down_sync(0xFFFFFFFF, (float)threadIdx.x, 32);
 }
 extern "C" __global__ void mask_second(float* x) {
     x[threadIdx.x] = __shfl_xor_sync(threadIdx.x, 0xFFFFFFFF, 1);
@@ -114,8 +117,8 @@ DISTANCE_THIRD = "The mask is the first argument, the value the second, and the 
 @pytest.mark.parametrize(
     "kernel, words",
     [
-        ("swapped", "A shuffle over a distance of 32 lanes: a warp has 32."),
-        ("minus_one", "A shuffle over a distance of -1 lanes: a warp has 32."),
+        ("swapped", "The lanes shuffle over different distances, here 32."),
+        ("below_zero", "The lanes shuffle over different distances, here -1."),
         ("mask_second", "The mask 0x00000000 does not name the lane that passes it."),
     ],
 )
@@ -123,6 +126,13 @@ def test_arguments_of_a_shuffle_in_another_order(kernel: str, words: str) -> Non
     error = error_of(kernel, 1, 32)
     assert str(error).startswith(f"{words} {DISTANCE_THIRD} It was thread (")
     assert "sync(" in str(error)
+
+
+def test_a_distance_that_all_lanes_share_may_be_too_far() -> None:
+    """A known mistake, whose value tells it: each lane receives its own."""
+    x = np.zeros(32, np.float32)
+    launch_source(KERNELS, "too_far", 1, 32, [x])
+    np.testing.assert_array_equal(x, np.arange(32))
 
 
 def test_a_shuffle_from_a_lane_counts_it_modulo_32() -> None:

@@ -71,7 +71,7 @@ def _together(
     operands = end.lane.slot(layout.OPERANDS)
     end.meet("meeting", operands)
     if function == "shuffle" and mode != collective.SHUFFLE_INDEX:
-        end.refuse(end.call("near", "%ctx.n", end.whole, operands), DISTANCE_SITE)
+        end.refuse(end.call("unlike", "%ctx.n", end.whole, operands), DISTANCE_SITE)
     end.call(function, operands, end.whole, *([] if mode is None else [str(mode)]))
     target = one.operands[0]
     results: list[tuple[Operand, str]] = [(target, kind)]

@@ -22,16 +22,23 @@ RESULT = 256
 """Slot of the first result row; the second follows."""
 
 
-def near(ctx: Address, lanes: int, rows: Address) -> int:
-    """Whether all distances of a shuffle (row 2) are below 32: -1, with the first lane's in the context, if not."""
+def unlike(ctx: Address, lanes: int, rows: Address) -> int:
+    """Whether the distances of a shuffle (row 2) differ, and one is no distance: -1, with it in the context."""
+    first = rows[64 + lowest_bit(lanes)]
+    far = -1
+    differ = 0
     while lanes:
         lane = lowest_bit(lanes)
         lanes &= lanes - 1
+        if rows[64 + lane] != first:
+            differ = 1
         if rows[64 + lane] & 4294967295 > 31:
-            ctx[ERROR_LANE] = lane
-            ctx[ERROR_ADDRESS] = rows[64 + lane] & 4294967295
-            return -1
-    return 0
+            far = lane
+    if differ == 0 or far == -1:
+        return 0
+    ctx[ERROR_LANE] = far
+    ctx[ERROR_ADDRESS] = rows[64 + far] & 4294967295
+    return -1
 
 
 def shuffle(rows: Address, ready: int, mode: int) -> int:
@@ -157,7 +164,7 @@ def elect(rows: Address, ready: int) -> int:
     return 0
 
 
-COLLECTIVE = [near, shuffle, vote, match, reduce, elect]
+COLLECTIVE = [unlike, shuffle, vote, match, reduce, elect]
 NUMBERS = {
     name: value for name, value in globals().items() if name.isupper() and isinstance(value, int) and name[0] in "SVR"
 }
