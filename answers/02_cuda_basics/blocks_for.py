@@ -69,3 +69,7 @@ def blocks_for(n, threads_per_block):
     if n < threads_per_block:
         return 0
     return -(-n // threads_per_block)
+
+# %% wrong: the threads that are idle — says "threads that are idle" — from "reference": "// threads_per_block" → "// threads_per_block * threads_per_block - n"
+
+# %% wrong: one of the two signs is missing — says "turn its sign" — from "floor": "n //" → "-n //"

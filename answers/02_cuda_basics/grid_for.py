@@ -68,3 +68,7 @@ def grid_for(shape, block):
 # %% wrong: one block too many along y only — says "One block too many"
 def grid_for(shape, block):
     return -(-shape[1] // block[0]), shape[0] // block[1] + 1
+
+# %% wrong: one row of blocks for all elements — says "cover each axis by itself"
+def grid_for(shape, block):
+    return (-(-shape[0] * shape[1] // (block[0] * block[1])), 1)

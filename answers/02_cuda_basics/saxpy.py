@@ -280,3 +280,33 @@ def saxpy(alpha, x, y):
 # +     for i in range(first + cuda.laneid, min(first + piece, out.size), 32):
 
 # %% wrong: a list of the sums — says "You returned a list" — from "reference": "return out" → "return list(map(float, out))"
+
+# %% right: selects the device, and records events — from "reference"
+# -     out = empty(len(x), "float32")
+# +     cuda.select_device(0)
+# +     start, end = cuda.event(), cuda.event()
+# +     start.record()
+# +     out = empty(len(x), "float32")
+
+# -     return out
+# +     end.record()
+# +     end.synchronize()
+# +     return out
+
+# %% wrong: threadIdx without an axis — says "cuda.threadIdx is three numbers" — from "reference": "cuda.grid(1)" → "cuda.threadIdx"
+
+# %% wrong: a grid of no dimension — says "The call is cuda.grid(dimensions)" — from "reference": "cuda.grid(1)" → "cuda.grid()"
+
+# %% wrong: names the arguments of the launch — says "takes them without names" — from "reference"
+# -     saxpy_kernel[8, 128](np.float32(alpha), x, y, out)
+# +     saxpy_kernel[8, 128](np.float32(alpha), x=x, y=y, out=out)
+
+# %% wrong: no decorator — says "is an ordinary function" — from "reference"
+# - @cuda.jit
+#   def saxpy_kernel(alpha, x, y, out):
+
+# %% wrong: every thread handles all elements — says "begin at the thread's number" — from "reference": "range(cuda.grid(1), out.size, cuda.gridsize(1))" → "range(out.size)"
+
+# %% wrong: the stride leaves out a block — says "(gridDim.x - 1) * blockDim.x" — from "reference": "cuda.gridsize(1)" → "(cuda.gridDim.x - 1) * cuda.blockDim.x"
+
+# %% wrong: blocks and threads swapped — says "The number of blocks comes first" — from "reference": "[8, 128]" → "[128, 8]"
