@@ -228,6 +228,18 @@ def test_lanes_meet_inside_a_function_that_is_called_whatever_order_they_arrive_
     assert (out[64:] == np.where(number < 50, values, 7)[::-1]).all()
 
 
+@pytest.mark.parametrize("fuel", range(50, 90, 3))
+def test_lanes_call_a_function_together_wherever_the_launch_stops_for_a_moment(
+    fuel: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gpulab.trace.ptx.launch._FUEL", fuel)
+    monkeypatch.setattr("gpulab.trace.ptx.launch._HURRIED_FUEL", fuel)
+    given, out = np.arange(64, dtype=np.int32) ** 2 % 11, np.zeros(128, np.int32)
+    launch("called_together", 64, out, given, np.int32(50), seed=1)
+    values = np.where(np.arange(64) < 50, given, 0) + (np.arange(64) % 3 == 0)
+    assert (out[:64] == np.repeat(values.reshape(2, 32).sum(1), 32)).all()
+
+
 def test_halves_round_once() -> None:
     draw = np.random.default_rng(4)
     a, b = (draw.standard_normal(64).astype(np.float16) * 10 for _ in range(2))

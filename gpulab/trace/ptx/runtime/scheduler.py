@@ -138,10 +138,10 @@ def run_block(ctx: Address) -> int:
                     ctx[ERROR_WARP] = warp[W_NUMBER]
                     return FAILED
                 if status == OUT_OF_FUEL:
-                    warp[W_ROTATE] ^= 1
-                    if ctx[FUEL] <= 0:
+                    if ctx[FUEL] <= 0:  # the launch goes on with more, and the warp's turn has only just begun
                         ctx[ERROR_WARP] = warp[W_NUMBER]
                         return OUT_OF_FUEL
+                    warp[W_ROTATE] ^= 1
                 else:
                     warp[W_STATUS] = status
             if warp[W_STATUS] != ENDED:
