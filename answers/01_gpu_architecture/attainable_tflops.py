@@ -77,3 +77,13 @@ import numpy as np
 
 def attainable_tflops(intensity, peak_tflops, bandwidth_gbs):
     return np.minimum(np.float32(peak_tflops), np.float32(intensity) * np.float32(bandwidth_gbs) / 1000)
+
+# %% wrong: rounds to two decimals — says "do not round" — from "reference": "min(" → "round(min(", "1000)" → "1000), 2)"
+
+# %% wrong: a million for a thousand, once — says "not by 1e6" — from "reference": "/ 1000" → "/ 1e6"
+
+# %% wrong: the ridge — says "That is the ridge" — from "reference": "min(peak_tflops, intensity * bandwidth_gbs / 1000)" → "peak_tflops * 1000 / bandwidth_gbs"
+
+# %% wrong: the peak from one FLOP per byte on — says "the memory's roof is lower below the ridge"
+def attainable_tflops(intensity, peak_tflops, bandwidth_gbs):
+    return peak_tflops if intensity > 1 else intensity * bandwidth_gbs / 1000

@@ -125,3 +125,22 @@ def crossover(*arguments):
             for _ in range(5000):
                 one.send({"id": "x", "operations": [["sleep", 1e308]]})
     return 0
+
+# %% wrong: looks at the next size only — says "Two wins in a row are not enough"
+def crossover(sizes, cpu_seconds, gpu_seconds):
+    rows = sorted(zip(sizes, cpu_seconds, gpu_seconds))
+    for at, (size, *_) in enumerate(rows):
+        if all(gpu < cpu for _, cpu, gpu in rows[at : at + 2]):
+            return size
+    return None
+
+
+# %% wrong: leaves out the largest size — says "The largest size counts as well" — from "looks at the next size only"
+# -         if all(gpu < cpu for _, cpu, gpu in rows[at : at + 2]):
+# +         if all(gpu < cpu for _, cpu, gpu in [rows[at], *rows[at + 1 : -1]]):
+
+# %% wrong: sorts the sizes as text — says "not as text" — from "reference": ", reverse=True" → ", key=lambda row: str(row[0]), reverse=True"
+
+# %% wrong: between the last loss and the first win — says "between two sizes" — from "reference"
+# -             break
+# +             return (size + answer) / 2 if answer else None

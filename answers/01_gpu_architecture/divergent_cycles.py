@@ -165,3 +165,12 @@ def divergent_cycles(*arguments):
 # +         branches = set(lanes + [0] * (warp_size - len(lanes)))
 
 # %% wrong: keeps the branches of earlier warps — says "Start each warp afresh" — from "reference": "[start : " → "[: "
+
+# %% wrong: sorts the threads first — says "do not sort it" — from "reference": "set(branch_of_thread[" → "set(sorted(branch_of_thread)["
+
+# %% wrong: the last thread of each warp is missing — says "The last thread of each warp is missing" — from "reference": "+ warp_size]" → "+ warp_size - 1]"
+
+# %% wrong: compares a warp's first and last thread — says "not only at the first and the last" — from "reference"
+# -         branches = set(branch_of_thread[start : start + warp_size])
+# +         warp = branch_of_thread[start : start + warp_size]
+# +         branches = {warp[0], warp[-1]}

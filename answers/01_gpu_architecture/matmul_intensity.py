@@ -117,3 +117,17 @@ import torch
 def matmul_intensity(m, n, k, bytes_per_element):
     moved = torch.tensor(float(bytes_per_element * (m * k + k * n + m * n)))
     return (2 * m * n * k / moved).item()
+
+# %% wrong: the sum of the three sizes — says "not m plus k" — from "reference": "m * k + k * n + m * n" → "m + n + k"
+
+# %% wrong: the elements multiplied — says "do not multiply them" — from "reference": "m * k + k * n + m * n" → "m * k * k * n * m * n"
+
+# %% wrong: a second matrix of n × n — says "not n × n" — from "reference": "k * n" → "n * n"
+
+# %% wrong: forgets the second matrix — says "second matrix, k × n, is missing" — from "reference": " + k * n" → ""
+
+# %% wrong: forgets the first matrix — says "first matrix, m × k, is missing" — from "reference": "m * k + k" → "k"
+
+# %% wrong: two FLOPs per element of the output — says "takes k multiply-adds" — from "reference": "2 * m * n * k" → "2 * m * n"
+
+# %% wrong: the output moves with each multiply-add — says "not k times" — from "reference": "+ m * n" → "+ m * n * k"

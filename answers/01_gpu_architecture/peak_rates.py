@@ -156,3 +156,7 @@ def peak_rates(*arguments):
 # +     return {name: gpu.get(name, rate) for name, rate in rates.items()}
 
 # %% wrong: the tensor cores' rate where a row has one — says "you returned" — from "reference": "flops_per_second / 1e12" → `gpu.get("tfloat32_tflops") or flops_per_second / 1e12`
+
+# %% wrong: the lanes of an H200 — says "is not an H200" — from "reference": `gpu["fp32_lanes_per_sm"]` → "128"
+
+# %% wrong: swaps the rates — says "swapped" — from "reference": `"fp32_tflops": flops_per_second / 1e12` → `"fp32_tflops": bytes_per_second / 1e9`, `"bandwidth_gbs": bytes_per_second / 1e9` → `"bandwidth_gbs": flops_per_second / 1e12`

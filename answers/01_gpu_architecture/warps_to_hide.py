@@ -86,3 +86,7 @@ def warps_to_hide(latency_ns, bandwidth_gbs, bytes_per_request, sm_count):
 # %% wrong: whole nanoseconds — says "Round only once" — from "reference": "ceil(latency_ns" → "ceil(round(latency_ns)"
 
 # %% right: forgives the noise of floats — from "reference": "sm_count))" → "sm_count) - 1e-9)"
+
+# %% wrong: 128 bytes whatever is asked — says "not 128 here" — from "reference": "bytes_per_request *" → "128 *"
+
+# %% wrong: whole bytes in flight — says "Round only once" — from "reference": "ceil(latency_ns * bandwidth_gbs" → "ceil(int(latency_ns * bandwidth_gbs)"

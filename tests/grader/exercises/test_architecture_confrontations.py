@@ -98,6 +98,7 @@ def test_divergent_cycles() -> None:
         "a float": "cycles are compared within a tolerance, whatever their type",
         "a short warp filled with branch 0": "branch 0 is the shortest, and lies within the tolerance",
         "eats its argument": "what it returns is right; that the argument changed is for the rest of the test",
+        "the last thread of each warp is missing": "no measured warp has a branch that its last thread alone takes",
     }
     assert found("divergent_cycles", plausible, broken, passing) == []
 
@@ -140,7 +141,10 @@ def test_attainable_tflops() -> None:
         },
         "throttled in the middle of the flat part": {"points": [*good, [1024.0, 30.0]]},
     }
-    passing = {"rounds to six decimals": "no kernel is as slow as a millionth of a TFLOPS"}
+    passing = {
+        "rounds to six decimals": "no kernel is as slow as a millionth of a TFLOPS",
+        "rounds to two decimals": "that is within the tolerance",
+    }
     assert found("attainable_tflops", plausible, broken, passing) == []
 
 
@@ -214,7 +218,10 @@ def test_warps_to_hide() -> None:
     }
     rounding = "a part of a warp lies within the spread of measured latencies"
     rounded = ("floor for ceiling", "floor division of whole numbers only", "to the nearest", "floor plus one")
-    forgiven = ("almost a warp added", "a thousandth of a warp forgiven", "whole GB per second", "whole nanoseconds")
+    forgiven = (
+        "almost a warp added", "a thousandth of a warp forgiven", "whole GB per second", "whole nanoseconds",
+        "whole bytes in flight",
+    )  # fmt: skip
     passing = dict.fromkeys((*rounded, *forgiven), rounding)
     passing["not rounded at all"] = "warps are compared within a tolerance, whatever their type"
     assert found("warps_to_hide", plausible, broken, passing) == []
@@ -290,5 +297,7 @@ def test_crossover() -> None:
     passing = {
         "a tie counts as a win": "no two measured times are equal",
         "nothing where there is no loss": "on every machine the CPU wins at the smallest size",
+        "looks at the next size only": "measured curves cross once",
+        "leaves out the largest size": "on every machine the GPU wins at the largest size",
     }
     assert found("crossover", plausible, broken, passing) == []
