@@ -72,4 +72,4 @@ def blocks_for(n, threads_per_block):
 
 # %% wrong: the threads that are idle — says "threads that are idle" — from "reference": "// threads_per_block" → "// threads_per_block * threads_per_block - n"
 
-# %% wrong: one of the two signs is missing — says "turn its sign" — from "floor": "n //" → "-n //"
+# %% wrong: one of the two signs is missing — says "change its sign" — from "floor": "n //" → "-n //"

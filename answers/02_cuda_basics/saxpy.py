@@ -297,15 +297,13 @@ def saxpy(alpha, x, y):
 
 # %% wrong: a grid of no dimension — says "The call is cuda.grid(dimensions)" — from "reference": "cuda.grid(1)" → "cuda.grid()"
 
-# %% wrong: names the arguments of the launch — says "takes them without names" — from "reference"
+# %% wrong: names the arguments of the launch — says "takes them by position" — from "reference"
 # -     saxpy_kernel[8, 128](np.float32(alpha), x, y, out)
 # +     saxpy_kernel[8, 128](np.float32(alpha), x=x, y=y, out=out)
 
 # %% wrong: no decorator — says "is an ordinary function" — from "reference"
 # - @cuda.jit
 #   def saxpy_kernel(alpha, x, y, out):
-
-# %% wrong: every thread handles all elements — says "begin at the thread's number" — from "reference": "range(cuda.grid(1), out.size, cuda.gridsize(1))" → "range(out.size)"
 
 # %% wrong: the stride leaves out a block — says "(gridDim.x - 1) * blockDim.x" — from "reference": "cuda.gridsize(1)" → "(cuda.gridDim.x - 1) * cuda.blockDim.x"
 

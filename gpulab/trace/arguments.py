@@ -63,7 +63,7 @@ def refuse_names(kernel: str, named: Mapping[str, Any]) -> None:
     if named:
         given = ", ".join(f"{name}=…" for name in named)
         raise LaunchError(
-            f"The launch of '{kernel}' names arguments: {given}. A kernel takes them without names, in their order."
+            f"The launch of '{kernel}' passes arguments by name: {given}. A kernel takes them by position only."
         )
 
 

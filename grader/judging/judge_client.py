@@ -35,7 +35,7 @@ NO_GPU = "Found no NVIDIA driver"
 """In what torch says of pinned memory, and of "cuda", where there is no GPU."""
 NO_DRIVER = "CUDA driver library cannot be found"
 """In what Numba says there."""
-WITHOUT_DRIVER = "numba.cuda asks the GPU here, and there is none. Do without it, or use what the page imports."
+WITHOUT_DRIVER = "numba.cuda needs a GPU for this, and there is none here. Do without it, or use what the page imports."
 LAUNCHED = re.compile(r"(\w+)\[.+\]\(")
 """`kernel[blocks, threads](`."""
 WITHOUT_GPU = (
@@ -65,7 +65,7 @@ class StudentError(Exception):
         launched = LAUNCHED.search(self.place) if self.text == "'function' object is not subscriptable" else None
         if launched:
             what = f"'{launched[1]}' is an ordinary function"
-            return f"{self.name}: {what}. A kernel has a decorator above it, such as @cuda.jit."
+            return f"{self.name}: {what}. A kernel needs a decorator above it, such as @cuda.jit."
         said = self.text if self.text.startswith(f"{self.name}:") else f"{self.name}: {self.text}"
         return said.removesuffix(": ")
 

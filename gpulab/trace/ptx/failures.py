@@ -77,7 +77,8 @@ def _special(launch: PtxLaunch, kind: int, one: Instruction, thread: Index, bloc
         return BarrierError(message, place.line, thread, block)
     if kind == DISTANCE_SITE:
         distance = _signed(int(launch.context[layout.ERROR_ADDRESS]))
-        message = f"The lanes shuffle over different distances, here {distance}. {DISTANCE_THIRD} It was {who}."
+        what = f"The lanes of a warp pass different distances to a shuffle, such as {distance}"
+        message = f"{what}. {DISTANCE_THIRD} It was {who}."
         return TraceError(message, place.line, thread, block)
     raise AssertionError(kind)
 

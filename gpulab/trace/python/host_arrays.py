@@ -127,7 +127,7 @@ def needs_gpu(name: str) -> Callable[..., NoReturn]:
     """What refuses a function of `numba.cuda` that only a GPU can answer."""
 
     def refused(*_: Any, **named: Any) -> NoReturn:
-        raise UnsupportedError(f"cuda.{name} asks the GPU, and there is none here. Do without it.")
+        raise UnsupportedError(f"cuda.{name} needs a GPU, and there is none here. Do without it.")
 
     return refused
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from gpulab.trace.errors import DISTANCE_THIRD, UnsupportedError
 from gpulab.trace.log import WARP_SIZE
+from gpulab.trace.python import host_arrays
 from gpulab.trace.python.atomics import Atomics
 from gpulab.trace.python.engine import Engine
 from gpulab.trace.python.places import kernel_frame, place_of
@@ -23,18 +24,7 @@ from gpulab.unwritten import rubbish
 
 ALL_LANES = 0xFFFFFFFF
 
-_HOST_ONLY = frozenset(
-    {
-        "to_device",
-        "device_array",
-        "device_array_like",
-        "synchronize",
-        "stream",
-        "event",
-        "pinned_array",
-        "select_device",
-    }
-)
+_HOST_ONLY = frozenset(host_arrays.FUNCTIONS)
 
 
 class Cuda:
@@ -135,7 +125,7 @@ class Cuda:
     def _shuffle(self, call: str, mask: int, value: Any, source: int, distance: int = 0) -> Any:
         no_distance = None
         if not 0 <= distance < WARP_SIZE:
-            no_distance = _unusable(f"The lanes shuffle over different distances, here {distance}")
+            no_distance = _unusable(f"The lanes of a warp pass different distances to a shuffle, such as {distance}")
 
         def exchange(values: dict[int, Any]) -> Any:
             if no_distance and any(other != distance for _, other in values.values()):

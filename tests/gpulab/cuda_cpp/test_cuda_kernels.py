@@ -63,7 +63,7 @@ def test_what_is_wrong_is_told_where_it_is_written() -> None:
         kernel[1, 2000]
     with pytest.raises(trace.LaunchError, match="takes blocks and threads"):
         kernel[4]  # type: ignore[index]
-    with pytest.raises(trace.LaunchError, match="'shift' names arguments: by=…, n=…"):
+    with pytest.raises(trace.LaunchError, match="'shift' passes arguments by name: by=…, n=…"):
         kernel[4, 32](empty(100), empty(100), by=0.5, n=100)  # type: ignore[call-arg]
     for wrong in [(4, 32, "128"), (4, 32, 7, 128), (4, 32, None, 128), (4, 32, 0, 128, 0)]:
         with pytest.raises(trace.LaunchError, match=r"\[blocks, threads, bytes\].*\[blocks, threads, 0, bytes\]"):

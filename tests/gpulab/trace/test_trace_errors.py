@@ -176,8 +176,8 @@ def value_third(x, out, mask, distance, value):
 @pytest.mark.parametrize(
     "kernel, mask, value, distance, words",
     [
-        (value_third, -1, 16, 1, "The lanes shuffle over different distances, here 32"),
-        (value_third, -1, 16, -1, "The lanes shuffle over different distances, here -1"),
+        (value_third, -1, 16, 1, "The lanes of a warp pass different distances to a shuffle, such as 32"),
+        (value_third, -1, 16, -1, "The lanes of a warp pass different distances to a shuffle, such as -1"),
         (shuffled, -1, 16, np.float32(1.5), "1.5 is not a distance between lanes, which is an int"),
         (shuffled, 1.5, 16, 1, "1.5 is not a mask of lanes, which is an int"),
         (shuffled, 2, 16, 1, "The mask 0x00000002 does not name the lane that passes it"),

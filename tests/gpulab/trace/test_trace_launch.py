@@ -100,7 +100,9 @@ def test_launch_needs_blocks_and_threads(configuration: Any) -> None:
 
 @no_gpu_here
 def test_launch_takes_no_names() -> None:
-    with pytest.raises(trace.LaunchError, match=r"'copy' names arguments: out=…\. A kernel takes them without names"):
+    with pytest.raises(
+        trace.LaunchError, match=r"'copy' passes arguments by name: out=…\. A kernel takes them by position"
+    ):
         kernels.copy[2, 64](X, out=gpulab.empty(100))
 
 
@@ -219,7 +221,7 @@ def test_arrays_of_host_and_device_can_be_computed_with(make: str) -> None:
 
 @no_gpu_here
 def test_what_only_a_gpu_could_answer_is_refused() -> None:
-    with pytest.raises(trace.UnsupportedError, match=r"cuda\.get_current_device asks the GPU, and there is none here"):
+    with pytest.raises(trace.UnsupportedError, match=r"cuda\.get_current_device needs a GPU, and there is none here"):
         cuda.get_current_device()
     with pytest.raises(trace.UnsupportedError, match="the only device here is 0"):
         cuda.select_device(1)

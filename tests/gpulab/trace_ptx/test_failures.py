@@ -117,8 +117,8 @@ DISTANCE_THIRD = "The mask is the first argument, the value the second, and the 
 @pytest.mark.parametrize(
     "kernel, words",
     [
-        ("swapped", "The lanes shuffle over different distances, here 32."),
-        ("below_zero", "The lanes shuffle over different distances, here -1."),
+        ("swapped", "The lanes of a warp pass different distances to a shuffle, such as 32."),
+        ("below_zero", "The lanes of a warp pass different distances to a shuffle, such as -1."),
         ("mask_second", "The mask 0x00000000 does not name the lane that passes it."),
     ],
 )

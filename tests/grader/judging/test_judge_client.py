@@ -27,13 +27,16 @@ def test_an_exception_is_told_in_a_sentence(text: str, told: str) -> None:
 def test_numba_without_a_gpu() -> None:
     text = "Error at driver init: \nCUDA driver library cannot be found.\nEnsure that a compatible driver is installed"
     told = StudentError("CudaSupportError", text, "line 7: cuda.detect()").told()
-    assert told.startswith("CudaSupportError: numba.cuda asks the GPU here, and there is none.")
+    assert told.startswith("CudaSupportError: numba.cuda needs a GPU for this, and there is none here.")
 
 
 @pytest.mark.parametrize(
     ("place", "told"),
     [
-        ("line 7: add[-(-n // 128), 128](x, out)", "'add' is an ordinary function. A kernel has a decorator above it"),
+        (
+            "line 7: add[-(-n // 128), 128](x, out)",
+            "'add' is an ordinary function. A kernel needs a decorator above it",
+        ),
         ("line 7: first = numbers[0]", "'function' object is not subscriptable"),
     ],
 )
