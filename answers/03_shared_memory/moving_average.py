@@ -538,3 +538,13 @@ def moving_average(x, radius):
 # %% wrong: a tile in half precision — says "rounded to float16" — from "reference": "from numba import cuda, float32" → "from numba import cuda, float32; import numpy as np", "cuda.shared.array(384, float32)" → "cuda.shared.array(384, np.float16)"
 
 # %% wrong: adds to a result that nobody has set to zero — says "write it with =, not +=" — from "reference": "out[i] = added" → "out[i] += added"
+
+# %% wrong: mirrored at the left edge only — says "does not mirror an element" — from "reference": "min(max(first + place, 0), x.size - 1)" → "min(abs(first + place), x.size - 1)"
+
+# %% wrong: the element itself twice — says "is added twice" — from "reference": "added = float32(0)" → "added = tile[me + radius]"
+
+# %% wrong: a radius of at most 64 — says "the means are those for 64" — from "reference": "](x, out, radius)" → "](x, out, min(radius, 64))"
+
+# %% wrong: a radius that is less than the length — says "and larger than the array" — from "reference": "](x, out, radius)" → "](x, out, min(radius, x.shape[0] - 1))"
+
+# %% wrong: a local array for a tile — says "A local array belongs to one thread" — from "reference": "shared.array" → "local.array"

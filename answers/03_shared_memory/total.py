@@ -582,3 +582,5 @@ def total(x):
 # %% wrong: an array of each thread's own — says "cuda.local.array gives each thread" — from "reference": "shared.array" → "local.array"
 
 # %% wrong: every thread adds up everything — says "Every thread adds up all elements" — from "reference": "range(cuda.grid(1), x.size, cuda.gridsize(1))" → "range(x.size)"
+
+# %% wrong: value and distance of a shuffle swapped — says "is not a distance between lanes" — from "shuffles within warps, one number a warp in shared memory": "value, delta)" → "delta, value)"

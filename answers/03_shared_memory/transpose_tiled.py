@@ -186,7 +186,7 @@ def transpose_tiled(x):
 
 # %% wrong: padded in the wrong dimension — says "bank conflicts" — from "unpadded tile": "((32," → "((33,"
 
-# %% wrong: tiles of 16 × 16, padded — says "bank conflicts of degree 2" — from "unpadded tile"
+# %% wrong: tiles of 16 × 16, padded — says "use tiles of 32 × 32" — from "unpadded tile"
 # -     tile = cuda.shared.array((32, 32), float32)
 # +     tile = cuda.shared.array((16, 17), float32)
 
@@ -511,3 +511,7 @@ def transpose_tiled(x):
 
 # -     return out
 # +     return out.T
+
+# %% wrong: a local array for a tile — says "A local array belongs to one thread" — from "reference": "shared.array" → "local.array"
+
+# %% wrong: threadIdx without axes — says "cuda.threadIdx is three numbers" — from "reference": "tx, ty = cuda.threadIdx.x, cuda.threadIdx.y" → "tx, ty = cuda.threadIdx"

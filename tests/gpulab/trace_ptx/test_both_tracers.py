@@ -26,7 +26,7 @@ MERGED = "The compiler keeps what it has read or written in a register, or moves
 UNREAD = "The compiler leaves out what is computed and never read: all products but the last."
 ORDER = "Races: what a thread finds depends on the order of threads, which a warp and single threads take differently."
 NAMES = "Two shared arrays are assigned in one statement, and only one of the two tracers knows both names."
-RUBBISH = "It reads elements of an array that nothing was written to, and the two hold other numbers there."
+RUBBISH = "It reads shared or local memory that nothing was written to, and the two hold other numbers there."
 REFUSED = "Numba refuses to compile it; the tracer meets it while it runs, and refuses it, too."
 TOO_LARGE = "The Python tracer, the slower of the two, refuses so many accesses."
 DIFFERENCES = {
@@ -41,6 +41,8 @@ DIFFERENCES = {
         "stops one early": UNROLLED,
         "each block takes a piece of its own": UNROLLED,
         "each block takes a piece of its own, and the last one the rest": UNROLLED,
+        "threadIdx without an axis": REFUSED,
+        "a grid of no dimension": REFUSED,
     },
     "block_reverse": {
         "a barrier for the warp only": ORDER,
@@ -54,8 +56,10 @@ DIFFERENCES = {
         "halo on the left only": MERGED,
         "no barrier": ORDER,
         "a helper without a decorator": REFUSED,
+        "a local array for a tile": RUBBISH,
     },
     "total": {
+        "value and distance of a shuffle swapped": REFUSED,
         "blockDim.x for gridsize in the stride": UNROLLED,
         "no barrier in the tree": ORDER,
         "no barrier before the tree": MERGED,
@@ -64,6 +68,10 @@ DIFFERENCES = {
         "an array of each thread's own": RUBBISH,
         "every thread adds up everything": TOO_LARGE,
         "a large block, a tree with gaps, elements added up in a tile of float64": MERGED,
+    },
+    "transpose_tiled": {
+        "a local array for a tile": RUBBISH,
+        "threadIdx without axes": REFUSED,
     },
     "matmul_tiled": {
         "no second barrier": ORDER,
@@ -76,6 +84,7 @@ DIFFERENCES = {
         "= for +=, only as many products as the last tile has": UNREAD,
     },
     "histogram": {
+        "an element for the array of an atomic": REFUSED,
         "reference, zeros handed in as well": UNROLLED,
         "dynamic shared memory, as large as the bins, empty bins skipped": MERGED,
         "a global atomic per element": UNROLLED,
