@@ -506,3 +506,7 @@ extern "C" __global__ void warp_sum(const float* x, float* out, int n) {
 """
 
 # %% wrong: distances from half a block on — says "Each element was added 8 times" — from "reference": "distance = 16" → "distance = blockDim.x / 2"
+
+# %% wrong: value and distance swapped — says "the value the second, and the distance the third" — from "reference": "sum, distance)" → "distance, sum)"
+
+# %% wrong: mask and value swapped — says "The mask is the first argument" — from "reference": "0xFFFFFFFF, sum" → "sum, 0xFFFFFFFF"
