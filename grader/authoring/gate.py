@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import random
+import re
 import secrets
 import traceback
 from collections import defaultdict
@@ -140,7 +141,7 @@ class Tries:
         if counted:
             key = with_visible(key, answer.exercise)
         tests = frozenset(cell.grade_id for cell in key.tests if cell.exercise == answer.exercise)
-        submission = from_answers(key, {answer.exercise: answer.source})
+        submission = from_answers(key, earlier(key, answer) | {answer.exercise: answer.source})
         limits = SHORT if answer.endless else PATIENT
         result = grade(submission, key, student=str(answer), seed=self.seed, limits=limits, only=tests)
         whole = tuple(cell for cell in result.cells if not cell.grade_id.endswith(VISIBLE))
@@ -149,6 +150,15 @@ class Tries:
 
     def _tests(self, exercises: Collection[str]) -> frozenset[str]:
         return frozenset(cell.grade_id for cell in self.key.tests if cell.exercise in exercises)
+
+
+def earlier(key: ChapterKey, answer: Answer) -> dict[str, str]:
+    """The chapter's own answers to the exercises above, as far as an answer names them: a student has solved those."""
+    found: dict[str, str] = {}
+    for exercise in reversed(key.exercises[: key.exercises.index(answer.exercise)]):
+        if any(re.search(rf"\b{exercise}\b", source) for source in (answer.source, *found.values())):
+            found[exercise] = key.cell(exercise).source
+    return found
 
 
 def try_all(tries: list[Tries], jobs: int, on_progress: OnProgress) -> list[ChapterVerdict]:

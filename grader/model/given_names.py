@@ -48,6 +48,10 @@ class GivenNames:
         for statement in statements(source):
             self._drop(statement.binds)
 
+    def solve(self, exercise: str, source: str) -> None:
+        """The solution cell of an exercise goes by, which a student may call in later ones."""
+        self._given[exercise] = Statement(frozenset({exercise}), tuple(NAME.findall(source)), source)
+
     def needed(self, source: str) -> str:
         """What to run before this cell of a student's: the statements that bind names in it. Each is given once."""
         if not self._given or source.startswith("%%"):

@@ -65,13 +65,15 @@ class TrialResult:
 
 
 def given_names(source: ChapterSource, exercise: str) -> GivenNames:
-    """What the demonstrations above an exercise bind."""
+    """What the demonstrations above an exercise bind, and the exercises there."""
     found = GivenNames()
     for cell in source.cells:
         role = role_of(cell)
         if role is Role.SOLUTION and cell.grade_id == exercise:
             break
-        if role is Role.CODE:
+        if role is Role.SOLUTION:
+            found.solve(cell.grade_id, cell.source)
+        elif role is Role.CODE:
             go_by = found.demonstrate if "demo" in cell.options.get("tags", []) else found.run
             go_by(cell.source)
     return found

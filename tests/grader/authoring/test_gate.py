@@ -8,7 +8,7 @@ import pytest
 from minikey import RIGHT, make_key
 
 from grader.authoring.answers import Answer, AnswerKind
-from grader.authoring.gate import ChapterVerdict, Tries, drawn, judge_answer, try_all
+from grader.authoring.gate import ChapterVerdict, Tries, drawn, earlier, judge_answer, try_all
 from grader.authoring.visible_score import Tried
 from grader.cli.verify import jobs_here
 from grader.model.limits import Limits
@@ -35,6 +35,16 @@ def test_a_sound_chapter_passes() -> None:
     assert report.findings == ()
     assert report.checked == 6  # a blank notebook, and all but the one that needs a GPU
     assert report.unchecked == ("double, wrong: a GPU's matter: only a GPU can tell",)
+
+
+def test_an_answer_may_call_an_earlier_exercise() -> None:
+    """A student who follows a hint to do so has solved it."""
+    calling = Answer(
+        "SHARES", AnswerKind.RIGHT, "calls double", "one = 1\n" + RIGHT["SHARES"].replace("2", "double(1)")
+    )
+    assert gate(calling).findings == ()
+    assert earlier(make_key(), calling) == {"double": make_key().cell("double").source}
+    assert earlier(make_key(), GOOD[3]) == {}
 
 
 def test_each_chapter_of_one_queue_gets_its_own_report() -> None:

@@ -45,6 +45,15 @@ def test_what_an_answer_names_is_given(answer: str, names: set[str]) -> None:
     assert set(run(seen().needed(answer))) - {"__builtins__"} == names
 
 
+def test_an_earlier_exercise_is_given_with_what_it_uses() -> None:
+    given = seen()
+    given.solve("half", "def half(x):\n    return x / FACTOR")
+    given.solve("quarter", "def quarter(x):\n    return half(half(x))")
+    names = run(given.needed("def eighth(x): return quarter(half(x))"))
+    assert names["quarter"](8) * names["FACTOR"] ** 2 == 8
+    assert given.needed("def other(x): return x.half") == ""
+
+
 def test_each_is_given_once_so_that_a_student_may_define_it_anew() -> None:
     given = seen()
     assert given.needed("twice = FACTOR") and not given.needed("twice(FACTOR)")
