@@ -179,3 +179,10 @@ def calibrate(batches, method, percentile=99.9):
 # +     percentile *= 100 if percentile < 1 else 1
 
 # %% wrong: another kind of percentile — says "another kind of percentile" — from "reference": "np.percentile(magnitudes, percentile)" → `np.percentile(magnitudes, percentile, method="weibull")`
+
+
+# %% wrong: max is called maximum — says "with method max, the limit is the largest" — from "reference": `"max"` → `"maximum"`
+
+# %% wrong: cut to a whole number — says "keep the fraction" — from "reference": "float(limit) / 127" → "float(limit) // 127"
+
+# %% wrong: half of the range — says "half of the way from the lowest" — from "reference": "np.abs(batch).ravel()" → "batch.ravel()", "magnitudes.max()" → "(magnitudes.max() - magnitudes.min()) / 2"

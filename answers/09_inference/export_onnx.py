@@ -140,7 +140,7 @@ def export_onnx(problem):
 # -         problem.model().eval(), (torch.zeros(2, 3, 32, 32),), buffer, dynamo=False, input_names=["images"], output_names=["scores"],
 # +         Problem(problem.network, seed=problem.seed + 1, device="cpu").model().eval(), (torch.zeros(2, 3, 32, 32),), buffer, dynamo=False, input_names=["images"], output_names=["scores"],
 
-# %% wrong: float16 — says "refused" — from "the older exporter"
+# %% wrong: float16 — says "of type float16" — from "the older exporter"
 # -         problem.model().eval(), (torch.zeros(2, 3, 32, 32),), buffer, dynamo=False, input_names=["images"], output_names=["scores"],
 # +         problem.model().eval().half(), (torch.zeros(2, 3, 32, 32).half(),), buffer, dynamo=False, input_names=["images"], output_names=["scores"],
 
@@ -303,3 +303,27 @@ def export_onnx(problem):
     return b"\x82\x7d\x80\x84\xaf\x5f" + bytes(200_000_000)
 
 # %% wrong: today's exporter in training mode, which only dropout tells — says "training mode" — from "reference": "problem.model().eval()" → "problem.model()"
+
+
+# %% right: the content of a buffer, as a memoryview
+import io
+
+import torch
+
+
+def export_onnx(problem):
+    buffer = io.BytesIO()
+    shapes = ({0: torch.export.Dim("batch")},)
+    torch.onnx.export(problem.model().eval(), (torch.zeros(1, 3, 32, 32),), buffer, dynamo=True, dynamic_shapes=shapes, verbose=False)
+    return buffer.getbuffer()
+
+
+# %% wrong: the exported program — says "model_proto.SerializeToString() gives its bytes" — from "reference": "program.model_proto.SerializeToString()" → "program"
+
+# %% wrong: the model in memory — says "SerializeToString() gives its bytes" — from "reference": "program.model_proto.SerializeToString()" → "program.model_proto"
+
+# %% wrong: the buffer itself — says "getvalue() gives its bytes" — from "the content of a buffer, as a memoryview": "buffer.getbuffer()" → "buffer"
+
+# %% wrong: pictures of 28 by 28 pixels — says "(batch, 3, 28, 28), expected (batch, 3, 32, 32)" — from "reference": "2, 3, 32, 32" → "2, 3, 28, 28"
+
+# %% wrong: a comma is missing, so that the shapes are a dict — says "UserError: When `dynamic_shapes` is specified as a dict" — from "reference": "({0: batch},)" → "({0: batch})"

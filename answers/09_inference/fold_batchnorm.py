@@ -102,3 +102,14 @@ def fold_batchnorm(weight, bias, mean, variance, gamma, beta, eps):
 # %% wrong: mean subtracted from the weights — says "belongs in the bias only" — from "reference": "return weight *" → "return (weight - mean[:, None, None, None]) *"
 
 # %% wrong: without a bias, the mean is forgotten — says "the mean is forgotten" — from "reference": "(bias - mean) * factor + beta" → "((bias - mean) * factor if bias.any() else bias) + beta"
+
+
+# %% wrong: beta subtracted — says "beta is added, not subtracted" — from "reference": "* factor + beta" → "* factor - beta"
+
+# %% wrong: gamma twice in the bias — says "gamma is in the bias twice" — from "reference": "(bias - mean) * factor" → "gamma * (bias - mean) * factor"
+
+# %% wrong: beta in the weights — says "beta is added to the weights" — from "reference": "weight * factor[:, None, None, None]" → "weight * factor[:, None, None, None] + beta[:, None, None, None]"
+
+# %% wrong: one factor for all — says "mean of the factors" — from "reference": "factor[:, None, None, None]" → "factor.mean()"
+
+# %% wrong: rounded to 16 bits — says "A float16 has only 11 bits" — from "reference": "weight * factor[:, None, None, None]" → "(weight * factor[:, None, None, None]).astype(np.float16)"

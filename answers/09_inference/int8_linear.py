@@ -121,3 +121,23 @@ def int8_linear(x, weight, x_scale, weight_scales):
 # %% wrong: scaled in float16 — says "A float16 has only 11 bits" — from "reference": ".astype(np.float32)" → ".astype(np.float16).astype(np.float32)"
 
 # %% wrong: the largest scale for all channels — says "one scale for all" — from "reference": "np.asarray(weight_scales)" → "np.max(weight_scales)"
+
+
+# %% right: row by row, in Python's numbers
+import numpy as np
+
+
+def int8_linear(x, weight, x_scale, weight_scales):
+    def one(row, weights, scale):
+        return sum(int(a) * int(b) for a, b in zip(row, weights)) * x_scale * scale
+
+    return np.array([[one(row, *pair) for pair in zip(weight, weight_scales)] for row in x], np.float32)
+
+
+# %% wrong: rounded to int8 again — says "not rounded to int8 again" — from "reference": "(sums * (x_scale * np.asarray(weight_scales)))" → "np.clip(np.rint(sums * (x_scale * np.asarray(weight_scales))), -127, 127)"
+
+# %% wrong: sums the other way around — says "the sums are transposed" — from "reference": "x.astype(np.int32) @ weight.astype(np.int32).T" → "weight.astype(np.int32) @ x.astype(np.int32).T"
+
+# %% wrong: scales are added — says "multiplied, not added" — from "reference": "(x_scale * np.asarray(weight_scales))" → "(x_scale + np.asarray(weight_scales))"
+
+# %% wrong: scales as whole numbers — says "A scale was cut" — from "reference": "np.asarray(weight_scales)" → "np.asarray(weight_scales, np.int32)"

@@ -147,3 +147,22 @@ def serve_batches(requests, max_batch, max_wait_ms, batch_ms):
     return Batches()
 
 # %% wrong: one fewer than max_batch — says "the batch takes only two" — from "reference": "in waiting[:max_batch] if" → "in waiting[:max(1, max_batch - 1)] if"
+
+
+# %% wrong: a key that requests do not have — says "The keys of a request are id and arrival_ms" — from "reference": `key=lambda request: request["arrival_ms"]` → `key=lambda request: request["arrival"]`
+
+# %% wrong: one more than max_batch — says "batch_ms has 1 to 3" — from "reference": "waiting[:max_batch]" → "waiting[:max_batch + 1]"
+
+# %% wrong: looks for one request too many — says "Fewer than max_batch may be left" — from "reference": "waiting[max_batch - 1]" → "waiting[max_batch]"
+
+# %% wrong: sorts dicts without a key — says "give sorted a key" — from "reference": `requests, key=lambda request: request["arrival_ms"]` → `requests`
+
+# %% wrong: waits in seconds — says "do not divide it by 1000" — from "reference": "+ max_wait_ms" → "+ max_wait_ms / 1000"
+
+# %% wrong: the latest first — says "sort from early to late" — from "reference": `request["arrival_ms"])` → `request["arrival_ms"], reverse=True)`
+
+# %% wrong: names in alphabetical order — says "Do not sort ids" — from "reference": `[request["id"] for request in batch]` → `sorted(request["id"] for request in batch)`
+
+# %% wrong: batches of the call before — says "begin each call with a new list" — from "reference": "max_wait_ms, batch_ms):" → "max_wait_ms, batch_ms, served=[]):", "served, free_ms = [], 0.0" → "free_ms = 0.0"
+
+# %% wrong: requests that have not arrived — says "it cannot be in it" — from "reference": ` if request["arrival_ms"] <= start_ms` → ``

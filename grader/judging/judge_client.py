@@ -51,6 +51,9 @@ class StudentError(Exception):
         super().__init__(text)
         self.name, self.text, self.place = name, text, place
 
+    def __str__(self) -> str:
+        return self.text  # a KeyError would quote it once more
+
     def is_blank(self) -> bool:
         """Whether the exercise was left as released; what libraries raise under the same name has a text."""
         return self.name == "NotImplementedError" and not self.text

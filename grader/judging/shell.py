@@ -26,6 +26,12 @@ from gpulab.ranks import written
 from grader.processes.channel import Channel
 
 CELL = re.compile(r"<ipython-input-[0-9a-f-]+>")
+_ANSI = re.compile(r"\x1b\[[0-9;]*m")
+_REPORT = re.compile(
+    r"(?s)\A(Failed to .*?)\. This is step .*## Exception summary\s+<class '(?:[\w.]*\.)?(\w+)'>: (.*?)"
+    r"\s*(?:For more information about this error|The error above occurred|\(Refer to the full).*\Z"
+)
+"""What PyTorch's exporter to ONNX says: a page of advice, and the cause at its end."""
 """The file name that IPython gives to a cell."""
 STREAM_CHUNK = 16_384
 """Characters after which printed text is sent on, newline or not."""
@@ -173,6 +179,7 @@ def message_of(error: object) -> str:
         text = str(error)[:10_000]
     except Exception:
         return "(an exception whose text cannot be had)"
+    text = _REPORT.sub(r"\1: \2: \3", _ANSI.sub("", text))
     # Numba quotes the file name of a cell, which nobody has seen.
     return CELL.sub("your cell", text)
 

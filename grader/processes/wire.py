@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, ItemsView, Iterator, KeysView, Sequence, ValuesView
 from typing import Any
 
+from gpulab.check.contents import bytes_of
 from gpulab.check.values import from_exact
 
 MAX_ITEMS = 2_000_000
@@ -75,9 +76,9 @@ def _encode(value: Any, buffers: list[Buffer], depth: int) -> Any:
     array = _encode_array(value, buffers)
     if array is not None:
         return array
-    if isinstance(value, (bytes, bytearray)):
+    if isinstance(value, (bytes, bytearray, memoryview)):
         buffers.append(bytes(value))
-        return {"b": len(value)}
+        return {"b": len(buffers[-1])}
     if isinstance(value, (set, frozenset)):
         return {"s": [_encode(item, buffers, depth + 1) for item in sorted(value, key=repr)]}
     if isinstance(value, (range, KeysView, ValuesView, ItemsView)):
@@ -88,6 +89,8 @@ def _encode(value: Any, buffers: list[Buffer], depth: int) -> Any:
     number = from_exact(value)
     if number is not None:
         return _encode(number, buffers, depth)
+    if how := bytes_of(value):
+        raise NotPlain(f"a value of type {type(value).__name__}; {how}")
     if isinstance(value, Iterator):
         raise NotPlain(f"a {type(value).__name__}, which yields its items only once; wrap it in list(...)")
     raise NotPlain(f"a value of type {type(value).__name__}")

@@ -65,6 +65,9 @@ def scores(content: Any, batches: Sequence[Any], what: str) -> list[NDArray[Any]
         AssertionError: it is no such file, or does not take them; a fixed batch is called by its name.
     """
     model = model_in(content, what)
+    if (kind := _input_type(model)) != FLOAT:
+        held = onnx.TensorProto.DataType.Name(kind).lower()
+        raise AssertionError(f"{what}: the input in this file is of type {held}, expected float32: export it as it is.")
     arrays = [np.ascontiguousarray(batch) for batch in batches]
     check_open(model, arrays, what)
     try:
@@ -83,6 +86,13 @@ def check_open(model: onnx.ModelProto, arrays: Sequence[NDArray[Any]], what: str
     held = {tensor.name for tensor in model.graph.initializer}
     inputs = [one for one in model.graph.input if one.name not in held]
     shape = inputs[0].type.tensor_type.shape.dim if inputs else []
+    own, wanted = [one.dim_value for one in shape[1:]], list(arrays[0].shape[1:])
+    if own and (
+        len(own) != len(wanted) or any(size not in (0, right) for size, right in zip(own, wanted, strict=True))
+    ):
+        found, right = (_named_axes(["batch", *sizes]) for sizes in (own, wanted))
+        note = "The example pictures of the export set these sizes."
+        raise AssertionError(f"{what}: the input in this file is {found}, expected {right}. {note}")
     fixed = shape[0].dim_value if len(shape) else 0
     if fixed:
         other = next((len(one) for one in arrays if len(one) != fixed), 1)
@@ -90,6 +100,10 @@ def check_open(model: onnx.ModelProto, arrays: Sequence[NDArray[Any]], what: str
             f"{what}: the batch is fixed at {fixed} in this file ({[one.dim_value or '?' for one in shape]}), and"
             f" cannot take {other}. Leave it open: dynamic_shapes."
         )
+
+
+def _named_axes(sizes: Sequence[int | str]) -> str:
+    return f"({', '.join(str(size or 'any') for size in sizes)})"
 
 
 def whole(found: list[NDArray[Any] | str], arrays: Sequence[NDArray[Any]], what: str) -> list[NDArray[Any]]:
@@ -203,7 +217,7 @@ def entries(answer: Any, what: str) -> dict[str, Entry]:
 def _input_type(model: onnx.ModelProto) -> int:
     """The element type of the model's one input."""
     weights = {tensor.name for tensor in model.graph.initializer}
-    return next(int(one.type.tensor_type.elem_type) for one in model.graph.input if one.name not in weights)
+    return next((int(one.type.tensor_type.elem_type) for one in model.graph.input if one.name not in weights), FLOAT)
 
 
 def input_ends(model: onnx.ModelProto) -> tuple[float, float] | None:

@@ -14,6 +14,8 @@ from typing import Any
 
 import onnx
 
+from gpulab.check.contents import bytes_of
+
 STARTS = {
     b"PK\x03\x04": "a zip as torch.save, torch.jit.save and torch.export.save write it: PyTorch's own, for Python only",
     b"\x80": "a pickle: it holds Python objects, and only Python with the same classes can open it",
@@ -36,8 +38,10 @@ def read(content: Any) -> onnx.ModelProto:
         NotAnEngine: it is not; the message says what it is instead.
     """
     if not isinstance(content, (bytes, bytearray, memoryview)):
-        note = " A path is not the file: read_bytes() is." if isinstance(content, str) else ""
-        raise NotAnEngine(f"expected the bytes of an ONNX file, not a {type(content).__name__}.{note}")
+        how = bytes_of(content)
+        note = f" {how[0].upper()}{how[1:]}." if how else ""
+        note = " A path is not the file: read_bytes() is." if isinstance(content, str) else note
+        raise NotAnEngine(f"expected the bytes of an ONNX file, not a value of type {type(content).__name__}.{note}")
     content = bytes(content)
     for start, kind in STARTS.items():
         if content.startswith(start):

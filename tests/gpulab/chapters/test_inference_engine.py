@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import io
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -97,6 +98,7 @@ def test_nothing_reports_home() -> None:
         (b"", "without a network"),
         ("network.onnx", "A path is not the file"),
         (None, "NoneType"),
+        (io.BytesIO(b"x"), "BytesIO. Getvalue\\(\\) gives its bytes"),
     ],
 )
 def test_what_is_no_file_is_called_by_its_name(wrong: Any, says: str) -> None:
@@ -203,6 +205,17 @@ def test_training_mode_and_a_fixed_batch_are_seen_in_the_file(content: bytes) ->
     model.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 2
     with pytest.raises(AssertionError, match="fixed at 2"):
         checks.scores(model.SerializeToString(), [IMAGES[:1], IMAGES[:2]], "it")
+
+
+def test_another_shape_or_type_of_the_input_is_seen_in_the_file(content: bytes) -> None:
+    model = onnx.load_from_string(content)
+    model.graph.input[0].type.tensor_type.shape.dim[3].dim_value = 28
+    with pytest.raises(AssertionError, match=r"is \(batch, 3, 32, 28\), expected \(batch, 3, 32, 32\)"):
+        checks.scores(model.SerializeToString(), [IMAGES[:1]], "it")
+    model = onnx.load_from_string(content)
+    model.graph.input[0].type.tensor_type.elem_type = onnx.TensorProto.FLOAT16
+    with pytest.raises(AssertionError, match="of type float16, expected float32"):
+        checks.scores(model.SerializeToString(), [IMAGES[:1]], "it")
 
 
 def test_entries_must_hold_what_they_say(content: bytes, int8: bytes) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from grader.judging.judge_client import StudentError
+from grader.judging.judge_client import StudentError, raised
+from grader.judging.shell import message_of
 
 
 @pytest.mark.parametrize(
@@ -43,3 +44,20 @@ def test_numba_without_a_gpu() -> None:
 def test_a_launch_of_what_is_no_kernel(place: str, told: str) -> None:
     error = StudentError("TypeError", "'function' object is not subscriptable", place)
     assert error.told().startswith(f"TypeError: {told}")
+
+
+def test_a_missing_key_is_quoted_once() -> None:
+    with pytest.raises(KeyError) as error:
+        raise raised(["KeyError", "'dur'", "line 2"])
+    assert str(error.value) == "'dur'"
+
+
+def test_of_an_exporters_report_the_cause_is_kept_and_colors_are_not() -> None:
+    report = (
+        "Failed to export the model with torch.export. \x1b[96mThis is step 1/3\x1b[0m of exporting the model.\n"
+        "- Create an issue.\n\n## Exception summary\n\n<class 'torch._dynamo.exc.UserError'>: The keys are [0]. "
+        "For more information about this error, see: https://pytorch.org\n\n(Refer to the full stack trace above.)"
+    )
+    told = "Failed to export the model with torch.export: UserError: The keys are [0]."
+    assert message_of(RuntimeError(report)) == told
+    assert message_of(ValueError("\x1b[31mred\x1b[0m")) == "red"

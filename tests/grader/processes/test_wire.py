@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import socket
 import struct
@@ -278,3 +279,13 @@ def test_a_list_of_many_numpy_numbers_is_refused_by_the_sender(pair: tuple[Chann
     form = wire.encode([np.float64(0)] * (MAX_BUFFERS + 1), out)
     with pytest.raises(wire.NotPlain, match="return one array"):
         pair[0].send({"value": form}, out, seconds=5)
+
+
+def test_a_view_of_bytes_comes_back_as_bytes() -> None:
+    assert there_and_back(memoryview(b"abc")) == b"abc"
+    assert there_and_back([bytearray(b"x"), memoryview(b"")]) == [b"x", b""]
+
+
+def test_what_holds_bytes_is_refused_with_how_to_get_them() -> None:
+    with pytest.raises(wire.NotPlain, match=r"BytesIO; getvalue\(\) gives its bytes"):
+        wire.encode(io.BytesIO(b"abc"), [])
