@@ -8,18 +8,19 @@ lists and tuples are interchangeable. `compare` decides equality, `values` the w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from gpulab.check.compare import EXACT, LOOSE, UNWRITTEN, Rule, difference, token
 from gpulab.check.outcomes import Mismatch, WrongAnswer, note_mismatches
-from gpulab.check.rounding import is_rounded
+from gpulab.check.rounding import has_float32_digits, is_rounded
 from gpulab.check.values import DictOf, TooLarge, plain, show
 
 Mistakes = Mapping[Any, str] | Iterable[tuple[Any, str]] | None
 """Known wrong values and what to say about each: a dict, or pairs where values are unhashable or may coincide."""
 
 ROUNDED = "Is it rounded? Return the number with all its digits."
+FLOAT32 = "It has the digits of a float32 only: compute with Python's floats, or in float64."
 
 
 def equal(answer: Any, expected: Any, what: str, mistakes: Mistakes = None) -> None:
@@ -68,7 +69,7 @@ def keys(answer: Any, names: Iterable[str], what: str) -> None:
         WrongAnswer: it is not a dict, or a key is missing, or there is one that was not asked for.
     """
     wanted = list(names)
-    expected = f"a dict with the keys {_listed(wanted)}"
+    expected = _with_keys(wanted)
     if not isinstance(answer, dict):
         note = NO_DICT.get(type(answer), "")
         _fail(Mismatch(what, show(_plain(answer, what)), expected, note))
@@ -76,7 +77,7 @@ def keys(answer: Any, names: Iterable[str], what: str) -> None:
     others = [name for name in answer if name not in wanted]
     told = [("Missing", missing), ("Not asked for", others)]
     if missing or others:
-        got = f"a dict with the keys {_listed(answer)}" if answer else "{}"
+        got = _with_keys(list(answer)) if answer else "{}"
         _fail(Mismatch(what, got, expected, " ".join(f"{how}: {_listed(them)}." for how, them in told if them)))
 
 
@@ -87,6 +88,10 @@ NO_DICT = {
     set: "A set has no keys: each name in a dict has a value, as in {'name': 1}.",
 }
 """Type of an answer that is no dict → what to say about it."""
+
+
+def _with_keys(names: Sequence[Any]) -> str:
+    return f"a dict with the key{'s' if len(names) > 1 else ''} {_listed(names)}"
 
 
 def _listed(names: Iterable[Any]) -> str:
@@ -242,6 +247,8 @@ def _compare(answer: Any, expected: Any, what: str, mistakes: Mistakes, rule: Ru
     known = _named(mistakes, mine, theirs, loose)
     if "round" not in known.lower() and is_rounded(mine, theirs):
         known = f"{known} Or is it rounded?" if known else ROUNDED
+    if not known and has_float32_digits(mine, theirs):
+        known = FLOAT32
     _fail(Mismatch(what, shown, wanted, known, inside))
 
 

@@ -186,7 +186,10 @@ def _arrays(answer: Any, expected: PlainArray, rule: Rule) -> str | None:
         return None
     index = tuple(int(axis[0]) for axis in wrong.nonzero())
     values = f"{show(mine[index].item(), exact=True)} instead of {show(theirs[index].item(), exact=True)}"
-    said = f"{count} of {mine.size} elements differ, the first at {list(index)}: {values}."
+    differ = f"{count} of {mine.size} elements differ, the first"
+    if count == 1:
+        differ = f"1 of {mine.size} elements differs" if mine.size > 1 else "The only element differs"
+    said = f"{differ} at {list(index)}: {values}."
     return f"{said} {UNWRITTEN}" if never_written(mine[index]) else said
 
 

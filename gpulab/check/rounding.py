@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import struct
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from gpulab.check.compare import Rule, difference
@@ -10,6 +11,8 @@ from gpulab.check.values import DictOf
 
 DECIMALS = range(5)
 ALMOST = Rule(rtol=1e-12, ints_apart=False)
+SINGLE = Rule(rtol=2**-21, ints_apart=False)
+"""A float32 has 24 bits; a few operations may have rounded."""
 
 
 def is_rounded(answer: Any, expected: Any) -> bool:
@@ -28,6 +31,33 @@ def is_rounded(answer: Any, expected: Any) -> bool:
         if difference(answer, wrong, ALMOST) is None and difference(wrong, expected, ALMOST) is not None:
             return True
     return False
+
+
+def has_float32_digits(answer: Any, expected: Any) -> bool:
+    """Whether a plain answer holds the expected numbers with no more digits than a float32 has."""
+    if difference(answer, expected, SINGLE) is not None or difference(answer, expected, ALMOST) is None:
+        return False
+    found = list(_floats(answer))
+    return bool(found) and all(_as_float32(number) == number for number in found)
+
+
+def _as_float32(number: float) -> float:
+    try:
+        return float(struct.unpack("f", struct.pack("f", number))[0])
+    except OverflowError:
+        return float("inf")
+
+
+def _floats(value: Any) -> Iterator[float]:
+    """The floats in a plain value that holds no arrays."""
+    if isinstance(value, float):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for part in value:
+            yield from _floats(part)
+    elif isinstance(value, DictOf):
+        for _, part in value.pairs:
+            yield from _floats(part)
 
 
 def _each(value: Any, way: Callable[[float], float]) -> Any:

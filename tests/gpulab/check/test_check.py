@@ -83,7 +83,8 @@ class TestEqual:
             ({1.0}, {1}, "Missing: 1. Unexpected: 1.0."),
             ("Threads", "threads", "Capitals and spaces matter."),
             (np.zeros((2, 3)), np.zeros((3, 2)), "Its shape is (2, 3) instead of (3, 2)."),
-            (np.array([1, 2, 9]), np.array([1, 2, 3]), "1 of 3 elements differ, the first at [2]: 9 instead of 3."),
+            (np.array([1, 2, 9]), np.array([1, 2, 3]), "1 of 3 elements differs at [2]: 9 instead of 3."),
+            (np.array([9]), np.array([3]), "The only element differs at [0]: 9 instead of 3."),
             (np.ones(2), np.ones(2, int), "Its elements are float64 instead of int64."),
             (np.ones(2, bool), np.ones(2), "Its elements are bool instead of float64."),
             (1.0 + 1e-12, 1.0, "you returned 1.000000000001, expected 1.0."),
@@ -169,7 +170,7 @@ class TestClose:
             ([1.0, 5.0], [1.0, 2.0], "At [1]: 5.0 instead of 2.0."),
             ([1.0], np.ones(1), "You returned a list, expected a NumPy array."),
             (np.ones((3, 1)), np.ones(3), "Its shape is (3, 1) instead of (3,)."),
-            (np.array([1, np.nan]), np.ones(2), "1 of 2 elements differ, the first at [1]: nan instead of 1.0."),
+            (np.array([1, np.nan]), np.ones(2), "1 of 2 elements differs at [1]: nan instead of 1.0."),
             (np.array([1, np.inf]), np.ones(2), "the first at [1]: inf instead of 1.0."),
         ],
     )

@@ -42,3 +42,19 @@ def test_a_known_mistake_with_the_same_value_comes_first() -> None:
         check.close(2.0, 2.0625, "bytes", mistakes={2.0: "Divide by 8."})
     with pytest.raises(check.WrongAnswer, match=r"Do not round\.$"):
         check.close(2.0, 2.0625, "bytes", mistakes={2.0: "Do not round."})
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [(915108480.0, 915108422.4), ([0.5, 0.10000000149011612], [0.5, 0.1]), ({"us": 0.30000001192092896}, {"us": 0.3})],
+)
+def test_an_answer_with_the_digits_of_a_float32_is_told_so(answer: Any, expected: Any) -> None:
+    with pytest.raises(check.WrongAnswer, match="digits of a float32"):
+        check.close(answer, expected, "a number")
+
+
+@pytest.mark.parametrize(("answer", "expected"), [(0.10000000150, 0.1), (0.25, 0.2500003), (1e300, 1.1e300), (1, 1.5)])
+def test_other_digits_are_not(answer: Any, expected: Any) -> None:
+    with pytest.raises(check.WrongAnswer) as wrong:
+        check.close(answer, expected, "a number")
+    assert "float32" not in str(wrong.value)
