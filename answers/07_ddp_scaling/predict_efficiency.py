@@ -77,3 +77,16 @@ def predict_efficiency(step_s, nbytes, world_size, alpha, beta, overlap):
 
 # -     return step_s / (step_s + communication_s - hidden_s)
 # +     return Decimal(step_s) / Decimal(step_s + communication_s - hidden_s)
+
+
+# %% wrong: the latency is divided, too — says "alpha is per message" — from "reference": "(alpha + beta * nbytes / world_size)" → "((alpha + beta * nbytes) / world_size)"
+
+# %% wrong: one minus communication over step — says "not 1 - communication / step" — from "reference": "step_s / (step_s + communication_s - hidden_s)" → "1 - (communication_s - hidden_s) / step_s"
+
+# %% wrong: the hidden share is added — says "subtracted, not added" — from "reference": "communication_s - hidden_s" → "communication_s + hidden_s"
+
+# %% wrong: only a share of the step can hide — says "The whole step can hide" — from "reference": "communication_s, step_s)" → "communication_s, overlap * step_s)"
+
+# %% wrong: bits — says "do not convert bytes to bits" — from "reference": "beta * nbytes" → "8 * beta * nbytes"
+
+# %% wrong: without parentheses — says "put parentheses" — from "reference": "step_s / (step_s + communication_s - hidden_s)" → "step_s / step_s + communication_s - hidden_s"

@@ -91,3 +91,19 @@ class Chunk(int):
 
 def ring_schedule(world_size, rank):
     return [(Chunk(0), Chunk(0))] * (2 * (world_size - 1))
+
+
+# %% wrong: 2p steps — says "none for a single rank"
+def ring_schedule(world_size, rank):
+    return [((rank - step) % world_size, (rank - step - 1) % world_size) for step in range(2 * world_size)]
+
+
+# %% wrong: every rank begins with chunk 0 — says "All ranks send the same chunk"
+def ring_schedule(world_size, rank):
+    return [(-step % world_size, (-step - 1) % world_size) for step in range(2 * (world_size - 1))]
+
+
+# %% wrong: steps of the call before — says "you returned 12 steps, expected 6"
+def ring_schedule(world_size, rank, found=[]):
+    found += [((rank - step) % world_size, (rank - step - 1) % world_size) for step in range(2 * (world_size - 1))]
+    return found

@@ -88,3 +88,14 @@ def scaling(rows):
 # %% wrong: whole quotients — says "drops the fraction" — from "reference": `"speedup": row["throughput"] / base` → `"speedup": row["throughput"] // base`
 
 # %% wrong: the largest throughput per GPU is the base — says "row with one GPU, wherever it is" — from "reference": `next(row["throughput"] for row in rows if row["gpus"] == 1)` → `max(row["throughput"] / row["gpus"] for row in rows)`
+
+
+# %% wrong: efficiency upside down — says "efficiency is upside down" — from "reference": `row["throughput"] / base / row["gpus"]` → `row["gpus"] * base / row["throughput"]`
+
+# %% wrong: the efficiency is not divided — says "row's own number of GPUs" — from "reference": ` / base / row["gpus"]` → ` / base`
+
+# %% wrong: the speedup of one of the GPUs — says "a speedup is not divided by gpus" — from "reference": `"speedup": row["throughput"] / base` → `"speedup": row["throughput"] / row["gpus"] / base`
+
+# %% wrong: the baseline of the last row — says "wherever it is" — from "reference": `next(row["throughput"] for row in rows if row["gpus"] == 1)` → `rows[-1]["throughput"]`
+
+# %% wrong: without the row of one GPU — says "Return all rows" — from "reference": "for row in rows]" → `for row in rows if row["gpus"] > 1]`

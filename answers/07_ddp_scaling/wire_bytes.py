@@ -55,3 +55,18 @@ def wire_bytes(algorithm, world_size, nbytes):
 # %% wrong: chunks of a (p - 1)th — says "n / p bytes" — from "reference": "/ world_size," → "/ (world_size - 1),"
 
 # %% wrong: chunks of whole bytes — says "drops the fraction" — from "counts steps": "nbytes / world_size for" → "nbytes // world_size for"
+
+
+# %% wrong: in float32 — says "the digits of a float32 only" — from "reference"
+# +     import numpy as np
+# +
+#       factor = {"ring": 2 * (world_size - 1) / world_size, "parameter_server": 1, "server": world_size}[algorithm]
+
+# -     return float(factor * nbytes)
+# +     return float(np.float32(factor) * np.float32(nbytes))
+
+# %% wrong: one step of the ring — says "That is one step" — from "reference": "2 * (world_size - 1) / world_size" → "1 / world_size"
+
+# %% wrong: chunks rounded up — says "do not round it up" — from "reference"
+# -     return float(factor * nbytes)
+# +     return 2 * (world_size - 1) * -(-nbytes // world_size) if algorithm == "ring" else float(factor * nbytes)

@@ -68,8 +68,9 @@ def _plan(schedule: Schedule, world_size: int, rank: int) -> list[tuple[int, int
     assert isinstance(steps, (list, tuple)), f"{what}: you returned {steps!r:.80}, expected a list of pairs."
     count, expected = len(steps), 2 * (world_size - 1)
     many = (world_size * (world_size - 1), 2 * world_size * (world_size - 1))
-    note = HALF if count == world_size - 1 else WHOLE if count in many else ""
-    assert count == expected, f"{what}: you returned {count} steps, expected {expected}. {note}"
+    whole = rank == 0 and count in many  # on later ranks, steps of the calls before may be among them
+    note = f" {HALF}" if count == world_size - 1 else f" {WHOLE}" if whole else ""
+    assert count == expected, f"{what}: you returned {count} steps, expected {expected}.{note}"
     for step, pair in enumerate(steps):
         found = f"{what}: in step {step} you return {pair!r:.80}, expected"
         parts: list[Any] = list(pair) if isinstance(pair, (list, tuple)) else []
@@ -99,6 +100,8 @@ def _fits(plans: list[list[tuple[int, int]]], step: int) -> None:
         before, after = (rank - 1) % world_size, (rank + 1) % world_size
         sent, received = plans[before][step][0], plans[rank][step][1]
         note = "They must be the same chunk."
+        if all(plan[step][0] == sent for plan in plans):
+            note = "All ranks send the same chunk in this step: each has to send one of its own."
         others = [plans[(one + 1) % world_size][step][0] == plans[one][step][1] for one in range(world_size)]
         if world_size > 2 and all(others):
             note = (
