@@ -135,3 +135,10 @@ def bottleneck(summary):
     return "compute" if s["flops"] / s["nbytes"] >= s["peak_tflops"] * 1e3 / s["bandwidth_gbs"] else "memory"
 
 # %% wrong: a part must be more than half of the step — says "The largest part is the rest" — from "reference": "key=pieces.get" → `key=lambda one: pieces[one] > summary["step_ms"] / 2`
+
+
+# %% wrong: the roofline for every step — says "the roofline is for kernels" — from "reference": `largest != "kernel"` → `largest == "launch"`
+
+# %% wrong: the smallest part — says "That is the smallest part" — from "reference": "max(pieces" → "min(pieces"
+
+# %% wrong: GB of 2**30 bytes — says "1 GB is 1e9 bytes" — from "reference": `1e3 * summary["peak_tflops"]` → `1e12 / 2**30 * summary["peak_tflops"]`

@@ -94,3 +94,14 @@ def mfu(step_ms, flops, gpu, dtype):
 # %% wrong: half the peak — says "Twice the right value"
 def mfu(step_ms, flops, gpu, dtype):
     return flops / (step_ms / 1000) / (gpu[f"{dtype}_tflops"] / 2 * 1e12)
+
+
+# %% wrong: half — says "Half the right value" — from "reference": "return flops_per_second" → "return flops_per_second / 2"
+
+# %% wrong: times the time — says "do not multiply" — from "reference": "flops / (step_ms / 1e3)" → "flops * (step_ms / 1e3)"
+
+# %% wrong: six times — says "they count as they are" — from "reference": "return flops_per_second" → "return 6 * flops_per_second"
+
+# %% wrong: parentheses are missing — says "put parentheses" — from "reference": `(gpu[f"{dtype}_tflops"] * 1e12)` → `gpu[f"{dtype}_tflops"] * 1e12`
+
+# %% wrong: the largest peak of all — says "the row's largest peak" — from "reference": `gpu[f"{dtype}_tflops"]` → `max(peak for name, peak in gpu.items() if name.endswith("_tflops") and peak)`

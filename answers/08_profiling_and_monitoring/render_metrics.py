@@ -281,3 +281,20 @@ def render_metrics(samples):
 # %% right: no space after the name where HELP has no words — from "reference": `f"# HELP {name} {words}"` → `f"# HELP {name} {words}".rstrip(" ")`
 
 # %% wrong: time stamps — says "A second number is a time stamp" — from "reference": `{float(sample['value'])!r}"` → `{float(sample['value'])!r} 1763650000000"`
+
+
+# %% wrong: no space before the value — says "Between the name and the value is a space" — from "reference": `f" {float(sample['value'])!r}"` → `f"{float(sample['value'])!r}"`
+
+# %% wrong: labels with a colon — says "That is not a label" — from "reference": `f'{key}="{text}"'` → `f'{key}: "{text}"'`
+
+# %% wrong: labels after the value — says "labels come right after the name" — from "reference": `name + ("{" + ",".join(labels) + "}" if labels else "") + f" {float(sample['value'])!r}"` → `name + f" {float(sample['value'])!r}" + ("{" + ",".join(labels) + "}" if labels else "")`
+
+# %% wrong: only the last sample of a metric — says "A sample is missing" — from "reference": `groups.setdefault(sample["name"], []).append(sample)` → `groups[sample["name"]] = [sample]`
+
+# %% wrong: HELP without the name — says "comes the name of the metric" — from "reference": "# HELP {name} {words}" → "# HELP {words}"
+
+# %% wrong: the words of HELP as they are — says "A newline inside a text is written" — from "reference": `words = group[0]["help"].replace("\\", "\\\\").replace("\n", "\\n")` → `words = group[0]["help"]`
+
+# %% wrong: infinity in a word — says "Infinity is written +Inf" — from "reference": `f" {float(sample['value'])!r}"` → `f" {float(sample['value'])!r}".replace("inf", "Infinity")`
+
+# %% wrong: counters end with total twice — says "names of the samples" — from "reference": "lines.append(name + (" → `lines.append(name + ("_total" if sample["type"] == "counter" else "") + (`

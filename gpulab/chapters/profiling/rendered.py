@@ -27,12 +27,15 @@ def broken_rule(page: str) -> str:
     seen: set[str] = set()
     sampled: set[str] = set()
     closed: list[str] = []
+    before = ""
     for number, line in enumerate(page.splitlines(), 1):
         where = f"line {number}, {line[:60]!r}"
         described = re.fullmatch(rf"# (HELP|TYPE) ({_NAME})(?: .*)?", line)
         sample = _SAMPLE.fullmatch(line)
         if not described and not sample:
-            return f"{where}: {_reason(line)}"
+            torn = before.startswith("# HELP") and line and not line.startswith("#")
+            return f"{where}: {_TORN if torn else _reason(line)}"
+        before = line
         name = described[2] if described else re.match(_NAME, line)[0]  # type: ignore[index]  # it matched above
         series = f"{described[1]} {name}" if described else sample[1]  # type: ignore[index]  # one of them matched
         if series in seen:
@@ -60,8 +63,14 @@ def _reason(line: str) -> str:
     if re.fullmatch(rf"{_SAMPLE.pattern} +-?\d+", line):
         return "A second number is a time stamp: write none."
     if "{" not in line or "}" not in line:
-        return _TORN if "}" in line or "{" in line or not re.match(rf"{_NAME} ", line) else "The value is not a number."
-    if "='" in line:
+        if re.fullmatch(rf"{_NAME}{_NUMBER}", line):
+            return "Between the name and the value is a space."
+        infinite = " Infinity is written +Inf." if "infinity" in line.lower() else ""
+        torn = "}" in line or "{" in line or not re.match(rf"{_NAME} ", line)
+        return _TORN if torn else f"The value is not a number.{infinite}"
+    if not re.match(rf"{_NAME}\{{", line):
+        return "The labels come right after the name, and the value comes last."
+    if not re.match(r'[a-zA-Z_][a-zA-Z0-9_]*="|\}', line.partition("{")[2]):
         return 'That is not a label="value".'
     if re.match(rf"{_NAME}\{{(?:{_LABEL}(?:, ?{_LABEL})*,?)?\}}", line):
         return f"{line.rpartition(' ')[2]!r} is not a number."
@@ -110,6 +119,8 @@ def _describes(page: Any, samples: SampleRows, what: str) -> None:
         wanted = {one["name"]: one[key] for one in samples}
         quoted = {name: words.replace('"', '\\"') for name, words in wanted.items()}
         known: list[tuple[Any, str]] = [({}, f"There is no {kind} line.")]
+        unnamed = {words.partition(" ")[0]: words.partition(" ")[2] for words in wanted.values()}
+        known.append((unnamed, f"After # {kind} comes the name of the metric, then the words."))
         known.append((quoted, "In a HELP text a quote is not escaped: the backslash would be shown."))
         equal(found, wanted, f"{what}: {kind} of each metric, read back", mistakes=known)
 
@@ -122,7 +133,10 @@ def _has_labels(values: Mapping[Any, float], wanted: Mapping[Any, float], what: 
     known = [dict(one) for label, one in wanted if label == name]
     twice = [{key: text.replace("\n", "\\n") for key, text in one.items()} for one in known]
     again = [{key: text.replace('"', '\\"') for key, text in one.items()} for one in twice]
-    note = "A label is missing or changed."
+    if lost and not known:
+        names = sorted({one for one, _ in wanted})
+        equal(sorted({one for one, _ in values}), names, f"{what}: names of the samples, read back")
+    note = "A label is missing or changed." if lost else "A sample is missing."
     if lost and dict(labels) in [*twice, *again]:
         note = "Escaped twice: replace the backslashes first, before you add any of your own."
     if lost and not labels and any(known):

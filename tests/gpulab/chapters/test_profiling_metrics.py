@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+import re
+from types import SimpleNamespace
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from gpulab import table
-from gpulab.chapters.profiling.rendered import broken_rule
+from gpulab.chapters.profiling.rendered import broken_rule, compare
 from gpulab.tables import data_folder
 from grader.exercises.profiling.pages import FormatError, SampleKey, read_page
 
@@ -120,10 +122,38 @@ def test_says_where_a_page_is_wrong(page: str, words: str) -> None:
         ('a{l="1"} 1\na{l="1"} 2\n', "a second time"),
         ("a{l='1'} 1\n", "is not a label"),
         ("a{} 1_000\n", "is not a number"),
+        ("a1.5\n", "Between the name and the value is a space"),
+        ('a 1.5{l="x"}\n', "right after the name"),
+        ('a{l: "x"} 1\n', "is not a label"),
+        ("# HELP a two\nlines here\n# TYPE a gauge\na 1\n", "A newline inside a text"),
+        ("a Infinity\n", "Infinity is written +Inf"),
     ],
 )
 def test_the_visible_check_names_the_rule(page: str, words: str) -> None:
     assert words in broken_rule(page)
+
+
+@pytest.mark.parametrize(
+    ("page", "words"),
+    [
+        ("# HELP a Words.\n# TYPE a gauge\na 1.0\n", "A sample is missing."),
+        ("# HELP a Words.\n# TYPE a gauge\na_total 1.0\n", "names of the samples"),
+        ("# HELP Words.\n# TYPE a gauge\na 1.0\n", "comes the name of the metric"),
+    ],
+)
+def test_a_page_that_says_something_else_is_told_what(page: str, words: str) -> None:
+    samples = [{"name": "a", "type": "gauge", "help": "Words.", "labels": {}, "value": 1.0}]
+    if "missing" in words:
+        samples.append({**samples[0], "labels": {"l": "x"}})
+
+    def read(text: str) -> SimpleNamespace:
+        lines = [line.split() for line in text.splitlines()]
+        texts = {key: {one[2]: " ".join(one[3:]) for one in lines if one[1] == key} for key in ("TYPE", "HELP")}
+        values = {(one[0], frozenset()): float(one[1]) for one in lines if one[0] != "#"}
+        return SimpleNamespace(values=values, types=texts["TYPE"], helps=texts["HELP"])
+
+    with pytest.raises(AssertionError, match=re.escape(words)):
+        compare(lambda _: page, samples, "a page", read)
 
 
 def test_what_the_format_allows_passes() -> None:
