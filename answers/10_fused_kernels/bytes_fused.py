@@ -80,7 +80,7 @@ def bytes_fused(ops, elements, bytes_per_element, fused):
     return n * elements * bytes_per_element
 
 
-# %% wrong: two inputs for each operation — says "two inputs and a result"
+# %% wrong: two inputs for each operation — says "one tensor too many"
 def bytes_fused(ops, elements, bytes_per_element, fused):
     if fused:
         return (len(ops) + 2) * elements * bytes_per_element
@@ -98,3 +98,15 @@ def bytes_fused(ops, elements, bytes_per_element, fused):
     return tensors * np.int64(elements) * bytes_per_element
 
 # %% wrong: an eager operation writes nothing for the chain — says "written, then read" — from "reference": "2 * (len(ops) - 1)" → "len(ops) - 1"
+
+
+# %% wrong: a result for the first operation, too — says "one tensor too many"
+def bytes_fused(ops, elements, bytes_per_element, fused):
+    inputs = sum(op["inputs"] for op in ops)
+    return (inputs + 1 if fused else inputs + 2 * len(ops)) * elements * bytes_per_element
+
+
+# %% wrong: at least one input for each operation — says "one tensor too many"
+def bytes_fused(ops, elements, bytes_per_element, fused):
+    inputs = sum(max(1, op["inputs"]) for op in ops)
+    return (inputs + 1 if fused else inputs + 2 * len(ops) - 1) * elements * bytes_per_element

@@ -109,3 +109,14 @@ def launch_bound(kernels, launch_us):
 # %% wrong: kernels sorted by their length — says "in the order of the list" — from "reference": "enumerate(kernels," → "enumerate(sorted(kernels),"
 
 # %% wrong: a single kernel needs no launch — says "expected" — from "reference": "launch_us + sum(kernels)" → "(launch_us if len(kernels) > 1 else 0) + sum(kernels)"
+
+
+# %% wrong: the place of a kernel by its time — says "number them with enumerate" — from "reference": "max(finished, number * launch_us)" → "max(finished, (kernels.index(kernel_us) + 1) * launch_us)"
+
+# %% wrong: returns in the loop — says "return after the loop" — from "reference"
+# -     graph_us = launch_us + sum(kernels)
+# -     return {"eager_us": finished, "graph_us": graph_us, "speedup": finished / graph_us}
+# +         graph_us = launch_us + sum(kernels)
+# +         return {"eager_us": finished, "graph_us": graph_us, "speedup": finished / graph_us}
+
+# %% wrong: ms — says "do not divide by 1000" — from "reference": `"eager_us": finished, "graph_us": graph_us` → `"eager_us": finished / 1e3, "graph_us": graph_us / 1e3`
