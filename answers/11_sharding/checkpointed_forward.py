@@ -258,3 +258,12 @@ def checkpointed_forward(problem, segments):
 
 # -                     x = checkpoint(part, x, use_reentrant=False) if recompute else part(x)
 # +                     x = checkpoint(part, x, use_reentrant=True) if recompute else part(x)
+
+
+# %% wrong: the weights for the gradients — says "gradients holds the weights" — from "reference": "one.grad.cpu()" → "one.detach().cpu()"
+
+# %% wrong: a list of gradients — says "A list has no keys" — from "reference": "{name: one.grad.cpu().numpy() for name, one in model.named_parameters()}" → "[one.grad.cpu().numpy() for one in model.parameters()]"
+
+# %% wrong: a seed of 0 — says "Another seed" — from "reference": "torch.manual_seed(problem.seed)" → "torch.manual_seed(0)"
+
+# %% wrong: numbers for bytes — says "a float32 has 4 bytes" — from "reference": "sum(held.values())" → "sum(held.values()) // 4"

@@ -260,3 +260,6 @@ def priority_makespan(layers, bandwidth_gbs, partition_bytes, policy):
 # +         later = [number for number in waiting if number > last]
 # +         chosen = max(waiting) if policy == "fifo" else min(later or waiting)
 # +         last = chosen
+
+
+# %% wrong: all gradients are ready at the start — says "No gradient is ready when the backward pass starts" — from "reference": "backward_done, arrived = clock, dict(ready)" → "backward_done, arrived, ready = clock, dict(ready), dict.fromkeys(ready, 0.0)"

@@ -154,3 +154,10 @@ def step_memory(parameters, batch, activations_per_sample, precision, optimizer,
 # %% wrong: the inside of the block with the largest input — says "not that of the block with the largest input" — from "master weights under autocast": `(precision != "float32")` → `(precision == "bfloat16")`, "max(insides, default=0)" → "max(activations_per_sample, default=(0, 0))[1]"
 
 # %% wrong: the largest block's input twice — says "its input is there already" — from "master weights under autocast": `(precision != "float32")` → `(precision == "bfloat16")`, "max(insides, default=0)" → "max(map(sum, activations_per_sample), default=0)"
+
+
+# %% wrong: the inputs of blocks are left out — says "The inputs of the blocks are kept, too" — from "reference": "values = inputs + (" → "values = ("
+
+# %% wrong: inside and input swapped — says "A pair is (input, inside)" — from "reference": "sum(one for one, _ in" → "sum(one for _, one in", "[inside for _, inside in" → "[inside for inside, _ in"
+
+# %% wrong: gradients of every sample — says "Gradients are per parameter" — from "reference": `"gradients": (` → `"gradients": batch * (`

@@ -337,3 +337,12 @@ def tensor_parallel_mlp(x, w1, w2, world_size):
 # -         dist.all_reduce(summand)
 # +         dist.barrier()
 # +         dist.all_reduce(summand)
+
+
+# %% wrong: the largest of the summands — says "or the largest" — from "reference": "dist.all_reduce(summand)" → "dist.all_reduce(summand, op=dist.ReduceOp.MAX)"
+
+# %% wrong: summed twice — says "all sums were added up twice" — from "reference": "dist.all_reduce(summand)" → "dist.all_reduce(summand); dist.all_reduce(summand)"
+
+# %% wrong: a second GELU — says "not after the second one" — from "reference": "return summand.numpy()" → "return torch.nn.functional.gelu(summand).numpy()"
+
+# %% wrong: hidden columns added up — says "hidden columns of the ranks differ" — from "reference": "summand = hidden @" → "dist.all_reduce(hidden); summand = hidden @"
