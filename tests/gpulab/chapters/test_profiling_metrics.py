@@ -136,13 +136,13 @@ def test_the_visible_check_names_the_rule(page: str, words: str) -> None:
 @pytest.mark.parametrize(
     ("page", "words"),
     [
-        ("# HELP a Words.\n# TYPE a gauge\na 1.0\n", "A sample is missing."),
-        ("# HELP a Words.\n# TYPE a gauge\na_total 1.0\n", "names of the samples"),
-        ("# HELP Words.\n# TYPE a gauge\na 1.0\n", "comes the name of the metric"),
+        ("# HELP a Some words.\n# TYPE a gauge\na 1.0\n", "A sample is missing."),
+        ("# HELP a Some words.\n# TYPE a gauge\na_total 1.0\n", "names of the samples"),
+        ("# HELP Some words.\n# TYPE a gauge\na 1.0\n", "comes the name of the metric"),
     ],
 )
 def test_a_page_that_says_something_else_is_told_what(page: str, words: str) -> None:
-    samples = [{"name": "a", "type": "gauge", "help": "Words.", "labels": {}, "value": 1.0}]
+    samples = [{"name": "a", "type": "gauge", "help": "Some words.", "labels": {}, "value": 1.0}]
     if "missing" in words:
         samples.append({**samples[0], "labels": {"l": "x"}})
 

@@ -171,7 +171,7 @@ class TestClose:
             ([1.0], np.ones(1), "You returned a list, expected a NumPy array."),
             (np.ones((3, 1)), np.ones(3), "Its shape is (3, 1) instead of (3,)."),
             (np.array([1, np.nan]), np.ones(2), "1 of 2 elements differs at [1]: nan instead of 1.0."),
-            (np.array([1, np.inf]), np.ones(2), "the first at [1]: inf instead of 1.0."),
+            (np.array([1, np.inf]), np.ones(2), "differs at [1]: inf instead of 1.0."),
         ],
     )
     def test_far_value_fails_and_says_why(self, answer: Any, expected: Any, words: str) -> None:
