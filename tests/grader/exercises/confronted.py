@@ -129,7 +129,8 @@ def _remembering(function: Callable[..., Any], memory: dict[Any, Any]) -> Callab
     @functools.wraps(function)
     def called(*arguments: Any) -> Any:
         if arguments not in memory:
-            memory[arguments] = function(*arguments)
+            value = function(*arguments)
+            memory[arguments] = bytes(value) if isinstance(value, memoryview) else value  # which copies of it are
         return copy.deepcopy(memory[arguments])
 
     return called

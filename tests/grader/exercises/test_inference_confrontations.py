@@ -154,5 +154,6 @@ def test_serve_batches() -> None:
         "ties by id instead of by place": "no two requests arrive in the same instant on a real clock",
         "a clock that ticks in quarters of a millisecond": "a quarter of a ms is within what measurements spread",
         "changes its argument": VALUE,
+        "batches of the call before": "a server is asked once",
     }
     assert findings(one("serve_batches"), CHAPTER, plausible, broken, passing) == []

@@ -80,6 +80,8 @@ def test_render_metrics() -> None:
     plain = "NVML's texts are of one line, and have no backslash"
     passing = {
         "labels as JSON": "no label here holds a tab",
+        "the words of HELP as they are": "the exporter's HELP texts have no newline",
+        "infinity in a word": "no metric that is read here is infinite",
         "no HELP without words": "every HELP of the exporter has words",
         "braces around nothing": "a reader takes empty braces; another assertion of the test does not",
         "only quotes are escaped": plain,
@@ -255,6 +257,7 @@ def test_bottleneck() -> None:
     passing = {
         "a part must be more than half of the step": "the largest part of this step is more than half of it",
         "memory on the ridge itself": "measured steps are far from the ridge",
+        "GB of 2**30 bytes": "measured steps are far from the ridge",
         "whole FLOPs per byte": "measured steps are far from the ridge",
         "communication is not subtracted": "one GPU has no gradients to wait for",
         "communication is a part of the rest": "one GPU has no gradients to wait for",
