@@ -132,3 +132,9 @@ def align(n, bytes_per_element, alignment_bytes=16):
 # +         return 2 * n
 
 # %% wrong: units of at least two elements — says "Every element is aligned here" — from "reference": "alignment_bytes // bytes_per_element" → "max(2, alignment_bytes // bytes_per_element)"
+
+# %% wrong: the missing bytes as elements — says "Bytes are added to elements" — from "adds what is missing": " // bytes_per_element" → ""
+
+# %% wrong: times the bytes of an element — says "8 elements are a unit" — from "reference": "alignment_bytes // bytes_per_element" → "alignment_bytes * bytes_per_element"
+
+# %% wrong: adds nearly one before it cuts — says "multiple below" — from "with math.ceil": "math.ceil(n / unit)" → "int(n / unit + 0.999)"

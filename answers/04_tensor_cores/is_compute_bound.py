@@ -54,7 +54,7 @@ def is_compute_bound(m, n, k, gpu, dtype):
     intensity = 2 * m * n * k / (4 * (m * k + k * n + m * n))
     return intensity >= 1000 * gpu[f"{dtype}_tflops"] / gpu["bandwidth_gbs"]
 
-# %% wrong: two bytes for every type — says "2 bytes" — from "four bytes for every type": "4" → "2"
+# %% wrong: two bytes for every type — says "has 1 byte" — from "four bytes for every type": "4" → "2"
 
 # %% wrong: two bytes for TF32 — says "An element in TF32 has 4 bytes" — from "reference": `"tfloat32": 4` → `"tfloat32": 2`
 
@@ -120,3 +120,15 @@ def is_compute_bound(m, n, k, gpu, dtype):
 # %% wrong: a margin of 1% below the ridge — says "no margin" — from "reference": "intensity >=" → "1.01 * intensity >="
 
 # %% wrong: a side of 1 is never enough — says "even a side of 1" — from "reference": "return intensity" → "return min(m, n, k) > 1 and intensity"
+
+# %% wrong: the comparison turned around — says "is the comparison the right way round" — from "reference": ">=" → "<="
+
+# %% wrong: GB/s taken for GiB/s — says "no GiB" — from "reference": `gpu["bandwidth_gbs"]` → `(gpu["bandwidth_gbs"] * 2**30 / 1e9)`
+
+# %% wrong: the output as float32 — says "all three have the same type" — from "reference": "(nbytes * (m * k + k * n + m * n))" → "(nbytes * (m * k + k * n) + 4 * m * n)"
+
+# %% wrong: eight bytes for float8 — says "has 1 byte" — from "reference": `"float8": 1` → `"float8": 8`
+
+# %% wrong: the intensity of a square product — says "not taken for square" — from "reference": "2 * m * n * k / (nbytes * (m * k + k * n + m * n))" → "2 * n / (3 * nbytes)"
+
+# %% wrong: a margin of 0.1% below the ridge — says "no margin" — from "reference": "return intensity" → "return 1.001 * intensity"

@@ -275,3 +275,9 @@ def matmul_tflops(n, dtype):
 #           begin = time.perf_counter()
 # -         torch.mm(left, right)
 # +         torch.baddbmm(nothing, left[None], right[None], beta=0)
+
+# %% wrong: data that nothing was written to — says "torch.empty" — from "reference": "randn(n, n" → "empty(n, n"
+
+# %% wrong: returns nothing — says "is there a return statement" — from "reference": "return 2" → "2"
+
+# %% wrong: whole TFLOPS — says "divided with //" — from "reference": " / 1e12" → " // 1e12"

@@ -136,3 +136,9 @@ def mma(*arguments):
 # %% wrong: b transposed where it is square — says "Nothing is transposed" — from "reference": "@ b.astype" → "@ (b.T if b.shape[0] == b.shape[1] > 1 else b).astype"
 
 # %% wrong: c transposed where it is square — says "c is not transposed" — from "reference": "+ c" → "+ (c.T if c.shape[0] == c.shape[1] else c)"
+
+# %% wrong: without the last product — says "One of the 4096 products is missing" — from "reference": "return a.astype(np.float32) @ b.astype(np.float32) + c" → "return a[:, :-1].astype(np.float32) @ b[:-1].astype(np.float32) + c"
+
+# %% wrong: element by element — says "Rows of a times columns of b" — from "reference": " @ " → " * "
+
+# %% wrong: b before a — says "Rows of a times columns of b" — from "reference": "a.astype(np.float32) @ b.astype(np.float32)" → "b.astype(np.float32) @ a.astype(np.float32)"

@@ -214,3 +214,25 @@ def review(layers, batch, dtype):
 # %% wrong: takes the sizes by their place — says "expected" — from "reference": `zip(("in", "out"), sizes[layer["kind"]])` → `zip(("in", "out"), [key for key in layer if key != "kind"])`
 
 # %% wrong: one violation for each code — says "not one per code" — from "reference": "return found" → "return [(index, code) for code, index in {code: index for index, code in found}.items()]"
+
+# %% wrong: bfloat16 as wide as int8 — says "16 bytes are 8 elements of a 16-bit type" — from "reference": `16 if dtype == "int8" else 8` → `8 if dtype == "float16" else 16`
+
+# %% wrong: the last layer before the first — says "nothing comes before the first one" — from "reference"
+# -             if index + 1 < len(layers) and layers[index + 1]["kind"] in sizes:
+# -                 found.append((index, "no_activation"))
+# +             if layers[index - 1]["kind"] in sizes:
+# +                 found.append((index - 1, "no_activation"))
+
+# %% wrong: an activation before a layer — says "Only linear and conv layers lack an activation" — from "reference"
+# -             if index + 1 < len(layers) and layers[index + 1]["kind"] in sizes:
+# -                 found.append((index, "no_activation"))
+# +         if index + 1 < len(layers) and layers[index + 1]["kind"] in sizes:
+# +             found.append((index, "no_activation"))
+
+# %% wrong: only the first layer — says "does the function return inside the loop" — from "reference": "    return found" → "        return found"
+
+# %% wrong: codes before indices — says "the index comes first" — from "reference": "return found" → "return [(code, index) for index, code in found]"
+
+# %% wrong: input sizes that are powers of two — says "no rule asks for a power of two" — from "reference": `if layer[key] % multiple:` → `if layer[key] % multiple or code == "in" and layer[key] & (layer[key] - 1):`
+
+# %% wrong: the batch is smaller than the multiple — says "if it is not a multiple" — from "reference": "if batch % multiple" → "if batch < multiple"

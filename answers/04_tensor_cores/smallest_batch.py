@@ -137,3 +137,18 @@ def smallest_batch(in_features, out_features, gpu, dtype):
 # %% wrong: an int8 has four bytes — says "bytes" — from "reference": `"int8": 1` → `"int8": 4`
 
 # %% wrong: a whole ridge — says "Do not round the ridge" — from "reference": `1000 * gpu[f"{dtype}_tflops"] / gpu["bandwidth_gbs"] *` → `round(1000 * gpu[f"{dtype}_tflops"] / gpu["bandwidth_gbs"]) *`
+
+# %% wrong: tries batches up to 100,000 — says "a large batch is enough" — from "tries batches one by one, up to a point": "300_000" → "100_000"
+
+# %% wrong: a plus for a minus — says "subtract r·(in + out)" — from "reference": "out_features - need" → "out_features + need"
+
+# %% wrong: the peak of float32 for every type — says "Each type has a peak of its own" — from "reference": `f"{dtype}_tflops"` → `"float32_tflops"`
+
+# %% wrong: searches by doubling, up to 2**60 — says "compare the limit" — from "asks the limit, then searches by halving"
+# -     if 2 * in_features * out_features / ((in_features + out_features) * SIZES[dtype]) <= ridge:
+# -         return None
+
+# -         low, high = high, 2 * high
+# +         low, high = high, 2 * high
+# +         if high > 2**60:
+# +             return None

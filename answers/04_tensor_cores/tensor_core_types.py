@@ -101,3 +101,31 @@ def tensor_core_types(arch):
     return {row["type"] for row in table("precision") if arch in row["arch"] and row["unit"] == "tensor"}
 
 # %% wrong: any spelling of the name — says "tensor_core_types('" — from "reference": "== arch" → "== arch.capitalize()"
+
+# %% wrong: either of the two is enough — says "and, not or" — from "reference": ` and fact["unit"] == "tensor"` → ` or fact["unit"] == "tensor"`
+
+# %% wrong: of every architecture — says "only rows of this architecture" — from "reference": ` fact["arch"] == arch and` → ``
+
+# %% wrong: the letters of the names — says "add the name as a whole"
+from gpulab import table
+
+
+def tensor_core_types(arch):
+    found = set()
+    for fact in table("precision"):
+        if fact["arch"] == arch and fact["unit"] == "tensor":
+            found.update(fact["type"])
+    return found
+
+# %% wrong: returns inside the loop — says "does the function return inside the loop" — from "the letters of the names"
+# -             found.update(fact["type"])
+# +             found.add(fact["type"])
+# +             return found
+
+# %% wrong: one set for all calls — says "make a new set in every call" — from "the letters of the names"
+# - def tensor_core_types(arch):
+# -     found = set()
+# + def tensor_core_types(arch, found=set()):
+
+# -             found.update(fact["type"])
+# +             found.add(fact["type"])

@@ -161,3 +161,13 @@ def to_bf16(values):
 # %% wrong: leaves subnormal numbers as they are — says "Numbers below 2**-126" — from "reference": "np.where(np.isnan(x), x, rounded)" → "np.where(np.isnan(x) | (np.abs(x) < 2.0**-126), x, rounded)"
 
 # %% wrong: clears nothing — says "The low 16 bits are not cleared" — from "reference": "((bits + half) & np.uint32(0xFFFF0000))" → "(bits + half)"
+
+# %% wrong: returns the bits — says "Those are bits" — from "reference": ".view(np.float32)" → "", "np.where(np.isnan(x), x, rounded)" → "rounded"
+
+# %% wrong: returns the upper 16 bits — says "Those are bits" — from "reference": "((bits + half) & np.uint32(0xFFFF0000)).view(np.float32)" → "((bits + half) >> 16).astype(np.uint16)", "np.where(np.isnan(x), x, rounded)" → "rounded"
+
+# %% wrong: infinity becomes NaN — says "only NaN stays NaN" — from "reference": "np.where(np.isnan(x), x, rounded)" → "np.where(np.isfinite(x), rounded, np.float32(np.nan))"
+
+# %% wrong: without the sign — says "The sign is lost" — from "reference": "x.view(np.uint32)" → "np.abs(x).view(np.uint32)"
+
+# %% wrong: all as it is if there is a NaN — says "it becomes inf" — from "reference": "np.isnan(x), x" → "np.isnan(x).any(), x"

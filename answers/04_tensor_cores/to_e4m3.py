@@ -122,3 +122,13 @@ def to_e4m3(x):
 # %% wrong: rounded down — says "Rounded down" — from "reference": "np.rint" → "np.floor"
 
 # %% wrong: a float64 array — says "expected 'float32'" — from "reference": "return np.rint(finite / step) * step" → "return (np.rint(finite / step) * step).astype(float)"
+
+# %% wrong: through float16 — says "Rounded twice, to float16 first" — from "reference": "np.clip(x, " → "np.clip(x.astype(np.float16).astype(np.float32), "
+
+# %% wrong: through bfloat16 — says "Rounded twice, to bfloat16 first" — from "reference": "import numpy as np" → "import numpy as np, torch", "np.clip(x, " → "np.clip(torch.from_numpy(x.copy()).bfloat16().float().numpy(), "
+
+# %% wrong: limits positive numbers only — says "and so do negative numbers" — from "reference": "np.clip(x, np.float32(-448), np.float32(448))" → "np.minimum(x, np.float32(448))"
+
+# %% wrong: without the sign — says "The sign is lost" — from "reference": "np.clip(x, np.float32(-448), np.float32(448))" → "np.minimum(np.abs(x), np.float32(448))"
+
+# %% wrong: the step of the largest for all — says "Each number has a step of its own" — from "reference": "np.frexp(finite)" → "np.frexp(np.nanmax(np.abs(finite), initial=0))"

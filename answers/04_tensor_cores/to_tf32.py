@@ -151,3 +151,13 @@ def to_tf32(x):
 # +     return np.where(np.isnan(x), x, rounded)
 
 # %% wrong: leaves subnormal numbers as they are — says "Numbers below 2**-126" — from "reference": "np.where(np.isnan(x), x, rounded)" → "np.where(np.isnan(x) | (np.abs(x) < 2.0**-126), x, rounded)"
+
+# %% wrong: converts the values to integers — says "astype converts the values" — from "reference": "x.view(np.uint32)" → "x.astype(np.uint32)", "((bits + half) & np.uint32(0xFFFFE000)).view(" → "((bits + half) & np.uint32(0xFFFFE000)).astype("
+
+# %% wrong: converts the values, reads them as bits — says "astype converts the values" — from "reference": "x.view(np.uint32)" → "x.astype(np.uint32)"
+
+# %% wrong: without the sign — says "The sign is lost" — from "reference": "x.view(np.uint32)" → "np.abs(x).view(np.uint32)"
+
+# %% wrong: negative numbers as NaN — says "because its first bit is set" — from "reference": "np.isnan(x)" → "bits > 0x7F800000"
+
+# %% wrong: the largest float32 stays — says "it becomes inf" — from "reference": "np.isnan(x), x" → "np.isnan(x) | np.isinf(rounded) & np.isfinite(x), x"

@@ -97,3 +97,5 @@ def training_type(arch):
 # %% wrong: one architecture forgotten — says "take a 16-bit type" — from "by generation": `, "Turing": "float16"` → ""
 
 # %% wrong: names in any case — says "No tensor core has this name" — from "reference": "    taken = tensor_core_types(arch)" → "    taken = tensor_core_types(arch.capitalize())"
+
+# %% wrong: float8 before all others — says "Only bfloat16, float16, and float32" — from "reference": `("bfloat16", "float16")` → `("float8", "bfloat16", "float16")`

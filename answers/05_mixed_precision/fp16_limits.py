@@ -124,3 +124,18 @@ def fp16_limits():
 # %% wrong: an exponent for epsilon — says "exponent"
 def fp16_limits():
     return {"max": 65504.0, "smallest_normal": 2.0**-14, "smallest_subnormal": 2.0**-24, "epsilon": -10}
+
+# %% wrong: the most negative number for the smallest normal one — says "the most negative number"
+import numpy as np
+
+
+def fp16_limits():
+    info = np.finfo(np.float16)
+    small, least = float(info.min), float(info.smallest_subnormal)
+    return {"max": float(info.max), "smallest_normal": small, "smallest_subnormal": least, "epsilon": float(info.eps)}
+
+# %% wrong: adds 1 until nothing changes — says "neighbors are 2 apart" — from "the most negative number for the smallest normal one": "float(info.max)" → "2048.0"
+
+# %% wrong: the number after 1 — says "return its distance from 1" — from "the most negative number for the smallest normal one": "float(info.min)" → "float(info.tiny)", "float(info.eps)" → "1 + float(info.eps)"
+
+# %% wrong: the distance from 0 — says "start from 1" — from "the most negative number for the smallest normal one": "float(info.min)" → "float(info.tiny)", "float(info.eps)" → "least"

@@ -150,3 +150,9 @@ def underflow_fraction(gradients, scale):
 # +     return float((stored == 0).mean()) if stored.size else 0.0
 
 # %% wrong: equal gradients count once — says "count one by one" — from "reference": "gradients[gradients != 0]" → "np.unique(gradients[gradients != 0])"
+
+# %% wrong: a whole number — says "by round or //" — from "reference": "float((stored == 0).mean())" → "int((stored == 0).sum()) // alive.size"
+
+# %% wrong: leaves out what becomes infinite — says "count among those that are not zero" — from "reference": "float((stored == 0).mean())" → "float((stored == 0).sum() / np.isfinite(stored).sum())"
+
+# %% wrong: NaN for nothing but zeros — says "nothing is lost: return 0.0" — from "reference": "return 0.0" → "return float('nan')"

@@ -138,3 +138,7 @@ def loader_settings(sample_ms, batch_size, step_ms, cores):
 # %% wrong: the step rounded to whole ms — says "do not round it" — from "reference": "/ step_ms" → "/ round(step_ms)"
 
 # %% wrong: never more than 32 — says "only upper limit" — from "reference": "max(needed, 1), cores)" → "max(needed, 1), cores, 32)"
+
+# %% wrong: the cores of this machine — says "cores is an argument" — from "reference": "import math" → "import math, os", "min(max(needed, 1), cores)" → "min(max(needed, 1), os.cpu_count())"
+
+# %% wrong: a power of two — says "return the fewest that keep up" — from "reference": "math.ceil(sample_ms * batch_size / step_ms)" → "2 ** math.ceil(math.log2(max(1, sample_ms * batch_size / step_ms)))"

@@ -225,3 +225,12 @@ def pipeline_ms(chunks, h2d_ms, compute_ms, d2h_ms, copy_engines, order="chunk")
 
 # -     return max(ready)
 # +     return Fraction(max(ready))
+
+# %% wrong: stage by stage, unless it says otherwise — says "The default order" — from "reference": `order="chunk"):` → `order="stage"):`
+
+# %% wrong: an engine without its waits — says "the time when an operation started" — from "reference"
+# -         ready[chunk] = free[engine[stage]] = max(free[engine[stage]], ready[chunk]) + lasts[stage]
+# +         ready[chunk] = max(free[engine[stage]], ready[chunk]) + lasts[stage]
+# +         free[engine[stage]] += lasts[stage]
+
+# %% wrong: the end of the first chunk — says "Return the end of the last one" — from "reference": "max(ready)" → "ready[0]"

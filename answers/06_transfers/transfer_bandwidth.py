@@ -178,3 +178,5 @@ def transfer_bandwidth(nbytes, pinned, direction):
 # %% wrong: seconds per GB — says "seconds per GB" — from "reference": "nbytes / statistics.median(seconds) / 1e9" → "statistics.median(seconds) / nbytes * 1e9"
 
 # %% wrong cpu: copies the buffer to itself without a GPU — says "returns the tensor itself" — from "the course's own timer": ", copy=True" → ""
+
+# %% wrong cpu: pins without a GPU — says "pin_memory=pinned" — from "reference": "pinned and torch.cuda.is_available()" → "pinned"

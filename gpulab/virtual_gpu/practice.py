@@ -88,7 +88,13 @@ class PracticeGPU:
         """
         if not isinstance(answer, Real) or isinstance(answer, bool) or not 0 < float(answer) < math.inf:
             given = type(answer).__name__
-            raise AssertionError(f"{what}: you returned {answer!r:.60} ({given}), expected {right:.4g}.")
+            hint = " Is there a return statement?" if answer is None else ""
+            hint = (
+                " Is it rounded to 0, or divided with //?"
+                if given.startswith(("int", "float")) and answer == 0
+                else hint
+            )
+            raise AssertionError(f"{what}: you returned {answer!r:.60} ({given}), expected {right:.4g}.{hint}")
         value = float(answer)
         if abs(value / right - 1) > TOLERANCE:
             near = (words for wrong, words in hints if abs(value / wrong - 1) < NAMED)

@@ -304,6 +304,8 @@ class Seeing(TorchDispatchMode):  # type: ignore[no-untyped-call]
             constant = any(map(_orderly, given[first : first + 2]))
             note("matmul", stream, flops, kind, constant, kind == "float32" and _tf32(), memories)
         elif packet in FRESH:
+            for one in made:
+                one.zero_()  # what memory holds before anything is written to it is no random data
             if not on_gpu:
                 note("host", 0)
         elif packet in COPIES:

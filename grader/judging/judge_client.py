@@ -86,7 +86,7 @@ class TooSlow(Exception):
 
     def told(self) -> str:
         """What the student reads."""
-        return f"The call gave {self}. Does a loop never end?"
+        return f"The call gave {self}. Does a loop never end, or take very many steps?"
 
 
 class ProcessEnded(Exception):

@@ -20,8 +20,8 @@ UNITS = (
     (1e-3, "The time is in milliseconds: return FLOPs per second."),
     (
         CONSTANT,
-        "Constant data, such as zeros, two values, or numbers in order? These draw less power and run faster: "
-        "use torch.randn.",
+        "Constant data, such as zeros, torch.empty, two values, or numbers in order? These draw less power and run "
+        "faster: use torch.randn.",
     ),
 )
 

@@ -128,7 +128,8 @@ def _product(draw: random.Random, n: int, dtype: str, first_slow: int, seconds: 
         (1 / n, "Too few FLOPs counted: n multiply-adds for each of the n² results."),
         (
             machine.constant_factor,
-            "Constant data, two values, or numbers in order? These draw less power and run faster: use torch.randn.",
+            "Constant data, torch.empty, two values, or numbers in order? These draw less power and run faster: "
+            "use torch.randn.",
         ),
         (3 * (4 if dtype == "float32" else 2) / (2 * n), "Those are the bytes of the matrices, not the FLOPs."),
         (1e-3, "The time is in milliseconds: return FLOPs per second."),

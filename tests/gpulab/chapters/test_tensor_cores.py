@@ -289,6 +289,7 @@ def test_products_on_the_practice_gpu_run_at_its_rates(dtype, faster):
         ({"runs": 5}, "several runs together"),
         ({"warm": 0, "measurements": 1}, "Only 1 of them"),
         ({"make": torch.zeros}, "Constant data"),
+        ({"make": torch.empty}, "torch.empty"),
         ({"average": statistics.mean}, "A cold first product, or a mean"),
         ({"warm": 9, "measurements": 2}, "Fewer than three measurements"),
         ({"warm": 9, "measurements": 1}, "is right here, but not reliable. Fewer than three measurements"),
@@ -308,6 +309,20 @@ def test_the_practice_gpu_names_how_a_product_was_measured(options, words):
 def test_the_practice_gpu_names_what_was_counted(factor, words):
     with pytest.raises(AssertionError, match=words):
         MatmulGPU().require(factor * RATES["float32"] / 1e12, 64, "float32")
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (None, r"you returned None \(NoneType\), expected 0.0003. Is there a return statement\?"),
+        (0.0, r"you returned 0.0 \(float\), expected 0.0003. Is it rounded to 0, or divided with //\?"),
+        (False, r"you returned False \(bool\), expected 0.0003.$"),
+        (-1, r"you returned -1 \(int\), expected 0.0003.$"),
+    ],
+)
+def test_the_practice_gpu_says_what_is_no_rate(answer, words):
+    with pytest.raises(AssertionError, match=words):
+        MatmulGPU().require(answer, 64, "float32")
 
 
 def test_the_practice_gpu_says_which_products_it_has_not_seen():

@@ -26,7 +26,10 @@ def test_a_trial_gets_the_judges_verdict_and_words(tmp_path: Path) -> None:
     assert [one.accepted for one in found] == [True, False, False, False, False, False]
     assert "clipped(40, 50): you returned 80, expected 50." in found[1].told
     assert found[2].cells[0].verdict.value == "timed out"
-    assert found[2].cells[0].message == "The call gave no answer within 0.5 s. Does a loop never end?"
+    assert (
+        found[2].cells[0].message
+        == "The call gave no answer within 0.5 s. Does a loop never end, or take very many steps?"
+    )
     assert found[3].cells[0].verdict.value == "crashed"
     assert "(line 2: return x[0])" in found[4].told
     assert not found[1].broke

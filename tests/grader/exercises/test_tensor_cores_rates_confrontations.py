@@ -66,6 +66,7 @@ def test_align() -> None:
         "a kernel that cannot load these": {"rows": rows(512), "loads": [[2055, 8, "…_align8"]]},
     }
     passing = {"rounds up with a mask of bits": "pitches and loads are multiples of powers of two"}
+    passing["adds nearly one before it cuts"] = "no unit here has more than 512 elements"
     held("align", plausible, broken, passing)
 
 
@@ -121,7 +122,12 @@ def test_review() -> None:
         ),
     }
     rule = "no reading says that a batch should be a multiple, or that an activation is heavy: libraries' lists do"
-    unseen = ("batch forgotten", "batch at index 0", "multiples of 8 for the batch, also for int8")
+    unseen = (
+        "batch forgotten",
+        "batch at index 0",
+        "the batch is smaller than the multiple",
+        "multiples of 8 for the batch, also for int8",
+    )
     passing = dict.fromkeys((*unseen, "no eye for activations", "sigmoid forgotten"), rule)
     alike = ("the first of equal layers", "the first of equal layers lacks the activation")
     passing |= dict.fromkeys(alike, "no two layers here are equal")
@@ -195,6 +201,8 @@ def test_is_compute_bound() -> None:
     near |= dict.fromkeys(
         ("the first addition does not count", "a margin of 1% below the ridge"), near["a factor of 1,024"]
     )
+    near |= {"a margin of 0.1% below the ridge": near["a factor of 1,024"]}
+    near |= {"eight bytes for float8": "no product is measured in float8"}
     near |= {"a side of 1 is never enough": "no measured product has a side of 1 and is compute-bound"}
     held("is_compute_bound", plausible, broken, near | {"more than the ridge, not at least": RIDGE})
 
@@ -209,6 +217,8 @@ def test_smallest_batch() -> None:
     )
     passing |= {
         "tries batches up to 10,000": "no measured layer needs so large a batch",
+        "tries batches up to 100,000": "no measured layer needs so large a batch",
+        "searches by doubling, up to 2**60": "no measured layer has its limit exactly at the ridge",
         "at least 16 rows": "no measured layer needs so small a batch",
         "an int8 has four bytes": "no layer is measured in int8",
         "the peak of float32 for TF32": "no layer is measured in TF32",
