@@ -132,3 +132,5 @@ def is_compute_bound(m, n, k, gpu, dtype):
 # %% wrong: the intensity of a square product — says "not taken for square" — from "reference": "2 * m * n * k / (nbytes * (m * k + k * n + m * n))" → "2 * n / (3 * nbytes)"
 
 # %% wrong: a margin of 0.1% below the ridge — says "no margin" — from "reference": "return intensity" → "return 1.001 * intensity"
+
+# %% wrong: the ridge upside down — says "peak over bandwidth" — from "reference": `1000 * gpu[f"{dtype}_tflops"] / gpu["bandwidth_gbs"]` → `gpu["bandwidth_gbs"] / gpu[f"{dtype}_tflops"] / 1000`

@@ -118,7 +118,7 @@ def mma(*arguments):
 
 # %% wrong: the first row of c everywhere — says "adds the first row of c" — from "reference": "+ c" → "+ c[0]"
 
-# %% wrong: c twice — says "4134.0 instead of 4115.0" — from "reference": "+ c" → "+ 2 * c"
+# %% wrong: c twice — says "That adds c twice" — from "reference": "+ c" → "+ 2 * c"
 
 # %% wrong: whole steps of 16 only, unless there is none — says "products are missing" — from "reference"
 # -     return a.astype(np.float32) @ b.astype(np.float32) + c
@@ -142,3 +142,5 @@ def mma(*arguments):
 # %% wrong: element by element — says "Rows of a times columns of b" — from "reference": " @ " → " * "
 
 # %% wrong: b before a — says "Rows of a times columns of b" — from "reference": "a.astype(np.float32) @ b.astype(np.float32)" → "b.astype(np.float32) @ a.astype(np.float32)"
+
+# %% wrong: times c — says "not multiplied" — from "reference": "return a.astype(np.float32) @ b.astype(np.float32) + c" → "return (a.astype(np.float32) @ b.astype(np.float32)) * c"

@@ -236,3 +236,13 @@ def review(layers, batch, dtype):
 # %% wrong: input sizes that are powers of two — says "no rule asks for a power of two" — from "reference": `if layer[key] % multiple:` → `if layer[key] % multiple or code == "in" and layer[key] & (layer[key] - 1):`
 
 # %% wrong: the batch is smaller than the multiple — says "if it is not a multiple" — from "reference": "if batch % multiple" → "if batch < multiple"
+
+# %% wrong: output sizes only — says "reported as in" — from "reference": `zip(("in", "out"), sizes[layer["kind"]])` → `zip(("out",), sizes[layer["kind"]][1:])`
+
+# %% wrong: input sizes only — says "Its output size counts" — from "reference": `zip(("in", "out"), sizes[layer["kind"]])` → `zip(("in",), sizes[layer["kind"]])`
+
+# %% wrong: relu as heavy as tanh — says "relu passes" — from "reference": `("tanh", "sigmoid")` → `("tanh", "sigmoid", "relu")`
+
+# %% wrong: multiples of 4 — says "20 is no multiple of 8" — from "reference": `"int8" else 8` → `"int8" else 4`
+
+# %% wrong: both layers lack the activation — says "belongs to the first of the two" — from "reference": `found.append((index, "no_activation"))` → `found += [(index, "no_activation"), (index + 1, "no_activation")]`

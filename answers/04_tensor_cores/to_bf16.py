@@ -171,3 +171,23 @@ def to_bf16(values):
 # %% wrong: without the sign — says "The sign is lost" — from "reference": "x.view(np.uint32)" → "np.abs(x).view(np.uint32)"
 
 # %% wrong: all as it is if there is a NaN — says "it becomes inf" — from "reference": "np.isnan(x), x" → "np.isnan(x).any(), x"
+
+# %% wrong: adds before it masks — says "Python adds first"
+import numpy as np
+
+
+def to_bf16(x):
+    bits = x.view(np.uint32)
+    rounded = bits + np.uint32(0x7FFF) + (bits >> 16) & np.uint32(1)
+    rounded = rounded >> 16 << 16
+    return np.where(np.isnan(x), x, rounded.view(np.float32))
+
+# %% wrong: the mantissa by itself — says "it goes into the exponent"
+import numpy as np
+
+
+def to_bf16(x):
+    bits = x.view(np.uint32)
+    mantissa = bits & np.uint32(0x7FFFFF)
+    mantissa = (mantissa + np.uint32(0x7FFF) + ((bits >> 16) & np.uint32(1))) & np.uint32(0x7F0000)
+    return np.where(np.isnan(x), x, (bits & np.uint32(0xFF800000) | mantissa).view(np.float32))

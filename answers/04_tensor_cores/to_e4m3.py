@@ -132,3 +132,13 @@ def to_e4m3(x):
 # %% wrong: without the sign — says "The sign is lost" — from "reference": "np.clip(x, np.float32(-448), np.float32(448))" → "np.minimum(np.abs(x), np.float32(448))"
 
 # %% wrong: the step of the largest for all — says "Each number has a step of its own" — from "reference": "np.frexp(finite)" → "np.frexp(np.nanmax(np.abs(finite), initial=0))"
+
+# %% wrong: numbers of steps — says "multiply by the step again" — from "reference": "np.rint(finite / step) * step" → "np.rint(finite / step)"
+
+# %% wrong: eighths of the fraction — says "begins at 0.5"
+import numpy as np
+
+
+def to_e4m3(x):
+    fraction, exponent = np.frexp(np.clip(x, np.float32(-448), np.float32(448)))
+    return np.ldexp(np.rint(fraction * 8) / 8, exponent)

@@ -161,3 +161,23 @@ def to_tf32(x):
 # %% wrong: negative numbers as NaN — says "because its first bit is set" — from "reference": "np.isnan(x)" → "bits > 0x7F800000"
 
 # %% wrong: the largest float32 stays — says "it becomes inf" — from "reference": "np.isnan(x), x" → "np.isnan(x) | np.isinf(rounded) & np.isfinite(x), x"
+
+# %% wrong: adds before it masks — says "Python adds first"
+import numpy as np
+
+
+def to_tf32(x):
+    bits = x.view(np.uint32)
+    rounded = bits + np.uint32(0xFFF) + (bits >> 13) & np.uint32(1)
+    rounded = rounded >> 13 << 13
+    return np.where(np.isnan(x), x, rounded.view(np.float32))
+
+# %% wrong: the mantissa by itself — says "it goes into the exponent"
+import numpy as np
+
+
+def to_tf32(x):
+    bits = x.view(np.uint32)
+    mantissa = bits & np.uint32(0x7FFFFF)
+    mantissa = (mantissa + np.uint32(0xFFF) + ((bits >> 13) & np.uint32(1))) & np.uint32(0x7FE000)
+    return np.where(np.isnan(x), x, (bits & np.uint32(0xFF800000) | mantissa).view(np.float32))

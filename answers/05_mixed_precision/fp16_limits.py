@@ -139,3 +139,11 @@ def fp16_limits():
 # %% wrong: the number after 1 — says "return its distance from 1" — from "the most negative number for the smallest normal one": "float(info.min)" → "float(info.tiny)", "float(info.eps)" → "1 + float(info.eps)"
 
 # %% wrong: the distance from 0 — says "start from 1" — from "the most negative number for the smallest normal one": "float(info.min)" → "float(info.tiny)", "float(info.eps)" → "least"
+
+# %% wrong: one mantissa bit too many — says "half-way to 65536" — from "the most negative number for the smallest normal one": "float(info.max)" → "65520.0"
+
+# %% wrong: a bias of 16 — says "the largest exponent is 15" — from "the most negative number for the smallest normal one": "float(info.max)" → "131008.0"
+
+# %% wrong: without the leading 1 — says "The leading 1 counts" — from "the most negative number for the smallest normal one": "float(info.max)" → "32736.0"
+
+# %% wrong: the largest int16 — says "the largest int16" — from "the most negative number for the smallest normal one": "float(info.max)" → "2**15 - 1"

@@ -156,3 +156,5 @@ def underflow_fraction(gradients, scale):
 # %% wrong: leaves out what becomes infinite — says "count among those that are not zero" — from "reference": "float((stored == 0).mean())" → "float((stored == 0).sum() / np.isfinite(stored).sum())"
 
 # %% wrong: NaN for nothing but zeros — says "nothing is lost: return 0.0" — from "reference": "return 0.0" → "return float('nan')"
+
+# %% wrong: over those that survive — says "not by those that survive" — from "reference": "float((stored == 0).mean())" → "float((stored == 0).sum() / max((stored != 0).sum(), 1))"

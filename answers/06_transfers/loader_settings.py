@@ -139,6 +139,10 @@ def loader_settings(sample_ms, batch_size, step_ms, cores):
 
 # %% wrong: never more than 32 — says "only upper limit" — from "reference": "max(needed, 1), cores)" → "max(needed, 1), cores, 32)"
 
-# %% wrong: the cores of this machine — says "cores is an argument" — from "reference": "import math" → "import math, os", "min(max(needed, 1), cores)" → "min(max(needed, 1), os.cpu_count())"
-
 # %% wrong: a power of two — says "return the fewest that keep up" — from "reference": "math.ceil(sample_ms * batch_size / step_ms)" → "2 ** math.ceil(math.log2(max(1, sample_ms * batch_size / step_ms)))"
+
+# %% wrong: half of the cores — says "All 4 cores may be used" — from "reference": "max(needed, 1), cores)" → "max(needed, 1), cores // 2)"
+
+# %% wrong: one worker where the cores are too few — says "use all of them" — from "reference": "min(max(needed, 1), cores)" → "needed if needed <= cores else 1"
+
+# %% wrong: the work in seconds — says "both in ms" — from "reference": "sample_ms * batch_size" → "sample_ms / 1000 * batch_size"

@@ -234,3 +234,5 @@ def pipeline_ms(chunks, h2d_ms, compute_ms, d2h_ms, copy_engines, order="chunk")
 # +         free[engine[stage]] += lasts[stage]
 
 # %% wrong: the end of the first chunk — says "Return the end of the last one" — from "reference": "max(ready)" → "ready[0]"
+
+# %% wrong: the end of the last kernel — says "The last copy out is missing" — from "reference": "max(ready)" → "free['compute']"

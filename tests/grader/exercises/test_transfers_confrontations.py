@@ -173,6 +173,8 @@ def test_loader_settings() -> None:
         "nothing prepared ahead": "it is of the default prefetch_factor",
         "a key is missing": "it is of two keys",
         "leaves a core free": "this loader needs fewer workers than any machine has cores",
+        "half of the cores": "this loader needs fewer workers than half of the cores",
+        "one worker where the cores are too few": "this loader needs fewer workers than any machine has cores",
         "the step in whole ms": "so little changes the number of workers here only by luck",
         "the step rounded to whole ms": "so little changes the number of workers here only by luck",
         "never more than 32": "this loader needs fewer workers",
