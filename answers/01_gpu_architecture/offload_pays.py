@@ -135,3 +135,8 @@ def offload_pays(bytes_in, bytes_out, flops, link_gbs, cpu_gflops, gpu_gflops, l
 # %% wrong: the CPU launches as well — says "missing, or it is added to the CPU's time" — from "reference": "< flops" → "< launch_us * 1e-6 + flops"
 
 # %% wrong: the GPU has half of the work — says "or it is too short" — from "reference": "flops / (gpu_gflops * 1e9)" → "flops / 2 / (gpu_gflops * 1e9)"
+
+# %% wrong: launches while it computes — says "run one after another"
+def offload_pays(bytes_in, bytes_out, flops, link_gbs, cpu_gflops, gpu_gflops, launch_us):
+    travel = (bytes_in + bytes_out) / (link_gbs * 1e9)
+    return travel + max(launch_us * 1e-6, flops / (gpu_gflops * 1e9)) < flops / (cpu_gflops * 1e9)
