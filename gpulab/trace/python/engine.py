@@ -14,20 +14,55 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from sys import _getframe
 from types import CodeType, FunctionType
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from greenlet import getcurrent, greenlet
 
-from gpulab.trace.errors import Index, TraceError
+from gpulab.trace.errors import Index, TraceError, UnsupportedError
 from gpulab.trace.log import Log
-from gpulab.trace.python.dim3 import Dim3
 from gpulab.trace.python.loops import Loops
-from gpulab.trace.python.places import SourcePlace, kernel_frame, place_raised
+from gpulab.trace.python.places import SourcePlace, kernel_frame, place_of, place_raised
 from gpulab.trace.python.threads import Exchange, Thread, Wait, released, threads_of
 
 ENTRIES_KEPT = 1_000_000
 """Log entries (four for each access) held as Python objects before they are packed."""
+
+
+_AS_ONE_NUMBER = (
+    "add radd sub rsub mul rmul floordiv rfloordiv truediv rtruediv mod rmod lshift rlshift rshift rrshift and rand "
+    "eq ne lt le gt ge index int float neg bool getitem iter"
+)
+
+
+class Dim3:
+    """x, y and z, as kernels read them from `cuda.threadIdx` and its like: no number to compute with.
+
+    Args:
+        name: of the attribute of `cuda`.
+        index: the three numbers.
+    """
+
+    __slots__ = ("name", "x", "y", "z")
+    __array_ufunc__ = None  # a NumPy scalar leaves the operation to this class
+
+    def __init__(self, name: str, index: Index) -> None:
+        self.name = name
+        self.x, self.y, self.z = index
+
+    def __getattr__(self, attribute: str) -> NoReturn:
+        if attribute.startswith("__"):
+            raise AttributeError(attribute)
+        self._refuse()
+
+    def _refuse(self, *_: Any) -> NoReturn:
+        place = place_of(kernel_frame())
+        what = f"cuda.{self.name} is three numbers ({place})"
+        raise UnsupportedError(f"{what}. Write cuda.{self.name}.x, or .y, or .z.", place.line)
+
+
+for _operation in _AS_ONE_NUMBER.split():
+    setattr(Dim3, f"__{_operation}__", Dim3._refuse)
 
 
 @dataclass(frozen=True)
