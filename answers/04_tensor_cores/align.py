@@ -137,4 +137,6 @@ def align(n, bytes_per_element, alignment_bytes=16):
 
 # %% wrong: times the bytes of an element — says "8 elements are a unit" — from "reference": "alignment_bytes // bytes_per_element" → "alignment_bytes * bytes_per_element"
 
-# %% wrong: adds nearly one before it cuts — says "multiple below" — from "with math.ceil": "math.ceil(n / unit)" → "int(n / unit + 0.999)"
+# %% right: one more, again and again
+def align(n, bytes_per_element, alignment_bytes=16):
+    return n if n * bytes_per_element % alignment_bytes == 0 else align(n + 1, bytes_per_element, alignment_bytes)

@@ -123,9 +123,9 @@ def to_e4m3(x):
 
 # %% wrong: a float64 array — says "expected 'float32'" — from "reference": "return np.rint(finite / step) * step" → "return (np.rint(finite / step) * step).astype(float)"
 
-# %% wrong: through float16 — says "Rounded twice, to float16 first" — from "reference": "np.clip(x, " → "np.clip(x.astype(np.float16).astype(np.float32), "
+# %% wrong: through float16 — says "Rounded twice, to a 16-bit type first" — from "reference": "np.clip(x, " → "np.clip(x.astype(np.float16).astype(np.float32), "
 
-# %% wrong: through bfloat16 — says "Rounded twice, to bfloat16 first" — from "reference": "import numpy as np" → "import numpy as np, torch", "np.clip(x, " → "np.clip(torch.from_numpy(x.copy()).bfloat16().float().numpy(), "
+# %% wrong: through bfloat16 — says "Rounded twice, to a 16-bit type first" — from "reference": "import numpy as np" → "import numpy as np, torch", "np.clip(x, " → "np.clip(torch.from_numpy(x.copy()).bfloat16().float().numpy(), "
 
 # %% wrong: limits positive numbers only — says "and so do negative numbers" — from "reference": "np.clip(x, np.float32(-448), np.float32(448))" → "np.minimum(x, np.float32(448))"
 
