@@ -218,6 +218,7 @@ def test_scaling() -> None:
     assert findings(declared()["scaling"], CHAPTER, plausible, broken, passing) == []
     slow = {"five GPUs, of which DataParallel makes less than one": rows(5, 0.9, 0.07)}
     alike = {"the largest throughput per GPU is the base": "here one GPU alone is that"}
+    alike["the baseline of the last row"] = passing["the baseline of the last row"]
     assert findings(declared()["scaling"], CHAPTER, slow, broken, alike) == []
 
 
