@@ -153,7 +153,9 @@ def classify(error: BaseException, link: Link) -> tuple[Verdict, str]:
             return Verdict.NOT_ATTEMPTED, "The exercise still raises NotImplementedError."
         told, place = f"Your code raised {error.told()}"[:MAX_MESSAGE], error.place[:MAX_PLACE]
         # The tracer's own errors name the line.
-        return Verdict.FAILED, f"{told} ({place})" if place and place not in told else told
+        said = f"{told} ({place})" if place and place not in told else told
+        noted = " ".join(getattr(error, "__notes__", ()))  # by the test: what the exercise says about such a mistake
+        return Verdict.FAILED, f"{said.removesuffix('.')}. {noted}"[:MAX_MESSAGE] if noted else said
     if isinstance(error, Undecided):
         return Verdict(error.verdict), str(error)[:MAX_MESSAGE]
     ours = faults.is_ours(error) and not (link.used and faults.asks_too_much(error))

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import pytest
 
-from grader.judging.judge_client import StudentError, raised
+from grader.judging.judge import classify
+from grader.judging.judge_client import Link, StudentError, raised
 from grader.judging.shell import message_of
+from grader.model.results import Verdict
 
 
 @pytest.mark.parametrize(
@@ -61,3 +65,10 @@ def test_of_an_exporters_report_the_cause_is_kept_and_colors_are_not() -> None:
     told = "Failed to export the model with torch.export: UserError: The keys are [0]."
     assert message_of(RuntimeError(report)) == told
     assert message_of(ValueError("\x1b[31mred\x1b[0m")) == "red"
+
+
+def test_what_a_test_notes_on_an_exception_comes_after_the_line() -> None:
+    error = StudentError("KeyError", "'limit'", "line 2: row['limit']")
+    error.add_note("The keys of a row are id and size.")
+    told = "Your code raised KeyError: 'limit' (line 2: row['limit']). The keys of a row are id and size."
+    assert classify(error, cast(Link, None)) == (Verdict.FAILED, told)
