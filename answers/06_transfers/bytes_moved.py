@@ -28,7 +28,7 @@ def bytes_moved(shape, host_dtype, device_dtype, cast_on):
 # -     name = device_dtype if cast_on == "cpu" else host_dtype
 # +     name = host_dtype if cast_on == "cpu" else device_dtype
 
-# %% wrong: always what lies on the host — says "host_dtype from both sides" — from "reference"
+# %% wrong: always what lies on the host — says "both values of cast_on" — from "reference"
 # -     name = device_dtype if cast_on == "cpu" else host_dtype
 # -     return math.prod(shape) * getattr(torch, name).itemsize
 # +     return math.prod(shape) * getattr(torch, host_dtype).itemsize

@@ -110,7 +110,7 @@ def loader_settings(sample_ms, batch_size, step_ms, cores):
     return {"num_workers": min(workers, cores), "pin_memory": True, "persistent_workers": True, "prefetch_factor": 2}
 
 
-# %% wrong: divided by the prefetch factor — says "prepared ahead"
+# %% wrong: divided by the prefetch factor — says "batches ahead"
 import math
 def loader_settings(sample_ms, batch_size, step_ms, cores):
     prefetch = 4

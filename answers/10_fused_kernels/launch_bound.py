@@ -37,7 +37,7 @@ def launch_bound(kernels, launch_us):
     graph = launch_us + sum(kernels)
     return {"eager_us": end, "graph_us": graph, "speedup": end / graph}
 
-# %% wrong: the graph without its launch — says "the graph is launched, too"
+# %% wrong: the graph without its launch — says "the graph itself is launched, too"
 def launch_bound(kernels, launch_us):
     end = 0.0
     for number, kernel in enumerate(kernels, start=1):

@@ -56,7 +56,7 @@ def launch_times(kernels: Sequence[float], launch_us: float) -> tuple[dict[str, 
         (graph, graph, "The GPU also waits for launches: that is the graph's time."),
         (count * launch_us + kernels[-1], graph, "Long kernels hold up those after them."),
         (early, graph, "The first kernel starts when its launch is ready, not at time 0."),
-        (eager, total, "The graph is launched, too: once."),
+        (eager, total, "The graph itself is launched, too: once."),
         (eager, count * launch_us + total, "A graph has one launch for all its kernels."),
     ]
     known = [(answer(one, two), note) for one, two, note in wrong]

@@ -142,7 +142,7 @@ def judge(answer: Any, problem: Problem, segments: int) -> None:
         (step(problem, segments, each_once=False).kept_bytes, "A storage is saved several times: count it once."),
         (step(problem, segments, tail=False).kept_bytes, "The last part is not checkpointed."),
         (step(problem, segments, longer_first=False).kept_bytes, "With numpy.array_split the first parts are longer."),
-        (step(problem, -(-LAYERS // -(-LAYERS // segments))).kept_bytes, "Those are fewer parts than segments."),
+        (step(problem, -(-LAYERS // -(-LAYERS // segments))).kept_bytes, "There are fewer parts than segments."),
     ])  # fmt: skip
     expected = {right.flops - plain.flops, full.flops - plain.flops}
     flops = answer["recomputed_flops"]

@@ -105,7 +105,7 @@ def mistakes(case: MemoryCase, part: str) -> list[tuple[int, str]]:
         (sum(inputs) + max(map(sum, case.blocks)), "Add the largest inside alone: its input is there already."),
         (max(insides), "The inputs of all blocks are kept, too."),
         (sum(insides) + max(inputs), "All inputs are kept, not only the largest."),
-        (max(one + other for one, other in case.blocks), "All inputs are kept, not one."),
+        (max(one + other for one, other in case.blocks), "All inputs are kept, not only one of them."),
         (sum(inputs) + max(insides), "Without checkpointing all insides are kept."),
     ]
     found = [(width * case.batch * values, note) for values, note in forms]

@@ -318,15 +318,15 @@ def judge_sharded(made: ShardedRun, config: Mapping[str, Any], what: str, factor
     begun_alike(made, start, what)
     same(made.weights, right, start, what, NEAR, [
         (mistaken(), UNHEARD),
-        (mistaken(ranks=[0]), "Only rank 0's rows had a say: rank r takes batch[r::world_size]."),
-        (mistaken(ranks=[1]), "Only rank 1's rows had a say: rank r takes batch[r::world_size]."),
+        (mistaken(ranks=[0]), "Only rank 0's rows had an effect: rank r takes batch[r::world_size]."),
+        (mistaken(ranks=[1]), "Only rank 1's rows had an effect: rank r takes batch[r::world_size]."),
         (mistaken(data_from=1), "Every step saw the same batch."),
         (mistaken(adding=True), "Gradients of several steps add up: optimizer.zero_grad() comes before each."),
         (mistaken(apart=1), OTHER_BATCH),
         (lambda: trained(_by_rank(config), config, narrow=True), OTHER_WEIGHTS),
         (lambda: trained(_by_rank(config), config, narrow=True, apart=1), OTHER_WEIGHTS),
         (mistaken(short=True), "Each rank drew its rows alone: draw the whole batch, take batch[r::world_size]."),
-        (mistaken(each=False), "The first weights are others: torch.manual_seed comes right before each block."),
+        (mistaken(each=False), "The initial weights differ: torch.manual_seed comes right before each block."),
     ])  # fmt: skip
     for rank, held in enumerate(made.watched[0]):
         stepped_here(held, held["before"][0], path, 0, f"{what}, rank {rank}")
