@@ -115,7 +115,7 @@ def test_means_of_several_losses_are_refused_and_other_roundings_are_not() -> No
     ("found", "words"),
     [
         (3, "batches in one epoch"), (2, "number of epochs"), (9, "batches in 3 epochs"), (0, "No loss was kept"),
-        (3000, "without max_epochs"), (5, "expected 6.$"),
+        (3000, "pass max_epochs=epochs"), (5, "expected 6.$"),
     ],
 )  # fmt: skip
 def test_a_wrong_number_of_losses_says_what_it_is_the_number_of(found: int, words: str) -> None:

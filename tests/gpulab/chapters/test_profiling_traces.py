@@ -293,7 +293,7 @@ def run(**changed: Any) -> Run:
         ({"again": [1.0, 2.0]}, "Does it keep something from the first call"),
         ({"decodes": 0}, "in this process"),
         ({"values": 4}, "keep the losses as tensors"),
-        ({"values": 4, "whole": 4}, "of whole numbers or of truth values"),
+        ({"values": 4, "whole": 4}, "for whole numbers or truth values"),
         ({"copied": 1}, "1 calls of .tolist(), .cpu() or .numpy()"),
         ({"doubles": 1}, "float64"),
         ({"reordered": 1}, "only reorder"),
