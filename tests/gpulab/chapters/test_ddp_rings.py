@@ -35,7 +35,7 @@ def test_pairs_may_be_rows_of_an_array(rows):
         (lambda p, rank: ring(p, rank)[: p - 1] * 2, "Its complete one is"),
         (lambda p, rank: [(-1, p)] * 2 * (p - 1), "expected chunk numbers from 0 to 3"),
         (lambda p, rank: ring(p, 0), "All ranks send the same chunk"),
-        (lambda p, rank: ring(p, rank) * (2 if rank else 1), r"you returned 12 steps, expected 6\.$"),
+        (lambda p, rank: ring(p, rank) * (2 if rank else 1), r"(?m)you returned 12 steps, expected 6\.$"),
     ],
 )
 def test_what_is_wrong_with_a_schedule_is_named(schedule, words):
