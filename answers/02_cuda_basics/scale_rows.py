@@ -115,7 +115,7 @@ def scale_rows(matrix, factors):
 # -         out[row, column] = matrix[row, column] * factors[row]
 # +     out[row, column] = matrix[row, column] * factors[row]
 
-# %% wrong: grid rounded down — says "elements differ" — from "reference": "-(-columns // 32), -(-" → "max(1, columns // 32), max(1, "
+# %% wrong: grid rounded down — says "differ" — from "reference": "-(-columns // 32), -(-" → "max(1, columns // 32), max(1, "
 
 # %% wrong: adds the factor — says "That is the sum" — from "reference": "] * factors" → "] + factors"
 

@@ -620,14 +620,14 @@ def vec_add(a, b):
 
 # %% wrong: a list of the sums — says "You returned a list" — from "reference": "return out" → "return list(map(float, out))"
 
-# %% wrong: sums of float16 — says "elements differ" — from "reference"
+# %% wrong: sums of float16 — says "differ" — from "reference"
 # + import numpy as np
 #   from numba import cuda
 
 # -         out[i] = a[i] + b[i]
 # +         out[i] = np.float16(a[i] + b[i])
 
-# %% wrong: two elements per thread, and the last of an odd number is forgotten — says "elements differ" — from "reference"
+# %% wrong: two elements per thread, and the last of an odd number is forgotten — says "differ" — from "reference"
 # -     i = cuda.grid(1)
 # -     if i < out.size:
 # +     i = 2 * cuda.grid(1)

@@ -341,7 +341,7 @@ extern "C" __global__ void product(const half* a, const half* b, float* c, int m
 }
 """
 
-# %% hostile: rounds magnitudes to whole numbers first — says "elements differ" — from "reference"
+# %% hostile: rounds magnitudes to whole numbers first — says "differ" — from "reference"
 # +         for (int q = 0; q < a_tile.num_elements; q++)
 # +             a_tile.x[q] = __float2half(rintf(fabsf(__half2float(a_tile.x[q]))));
 #           wmma::mma_sync(sums, a_tile, b_tile, sums);

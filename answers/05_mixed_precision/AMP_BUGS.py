@@ -38,5 +38,5 @@ AMP_BUGS = {"a": "optimizer_steps", "b": "clip_before_unscale"}
 
 # %% wrong: a string — says "is not a dict" — from "lower-case keys": `{"a": "optimizer_steps", "b": "clip_before_unscale"}` → `"optimizer_steps"`
 
-# %% wrong: one code for everything — says "1 of 6 entries are right"
+# %% wrong: one code for everything — says "1 of 6 entries is right"
 AMP_BUGS = dict.fromkeys("ABCDEF", "optimizer_steps")

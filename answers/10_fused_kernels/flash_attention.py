@@ -403,7 +403,7 @@ def flash_attention(q, k, v):
 # +     keys = max(64, triton.next_power_of_2(length) // 4)
 # +     flash_kernel[grid](q, k, v, out, length, width**-0.5, WIDTH=width, T=32, K=keys)
 
-# %% wrong: the score of key 0 is subtracted, there is no running maximum — says "elements differ" — from "reference"
+# %% wrong: the score of key 0 is subtracted, there is no running maximum — says "differ" — from "reference"
 # -     m = tl.full((T,), -float("inf"), dtype=tl.float32)
 # +     first = tl.zeros((T,), dtype=tl.float32)
 
@@ -419,7 +419,7 @@ def flash_attention(q, k, v):
 # +         s += tl.sum(weights, axis=1)
 # +         o += tl.dot(weights, v)
 
-# %% wrong: the maximum of the first block of keys serves all blocks — says "elements differ" — from "reference"
+# %% wrong: the maximum of the first block of keys serves all blocks — says "differ" — from "reference"
 # -         m_next = tl.maximum(m, tl.max(scores, axis=1))
 # -         factor = tl.exp(m - m_next)
 # -         weights = tl.exp(scores - m_next[:, None])

@@ -241,7 +241,7 @@ def triton_layer_norm(x, weight, bias, eps):
 
 # %% wrong: results of bfloat16 for float32 rows — says "The results have only 16 bits" — from "reference": "scaled * w + b," → "(scaled * w + b).to(tl.bfloat16),"
 
-# %% wrong: weights of float16 — says "elements differ" — from "reference": "w = tl.load(w_ptr + column, mask=inside, other=0.0)" → "w = tl.load(w_ptr + column, mask=inside, other=0.0).to(tl.float16)"
+# %% wrong: weights of float16 — says "differ" — from "reference": "w = tl.load(w_ptr + column, mask=inside, other=0.0)" → "w = tl.load(w_ptr + column, mask=inside, other=0.0).to(tl.float16)"
 
 
 # %% wrong: the mean alone divided by BLOCK — says "not by BLOCK" — from "reference": "mean = tl.sum(x, axis=0) / width" → "mean = tl.sum(x, axis=0) / BLOCK"
