@@ -19,6 +19,8 @@ MAX_HEADER_BYTES = 16_000_000
 MAX_BUFFERS = 10_000
 MAX_CONTAINERS = 1_000_000
 """Lists and objects in a header: each takes twenty times the memory that its brackets do."""
+_as_json = json.JSONEncoder(allow_nan=False).encode
+"""One encoder for all frames: `json.dumps` with this argument would make one for each."""
 
 
 class Closed(ConnectionError):
@@ -63,7 +65,7 @@ class Channel:
         if len(buffers) > MAX_BUFFERS:
             raise NotPlain(f"more than {MAX_BUFFERS} arrays, tensors or NumPy numbers; return one array")
         sizes = [memoryview(buffer).nbytes for buffer in buffers]
-        text = json.dumps({"h": header, "n": sizes}, allow_nan=False).encode()
+        text = _as_json({"h": header, "n": sizes}).encode()
         if len(text) > MAX_HEADER_BYTES or _containers(text) > MAX_CONTAINERS:
             raise NotPlain("a value of more than 16 MB or a million lists outside arrays; return an array or a tensor")
         deadline = None if seconds is None else time.monotonic() + seconds
