@@ -169,3 +169,16 @@ import torch
 def bytes_moved(shape, host_dtype, device_dtype, cast_on):
     name = device_dtype if cast_on == "cpu" else host_dtype
     return np.prod(shape, dtype=np.int64) * getattr(torch, name).itemsize
+
+# %% wrong: four extents at most — says "even if there are more than four" — from "reference": "math.prod(shape)" → "math.prod(shape[:4])"
+
+# %% wrong: the last four extents — says "even if there are more than four" — from "reference": "math.prod(shape)" → "math.prod(shape[-4:])"
+
+# %% wrong: the CPU casts only to a smaller type — says "even if the result is the larger type" — from "reference"
+# -     name = device_dtype if cast_on == "cpu" else host_dtype
+# +     size = {name: getattr(torch, name).itemsize for name in (host_dtype, device_dtype)}
+# +     name = min(size, key=size.get) if cast_on == "cpu" else host_dtype
+
+# %% wrong: the tensor and its copy — says "is something counted twice" — from "reference": ".itemsize" → ".itemsize * 2"
+
+# %% wrong: height and width only — says "Are there four extents" — from "reference": "math.prod(shape)" → "math.prod(shape[-2:])"

@@ -146,3 +146,11 @@ def loader_settings(sample_ms, batch_size, step_ms, cores):
 # %% wrong: one worker where the cores are too few — says "use all of them" — from "reference": "min(max(needed, 1), cores)" → "needed if needed <= cores else 1"
 
 # %% wrong: the work in seconds — says "both in ms" — from "reference": "sample_ms * batch_size" → "sample_ms / 1000 * batch_size"
+
+# %% wrong: only the work that exceeds a step — says "subtract nothing" — from "reference": "sample_ms * batch_size / step_ms" → "(sample_ms * batch_size - step_ms) / step_ms"
+
+# %% wrong: whole milliseconds per image — says "do not round it" — from "reference": "math.ceil(sample_ms * batch_size" → "math.ceil(int(sample_ms) * batch_size"
+
+# %% wrong: a tenth more than needed — says "fewest that keep up" — from "reference": "math.ceil(" → "math.ceil(1.1 * "
+
+# %% wrong: at least two workers — says "One worker is enough" — from "reference": "max(needed, 1)" → "max(needed, 2)"

@@ -152,7 +152,7 @@ def overlapped(batches, rounds):
 # +             results[number].copy_(work(x, rounds), non_blocking=True)
 # +         kept.append(x)
 
-# %% wrong: gives the results away before they are there — says "nothing waited"
+# %% wrong: gives the results away before they are there — says "wait for all copies to the host"
 import torch
 
 from gpulab import device, work
@@ -168,7 +168,7 @@ def overlapped(batches, rounds):
             results[number].copy_(work(buffers[number % 2], rounds), non_blocking=True)
     return results
 
-# %% wrong: waits for one of the two streams — says "nothing waited" — from "gives the results away before they are there"
+# %% wrong: waits for one of the two streams — says "wait for all copies to the host" — from "gives the results away before they are there"
 #               results[number].copy_(work(buffers[number % 2], rounds), non_blocking=True)
 # +     lanes[0].synchronize()
 

@@ -206,7 +206,7 @@ def pipeline_ms(chunks, h2d_ms, compute_ms, d2h_ms, copy_engines, order="chunk")
         ready[c] = end
     return ready[-1]
 
-# %% wrong: chunk by chunk whatever the order — says "ignored? In it, different chunks overlap" — from "reference": `if order == "chunk":` → "if True:"
+# %% wrong: chunk by chunk whatever the order — says "is it ignored" — from "reference": `if order == "chunk":` → "if True:"
 
 # %% wrong: two buffers — says "number is not limited" — from "reference"
 # -         ready[chunk] = free[engine[stage]] = max(free[engine[stage]], ready[chunk]) + lasts[stage]
@@ -236,3 +236,30 @@ def pipeline_ms(chunks, h2d_ms, compute_ms, d2h_ms, copy_engines, order="chunk")
 # %% wrong: the end of the first chunk — says "Return the end of the last one" — from "reference": "max(ready)" → "ready[0]"
 
 # %% wrong: the end of the last kernel — says "The last copy out is missing" — from "reference": "max(ready)" → "free['compute']"
+
+# %% wrong: a kernel does not wait for its copy — says "waits for the copy in of its chunk" — from "reference"
+# -         ready[chunk] = free[engine[stage]] = max(free[engine[stage]], ready[chunk]) + lasts[stage]
+# +         start = free[engine[stage]] if stage == "kernel" else max(free[engine[stage]], ready[chunk])
+# +         ready[chunk] = free[engine[stage]] = start + lasts[stage]
+
+# %% wrong: chunks numbered from 1, the last one left out — says "One of the three chunks is missing" — from "reference"
+# -         queue = [(stage, chunk) for chunk in range(chunks) for stage in lasts]
+# +         queue = [(stage, chunk) for chunk in range(1, chunks) for stage in lasts]
+
+# -         queue = [(stage, chunk) for stage in lasts for chunk in range(chunks)]
+# +         queue = [(stage, chunk) for stage in lasts for chunk in range(1, chunks)]
+
+# %% wrong: a stage waits for the one before it — says "a stage wait for all of the one before it" — from "reference"
+# -     for stage, chunk in queue:
+# +     for stage, chunk in queue:
+# +         if order == "stage" and chunk == 0:
+# +             free = dict.fromkeys(free, max(free.values()))
+
+# %% wrong: the engines go on from the call before — says "Each call starts at 0 ms" — from "reference"
+# - def pipeline_ms(chunks, h2d_ms, compute_ms, d2h_ms, copy_engines, order="chunk"):
+# + free = {"copy": 0.0, "compute": 0.0, "copy back": 0.0}
+# +
+# +
+# + def pipeline_ms(chunks, h2d_ms, compute_ms, d2h_ms, copy_engines, order="chunk"):
+
+# -     free = dict.fromkeys(engine.values(), 0.0)

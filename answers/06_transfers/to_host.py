@@ -147,3 +147,15 @@ def to_host(x):
         host.copy_(x)
         os._exit(0)
     return host
+
+# %% wrong: one buffer for all calls — says "overwrote what an earlier call had returned" — from "reference"
+# - def to_host(x):
+# -     host = torch.empty(x.shape, dtype=x.dtype, pin_memory=x.is_cuda)
+# + buffers = {}
+# +
+# +
+# + def to_host(x):
+# +     key = x.shape, x.dtype
+# +     if key not in buffers:
+# +         buffers[key] = torch.empty(x.shape, dtype=x.dtype, pin_memory=x.is_cuda)
+# +     host = buffers[key]
