@@ -489,3 +489,13 @@ extern "C" __global__ void product(const half* a, const half* b, float* c, int m
 # %% wrong: rows of a begin one element apart — says "Row r of a begins" — from "reference": "a + row * k" → "a + row"
 
 # %% wrong: b addressed by columns — says "Column s of row r of b" — from "reference": "i * n + column" → "i + column * k"
+
+# %% wrong: along k up to n — says "the loop ends at k" — from "reference": "i < k" → "i < n"
+
+# %% wrong: along k up to m — says "the loop ends at k" — from "reference": "i < k" → "i < m"
+
+# %% wrong: one step too far — says "there is one step along k" — from "reference": "i < k" → "i <= k"
+
+# %% wrong: a row of a as long as one of b — says "A row of a has k elements" — from "reference": "a + row * k" → "a + row * n"
+
+# %% wrong: b times a — says "That is b times a" — from "reference": "a_tile, a + row" → "a_tile, b + row", "b_tile, b + i" → "b_tile, a + i"

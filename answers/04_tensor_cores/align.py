@@ -140,3 +140,11 @@ def align(n, bytes_per_element, alignment_bytes=16):
 # %% right: one more, again and again
 def align(n, bytes_per_element, alignment_bytes=16):
     return n if n * bytes_per_element % alignment_bytes == 0 else align(n + 1, bytes_per_element, alignment_bytes)
+
+# %% wrong: at least one unit — says "fit already" — from "reference": "return (n + multiple - 1) // multiple * multiple" → "return max(multiple, (n + multiple - 1) // multiple * multiple)"
+
+# %% wrong: two too few in the sum — says "the multiple below" — from "reference": "multiple - 1" → "multiple - 2"
+
+# %% wrong: a product in parentheses — says "from left to right" — from "reference": "// multiple * multiple" → "// (multiple * multiple)"
+
+# %% wrong: compared with the alignment instead of rounded up — says "is no multiple of 16" — from "reference": "return (n + multiple - 1) // multiple * multiple" → "return max(n, alignment_bytes)"

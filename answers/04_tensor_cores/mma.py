@@ -144,3 +144,17 @@ def mma(*arguments):
 # %% wrong: b before a — says "Rows of a times columns of b" — from "reference": "a.astype(np.float32) @ b.astype(np.float32)" → "b.astype(np.float32) @ a.astype(np.float32)"
 
 # %% wrong: times c — says "not multiplied" — from "reference": "return a.astype(np.float32) @ b.astype(np.float32) + c" → "return (a.astype(np.float32) @ b.astype(np.float32)) * c"
+
+# %% wrong: outer products for each row of a — says "Only one of the 4096 products"
+import numpy as np
+
+
+def mma(a, b, c):
+    total = c.copy()
+    for i in range(len(a)):
+        total += np.outer(a[:, i], b[i]).astype(np.float32)
+    return total
+
+# %% wrong: as whole numbers — says "lose their fractions" — from "reference": "return a.astype(np.float32) @ b.astype(np.float32) + c" → "return (a.astype(np.int64) @ b.astype(np.int64) + c).astype(np.float32)"
+
+# %% wrong: the size of a — says "Signs count" — from "reference": "return a" → "return abs(a)"

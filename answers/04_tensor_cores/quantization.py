@@ -143,3 +143,9 @@ def quantization(m, n, tile_m, tile_n, sm_count):
 # -         "wave_efficiency": tiles / (waves * sm_count),
 # +         "tile_efficiency": np.float32(m * n / (tiles * tile_m * tile_n)),
 # +         "wave_efficiency": np.float32(tiles / (waves * sm_count)),
+
+# %% wrong: waves from the area — says "Waves hold tiles" — from "reference": "-(-tiles // sm_count)" → "-(-m * n // (tile_m * tile_n * sm_count))"
+
+# %% wrong: a tile is cut to the result — says "smaller than a tile" — from "reference": "(tiles * tile_m * tile_n)" → "(tiles * min(m, tile_m) * min(n, tile_n))"
+
+# %% wrong: SMs without a tile are left out — says "fewer tiles than SMs" — from "reference": "(waves * sm_count)" → "(waves * min(sm_count, tiles))"

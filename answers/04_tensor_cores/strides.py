@@ -97,3 +97,19 @@ def strides(shape, layout):
 # %% hostile: ints with four million bits — says "an int of 4000001 bits"
 def strides(*arguments):
     return 1 << 4_000_000, 1 << 4_000_000
+
+# %% wrong: NHWC, an image without its channels — says "C · H · W elements in both" — from "reference": "(h * w * c, 1," → "(h * w, 1,"
+
+# %% wrong: NHWC in bytes — says "strides count elements" — from "reference": "(h * w * c, 1, w * c, c)" → "(4 * h * w * c, 4, 4 * w * c, 4 * c)"
+
+# %% wrong: NHWC with H and W swapped — says "H and W are swapped" — from "reference": "1, w * c, c)" → "1, c, w * c)"
+
+# %% wrong: NHWC, W elements between pixels — says "there are C elements, not W" — from "reference": "1, w * c, c)" → "1, w * c, w)"
+
+# %% wrong: NHWC back to front — says "Back to front" — from "reference": "(h * w * c, 1, w * c, c)" → "(c, w * c, 1, h * w * c)"
+
+# %% wrong: the strides of NCHW permuted — says "in another order" — from "reference": "(h * w * c, 1, w * c, c)" → "(c * h * w, w, 1, h * w)"
+
+# %% wrong: square planes — says "not W · W" — from "reference": "h * w, w, 1)" → "w * w, w, 1)"
+
+# %% wrong: H in place of W — says "not H · H" — from "reference": "(c * h * w, h * w, w, 1)" → "(c * h * h, h * h, h, 1)"

@@ -129,3 +129,13 @@ def tensor_core_types(arch):
 
 # -             found.update(fact["type"])
 # +             found.add(fact["type"])
+
+# %% wrong: a longer name that begins with the architecture's — says "only a part of this name" — from "reference": `fact["arch"] == arch` → `fact["arch"] in arch`
+
+# %% wrong: a new set for each row — says "Only the last of its rows" — from "reference"
+# -     return {fact["type"] for fact in table("precision") if fact["arch"] == arch and fact["unit"] == "tensor"}
+# +     found = set()
+# +     for fact in table("precision"):
+# +         if fact["arch"] == arch and fact["unit"] == "tensor":
+# +             found = {fact["type"]}
+# +     return found

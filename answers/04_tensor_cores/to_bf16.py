@@ -191,3 +191,19 @@ def to_bf16(x):
     mantissa = bits & np.uint32(0x7FFFFF)
     mantissa = (mantissa + np.uint32(0x7FFF) + ((bits >> 16) & np.uint32(1))) & np.uint32(0x7F0000)
     return np.where(np.isnan(x), x, (bits & np.uint32(0xFF800000) | mantissa).view(np.float32))
+
+# %% wrong: away from zero whenever bits are cut — says "Less than half is rounded down" — from "reference": "np.uint32(0x7fff) + (bits >> np.uint32(16) & np.uint32(1))" → "np.uint32(0xffff)"
+
+# %% wrong: half-way to the odd neighbor — says "whose last kept bit is 0" — from "reference": "np.uint32(0x7fff) + (" → "np.uint32(0x8000) - ("
+
+# %% wrong: NaN compared by its upper bits — says "keep NaN" — from "reference"
+# -     return np.where(np.isnan(x), x, rounded)
+# +     special = (bits & np.uint32(0x7F800000)) == np.uint32(0x7F800000)
+# +     return np.where(special, (bits & np.uint32(0xFFFF0000)).view(np.float32), rounded)
+
+# %% wrong: float16 on the way — says "float16 on the way"
+import torch
+
+
+def to_bf16(x):
+    return torch.from_numpy(x.copy()).half().bfloat16().float().numpy()

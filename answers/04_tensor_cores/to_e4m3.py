@@ -142,3 +142,18 @@ import numpy as np
 def to_e4m3(x):
     fraction, exponent = np.frexp(np.clip(x, np.float32(-448), np.float32(448)))
     return np.ldexp(np.rint(fraction * 8) / 8, exponent)
+
+# %% wrong: away from zero whenever a step is not full — says "Less than half a step" — from "reference": "np.rint(finite / step)" → "np.copysign(np.ceil(np.abs(finite / step)), finite)"
+
+# %% wrong: always to the larger number — says "Less than half a step" — from "reference": "np.rint" → "np.ceil"
+
+# %% wrong: the exponent of the number before it was limited — says "limit first" — from "reference": "np.frexp(finite)" → "np.frexp(x)"
+
+# %% wrong: E5M2 that ends at its own largest number — says "That is E5M2"
+import torch
+
+
+def to_e4m3(x):
+    return torch.from_numpy(x.copy()).clamp(-57344, 57344).to(torch.float8_e5m2).float().numpy()
+
+# %% wrong: the smallest step for all numbers — says "only below 2**-6" — from "reference": "np.ldexp(np.float32(1), np.maximum(exponent - 1, -6) - 3)" → "np.float32(2.0**-9)"

@@ -181,3 +181,14 @@ def to_tf32(x):
     mantissa = bits & np.uint32(0x7FFFFF)
     mantissa = (mantissa + np.uint32(0xFFF) + ((bits >> 13) & np.uint32(1))) & np.uint32(0x7FE000)
     return np.where(np.isnan(x), x, (bits & np.uint32(0xFF800000) | mantissa).view(np.float32))
+
+# %% wrong: away from zero whenever bits are cut — says "Less than half is rounded down" — from "reference": "np.uint32(0xfff) + (bits >> np.uint32(13) & np.uint32(1))" → "np.uint32(0x1fff)"
+
+# %% wrong: always to the larger number — says "Less than half is rounded down" — from "reference"
+# -     half = np.uint32(0xfff) + (bits >> np.uint32(13) & np.uint32(1))
+# +     half = np.where(np.signbit(x), np.uint32(0), np.uint32(0x1fff))
+
+# %% wrong: NaN compared by its upper bits — says "keep NaN" — from "reference"
+# -     return np.where(np.isnan(x), x, rounded)
+# +     special = (bits & np.uint32(0x7F800000)) == np.uint32(0x7F800000)
+# +     return np.where(special, (bits & np.uint32(0xFFFFE000)).view(np.float32), rounded)

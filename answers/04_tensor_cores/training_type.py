@@ -99,3 +99,11 @@ def training_type(arch):
 # %% wrong: names in any case — says "No tensor core has this name" — from "reference": "    taken = tensor_core_types(arch)" → "    taken = tensor_core_types(arch.capitalize())"
 
 # %% wrong: float8 before all others — says "Only bfloat16, float16, and float32" — from "reference": `("bfloat16", "float16")` → `("float8", "bfloat16", "float16")`
+
+# %% wrong: Ada is missing in a list of names — says "Its tensor cores take bfloat16"
+def training_type(arch):
+    if arch in ("Ampere", "Hopper", "Blackwell"):
+        return "bfloat16"
+    return "float16" if arch in ("Volta", "Turing", "Ada") else "float32"
+
+# %% wrong: tfloat32 first — says "Only bfloat16, float16, and float32" — from "reference": `in ("bfloat16", "float16")` → `in ("tfloat32", "bfloat16", "float16")`
