@@ -51,6 +51,8 @@ def test_bytes_moved() -> None:
         "eight bools to a byte": "no tensor here is of bools",
         "elements counted in 32 bits": "no tensor here has 2**31 elements",
         "bytes counted in 32 bits": "no tensor here has 2**31 bytes",
+        "four extents at most": "no tensor here has more than four extents",
+        "the last four extents": "no tensor here has more than four extents",
         "makes the tensor": "every tensor here fits into memory",
     }
     assert findings(declared()["bytes_moved"], CHAPTER, {"any GPU": copies()}, broken, passing) == []
@@ -177,6 +179,9 @@ def test_loader_settings() -> None:
         "one worker where the cores are too few": "this loader needs fewer workers than any machine has cores",
         "the step in whole ms": "so little changes the number of workers here only by luck",
         "the step rounded to whole ms": "so little changes the number of workers here only by luck",
+        "whole milliseconds per image": "so little changes the number of workers here only by luck",
+        "a tenth more than needed": "so little changes the number of workers here only by luck",
+        "at least two workers": "this loader needs more than one",
         "never more than 32": "this loader needs fewer workers",
     }
     plausible = {
