@@ -147,3 +147,13 @@ def fp16_limits():
 # %% wrong: without the leading 1 — says "The leading 1 counts" — from "the most negative number for the smallest normal one": "float(info.max)" → "32736.0"
 
 # %% wrong: the largest int16 — says "the largest int16" — from "the most negative number for the smallest normal one": "float(info.max)" → "2**15 - 1"
+
+# %% wrong: 70,000, from the table above — says "becomes infinite" — from "reference, by halving": "float(largest) * (2 - float(epsilon))" → "70000.0"
+
+# %% wrong: a bias of 16 — says "lowest exponent" — from "reference, by halving": "float(normal)" → "2.0**-16"
+
+# %% wrong: one over the largest number — says "1 over the largest" — from "reference, by halving": "float(normal)" → "1 / 65504"
+
+# %% wrong: the largest subnormal number — says "the largest subnormal" — from "reference, by halving": "float(subnormal)" → "2.0**-14 - 2.0**-24"
+
+# %% wrong: epsilon in percent — says "in percent" — from "reference, by halving": "float(epsilon)," → "100 * float(epsilon),"

@@ -144,3 +144,32 @@ def simulate_scaler(found_inf, init_scale=65536.0, growth_factor=2.0, backoff_fa
 # %% wrong: grows by 2, whatever is asked for — says "growth_factor is an argument" — from "reference": "scale * growth_factor" → "scale * 2"
 
 # %% wrong: backs off by half, whatever is asked for — says "backoff_factor is an argument" — from "reference": "scale * backoff_factor" → "scale * 0.5"
+
+# %% wrong: the count goes on from the call before — says "start at 0 in each call" — from "reference"
+# - def simulate_scaler(found_inf, init_scale=65536.0, growth_factor=2.0, backoff_factor=0.5, growth_interval=2000):
+# -     scale, good_steps, scales = init_scale, 0, []
+# + good_steps = 0
+# +
+# +
+# + def simulate_scaler(found_inf, init_scale=65536.0, growth_factor=2.0, backoff_factor=0.5, growth_interval=2000):
+# +     global good_steps
+# +     scale, scales = init_scale, []
+
+# %% wrong: a list as a default argument — says "make a new one in each call" — from "reference": "growth_interval=2000):" → "growth_interval=2000, scales=[]):", "scale, good_steps, scales = init_scale, 0, []" → "scale, good_steps = init_scale, 0"
+
+# %% wrong: 0 good steps are a multiple of the interval — says "by growth_factor as well" — from "reference"
+# -         if infinite:
+# -             scale, good_steps = scale * backoff_factor, 0
+# -         else:
+# -             good_steps += 1
+# -             if good_steps == growth_interval:
+# -                 scale, good_steps = scale * growth_factor, 0
+# +         good_steps = 0 if infinite else good_steps + 1
+# +         if infinite:
+# +             scale *= backoff_factor
+# +         if good_steps % growth_interval == 0:
+# +             scale *= growth_factor
+
+# %% wrong: counted from 1 after a growth — says "not at 1" — from "reference": "scale, good_steps = scale * growth_factor, 0" → "scale, good_steps = scale * growth_factor, 1"
+
+# %% wrong: growth_factor is added — says "growth_factor is a factor" — from "reference": "scale, good_steps = scale * growth_factor, 0" → "scale, good_steps = scale + growth_factor, 0"

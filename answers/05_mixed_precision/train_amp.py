@@ -283,3 +283,28 @@ def train_amp(problem, epochs):
 # %% wrong: losses after the step — says "taken before the step" — from "reference": "losses.append(loss.item())" → "losses.append(criterion(model(images), labels).item())"
 
 # %% wrong: losses with their graphs — says "append loss.item()" — from "reference": "losses.append(loss.item())" → "losses.append(loss)"
+
+# %% wrong: updated and then stepped by the optimizer — says "instead of scaler.step(optimizer)" — from "reference"
+# -             scaler.step(optimizer)
+# -             before = scaler.get_scale()
+# -             scaler.update()
+# +             scaler.unscale_(optimizer)
+# +             before = scaler.get_scale()
+# +             scaler.update()
+# +             optimizer.step()
+
+# %% wrong: the scale is set in every update — says "without arguments" — from "reference": "scaler.update()" → "scaler.update(65536.0)"
+
+# %% wrong: only scales that differ — says "whether it has changed or not" — from "reference"
+# -             scales.append(scaler.get_scale())
+# -             skipped += scales[-1] < before
+# +             if scaler.get_scale() != before:
+# +                 scales.append(scaler.get_scale())
+# +                 skipped += 1
+
+# %% wrong: the losses of skipped steps are left out — says "skipped step counts" — from "reference"
+# -             losses.append(loss.item())
+# -             scales.append(scaler.get_scale())
+# +             scales.append(scaler.get_scale())
+# +             if scales[-1] >= before:
+# +                 losses.append(loss.item())

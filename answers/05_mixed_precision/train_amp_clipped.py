@@ -358,3 +358,5 @@ def train_amp_clipped(problem, epochs, max_norm, accumulate):
 # %% wrong: the loss divided by 2, whatever is asked for — says "divided by 2" — from "reference": "loss / accumulate" → "loss / 2"
 
 # %% wrong: numbers the batches from 0 — says "The windows are shifted by one batch" — from "reference": ", start=1" → ""
+
+# %% wrong: the limit is divided by accumulate — says "limited to max_norm / accumulate" — from "reference": "model.parameters(), max_norm" → "model.parameters(), max_norm / accumulate"

@@ -259,3 +259,5 @@ def train_lightning(*arguments):
 # +         trainer.fit(module, problem.loader())
 
 # %% wrong: the loss divided by its weight — says "divided by problem.loss_weight before the backward pass" — from "reference": "return loss" → "return loss / problem.loss_weight"
+
+# %% wrong: the network in eval mode — says "The network was in eval mode" — from "reference": "images, labels = batch" → "self.network.eval(); images, labels = batch"

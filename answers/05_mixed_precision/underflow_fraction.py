@@ -158,3 +158,7 @@ def underflow_fraction(gradients, scale):
 # %% wrong: NaN for nothing but zeros — says "nothing is lost: return 0.0" — from "reference": "return 0.0" → "return float('nan')"
 
 # %% wrong: over those that survive — says "not by those that survive" — from "reference": "float((stored == 0).mean())" → "float((stored == 0).sum() / max((stored != 0).sum(), 1))"
+
+# %% wrong: scaled twice — says "Is the scale applied twice" — from "reference": "(alive * np.float32(scale))" → "(alive * np.float32(scale) * np.float32(scale))"
+
+# %% wrong: small gradients taken for zeros — says "a tiny gradient taken for zero" — from "reference": "gradients != 0" → "~np.isclose(gradients, 0)"

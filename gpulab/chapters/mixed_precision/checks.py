@@ -108,7 +108,7 @@ def _counted(batches: int, epochs: int, window: int) -> dict[int, str]:
     return known | {
         epochs: "That is the number of epochs.",
         batches: "That is the number of batches in one epoch.",
-        0: "No loss was kept: was the network trained?",
+        0: "No loss was kept: was the network trained? The loss of a skipped step counts, too.",
     }
 
 

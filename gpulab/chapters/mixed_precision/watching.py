@@ -9,7 +9,7 @@ import contextlib
 import itertools
 import math
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 from unittest import mock
 
@@ -35,6 +35,10 @@ EACH_CLIPPED = "Each parameter was clipped by itself: limit the norm of all grad
 VALUES_CLIPPED = "That clips each element by itself: limit the norm of all gradients together."
 OTHER_LIMIT = "The gradients were limited to {:.3g}. The limit is max_norm, {:.3g}."
 OTHER_NORM = "The gradients were made shorter than max_norm: the norm is the root of the sum of squares, the default."
+OF_SHARE = (
+    "The gradients were limited to max_norm / accumulate: after the sum over a window, neither the limit nor the"
+    " gradients are divided by accumulate."
+)
 ZEROED = "No gradients were left at the step: zero them after it."
 CLIPPED_FIRST = "Clipped before unscaling: the norm still holds the scale. Call scaler.unscale_(optimizer) first."
 ONE_BACKWARD = (
@@ -50,6 +54,13 @@ EARLY = "Those are the scales before each update: ask after scaler.update()."
 NOT_DIVIDED = "The loss was not divided by accumulate: the sum of the window's gradients is too large."
 OTHER_SHARE = "Before you scale the loss, divide it by accumulate, and by nothing else."
 DIRECT = "The optimizer took gradients that were still scaled: scaler.step(optimizer) divides them first."
+BYPASSED = (
+    "optimizer.step() was called instead of scaler.step(optimizer), which skips the step if a gradient is infinite."
+)
+KEPT_SCALE = (
+    "A step was skipped because a gradient was infinite, and the scale did not fall: call scaler.update() after every"
+    " step, without arguments."
+)
 DIVIDED = "The losses are divided by accumulate: keep the loss before you divide it."
 MULTIPLIED = "The losses are multiplied by the scale: keep the loss itself, not scaler.scale(loss)."
 DEFAULTS = "Use the scaler's defaults, which begin at 65,536."
@@ -198,6 +209,7 @@ def watched(
         history = recorded(attempt, what, problem, epochs, window=accumulate)
     windows = len(history.losses) // accumulate
     of_window = [(len(history.losses), "Step and update belong to the window's end.")]
+    of_window += [(0, "Keep scaler.get_scale() after every update, whether it has changed or not.")]
     if seen.backward:
         _explain(seen, history, what, problem, accumulate, max_norm)
     check.equal(len(history.scales), windows, f"{what}: number of scales, one for each update", mistakes=of_window)
@@ -209,7 +221,7 @@ def watched(
         raise AssertionError(f"{what}: the first scale is {history.scales[0]:g}. {cause}")
     scales = seen.scales if seen.scaler_steps else list(history.scales)  # a scaler of their own is not seen
     check.equal(list(history.scales), scales, f"{what}: scales", mistakes=[([65536.0, *scales[:-1]], EARLY)])
-    fell = sum(after < before for before, after in itertools.pairwise([65536.0, *scales]))
+    fell = _falls(scales)
     note = "A step is skipped when the update lowers the scale; each window counts once."
     missed = [(fell - 1, FIRST_UPDATE)] if scales[0] < 65536.0 else []
     check.equal(int(history.skipped), fell, f"{what}: skipped", mistakes=[*missed, (history.skipped, note)])
@@ -292,7 +304,7 @@ def _explain(seen: Watched, history: History, what: str, problem: Problem, accum
     faults = {
         SWITCHED_OFF: len(enabled) < len(seen.scalers),
         DEFAULTS: bool(enabled)
-        and (seen.first_scale, *map(_settings, enabled)) != (65536.0, *[(2.0, 0.5, 2000)] * len(enabled)),
+        and (seen.first_scale or 65536.0, *map(_settings, enabled)) != (65536.0, *[(2.0, 0.5, 2000)] * len(enabled)),
         NOT_SCALED: scaled < 2,
         INSIDE: seen.inside,
         MULTIPLIED: told > 1000,
@@ -303,6 +315,8 @@ def _explain(seen: Watched, history: History, what: str, problem: Problem, accum
         LEFT.format("windows" if accumulate > 1 else "batches"): any(later),
         LOST: bool(between) and not any(between),
         DIRECT: bool(seen.norms) and not seen.scaler_steps and seen.norms[0] > 1000 * first,
+        BYPASSED: bool(seen.norms) and bool(enabled) and not seen.scaler_steps,
+        KEPT_SCALE: seen.scaler_steps - len(seen.norms) > _falls(seen.scales),
         TWICE: 0 < seen.scaler_steps < len(seen.norms),
         NEW_SCALER: len(seen.scalers) > 1,
         EACH_CLIPPED: above and abs(max(seen.longest) / max_norm - 1) < 0.01,
@@ -311,6 +325,7 @@ def _explain(seen: Watched, history: History, what: str, problem: Problem, accum
         NOT_CLIPPED: above,
         ZEROED: bool(seen.norms) and not any(seen.norms),
         CLIPPED_FIRST: bool(limited) and limited[0] < 0.01,
+        OF_SHARE: accumulate > 1 and bool(limited) and all(abs(one * accumulate - 1) < 0.01 for one in limited),
         OTHER_NORM: bool(limited) and limited[0] < 0.9,
         NOT_DIVIDED: accumulate > 1 and abs(share / accumulate - 1) < 0.1,
         OTHER_SHARE: accumulate > 1 and abs(share - 1) > 0.1,
@@ -320,6 +335,11 @@ def _explain(seen: Watched, history: History, what: str, problem: Problem, accum
     for message, found in faults.items():
         if found:
             raise AssertionError(f"{what}: {message}")
+
+
+def _falls(scales: Sequence[float]) -> int:
+    """Updates that lowered the scale, if it began at 65,536."""
+    return sum(after < before for before, after in itertools.pairwise([65536.0, *scales]))
 
 
 def _called_by_lightning() -> bool:

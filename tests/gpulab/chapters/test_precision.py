@@ -15,7 +15,14 @@ import torch
 from gpulab import History, Problem
 from gpulab.chapters.mixed_precision.checks import recorded
 from gpulab.chapters.mixed_precision.validating import GRAPH, watched_with_validation
-from gpulab.chapters.mixed_precision.watching import DIRECT, watched, watched_without_scaler
+from gpulab.chapters.mixed_precision.watching import (
+    BYPASSED,
+    DIRECT,
+    KEPT_SCALE,
+    OF_SHARE,
+    watched,
+    watched_without_scaler,
+)
 from grader.exercises.mixed_precision import trainings
 from grader.exercises.mixed_precision.recordings import CLIPPED_FIRST, record, recording, train
 from grader.exercises.mixed_precision.trainings import same_losses, same_training
@@ -267,6 +274,49 @@ def test_windows_that_begin_one_batch_late_are_named() -> None:
 
     with pytest.raises(AssertionError, match="The windows are shifted by one batch"):
         watched(shifted, "it", PROBLEM, 2, accumulate=3)
+
+
+def scaled(problem: Problem, *, bypass: bool = False, set_to: float | None = None, limit: float = 1.0) -> History:
+    """A float16 training in windows of 3 batches, with a scaler that is used as these say.
+
+    Args:
+        problem: what is trained.
+        bypass: steps without the scaler.
+        set_to: what each update sets the scale to.
+        limit: on the norm of the gradients.
+    """
+    model, scaler = problem.model(), torch.amp.GradScaler("cpu")
+    optimizer, criterion, losses, scales = problem.optimizer(model), problem.criterion(), [], []
+    for number, (images, labels) in enumerate(problem.loader(), start=1):
+        with torch.autocast("cpu", dtype=torch.float16):
+            loss = criterion(model(images), labels)
+        scaler.scale(loss / 3).backward()
+        losses.append(loss.item())
+        if number % 3 == 0:
+            scaler.unscale_(optimizer)
+            torch.nn.utils.clip_grad_norm_(model.parameters(), limit)
+            optimizer.step() if bypass else scaler.step(optimizer)
+            scaler.update(set_to)
+            optimizer.zero_grad()
+            scales.append(scaler.get_scale())
+    return problem.history(model, losses, scales)
+
+
+def test_a_step_without_the_scaler_is_named() -> None:
+    with pytest.raises(AssertionError, match=re.escape(BYPASSED)):
+        watched(lambda: scaled(PROBLEM, bypass=True), "it", PROBLEM, 1, accumulate=3)
+
+
+def test_a_scale_that_stays_after_a_skipped_step_is_named() -> None:
+    """It is set again by every update."""
+    large = dataclasses.replace(PROBLEM, loss_weight=512.0)
+    with pytest.raises(AssertionError, match=re.escape(KEPT_SCALE)):
+        watched(lambda: scaled(large, set_to=65536.0), "it", large, 1, accumulate=3)
+
+
+def test_a_limit_that_is_divided_by_the_length_of_a_window_is_named() -> None:
+    with pytest.raises(AssertionError, match=re.escape(OF_SHARE)):
+        watched(lambda: scaled(PROBLEM, limit=0.01 / 3), "it", PROBLEM, 1, accumulate=3, max_norm=0.01)
 
 
 def test_an_evaluation_after_the_training_is_no_part_of_it() -> None:
