@@ -87,3 +87,9 @@ def attainable_tflops(intensity, peak_tflops, bandwidth_gbs):
 # %% wrong: the peak from one FLOP per byte on — says "the memory's roof is lower below the ridge"
 def attainable_tflops(intensity, peak_tflops, bandwidth_gbs):
     return peak_tflops if intensity > 1 else intensity * bandwidth_gbs / 1000
+
+# %% wrong: converts the peak as well — says "in TFLOPS already" — from "reference": "min(peak_tflops," → "min(peak_tflops / 1000,"
+
+# %% wrong: the numbers of an H200 — says "not the numbers of an H200" — from "reference": "min(peak_tflops, intensity * bandwidth_gbs" → "min(67, intensity * 4800"
+
+# %% wrong: half of the bandwidth for reads — says "do not halve the bandwidth" — from "reference": "/ 1000" → "/ 2000"

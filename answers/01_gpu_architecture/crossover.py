@@ -144,3 +144,41 @@ def crossover(sizes, cpu_seconds, gpu_seconds):
 # %% wrong: between the last loss and the first win — says "between two sizes" — from "reference"
 # -             break
 # +             return (size + answer) / 2 if answer else None
+
+# %% wrong: a tie after a win counts as a win — says "Equally fast at 100 is not faster"
+def crossover(sizes, cpu_seconds, gpu_seconds):
+    answer = None
+    for size, cpu, gpu in sorted(zip(sizes, cpu_seconds, gpu_seconds)):
+        if gpu < cpu and answer is None:
+            answer = size
+        elif gpu > cpu:
+            answer = None
+    return answer
+
+# %% wrong: takes a size of 0 for none — says "0 is a size as well"
+def crossover(sizes, cpu_seconds, gpu_seconds):
+    answer = None
+    for size, cpu, gpu in sorted(zip(sizes, cpu_seconds, gpu_seconds)):
+        answer = (answer or size) if gpu < cpu else None
+    return answer
+
+# %% wrong: the largest two sizes alone — says "return the smallest one"
+def crossover(sizes, cpu_seconds, gpu_seconds):
+    answer = None
+    for size, cpu, gpu in sorted(zip(sizes, cpu_seconds, gpu_seconds))[:-3:-1]:
+        if gpu >= cpu:
+            break
+        answer = size
+    return answer
+
+# %% wrong: ten times the largest loss — says "need not be powers of ten"
+def crossover(sizes, cpu_seconds, gpu_seconds):
+    rows = sorted(zip(sizes, cpu_seconds, gpu_seconds))
+    losses = [size for size, cpu, gpu in rows if gpu >= cpu]
+    if losses[-1:] == [rows[-1][0]]:
+        return None
+    return 10 * losses[-1] if losses else rows[0][0]
+
+# %% wrong: compares the lists — says "None means that there is no such size"
+def crossover(sizes, cpu_seconds, gpu_seconds):
+    return min(sizes) if gpu_seconds < cpu_seconds else None

@@ -174,3 +174,31 @@ def divergent_cycles(*arguments):
 # -         branches = set(branch_of_thread[start : start + warp_size])
 # +         warp = branch_of_thread[start : start + warp_size]
 # +         branches = {warp[0], warp[-1]}
+
+# %% wrong: pays at every change of the branch — says "however often its lanes alternate"
+def divergent_cycles(branch_of_thread, cycles_of_branch, warp_size=32):
+    total = 0
+    for thread, branch in enumerate(branch_of_thread):
+        if thread % warp_size == 0 or branch != branch_of_thread[thread - 1]:
+            total += cycles_of_branch[branch]
+    return total
+
+# %% wrong: warps that are alike are paid for once — says "are still two, and each of them pays"
+def divergent_cycles(branch_of_thread, cycles_of_branch, warp_size=32):
+    starts = range(0, len(branch_of_thread), warp_size)
+    warps = {tuple(branch_of_thread[start : start + warp_size]) for start in starts}
+    return sum(cycles_of_branch[branch] for warp in warps for branch in set(warp))
+
+# %% wrong: a warp of idle lanes after the last one — says "no other warp follows"
+def divergent_cycles(branch_of_thread, cycles_of_branch, warp_size=32):
+    padded = branch_of_thread + [0] * (warp_size - len(branch_of_thread) % warp_size)
+    warps = [padded[start : start + warp_size] for start in range(0, len(padded), warp_size)]
+    return sum(cycles_of_branch[branch] for warp in warps for branch in set(warp))
+
+# %% wrong: the first thread of the next warp counts, too — says "the slices must not overlap" — from "reference": "start + warp_size]" → "start + warp_size + 1]"
+
+# %% wrong: goes on with the sum of the call before — says "includes the call before" — from "reference": "warp_size=32):" → "warp_size=32, sums=[0]):", "    total = 0" → "    total = sums[0]", "return total" → "sums[0] = total; return total"
+
+# %% wrong: a cycle for the check — says "add nothing for the check" — from "reference": "total += sum(" → "total += (len(branches) > 1) + sum("
+
+# %% wrong: knows two branches — says "any number of branches" — from "reference": "for branch in branches)" → "for branch in branches & {0, 1})"

@@ -131,3 +131,7 @@ def matmul_intensity(m, n, k, bytes_per_element):
 # %% wrong: two FLOPs per element of the output — says "takes k multiply-adds" — from "reference": "2 * m * n * k" → "2 * m * n"
 
 # %% wrong: the output moves with each multiply-add — says "not k times" — from "reference": "+ m * n" → "+ m * n * k"
+
+# %% wrong: four bytes for the output — says "Elements of the output have bytes_per_element bytes" — from "reference": "bytes_per_element * (m * k + k * n + m * n)" → "bytes_per_element * (m * k + k * n) + 4 * m * n"
+
+# %% wrong: the perimeters of the matrices — says "m times k elements" — from "reference": "m * k + k * n + m * n" → "4 * (m + n + k)"

@@ -220,7 +220,7 @@ def occupancy(*arguments):
 # +     import torch
 # +     return (torch.tensor(blocks * warps) / sm["max_warps"]).item()
 
-# %% wrong: one unit more of shared memory — says "none is left over" — from "reference": `round_up(block["shared_bytes"], sm["shared_unit"])` → `(block["shared_bytes"] // sm["shared_unit"] + 1) * sm["shared_unit"] * (block["shared_bytes"] > 0)`
+# %% wrong: one unit more of shared memory — says "Four blocks fill the shared memory exactly" — from "reference": `round_up(block["shared_bytes"], sm["shared_unit"])` → `(block["shared_bytes"] // sm["shared_unit"] + 1) * sm["shared_unit"] * (block["shared_bytes"] > 0)`
 
 # %% wrong: masks the register unit — says "need not be a power of two" — from "reference": `round_up(block["registers_per_thread"] * sm["warp_size"], sm["register_unit"])` → `(block["registers_per_thread"] * sm["warp_size"] + sm["register_unit"] - 1 & ~(sm["register_unit"] - 1))`
 
@@ -235,3 +235,11 @@ def occupancy(*arguments):
 # %% wrong: takes a value by its place — says "by its key" — from "reference": `round_up(block["shared_bytes"], ` → "round_up([*block.values()][2], "
 
 # %% wrong: takes a limit by its place — says "you returned" — from "reference": `sm["max_blocks"]` → "[*sm.values()][1]"
+
+# %% wrong: one block even if its shared memory is too large — says "Not even one block fits" — from "reference": `sm["shared_bytes"] // shared_bytes` → `max(1, sm["shared_bytes"] // shared_bytes)`
+
+# %% wrong: the units are swapped — says "shared_unit is for shared memory" — from "reference": `sm["register_unit"])` → `sm["shared_unit"])`, `block["shared_bytes"], sm["shared_unit"])` → `block["shared_bytes"], sm["register_unit"])`
+
+# %% wrong: whole percent — says "Return a share" — from "reference": `return blocks * warps / sm["max_warps"]` → `return round(100 * blocks * warps / sm["max_warps"])`
+
+# %% wrong: a kilobyte more for each block — says "add nothing to what a block asks for" — from "reference": `round_up(block["shared_bytes"]` → `round_up(block["shared_bytes"] + 1024`

@@ -140,3 +140,8 @@ def offload_pays(bytes_in, bytes_out, flops, link_gbs, cpu_gflops, gpu_gflops, l
 def offload_pays(bytes_in, bytes_out, flops, link_gbs, cpu_gflops, gpu_gflops, launch_us):
     travel = (bytes_in + bytes_out) / (link_gbs * 1e9)
     return travel + max(launch_us * 1e-6, flops / (gpu_gflops * 1e9)) < flops / (cpu_gflops * 1e9)
+
+# %% wrong: rounds both times to milliseconds — says "do not round"
+def offload_pays(bytes_in, bytes_out, flops, link_gbs, cpu_gflops, gpu_gflops, launch_us):
+    there = (bytes_in + bytes_out) / link_gbs / 1e9 + launch_us / 1e6 + flops / gpu_gflops / 1e9
+    return round(there, 3) < round(flops / cpu_gflops / 1e9, 3)

@@ -160,3 +160,17 @@ def peak_rates(*arguments):
 # %% wrong: the lanes of an H200 — says "is not an H200" — from "reference": `gpu["fp32_lanes_per_sm"]` → "128"
 
 # %% wrong: swaps the rates — says "swapped" — from "reference": `"fp32_tflops": flops_per_second / 1e12` → `"fp32_tflops": bytes_per_second / 1e9`, `"bandwidth_gbs": bytes_per_second / 1e9` → `"bandwidth_gbs": flops_per_second / 1e12`
+
+# %% wrong: the clock in whole GHz — says "need not be whole GHz" — from "reference": `gpu["boost_mhz"] * 1e6` → `(gpu["boost_mhz"] // 1000) * 1e9`
+
+# %% wrong: the clock of the SMs for the memory — says "the clock of the SMs" — from "reference": `gpu["memory_gbps_per_pin"] * 1e9` → `2 * gpu["boost_mhz"] * 1e6`
+
+# %% wrong: one pin — says "that is the rate of one of them" — from "reference": `gpu["memory_bus_bits"] / 8` → "1 / 8"
+
+# %% wrong: four schedulers for the lanes — says "not its 4 schedulers" — from "reference": `gpu["fp32_lanes_per_sm"]` → "4"
+
+# %% wrong: two sets of lanes, each with multiply-adds — says "two operations per cycle, not four" — from "reference": "* 2 *" → "* 2 * 2 *"
+
+# %% wrong: divides by 8 twice — says "divided by 8 twice" — from "reference": `gpu["memory_bus_bits"] / 8` → `gpu["memory_bus_bits"] / 64`
+
+# %% wrong: the bus of the text — says "not every bus has 384 bits" — from "reference": `gpu["memory_bus_bits"]` → "384"

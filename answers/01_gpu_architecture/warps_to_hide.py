@@ -90,3 +90,7 @@ def warps_to_hide(latency_ns, bandwidth_gbs, bytes_per_request, sm_count):
 # %% wrong: 128 bytes whatever is asked — says "not 128 here" — from "reference": "bytes_per_request *" → "128 *"
 
 # %% wrong: whole bytes in flight — says "Round only once" — from "reference": "ceil(latency_ns * bandwidth_gbs" → "ceil(int(latency_ns * bandwidth_gbs)"
+
+# %% wrong: a multiple of the four schedulers — says "a multiple of 4" — from "reference": "math.ceil(" → "4 * math.ceil(0.25 * "
+
+# %% wrong: a read and a write — says "no factor of 2" — from "reference": "math.ceil(" → "math.ceil(2 * "
