@@ -70,7 +70,7 @@ def token(value: Any, ints_apart: bool = True) -> Any:
 def _wrong_kind(answer: Any, expected: Any) -> str:
     wanted = article(expected)
     if answer is None:
-        return "You returned None: is there a return statement?"
+        return "You returned None: is there a return statement, and is it reached?"
     if isinstance(answer, PlainArray) and answer.values.size == 1 and isinstance(expected, (int, float)):
         return f"You returned a {answer.kind} with one element, expected {wanted}: take the number out with .item()."
     if isinstance(answer, PlainArray) and isinstance(expected, list):
