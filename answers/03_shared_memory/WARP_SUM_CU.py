@@ -510,3 +510,9 @@ extern "C" __global__ void warp_sum(const float* x, float* out, int n) {
 # %% wrong: value and distance swapped — says "the value the second, and the distance the third" — from "reference": "sum, distance)" → "distance, sum)"
 
 # %% wrong: mask and value swapped — says "The mask is the first argument" — from "reference": "0xFFFFFFFF, sum" → "sum, 0xFFFFFFFF"
+
+# %% wrong: lanes beyond n take the last element — says "yours add the last element again" — from "reference": "i < n ? x[i] : 0.0f" → "x[i < n ? i : n - 1]"
+
+# %% wrong: lanes beyond n take 1 — says "yours add 1" — from "reference": "0.0f" → "1.0f"
+
+# %% wrong: the distance is divided by four — says "The distance halves in each step" — from "reference": "distance /= 2" → "distance /= 4"

@@ -413,3 +413,11 @@ def block_reverse(x):
 # -     if t < length:
 # -         out[start + t] = tile[length - 1 - t]
 # +     out[start + t] = tile[length - 1 - t]
+
+# %% wrong: the remainder for the length of the last run, even where it is full — says "its length is 128" — from "reference": "min(128, x.size - start)" → "128 if start + 128 < x.size else x.size % 128"
+
+# %% wrong: leaves out the first thread of each run — says "The first element of each run is missing" — from "reference"
+# -     if t < length:
+# -         out[start + t] = tile[length - 1 - t]
+# +     if 0 < t < length:
+# +         out[start + t] = tile[length - 1 - t]

@@ -379,3 +379,5 @@ def histogram(x, bins):
     return counts
 
 # %% wrong: an element for the array of an atomic — says "The call is cuda.atomic.add(array, index, value)" — from "reference, zeros handed in as well": "private, x[i], 1" → "private[x[i]], 1"
+
+# %% wrong: percent — says "shares in percent" — from "reference, zeros handed in as well": "    return counts" → "    return device_array((100 * np.asarray(counts.tolist()) // x.shape[0]).astype(np.int32))"

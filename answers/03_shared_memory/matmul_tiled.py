@@ -698,3 +698,5 @@ def matmul_tiled(a, b):
 # %% wrong: adds to a result that nobody has set to zero — says "write it with =, not +=" — from "reference": "c[row, column] = added" → "c[row, column] += added"
 
 # %% wrong: CUDA C++, rows of a as long as those of b — says "A row of a has k elements" — from "CUDA C++": "a[row * k + start" → "a[row * n + start"
+
+# %% wrong: threads outside of the result fetch zeros — says "still fetches elements for the others" — from "reference": "if row < a.shape[0] and start + tx < a.shape[1]:" → "if row < a.shape[0] and column < b.shape[1] and start + tx < a.shape[1]:", "if start + ty < b.shape[0] and column < b.shape[1]:" → "if row < a.shape[0] and start + ty < b.shape[0] and column < b.shape[1]:"

@@ -548,3 +548,11 @@ def moving_average(x, radius):
 # %% wrong: a radius that is less than the length — says "and larger than the array" — from "reference": "](x, out, radius)" → "](x, out, min(radius, x.shape[0] - 1))"
 
 # %% wrong: a local array for a tile — says "A local array belongs to one thread" — from "reference": "shared.array" → "local.array"
+
+# %% wrong: clamps on the left, and wraps around on the right — says "does not wrap around" — from "reference": "min(max(first + place, 0), x.size - 1)" → "max(first + place, 0) % x.size"
+
+# %% wrong: mirrors on the right alone — says "does not mirror" — from "reference": "min(max(first + place, 0), x.size - 1)" → "max(first + place, 0) if first + place < x.size else max(2 * x.size - 1 - first - place, 0)"
+
+# %% wrong: clamps, and divides by the neighbors inside the array — says "A clamped neighbor counts, too" — from "reference": "float32(2 * radius + 1)" → "float32(min(i + radius, x.size - 1) - max(i - radius, 0) + 1)"
+
+# %% wrong: nothing for radius 0 — says "each mean is the element itself" — from "reference": "range(2 * radius + 1)" → "range(2 * radius + 1 if radius else 0)"

@@ -584,3 +584,22 @@ def total(x):
 # %% wrong: every thread adds up everything — says "Every thread adds up all elements" — from "reference": "range(cuda.grid(1), x.size, cuda.gridsize(1))" → "range(x.size)"
 
 # %% wrong: value and distance of a shuffle swapped — says "is not a distance between lanes" — from "shuffles within warps, one number a warp in shared memory": "value, delta)" → "delta, value)"
+
+# %% wrong: one result for all calls — says "make a new result in each call" — from "reference"
+# + result = device_array(np.zeros(1, np.float32))
+# +
+# +
+# + def total(x):
+# - def total(x):
+# -     result = device_array(np.zeros(1, np.float32))
+
+# %% wrong: the mean of the blocks' sums — says "That is the mean of the blocks' sums" — from "reference": "result, 0, tile[0])" → "result, 0, tile[0] / cuda.gridDim.x)"
+
+# %% wrong: a stretch of elements for each thread — says "neighboring threads read neighboring elements" — from "reference"
+# -     for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+# +     each = -(-x.size // cuda.gridsize(1))
+# +     first = cuda.grid(1) * each
+# +     for i in range(first, min(first + each, x.size)):
+
+# -     total_kernel[min(-(-x.shape[0] // 256), 1024), 256](x, result)
+# +     total_kernel[-(-x.shape[0] // 4096), 256](x, result)
