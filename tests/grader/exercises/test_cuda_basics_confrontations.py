@@ -46,7 +46,11 @@ def broken(readings: Any) -> dict[str, Any]:
 def test_blocks_for(taken: dict[str, Any]) -> None:
     readings = taken["blocks_for"]
     few = [case for case in readings if case[0] < 5000]
-    passing = {"at least one block, even for nothing": "no GPU launches 0 blocks, so 0 elements have no reading"}
+    passing = {
+        "at least one block, even for nothing": "no GPU launches 0 blocks, so 0 elements have no reading",
+        "no more than 65,535 blocks": "the grids of all readings are smaller",
+        "shifts by the bits of the block's size": "the blocks of all readings are powers of two",
+    }
     plausible = {"any GPU": readings, "with less memory": few}
     assert findings(NAMED["blocks_for"], "02", plausible, broken(readings), passing) == []
 
@@ -54,7 +58,8 @@ def test_blocks_for(taken: dict[str, Any]) -> None:
 def test_grid_for(taken: dict[str, Any]) -> None:
     readings = taken["grid_for"]
     plausible = {"any GPU": readings, "in another order": readings[::-1]}
-    assert findings(NAMED["grid_for"], "02", plausible, broken(readings)) == []
+    passing = {"rounds, with a little more than a half": "no reading needs a block for so small a part of one"}
+    assert findings(NAMED["grid_for"], "02", plausible, broken(readings), passing) == []
 
 
 @pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90", "sm_100", "sm_120"])
