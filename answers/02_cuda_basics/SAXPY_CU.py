@@ -579,3 +579,9 @@ extern "C" __global__ void saxpy(float alpha, const float* x, float* y, int n) {
 # %% wrong: alpha times the sum — says "alpha belongs to x alone" — from "reference": "alpha * x + y" → "alpha * (x + y)"
 
 # %% wrong: one fused step in half precision — says "float16 holds 11 significant bits" — from "half precision": "__hadd(__float2half(alpha * __half2float(__float2half(x))), __float2half(y))" → "__hfma(__float2half(alpha), __float2half(x), __float2half(y))"
+
+# %% wrong: a stride of 1024 — says "it is not 1024" — from "reference": "blockDim.x * gridDim.x;" → "1024;"
+
+# %% wrong: twice the stride — says "Every second round is skipped" — from "reference": "blockDim.x * gridDim.x;" → "2 * blockDim.x * gridDim.x;"
+
+# %% wrong: begins with the next element — says "The first element is missing" — from "reference": "+ threadIdx.x;" → "+ threadIdx.x + 1;"

@@ -244,3 +244,11 @@ def add_bias(matrix, bias):
 # %% wrong: the number within the block taken for the column of the bias — says "threadIdx.x is the thread's number within its block" — from "reference": "bias[column]" → "bias[cuda.threadIdx.x]"
 
 # %% wrong: a grid in one dimension for blocks in two — says "only one block along y" — from "reference": "(-(-columns // 32), -(-rows // 8)), (32, 8)" → "-(-rows * columns // 256), (32, 8)"
+
+# %% wrong: the bias twice — says "counts twice" — from "reference": "+ bias[column]" → "+ 2 * bias[column]"
+
+# %% wrong: the bias for the first row alone — says "not only the first one" — from "reference": "+ bias[column]" → "+ (bias[column] if row == 0 else 0)"
+
+# %% wrong: adds to a result that is not zero — says "write it with =" — from "reference": "out[row, column] = " → "out[row, column] += "
+
+# %% wrong: a grid for one column fewer — says "The last column is missing" — from "reference": "-(-columns // 32)" → "max(1, -(-(columns - 1) // 32))"

@@ -73,3 +73,7 @@ def blocks_for(n, threads_per_block):
 # %% wrong: the threads that are idle — says "threads that are idle" — from "reference": "// threads_per_block" → "// threads_per_block * threads_per_block - n"
 
 # %% wrong: one of the two signs is missing — says "change its sign" — from "floor": "n //" → "-n //"
+
+# %% wrong: no more than 65,535 blocks — says "set no limit" — from "reference": "return (n + threads_per_block - 1) // threads_per_block" → "return min(65535, (n + threads_per_block - 1) // threads_per_block)"
+
+# %% wrong: shifts by the bits of the block's size — says "need not be a power of two" — from "reference": "// threads_per_block" → ">> threads_per_block.bit_length() - 1"

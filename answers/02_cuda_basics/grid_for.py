@@ -77,3 +77,19 @@ def grid_for(shape, block):
 def grid_for(shape, block):
     rows, columns = shape
     return blocks_for(columns, block[0]), blocks_for(rows, block[1])
+
+# %% wrong: rounds, with a little more than a half — says "A single row or column left over"
+def grid_for(shape, block):
+    rows, columns = shape
+    return (round(columns / block[0] + 0.49), round(rows / block[1] + 0.49))
+
+# %% wrong: blocks of (32, 8) alone — says "not (32, 8)"
+def grid_for(shape, block):
+    rows, columns = shape
+    return (-(-columns // 32), -(-rows // 8))
+
+# %% wrong: a square grid — says "the grid need not be square"
+def grid_for(shape, block):
+    rows, columns = shape
+    side = max(-(-columns // block[0]), -(-rows // block[1]))
+    return (side, side)

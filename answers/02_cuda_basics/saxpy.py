@@ -308,3 +308,17 @@ def saxpy(alpha, x, y):
 # %% wrong: the stride leaves out a block — says "(gridDim.x - 1) * blockDim.x" — from "reference": "cuda.gridsize(1)" → "(cuda.gridDim.x - 1) * cuda.blockDim.x"
 
 # %% wrong: blocks and threads swapped — says "The number of blocks comes first" — from "reference": "[8, 128]" → "[128, 8]"
+
+# %% wrong: begins with the next element — says "thread 0 begins with it" — from "reference": "cuda.grid(1), " → "cuda.grid(1) + 1, "
+
+# %% wrong: at most 32 rounds — says "The last round is missing" — from "reference": "out.size, cuda" → "min(out.size, 32 * 1024), cuda"
+
+# %% wrong: the alpha of the example — says "not always 2.5" — from "reference": "np.float32(alpha)" → "np.float32(2.5)"
+
+# %% wrong: alpha in float16 — says "rounded to float16" — from "reference": "np.float32(alpha)" → "np.float32(np.float16(alpha))"
+
+# %% wrong: adds alpha and multiplies by y — says "Multiply alpha by x" — from "reference": "alpha * x[i] + y[i]" → "(alpha + x[i]) * y[i]"
+
+# %% wrong: y without its sign — says "below zero" — from "reference": "+ y[i]" → "+ abs(y[i])"
+
+# %% wrong: adds to a result that is not zero — says "write it with =" — from "reference": "out[i] = " → "out[i] += "

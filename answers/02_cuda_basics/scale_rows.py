@@ -271,3 +271,9 @@ def scale_rows(matrix, factors):
 # %% wrong: a list of the rows — says "You returned a list" — from "reference": "return out" → "return list(out)"
 
 # %% right: the result is an array of the host, with whatever its memory held — from "reference": "empty((rows, columns), " → "numpy.empty((rows, columns), ", "from numba" → "import numpy; from numba"
+
+# %% wrong: a factor for the row of the block — says "take factors[row]" — from "reference": "factors[row]" → "factors[cuda.threadIdx.y]"
+
+# %% wrong: a factor for each block — says "blockIdx.y is the number of the block" — from "reference": "factors[row]" → "factors[cuda.blockIdx.y]"
+
+# %% wrong: adds to a result that is not zero — says "write it with =" — from "reference": "out[row, column] = " → "out[row, column] += "
