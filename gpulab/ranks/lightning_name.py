@@ -41,6 +41,10 @@ class _Names(MetaPathFinder, Loader):
         assert name is not None
         module = importlib.import_module(name)
         self._specs[spec.name] = module.__spec__
+        for package, other in PACKAGES.items():  # import lightning as L; L.pytorch.callbacks
+            outer, _, inner = package.rpartition(".")
+            if spec.name == outer and not hasattr(module, inner) and importlib.util.find_spec(other) is not None:
+                setattr(module, inner, importlib.import_module(other))
         return module
 
     def exec_module(self, module: ModuleType) -> None:

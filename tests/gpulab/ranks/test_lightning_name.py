@@ -22,6 +22,7 @@ import lightning.pytorch, pytorch_lightning
 from lightning.pytorch.callbacks.model_checkpoint import ModelCheckpoint
 from pytorch_lightning.callbacks import ModelCheckpoint as Same
 assert pl is lightning.pytorch is pytorch_lightning and ModelCheckpoint is Same
+assert pl.pytorch.callbacks.ModelCheckpoint is Same and pl.fabric.Fabric
 assert pytorch_lightning.__spec__.name == "pytorch_lightning"
 try:
     import lightning.no_such_module
