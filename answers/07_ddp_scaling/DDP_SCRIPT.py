@@ -569,3 +569,13 @@ dist.destroy_process_group()
 # %% wrong: the whole model in the checkpoint — says "it holds a gpulab.training.networks" — from "reference": `wrapped.module.state_dict()` → `wrapped.module`
 
 # %% right: a checkpoint in torch's earlier format — from "reference": `"CHECKPOINT"])` → `"CHECKPOINT"], _use_new_zipfile_serialization=False)`
+
+# %% wrong: a checkpoint with a name of its own — says "no rank wrote the file that CHECKPOINT names" — from "reference": `os.environ["CHECKPOINT"]` → `"weights.pt"`
+
+# %% wrong: the batch of two ranks — says "here 1" — from "reference": "task.batch_size // world_size" → "task.batch_size // 2"
+
+# %% wrong: a single step — says "That is a single step" — from "reference"
+#       sgd.step()
+# +     break
+
+# %% wrong: a barrier for rank 0 — says "such as dist.barrier()" — from "reference": "if rank == 0:" → "if rank == 0 and (dist.barrier() or True):"

@@ -107,3 +107,19 @@ def ring_schedule(world_size, rank):
 def ring_schedule(world_size, rank, found=[]):
     found += [((rank - step) % world_size, (rank - step - 1) % world_size) for step in range(2 * (world_size - 1))]
     return found
+
+# %% wrong: p steps in each half — says "Each half has p - 1 steps, not p"
+def ring_schedule(world_size, rank):
+    steps = 2 * world_size if world_size > 1 else 0
+    return [((rank - step) % world_size, (rank - step - 1) % world_size) for step in range(steps)]
+
+# %% wrong: two lists — says "not two lists"
+def ring_schedule(world_size, rank):
+    steps = range(2 * (world_size - 1))
+    return [[(rank - step - late) % world_size for step in steps] for late in (0, 1)]
+
+# %% wrong: all ranks send the same chunk and receive it — says "every rank has to send a different chunk"
+def ring_schedule(world_size, rank):
+    return [(step % world_size, step % world_size) for step in range(2 * (world_size - 1))]
+
+# %% wrong: the second half goes up again — says "hand on the complete chunk" — from "reference": "((rank + 1 - step) % world_size, (rank - step) % world_size)" → "((rank + 1 + step) % world_size, (rank + step) % world_size)"

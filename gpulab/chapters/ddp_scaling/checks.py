@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from gpulab.ranks.launch import Run
 from gpulab.training.problem import Problem
 
-CHECKPOINT, SAMPLES = "weights.pt", "samples-"
+CHECKPOINT, SAMPLES = "trained.pt", "indices-"
+"""Names that are nowhere on the page, so that a program that has names of its own shows."""
 TROUBLES = {
     "still ran": "Ranks that wait for each other wait forever: does every rank make the same collective calls?",
     "Default process group has not been initialized": "dist.init_process_group() comes first.",
@@ -62,6 +63,12 @@ class TrainedRanks:
         return sorted(index for one in self.samples for index in one)
 
 
+BROKE, NOTHING = "The connection to another rank broke", "(it printed nothing)"
+"""What ranks say of which one has ended too early, without an error of its own."""
+WAITED = (
+    "One rank has ended while another one still waited for it: does every rank make the same collective calls, such as"
+    " dist.barrier()?"
+)
 SAVE = "Save the network's state_dict()."
 ALONE = 'Or did each rank train alone? A Trainer needs strategy="ddp" and devices=LOCAL_WORLD_SIZE.'
 """Then `trainer.is_global_zero` is true on all of them."""
@@ -85,10 +92,15 @@ def outcome(run: Run, what: str) -> TrainedRanks:
         first = LIGHTNING_TROUBLES if what.startswith("LIGHTNING_SCRIPT") else {}
         known = first | {text: note for text, note in TROUBLES.items() if text not in first}
         help_ = next((note for text, note in known.items() if text in told or text in printed), "")
+        broke = [one.last_line.startswith(BROKE) for one in run.ranks]
+        if not help_ and any(broke) and all(broke[one.rank] or one.last_line == NOTHING for one in run.ranks):
+            help_ = WAITED
         raise AssertionError(f"{what}: {told} {help_}".strip())
     writers = [one.rank for one in run.ranks if CHECKPOINT in one.left]
     if not writers:
-        raise AssertionError(f"{what}: no rank wrote the file that CHECKPOINT names.")
+        raise AssertionError(
+            f"{what}: no rank wrote the file that CHECKPOINT names. Its name is in os.environ['CHECKPOINT']."
+        )
     if len(writers) > 1:
         names = ", ".join(map(str, writers))
         alone = ALONE if what.startswith("LIGHTNING_SCRIPT") else ""

@@ -18,12 +18,20 @@ FloatVector = NDArray[np.float32]
 Schedule = Callable[[int, int], list[tuple[int, int]]]
 """The student's `ring_schedule(world_size, rank)`."""
 HALF = "That is one half: after the sums are made (p - 1 steps), the all-gather brings them to everybody (p - 1 more)."
+LONG = "Each half has p - 1 steps, not p."
 DEADLOCK = (
     "If all ranks send first, nobody receives: begin with isend, or let every other rank receive first. "
     "Keep what isend and irecv return, and wait() for it. "
     "Receive from the rank that sends to you: (rank - 1) % world_size."
 )
+EXCEPTIONS = {
+    "does not result in an equal division": "np.split cuts equal parts only; np.array_split cuts any length.",
+    "NameError": "Everything that the ranks need must be in this cell and reach them: import inside their function.",
+}
+"""What an exception of a rank says → what may help."""
+LISTED = "Return a list that holds the sum once for each rank, as launch.ranks does."
 NOBODY = "Does it send to a rank that does not exist? The neighbor of the last rank is rank 0: (rank + 1) % world_size."
+SAME = "In each step, every rank has to send a different chunk."
 ONE_PROCESS = "Were they added up in one process?"
 WHOLE = "Whole vectors are sent: cut them into p chunks, and send one chunk in a step."
 
@@ -37,6 +45,10 @@ def sums_everything(schedule: Schedule, world_size: int) -> None:
     plans = [_plan(schedule, world_size, rank) for rank in range(world_size)]
     for step in range(2 * (world_size - 1)):
         _fits(plans, step)
+    first = plans[0][0][0] if world_size > 1 else -1
+    assert any(plan[0][0] != first for plan in plans) or world_size == 1, (
+        f"{world_size} ranks, step 0: all of them send chunk {first}. {SAME}"
+    )
     # held[rank][chunk] counts how often each rank's numbers are in it.
     held = [
         [[int(owner == rank) for owner in range(world_size)] for _ in range(world_size)] for rank in range(world_size)
@@ -55,7 +67,8 @@ def sums_everything(schedule: Schedule, world_size: int) -> None:
             assert least == 1 == most, (
                 f"{world_size} ranks, at the end: in chunk {chunk} of rank {rank}, the numbers of rank "
                 f"{counts.index(least)} are counted {least}×, and those of rank {counts.index(most)} are counted "
-                f"{most}×; expected once each."
+                f"{most}×; expected once each. In the second half, hand on the complete chunk that you have just "
+                "received."
             )
 
 
@@ -70,6 +83,8 @@ def _plan(schedule: Schedule, world_size: int, rank: int) -> list[tuple[int, int
     many = (world_size * (world_size - 1), 2 * world_size * (world_size - 1))
     whole = rank == 0 and count in many  # on later ranks, steps of the calls before may be among them
     note = f" {HALF}" if count == world_size - 1 else f" {WHOLE}" if whole else ""
+    if count == 2 * world_size:
+        note = f" {LONG}"
     assert count == expected, f"{what}: you returned {count} steps, expected {expected}.{note}"
     for step, pair in enumerate(steps):
         found = f"{what}: in step {step} you return {pair!r:.80}, expected"
@@ -101,7 +116,7 @@ def _fits(plans: list[list[tuple[int, int]]], step: int) -> None:
         sent, received = plans[before][step][0], plans[rank][step][1]
         note = "They must be the same chunk."
         if all(plan[step][0] == sent for plan in plans):
-            note = "All ranks send the same chunk in this step: each has to send one of its own."
+            note = f"All ranks send the same chunk in this step. {SAME}"
         others = [plans[(one + 1) % world_size][step][0] == plans[one][step][1] for one in range(world_size)]
         if world_size > 2 and all(others):
             note = (
@@ -147,11 +162,15 @@ def collected(run_ring: Callable[[list[FloatVector]], Any], vectors: Sequence[Fl
     except Exception as error:
         if "SIGSEGV" in str(error):
             raise AssertionError(f"{what}: {str(error).splitlines()[0]} {NOBODY}") from None
+        for text, note in EXCEPTIONS.items():
+            if text in str(error):
+                error.add_note(note)
         if "still ran" not in str(error):
             raise
         raise AssertionError(f"{what}: a deadlock. {str(error).splitlines()[0]} {DEADLOCK}") from None
     results = len(answer) if isinstance(answer, (list, tuple)) else answer
-    check.equal(results, len(vectors), f"{what}: number of results, one for each rank")
+    known = [] if results is None else [(results, LISTED)]
+    check.equal(results, len(vectors), f"{what}: number of results, one for each rank", mistakes=known)
     return answer
 
 

@@ -76,6 +76,9 @@ def same_weights(
         if nearest == 0.0:
             break  # the same bits: the other trainings can be no closer
     if float(np.linalg.norm(mine - start)) < EXACT * way:
-        named = "They are the first weights: nothing was trained, or the checkpoint is of another copy."
+        named = (
+            "They are the first weights: nothing was trained, or the checkpoint is of another copy. Were there"
+            " gradients when the optimizer made its step, and were the weights taken after it?"
+        )
     text = f"{what}: the weights are off by {off:.2g} times the distance that they had to move."
     raise AssertionError(f"{text} {named or compared}".strip())

@@ -31,26 +31,27 @@ def test_surroundings_hold_the_problem() -> None:
 
 @pytest.mark.parametrize("text", ["[0, 2]", "[0]\n[2]\n", "0 2", "[0],[2]"])
 def test_indices_may_be_written_in_one_piece_or_several(text: str) -> None:
-    made = checks.outcome(run({CHECKPOINT: WEIGHTS, "samples-0.json": text}, {"samples-1": "[1, 3]"}), "run")
+    made = checks.outcome(run({CHECKPOINT: WEIGHTS, "indices-0.json": text}, {"indices-1": "[1, 3]"}), "run")
     assert (made.samples, made.together) == ([[0, 2], [1, 3]], [0, 1, 2, 3])
 
 
-MINE = {"samples-": "[0]"}
+MINE = {"indices-": "[0]"}
 WRONG = {
     "no rank wrote the file": run(MINE),
     "ranks 0, 1 all wrote CHECKPOINT": run({CHECKPOINT: WEIGHTS}, {CHECKPOINT: WEIGHTS}),
     'begins with "module."': run({CHECKPOINT: {"module.a": torch.ones(1)}}),
     "CHECKPOINT is not a state dict: torch.load(…) refuses it. Save": run({CHECKPOINT: "torch.load(…) refuses it"}),
     "CHECKPOINT is not a state dict: {}. Save": run({CHECKPOINT: {}}),
-    "ranks 0 and 1 both wrote samples-.json": run(
-        {CHECKPOINT: WEIGHTS, "samples-.json": "[0]"}, {"samples-.json": "[1]"}
+    "ranks 0 and 1 both wrote indices-.json": run(
+        {CHECKPOINT: WEIGHTS, "indices-.json": "[0]"}, {"indices-.json": "[1]"}
     ),
     "is not a tensor": run({CHECKPOINT: {"a": 3}}),
     "whole checkpoint": run({CHECKPOINT: {"state_dict": {}, "epoch": 1}}),
     "holds NaN": run({CHECKPOINT: {"a": torch.tensor([float("nan")])}}),
     "rank 0 wrote no indices": run({CHECKPOINT: WEIGHTS}),
-    "not a JSON list of indices": run({CHECKPOINT: WEIGHTS, "samples-": "[0, oops"}),
+    "not a JSON list of indices": run({CHECKPOINT: WEIGHTS, "indices-": "[0, oops"}),
     "Rank 1 ended. rank 0: end": run(MINE, problem="Rank 1 ended.", output="begin\nend"),
+    "such as dist.barrier": run(MINE, {}, problem="Rank 0 ended.", output="The connection to another rank broke: …"),
     "comes first": run(
         MINE, problem="Rank 0 ended.", output="ValueError: Default process group has not been initialized"
     ),

@@ -35,6 +35,12 @@ def test_pairs_may_be_rows_of_an_array(rows):
         (lambda p, rank: ring(p, rank)[: p - 1] * 2, "Its complete one is"),
         (lambda p, rank: [(-1, p)] * 2 * (p - 1), "expected chunk numbers from 0 to 3"),
         (lambda p, rank: ring(p, 0), "All ranks send the same chunk"),
+        (lambda p, rank: [(step % p, step % p) for step in range(2 * (p - 1))], "all of them send chunk 0"),
+        (lambda p, rank: ring(p, rank) + [(0, 0)] * 2, "Each half has p - 1 steps, not p"),
+        (
+            lambda p, rank: ring(p, rank)[:p] + [((rank + 1 + at) % p, (rank + at) % p) for at in range(1, p - 1)],
+            "hand on the complete chunk",
+        ),
         (lambda p, rank: ring(p, rank) * (2 if rank else 1), r"(?m)you returned 12 steps, expected 6\.$"),
     ],
 )
@@ -70,6 +76,20 @@ def test_chunks_are_what_a_ring_sends():
     """Ranks that nobody could listen to have sent at least as much over the network."""
     rings.sent_chunks([heard(), heard()], 2, 4, "run_ring")
     rings.sent_chunks([{**heard(), "unseen_seconds": 1.0, "unseen_bytes": 1000}], 2, 4, "run_ring")
+
+
+def test_exceptions_of_ranks_are_explained():
+    def raises(vectors):
+        raise RuntimeError("rank 0: NameError: name 'np' is not defined")
+
+    with pytest.raises(RuntimeError) as caught:
+        rings.collected(raises, [np.zeros(2, np.float32)] * 2, "run_ring")
+    assert "must be in this cell" in caught.value.__notes__[0]
+
+
+def test_one_result_is_not_a_result_of_each_rank():
+    with pytest.raises(AssertionError, match=r"expected 2\. Return a list"):
+        rings.collected(lambda vectors: vectors[0], [np.zeros(2, np.float32)] * 2, "run_ring")
 
 
 def test_a_ring_that_hangs_is_a_deadlock():
