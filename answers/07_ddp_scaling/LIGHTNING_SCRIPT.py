@@ -568,3 +568,13 @@ dist.barrier()
 # %% wrong: a single step — says "a single step" — from "reference": "max_epochs=1" → "fast_dev_run=True"
 
 # %% wrong: Adam — says "take problem.optimizer(model)" — from "reference": "task.optimizer(self.network)" → "torch.optim.Adam(self.network.parameters(), lr=task.lr)"
+
+# %% right: the package's own name for its parts — from "reference": "import pytorch_lightning as pl" → "import lightning as pl", `strategy="ddp"` → "strategy=pl.pytorch.strategies.DDPStrategy()"
+
+# %% wrong: the loader has no sampler — says "does the loader have the sampler?" — from "reference": ", sampler=share)" → ")"
+
+# %% wrong: Lightning's sampler instead of the one that is written down — says "in the order in which they are listed there" — from "reference": ", sampler=share)" → ")", "use_distributed_sampler=False" → "use_distributed_sampler=True"
+
+# %% wrong: bfloat16 — says "Computed in bfloat16" — from "reference": "max_epochs=1" → `max_epochs=1, precision="bf16-mixed"`
+
+# %% wrong: four batches are accumulated — says "Batches are accumulated" — from "reference": "max_epochs=1" → "max_epochs=1, accumulate_grad_batches=4"

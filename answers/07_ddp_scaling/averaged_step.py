@@ -211,3 +211,26 @@ def averaged_step(problem, world_size):
 # -         (loss_of(net(part), answers) / world_size).backward()
 # +         (loss_of(net(part), answers) / world_size).backward()
 # +         break
+
+# %% wrong: without the last shard — says "The last shard is missing" — from "losses divided": "zip(x.chunk(world_size), y.chunk(world_size))" → "list(zip(x.chunk(world_size), y.chunk(world_size)))[: max(1, world_size - 1)]"
+
+# %% wrong: divided after every shard — says "divide once" — from "reference"
+#           loss_of(net(part), answers).backward()  # adds to what is in .grad
+# -     for weight in net.parameters():
+# -         weight.grad /= world_size
+# +         for weight in net.parameters():
+# +             weight.grad /= world_size
+
+# %% wrong: labels of the first shard — says "The labels are not those of the images" — from "reference": "y.chunk(world_size))" → "[y.chunk(world_size)[0]] * world_size)"
+
+# %% wrong: the parameters only — says "a state dict has the buffers, too" — from "reference": "tensor.numpy() for name, tensor in net.state_dict().items()" → "tensor.detach().numpy() for name, tensor in net.named_parameters()"
+
+# %% wrong: shards of world_size images, all of them averaged — says "split takes the size of a part" — from "reference": "zip(x.chunk(world_size), y.chunk(world_size))" → "zip(x.split(world_size), y.split(world_size))", "weight.grad /= world_size" → "weight.grad /= len(x.split(world_size))"
+
+# %% wrong: an optimizer and a step for each shard — says "one step per shard" — from "reference"
+#           loss_of(net(part), answers).backward()  # adds to what is in .grad
+# -     for weight in net.parameters():
+# -         weight.grad /= world_size
+# -     problem.optimizer(net).step()
+# +         problem.optimizer(net).step()
+# +         net.zero_grad()

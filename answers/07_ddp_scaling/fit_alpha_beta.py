@@ -51,7 +51,7 @@ def fit_alpha_beta(nbytes, seconds, world_size):
 
 # %% wrong: p − 1 steps — says "2(p - 1) steps" — from "polyfit with weights": "2 * (world_size - 1)" → "world_size - 1"
 
-# %% wrong: through the first and the last point — says "least squares takes all"
+# %% wrong: through the first and the last point — says "squares of all relative errors"
 def fit_alpha_beta(nbytes, seconds, world_size):
     steps = 2 * (world_size - 1)
     slope = (seconds[-1] - seconds[0]) / (nbytes[-1] - nbytes[0])
@@ -99,3 +99,33 @@ def fit_alpha_beta(nbytes, seconds, world_size):
     steps, times = 2 * (world_size - 1), np.array(seconds)
     columns = np.stack([np.full(len(times), steps), steps * np.array(nbytes) / world_size], axis=1)
     return np.linalg.lstsq(columns / times[:, None], np.ones(len(times)), rcond=None)[0]
+
+# %% wrong: of equal sizes, only the last counts — says "A size may occur twice" — from "polyfit with weights"
+#   def fit_alpha_beta(nbytes, seconds, world_size):
+# +     nbytes, seconds = (list(one) for one in zip(*dict(zip(nbytes, seconds)).items()))
+
+# %% wrong: alpha is never below 0 — says "Alpha may be below 0" — from "polyfit with weights": "intercept / steps, slope" → "max(0.0, intercept / steps), slope"
+
+# %% wrong: the slope is divided by no steps — says "divide it by them, too" — from "polyfit with weights": "slope * world_size / steps" → "slope * world_size"
+
+# %% wrong: the intercept is divided by no steps — says "2(p - 1) latencies" — from "polyfit with weights": "intercept / steps, " → "intercept, "
+
+# %% wrong: p steps — says "not p." — from "polyfit with weights": "2 * (world_size - 1)" → "world_size"
+
+# %% wrong: for two ranks — says "right for two ranks only" — from "polyfit with weights": "intercept / steps, slope * world_size / steps" → "intercept / 2, slope"
+
+# %% wrong: alpha times p — says "alpha is per message" — from "polyfit with weights": "intercept / steps, " → "intercept * world_size / steps, "
+
+# %% wrong: milliseconds — says "not in milliseconds" — from "polyfit with weights": "intercept / steps, " → "1e3 * intercept / steps, "
+
+# %% wrong: whole microseconds — says "Do not round" — from "polyfit with weights": "intercept / steps, " → "round(intercept / steps, 6), "
+
+# %% wrong: sizes and times sorted, each by itself — says "do not sort them" — from "polyfit with weights"
+#   def fit_alpha_beta(nbytes, seconds, world_size):
+# +     nbytes, seconds = sorted(nbytes), sorted(seconds)
+
+# %% wrong: the first measurement is left out — says "leave none out" — from "polyfit with weights"
+#   def fit_alpha_beta(nbytes, seconds, world_size):
+# +     nbytes, seconds = nbytes[1:], seconds[1:]
+
+# %% wrong: bits — says "do not convert them to bits" — from "polyfit with weights": "np.polyfit(nbytes," → "np.polyfit([8 * size for size in nbytes],"

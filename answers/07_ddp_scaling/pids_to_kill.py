@@ -93,3 +93,29 @@ def pids_to_kill(processes, user):
 # %% wrong: less than a MiB is nothing — says "however little" — from "by pid, in a loop": `not process["gpu_bytes"]` → `process["gpu_bytes"] < 2**20`
 
 # %% wrong: pids as text — says "A pid is an int" — from "reference": `[one["pid"] for one in processes if one["user"]` → `[str(one["pid"]) for one in processes if one["user"]`
+
+# %% wrong: capitals and small letters alike — says "capitals matter" — from "reference": `one["user"] == user` → `one["user"].lower() == user.lower()`
+
+# %% wrong: whole names of both subreapers — says "name may go on" — from "reference": `not one["name"].startswith(subreapers)` → `one["name"] not in subreapers`
+
+# %% wrong: any systemd — says "only resemble it" — from "reference": `not one["name"].startswith(subreapers)` → `"systemd" not in one["name"] and "containerd-shim" not in one["name"]`
+
+# %% wrong: process 1 is alive if it has a row — says "ppid 1 means that the parent is gone" — from "reference": `one["pid"] != 1 and ` → ""
+
+# %% wrong: only train.py — says "any name" — from "reference": `one["gpu_bytes"] > 0 and` → `one["gpu_bytes"] > 0 and one["name"].startswith("train.py") and`
+
+# %% wrong: rows — says "not rows" — from "reference": `[one["pid"] for` → `[one for`
+
+# %% wrong: the first ghost — says "only the first ghost" — from "reference": `one["ppid"] not in alive]` → `one["ppid"] not in alive][:1]`
+
+# %% wrong: the parents — says "pids of the parents" — from "reference": `[one["pid"] for` → `[one["ppid"] for`
+
+# %% wrong: parents that come later are not known — says "collect all pids first"
+def pids_to_kill(processes, user):
+    alive, found = set(), []
+    for one in processes:
+        if one["user"] == user and one["gpu_bytes"] > 0 and one["ppid"] not in alive:
+            found.append(one["pid"])
+        if one["pid"] != 1 and not one["name"].startswith(("systemd --user", "containerd-shim")):
+            alive.add(one["pid"])
+    return found

@@ -90,3 +90,21 @@ def predict_efficiency(step_s, nbytes, world_size, alpha, beta, overlap):
 # %% wrong: bits — says "do not convert bytes to bits" — from "reference": "beta * nbytes" → "8 * beta * nbytes"
 
 # %% wrong: without parentheses — says "put parentheses" — from "reference": "step_s / (step_s + communication_s - hidden_s)" → "step_s / step_s + communication_s - hidden_s"
+
+# %% wrong: no latency — says "Where are the latencies?" — from "reference": "(alpha + beta" → "(0 * alpha + beta"
+
+# %% wrong: overlap in percent — says "not a percentage" — from "reference": "min(overlap * " → "min(overlap / 100 * "
+
+# %% wrong: a share of the latencies — says "share of bytes and latencies" — from "reference": "min(overlap * communication_s" → "min(overlap * 2 * (world_size - 1) * alpha"
+
+# %% wrong: divided by beta — says "multiply by it" — from "reference": "beta * nbytes / world_size" → "nbytes / world_size / beta"
+
+# %% wrong: two thirds of a step can hide — says "not only the backward pass" — from "reference": ", step_s)" → ", 2 / 3 * step_s)"
+
+# %% wrong: nothing is hidden where the step is too short — says "step_s is hidden, not nothing" — from "reference": "min(overlap * communication_s, step_s)" → "overlap * communication_s * (overlap * communication_s <= step_s)"
+
+# %% wrong: a rank alone sends, too — says "nothing to send" — from "reference": "(world_size - 1)" → "max(1, world_size - 1)"
+
+# %% wrong: communication per step — says "divide the step by the whole time" — from "reference": "step_s / (step_s + communication_s - hidden_s)" → "(communication_s - hidden_s) / step_s if world_size > 1 else 1.0"
+
+# %% wrong: chunks for all other ranks — says "A step sends a chunk" — from "reference": "beta * nbytes / world_size" → "beta * nbytes * (world_size - 1) / world_size"

@@ -353,3 +353,19 @@ def run_ring(vectors):
 # %% wrong: the other way around — says "the tensor that this receiver expects" — from "reference": "sending = dist.isend(chunks[out], (rank + 1)" → "sending = dist.isend(chunks[out], (rank - 1)", "dist.recv(arrived, (rank - 1)" → "dist.recv(arrived, (rank + 1)"
 
 # %% wrong: receives into the chunk itself — says "Use an empty tensor" — from "reference": "torch.empty_like(chunks[into])" → "chunks[into]"
+
+# %% wrong: np.split — says "np.array_split cuts any length" — from "reference": "np.array_split(" → "np.split("
+
+# %% wrong: NumPy is not imported where the ranks run — says "must be in this cell" — from "reference"
+# -         import numpy as np
+#           import torch
+
+# %% wrong: whole numbers — says "Fractions are lost" — from "reference": "torch.tensor(part)" → "torch.tensor(part).int()", "torch.cat(chunks).numpy()" → "torch.cat(chunks).float().numpy()"
+
+# %% wrong: chunks that are not joined — says "Those are the chunks" — from "reference": "torch.cat(chunks).numpy()" → "[chunk.numpy() for chunk in chunks]"
+
+# %% wrong: p steps in each half — says "has p - 1 steps, not p" — from "reference": "2 * (world_size - 1)" → "2 * world_size", "step < world_size - 1" → "step < world_size"
+
+# %% wrong: the result of rank 0 — says "once for each rank" — from "reference": "for vector in vectors])" → "for vector in vectors])[0]"
+
+# %% wrong: the last chunk is the longer one — says "first chunks are the longer ones" — from "reference": "np.array_split(vector, world_size)" → "np.split(vector, [len(vector) // world_size * at for at in range(1, world_size)])"

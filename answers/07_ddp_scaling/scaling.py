@@ -99,3 +99,20 @@ def scaling(rows):
 # %% wrong: the baseline of the last row — says "wherever it is" — from "reference": `next(row["throughput"] for row in rows if row["gpus"] == 1)` → `rows[-1]["throughput"]`
 
 # %% wrong: without the row of one GPU — says "Return all rows" — from "reference": "for row in rows]" → `for row in rows if row["gpus"] > 1]`
+
+# %% wrong: an efficiency above 1 is cut — says "An efficiency may be above 1" — from "reference": `row["throughput"] / base / row["gpus"]}` → `min(1.0, row["throughput"] / base / row["gpus"])}`
+
+# %% wrong: the share that is lost — says "the share that is lost" — from "reference": `"efficiency": row` → `"efficiency": 1 - row`
+
+# %% wrong: the GPUs beyond the first — says "row's own number of GPUs. Or is it rounded?" — from "reference": `/ row["gpus"]}` → `/ max(1, row["gpus"] - 1)}`
+
+# %% wrong: one dict for all rows — says "make a new one for each row"
+def scaling(rows):
+    base = next(row["throughput"] for row in rows if row["gpus"] == 1)
+    found, more = [], {}
+    for row in rows:
+        more.update(row, speedup=row["throughput"] / base, efficiency=row["throughput"] / base / row["gpus"])
+        found.append(more)
+    return found
+
+# %% wrong: three entries beside the number of GPUs — says "all entries of a row" — from "reference": "row | {" → `{"gpus": row["gpus"], "throughput": row["throughput"]} | {`

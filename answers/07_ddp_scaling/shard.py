@@ -138,3 +138,34 @@ def shard(n, world_size, rank, epoch=0, seed=0, shuffle=True, drop_last=False):
 # %% wrong: shuffles with random — says "other random numbers" — from "reference": "order = torch.randperm(n, generator=dice).tolist()" → "__import__('random').Random(seed + epoch).shuffle(order)"
 
 # %% wrong: shuffles with NumPy — says "other random numbers" — from "reference": "order = torch.randperm(n, generator=dice).tolist()" → "order = __import__('numpy').random.default_rng(seed + epoch).permutation(n).tolist()"
+
+# %% wrong: appends n % world_size samples — says "world_size - n % world_size" — from "reference": "-n % world_size" → "n % world_size"
+
+# %% wrong: appends the beginning backwards — says "has the order's own order" — from "reference": "(order * world_size)[:missing]" → "(order * world_size)[:missing][::-1]"
+
+# %% wrong: appends 0, 1, 2 — says "and the order is shuffled" — from "reference": "order += (order * world_size)[:missing]" → "order += [at % n for at in range(missing)]"
+
+# %% wrong: shuffles again for what is appended — says "do not shuffle again" — from "reference"
+# -         order += (order * world_size)[:missing]
+# +         again = [torch.randperm(n, generator=dice).tolist() if shuffle else order for _ in range(world_size)]
+# +         order += sum(again, [])[:missing]
+
+# %% wrong: one generator for all calls — says "seed a generator in each call" — from "reference"
+# - import torch
+# + import torch
+# +
+# + dice = {}
+
+# -         dice = torch.Generator().manual_seed(seed + epoch)
+# -         order = torch.randperm(n, generator=dice).tolist()
+# +         dice.setdefault(seed + epoch, torch.Generator().manual_seed(seed + epoch))
+# +         order = torch.randperm(n, generator=dice[seed + epoch]).tolist()
+
+# %% wrong: sorted — says "do not sort" — from "reference": "list(order[rank::world_size])" → "sorted(order[rank::world_size])"
+
+# %% wrong: removes a group too many — says "so nothing is removed" — from "reference": "order[: n // world_size * world_size]" → "order[: (n - 1) // world_size * world_size]"
+
+# %% wrong: contiguous pieces of a shuffled order — says "contiguous" — from "reference"
+# -     return list(order[rank::world_size])
+# +     each = len(order) // world_size
+# +     return order[rank * each : (rank + 1) * each] if shuffle else order[rank::world_size]

@@ -70,3 +70,13 @@ def wire_bytes(algorithm, world_size, nbytes):
 # %% wrong: chunks rounded up — says "do not round it up" — from "reference"
 # -     return float(factor * nbytes)
 # +     return 2 * (world_size - 1) * -(-nbytes // world_size) if algorithm == "ring" else float(factor * nbytes)
+
+# %% wrong: KiB — says "not KiB" — from "counts steps": "for _ in range(2 * (world_size - 1)))" → "for _ in range(2 * (world_size - 1))) / 1024"
+
+# %% wrong: a chunk too many — says "a step sends one chunk, n / p bytes" — from "counts steps": "nbytes / world_size for" → "nbytes / (world_size + 1) for"
+
+# %% wrong: elements of four bytes — says "not elements of four bytes" — from "counts steps": "nbytes / world_size for" → "nbytes / 4 / world_size for"
+
+# %% wrong: parentheses are missing — says "put parentheses around p - 1" — from "counts steps": "sum(nbytes / world_size for _ in range(2 * (world_size - 1)))" → "2 * world_size - 1 * nbytes / world_size"
+
+# %% wrong: the vector without a whole chunk, twice — says "drops the fraction" — from "counts steps": "sum(nbytes / world_size for _ in range(2 * (world_size - 1)))" → "2 * (nbytes - nbytes // world_size)"
