@@ -64,6 +64,10 @@ def test_run_ring() -> None:
         "whole vectors go round": "only messages tell it: the sums are right",
         "chunks in float64": "only messages tell it: the sums are right",
         "Tensor.chunk, which makes fewer chunks of some vectors": "three ranks get as many chunks of these vectors",
+        "np.split": "three ranks divide the length of these vectors",
+        "the last chunk is the longer one": "three ranks divide the length of these vectors",
+        "NumPy is not imported where the ranks run": "the chapter's earlier cells have imported it in this process",
+        "whole numbers": "these vectors hold whole numbers",
     }
     assert findings(declared()["run_ring"], CHAPTER, {"three ranks": sums(3)}, {"other sums": garbled()}, passing) == []
 
@@ -95,7 +99,8 @@ def test_wire_bytes() -> None:
         "another program on loopback": wire(3, 33_554_432, 0.3),
     }
     fraction = "a fraction of a byte does not show in what is counted"
-    passing = dict.fromkeys(["chunks of whole bytes", "chunks rounded up", "in float32"], fraction)
+    rounded = ["chunks of whole bytes", "chunks rounded up", "in float32", "the vector without a whole chunk, twice"]
+    passing = dict.fromkeys(rounded, fraction)
     assert findings(declared()["wire_bytes"], CHAPTER, plausible, broken, passing) == []
 
 
@@ -128,7 +133,11 @@ def test_fit_alpha_beta() -> None:
     wild = times(3, 9e-5, 4e-10)
     wild["seconds"][3] *= 9
     broken = {"larger ones take less time": shrinking, "one took nine times as long": wild}
-    assert findings(declared()["fit_alpha_beta"], CHAPTER, plausible, broken) == []
+    passing = {
+        "of equal sizes, only the last counts": "each size is measured once",
+        "alpha is never below 0": "a message of a real network takes time",
+    }
+    assert findings(declared()["fit_alpha_beta"], CHAPTER, plausible, broken, passing) == []
 
 
 def efficiency(p: int, alpha: float, beta: float, hides: float = 0.93, drift: float = 1.0) -> Reading:
@@ -155,7 +164,11 @@ def test_predict_efficiency() -> None:
         "the network was busy a moment later": efficiency(3, 9e-5, 4e-10, drift=1.7),
         "nothing was hidden": efficiency(3, 9e-5, 4e-10, hides=-0.2),
     }
-    passing = {"only a share of the step can hide": "no step here is shorter than the communication"}
+    passing = {
+        "only a share of the step can hide": "no step here is shorter than the communication",
+        "two thirds of a step can hide": "no step here is shorter than the communication",
+        "a rank alone sends, too": "there are at least two ranks here",
+    }
     assert findings(declared()["predict_efficiency"], CHAPTER, plausible, broken, passing) == []
 
 
@@ -176,6 +189,8 @@ def test_averaged_step(found: dict[str, Any]) -> None:
     alike = "without batch norm, the mean over all images is the same however they are cut"
     passing = {
         "in eval mode": "the network that ranks train here is the same in both modes",
+        "the parameters only": "the network that ranks train here has no buffers",
+        "shards of world_size images, all of them averaged": alike,
         "two shards whatever is asked for": alike,
         "every world_size-th image": alike,
         "a step for each batch": "ranks train here on a single batch",
@@ -219,6 +234,7 @@ def test_scaling() -> None:
     slow = {"five GPUs, of which DataParallel makes less than one": rows(5, 0.9, 0.07)}
     alike = {"the largest throughput per GPU is the base": "here one GPU alone is that"}
     alike["the baseline of the last row"] = passing["the baseline of the last row"]
+    alike["an efficiency above 1 is cut"] = "no efficiency here is above 1"
     assert findings(declared()["scaling"], CHAPTER, slow, broken, alike) == []
 
 
@@ -276,6 +292,9 @@ def test_pids_to_kill() -> None:
         "a parent of a third user's is gone": "no parent here belongs to a third user",
         "the whole name of systemd": "no process here has such a parent",
         "less than a MiB is nothing": "every process here holds more",
+        "capitals and small letters alike": "no two users here differ by a capital only",
+        "any systemd": "no process here has such a parent",
+        "parents that come later are not known": "the parents come first here",
     }
     assert findings(declared()["pids_to_kill"], CHAPTER, plausible, broken, passing) == []
 
