@@ -382,10 +382,30 @@ def train(files, labels, device="cpu", after_step=lambda: None):
 
 # %% right: normalizes with Python floats — from "reference": "- 128) / 64" → "- 128.0) * (1.0 / 64.0)"
 
-# %% wrong: asks for the loss in every step with tolist — says "calls of .tolist(), .cpu() or .numpy() ask for one number" — from "reference": "loss.detach()" → "loss.tolist()", "torch.stack(losses).tolist()" → "losses"
+# %% wrong: asks for the loss in every step with tolist — says "calls of .tolist(), .cpu() or .numpy() ask for losses" — from "reference": "loss.detach()" → "loss.tolist()", "torch.stack(losses).tolist()" → "losses"
 
-# %% wrong: asks for the loss in every step with numpy — says "calls of .tolist(), .cpu() or .numpy() ask for one number" — from "reference": "loss.detach()" → "float(loss.detach().cpu().numpy())", "torch.stack(losses).tolist()" → "losses"
+# %% wrong: asks for the loss in every step with numpy — says "calls of .tolist(), .cpu() or .numpy() ask for losses" — from "reference": "loss.detach()" → "float(loss.detach().cpu().numpy())", "torch.stack(losses).tolist()" → "losses"
 
 # %% wrong: asks for every label — says "for whole numbers or truth values" — from "reference": "self.labels[index]" → "int(self.labels[index])"
 
 # %% wrong: returns one loss — says "expected a list of floats: the loss of every step" — from "reference": "return torch.stack(losses).tolist()" → "return float(losses[-1])"
+
+# %% wrong: asks for the losses after each epoch — says "not after each epoch" — from "reference"
+#       for _ in range(2):
+# +         begun = len(losses)
+
+#               after_step()
+# +         losses[begun:] = torch.stack(losses[begun:]).tolist()
+
+# -     return torch.stack(losses).tolist()
+# +     return losses
+
+# %% wrong: another learning rate — says "The first loss is right" — from "reference": "lr=0.2" → "lr=0.1"
+
+# %% wrong: zeroes the gradients before the step — says "no step changed the weights" — from "reference"
+# -                 optimizer.zero_grad()
+# -                 loss.backward()
+# +                 loss.backward()
+# +                 optimizer.zero_grad()
+
+# %% wrong: the loader shuffles — says "Already the first loss differs" — from "reference": "batch_size=32)" → "batch_size=32, shuffle=True)"

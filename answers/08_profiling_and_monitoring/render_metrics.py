@@ -298,3 +298,13 @@ def render_metrics(samples):
 # %% wrong: infinity in a word — says "Infinity is written +Inf" — from "reference": `f" {float(sample['value'])!r}"` → `f" {float(sample['value'])!r}".replace("inf", "Infinity")`
 
 # %% wrong: counters end with total twice — says "names of the samples" — from "reference": "lines.append(name + (" → `lines.append(name + ("_total" if sample["type"] == "counter" else "") + (`
+
+# %% wrong: infinity is never below zero — says "The sign is lost" — from "reference": `{float(sample['value'])!r}"` → `{float(sample['value'])!r}".replace("-inf", "inf")`
+
+# %% wrong: HELP in one line — says "nothing else stands for it" — from "reference": `words = group[0]["help"].replace("\\", "\\\\").replace("\n", "\\n")` → `words = group[0]["help"].replace("\\", "\\\\").replace("\n", " ")`
+
+# %% wrong: no TYPE for an untyped metric — says "An untyped metric has a TYPE line" — from "reference"
+# -         lines += [f"# HELP {name} {words}", f"# TYPE {name} {group[0]['type']}"]
+# +         lines += [f"# HELP {name} {words}"] + [f"# TYPE {name} {group[0]['type']}"] * (group[0]["type"] != "untyped")
+
+# %% wrong: no labels without text — says "A label without text" — from "reference": `in sample["labels"].items():` → `in ((key, text) for key, text in sample["labels"].items() if text):`

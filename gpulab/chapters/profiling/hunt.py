@@ -6,6 +6,7 @@ The loop as it is handed out is `profiling.slow_loop`. Every fault is proven by 
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import warnings
 import zlib
@@ -187,11 +188,15 @@ class Witness(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 class Asked(TorchFunctionMode):
-    """Counts how often a program asks for a loss otherwise than with `.item()`, from its first update to its last.
+    """Counts how often a program asks for losses otherwise than with `.item()`, from its first update to its last.
+
+    Losses are a float tensor without axes, or a short row of such numbers, as they are stacked after an epoch.
 
     On the CPU these calls leave no operator in the trace; on a GPU each waits for the device as `.item()` does.
     """
 
+    MOST_LOSSES = 64
+    """More numbers in a row are a picture, not the losses of an epoch."""
     CALLS = frozenset({torch.Tensor.tolist, torch.Tensor.cpu, torch.Tensor.numpy, torch.Tensor.__array__})
 
     def __init__(self) -> None:
@@ -206,7 +211,8 @@ class Asked(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func in self.CALLS and self._since_update is not None:
-            self._since_update += args[0].numel() == 1 and args[0].is_floating_point()
+            short = args[0].dim() <= 1 and 0 < args[0].numel() <= self.MOST_LOSSES
+            self._since_update += short and args[0].is_floating_point()
         return func(*args, **(kwargs or {}))
 
 
@@ -283,8 +289,8 @@ def require_mended(run: Run, pictures: int, expected: Sequence[float], what: str
         raise AssertionError(f"{what}: train returned {len(losses)} losses, expected {steps}: one per step.")
     if found["tensors"]:
         raise AssertionError(f"{what}: train returned tensors, expected a list of floats: .tolist() after the loop.")
-    changed = "The results changed: a fix makes the loop faster, not different."
-    close(losses, list(expected), f"{what}: the losses", rtol=rtol, mistakes=[(losses, changed)])
+    changed = f"The results changed: a fix makes the loop faster, not different. {_how_changed(losses, expected, rtol)}"
+    close(losses, list(expected), f"{what}: the losses", rtol=rtol, mistakes=[(losses, changed.strip())])
     if found["calls"] != steps or found["steps"] != steps:
         given = f"{found['calls']} calls of after_step and {found['steps']} ranges named step for {steps} steps"
         raise AssertionError(f"{what}: {given}. Keep after_step() and record_function('step') as they were.")
@@ -324,12 +330,36 @@ def require_mended(run: Run, pictures: int, expected: Sequence[float], what: str
             raise AssertionError(f"{what}: {note.format(found[fault])}")
 
 
+def _how_changed(losses: Sequence[float], expected: Sequence[float], rtol: float) -> str:
+    """Where wrong losses begin to differ, as far as only one part of the program can be the cause."""
+    off = [abs(one - right) / right for one, right in zip(losses, expected, strict=True)]
+    half = len(off) // 2
+    if not all(map(math.isfinite, off)):
+        return ""
+    if off[0] > HALF_PRECISION:
+        return (
+            "Already the first loss differs: are the pictures normalized as before and in the same order, and are the "
+            "first weights the same?"
+        )
+    if off[0] > rtol:
+        little = "All losses are off by little: was something computed in a type with fewer digits than float32?"
+        return little if max(off) <= HALF_PRECISION else ""
+    if max(off) <= HALF_PRECISION:
+        return ""
+    again = [abs(one - before) / before for one, before in zip(losses[half:], losses, strict=False)]
+    if max(again) <= rtol:
+        return "The second epoch has the losses of the first: no step changed the weights."
+    return "The first loss is right, but later ones differ: did the gradients or the learning rate change?"
+
+
+HALF_PRECISION = 2e-4
+"""Relative: what bfloat16 changes in a loss is below that, and what another normalization changes is above it."""
 FAULTS = {
     "values": "the trace has {} aten::item calls between the first step and the last. Each waits for the device: keep "
     "the losses as tensors, and ask for their values after the loop.",
-    "copied": "between the first update and the last, {} calls of .tolist(), .cpu() or .numpy() ask for one number. On "
-    "a GPU each waits for the device, as .item() does: keep the losses as tensors, and ask for their values after the "
-    "loop.",
+    "copied": "between the first update and the last, {} calls of .tolist(), .cpu() or .numpy() ask for losses. On a "
+    "GPU each waits for the device, as .item() does: keep the losses as tensors, and ask for their values after the "
+    "loop, not after each epoch.",
     "doubles": "{} operators between the first step and the last compute in float64. Use float32.",
     "reordered": "the trace has {} copies that only reorder a batch (aten::contiguous, aten::clone). Keep the order of "
     "the decoded pictures: memory_format=torch.channels_last.",

@@ -110,7 +110,8 @@ def compare(render: Callable[[Any], Any], samples: SampleRows, what: str, read: 
             (float(form % value), "Rounded: a value must come back exactly. repr(value) keeps all digits.")
             for form in forms
         ]
-        mistakes = [(wrong, note) for wrong, note in short if wrong != value]
+        mistakes = [(-value, "The sign is lost.")] if value else []
+        mistakes += [(wrong, note) for wrong, note in short if wrong != value]
         equal(page.values[key], value, f"{what}: value of {key[0]}, read back", mistakes=mistakes)
 
 
@@ -122,6 +123,11 @@ def _describes(page: Any, samples: SampleRows, what: str) -> None:
         unnamed = {words.partition(" ")[0]: words.partition(" ")[2] for words in wanted.values()}
         known.append((unnamed, f"After # {kind} comes the name of the metric, then the words."))
         known.append((quoted, "In a HELP text a quote is not escaped: the backslash would be shown."))
+        typed = {name: words for name, words in wanted.items() if words != "untyped"}
+        known.append((typed, "An untyped metric has a TYPE line, too."))
+        for instead in (" ", ""):
+            joined = {name: words.replace("\n", instead) for name, words in wanted.items()}
+            known.append((joined, "A newline in a HELP text is written \\n: nothing else stands for it."))
         equal(found, wanted, f"{what}: {kind} of each metric, read back", mistakes=known)
 
 
@@ -139,6 +145,8 @@ def _has_labels(values: Mapping[Any, float], wanted: Mapping[Any, float], what: 
     note = "A label is missing or changed." if lost else "A sample is missing."
     if lost and dict(labels) in [*twice, *again]:
         note = "Escaped twice: replace the backslashes first, before you add any of your own."
+    if lost and dict(labels) in [{key: text for key, text in one.items() if text} for one in known]:
+        note = "A label without text is a label, too."
     if lost and not labels and any(known):
         note = "The labels are missing."
     given = dict(labels) if lost else None

@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 import gzip
 import json
+import math
 import os
 import re
 import threading
@@ -194,14 +195,31 @@ def test_values_are_told_apart_by_their_type() -> None:
 
 
 def test_numbers_asked_for_between_two_updates_are_counted() -> None:
-    """Those before the first and after the last, labels, and whole rows are not."""
+    """Also several losses at once. Those before the first and after the last, labels, and whole pictures are not."""
     loss, row, label = torch.ones((), requires_grad=True).exp().detach(), torch.ones(3), torch.tensor(1)
     with hunt.Asked() as asked:
         for _ in range(3):
             np.asarray(loss), loss.cpu().numpy(), loss.tolist(), row.tolist(), label.cpu()
+            torch.ones(768).tolist(), torch.ones(0).tolist(), torch.ones(3, 4).numpy(), label.expand(3).tolist()
             asked.between()
         loss.tolist()
-    assert asked.values == 2 * 4
+    assert asked.values == 2 * 5
+
+
+@pytest.mark.parametrize(
+    ("losses", "words"),
+    [
+        ([2.3, 2.2, 2.1, 2.3, 2.2, 2.1], "no step changed the weights"),
+        ([2.3, 2.2, 2.1, 2.0, 1.9, 1.7], "first loss is right"),
+        ([2.4, 2.2, 2.1, 2.0, 1.9, 1.8], "Already the first loss"),
+        ([2.3001, 2.2001, 2.1, 2.0, 1.9, 1.8], "fewer digits than float32"),
+        ([2.3, 2.2001, 2.1, 2.0, 1.9, 1.8], ""),
+        ([2.302, 2.2, 2.1, 2.0, 1.9, math.nan], ""),
+    ],
+)
+def test_losses_that_changed_tell_where_they_begin_to_differ(losses: list[float], words: str) -> None:
+    found = hunt._how_changed(losses, [2.3, 2.2, 2.1, 2.0, 1.9, 1.8], hunt.TOLERANCE)
+    assert words in found and bool(words) == bool(found)
 
 
 def test_every_picture_that_is_decompressed_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
