@@ -142,3 +142,7 @@ def bottleneck(summary):
 # %% wrong: the smallest part — says "That is the smallest part" — from "reference": "max(pieces" → "min(pieces"
 
 # %% wrong: GB of 2**30 bytes — says "1 GB is 1e9 bytes" — from "reference": `1e3 * summary["peak_tflops"]` → `1e12 / 2**30 * summary["peak_tflops"]`
+
+# %% wrong: communication is never the answer — says "The largest piece is communication" — from "reference": "key=pieces.get" → `key=lambda one: pieces[one] * (one != "communication")`
+
+# %% wrong: a TFLOP of 2**10 GFLOPs — says "1 TFLOP is 1e12 FLOPs" — from "reference": `1e3 * summary["peak_tflops"]` → `1024 * summary["peak_tflops"]`

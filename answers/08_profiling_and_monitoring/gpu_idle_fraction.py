@@ -237,3 +237,25 @@ def gpu_idle_fraction(events):
 # %% wrong: kernels of NCCL's are left out — says "A kernel of NCCL's is a kernel, too" — from "reference": ` if event["ph"] == "X"]` → ` if event["ph"] == "X" and not (event["cat"] == "kernel" and "nccl" in event["name"])]`
 
 # %% wrong: only the streams of the example — says "A stream may have any number" — from "reference": ` if event["ph"] == "X"]` → ` if event["ph"] == "X" and (event["cat"] != "kernel" or event["tid"] in (7, 20))]`
+
+# %% wrong: of kernels that begin together only one counts — says "Two kernels may begin at the same moment" — from "reference"
+# -     for start, stop, kind in sorted(timed):
+# +     for (start, kind), stop in sorted({(start, kind): stop for start, stop, kind in timed}.items()):
+
+# %% wrong: the window is that of the kernels' streams — says "The window is that of all events"
+def gpu_idle_fraction(events):
+    timed = [event for event in events if event["ph"] == "X"]
+    streams = {event["tid"] for event in timed if event["cat"] == "kernel"} or {event["tid"] for event in timed}
+    spans = [(event["ts"], event["ts"] + event["dur"]) for event in timed if event["tid"] in streams]
+    first, last = min(start for start, _ in spans), max(stop for _, stop in spans)
+    busy, until = 0.0, first
+    for start, stop in sorted((e["ts"], e["ts"] + e["dur"]) for e in timed if e["cat"] == "kernel"):
+        busy += max(0.0, stop - max(start, until))
+        until = max(stop, until)
+    return 1 - busy / (last - first)
+
+# %% wrong: marks stretch the window — says "the ts of other events may mean nothing" — from "reference": "min(start for start, _, _ in timed)" → `min(event.get("ts", 0.0) for event in events)`
+
+# %% wrong: setting memory is a kernel — says "Setting memory" — from "reference": `kind == "kernel"` → `kind in ("kernel", "gpu_memset")`
+
+# %% wrong: a kernel is what is called a kernel — says "whatever its name" — from "reference": `event["cat"]` → `event["name"]`, `kind == "kernel"` → `"kernel" in kind`

@@ -105,3 +105,13 @@ def mfu(step_ms, flops, gpu, dtype):
 # %% wrong: parentheses are missing — says "put parentheses" — from "reference": `(gpu[f"{dtype}_tflops"] * 1e12)` → `gpu[f"{dtype}_tflops"] * 1e12`
 
 # %% wrong: the largest peak of all — says "the row's largest peak" — from "reference": `gpu[f"{dtype}_tflops"]` → `max(peak for name, peak in gpu.items() if name.endswith("_tflops") and peak)`
+
+# %% wrong: no share above 1 — says "A share may be above 1" — from "reference": "return flops_per_second" → "return min(1.0, flops_per_second", "* 1e12)" → "* 1e12))"
+
+# %% wrong: an H200's peak for all — says "That is the peak of an H200" — from "reference": `gpu[f"{dtype}_tflops"]` → "989.4"
+
+# %% wrong: the peak in whole TFLOPS — says "Do not round the peak" — from "reference": `gpu[f"{dtype}_tflops"]` → `int(gpu[f"{dtype}_tflops"])`
+
+# %% wrong: the backward pass alone — says "they count as they are" — from "reference": "return flops_per_second" → "return 2 / 3 * flops_per_second"
+
+# %% wrong: the share that is lost — says "the share that is lost" — from "reference": "return flops_per_second" → "return 1 - flops_per_second"

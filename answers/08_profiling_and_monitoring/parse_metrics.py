@@ -272,3 +272,11 @@ def parse_metrics(text):
     return found
 
 # %% wrong: only metrics of DCGM — says "may have any name" — from "reference": "[a-zA-Z_:][\w:]*" → "DCGM_\w+"
+
+# %% wrong: the labels begin at the last brace — says "the labels begin at the first brace" — from "one character after the other": `name, at = line[: line.index("{")], line.index("{") + 1` → `name, at = line[: line.rindex("{")], line.rindex("{") + 1`
+
+# %% wrong: a # anywhere makes a comment — says "only a line that begins with #" — from "one character after the other": `line[0] == "#"` → `"#" in line`
+
+# %% wrong: values of 0 are left out — says "A value of 0 is a value" — from "reference": `if "gpu" in labels:` → `if "gpu" in labels and float(match.group(5)):`
+
+# %% wrong: one dict for all calls — says "begin each call with an empty dict" — from "reference": "(text):" → "(text, found={}):", "    found = {}" → "    pass"

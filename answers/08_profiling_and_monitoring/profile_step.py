@@ -346,3 +346,9 @@ def profile_step(problem):
 # %% wrong: names of kernels — says "Count every call, not every name" — from "reference": "sum(not one.cpu_children for one in operators)" → "len({one.name for one in operators if not one.cpu_children})"
 
 # %% wrong: reserved memory — says "Take the largest 'Total Allocated'" — from "reference": "Total Allocated" → "Total Reserved"
+
+# %% wrong: the peak in whole MiB — says "in whole MiB" — from "reference": `for one in events if one["name"] == "[memory]"),` → `for one in events if one["name"] == "[memory]") // 2**20,`
+
+# %% wrong: the sum of all allocations — says "also of those that were freed before" — from "reference": `max(one["args"]["Total Allocated"] for one` → `sum(max(one["args"]["Bytes"], 0) for one`
+
+# %% wrong: in eval mode — says "in eval mode" — from "reference": "problem.model().to(problem.device)" → "problem.model().to(problem.device).eval()"

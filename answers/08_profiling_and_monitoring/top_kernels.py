@@ -227,3 +227,20 @@ def top_kernels(events, n):
 # - def top_kernels(events, n):
 # -     total = {}
 # + def top_kernels(events, n, total={}):
+
+# %% wrong: kernels of 0 µs are left out — says "A kernel of 0 µs" — from "reference": `event["cat"] == "kernel":` → `event["cat"] == "kernel" and event["dur"]:`
+
+# %% wrong: short names first — says "however long they are" — from "reference": "(-item[1], item[0])" → "(-item[1], len(item[0]), item[0])"
+
+# %% wrong: always n items — says "fewer than n names" — from "reference"
+# -     return sorted(total.items(), key=lambda item: (-item[1], item[0]))[:n]
+# +     found = sorted(total.items(), key=lambda item: (-item[1], item[0]))
+# +     return [found[at] for at in range(n)]
+
+# %% wrong: filled up to n items — says "add none" — from "reference"
+# -     return sorted(total.items(), key=lambda item: (-item[1], item[0]))[:n]
+# +     return (sorted(total.items(), key=lambda item: (-item[1], item[0])) + [("", 0.0)] * n)[:n]
+
+# %% wrong: totals are the keys of a dict — says "a dict with totals as keys keeps one" — from "reference": "total.items()" → "{us: (name, us) for name, us in total.items()}.values()"
+
+# %% wrong: one stream only — says "several streams" — from "reference": `event["cat"] == "kernel":` → `event["cat"] == "kernel" and event["tid"] == 7:`
