@@ -119,7 +119,8 @@ def _describes(page: Any, samples: SampleRows, what: str) -> None:
     for kind, found, key in (("TYPE", page.types, "type"), ("HELP", page.helps, "help")):
         wanted = {one["name"]: one[key] for one in samples}
         quoted = {name: words.replace('"', '\\"') for name, words in wanted.items()}
-        known: list[tuple[Any, str]] = [({}, f"There is no {kind} line.")]
+        untyped = " An untyped metric has a TYPE line, too." if {kind, *wanted.values()} == {"TYPE", "untyped"} else ""
+        known: list[tuple[Any, str]] = [({}, f"There is no {kind} line.{untyped}")]
         unnamed = {words.partition(" ")[0]: words.partition(" ")[2] for words in wanted.values()}
         known.append((unnamed, f"After # {kind} comes the name of the metric, then the words."))
         known.append((quoted, "In a HELP text a quote is not escaped: the backslash would be shown."))
