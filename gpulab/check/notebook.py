@@ -18,6 +18,7 @@ from types import CodeType, TracebackType
 from typing import Any
 
 from gpulab import ipython
+from gpulab.check import own_names
 from gpulab.check.layout import lines
 from gpulab.check.outcomes import Undecided
 
@@ -33,7 +34,8 @@ _waiting: dict[str, str] = {}
 
 
 def install(shell: Any) -> None:
-    """Has an IPython shell show exceptions in this way."""
+    """Has an IPython shell show exceptions in this way, and keep the names of test cells apart."""
+    shell.ast_transformers.append(own_names.OwnNames(shell.user_ns))
     shell.set_custom_exc((Exception,), _show)
     shell.events.register("post_run_cell", _remember)
 
