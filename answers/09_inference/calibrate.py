@@ -186,3 +186,13 @@ def calibrate(batches, method, percentile=99.9):
 # %% wrong: cut to a whole number — says "keep the fraction" — from "reference": "float(limit) / 127" → "float(limit) // 127"
 
 # %% wrong: half of the range — says "half of the way from the lowest" — from "reference": "np.abs(batch).ravel()" → "batch.ravel()", "magnitudes.max()" → "(magnitudes.max() - magnitudes.min()) / 2"
+
+# %% wrong: per batch, a mean weighted by size — says "a weighted mean" — from "reference": "np.percentile(magnitudes, percentile)" → "np.average([np.percentile(np.abs(b), percentile) for b in batches], weights=[b.size for b in batches])"
+
+# %% wrong: the percentile of one maximum per batch — says "one maximum per batch" — from "reference": "np.percentile(magnitudes, percentile)" → "np.percentile([np.abs(b).max() for b in batches], percentile)"
+
+# %% wrong: the percentile as a whole number — says "percentile was cut to a whole number" — from "reference": "np.percentile(magnitudes, percentile)" → "np.percentile(magnitudes, int(percentile))"
+
+# %% wrong: the limit rounded up — says "The limit was rounded to a whole number" — from "reference": "float(limit)" → "float(np.ceil(limit))"
+
+# %% wrong: the last batch is left out — says "The last batch is left out" — from "reference": "for batch in batches" → "for batch in batches[:-1] or batches"

@@ -130,7 +130,7 @@ def export_onnx(problem):
 
 # %% wrong: answers in place of scores — says "as an argmax gives them" — from "softmax added": "softmax" → "argmax"
 
-# %% wrong: brightness scaled in front — says "another network" — from "softmax added": ").softmax(1" → " / 255"
+# %% wrong: brightness scaled in front — says "The pictures were divided by 255" — from "softmax added": ").softmax(1" → " / 255"
 
 # %% wrong: another seed — says "another network" — from "the older exporter"
 #   import torch

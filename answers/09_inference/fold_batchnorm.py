@@ -113,3 +113,20 @@ def fold_batchnorm(weight, bias, mean, variance, gamma, beta, eps):
 # %% wrong: one factor for all — says "mean of the factors" — from "reference": "factor[:, None, None, None]" → "factor.mean()"
 
 # %% wrong: rounded to 16 bits — says "A float16 has only 11 bits" — from "reference": "weight * factor[:, None, None, None]" → "(weight * factor[:, None, None, None]).astype(np.float16)"
+
+# %% wrong: eps squared — says "not squared" — from "reference": "+ eps)" → "+ eps**2)"
+
+# %% wrong: two roots — says "Take one root" — from "reference": "np.sqrt(variance + eps)" → "(np.sqrt(variance) + np.sqrt(eps))"
+
+# %% wrong: eps as a lower limit — says "it is not a lower limit" — from "reference": "variance + eps" → "np.maximum(variance, eps)"
+
+# %% wrong: eps subtracted — says "eps is added, not subtracted" — from "reference": "variance + eps" → "variance - eps"
+
+# %% wrong: the sign of gamma is lost — says "The sign of gamma is lost" — from "reference": "gamma /" → "np.abs(gamma) /"
+
+# %% wrong: the statistics of the weights — says "those of the weights" — from "reference"
+# -     factor = gamma / np.sqrt(variance + eps)
+# +     mean, variance = weight.mean((1, 2, 3)), weight.var((1, 2, 3))
+# +     factor = gamma / np.sqrt(variance + eps)
+
+# %% wrong: mean and beta swapped — says "mean and beta are swapped" — from "reference": "(bias - mean) * factor + beta" → "(bias - beta) * factor + mean"

@@ -141,3 +141,26 @@ def int8_linear(x, weight, x_scale, weight_scales):
 # %% wrong: scales are added — says "multiplied, not added" — from "reference": "(x_scale * np.asarray(weight_scales))" → "(x_scale + np.asarray(weight_scales))"
 
 # %% wrong: scales as whole numbers — says "A scale was cut" — from "reference": "np.asarray(weight_scales)" → "np.asarray(weight_scales, np.int32)"
+
+# %% wrong: reshaped, not transposed — says "weight is reshaped" — from "reference": "weight.astype(np.int32).T" → "weight.astype(np.int32).reshape(weight.shape[::-1])"
+
+# %% wrong: read as uint8 — says "uint8 has no sign" — from "reference": "x.astype(np.int32)" → "x.astype(np.uint8).astype(np.int32)"
+
+# %% wrong: a ReLU — says "this layer has no ReLU" — from "reference": "(sums * (x_scale" → "(np.maximum(sums, 0) * (x_scale"
+
+# %% wrong: the last product is left out — says "The last product of each sum" — from "reference": "x.astype(np.int32) @ weight.astype(np.int32).T" → "x[:, :-1].astype(np.int32) @ weight[:, :-1].astype(np.int32).T"
+
+# %% wrong: the weights' scales are added — says "do not add these" — from "reference": "(sums * (x_scale * np.asarray(weight_scales)))" → "(sums * x_scale + np.asarray(weight_scales))"
+
+# %% wrong: the geometric mean of the scales — says "The mean of the scales" — from "reference": "np.asarray(weight_scales)" → "np.exp(np.log(weight_scales).mean())"
+
+# %% wrong: the scales in another order — says "channel i has weight_scales[i]" — from "reference": "np.asarray(weight_scales)" → "np.asarray(weight_scales)[::-1]"
+
+# %% wrong: scaled and cut before the sum — says "applied before the sum, and cut"
+import numpy as np
+
+
+def int8_linear(x, weight, x_scale, weight_scales):
+    a = (x * x_scale).astype(np.int32)
+    b = (weight * np.asarray(weight_scales)[:, None]).astype(np.int32)
+    return (a @ b.T).astype(np.float32)

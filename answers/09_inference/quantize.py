@@ -74,7 +74,7 @@ def quantize(x, scale):
 
 # %% wrong: int32 — says "expected int8" — from "reference": "int8" → "int32"
 
-# %% wrong: reads the steps back as numbers — says "instead of int8" — from "reference": ".astype(np.int8)" → " * scale"
+# %% wrong: reads the steps back as numbers — says "do not multiply them by the scale again" — from "reference": ".astype(np.int8)" → " * scale"
 
 # %% wrong: a flat list — says "expected a NumPy array" — from "reference": "int8)" → "int8).ravel().tolist()"
 
@@ -126,3 +126,39 @@ def quantize(x, scale):
 # %% wrong: clips after it has converted — says "wraps around: clip first" — from "wraps around": "np.rint(x / scale).astype(np.int64).astype(np.int8)" → "np.clip(np.rint(x / scale).astype(np.int64).astype(np.int8), -127, 127)"
 
 # %% wrong: limits times the scale — says "do not depend on the scale" — from "reference": "-127, 127)" → "-127 * scale, 127 * scale)"
+
+# %% wrong: rounded before it is divided — says "Divide by the scale, then round" — from "reference": "np.rint(x / scale)" → "np.rint(x) / scale"
+
+# %% wrong: a scale of its own — says "The scale is an argument" — from "reference": "x / scale" → "x / np.abs(x).max() * 127"
+
+# %% wrong: magnitudes — says "The sign is lost" — from "reference": "x / scale" → "np.abs(x) / scale"
+
+# %% wrong: uint8 — says "uint8 has none" — from "reference": "np.int8" → "np.uint8"
+
+# %% wrong: clipped from above only — says "What is below -127 wraps around" — from "reference": "np.clip(np.rint(x / scale), -127, 127)" → "np.minimum(np.rint(x / scale), 127)"
+
+# %% wrong: clipped from below only — says "What is above 127 wraps around" — from "reference": "np.clip(np.rint(x / scale), -127, 127)" → "np.maximum(np.rint(x / scale), -127)"
+
+# %% wrong: the scale as a whole number — says "Then 0.5 is 0" — from "reference": "x / scale" → "x / np.float32(int(scale))"
+
+# %% wrong: infinity becomes 0 — says "Infinity is beyond ±127, too" — from "reference": "x / scale" → "np.where(np.isfinite(x), x, 0) / scale"
+
+# %% wrong: one axis only — says "x may have any shape, here (2, 2)"
+import numpy as np
+
+
+def quantize(x, scale):
+    return np.array([max(-127, min(127, round(one / scale))) for one in x], np.int8)
+
+# %% right: clipped to 127 scales before the division — from "reference": "np.rint(x / scale), -127, 127" → "np.rint(np.clip(x, -127 * scale, 127 * scale) / scale), -127, 127"
+
+# %% right: a helper function that is called like one of the test
+import numpy as np
+
+
+def wrapped(steps):
+    return np.maximum(np.minimum(steps, 127), -127)
+
+
+def quantize(x, scale):
+    return np.round(wrapped(x / scale)).astype(np.int8)

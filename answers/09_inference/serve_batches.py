@@ -166,3 +166,29 @@ def serve_batches(requests, max_batch, max_wait_ms, batch_ms):
 # %% wrong: batches of the call before — says "begin each call with a new list" — from "reference": "max_wait_ms, batch_ms):" → "max_wait_ms, batch_ms, served=[]):", "served, free_ms = [], 0.0" → "free_ms = 0.0"
 
 # %% wrong: requests that have not arrived — says "it cannot be in it" — from "reference": ` if request["arrival_ms"] <= start_ms` → ``
+
+# %% wrong: after a batch, the oldest request does not wait — says "the next one waits, too" — from "reference"
+# -         start_ms = max(free_ms, ready_ms)
+# +         start_ms = max(free_ms, ready_ms)
+# +         if served and waiting[0]["arrival_ms"] <= free_ms:
+# +             start_ms = free_ms
+
+# %% wrong: the largest batch that has a time — says "max_batch is 2 here" — from "reference"
+# -     served, free_ms = [], 0.0
+# +     served, free_ms, max_batch = [], 0.0, max(batch_ms)
+
+# %% wrong: a clock that moves in whole ms — says "the clock moves in whole ms"
+def serve_batches(requests, max_batch, max_wait_ms, batch_ms):
+    queue = sorted(requests, key=lambda one: one["arrival_ms"])
+    batches, now = [], 0.0
+    while queue:
+        waiting = [one for one in queue if one["arrival_ms"] <= now]
+        full = len(waiting) >= max_batch
+        if not full and not (waiting and now - waiting[0]["arrival_ms"] >= max_wait_ms):
+            now += 1.0
+            continue
+        inside = waiting[:max_batch]
+        end = now + batch_ms[len(inside)]
+        batches.append({"ids": [one["id"] for one in inside], "start_ms": now, "end_ms": end})
+        queue, now = queue[len(inside) :], end
+    return batches

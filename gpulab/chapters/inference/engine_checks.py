@@ -120,8 +120,16 @@ def whole(found: list[NDArray[Any] | str], arrays: Sequence[NDArray[Any]], what:
     return [answer for answer in found if not isinstance(answer, str)]
 
 
-def same_scores(found: NDArray[Any], expected: NDArray[Any], what: str) -> None:
+def same_scores(
+    found: NDArray[Any], expected: NDArray[Any], what: str, others: Sequence[tuple[NDArray[Any], str]] = ()
+) -> None:
     """Passes if scores (N, 10) are those of PyTorch in eval mode, up to rounding in float32.
+
+    Args:
+        found: by the file.
+        expected: by PyTorch.
+        what: the call, in words.
+        others: scores that a known mistake gives, and what to say about them.
 
     Raises:
         AssertionError: they are not; a softmax on top and the like are named.
@@ -138,7 +146,7 @@ def same_scores(found: NDArray[Any], expected: NDArray[Any], what: str) -> None:
     if found.shape == expected.shape and not np.isfinite(found).all():
         raise AssertionError(f"{what}: the scores hold NaN or infinity.")
     if found.shape == expected.shape:
-        for wrong, note in mistakes[:2]:
+        for wrong, note in [*mistakes[:2], *others]:
             if np.allclose(found, wrong, rtol=1e-3, atol=1e-5):
                 raise AssertionError(f"{what}: the scores are not PyTorch's. {note}")
         off = float(np.abs(found.astype(np.float64) - expected).max()) / top

@@ -64,6 +64,7 @@ def test_quantize() -> None:
     }
     passing = {"int32": TYPE, "changes its argument": VALUE}
     passing["converts to int64 before it clips"] = "no reading is infinite or too large for an int64"
+    passing["infinity becomes 0"] = "no reading is infinite"
     passing["rounds to one decimal place first"] = "no reading lies that close below a half"
     assert findings(one("quantize"), CHAPTER, {"this CPU": here("quantize")}, broken, passing) == []
 
@@ -155,5 +156,7 @@ def test_serve_batches() -> None:
         "a clock that ticks in quarters of a millisecond": "a quarter of a ms is within what measurements spread",
         "changes its argument": VALUE,
         "batches of the call before": "a server is asked once",
+        "after a batch, the oldest request does not wait": "no request is left over that has to wait after a batch",
+        "the largest batch that has a time": "max_batch is the largest batch that was timed",
     }
     assert findings(one("serve_batches"), CHAPTER, plausible, broken, passing) == []
