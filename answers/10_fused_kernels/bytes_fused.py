@@ -110,3 +110,11 @@ def bytes_fused(ops, elements, bytes_per_element, fused):
 def bytes_fused(ops, elements, bytes_per_element, fused):
     inputs = sum(max(1, op["inputs"]) for op in ops)
     return (inputs + 1 if fused else inputs + 2 * len(ops) - 1) * elements * bytes_per_element
+
+# %% wrong: equal numbers of inputs count once — says "also equal numbers of them" — from "reference": `sum(op["inputs"] for op in ops)` → `sum({op["inputs"] for op in ops})`
+
+# %% wrong: the largest number of inputs — says "Inputs of all operations are read" — from "reference": `sum(op["inputs"] for op in ops)` → `max(op["inputs"] for op in ops)`
+
+# %% wrong: in MB — says "not MB" — from "reference": "* bytes_per_element" → "* bytes_per_element / 1e6"
+
+# %% wrong: an operation without other inputs moves nothing — says "has no other input" — from "reference": `    between` → `    ops = [op for op in ops if op["inputs"]]; between`

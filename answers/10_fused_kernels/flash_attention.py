@@ -587,3 +587,11 @@ def flash_attention(q, k, v):
 # %% wrong: a result of half precision — says "you returned torch.float16, expected torch.float32" — from "reference": "torch.empty_like(q)" → "torch.empty_like(q, dtype=torch.float16)"
 
 # %% wrong: a list that holds the result — says "You returned a list, expected a tensor" — from "reference": "return out" → "return [out]"
+
+# %% wrong: hidden keys of a block count in the sum — says "before the softmax" — from "reference"
+# -         scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
+
+#           s = s * factor + tl.sum(weights, axis=1)
+# +         weights = tl.where(column[None, :] <= row[:, None], weights, 0.0)
+
+# %% wrong: the mask counts the keys of a block from 0 — says "add the block's start" — from "reference": "column[None, :] <= row[:, None]" → "tl.arange(0, T)[None, :] <= row[:, None]"

@@ -190,3 +190,35 @@ def online_softmax(blocks):
 # %% right: blocks summed by their own maxima, then merged — from "reference"
 # -         running_sum += np.exp(block - larger).sum()
 # +         running_sum += np.exp(block - block.max()).sum() * np.exp(block.max() - larger)
+
+# %% wrong: equal elements of a block count once — says "count as often as they occur" — from "reference": "np.exp(block - larger)" → "np.exp(np.unique(block) - larger)"
+
+# %% wrong: SciPy's logsumexp of the whole row — says "in two passes"
+from scipy.special import logsumexp, softmax
+
+
+def online_softmax(blocks):
+    row = np.concatenate(blocks)
+    return softmax(row), float(logsumexp(row))
+
+# %% wrong: the running sum starts at 1 — says "here 1 is added" — from "reference": "running_max, running_sum = -np.inf, 0.0" → "running_max, running_sum = blocks[0].max(), 1.0"
+
+# %% wrong: the first block is left out — says "The exponentials of the first block" — from "reference": "running_max, running_sum = -np.inf, 0.0" → "running_max, running_sum = blocks[0].max(), 0.0", "    for block in blocks:" → "    for block in blocks[1:]:"
+
+# %% wrong: the mean of each block — says "not their mean" — from "reference": "np.exp(block - larger).sum()" → "np.exp(block - larger).mean()"
+
+# %% wrong: log10 — says "The logarithm is np.log" — from "reference"
+# -     lse = running_max + np.log(running_sum)
+# -     return np.concatenate([np.exp(block - lse) for block in blocks]), float(lse)
+# +     lse = running_max + np.log(running_sum)
+# +     weights = np.concatenate([np.exp(block - lse) for block in blocks])
+# +     return weights, float(running_max + np.log10(running_sum))
+
+# %% wrong: the weights block by block — says "np.concatenate" — from "reference": "np.concatenate([np.exp(block - lse) for block in blocks])" → "[np.exp(block - lse) for block in blocks]"
+
+# %% right: the maxima and sums of all blocks first, in one pass, and combined after it
+def online_softmax(blocks):
+    tops = [block.max() for block in blocks]
+    sums = [np.exp(block - top).sum() for block, top in zip(blocks, tops)]
+    lse = max(tops) + np.log(np.dot(sums, np.exp(np.array(tops) - max(tops))))
+    return np.concatenate([np.exp(block - lse) for block in blocks]), float(lse)

@@ -349,3 +349,7 @@ def triton_add_mul(x, y, z):
 
 # -     tl.store(out_ptr + i, x * y + z, mask=mask)
 # +     tl.store(out_ptr + i, libdevice.fma(x, y, z), mask=mask)
+
+# %% wrong: z is subtracted — says "z is added, not subtracted" — from "reference": "x * y + z, mask" → "x * y - z, mask"
+
+# %% wrong: a float16 result — says "The results have only 16 bits" — from "reference": "torch.empty_like(x)" → "torch.empty_like(x, dtype=torch.float16)"

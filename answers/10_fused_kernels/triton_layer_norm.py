@@ -251,3 +251,21 @@ def triton_layer_norm(x, weight, bias, eps):
 # %% wrong: the bias before the weight — says "The bias is added last" — from "reference": "scaled * w + b" → "(scaled + b) * w"
 
 # %% wrong: an eps of 1e-6 — says "is not the eps given" — from "reference": "variance + eps" → "variance + 1e-6"
+
+# %% wrong: the mean absolute deviation — says "not the mean of |x - mean|" — from "reference": "tl.sqrt(variance + eps)" → "(tl.sum(tl.abs(centered), axis=0) / width + eps)"
+
+# %% wrong: RMSNorm — says "this is an RMSNorm" — from "reference": "tl.where(inside, x - mean, 0.0)" → "x"
+
+# %% wrong: eps as a lower limit — says "it is not a lower limit" — from "reference": "variance + eps" → "tl.maximum(variance, eps)"
+
+# %% wrong: the bias is subtracted — says "The bias is added" — from "reference": "scaled * w + b" → "scaled * w - b"
+
+# %% wrong: 1 + weight — says "do not add 1 to it" — from "reference": "scaled * w + b" → "scaled * (1 + w) + b"
+
+# %% wrong: weight and bias by row — says "they are not by row" — from "reference"
+# -     w = tl.load(w_ptr + column, mask=inside, other=0.0)
+# -     b = tl.load(b_ptr + column, mask=inside, other=0.0)
+# +     w = tl.load(w_ptr + tl.program_id(0))
+# +     b = tl.load(b_ptr + tl.program_id(0))
+
+# %% right: the padding is multiplied by 0 — from "reference": "tl.where(inside, x - mean, 0.0)" → "(x - mean) * inside.to(tl.float32)"

@@ -366,3 +366,13 @@ def triton_matmul_relu(a, b, bias):
 # -     result = tl.maximum(sums + bias[None, :], 0.0)
 # +         sums = tl.dot(a, b, sums) + bias[None, :]
 # +     result = tl.maximum(sums, 0.0)
+
+# %% wrong: times the bias — says "added, not multiplied" — from "reference": "sums + bias[None, :]" → "sums * bias[None, :]"
+
+# %% wrong: the magnitude — says "turns negative results to 0" — from "reference": "tl.maximum(sums + bias[None, :], 0.0)" → "tl.abs(sums + bias[None, :])"
+
+# %% wrong: a leaky ReLU — says "turns negative results to 0" — from "reference": "tl.maximum(sums + bias[None, :], 0.0)" → "tl.maximum(sums + bias[None, :], 0.01 * (sums + bias[None, :]))"
+
+# %% wrong: always the first step along k — says "move the addresses along k" — from "reference": "inner = start + tl.arange(0, TILE)" → "inner = tl.arange(0, TILE)"
+
+# %% wrong: each tile adds the bias from its start — says "that of its own columns" — from "reference": "bias_ptr + column, mask" → "bias_ptr + tl.arange(0, TILE), mask"

@@ -306,3 +306,9 @@ def triton_softmax(x):
 # %% wrong: the minimum subtracted — says "tl.max" — from "reference": "x - tl.max(x, axis=0)" → "x - tl.min(x, axis=0)"
 
 # %% right: the builtin max, which Triton's compiler takes for blocks — from "reference": "weights / tl.sum(weights, axis=0)" → "max(weights, 0.0) / tl.sum(weights, axis=0)"
+
+# %% wrong: divided by the mean — says "not by its mean" — from "reference": "tl.sum(weights, axis=0)" → "(tl.sum(weights, axis=0) / width)"
+
+# %% wrong: powers of 2 — says "exp, not exp2" — from "reference": "tl.exp(" → "tl.exp2("
+
+# %% wrong: the row in float16 — says "The row was rounded to 16 bits" — from "reference": `other=-float("inf"))` → `other=-float("inf")).to(tl.float16).to(tl.float32)`

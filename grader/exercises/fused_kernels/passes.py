@@ -63,6 +63,12 @@ def in_two_passes(rows: Sequence[Blocks]) -> list[list[float]]:
         [float(top + log(add(row, exp, top))) for row, top in zip(rows, tops, strict=True)]
         for add, exp, log in itertools.product(SUMS, EXPONENTIALS, LOGARITHMS)
     ]
+    # SciPy leaves out the maximum itself, whose exponential is 1.
+    below = [[np.where(block == top, -np.inf, block) for block in row] for row, top in zip(rows, tops, strict=True)]
+    found += [
+        [float(np.log1p(add(row, exp, top)) + top) for row, top in zip(below, tops, strict=True)]
+        for add, exp in itertools.product(SUMS, EXPONENTIALS)
+    ]
     whole = [torch.tensor(np.concatenate(row), device="cpu") for row in rows]
     return [*found, [float(row.logsumexp(0)) for row in whole]]
 
