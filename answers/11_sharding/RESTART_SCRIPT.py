@@ -520,3 +520,5 @@ dist.destroy_process_group()
 
 # -         dcp.save({"nothing": torch.zeros(4)}, checkpoint_id=place / str(step + 1))
 # +         dcp.save({"ones": torch.ones(4)}, checkpoint_id=place / str(step + 1))
+
+# %% wrong: saves every 4 steps, whatever config says — says "another step than the last saved" — from "reference": `task["every"] == 0` → "4 == 0"

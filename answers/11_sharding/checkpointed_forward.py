@@ -267,3 +267,18 @@ def checkpointed_forward(problem, segments):
 # %% wrong: a seed of 0 — says "Another seed" — from "reference": "torch.manual_seed(problem.seed)" → "torch.manual_seed(0)"
 
 # %% wrong: numbers for bytes — says "a float32 has 4 bytes" — from "reference": "sum(held.values())" → "sum(held.values()) // 4"
+
+# %% wrong: seeded before the model is made — says "right before the forward pass" — from "reference"
+# -         model = problem.model().to(problem.device)
+# +         torch.manual_seed(problem.seed)
+# +         model = problem.model().to(problem.device)
+
+# -         torch.manual_seed(problem.seed)  # for the mask of the dropout
+
+# %% wrong: the sum of the losses — says "a sum over the batch" — from "reference": "loss = problem.criterion()(x, labels)" → `loss = nn.functional.cross_entropy(x, labels, reduction="sum")`
+
+# %% wrong: each layer is a part — says "Each layer is a part of its own" — from "reference": "np.array_split(range(len(chain)), segments)" → "np.array_split(range(len(chain)), len(chain))"
+
+# %% wrong: as many layers per part — says "not the layers of each" — from "reference": "np.array_split(range(len(chain)), segments)" → "np.array_split(range(len(chain)), -(-len(chain) // segments))"
+
+# %% wrong: the FLOPs of a forward pass — says "what the step really adds" — from "reference": "flops - once[3]" → "once[3] // 3"

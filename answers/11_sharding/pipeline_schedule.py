@@ -94,3 +94,9 @@ def pipeline_schedule(stages, micro_batches, kind):
 # %% wrong: the last stage comes first — says "The first stage comes first" — from "gpipe stores as many as there are stages": "for stage in range(stages):" → "for stage in reversed(range(stages)):", "stored.append(stages if" → "stored.append(micro_batches if"
 
 # %% wrong: percent — says "not a percentage" — from "gpipe stores as many as there are stages": "(stages - 1) / (" → "100 * (stages - 1) / (", "stored.append(stages if" → "stored.append(micro_batches if"
+
+# %% wrong: the warm-up alone is stored — says "one more forward pass" — from "reference": "min(micro_batches, stages - stage)" → "min(micro_batches, max(stages - stage - 1, 1))"
+
+# %% wrong: one more than the warm-up, without a limit — says "no more than micro_batches" — from "reference": "most = [micro_batches if" → "most = [micro_batches + 1 if"
+
+# %% wrong: the last backward pass is missing — says "The last backward pass is missing" — from "reference": `range(micro_batches - warm_up, micro_batches)]` → `range(micro_batches - warm_up, micro_batches - 1)]`

@@ -180,3 +180,7 @@ def plan_layout(model, cluster):
 # %% wrong: parameters not divided — says "your gb for it is too large" — from "reference": `model["parameters"] / (t * p)` → `model["parameters"]`
 
 # %% wrong: the name of a key — says "Missing: 'gb'. Not asked for: 'GB'" — from "reference": `"gb": nbytes` → `"GB": nbytes`
+
+# %% wrong: stage 0 only without data parallelism — says "the lowest ZeRO stage" — from "reference": "for zero in range(4)" → "for zero in range(min(d - 1, 1), 4)"
+
+# %% wrong: ZeRO-2 divides the weights, too — says "but not the weights" — from "reference": "for stage in (3, 2, 1)" → "for stage in (2, 2, 1)"

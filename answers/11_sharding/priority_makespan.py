@@ -99,7 +99,7 @@ def priority_makespan(layers, bandwidth_gbs, partition_bytes, policy):
 
 # -     clock = backward_done
 
-# %% wrong: fifo, whatever the policy — says "first come, first served"
+# %% wrong: fifo, whatever the policy — says "That is the time with fifo"
 def priority_makespan(layers, bandwidth_gbs, partition_bytes, policy):
     clock, link, arrived = 0.0, 0.0, {}
     for number in reversed(range(len(layers))):
@@ -263,3 +263,5 @@ def priority_makespan(layers, bandwidth_gbs, partition_bytes, policy):
 
 
 # %% wrong: all gradients are ready at the start — says "No gradient is ready when the backward pass starts" — from "reference": "backward_done, arrived = clock, dict(ready)" → "backward_done, arrived, ready = clock, dict(ready), dict.fromkeys(ready, 0.0)"
+
+# %% wrong: a partition for a gradient of 0 bytes — says "nothing is sent for it" — from "reference": `layer["nbytes"] for number, layer in enumerate(layers) if layer["nbytes"]` → `max(layer["nbytes"], partition_bytes) for number, layer in enumerate(layers)`

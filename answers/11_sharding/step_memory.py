@@ -83,7 +83,7 @@ def step_memory(parameters, batch, activations_per_sample, precision, optimizer,
 # -     values = inputs + (max(insides) if checkpointed else sum(insides))
 # +     values = inputs + (0 if checkpointed else sum(insides))
 
-# %% wrong: with checkpoints the largest block alone — says "All inputs are kept"
+# %% wrong: with checkpoints the largest block alone — says "All inputs count, and one inside"
 def step_memory(parameters, batch, activations_per_sample, precision, optimizer, checkpointed):
     width = 2 if precision == "bfloat16" else 4
     states = {"sgd": 0, "momentum": 1, "adam": 2}[optimizer] + (precision == "bfloat16")
@@ -112,7 +112,7 @@ def step_memory(parameters, batch, activations_per_sample, precision, optimizer,
 # -         "weights": width * parameters,
 # +         "weights": (6 if precision == "bfloat16" else 4) * parameters,
 
-# %% wrong: the last inside for the largest — says "The largest inside counts, not the last" — from "with checkpoints the largest block alone"
+# %% wrong: the last inside for the largest — says "and the largest inside" — from "with checkpoints the largest block alone"
 # -     blocks = [inputs + inside for inputs, inside in activations_per_sample]
 # -     values = max(blocks) if checkpointed else sum(blocks)
 # +     inputs = sum(one for one, _ in activations_per_sample)
@@ -161,3 +161,7 @@ def step_memory(parameters, batch, activations_per_sample, precision, optimizer,
 # %% wrong: inside and input swapped — says "A pair is (input, inside)" — from "reference": "sum(one for one, _ in" → "sum(one for _, one in", "[inside for _, inside in" → "[inside for inside, _ in"
 
 # %% wrong: gradients of every sample — says "Gradients are per parameter" — from "reference": `"gradients": (` → `"gradients": batch * (`
+
+# %% wrong: with checkpoints, the mean of the insides — says "one inside: the largest" — from "reference": "max(insides, default=0)" → "sum(insides) // max(len(insides), 1)"
+
+# %% wrong: with checkpoints, the first input does not count — says "also the first" — from "reference": "inputs = sum(one for one, _ in activations_per_sample)" → "inputs = sum(one for one, _ in activations_per_sample[checkpointed:])"

@@ -346,3 +346,7 @@ def tensor_parallel_mlp(x, w1, w2, world_size):
 # %% wrong: a second GELU — says "not after the second one" — from "reference": "return summand.numpy()" → "return torch.nn.functional.gelu(summand).numpy()"
 
 # %% wrong: hidden columns added up — says "hidden columns of the ranks differ" — from "reference": "summand = hidden @" → "dist.all_reduce(hidden); summand = hidden @"
+
+# %% wrong: SiLU — says "That is SiLU" — from "reference": "functional.gelu" → "functional.silu"
+
+# %% wrong: the rows of the other rank — says "each other's rows of w2" — from "reference": "zip(columns, rows)" → "zip(columns, rows[::-1])"

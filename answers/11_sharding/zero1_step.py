@@ -367,3 +367,15 @@ def zero1_step(gradients, state, lr):
 # %% wrong: the weights as one vector — says "expected a dict with the keys" — from "reference": `"weights": new` → `"weights": results[0][0]`
 
 # %% wrong: m as one vector — says "a list with one array per rank" — from "reference": `"m": [one[1] for one in results]` → `"m": np.concatenate([one[1] for one in results])`
+
+# %% wrong: β₁ and β₂ swapped — says "are swapped: m takes 0.9" — from "reference": "0.9 * torch.tensor(m) + 0.1 * share" → "0.999 * torch.tensor(m) + 0.001 * share", "0.999 * torch.tensor(v) + 0.001 * share**2" → "0.9 * torch.tensor(v) + 0.1 * share**2"
+
+# %% wrong: m and v swapped in the result — says "the lists are m first" — from "reference": `"m": [one[1]` → `"m": [one[2]`, `"v": [one[2]` → `"v": [one[1]`
+
+# %% wrong: the magnitude for the square — says "v takes the square" — from "reference": "0.001 * share**2" → "0.001 * share.abs()"
+
+# %% wrong: squared before it is divided — says "Divide by the number of ranks first" — from "reference": "0.001 * share**2" → "0.001 * (share * world_size)**2 / world_size"
+
+# %% wrong: the update takes the old states — says "takes the new m and v" — from "reference": "(m / (1 - 0.9**t)) / ((v / (1 - 0.999**t))" → "((m - 0.1 * share) / 0.9 / (1 - 0.9**t)) / (((v - 0.001 * share**2) / 0.999 / (1 - 0.999**t))"
+
+# %% wrong: AdamW — says "no weight decay" — from "reference": "mine = mine - lr" → "mine = (1 - 0.01 * lr) * mine - lr"

@@ -24,10 +24,16 @@ ELSEWHERE = (
 )
 
 
-def drawn_restart(seed: int) -> tuple[dict[str, Any], tuple[int, int], int]:
-    """A configuration of `RESTART_SCRIPT`, which rank is killed after which step, and the last step saved before."""
+def drawn_restart(seed: int, other: bool = False) -> tuple[dict[str, Any], tuple[int, int], int]:
+    """A configuration of `RESTART_SCRIPT`, which rank is killed after which step, and the last step saved before.
+
+    Args:
+        seed: of everything that is drawn.
+        other: with the distance between saves that this seed does not draw, so that a program meets both.
+    """
     draw = random.Random(seed)
     every = draw.choice([4, 5])
+    every = 9 - every if other else every
     # Three saves: the last one is the second neither from the front nor in the order of the names.
     saves = 3
     killed = saves * every + draw.randint(2, every - 1)

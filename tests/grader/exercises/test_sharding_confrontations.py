@@ -92,6 +92,7 @@ def test_step_memory() -> None:
     broken = {"a library's workspace": shared, "a third more": on_a_gpu(0.33), "nothing": on_a_gpu(-1.0)}
     passing = {
         "a network without blocks": "the network that is measured has blocks",
+        "with checkpoints, the first input does not count": "the first input is small next to what is measured",
         "the inside of the block with the largest input": "all blocks that are measured have the same input",
         "the largest block's input twice": "all blocks that are measured have the same input",
     }
