@@ -40,19 +40,16 @@ class OwnNames(ast.NodeTransformer):
 
 
 def is_test(cell: ast.Module) -> bool:
-    """Whether a cell is a test: it imports `check`, or a chapter's own checks, and calls all functions that it defines.
+    """Whether a cell is a test: it imports `check`, a chapter's checks, or `seed`, and calls all functions it defines.
 
     A student's cell may import `check`, too, but the functions in it are for other cells.
     """
     read = {node.id for node in ast.walk(cell) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
     if any(isinstance(one, (ast.FunctionDef, ast.ClassDef)) and one.name not in read for one in cell.body):
         return False
-    imports = [one for one in cell.body if isinstance(one, ast.ImportFrom) and one.module]
-    return any(
-        str(one.module).startswith("gpulab")
-        and (str(one.module).endswith("checks") or any(alias.name.endswith("check") for alias in one.names))
-        for one in imports
-    )
+    imports = [one for one in cell.body if isinstance(one, ast.ImportFrom) and str(one.module).startswith("gpulab")]
+    names = {str(one.module) for one in imports} | {alias.name for one in imports for alias in one.names}
+    return "seed" in names or any(name.endswith(("check", "checks")) for name in names)
 
 
 def replaced(cell: ast.Module, names: dict[str, Any]) -> set[str]:

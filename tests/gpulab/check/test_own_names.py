@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import ast
+from pathlib import Path
 from typing import Any
 
+import nbformat
 import pytest
 from nbclient import NotebookClient
 from nbformat.v4 import new_code_cell, new_notebook
 
+from gpulab.check.own_names import is_test
 from grader.authoring.execution import OwnKernel, kernel_environment
+from grader.model.course import Chapter, Course
 
 Cell = list[Any]
 """The outputs of a cell."""
@@ -95,3 +100,11 @@ def test_methods_and_kernels_read_variables_too(outputs: list[Cell]) -> None:
 def test_a_test_without_such_a_name_runs_as_it_is() -> None:
     *_, last = run("import gpulab", "from gpulab import check\nlimit = 5", "limit")
     assert text(last) == "5"
+
+
+@pytest.mark.parametrize("chapter", Course(Path(__file__).parents[3]).chapters(), ids=lambda chapter: chapter.name)
+def test_each_test_of_the_course_is_taken_for_one_and_no_other_cell(chapter: Chapter) -> None:
+    cells = [cell for cell in nbformat.read(chapter.release, 4).cells if cell.cell_type == "code"]
+    for cell in cells:
+        if not cell.source.startswith("%"):
+            assert is_test(ast.parse(cell.source)) == bool(cell.metadata.get("nbgrader", {}).get("grade")), cell.source
