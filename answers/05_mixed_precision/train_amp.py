@@ -284,7 +284,7 @@ def train_amp(problem, epochs):
 
 # %% wrong: losses with their graphs — says "append loss.item()" — from "reference": "losses.append(loss.item())" → "losses.append(loss)"
 
-# %% wrong: updated and then stepped by the optimizer — says "instead of scaler.step(optimizer)" — from "reference"
+# %% wrong: updated and then stepped by the optimizer — says "scaler.step(optimizer)" — from "reference"
 # -             scaler.step(optimizer)
 # -             before = scaler.get_scale()
 # -             scaler.update()
