@@ -585,7 +585,7 @@ def total(x):
 
 # %% wrong: value and distance of a shuffle swapped — says "is not a distance between lanes" — from "shuffles within warps, one number a warp in shared memory": "value, delta)" → "delta, value)"
 
-# %% wrong: one result for all calls — says "make a new one in each call" — from "reference"
+# %% wrong: one result for all calls — says "the sum of 1500 elements: you returned" — from "reference"
 # + result = device_array(np.zeros(1, np.float32))
 # +
 # +
