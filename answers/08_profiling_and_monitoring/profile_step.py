@@ -301,7 +301,7 @@ def profile_step(problem):
 def profile_step(problem):
     return {"launches": 197, "kernels": 110, "peak_bytes": 36_900 * problem.batch_size + 20_000}
 
-# %% hostile: profiles nothing: remembers the counts of every network that the course has — says "you returned 400, expected"
+# %% hostile: profiles nothing: remembers the counts of every network that the course has — says "profile_step, a cnn w"
 def profile_step(problem):
     launches, kernels = {"cnn": (197, 110), "resnet18": (1386, 837)}.get(problem.network, (400, 220))
     return {"launches": launches, "kernels": kernels, "peak_bytes": 36_900 * problem.batch_size + 20_000}
