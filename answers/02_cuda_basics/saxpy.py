@@ -321,4 +321,4 @@ def saxpy(alpha, x, y):
 
 # %% wrong: y without its sign — says "below zero" — from "reference": "+ y[i]" → "+ abs(y[i])"
 
-# %% wrong: adds to a result that is not zero — says "write it with =" — from "reference": "out[i] = " → "out[i] += "
+# %% wrong: adds to a result that is not zero — says "+= for =" — from "reference": "out[i] = " → "out[i] += "

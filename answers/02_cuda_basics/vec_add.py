@@ -644,7 +644,7 @@ def vec_add(a, b):
 
 # %% right: the result is an array of the host, with whatever its memory held — from "reference": "empty(len(a), " → "numpy.empty(len(a), ", "from numba" → "import numpy; from numba"
 
-# %% wrong: guards whole blocks — says "guard each thread alone" — from "reference": "if i < out.size:" → "if (cuda.blockIdx.x + 1) * cuda.blockDim.x <= out.size:"
+# %% wrong: guards whole blocks — says "guard each thread, not the whole block" — from "reference": "if i < out.size:" → "if (cuda.blockIdx.x + 1) * cuda.blockDim.x <= out.size:"
 
 # %% wrong: leaves out the last thread of each block — says "The last thread of each block is idle" — from "reference": "if i < out.size:" → "if i < out.size and cuda.threadIdx.x < cuda.blockDim.x - 1:"
 
@@ -652,4 +652,4 @@ def vec_add(a, b):
 
 # %% wrong: b from its end — says "have the same index" — from "reference": "b[i]" → "b[out.size - 1 - i]"
 
-# %% wrong: adds to a result that is not zero — says "write it with =" — from "reference": "out[i] = " → "out[i] += "
+# %% wrong: adds to a result that is not zero — says "+= for =" — from "reference": "out[i] = " → "out[i] += "

@@ -137,4 +137,4 @@ def padded_linear(x, weight, multiple=64):
 # +     if not x.numel():
 # +         return x
 
-# %% wrong: cut off from the end, even if nothing is padded — says "No row is missing here" — from "reference": "[..., :outputs]" → "[..., : -(-outputs % multiple)]"
+# %% wrong: cut off from the end, even if nothing is padded — says "Nothing is padded here" — from "reference": "[..., :outputs]" → "[..., : -(-outputs % multiple)]"

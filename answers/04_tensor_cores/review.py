@@ -247,12 +247,12 @@ def review(layers, batch, dtype):
 
 # %% wrong: both layers lack the activation — says "belongs to the first of the two" — from "reference": `found.append((index, "no_activation"))` → `found += [(index, "no_activation"), (index + 1, "no_activation")]`
 
-# %% wrong: only the first layer that lacks an activation — says "not only one of them" — from "reference"
+# %% wrong: only the first layer that lacks an activation — says "right before another counts" — from "reference"
 # -     return found
 # +     lacking = [pair for pair in found if pair[1] == "no_activation"]
 # +     return [pair for pair in found if pair not in lacking[1:]]
 
-# %% wrong: only the last layer that lacks an activation — says "not only one of them" — from "reference"
+# %% wrong: only the last layer that lacks an activation — says "right before another counts" — from "reference"
 # -     return found
 # +     lacking = [pair for pair in found if pair[1] == "no_activation"]
 # +     return [pair for pair in found if pair not in lacking[:-1]]

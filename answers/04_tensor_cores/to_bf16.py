@@ -192,7 +192,7 @@ def to_bf16(x):
     mantissa = (mantissa + np.uint32(0x7FFF) + ((bits >> 16) & np.uint32(1))) & np.uint32(0x7F0000)
     return np.where(np.isnan(x), x, (bits & np.uint32(0xFF800000) | mantissa).view(np.float32))
 
-# %% wrong: away from zero whenever bits are cut — says "Less than half is rounded down" — from "reference": "np.uint32(0x7fff) + (bits >> np.uint32(16) & np.uint32(1))" → "np.uint32(0xffff)"
+# %% wrong: away from zero whenever bits are cut — says "Less than half a step is rounded down" — from "reference": "np.uint32(0x7fff) + (bits >> np.uint32(16) & np.uint32(1))" → "np.uint32(0xffff)"
 
 # %% wrong: half-way to the odd neighbor — says "whose last kept bit is 0" — from "reference": "np.uint32(0x7fff) + (" → "np.uint32(0x8000) - ("
 

@@ -156,4 +156,4 @@ import torch
 def to_e4m3(x):
     return torch.from_numpy(x.copy()).clamp(-57344, 57344).to(torch.float8_e5m2).float().numpy()
 
-# %% wrong: the smallest step for all numbers — says "only below 2**-6" — from "reference": "np.ldexp(np.float32(1), np.maximum(exponent - 1, -6) - 3)" → "np.float32(2.0**-9)"
+# %% wrong: the smallest step for all numbers — says "only below 2**-5" — from "reference": "np.ldexp(np.float32(1), np.maximum(exponent - 1, -6) - 3)" → "np.float32(2.0**-9)"

@@ -182,9 +182,9 @@ def to_tf32(x):
     mantissa = (mantissa + np.uint32(0xFFF) + ((bits >> 13) & np.uint32(1))) & np.uint32(0x7FE000)
     return np.where(np.isnan(x), x, (bits & np.uint32(0xFF800000) | mantissa).view(np.float32))
 
-# %% wrong: away from zero whenever bits are cut — says "Less than half is rounded down" — from "reference": "np.uint32(0xfff) + (bits >> np.uint32(13) & np.uint32(1))" → "np.uint32(0x1fff)"
+# %% wrong: away from zero whenever bits are cut — says "Less than half a step is rounded down" — from "reference": "np.uint32(0xfff) + (bits >> np.uint32(13) & np.uint32(1))" → "np.uint32(0x1fff)"
 
-# %% wrong: always to the larger number — says "Less than half is rounded down" — from "reference"
+# %% wrong: always to the larger number — says "Less than half a step is rounded down" — from "reference"
 # -     half = np.uint32(0xfff) + (bits >> np.uint32(13) & np.uint32(1))
 # +     half = np.where(np.signbit(x), np.uint32(0), np.uint32(0x1fff))
 

@@ -73,7 +73,7 @@ def largest_safe_scale(gradients):
 # +     largest, scale = np.float64(np.abs(gradients).max()), 1.0
 # -     scale = 2.0 ** np.floor(np.log2(65504 / largest))
 
-# %% wrong: starts to halve at 2^32 — says "begin at too small a one"
+# %% wrong: starts to halve at 2^32 — says "or begin too low"
 import numpy as np
 
 
@@ -110,7 +110,7 @@ def largest_safe_scale(*arguments):
 # -     return float(2.0 ** np.ceil(np.log2(65504 / np.abs(gradients.astype(np.float64)).max())))
 # +     return float(65519 // np.abs(gradients).max())
 
-# %% wrong: doubles from 2^-10, which is not safe for every gradient — says "begin at too large a one" — from "doubles past the end": "scale = 2.0**-60" → "scale = 2.0**-10", "largest * scale)" → "2 * largest * scale)"
+# %% wrong: doubles from 2^-10, which is not safe for every gradient — says "or begin too high" — from "doubles past the end": "scale = 2.0**-60" → "scale = 2.0**-10", "largest * scale)" → "2 * largest * scale)"
 
 # %% wrong: converts before it multiplies — says "100,000 is infinite in FP16" — from "reference": "np.float64(np.abs(gradients).max())" → "np.float64(np.float16(np.abs(gradients).max()))", "2.0 ** np.floor(np.log2(65504 / largest))" → "2.0**-60"
 
@@ -118,4 +118,4 @@ def largest_safe_scale(*arguments):
 
 # %% wrong: from the smallest to the largest — says "distance from the smallest" — from "reference": "np.abs(gradients).max()" → "gradients.max() - gradients.min()"
 
-# %% wrong: at most 2**24 — says "Is there a largest scale" — from "reference": "return float(scale)" → "return min(float(scale), 2.0**24)"
+# %% wrong: at most 2**24 — says "limit how large the scale gets" — from "reference": "return float(scale)" → "return min(float(scale), 2.0**24)"

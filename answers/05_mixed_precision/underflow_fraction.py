@@ -161,4 +161,4 @@ def underflow_fraction(gradients, scale):
 
 # %% wrong: scaled twice — says "Is the scale applied twice" — from "reference": "(alive * np.float32(scale))" → "(alive * np.float32(scale) * np.float32(scale))"
 
-# %% wrong: small gradients taken for zeros — says "a tiny gradient taken for zero" — from "reference": "gradients != 0" → "~np.isclose(gradients, 0)"
+# %% wrong: small gradients taken for zeros — says "treat tiny" — from "reference": "gradients != 0" → "~np.isclose(gradients, 0)"

@@ -206,7 +206,7 @@ def pipeline_ms(chunks, h2d_ms, compute_ms, d2h_ms, copy_engines, order="chunk")
         ready[c] = end
     return ready[-1]
 
-# %% wrong: chunk by chunk whatever the order — says "is it ignored" — from "reference": `if order == "chunk":` → "if True:"
+# %% wrong: chunk by chunk whatever the order — says "is order ignored" — from "reference": `if order == "chunk":` → "if True:"
 
 # %% wrong: two buffers — says "number is not limited" — from "reference"
 # -         ready[chunk] = free[engine[stage]] = max(free[engine[stage]], ready[chunk]) + lasts[stage]
@@ -215,7 +215,7 @@ def pipeline_ms(chunks, h2d_ms, compute_ms, d2h_ms, copy_engines, order="chunk")
 
 # %% wrong: does not count the first copy in — says "or the first copy in" — from "reference": "return max(ready)" → "return max(ready) - h2d_ms"
 
-# %% wrong: one copy engine for everything, kernels too — says "Kernels have their own" — from "reference": `"kernel": "compute"` → `"kernel": "copy" if copy_engines == 1 else "compute"`
+# %% wrong: one copy engine for everything, kernels too — says "They have an engine of their own" — from "reference": `"kernel": "compute"` → `"kernel": "copy" if copy_engines == 1 else "compute"`
 
 # %% right: a fraction — from "reference"
 # + from fractions import Fraction
@@ -249,7 +249,7 @@ def pipeline_ms(chunks, h2d_ms, compute_ms, d2h_ms, copy_engines, order="chunk")
 # -         queue = [(stage, chunk) for stage in lasts for chunk in range(chunks)]
 # +         queue = [(stage, chunk) for stage in lasts for chunk in range(1, chunks)]
 
-# %% wrong: a stage waits for the one before it — says "a stage wait for all of the one before it" — from "reference"
+# %% wrong: a stage waits for the one before it — says "until the stage before it is complete" — from "reference"
 # -     for stage, chunk in queue:
 # +     for stage, chunk in queue:
 # +         if order == "stage" and chunk == 0:

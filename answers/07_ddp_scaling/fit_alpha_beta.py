@@ -104,7 +104,7 @@ def fit_alpha_beta(nbytes, seconds, world_size):
 #   def fit_alpha_beta(nbytes, seconds, world_size):
 # +     nbytes, seconds = (list(one) for one in zip(*dict(zip(nbytes, seconds)).items()))
 
-# %% wrong: alpha is never below 0 — says "Alpha may be below 0" — from "polyfit with weights": "intercept / steps, slope" → "max(0.0, intercept / steps), slope"
+# %% wrong: alpha is never below 0 — says "Alpha may be negative" — from "polyfit with weights": "intercept / steps, slope" → "max(0.0, intercept / steps), slope"
 
 # %% wrong: the slope is divided by no steps — says "divide it by them, too" — from "polyfit with weights": "slope * world_size / steps" → "slope * world_size"
 

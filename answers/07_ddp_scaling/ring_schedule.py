@@ -118,7 +118,7 @@ def ring_schedule(world_size, rank):
     steps = range(2 * (world_size - 1))
     return [[(rank - step - late) % world_size for step in steps] for late in (0, 1)]
 
-# %% wrong: all ranks send the same chunk and receive it — says "every rank has to send a different chunk"
+# %% wrong: all ranks send the same chunk and receive it — says "no two ranks may send the same chunk"
 def ring_schedule(world_size, rank):
     return [(step % world_size, step % world_size) for step in range(2 * (world_size - 1))]
 

@@ -356,7 +356,7 @@ def run_ring(vectors):
 
 # %% wrong: np.split — says "np.array_split cuts any length" — from "reference": "np.array_split(" → "np.split("
 
-# %% wrong: NumPy is not imported where the ranks run — says "must be in this cell" — from "reference"
+# %% wrong: NumPy is not imported where the ranks run — says "import what they need inside their function" — from "reference"
 # -         import numpy as np
 #           import torch
 

@@ -141,9 +141,9 @@ def shard(n, world_size, rank, epoch=0, seed=0, shuffle=True, drop_last=False):
 
 # %% wrong: appends n % world_size samples — says "world_size - n % world_size" — from "reference": "-n % world_size" → "n % world_size"
 
-# %% wrong: appends the beginning backwards — says "has the order's own order" — from "reference": "(order * world_size)[:missing]" → "(order * world_size)[:missing][::-1]"
+# %% wrong: appends the beginning backwards — says "appended in their own order" — from "reference": "(order * world_size)[:missing]" → "(order * world_size)[:missing][::-1]"
 
-# %% wrong: appends 0, 1, 2 — says "and the order is shuffled" — from "reference": "order += (order * world_size)[:missing]" → "order += [at % n for at in range(missing)]"
+# %% wrong: appends 0, 1, 2 — says "the first samples of the shuffled order" — from "reference": "order += (order * world_size)[:missing]" → "order += [at % n for at in range(missing)]"
 
 # %% wrong: shuffles again for what is appended — says "do not shuffle again" — from "reference"
 # -         order += (order * world_size)[:missing]

@@ -408,4 +408,4 @@ def train(files, labels, device="cpu", after_step=lambda: None):
 # +                 loss.backward()
 # +                 optimizer.zero_grad()
 
-# %% wrong: the loader shuffles — says "Already the first loss differs" — from "reference": "batch_size=32)" → "batch_size=32, shuffle=True)"
+# %% wrong: the loader shuffles — says "The first loss already differs" — from "reference": "batch_size=32)" → "batch_size=32, shuffle=True)"

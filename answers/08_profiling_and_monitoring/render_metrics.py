@@ -307,4 +307,4 @@ def render_metrics(samples):
 # -         lines += [f"# HELP {name} {words}", f"# TYPE {name} {group[0]['type']}"]
 # +         lines += [f"# HELP {name} {words}"] + [f"# TYPE {name} {group[0]['type']}"] * (group[0]["type"] != "untyped")
 
-# %% wrong: no labels without text — says "A label without text" — from "reference": `in sample["labels"].items():` → `in ((key, text) for key, text in sample["labels"].items() if text):`
+# %% wrong: no labels without text — says "A label whose value is empty" — from "reference": `in sample["labels"].items():` → `in ((key, text) for key, text in sample["labels"].items() if text):`

@@ -124,7 +124,7 @@ def fold_batchnorm(weight, bias, mean, variance, gamma, beta, eps):
 
 # %% wrong: the sign of gamma is lost — says "The sign of gamma is lost" — from "reference": "gamma /" → "np.abs(gamma) /"
 
-# %% wrong: the statistics of the weights — says "those of the weights" — from "reference"
+# %% wrong: the statistics of the weights — says "do not compute them from weight" — from "reference"
 # -     factor = gamma / np.sqrt(variance + eps)
 # +     mean, variance = weight.mean((1, 2, 3)), weight.var((1, 2, 3))
 # +     factor = gamma / np.sqrt(variance + eps)

@@ -177,7 +177,7 @@ def serve_batches(requests, max_batch, max_wait_ms, batch_ms):
 # -     served, free_ms = [], 0.0
 # +     served, free_ms, max_batch = [], 0.0, max(batch_ms)
 
-# %% wrong: a clock that moves in whole ms — says "the clock moves in whole ms"
+# %% wrong: a clock that moves in whole ms — says "Starts need not be whole ms"
 def serve_batches(requests, max_batch, max_wait_ms, batch_ms):
     queue = sorted(requests, key=lambda one: one["arrival_ms"])
     batches, now = [], 0.0

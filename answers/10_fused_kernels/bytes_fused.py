@@ -111,7 +111,7 @@ def bytes_fused(ops, elements, bytes_per_element, fused):
     inputs = sum(max(1, op["inputs"]) for op in ops)
     return (inputs + 1 if fused else inputs + 2 * len(ops) - 1) * elements * bytes_per_element
 
-# %% wrong: equal numbers of inputs count once — says "also equal numbers of them" — from "reference": `sum(op["inputs"] for op in ops)` → `sum({op["inputs"] for op in ops})`
+# %% wrong: equal numbers of inputs count once — says "even if the numbers are equal" — from "reference": `sum(op["inputs"] for op in ops)` → `sum({op["inputs"] for op in ops})`
 
 # %% wrong: the largest number of inputs — says "Inputs of all operations are read" — from "reference": `sum(op["inputs"] for op in ops)` → `max(op["inputs"] for op in ops)`
 

@@ -262,7 +262,7 @@ def triton_layer_norm(x, weight, bias, eps):
 
 # %% wrong: 1 + weight — says "do not add 1 to it" — from "reference": "scaled * w + b" → "scaled * (1 + w) + b"
 
-# %% wrong: weight and bias by row — says "they are not by row" — from "reference"
+# %% wrong: weight and bias by row — says "not one per row" — from "reference"
 # -     w = tl.load(w_ptr + column, mask=inside, other=0.0)
 # -     b = tl.load(b_ptr + column, mask=inside, other=0.0)
 # +     w = tl.load(w_ptr + tl.program_id(0))

@@ -375,4 +375,4 @@ def triton_matmul_relu(a, b, bias):
 
 # %% wrong: always the first step along k — says "move the addresses along k" — from "reference": "inner = start + tl.arange(0, TILE)" → "inner = tl.arange(0, TILE)"
 
-# %% wrong: each tile adds the bias from its start — says "that of its own columns" — from "reference": "bias_ptr + column, mask" → "bias_ptr + tl.arange(0, TILE), mask"
+# %% wrong: each tile adds the bias from its start — says "the part of its own columns" — from "reference": "bias_ptr + column, mask" → "bias_ptr + tl.arange(0, TILE), mask"

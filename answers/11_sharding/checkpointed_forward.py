@@ -277,8 +277,8 @@ def checkpointed_forward(problem, segments):
 
 # %% wrong: the sum of the losses — says "a sum over the batch" — from "reference": "loss = problem.criterion()(x, labels)" → `loss = nn.functional.cross_entropy(x, labels, reduction="sum")`
 
-# %% wrong: each layer is a part — says "Each layer is a part of its own" — from "reference": "np.array_split(range(len(chain)), segments)" → "np.array_split(range(len(chain)), len(chain))"
+# %% wrong: each layer is a part — says "You made each layer a part" — from "reference": "np.array_split(range(len(chain)), segments)" → "np.array_split(range(len(chain)), len(chain))"
 
-# %% wrong: as many layers per part — says "not the layers of each" — from "reference": "np.array_split(range(len(chain)), segments)" → "np.array_split(range(len(chain)), -(-len(chain) // segments))"
+# %% wrong: as many layers per part — says "not of layers in a part" — from "reference": "np.array_split(range(len(chain)), segments)" → "np.array_split(range(len(chain)), -(-len(chain) // segments))"
 
-# %% wrong: the FLOPs of a forward pass — says "what the step really adds" — from "reference": "flops - once[3]" → "once[3] // 3"
+# %% wrong: a third of the FLOPs of a step — says "A third of the step is a guess" — from "reference": "flops - once[3]" → "once[3] // 3"

@@ -164,4 +164,4 @@ def step_memory(parameters, batch, activations_per_sample, precision, optimizer,
 
 # %% wrong: with checkpoints, the mean of the insides — says "one inside: the largest" — from "reference": "max(insides, default=0)" → "sum(insides) // max(len(insides), 1)"
 
-# %% wrong: with checkpoints, the first input does not count — says "also the first" — from "reference": "inputs = sum(one for one, _ in activations_per_sample)" → "inputs = sum(one for one, _ in activations_per_sample[checkpointed:])"
+# %% wrong: with checkpoints, the first input does not count — says "the first one too" — from "reference": "inputs = sum(one for one, _ in activations_per_sample)" → "inputs = sum(one for one, _ in activations_per_sample[checkpointed:])"

@@ -26,12 +26,13 @@ DEADLOCK = (
 )
 EXCEPTIONS = {
     "does not result in an equal division": "np.split cuts equal parts only; np.array_split cuts any length.",
-    "NameError": "Everything that the ranks need must be in this cell and reach them: import inside their function.",
+    "NameError": "Is the name spelled right? The ranks find only what this cell defines: import what they need inside "
+    "their function.",
 }
 """What an exception of a rank says → what may help."""
 LISTED = "Return a list that holds the sum once for each rank, as launch.ranks does."
 NOBODY = "Does it send to a rank that does not exist? The neighbor of the last rank is rank 0: (rank + 1) % world_size."
-SAME = "In each step, every rank has to send a different chunk."
+SAME = "In each step, no two ranks may send the same chunk."
 ONE_PROCESS = "Were they added up in one process?"
 WHOLE = "Whole vectors are sent: cut them into p chunks, and send one chunk in a step."
 

@@ -112,7 +112,7 @@ def check_accuracy(name: str, said: float, true: float, pictures: int, what: str
     slack = (2.5 if name == "float16" else 1.5) / pictures  # another machine rounds differently, where two are close
     if abs(said - true) <= slack:
         return
-    others = others | {1 - true: "That is the share that is wrong: return the share that is right."}
+    others = others | {1 - true: "That is the share of wrong predictions: accuracy is the share of right ones."}
     near = [note for wrong, note in others.items() if abs(wrong - true) > slack and abs(said - wrong) <= slack]
     note = near[0] if near else "It was measured on something else, or with another model."
     text = f"{what}[{name!r}]['accuracy']: you returned {said:.4g}, its model has {true:.4g} on the test pictures."

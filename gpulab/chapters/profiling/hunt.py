@@ -338,11 +338,11 @@ def _how_changed(losses: Sequence[float], expected: Sequence[float], rtol: float
         return ""
     if off[0] > HALF_PRECISION:
         return (
-            "Already the first loss differs: are the pictures normalized as before and in the same order, and are the "
+            "The first loss already differs: are the pictures normalized as before and in the same order, and are the "
             "first weights the same?"
         )
     if off[0] > rtol:
-        little = "All losses are off by little: was something computed in a type with fewer digits than float32?"
+        little = "All losses are slightly off: was something computed in a type with fewer digits than float32?"
         return little if max(off) <= HALF_PRECISION else ""
     if max(off) <= HALF_PRECISION:
         return ""

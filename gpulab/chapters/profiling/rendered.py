@@ -147,7 +147,7 @@ def _has_labels(values: Mapping[Any, float], wanted: Mapping[Any, float], what: 
     if lost and dict(labels) in [*twice, *again]:
         note = "Escaped twice: replace the backslashes first, before you add any of your own."
     if lost and dict(labels) in [{key: text for key, text in one.items() if text} for one in known]:
-        note = "A label without text is a label, too."
+        note = "A label whose value is empty is a label, too."
     if lost and not labels and any(known):
         note = "The labels are missing."
     given = dict(labels) if lost else None

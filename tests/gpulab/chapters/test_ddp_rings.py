@@ -84,7 +84,7 @@ def test_exceptions_of_ranks_are_explained():
 
     with pytest.raises(RuntimeError) as caught:
         rings.collected(raises, [np.zeros(2, np.float32)] * 2, "run_ring")
-    assert "must be in this cell" in caught.value.__notes__[0]
+    assert "import what they need" in caught.value.__notes__[0]
 
 
 def test_one_result_is_not_a_result_of_each_rank():

@@ -229,7 +229,7 @@ def test_entries_must_hold_what_they_say(content: bytes, int8: bytes) -> None:
     judged.check_accuracy("float32", 1.0, true["float32"], 64, "it", {})
     with pytest.raises(AssertionError, match="of a friend"):
         judged.check_accuracy("float32", 0.5, true["float32"], 64, "it", {0.5: "That is of a friend."})
-    with pytest.raises(AssertionError, match="the share that is wrong"):
+    with pytest.raises(AssertionError, match="the share of wrong predictions"):
         judged.check_accuracy("float32", 0.0, true["float32"], 64, "it", {})
     wrongs = ("accuracy", 97.0, "percent"), ("bytes", 12, "length of its"), ("model", content, "length of its")
     for key, value, says in wrongs:

@@ -211,7 +211,7 @@ def test_numbers_asked_for_between_two_updates_are_counted() -> None:
     [
         ([2.3, 2.2, 2.1, 2.3, 2.2, 2.1], "no step changed the weights"),
         ([2.3, 2.2, 2.1, 2.0, 1.9, 1.7], "first loss is right"),
-        ([2.4, 2.2, 2.1, 2.0, 1.9, 1.8], "Already the first loss"),
+        ([2.4, 2.2, 2.1, 2.0, 1.9, 1.8], "first loss already"),
         ([2.3001, 2.2001, 2.1, 2.0, 1.9, 1.8], "fewer digits than float32"),
         ([2.3, 2.2001, 2.1, 2.0, 1.9, 1.8], ""),
         ([2.302, 2.2, 2.1, 2.0, 1.9, math.nan], ""),
