@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 Given = TypeVar("Given", bound=tuple[Any, ...])
 """The arguments of a case."""
 Slips = list[tuple[Any, str]]
-"""Wrong values, each with what to say about it; in the same order for every case."""
+"""Wrong values, or functions of no arguments that compute them, each with what to say about it; in the same order for
+every case. A function is called only for a case that may be needed."""
 
 DRAWS = 20_000
 NUMBERS = (float, int, Real)
@@ -44,15 +45,18 @@ def telling_cases(
     found = []
     for _ in range(DRAWS):
         case = draw_case(draw)
-        expected, wrong = right(*case), slips(*case)
+        expected, drawn = right(*case), slips(*case)
+        if all(same(_value(drawn[place]), expected) for place, left in enumerate(missing) if left):
+            continue
+        wrong = [(_value(slip), slip[1]) for slip in drawn]
         told = [place for place, (value, _) in enumerate(wrong) if not same(value, expected)]
-        if any(missing[place] for place in told) and _unambiguous([wrong[place] for place in told]):
+        if _unambiguous([wrong[place] for place in told]):
             found.append((case, expected, wrong))
             for place in told:
                 missing[place] = max(0, missing[place] - 1)
         if not any(missing):
             return found
-    unseen = sorted({wrong[place][1] for place, left in enumerate(missing) if left})
+    unseen = sorted({drawn[place][1] for place, left in enumerate(missing) if left})
     raise RuntimeError(f"in {DRAWS} draws, no {times} cases show: {unseen}")
 
 
@@ -61,6 +65,10 @@ def same(one: Any, other: Any) -> bool:
     if isinstance(one, NUMBERS) and isinstance(other, NUMBERS):
         return abs(float(one) - float(other)) <= 1e-6
     return bool(one == other)
+
+
+def _value(slip: tuple[Any, str]) -> Any:
+    return slip[0]() if callable(slip[0]) else slip[0]
 
 
 def _unambiguous(told: Slips) -> bool:

@@ -59,13 +59,15 @@ def encode(value: Any, buffers: list[Buffer]) -> Any:
 def _encode(value: Any, buffers: list[Buffer], depth: int) -> Any:
     if depth > MAX_DEPTH:
         raise NotPlain("a value nested more than 40 levels deep (does it hold itself?)")
-    if value is None or isinstance(value, bool):
+    if value is None or value is True or value is False:
         return value
-    if (plainly := _SCALARS.get(type(value))) is not None:
+    own = type(value)
+    if (plainly := _SCALARS.get(own)) is not None:
         return plainly(value)
-    for kind, encoded in _SCALARS.items():
-        if isinstance(value, kind) and not _is_numpy(value):
-            return encoded(value)
+    if own not in _CONTAINERS:
+        for kind, encoded in _SCALARS.items():
+            if isinstance(value, kind) and not _is_numpy(value):
+                return encoded(value)
     if isinstance(value, list):
         return [_encode(item, buffers, depth + 1) for item in value]
     if isinstance(value, tuple):
@@ -111,6 +113,7 @@ def _encode_complex(value: complex) -> Any:
 
 
 _SCALARS: dict[type, Any] = {int: _encode_int, float: _encode_float, str: str.__str__, complex: _encode_complex}
+_CONTAINERS = {list, tuple, dict}
 
 
 RECORDS = {"P": "Problem", "H": "History"}

@@ -42,6 +42,28 @@ def test_another_seed_draws_other_cases() -> None:
     assert first == again != other
 
 
+def test_a_function_is_called_only_for_a_case_that_may_be_needed() -> None:
+    drawn, computed = [], []
+
+    def draw(source: random.Random) -> tuple[int, int]:
+        drawn.append(draw_case(source))
+        return drawn[-1]
+
+    def counted(one: int, other: int) -> Slips:
+        def always() -> int:
+            computed.append((one, other))
+            return one + other + 1
+
+        def seldom() -> int:
+            return one + other + 2 * (one == other == 5)
+
+        return [(always, "one too many"), (seldom, "two fives")]
+
+    found = telling_cases(draw, total, counted, 1)
+    assert len(drawn) > 3 * len(computed)
+    assert all(wrong[0] == (right + 1, "one too many") for _, right, wrong in found)
+
+
 def test_what_cannot_be_shown_is_an_error() -> None:
     def unseen(one: int, other: int) -> Slips:
         return [*slips(one, other), (other + one, "the other way round")]
