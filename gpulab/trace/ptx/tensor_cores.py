@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpulab.trace.errors import BarrierError, OutOfBoundsError
+from gpulab.trace.errors import BarrierError, OutOfBoundsError, TraceError
 from gpulab.trace.ptx.failures import access_message, index_of, place_of
 from gpulab.trace.ptx.instructions.matrix import types_of
 from gpulab.trace.ptx.instructions.memory import space_of
@@ -35,8 +35,10 @@ def compute(launch: PtxLaunch, warp: int, mask: int, one: Instruction, number: i
     if one.opcode == "ldmatrix":
         result = _load_rows(launch, warp, one, number, rows[1] + rows[2])
     elif one.opcode == "wmma" and one.modifiers[0] in ("load", "store"):
-        stride = int(rows[3, 0]) & 0xFFFFFFFF
-        tile = _Tile(launch, warp, one, number, int(rows[1, 0] + rows[2, 0]), stride)
+        starts, strides = rows[1] + rows[2], rows[3] & 0xFFFFFFFF
+        _same_everywhere(launch, one, starts, "pointer")
+        _same_everywhere(launch, one, strides, "leading dimension")
+        tile = _Tile(launch, warp, one, number, int(starts[0]), int(strides[0]))
         if one.modifiers[0] == "store":
             tile.store(rows[4:])
             return
@@ -51,6 +53,15 @@ def _whole_warp(launch: PtxLaunch, warp: int, one: Instruction, mask: int) -> No
     place = place_of(launch, one)
     message = f"{one.name} needs all 32 lanes of a warp; here are {mask.bit_count()} ({place})."
     raise BarrierError(message, place.line)
+
+
+def _same_everywhere(launch: PtxLaunch, one: Instruction, values: Values, what: str) -> None:
+    """What a GPU loads or stores is not defined where lanes disagree (PTX ISA, `wmma.load`)."""
+    others = np.flatnonzero(values != values[0])
+    if len(others):
+        place = place_of(launch, one)
+        message = f"{one.name} needs the same {what} in all 32 lanes of a warp; lane {others[0]} has another ({place})."
+        raise TraceError(message, place.line)
 
 
 def _unpack(rows: Values, kind: str, count: int) -> Values:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gpulab import cuda_cpp
-from gpulab.trace import BarrierError, OutOfBoundsError
+from gpulab.trace import BarrierError, OutOfBoundsError, TraceError
 
 WMMA = r"""
 #include <mma.h>
@@ -79,6 +79,32 @@ def test_half_a_warp_is_not_enough() -> None:
     a = np.zeros(256, np.float16)
     with pytest.raises(BarrierError, match="needs all 32 lanes of a warp; here are 16"):
         cuda_cpp.trace(WMMA, "square", 1, 16, a, a.copy(), np.zeros(256, np.float32))
+
+
+LANES = r"""
+#include <mma.h>
+using namespace nvcuda;
+
+extern "C" __global__ void copied(const float* from, float* to, int pointer, int lead) {
+    wmma::fragment<wmma::accumulator, 16, 16, 16, float> tile;
+    int lane = threadIdx.x;
+    wmma::load_matrix_sync(tile, from + (lane >= pointer) * 16, 16 + (lane >= lead) * 8, wmma::mem_row_major);
+    wmma::store_matrix_sync(to + (lane >= pointer - 32) * 16, tile, 16, wmma::mem_row_major);
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("pointer", "lead", "seen"),
+    [
+        (16, 32, "load.*the same pointer in all 32 lanes of a warp; lane 16 has another .*load_matrix_sync"),
+        (32, 8, "load.*the same leading dimension in all 32 lanes of a warp; lane 8 has another"),
+        (48, 32, "store.*the same pointer in all 32 lanes of a warp; lane 16 has another .*store_matrix_sync"),
+    ],
+)
+def test_all_lanes_give_the_same_arguments(pointer: int, lead: int, seen: str) -> None:
+    with pytest.raises(TraceError, match=seen):
+        cuda_cpp.trace(LANES, "copied", 1, 32, np.zeros(512, np.float32), np.zeros(512, np.float32), pointer, lead)
 
 
 MMA = r"""
