@@ -119,3 +119,8 @@ def largest_safe_scale(*arguments):
 # %% wrong: from the smallest to the largest — says "distance from the smallest" — from "reference": "np.abs(gradients).max()" → "gradients.max() - gradients.min()"
 
 # %% wrong: at most 2**24 — says "limit how large the scale gets" — from "reference": "return float(scale)" → "return min(float(scale), 2.0**24)"
+
+# %% wrong: from a negative exponent back to 1 where something is lost — says "limit how small the scale gets" — from "reference"
+# -     return float(scale)
+# +     lost = np.any((gradients * np.float64(scale)).astype(np.float16)[gradients != 0] == 0)
+# +     return max(float(scale), 1.0) if lost else float(scale)

@@ -173,3 +173,7 @@ def simulate_scaler(found_inf, init_scale=65536.0, growth_factor=2.0, backoff_fa
 # %% wrong: counted from 1 after a growth — says "not at 1" — from "reference": "scale, good_steps = scale * growth_factor, 0" → "scale, good_steps = scale * growth_factor, 1"
 
 # %% wrong: growth_factor is added — says "growth_factor is a factor" — from "reference": "scale, good_steps = scale * growth_factor, 0" → "scale, good_steps = scale + growth_factor, 0"
+
+# %% wrong: grows once, and counts on — says "has grown, too" — from "reference": "scale, good_steps = scale * growth_factor, 0" → "scale *= growth_factor"
+
+# %% wrong: whole numbers — says "do not cut it to a whole number" — from "reference": "scale * backoff_factor, 0" → "int(scale * backoff_factor), 0"

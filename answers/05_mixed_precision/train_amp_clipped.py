@@ -360,3 +360,13 @@ def train_amp_clipped(problem, epochs, max_norm, accumulate):
 # %% wrong: numbers the batches from 0 — says "The windows are shifted by one batch" — from "reference": ", start=1" → ""
 
 # %% wrong: the limit is divided by accumulate — says "limited to max_norm / accumulate" — from "reference": "model.parameters(), max_norm" → "model.parameters(), max_norm / accumulate"
+
+# %% wrong: divided by accumulate and by the images — says "a mean over them already" — from "reference": "loss / accumulate" → "loss / (accumulate * len(labels))"
+
+# %% wrong: the gradients divided again — says "divides by accumulate twice" — from "reference"
+# -                 scaler.unscale_(optimizer)
+# +                 scaler.unscale_(optimizer)
+# +                 for weight in model.parameters():
+# +                     weight.grad /= accumulate
+
+# %% wrong: 1.0 for the limit, as in the demonstration — says "the limit is not max_norm" — from "reference": "model.parameters(), max_norm" → "model.parameters(), 1.0"

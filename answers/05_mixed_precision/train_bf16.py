@@ -333,3 +333,16 @@ def train_bf16(problem, epochs):
 # -         right = total = 0
 
 # %% wrong: losses with their graphs — says "append loss.item()" — from "reference": "losses.append(loss.item())" → "losses.append(loss)"
+
+# %% wrong: validates with gradients — says "put it into a with torch.no_grad(): block" — from "reference": "with torch.no_grad():" → "if True:"
+
+# %% wrong: counts every validation batch as a full one — says "counts like a full one" — from "reference": "total += len(y)" → "total += problem.batch_size"
+
+# %% right: weights that need no gradient while it validates — from "reference"
+# -         with torch.no_grad():
+# +         model.requires_grad_(False)
+# +         if True:
+
+# -         shares.append(right / total)
+# +         model.requires_grad_(True)
+# +         shares.append(right / total)

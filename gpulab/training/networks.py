@@ -114,6 +114,21 @@ class LittleRoom(SmallCNN):
             return super().forward(images)
 
 
+class LeanInEvalMode(SmallCNN):
+    """A `SmallCNN` that keeps nothing for a backward pass in eval mode, and must not be asked to."""
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Scores (N, 10) of images (N, 3, 32, 32).
+
+        Raises:
+            RuntimeError: in eval mode, with gradients switched on.
+        """
+        scores = super().forward(images)
+        if scores.requires_grad and not self.training:
+            raise RuntimeError("In eval mode, the network was called with gradients.")
+        return scores
+
+
 class WeightedCrossEntropy(nn.Module):
     """Mean cross entropy times a weight: in float32 under autocast, in the type of the scores elsewhere."""
 
@@ -142,6 +157,8 @@ def make(name: str, seed: int) -> nn.Module:
             return SmallCNN(normed=int(name.removeprefix("cnn_normed_")))
         if name.startswith("cnn_room_"):
             return LittleRoom(int(name.removeprefix("cnn_room_")))
+        if name == "cnn_lean":
+            return LeanInEvalMode(float32_head=True)
         if name in ("cnn_standardized", "cnn_dropout"):
             small = SmallCNN()
             small.features.append(Standardized() if name == "cnn_standardized" else nn.Dropout())

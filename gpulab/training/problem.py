@@ -24,11 +24,13 @@ NETWORKS = ("cnn", "cnn_float32_head", "cnn_batch_norm", "resnet18", "resnet50")
 """`cnn` has neither batch norm nor dropout; the second keeps its last layer out of autocast, as careful people do; the
 third does, too, and has batch norm after each convolution."""
 SPECIAL = re.compile(
-    r"linear|cnn_plus_[1-9]\d?|cnn_(again|normed)_[1-9]\d{0,2}|cnn_room_[1-9]\d{0,3}|cnn_standardized|cnn_dropout"
+    r"linear|cnn_plus_[1-9]\d?|cnn_(again|normed)_[1-9]\d{0,2}|cnn_room_[1-9]\d{0,3}"
+    r"|cnn_standardized|cnn_dropout|cnn_lean"
 )
 """A single linear layer, for thousands of steps. A `cnn` with so many more convolutions, or whose scores go through so
 many tanh, or whose features go through so many layer norms; only the caller knows how many. One that has room for the
-activations of so many images. One that subtracts the mean of a batch, but has no batch norm. One with dropout."""
+activations of so many images. One that subtracts the mean of a batch, but has no batch norm. One with dropout.
+One that refuses gradients in eval mode."""
 DATA = ("digits", "cifar10")
 RULES = ("momentum", "rmsprop")
 MOMENTUM = 0.9

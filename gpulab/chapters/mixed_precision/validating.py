@@ -34,6 +34,10 @@ MEAN_OF_BATCHES = (
     "That is the mean of the batches' shares. The last batch is smaller: add up the correctly classified images over"
     " all batches, and divide once, by the number of all images."
 )
+FULL_BATCHES = (
+    "The last batch is smaller, and counts like a full one there: add up the correctly classified images over all"
+    " batches, and divide once, by the number of all images."
+)
 PERCENTAGE = "That is a percentage: the share is a number between 0 and 1."
 NUMBER_RIGHT = "That is the number of correctly classified images: divide it by the number of all images."
 OVER_BATCHES = "That was divided by the number of batches: divide by the number of all images."
@@ -162,6 +166,8 @@ def _no_share(share: float, images: int, problem: Problem, epoch: int) -> str:
         return PERCENTAGE
     if 0 <= share <= 1 and epoch > 1 and whole(share * images * epoch):
         return ADDED_UP
+    if 0 <= share <= 1 and whole(share * len(sizes) * max(sizes)):
+        return FULL_BATCHES
     if 0 <= share <= 1 and whole(share * len(sizes) * math.lcm(*sizes)):
         return MEAN_OF_BATCHES
     return NO_SHARE

@@ -295,6 +295,18 @@ def test_the_validation_loader_has_other_pictures_normalized_alike() -> None:
     assert torch.cdist(held_out.flatten(1)[:20], trained.flatten(1)).min() > 1
 
 
+def test_a_lean_network_refuses_gradients_in_eval_mode() -> None:
+    """A test tells from it whether a validation ran without them."""
+    problem = dataclasses.replace(SMALL, network="cnn_lean")
+    model, images = problem.model(), torch.zeros(2, 3, 32, 32)
+    model(images).sum().backward()
+    assert problem.accuracy(model) >= 0
+    model.eval()
+    with pytest.raises(RuntimeError, match="called with gradients"):
+        model(images)
+    model.requires_grad_(False)(images)
+
+
 def test_batch_norm_counts_the_batches_of_train_mode() -> None:
     """A test tells from it in which mode a training and its validation ran."""
     model = dataclasses.replace(SMALL, network="cnn_batch_norm").model()
