@@ -182,3 +182,13 @@ def bytes_moved(shape, host_dtype, device_dtype, cast_on):
 # %% wrong: the tensor and its copy — says "is something counted twice" — from "reference": ".itemsize" → ".itemsize * 2"
 
 # %% wrong: height and width only — says "Are there four extents" — from "reference": "math.prod(shape)" → "math.prod(shape[-2:])"
+
+# %% wrong: kilobytes — says "not kilobytes" — from "reference": "itemsize" → "itemsize // 1024"
+
+# %% wrong: kilobytes, with a fraction — says "not kilobytes" — from "reference": "itemsize" → "itemsize / 1000"
+
+# %% wrong: the larger type from the CPU — says "Which type is larger does not matter" — from "reference"
+# -     name = device_dtype if cast_on == "cpu" else host_dtype
+# +     name = (max if cast_on == "cpu" else min)(host_dtype, device_dtype, key=lambda one: getattr(torch, one).itemsize)
+
+# %% wrong: the smaller type from the CPU — says "Which type is larger does not matter" — from "the larger type from the CPU": `(max if` → `(min if`, `else min)` → `else max)`

@@ -416,3 +416,5 @@ def overlapped(batches, rounds):
 # %% wrong: all even batches are issued before the first odd one — says "is all work of one stream issued before that of the other" — from "two streams, a buffer for each": "for number, batch in enumerate(batches):" → "for number, batch in sorted(enumerate(batches), key=lambda pair: pair[0] % 2):"
 
 # %% wrong cpu: pinned memory where there is no GPU — says "Ask first: pin_memory=torch.cuda.is_available()" — from "two streams, a buffer for each": "pin_memory=torch.cuda.is_available()" → "pin_memory=True"
+
+# %% wrong: batches in pairs, without the last of an odd number — says "The last batch has no result" — from "two streams, a buffer for each": "torch.empty(len(batches), *shape" → "torch.zeros(len(batches), *shape", "enumerate(batches):" → "enumerate(batches[: len(batches) // 2 * 2]):"
