@@ -499,3 +499,9 @@ extern "C" __global__ void product(const half* a, const half* b, float* c, int m
 # %% wrong: a row of a as long as one of b — says "A row of a has k elements" — from "reference": "a + row * k" → "a + row * n"
 
 # %% wrong: b times a — says "That is b times a" — from "reference": "a_tile, a + row" → "a_tile, b + row", "b_tile, b + i" → "b_tile, a + i"
+
+# %% wrong: the leading dimension of b for a as well — says "and leading dimension k" — from "reference": "a + row * k + i, k" → "a + row * n + i, n"
+
+# %% wrong: b by columns of n elements — says "Column s of row r of b" — from "reference": "i * n + column" → "column * n + i"
+
+# %% wrong: half of the lanes load the next tile — says "the same pointer in all 32 lanes" — from "reference": "column = blockIdx.x * 16" → "column = (blockIdx.x + threadIdx.x / 16) * 16"

@@ -148,3 +148,7 @@ def align(n, bytes_per_element, alignment_bytes=16):
 # %% wrong: a product in parentheses — says "from left to right" — from "reference": "// multiple * multiple" → "// (multiple * multiple)"
 
 # %% wrong: compared with the alignment instead of rounded up — says "is no multiple of 16" — from "reference": "return (n + multiple - 1) // multiple * multiple" → "return max(n, alignment_bytes)"
+
+# %% wrong: adds the remainder — says "add what is missing" — from "reference": "(n + multiple - 1) // multiple * multiple" → "n + n % multiple"
+
+# %% wrong: rounds to whole elements — says "8 elements are a unit" — from "reference": "alignment_bytes // bytes_per_element" → "bytes_per_element"

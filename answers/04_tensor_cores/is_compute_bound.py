@@ -134,3 +134,7 @@ def is_compute_bound(m, n, k, gpu, dtype):
 # %% wrong: a margin of 0.1% below the ridge — says "no margin" — from "reference": "return intensity" → "return 1.001 * intensity"
 
 # %% wrong: the ridge upside down — says "peak over bandwidth" — from "reference": `1000 * gpu[f"{dtype}_tflops"] / gpu["bandwidth_gbs"]` → `gpu["bandwidth_gbs"] / gpu[f"{dtype}_tflops"] / 1000`
+
+# %% wrong: bandwidth over peak, without a unit — says "Is the ridge upside down" — from "reference": `1000 * gpu[f"{dtype}_tflops"] / gpu["bandwidth_gbs"]` → `gpu["bandwidth_gbs"] / gpu[f"{dtype}_tflops"]`
+
+# %% wrong: two bytes for int8 — says "has 1 byte" — from "reference": `"int8": 1` → `"int8": 2`

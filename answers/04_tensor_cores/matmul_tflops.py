@@ -281,3 +281,7 @@ def matmul_tflops(n, dtype):
 # %% wrong: returns nothing — says "is there a return statement" — from "reference": "return 2" → "2"
 
 # %% wrong: whole TFLOPS — says "divided with //" — from "reference": " / 1e12" → " // 1e12"
+
+# %% wrong: bytes, as a copy counts them — says "the bytes of the matrices" — from "reference": "2 * n**3" → "3 * n * n * left.element_size()"
+
+# %% wrong: matrices on the CPU — says "on device()" — from "reference": "torch.randn(n, n, device=device())" → "torch.randn(n, n)", "15" → "9"

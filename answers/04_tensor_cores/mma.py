@@ -158,3 +158,7 @@ def mma(a, b, c):
 # %% wrong: as whole numbers — says "lose their fractions" — from "reference": "return a.astype(np.float32) @ b.astype(np.float32) + c" → "return (a.astype(np.int64) @ b.astype(np.int64) + c).astype(np.float32)"
 
 # %% wrong: the size of a — says "Signs count" — from "reference": "return a" → "return abs(a)"
+
+# %% wrong: one entry for all — says "you used only the first ones" — from "reference": "a.astype(np.float32) @ b.astype(np.float32)" → "a[:1].astype(np.float32) @ b[:, :1].astype(np.float32)"
+
+# %% wrong: the first row of a for all — says "a row of a of its own" — from "reference": "a.astype" → "a[:1].astype"

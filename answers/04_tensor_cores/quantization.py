@@ -149,3 +149,13 @@ def quantization(m, n, tile_m, tile_n, sm_count):
 # %% wrong: a tile is cut to the result — says "smaller than a tile" — from "reference": "(tiles * tile_m * tile_n)" → "(tiles * min(m, tile_m) * min(n, tile_n))"
 
 # %% wrong: SMs without a tile are left out — says "fewer tiles than SMs" — from "reference": "(waves * sm_count)" → "(waves * min(sm_count, tiles))"
+
+# %% wrong: whole waves over waves — says "Not only full waves count" — from "reference": "tiles / (waves * sm_count)" → "tiles // sm_count / waves"
+
+# %% wrong: rows only — says "Both sides count" — from "reference": "m * n / (tiles * tile_m * tile_n)" → "m / (-(-m // tile_m) * tile_m)"
+
+# %% wrong: full tiles over tiles — says "does useful work, too" — from "reference": "m * n / (tiles * tile_m * tile_n)" → "(m // tile_m) * (n // tile_n) / tiles"
+
+# %% wrong: waves for each row of tiles — says "a wave takes tiles from any row" — from "reference": "waves = -(-tiles // sm_count)" → "waves = -(-m // tile_m) * -(-(-(-n // tile_n)) // sm_count)"
+
+# %% wrong: one more of everything — says "One tile too many each way" — from "reference": "-(-m // tile_m) * -(-n // tile_n)" → "(m // tile_m + 1) * (n // tile_n + 1)", "-(-tiles // sm_count)" → "tiles // sm_count + 1"

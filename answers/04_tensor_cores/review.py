@@ -256,3 +256,7 @@ def review(layers, batch, dtype):
 # -     return found
 # +     lacking = [pair for pair in found if pair[1] == "no_activation"]
 # +     return [pair for pair in found if pair not in lacking[:-1]]
+
+# %% wrong: the input size of the first layer only — says "The input size of each layer is reported" — from "reference": "if layer[key] % multiple" → `if layer[key] % multiple and (code == "out" or index == 0)`
+
+# %% wrong: one code for each index — says "One layer can break several rules" — from "reference": "return found" → "return list(dict(found).items())"

@@ -156,3 +156,5 @@ def smallest_batch(in_features, out_features, gpu, dtype):
 # %% wrong: batches up to 1,000 — says "enough" — from "tries batches one by one, up to a point": "300_000" → "1_001"
 
 # %% wrong: none for a layer narrower than the ridge — says "Do you return None only if" — from "reference": "if gain > 0 else None" → "if gain > 0 and min(in_features, out_features) >= need else None"
+
+# %% wrong: with a bias — says "No bias is counted" — from "reference": "math.ceil(need * in_features * out_features / gain)" → "math.ceil(need * (in_features + 1) * out_features / gain)"

@@ -113,3 +113,5 @@ def strides(*arguments):
 # %% wrong: square planes — says "not W · W" — from "reference": "h * w, w, 1)" → "w * w, w, 1)"
 
 # %% wrong: H in place of W — says "not H · H" — from "reference": "(c * h * w, h * w, w, 1)" → "(c * h * h, h * h, h, 1)"
+
+# %% wrong: NHWC, column after column — says "W comes right before C" — from "reference": "1, w * c, c)" → "1, c, h * c)"

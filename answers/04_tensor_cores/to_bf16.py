@@ -207,3 +207,14 @@ import torch
 
 def to_bf16(x):
     return torch.from_numpy(x.copy()).half().bfloat16().float().numpy()
+
+# %% wrong: the bit above the last kept one — says "the last bit of bits >> 16" — from "reference": "bits >> np.uint32(16)" → "bits >> np.uint32(17)"
+
+# %% wrong: shifted down and not up again — says "shift them to their place" — from "reference": "((bits + half) & np.uint32(0xFFFF0000))" → "((bits + half) >> np.uint32(16))"
+
+# %% wrong: three decimal digits — says "Not rounded far enough"
+import numpy as np
+
+
+def to_bf16(x):
+    return np.array([float(f"{number:.3g}") for number in x.ravel()], np.float32).reshape(x.shape)

@@ -107,3 +107,11 @@ def training_type(arch):
     return "float16" if arch in ("Volta", "Turing", "Ada") else "float32"
 
 # %% wrong: tfloat32 first — says "Only bfloat16, float16, and float32" — from "reference": `in ("bfloat16", "float16")` → `in ("tfloat32", "bfloat16", "float16")`
+
+# %% wrong: asks whether a string is true — says "is always true" — from "reference": "if kind in taken" → "if kind or kind in taken"
+
+# %% wrong: bfloat16 for what is unknown — says "return float32 for an unknown architecture" — from "reference"
+# -     taken = tensor_core_types(arch)
+# +     taken = tensor_core_types(arch)
+# +     if arch not in {row["arch"] for row in table("precision")}:
+# +         return "bfloat16"

@@ -42,13 +42,15 @@ class MatmulGPU(PracticeGPU):
         """
         kind = f"matmul {dtype}"
         what = f"matmul_tflops({n}, {dtype!r}) on a simulated GPU, in TFLOPS"
-        absent = f"No product of {dtype} matrices of that size was seen there: was it measured?"
+        absent = f"No product of {dtype} matrices of that size was seen there: was it measured, on device()?"
         self.require_rate(answer, self.rates[kind] / 1e12, kind, 2 * n**3, what, absent, self._hints(n, kind))
 
     def _hints(self, n: int, kind: str) -> Iterator[tuple[float, str]]:
         right, seconds = self.rates[kind] / 1e12, 2 * n**3 / self.rates[kind]
         yield from ((factor * right, words) for factor, words in UNITS)
         yield right / n, "Too few FLOPs counted: n multiply-adds for each of the n² results."
+        size = 4 if kind.startswith("matmul float32") else 2
+        yield right * 3 * size / (2 * n), "Those are the bytes of the matrices, not the FLOPs."
         yield from ((seconds * unit, "That looks like a time, not a rate.") for unit in (1.0, 1e3, 1e6))
         if kind == "matmul float32":
             yield self.rates["matmul float32 tf32"] / 1e12, "TF32 is on: float32 means all its bits."

@@ -304,7 +304,14 @@ def test_the_practice_gpu_names_how_a_product_was_measured(options, words):
 
 @pytest.mark.parametrize(
     ("factor", "words"),
-    [(0.5, "2 FLOPs"), (1e3, "GFLOPS"), (1e6, "MFLOPS"), (1e12, "looks like FLOPS"), (1 / 64, "Too few FLOPs")],
+    [
+        (0.5, "2 FLOPs"),
+        (1e3, "GFLOPS"),
+        (1e6, "MFLOPS"),
+        (1e12, "looks like FLOPS"),
+        (1 / 64, "Too few FLOPs"),
+        (3 * 4 / (2 * 64), "the bytes of the matrices"),
+    ],
 )
 def test_the_practice_gpu_names_what_was_counted(factor, words):
     with pytest.raises(AssertionError, match=words):
