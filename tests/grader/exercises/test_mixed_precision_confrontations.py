@@ -102,6 +102,9 @@ def test_largest_safe_scale() -> None:
     }
     rows = ("the first row of an array, all of a list", "the last row of an array")
     passing = dict.fromkeys(rows, "the readings are single rows; the hidden test has arrays")
+    passing["from a negative exponent back to 1 where something is lost"] = (
+        "no reading loses a gradient at such a scale"
+    )
     formulas = ("formula with 65519", "formula with 65519.99", "formula with 65520, which becomes infinite itself")
     passing |= dict.fromkeys(formulas, "no reading lies above 65519 and up to 65520, times a power of two")
     held("largest_safe_scale", {"any GPU": found}, broken, passing)

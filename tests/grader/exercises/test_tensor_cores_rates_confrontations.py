@@ -205,6 +205,7 @@ def test_is_compute_bound() -> None:
     )
     near |= {"a margin of 0.1% below the ridge": near["a factor of 1,024"]}
     near |= {"eight bytes for float8": "no product is measured in float8"}
+    near |= {"two bytes for int8": "no product is measured in int8"}
     near |= {"a side of 1 is never enough": "no measured product has a side of 1 and is compute-bound"}
     held("is_compute_bound", plausible, broken, near | {"more than the ridge, not at least": RIDGE})
 
@@ -224,6 +225,7 @@ def test_smallest_batch() -> None:
         "none for a layer narrower than the ridge": "no measured layer is so narrow",
         "at least 16 rows": "no measured layer needs so small a batch",
         "an int8 has four bytes": "no layer is measured in int8",
+        "with a bias": "the readings say between which two batches a layer becomes compute-bound",
         "the peak of float32 for TF32": "no layer is measured in TF32",
         "multiples of 8": "the readings say between which two batches a layer becomes compute-bound",
     }
