@@ -93,3 +93,11 @@ def attainable_tflops(intensity, peak_tflops, bandwidth_gbs):
 # %% wrong: the numbers of an H200 — says "not the numbers of an H200" — from "reference": "min(peak_tflops, intensity * bandwidth_gbs" → "min(67, intensity * 4800"
 
 # %% wrong: half of the bandwidth for reads — says "do not halve the bandwidth" — from "reference": "/ 1000" → "/ 2000"
+
+# %% wrong: leaves out the intensity — says "Multiply by the intensity" — from "reference": "intensity * " → ""
+
+# %% wrong: an intensity of 1 or more — says "can be less than 1" — from "reference": "intensity * " → "max(intensity, 1) * "
+
+# %% wrong: divides by the bytes of a float — says "counts bytes already" — from "reference": "/ 1000" → "/ 4000"
+
+# %% wrong: the time of one operation — says "the time of one FLOP" — from "reference": "min(peak_tflops, intensity * bandwidth_gbs / 1000)" → "max(1 / (peak_tflops * 1e12), 1 / (intensity * bandwidth_gbs * 1e9))"

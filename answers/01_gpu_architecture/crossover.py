@@ -182,3 +182,20 @@ def crossover(sizes, cpu_seconds, gpu_seconds):
 # %% wrong: compares the lists — says "None means that there is no such size"
 def crossover(sizes, cpu_seconds, gpu_seconds):
     return min(sizes) if gpu_seconds < cpu_seconds else None
+
+# %% wrong: how many sizes win — says "how many sizes win"
+def crossover(sizes, cpu_seconds, gpu_seconds):
+    wins = 0
+    for size, cpu, gpu in sorted(zip(sizes, cpu_seconds, gpu_seconds), reverse=True):
+        if gpu >= cpu:
+            break
+        wins += 1
+    return wins or None
+
+# %% wrong: walks past the smallest size — says "The GPU wins at every size here"
+def crossover(sizes, cpu_seconds, gpu_seconds):
+    rows = sorted(zip(sizes, cpu_seconds, gpu_seconds))
+    at = len(rows) - 1
+    while rows[at][2] < rows[at][1]:
+        at -= 1
+    return rows[at + 1][0] if at + 1 < len(rows) else None

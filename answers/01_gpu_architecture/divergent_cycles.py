@@ -202,3 +202,14 @@ def divergent_cycles(branch_of_thread, cycles_of_branch, warp_size=32):
 # %% wrong: a cycle for the check — says "add nothing for the check" — from "reference": "total += sum(" → "total += (len(branches) > 1) + sum("
 
 # %% wrong: knows two branches — says "any number of branches" — from "reference": "for branch in branches)" → "for branch in branches & {0, 1})"
+
+# %% wrong: warp number w begins at thread w — says "not at thread w" — from "reference": "range(0, len(branch_of_thread), warp_size)" → "range(-(-len(branch_of_thread) // warp_size))"
+
+# %% wrong: the dearest and the cheapest branch — says "more than two branches" — from "reference"
+# -         total += sum(cycles_of_branch[branch] for branch in branches)
+# +         costs = [cycles_of_branch[branch] for branch in branches]
+# +         total += max(costs) + (min(costs) if len(branches) > 1 else 0)
+
+# %% wrong: the first two branches of each warp — says "only two branches" — from "reference": "set(branch_of_thread[start : start + warp_size])" → "sorted(set(branch_of_thread[start : start + warp_size]))[:2]"
+
+# %% wrong: the costs as a list — says "Branches are the keys" — from "reference": "    total = 0" → "    total, costs = 0, list(cycles_of_branch.values())", "cycles_of_branch[branch] for" → "costs[branch] for"

@@ -135,3 +135,11 @@ def matmul_intensity(m, n, k, bytes_per_element):
 # %% wrong: four bytes for the output — says "Elements of the output have bytes_per_element bytes" — from "reference": "bytes_per_element * (m * k + k * n + m * n)" → "bytes_per_element * (m * k + k * n) + 4 * m * n"
 
 # %% wrong: the perimeters of the matrices — says "m times k elements" — from "reference": "m * k + k * n + m * n" → "4 * (m + n + k)"
+
+# %% wrong: bytes divided by 8 — says "bytes, not bits" — from "reference": "(bytes_per_element * (" → "(bytes_per_element / 8 * ("
+
+# %% wrong: one byte for an element of the output — says "have bytes_per_element bytes" — from "reference": "bytes_per_element * (m * k + k * n + m * n)" → "bytes_per_element * (m * k + k * n) + m * n"
+
+# %% wrong: the second matrix moves for each row of the output — says "moves once" — from "reference": "+ k * n" → "+ m * k * n"
+
+# %% wrong: m rows for n columns — says "each of the three sizes" — from "reference": "2 * m * n * k" → "2 * m * m * k"

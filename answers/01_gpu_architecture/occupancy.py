@@ -243,3 +243,11 @@ def occupancy(*arguments):
 # %% wrong: whole percent — says "Return a share" — from "reference": `return blocks * warps / sm["max_warps"]` → `return round(100 * blocks * warps / sm["max_warps"])`
 
 # %% wrong: a kilobyte more for each block — says "add nothing to what a block asks for" — from "reference": `round_up(block["shared_bytes"]` → `round_up(block["shared_bytes"] + 1024`
+
+# %% wrong: no shared memory leaves no block — says "is not limited by it" — from "reference": "    if shared_bytes:" → "    if not shared_bytes:", `blocks = min(blocks, sm["shared_bytes"] // shared_bytes)` → "blocks = 0"
+
+# %% wrong: cuts the share to an int — says "A share needs /" — from "reference": `blocks * warps / sm` → `blocks * warps // sm`
+
+# %% wrong: rounds up the registers of each thread — says "for each warp, not for each thread" — from "reference": `round_up(block["registers_per_thread"] * sm["warp_size"], sm["register_unit"])` → `round_up(block["registers_per_thread"], sm["register_unit"]) * sm["warp_size"]`
+
+# %% wrong: blocks over the blocks that places for warps allow — says "Divide them by max_warps" — from "reference": `blocks * warps / sm["max_warps"]` → `blocks / (sm["max_warps"] // warps)`

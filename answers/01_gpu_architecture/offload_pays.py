@@ -145,3 +145,7 @@ def offload_pays(bytes_in, bytes_out, flops, link_gbs, cpu_gflops, gpu_gflops, l
 def offload_pays(bytes_in, bytes_out, flops, link_gbs, cpu_gflops, gpu_gflops, launch_us):
     there = (bytes_in + bytes_out) / link_gbs / 1e9 + launch_us / 1e6 + flops / gpu_gflops / 1e9
     return round(there, 3) < round(flops / cpu_gflops / 1e9, 3)
+
+# %% wrong: the rates of CPU and GPU swapped — says "rates of CPU and GPU swapped" — from "reference": "(gpu_gflops * 1e9) <" → "(cpu_gflops * 1e9) <", "flops / (cpu_gflops * 1e9)" → "flops / (gpu_gflops * 1e9)"
+
+# %% wrong: both copies count twice — says "there is no factor of 2" — from "reference": "travel = " → "travel = 2 * "

@@ -174,3 +174,7 @@ def peak_rates(*arguments):
 # %% wrong: divides by 8 twice — says "divided by 8 twice" — from "reference": `gpu["memory_bus_bits"] / 8` → `gpu["memory_bus_bits"] / 64`
 
 # %% wrong: the bus of the text — says "not every bus has 384 bits" — from "reference": `gpu["memory_bus_bits"]` → "384"
+
+# %% wrong: the memory's rate for the clock of the lanes — says "those of boost_mhz" — from "reference": `gpu["boost_mhz"] * 1e6` → `gpu["memory_gbps_per_pin"] * 1e9`
+
+# %% wrong: the clock of the lanes for the memory's rate — says "not boost_mhz" — from "reference": `gpu["memory_gbps_per_pin"] * 1e9` → `gpu["boost_mhz"] * 1e6`

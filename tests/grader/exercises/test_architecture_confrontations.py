@@ -100,6 +100,7 @@ def test_divergent_cycles() -> None:
         "eats its argument": "what it returns is right; that the argument changed is for the rest of the test",
         "the last thread of each warp is missing": "no measured warp has a branch that its last thread alone takes",
         "a cycle for the check": "one cycle more or less lies within the tolerance",
+        "the costs as a list": "the measured branches are numbered from 0",
     }
     assert found("divergent_cycles", plausible, broken, passing) == []
 
@@ -303,5 +304,6 @@ def test_crossover() -> None:
         "nothing where there is no loss": "on every machine the CPU wins at the smallest size",
         "looks at the next size only": "measured curves cross once",
         "leaves out the largest size": "on every machine the GPU wins at the largest size",
+        "walks past the smallest size": "on every machine the CPU wins at the smallest size",
     }
     assert found("crossover", plausible, broken, passing) == []
