@@ -585,3 +585,12 @@ extern "C" __global__ void saxpy(float alpha, const float* x, float* y, int n) {
 # %% wrong: twice the stride — says "Every second round is skipped" — from "reference": "blockDim.x * gridDim.x;" → "2 * blockDim.x * gridDim.x;"
 
 # %% wrong: begins with the next element — says "The first element is missing" — from "reference": "+ threadIdx.x;" → "+ threadIdx.x + 1;"
+
+# %% wrong: the helper changes its copy of y — says "gets a copy of y[i]" — from "reference": "float axpy" → "void axpy", "return alpha * x + y" → "y = alpha * x + y", "y[i] = axpy" → "axpy"
+
+# %% wrong: a share of n for each thread, rounded down — says "is n / threads 0" — from "reference"
+# -     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += stride)
+# +     int each = n / stride, start = (blockIdx.x * blockDim.x + threadIdx.x) * each;
+# +     for (int i = start; i < start + each; i++)
+
+# %% wrong: the first element of x for all — says "take x[i]" — from "reference": "float alpha, float x, float y)" → "float alpha, const float* x, float y)", "alpha * x + y" → "alpha * *x + y", "alpha, x[i], y[i]" → "alpha, x, y[i]"

@@ -252,3 +252,7 @@ def add_bias(matrix, bias):
 # %% wrong: adds to a result that is not zero — says "+= for =" — from "reference": "out[row, column] = " → "out[row, column] += "
 
 # %% wrong: a grid for one column fewer — says "The last column is missing" — from "reference": "-(-columns // 32)" → "max(1, -(-(columns - 1) // 32))"
+
+# %% wrong: both numbers of blocks from the rows — says "made from the rows" — from "reference": "-(-columns // 32)" → "-(-rows // 32)"
+
+# %% wrong: both numbers of blocks from the columns — says "made from the columns" — from "reference": "-(-rows // 8)" → "-(-columns // 8)"

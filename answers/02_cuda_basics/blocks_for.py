@@ -77,3 +77,12 @@ def blocks_for(n, threads_per_block):
 # %% wrong: no more than 65,535 blocks — says "set no limit" — from "reference": "return (n + threads_per_block - 1) // threads_per_block" → "return min(65535, (n + threads_per_block - 1) // threads_per_block)"
 
 # %% wrong: shifts by the bits of the block's size — says "need not be a power of two" — from "reference": "// threads_per_block" → ">> threads_per_block.bit_length() - 1"
+
+# %% wrong: divides in float32 — says "float32 holds them exactly only up to" — from "reference"
+# - def blocks_for(n, threads_per_block):
+# -     return (n + threads_per_block - 1) // threads_per_block
+# + import numpy as np
+# +
+# +
+# + def blocks_for(n, threads_per_block):
+# +     return int(np.ceil(np.float32(n) / np.float32(threads_per_block)))

@@ -93,3 +93,5 @@ def grid_for(shape, block):
     rows, columns = shape
     side = max(-(-columns // block[0]), -(-rows // block[1]))
     return (side, side)
+
+# %% wrong: fractions of a block — says "no fractions of a block" — from "reference": "-(-columns // block[0]), -(-rows // block[1])" → "columns / block[0], rows / block[1]"

@@ -322,3 +322,9 @@ def saxpy(alpha, x, y):
 # %% wrong: y without its sign — says "below zero" — from "reference": "+ y[i]" → "+ abs(y[i])"
 
 # %% wrong: adds to a result that is not zero — says "+= for =" — from "reference": "out[i] = " → "out[i] += "
+
+# %% wrong: the start and the stride count blocks — says "add threadIdx.x" — from "reference": "cuda.grid(1)," → "cuda.blockIdx.x,", "cuda.gridsize(1)" → "cuda.gridDim.x"
+
+# %% wrong: adds alpha to the product — says "Multiply alpha by x" — from "reference": "alpha * x[i] + y[i]" → "alpha + x[i] * y[i]"
+
+# %% wrong: eight rounds — says "a fixed number of rounds" — from "reference": "out.size, cuda" → "min(out.size, 8 * 1024), cuda"

@@ -277,3 +277,9 @@ def scale_rows(matrix, factors):
 # %% wrong: a factor for each block — says "blockIdx.y is the number of the block" — from "reference": "factors[row]" → "factors[cuda.blockIdx.y]"
 
 # %% wrong: adds to a result that is not zero — says "+= for =" — from "reference": "out[row, column] = " → "out[row, column] += "
+
+# %% wrong: the factor twice — says "counts twice" — from "reference": "factors[row]" → "factors[row] * factors[row]"
+
+# %% wrong: the factor of the first row of the block — says "its block's first row" — from "reference": "factors[row]" → "factors[cuda.blockIdx.y * cuda.blockDim.y]"
+
+# %% wrong: the result transposed — says "The result is transposed" — from "reference": "        out[row, column]" → "        out[column, row]", "empty((rows, columns)" → "empty((columns, rows)"

@@ -653,3 +653,7 @@ def vec_add(a, b):
 # %% wrong: b from its end — says "have the same index" — from "reference": "b[i]" → "b[out.size - 1 - i]"
 
 # %% wrong: adds to a result that is not zero — says "+= for =" — from "reference": "out[i] = " → "out[i] += "
+
+# %% wrong: always four blocks — says "more elements need more blocks" — from "reference": "-(-len(a) // threads)" → "4"
+
+# %% wrong: the mean — says "do not divide" — from "reference": "a[i] + b[i]" → "(a[i] + b[i]) / 2"
