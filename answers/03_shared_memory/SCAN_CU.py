@@ -593,3 +593,5 @@ extern "C" __global__ void scan(const int* x, int* y, int n) {
 # %% wrong: an array whose size the launch would give — says "its size is a constant" — from "reference": "__shared__ int sums[256]" → "extern __shared__ int sums[]"
 
 # %% wrong: the distance grows by 1 — says "The distance doubles" — from "reference": "distance *= 2" → "distance++"
+
+# %% wrong: clamps the index to the array — says "add 0, not x[0]" — from "reference": "t >= distance ? sums[t - distance] : 0" → "sums[max(t - distance, 0)]"

@@ -516,3 +516,7 @@ extern "C" __global__ void warp_sum(const float* x, float* out, int n) {
 # %% wrong: lanes beyond n take 1 — says "yours add 1" — from "reference": "0.0f" → "1.0f"
 
 # %% wrong: the distance is divided by four — says "The distance halves in each step" — from "reference": "distance /= 2" → "distance /= 4"
+
+# %% wrong: distances from 31 down to 1 — says "does not change by 1" — from "reference": "distance = 16; distance > 0; distance /= 2" → "distance = 31; distance > 0; distance--"
+
+# %% wrong: distances from 0 to 4 — says "does not change by 1" — from "reference": "distance = 16; distance > 0; distance /= 2" → "distance = 0; distance < 5; distance++"

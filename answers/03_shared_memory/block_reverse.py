@@ -421,3 +421,5 @@ def block_reverse(x):
 # -         out[start + t] = tile[length - 1 - t]
 # +     if 0 < t < length:
 # +         out[start + t] = tile[length - 1 - t]
+
+# %% wrong: the mirrored place is one too far — says "length - 1 - t" — from "reference": "shared.array(128," → "shared.array(129,", "tile[length - 1 - t]" → "tile[length - t]"

@@ -700,3 +700,23 @@ def matmul_tiled(a, b):
 # %% wrong: CUDA C++, rows of a as long as those of b — says "A row of a has k elements" — from "CUDA C++": "a[row * k + start" → "a[row * n + start"
 
 # %% wrong: threads outside of the result fetch zeros — says "still fetches elements for the others" — from "reference": "if row < a.shape[0] and start + tx < a.shape[1]:" → "if row < a.shape[0] and column < b.shape[1] and start + tx < a.shape[1]:", "if start + ty < b.shape[0] and column < b.shape[1]:" → "if row < a.shape[0] and start + ty < b.shape[0] and column < b.shape[1]:"
+
+# %% wrong: b's tile by the indices of a — says "take b[16 s + ty, column]" — from "reference"
+# -         if start + ty < b.shape[0] and column < b.shape[1]:
+# -             b_tile[ty, tx] = b[start + ty, column]
+# +         if row < b.shape[0] and start + tx < b.shape[1]:
+# +             b_tile[ty, tx] = b[row, start + tx]
+
+# %% wrong: a's tile by the indices of b — says "take a[row, 16 s + tx]" — from "reference"
+# -         if row < a.shape[0] and start + tx < a.shape[1]:
+# -             a_tile[ty, tx] = a[row, start + tx]
+# +         if start + ty < a.shape[0] and column < a.shape[1]:
+# +             a_tile[ty, tx] = a[start + ty, column]
+
+# %% wrong: the fetches move by 1 in each step — says "move along by 16" — from "reference": "for start in range(0, a.shape[1], 16)" → "for start in range(-(-a.shape[1] // 16))"
+
+# %% wrong: row and column of the result swapped — says "takes the row first" — from "reference"
+# -     if row < c.shape[0] and column < c.shape[1]:
+# -         c[row, column] = added
+# +     if column < c.shape[0] and row < c.shape[1]:
+# +         c[column, row] = added

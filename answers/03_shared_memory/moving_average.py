@@ -556,3 +556,23 @@ def moving_average(x, radius):
 # %% wrong: clamps, and divides by the neighbors inside the array — says "A clamped neighbor counts, too" — from "reference": "float32(2 * radius + 1)" → "float32(min(i + radius, x.size - 1) - max(i - radius, 0) + 1)"
 
 # %% wrong: nothing for radius 0 — says "each mean is the element itself" — from "reference": "range(2 * radius + 1)" → "range(2 * radius + 1 if radius else 0)"
+
+# %% wrong: the halo on the right begins r elements after the block's first one — says "128 elements after the first element" — from "reference"
+# -     for place in range(me, 128 + 2 * radius, 128):
+# -         tile[place] = x[min(max(first + place, 0), x.size - 1)]
+# +     i, last = cuda.grid(1), x.size - 1
+# +     tile[radius + me] = x[min(i, last)]
+# +     if me < radius:
+# +         tile[me] = x[min(max(i - radius, 0), last)]
+# +         tile[radius + 128 + me] = x[min(i + radius, last)]
+
+# %% wrong: the halo on the left begins 128 elements before the block — says "r elements before the first element" — from "reference"
+# -     for place in range(me, 128 + 2 * radius, 128):
+# -         tile[place] = x[min(max(first + place, 0), x.size - 1)]
+# +     i, last = cuda.grid(1), x.size - 1
+# +     tile[radius + me] = x[min(i, last)]
+# +     if me < radius:
+# +         tile[me] = x[min(max(i - 128, 0), last)]
+# +         tile[radius + 128 + me] = x[min(i + 128, last)]
+
+# %% wrong: half of each window, divided by all — says "one half of each window" — from "reference": "for k in range(2 * radius + 1)" → "for k in range(radius, 2 * radius + 1)"

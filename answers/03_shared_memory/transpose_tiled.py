@@ -252,7 +252,7 @@ def transpose_tiled(x):
 # -     if row < out.shape[0] and column < out.shape[1]:
 # +     if True:
 
-# %% wrong: the guard of x for writing as well — says "has any thread written" — from "unpadded tile"
+# %% wrong: the guard of x for writing as well — says "by the shape of out alone" — from "unpadded tile"
 # -     tile = cuda.shared.array((32, 32), float32)
 # +     tile = cuda.shared.array((32, 33), float32)
 
@@ -515,3 +515,16 @@ def transpose_tiled(x):
 # %% wrong: a local array for a tile — says "A local array belongs to one thread" — from "reference": "shared.array" → "local.array"
 
 # %% wrong: threadIdx without axes — says "cuda.threadIdx is three numbers" — from "reference": "tx, ty = cuda.threadIdx.x, cuda.threadIdx.y" → "tx, ty = cuda.threadIdx"
+
+# %% wrong: writes only where the same thread has read — says "by the shape of out alone" — from "unpadded tile"
+# -     tile = cuda.shared.array((32, 32), float32)
+# +     tile = cuda.shared.array((32, 33), float32)
+
+# -     if row < x.shape[0] and column < x.shape[1]:
+# +     inside = row < x.shape[0] and column < x.shape[1]
+# +     if inside:
+
+# -     if row < out.shape[0] and column < out.shape[1]:
+# +     if inside and row < out.shape[0] and column < out.shape[1]:
+
+# %% wrong: both numbers of tiles from the rows — says "comes from the columns" — from "reference": "-(-columns // 32)" → "-(-rows // 32)"
