@@ -654,6 +654,6 @@ def vec_add(a, b):
 
 # %% wrong: adds to a result that is not zero — says "+= for =" — from "reference": "out[i] = " → "out[i] += "
 
-# %% wrong: always four blocks — says "more elements need more blocks" — from "reference": "-(-len(a) // threads)" → "4"
+# %% wrong: always four blocks — says "The grid must grow with n" — from "reference": "-(-len(a) // threads)" → "4"
 
 # %% wrong: the mean — says "do not divide" — from "reference": "a[i] + b[i]" → "(a[i] + b[i]) / 2"

@@ -50,6 +50,7 @@ def test_blocks_for(taken: dict[str, Any]) -> None:
         "at least one block, even for nothing": "no GPU launches 0 blocks, so 0 elements have no reading",
         "no more than 65,535 blocks": "the grids of all readings are smaller",
         "shifts by the bits of the block's size": "the blocks of all readings are powers of two",
+        "divides in float32": "float32 holds the sizes of all readings exactly",
     }
     plausible = {"any GPU": readings, "with less memory": few}
     assert findings(NAMED["blocks_for"], "02", plausible, broken(readings), passing) == []
