@@ -146,3 +146,11 @@ def bottleneck(summary):
 # %% wrong: communication is never the answer — says "The largest piece is communication" — from "reference": "key=pieces.get" → `key=lambda one: pieces[one] * (one != "communication")`
 
 # %% wrong: a TFLOP of 2**10 GFLOPs — says "1 TFLOP is 1e12 FLOPs" — from "reference": `1e3 * summary["peak_tflops"]` → `1024 * summary["peak_tflops"]`
+
+# %% wrong: all of the rest is communication — says "in which the GPU waits for launches" — from "reference": `return largest` → `return "communication" if largest == "launch" else largest`
+
+# %% wrong: launch whenever no part is more than half — says "though it is less than half" — from "reference"
+# -     if largest != "kernel":
+# +     if pieces[largest] <= summary["step_ms"] / 2:
+# +         return "launch"
+# +     if largest != "kernel":

@@ -242,7 +242,7 @@ def gpu_idle_fraction(events):
 # -     for start, stop, kind in sorted(timed):
 # +     for (start, kind), stop in sorted({(start, kind): stop for start, stop, kind in timed}.items()):
 
-# %% wrong: the window is that of the kernels' streams — says "The window is that of all events"
+# %% wrong: the window is that of the kernels' streams — says "latest end of all events"
 def gpu_idle_fraction(events):
     timed = [event for event in events if event["ph"] == "X"]
     streams = {event["tid"] for event in timed if event["cat"] == "kernel"} or {event["tid"] for event in timed}
@@ -259,3 +259,32 @@ def gpu_idle_fraction(events):
 # %% wrong: setting memory is a kernel — says "Setting memory" — from "reference": `kind == "kernel"` → `kind in ("kernel", "gpu_memset")`
 
 # %% wrong: a kernel is what is called a kernel — says "whatever its name" — from "reference": `event["cat"]` → `event["name"]`, `kind == "kernel"` → `"kernel" in kind`
+
+# %% wrong: marks stretch the window at both ends — says "the ts of other events may mean nothing" — from "reference"
+# -     first, last = min(start for start, _, _ in timed), max(stop for _, stop, _ in timed)
+# +     first = min(event["ts"] for event in events if "ts" in event)
+# +     last = max(event["ts"] + event.get("dur", 0.0) for event in events if "ts" in event)
+
+# %% wrong: marks of cat kernel are kernels if they have a dur — says "Only events whose ph is X are kernels" — from "reference"
+# -     for start, stop, kind in sorted(timed):
+# +     marks = [(one["ts"], one["ts"] + one["dur"], one.get("cat")) for one in events if one["ph"] != "X" and "dur" in one]
+# +     for start, stop, kind in sorted(timed + marks):
+
+# %% wrong: the idle shares of streams multiplied — says "shares are not multiplied"
+def gpu_idle_fraction(events):
+    timed = [event for event in events if event["ph"] == "X"]
+    window = max(event["ts"] + event["dur"] for event in timed) - min(event["ts"] for event in timed)
+    kernels, idle = [event for event in timed if event["cat"] == "kernel"], 1.0
+    for stream in {event["tid"] for event in kernels}:
+        idle *= 1 - sum(event["dur"] for event in kernels if event["tid"] == stream) / window
+    return idle
+
+# %% wrong: copies are no part of the window — says "copies, and memsets count, too" — from "reference"
+# -     first, last = min(start for start, _, _ in timed), max(stop for _, stop, _ in timed)
+# +     some = [one for one in timed if not one[2].startswith("gpu_mem")]
+# +     first, last = min(start for start, _, _ in some), max(stop for _, stop, _ in some)
+
+# %% wrong: only the CPU's events make the window — says "copies, and memsets count, too" — from "reference"
+# -     first, last = min(start for start, _, _ in timed), max(stop for _, stop, _ in timed)
+# +     some = [one for one in timed if one[2] != "kernel" and not one[2].startswith("gpu_mem")] or timed
+# +     first, last = min(start for start, _, _ in some), max(stop for _, stop, _ in some)

@@ -115,3 +115,5 @@ def mfu(step_ms, flops, gpu, dtype):
 # %% wrong: the backward pass alone — says "they count as they are" — from "reference": "return flops_per_second" → "return 2 / 3 * flops_per_second"
 
 # %% wrong: the share that is lost — says "the share that is lost" — from "reference": "return flops_per_second" → "return 1 - flops_per_second"
+
+# %% wrong: the backward pass again, halved — says "they count as they are" — from "reference": "return flops_per_second" → "return 1.5 * flops_per_second"

@@ -280,3 +280,31 @@ def parse_metrics(text):
 # %% wrong: values of 0 are left out — says "A value of 0 is a value" — from "reference": `if "gpu" in labels:` → `if "gpu" in labels and float(match.group(5)):`
 
 # %% wrong: one dict for all calls — says "begin each call with an empty dict" — from "reference": "(text):" → "(text, found={}):", "    found = {}" → "    pass"
+
+# %% wrong: a GPU has one digit — says "may have two digits" — from "reference": `labels = dict(re.findall(label, match.group(2)))` → `labels = {name: value for name, value in re.findall(label, match.group(2)) if name != "gpu" or len(value) == 1}`
+
+# %% wrong: the first two lines are skipped — says "A page need not begin with comments" — from "reference": `text.split("\n")` → `text.split("\n")[2:]`
+
+# %% wrong: the first line is skipped — says "A page need not begin with comments" — from "reference": `text.split("\n")` → `text.split("\n")[1:]`
+
+# %% wrong: no comma after the last label — says "allows a comma after the last label" — from "reference"
+# -         if match:
+# +         if match and not match.group(2).rstrip().endswith(","):
+
+# %% wrong: no exponents — says "exponent" — from "reference": `\s*(\S+)` → `\s*([-+]?(?:Inf|[\d.]+))`
+
+# %% right: the last brace, and a search for the label, because every quote inside a value has a backslash before it
+import re
+
+
+def parse_metrics(text):
+    found = {}
+    for line in text.split("\n"):
+        if line[:1] == "#" or "{" not in line:
+            continue
+        name, rest = line.split("{", 1)
+        labels, numbers = rest.rsplit("}", 1)
+        gpu = re.search(r'(?:^|,)\s*gpu="(\d+)"', labels)
+        if gpu:
+            found.setdefault(int(gpu[1]), {})[name] = float(numbers.split()[0])
+    return found

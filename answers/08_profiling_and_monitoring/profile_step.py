@@ -256,7 +256,7 @@ def profile_step(problem):
 # +     leaves = sum(not one.cpu_children for one in operators)
 # +     return {"launches": len(operators), "kernels": leaves, "peak_bytes": round(peak / 2**20)}
 
-# %% wrong: no warm-up — says "the first step"
+# %% wrong: no warm-up — says "an optimizer's first step"
 import torch
 from torch.profiler import ProfilerActivity, profile
 from gpulab.chapters.profiling.traces import trace_events
@@ -352,3 +352,15 @@ def profile_step(problem):
 # %% wrong: the sum of all allocations — says "also of those that were freed before" — from "reference": `max(one["args"]["Total Allocated"] for one` → `sum(max(one["args"]["Bytes"], 0) for one`
 
 # %% wrong: in eval mode — says "in eval mode" — from "reference": "problem.model().to(problem.device)" → "problem.model().to(problem.device).eval()"
+
+# %% wrong: a new optimizer in each step — says "let the same optimizer make one" — from "reference"
+# -         criterion(model(images), labels).backward()
+# +         optimizer = problem.optimizer(model)
+# +         criterion(model(images), labels).backward()
+
+# %% wrong: profiles the second batch — says "profile the first batch again" — from "reference"
+# -     step()
+# -     on_gpu = images.is_cuda
+# +     step()
+# +     images, labels = (part.to(problem.device) for part in list(problem.loader())[1])
+# +     on_gpu = images.is_cuda

@@ -308,3 +308,17 @@ def render_metrics(samples):
 # +         lines += [f"# HELP {name} {words}"] + [f"# TYPE {name} {group[0]['type']}"] * (group[0]["type"] != "untyped")
 
 # %% wrong: no labels without text — says "A label whose value is empty" — from "reference": `in sample["labels"].items():` → `in ((key, text) for key, text in sample["labels"].items() if text):`
+
+# %% wrong: newlines in labels become spaces — says "A newline in a label is written" — from "reference"
+# -                 text = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+# +                 text = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
+
+# %% wrong: quotes in labels become single quotes — says "A quote in a label is written" — from "reference": `.replace('"', '\\"')` → `.replace('"', "'")`
+
+# %% wrong: backslashes in labels become slashes — says "A backslash in a label is written" — from "reference"
+# -                 text = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+# +                 text = text.replace("\\", "/").replace('"', '\\"').replace("\n", "\\n")
+
+# %% wrong: the type of the first metric for all — says "That is the TYPE of one metric for all" — from "reference": `{group[0]['type']}` → `{samples[0]['type']}`
+
+# %% wrong: the words of the last metric for all — says "That is the HELP of one metric for all" — from "reference": `group[0]["help"]` → `samples[-1]["help"]`

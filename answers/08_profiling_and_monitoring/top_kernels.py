@@ -13,7 +13,7 @@ from collections import Counter
 def top_kernels(events, n):
     total = Counter()
     for event in events:
-        if event.get("cat") == "kernel" and "dur" in event:
+        if event["ph"] == "X" and event.get("cat") == "kernel":
             total[event["name"]] += event["dur"]
     return Counter(dict(sorted(total.items()))).most_common(n)
 
@@ -244,3 +244,22 @@ def top_kernels(events, n):
 # %% wrong: totals are the keys of a dict — says "a dict with totals as keys keeps one" — from "reference": "total.items()" → "{us: (name, us) for name, us in total.items()}.values()"
 
 # %% wrong: one stream only — says "several streams" — from "reference": `event["cat"] == "kernel":` → `event["cat"] == "kernel" and event["tid"] == 7:`
+
+# %% wrong: cut by the total alone, names sorted afterwards — says "Sort by total and name first, then cut" — from "reference"
+# -     return sorted(total.items(), key=lambda item: (-item[1], item[0]))[:n]
+# +     largest = sorted(total.items(), key=lambda item: -item[1])[:n]
+# +     return sorted(largest, key=lambda item: (-item[1], item[0]))
+
+# %% wrong: whatever has a dur is an event — says "Only events whose ph is X are kernels" — from "reference": `event["ph"] == "X" and event["cat"] == "kernel"` → `"dur" in event and event.get("cat") == "kernel"`
+
+# %% wrong: sorted by the mean of a name's calls — says "the sums are sorted" — from "reference"
+# -     return sorted(total.items(), key=lambda item: (-item[1], item[0]))[:n]
+# +     calls = [event["name"] for event in events if event["ph"] == "X" and event["cat"] == "kernel"]
+# +     return sorted(total.items(), key=lambda item: (-item[1] / calls.count(item[0]), item[0]))[:n]
+
+# %% wrong: names end after 40 letters — says "however long they are" — from "reference"
+# -             total[event["name"]] = total.get(event["name"], 0.0) + event["dur"]
+# +             name = event["name"][:40]
+# +             total[name] = total.get(name, 0.0) + event["dur"]
+
+# %% wrong: kernels of NCCL's are left out — says "A kernel of NCCL's is a kernel, too" — from "reference": `event["cat"] == "kernel":` → `event["cat"] == "kernel" and not event["name"].startswith("nccl"):`

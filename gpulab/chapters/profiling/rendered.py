@@ -18,6 +18,7 @@ _NUMBER = r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|[iI]nf|NaN)"
 _SAMPLE = re.compile(rf"({_NAME}(?:\{{(?:{_LABEL}(?:, ?{_LABEL})*,?)?\}})?) +{_NUMBER}")
 _QUOTE = 'A quote inside a value is written \\".'
 _TORN = "A newline inside a text is written \\n."
+_ESCAPED = {"\n": "\\n", '"': '\\"', "\\": "\\\\"}
 
 
 def broken_rule(page: str) -> str:
@@ -126,6 +127,10 @@ def _describes(page: Any, samples: SampleRows, what: str) -> None:
         known.append((quoted, "In a HELP text a quote is not escaped: the backslash would be shown."))
         typed = {name: words for name, words in wanted.items() if words != "untyped"}
         known.append((typed, "An untyped metric has a TYPE line, too."))
+        for one in samples:
+            known.append(
+                (dict.fromkeys(wanted, one[key]), f"That is the {kind} of one metric for all: each has its own.")
+            )
         for instead in (" ", ""):
             joined = {name: words.replace("\n", instead) for name, words in wanted.items()}
             known.append((joined, "A newline in a HELP text is written \\n: nothing else stands for it."))
@@ -148,6 +153,12 @@ def _has_labels(values: Mapping[Any, float], wanted: Mapping[Any, float], what: 
         note = "Escaped twice: replace the backslashes first, before you add any of your own."
     if lost and dict(labels) in [{key: text for key, text in one.items() if text} for one in known]:
         note = "A label whose value is empty is a label, too."
+    for char, words in (("\n", "newline"), ('"', "quote"), ("\\", "backslash")):
+        replaced = [
+            {key: text.replace(char, new) for key, text in one.items()} for new in ("", " ", "'", "/") for one in known
+        ]
+        if lost and dict(labels) in replaced:
+            note = f"A {words} in a label is written {_ESCAPED[char]}: nothing else stands for it."
     if lost and not labels and any(known):
         note = "The labels are missing."
     given = dict(labels) if lost else None

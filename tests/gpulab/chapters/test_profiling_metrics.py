@@ -156,6 +156,30 @@ def test_a_page_that_says_something_else_is_told_what(page: str, words: str) -> 
         compare(lambda _: page, samples, "a page", read)
 
 
+@pytest.mark.parametrize(
+    ("label", "written", "words"),
+    [
+        ("two\nlines", "two lines", "A newline in a label is written \\n:"),
+        ('a "b"', "a 'b'", 'A quote in a label is written \\":'),
+        ("C:\\data", "C:/data", "A backslash in a label is written \\\\:"),
+    ],
+)
+def test_letters_that_stand_for_others_are_named(label: str, written: str, words: str) -> None:
+    samples = [{"name": "a", "type": "gauge", "help": "Some words.", "labels": {"l": label}, "value": 1.0}]
+    page = f'# HELP a Some words.\n# TYPE a gauge\na{{l="{written}"}} 1.0\n'
+    with pytest.raises(AssertionError, match=re.escape(words)):
+        compare(lambda _: page, samples, "a page", read_page)
+
+
+@pytest.mark.parametrize("kind", ["HELP", "TYPE"])
+def test_one_description_for_all_metrics_is_named(kind: str) -> None:
+    rows = [{"name": name, "labels": {}, "value": 1.0, "type": "gauge", "help": "One."} for name in "ab"]
+    rows[1] |= {"help": "Two."} if kind == "HELP" else {"type": "counter"}
+    page = "".join(f"# HELP {name} One.\n# TYPE {name} gauge\n{name} 1.0\n" for name in "ab")
+    with pytest.raises(AssertionError, match=f"That is the {kind} of one metric for all"):
+        compare(lambda _: page, rows, "a page", read_page)
+
+
 def test_what_the_format_allows_passes() -> None:
     page = read_page('\n  # a remark\n#TYPE a nothing\na{ x = "1" , } +Inf\nb NaN 1763650000000\nc{} -1e3\n')
     assert page.values[("a", frozenset({("x", "1")}))] == float("inf")
