@@ -564,7 +564,7 @@ dist.destroy_process_group()
 # - sgd, loss_of = task.optimizer(wrapped), task.criterion()
 # + sgd, loss_of = torch.optim.SGD(wrapped.parameters(), lr=task.lr), torch.nn.CrossEntropyLoss()
 
-# %% wrong: writes the indices in another order than it took them — says "in the order in which they are listed there" — from "reference": "json.dump(list(share)" → "json.dump(sorted(share)"
+# %% wrong: writes the indices in another order than it took them — says "as the sampler gives them" — from "reference": "json.dump(list(share)" → "json.dump(sorted(share)"
 
 # %% wrong: the whole model in the checkpoint — says "it holds a gpulab.training.networks" — from "reference": `wrapped.module.state_dict()` → `wrapped.module`
 
@@ -579,3 +579,22 @@ dist.destroy_process_group()
 # +     break
 
 # %% wrong: a barrier for rank 0 — says "such as dist.barrier()" — from "reference": "if rank == 0:" → "if rank == 0 and (dist.barrier() or True):"
+
+# %% wrong: LOCAL_RANK is the rank — says "LOCAL_RANK is its number on its machine" — from "reference"
+# - rank, world_size = dist.get_rank(), dist.get_world_size()
+# + rank, world_size = int(os.environ["LOCAL_RANK"]), dist.get_world_size()
+
+# - share = DistributedSampler(pictures, shuffle=True, seed=task.seed)
+# + share = DistributedSampler(pictures, world_size, rank, shuffle=True, seed=task.seed)
+
+# %% wrong: only the samples follow LOCAL_RANK — says "LOCAL_RANK is its number on its machine" — from "reference"
+# - share = DistributedSampler(pictures, shuffle=True, seed=task.seed)
+# + share = DistributedSampler(pictures, world_size, int(os.environ["LOCAL_RANK"]), shuffle=True, seed=task.seed)
+
+# %% wrong: lists the samples, then sets the epoch — says "after set_epoch" — from "reference"
+# - share.set_epoch(0)
+# + listed = list(share)
+# + share.set_epoch(1)
+
+# -     json.dump(list(share), file)
+# +     json.dump(listed, file)

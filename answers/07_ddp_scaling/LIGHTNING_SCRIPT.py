@@ -573,8 +573,14 @@ dist.barrier()
 
 # %% wrong: the loader has no sampler — says "does the loader have the sampler?" — from "reference": ", sampler=share)" → ")"
 
-# %% wrong: Lightning's sampler instead of the one that is written down — says "in the order in which they are listed there" — from "reference": ", sampler=share)" → ")", "use_distributed_sampler=False" → "use_distributed_sampler=True"
+# %% wrong: Lightning's sampler instead of the one that is written down — says "a sampler of its own" — from "reference": ", sampler=share)" → ")", "use_distributed_sampler=False" → "use_distributed_sampler=True"
 
 # %% wrong: bfloat16 — says "Computed in bfloat16" — from "reference": "max_epochs=1" → `max_epochs=1, precision="bf16-mixed"`
 
 # %% wrong: four batches are accumulated — says "Batches are accumulated" — from "reference": "max_epochs=1" → "max_epochs=1, accumulate_grad_batches=4"
+
+# %% wrong: two epochs — says "That is two epochs" — from "reference": "max_epochs=1" → "max_epochs=2"
+
+# %% wrong: gradients are clipped — says "The gradients were clipped" — from "reference": "max_epochs=1" → "max_epochs=1, gradient_clip_val=0.5"
+
+# %% wrong: no loss returned — says "training_step returns the loss" — from "reference": "return self.loss_of(self.network(x), y)" → "self.log('loss', self.loss_of(self.network(x), y))"

@@ -234,3 +234,5 @@ def averaged_step(problem, world_size):
 # -     problem.optimizer(net).step()
 # +         problem.optimizer(net).step()
 # +         net.zero_grad()
+
+# %% right: tensors — from "reference": "tensor.numpy() for" → "tensor for"

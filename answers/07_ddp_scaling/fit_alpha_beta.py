@@ -129,3 +129,34 @@ def fit_alpha_beta(nbytes, seconds, world_size):
 # +     nbytes, seconds = nbytes[1:], seconds[1:]
 
 # %% wrong: bits — says "do not convert them to bits" — from "polyfit with weights": "np.polyfit(nbytes," → "np.polyfit([8 * size for size in nbytes],"
+
+# %% wrong: parentheses are missing — says "put parentheses around 2"
+import numpy as np
+
+
+def fit_alpha_beta(nbytes, seconds, world_size):
+    slope, intercept = np.polyfit(nbytes, seconds, 1, w=1 / np.array(seconds))
+    return intercept / 2 * (world_size - 1), slope * world_size / 2 * (world_size - 1)
+
+# %% wrong: only the formula is divided by the times — says "the other side is 1" — from "reference": "np.ones(len(sizes))" → "times"
+
+# %% wrong: means over pairs of neighbors — says "means over pairs of neighbors"
+import numpy as np
+
+
+def fit_alpha_beta(nbytes, seconds, world_size):
+    sizes, times = np.array(nbytes, dtype=float), np.array(seconds, dtype=float)
+    slope = np.mean(np.diff(times) / np.diff(sizes))
+    steps = 2 * (world_size - 1)
+    return float(np.mean(times - slope * sizes)) / steps, float(slope) * world_size / steps
+
+# %% wrong: the sum of absolute relative errors — says "the smallest sum of absolute errors, too"
+import itertools
+
+
+def fit_alpha_beta(nbytes, seconds, world_size):
+    points = list(zip(nbytes, seconds))  # such a line goes through two points
+    lines = [((b - d) / (a - c), b - a * (b - d) / (a - c)) for (a, b), (c, d) in itertools.combinations(points, 2) if a != c]
+    slope, intercept = min(lines, key=lambda line: sum(abs(line[0] * n + line[1] - t) / t for n, t in points))
+    steps = 2 * (world_size - 1)
+    return intercept / steps, slope * world_size / steps

@@ -119,3 +119,5 @@ def pids_to_kill(processes, user):
         if one["pid"] != 1 and not one["name"].startswith(("systemd --user", "containerd-shim")):
             alive.add(one["pid"])
     return found
+
+# %% wrong: a subreaper must be the user's own — says "A subreaper may belong to another user" — from "reference": `not one["name"].startswith(subreapers)` → `not (one["name"].startswith(subreapers) and one["user"] == user)`

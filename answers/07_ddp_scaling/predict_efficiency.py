@@ -108,3 +108,9 @@ def predict_efficiency(step_s, nbytes, world_size, alpha, beta, overlap):
 # %% wrong: communication per step — says "divide the step by the whole time" — from "reference": "step_s / (step_s + communication_s - hidden_s)" → "(communication_s - hidden_s) / step_s if world_size > 1 else 1.0"
 
 # %% wrong: chunks for all other ranks — says "A step sends a chunk" — from "reference": "beta * nbytes / world_size" → "beta * nbytes * (world_size - 1) / world_size"
+
+# %% wrong: the share counts as seconds — says "not a time in seconds" — from "reference": "min(overlap * communication_s, step_s)" → "min(overlap, step_s)"
+
+# %% wrong: a latency for each half — says "not each half" — from "reference": "2 * (world_size - 1) * (alpha + beta * nbytes / world_size)" → "2 * alpha * (world_size > 1) + 2 * (world_size - 1) * beta * nbytes / world_size"
+
+# %% wrong: efficiencies are mixed — says "Mix the times" — from "reference": "return step_s / (step_s + communication_s - hidden_s)" → "return overlap + (1 - overlap) * step_s / (step_s + communication_s)"

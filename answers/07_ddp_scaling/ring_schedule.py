@@ -123,3 +123,7 @@ def ring_schedule(world_size, rank):
     return [(step % world_size, step % world_size) for step in range(2 * (world_size - 1))]
 
 # %% wrong: the second half goes up again — says "hand on the complete chunk" — from "reference": "((rank + 1 - step) % world_size, (rank - step) % world_size)" → "((rank + 1 + step) % world_size, (rank + step) % world_size)"
+
+# %% wrong: the numbers of the neighbors — says "the numbers of the neighbors"
+def ring_schedule(world_size, rank):
+    return [((rank + 1) % world_size, (rank - 1) % world_size)] * (2 * (world_size - 1))

@@ -116,3 +116,7 @@ def scaling(rows):
     return found
 
 # %% wrong: three entries beside the number of GPUs — says "all entries of a row" — from "reference": "row | {" → `{"gpus": row["gpus"], "throughput": row["throughput"]} | {`
+
+# %% wrong: speedup and efficiency swapped — says "Speedup and efficiency are swapped" — from "reference": `"speedup": row` → `"efficiency": row`, `"efficiency": row` → `"speedup": row`
+
+# %% wrong: the first row's throughput per GPU is the base — says "what one GPU does alone" — from "reference": `next(row["throughput"] for row in rows if row["gpus"] == 1)` → `rows[0]["throughput"] / rows[0]["gpus"]`

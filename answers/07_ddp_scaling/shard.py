@@ -169,3 +169,9 @@ def shard(n, world_size, rank, epoch=0, seed=0, shuffle=True, drop_last=False):
 # -     return list(order[rank::world_size])
 # +     each = len(order) // world_size
 # +     return order[rank * each : (rank + 1) * each] if shuffle else order[rank::world_size]
+
+# %% wrong: one generator draws the orders of all epochs — says "its own generator" — from "reference"
+# -         dice = torch.Generator().manual_seed(seed + epoch)
+# -         order = torch.randperm(n, generator=dice).tolist()
+# +         dice = torch.Generator().manual_seed(seed)
+# +         order = [torch.randperm(n, generator=dice).tolist() for _ in range(epoch + 1)][-1]

@@ -80,3 +80,7 @@ def wire_bytes(algorithm, world_size, nbytes):
 # %% wrong: parentheses are missing — says "put parentheses around p - 1" — from "counts steps": "sum(nbytes / world_size for _ in range(2 * (world_size - 1)))" → "2 * world_size - 1 * nbytes / world_size"
 
 # %% wrong: the vector without a whole chunk, twice — says "drops the fraction" — from "counts steps": "sum(nbytes / world_size for _ in range(2 * (world_size - 1)))" → "2 * (nbytes - nbytes // world_size)"
+
+# %% wrong: a worker keeps a chunk from the server — says "keeps no chunk of its own" — from "reference": `"parameter_server": 1` → `"parameter_server": 1 - 1 / world_size`
+
+# %% wrong: the server sends the sum to itself, too — says "nothing to itself" — from "reference": `"server": world_size}` → `"server": world_size + 1}`

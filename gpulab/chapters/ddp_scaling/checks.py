@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,7 @@ TROUBLES = {
 }
 """What a failing run says → what may help."""
 LIGHTNING_TROUBLES = {
+    "Skipping the `training_step` by returning None": "training_step returns the loss.",
     "in save_checkpoint": (
         "trainer.save_checkpoint waits for all ranks, so all must call it. Here torch.save on rank 0 is enough, with"
         " the network's state dict."
@@ -258,6 +259,22 @@ def _how_divided(made: TrainedRanks, count: int) -> str:
     if any(one != sorted(one) for one in made.samples):
         return " The ranks divided different orders: seed and epoch of the sampler must not depend on the rank."
     return ""
+
+
+def dealt(made: TrainedRanks, problem: Problem) -> Iterator[TrainedRanks]:
+    """The same ranks with samples as a sampler deals them that was not set, or was set to another epoch or seed."""
+    from torch.utils.data import DistributedSampler
+
+    ranks, data = len(made.samples), problem.dataset()
+    orders = {(False, 0, 0), *((True, number, epoch) for number in (0, problem.seed) for epoch in (0, 1))}
+    for shuffle, number, epoch in sorted(orders):
+        samples = []
+        for rank in range(ranks):
+            share: DistributedSampler[int] = DistributedSampler(data, ranks, rank, shuffle=shuffle, seed=number)
+            share.set_epoch(epoch)
+            samples.append(list(share))
+        if samples != made.samples:
+            yield replace(made, samples=samples)
 
 
 def apart(one: Mapping[str, Any], two: Mapping[str, Any]) -> float:

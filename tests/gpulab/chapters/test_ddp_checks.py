@@ -72,6 +72,7 @@ def test_anything_else_is_told(words: str) -> None:
         ("Rank 0 ended.", "Default process group has not been initialized", "Before trainer.fit"),
         ("Rank 0 ended.", 'File "trainer.py", line 1, in save_checkpoint\nRuntimeError', "all must call it"),
         ("Rank 0 ended.", "self.parallel_devices[self.local_rank]", "rank 1 has found no device"),
+        ("Rank 0 ended.", "Skipping the `training_step` by returning None in dis", "training_step returns the loss"),
     ],
 )
 def test_a_program_with_a_trainer_has_causes_of_its_own(problem: str, output: str, words: str) -> None:
@@ -103,6 +104,14 @@ def test_each_sample_once() -> None:
 def test_why_samples_were_used_twice(samples: list[list[int]], words: str) -> None:
     with pytest.raises(AssertionError, match=words):
         checks.each_once(TrainedRanks({}, samples), 4, "run")
+
+
+def test_samples_as_other_samplers_deal_them() -> None:
+    in_order = TrainedRanks({}, [[0, 2, 4, 6], [1, 3, 5, 7]])
+    found = [one.samples for one in checks.dealt(in_order, PROBLEM)]
+    assert len(found) == 2 and in_order.samples not in found  # seed 0 is the problem's own: two epochs
+    assert all(sorted(a + b) == list(range(8)) for a, b in found)
+    assert in_order.samples in [one.samples for one in checks.dealt(TrainedRanks({}, found[0]), PROBLEM)]
 
 
 def moved(by: float, prefix: str = "") -> dict[str, Any]:

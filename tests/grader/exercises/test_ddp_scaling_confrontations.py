@@ -168,6 +168,7 @@ def test_predict_efficiency() -> None:
         "only a share of the step can hide": "no step here is shorter than the communication",
         "two thirds of a step can hide": "no step here is shorter than the communication",
         "a rank alone sends, too": "there are at least two ranks here",
+        "the share counts as seconds": "every step here is shorter than the share",
     }
     assert findings(declared()["predict_efficiency"], CHAPTER, plausible, broken, passing) == []
 
@@ -295,6 +296,7 @@ def test_pids_to_kill() -> None:
         "capitals and small letters alike": "no two users here differ by a capital only",
         "any systemd": "no process here has such a parent",
         "parents that come later are not known": "the parents come first here",
+        "a subreaper must be the user's own": "every subreaper here is the user's own",
     }
     assert findings(declared()["pids_to_kill"], CHAPTER, plausible, broken, passing) == []
 

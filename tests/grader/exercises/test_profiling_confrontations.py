@@ -66,6 +66,10 @@ def test_parse_metrics() -> None:
         "the labels begin at the last brace": plain,
         "a # anywhere makes a comment": "no label of the exporter holds a #",
         "one dict for all calls": "every page here has the same GPUs and metrics",
+        "a GPU has one digit": "no machine here has ten GPUs",
+        "the first two lines are skipped": "every page here begins with comments",
+        "the first line is skipped": "every page here begins with comments",
+        "no comma after the last label": "the exporter writes none",
     }
     plausible = {
         "two GPUs": confrontations.take_figures(Library()),
@@ -96,6 +100,8 @@ def test_render_metrics() -> None:
         "no TYPE for an untyped metric": "every metric of the exporter has a type",
         "no labels without text": "every label here has a text",
         "the labels of a metric's first sample for all of them": "all samples of a metric have the same labels here",
+        "newlines in labels become spaces": plain,
+        "backslashes in labels become slashes": plain,
     }
     plausible = {
         "two GPUs": confrontations.take_figures(Library()),
@@ -146,6 +152,10 @@ def test_gpu_idle_fraction() -> None:
         "a kernel is what is called a kernel": "the names of these kernels hold that word",
         "the window ends when the last event to start does": "the last kernel to start is the last to end here",
         "a kernel that starts while another runs adds nothing": "one stream: no kernels overlap",
+        "marks stretch the window at both ends": "the marks here have no ts",
+        "marks of cat kernel are kernels if they have a dur": "no mark of a real trace has a dur",
+        "copies are no part of the window": "a CPU range is the last event here",
+        "only the CPU's events make the window": "CPU ranges are the first and the last event here",
     }
     plausible = {
         "an H100 at 1.98 GHz": idle(1.98),
@@ -203,6 +213,9 @@ def test_top_kernels() -> None:
         "marks are kernels of no duration": "no trace of a real GPU has such marks",
         "every category with kernel in its name": "no other category of a trace contains that word",
         "rounded to two decimals": "a hundredth of a µs is within the tolerance of these totals",
+        "cut by the total alone, names sorted afterwards": "measured totals are never equal",
+        "whatever has a dur is an event": "no mark of a real trace has a dur",
+        "kernels of NCCL's are left out": "one GPU runs no kernel of NCCL's",
     }
     plausible = {"a V100": kernels(1.0, V100), "an H100": kernels(0.04, H100), "a T4": kernels(5.0, V100)}
     other = kernels(1.0, V100)
@@ -270,6 +283,7 @@ def test_bottleneck() -> None:
     }
     passing = {
         "a part must be more than half of the step": "the largest part of this step is more than half of it",
+        "launch whenever no part is more than half": "the largest part of this step is more than half of it",
         "memory on the ridge itself": "measured steps are far from the ridge",
         "GB of 2**30 bytes": "measured steps are far from the ridge",
         "whole FLOPs per byte": "measured steps are far from the ridge",
