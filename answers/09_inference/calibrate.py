@@ -196,3 +196,7 @@ def calibrate(batches, method, percentile=99.9):
 # %% wrong: the limit rounded up — says "The limit was rounded to a whole number" — from "reference": "float(limit)" → "float(np.ceil(limit))"
 
 # %% wrong: the last batch is left out — says "The last batch is left out" — from "reference": "for batch in batches" → "for batch in batches[:-1] or batches"
+
+# %% wrong: per batch, the median — says "and then the median" — from "reference": "np.percentile(magnitudes, percentile)" → "np.median([np.percentile(np.abs(b), percentile) for b in batches])"
+
+# %% wrong: a limit over 7 — says "those of 4 bits" — from "reference": "/ 127" → "/ 7"

@@ -162,3 +162,7 @@ def wrapped(steps):
 
 def quantize(x, scale):
     return np.round(wrapped(x / scale)).astype(np.int8)
+
+# %% wrong: clips x before it is divided — says "Clip the steps, after the division" — from "reference": "x / scale" → "np.clip(x, -127, 127) / scale"
+
+# %% wrong: the reciprocal of the scale as a whole number — says "Was 1 / scale cut to a whole number" — from "reference": "np.rint(x / scale)" → "np.nan_to_num(np.rint(np.clip(x, -1e30, 1e30) * int(1 / scale)))"
