@@ -77,11 +77,11 @@ def flash_attention(q, k, v):
 
 # %% wrong: scale sqrt(d) — says "1 / sqrt(d)" — from "reference": "-0.5" → "0.5"
 
-# %% wrong: output not rescaled — says "both rescaled" — from "reference": "* factor[:, None] + tl.dot" → "+ tl.dot"
+# %% wrong: output not rescaled — says "the output must be rescaled, too" — from "reference": "* factor[:, None] + tl.dot" → "+ tl.dot"
 
-# %% wrong: sum not rescaled — says "both rescaled" — from "reference": "* factor + tl.sum" → "+ tl.sum"
+# %% wrong: sum not rescaled — says "the sum must be rescaled, too" — from "reference": "* factor + tl.sum" → "+ tl.sum"
 
-# %% wrong: neither rescaled — says "both rescaled" — from "reference"
+# %% wrong: neither rescaled — says "sum and output must be rescaled" — from "reference"
 # -         s = s * factor + tl.sum(weights, axis=1)
 # -         o = o * factor[:, None] + tl.dot(weights, v)
 # +         s = s + tl.sum(weights, axis=1)
@@ -529,7 +529,7 @@ def flash_attention(q, k, v):
 
 # %% wrong: the factor upside down — says "upside down" — from "reference": "tl.exp(m - m_next)" → "tl.exp(m_next - m)"
 
-# %% wrong: sum not rescaled, with blocks of 16 — says "both rescaled" — from "reference": "* factor + tl.sum" → "+ tl.sum", "cdiv(length, 32)" → "cdiv(length, 16)", "T=32" → "T=16"
+# %% wrong: sum not rescaled, with blocks of 16 — says "the sum must be rescaled, too" — from "reference": "* factor + tl.sum" → "+ tl.sum", "cdiv(length, 32)" → "cdiv(length, 16)", "T=32" → "T=16"
 
 # %% wrong: the keys of the first head for all heads — says "Only the first head" — from "reference": "k_ptr + k_at" → "k_ptr + k_at - head"
 
@@ -595,3 +595,7 @@ def flash_attention(q, k, v):
 # +         weights = tl.where(column[None, :] <= row[:, None], weights, 0.0)
 
 # %% wrong: the mask counts the keys of a block from 0 — says "add the block's start" — from "reference": "column[None, :] <= row[:, None]" → "tl.arange(0, T)[None, :] <= row[:, None]"
+
+# %% wrong: k and v swapped — says "k and v are swapped" — from "reference": "[grid](q, k, v," → "[grid](q, v, k,"
+
+# %% wrong: q and k swapped — says "q and k are swapped" — from "reference": "[grid](q, k, v," → "[grid](k, q, v,"

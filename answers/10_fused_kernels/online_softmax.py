@@ -222,3 +222,12 @@ def online_softmax(blocks):
     sums = [np.exp(block - top).sum() for block, top in zip(blocks, tops)]
     lse = max(tops) + np.log(np.dot(sums, np.exp(np.array(tops) - max(tops))))
     return np.concatenate([np.exp(block - lse) for block in blocks]), float(lse)
+
+# %% wrong: each block's weights by its own maximum — says "subtract that of the row"
+def online_softmax(blocks):
+    m, s = -np.inf, 0.0
+    for block in blocks:
+        larger = max(m, block.max())
+        s = s * np.exp(m - larger) + np.exp(block - larger).sum()
+        m = larger
+    return np.concatenate([np.exp(block - block.max()) / s for block in blocks]), float(m + np.log(s))

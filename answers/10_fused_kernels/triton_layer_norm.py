@@ -269,3 +269,22 @@ def triton_layer_norm(x, weight, bias, eps):
 # +     b = tl.load(b_ptr + tl.program_id(0))
 
 # %% right: the padding is multiplied by 0 — from "reference": "tl.where(inside, x - mean, 0.0)" → "(x - mean) * inside.to(tl.float32)"
+
+# %% wrong: by column — says "normalize each row"
+@triton.jit
+def layer_norm_kernel(x_ptr, w_ptr, b_ptr, out_ptr, rows, width, eps, BLOCK: tl.constexpr):
+    column, row = tl.program_id(0), tl.arange(0, BLOCK)
+    inside = row < rows
+    x = tl.load(x_ptr + row * width + column, mask=inside, other=0.0).to(tl.float32)
+    centered = tl.where(inside, x - tl.sum(x, axis=0) / rows, 0.0)
+    scaled = centered / tl.sqrt(tl.sum(centered * centered, axis=0) / rows + eps)
+    result = scaled * tl.load(w_ptr + column) + tl.load(b_ptr + column)
+    tl.store(out_ptr + row * width + column, result, mask=inside)
+
+
+def triton_layer_norm(x, weight, bias, eps):
+    rows, width = x.shape
+    out = torch.empty_like(x)
+    block = triton.next_power_of_2(rows)
+    layer_norm_kernel[(width,)](x, weight, bias, out, rows, width, eps, BLOCK=block)
+    return out

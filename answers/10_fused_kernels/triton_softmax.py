@@ -312,3 +312,7 @@ def triton_softmax(x):
 # %% wrong: powers of 2 — says "exp, not exp2" — from "reference": "tl.exp(" → "tl.exp2("
 
 # %% wrong: the row in float16 — says "The row was rounded to 16 bits" — from "reference": `other=-float("inf"))` → `other=-float("inf")).to(tl.float16).to(tl.float32)`
+
+# %% wrong: divided by the width — says "not by its width" — from "reference": "weights / tl.sum(weights, axis=0)" → "weights / width"
+
+# %% wrong: the sum without the maximum subtracted — says "without the maximum subtracted" — from "reference": "weights / tl.sum(weights, axis=0)" → "weights / tl.sum(tl.exp(x), axis=0)"

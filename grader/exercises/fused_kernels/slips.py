@@ -79,7 +79,8 @@ def softmax_of_blocks(blocks: Sequence[FloatVector]) -> tuple[tuple[FloatVector,
     weights, early = np.exp(row - top), np.concatenate(parts)
     total = weights.sum()
     lse, lost = top + np.log(total), top + np.log(unscaled)
-    own = np.concatenate([np.exp(block - block.max()) / np.exp(block - block.max()).sum() for block in blocks])
+    alone = [np.exp(block - block.max()) for block in blocks]
+    own, single = np.concatenate([part / part.sum() for part in alone]), np.concatenate(alone)
     plus = "The log-sum-exp is the maximum plus the logarithm of the sum."
     known = [
         (weights / unscaled, lost, "The old sum must be rescaled."),
@@ -89,7 +90,8 @@ def softmax_of_blocks(blocks: Sequence[FloatVector]) -> tuple[tuple[FloatVector,
         (weights / total, np.log(total), plus),
         (weights / total, total, plus),
         (weights / total, top, plus),
-        (weights, lse, "Not divided."),
+        (weights, lse, "The weights are not divided by the sum."),
+        (single / total, lse, "The weights of each block belong to its own maximum: subtract that of the row."),
     ]
     note = "The exponentials are not stabilized, or not by the largest element of all blocks."
     known.append((np.full(len(row), np.nan), np.nan, note))
