@@ -37,11 +37,11 @@ TROUBLES = {
     " with exist_ok=True, or leave it to dcp.save.",
     "Directory not empty": "That folder is there already, left by an interrupted save: dcp.save writes into it.",
     "No backend type associated with device type": "The backend is gloo: this runs on the CPU.",
-    "Broken pipe": "A rank is gone: does every rank make the same collective calls, to the end?",
-    "reset by peer": "A rank is gone: does every rank make the same collective calls, to the end?",
-    "closed by peer": "A rank is gone: does every rank make the same collective calls, to the end?",
 }
-"""What a failing run says → what may help; what other ranks say of one that failed comes last."""
+"""What a failing run says → what may help."""
+GONE = "A rank is gone: does every rank make the same collective calls, to the end?"
+"""What to say when no rank has an error of its own: all say that the connection to another one broke."""
+BROKEN = ("Broken pipe", "reset by peer", "closed by peer")
 
 
 ERROR = re.compile(r"(\[rank\d\]: ?)?[\w.]*(Error|Exception|Interrupt)\b")
@@ -68,15 +68,19 @@ def around(program: str, config: Mapping[str, Any], **more: str) -> dict[str, st
     return {"PROGRAM": program, "CONFIG": json.dumps(dict(config)), "WEIGHTS": WEIGHTS, **seals.key(), **more}
 
 
-def _last(lines: list[str]) -> str:
-    """The last line that says something: an error, where there is one, and its place in the script."""
+def _last(lines: list[str]) -> tuple[str, bool]:
+    """The last line that says something: an error, where there is one, and its place in the script.
+
+    Returns:
+        The line, and whether a rank has an error of its own.
+    """
     useful = [line for line in lines if not re.match(f"{DUMPED}|{NOISE}", line)]
     errors = [at for at, line in enumerate(useful) if ERROR.match(line)]
     if not errors:
-        return (useful or [""])[-1]
+        return (useful or [""])[-1], False
     own = [at for at in errors if not of_gloo(useful[at])]  # gloo's say that another rank has ended
     last = (own or errors)[-1]
-    return f"{of_gloo(useful[last]) or useful[last][:300]}{place(useful[:last])}"
+    return f"{of_gloo(useful[last]) or useful[last][:300]}{place(useful[:last])}", bool(own)
 
 
 def _apart(left: Mapping[str, Any]) -> str:
@@ -100,9 +104,10 @@ def outcome(run: Run, what: str, written: str = WEIGHTS) -> ShardedRun:
     left = run.ranks[0].left if run.ranks else {}
     if run.problem:
         lines = [line.strip() for line in (run.ranks[0].output if run.ranks else "").splitlines() if line.strip()]
-        told = f"{run.problem} {_last(lines)[:320]}"
-        note = next((note for text, note in TROUBLES.items() if text in f"{run.problem} {' '.join(lines)}"), "")
-        note = _apart(left) or note
+        (last, own), said = _last(lines), f"{run.problem} {' '.join(lines)}"
+        told = f"{run.problem} {last[:320]}"
+        gone = GONE if not own and any(text in said for text in BROKEN) else ""
+        note = _apart(left) or next((note for text, note in TROUBLES.items() if text in said), gone)
         raise AssertionError(f"{what}: {told} {note}".strip())
     attempts = seals.opened(left.get("attempts.txt")).get("attempts")
     if not attempts:

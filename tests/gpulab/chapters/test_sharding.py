@@ -83,8 +83,11 @@ RuntimeError: {}
     ("output", "words"),
     [
         (TRACEBACK.format("it is broken"), "exit code 1. RuntimeError: it is broken (line 12)"),
-        (TRACEBACK.format(GLOO), "exit code 1. The connection to another rank broke: that rank has ended. (line 12)"),
-        (f"ValueError: mine\n{TRACEBACK.format(GLOO)}", "exit code 1. ValueError: mine A rank is gone"),
+        (
+            TRACEBACK.format(GLOO),
+            "exit code 1. The connection to another rank broke: that rank has ended. (line 12) A rank is gone",
+        ),
+        (f"ValueError: mine\n{TRACEBACK.format(GLOO)}", "exit code 1. ValueError: mine"),
         ("Fatal Python error: Aborted\n\nThread 0x01 (most recent call first):\n  <no Python frame>", "exit code 1."),
     ],
 )
@@ -92,6 +95,7 @@ def test_the_scripts_own_error_and_line_are_told(output: str, words: str) -> Non
     with pytest.raises(AssertionError) as told:
         ranks.outcome(Run((Rank(0, 1, output),), 1.0, "Rank 0 ended with exit code 1."), "run")
     assert str(told.value).partition("/pytorch")[0].startswith(f"run: Rank 0 ended with {words}")
+    assert ("A rank is gone" in str(told.value)) == ("A rank is gone" in words)
 
 
 def test_the_last_save_before_a_restart_can_be_left_incomplete() -> None:
