@@ -242,7 +242,7 @@ if __name__ == "__main__":
 
 # %% wrong: the second checkpoint, not the last — says "another step than the last saved" — from "DDP, the step in the checkpoint": "complete[-1]" → "complete[1]"
 
-# %% wrong: checkpoints sorted by name — says "another step than the last saved" — from "DDP, the step in the checkpoint": ", key=lambda one: int(one.parent.name[5:]))" → ")"
+# %% wrong: checkpoints sorted by name — says "Compare the numbers of steps" — from "DDP, the step in the checkpoint": ", key=lambda one: int(one.parent.name[5:]))" → ")"
 
 # %% wrong: rank 1 writes the weights — says "expected rank0" — from "DDP, the step in the checkpoint": "if rank == 0:" → "if rank == 1:"
 
@@ -521,4 +521,4 @@ dist.destroy_process_group()
 # -         dcp.save({"nothing": torch.zeros(4)}, checkpoint_id=place / str(step + 1))
 # +         dcp.save({"ones": torch.ones(4)}, checkpoint_id=place / str(step + 1))
 
-# %% wrong: saves every 4 steps, whatever config says — says "another step than the last saved" — from "reference": `task["every"] == 0` → "4 == 0"
+# %% wrong: saves every 4 steps, whatever config says — says "save after that many steps" — from "reference": `task["every"] == 0` → "4 == 0"

@@ -32,13 +32,12 @@ def drawn_restart(seed: int, other: bool = False) -> tuple[dict[str, Any], tuple
         other: with the distance between saves that this seed does not draw, so that a program meets both.
     """
     draw = random.Random(seed)
-    every = draw.choice([4, 5])
-    every = 9 - every if other else every
-    # Three saves: the last one is the second neither from the front nor in the order of the names.
-    saves = 3
+    every = draw.choice([3, 5])
+    every = 8 - every if other else every
+    saves = {3: 5, 5: 3}[every]  # the last save is not the second one, and as text another one comes last: 9, or 5
     killed = saves * every + draw.randint(2, every - 1)
     config = {
-        "width": draw.choice([8, 10, 14]), "steps": (saves + 1) * every + draw.randint(1, 3), "every": every,
+        "width": draw.choice([8, 10, 14]), "steps": (saves + 1) * every + draw.randint(1, every - 1), "every": every,
         "batch": draw.choice([6, 10, 12]), "lr": draw.uniform(0.005, 0.02), "seed": draw.randrange(10**6),
     }  # fmt: skip
     return config, (draw.choice([0, 1]), killed), saves * every
@@ -48,6 +47,18 @@ def restart_model(config: Mapping[str, Any]) -> nn.Sequential:
     """The model of `RESTART_SCRIPT` before its first step."""
     torch.manual_seed(config["seed"])
     return block(config["width"])
+
+
+def _resumed(step: int, every: int, last: int) -> str:
+    """What to say of a second attempt that goes on after another step than the last saved one."""
+    as_text = max(range(every, last + 1, every), key=str)
+    if step <= 0:
+        return "It starts over."
+    if step == as_text:
+        return f"It resumes from step {step}: as text, '{step}' comes after '{last}'. Compare the numbers of steps."
+    if step % every:
+        return f"It resumes from step {step}, and config['every'] is {every}: save after that many steps."
+    return f"It resumes from step {step}, another step than the last saved."
 
 
 def judge_restarted(made: ShardedRun, config: Mapping[str, Any], what: str, last: int, scale: float = 0.0) -> None:
@@ -79,11 +90,9 @@ def judge_restarted(made: ShardedRun, config: Mapping[str, Any], what: str, last
             )
         steps = held.get("steps", 0)
         if steps != again:
-            note = (
-                "It starts over." if steps >= config["steps"] else "It resumes from another step than the last saved."
-            )
             raise AssertionError(
-                f"{what}: rank {rank} made {steps} steps in the second attempt, expected {again}. {note}"
+                f"{what}: rank {rank} made {steps} steps in the second attempt, expected {again}."
+                f" {_resumed(config['steps'] - steps, config['every'], last)}"
             )
 
     def mistaken(lr: float = config["lr"], **changed: Any) -> Callable[[], Mapping[str, Any]]:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gpulab.chapters.sharding.ranks import ShardedRun
-from grader.exercises.sharding import training
+from grader.exercises.sharding import restarting, training
 
 
 def followed() -> tuple[list[dict[str, Any]], dict[str, list[list[float]]]]:
@@ -58,3 +58,24 @@ def test_a_decoy_is_refused() -> None:
     ):
         with pytest.raises(AssertionError, match=says):
             training.stepped_here(report, first, path, 0, "it")
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_wrong_place_to_go_on_is_named(seed: int) -> None:
+    """The last save in the order of texts is neither the last one nor the second, and nor is a step without a save."""
+    config, (_, killed), last = restarting.drawn_restart(seed)
+    other, _, _ = restarting.drawn_restart(seed, other=True)
+    every = config["every"]
+    assert {every, other["every"]} == {3, 5} and config["steps"] % every and last + 2 <= killed < last + every
+
+    def note(step: int) -> str:
+        made = ShardedRun([[0, 9], [0, 0]], {}, [[], [{"steps": config["steps"] - step}]], ["common/1/__0_0.distcp"])
+        with pytest.raises(AssertionError) as told:
+            restarting.judge_restarted(made, config, "a run", last)
+        return str(told.value)
+
+    by_text = {3: 9, 5: 5}[every]
+    assert f"as text, '{by_text}' comes after '{last}'" in note(by_text)
+    assert f"from step {2 * every}, another step than the last saved" in note(2 * every)
+    assert f"config['every'] is {every}" in note(16)
+    assert "It starts over." in note(0)
