@@ -168,7 +168,7 @@ def checkpointed_forward(problem, segments):
 
 # %% wrong: in eval mode — says "training mode" — from "reference": "nn.Sequential(*[chain[i] for i in piece])" → "nn.Sequential(*[chain[i] for i in piece]).eval()"
 
-# %% wrong: one model for both steps — says "Two steps in one model" — from "reference"
+# %% wrong: one model for both steps — says "gradients of two steps add up" — from "reference"
 #   def checkpointed_forward(problem, segments):
 # +     model = problem.model().to(problem.device)
 # +

@@ -100,3 +100,11 @@ def pipeline_schedule(stages, micro_batches, kind):
 # %% wrong: one more than the warm-up, without a limit — says "no more than micro_batches" — from "reference": "most = [micro_batches if" → "most = [micro_batches + 1 if"
 
 # %% wrong: the last backward pass is missing — says "The last backward pass is missing" — from "reference": `range(micro_batches - warm_up, micro_batches)]` → `range(micro_batches - warm_up, micro_batches - 1)]`
+
+# %% wrong: a warm-up that is one too short — says "each pair after them begins with one more" — from "reference": "min(micro_batches, stages - stage - 1)" → "min(micro_batches, max(0, stages - stage - 2))"
+
+# %% wrong: no bubble with 1f1b — says "idle as long as gpipe" — from "reference": "(stages - 1) / (micro_batches + stages - 1)" → `(stages - 1) / (micro_batches + stages - 1) if kind == "gpipe" else 0.0`
+
+# %% wrong: the bubble in whole numbers — says "cut to a whole number" — from "reference": "(stages - 1) / (micro_batches + stages - 1)" → "(stages - 1) // (micro_batches + stages - 1)"
+
+# %% wrong: the bubble of one stage more — says "idle in stages - 1 of" — from "reference": "(stages - 1) / (micro_batches + stages - 1)" → "stages / (micro_batches + stages)"

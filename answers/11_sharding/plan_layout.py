@@ -145,9 +145,9 @@ def plan_layout(model, cluster):
 # -             if node % t or L % p or rest or model["batch"] % d:
 # +             if gpus % t or L % p or rest or model["batch"] % d:
 
-# %% wrong: tensor a power of two — says "tensor = 3 fits" — from "reference": "if node % t or" → "if node % t or t & (t - 1) or"
+# %% wrong: tensor a power of two — says "tensor may be any divisor of gpus_per_node" — from "reference": "if node % t or" → "if node % t or t & (t - 1) or"
 
-# %% wrong: pipeline a power of two — says "pipeline = 3 fits" — from "reference": "if node % t or" → "if node % t or p & (p - 1) or"
+# %% wrong: pipeline a power of two — says "pipeline may be any divisor of layers" — from "reference": "if node % t or" → "if node % t or p & (p - 1) or"
 
 # %% wrong: tensor is less than a node — says "include gpus_per_node" — from "reference": "range(1, node + 1)" → "range(1, node)"
 
@@ -184,3 +184,5 @@ def plan_layout(model, cluster):
 # %% wrong: stage 0 only without data parallelism — says "the lowest ZeRO stage" — from "reference": "for zero in range(4)" → "for zero in range(min(d - 1, 1), 4)"
 
 # %% wrong: ZeRO-2 divides the weights, too — says "but not the weights" — from "reference": "for stage in (3, 2, 1)" → "for stage in (2, 2, 1)"
+
+# %% wrong: data parallel at least — says "data may be 1" — from "reference": `or model["batch"] % d:` → `or model["batch"] % d or d == 1 < gpus:`

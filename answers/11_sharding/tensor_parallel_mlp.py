@@ -350,3 +350,8 @@ def tensor_parallel_mlp(x, w1, w2, world_size):
 # %% wrong: SiLU — says "That is SiLU" — from "reference": "functional.gelu" → "functional.silu"
 
 # %% wrong: the rows of the other rank — says "each other's rows of w2" — from "reference": "zip(columns, rows)" → "zip(columns, rows[::-1])"
+
+# %% wrong: every second column and row — says "a block of consecutive columns" — from "reference"
+# -     columns, rows = np.split(w1, world_size, axis=1), np.split(w2, world_size, axis=0)
+# +     columns = [np.ascontiguousarray(w1[:, rank::world_size]) for rank in range(world_size)]
+# +     rows = [np.ascontiguousarray(w2[rank::world_size]) for rank in range(world_size)]

@@ -379,3 +379,7 @@ def zero1_step(gradients, state, lr):
 # %% wrong: the update takes the old states — says "takes the new m and v" — from "reference": "(m / (1 - 0.9**t)) / ((v / (1 - 0.999**t))" → "((m - 0.1 * share) / 0.9 / (1 - 0.9**t)) / (((v - 0.001 * share**2) / 0.999 / (1 - 0.999**t))"
 
 # %% wrong: AdamW — says "no weight decay" — from "reference": "mine = mine - lr" → "mine = (1 - 0.01 * lr) * mine - lr"
+
+# %% wrong: the old m — says "m is still the old one" — from "reference": `"m": [one[1] for one in results]` → `"m": state["m"]`
+
+# %% wrong: the old v — says "v is still the old one" — from "reference": `"v": [one[2] for one in results]` → `"v": state["v"]`

@@ -64,11 +64,14 @@ def judge(answer: Any, stages: int, count: int, kind: str) -> None:
         (ordered(stages, count, [stages - 1] * stages),
          "Every stage has a warm-up of its own, shorter for later stages."),
         (right[::-1], "The first stage comes first."),
+        (ordered(stages, count, [max(one - 1, 0) for one in one_each]),
+         "Stage s warms up with stages - s - 1 forward passes, and each pair after them begins with one more."),
     ])  # fmt: skip
     slots = count + stages - 1
     check.close(answer["bubble"], (stages - 1) / slots, f"bubble of {what}", mistakes=[
         ((stages - 1) / count, "That is idle time over busy time: divide by the whole time."),
         ((stages - 1) / (count + stages), "The whole time is micro_batches + stages - 1 slots."),
+        (stages / (count + stages), "A stage is idle in stages - 1 of micro_batches + stages - 1 slots."),
         (count / slots, "That is the busy share."),
         (100 * (stages - 1) / slots, "Return a share, not a percentage."),
         (3 * (stages - 1), "Those are units of time: divide by the whole time."),

@@ -111,7 +111,13 @@ def judge(answer: Any, sent: Sequence[dict[str, Any]], case: ColumnSplitCase, pe
     for rank, (mine, below) in enumerate(zip(columns, rows, strict=True)):
         share = (gelu(x @ mine) @ below).reshape(-1)
         block = f"columns {rank * mine.shape[1]} to {(rank + 1) * mine.shape[1] - 1} of w1 and the matching rows of w2"
-        have = [one.shape == share.shape and torch.allclose(one, share, rtol=1e-3, atol=1e-3) for one in summands]
+        have = [_alike(one, share) for one in summands]
+        every = (gelu(x @ w1[:, rank::p]) @ w2[rank::p]).reshape(-1)
+        if not any(have) and _alike(summands[rank], every):
+            raise AssertionError(
+                f"{what}: rank {rank} added the part of columns {rank}, {rank + p}, {rank + 2 * p}, … of w1. Give each "
+                "rank a block of consecutive columns, and the matching rows of w2."
+            )
         if not any(have):
             raise AssertionError(
                 f"{what}: no rank added the part of {block}. Each rank gets its share of the weights, and nothing else "
@@ -122,3 +128,8 @@ def judge(answer: Any, sent: Sequence[dict[str, Any]], case: ColumnSplitCase, pe
                 f"{what}: rank {have.index(True)} added the part of {block}. That is the block of rank {rank}: rank r "
                 "has the r-th one."
             )
+
+
+def _alike(one: Tensor, other: Tensor) -> bool:
+    """Whether two summands are the same up to rounding."""
+    return one.shape == other.shape and torch.allclose(one, other, rtol=1e-3, atol=1e-3)
