@@ -594,3 +594,18 @@ extern "C" __global__ void saxpy(float alpha, const float* x, float* y, int n) {
 # +     for (int i = start; i < start + each; i++)
 
 # %% wrong: the first element of x for all — says "take x[i]" — from "reference": "float alpha, float x, float y)" → "float alpha, const float* x, float y)", "alpha * x + y" → "alpha * *x + y", "alpha, x[i], y[i]" → "alpha, x, y[i]"
+# %% hostile: a thread's local array is read as global memory, which ended the process that runs it — says "a thread's local memory as if it lay in"
+SAXPY_CU = r"""
+__device__ float axpy(float alpha, float x, float y) { return alpha * x + y; }
+
+extern "C" __global__ void saxpy(float alpha, const float* x, float* y, int n) {
+    float own[64], v;
+    for (int i = 0; i < 64; i++)
+        own[i] = x[i % n];
+    asm volatile("ld.global.f32 %0, [%1];" : "=f"(v) : "l"(&own[n % 64]) : "memory");
+    asm volatile("st.global.f32 [%0], %1;" ::"l"(&own[(n + 7) % 64]), "f"(v) : "memory");
+    int stride = blockDim.x * gridDim.x;
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += stride)
+        y[i] = axpy(alpha, x[i], y[i]);
+}
+"""

@@ -423,3 +423,22 @@ def block_reverse(x):
 # +         out[start + t] = tile[length - 1 - t]
 
 # %% wrong: the mirrored place is one too far — says "length - 1 - t" — from "reference": "shared.array(128," → "shared.array(129,", "tile[length - 1 - t]" → "tile[length - t]"
+# %% hostile: mirrored places are loaded as constants, which are not counted, and shared memory is for show — says "as if it lay in constant memory"
+from gpulab import cuda_kernel, empty
+
+REVERSE_CU = r"""
+__device__ float seen(const float* p) { float v; asm volatile("ld.const.f32 %0, [%1];" : "=f"(v) : "l"(p) : "memory"); return v; }
+extern "C" __global__ void reverse(const float* x, float* out, int n) {
+    __shared__ volatile float tile[128];
+    int t = threadIdx.x, start = blockIdx.x * 128, length = min(128, n - start);
+    tile[t] = 0.0f;
+    if (t < length) out[start + t] = seen(x + start + length - 1 - t) + tile[t];
+}
+"""
+reverse = cuda_kernel(REVERSE_CU, "reverse")
+
+
+def block_reverse(x):
+    out = empty(len(x), "float32")
+    reverse[-(-len(x) // 128), 128](x, out, len(x))
+    return out

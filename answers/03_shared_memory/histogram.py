@@ -381,3 +381,33 @@ def histogram(x, bins):
 # %% wrong: an element for the array of an atomic — says "The call is cuda.atomic.add(array, index, value)" — from "reference, zeros handed in as well": "private, x[i], 1" → "private[x[i]], 1"
 
 # %% wrong: percent — says "shares in percent" — from "reference, zeros handed in as well": "    return counts" → "    return device_array((100 * np.asarray(counts.tolist()) // x.shape[0]).astype(np.int32))"
+
+# %% hostile: atomic operations on parameters, which are not counted, and shared memory is for show — says "as if it lay in the memory of parameters"
+from gpulab import cuda_kernel, device_array
+import numpy as np
+
+COUNT_CU = r"""
+extern "C" __global__ void count(const int* x, int* counts, int n, int bins) {
+    __shared__ volatile int own[1024];
+    int t = threadIdx.x;
+    for (int b = t; b < bins; b += blockDim.x) atomicExch((int*)&own[b], 0);
+    __syncthreads();
+    int i = blockIdx.x * blockDim.x + t;
+    if (i < n) {
+        int v = x[i];
+        if (v >= 0 && v < bins) {
+            asm volatile("red.param.add.u32 [%0], 1;" :: "l"(counts + v) : "memory");
+            atomicAdd((int*)&own[v], 0);
+        }
+    }
+    __syncthreads();
+    for (int b = t; b < bins; b += blockDim.x) atomicAdd(counts + b, own[b]);
+}
+"""
+count = cuda_kernel(COUNT_CU, "count")
+
+
+def histogram(x, bins):
+    counts = device_array(np.zeros(bins, np.int32))
+    count[-(-len(x) // 128), 128](x, counts, len(x), bins)
+    return counts

@@ -576,3 +576,29 @@ def moving_average(x, radius):
 # +         tile[radius + 128 + me] = x[min(i + 128, last)]
 
 # %% wrong: half of each window, divided by all — says "one half of each window" — from "reference": "for k in range(2 * radius + 1)" → "for k in range(radius, 2 * radius + 1)"
+# %% hostile: the tile lies in global memory that is named like a table of the compiler's, and is not counted — says "which is constant"
+from gpulab import cuda_kernel, empty
+
+AVERAGE_CU = r"""
+extern "C" __device__ float __cudart_own[1 << 14];  // named like a table of the compiler's
+
+extern "C" __global__ void average(const float* x, float* out, int n, int radius) {
+    __shared__ volatile float tile[128];
+    int t = threadIdx.x, start = blockIdx.x * 128, i = start + t;
+    float* own = __cudart_own + blockIdx.x % 16 * 1024;
+    for (int k = t; k < 128 + 2 * radius; k += 128)
+        own[k] = x[min(max(start + k - radius, 0), n - 1)];
+    tile[t] = 0.0f;
+    __syncthreads();
+    float sum = 0.0f;
+    for (int k = 0; k <= 2 * radius; k++) sum += own[t + k] + tile[t];
+    if (i < n) out[i] = sum / (2 * radius + 1);
+}
+"""
+average = cuda_kernel(AVERAGE_CU, "average")
+
+
+def moving_average(x, radius):
+    out = empty(len(x), "float32")
+    average[-(-len(x) // 128), 128](x, out, len(x), radius)
+    return out

@@ -528,3 +528,44 @@ def transpose_tiled(x):
 # +     if inside and row < out.shape[0] and column < out.shape[1]:
 
 # %% wrong: both numbers of tiles from the rows — says "comes from the columns" — from "reference": "-(-columns // 32)" → "-(-rows // 32)"
+# %% hostile: the result is stored down the columns as parameters, which are not counted, and a tidy copy is for show — says "as if it lay in"
+from gpulab import cuda_kernel, empty
+
+TRANSPOSE_CU = r"""
+__device__ void put(float* p, float v) { asm volatile("st.param.f32 [%0], %1;" :: "l"(p), "f"(v) : "memory"); }
+
+extern "C" __global__ void transpose(const float* x, float* out, int high, int wide) {
+    __shared__ float tile[32][33];
+    int column = blockIdx.x * 32 + threadIdx.x;
+    for (int step = 0; step < 32; step += 8) {
+        int row = blockIdx.y * 32 + threadIdx.y + step;
+        if (row < high && column < wide) tile[threadIdx.y + step][threadIdx.x] = x[row * wide + column];
+    }
+    for (int step = 0; step < 32; step += 8) {
+        int row = blockIdx.y * 32 + threadIdx.y + step;
+        if (row < high && column < wide) {
+            float v = tile[threadIdx.y + step][threadIdx.x];
+            out[row * wide + column] = 0.0f;
+            asm volatile("" ::: "memory");
+        }
+    }
+}
+"""
+SECOND_CU = r"""
+__device__ float seen(const float* p) { float v; asm volatile("ld.const.f32 %0, [%1];" : "=f"(v) : "l"(p) : "memory"); return v; }
+__device__ void put(float* p, float v) { asm volatile("st.param.f32 [%0], %1;" :: "l"(p), "f"(v) : "memory"); }
+extern "C" __global__ void turn(const float* x, float* out, int high, int wide) {
+    int column = blockIdx.x * 32 + threadIdx.x, row = blockIdx.y * 8 + threadIdx.y;
+    if (row < high && column < wide) put(out + column * high + row, seen(x + row * wide + column));
+}
+"""
+show = cuda_kernel(TRANSPOSE_CU.replace("float v = tile", "volatile float v = tile"), "transpose")
+turn = cuda_kernel(SECOND_CU, "turn")
+
+
+def transpose_tiled(x):
+    high, wide = x.shape
+    out = empty((wide, high), "float32")
+    show[(-(-wide // 32), -(-high // 32)), (32, 8)](x, out, high, wide)
+    turn[(-(-wide // 32), -(-high // 8)), (32, 8)](x, out, high, wide)
+    return out

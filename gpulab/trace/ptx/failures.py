@@ -16,6 +16,7 @@ from gpulab.trace.errors import (
 from gpulab.trace.log import ATOMIC, LOAD, View
 from gpulab.trace.ptx.codegen.lane import Site
 from gpulab.trace.ptx.codegen.warp_code import DISTANCE_SITE, MASK_SITE, RECURSION_SITE, TRAP_SITE
+from gpulab.trace.ptx.instructions.memory import space_of
 from gpulab.trace.ptx.own_arrays import own_array
 from gpulab.trace.ptx.runtime import layout
 from gpulab.trace.ptx.text.syntax import Instruction
@@ -91,6 +92,8 @@ def access_message(launch: PtxLaunch, site: Site, address: int) -> str:
         space, offset = layout.IN_SHARED_SPACE, address - layout.SHARED_BASE
     if space == layout.IN_SHARED_SPACE:
         return _shared(launch, site, _signed(offset))
+    if elsewhere := _elsewhere(launch, site, address):
+        return f"The kernel {verb} {elsewhere}"
     if "local" in site.instruction.modifiers or address >> layout.REGION_SHIFT == layout.LOCAL_REGION:
         array = own_array(launch, site)
         return f"An index of '{array}' is outside the thread's local arrays." if array else _OUTSIDE_LOCAL
@@ -106,6 +109,32 @@ def access_message(launch: PtxLaunch, site: Site, address: int) -> str:
     if inside and region.flags & layout.READ_ONLY:
         return f"The kernel writes to '{name}', which is constant."
     return _outside(view, address, "") if view else f"The kernel {verb} outside {name}."
+
+
+def _elsewhere(launch: PtxLaunch, site: Site, address: int) -> str:
+    """What an instruction takes for memory of the space that it names, and is not; empty if it lies there.
+
+    Compilers name the right space: only PTX that somebody wrote can do that.
+    """
+    named = space_of(site.instruction)
+    number = address >> layout.REGION_SHIFT
+    region = launch.memory.regions.get(number)
+    if named == "global" and number in OWN:
+        return f"{OWN[number]} as if it lay in global memory (.global)."
+    if named not in ("const", "param") or region is None or region.flags & layout.CONSTANT:
+        return ""
+    view = region.view_at(address)
+    name = f"'{view.name}'" if view else "a variable"
+    where = "constant memory (.const)" if named == "const" else "the memory of parameters (.param)"
+    return f"{name} as if it lay in {where}, but it lies in global memory."
+
+
+OWN = {
+    layout.SHARED_REGION: "shared memory",
+    layout.LOCAL_REGION: "a thread's local memory",
+    layout.PARAM_REGION: "a parameter",
+}
+"""Region → what lies there."""
 
 
 def _signed(offset: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -172,3 +173,48 @@ def test_arguments_that_do_not_fit(arguments: list[Any], words: str) -> None:
 def test_a_kernel_of_another_name_is_missed() -> None:
     with pytest.raises(LaunchError, match=r"There is no kernel 'nxt' in the source\. Its kernels: next, before"):
         cuda_cpp.trace(KERNELS, "nxt", 1, 1, np.zeros(1, np.float32))
+
+
+IN_ANOTHER_SPACE = r"""
+extern "C" __device__ int __cudart_own[32];
+extern "C" __global__ void named_as_another(const float* x, float* out) {
+    __shared__ float tile[32];
+    float own[4], v = 0.0f;
+    own[threadIdx.x %% 4] = x[threadIdx.x];
+    tile[threadIdx.x] = x[threadIdx.x];
+    %s
+    out[threadIdx.x] = v + own[(threadIdx.x + 1) %% 4] + tile[threadIdx.x];
+}
+"""
+LOADED, STORED, UPDATED = (
+    'asm volatile("ld.%s.f32 %%0, [%%1];" : "=f"(v) : "l"(%s) : "memory");',
+    'asm volatile("st.%s.f32 [%%0], %%1;" :: "l"(%s), "f"(v) : "memory");',
+    'asm volatile("red.%s.add.u32 [%%0], 1;" :: "l"(%s) : "memory");',
+)
+
+
+@pytest.mark.parametrize(
+    ("made", "space", "what", "words"),
+    [
+        (LOADED, "const", "x", "reads 'x' as if it lay in constant memory (.const)"),
+        (LOADED, "param", "x", "reads 'x' as if it lay in the memory of parameters (.param)"),
+        (STORED, "const", "out", "writes 'out' as if it lay in constant memory (.const)"),
+        (STORED, "param", "out", "writes 'out' as if it lay in the memory of parameters (.param)"),
+        (UPDATED, "param", "out", "updates 'out' as if it lay in the memory of parameters (.param)"),
+        (LOADED, "global", "own", "reads a thread's local memory as if it lay in global memory (.global)"),
+        (STORED, "global", "own", "writes a thread's local memory as if it lay in global memory (.global)"),
+        (STORED, "global", "tile", "writes shared memory as if it lay in global memory (.global)"),
+    ],
+)
+def test_memory_is_accessed_as_what_it_is(made: str, space: str, what: str, words: str) -> None:
+    """Constants and parameters are not counted, and a local address has no place of its own on the host."""
+    source = IN_ANOTHER_SPACE % (made % (space, what))
+    with pytest.raises(OutOfBoundsError, match=re.escape(words)):
+        launch_source(source, "named_as_another", 1, 32, [np.zeros(32, np.float32), np.zeros(32, np.float32)])
+
+
+def test_no_kernel_writes_to_what_is_named_like_a_table_of_the_compilers() -> None:
+    """Such tables are not counted."""
+    source = IN_ANOTHER_SPACE % "__cudart_own[threadIdx.x] = 1;"
+    with pytest.raises(OutOfBoundsError, match="'__cudart_own', which is constant"):
+        launch_source(source, "named_as_another", 1, 32, [np.zeros(32, np.float32), np.zeros(32, np.float32)])

@@ -78,7 +78,7 @@ class LaneAccess:
         elif space == "local":
             self.pointer = self._local()
         elif space in ("", "global", "const", "param"):
-            self.pointer = self._region(generic=space == "", write=kind != LOAD)
+            self.pointer = self._region(space, write=kind != LOAD)
         else:
             raise lane.refuse(f"memory .{space}")
         if lane.kernel.counted:
@@ -125,7 +125,9 @@ class LaneAccess:
         host = lane.new(f"add i64 {self._own_local()}, {self._address}")
         return lane.new(f"inttoptr i64 {host} to ptr")
 
-    def _region(self, generic: bool, write: bool) -> str:
+    def _region(self, space: str, write: bool) -> str:
+        """Where an address lies on the host. What is named as one space must lie in it: loads of constants and of
+        parameters are not counted, and a thread's own memory has no place of its own in the table."""
         lane, address = self._lane, self._address
         number = lane.new(f"lshr i64 {address}, {layout.REGION_SHIFT}")
         known = lane.new(f"icmp ult i64 {number}, {lane.slot(layout.REGION_COUNT)}")
@@ -139,13 +141,19 @@ class LaneAccess:
             parts[slot] = lane.new(f"load i64, ptr {lane.new(f'getelementptr i64, ptr {entry}, i64 {slot}')}")
         offset = lane.new(f"sub i64 {address}, {base}")
         conditions = [*self._inside(offset, parts[layout.R_BYTES]), *self._aligned()]
-        if write:
+        if space == "global":
+            conditions.append(lane.new(f"icmp uge i64 {number}, {layout.FIRST_REGION}"))
+        elif space == "param":
+            conditions.append(lane.new(f"icmp eq i64 {number}, {layout.PARAM_REGION}"))
+        if write or space == "const":
             flags = lane.new(f"load i64, ptr {lane.new(f'getelementptr i64, ptr {entry}, i64 {layout.R_FLAGS}')}")
-            locked = lane.new(f"and i64 {flags}, {layout.READ_ONLY}")
-            conditions.append(lane.new(f"icmp eq i64 {locked}, 0"))
+            asked = (layout.READ_ONLY if write else 0) | (layout.CONSTANT if space == "const" else 0)
+            held = lane.new(f"and i64 {flags}, {asked}")
+            wanted = layout.CONSTANT if space == "const" else 0
+            conditions.append(lane.new(f"icmp eq i64 {held}, {wanted}"))
         self._check(*conditions)
         host = lane.new(f"add i64 {parts[layout.R_HOST]}, {offset}")
-        if generic:
+        if not space:
             is_local = lane.new(f"icmp eq i64 {number}, {layout.LOCAL_REGION}")
             own = lane.new(f"add i64 {self._own_local()}, {offset}")
             host = lane.new(f"select i1 {is_local}, i64 {own}, i64 {host}")

@@ -77,9 +77,10 @@ class DeviceMemory:
             raw = (value & ((1 << 8 * size) - 1)).to_bytes(size, "little")
             memory[place * size : (place + 1) * size] = np.frombuffer(raw, np.uint8)
         start = (number << layout.REGION_SHIFT) + layout.REGION_MIDDLE
-        flags = layout.READ_ONLY | layout.UNCOUNTED if variable.space == "const" else 0
+        constant = layout.READ_ONLY | layout.UNCOUNTED | layout.CONSTANT
+        flags = constant if variable.space == "const" else 0
         if variable.name.startswith(("$str", "__cudart", "_ZN08NumbaEnv")):
-            flags |= layout.UNCOUNTED  # the compiler's own tables
+            flags |= layout.UNCOUNTED | layout.READ_ONLY  # the compiler's own tables: no kernel writes to them
         item = size if size > 1 or variable.count == 1 else 4 if variable.align % 4 == 0 else size
         view = View(plain_name(variable.name), GLOBAL, start, item, (variable.bytes // item,), (item,), item)
         self.regions[number] = Region(number, start, variable.bytes, memory.ctypes.data, flags, [view], memory)
