@@ -13,6 +13,7 @@ from gpulab.trace.ptx.runtime import layout
 from gpulab.trace.result import LineCount, Request, ThreadRace, Touch, Trace, UnwrittenRead
 
 if TYPE_CHECKING:
+    from gpulab.trace.ptx.codegen.lane import Site
     from gpulab.trace.ptx.launch import PtxLaunch
 
 _VERBS = ("reads", "writes", "updates")
@@ -32,6 +33,8 @@ class _Key:
 @dataclass
 class _Sum:
     first_site: int
+    part_bytes: int
+    """Of each element that is counted."""
     elements: int = 0
     requests: int = 0
     cost: int = 0
@@ -88,14 +91,26 @@ def _sums(launch: PtxLaunch) -> dict[_Key, _Sum]:
             expression = launch.sources.expression(location, view.name, site.kind == STORE)
             source = launch.sources.place(location).source
             key = _Key(location.line, view.space, site.kind, view.name, source, expression)
-            total = sums.setdefault(key, _Sum(number))
-            total.elements += int(row[layout.T_ELEMENTS])
+            taken = _taken(launch, site, view)
+            total = sums.setdefault(key, _Sum(number, part_bytes=site.bytes // site.parts // taken))
+            total.elements += int(row[layout.T_ELEMENTS]) * taken
             total.requests += int(row[layout.T_REQUESTS])
             total.cost += int(row[layout.T_COST])
             rank = (int(row[layout.T_WORST]), int(row[layout.T_LANES]))
             if total.worst is None or rank > (int(total.worst[layout.T_WORST]), int(total.worst[layout.T_LANES])):
                 total.worst, total.column, total.site = row, int(column), number
     return sums
+
+
+def _taken(launch: PtxLaunch, site: Site, view: View) -> int:
+    """How many elements of an array each part of an access is: two of a float array that is read as one double.
+
+    An array counts in elements of its own, whatever the kernel takes them for.
+    """
+    if view.space != GLOBAL:
+        return 1
+    region = launch.memory.regions[view.address >> layout.REGION_SHIFT]
+    return max(1, site.bytes // site.parts // min(one.item_bytes for one in region.views))
 
 
 def _first_lane(row: Any) -> int:
@@ -143,7 +158,7 @@ def _lines(launch: PtxLaunch, sums: dict[_Key, _Sum]) -> tuple[LineCount, ...]:
             space=SPACE_NAMES[key.space],
             kind=KIND_NAMES[key.kind],
             elements=total.elements,
-            element_bytes=launch.code.sites[total.site].bytes // launch.code.sites[total.site].parts,
+            element_bytes=total.part_bytes,
             requests=total.requests,
             sectors_per_request=0.0 if shared else cost,
             most_sectors=0 if shared else worst,

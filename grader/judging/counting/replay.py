@@ -12,10 +12,11 @@ import builtins
 import copy
 import functools
 import importlib
+import inspect
 import linecache
 import math
 import pickle
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from types import FunctionType
 from typing import Any
@@ -64,7 +65,7 @@ def answer(request: dict[str, Any], buffers: list[bytearray]) -> tuple[dict[str,
             given, key = arrays_of(arguments, named), request["dot_key"]
             value, counts = triton_replay.launched(request["sources"], launches, result, given, key)
         else:
-            replay = Replay(request["sources"], arrays_of(arguments, named))
+            replay = Replay(request["sources"], arrays_of(arguments, named), own_bytes(launches, result))
             counts = [replay.launch(one) for one in launches]
             value = replay.value(result) if result is not None else None
         return {"value": wire.encode((value, counts), out)}, out
@@ -82,21 +83,25 @@ class Replay:
     Args:
         sources: the cells that the student's process ran, the exercise's own first.
         given: the call's arrays, of which these are copies from here on.
+        own: `own_bytes` of the transcript.
     """
 
-    def __init__(self, sources: Sequence[str], given: Sequence[Any]) -> None:
-        self._sources = sources
+    def __init__(self, sources: Sequence[str], given: Sequence[Any], own: Mapping[int, int] | None = None) -> None:
+        self._sources, self._own = sources, dict(own or {})
         self._buffers: dict[int, Bytes] = {}
         self._functions: dict[bytes, FunctionType] = {}
         for number, value in enumerate(given):
             array = value.detach().cpu().numpy() if hasattr(value, "untyped_storage") else value
             self._buffers[number] = np.frombuffer(array.tobytes(), np.uint8).copy()
+            self._own[number] = min(self._own.get(number, array.itemsize), array.itemsize)
 
     # --------------------------------------------------------------------------------------------------------- memory
 
     def _host_write(self, one: dict[str, Any]) -> None:
         """What the host did to a buffer before a launch."""
         size = int(one["bytes"])
+        if "copy_of" in one and "made" not in one:  # two elements that were copied as one are still two
+            self._own[one["buffer"]] = min(self._own[number] for number in (one["buffer"], one["copy_of"]))
         if size + sum(buffer.nbytes for buffer in self._buffers.values()) > MOST_BYTES:
             raise Refused("its arrays take too much memory")
         if "made" in one:
@@ -150,14 +155,37 @@ class Replay:
         with suppress(CompilerMissingError):
             typecheck(kernel, *arguments)  # before it runs as Python, which can do more than a kernel
         trace = launched(kernel, tuple(one["grid"]), tuple(one["block"]), arguments, one["shared_bytes"])
-        return trace.summary()
+        names = inspect.signature(kernel.py_func).parameters
+        return self._in_own_elements(trace.summary(), names, one["arguments"])
 
     def _launch_cpp(self, one: dict[str, Any]) -> dict[str, Any]:
         text, name = str(one["kernel"]["cpp"]), str(one["kernel"]["name"])
         arguments = [self._array(form["array"]) if "array" in form else form["value"] for form in one["arguments"]]
+        for place, form in enumerate(one["arguments"]):
+            if self._several(form) > 1:  # C sees bytes, whatever the array is of; its accesses count in elements of it
+                arguments[place] = arguments[place].view(f"u{self._own[form['array']['buffer']]}")
         with recording() as traces:
             cuda_kernel(text, name)[tuple(one["grid"]), tuple(one["block"]), one["shared_bytes"]](*arguments)
         return traces[0].summary()
+
+    def _several(self, form: dict[str, Any]) -> int:
+        """How many elements of an array the host has passed as one."""
+        if "array" not in form:
+            return 1
+        return int(np.dtype(form["array"]["type"]).itemsize // max(1, self._own.get(form["array"]["buffer"], 1 << 30)))
+
+    def _in_own_elements(
+        self, summary: dict[str, Any], names: Iterable[str], passed: Sequence[dict[str, Any]]
+    ) -> dict[str, Any]:
+        """The counts of a launch in elements as its arrays have them: the host may have passed two of them as one."""
+        for name, form in zip(names, passed, strict=False):
+            several = self._several(form)
+            for line in summary["lines"] if several > 1 else ():
+                if (line["array"], line["space"]) == (name, "global"):
+                    summary[TOTALS[line["kind"]]] += line["elements"] * (several - 1)
+                    line["elements"] *= several
+                    line["element_bytes"] //= several
+        return summary
 
     def _function(self, form: dict[str, Any]) -> FunctionType:
         key = pickle.dumps(form)
@@ -197,6 +225,25 @@ class Replay:
                 raise Refused(f"a kernel cannot use {module}.{name}")
             return getattr(_module(module), name)
         return np.dtype(form["dtype"]) if "dtype" in form else form["value"]
+
+
+TOTALS = {"load": "global_reads", "store": "global_writes", "atomic": "global_atomics"}
+"""Kind of an access → where a summary has the number of all elements."""
+
+
+def own_bytes(launches: Sequence[dict[str, Any]], result: dict[str, Any] | None) -> dict[int, int]:
+    """For each buffer the bytes of the smallest element that the host takes its memory for: buffer → bytes."""
+    forms = [form["array"] for launch in launches for form in launch["arguments"] if "array" in form]
+    waiting = [result] if result is not None else []
+    while waiting:
+        one = waiting.pop()
+        forms += [one["array"]] if "array" in one else []
+        waiting += one.get("items", [])
+    found: dict[int, int] = {}
+    for form in forms:
+        size = np.dtype(form["type"]).itemsize
+        found[form["buffer"]] = min(found.get(form["buffer"], size), size)
+    return found
 
 
 def _padded(given: Bytes, one: dict[str, Any]) -> Bytes:

@@ -22,6 +22,9 @@ extern "C" __global__ void columns(float* out, int pad) {
     out[threadIdx.x] = tile[threadIdx.x * pad];
 }
 extern "C" __global__ void vectors(const float4* x, float4* out) { out[threadIdx.x] = x[threadIdx.x]; }
+extern "C" __global__ void pairs(const float* x, float* out) {
+    reinterpret_cast<long long*>(out)[threadIdx.x] = reinterpret_cast<const long long*>(x)[threadIdx.x];
+}
 extern "C" __global__ void doubles(double* out) {
     __shared__ double tile[64];
     tile[threadIdx.x] = threadIdx.x;
@@ -63,6 +66,12 @@ def test_vectors_are_one_request_of_four_elements_each() -> None:
     trace = cuda_cpp.trace(SOURCE, "vectors", 1, 32, np.zeros(128, np.float32), np.zeros(128, np.float32))
     assert (trace.global_reads, trace.global_read_requests, trace.most_read_sectors) == (128, 1, 16)
     assert {(line.element_bytes, line.worst.item_bytes) for line in trace.lines} == {(4, 16)}
+
+
+def test_two_elements_that_are_loaded_as_one_number_are_two() -> None:
+    trace = cuda_cpp.trace(SOURCE, "pairs", 1, 32, np.zeros(64, np.float32), np.zeros(64, np.float32))
+    assert (trace.global_reads, trace.global_writes, trace.global_read_requests) == (64, 64, 1)
+    assert {(line.elements, line.element_bytes, line.worst.item_bytes) for line in trace.lines} == {(64, 4, 8)}
 
 
 def test_doubles_are_served_by_half_warps() -> None:

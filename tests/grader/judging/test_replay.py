@@ -13,7 +13,7 @@ import gpulab.arrays
 from gpulab.trace import LaunchError, TraceError
 from gpulab.trace.launch import observed
 from grader.judging.counting.counted import other_values
-from grader.judging.counting.replay import Refused, Replay, answer, definition
+from grader.judging.counting.replay import Refused, Replay, answer, definition, own_bytes
 from grader.judging.counting.transcript import Transcript
 from grader.processes import wire
 
@@ -82,6 +82,35 @@ def test_another_type_and_padding_by_a_constant_are_made_again() -> None:
     replay = Replay([CELL], [7 * X])
     replay.launch(noted.launches[0])
     np.testing.assert_array_equal(replay.value(result or {}), 21 * X)
+
+
+@pytest.mark.parametrize("copied", [False, True])
+def test_two_elements_that_are_passed_as_one_are_counted_as_two(copied: bool) -> None:
+    """The host may pass floats as complex numbers, also those of a copy."""
+    pairs, out = (X.copy() if copied else X).view(np.complex64), gpulab.empty(40, "float32").view(np.complex64)
+    scope: dict[str, Any] = {"__name__": "__main__"}
+    exec(compile(CELL, "<cell>", "exec"), scope)
+    noted = Transcript([X], {})
+    with observed(noted):
+        scope["scaled"][1, 32](pairs, out)
+    result = noted.result(out.view(np.float32))
+    replay = Replay([CELL], [7 * X], own_bytes(noted.launches, result))
+    (counts,) = map(replay.launch, noted.launches)
+    np.testing.assert_array_equal(replay.value(result or {}), 21 * X)
+    assert (counts["global_reads"], counts["global_writes"]) == (40, 40)
+    assert {(line["elements"], line["element_bytes"]) for line in counts["lines"]} == {(40, 4)}
+
+
+def test_two_elements_that_a_cpp_kernel_is_passed_as_one_are_counted_as_two() -> None:
+    text = 'extern "C" __global__ void copy(const double* x, double* out) { out[threadIdx.x] = x[threadIdx.x]; }'
+    noted, out = Transcript([X], {}), gpulab.empty(40, "float32")
+    with observed(noted):
+        gpulab.cuda_kernel(text)[1, 20](X.view(np.float64), out.view(np.float64))
+    result = noted.result(out)
+    replay = Replay([], [7 * X], own_bytes(noted.launches, result))
+    (counts,) = map(replay.launch, noted.launches)
+    np.testing.assert_array_equal(replay.value(result or {}), 7 * X)
+    assert (counts["global_reads"], counts["global_writes"]) == (40, 40)
 
 
 def test_a_corner_of_a_result_may_be_copied() -> None:
