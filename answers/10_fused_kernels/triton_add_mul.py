@@ -353,3 +353,36 @@ def triton_add_mul(x, y, z):
 # %% wrong: z is subtracted — says "z is added, not subtracted" — from "reference": "x * y + z, mask" → "x * y - z, mask"
 
 # %% wrong: a float16 result — says "The results have only 16 bits" — from "reference": "torch.empty_like(x)" → "torch.empty_like(x, dtype=torch.float16)"
+
+# %% hostile: each input is loaded four times, from bytes that the kernel reads as float32 — says "three inputs are 12"
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def add_mul_kernel(x_ptr, y_ptr, z_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(axis=0) * BLOCK + tl.arange(0, BLOCK)
+    mask = i < n
+    kind = tl.pointer_type(tl.float32)
+    x = tl.load(x_ptr.to(kind) + i, mask=mask)
+    y = tl.load(y_ptr.to(kind) + i, mask=mask)
+    z = tl.load(z_ptr.to(kind) + i, mask=mask)
+    x = tl.load(x_ptr.to(kind) + i, mask=mask)
+    y = tl.load(y_ptr.to(kind) + i, mask=mask)
+    z = tl.load(z_ptr.to(kind) + i, mask=mask)
+    x = tl.load(x_ptr.to(kind) + i, mask=mask)
+    y = tl.load(y_ptr.to(kind) + i, mask=mask)
+    z = tl.load(z_ptr.to(kind) + i, mask=mask)
+    x = tl.load(x_ptr.to(kind) + i, mask=mask)
+    y = tl.load(y_ptr.to(kind) + i, mask=mask)
+    z = tl.load(z_ptr.to(kind) + i, mask=mask)
+    tl.store(out_ptr + i, x * y + z, mask=mask)
+
+
+def triton_add_mul(x, y, z):
+    out = torch.empty_like(x)
+    n = x.numel()
+    x, y, z = (one.view(torch.uint8) for one in (x, y, z))
+    add_mul_kernel[(triton.cdiv(n, 1024),)](x, y, z, out, n, BLOCK=1024)
+    return out

@@ -280,6 +280,34 @@ def layer_norm_kernel(x_ptr, w_ptr, b_ptr, out_ptr, rows, width, eps, BLOCK: tl.
     scaled = centered / tl.sqrt(tl.sum(centered * centered, axis=0) / rows + eps)
     result = scaled * tl.load(w_ptr + column) + tl.load(b_ptr + column)
     tl.store(out_ptr + row * width + column, result, mask=inside)
+# %% hostile: four passes over the row, which the kernel is given as bytes — says "row, weight and bias once"
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def layer_norm_kernel(x_bytes, w_ptr, b_ptr, out_ptr, width, eps, BLOCK: tl.constexpr, WIDE: tl.constexpr):
+    row = tl.program_id(axis=0)
+    column = tl.arange(0, BLOCK)
+    inside = column < width
+    place = row * width + column
+    if WIDE:
+        narrow = x_bytes.to(tl.pointer_type(tl.float32))
+    else:
+        narrow = x_bytes.to(tl.pointer_type(tl.float16))
+    x = tl.load(narrow + place, mask=inside, other=0.0).to(tl.float32)
+    mean = tl.sum(x, axis=0) / width
+    x = tl.load(narrow + place, mask=inside, other=0.0).to(tl.float32)
+    centered = tl.where(inside, x - mean, 0.0)
+    variance = tl.sum(centered * centered, axis=0) / width
+    if WIDE:
+        x = tl.load(narrow + place, mask=inside, other=0.0).to(tl.float32)
+        x = tl.load(narrow + place, mask=inside, other=0.0).to(tl.float32)
+    w = tl.load(w_ptr + column, mask=inside, other=0.0)
+    b = tl.load(b_ptr + column, mask=inside, other=0.0)
+    result = (x - mean) / tl.sqrt(variance + eps) * w + b
+    tl.store(out_ptr + place, result, mask=inside)
 
 
 def triton_layer_norm(x, weight, bias, eps):
@@ -288,3 +316,9 @@ def triton_layer_norm(x, weight, bias, eps):
     block = triton.next_power_of_2(rows)
     layer_norm_kernel[(width,)](x, weight, bias, out, rows, width, eps, BLOCK=block)
     return out
+    result = torch.empty_like(x)
+    block = triton.next_power_of_2(width)
+    layer_norm_kernel[(rows,)](
+        x.view(torch.uint8), weight, bias, result, width, eps, BLOCK=block, WIDE=x.dtype == torch.float32
+    )
+    return result

@@ -316,3 +316,27 @@ def triton_softmax(x):
 # %% wrong: divided by the width — says "not by its width" — from "reference": "weights / tl.sum(weights, axis=0)" → "weights / width"
 
 # %% wrong: the sum without the maximum subtracted — says "without the maximum subtracted" — from "reference": "weights / tl.sum(weights, axis=0)" → "weights / tl.sum(tl.exp(x), axis=0)"
+# %% hostile: four loads of each row, which the kernel is given as bytes and reads as float32 — says "bytes"
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def softmax_kernel(x_ptr, out_ptr, width, BLOCK: tl.constexpr):
+    row = tl.program_id(axis=0)
+    column = tl.arange(0, BLOCK)
+    inside = column < width
+    place = x_ptr.to(tl.pointer_type(tl.float32)) + row * width + column
+    top = tl.max(tl.load(place, mask=inside, other=-float("inf")), axis=0)
+    total = tl.sum(tl.exp(tl.load(place, mask=inside, other=-float("inf")) - top), axis=0)
+    x = tl.load(place, mask=inside, other=-float("inf"))
+    x = tl.load(place, mask=inside, other=-float("inf"))
+    tl.store(out_ptr + row * width + column, tl.exp(x - top) / total, mask=inside)
+
+
+def triton_softmax(x):
+    rows, width = x.shape
+    result = torch.empty_like(x)
+    softmax_kernel[(rows,)](x.view(torch.uint8), result, width, BLOCK=triton.next_power_of_2(width))
+    return result

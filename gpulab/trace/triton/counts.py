@@ -62,7 +62,9 @@ class Programs:
     stored: dict[tuple[int, int, int], int] = field(default_factory=dict)
     """Bytes, by the place in the grid of the program that stored them."""
 
-    def access(self, addresses: Any, mask: Any, kind: str, line: int, program: tuple[int, int, int]) -> None:
+    def access(
+        self, addresses: Any, mask: Any, kind: str, line: int, program: tuple[int, int, int], item_bytes: int
+    ) -> None:
         """Counts one load, store or atomic operation of one program.
 
         Args:
@@ -71,6 +73,7 @@ class Programs:
             kind: `"load"`, `"store"` or `"atomic"`, which is both.
             line: of the kernel; 0 where it is not known.
             program: its place in the grid.
+            item_bytes: of each element, as the pointers have it: a kernel may take a tensor's memory for another type.
 
         Raises:
             OutOfBoundsError: an element outside every argument of the kernel.
@@ -82,10 +85,10 @@ class Programs:
         if not wanted.size:
             return
         low, high = int(wanted.min()), int(wanted.max())
-        memory = next((one for one in self.memories if one.start <= low and high < one.end), None)
+        memory = next((one for one in self.memories if one.start <= low and high + item_bytes <= one.end), None)
         if memory is None:
             raise self._outside(low, high, kind, line)
-        moved = wanted.size * memory.item_bytes
+        moved = wanted.size * item_bytes
         counts = self.lines.setdefault(line, LineTraffic())
         if kind != "store":
             self.reads[memory.name] = self.reads.get(memory.name, 0) + moved

@@ -356,13 +356,14 @@ def _method(function: Any) -> Any:
 
 def _access(ptrs: Any, mask: Any, kind: str) -> None:
     if _running:
-        from triton.runtime.interpreter import interpreter_builder
+        from triton.runtime.interpreter import _get_np_dtype, interpreter_builder
 
         running = _running[-1]
         if time.thread_time() > running.deadline:
             raise EndlessKernelError(_too_slow(running))
         line, program = _line(running.file), interpreter_builder.grid_idx
-        running.access(ptrs.data, None if mask is None else mask.data, kind, line, program)
+        size = _get_np_dtype(ptrs.get_element_ty()).itemsize
+        running.access(ptrs.data, None if mask is None else mask.data, kind, line, program, size)
 
 
 def _too_slow(programs: Programs) -> str:

@@ -11,6 +11,7 @@ import triton
 import triton.language as tl
 
 from gpulab import trace
+from gpulab.trace.errors import OutOfBoundsError
 from gpulab.trace.triton import hook
 
 trace.use_triton()
@@ -28,6 +29,13 @@ def add_kernel(x_ptr: tl.tensor, y_ptr: tl.tensor, out_ptr: tl.tensor, n: int, B
 def unguarded_kernel(x_ptr: tl.tensor, out_ptr: tl.tensor, BLOCK: tl.constexpr) -> None:
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     tl.store(out_ptr + i, tl.load(x_ptr + i))
+
+
+@triton.jit
+def from_bytes_kernel(x_ptr: tl.tensor, out_ptr: tl.tensor, n: int, BLOCK: tl.constexpr) -> None:
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr.to(tl.pointer_type(tl.float32)) + i, mask=i < n)
+    tl.store(out_ptr.to(tl.pointer_type(tl.float32)) + i, x, mask=i < n)
 
 
 @triton.jit
@@ -148,6 +156,18 @@ def test_bytes_are_counted_by_argument_and_line() -> None:
     assert launch["lines"][0]["source"] == "x = tl.load(x_ptr + i, mask=i < n)"
     assert launch["largest_block"] == 64
     assert (launch["writers"], launch["most_written"]) == (16, 256)
+
+
+def test_bytes_are_those_that_pointers_point_to() -> None:
+    """Whatever the tensor is of: a kernel may be given float32 as bytes."""
+    x, out = torch.rand(100), torch.empty(100)
+    with trace.counting() as launches:
+        from_bytes_kernel[(2,)](x.view(torch.uint8), out.view(torch.uint8), 100, BLOCK=64)
+    assert torch.equal(out, x)
+    assert (launches[-1]["bytes_read"], launches[-1]["bytes_written"]) == (400, 400)
+    assert launches[-1]["most_written"] == 256
+    with pytest.raises(OutOfBoundsError, match="x_ptr"), trace.counting():
+        from_bytes_kernel[(2,)](x.view(torch.uint8)[:-2], out.view(torch.uint8), 100, BLOCK=64)
 
 
 def test_who_stores_is_counted() -> None:
