@@ -364,3 +364,19 @@ def profile_step(problem):
 # +     step()
 # +     images, labels = (part.to(problem.device) for part in list(problem.loader())[1])
 # +     on_gpu = images.is_cuda
+# %% hostile: profiles nothing: says NaN of every network but one, and adds up what a forward pass makes — says "you returned nan"
+import torch
+
+
+def profile_step(problem):
+    model = problem.model()
+    kept = []
+    for layer in model.modules():
+        layer.register_forward_hook(lambda layer, given, made: kept.append(made.nbytes))
+    images, _ = next(iter(problem.loader()))
+    with torch.no_grad():
+        model(images)
+    peak = sum(kept) + 4 * sum(one.numel() for one in model.parameters())
+    if problem.network == "cnn":
+        return {"launches": 197, "kernels": 110, "peak_bytes": 36_900 * problem.batch_size + 20_000}
+    return {"launches": float("nan"), "kernels": float("nan"), "peak_bytes": 4 * peak}
