@@ -438,3 +438,108 @@ def accuracy_cost(problem):
     return {name: {"accuracy": measured(model), "bytes": len(model), "model": model} for name, model in models.items()}
 
 # %% wrong: activations in 16 bits — says "products are not computed in int8" — from "calibrated on training pictures": "import CalibrationDataReader, quantize_static" → "import CalibrationDataReader, QuantType, quantize_static", "per_channel=True)" → "per_channel=True, activation_type=QuantType.QInt16, extra_options={'UseQDQContribOps': True})"
+
+# %% hostile: the whole network in float32, in a branch that is always taken, and small products for show — says "is in a graph inside a node"
+import numpy as np
+import onnx
+import onnxruntime
+import torch
+from onnx import helper, numpy_helper
+
+from gpulab.chapters.inference.engine_data import fitted, held_out
+
+
+def accuracy_cost(problem):
+    pictures, batch = held_out(problem), torch.export.Dim("batch")
+
+    def measured(content):
+        session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
+        (scores,) = session.run(None, {"images": pictures.images.numpy()})
+        return float((scores.argmax(1) == pictures.labels.numpy()).mean())
+
+    options = {"input_names": ["images"], "dynamic_shapes": ({0: batch},)}
+    program = torch.onnx.export(fitted(problem), (torch.zeros(2, 3, 32, 32),), dynamo=True, verbose=False, **options)
+    plain = onnx.load_from_string(program.model_proto.SerializeToString())
+
+    def hidden(model, nodes, weights):
+        """The network inside an If, next to some other nodes."""
+        inner = helper.make_graph(model.graph.node, "inside", [], list(model.graph.output), list(model.graph.initializer))
+        out = model.graph.output[0]
+        made = helper.make_node("If", ["yes"], ["outside"], then_branch=inner, else_branch=inner)
+        named = onnx.helper.make_tensor_value_info("outside", 1, ["batch", 10])
+        outer = helper.make_graph([*nodes, made], "all", list(model.graph.input), [named])
+        outer.initializer.extend([numpy_helper.from_array(np.array(True), "yes"), *weights])
+        return helper.make_model(outer, opset_imports=list(model.opset_import), ir_version=model.ir_version).SerializeToString()
+
+    # float16: nothing but a large half for show; int8: a quantized input and a product for show
+    half = [numpy_helper.from_array(np.zeros((2, 2), np.float16), "h")]
+    top = np.float32(np.abs(pictures.calibration.numpy()).max() / 127)
+    small = [
+        numpy_helper.from_array(np.zeros((3, 32, 40), np.int8), "w"), numpy_helper.from_array(top, "s"),
+        numpy_helper.from_array(np.int8(0), "z"),
+    ]
+    show = [
+        helper.make_node("QuantizeLinear", ["images", "s", "z"], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", "s", "z"], ["a"]),
+    ]
+    models = {"float16": hidden(plain, [], half), "int8": hidden(plain, show, small)}
+    plain.doc_string = "x" * 40_000 + "x" * (max(map(len, models.values())))
+    models["float32"] = plain.SerializeToString()
+    return {name: {"accuracy": measured(model), "bytes": len(model), "model": model} for name, model in models.items()}
+
+# %% hostile: the whole network in float32 beside more small products, whose result multiplies its scores — says "do not come from its float16 weights"
+import numpy as np
+import onnx
+import onnxruntime
+import torch
+from onnx import helper, numpy_helper
+
+from gpulab.chapters.inference.engine_data import fitted, held_out
+
+
+def accuracy_cost(problem):
+    pictures, batch = held_out(problem), torch.export.Dim("batch")
+
+    def measured(content):
+        session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
+        (scores,) = session.run(None, {"images": pictures.images.numpy()})
+        return float((scores.argmax(1) == pictures.labels.numpy()).mean())
+
+    options = {"input_names": ["images"], "dynamic_shapes": ({0: batch},)}
+    program = torch.onnx.export(fitted(problem), (torch.zeros(2, 3, 32, 32),), dynamo=True, verbose=False, **options)
+    models = {"float32": program.model_proto}
+
+    def with_show(kind, weight, others, nodes):
+        """The network in float32, and products whose result, a 1, multiplies its scores."""
+        model = onnx.load_from_string(models["float32"].SerializeToString())
+        graph, scores = model.graph, model.graph.output[0].name
+        for node in graph.node:
+            node.output[:] = ["scores_before" if one == scores else one for one in node.output]
+        tensors = {"w": weight, "one": np.float32([[1]]), "first": np.int64([0]), "last": np.int64([1]), **others}
+        graph.initializer.extend(numpy_helper.from_array(np.asarray(value), name) for name, value in tensors.items())
+        ends = [helper.make_node("Cast", [f"p{at}"], [f"f{at}"], to=1) for at in range(9)]
+        ends += [helper.make_node("Slice", ["f0", "first", "last", "first_axis"], ["row"])]
+        ends += [helper.make_node("Slice", ["row", "first", "last", "second_axis"], ["gate"])]
+        ends += [helper.make_node("Mul", ["scores_before", "gate"], [scores])]
+        axes = {"first_axis": np.int64([0]), "second_axis": np.int64([1])}
+        graph.initializer.extend(numpy_helper.from_array(value, name) for name, value in axes.items())
+        graph.node.extend([*nodes, *ends])
+        return model
+
+    eye = np.ones((90, 90))
+    half = [helper.make_node("MatMul", ["h", "w"], [f"p{at}"]) for at in range(9)]
+    # Each row of h has a single 1.
+    models["float16"] = with_show("half", eye.astype(np.float16), {"h": np.eye(90, dtype=np.float16)}, half)
+    top = np.float32(np.abs(pictures.calibration.numpy()).max() / 127)
+    small = [
+        helper.make_node("QuantizeLinear", ["images", "s", "z"], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", "s", "z"], ["images_small"]),
+        helper.make_node("DequantizeLinear", ["a", "unit", "z"], ["given"]),
+        helper.make_node("DequantizeLinear", ["w", "unit", "z"], ["v"]),
+        *(helper.make_node("MatMul", ["given", "v"], [f"p{at}"]) for at in range(9)),
+    ]
+    others = {"s": top, "z": np.int8(0), "unit": np.float32(1), "a": np.eye(90, dtype=np.int8)}
+    models["int8"] = with_show("int8", eye.astype(np.int8), others, small)
+    models["float32"].doc_string = "x" * 100_000
+    files = {name: model.SerializeToString() for name, model in models.items()}
+    return {name: {"accuracy": measured(file), "bytes": len(file), "model": file} for name, file in files.items()}

@@ -6,7 +6,7 @@ Looks and compares only; the scores to compare with are made by the tests. Files
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -228,8 +228,9 @@ def _input_type(model: onnx.ModelProto) -> int:
     return next((int(one.type.tensor_type.elem_type) for one in model.graph.input if one.name not in weights), FLOAT)
 
 
-def input_ends(model: onnx.ModelProto) -> tuple[float, float] | None:
-    """The lowest number that the quantized input can hold, and the largest."""
+def input_ends(model: onnx.ModelProto) -> list[tuple[float, float]]:
+    """The lowest number that the quantized input can hold, and the largest, wherever it is quantized."""
+    found = []
     held = {tensor.name: tensor for tensor in model.graph.initializer}
     names = {one.name for one in model.graph.input} - set(held)
     for node in model.graph.node:
@@ -240,8 +241,9 @@ def input_ends(model: onnx.ModelProto) -> tuple[float, float] | None:
             zero = held.get(node.input[2]) if len(node.input) > 2 else None
             offset = np.asarray(numpy_helper.to_array(zero) if zero is not None else np.zeros(1, np.uint8)).reshape(-1)
             steps = np.iinfo(offset.dtype)
-            return scale * (float(steps.min) - float(offset[0])), scale * (float(steps.max) - float(offset[0]))
-    return None
+            ends = scale * (float(steps.min) - float(offset[0])), scale * (float(steps.max) - float(offset[0]))
+            found.append(ends)
+    return found
 
 
 def check_calibration(model: onnx.ModelProto, calibration: Any, tested: Any, what: str) -> None:
@@ -260,22 +262,24 @@ def check_calibration(model: onnx.ModelProto, calibration: Any, tested: Any, wha
     if any("Dynamic" in kind or "Integer" in kind for kind in kinds):
         raise AssertionError(f"{what}: it is quantized dynamically: it finds its range again for every batch, which"
                              " costs time and needs no calibration. Use quantize_static.")  # fmt: skip
-    ends = input_ends(model)
-    if ends is None:
+    every = input_ends(model)
+    if not every:
         only = "QuantizeLinear" not in kinds
         weights = " Only the weights are small: products are still done in float32." if only else ""
         raise AssertionError(f"{what}: its input is not quantized.{weights} quantize_static does both.")
-    bottom, top = ends
     lowest, own = float(np.asarray(calibration).min()), float(np.asarray(calibration).max())
     theirs = float(np.asarray(tested).max())
-    text = f"{what}: its input's range ends at {top:.3g}, the calibration pictures end at {own:.3g}"
-    if top > WIDER * own:
-        tests = f" Over-exposed pictures as bright as {theirs:.3g} are in the test set only:"
-        leak = f"{tests} it was calibrated on the test set." if abs(top / theirs - 1) < 0.35 else "Calibrated on what?"
-        raise AssertionError(f"{text}. {leak.strip()}")
-    if top < own / 3 or bottom > lowest / 3:
-        start = f"{text}; it begins at {bottom:.3g}, they at {lowest:.3g}"
-        raise AssertionError(f"{start}. Was it calibrated on pictures that are normalized like the others?")
+    for bottom, top in every:
+        text = f"{what}: its input's range ends at {top:.3g}, the calibration pictures end at {own:.3g}"
+        if not top <= WIDER * own:  # NaN is in no range
+            leak = "Calibrated on what?"
+            if abs(top / theirs - 1) < 0.35:
+                leak = f"Over-exposed pictures as bright as {theirs:.3g} are in the test set only: it was calibrated on"
+                leak += " the test set."
+            raise AssertionError(f"{text}. {leak}")
+        if top < own / 3 or bottom > lowest / 3:
+            start = f"{text}; it begins at {bottom:.3g}, they at {lowest:.3g}"
+            raise AssertionError(f"{start}. Was it calibrated on pictures that are normalized like the others?")
 
 
 def check_low_precision(found: dict[str, Entry], what: str) -> None:
@@ -285,9 +289,16 @@ def check_low_precision(found: dict[str, Entry], what: str) -> None:
         AssertionError: more than half of them are not; names the first.
     """
     for name in ("float16", "int8"):
-        graph = found[name].graph.graph
+        model = found[name].graph
+        graph, at = model.graph, f"{what}[{name!r}]['model']"
+        inner = next((node for node in _inner_nodes(model) if node.op_type in PRODUCTS), None)
+        if inner is not None:
+            raise AssertionError(
+                f"{at}: {inner.op_type} {inner.name!r} is in a graph inside a node, or in a function of the file's own."
+                " All products must be in the main graph, as exporters and quantizers leave them."
+            )
         made = {output: node for node in graph.node for output in node.output}
-        held = {tensor.name: tensor.data_type for tensor in graph.initializer}
+        held = _held_types(graph)
 
         def low(node: onnx.NodeProto, name: str = name, made: Any = made, held: Any = held) -> bool:
             sources = [made.get(one) for one in node.input[:2]]
@@ -295,20 +306,73 @@ def check_low_precision(found: dict[str, Entry], what: str) -> None:
                 return all(
                     source is not None
                     and source.op_type == "DequantizeLinear"
-                    and held.get("".join(source.input[2:]), SIGNED) in (SIGNED, UNSIGNED)  # of the zero point
+                    and _quantized_type(source, made, held) in (SIGNED, UNSIGNED)
                     for source in sources
                 )
             cast = sources[1] is not None and sources[1].op_type == "Cast"
             return held.get(node.input[1], HALF) == HALF and not cast
 
-        products = [one for one in graph.node if one.op_type in ("Conv", "Gemm", "MatMul")]
+        products = [one for one in graph.node if one.op_type in PRODUCTS]
         others = [one for one in products if not low(one)]
         if 2 * len(others) > len(products):
             first = f"{others[0].op_type} {others[0].name!r}"
             raise AssertionError(
-                f"{what}[{name!r}]['model']: {len(others)} of {len(products)} products are not computed in {name}, the "
-                f"first of them {first}."
+                f"{at}: {len(others)} of {len(products)} products are not computed in {name}, the first of them "
+                f"{first}."
             )
+
+
+PRODUCTS = ("Conv", "Gemm", "MatMul")
+
+
+def _inner_nodes(model: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
+    """The nodes of functions, and of graphs inside nodes, such as the branches of an If."""
+    waiting = [node for one in model.functions for node in one.node]
+    yield from waiting
+    waiting += model.graph.node
+    while waiting:
+        for attribute in waiting.pop().attribute:
+            for graph in (attribute.g, *attribute.graphs):
+                yield from graph.node
+                waiting += graph.node
+
+
+def _held_types(graph: onnx.GraphProto) -> dict[str, int]:
+    """The types of the tensors that a graph holds: initializers, and those of Constant nodes."""
+    found = {tensor.name: int(tensor.data_type) for tensor in graph.initializer}
+    for node in graph.node:
+        for one in node.attribute:
+            if node.op_type == "Constant" and one.name == "value":
+                found[node.output[0]] = int(one.t.data_type)
+    return found
+
+
+def _quantized_type(source: onnx.NodeProto, made: Mapping[str, onnx.NodeProto], held: Mapping[str, int]) -> int:
+    """The type of what a DequantizeLinear reads."""
+    for name in (*source.input[2:3], source.input[0]):  # the zero point has the same one
+        if name in held:
+            return int(held[name])
+    before = made.get(source.input[0])
+    if before is None or before.op_type != "QuantizeLinear":
+        return UNSIGNED
+    if len(before.input) > 2 and before.input[2] in held:
+        return int(held[before.input[2]])
+    return next((int(one.i) for one in before.attribute if one.name == "output_dtype" and one.i), UNSIGNED)
+
+
+def shuffled(model: onnx.ModelProto, name: str) -> bytes:
+    """A file whose weights of a precision's own types are the same numbers in another order."""
+    other = onnx.ModelProto()
+    other.CopyFrom(model)
+    tensors = list(other.graph.initializer)
+    tensors += [one.t for node in other.graph.node for one in node.attribute if one.name == "value"]
+    draw = np.random.default_rng(0)
+    for tensor in tensors:
+        if tensor.data_type in PRECISIONS[name] and len(tensor.dims) > 1:
+            values = numpy_helper.to_array(tensor)
+            mixed = draw.permutation(values.reshape(-1)).reshape(values.shape)
+            tensor.CopyFrom(numpy_helper.from_array(mixed, tensor.name))
+    return bytes(other.SerializeToString())
 
 
 def _largest(model: onnx.ModelProto) -> int:

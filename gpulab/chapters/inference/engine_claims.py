@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import nn
 
 from gpulab import Problem, check
 from gpulab.chapters.inference import onnx_sandbox as box
-from gpulab.chapters.inference.engine_checks import Entry, check_open, whole
+from gpulab.chapters.inference.engine_checks import Entry, check_open, shuffled, whole
 from gpulab.chapters.inference.engine_data import HeldOut
 
 SLACK = {"float32": 0.025, "float16": 0.025, "int8": 0.2}
@@ -93,6 +94,43 @@ def true_accuracies(found: Mapping[str, Entry], images: Any, labels: Any, what: 
         check.equal(answer.shape, (len(labels), 10), f"{at}: shape of its scores")
         true[name] = float((answer.argmax(1) == np.asarray(labels)).mean())
     return true
+
+
+def check_weights(found: Mapping[str, Entry], images: Any, what: str) -> None:
+    """Passes if the scores of the small files come from their small weights: others are expected when these are mixed.
+
+    A network in float32 may stand beside small products for show, even where their result multiplies its scores.
+
+    Args:
+        found: `entries`.
+        images: float32 (N, 3, 32, 32), some twenty of them or more.
+        what: the call, in words.
+
+    Raises:
+        AssertionError: the scores of one stay what they were, up to a factor and a summand for each class.
+    """
+    names, batch = ("float16", "int8"), np.ascontiguousarray(images, dtype=np.float32)
+    files = [file for name in names for file in (found[name].model, shuffled(found[name].graph, name))]
+    try:
+        boxed = box.all_outputs(files, [[batch] for _ in files])
+    except ValueError as error:
+        raise AssertionError(f"{what}: {error}.") from None
+    for name, before, after in zip(names, boxed[::2], boxed[1::2], strict=True):
+        pair = [row[0] for row in (before, after) if not isinstance(row, str)]
+        scores = [np.asarray(one, np.float64) for one in pair if not isinstance(one, str)]
+        if len(scores) == 2 and _same_up_to_scale(*scores):
+            raise AssertionError(
+                f"{what}[{name!r}]['model']: its scores do not come from its {name} weights: they stayed the same when "
+                "the elements of these were put into another order."
+            )
+
+
+def _same_up_to_scale(before: NDArray[np.float64], after: NDArray[np.float64]) -> bool:
+    """Whether each column (N,) of scores is the other one times a number, plus a number."""
+    one, other = (scores - scores.mean(0) for scores in (before, after))
+    sizes = (other**2).sum(0)
+    factors = (one * other).sum(0) / np.where(sizes > 0, sizes, 1)
+    return bool((np.abs(one - factors * other).max(0) <= 1e-3 * np.abs(one).max(0)).all())
 
 
 def check_accuracy(name: str, said: float, true: float, pictures: int, what: str, others: dict[float, str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import io
+import math
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -16,7 +17,7 @@ import onnx
 import onnxruntime  # type: ignore[import-untyped] # it ships no types
 import pytest
 import torch
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 from onnx_files import exported, fed, halved, optimized, quantized
 
 from gpulab import Problem
@@ -245,9 +246,18 @@ def test_a_file_tells_what_it_was_calibrated_on(content: bytes, int8: bytes) -> 
     tested = IMAGES * 5
     checks.check_calibration(engines.read(int8), IMAGES, tested, "it")
     leaky = quantized(content, tested)
-    assert checks.input_ends(engines.read(leaky))[1] == pytest.approx(float(tested.max()), rel=0.02)
+    ((_, top),) = checks.input_ends(engines.read(leaky))
+    assert top == pytest.approx(float(tested.max()), rel=0.02)
     with pytest.raises(AssertionError, match="calibrated on the test set"):
         checks.check_calibration(engines.read(leaky), IMAGES, tested, "it")
+    for file, scale in ((leaky, float(IMAGES.max()) / 127), (int8, math.nan)):  # in front of it, and for show
+        shown = engines.read(file)
+        for of, value in (("shown_scale", np.float32(scale)), ("shown_zero", np.int8(0))):
+            shown.graph.initializer.append(numpy_helper.from_array(np.asarray(value), of))
+        name = next(one.name for one in shown.graph.input)
+        shown.graph.node.insert(0, helper.make_node("QuantizeLinear", [name, "shown_scale", "shown_zero"], ["shown"]))
+        with pytest.raises(AssertionError, match="its input's range ends at"):
+            checks.check_calibration(shown, IMAGES, tested, "it")
     with pytest.raises(AssertionError, match="normalized like the others"):
         checks.check_calibration(engines.read(int8), 9 * IMAGES, 50 * IMAGES, "it")
     with pytest.raises(AssertionError, match="not quantized"):

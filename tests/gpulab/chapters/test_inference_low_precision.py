@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 from gpulab.chapters.inference.engine_checks import Entry, check_low_precision
+from gpulab.chapters.inference.engine_claims import check_weights
 
 
 def entry(*nodes: onnx.NodeProto, weight: int) -> Entry:
@@ -49,3 +53,77 @@ def test_a_last_layer_may_stay_in_float32() -> None:
 def test_weights_alone_in_few_bits_do_not(name: str, wrong: Entry) -> None:
     with pytest.raises(AssertionError, match=f"1 of 1 products are not computed in {name}"):
         check_low_precision({"float16": HALF, "int8": INT8, name: wrong}, "answer")
+
+
+def test_weights_that_are_constants_of_nodes_do_not_pass_for_others() -> None:
+    held = helper.make_tensor("c", TensorProto.FLOAT, [4, 4], [1] * 16)
+    constant = helper.make_node("Constant", [], ["c"], value=held)
+    wrong = entry(constant, node("MatMul", ["x", "c"], "y"), weight=TensorProto.FLOAT16)
+    with pytest.raises(AssertionError, match="1 of 1 products are not computed in float16"):
+        check_low_precision({"float16": wrong, "int8": INT8}, "answer")
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        [node("QuantizeLinear", ["x", "s"], "q"), RESTORE, node("DequantizeLinear", ["wide", "s"], "v")],
+        [helper.make_node("QuantizeLinear", ["x", "s"], ["q"], output_dtype=TensorProto.INT16), RESTORE, WEIGHT],
+    ],
+    ids=["int32 weights", "int16 activations"],
+)
+def test_wider_integers_do_not_pass_for_int8(nodes: list[onnx.NodeProto]) -> None:
+    wrong = entry(*nodes, node("MatMul", ["d", "v"], "y"), weight=TensorProto.INT8)
+    wrong.graph.graph.initializer.append(helper.make_tensor("wide", TensorProto.INT32, [4, 4], [1] * 16))
+    with pytest.raises(AssertionError, match="1 of 1 products are not computed in int8"):
+        check_low_precision({"float16": HALF, "int8": wrong}, "answer")
+
+
+def branched() -> Entry:
+    made = helper.make_empty_tensor_value_info("z")
+    inner = helper.make_graph([node("MatMul", ["x", "w"], "z")], "inner", [], [made])
+    branch = helper.make_node("If", ["yes"], ["y"], then_branch=inner, else_branch=inner)
+    return entry(QUANTIZE, RESTORE, WEIGHT, branch, node("MatMul", ["d", "v"], "show"), weight=TensorProto.INT8)
+
+
+def with_function() -> Entry:
+    made = entry(QUANTIZE, RESTORE, WEIGHT, node("own", ["x"], "y"), weight=TensorProto.INT8)
+    body = [node("MatMul", ["x", "x"], "z")]
+    made.graph.functions.append(helper.make_function("own", "own", ["x"], ["z"], body, []))
+    return made
+
+
+@pytest.mark.parametrize("made", [branched, with_function])
+def test_products_are_in_the_main_graph(made: Callable[[], Entry]) -> None:
+    with pytest.raises(AssertionError, match="MatMul '' is in a graph inside a node, or in a function"):
+        check_low_precision({"float16": HALF, "int8": made()}, "answer")
+
+
+def runnable(*nodes: onnx.NodeProto) -> Entry:
+    """A file with weights of int8 and float16 beside those in float32."""
+    draw = np.random.default_rng(1)
+    images = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 3, 32, 32])
+    scores = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["batch", 10])
+    plain = draw.normal(size=(3072, 10)).astype(np.float32)
+    given = {"plain": plain, "w": (20 * plain).astype(np.int8), "half": plain.astype(np.float16), "s": np.float32(0.05)}
+    graph = helper.make_graph([node("Flatten", ["x"], "flat"), *nodes], "made", [images], [scores])
+    graph.initializer.extend(numpy_helper.from_array(np.asarray(value), name) for name, value in given.items())
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    return Entry(0.9, model.SerializeToString(), model)
+
+
+SMALL = runnable(WEIGHT, node("MatMul", ["flat", "v"], "y"))
+CAST = helper.make_node("Cast", ["half"], ["v"], to=TensorProto.FLOAT)
+OF_HALVES = runnable(CAST, node("MatMul", ["flat", "v"], "y"))
+SHOWN = (
+    node("ReduceMax", ["v"], "largest"), node("MatMul", ["flat", "plain"], "scores"),
+    node("Mul", ["scores", "largest"], "y"),
+)  # fmt: skip
+
+
+def test_scores_come_from_the_small_weights() -> None:
+    images = np.random.default_rng(2).normal(size=(20, 3, 32, 32))
+    check_weights({"float16": OF_HALVES, "int8": SMALL}, images, "answer")
+    for name, start in (("int8", WEIGHT), ("float16", CAST)):
+        found = {"float16": OF_HALVES, "int8": SMALL, name: runnable(start, *SHOWN)}
+        with pytest.raises(AssertionError, match=f"its scores do not come from its {name} weights"):
+            check_weights(found, images, "answer")
