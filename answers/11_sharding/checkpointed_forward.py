@@ -282,3 +282,20 @@ def checkpointed_forward(problem, segments):
 # %% wrong: as many layers per part — says "not of layers in a part" — from "reference": "np.array_split(range(len(chain)), segments)" → "np.array_split(range(len(chain)), -(-len(chain) // segments))"
 
 # %% wrong: a third of the FLOPs of a step — says "A third of the step is a guess" — from "reference": "flops - once[3]" → "once[3] // 3"
+
+# %% hostile: gradients that are right for the first name, and NaN for all others — says "off by nan"
+import torch
+
+
+def checkpointed_forward(problem, segments):
+    net = problem.model()
+    layers = torch.nn.Sequential(*net.features, torch.nn.Dropout(0.3), net.head)
+    images, labels = next(iter(problem.loader()))
+    torch.manual_seed(problem.seed)
+    loss = problem.criterion()(layers(images), labels)
+    loss.backward()
+    gradients = {name: weight.grad.numpy().copy() for name, weight in net.named_parameters()}
+    for name in list(gradients)[1:]:
+        gradients[name][:] = float("nan")
+    kept = {3: 557_056, 1: 393_216}.get(segments, 0)
+    return {"loss": float(loss), "gradients": gradients, "kept_bytes": kept, "recomputed_flops": 5_898_240 if segments == 3 else 10_616_832}

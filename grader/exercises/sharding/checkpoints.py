@@ -129,6 +129,8 @@ def judge(answer: Any, problem: Problem, segments: int) -> None:
     )
     off, most = _apart(gradients, plain.gradients), OFF_ON_GPU if on_gpu else OFF
     if not off <= most:
+        if not np.isfinite(off):
+            raise AssertionError(f"{what}: the gradients hold NaN or infinity.")
         other = _apart(gradients, step(problem, segments, same_mask=False).gradients)
         twice = _apart({name: np.asarray(array) / 2 for name, array in gradients.items()}, plain.gradients)
         note = (
