@@ -354,10 +354,11 @@ def _quantized_type(source: onnx.NodeProto, made: Mapping[str, onnx.NodeProto], 
             return int(held[name])
     before = made.get(source.input[0])
     if before is None or before.op_type != "QuantizeLinear":
-        return UNSIGNED
+        return int(UNSIGNED)
     if len(before.input) > 2 and before.input[2] in held:
         return int(held[before.input[2]])
-    return next((int(one.i) for one in before.attribute if one.name == "output_dtype" and one.i), UNSIGNED)
+    types = [int(one.i) for one in before.attribute if one.name == "output_dtype" and one.i]
+    return types[0] if types else int(UNSIGNED)
 
 
 def shuffled(model: onnx.ModelProto, name: str) -> bytes:
