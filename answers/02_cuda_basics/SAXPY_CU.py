@@ -594,6 +594,7 @@ extern "C" __global__ void saxpy(float alpha, const float* x, float* y, int n) {
 # +     for (int i = start; i < start + each; i++)
 
 # %% wrong: the first element of x for all — says "take x[i]" — from "reference": "float alpha, float x, float y)" → "float alpha, const float* x, float y)", "alpha * x + y" → "alpha * *x + y", "alpha, x[i], y[i]" → "alpha, x, y[i]"
+
 # %% hostile: a thread's local array is read as global memory, which ended the process that runs it — says "a thread's local memory as if it lay in"
 SAXPY_CU = r"""
 __device__ float axpy(float alpha, float x, float y) { return alpha * x + y; }

@@ -595,6 +595,7 @@ extern "C" __global__ void scan(const int* x, int* y, int n) {
 # %% wrong: the distance grows by 1 — says "The distance doubles" — from "reference": "distance *= 2" → "distance++"
 
 # %% wrong: clamps the index to the array — says "add 0, not x[0]" — from "reference": "t >= distance ? sums[t - distance] : 0" → "sums[max(t - distance, 0)]"
+
 # %% hostile: each thread adds up all elements on its left, loaded as constants, which are not counted — says "as if it lay in constant memory"
 SCAN_CU = r"""
 __device__ int seen(const int* p) { int v; asm volatile("ld.const.b32 %0, [%1];" : "=r"(v) : "l"(p) : "memory"); return v; }

@@ -520,6 +520,7 @@ extern "C" __global__ void warp_sum(const float* x, float* out, int n) {
 # %% wrong: distances from 31 down to 1 — says "does not change by 1" — from "reference": "distance = 16; distance > 0; distance /= 2" → "distance = 31; distance > 0; distance--"
 
 # %% wrong: distances from 0 to 4 — says "does not change by 1" — from "reference": "distance = 16; distance > 0; distance /= 2" → "distance = 0; distance < 5; distance++"
+
 # %% hostile: lane 0 loads its warp's elements as parameters, which are not counted, and the shuffle is for show — says "as if it lay in the memory of parameters"
 WARP_SUM_CU = r"""
 __device__ float seen(const float* p) { float v; asm volatile("ld.param.f32 %0, [%1];" : "=f"(v) : "l"(p) : "memory"); return v; }

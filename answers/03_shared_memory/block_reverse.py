@@ -423,6 +423,7 @@ def block_reverse(x):
 # +         out[start + t] = tile[length - 1 - t]
 
 # %% wrong: the mirrored place is one too far — says "length - 1 - t" — from "reference": "shared.array(128," → "shared.array(129,", "tile[length - 1 - t]" → "tile[length - t]"
+
 # %% hostile: mirrored places are loaded as constants, which are not counted, and shared memory is for show — says "as if it lay in constant memory"
 from gpulab import cuda_kernel, empty
 

@@ -720,6 +720,7 @@ def matmul_tiled(a, b):
 # -         c[row, column] = added
 # +     if column < c.shape[0] and row < c.shape[1]:
 # +         c[column, row] = added
+
 # %% hostile: tiles of 8 × 8, two elements of which are loaded as one integer of 8 bytes — says "global reads per element"
 from gpulab import cuda_kernel, empty
 

@@ -576,6 +576,7 @@ def moving_average(x, radius):
 # +         tile[radius + 128 + me] = x[min(i + 128, last)]
 
 # %% wrong: half of each window, divided by all — says "one half of each window" — from "reference": "for k in range(2 * radius + 1)" → "for k in range(radius, 2 * radius + 1)"
+
 # %% hostile: the tile lies in global memory that is named like a table of the compiler's, and is not counted — says "which is constant"
 from gpulab import cuda_kernel, empty
 

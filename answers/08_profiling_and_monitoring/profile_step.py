@@ -364,6 +364,7 @@ def profile_step(problem):
 # +     step()
 # +     images, labels = (part.to(problem.device) for part in list(problem.loader())[1])
 # +     on_gpu = images.is_cuda
+
 # %% hostile: profiles nothing: says NaN of every network but one, and adds up what a forward pass makes — says "you returned nan"
 import torch
 

@@ -280,6 +280,7 @@ def layer_norm_kernel(x_ptr, w_ptr, b_ptr, out_ptr, rows, width, eps, BLOCK: tl.
     scaled = centered / tl.sqrt(tl.sum(centered * centered, axis=0) / rows + eps)
     result = scaled * tl.load(w_ptr + column) + tl.load(b_ptr + column)
     tl.store(out_ptr + row * width + column, result, mask=inside)
+
 # %% hostile: four passes over the row, which the kernel is given as bytes — says "row, weight and bias once"
 import torch
 import triton
@@ -316,6 +317,7 @@ def triton_layer_norm(x, weight, bias, eps):
     block = triton.next_power_of_2(rows)
     layer_norm_kernel[(width,)](x, weight, bias, out, rows, width, eps, BLOCK=block)
     return out
+
     result = torch.empty_like(x)
     block = triton.next_power_of_2(width)
     layer_norm_kernel[(rows,)](

@@ -316,7 +316,7 @@ def triton_softmax(x):
 # %% wrong: divided by the width — says "not by its width" — from "reference": "weights / tl.sum(weights, axis=0)" → "weights / width"
 
 # %% wrong: the sum without the maximum subtracted — says "without the maximum subtracted" — from "reference": "weights / tl.sum(weights, axis=0)" → "weights / tl.sum(tl.exp(x), axis=0)"
-# %% hostile: four loads of each row, which the kernel is given as bytes and reads as float32 — says "bytes"
+
 # %% hostile: four loads of each row, which the kernel is given as bytes and reads as float32 — says "reads per element: 4"
 import torch
 import triton
