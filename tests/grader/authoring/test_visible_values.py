@@ -22,6 +22,18 @@ TESTS = {
 POINTS = (check.menu, check.choice)
 
 
+def returns_values(function: ast.FunctionDef) -> bool:
+    """Whether it returns a value anywhere; the functions inside it may."""
+    waiting: list[ast.AST] = [*function.body]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, ast.Return) and one.value is not None:
+            return True
+        if not isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            waiting += ast.iter_child_nodes(one)
+    return False
+
+
 def shown(tree: ast.Module) -> str:
     """The call that ends a cell, if it has a value that the notebook would show."""
     last = tree.body[-1] if tree.body else None
@@ -30,8 +42,7 @@ def shown(tree: ast.Module) -> str:
     name = ast.unparse(last.value.func)
     for local in tree.body:
         if isinstance(local, ast.FunctionDef) and local.name == name:
-            values = [one for one in ast.walk(local) if isinstance(one, ast.Return) and one.value is not None]
-            return name if values else ""
+            return name if returns_values(local) else ""
     namespace: dict[str, Any] = {}
     for one in tree.body:
         if isinstance(one, (ast.Import, ast.ImportFrom)):
@@ -50,4 +61,7 @@ def test_what_would_be_shown_is_found() -> None:
     local = "def tried(x):\n    return x\ntried(1)"
     imported = "from gpulab.chapters.mixed_precision.checks import recorded\nrecorded(1)"
     quiet = "from gpulab import check\ncheck.equal(1, 1, 'one')"
-    assert [shown(ast.parse(text)) for text in (local, imported, quiet)] == ["tried", "recorded", ""]
+    inner = "def tried(x):\n    def twice():\n        return 2 * x\n    twice()\ntried(1)"
+    deep = "def tried(x):\n    for one in x:\n        return one\ntried([1])"
+    texts = local, imported, quiet, inner, deep
+    assert [shown(ast.parse(text)) for text in texts] == ["tried", "recorded", "", "", "tried"]
