@@ -281,6 +281,14 @@ def layer_norm_kernel(x_ptr, w_ptr, b_ptr, out_ptr, rows, width, eps, BLOCK: tl.
     result = scaled * tl.load(w_ptr + column) + tl.load(b_ptr + column)
     tl.store(out_ptr + row * width + column, result, mask=inside)
 
+
+def triton_layer_norm(x, weight, bias, eps):
+    rows, width = x.shape
+    out = torch.empty_like(x)
+    block = triton.next_power_of_2(rows)
+    layer_norm_kernel[(width,)](x, weight, bias, out, rows, width, eps, BLOCK=block)
+    return out
+
 # %% hostile: four passes over the row, which the kernel is given as bytes — says "row, weight and bias once"
 import torch
 import triton
@@ -313,11 +321,6 @@ def layer_norm_kernel(x_bytes, w_ptr, b_ptr, out_ptr, width, eps, BLOCK: tl.cons
 
 def triton_layer_norm(x, weight, bias, eps):
     rows, width = x.shape
-    out = torch.empty_like(x)
-    block = triton.next_power_of_2(rows)
-    layer_norm_kernel[(width,)](x, weight, bias, out, rows, width, eps, BLOCK=block)
-    return out
-
     result = torch.empty_like(x)
     block = triton.next_power_of_2(width)
     layer_norm_kernel[(rows,)](
