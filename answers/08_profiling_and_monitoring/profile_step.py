@@ -341,7 +341,7 @@ def profile_step(problem):
 
 # %% wrong: kernels of any name — says "begins with aten::" — from "reference": `for one in operators)` → `for one in profiler.events())`
 
-# %% wrong: kernels that no other calls — says "Those are operators that no other operator calls" — from "reference": "not one.cpu_children for" → "one.cpu_parent is None for"
+# %% wrong: kernels that no other calls — says "operators that call no other" — from "reference": "not one.cpu_children for" → "one.cpu_parent is None for"
 
 # %% wrong: names of kernels — says "Count every call, not every name" — from "reference": "sum(not one.cpu_children for one in operators)" → "len({one.name for one in operators if not one.cpu_children})"
 
@@ -358,7 +358,7 @@ def profile_step(problem):
 # +         optimizer = problem.optimizer(model)
 # +         criterion(model(images), labels).backward()
 
-# %% wrong: profiles the second batch — says "profile the first batch again" — from "reference"
+# %% wrong: profiles the second batch — says "first batch" — from "reference"
 # -     step()
 # -     on_gpu = images.is_cuda
 # +     step()
