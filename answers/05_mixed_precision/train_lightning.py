@@ -258,6 +258,6 @@ def train_lightning(*arguments):
 # +         trainer = pl.Trainer(precision=precision, max_epochs=1, accelerator=accelerator, devices=1, **QUIET)
 # +         trainer.fit(module, problem.loader())
 
-# %% wrong: the loss divided by its weight — says "divided by problem.loss_weight before the backward pass" — from "reference": "return loss" → "return loss / problem.loss_weight"
+# %% wrong: the loss divided by its weight — says "divided by problem.loss_weight" — from "reference": "return loss" → "return loss / problem.loss_weight"
 
 # %% wrong: the network in eval mode — says "The network was in eval mode" — from "reference": "images, labels = batch" → "self.network.eval(); images, labels = batch"

@@ -70,8 +70,8 @@ SWITCHED_OFF = (
 )
 FIRST_UPDATE = "The scale before the first update is 65,536, the scaler's default: the first update counts as well."
 ON_TOP = (
-    "Does training_step return the loss itself, not scaler.scale(loss)? Lightning scales it where the precision needs"
-    " it."
+    "Does training_step return the loss itself, neither scaled nor divided by problem.loss_weight? Lightning scales it"
+    " where the precision needs it."
 )
 TWICE_BACKWARD = "training_step returns the loss, and Lightning calls backward itself."
 IN_ANOTHER_TYPE = "Did you pass precision to the Trainer? Is there an autocast of your own?"
