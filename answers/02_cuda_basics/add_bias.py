@@ -249,7 +249,7 @@ def add_bias(matrix, bias):
 
 # %% wrong: the bias for the first row alone — says "not only the first one" — from "reference": "+ bias[column]" → "+ (bias[column] if row == 0 else 0)"
 
-# %% wrong: adds to a result that is not zero — says "+= for =" — from "reference": "out[row, column] = " → "out[row, column] += "
+# %% wrong: adds to a result that is not zero — says "+= instead of =" — from "reference": "out[row, column] = " → "out[row, column] += "
 
 # %% wrong: a grid for one column fewer — says "The last column is missing" — from "reference": "-(-columns // 32)" → "max(1, -(-(columns - 1) // 32))"
 

@@ -321,7 +321,7 @@ def saxpy(alpha, x, y):
 
 # %% wrong: y without its sign — says "below zero" — from "reference": "+ y[i]" → "+ abs(y[i])"
 
-# %% wrong: adds to a result that is not zero — says "+= for =" — from "reference": "out[i] = " → "out[i] += "
+# %% wrong: adds to a result that is not zero — says "+= instead of =" — from "reference": "out[i] = " → "out[i] += "
 
 # %% wrong: the start and the stride count blocks — says "add threadIdx.x" — from "reference": "cuda.grid(1)," → "cuda.blockIdx.x,", "cuda.gridsize(1)" → "cuda.gridDim.x"
 

@@ -276,7 +276,7 @@ def scale_rows(matrix, factors):
 
 # %% wrong: a factor for each block — says "blockIdx.y is the number of the block" — from "reference": "factors[row]" → "factors[cuda.blockIdx.y]"
 
-# %% wrong: adds to a result that is not zero — says "+= for =" — from "reference": "out[row, column] = " → "out[row, column] += "
+# %% wrong: adds to a result that is not zero — says "+= instead of =" — from "reference": "out[row, column] = " → "out[row, column] += "
 
 # %% wrong: the factor twice — says "counts twice" — from "reference": "factors[row]" → "factors[row] * factors[row]"
 

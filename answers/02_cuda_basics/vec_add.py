@@ -652,7 +652,7 @@ def vec_add(a, b):
 
 # %% wrong: b from its end — says "have the same index" — from "reference": "b[i]" → "b[out.size - 1 - i]"
 
-# %% wrong: adds to a result that is not zero — says "+= for =" — from "reference": "out[i] = " → "out[i] += "
+# %% wrong: adds to a result that is not zero — says "+= instead of =" — from "reference": "out[i] = " → "out[i] += "
 
 # %% wrong: always four blocks — says "The grid must grow with n" — from "reference": "-(-len(a) // threads)" → "4"
 

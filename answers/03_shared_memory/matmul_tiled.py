@@ -701,13 +701,13 @@ def matmul_tiled(a, b):
 
 # %% wrong: threads outside of the result fetch zeros — says "still fetches elements for the others" — from "reference": "if row < a.shape[0] and start + tx < a.shape[1]:" → "if row < a.shape[0] and column < b.shape[1] and start + tx < a.shape[1]:", "if start + ty < b.shape[0] and column < b.shape[1]:" → "if row < a.shape[0] and start + ty < b.shape[0] and column < b.shape[1]:"
 
-# %% wrong: b's tile by the indices of a — says "take b[16 s + ty, column]" — from "reference"
+# %% wrong: b's tile by the indices of a — says "The tile of b is fetched" — from "reference"
 # -         if start + ty < b.shape[0] and column < b.shape[1]:
 # -             b_tile[ty, tx] = b[start + ty, column]
 # +         if row < b.shape[0] and start + tx < b.shape[1]:
 # +             b_tile[ty, tx] = b[row, start + tx]
 
-# %% wrong: a's tile by the indices of b — says "take a[row, 16 s + tx]" — from "reference"
+# %% wrong: a's tile by the indices of b — says "The tile of a is fetched" — from "reference"
 # -         if row < a.shape[0] and start + tx < a.shape[1]:
 # -             a_tile[ty, tx] = a[row, start + tx]
 # +         if start + ty < a.shape[0] and column < a.shape[1]:

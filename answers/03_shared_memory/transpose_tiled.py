@@ -527,7 +527,7 @@ def transpose_tiled(x):
 # -     if row < out.shape[0] and column < out.shape[1]:
 # +     if inside and row < out.shape[0] and column < out.shape[1]:
 
-# %% wrong: both numbers of tiles from the rows — says "comes from the columns" — from "reference": "-(-columns // 32)" → "-(-rows // 32)"
+# %% wrong: both numbers of tiles from the rows — says "x from the columns of x" — from "reference": "-(-columns // 32)" → "-(-rows // 32)"
 
 # %% hostile: the result is stored down the columns as parameters, which are not counted, and a tidy copy is for show — says "as if it lay in"
 from gpulab import cuda_kernel, empty

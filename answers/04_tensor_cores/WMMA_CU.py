@@ -500,7 +500,7 @@ extern "C" __global__ void product(const half* a, const half* b, float* c, int m
 
 # %% wrong: b times a — says "That is b times a" — from "reference": "a_tile, a + row" → "a_tile, b + row", "b_tile, b + i" → "b_tile, a + i"
 
-# %% wrong: the leading dimension of b for a as well — says "and leading dimension k" — from "reference": "a + row * k + i, k" → "a + row * n + i, n"
+# %% wrong: the leading dimension of b for a as well — says "and as leading dimension" — from "reference": "a + row * k + i, k" → "a + row * n + i, n"
 
 # %% wrong: b by columns of n elements — says "Column s of row r of b" — from "reference": "i * n + column" → "column * n + i"
 

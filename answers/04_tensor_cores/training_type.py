@@ -54,7 +54,7 @@ def training_type(arch):
 # +     if arch == "Volta":
 # +         return "float16"
 
-# %% wrong: nothing for what is unknown — says "Is there a return statement on every way out" — from "bfloat16 wherever there are tensor cores"
+# %% wrong: nothing for what is unknown — says "Is there a return statement on every path" — from "bfloat16 wherever there are tensor cores"
 # -     return "bfloat16" if tensor_core_types(arch) else "float32"
 # +     if arch == "Pascal":
 # +         return "float32"

@@ -152,7 +152,7 @@ def fp16_limits():
 
 # %% wrong: a bias of 16 — says "lowest exponent" — from "reference, by halving": "float(normal)" → "2.0**-16"
 
-# %% wrong: one over the largest number — says "not the lowest power of two" — from "reference, by halving": "float(normal)" → "1 / 65504"
+# %% wrong: one over the largest number — says "below all normal numbers" — from "reference, by halving": "float(normal)" → "1 / 65504"
 
 # %% wrong: the largest subnormal number — says "the largest subnormal" — from "reference, by halving": "float(subnormal)" → "2.0**-14 - 2.0**-24"
 

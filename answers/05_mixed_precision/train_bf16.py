@@ -334,7 +334,7 @@ def train_bf16(problem, epochs):
 
 # %% wrong: losses with their graphs — says "append loss.item()" — from "reference": "losses.append(loss.item())" → "losses.append(loss)"
 
-# %% wrong: validates with gradients — says "put it into a with torch.no_grad(): block" — from "reference": "with torch.no_grad():" → "if True:"
+# %% wrong: validates with gradients — says "put it into a `with torch.no_grad():` block" — from "reference": "with torch.no_grad():" → "if True:"
 
 # %% wrong: counts every validation batch as a full one — says "counts like a full one" — from "reference": "total += len(y)" → "total += problem.batch_size"
 

@@ -124,6 +124,6 @@ def ring_schedule(world_size, rank):
 
 # %% wrong: the second half goes up again — says "hand on the complete chunk" — from "reference": "((rank + 1 - step) % world_size, (rank - step) % world_size)" → "((rank + 1 + step) % world_size, (rank + step) % world_size)"
 
-# %% wrong: the numbers of the neighbors — says "the numbers of the neighbors"
+# %% wrong: the numbers of the neighbors — says "the ranks of the neighbors"
 def ring_schedule(world_size, rank):
     return [((rank + 1) % world_size, (rank - 1) % world_size)] * (2 * (world_size - 1))

@@ -234,7 +234,7 @@ def gpu_idle_fraction(events):
 
 # %% wrong: ends are cut to whole µs — says "fractions of a µs" — from "reference": `event["ts"] + event["dur"], event` → `int(event["ts"] + event["dur"]), event`
 
-# %% wrong: kernels of NCCL's are left out — says "A kernel of NCCL's is a kernel, too" — from "reference": ` if event["ph"] == "X"]` → ` if event["ph"] == "X" and not (event["cat"] == "kernel" and "nccl" in event["name"])]`
+# %% wrong: kernels of NCCL's are left out — says "An NCCL kernel is a kernel, too" — from "reference": ` if event["ph"] == "X"]` → ` if event["ph"] == "X" and not (event["cat"] == "kernel" and "nccl" in event["name"])]`
 
 # %% wrong: only the streams of the example — says "A stream may have any number" — from "reference": ` if event["ph"] == "X"]` → ` if event["ph"] == "X" and (event["cat"] != "kernel" or event["tid"] in (7, 20))]`
 
@@ -265,7 +265,7 @@ def gpu_idle_fraction(events):
 # +     first = min(event["ts"] for event in events if "ts" in event)
 # +     last = max(event["ts"] + event.get("dur", 0.0) for event in events if "ts" in event)
 
-# %% wrong: marks of cat kernel are kernels if they have a dur — says "Only events whose ph is X are kernels" — from "reference"
+# %% wrong: marks of cat kernel are kernels if they have a dur — says "A kernel's ph is X: cat alone is not enough" — from "reference"
 # -     for start, stop, kind in sorted(timed):
 # +     marks = [(one["ts"], one["ts"] + one["dur"], one.get("cat")) for one in events if one["ph"] != "X" and "dur" in one]
 # +     for start, stop, kind in sorted(timed + marks):

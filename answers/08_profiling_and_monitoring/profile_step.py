@@ -353,7 +353,7 @@ def profile_step(problem):
 
 # %% wrong: in eval mode — says "in eval mode" — from "reference": "problem.model().to(problem.device)" → "problem.model().to(problem.device).eval()"
 
-# %% wrong: a new optimizer in each step — says "let the same optimizer make one" — from "reference"
+# %% wrong: a new optimizer in each step — says "let the same optimizer take one" — from "reference"
 # -         criterion(model(images), labels).backward()
 # +         optimizer = problem.optimizer(model)
 # +         criterion(model(images), labels).backward()

@@ -250,7 +250,7 @@ def top_kernels(events, n):
 # +     largest = sorted(total.items(), key=lambda item: -item[1])[:n]
 # +     return sorted(largest, key=lambda item: (-item[1], item[0]))
 
-# %% wrong: whatever has a dur is an event — says "Only events whose ph is X are kernels" — from "reference": `event["ph"] == "X" and event["cat"] == "kernel"` → `"dur" in event and event.get("cat") == "kernel"`
+# %% wrong: whatever has a dur is an event — says "A kernel's ph is X: cat alone is not enough" — from "reference": `event["ph"] == "X" and event["cat"] == "kernel"` → `"dur" in event and event.get("cat") == "kernel"`
 
 # %% wrong: sorted by the mean of a name's calls — says "the sums are sorted" — from "reference"
 # -     return sorted(total.items(), key=lambda item: (-item[1], item[0]))[:n]
@@ -262,4 +262,4 @@ def top_kernels(events, n):
 # +             name = event["name"][:40]
 # +             total[name] = total.get(name, 0.0) + event["dur"]
 
-# %% wrong: kernels of NCCL's are left out — says "A kernel of NCCL's is a kernel, too" — from "reference": `event["cat"] == "kernel":` → `event["cat"] == "kernel" and not event["name"].startswith("nccl"):`
+# %% wrong: kernels of NCCL's are left out — says "An NCCL kernel is a kernel, too" — from "reference": `event["cat"] == "kernel":` → `event["cat"] == "kernel" and not event["name"].startswith("nccl"):`

@@ -240,7 +240,7 @@ if __name__ == "__main__":
 
 # %% wrong: saves one step late — says "save after every config" — from "DDP, the step in the checkpoint": `% config["every"] == 0` → `% config["every"] == 1`
 
-# %% wrong: the second checkpoint, not the last — says "another step than the last saved" — from "DDP, the step in the checkpoint": "complete[-1]" → "complete[1]"
+# %% wrong: the second checkpoint, not the last — says "not from the last saved one" — from "DDP, the step in the checkpoint": "complete[-1]" → "complete[1]"
 
 # %% wrong: checkpoints sorted by name — says "Compare the numbers of steps" — from "DDP, the step in the checkpoint": ", key=lambda one: int(one.parent.name[5:]))" → ")"
 

@@ -125,7 +125,7 @@ class LeanInEvalMode(SmallCNN):
         """
         scores = super().forward(images)
         if scores.requires_grad and not self.training:
-            raise RuntimeError("In eval mode, the network was called with gradients.")
+            raise RuntimeError("In eval mode, the network was called with gradients enabled.")
         return scores
 
 

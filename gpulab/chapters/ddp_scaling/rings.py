@@ -121,7 +121,7 @@ def _fits(plans: list[list[tuple[int, int]]], step: int) -> None:
         if world_size > 2 and all(
             pair == ((one + 1) % world_size, (one - 1) % world_size) for one, plan in enumerate(plans) for pair in plan
         ):
-            note = "Those are the numbers of the neighbors: a pair has the number of a chunk sent, and of one received."
+            note = "Those are the ranks of the neighbors: a pair holds the numbers of two chunks, sent and received."
         others = [plans[(one + 1) % world_size][step][0] == plans[one][step][1] for one in range(world_size)]
         if world_size > 2 and all(others):
             note = (

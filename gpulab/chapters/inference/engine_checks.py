@@ -294,8 +294,8 @@ def check_low_precision(found: dict[str, Entry], what: str) -> None:
         inner = next((node for node in _inner_nodes(model) if node.op_type in PRODUCTS), None)
         if inner is not None:
             raise AssertionError(
-                f"{at}: {inner.op_type} {inner.name!r} is in a graph inside a node, or in a function of the file's own."
-                " All products must be in the main graph, as exporters and quantizers leave them."
+                f"{at}: {inner.op_type} {inner.name!r} is in a graph inside a node, or in a function that the file"
+                " defines. All products must be in the main graph, as exporters and quantizers leave them."
             )
         made = {output: node for node in graph.node for output in node.output}
         held = _held_types(graph)

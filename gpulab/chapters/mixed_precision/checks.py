@@ -39,7 +39,7 @@ RAISED = {
     " pass that network to problem.history.",
     "No memory is left": "Call backward for each batch of a window: it frees the batch's activations, and the gradients"
     " add up.",
-    "called with gradients": "The validation needs none: put it into a with torch.no_grad(): block.",
+    "called with gradients": "Validation needs none: put it into a `with torch.no_grad():` block.",
     "same device": "Model, images and labels have to be on problem.device, all of them.",
 }
 """What torch says → what the student did."""

@@ -51,7 +51,7 @@ OVERFLOWED = (
     "Was it float16? Large gradients overflow there: pass dtype=torch.bfloat16 to autocast. Or were gradients"
     " multiplied by a scale?"
 )
-GRAPH = "The validation ran with gradients: it needs none, so put it into a with torch.no_grad(): block."
+GRAPH = "The validation ran with gradients: it needs none, so put it into a `with torch.no_grad():` block."
 VALIDATION_BACKWARD = "There is more than one backward pass for each batch: the validation needs none."
 EARLY = "Those are the shares before each epoch: validate after the loop over the batches."
 FRESH = "A new optimizer for each epoch forgets its momentum: make one before the loops."

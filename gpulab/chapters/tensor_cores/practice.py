@@ -42,7 +42,7 @@ class MatmulGPU(PracticeGPU):
         """
         kind = f"matmul {dtype}"
         what = f"matmul_tflops({n}, {dtype!r}) on a simulated GPU, in TFLOPS"
-        absent = f"No product of {dtype} matrices of that size was seen there: was it measured, on device()?"
+        absent = f"No product of {dtype} matrices of that size ran there: did you measure one on device()?"
         self.require_rate(answer, self.rates[kind] / 1e12, kind, 2 * n**3, what, absent, self._hints(n, kind))
 
     def _hints(self, n: int, kind: str) -> Iterator[tuple[float, str]]:

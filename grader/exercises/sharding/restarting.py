@@ -58,7 +58,7 @@ def _resumed(step: int, every: int, last: int) -> str:
         return f"It resumes from step {step}: as text, '{step}' comes after '{last}'. Compare the numbers of steps."
     if step % every:
         return f"It resumes from step {step}, and config['every'] is {every}: save after that many steps."
-    return f"It resumes from step {step}, another step than the last saved."
+    return f"It resumes from step {step}, not from the last saved one."
 
 
 def judge_restarted(made: ShardedRun, config: Mapping[str, Any], what: str, last: int, scale: float = 0.0) -> None:
@@ -91,7 +91,7 @@ def judge_restarted(made: ShardedRun, config: Mapping[str, Any], what: str, last
         steps = held.get("steps", 0)
         if steps != again:
             raise AssertionError(
-                f"{what}: rank {rank} made {steps} steps in the second attempt, expected {again}."
+                f"{what}: rank {rank} took {steps} steps in the second attempt, expected {again}."
                 f" {_resumed(config['steps'] - steps, config['every'], last)}"
             )
 

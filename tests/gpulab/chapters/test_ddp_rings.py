@@ -35,7 +35,7 @@ def test_pairs_may_be_rows_of_an_array(rows):
         (lambda p, rank: ring(p, rank)[: p - 1] * 2, "Its complete one is"),
         (lambda p, rank: [(-1, p)] * 2 * (p - 1), "expected chunk numbers from 0 to 3"),
         (lambda p, rank: ring(p, 0), "All ranks send the same chunk"),
-        (lambda p, rank: [((rank + 1) % p, (rank - 1) % p)] * 2 * (p - 1), "the numbers of the neighbors"),
+        (lambda p, rank: [((rank + 1) % p, (rank - 1) % p)] * 2 * (p - 1), "the ranks of the neighbors"),
         (lambda p, rank: [(step % p, step % p) for step in range(2 * (p - 1))], "all of them send chunk 0"),
         (lambda p, rank: ring(p, rank) + [(0, 0)] * 2, "Each half has p - 1 steps, not p"),
         (

@@ -76,6 +76,6 @@ def test_a_wrong_place_to_go_on_is_named(seed: int) -> None:
 
     by_text = {3: 9, 5: 5}[every]
     assert f"as text, '{by_text}' comes after '{last}'" in note(by_text)
-    assert f"from step {2 * every}, another step than the last saved" in note(2 * every)
+    assert f"from step {2 * every}, not from the last saved one" in note(2 * every)
     assert f"config['every'] is {every}" in note(16)
     assert "It starts over." in note(0)
