@@ -145,7 +145,7 @@ def matmul_tflops(n, dtype):
 
 # %% wrong cpu: the mean of many runs — says "take the median" — from "reference": "statistics.median" → "statistics.mean"
 
-# %% wrong cpu: measures once and remembers — says "was it measured" — from "reference"
+# %% wrong cpu: measures once and remembers — says "did you measure one" — from "reference"
 # + import functools
 #   import statistics
 
