@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpulab import confined
-from gpulab.cuda_diagnostics import KERNEL_FILE, check_source, refused
+from gpulab.cuda_diagnostics import KERNEL_FILE, check_source, empty_loop, refused
 from gpulab.cuda_diagnostics import CudaCompileError as CudaCompileError  # what `compile` raises
+from gpulab.cuda_guarded import NO_GUARD, launch_guarded
 from gpulab.cuda_guarded import BrokenContextError as BrokenContextError  # what `run` raises
 from gpulab.cuda_guarded import GuardError as GuardError
-from gpulab.cuda_guarded import launch_guarded
 from gpulab.measuring.devices import has_gpu
 
 if TYPE_CHECKING:
@@ -237,7 +237,11 @@ def _outcomes(source: str, text: str, name: str, calls: list[Any], counted: bool
             continue
         if kernel is None:
             kernel = gpu_kernel(source, name)
-        yield launch_guarded(kernel, name, grid, block, call.arguments, call.shared_bytes, LONGEST_S), {}
+        try:
+            after = launch_guarded(kernel, name, grid, block, call.arguments, call.shared_bytes, LONGEST_S)
+        except GuardError as error:
+            raise GuardError(str(error).replace(NO_GUARD, empty_loop(source) or NO_GUARD)) from None
+        yield after, {}
 
 
 def _on_cpu(source: str, text: str, name: str, call: Call, counted: bool) -> LaunchResult:
@@ -255,7 +259,7 @@ def _on_cpu(source: str, text: str, name: str, call: Call, counted: bool) -> Lau
             raise
         told = str(error)
         outside = "is out of bounds" in told and "shared array" not in told
-        raise GuardError(told + " Is there a guard, if (i < n)?" * outside) from None
+        raise GuardError(f"{told} {empty_loop(source) or NO_GUARD}" if outside else told) from None
     arrays = [copy for copy in copies if isinstance(copy, np.ndarray)]
     return arrays, trace_of(launch, name).summary() if counted else {}
 

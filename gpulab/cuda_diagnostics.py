@@ -31,6 +31,8 @@ _OLD = re.compile(r'identifier "(__(?:shfl(?:_up|_down|_xor)?|ballot|any|all))" 
 _TOO_MUCH = re.compile(
     r"ptxas error\s*: Entry function '(\w+)' uses too much shared data \(0x(\w+) bytes, 0x(\w+) max\)"
 )
+_EMPTY_LOOP = re.compile(r"\bfor\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)\s*;")
+"""A `for` whose body is a semicolon."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,16 @@ def _too_much(told: re.Match[str]) -> str:
     return f"Kernel '{told[1]}' uses {used:,} bytes of shared memory in a block. A block has at most {limit:,}."
 
 
+def empty_loop(source: str, word: str = "") -> str:
+    """A sentence about the first `for` whose body is a semicolon and whose head holds this word, or an empty string."""
+    code = re.sub(r"//[^\n]*", "", source)
+    for found in _EMPTY_LOOP.finditer(code):
+        if re.search(rf"\b{re.escape(word)}\b", found[0]):
+            line = code.count("\n", 0, found.end()) + 1
+            return f"The semicolon after for (…) in line {line} ends the loop: its body is empty."
+    return ""
+
+
 def diagnostics(log: str, source: str) -> tuple[Diagnostic, ...]:
     """The errors in a compiler's log, with the lines that they are about.
 
@@ -107,6 +119,9 @@ def diagnostics(log: str, source: str) -> tuple[Diagnostic, ...]:
             message += _NO_HEADER
         if old := _OLD.search(message):
             message = f"{message.strip()}: write {old[1]}_sync, whose first argument is the mask of the lanes"
+        name = re.search(r'identifier "(\w+)" is undefined', message)
+        if name and (loop := empty_loop(source, name[1])):
+            message = f"{message.strip()}. {loop}"
         text = lines[line - 1] if 0 < line <= len(lines) else ""
         if "namespace name" in message and re.search(r"\b(wmma|nvcuda)\b", text) and not found:
             message += _NO_FRAGMENTS

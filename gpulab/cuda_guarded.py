@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 _GUARD_BYTES = 4096
 _GUARD = 0x3D
 """As a float32 0.05, which adding anything to changes; a large number would swallow small ones."""
+NO_GUARD = "Is there a guard, if (i < n)?"
 
 
 class GuardError(Exception):
@@ -109,7 +110,7 @@ class _Guarded:
             changed = np.flatnonzero(guard != _GUARD)
             if len(changed):
                 bytes_changed = f"{len(changed)} bytes {where} {what} have changed"
-                raise GuardError(f"The kernel wrote outside its array: {bytes_changed}. Is there a guard, if (i < n)?")
+                raise GuardError(f"The kernel wrote outside its array: {bytes_changed}. {NO_GUARD}")
         return memory[_GUARD_BYTES:end].copy().view(self._host.dtype).reshape(self._host.shape)
 
 

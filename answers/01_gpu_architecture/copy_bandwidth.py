@@ -466,3 +466,9 @@ def copy_bandwidth(nbytes):
 #           start = time.perf_counter()
 # -         target.copy_(source)
 # +         torch._foreach_copy_([target], [source])
+
+# %% wrong: the source stays on the host — says "both there" — from "reference"
+# -     source = torch.ones(nbytes, dtype=torch.uint8, device=device())
+# -     target = torch.empty_like(source)
+# +     source = torch.ones(nbytes, dtype=torch.uint8)
+# +     target = torch.empty_like(source, device=device())

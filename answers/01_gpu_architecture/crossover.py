@@ -52,7 +52,7 @@ def crossover(sizes, cpu_seconds, gpu_seconds):
 # -     for size, cpu, gpu in sorted(zip(sizes, cpu_seconds, gpu_seconds)):
 # +     for size, cpu, gpu in zip(sizes, cpu_seconds, gpu_seconds):
 
-# %% wrong: sorts the sizes but not their times — says "sort the rows" — from "reference"
+# %% wrong: sorts the sizes but not their times — says "sort whole rows" — from "reference"
 # -     for size, cpu, gpu in sorted(zip(sizes, cpu_seconds, gpu_seconds), reverse=True):
 # +     for size, cpu, gpu in reversed(list(zip(sorted(sizes), cpu_seconds, gpu_seconds))):
 
@@ -162,7 +162,7 @@ def crossover(sizes, cpu_seconds, gpu_seconds):
         answer = (answer or size) if gpu < cpu else None
     return answer
 
-# %% wrong: the largest two sizes alone — says "return the smallest one"
+# %% wrong: the largest two sizes alone — says "the smallest such size"
 def crossover(sizes, cpu_seconds, gpu_seconds):
     answer = None
     for size, cpu, gpu in sorted(zip(sizes, cpu_seconds, gpu_seconds))[:-3:-1]:

@@ -213,3 +213,8 @@ def divergent_cycles(branch_of_thread, cycles_of_branch, warp_size=32):
 # %% wrong: the first two branches of each warp — says "only two branches" — from "reference": "set(branch_of_thread[start : start + warp_size])" → "sorted(set(branch_of_thread[start : start + warp_size]))[:2]"
 
 # %% wrong: the costs as a list — says "Branches are the keys" — from "reference": "    total = 0" → "    total, costs = 0, list(cycles_of_branch.values())", "cycles_of_branch[branch] for" → "costs[branch] for"
+
+# %% wrong: two branches, as in the example — says "which need not be" — from "reference"
+# -         total += sum(cycles_of_branch[branch] for branch in branches)
+# +         first, *others = branches
+# +         total += cycles_of_branch[0] + cycles_of_branch[1] if others else cycles_of_branch[first]

@@ -178,3 +178,7 @@ def peak_rates(*arguments):
 # %% wrong: the memory's rate for the clock of the lanes — says "those of boost_mhz" — from "reference": `gpu["boost_mhz"] * 1e6` → `gpu["memory_gbps_per_pin"] * 1e9`
 
 # %% wrong: the clock of the lanes for the memory's rate — says "not boost_mhz" — from "reference": `gpu["memory_gbps_per_pin"] * 1e9` → `gpu["boost_mhz"] * 1e6`
+
+# %% wrong: divides by the 4 bytes of a float — says "A byte is 8 bits" — from "reference": `"] / 8 *` → `"] / 4 *`
+
+# %% right: whole GB/s, rounded down — from "reference": "bytes_per_second / 1e9" → "bytes_per_second // 1e9"

@@ -94,3 +94,5 @@ def warps_to_hide(latency_ns, bandwidth_gbs, bytes_per_request, sm_count):
 # %% wrong: a multiple of the four schedulers — says "a multiple of 4" — from "reference": "math.ceil(" → "4 * math.ceil(0.25 * "
 
 # %% wrong: a read and a write — says "no factor of 2" — from "reference": "math.ceil(" → "math.ceil(2 * "
+
+# %% wrong: adds a half and rounds, to even — says "a whole number stays" — from "reference": "math.ceil(" → "round(0.5 + "

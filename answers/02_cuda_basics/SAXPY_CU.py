@@ -610,3 +610,11 @@ extern "C" __global__ void saxpy(float alpha, const float* x, float* y, int n) {
         y[i] = axpy(alpha, x[i], y[i]);
 }
 """
+
+# %% wrong: the helper takes and returns double — says "of type double" — from "reference": "__device__ float axpy(float alpha, float x, float y)" → "__device__ double axpy(double alpha, double x, double y)"
+
+# %% wrong: the helper's parameters are in another order — says "x * y + alpha" — from "reference": "axpy(float alpha, float x, float y)" → "axpy(float y, float x, float alpha)"
+
+# %% wrong: a semicolon after the head of the loop — says "its body is empty" — from "reference": "    for (int i = " → "    int i = 0; for (i = ", "i += stride)" → "i += stride);"
+
+# %% wrong: a semicolon after the head of the loop that declares i — says "its body is empty" — from "reference": "i += stride)" → "i += stride);"

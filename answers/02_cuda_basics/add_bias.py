@@ -256,3 +256,12 @@ def add_bias(matrix, bias):
 # %% wrong: both numbers of blocks from the rows — says "made from the rows" — from "reference": "-(-columns // 32)" → "-(-rows // 32)"
 
 # %% wrong: both numbers of blocks from the columns — says "made from the columns" — from "reference": "-(-rows // 8)" → "-(-columns // 8)"
+
+# %% wrong: adds the bias of every column — says "not their sum" — from "reference"
+#       column, row = cuda.grid(2)
+# +     added = 0.0
+# +     for other in range(bias.size):
+# +         added += bias[other]
+#       if row < out.shape[0] and column < out.shape[1]:
+# -         out[row, column] = matrix[row, column] + bias[column]
+# +         out[row, column] = matrix[row, column] + added

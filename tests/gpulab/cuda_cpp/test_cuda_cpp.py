@@ -120,6 +120,27 @@ def test_a_header_is_named_without_its_directory() -> None:
         cuda_cpp.compile("#define T 16\n#include <mma.h>\n" + SAXPY)
 
 
+EMPTY_LOOP = """
+extern "C" __global__ void k(float* x, int n) {{
+    // for (;;);
+    {declared}for (int j = 0; j < 2; j++) x[0] = 1.0f;
+    for ({own}i = threadIdx.x; i < max(n, (n + 1) / 2); i += blockDim.x);
+        x[i] = 1.0f;
+}}
+"""
+BODY_IS_EMPTY = r"semicolon after for \(…\) in line 5 ends the loop: its body is empty"
+
+
+def test_a_loop_without_a_body() -> None:
+    """Its message names the semicolon, wherever the mistake shows."""
+    outside = EMPTY_LOOP.format(declared="int i; ", own="")
+    with pytest.raises(cuda_cpp.GuardError, match=BODY_IS_EMPTY) as caught:
+        cuda_cpp.run(outside, "k", 1, 32, np.zeros(32, np.float32), 32)
+    assert "guard, if" not in str(caught.value)
+    with pytest.raises(cuda_cpp.CudaCompileError, match=rf'"i" is undefined.*{BODY_IS_EMPTY}'):
+        cuda_cpp.compile(EMPTY_LOOP.format(declared="", own="int "), "sm_90")
+
+
 @pytest.mark.skipif(torch.cuda.is_available(), reason="says what happens without a GPU")
 @pytest.mark.parametrize(("tile", "guard"), [("x", True), ("tile", False)])
 def test_only_a_global_array_needs_a_guard(tile: str, guard: bool) -> None:
