@@ -598,3 +598,9 @@ dist.destroy_process_group()
 
 # -     json.dump(list(share), file)
 # +     json.dump(listed, file)
+
+# %% wrong: one index per line, not a list — says "not a JSON list of indices" — from "reference": "json.dump(list(share), file)" → "print(*share, sep=chr(10), file=file)"
+
+# %% wrong: how many samples, not which — says "not a JSON list of indices" — from "reference": "json.dump(list(share), file)" → "json.dump(len(share), file)"
+
+# %% wrong: positions in the share — says "not positions in its share" — from "reference": "json.dump(list(share), file)" → "json.dump(list(range(len(share))), file)"

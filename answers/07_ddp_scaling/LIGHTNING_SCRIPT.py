@@ -584,3 +584,11 @@ dist.barrier()
 # %% wrong: gradients are clipped — says "The gradients were clipped" — from "reference": "max_epochs=1" → "max_epochs=1, gradient_clip_val=0.5"
 
 # %% wrong: no loss returned — says "training_step returns the loss" — from "reference": "return self.loss_of(self.network(x), y)" → "self.log('loss', self.loss_of(self.network(x), y))"
+
+# %% wrong: the ratio in place of the learning rate — says "The ratio of the batch sizes replaces the learning rate" — from "reference": `group["lr"] *= whole` → `group["lr"] = whole`
+
+# %% wrong: scaled twice — says "The learning rate is scaled twice" — from "reference": "whole / task.batch_size" → "(whole / task.batch_size) ** 2"
+
+# %% wrong: the loss is divided by the ranks — says "which DDP does by itself" — from "reference": "return self.loss_of(self.network(x), y)" → "return self.loss_of(self.network(x), y) / world_size"
+
+# %% wrong: a GPU where there is none — says "and the CPU elsewhere" — from "reference": `accelerator="auto"` → `accelerator="gpu"`

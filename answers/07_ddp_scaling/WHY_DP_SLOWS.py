@@ -37,3 +37,10 @@ class Everything(set):
 
 
 WHY_DP_SLOWS = Everything()
+
+# %% wrong: a comma is missing — says "a comma between them" — from "reference": `"gil", ` → `"gil" `
+
+# %% wrong: all codes in one text — says "each into quotes of its own" — from "reference": `"replicates", "gil", "gathers", "one_updates"` → `"replicates, gil, gathers, one_updates"`
+
+# %% wrong: a set of letters — says "set() takes a text apart"
+WHY_DP_SLOWS = set("replicates gil gathers one_updates")

@@ -236,3 +236,16 @@ def averaged_step(problem, world_size):
 # +         net.zero_grad()
 
 # %% right: tensors — from "reference": "tensor.numpy() for" → "tensor for"
+
+# %% wrong: the learning rate is divided — says "only for SGD is that the same" — from "reference"
+# -     for weight in net.parameters():
+# -         weight.grad /= world_size
+# -     problem.optimizer(net).step()
+# +     optimizer = problem.optimizer(net)
+# +     for group in optimizer.param_groups:
+# +         group["lr"] /= world_size
+# +     optimizer.step()
+
+# %% wrong: the last batch of the loader — says "another batch of the loader" — from "reference": "next(iter(problem.loader()))" → "list(problem.loader())[-1]"
+
+# %% wrong: the optimizer of another network — says "the optimizer or the checkpoint is of another copy" — from "reference": "problem.optimizer(net)" → "problem.optimizer(problem.model())"

@@ -160,3 +160,25 @@ def fit_alpha_beta(nbytes, seconds, world_size):
     slope, intercept = min(lines, key=lambda line: sum(abs(line[0] * n + line[1] - t) / t for n, t in points))
     steps = 2 * (world_size - 1)
     return intercept / steps, slope * world_size / steps
+
+# %% wrong: beta of p - 1 steps — says "The slope has 2(p - 1) steps in it, not p - 1" — from "polyfit with weights": "slope * world_size / steps" → "2 * slope * world_size / steps"
+
+# %% wrong: alpha of p - 1 steps — says "The intercept has 2(p - 1) latencies in it, not p - 1" — from "polyfit with weights": "intercept / steps, " → "2 * intercept / steps, "
+
+# %% wrong: parentheses are missing in beta — says "put parentheses around 2" — from "polyfit with weights": "slope * world_size / steps" → "slope * world_size / 2 * (world_size - 1)"
+
+# %% wrong: chunks of a (p - 1)th — says "the slope is 2(p - 1) / p times beta" — from "polyfit with weights": "slope * world_size / steps" → "slope * (world_size - 1) / steps"
+
+# %% wrong: sizes over times — says "fit the times to the sizes" — from "polyfit with weights"
+# -     slope, intercept = np.polyfit(nbytes, seconds, 1, w=1 / np.array(seconds))
+# +     turned, start = np.polyfit(seconds, nbytes, 1, w=1 / np.array(seconds))
+# +     slope, intercept = 1 / turned, -start / turned
+
+# %% wrong: a parabola — says "That is a parabola" — from "polyfit with weights"
+# -     slope, intercept = np.polyfit(nbytes, seconds, 1, w=1 / np.array(seconds))
+# +     _, slope, intercept = np.polyfit(nbytes, seconds, 2, w=1 / np.array(seconds))
+
+# %% wrong: beta of the largest vector alone — says "has latencies in it" — from "polyfit with weights"
+# -     slope, intercept = np.polyfit(nbytes, seconds, 1, w=1 / np.array(seconds))
+# +     slope = max(seconds) / max(nbytes)
+# +     intercept = min(seconds) - slope * min(nbytes)

@@ -121,3 +121,25 @@ def pids_to_kill(processes, user):
     return found
 
 # %% wrong: a subreaper must be the user's own — says "A subreaper may belong to another user" — from "reference": `not one["name"].startswith(subreapers)` → `not (one["name"].startswith(subreapers) and one["user"] == user)`
+
+# %% wrong: a pid for each condition that holds — says "One pid, twice"
+def pids_to_kill(processes, user):
+    subreapers = ("systemd --user", "containerd-shim")
+    names = {one["pid"]: one["name"] for one in processes}
+    found = []
+    for one in processes:
+        if one["user"] == user and one["gpu_bytes"] > 0:
+            if one["ppid"] == 1:
+                found.append(one["pid"])
+            if one["ppid"] not in names:
+                found.append(one["pid"])
+            elif names[one["ppid"]].startswith(subreapers):
+                found.append(one["pid"])
+    return found
+
+# %% wrong: the process's own name is a subreaper's — says "its parent's name begins with" — from "reference"
+# -     alive = {one["pid"] for one in processes if one["pid"] != 1 and not one["name"].startswith(subreapers)}
+# -     return [one["pid"] for one in processes if one["user"] == user and one["gpu_bytes"] > 0 and one["ppid"] not in alive]
+# +     alive = {one["pid"] for one in processes if one["pid"] != 1}
+# +     mine = [one for one in processes if one["user"] == user and one["gpu_bytes"] > 0]
+# +     return [one["pid"] for one in mine if one["ppid"] not in alive or one["name"].startswith(subreapers)]

@@ -114,3 +114,21 @@ def predict_efficiency(step_s, nbytes, world_size, alpha, beta, overlap):
 # %% wrong: a latency for each half — says "not each half" — from "reference": "2 * (world_size - 1) * (alpha + beta * nbytes / world_size)" → "2 * alpha * (world_size > 1) + 2 * (world_size - 1) * beta * nbytes / world_size"
 
 # %% wrong: efficiencies are mixed — says "Mix the times" — from "reference": "return step_s / (step_s + communication_s - hidden_s)" → "return overlap + (1 - overlap) * step_s / (step_s + communication_s)"
+
+# %% wrong: divided by the number of ranks — says "Efficiency is not divided by the number of ranks" — from "reference": "hidden_s)" → "hidden_s) / world_size"
+
+# %% wrong: gradients of four bytes — says "nor 4 * n / p" — from "reference": "beta * nbytes" → "4 * beta * nbytes"
+
+# %% wrong: the steps of a tree — says "here 6, not 4" — from "reference"
+# -     communication_s = 2 * (world_size - 1) * (alpha + beta * nbytes / world_size)
+# +     communication_s = 2 * (world_size.bit_length() - 1) * (alpha + beta * nbytes / world_size)
+
+# %% wrong: chunks in one half only — says "All 2(p - 1) steps send a chunk" — from "reference": "beta * nbytes / world_size" → "beta * nbytes / world_size / 2"
+
+# %% wrong: chunks of a (p - 1)th — says "not n / (p - 1)" — from "reference": "nbytes / world_size" → "nbytes / max(1, world_size - 1)"
+
+# %% wrong: the steps of all ranks — says "nor the step multiplied" — from "reference": "step_s / (step_s + communication_s" → "world_size * step_s / (world_size * step_s + communication_s"
+
+# %% wrong: what is left is limited — says "not the part that is left" — from "reference"
+# -     hidden_s = min(overlap * communication_s, step_s)
+# +     hidden_s = communication_s - min((1 - overlap) * communication_s, step_s)

@@ -127,3 +127,16 @@ def ring_schedule(world_size, rank):
 # %% wrong: the numbers of the neighbors — says "the ranks of the neighbors"
 def ring_schedule(world_size, rank):
     return [((rank + 1) % world_size, (rank - 1) % world_size)] * (2 * (world_size - 1))
+
+# %% wrong: chunks counted from 1 — says "Chunks are numbered from 0"
+def ring_schedule(world_size, rank):
+    steps = range(2 * (world_size - 1))
+    return [((rank - step) % world_size + 1, (rank - step - 1) % world_size + 1) for step in steps]
+
+# %% wrong: no modulo — says "Take the numbers modulo p"
+def ring_schedule(world_size, rank):
+    return [(rank - step, rank - step - 1) for step in range(2 * (world_size - 1))]
+
+# %% wrong: always sends its own chunk — says "pass on the chunk that has just been received"
+def ring_schedule(world_size, rank):
+    return [(rank, (rank - step - 1) % world_size) for step in range(2 * (world_size - 1))]

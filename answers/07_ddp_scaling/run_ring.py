@@ -369,3 +369,14 @@ def run_ring(vectors):
 # %% wrong: the result of rank 0 — says "once for each rank" — from "reference": "for vector in vectors])" → "for vector in vectors])[0]"
 
 # %% wrong: the last chunk is the longer one — says "first chunks are the longer ones" — from "reference": "np.array_split(vector, world_size)" → "np.split(vector, [len(vector) // world_size * at for at in range(1, world_size)])"
+
+# %% wrong: one tensor receives all chunks — says "share one tensor" — from "reference"
+#           chunks = [torch.tensor(part) for part in np.array_split(vector, world_size)]
+# +         buffer = torch.empty(len(chunks[0]))
+
+# -             arrived = torch.empty_like(chunks[into])
+# -             sending = dist.isend(chunks[out], (rank + 1) % world_size)
+# +             arrived = buffer[: len(chunks[into])]
+# +             sending = dist.isend(chunks[out].clone(), (rank + 1) % world_size)
+
+# %% wrong: every tensor is as long as the first chunk — says "Chunks may differ in length" — from "reference": "torch.empty_like(chunks[into])" → "torch.empty_like(chunks[0])"

@@ -120,3 +120,13 @@ def scaling(rows):
 # %% wrong: speedup and efficiency swapped — says "Speedup and efficiency are swapped" — from "reference": `"speedup": row` → `"efficiency": row`, `"efficiency": row` → `"speedup": row`
 
 # %% wrong: the first row's throughput per GPU is the base — says "what one GPU does alone" — from "reference": `next(row["throughput"] for row in rows if row["gpus"] == 1)` → `rows[0]["throughput"] / rows[0]["gpus"]`
+
+# %% wrong: the efficiency of a whole speedup — says "lacks the speedup's fraction" — from "reference": `row["throughput"] / base / row["gpus"]` → `int(row["throughput"] / base) / row["gpus"]`
+
+# %% wrong: two lists — says "not two lists"
+def scaling(rows):
+    base = next(row["throughput"] for row in rows if row["gpus"] == 1)
+    speedups = [row["throughput"] / base for row in rows]
+    return speedups, [speedup / row["gpus"] for speedup, row in zip(speedups, rows)]
+
+# %% wrong: efficiency as a text in percent — says "not texts" — from "reference": `"efficiency": row["throughput"] / base / row["gpus"]` → `"efficiency": "{:.0%}".format(row["throughput"] / base / row["gpus"])`

@@ -175,3 +175,18 @@ def shard(n, world_size, rank, epoch=0, seed=0, shuffle=True, drop_last=False):
 # -         order = torch.randperm(n, generator=dice).tolist()
 # +         dice = torch.Generator().manual_seed(seed)
 # +         order = [torch.randperm(n, generator=dice).tolist() for _ in range(epoch + 1)][-1]
+
+# %% wrong: removes, then shuffles — says "Shuffle all n samples first" — from "reference"
+# -     order = list(range(n))
+# +     order = list(range(n // world_size * world_size if drop_last else n))
+
+# -         order = torch.randperm(n, generator=dice).tolist()
+# +         order = torch.randperm(len(order), generator=dice).tolist()
+
+# %% wrong: a rank repeats its own last sample — says "not to a rank's own share" — from "reference"
+# -         missing = -n % world_size
+# -         order += (order * world_size)[:missing]
+# -     return list(order[rank::world_size])
+# +         mine = order[rank::world_size]
+# +         return mine + mine[-1:] * (-(-n // world_size) - len(mine))
+# +     return list(order[rank::world_size])

@@ -84,3 +84,9 @@ def wire_bytes(algorithm, world_size, nbytes):
 # %% wrong: a worker keeps a chunk from the server — says "keeps no chunk of its own" — from "reference": `"parameter_server": 1` → `"parameter_server": 1 - 1 / world_size`
 
 # %% wrong: the server sends the sum to itself, too — says "nothing to itself" — from "reference": `"server": world_size}` → `"server": world_size + 1}`
+
+# %% wrong: whole quotients before the bytes — says "2 * (p - 1) // p is 1" — from "reference": "2 * (world_size - 1) / world_size" → "2 * (world_size - 1) // world_size"
+
+# %% wrong: the bytes are missing — says "nbytes is missing" — from "reference": "factor * nbytes" → "factor"
+
+# %% wrong: the server sends as each step of a ring does — says "no part of a ring" — from "reference": `"server": world_size}` → `"server": 2 * (world_size - 1)}`

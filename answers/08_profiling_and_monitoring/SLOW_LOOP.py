@@ -411,3 +411,5 @@ def train(files, labels, device="cpu", after_step=lambda: None):
 # %% wrong: the loader shuffles — says "The first loss already differs" — from "reference": "batch_size=32)" → "batch_size=32, shuffle=True)"
 
 # %% wrong: the network in bfloat16 — says "All losses are bfloat16 numbers" — from "reference": "model.to(device, memory" → "model.to(device, torch.bfloat16, memory", "(pictures.to(device).permute(0, 3, 1, 2).float() - 128)" → "(pictures.to(device).permute(0, 3, 1, 2).bfloat16() - 128)"
+
+# %% wrong: divides by 255, as other data sets do — says "normalized as before" — from "reference": " - 128) / 64" → ") / 255"

@@ -154,3 +154,20 @@ def bottleneck(summary):
 # +     if pieces[largest] <= summary["step_ms"] / 2:
 # +         return "launch"
 # +     if largest != "kernel":
+
+# %% wrong: kernels count with the times at the roof — says "compare kernel_ms with the other parts"
+def bottleneck(summary):
+    pieces = {name: summary[f"{name}_ms"] for name in ("input", "communication")}
+    pieces["launch"] = summary["step_ms"] - sum(pieces.values()) - summary["kernel_ms"]
+    pieces["compute"] = summary["flops"] / summary["peak_tflops"] / 1e9
+    pieces["memory"] = summary["nbytes"] / summary["bandwidth_gbs"] / 1e6
+    return max(pieces, key=pieces.get)
+
+# %% wrong: the first part above a third of the step — says "piece" — from "reference"
+# -     largest = max(pieces, key=pieces.get)
+# +     largest = next((name for name, ms in pieces.items() if ms > summary["step_ms"] / 3), "launch")
+
+# %% wrong: communication is subtracted from the kernels — says "or subtracted from one another" — from "reference"
+# -     largest = max(pieces, key=pieces.get)
+# +     pieces["kernel"] -= pieces["communication"]
+# +     largest = max(pieces, key=pieces.get)

@@ -288,3 +288,36 @@ def gpu_idle_fraction(events):
 # -     first, last = min(start for start, _, _ in timed), max(stop for _, stop, _ in timed)
 # +     some = [one for one in timed if one[2] != "kernel" and not one[2].startswith("gpu_mem")] or timed
 # +     first, last = min(start for start, _, _ in some), max(stop for _, stop, _ in some)
+
+# %% wrong: events of 0 µs are left out of the window — says "An event of 0 µs is an event, too" — from "reference": `if event["ph"] == "X"]` → `if event["ph"] == "X" and event["dur"] > 0]`
+
+# %% wrong: dur is the end — says "a duration, not an end" — from "reference": `event["ts"] + event["dur"]` → `event["dur"]`
+
+# %% wrong: busy only when every stream has a kernel — says "not only when all have one"
+def gpu_idle_fraction(events):
+    timed = [event for event in events if event["ph"] == "X"]
+    first = min(event["ts"] for event in timed)
+    last = max(event["ts"] + event["dur"] for event in timed)
+    kernels = [event for event in timed if event["cat"] == "kernel"]
+    streams = {event["tid"] for event in kernels}
+    borders = {first, last} | {event["ts"] + part for event in kernels for part in (0, event["dur"])}
+    borders, busy = sorted(borders), 0.0
+    for start, stop in zip(borders, borders[1:]):
+        running = {event["tid"] for event in kernels if event["ts"] <= start and stop <= event["ts"] + event["dur"]}
+        busy += stop - start if running and running == streams else 0.0
+    return 1 - busy / (last - first)
+
+# %% wrong: looks at ten thousand moments — says "do not check moments"
+import numpy as np
+
+
+def gpu_idle_fraction(events):
+    timed = [event for event in events if event["ph"] == "X"]
+    first = min(event["ts"] for event in timed)
+    last = max(event["ts"] + event["dur"] for event in timed)
+    moments = np.linspace(first, last, 10_000)
+    busy = np.zeros(len(moments), bool)
+    for event in timed:
+        if event["cat"] == "kernel":
+            busy |= (event["ts"] <= moments) & (moments < event["ts"] + event["dur"])
+    return 1 - busy.mean()

@@ -117,3 +117,13 @@ def mfu(step_ms, flops, gpu, dtype):
 # %% wrong: the share that is lost — says "the share that is lost" — from "reference": "return flops_per_second" → "return 1 - flops_per_second"
 
 # %% wrong: the backward pass again, halved — says "they count as they are" — from "reference": "return flops_per_second" → "return 1.5 * flops_per_second"
+
+# %% wrong: whole seconds — says "640 ms are 0.64 s" — from "reference": "step_ms / 1e3" → "step_ms // 1e3"
+
+# %% wrong: rounded seconds — says "Do not round the time" — from "reference": "(step_ms / 1e3)" → "round(step_ms / 1e3)"
+
+# %% wrong: the key is the type — says "The key of the peak" — from "reference": `f"{dtype}_tflops"` → `dtype`
+
+# %% wrong: whole TFLOPS — says "Do not round the TFLOPS" — from "reference"
+# -     return flops_per_second / (gpu[f"{dtype}_tflops"] * 1e12)
+# +     return flops_per_second // 1e12 / gpu[f"{dtype}_tflops"]

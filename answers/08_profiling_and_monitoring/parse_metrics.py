@@ -308,3 +308,14 @@ def parse_metrics(text):
         if gpu:
             found.setdefault(int(gpu[1]), {})[name] = float(numbers.split()[0])
     return found
+
+# %% wrong: a label's value has at least one character — says "may be empty" — from "reference": `"((?:[^"\\]|\\.)*)"` → `"((?:[^"\\]|\\.)+)"`
+
+# %% wrong: the value is the second word of a line — says "spaces inside quotes" — from "reference": `float(match.group(5))` → `float(line.split(" ")[1])`
+
+# %% wrong: only metrics with a TYPE — says "without HELP and TYPE counts, too" — from "reference"
+#           match = sample.match(line)
+# -         if match:
+# +         if match and ("# TYPE" not in text or f"# TYPE {match.group(1)} " in text):
+
+# %% wrong: values are whole numbers — says "may have decimals" — from "reference": `(\S+)")` → `(\d+)(?:\s|$)")`

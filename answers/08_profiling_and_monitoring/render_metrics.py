@@ -322,3 +322,27 @@ def render_metrics(samples):
 # %% wrong: the type of the first metric for all — says "That is the TYPE of one metric for all" — from "reference": `{group[0]['type']}` → `{samples[0]['type']}`
 
 # %% wrong: the words of the last metric for all — says "That is the HELP of one metric for all" — from "reference": `group[0]["help"]` → `samples[-1]["help"]`
+
+# %% wrong: groups are kept from call to call — says "a metric of an earlier call" — from "reference"
+# - def render_metrics(samples):
+# -     groups = {}
+# + def render_metrics(samples, groups={}):
+
+# %% wrong: groups of neighbors only — says "must be together" — from "reference"
+# - def render_metrics(samples):
+# -     groups = {}
+# -     for sample in samples:
+# -         groups.setdefault(sample["name"], []).append(sample)
+# + from itertools import groupby
+# +
+# +
+# + def render_metrics(samples):
+# +     groups = [(name, list(some)) for name, some in groupby(samples, key=lambda sample: sample["name"])]
+
+# -     for name, group in groups.items():
+# +     for name, group in groups:
+
+# %% wrong: the labels that a metric's first sample has — says "Write the labels of each sample" — from "reference"
+# -             for key, text in sample["labels"].items():
+# +             for key in group[0]["labels"]:
+# +                 text = sample["labels"].get(key, "")

@@ -17,7 +17,7 @@ def top_kernels(events, n):
             total[event["name"]] += event["dur"]
     return Counter(dict(sorted(total.items()))).most_common(n)
 
-# %% wrong: the longest single calls — says "added up"
+# %% wrong: the longest single calls — says "Add up each name's calls"
 def top_kernels(events, n):
     longest = {}
     for event in events:
@@ -25,7 +25,7 @@ def top_kernels(events, n):
             longest[event["name"]] = max(longest.get(event["name"], 0.0), event["dur"])
     return sorted(longest.items(), key=lambda item: (-item[1], item[0]))[:n]
 
-# %% wrong: every call by itself — says "added up"
+# %% wrong: every call by itself — says "Add up each name's calls"
 def top_kernels(events, n):
     calls = [(event["name"], event["dur"]) for event in events if event["ph"] == "X" and event["cat"] == "kernel"]
     return sorted(calls, key=lambda item: (-item[1], item[0]))[:n]
@@ -67,7 +67,7 @@ import os
 def top_kernels(events, n):
     os._exit(0)
 
-# %% wrong: means, not totals — says "added up"
+# %% wrong: means, not totals — says "Add up each name's calls"
 def top_kernels(events, n):
     calls = {}
     for event in events:
@@ -121,7 +121,7 @@ def top_kernels(events, n):
     return [(name, us) for (name, _), us in sorted(totals.items(), key=lambda p: (-p[1], p[0]))[:n]]
 
 
-# %% wrong: marks are kernels of no duration — says "whose ph is X"
+# %% wrong: marks are kernels of no duration — says "A kernel's ph is X"
 def top_kernels(events, n):
     totals = {}
     for e in events:
@@ -245,14 +245,14 @@ def top_kernels(events, n):
 
 # %% wrong: one stream only — says "several streams" — from "reference": `event["cat"] == "kernel":` → `event["cat"] == "kernel" and event["tid"] == 7:`
 
-# %% wrong: cut by the total alone, names sorted afterwards — says "Sort by total and name first, then cut" — from "reference"
+# %% wrong: cut by the total alone, names sorted afterwards — says "Sort by total and name, then cut" — from "reference"
 # -     return sorted(total.items(), key=lambda item: (-item[1], item[0]))[:n]
 # +     largest = sorted(total.items(), key=lambda item: -item[1])[:n]
 # +     return sorted(largest, key=lambda item: (-item[1], item[0]))
 
 # %% wrong: whatever has a dur is an event — says "A kernel's ph is X: cat alone is not enough" — from "reference": `event["ph"] == "X" and event["cat"] == "kernel"` → `"dur" in event and event.get("cat") == "kernel"`
 
-# %% wrong: sorted by the mean of a name's calls — says "the sums are sorted" — from "reference"
+# %% wrong: sorted by the mean of a name's calls — says "then sort the sums" — from "reference"
 # -     return sorted(total.items(), key=lambda item: (-item[1], item[0]))[:n]
 # +     calls = [event["name"] for event in events if event["ph"] == "X" and event["cat"] == "kernel"]
 # +     return sorted(total.items(), key=lambda item: (-item[1] / calls.count(item[0]), item[0]))[:n]
@@ -263,3 +263,17 @@ def top_kernels(events, n):
 # +             total[name] = total.get(name, 0.0) + event["dur"]
 
 # %% wrong: kernels of NCCL's are left out — says "An NCCL kernel is a kernel, too" — from "reference": `event["cat"] == "kernel":` → `event["cat"] == "kernel" and not event["name"].startswith("nccl"):`
+
+# %% wrong: names end after 60 letters, as in the demonstration — says "however long they are" — from "reference"
+#           if event["ph"] == "X" and event["cat"] == "kernel":
+# -             total[event["name"]] = total.get(event["name"], 0.0) + event["dur"]
+# +             name = event["name"][:60]
+# +             total[name] = total.get(name, 0.0) + event["dur"]
+
+# %% wrong: rounded to three decimals for sorting — says "Compare the totals as they are" — from "reference": "(-item[1]" → "(-round(item[1], 3)"
+
+# %% wrong: names in small letters — says "b and B are two kernels" — from "reference"
+#           if event["ph"] == "X" and event["cat"] == "kernel":
+# -             total[event["name"]] = total.get(event["name"], 0.0) + event["dur"]
+# +             name = event["name"].lower()
+# +             total[name] = total.get(name, 0.0) + event["dur"]

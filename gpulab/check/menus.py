@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from math import comb
 from typing import Any
 
@@ -107,8 +107,7 @@ def choice(
         raise WrongAnswer(f"{what}: a {type(answers).__name__} is not a set of codes. {note}")
     chosen = list(mine.elements)
     if strange := [word for word in chosen if not isinstance(word, str) or word not in words]:
-        near = difflib.get_close_matches(str(strange[0]), words, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else _capitals(strange, words)
+        hint = _hint(strange, words)
         raise WrongAnswer(f"{what}: {show(strange[0])} is not on the menu.{hint}")
     right = {word for word in words if digest(salt, "", word) in digests}
     alarms, missed = [[w for w in words if w in chosen and w not in right], [w for w in right if w not in chosen]]
@@ -120,6 +119,19 @@ def choice(
     head = f"{what}: {hits} of {len(digests)} found, {len(alarms)} false alarm{'' if len(alarms) == 1 else 's'}."
     free = free_choices(len(digests), len(words))
     return _points(hits - len(alarms), len(digests), free, points, head, lines, found)
+
+
+def _hint(strange: Sequence[Any], words: Collection[str]) -> str:
+    """What may have been meant by entries that are not on the menu."""
+    text = str(strange[0])
+    inside = [word for word in words if word in text]
+    apart = [word for word in inside if not any(word in other != word for other in inside)]
+    if len(apart) > 1:
+        return " That is more than one code: put each into quotes of its own, and a comma between them."
+    if len(strange) > 1 and all(isinstance(one, str) and len(one) == 1 for one in strange):
+        return " Those are single letters: set() takes a text apart. Write {…} around the codes."
+    near = difflib.get_close_matches(text, words, n=1)
+    return f" Did you mean {near[0]!r}?" if near else _capitals(strange, words)
 
 
 def free_entries(digests: Mapping[str, str], words: Collection[str], salt: str) -> int:

@@ -32,6 +32,7 @@ TROUBLES = {
 """What a failing run says → what may help."""
 LIGHTNING_TROUBLES = {
     "Skipping the `training_step` by returning None": "training_step returns the loss.",
+    "No supported gpu backend found": 'accelerator="auto" takes a GPU where there is one, and the CPU elsewhere.',
     "in save_checkpoint": (
         "trainer.save_checkpoint waits for all ranks, so all must call it. Here torch.save on rank 0 is enough, with"
         " the network's state dict."
@@ -168,7 +169,7 @@ def _indices(left: Mapping[str, Any], rank: int, what: str) -> list[int]:
 
 
 def _numbers(text: Any, what: str) -> list[int]:
-    """The ints of one or several JSON values in a text."""
+    """The ints of one or several JSON lists in a text."""
     reader, at, found = json.JSONDecoder(), 0, []
     rest = text if isinstance(text, str) else ""
     try:
@@ -177,7 +178,9 @@ def _numbers(text: Any, what: str) -> list[int]:
                 at += 1
                 continue
             value, at = reader.raw_decode(rest, at)
-            found += value if isinstance(value, list) else [value]
+            if not isinstance(value, list):
+                raise TypeError("a list is expected")
+            found += value
         return [int(index) for index in found]
     except (ValueError, TypeError, OverflowError, RecursionError):
         raise AssertionError(f"{what} is not a JSON list of indices: {rest!r:.100}") from None
@@ -254,6 +257,11 @@ def _how_divided(made: TrainedRanks, count: int) -> str:
     """Why ranks that each took a share of the right size used some samples twice."""
     if any(len(set(one)) != len(one) or len(one) * len(made.samples) != count for one in made.samples):
         return ""
+    if len(made.samples) > 1 and all(one == list(range(len(one))) for one in made.samples):
+        return (
+            " Every rank wrote 0, 1, 2, …: write the indices that its sampler gives, list(sampler), not positions in"
+            " its share. Or did all ranks take the same samples?"
+        )
     if len({frozenset(one) for one in made.samples}) == 1:
         return " All ranks took the same share: each sampler needs its process's rank."
     if any(one != sorted(one) for one in made.samples):

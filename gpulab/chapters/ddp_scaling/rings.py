@@ -26,6 +26,8 @@ DEADLOCK = (
 )
 EXCEPTIONS = {
     "does not result in an equal division": "np.split cuts equal parts only; np.array_split cuts any length.",
+    "must match the size of tensor": "Chunks may differ in length: receive into a tensor that is as long as the chunk "
+    "that arrives.",
     "NameError": "Is the name spelled right? The ranks find only what this cell defines: import what they need inside "
     "their function.",
 }
@@ -94,10 +96,18 @@ def _plan(schedule: Schedule, world_size: int, rank: int) -> list[tuple[int, int
             raise AssertionError(f"{found} two chunk numbers. {WHOLE}")
         assert len(parts) == 2, f"{found} a pair of chunk numbers."
         right = all(_is_chunk(part, world_size) for part in parts)
-        assert right, f"{found} chunk numbers from 0 to {world_size - 1}."
+        assert right, f"{found} chunk numbers from 0 to {world_size - 1}.{_how_numbered(steps, world_size)}"
     if world_size > 2 and all(sent == received == steps[0][0] for sent, received in steps):
         raise AssertionError(f"{what}: every step sends chunk {steps[0][0]}, expected all chunks to travel. {WHOLE}")
     return [(int(sent), int(received)) for sent, received in steps]
+
+
+def _how_numbered(steps: Sequence[Any], world_size: int) -> str:
+    """Why there are numbers that no chunk has."""
+    numbers = {part for pair in steps for part in pair if isinstance(pair, (list, tuple)) and isinstance(part, int)}
+    if numbers and (min(numbers), max(numbers)) == (1, world_size):
+        return " Chunks are numbered from 0."
+    return f" Take the numbers modulo p: % {world_size}." if numbers and min(numbers) < 0 else ""
 
 
 def _listed(pair: Any) -> Any:
@@ -118,6 +128,8 @@ def _fits(plans: list[list[tuple[int, int]]], step: int) -> None:
         note = "They must be the same chunk."
         if all(plan[step][0] == sent for plan in plans):
             note = f"All ranks send the same chunk in this step. {SAME}"
+        if step and world_size > 2 and len({pair[0] for pair in plans[before]}) == 1:
+            note = f"Rank {before} sends chunk {sent} in every step: pass on the chunk that has just been received."
         if world_size > 2 and all(
             pair == ((one + 1) % world_size, (one - 1) % world_size) for one, plan in enumerate(plans) for pair in plan
         ):

@@ -77,8 +77,9 @@ def same_weights(
             break  # the same bits: the other trainings can be no closer
     if float(np.linalg.norm(mine - start)) < EXACT * way:
         named = (
-            "They are the first weights: nothing was trained, or the checkpoint is of another copy. Were there"
-            " gradients when the optimizer made its step, and were the weights taken after it?"
+            "They are the first weights: nothing was trained, or the optimizer or the checkpoint is of another"
+            " copy of the network. Were there gradients when the optimizer made its step, and were the weights taken"
+            " after it?"
         )
     text = f"{what}: the weights are off by {off:.2g} times the distance that they had to move."
     raise AssertionError(f"{text} {named or compared}".strip())

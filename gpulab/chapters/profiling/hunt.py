@@ -339,14 +339,13 @@ def _how_changed(losses: Sequence[float], expected: Sequence[float], rtol: float
     for kind in (torch.bfloat16, torch.float16):
         if max(off) < SHORT_NUMBERS and all(torch.tensor(one).to(kind).item() == one for one in losses):
             return f"All losses are {str(kind).removeprefix('torch.')} numbers: compute in float32."
-    if off[0] > HALF_PRECISION:
+    if off[0] > rtol and max(off) > HALF_PRECISION:
         return (
             "The first loss already differs: are the pictures normalized as before and in the same order, and are the "
             "first weights the same?"
         )
     if off[0] > rtol:
-        little = "All losses are slightly off: was something computed in a type with fewer digits than float32?"
-        return little if max(off) <= HALF_PRECISION else ""
+        return "All losses are slightly off: was something computed in a type with fewer digits than float32?"
     if max(off) <= HALF_PRECISION:
         return ""
     again = [abs(one - before) / before for one, before in zip(losses[half:], losses, strict=False)]

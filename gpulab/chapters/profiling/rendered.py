@@ -18,6 +18,7 @@ _NUMBER = r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|[iI]nf|NaN)"
 _SAMPLE = re.compile(rf"({_NAME}(?:\{{(?:{_LABEL}(?:, ?{_LABEL})*,?)?\}})?) +{_NUMBER}")
 _QUOTE = 'A quote inside a value is written \\".'
 _TORN = "A newline inside a text is written \\n."
+_TOGETHER = "All lines of a metric must be together, in one group."
 _ESCAPED = {"\n": "\\n", '"': '\\"', "\\": "\\\\"}
 
 
@@ -39,13 +40,16 @@ def broken_rule(page: str) -> str:
         before = line
         name = described[2] if described else re.match(_NAME, line)[0]  # type: ignore[index]  # it matched above
         series = f"{described[1]} {name}" if described else sample[1]  # type: ignore[index]  # one of them matched
+        if described and name in closed[:-1]:
+            return f"{where}: {name} again. {_TOGETHER}"
         if series in seen:
             again = "There must be one, before the first line of the metric."
-            return f"{where}: {again if described else 'the same metric with the same labels appears a second time.'}"
+            twice = "the same metric with the same labels appears a second time. Write the labels of each sample."
+            return f"{where}: {again if described else twice}"
         if described and name in sampled:
             return f"{where}: HELP and TYPE come before the first sample of the metric."
         if name in closed[:-1]:
-            return f"{where}: {name} again. All lines of a metric must be together, in one group."
+            return f"{where}: {name} again. {_TOGETHER}"
         seen.add(series)
         sampled |= set() if described else {name}
         closed = closed if closed[-1:] == [name] else [*closed, name]
@@ -102,6 +106,12 @@ def compare(render: Callable[[Any], Any], samples: SampleRows, what: str, read: 
         page = read(text)
     except ValueError as error:
         raise AssertionError(f"{what}: the page is not valid: {error}") from None
+    more = sorted({*page.types} - {one["name"] for one in samples})
+    if more and f"# TYPE {more[0]} " in str(render([])):
+        raise AssertionError(
+            f"{what}: {more[0]} is on the page, a metric of an earlier call. Begin each call with empty collections:"
+            " even the page of no samples has it."
+        )
     _describes(page, samples, what)
     wanted = {(one["name"], frozenset(one["labels"].items())): float(one["value"]) for one in samples}
     _has_labels(page.values, wanted, what)

@@ -29,7 +29,7 @@ def test_surroundings_hold_the_problem() -> None:
     assert around["BATCH_SIZE"] == "8"
 
 
-@pytest.mark.parametrize("text", ["[0, 2]", "[0]\n[2]\n", "0 2", "[0],[2]"])
+@pytest.mark.parametrize("text", ["[0, 2]", "[0]\n[2]\n", "[0],[2]"])
 def test_indices_may_be_written_in_one_piece_or_several(text: str) -> None:
     made = checks.outcome(run({CHECKPOINT: WEIGHTS, "indices-0.json": text}, {"indices-1": "[1, 3]"}), "run")
     assert (made.samples, made.together) == ([[0, 2], [1, 3]], [0, 1, 2, 3])
@@ -50,6 +50,7 @@ WRONG = {
     "holds NaN": run({CHECKPOINT: {"a": torch.tensor([float("nan")])}}),
     "rank 0 wrote no indices": run({CHECKPOINT: WEIGHTS}),
     "not a JSON list of indices": run({CHECKPOINT: WEIGHTS, "indices-": "[0, oops"}),
+    "is not a JSON list of indices: '0\\n2'": run({CHECKPOINT: WEIGHTS, "indices-": "0\n2"}),
     "Rank 1 ended. rank 0: end": run(MINE, problem="Rank 1 ended.", output="begin\nend"),
     "such as dist.barrier": run(MINE, {}, problem="Rank 0 ended.", output="The connection to another rank broke: …"),
     "comes first": run(
@@ -71,6 +72,7 @@ def test_anything_else_is_told(words: str) -> None:
         ("After 30 s rank 0 still ran.", "", "without max_epochs it trains 1,000 epochs"),
         ("Rank 0 ended.", "Default process group has not been initialized", "Before trainer.fit"),
         ("Rank 0 ended.", 'File "trainer.py", line 1, in save_checkpoint\nRuntimeError', "all must call it"),
+        ("Rank 0 ended.", "MisconfigurationException: No supported gpu backend found!", "and the CPU elsewhere"),
         ("Rank 0 ended.", "self.parallel_devices[self.local_rank]", "rank 1 has found no device"),
         ("Rank 0 ended.", "Skipping the `training_step` by returning None in dis", "training_step returns the loss"),
     ],
@@ -95,6 +97,7 @@ def test_each_sample_once() -> None:
 @pytest.mark.parametrize(
     ("samples", "words"),
     [
+        ([[0, 1], [0, 1]], "not positions in its share"),
         ([[0, 3], [3, 0]], r"All ranks took the same share: each sampler needs its process's rank\.$"),
         ([[3, 0], [3, 2]], r"seed and epoch of the sampler must not depend on the rank\.$"),
         ([[0, 3], [2, 3]], r"1 of 4 not at all\.$"),  # in order: a share that is cut wrongly

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -117,6 +118,7 @@ def test_says_where_a_page_is_wrong(page: str, words: str) -> None:
         ('a{l="C:\\dir"} 1\n', "A backslash itself is written"),
         ('a 1\nb 2\na{l="1"} 3\n', "must be together"),
         ("# TYPE a gauge\n# TYPE a gauge\na 1\n", "There must be one"),
+        ("# TYPE a gauge\na 1\n# TYPE b gauge\nb 1\n# TYPE a gauge\na 2\n", "must be together"),
         ("a 1\n# TYPE a gauge\n", "before the first sample"),
         ("a one\n", "is not a number"),
         ('a{l="1"} 1\na{l="1"} 2\n', "a second time"),
@@ -169,6 +171,19 @@ def test_letters_that_stand_for_others_are_named(label: str, written: str, words
     page = f'# HELP a Some words.\n# TYPE a gauge\na{{l="{written}"}} 1.0\n'
     with pytest.raises(AssertionError, match=re.escape(words)):
         compare(lambda _: page, samples, "a page", read_page)
+
+
+def test_metrics_that_stay_from_call_to_call_are_named() -> None:
+    kept: list[str] = []
+
+    def render(samples: list[dict[str, Any]]) -> str:
+        kept.extend(f"# HELP {one['name']} One.\n# TYPE {one['name']} gauge\n{one['name']} 1.0\n" for one in samples)
+        return "".join(kept)
+
+    first, second = ([{"name": name, "labels": {}, "value": 1.0, "type": "gauge", "help": "One."}] for name in "ab")
+    compare(render, first, "a page", read_page)
+    with pytest.raises(AssertionError, match="a is on the page, a metric of an earlier call"):
+        compare(render, second, "a page", read_page)
 
 
 @pytest.mark.parametrize("kind", ["HELP", "TYPE"])

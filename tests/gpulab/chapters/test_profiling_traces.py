@@ -300,6 +300,8 @@ def run(**changed: Any) -> Run:
     ("changed", "words"),
     [
         ({"losses": [1.0, 2.1]}, "The results changed"),
+        ({"losses": [1.0 + 5e-5, 2.1]}, "normalized as before"),
+        ({"losses": [1.0 + 5e-5, 2.0]}, "slightly off"),
         ({"losses": [1.0]}, "one per step"),
         ({"tensors": 1}, "train returned tensors"),
         ({"processes": 1}, "num_workers=0"),
