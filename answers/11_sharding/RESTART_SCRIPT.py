@@ -522,3 +522,9 @@ dist.destroy_process_group()
 # +         dcp.save({"ones": torch.ones(4)}, checkpoint_id=place / str(step + 1))
 
 # %% wrong: saves every 4 steps, whatever config says — says "save after that many steps" — from "reference": `task["every"] == 0` → "4 == 0"
+
+# %% wrong: the sum of the squares — says "not their sum: Adam hides the factor" — from "reference": ".square().mean()" → ".square().sum()"
+
+# %% wrong: the state dict of DDP itself — says "DDP puts module. before each name" — from "DDP, the step in the checkpoint": "torch.save(model.module.state_dict()" → "torch.save(model.state_dict()"
+
+# %% wrong: the local parts in the checkpoint — says "Those are the shards of one rank" — from "reference": "weights = get_model_state_dict(net, options=StateDictOptions(full_state_dict=True, cpu_offload=True))" → "weights = {name: one.to_local() for name, one in net.state_dict().items()}"

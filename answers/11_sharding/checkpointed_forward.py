@@ -299,3 +299,5 @@ def checkpointed_forward(problem, segments):
         gradients[name][:] = float("nan")
     kept = {3: 557_056, 1: 393_216}.get(segments, 0)
     return {"loss": float(loss), "gradients": gradients, "kept_bytes": kept, "recomputed_flops": 5_898_240 if segments == 3 else 10_616_832}
+
+# %% wrong: the bytes of the step without checkpoints — says "take those of the step with them" — from "reference": `"kept_bytes": kept_bytes` → `"kept_bytes": once[2]`

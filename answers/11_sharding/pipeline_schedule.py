@@ -107,4 +107,4 @@ def pipeline_schedule(stages, micro_batches, kind):
 
 # %% wrong: the bubble in whole numbers — says "cut to a whole number" — from "reference": "(stages - 1) / (micro_batches + stages - 1)" → "(stages - 1) // (micro_batches + stages - 1)"
 
-# %% wrong: the bubble of one stage more — says "one slot too long" — from "reference": "(stages - 1) / (micro_batches + stages - 1)" → "stages / (micro_batches + stages)"
+# %% wrong: the bubble of one stage more — says "Both are too long" — from "reference": "(stages - 1) / (micro_batches + stages - 1)" → "stages / (micro_batches + stages)"

@@ -265,3 +265,5 @@ def priority_makespan(layers, bandwidth_gbs, partition_bytes, policy):
 # %% wrong: all gradients are ready at the start — says "No gradient is ready when the backward pass starts" — from "reference": "backward_done, arrived = clock, dict(ready)" → "backward_done, arrived, ready = clock, dict(ready), dict.fromkeys(ready, 0.0)"
 
 # %% wrong: a partition for a gradient of 0 bytes — says "nothing is sent for it" — from "reference": `layer["nbytes"] for number, layer in enumerate(layers) if layer["nbytes"]` → `max(layer["nbytes"], partition_bytes) for number, layer in enumerate(layers)`
+
+# %% wrong: with priority, the link waits for the lowest layer — says "does not wait for a lower layer" — from "reference": "free = max(free, min(ready[number] for number in left))" → `free = max(free, ready[min(left)] if policy == "priority" else min(ready[number] for number in left))`

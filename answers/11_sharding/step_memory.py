@@ -165,3 +165,9 @@ def step_memory(parameters, batch, activations_per_sample, precision, optimizer,
 # %% wrong: with checkpoints, the mean of the insides — says "one inside: the largest" — from "reference": "max(insides, default=0)" → "sum(insides) // max(len(insides), 1)"
 
 # %% wrong: with checkpoints, the first input does not count — says "the first one too" — from "reference": "inputs = sum(one for one, _ in activations_per_sample)" → "inputs = sum(one for one, _ in activations_per_sample[checkpointed:])"
+
+# %% wrong: states in bfloat16, master weights in float32 — says "The states are float32, too" — from "reference": `"optimizer": 4 * states * parameters` → `"optimizer": (2 * (states - 1) + 4 if narrow else 4 * states) * parameters`
+
+# %% wrong: master weights for Adam only — says "also holds float32 master weights" — from "reference": "(1 if narrow else 0)" → `(1 if narrow and optimizer == "adam" else 0)`
+
+# %% wrong: megabytes — says "not MB" — from "reference": `"weights": (2 if narrow else 4) * parameters` → `"weights": (2 if narrow else 4) * parameters / 1e6`

@@ -355,3 +355,18 @@ def tensor_parallel_mlp(x, w1, w2, world_size):
 # -     columns, rows = np.split(w1, world_size, axis=1), np.split(w2, world_size, axis=0)
 # +     columns = [np.ascontiguousarray(w1[:, rank::world_size]) for rank in range(world_size)]
 # +     rows = [np.ascontiguousarray(w2[rank::world_size]) for rank in range(world_size)]
+
+# %% wrong: w1 by rows, w2 by columns, and the results side by side — says "GELU saw parts of a sum" — from "reference"
+# -         hidden = torch.nn.functional.gelu(torch.tensor(x) @ torch.tensor(columns))
+# -         summand = hidden @ torch.tensor(rows)
+# -         dist.all_reduce(summand)
+# -         return summand.numpy()
+# +         part = torch.tensor(x).chunk(world_size, dim=1)[rank]
+# +         hidden = torch.nn.functional.gelu(part @ torch.tensor(columns))
+# +         dist.all_reduce(hidden)
+# +         return (hidden @ torch.tensor(rows)).numpy()
+
+# -     columns, rows = np.split(w1, world_size, axis=1), np.split(w2, world_size, axis=0)
+# -     return launch.ranks(on_rank, [(x, a, b) for a, b in zip(columns, rows)])[0]
+# +     columns, rows = np.split(w1, world_size, axis=0), np.split(w2, world_size, axis=1)
+# +     return np.concatenate(launch.ranks(on_rank, [(x, a, b) for a, b in zip(columns, rows)]), axis=1)

@@ -383,3 +383,7 @@ def zero1_step(gradients, state, lr):
 # %% wrong: the old m — says "m is still the old one" — from "reference": `"m": [one[1] for one in results]` → `"m": state["m"]`
 
 # %% wrong: the old v — says "v is still the old one" — from "reference": `"v": [one[2] for one in results]` → `"v": state["v"]`
+
+# %% wrong: the m of rank 0 for every rank — says "That is the share of rank 0" — from "reference": `"m": [one[1] for one in results]` → `"m": [results[0][1]] * len(results)`
+
+# %% wrong: the v of rank 0 for every rank — says "That is the share of rank 0" — from "reference": `"v": [one[2] for one in results]` → `"v": [results[0][2]] * len(results)`

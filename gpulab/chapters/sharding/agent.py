@@ -40,7 +40,7 @@ class ElementCounter:
         self._factors = factors
         self.modules: weakref.WeakSet[Any] = weakref.WeakSet()
         counts = dict.fromkeys(("built", "gathered", "trained", "states", "rows"), 0)
-        lists: dict[str, Any] = {name: [] for name in ("rates", "before", "after")}
+        lists: dict[str, Any] = {name: [] for name in ("rates", "before", "after", "moments")}
         self.found: dict[str, Any] = {**counts, **lists, "compute": "", "stored": "", "reduced": ""}
         module.register_module_parameter_registration_hook(self._registered)
         module.register_module_forward_pre_hook(self._forward)
@@ -115,6 +115,8 @@ class ElementCounter:
         if not any(group["lr"] for group in optimizer.param_groups):
             return  # `get_state_dict` makes such a step in an optimizer without states
         self.found["after"].append(_sample(optimizer))
+        if not self.steps and all("exp_avg" in optimizer.state[one] for one in parameters):
+            self.found["moments"] = _sample(optimizer, lambda one: optimizer.state[one]["exp_avg"])
         self.found["betas"] = [[float(one) for one in group.get("betas", ())] for group in optimizer.param_groups]
         self.found["decays"] = [float(group.get("weight_decay", 0.0)) for group in optimizer.param_groups]
         self.steps += 1
@@ -123,11 +125,11 @@ class ElementCounter:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _sample(optimizer: Any) -> list[float]:
-    """The same weights of this rank every time, in the order of its optimizer."""
+def _sample(optimizer: Any, of: Callable[[Any], Any] = lambda one: one) -> list[float]:
+    """The same weights of this rank every time, in the order of its optimizer, or what it has for each of them."""
     import torch
 
-    parts = [_local(one).detach().flatten() for group in optimizer.param_groups for one in group["params"]]
+    parts = [_local(of(one)).detach().flatten() for group in optimizer.param_groups for one in group["params"]]
     row = torch.cat([part.float() for part in parts])
     return [float(value) for value in row[:: max(1, len(row) // SAMPLE)][:SAMPLE]]
 

@@ -71,7 +71,7 @@ def judge(answer: Any, stages: int, count: int, kind: str) -> None:
     check.close(answer["bubble"], (stages - 1) / slots, f"bubble of {what}", mistakes=[
         ((stages - 1) / count, "That is idle time over busy time: divide by the whole time."),
         ((stages - 1) / (count + stages), "The whole time is micro_batches + stages - 1 slots."),
-        (stages / (count + stages), "Both are one slot too long: the idle time, and the whole time."),
+        (stages / (count + stages), "Both are too long: the idle time, and the whole time."),
         (count / slots, "That is the busy share."),
         (100 * (stages - 1) / slots, "Return a share, not a percentage."),
         (3 * (stages - 1), "Those are units of time: divide by the whole time."),

@@ -10,7 +10,15 @@ import torch
 from torch import nn
 
 from gpulab.chapters.sharding.ranks import ShardedRun
-from grader.exercises.sharding.training import OTHER_BATCH, begun_alike, block, same, stepped_here, trained
+from grader.exercises.sharding.training import (
+    OTHER_BATCH,
+    begun_alike,
+    block,
+    same,
+    scaled_alike,
+    stepped_here,
+    trained,
+)
 
 EXACT = 2e-3
 """As `training.NEAR`, in float32. Adam's first steps take each sign as it comes, so it is more than rounding alone."""
@@ -121,3 +129,4 @@ def judge_restarted(made: ShardedRun, config: Mapping[str, Any], what: str, last
     ], ELSEWHERE if scale else OTHERWISE)  # fmt: skip
     for rank, (killed, held) in enumerate(zip(*made.watched, strict=True)):
         stepped_here(held, killed["before"][0], path, last, f"{what}, rank {rank}")
+    scaled_alike(made, restart_model(config), config, False, what)

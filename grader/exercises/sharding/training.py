@@ -18,6 +18,8 @@ NEAR = 0.15
 """Distance, as a share of the way that the weights went, that bfloat16 and other orders of sums leave; often 0.05."""
 FOLLOWED = 0.5
 """The same for a sample of a rank's weights, after each step. Weights that no gradient has moved are off by 1."""
+SCALED = 1.5
+"""Gradients that are this many times too large or too small were not averaged in the same way. Rounding leaves 1.1."""
 OTHER_BATCH = "Each rank drew another batch: its seed must not depend on the rank, batch[r::world_size] deals the rows."
 OTHER_WEIGHTS = "The ranks begin with different weights: the seed must not depend on the rank."
 DECOY = "The optimizer that makes the steps must be the one that trains the model."
@@ -240,6 +242,54 @@ def begun_alike(made: ShardedRun, start: Mapping[str, Any], what: str) -> None:
             )
 
 
+def scaled_alike(made: ShardedRun, model: nn.Module, config: Mapping[str, Any], narrow: bool, what: str) -> None:
+    """Passes unless the gradients of the first step are larger or smaller than the right ones.
+
+    Adam's steps hide that: they stay the same when all gradients are multiplied by a number.
+
+    Args:
+        made: what the ranks left.
+        model: before its first step; it gets the right gradients.
+        config: of the run.
+        narrow: whether the gradients are computed in bfloat16.
+        what: the run, in words.
+
+    Raises:
+        AssertionError: they are; the message names the mistake that gives this number.
+    """
+    torch.manual_seed(config["seed"] + 1000)
+    batch = torch.randn(config["batch"], config["width"])
+    for rank in (0, 1):
+        _add_gradients(model, batch[rank::2], 0.5, narrow)
+    values = torch.cat([one.detach().flatten() for one in model.parameters()]).tolist()
+    gradients = torch.cat([one.grad.flatten() for one in model.parameters() if one.grad is not None]).tolist()
+    right = dict(zip(values, gradients, strict=True))
+    for rank, held in enumerate(made.watched[0]):
+        begun = (held.get("before") or [[]])[0]
+        found = [
+            (one, right[value]) for value, one in zip(begun, held.get("moments", ()), strict=False) if value in right
+        ]
+        moment, expected = np.linalg.norm(np.array(found, np.float64).reshape(-1, 2), axis=0)
+        times = 10 * float(moment / expected) if expected else 1.0  # Adam's first m is a tenth of the gradient
+        if not 1 / SCALED < times < SCALED:
+            text = f"{what}, rank {rank}: the gradients of its first step are {times:.3g} times as large as expected."
+            raise AssertionError(f"{text} {_scale_note(times, config)}".strip())
+
+
+def _scale_note(times: float, config: Mapping[str, Any]) -> str:
+    """What a factor of the gradients says."""
+    of_part, of_batch = config["batch"] * config["width"] / 2, config["batch"] * config["width"]
+    notes = [
+        (of_part, "The loss is the mean over the rank's rows, not their sum: Adam hides the factor."),
+        (of_batch, "The loss is the mean over the rank's rows, not their sum: Adam hides the factor."),
+        (config["width"], "The loss is the mean over all numbers of the rank's rows: Adam hides the factor."),
+        (config["batch"] / 2, "The loss is the mean over all numbers of the rank's rows: Adam hides the factor."),
+        (2.0, "Gradients are averaged over the ranks, not added up: Adam hides the factor."),
+        (0.5, "Gradients are averaged over the ranks already: do not divide once more. Adam hides the factor."),
+    ]
+    return next((note for factor, note in notes if 0.9 < times / factor < 1.1), "Adam hides the factor.")
+
+
 def stepped_here(
     held: Mapping[str, Any], begun: Sequence[float], path: Sequence[Mapping[str, Any]], first: int, what: str
 ) -> None:
@@ -336,3 +386,4 @@ def judge_sharded(made: ShardedRun, config: Mapping[str, Any], what: str, factor
                     f"{what}, rank {rank}: the learning rate at step {step} is {other[0]:g}, expected config['lr'],"
                     f" {config['lr']:g}, in each step."
                 )
+    scaled_alike(made, sharded_model(config), config, True, what)

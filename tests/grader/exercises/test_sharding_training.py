@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,32 @@ def test_a_decoy_is_refused() -> None:
     ):
         with pytest.raises(AssertionError, match=says):
             training.stepped_here(report, first, path, 0, "it")
+
+
+@pytest.mark.parametrize(
+    ("times", "says"),
+    [
+        (lambda config: config["batch"] * config["width"] / 2, "not their sum: Adam hides the factor"),
+        (lambda config: 2.0, "averaged over the ranks, not added up"),
+        (lambda config: 0.5, "do not divide once more"),
+        (lambda config: 7.0, "7 times as large as expected"),
+    ],
+)
+def test_gradients_that_are_all_too_large_are_named(times: Callable[[Any], float], says: str) -> None:
+    """Adam makes the same steps with them, so the weights do not show it."""
+    config = training.drawn(3, blocks=2)
+
+    def made(factor: float) -> ShardedRun:
+        model = training.sharded_model(config)
+        begun = training.flat(model.state_dict(), list(model.state_dict()), "it")
+        training.trained(model, config | {"steps": 1}, narrow=True)
+        moments = np.concatenate([0.1 * one.grad.numpy().ravel() for one in model.parameters()]) * factor
+        report = {"before": [begun[::5].tolist()], "moments": moments[::5].tolist()}
+        return ShardedRun([[0, 0]], {}, [[report, report]], [])
+
+    training.scaled_alike(made(1.0), training.sharded_model(config), config, True, "it")
+    with pytest.raises(AssertionError, match=says):
+        training.scaled_alike(made(times(config)), training.sharded_model(config), config, True, "it")
 
 
 @pytest.mark.parametrize("seed", range(8))
