@@ -200,3 +200,17 @@ def calibrate(batches, method, percentile=99.9):
 # %% wrong: per batch, the median — says "and then the median" — from "reference": "np.percentile(magnitudes, percentile)" → "np.median([np.percentile(np.abs(b), percentile) for b in batches])"
 
 # %% wrong: a limit over 7 — says "those of 4 bits" — from "reference": "/ 127" → "/ 7"
+
+# %% wrong: the percentile of one percentile per batch — says "then the percentile of these" — from "reference"
+# -     magnitudes = np.concatenate([np.abs(batch).ravel() for batch in batches])
+# -     limit = magnitudes.max() if method == "max" else np.percentile(magnitudes, percentile)
+# +     if method == "percentile":
+# +         each = [np.percentile(np.abs(batch), percentile) for batch in batches]
+# +         return np.percentile(each, percentile) / 127
+# +     limit = max(np.abs(batch).max() for batch in batches)
+
+# %% wrong: the percentile of what is above 0 — says "Zeros and negative numbers are left out" — from "reference"
+# -     magnitudes = np.concatenate([np.abs(batch).ravel() for batch in batches])
+# -     limit = magnitudes.max() if method == "max" else np.percentile(magnitudes, percentile)
+# +     together = np.concatenate([batch.ravel() for batch in batches])
+# +     limit = np.abs(together).max() if method == "max" else np.percentile(together[together > 0], percentile)

@@ -139,7 +139,7 @@ def quantize(x, scale):
 
 # %% wrong: clipped from below only — says "What is above 127 wraps around" — from "reference": "np.clip(np.rint(x / scale), -127, 127)" → "np.maximum(np.rint(x / scale), -127)"
 
-# %% wrong: the scale as a whole number — says "Then 0.5 is 0" — from "reference": "x / scale" → "x / np.float32(int(scale))"
+# %% wrong: the scale as a whole number — says "Then 0.25 is 0" — from "reference": "x / scale" → "x / np.float32(int(scale))"
 
 # %% wrong: infinity becomes 0 — says "Infinity is beyond ±127, too" — from "reference": "x / scale" → "np.where(np.isfinite(x), x, 0) / scale"
 
@@ -166,3 +166,9 @@ def quantize(x, scale):
 # %% wrong: clips x before it is divided — says "Clip the steps, after the division" — from "reference": "x / scale" → "np.clip(x, -127, 127) / scale"
 
 # %% wrong: the reciprocal of the scale as a whole number — says "Was 1 / scale cut to a whole number" — from "reference": "np.rint(x / scale)" → "np.nan_to_num(np.rint(np.clip(x, -1e30, 1e30) * int(1 / scale)))"
+
+# %% wrong: rounds to even numbers — says "Only a half goes to the even neighbor" — from "reference": "np.rint(x / scale)" → "2 * np.rint(x / scale / 2)"
+
+# %% wrong: subtracts the smallest — says "do not subtract the minimum" — from "reference": "x / scale" → "(x - x.min()) / scale"
+
+# %% wrong: rounds to two decimal places before the division — says "here x was rounded before" — from "reference": "x / scale" → "np.round(x, 2) / scale"

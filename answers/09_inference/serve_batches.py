@@ -92,7 +92,7 @@ def serve_batches(requests, max_batch, max_wait_ms, batch_ms):
 
 # %% wrong: always the time of a full batch — says "not max_batch" — from "reference": "batch_ms[len(batch)]" → "batch_ms[max_batch]"
 
-# %% wrong: the time of one request — says "not of one request" — from "reference": "batch_ms[len(batch)]" → "batch_ms[1]"
+# %% wrong: the time of one request — says "here it took batch_ms[1]" — from "reference": "batch_ms[len(batch)]" → "batch_ms[1]"
 
 # %% wrong: the times of single requests added — says "not n times" — from "reference": "batch_ms[len(batch)]" → "len(batch) * batch_ms[1]"
 
@@ -192,3 +192,20 @@ def serve_batches(requests, max_batch, max_wait_ms, batch_ms):
         batches.append({"ids": [one["id"] for one in inside], "start_ms": now, "end_ms": end})
         queue, now = queue[len(inside) :], end
     return batches
+
+# %% wrong: closes the batch before it waits — says "arrive during the wait are in the batch" — from "reference": `["arrival_ms"] <= start_ms` → `["arrival_ms"] <= max(free_ms, waiting[0]["arrival_ms"])`
+
+# %% right: recursive
+def serve_batches(requests, max_batch, max_wait_ms, batch_ms):
+    def rest(left, free):
+        if not left:
+            return []
+        arrivals = [one["arrival_ms"] for one in left]
+        full = arrivals[max_batch - 1] if max_batch <= len(left) else float("inf")
+        start = max(free, min(full, arrivals[0] + max_wait_ms))
+        count = min(max_batch, sum(at <= start for at in arrivals))
+        end = start + batch_ms[count]
+        batch = {"ids": [one["id"] for one in left[:count]], "start_ms": start, "end_ms": end}
+        return [batch, *rest(left[count:], end)]
+
+    return rest(sorted(requests, key=lambda one: one["arrival_ms"]), 0)

@@ -118,3 +118,5 @@ def bytes_fused(ops, elements, bytes_per_element, fused):
 # %% wrong: in MB — says "not MB" — from "reference": "* bytes_per_element" → "* bytes_per_element / 1e6"
 
 # %% wrong: an operation without other inputs moves nothing — says "has no other input" — from "reference": `    between` → `    ops = [op for op in ops if op["inputs"]]; between`
+
+# %% wrong: bytes per element — says "multiply by the number of elements" — from "reference": " * elements" → ""

@@ -599,3 +599,5 @@ def flash_attention(q, k, v):
 # %% wrong: k and v swapped — says "k and v are swapped" — from "reference": "[grid](q, k, v," → "[grid](q, v, k,"
 
 # %% wrong: q and k swapped — says "q and k are swapped" — from "reference": "[grid](q, k, v," → "[grid](k, q, v,"
+
+# %% wrong: a query sees its own key only if it is key 0 — says "Query i may see key i, too" — from "reference": "column[None, :] <= row[:, None]" → "(column[None, :] < row[:, None]) | (column[None, :] == 0)"

@@ -54,7 +54,7 @@ def triton_add_mul(x, y, z):
 
 # %% wrong: add, then multiply — says "x * (y + z)" — from "reference": "y + z" → "(y + z)"
 
-# %% wrong: mask with <= — says "need a mask" — from "reference": "<" → "<="
+# %% wrong: mask with <= — says "The mask is true there" — from "reference": "<" → "<="
 
 # %% wrong: mask one short — says "never written" — from "reference": "< n" → "< n - 1"
 
@@ -386,3 +386,5 @@ def triton_add_mul(x, y, z):
     x, y, z = (one.view(torch.uint8) for one in (x, y, z))
     add_mul_kernel[(triton.cdiv(n, 1024),)](x, y, z, out, n, BLOCK=1024)
     return out
+
+# %% wrong: the number of elements is fixed — says "is one of its limits missing or wrong" — from "reference": "n = x.numel()" → "n = 10_000"

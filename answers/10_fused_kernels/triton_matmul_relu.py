@@ -77,7 +77,7 @@ def triton_matmul_relu(a, b, bias):
 
 # %% wrong: bias after the ReLU — says "before the ReLU" — from "reference": "tl.maximum(sums + bias[None, :], 0.0)" → "tl.maximum(sums, 0.0) + bias[None, :]"
 
-# %% wrong: no mask along k — says "need a mask" — from "reference"
+# %% wrong: no mask along k — says "The mask is true there" — from "reference"
 # -         a = tl.load(a_ptr + a_at, mask=in_rows & (inner[None, :] < k), other=0.0)
 # -         b = tl.load(b_ptr + b_at, mask=in_columns & (inner[:, None] < k), other=0.0)
 # +         a = tl.load(a_ptr + a_at, mask=in_rows, other=0.0)
@@ -85,7 +85,7 @@ def triton_matmul_relu(a, b, bias):
 
 # %% wrong: a without a mask along k — says "elements" — from "reference": "in_rows & (inner[None, :] < k)" → "in_rows"
 
-# %% wrong: rows not masked — says "need a mask" — from "reference": "in_rows & (inner[None, :] < k)" → "inner[None, :] < k"
+# %% wrong: rows not masked — says "The mask is true there" — from "reference": "in_rows & (inner[None, :] < k)" → "inner[None, :] < k"
 
 # %% wrong: no other — says "other=0.0" — from "reference"
 # -         a = tl.load(a_ptr + a_at, mask=in_rows & (inner[None, :] < k), other=0.0)

@@ -87,13 +87,13 @@ def triton_softmax(x):
 
 # %% wrong: log softmax — says "logarithm" — from "reference": "weights / tl.sum(weights, axis=0)" → "x - tl.max(x, axis=0) - tl.log(tl.sum(weights, axis=0))"
 
-# %% wrong: rows as long as the block — says "need a mask" — from "reference": "* width" → "* BLOCK"
+# %% wrong: rows as long as the block — says "The mask is true there" — from "reference": "* width" → "* BLOCK"
 
 # %% wrong: only the first row — says "never written" — from "reference": "(rows,)" → "(1,)"
 
 # %% wrong: every program takes row 0 — says "never written" — from "reference": "tl.program_id(0) * width + column" → "column"
 
-# %% wrong: a program per column — says "need a mask" — from "reference": "(rows,)" → "(width,)"
+# %% wrong: a program per column — says "The mask is true there" — from "reference": "(rows,)" → "(width,)"
 
 # %% wrong: divided by the maximum — says "Divide by the sum" — from "reference": "tl.sum" → "tl.max"
 
@@ -341,3 +341,5 @@ def triton_softmax(x):
     result = torch.empty_like(x)
     softmax_kernel[(rows,)](x.view(torch.uint8), result, width, BLOCK=triton.next_power_of_2(width))
     return result
+
+# %% wrong: a program for each 256 elements of a row — says "one program takes a whole row" — from "reference": "column = tl.arange(0, BLOCK)" → "column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)", "block = triton.next_power_of_2(width)" → "block = 256", "(rows,)" → "(rows, triton.cdiv(width, 256))"

@@ -177,6 +177,7 @@ FLOAT, HALF, SIGNED, UNSIGNED = (onnx.TensorProto.DataType.Value(one) for one in
 PRECISIONS = {"float32": (FLOAT,), "float16": (HALF,), "int8": (SIGNED, UNSIGNED)}
 """Precision → the types that the largest weight of such a file may have."""
 KEYS = ("accuracy", "bytes", "model")
+UNITS = {"kB": 1000, "KiB": 1024, "MB": 1_000_000, "MiB": 1_048_576}
 WIDER = 1.5
 """Times the calibration set's largest value from which an engine's range was found elsewhere."""
 
@@ -203,7 +204,9 @@ def entries(answer: Any, what: str) -> dict[str, Entry]:
         inside, at = answer[name], f"{what}[{name!r}]"
         check.equal(sorted(inside) if isinstance(inside, dict) else inside, sorted(KEYS), f"keys of {at}")
         model = model_in(inside["model"], f"{at}['model']")
-        check.equal(inside["bytes"], len(inside["model"]), f"{at}['bytes'], the length of its model")
+        length = len(inside["model"])
+        units = {length / by: f"Return bytes, not {unit}." for unit, by in UNITS.items()}
+        check.equal(inside["bytes"], length, f"{at}['bytes'], the length of its model", mistakes=units)
         accuracy = check.as_python(inside["accuracy"])
         if type(accuracy) not in (int, float) or not 0 <= accuracy <= 1:
             percent = " That is in percent." if isinstance(accuracy, (int, float)) and 1 < accuracy <= 100 else ""
@@ -211,8 +214,8 @@ def entries(answer: Any, what: str) -> dict[str, Entry]:
         if _input_type(model) != FLOAT:
             held = onnx.TensorProto.DataType.Name(_input_type(model)).lower()
             raise AssertionError(
-                f"{at}['model']: its input is of type {held}, expected float32: whoever calls the file must not have to"
-                " know its precision (keep_io_types=True)."
+                f"{at}['model']: its input is of type {held}, expected float32: a caller need not know the file's"
+                " precision (keep_io_types=True)."
             )
         kind = _largest(model)
         if kind not in types:

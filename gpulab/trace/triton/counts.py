@@ -87,7 +87,7 @@ class Programs:
         low, high = int(wanted.min()), int(wanted.max())
         memory = next((one for one in self.memories if one.start <= low and high + item_bytes <= one.end), None)
         if memory is None:
-            raise self._outside(low, high, kind, line)
+            raise self._outside(low, high, kind, line, masked=mask is not None)
         moved = wanted.size * item_bytes
         counts = self.lines.setdefault(line, LineTraffic())
         if kind != "store":
@@ -98,7 +98,7 @@ class Programs:
             counts.bytes_written += moved
             self.stored[program] = self.stored.get(program, 0) + moved
 
-    def _outside(self, low: int, high: int, kind: str, line: int) -> OutOfBoundsError:
+    def _outside(self, low: int, high: int, kind: str, line: int, masked: bool) -> OutOfBoundsError:
         """The error for a block that leaves its tensor, named after the tensor that it touches or lies next to."""
         if not self.memories:
             return OutOfBoundsError(f"Kernel '{self.kernel}' was given no tensor to {kind}.", line)
@@ -114,11 +114,11 @@ class Programs:
         verb = {"load": "loads", "store": "stores", "atomic": "updates"}[kind]
         source = linecache.getline(self.file, line).strip() if line else ""
         place = f" (line {line}: {source})" if source else ""
-        message = (
-            f"Kernel '{self.kernel}' {verb} {what}{place}. Elements outside the tensor need a mask, such as mask=i < n."
-            " If there is one, it is true here: is the address right, or are there too many programs?"
-        )
-        return OutOfBoundsError(message, line)
+        note = "Elements outside the tensor need a mask, such as mask=i < n."
+        if masked:
+            note = "The mask is true there: is one of its limits missing or wrong, is the address wrong,"
+            note += " or are there too many programs?"
+        return OutOfBoundsError(f"Kernel '{self.kernel}' {verb} {what}{place}. {note}", line)
 
     def dot(self, a: Any, b: Any, sums: Any) -> None:
         """Counts one `tl.dot`; the arguments are the interpreter's blocks."""

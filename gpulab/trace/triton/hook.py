@@ -294,6 +294,17 @@ def _hook_memory(interpreter: Any) -> None:
     load, store, dot = builder.create_masked_load, builder.create_masked_store, builder.create_dot
     update, exchange = builder.create_atomic_rmw, builder.create_atomic_cas
 
+    def everywhere(ptrs: Any) -> Any:
+        return interpreter.TensorHandle(np.ones_like(ptrs.data, dtype=bool), interpreter.tl.int1)
+
+    def bare_load(self: Any, ptrs: Any, *rest: Any) -> Any:
+        _access(ptrs, None, "load")
+        return load(self, ptrs, everywhere(ptrs), None, *rest)
+
+    def bare_store(self: Any, ptrs: Any, value: Any, *rest: Any) -> Any:
+        _access(ptrs, None, "store")
+        return store(self, ptrs, value, everywhere(ptrs), *rest)
+
     def counted_load(self: Any, ptrs: Any, mask: Any, other: Any, *rest: Any, **named: Any) -> Any:
         _access(ptrs, mask, "load")
         if other is None and mask is not None and not np.all(mask.data):
@@ -325,6 +336,7 @@ def _hook_memory(interpreter: Any) -> None:
             found.data = (made + sums.data).astype(found.data.dtype)
         return found
 
+    builder.create_load, builder.create_store = bare_load, bare_store  # theirs have a mask that is true everywhere
     builder.create_masked_load, builder.create_masked_store = counted_load, counted_store
     builder.create_atomic_rmw, builder.create_atomic_cas = counted_update, counted_exchange
     builder.create_dot = counted_dot

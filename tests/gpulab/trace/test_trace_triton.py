@@ -233,9 +233,18 @@ def test_what_torch_empty_left_is_found() -> None:
 def test_an_access_outside_its_tensor_names_element_and_line() -> None:
     """On a GPU it would read and overwrite other memory; here nothing is touched."""
     with pytest.raises(
-        trace.OutOfBoundsError, match=r"loads element 1023 of x_ptr, which has 1000 elements \(line \d+"
+        trace.OutOfBoundsError, match=r"loads element 1023 of x_ptr, which has 1000 elements \(line \d+.* need a mask"
     ):
         unguarded_kernel[(4,)](torch.rand(1000), torch.empty(1024), BLOCK=256)
+
+
+def test_a_mask_that_is_true_outside_of_the_tensor_is_named() -> None:
+    """Such a kernel needs no mask but another limit in it, or another address."""
+    x = torch.rand(1000)
+    with pytest.raises(trace.OutOfBoundsError, match=r"The mask is true there: is one of its limits missing or wrong"):
+        add_kernel[(4,)](x, x, torch.empty(1000), 1024, BLOCK=256)
+    with pytest.raises(trace.OutOfBoundsError, match=r"stores element 1023 of out_ptr.* need a mask, such as"):
+        unguarded_kernel[(4,)](torch.rand(1024), x, BLOCK=256)
 
 
 def test_a_masked_load_without_other_gives_nan() -> None:
