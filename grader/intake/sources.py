@@ -127,13 +127,12 @@ class Folder:
                 fault = kinds.get(stat.S_IFMT(status.st_mode), "no ordinary file")
                 time = moment_of(status.st_mtime)
                 yield DownloadEntry(parts, status.st_size, time, fault or _dotted(parts), str(path))
-        for error in closed:
-            path = Path(error.filename)
+        for refusal in closed:
+            path = Path(refusal.filename)
             if path == folder:
-                raise error
-            yield DownloadEntry(
-                path.relative_to(folder).parts, 0, None, f"cannot be opened ({error.strerror})", str(path)
-            )
+                raise refusal
+            fault = f"cannot be opened ({refusal.strerror})"
+            yield DownloadEntry(path.relative_to(folder).parts, 0, None, fault, str(path))
 
     def read(self, entry: DownloadEntry) -> bytes:
         """The bytes of an entry."""
