@@ -44,8 +44,7 @@ def zipped(path: Path, *members: Member) -> Path:
 def collected(course: Course, path: Path, **wishes: Any) -> list[Decision]:
     with opened(path) as source:
         decisions = collect.plan(course, source, path.stem, collect.Wishes(**wishes))
-        disk.carry_out(course, source, decisions)
-    return decisions
+        return disk.carry_out(course, source, decisions)
 
 
 def moodle(name: str, file: str = IPYNB) -> str:

@@ -59,23 +59,27 @@ class ChapterWatch:
         """
         if self.inbox is None:
             return
-        for one in exchange.arrivals(self.inbox, self.chapter.name):
+        chapters = [chapter.name for chapter in self.course.chapters()]
+        for one in exchange.arrivals(self.inbox, self.chapter.name, chapters, self.any_owner):
             look = (one.path, one.stamps)
             notebook = one.path / f"{self.chapter.name}.ipynb"
-            if exchange.is_taken(self.course, one):
-                self._arrivals.done(one.student, look)
-            elif self._arrivals.ready(one.student, look, partial(is_whole, notebook)):
-                self._arrivals.done(one.student, look)
-                if not (one.is_theirs or self.any_owner):
+            whose = one.student if one.is_theirs or self.any_owner else f"{one.student} by {one.owner}"
+            if not one.fault and exchange.is_taken(self.course, one):
+                self._arrivals.done(whose, look)
+            elif self._arrivals.ready(whose, look, partial(is_whole, notebook)):
+                self._arrivals.done(whose, look)
+                if one.fault:
+                    yield f"{one.path}: {one.fault}. Not taken."
+                elif not (one.is_theirs or self.any_owner):
                     yield (
                         f"{one.path}: says that it is {one.student}'s and belongs to the account "
                         f'{one.owner or "of nobody"}. Not taken; with "--any-owner" it is.'
                     )
-                    continue
-                try:
-                    exchange.take(self.course, one)
-                except CourseError as error:
-                    yield str(error)
+                else:
+                    try:
+                        exchange.take(self.course, one)
+                    except CourseError as error:
+                        yield str(error)
 
     def round(self, grade: Callable[[frozenset[str]], None]) -> frozenset[str]:
         """Has what is new and whole graded, and gives those students; nobody when there is nothing new.

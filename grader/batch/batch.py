@@ -22,11 +22,13 @@ from grader.intake.discovery import FoundSubmission, find_submissions
 from grader.judging.task import Task
 from grader.machine import gpu_ready
 from grader.model.course import Chapter, Course
+from grader.model.foreign_files import read_foreign
 from grader.model.harness import harness_digest
 from grader.model.limits import Limits
 from grader.model.menus import Codes
 from grader.model.records import Records, load_results, make_folder
 from grader.model.results import SubmissionResult, Verdict
+from grader.model.submission import MAX_NOTEBOOK_BYTES
 from grader.processes.accounts import Accounts, age_seconds
 from grader.sandbox import Tier
 
@@ -164,7 +166,8 @@ def _unchanged(
         if (seed is not None and result.seed != seed) or _tier_of(result) < required:
             continue
         try:
-            if marks.of(one.path.read_bytes(), result.seed, codes_of(one.student)) == result.fingerprint:
+            data = read_foreign(one.path, MAX_NOTEBOOK_BYTES)
+            if marks.of(data, result.seed, codes_of(one.student)) == result.fingerprint:
                 same[one.student] = replace(result, outputs={})
         except OSError:
             continue  # the judge will say what is wrong with it

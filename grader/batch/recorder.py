@@ -5,6 +5,7 @@ Called in one thread only, while others grade. What is due is up to `batch`; fil
 
 from __future__ import annotations
 
+import hashlib
 import threading
 import traceback
 from collections.abc import Callable, Collection
@@ -17,6 +18,7 @@ from gpulab.forkserver.client import StartError
 from grader.intake.discovery import FoundSubmission
 from grader.judging.task import Task, grade_task
 from grader.model.course import Chapter, Course, CourseError
+from grader.model.harmless_text import printable
 from grader.model.records import FULL, REFUSED, Records, cannot_write, make_folder, write_atomically
 from grader.model.results import CellResult, SubmissionResult, Verdict
 from grader.processes.accounts import Accounts
@@ -74,6 +76,8 @@ class RealSteps:
 
     def __init__(self) -> None:
         self._writer: GradebookWriter | None = None
+        self._loaded: dict[Path, bytes] = {}
+        """Hash over each notebook that was read to be graded, until it is composed."""
 
     def __enter__(self) -> RealSteps:
         return self
@@ -110,7 +114,9 @@ class RealSteps:
         """
         from grader.model import submission
 
-        return submission.load(path)
+        data = submission.load(path)
+        self._loaded[path] = hashlib.sha256(data).digest()
+        return data
 
     def grade_task(self, task: Task, key: ChapterKey) -> SubmissionResult:
         """The result of grading a notebook.
@@ -124,12 +130,15 @@ class RealSteps:
         """The executed notebook.
 
         Raises:
-            CourseError: it cannot be read as a submission of this chapter.
+            CourseError: it cannot be read as a submission of this chapter, or is not the one that was graded.
         """
         from grader.gradebook.composition import compose
         from grader.model import submission
 
-        return compose(submission.read(path, key), key, result)
+        data = submission.load(path)
+        if self._loaded.pop(path, None) not in (None, hashlib.sha256(data).digest()):
+            raise CourseError(path, "it changed while it was graded", "Grade again.")
+        return compose(submission.from_bytes(data, path, key), key, result)
 
     def record(self, course: Course, chapter: Chapter, notebook: Any, result: SubmissionResult) -> None:
         """Records with nbgrader's own steps."""
@@ -171,7 +180,7 @@ class ResultRecorder:
     def tell(self, student: str, state: str, line: str = "") -> None:
         """Counts one submission as done."""
         self.finished.add(student)
-        self.on_progress(SubmissionProgress(student, state, len(self.finished), self.total, line))
+        self.on_progress(SubmissionProgress(student, state, len(self.finished), self.total, printable(line)))
 
     def take(self, one: FoundSubmission, outcome: SubmissionResult | Exception) -> None:
         """Keeps one outcome.
@@ -196,6 +205,7 @@ class ResultRecorder:
         Raises:
             CourseError: the disk is full or refuses to be written on.
         """
+        line = printable(line)
         if self.records.load(one.student) is not None:
             line += " The grade of the earlier submission stays."
         self.records.save(SubmissionResult(one.student, self.chapter.name, problem=line))

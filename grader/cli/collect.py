@@ -88,7 +88,7 @@ def command(
         with waiting("Looking through the submissions"):
             decisions = collect.plan(course, source, file.resolve().stem, wishes)
         if not dry_run:
-            disk.carry_out(course, source, decisions)
+            decisions = disk.carry_out(course, source, decisions)
     out().print(_table(decisions))
     states = Counter(one.state.value for one in decisions)
     told = ", ".join(f"{states[state]} {state}" for state in STYLES if states[state])

@@ -8,6 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from grader.model.course import Chapter, Course
+from grader.model.harmless_text import printable_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -29,12 +30,12 @@ def out() -> Console:
 
 def say(text: str, style: str = "") -> None:
     """Prints text as it is: one line stays one line, and brackets in a student's name are no markup."""
-    out().print(text, style=style, markup=False, soft_wrap=True)
+    out().print(printable_text(text), style=style, markup=False, soft_wrap=True)
 
 
 def complain(text: str, style: str = "bold red") -> None:
     """Prints a complaint to standard error, as it is."""
-    _console(True).print(text, style=style, markup=False, soft_wrap=True)
+    _console(True).print(printable_text(text), style=style, markup=False, soft_wrap=True)
 
 
 @contextmanager

@@ -27,6 +27,13 @@ MAX_COLORED_TOGETHER = 100_000
 MAX_PROSE = 10_000
 """Characters of a student's Markdown that is shown as such; a table takes the square of its rows."""
 MAX_PROSE_TOGETHER = 100_000
+MAX_COLORS = 2_000
+"""Codes of terminals in one output that are shown as colors; nbconvert takes the square of their number."""
+MAX_COLORS_TOGETHER = 20_000
+MAX_TEXT_TOGETHER = 1_000_000
+"""Characters of printed text that are shown of a notebook; the result file has all that was kept."""
+MAX_OUTPUTS_TOGETHER = 2_000
+CODE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~])?")
 TAG = re.compile(r"<(?:(/)[a-zA-Z]|(?!(?:area|br|col|hr|img|input|link|meta|wbr)\b)[a-zA-Z](?![^<>]*/>))")
 MAX_BLANK = re.compile(r"\s{500}")
 
@@ -43,7 +50,7 @@ def compose(submission: Submission, key: ChapterKey, result: SubmissionResult) -
         {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     )
     count = 0
-    code_room, prose_room, markup_room = MAX_COLORED_TOGETHER, MAX_PROSE_TOGETHER, MAX_MARKUP_TOGETHER
+    code_room, prose_room, outputs_room = MAX_COLORED_TOGETHER, MAX_PROSE_TOGETHER, _OutputsRoom()
     for step in submission.steps:
         if not step.code:
             ours = step.key is not None and step.source == key.released.get(step.key.id)
@@ -74,8 +81,7 @@ def compose(submission: Submission, key: ChapterKey, result: SubmissionResult) -
                     else nbformat.from_dict(output)
                     for output in outputs
                 ]
-                for output in cell.outputs:
-                    markup_room -= _lighten(output, markup_room)
+                cell.outputs = [output for output in cell.outputs if test or outputs_room.takes(output)]
         if step.key is not None and step.key.grade_id:
             cell.metadata["nbgrader"] = _settings(step.key)
         notebook.cells.append(cell)
@@ -85,6 +91,42 @@ def compose(submission: Submission, key: ChapterKey, result: SubmissionResult) -
 def _cell(kind: str, source: str, name: str) -> nbformat.NotebookNode:
     """A cell; nbformat's own way of making one validates each by itself, which takes longer than all else here."""
     return nbformat.NotebookNode(cell_type=kind, id=name, metadata=nbformat.NotebookNode(), source=source)
+
+
+class _OutputsRoom:
+    """How much of a student's outputs a page can still show."""
+
+    def __init__(self) -> None:
+        self.markup, self.colors = MAX_MARKUP_TOGETHER, MAX_COLORS_TOGETHER
+        self.text, self.outputs = MAX_TEXT_TOGETHER, MAX_OUTPUTS_TOGETHER
+
+    def takes(self, output: nbformat.NotebookNode) -> bool:
+        """Whether the output is shown; takes out of it what would take for ever."""
+        self.outputs -= 1
+        if self.outputs < 0:
+            return False
+        if self.outputs == 0:
+            output.clear()
+            output.update(nbformat.v4.new_output("stream", text="[This output and those after it are not shown.]\n"))
+            return True
+        self.markup -= _lighten(output, self.markup)
+        for place, key in ((output, "text"), (output.get("data", {}), "text/plain")):
+            if isinstance(place.get(key), str):
+                place[key] = self._plain(place[key])
+        if "traceback" in output:
+            output.traceback = [self._plain(line) for line in output.traceback]
+        return True
+
+    def _plain(self, text: str) -> str:
+        """The text, as far as there is room, in colors if they are few."""
+        if len(text) > self.text:
+            text = f"{text[: max(self.text, 0)]}\n[{len(text) - max(self.text, 0)} more characters are not shown]\n"
+        self.text -= len(text)
+        colors = text.count("\x1b")
+        if colors > min(MAX_COLORS, self.colors):
+            return CODE.sub("", text)
+        self.colors -= colors
+        return text
 
 
 def _lighten(output: nbformat.NotebookNode, room: int) -> int:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 
 from grader.model.course import Course
+from grader.model.untrusted_cells import MAX_CONTAINERS
 
 
 def chapter_of(
@@ -46,6 +47,8 @@ def ids_in(data: bytes) -> frozenset[str]:
     Raises:
         ValueError: it is none.
     """
+    if data.count(b"[") + data.count(b"{") > MAX_CONTAINERS:
+        raise ValueError("more lists and objects than a notebook has")
     notebook = json.loads(data)
     if not isinstance(notebook, dict) or not isinstance(notebook.get("cells"), list):
         raise ValueError("no notebook")

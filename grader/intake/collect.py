@@ -17,14 +17,14 @@ from pathlib import Path
 from grader.intake import ledger
 from grader.intake.chapters import chapter_of, grade_ids
 from grader.intake.decisions import Decision, FileState
-from grader.intake.discovery import printable
 from grader.intake.disk import present, sha256_of
 from grader.intake.ledger import Taken
-from grader.intake.names import Owner, Platform, folded, owner_of, platform_of, student_of
+from grader.intake.names import Owner, Platform, folded, folder_name, owner_of, platform_of, student_of
 from grader.intake.roster import Roster
 from grader.intake.sources import Archive, Download, DownloadEntry, without_common_top
 from grader.intake.times import after, is_late
 from grader.model.course import Course
+from grader.model.harmless_text import printable
 from grader.model.submission import MAX_NOTEBOOK_BYTES
 
 
@@ -100,12 +100,18 @@ def _candidates(look: _Look, source: Download, entries: Sequence[DownloadEntry])
     namesakes = _namesakes(owner for _, owner in owners if owner is not None)
     for entry, owner in owners:
         fault = _fault(entry, owner, look.platform)
-        student = student_of(owner, look.platform, namesakes=folded(owner.name) in namesakes) if owner else ""
+        student = student_of(owner, look.platform, namesakes=owner.name in namesakes) if owner else ""
+        if owner and student in look.grade_ids and owner.id:
+            student = f"{student}_{owner.id}"
         if fault or owner is None:
             look.skip(entry, fault, "" if entry.fault else student)
             continue
         if not student:
             look.skip(entry, "nothing of the student's name can stand in a folder's name")
+            continue
+        if student in look.grade_ids:
+            # Beside the class's folders, one of this name would be taken for the notebooks of a single student.
+            look.skip(entry, "its owner has the name of a chapter; rename the folder", student)
             continue
         person = look.wishes.roster.find(owner.name, owner.id, student) if look.wishes.roster else None
         if look.wishes.roster and person is None:
@@ -150,11 +156,14 @@ def _fault(entry: DownloadEntry, owner: Owner | None, platform: Platform) -> str
 
 
 def _namesakes(owners: Iterator[Owner]) -> frozenset[str]:
-    """Names that several people of a download have."""
+    """Names that several people of a download have, or that would come to the same folder."""
     ids: dict[str, set[str]] = defaultdict(set)
+    names: dict[str, set[str]] = defaultdict(set)
     for owner in owners:
-        ids[folded(owner.name)].add(owner.id)
-    return frozenset(name for name, numbers in ids.items() if len(numbers) > 1)
+        for key in (f"name {folded(owner.name)}", f"folder {folder_name(owner.name)}"):
+            ids[key].add(owner.id)
+            names[key].add(owner.name)
+    return frozenset(name for key, numbers in ids.items() if len(numbers) > 1 for name in names[key])
 
 
 # ---------------------------------------------------------------------------------------------------- one of a student

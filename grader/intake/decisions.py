@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from grader.intake.ledger import Taken
 from grader.intake.sources import DownloadEntry
+from grader.model.harmless_text import printable
 
 
 class FileState(StrEnum):
@@ -35,5 +36,5 @@ class Decision:
 
     @property
     def why(self) -> str:
-        """The notes as one line."""
-        return "; ".join(self.notes)
+        """The notes as one line, without anything of a name that could drive a terminal."""
+        return printable("; ".join(self.notes))

@@ -10,12 +10,12 @@ from __future__ import annotations
 import os
 import re
 import stat
-import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grader.model.course import CourseError
+from grader.model.harmless_text import printable
 from grader.model.submission import MAX_NOTEBOOK_BYTES
 
 LEFT_BY_TOOLS = ("__MACOSX", "__pycache__")
@@ -73,24 +73,11 @@ def find_submissions(folder: Path, chapter: str) -> list[FoundSubmission]:
     return _no_two_of_one_name(sorted(found, key=lambda one: (one.student, str(one.path))))
 
 
-def printable(name: str) -> str:
-    """The name with everything that could disturb a terminal or a table written as an escape."""
-    return "".join(
-        char if _harmless(char) else char.encode("unicode_escape", "backslashreplace").decode() for char in name
-    )
-
-
-def _harmless(char: str) -> bool:
-    if char in "\u200c\u200d":  # joiners: Persian and Indic names need them
-        return True
-    return unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Zl", "Zp")
-
-
 def fault_of_name(student: str) -> str | None:
     """Why nobody's files can have this name; None when they can."""
     if printable(student) != student:
         return "its name holds control characters or bytes that are no text"
-    if any(char in student for char in "/\\*?[]<>") or student in ("", ".", ".."):
+    if any(char in student for char in '/\\*?[]<>"') or student in ("", ".", ".."):
         return "its name holds a character that paths, patterns or web pages use"
     if len(student.encode()) > LONGEST_NAME_BYTES:
         return f"its name is longer than {LONGEST_NAME_BYTES} bytes"
@@ -117,6 +104,9 @@ def _in_student_folder(folder: Path, chapter: str) -> FoundSubmission:
         return _checked(folder.name, _notebook_of(folder, chapter))
     except CourseError as error:
         return FoundSubmission(printable(folder.name), Path(error.where), error.what, error.remedy)
+    except OSError as error:  # a folder that can be listed and not entered
+        problem, remedy = f"cannot be opened ({error.strerror})", "Make it readable and try again."
+        return FoundSubmission(printable(folder.name), folder, problem, remedy)
 
 
 def _notebook_of(folder: Path, chapter: str) -> Path:

@@ -9,15 +9,16 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.intake.discovery import printable
+from grader.intake.discovery import fault_of_name
 from grader.intake.settled import Stamp, stamp_of
 from grader.model import notebook_io
 from grader.model.course import Course, CourseError
+from grader.model.harmless_text import printable
 from grader.model.submission import MAX_NOTEBOOK_BYTES
 
 COURSE_ID = "gpulab"
@@ -40,6 +41,8 @@ class Arrival:
     """What its files look like from outside: a folder that is still being copied changes."""
     owner: str = ""
     """The account that it belongs to; empty when that has no name."""
+    fault: str = ""
+    """Why nobody's submission can have this name; empty when it can."""
 
     @property
     def is_theirs(self) -> bool:
@@ -47,8 +50,15 @@ class Arrival:
         return self.owner == self.student
 
 
-def arrivals(root: Path, chapter: str) -> list[Arrival]:
+def arrivals(root: Path, chapter: str, chapters: Collection[str] = (), any_owner: bool = True) -> list[Arrival]:
     """The newest submission of a chapter by each student.
+
+    Args:
+        root: of the exchange.
+        chapter: the chapter.
+        chapters: all chapters: in the folder of submissions, none of them can be a student's name.
+        any_owner: whoever it belongs to; otherwise each student's own, and what others sent under the student's name.
+            Anybody can put a folder there under any name and with any time: it must not hide the student's own.
 
     Raises:
         CourseError: the exchange has no inbound folder for this course, or it cannot be read.
@@ -59,18 +69,26 @@ def arrivals(root: Path, chapter: str) -> list[Arrival]:
     except OSError as error:
         what = f"not an exchange with a course {COURSE_ID} ({error.strerror})"
         raise CourseError(inbound, what, f'Run "nbgrader release_assignment {chapter}" first.') from None
-    newest: dict[str, Arrival] = {}
+    newest: dict[tuple[str, bool], Arrival] = {}
     for name in names:
         match = NAME.fullmatch(name)
         if match is None or match["chapter"] != chapter or printable(match["student"]) != match["student"]:
             continue
         with suppress(OSError):  # taken back meanwhile
-            one = Arrival(
-                match["student"], chapter, match["time"], inbound / name, *_from_outside(inbound / name, chapter)
-            )
-            if one.student not in newest or one.time > newest[one.student].time:
-                newest[one.student] = one
-    return [newest[student] for student in sorted(newest)]
+            student, path = match["student"], inbound / name
+            fault = _fault_of(student, chapters)
+            one = Arrival(student, chapter, match["time"], path, *_from_outside(path, chapter), fault=fault)
+            whose = student, any_owner or one.is_theirs
+            if whose not in newest or one.time > newest[whose].time:
+                newest[whose] = one
+    return [newest[whose] for whose in sorted(newest)]
+
+
+def _fault_of(student: str, chapters: Collection[str]) -> str:
+    """Why no folder of submissions can have this name: it would lead elsewhere, or be taken for something else."""
+    if student.startswith(".") or student in chapters:
+        return "a name that no student can have"
+    return fault_of_name(student) or ""
 
 
 def _from_outside(folder: Path, chapter: str) -> tuple[tuple[Stamp, ...], str]:

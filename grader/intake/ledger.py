@@ -5,15 +5,18 @@ One JSON file a chapter, `work/collected/<chapter>.json`. Its loss costs the pla
 
 from __future__ import annotations
 
+import fcntl
 import json
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 
 from grader.intake.names import Platform
 from grader.model.course import Course
-from grader.model.records import make_folder, write_atomically
+from grader.model.records import cannot_write, make_folder, write_atomically
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,25 @@ def load(course: Course, chapter: str) -> dict[str, Taken]:
         return {one.student: one for one in taken if one.when or not one.time}
     except (OSError, ValueError, TypeError, KeyError):
         return {}
+
+
+@contextmanager
+def held(course: Course) -> Iterator[None]:
+    """Keeps other processes from the ledgers; waits for one that has them.
+
+    Raises:
+        CourseError: the folder is not writable.
+    """
+    folder = make_folder(course.work / "collected")
+    try:
+        lock = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise cannot_write(folder, error) from None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
 
 
 def save(course: Course, chapter: str, taken: Iterable[Taken]) -> None:

@@ -17,7 +17,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from grader.intake.discovery import LONGEST_NAME_BYTES, printable
+from grader.intake.discovery import LONGEST_NAME_BYTES
+from grader.model.harmless_text import printable
 
 MOODLE = re.compile(
     r"(?P<name>[^_]+?)(?:_(?P<id>\d+))?_assignsubmission_(?P<kind>file|onlinetext)(?:_(?P<file>.*))?", re.DOTALL
@@ -60,11 +61,17 @@ class Owner:
 
 def platform_of(paths: Sequence[Sequence[str]]) -> Platform:
     """The platform that most probably wrote these paths."""
-    if any(_moodle(parts) is not None for parts in paths):
+    # By what lies on top, of which a student has one: files inside of it can have any name.
+    tops: dict[str, list[Sequence[str]]] = {}
+    for parts in paths:
+        if parts[-1].lower().endswith(".ipynb") or _moodle(parts) is not None:
+            tops.setdefault(parts[0], []).append(parts)
+    outside = sum(MOODLE.fullmatch(top) is not None for top in tops)
+    anywhere = sum(any(_moodle(parts) is not None for parts in inside) for inside in tops.values())
+    if (outside and 2 * outside >= len(tops)) or 2 * anywhere > len(tops):
         return Platform.MOODLE
-    notebooks = [parts for parts in paths if parts[-1].lower().endswith(".ipynb")]
-    named = [parts for parts in notebooks if _canvas(parts) is not None]
-    return Platform.CANVAS if named and 2 * len(named) > len(notebooks) else Platform.FOLDER
+    named = sum(2 * sum(_canvas(parts) is not None for parts in inside) > len(inside) for inside in tops.values())
+    return Platform.CANVAS if named and 2 * named > len(tops) else Platform.FOLDER
 
 
 def owner_of(parts: Sequence[str], platform: Platform, chapters: Sequence[str]) -> Owner | None:

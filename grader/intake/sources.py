@@ -6,6 +6,7 @@ leads out of the archive, nor a link, nor a bomb can do harm; each comes back as
 
 from __future__ import annotations
 
+import lzma
 import os
 import re
 import stat
@@ -20,7 +21,9 @@ from pathlib import Path
 from typing import Protocol
 
 from grader.intake.discovery import LEFT_BY_TOOLS
+from grader.intake.times import moment_of
 from grader.model.course import CourseError
+from grader.model.foreign_files import read_foreign
 from grader.model.submission import MAX_NOTEBOOK_BYTES
 
 MOST_ENTRIES = 50_000
@@ -89,7 +92,7 @@ def opened(path: Path) -> Iterator[Download]:
         raise CourseError(path, "not there", "Give the zip archive as it was downloaded, or a folder of notebooks.")
     try:
         archive = zipfile.ZipFile(path)
-    except (OSError, zipfile.BadZipFile, struct.error, ValueError) as error:
+    except (OSError, zipfile.BadZipFile, struct.error, ValueError, NotImplementedError) as error:
         raise _no_archive(path, error) from None
     with archive:
         yield Archive(path, archive)
@@ -106,25 +109,35 @@ class Folder:
             raise CourseError(folder, f"cannot be read ({error.strerror})", "Make it readable and try again.") from None
 
     def _walk(self, folder: Path) -> Iterator[DownloadEntry]:
-        for here, folders, files in os.walk(folder):
-            links = [name for name in folders if (Path(here) / name).is_symlink()]
+        closed: list[OSError] = []
+        for here, folders, files in os.walk(folder, onerror=closed.append):
+            links = [name for name in folders if os.path.islink(os.path.join(here, name))]  # noqa: PTH114, PTH118 - Path's raises
             folders[:] = sorted(name for name in folders if not _left_by_a_known_tool(name))
             for name in sorted([*files, *links]):
                 path = Path(here) / name
                 parts = path.relative_to(folder).parts
                 if any(map(_left_by_tools, parts)) and not _dotted(parts):
                     continue
-                status = path.lstat()
-                fault = "" if stat.S_ISREG(status.st_mode) else "a link" if path.is_symlink() else "no ordinary file"
-                time = datetime.fromtimestamp(int(status.st_mtime), UTC)
+                try:
+                    status = path.lstat()
+                except OSError as error:  # gone again, or a path that is too long, or a closed folder: one student's
+                    yield DownloadEntry(parts, 0, None, f"cannot be read ({error.strerror})", str(path))
+                    continue
+                kinds = {stat.S_IFREG: "", stat.S_IFLNK: "a link"}
+                fault = kinds.get(stat.S_IFMT(status.st_mode), "no ordinary file")
+                time = moment_of(status.st_mtime)
                 yield DownloadEntry(parts, status.st_size, time, fault or _dotted(parts), str(path))
+        for refusal in closed:
+            path = Path(refusal.filename)
+            if path == folder:
+                raise refusal
+            fault = f"cannot be opened ({refusal.strerror})"
+            yield DownloadEntry(path.relative_to(folder).parts, 0, None, fault, str(path))
 
     def read(self, entry: DownloadEntry) -> bytes:
         """The bytes of an entry."""
         try:
-            # Not through a link that has taken the file's place since it was listed.
-            with os.fdopen(os.open(entry.key, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
-                data = file.read(MAX_NOTEBOOK_BYTES + 1)
+            data = read_foreign(Path(entry.key), MAX_NOTEBOOK_BYTES)
         except OSError as error:
             raise ValueError(f"cannot be read ({error.strerror})") from None
         return _short_enough(data)
@@ -150,9 +163,9 @@ class Archive:
         try:
             with self._archive.open(self._members[entry.key]) as file:
                 data = file.read(MAX_NOTEBOOK_BYTES + 1)  # whatever size was declared
-        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError) as error:
+        except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, OSError, ValueError) as error:
             raise ValueError(f"damaged in the archive ({error})") from None
-        except (NotImplementedError, RuntimeError) as error:
+        except (NotImplementedError, RuntimeError, MemoryError) as error:
             raise ValueError(f"cannot be unpacked ({error})") from None
         return _short_enough(data)
 

@@ -7,6 +7,15 @@ from datetime import UTC, datetime
 from grader.model.course import CourseError
 
 
+def moment_of(seconds: float) -> datetime | None:
+    """The time of a file, UTC; None where it is none that people use: owners of files set it as they like."""
+    try:
+        moment = datetime.fromtimestamp(int(seconds), UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+    return moment if 1970 <= moment.year < 9_000 else None
+
+
 def is_late(time: datetime | None, due: datetime | None) -> bool | None:
     """Whether it came after it was due; None where one of them is not known."""
     return time > due if time is not None and due is not None else None

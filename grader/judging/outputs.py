@@ -15,6 +15,9 @@ from grader.model.results import Output
 
 MAX_DISPLAYS = 100
 """Pictures and results kept of one cell."""
+MAX_PIECES = 200
+"""Outputs of one cell beyond which printed text goes to the one before, whichever stream it was written to: a page
+takes a thousandth of a second for each."""
 MAX_DEPTH = 40
 MIME = re.compile(r"[\w.+-]{1,60}/[\w.+-]{1,60}")
 JSON_MIME = re.compile(r"application/(?:[\w.-]+\+)?json")
@@ -74,7 +77,8 @@ class KeptOutputs:
         return self.outputs
 
     def _append(self, text: str, name: str) -> None:
-        if self.outputs and self.outputs[-1].get("name") == name:
+        last = self.outputs[-1] if self.outputs else {}
+        if last.get("name") == name or (last.get("output_type") == "stream" and len(self.outputs) >= MAX_PIECES):
             self.outputs[-1]["text"] += text
         else:
             self.outputs.append({"output_type": "stream", "name": name, "text": text})

@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from grader.model.harmless_text import printable, printable_text
+
 
 class CourseError(Exception):
     """Something that a person can fix; the command line prints it and exits with 2.
@@ -26,7 +28,8 @@ class CourseError(Exception):
         self.where, self.what, self.remedy = str(where), what, remedy
 
     def __str__(self) -> str:
-        return f"{self.where}: {self.what}." + (f" {self.remedy}" if self.remedy else "")
+        # Other people's files have a place in it: no name of theirs may make two lines of it, or drive the terminal.
+        return printable(self.where) + printable_text(f": {self.what}." + (f" {self.remedy}" if self.remedy else ""))
 
 
 @dataclass(frozen=True)

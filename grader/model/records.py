@@ -68,7 +68,7 @@ def write_atomically(path: Path, text: str, durable: bool = True, mode: int = 0o
     """
     temporary = path.with_name(f".{os.getpid()}.tmp")  # not the file's name: that may be as long as names can be
     try:
-        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "w", encoding="utf-8") as file:
+        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "w", **TEXT) as file:
             file.write(text)
             file.flush()
             if durable:
@@ -78,6 +78,10 @@ def write_atomically(path: Path, text: str, durable: bool = True, mode: int = 0o
         with suppress(OSError):
             temporary.unlink()
         raise cannot_write(path, error) from None
+
+
+TEXT: dict[str, Any] = {"encoding": "utf-8", "errors": "backslashreplace"}
+"""Half a surrogate pair, of a file's name that is no text for example, stops nobody: JSON reads it back as it was."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +119,8 @@ class Records:
         if result.problem is not None:
             write_atomically(self._problem_file(result.student), result.to_json())
             return
+        with suppress(OSError):
+            self._page_mark(result.student).unlink(missing_ok=True)  # first: the page is of an earlier result now
         write_atomically(self.result_file(result.student), result.to_json())
         self.forget_problem(result.student)
 
@@ -155,6 +161,22 @@ class Records:
         """
         # Not for ever: after a power failure, what has lost its mark is recorded once more.
         write_atomically(self._mark_file(result.student), result.fingerprint, durable=False)
+
+    def has_page(self, result: SubmissionResult) -> bool:
+        """Whether `mark_page` was called for this very result since it was saved."""
+        try:
+            return self._page_mark(result.student).read_text(encoding="utf-8") == result.fingerprint
+        except (OSError, ValueError):
+            return False
+
+    def mark_page(self, result: SubmissionResult) -> None:
+        """Notes that the student's feedback page shows this result.
+
+        Raises:
+            CourseError: the disk is full or the folder not writable.
+        """
+        make_folder(self._page_mark(result.student).parent)
+        write_atomically(self._page_mark(result.student), result.fingerprint, durable=False)
 
     def batch(self) -> dict[str, Any]:
         """What the last batch noted about itself; empty when there was none."""
@@ -202,6 +224,9 @@ class Records:
     def _problem_file(self, student: str) -> Path:
         # A hash: the name itself may be the problem.
         return self.folder / ".problems" / f"{hashlib.sha256(student.encode()).hexdigest()[:16]}.json"
+
+    def _page_mark(self, student: str) -> Path:
+        return self.folder / ".pages" / student
 
     def _mark_file(self, student: str) -> Path:
         return self.folder / ".recorded" / student

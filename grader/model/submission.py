@@ -14,6 +14,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from grader.model.course import CourseError
+from grader.model.foreign_files import read_foreign
 from grader.model.given_names import GivenNames
 from grader.model.matching import match_cells, plain
 from grader.model.menus import Codes
@@ -105,19 +106,20 @@ def load(path: Path) -> bytes:
     """What is in the file.
 
     Raises:
-        CourseError: it is missing or too large.
+        CourseError: it is missing, too large, or something else than an ordinary file.
     """
     try:
-        size = path.stat().st_size
-        if size > MAX_NOTEBOOK_BYTES:
-            limit = f"the limit is {MAX_NOTEBOOK_BYTES / 1e6:.0f} MB"
-            remedy = "Ask the student to clear the outputs and submit it again."
-            raise CourseError(path, f"the notebook has {size / 1e6:.0f} MB, {limit}", remedy)
-        return path.read_bytes()
+        data = read_foreign(path, MAX_NOTEBOOK_BYTES)
     except FileNotFoundError:
         raise CourseError(path, "no notebook there", AGAIN) from None
     except OSError as error:
-        raise CourseError(path, f"cannot be read ({error.strerror})", "Check the file's permissions.") from None
+        remedy = "Check the file's permissions." if isinstance(error, PermissionError) else AGAIN
+        raise CourseError(path, f"cannot be read ({error.strerror})", remedy) from None
+    if len(data) > MAX_NOTEBOOK_BYTES:
+        size = max(len(data), path.lstat().st_size)
+        what = f"the notebook has {size / 1e6:.0f} MB, the limit is {MAX_NOTEBOOK_BYTES / 1e6:.0f} MB"
+        raise CourseError(path, what, "Ask the student to clear the outputs and submit it again.")
+    return data
 
 
 def from_bytes(data: bytes, where: str | Path, key: ChapterKey) -> Submission:

@@ -247,7 +247,7 @@ def remark(result: SubmissionResult) -> str:
     """What a person should know about a submission besides its marks, in a few words."""
     if result.problem is not None:
         # The path is on the page; here is little room. Names of students have spaces.
-        return re.sub(r"^(/?[^:]*/[^:]*\.ipynb|\S*/\S*): ", "", result.problem)
+        return re.sub(r"^(.*\.ipynb|\S*/\S*): ", "", result.problem, flags=re.DOTALL)
     verdicts = {verdict: [one.grade_id for one in result.cells if one.verdict is verdict] for verdict in Verdict}
     notes = [
         f"{verdict.value}: {', '.join(verdicts[verdict])}"

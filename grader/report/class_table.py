@@ -5,8 +5,6 @@ The page is `report.page`'s, what is computed from results `report.class_statist
 
 from __future__ import annotations
 
-import csv
-import io
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,6 +17,7 @@ from grader.model.records import write_atomically
 from grader.model.results import SubmissionResult, Verdict
 from grader.report.class_statistics import MARKS, cell_numbers, cell_of, exercises_of, graded, points, remark, test_ids
 from grader.report.page import write_html
+from grader.report.spreadsheet import csv_text
 
 __all__ = ["table", "write_csv", "write_html"]
 
@@ -33,8 +32,6 @@ COLORS = {
     Verdict.HARNESS_ERROR: "bold red",
 }
 LONGEST_NAME = 18
-SUSPICIOUS_START = ("=", "+", "-", "@", "\t", "\r")
-"""What spreadsheets take for the beginning of a formula."""
 
 
 def table(results: Sequence[SubmissionResult]) -> Table:
@@ -113,19 +110,15 @@ def write_csv(results: Sequence[SubmissionResult], path: Path) -> None:
         CourseError: the disk is full or the folder not writable.
     """
     exercises, tests = exercises_of(results), test_ids(results)
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(
-        ["student", "points", "possible", "pending", *exercises, *(f"{test} verdict" for test in tests), "problem"]
-    )
+    rows = [["student", "points", "possible", "pending", *exercises, *(f"{test} verdict" for test in tests), "problem"]]
     for result in results:
         read = result.problem is None
         row = [result.student]
         row += [_exact(result.earned), _exact(result.possible), _exact(result.pending)] if read else ["", "", ""]
         row += [_exercise_points(result, name) for name in exercises]
         row += [cell.verdict.value if (cell := cell_of(result, test)) else "" for test in tests]
-        writer.writerow(map(_no_formula, [*row, result.problem or ""]))
-    write_atomically(path, text.getvalue().encode("utf-8", "replace").decode())
+        rows.append([*row, result.problem or ""])
+    write_atomically(path, csv_text(rows).encode("utf-8", "replace").decode())
 
 
 def _exercise_points(result: SubmissionResult, exercise: str) -> str:
@@ -137,8 +130,3 @@ def _exercise_points(result: SubmissionResult, exercise: str) -> str:
 def _exact(value: float) -> str:
     """A number as short as it can be without loss."""
     return f"{value:.0f}" if value == int(value) else repr(value)
-
-
-def _no_formula(text: str) -> str:
-    """The text so that a spreadsheet shows it: a student may be called =HYPERLINK(…)."""
-    return f"'{text}" if text.startswith(SUSPICIOUS_START) else text

@@ -27,7 +27,7 @@ from grader.model.course import Chapter, Course, CourseError
 from grader.model.notebooks import HIDDEN, read_own, visible
 from grader.model.records import Records, make_folder, write_atomically
 from grader.model.results import CellResult, SubmissionResult, Verdict, exercise_of
-from grader.processes.time_limit import within
+from grader.processes.time_limit import TimeLimitReached, within
 from grader.report.page_renderer import Renderer, whole_page
 from grader.report.rendering import shown
 
@@ -106,7 +106,8 @@ def _write_page(
     """One student's page."""
     again = f'Run "grader autograde {chapter.name}" again.'
     notebook = read_own(course.autograded / student / chapter.name / f"{chapter.name}.ipynb", again)
-    result = Records.of(course, chapter.name).load(student)
+    records = Records.of(course, chapter.name)
+    result = records.load(student)
     try:
         recorded = book.find_submission_notebook(chapter.name, chapter.name, student)
         marks = marks_of(recorded, result)
@@ -130,6 +131,8 @@ def _write_page(
     target = folder / f"{chapter.name}.html"
     # Readable, in a folder that is not: nbgrader copies the page with its mode to where its student must read it.
     write_atomically(target, shown(page), mode=0o644)
+    if result is not None:
+        records.mark_page(result)
     return target
 
 
@@ -157,14 +160,14 @@ def _put_grades(notebook: nbformat.NotebookNode, recorded: SubmittedNotebook) ->
 
 
 def due(course: Course, chapter: Chapter, results: Iterable[SubmissionResult]) -> list[str]:
-    """Students in the gradebook whose page is not there, or older than their grade: a run may end between the two."""
+    """Students in the gradebook whose page is not there, or of an earlier grade: a run may end between the two."""
     records, students = Records.of(course, chapter.name), []
     for result in results:
         page = course.feedback / result.student / chapter.name / f"{chapter.name}.html"
-        if result.problem is None and records.is_recorded(result):
-            graded = records.result_file(result.student)
-            if not (page.is_file() and graded.is_file() and page.stat().st_mtime_ns > graded.stat().st_mtime_ns):
-                students.append(result.student)
+        # Not by the times of the two: clocks are set back, and an old page would stay.
+        up_to_date = page.is_file() and records.has_page(result)
+        if result.problem is None and records.is_recorded(result) and not up_to_date:
+            students.append(result.student)
     return students
 
 
@@ -192,6 +195,13 @@ def _rendered(renderer: Renderer, notebook: nbformat.NotebookNode, resources: di
             for output in cell.get("outputs", ()):
                 if "data" in output:
                     output.data = {"text/plain": output.data.get("text/plain", "[not shown]")}
+    try:
+        with within(PAGE_SECONDS):
+            return whole_page(notebook, resources)
+    except TimeLimitReached:
+        for cell in notebook.cells:
+            if cell.get("outputs"):
+                cell.outputs = [nbformat.v4.new_output("stream", text="[not shown: it takes too long]")]
         return whole_page(notebook, resources)
 
 

@@ -6,8 +6,7 @@ Points are the gradebook's, those given by hand included; what is not decided is
 
 from __future__ import annotations
 
-import csv
-import io
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -17,11 +16,11 @@ from grader.intake.roster import Person, Roster
 from grader.model.course import CourseError
 from grader.model.results import SubmissionResult
 from grader.report.class_statistics import points
+from grader.report.spreadsheet import csv_text
 
 MOODLE_HEADER = ("Identifier", "Full name", "Grade", "Maximum grade", "Last modified (grade)", "Feedback comments")
 CANVAS_HEADER = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
 POINTS_POSSIBLE = "    Points Possible"
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 @dataclass(frozen=True)
@@ -86,7 +85,7 @@ def moodle_text(grades: Sequence[Grade], taken: Mapping[str, Taken]) -> str | No
         for grade in grades
         if (one := taken.get(grade.student)) and one.platform is Platform.MOODLE and one.id
     ]
-    return _csv([MOODLE_HEADER, *rows]) if rows else None
+    return csv_text([MOODLE_HEADER, *rows]) if rows else None
 
 
 def canvas_text(grades: Sequence[Grade], taken: Mapping[str, Taken], title: str) -> str | None:
@@ -105,7 +104,7 @@ def canvas_text(grades: Sequence[Grade], taken: Mapping[str, Taken], title: str)
     if not rows:
         return None
     possible = max(grade.possible for grade in grades)
-    return _csv([[*CANVAS_HEADER, title], [POINTS_POSSIBLE, "", "", "", "", f"{possible:g}"], *rows])
+    return csv_text([[*CANVAS_HEADER, title], [POINTS_POSSIBLE, "", "", "", "", f"{possible:g}"], *rows])
 
 
 def filled(roster: Roster, grades: Sequence[Grade], taken: Mapping[str, Taken], titles: Sequence[str]) -> Filled:
@@ -124,6 +123,7 @@ def filled(roster: Roster, grades: Sequence[Grade], taken: Mapping[str, Taken], 
         remedy = "Give Moodle's grading worksheet or Canvas' gradebook export; grades.csv is for everything else."
         raise CourseError(roster.path, "neither Moodle's table nor Canvas'", remedy)
     matches = {grade.student: _person(roster, grade, taken) for grade in grades}
+    matches = _without_doubles(roster, matches, taken)
     column = roster.column("Grade") if roster.platform is Platform.MOODLE else _canvas_column(roster, titles)
     most = _possible(roster, column)
     cells: dict[tuple[int, int], str] = {}
@@ -155,6 +155,22 @@ def _person(roster: Roster, grade: Grade, taken: Mapping[str, Taken]) -> Person 
     return roster.find(grade.student)
 
 
+def _without_doubles(
+    roster: Roster, matches: Mapping[str, Person | None], taken: Mapping[str, Taken]
+) -> dict[str, Person | None]:
+    """The matches without those of several students with one person, unless the platform's number tells whose it is."""
+    claims = Counter(person.row for person in matches.values() if person)
+    sure = {
+        person.row: name
+        for name, person in matches.items()
+        if person and (known := taken.get(name)) and known.platform is roster.platform and known.id == person.id != ""
+    }
+    return {
+        name: person if person and (claims[person.row] == 1 or sure.get(person.row) == name) else None
+        for name, person in matches.items()
+    }
+
+
 def _canvas_column(roster: Roster, titles: Sequence[str]) -> int:
     """The column of the assignment; Canvas writes its number behind the name."""
     fitting = [
@@ -183,11 +199,3 @@ def _number(row: Sequence[str], index: int | None) -> float | None:
         return float(row[index].replace(",", ".")) or None if index is not None else None
     except (ValueError, IndexError):
         return None
-
-
-def _csv(rows: Sequence[Sequence[str]]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    for row in rows:
-        writer.writerow([f"'{cell}" if cell.startswith(FORMULA) and cell != "-" else cell for cell in row])
-    return text.getvalue()

@@ -31,7 +31,14 @@ from grader.processes import client, fork_server
 from grader.report import class_table, feedback
 from grader.report.page_renderer import Renderer, whole_page
 
-SHOWN = ("script_in_outputs", "surrogates", "display_attack", "error_text_attack", "ids_and_kernels")
+SHOWN = (
+    "script_in_outputs",
+    "surrogates",
+    "display_attack",
+    "error_text_attack",
+    "ids_and_kernels",
+    "colors_without_end",
+)
 NAME = "<img src=x onerror=alert('hostile')>"
 """What one of the students calls themselves."""
 ROOT = Path(__file__).resolve().parents[2]

@@ -12,6 +12,7 @@ from nbconvert.exporters import HTMLExporter
 from traitlets.config import Config
 
 from grader.gradebook.composition import compose
+from grader.judging.outputs import KeptOutputs
 from grader.model.results import Output, SubmissionResult
 from grader.model.submission import parse
 from grader.processes.time_limit import TimeLimitReached, within
@@ -32,6 +33,13 @@ OUTPUTS: dict[str, Output] = {
         "data": {"text/html": "<a " + " ".join(f"a{i}=1" for i in range(100_000)) + ">", "text/plain": "a"},
         "metadata": {},
     },
+    "colors": {"output_type": "stream", "name": "stdout", "text": "\x1b[31ma" * 33_000},
+    "colors of a result": {
+        "output_type": "display_data",
+        "data": {"text/plain": "\x1b[38;2;1;2;3ma" * 12_000},
+        "metadata": {},
+    },
+    "colors of an error": {"output_type": "error", "ename": "E", "evalue": "", "traceback": ["\x1b[31ma" * 800] * 40},
     "rows": {"output_type": "display_data", "data": {"text/markdown": "|a|\n|-|\n" * 60_000}, "metadata": {}},
 }
 
@@ -64,6 +72,39 @@ def test_an_output_holds_up_nobody(output: Output) -> None:
     started = time.process_time()
     show(notebook_with("pass"), {"own": (output,)})
     assert time.process_time() - started < MOST_SECONDS
+
+
+def test_no_number_of_outputs_holds_up_anybody() -> None:
+    """A thousand cells, each of which prints and shows as much as one cell may."""
+    started = time.process_time()
+    printed: Output = {"output_type": "stream", "name": "stdout", "text": "&" * 200_000}
+    colored: Output = {"output_type": "stream", "name": "stderr", "text": "\x1b[31ma" * 1_900}
+    shown: Output = {"output_type": "display_data", "data": {"text/plain": "x"}, "metadata": {}}
+    page = show(notebook_with("pass"), {"own": (*[printed, colored] * 50, *[shown] * 10_000)})
+    assert time.process_time() - started < 4 * MOST_SECONDS
+    assert "more characters are not shown" in page
+    assert "This output and those after it are not shown" in page
+
+
+def test_colors_are_shown_where_they_are_few() -> None:
+    """Coloring takes the square of their number, in outputs of every kind."""
+    few = show(notebook_with("pass"), {"own": ({**OUTPUTS["colors"], "text": "\x1b[31mred\x1b[0m" * 50},)})
+    assert few.count("ansi-red-fg") > 50
+    for name in ("colors", "colors of a result", "colors of an error"):
+        many = show(notebook_with("pass"), {"own": (OUTPUTS[name],)})
+        assert many.count('<span class="ansi-') + many.count('<span style="color: rgb') < 21_000, name
+    together = show(notebook_with("pass"), {"own": ({**OUTPUTS["colors"], "text": "\x1b[31ma" * 1_900},) * 40})
+    assert together.count('<span class="ansi-') < 21_000
+
+
+def test_streams_in_turn_are_few_outputs() -> None:
+    """A page takes its time for each output, however short."""
+    kept = KeptOutputs(200_000, 20_000_000)
+    for number in range(100_000):
+        kept.add({"output_type": "stream", "name": ("stdout", "stderr")[number % 2], "text": "ab"[number % 2]})
+    outputs = kept.finish()
+    assert len(outputs) <= 200
+    assert sum(len(output["text"]) for output in outputs) == 100_000
 
 
 def test_ordinary_cells_and_outputs_are_shown_as_ever() -> None:

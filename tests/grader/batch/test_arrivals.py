@@ -261,6 +261,37 @@ def test_the_newest_counts_and_nobody_submits_for_another(course: Course, tmp_pa
     assert exchange.is_taken(course, next(one for one in exchange.arrivals(root, NAME) if one.path == newest))
 
 
+def test_a_folder_in_anothers_name_hides_nothing(
+    course: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Everybody may put a folder into the exchange, under any name and with any time."""
+    root = tmp_path / "x"
+    inbound(root, ME, "2026-11-20 10:00:00.000000 UTC")
+    forged = inbound(root, ME, "9999-01-01 00:00:00.000000 UTC")
+    ask = exchange._from_outside
+
+    def outside(folder: Path, chapter: str) -> tuple[object, str]:
+        return ask(folder, chapter)[0], "mallory" if folder == forged else ME
+
+    monkeypatch.setattr(exchange, "_from_outside", outside)
+    watch = ChapterWatch(course, course.chapter(NAME), course.submitted, root, settle=0.0)
+    (line,) = watch.collect()
+    assert "belongs to the account mallory" in line
+    assert (course.submitted / ME / NAME / "timestamp.txt").read_text() == "2026-11-20 10:00:00.000000 UTC"
+    assert list(watch.collect()) == []
+
+
+@pytest.mark.parametrize("name", [".", "..", ".hidden", NAME, 'x";alert(1)', "a*", "<img>"])
+def test_a_name_that_is_no_folder_of_a_student_is_not_taken(course: Course, tmp_path: Path, name: str) -> None:
+    """Where all submit under one account, a folder's name is a student's own words."""
+    inbound(tmp_path / "x", name)
+    watch = ChapterWatch(course, course.chapter(NAME), course.submitted, tmp_path / "x", any_owner=True, settle=0.0)
+    (line,) = watch.collect()
+    assert line.endswith("Not taken.")
+    assert list(watch.collect()) == []
+    assert not course.work.exists()
+
+
 def test_a_file_is_ready_when_it_has_settled() -> None:
     now = [0.0]
     files = Settling(seconds=2.0, patience=60.0, clock=lambda: now[0])

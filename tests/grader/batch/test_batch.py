@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import json
+import os
 import signal
 import stat
 from pathlib import Path
 
 import pytest
+from minikey import notebook
 from paper_course import KEY, Room
 
 from grader.batch import batch
 from grader.batch.batch import grade_class
+from grader.batch.recorder import RealSteps
 from grader.model.course import CourseError
 from grader.model.limits import Limits
 from grader.model.notebooks import ChapterKey
 from grader.model.records import Records, load_results
-from grader.model.results import Verdict
+from grader.model.results import SubmissionResult, Verdict
 from grader.processes.interrupt import unbroken
 from grader.sandbox import Tier
 
@@ -141,6 +145,53 @@ def test_what_the_reader_refuses_gets_its_line(room: Room) -> None:
     room.steps.faults["2"] = CourseError("bela.ipynb", "not a notebook", "Ask again.")
     assert room.grade()["bela"].problem == "bela.ipynb: not a notebook. Ask again."
     assert room.steps.book == {"anna": 1, "carla": 3}
+
+
+def test_a_file_whose_name_is_no_text_stops_nobody(room: Room) -> None:
+    """Nor can it drive the terminal, or make two lines of one."""
+    room.steps.faults["2"] = CourseError(Path("be\udcff\x1b]0;x\x07\nla.ipynb"), "not a notebook", "Ask again.")
+    results = room.grade()
+    line = "be\\udcff\\x1b]0;x\\x07\\nla.ipynb: not a notebook. Ask again."
+    assert results["bela"].problem == next(one.line for one in room.told if one.student == "bela") == line
+    assert room.steps.book == {"anna": 1, "carla": 3}
+    room.steps.faults["2"] = RuntimeError("half a pair: \udcff")
+    room.grade()
+    assert room.states["bela"] == "harness error"
+    assert "\\udcff" in (room.course.work / "logs" / KEY.name / "bela.log").read_text()
+
+
+def test_what_is_recorded_is_what_was_graded(room: Room) -> None:
+    """Not what a student has put in its place meanwhile: another notebook, or a link to somebody else's."""
+    steps, path = RealSteps(), room.course.submitted / "anna" / KEY.name / f"{KEY.name}.ipynb"
+    path.write_text(json.dumps(notebook(KEY)))
+    result = SubmissionResult("anna", KEY.name)
+    assert steps.load(path) == path.read_bytes()
+    assert steps.compose(path, KEY, result).cells
+    steps.load(path)
+    path.write_text(json.dumps(notebook(KEY)) + " ")
+    with pytest.raises(CourseError, match="it changed while it was graded"):
+        steps.compose(path, KEY, result)
+    steps.load(path)
+    other = room.course.submitted / "bela" / KEY.name / f"{KEY.name}.ipynb"
+    other.write_bytes(path.read_bytes())
+    path.unlink()
+    path.symlink_to(other)
+    with pytest.raises(CourseError, match="a link in its path"):
+        steps.compose(path, KEY, result)
+    with pytest.raises(CourseError, match="a link in its path"):
+        steps.load(path)
+
+
+def test_a_pipe_in_place_of_a_graded_notebook_holds_up_nobody(room: Room) -> None:
+    """The next run looks whether anything has changed."""
+    room.grade()
+    path = room.course.submitted / "anna" / KEY.name / f"{KEY.name}.ipynb"
+    found = batch.find_submissions(room.course.submitted, KEY.name)
+    path.unlink()
+    os.mkfifo(path)
+    records = Records.of(room.course, KEY.name)
+    marks = batch._Fingerprints(KEY, Limits(), ())
+    assert "anna" not in batch._unchanged(records, found, marks, None, Tier.LIMITS, lambda student: {})
 
 
 def test_a_result_that_nbgrader_chokes_on_is_recorded_by_the_next_run(room: Room) -> None:

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import os
 import stat
 import struct
+import threading
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 from downloads import IPYNB, collected, moodle, notebook, told, zipped
+from recorded_class import NAME
 
 from grader.cli.main import main
-from grader.intake import collect
-from grader.intake.decisions import FileState
+from grader.intake import collect, disk, ledger
+from grader.intake.decisions import Decision, FileState
+from grader.intake.discovery import find_submissions
+from grader.intake.roster import read
 from grader.intake.sources import opened
+from grader.intake.times import moment_of
 from grader.model.course import Course, CourseError
 from grader.model.submission import MAX_NOTEBOOK_BYTES
 
@@ -148,6 +157,200 @@ class TestBadInput:
         shown = CliRunner().invoke(main, ["collect", str(archive)])
         assert shown.exit_code == 1
         assert "1 skipped." in shown.output
+
+
+class TestChangedMeanwhile:
+    """A folder in which students still work: what was planned for a file is done only if it is the same file."""
+
+    def plan(self, course: Course, folder: Path, change: Callable[[Path], object]) -> list[Decision]:
+        """What becomes of two submissions of which one is changed after it was looked at."""
+        for name in ("anna", "eve", "zoe"):
+            (folder / name).mkdir(parents=True)
+            (folder / name / IPYNB).write_bytes(notebook(name))
+        with opened(folder) as source:
+            decisions = collect.plan(course, source, "in", collect.Wishes())
+            change(folder / "eve")
+            return disk.carry_out(course, source, decisions)
+
+    @pytest.mark.parametrize(
+        ("change", "why"),
+        [
+            (lambda eve: (eve / IPYNB).unlink(), "cannot be read (No such file or directory)"),
+            (lambda eve: (eve / IPYNB).write_bytes(b"not looked at"), "collect it again"),
+            (lambda eve: ((eve / IPYNB).unlink(), os.mkfifo(eve / IPYNB)), "not an ordinary file"),
+            (lambda eve: (eve.rename(eve.with_name("x")), eve.symlink_to("anna")), "a link in its path"),
+        ],
+        ids=["gone", "other content", "pipe", "link"],
+    )
+    def test_it_is_skipped_and_the_others_are_taken(
+        self, course: Course, tmp_path: Path, change: Callable[[Path], object], why: str
+    ) -> None:
+        decisions = self.plan(course, tmp_path / "in", change)
+        states = {one.student: one.state for one in decisions}
+        assert states == {"anna": FileState.TAKEN, "eve": FileState.SKIPPED, "zoe": FileState.TAKEN}
+        assert why in next(one.why for one in decisions if one.student == "eve")
+        assert sorted(path.name for path in course.submitted.iterdir()) == ["anna", "zoe"]
+        assert sorted(ledger.load(course, NAME)) == ["anna", "zoe"]
+
+    def test_two_collections_at_a_time_keep_each_others_numbers(
+        self, course: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        first = zipped(tmp_path / "a.zip", (moodle("Anna_1"), notebook("a")))
+        second = zipped(tmp_path / "b.zip", (moodle("Bela_2"), notebook("b")))
+        write, other = disk._write, threading.Thread(target=collected, args=(course, second))
+
+        def slow(*planned: Any) -> None:
+            write(*planned)
+            if not other.ident:
+                other.start()
+                other.join(1.0)  # it must wait for the ledger
+
+        monkeypatch.setattr(disk, "_write", slow)
+        collected(course, first)
+        other.join()
+        assert sorted(ledger.load(course, NAME)) == ["Anna", "Bela"]
+
+    def test_a_run_that_was_stopped_leaves_no_earlier_time(
+        self, course: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """After the notebook, and before the note of when it was handed in."""
+        day = (2026, 11, 2, 10, 0, 0)
+        for number, time in enumerate([(2026, 11, 1, 10, 0, 0), (2026, 11, 28, 10, 0, 0)]):
+            both = (moodle("Anna_1"), notebook(f"{number}"), time), (moodle("Bela_2"), notebook("b"), day)
+            archive = zipped(tmp_path / f"{number}.zip", *both)
+            with monkeypatch.context() as patch:
+                if number:
+                    patch.setattr(disk, "_note_time", lambda *planned: (_ for _ in ()).throw(KeyboardInterrupt))
+                    with pytest.raises(KeyboardInterrupt):
+                        collected(course, archive)
+                else:
+                    collected(course, archive)
+        collected(course, archive)
+        assert "2026-11-28" in (course.submitted / "Anna" / NAME / "timestamp.txt").read_text()
+
+
+class TestOddFiles:
+    def test_bytes_that_are_no_text_in_a_name(self, course: Course, tmp_path: Path) -> None:
+        """In the name of a file; the ledger keeps it."""
+        for name in (b"anna/" + IPYNB.encode(), b"eve/x\xff.ipynb", b"zo\xffe/" + IPYNB.encode()):
+            path = Path(os.fsdecode(os.fsencode(tmp_path / "in") + b"/" + name))
+            path.parent.mkdir(parents=True)
+            path.write_bytes(notebook(repr(name)))
+        assert [one for one, _ in told(collected(course, tmp_path / "in"))] == ["anna", "eve", "zoe"]
+        assert ledger.load(course, NAME)["eve"].file == "eve/x\udcff.ipynb"
+
+    def test_a_time_that_no_calendar_has(self, course: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Whoever owns a file sets its time; not every file system keeps it."""
+        (tmp_path / "in").mkdir()
+        (tmp_path / "in" / "eve.ipynb").write_bytes(notebook())
+        ask = Path.lstat
+
+        def far(path: Path) -> object:
+            return SimpleNamespace(st_mode=ask(path).st_mode, st_size=ask(path).st_size, st_mtime=1e12)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "lstat", far)
+            with opened(tmp_path / "in") as source:
+                (entry,) = source.entries
+        assert entry.time is None
+        assert entry.fault == ""
+        assert moment_of(-1e20) is moment_of(float("inf")) is None
+
+    def test_a_folder_that_cannot_be_opened_is_told(
+        self, course: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Root can open every folder, so the refusal is made."""
+        for name in ("anna", "eve"):
+            (tmp_path / "in" / name).mkdir(parents=True)
+            (tmp_path / "in" / name / IPYNB).write_bytes(notebook(name))
+        scan = os.scandir
+
+        def refused(path: str) -> object:
+            if Path(path).name == "eve":
+                raise PermissionError(13, "Permission denied", path)
+            return scan(path)
+
+        monkeypatch.setattr(os, "scandir", refused)
+        anna, eve = collected(course, tmp_path / "in")
+        assert anna.state is FileState.TAKEN
+        assert (eve.file, eve.why) == ("eve", "cannot be opened (Permission denied)")
+
+    def test_a_path_that_is_too_long(self, course: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        (tmp_path / "in" / "anna").mkdir(parents=True)
+        (tmp_path / "in" / "anna" / IPYNB).write_bytes(notebook())
+        folder, deep = tmp_path / "in" / "eve", 0
+        folder.mkdir()
+        monkeypatch.chdir(folder)
+        while len(str(folder)) + 201 * (deep + 1) < 4_000:
+            Path("d" * 200).mkdir()
+            os.chdir("d" * 200)
+            deep += 1
+        Path("e" * 60).mkdir()
+        os.chdir("e" * 60)
+        Path(f"{'x' * 200}.ipynb").write_text("{}")
+        monkeypatch.chdir(tmp_path)
+        anna, eve = collected(course, tmp_path / "in")
+        assert anna.state is FileState.TAKEN
+        assert "File name too long" in eve.why
+
+    def test_members_that_a_decompressor_refuses(self, course: Course, tmp_path: Path) -> None:
+        archive = tmp_path / "a.zip"
+        with zipfile.ZipFile(archive, "w", zipfile.ZIP_LZMA) as file:
+            for name in ("anna", "eve"):
+                file.writestr(f"{name}.ipynb", notebook(name))
+        data = bytearray(archive.read_bytes())
+        start = data.index(b"eve.ipynb") + len("eve.ipynb") + 9
+        data[start : start + 60] = b"\xff" * 60
+        archive.write_bytes(data)
+        anna, eve = collected(course, archive)
+        assert anna.state is FileState.TAKEN
+        assert "damaged in the archive" in eve.why
+
+    def test_an_archive_of_a_later_version_is_said_in_one_line(self, tmp_path: Path) -> None:
+        archive = zipped(tmp_path / "a.zip", ("anna.ipynb", notebook()))
+        data = bytearray(archive.read_bytes())
+        data[data.rindex(b"PK\x01\x02") + 6] = 99
+        archive.write_bytes(data)
+        with pytest.raises(CourseError, match="zip file version"), opened(archive):
+            pass
+
+    def test_a_file_of_lists_is_not_parsed(self, course: Course, tmp_path: Path) -> None:
+        """It would take half a gigabyte."""
+        lists = b'{"cells": [' + b"{}," * 2_000_000 + b"0]}"
+        (one,) = collected(course, zipped(tmp_path / "a.zip", (f"eve/{IPYNB}", lists)))
+        assert "cannot be read as a notebook" in one.why
+
+
+class TestNamesOfOthers:
+    @pytest.mark.parametrize("roster", [False, True])
+    def test_no_name_drives_the_terminal(self, course: Course, tmp_path: Path, roster: bool) -> None:
+        names = ("An\x1b]0;x\x07na_7", "An]0;xna_8")
+        (tmp_path / "r.csv").write_text("name\nZoe\n")
+        archive = zipped(tmp_path / "a.zip", *((moodle(name), notebook(name)) for name in names))
+        wishes = {"roster": read(tmp_path / "r.csv")} if roster else {}
+        for one in collected(course, archive, **wishes):
+            assert "\x1b" not in one.why + one.file + one.student
+
+    @pytest.mark.parametrize(
+        "names",
+        [("Anna Lee", "An\u200bna Lee"), ("A" * 190 + "b", "A" * 190 + "c"), ("Anna*Lee", "Anna?Lee")],
+        ids=["invisible", "long", "replaced"],
+    )
+    def test_nobody_takes_anothers_folder(self, course: Course, tmp_path: Path, names: tuple[str, str]) -> None:
+        archive = zipped(tmp_path / "a.zip", *((moodle(f"{name}_{i}"), notebook(name)) for i, name in enumerate(names)))
+        decisions = collected(course, archive)
+        assert [one.state for one in decisions] == [FileState.TAKEN] * 2
+        assert sorted(one.student[-2:] for one in decisions) == ["_0", "_1"]
+
+    def test_nobody_is_called_like_a_chapter(self, course: Course, tmp_path: Path) -> None:
+        """Their folder would be taken for that of one student's notebooks, and the class would not be found."""
+        number, _, rest = NAME.partition("_")
+        names = (f"{number}[{rest}_3", "Anna_4")
+        archive = zipped(tmp_path / "a.zip", *((moodle(name), notebook(name)) for name in names))
+        assert told(collected(course, archive)) == [(f"{NAME}_3", "taken"), ("Anna", "taken")]
+        plain = zipped(tmp_path / "b.zip", (f"{NAME}./{IPYNB}", notebook()), (f"bela/{IPYNB}", notebook("a")))
+        assert told(collected(course, plain)) == [("bela", "taken"), (NAME, "skipped")]
+        assert len(find_submissions(course.submitted, NAME)) == 3
 
 
 @pytest.mark.parametrize("unpacked", [False, True], ids=["archive", "folder"])

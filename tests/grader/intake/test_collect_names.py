@@ -62,6 +62,14 @@ class TestNames:
         assert platform_of([[f"doejane_1_2_{IPYNB}"], ["doejane_1_text.html"]]) is Platform.CANVAS
         assert platform_of([["anna", IPYNB]]) is Platform.FOLDER
 
+    def test_no_file_of_one_student_changes_how_all_are_read(self) -> None:
+        """A folder or files called as a platform calls them, inside of a student's own."""
+        others = [["anna", IPYNB], ["Bob Lee", IPYNB]]
+        assert platform_of([*others, ["eve", *moodle("Bob Lee_1").split("/")]]) is Platform.FOLDER
+        assert platform_of([*others, *(["eve", f"bob_{i}_1_x.ipynb"] for i in range(9))]) is Platform.FOLDER
+        weeks = [[week, *moodle("Anna_4").split("/")] for week in ("week 1", "week 2")]
+        assert platform_of(weeks) is Platform.MOODLE
+
     @pytest.mark.parametrize(
         ("name", "folder"),
         [

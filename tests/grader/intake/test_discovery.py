@@ -181,7 +181,17 @@ def test_a_dangling_link_is_told_from_a_missing_notebook(tmp_path: Path) -> None
 
 @pytest.mark.parametrize(
     "name",
-    ["tab\there", "line\nbreak", "escape\x1b[31m", "back\\slash", "star*", "brackets[1]", "rtl\u202eanna", "x" * 230],
+    [
+        "tab\there",
+        "line\nbreak",
+        "escape\x1b[31m",
+        "back\\slash",
+        "star*",
+        "brackets[1]",
+        "rtl\u202eanna",
+        'quote"',
+        "x" * 230,
+    ],
 )
 def test_names_that_could_do_harm_are_refused_and_printed_harmlessly(tmp_path: Path, name: str) -> None:
     put(tmp_path / name / NAME)
@@ -197,6 +207,23 @@ def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
     assert "bytes that are no text" in (found.problem or "")
     found.student.encode()  # would raise if anything of it were left
     found.line.encode()
+
+
+def test_a_folder_that_cannot_be_entered_costs_nobody_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its owner may list it and nobody may look at what is in it: root can, so the refusal is made."""
+    put(tmp_path / "anna" / NAME)
+    put(tmp_path / "eve" / CHAPTER / NAME)
+    ask = Path.is_dir
+
+    def refused(path: Path) -> bool:
+        if path.parent.name == "eve":
+            raise PermissionError(13, "Permission denied", str(path))
+        return ask(path)
+
+    monkeypatch.setattr(Path, "is_dir", refused)
+    anna, eve = find_submissions(tmp_path, CHAPTER)
+    assert anna.problem is None
+    assert eve.problem == "cannot be opened (Permission denied)"
 
 
 def test_two_submissions_under_one_name_are_both_refused(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 
 import pytest
 from class_results import EVIL, NEEDS_GPU, printed
@@ -100,8 +101,17 @@ def test_any_name_comes_back_from_the_file(name, tmp_path):
 
 def test_a_spreadsheet_runs_no_name(tmp_path):
     """=HYPERLINK(…) as a student's name is text."""
-    names = ["=HYPERLINK(1)", "+1", "-1", "@SUM(A1)"]
+    names = ["=HYPERLINK(1)", "+1", "-1", "@SUM(A1)", "\n=1", "\uff1dHYPERLINK(1)"]
     assert [row["student"] for row in rows_of(list(map(result_of, names)), tmp_path)] == [f"'{name}" for name in names]
+
+
+@pytest.mark.parametrize("separator", [";", "\t", "|"])
+def test_no_name_ends_a_cell(tmp_path, separator):
+    """Where a comma is for decimals, spreadsheets end a cell at a semicolon; a formula may stand after it."""
+    class_table.write_csv([result_of(f"Eve{separator}=1+1")], tmp_path / "grades.csv")
+    text = (tmp_path / "grades.csv").read_text(encoding="utf-8")
+    read = list(csv.reader(io.StringIO(text), delimiter=separator))
+    assert not any(cell.startswith("=") for row in read for cell in row)
 
 
 def test_points_in_the_file_are_exact(tmp_path):

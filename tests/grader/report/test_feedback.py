@@ -18,9 +18,11 @@ from recorded_class import NAME, composed, judged, result_of, solved_notebook
 
 from grader.gradebook import gradebook
 from grader.model.course import CourseError
-from grader.model.records import Records
+from grader.model.records import Records, make_folder
 from grader.model.results import Verdict
+from grader.processes.time_limit import TimeLimitReached
 from grader.report import feedback
+from grader.report.page_renderer import Renderer, whole_page
 
 NEEDS_GPU = judged("bandwidth_gpu", Verdict.NEEDS_GPU, message="Runs on a GPU only: 3 points pending.")
 SECRETS = ("7041", "14082", "the_secret_way", "the secret kind", "HIDDEN", "SOLUTION")
@@ -298,3 +300,43 @@ def test_a_note_that_is_none_is_left_where_it_is(course, tmp_path, kind):
     folder.mkdir()
     feedback._keep_notes(submitted, folder)
     assert not list(folder.iterdir())
+
+
+def test_a_page_of_an_earlier_grade_is_due_whatever_the_clock_says(course):
+    """A page that was written while the clock was ahead is younger than the next grade."""
+    records = Records.of(course, NAME)
+    give(course, judged("double_test", Verdict.FAILED, message="no"))
+    result = records.load("anna")
+    make_folder(records.folder / ".recorded")
+    records.mark_recorded(result)
+    chapter = course.chapter(NAME)
+    assert feedback.due(course, chapter, [result]) == []
+    page = course.feedback / "anna" / NAME / f"{NAME}.html"
+    os.utime(page, (4e9, 4e9))
+    records.save(result)
+    assert feedback.due(course, chapter, [result]) == ["anna"]
+    page_of(course)
+    os.utime(page, (0, 0))
+    assert feedback.due(course, chapter, [result]) == []
+    page.unlink()
+    assert feedback.due(course, chapter, [result]) == ["anna"]
+
+
+def test_a_page_that_takes_too_long_is_made_without_outputs(course, monkeypatch):
+    """The class behind it waits; what it looks like with text alone is tried first."""
+    made = []
+
+    def slow(notebook, resources):
+        made.append(notebook)
+        if len(made) < 3:
+            raise TimeLimitReached("not within 30 s")
+        return whole_page(notebook, resources)
+
+    monkeypatch.setattr(Renderer, "page", lambda renderer, notebook, resources: slow(notebook, resources))
+    monkeypatch.setattr(feedback, "whole_page", slow)
+    notebook = composed(result_of("anna"))
+    notebook.cells.append(new_code_cell("x", outputs=[new_output("stream", text="a flood")]))
+    page = give(course, notebook=notebook)
+    assert len(made) == 3
+    assert "it takes too long" in page.text
+    assert "a flood" not in page.text

@@ -136,6 +136,17 @@ class TestFilling:
         filled = lms.filled(sheet(tmp_path, text), [GRADES[0]], {}, [NAME])
         assert filled.nowhere == ("Anna Müller",)
 
+    def test_a_name_that_matches_anothers_row_writes_nothing_there(self, tmp_path: Path) -> None:
+        """Somebody may be called like another one's login."""
+        roster = sheet(tmp_path, MOODLE.format(most="10"))
+        impostor = lms.Grade("anna müller", 0.0, 10.0, 0.0)
+        filled = lms.filled(roster, [GRADES[0], impostor], {}, [NAME])
+        assert rows_of(filled.text)[0]["Grade"] == ""
+        assert filled.nowhere == ("Anna Müller", "anna müller")
+        known = lms.filled(roster, [GRADES[0], impostor], LEDGER, [NAME])
+        assert rows_of(known.text)[0]["Grade"] == "7", "the platform's number tells whose row it is"
+        assert known.nowhere == ("anna müller",)
+
     def test_a_number_goes_before_a_name(self, tmp_path: Path) -> None:
         text = MOODLE.format(most="10").replace("Bela Kun", "Anna Müller")
         filled = lms.filled(sheet(tmp_path, text), [GRADES[0]], LEDGER, [NAME])

@@ -104,7 +104,11 @@ def test_the_page_stands_alone(course, results):
 
 def test_a_remark_leaves_the_path_out():
     """Also that of a student whose name has spaces."""
-    for path in ("work/submitted/ivy/01_small.ipynb", "/a b/Omar Haddad/01_small/01_small.ipynb"):
+    for path in (
+        "work/submitted/ivy/01_small.ipynb",
+        "/a b/Omar Haddad/01_small/01_small.ipynb",
+        "/a/b/x: y.ipynb: z.ipynb",
+    ):
         unread = SubmissionResult("x", NAME, problem=f"{path}: not a whole notebook: it breaks off.")
         assert report_numbers.remark(unread) == "not a whole notebook: it breaks off."
 
