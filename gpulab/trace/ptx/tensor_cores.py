@@ -143,7 +143,9 @@ def _fail(launch: PtxLaunch, warp: int, number: int, address: int, lane: int = 0
     return OutOfBoundsError(f"{access_message(launch, site, address)} {who}", place.line, thread, block)
 
 
-def _host(launch: PtxLaunch, warp: int, number: int, space: str, address: int, size: int, lane: int) -> int:
+def _host(
+    launch: PtxLaunch, warp: int, number: int, space: str, address: int, size: int, lane: int, write: bool = False
+) -> int:
     """Where `size` bytes at an address lie on the host."""
     region, offset = address >> layout.REGION_SHIFT, address
     if space == "shared" or (space == "" and region == layout.SHARED_REGION):
@@ -153,6 +155,8 @@ def _host(launch: PtxLaunch, warp: int, number: int, space: str, address: int, s
         return int(launch.context[layout.SHARED_HOST]) + offset
     known = launch.memory.regions.get(region)
     if known is None or not 0 <= address - known.start <= known.bytes - size:
+        raise _fail(launch, warp, number, address, lane)
+    if write and known.flags & layout.READ_ONLY:  # constants are not counted: threads could tell each other there
         raise _fail(launch, warp, number, address, lane)
     return known.host + address - known.start
 
@@ -185,13 +189,13 @@ class _Tile:
         if start % min(32, self._length * self._size) or self._step % min(16, self._length * self._size):
             raise _fail(launch, warp, number, start | 1)
 
-    def _each_line(self) -> list[tuple[int, int]]:
+    def _each_line(self, write: bool = False) -> list[tuple[int, int]]:
         """Device and host address of each line."""
         size = self._length * self._size
         found = []
         for line in range(self._lines):
             address = self._start + line * self._step
-            host = _host(self._launch, self._warp, self._number, self._space, address, size, 0)
+            host = _host(self._launch, self._warp, self._number, self._space, address, size, 0, write)
             found.append((address, host))
         return found
 
@@ -233,7 +237,7 @@ class _Tile:
         whole = np.zeros(self.shape.extents("d"), elements.dtype)
         whole[wmma_fragment("d", self.shape, count)] = elements
         whole = np.ascontiguousarray(whole if self._by_row else whole.T)
-        lines = self._each_line()
+        lines = self._each_line(write=True)
         for (_, host), line in zip(lines, whole, strict=True):
             ctypes.memmove(host, line.tobytes(), line.nbytes)
         self._note()
