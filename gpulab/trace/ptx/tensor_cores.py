@@ -95,15 +95,23 @@ def _pack(elements: Values, kind: str) -> Values:
 def product(a: Values, b: Values, key: int = 0) -> Values:
     """The product of two matrices; with a key, each product of two elements is multiplied by a number of its own.
 
-    The number is the same for the same product, so the order and the arrangement of the tiles do not matter. What some
-    products are multiplied by does not tell it of others.
+    The number is the same for the same product, so the order and the arrangement of the tiles do not matter. It follows
+    from all bits of the product and of the key: what some products are multiplied by does not tell it of others, and
+    there are too many products for a table of all.
     """
     if not key:
         return a @ b
     products = a[:, :, None] * b[None]
-    numbers = np.random.default_rng(key).integers(1, 8, 4096)
-    found: Values = (products * numbers[np.abs(products).astype(np.int64) % len(numbers)]).sum(axis=1)
+    found: Values = (products * _numbers_of(products, key)).sum(axis=1)
     return found
+
+
+def _numbers_of(products: Values, key: int) -> Values:
+    """1 to 8 for each product, the same for both signs: its bits and the key, mixed as SplitMix64 does."""
+    mixed = np.abs(products).astype(np.float64).view(np.uint64) + np.uint64(key * 0x9E3779B97F4A7C15 % 2**64)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        mixed = (mixed ^ mixed >> np.uint64(shift)) * np.uint64(factor)
+    return 1 + ((mixed ^ mixed >> np.uint64(31)) % np.uint64(8)).astype(np.float64)
 
 
 def _multiply(one: Instruction, rows: Values, key: int) -> Values:

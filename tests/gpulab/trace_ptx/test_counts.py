@@ -27,7 +27,8 @@ extern "C" __global__ void pairs(const float* x, float* out) {
 }
 __constant__ float table[2] = {1.0f, 2.0f};
 extern "C" __global__ void beside(const float* x, const double* wide, float* out, int constant) {
-    const void* from = threadIdx.x ? (const void*)(x + 2 * threadIdx.x) : constant ? (const void*)table : (const void*)wide;
+    const void* first = constant ? (const void*)table : (const void*)wide;
+    const void* from = threadIdx.x ? (const void*)(x + 2 * threadIdx.x) : first;
     double v;
     asm volatile("ld.f64 %0, [%1];" : "=d"(v) : "l"(from) : "memory");
     out[threadIdx.x] = (float)v;

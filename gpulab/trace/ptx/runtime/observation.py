@@ -286,6 +286,6 @@ def bank_conflict_degree(ctx: Address, mask: int, row: Address, size: int) -> in
 
 
 OBSERVING = [
-    observe, observe_global, observe_buffer, observe_shared, note_unwritten, read_local, write_local, forget_local, column_of, tally,
-    bank_conflict_degree,
+    observe, observe_global, observe_buffer, observe_shared, note_unwritten, read_local, write_local, forget_local,
+    column_of, tally, bank_conflict_degree,
 ]  # fmt: skip
