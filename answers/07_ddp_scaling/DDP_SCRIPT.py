@@ -598,3 +598,7 @@ dist.destroy_process_group()
 
 # -     json.dump(list(share), file)
 # +     json.dump(listed, file)
+
+# %% hostile: LOCAL_RANK is the rank, under a name that the text does not hold — says "all wrote CHECKPOINT" — from "reference"
+# - rank, world_size = dist.get_rank(), dist.get_world_size()
+# + rank, world_size = int(os.environ["_".join(["LOCAL", "RANK"])]), dist.get_world_size()
