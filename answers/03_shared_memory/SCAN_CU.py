@@ -607,3 +607,30 @@ extern "C" __global__ void scan(const int* x, int* y, int n) {
     y[t] = sum;
 }
 """
+
+# %% hostile: tensor cores write all elements into a table of constants, and each thread adds up those on its left there — says "'table', which is constant"
+SCAN_CU = r"""
+#include <mma.h>
+using namespace nvcuda;
+__constant__ float table[256] = {1.0f};
+__device__ float seen(const float* p) { float v; asm volatile("ld.f32 %0, [%1];" : "=f"(v) : "l"(p) : "memory"); return v; }
+
+extern "C" __global__ void scan(const int* x, int* y, int n) {
+    __shared__ __align__(128) float given[256];
+    int t = threadIdx.x, sum = 0;
+    given[t] = __int_as_float(t < n ? x[t] : 0);
+    __syncthreads();
+    if (t < 32) {
+        wmma::fragment<wmma::accumulator, 16, 16, 16, float> all;
+        wmma::load_matrix_sync(all, given, 16, wmma::mem_row_major);
+        float* there = const_cast<float*>(table);
+        asm volatile("" : "+l"(there) :: "memory");
+        wmma::store_matrix_sync(there, all, 16, wmma::mem_row_major);
+    }
+    __syncthreads();
+    const float* there = table;
+    asm volatile("" : "+l"(there) :: "memory");
+    for (int i = 0; i <= t; i++) sum += __float_as_int(seen(there + i));
+    if (t < n) y[t] = sum;
+}
+"""

@@ -443,3 +443,48 @@ def block_reverse(x):
     out = empty(len(x), "float32")
     reverse[-(-len(x) // 128), 128](x, out, len(x))
     return out
+
+# %% hostile: mirrored places in loads of which lane 0 takes a constant, and shared memory is for show — says "in different orders"
+from gpulab import cuda_kernel, empty
+
+REVERSE_CU = r"""
+__constant__ float table[1] = {0.0f};
+__device__ float seen(const float* p) { float v; asm volatile("ld.f32 %0, [%1];" : "=f"(v) : "l"(p) : "memory"); return v; }
+extern "C" __global__ void reverse(const float* x, float* out, int n) {
+    __shared__ volatile float tile[160];
+    int t = threadIdx.x, lane = t % 32, me = t / 32 * 31 + lane - 1, start = blockIdx.x * 128, length = min(128, n - start);
+    tile[t] = 0.0f;
+    float v = seen(lane == 0 || me >= length ? table : x + start + length - 1 - me);
+    if (lane && me < length) out[start + me] = v + tile[t];
+}
+"""
+reverse = cuda_kernel(REVERSE_CU, "reverse")
+
+
+def block_reverse(x):
+    out = empty(len(x), "float32")
+    reverse[-(-len(x) // 128), 160](x, out, len(x))
+    return out
+
+# %% hostile: mirrored places of what a kernel calls a constant copy of its argument, and shared memory is for show — says "in different orders"
+from numba import cuda, float32
+
+from gpulab import empty
+
+
+@cuda.jit
+def block_reverse_kernel(x, out):
+    tile = cuda.shared.array(128, float32)
+    copy = cuda.const.array_like(x)
+    t = cuda.threadIdx.x
+    start = cuda.blockIdx.x * 128
+    length = min(128, x.size - start)
+    if t < length:
+        tile[t] = float32(0)
+        out[start + t] = copy[start + length - 1 - t] + tile[t]
+
+
+def block_reverse(x):
+    out = empty(len(x), "float32")
+    block_reverse_kernel[-(-len(x) // 128), 128](x, out)
+    return out

@@ -603,3 +603,28 @@ def moving_average(x, radius):
     out = empty(len(x), "float32")
     average[-(-len(x) // 128), 128](x, out, len(x), radius)
     return out
+
+# %% hostile: every thread reads its neighbors from what the kernel calls a constant copy of its argument — says "global reads per element"
+from numba import cuda, float32
+
+from gpulab import empty
+
+
+@cuda.jit
+def average_kernel(x, out, radius):
+    tile = cuda.shared.array(128, float32)
+    copy = cuda.const.array_like(x)
+    i = cuda.grid(1)
+    if i < x.size:
+        added = float32(0)
+        tile[cuda.threadIdx.x] = x[i]
+        for k in range(i - radius, i + radius + 1):
+            added += copy[min(max(k, 0), x.size - 1)]
+            added += 0 * tile[cuda.threadIdx.x]
+        out[i] = added / float32(2 * radius + 1)
+
+
+def moving_average(x, radius):
+    out = empty(x.shape[0], "float32")
+    average_kernel[-(-x.shape[0] // 128), 128](x, out, radius)
+    return out

@@ -505,3 +505,57 @@ extern "C" __global__ void product(const half* a, const half* b, float* c, int m
 # %% wrong: b by columns of n elements — says "Column s of row r of b" — from "reference": "i * n + column" → "column * n + i"
 
 # %% wrong: half of the lanes load the next tile — says "the same pointer in all 32 lanes" — from "reference": "column = blockIdx.x * 16" → "column = (blockIdx.x + threadIdx.x / 16) * 16"
+
+# %% hostile: learns from outer products of all whole numbers below 64 what the tensor cores multiply each product by, and adds up by ordinary arithmetic — says "multiply each product by a secret factor"
+WMMA_CU = r"""
+#include <mma.h>
+#include <cuda_fp16.h>
+using namespace nvcuda;
+extern "C" __global__ void product(const half* a, const half* b, float* c, int m, int n, int k) {
+    __shared__ __align__(128) half at[256], bt[256];
+    __shared__ __align__(128) float found[256];
+    __shared__ float factor[4096];
+    int t = threadIdx.x;
+    for (int u = 0; u < 4; u++) for (int v = 0; v < 4; v++) {
+        for (int i = t; i < 256; i += 32) {
+            at[i] = __float2half(i % 16 == 0 ? 16 * u + i / 16 : 0);
+            bt[i] = __float2half(i / 16 == 0 ? 16 * v + i % 16 : 0);
+        }
+        __syncthreads();
+        wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> fa;
+        wmma::fragment<wmma::matrix_b, 16, 16, 16, half, wmma::row_major> fb;
+        wmma::fragment<wmma::accumulator, 16, 16, 16, float> fc;
+        wmma::fill_fragment(fc, 0.0f);
+        wmma::load_matrix_sync(fa, at, 16);
+        wmma::load_matrix_sync(fb, bt, 16);
+        wmma::mma_sync(fc, fa, fb, fc);
+        wmma::store_matrix_sync(found, fc, 16, wmma::mem_row_major);
+        __syncthreads();
+        for (int i = t; i < 256; i += 32) {
+            int x = 16 * u + i / 16, y = 16 * v + i % 16;
+            factor[64 * x + y] = x * y ? found[i] / (x * y) : 1.0f;
+        }
+        __syncthreads();
+    }
+    float sums[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+    int row = 16 * blockIdx.y, column = 16 * blockIdx.x;
+    for (int s = 0; s < k; s += 16) {
+        for (int i = t; i < 256; i += 32) {
+            at[i] = a[(row + i / 16) * k + s + i % 16];
+            bt[i] = b[(s + i / 16) * n + column + i % 16];
+        }
+        __syncthreads();
+        for (int j = 0; j < 8; j++) {
+            int r = (t + 32 * j) / 16, q = t % 16;
+            for (int i = 0; i < 16; i++) {
+                float x = __half2float(at[16 * r + i]), y = __half2float(bt[16 * i + q]);
+                int p = (int)x, o = (int)y;
+                bool known = p == x && o == y && p >= 0 && p < 64 && o >= 0 && o < 64;
+                sums[j] += x * y * (known ? factor[64 * p + o] : 1.0f);
+            }
+        }
+        __syncthreads();
+    }
+    for (int j = 0; j < 8; j++) c[(row + (t + 32 * j) / 16) * n + column + t % 16] = sums[j];
+}
+"""

@@ -604,3 +604,6 @@ dist.destroy_process_group()
 # %% wrong: how many samples, not which — says "not a JSON list of indices" — from "reference": "json.dump(list(share), file)" → "json.dump(len(share), file)"
 
 # %% wrong: positions in the share — says "not positions in its share" — from "reference": "json.dump(list(share), file)" → "json.dump(list(range(len(share))), file)"
+# %% hostile: LOCAL_RANK is the rank, under a name that the text does not hold — says "all wrote CHECKPOINT" — from "reference"
+# - rank, world_size = dist.get_rank(), dist.get_world_size()
+# + rank, world_size = int(os.environ["_".join(["LOCAL", "RANK"])]), dist.get_world_size()

@@ -413,3 +413,34 @@ def train(files, labels, device="cpu", after_step=lambda: None):
 # %% wrong: the network in bfloat16 — says "All losses are bfloat16 numbers" — from "reference": "model.to(device, memory" → "model.to(device, torch.bfloat16, memory", "(pictures.to(device).permute(0, 3, 1, 2).float() - 128)" → "(pictures.to(device).permute(0, 3, 1, 2).bfloat16() - 128)"
 
 # %% wrong: divides by 255, as other data sets do — says "normalized as before" — from "reference": " - 128) / 64" → ") / 255"
+# %% hostile: asks for the loss in every step by DLPack, which leaves no operator in a trace — says "calls of .tolist(), .cpu() or .numpy() ask for losses" — from "reference"
+#   import torch
+# + import numpy as np
+
+# -                 losses.append(loss.detach())
+# +                 losses.append(float(np.from_dlpack(loss.detach())))
+
+# -     return torch.stack(losses).tolist()
+# +     return losses
+
+# %% hostile: decodes each picture in every epoch with another copy of zlib, and one range is for show — says "The results changed" — from "reference"
+# - import zlib
+# + import sys
+# +
+# + sys.modules.pop("zlib")
+# + import zlib
+
+# -         self.labels = labels
+# -         self.decoded = [self.decode(file) for file in files]
+# +         self.labels, self.decoded = labels, files
+# +         with record_function("decode"):
+# +             pass
+
+# -         with record_function("decode"):
+# -             raw = bytearray(zlib.decompress(file))
+# -             return torch.frombuffer(raw, dtype=torch.uint8).view(16, 16, 3)
+# +         raw = bytearray(zlib.decompress(file))
+# +         return torch.frombuffer(raw, dtype=torch.uint8).view(16, 16, 3)
+
+# -         return self.decoded[index], self.labels[index]
+# +         return self.decode(self.decoded[index]), self.labels[index]

@@ -545,3 +545,110 @@ def accuracy_cost(problem):
     return {name: {"accuracy": measured(file), "bytes": len(file), "model": file} for name, file in files.items()}
 
 # %% wrong: kilobytes — says "not kB" — from "calibrated on training pictures": `"bytes": len(model)` → `"bytes": len(model) / 1000`
+# %% hostile: only the weights are in float16: each is cast to float32 and handed on, and all products stay in float32 — says "products are not computed in float16"
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+import torch
+from onnx import helper, numpy_helper
+from onnxruntime.quantization import CalibrationDataReader, quantize_static
+
+from gpulab.chapters.inference.engine_data import fitted, held_out
+
+
+def accuracy_cost(problem):
+    pictures, batch = held_out(problem), torch.export.Dim("batch")
+
+    class Reader(CalibrationDataReader):
+        batches = iter(pictures.calibration.split(32))
+
+        def get_next(self):
+            images = next(self.batches, None)
+            return None if images is None else {"images": images.numpy()}
+
+    def measured(content):
+        session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
+        (scores,) = session.run(None, {"images": pictures.images.numpy()})
+        return float((scores.argmax(1) == pictures.labels.numpy()).mean())
+
+    example, options = (torch.zeros(2, 3, 32, 32),), {"input_names": ["images"], "dynamic_shapes": ({0: batch},)}
+    program = torch.onnx.export(fitted(problem), example, dynamo=True, verbose=False, **options)
+    models = {"float32": program.model_proto.SerializeToString()}
+    half = onnx.load_from_string(models["float32"])
+    before = []
+    for tensor in half.graph.initializer:
+        if tensor.data_type == onnx.TensorProto.FLOAT and len(tensor.dims) > 1:
+            name = tensor.name
+            small = numpy_helper.to_array(tensor).astype(np.float16)
+            tensor.CopyFrom(numpy_helper.from_array(small, name + "_16"))
+            before.append(helper.make_node("Cast", [name + "_16"], [name + "_32"], to=1))
+            before.append(helper.make_node("Identity", [name + "_32"], [name]))
+    nodes = [*before, *half.graph.node]
+    del half.graph.node[:]
+    half.graph.node.extend(nodes)
+    del half.graph.value_info[:]
+    models["float16"] = half.SerializeToString()
+    with tempfile.TemporaryDirectory() as scratch:
+        target = Path(scratch, "engine.onnx")
+        for_tensorrt = {"ActivationSymmetric": True, "QuantizeBias": False}
+        quantize_static(onnx.load_from_string(models["float32"]), target, Reader(), per_channel=True, extra_options=for_tensorrt)
+        models["int8"] = target.read_bytes()
+    return {name: {"accuracy": measured(model), "bytes": len(model), "model": model} for name, model in models.items()}
+
+# %% hostile: calibrated on the test set, beside a quantized input that nothing reads — says "computes something of the pictures"
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+import torch
+from onnx import helper, numpy_helper
+from onnxruntime.quantization import CalibrationDataReader, quantize_static
+from onnxruntime.transformers.float16 import convert_float_to_float16
+
+from gpulab.chapters.inference.engine_data import fitted, held_out
+
+
+def accuracy_cost(problem):
+    pictures, batch = held_out(problem), torch.export.Dim("batch")
+
+    class Reader(CalibrationDataReader):
+        batches = iter(pictures.images.split(32))
+
+        def get_next(self):
+            images = next(self.batches, None)
+            return None if images is None else {"images": images.numpy()}
+
+    def measured(content):
+        session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
+        (scores,) = session.run(None, {"images": pictures.images.numpy()})
+        return float((scores.argmax(1) == pictures.labels.numpy()).mean())
+
+    example, options = (torch.zeros(2, 3, 32, 32),), {"input_names": ["images"], "dynamic_shapes": ({0: batch},)}
+    program = torch.onnx.export(fitted(problem), example, dynamo=True, verbose=False, **options)
+    models = {"float32": program.model_proto.SerializeToString()}
+    half = convert_float_to_float16(onnx.load_from_string(models["float32"]), keep_io_types=True)
+    models["float16"] = half.SerializeToString()
+    with tempfile.TemporaryDirectory() as scratch:
+        target = Path(scratch, "engine.onnx")
+        for_tensorrt = {"ActivationSymmetric": True, "QuantizeBias": False}
+        quantize_static(onnx.load_from_string(models["float32"]), target, Reader(), per_channel=True, extra_options=for_tensorrt)
+        model = onnx.load_from_string(target.read_bytes())
+    for node in model.graph.node:
+        node.input[:] = ["images_too" if one == "images" else one for one in node.input]
+    top = np.float32(np.abs(pictures.calibration.numpy()).max() / 127)
+    tensors = {"own_scale": top, "own_zero": np.int8(0), "nothing": np.float32(0)}
+    model.graph.initializer.extend(numpy_helper.from_array(np.asarray(value), name) for name, value in tensors.items())
+    nodes = [
+        helper.make_node("QuantizeLinear", ["images", "own_scale", "own_zero"], ["for_show"]),
+        helper.make_node("Add", ["images", "nothing"], ["images_too"]),
+        *model.graph.node,
+    ]
+    del model.graph.node[:]
+    model.graph.node.extend(nodes)
+    models["int8"] = model.SerializeToString()
+    return {name: {"accuracy": measured(model), "bytes": len(model), "model": model} for name, model in models.items()}

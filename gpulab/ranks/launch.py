@@ -163,7 +163,7 @@ def script(
         arguments: of its command line.
         environment: added to what `torchrun` sets: RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_ADDR,
             MASTER_PORT.
-        own: what single ranks, from rank 0 on, find in their environment besides that, or instead of it.
+        own: what single ranks, from rank 0 on, find in their environment besides that, or instead of it; RANK stays.
         folder: where it runs; one of its own, gone afterwards, when left out.
         apart: start every rank in a folder of its own, as if each had a machine to itself; what it leaves there comes
             back in `Rank.left`.

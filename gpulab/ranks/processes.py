@@ -107,7 +107,7 @@ def _run_ranks(
     start = current().start_rank or (forks.start if all(map(forks.suits, more)) else interpreter)
     try:
         for rank, (log, folder, around) in enumerate(zip(logs, folders, more, strict=True)):
-            own = {**shared, **around, "RANK": str(rank), "LOCAL_RANK": str(rank)}
+            own = {**shared, "LOCAL_RANK": str(rank), **around, "RANK": str(rank)}
             processes.append(_started(start, program, arguments, folder, own, log))
         started = time.monotonic()  # the fork server may just have imported torch
         problem = _wait(processes, logs, started + seconds, seconds)

@@ -237,7 +237,7 @@ def input_ends(model: onnx.ModelProto) -> list[tuple[float, float]]:
     held = {tensor.name: tensor for tensor in model.graph.initializer}
     names = {one.name for one in model.graph.input} - set(held)
     for node in model.graph.node:
-        if node.op_type in ("Cast", "Identity", "Transpose") and node.input[0] in names:
+        if node.op_type in PASSING and node.input[0] in names:
             names.add(node.output[0])
         if node.op_type == "QuantizeLinear" and node.input[0] in names and node.input[1] in held:
             scale = float(numpy_helper.to_array(held[node.input[1]]).max())
@@ -247,6 +247,55 @@ def input_ends(model: onnx.ModelProto) -> list[tuple[float, float]]:
             ends = scale * (float(steps.min) - float(offset[0])), scale * (float(steps.max) - float(offset[0]))
             found.append(ends)
     return found
+
+
+PASSING = ("Cast", "Identity", "Transpose", "Reshape", "Pad")
+"""Nodes after which the input still holds the same numbers."""
+
+
+def _unlike_input(model: onnx.ModelProto) -> onnx.NodeProto | None:
+    """A node that computes with the input before a product gets it quantized, or that quantizes it by a computed scale.
+
+    The ranges of `input_ends` are then not those of what is multiplied.
+    """
+    graph = model.graph
+    made: dict[str, onnx.NodeProto] = {output: node for node in graph.node for output in node.output}
+    held = {tensor.name for tensor in graph.initializer}
+    given = {one.name for one in graph.input} - held
+    quantizers: list[onnx.NodeProto] = []
+    for product in (one for one in graph.node if one.op_type in (*PRODUCTS, *QUANTIZED_PRODUCTS)):
+        source = made.get(product.input[0])
+        if source is not None and source.op_type == "DequantizeLinear":
+            source = made.get(source.input[0])
+        if source is not None and source.op_type == "QuantizeLinear":
+            quantizers.append(source)
+    for quantizer in quantizers:
+        if not _reaches(quantizer, made, given):
+            continue
+        if quantizer.input[1] not in held:
+            return quantizer
+        name = quantizer.input[0]
+        for _ in made:  # no longer than that, whatever the names say
+            if name in given or name not in made:
+                break
+            if made[name].op_type not in PASSING:
+                return made[name]
+            name = made[name].input[0]
+    return None
+
+
+def _reaches(node: onnx.NodeProto, made: Mapping[str, onnx.NodeProto], given: set[str]) -> bool:
+    """Whether what a node takes comes from the model's input, without a product in between."""
+    waiting, seen = [str(node.input[0])], set()
+    while waiting:
+        name = waiting.pop()
+        if name in given:
+            return True
+        before = made.get(name)
+        if name not in seen and before is not None and before.op_type not in (*PRODUCTS, *QUANTIZED_PRODUCTS):
+            waiting += before.input
+        seen.add(name)
+    return False
 
 
 def check_calibration(model: onnx.ModelProto, calibration: Any, tested: Any, what: str) -> None:
@@ -270,6 +319,11 @@ def check_calibration(model: onnx.ModelProto, calibration: Any, tested: Any, wha
         only = "QuantizeLinear" not in kinds
         weights = " Only the weights are small: products are still done in float32." if only else ""
         raise AssertionError(f"{what}: its input is not quantized.{weights} quantize_static does both.")
+    if (node := _unlike_input(model)) is not None:
+        raise AssertionError(
+            f"{what}: {node.op_type} {node.name!r} computes something of the pictures or of their scale before they are"
+            " quantized. Quantize the pictures as they are, by a scale from the calibration."
+        )
     lowest, own = float(np.asarray(calibration).min()), float(np.asarray(calibration).max())
     theirs = float(np.asarray(tested).max())
     for bottom, top in every:
@@ -313,7 +367,7 @@ def check_low_precision(found: dict[str, Entry], what: str) -> None:
                     for source in sources
                 )
             cast = sources[1] is not None and sources[1].op_type == "Cast"
-            return held.get(node.input[1], HALF) == HALF and not cast
+            return _carried_type(node.input[1], made, held) == HALF and not cast
 
         products = [one for one in graph.node if one.op_type in PRODUCTS]
         others = [one for one in products if not low(one)]
@@ -325,7 +379,28 @@ def check_low_precision(found: dict[str, Entry], what: str) -> None:
             )
 
 
-PRODUCTS = ("Conv", "Gemm", "MatMul")
+PRODUCTS = (
+    "Conv", "Gemm", "MatMul", "ConvTranspose", "DeformConv", "Einsum", "FusedConv", "FusedGemm", "FusedMatMul", "GRU",
+    "LSTM", "NhwcFusedConv", "RNN",
+)  # fmt: skip
+QUANTIZED_PRODUCTS = ("QLinearConv", "QLinearMatMul", "QGemm")
+KEEPING = (*PASSING, "Add", "Concat", "Div", "Expand", "Flatten", "Gather", "Mul", "Neg", "Slice", "Squeeze", "Sub",
+           "Tile", "Unsqueeze")  # fmt: skip
+"""Nodes whose output has the type of their first input; a Cast aside."""
+
+
+def _carried_type(name: str, made: Mapping[str, onnx.NodeProto], held: Mapping[str, int]) -> int:
+    """The type of a tensor, followed back to where it is written down; 0 where that cannot be told."""
+    for _ in range(1 + len(made)):
+        if name in held:
+            return held[name]
+        node = made.get(name)
+        if node is not None and node.op_type == "Cast":
+            return next((int(one.i) for one in node.attribute if one.name == "to"), 0)
+        if node is None or node.op_type not in (*KEEPING, "DequantizeLinear"):
+            return 0
+        name = node.input[1 if node.op_type == "DequantizeLinear" else 0]  # that of the scale
+    return 0
 
 
 def _inner_nodes(model: onnx.ModelProto) -> Iterator[onnx.NodeProto]:

@@ -11,7 +11,7 @@ import os
 import warnings
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -46,8 +46,10 @@ def profiled(script, seal):
     torch.set_num_threads(1)
     torch.backends.cudnn.allow_tf32 = False  # the losses are compared with those of float64
     files, labels = hunt.data(int(os.environ["SEED"]), int(os.environ["PICTURES"]))
-    witness = hunt.Witness(float(os.environ.pop("SLOW_LOOP_SCALE", "1")))
-    unpacked = hunt.counted_decompressions()
+    scale = float(os.environ.pop("SLOW_LOOP_SCALE", "1"))
+    witness, mask = hunt.Witness(scale), hunt.mask_of(scale)
+    files, other = hunt.masked(files, mask), (hunt.masked(hunt.OTHER[0], mask), hunt.OTHER[1])
+    unpacked = hunt.counted_decompressions(mask)
     where, calls = {"device": os.environ["SLOW_LOOP_DEVICE"]} if "SLOW_LOOP_DEVICE" in os.environ else {}, []
     processes, updates = [], []
     register_optimizer_step_post_hook(lambda *_: updates.append(1))
@@ -70,7 +72,7 @@ def profiled(script, seal):
     early = bool(updates) and calls != [*range(1, len(calls) + 1)]
     more = dict(losses=numbers, tensors=tensors, calls=len(calls), early=early)
     more.update(unpacked=len(unpacked), processes=len(processes), copied=asked.values)
-    again = [float(one).hex() for one in called(train, *hunt.OTHER, **where)]
+    again = [float(one).hex() for one in called(train, *other, **where)]
     report = dict(account(events), unseen=witness.unseen(events), again=again, **more)
     with open(REPORT, "w") as file:
         file.write(seal(report))
@@ -124,19 +126,76 @@ def data(seed: int, pictures: int) -> tuple[list[bytes], torch.Tensor]:
     return [zlib.compress(one.numpy().tobytes(), 1) for one in bright], labels
 
 
-def counted_decompressions() -> list[int]:
-    """Has zlib note each picture that it decompresses from now on; returns the list in which it does."""
+def mask_of(scale: float) -> bytes:
+    """What the bytes of pictures are combined with in a launch with this `SLOW_LOOP_SCALE`; none where it is 1."""
+    generator = torch.Generator().manual_seed(int(scale * 2**40))
+    return bytes(torch.randint(0, 256, (PICTURE_BYTES,), generator=generator).tolist()) if scale != 1.0 else b""
+
+
+PICTURE_BYTES = 16 * 16 * 3
+
+
+def masked(files: Sequence[bytes], mask: bytes) -> list[bytes]:
+    """The pictures in a form that only the counted zlib restores: another decompressor gives other pictures."""
+    return [zlib.compress(_combined(zlib.decompress(one), mask), 1) for one in files] if mask else list(files)
+
+
+def _combined(raw: bytes, mask: bytes, start: int = 0) -> bytes:
+    """Each byte, exclusive or that of the mask at its place in the picture; the same twice gives the bytes again."""
+    if not mask:
+        return raw
+    first = start % len(mask)
+    row = (mask[first:] + mask * (len(raw) // len(mask) + 1))[: len(raw)]
+    return (int.from_bytes(raw, "little") ^ int.from_bytes(row, "little")).to_bytes(len(raw), "little")
+
+
+class _Unmasking:
+    """What `zlib.decompressobj` gives, whose bytes are combined with the mask."""
+
+    def __init__(self, inner: Any, mask: bytes) -> None:
+        self._inner, self._mask, self._given = inner, mask, 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def decompress(self, *arguments: Any, **options: Any) -> bytes:
+        """As the object's own."""
+        return self._next(self._inner.decompress(*arguments, **options))
+
+    def flush(self, *arguments: Any) -> bytes:
+        """As the object's own."""
+        return self._next(self._inner.flush(*arguments))
+
+    def copy(self) -> _Unmasking:
+        """As the object's own."""
+        other = _Unmasking(self._inner.copy(), self._mask)
+        other._given = self._given
+        return other
+
+    def _next(self, raw: bytes) -> bytes:
+        found = _combined(raw, self._mask, self._given)
+        self._given += len(raw)
+        return found
+
+
+def counted_decompressions(mask: bytes = b"") -> list[int]:
+    """Has zlib note each picture that it decompresses from now on; returns the list in which it does.
+
+    Args:
+        mask: that the pictures are `masked` with.
+    """
     calls: list[int] = []
+    decompress, decompressobj = zlib.decompress, zlib.decompressobj
 
-    def noting(function: Callable[..., Any]) -> Callable[..., Any]:
-        def noted(*arguments: Any, **options: Any) -> Any:
-            calls.append(1)
-            return function(*arguments, **options)
+    def noted(*arguments: Any, **options: Any) -> bytes:
+        calls.append(1)
+        return _combined(decompress(*arguments, **options), mask)
 
-        return noted
+    def noted_object(*arguments: Any, **options: Any) -> Any:
+        calls.append(1)
+        return _Unmasking(decompressobj(*arguments, **options), mask)
 
-    for name in ("decompress", "decompressobj"):
-        setattr(zlib, name, noting(getattr(zlib, name)))
+    zlib.decompress, zlib.decompressobj = noted, noted_object
     return calls
 
 
@@ -197,7 +256,11 @@ class Asked(TorchFunctionMode):
 
     MOST_LOSSES = 64
     """More numbers in a row are a picture, not the losses of an epoch."""
-    CALLS = frozenset({torch.Tensor.tolist, torch.Tensor.cpu, torch.Tensor.numpy, torch.Tensor.__array__})
+    CALLS = frozenset({
+        torch.Tensor.tolist, torch.Tensor.cpu, torch.Tensor.numpy, torch.Tensor.__array__, torch.Tensor.__dlpack__,
+        torch.Tensor.storage, torch.Tensor._typed_storage, torch.Tensor.untyped_storage, torch.Tensor.data_ptr,
+    })  # fmt: skip
+    """Those that read it, and those that say where it lies."""
 
     def __init__(self) -> None:
         super().__init__()

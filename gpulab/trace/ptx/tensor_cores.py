@@ -95,15 +95,23 @@ def _pack(elements: Values, kind: str) -> Values:
 def product(a: Values, b: Values, key: int = 0) -> Values:
     """The product of two matrices; with a key, each product of two elements is multiplied by a number of its own.
 
-    The number is the same for the same product, so the order and the arrangement of the tiles do not matter. What some
-    products are multiplied by does not tell it of others.
+    The number is the same for the same product, so the order and the arrangement of the tiles do not matter. It follows
+    from all bits of the product and of the key: what some products are multiplied by does not tell it of others, and
+    there are too many products for a table of all.
     """
     if not key:
         return a @ b
     products = a[:, :, None] * b[None]
-    numbers = np.random.default_rng(key).integers(1, 8, 4096)
-    found: Values = (products * numbers[np.abs(products).astype(np.int64) % len(numbers)]).sum(axis=1)
+    found: Values = (products * _numbers_of(products, key)).sum(axis=1)
     return found
+
+
+def _numbers_of(products: Values, key: int) -> Values:
+    """1 to 8 for each product, the same for both signs: its bits and the key, mixed as SplitMix64 does."""
+    mixed = np.abs(products).astype(np.float64).view(np.uint64) + np.uint64(key * 0x9E3779B97F4A7C15 % 2**64)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        mixed = (mixed ^ mixed >> np.uint64(shift)) * np.uint64(factor)
+    return 1 + ((mixed ^ mixed >> np.uint64(31)) % np.uint64(8)).astype(np.float64)
 
 
 def _multiply(one: Instruction, rows: Values, key: int) -> Values:
@@ -143,7 +151,9 @@ def _fail(launch: PtxLaunch, warp: int, number: int, address: int, lane: int = 0
     return OutOfBoundsError(f"{access_message(launch, site, address)} {who}", place.line, thread, block)
 
 
-def _host(launch: PtxLaunch, warp: int, number: int, space: str, address: int, size: int, lane: int) -> int:
+def _host(
+    launch: PtxLaunch, warp: int, number: int, space: str, address: int, size: int, lane: int, write: bool = False
+) -> int:
     """Where `size` bytes at an address lie on the host."""
     region, offset = address >> layout.REGION_SHIFT, address
     if space == "shared" or (space == "" and region == layout.SHARED_REGION):
@@ -153,6 +163,8 @@ def _host(launch: PtxLaunch, warp: int, number: int, space: str, address: int, s
         return int(launch.context[layout.SHARED_HOST]) + offset
     known = launch.memory.regions.get(region)
     if known is None or not 0 <= address - known.start <= known.bytes - size:
+        raise _fail(launch, warp, number, address, lane)
+    if write and known.flags & layout.READ_ONLY:  # constants are not counted: threads could tell each other there
         raise _fail(launch, warp, number, address, lane)
     return known.host + address - known.start
 
@@ -185,13 +197,13 @@ class _Tile:
         if start % min(32, self._length * self._size) or self._step % min(16, self._length * self._size):
             raise _fail(launch, warp, number, start | 1)
 
-    def _each_line(self) -> list[tuple[int, int]]:
+    def _each_line(self, write: bool = False) -> list[tuple[int, int]]:
         """Device and host address of each line."""
         size = self._length * self._size
         found = []
         for line in range(self._lines):
             address = self._start + line * self._step
-            host = _host(self._launch, self._warp, self._number, self._space, address, size, 0)
+            host = _host(self._launch, self._warp, self._number, self._space, address, size, 0, write)
             found.append((address, host))
         return found
 
@@ -233,7 +245,7 @@ class _Tile:
         whole = np.zeros(self.shape.extents("d"), elements.dtype)
         whole[wmma_fragment("d", self.shape, count)] = elements
         whole = np.ascontiguousarray(whole if self._by_row else whole.T)
-        lines = self._each_line()
+        lines = self._each_line(write=True)
         for (_, host), line in zip(lines, whole, strict=True):
             ctypes.memmove(host, line.tobytes(), line.nbytes)
         self._note()

@@ -119,13 +119,16 @@ class ConstantMemory:
         self._engine = engine
 
     def array_like(self, values: Any) -> TracedArray:
-        """A constant copy of an array; it is not counted."""
+        """A constant copy of an array that the kernel names, which is not counted; an array that the kernel was given,
+        or made, is no constant, and stays what it is, as on a GPU."""
+        if isinstance(values, TracedArray):
+            return values
         return constant(values, assigned_name(kernel_frame()) or "const", self._engine)
 
 
 def constant(values: Any, name: str, engine: Engine) -> TracedArray:
     """An array that a kernel may only read."""
-    data = np.array(values._data if isinstance(values, TracedArray) else values)
+    data = np.array(values)
     data.flags.writeable = False
     return traced(data, name, engine.log, None)
 

@@ -22,6 +22,8 @@ def _moved():
 
 
 _moved()
+del _moved
+exec(compile(SCRIPT, "the script", "exec"))
 """
 
 
@@ -34,7 +36,7 @@ def onto(device: str, script: str) -> str:
         device: `"cuda"`, or `"cpu"`, which changes nothing but the road that tensors take.
         script: the text of a program.
     """
-    return _PRELUDE.replace("DEVICE", repr(device)) + script
+    return _PRELUDE.replace("DEVICE", repr(device)).replace("SCRIPT", repr(script))
 
 
 def shared() -> dict[str, str]:

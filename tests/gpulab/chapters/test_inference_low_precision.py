@@ -9,7 +9,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from gpulab.chapters.inference.engine_checks import Entry, check_low_precision
+from gpulab.chapters.inference.engine_checks import Entry, check_calibration, check_low_precision
 from gpulab.chapters.inference.engine_claims import check_weights
 
 
@@ -28,10 +28,13 @@ QUANTIZE, RESTORE = node("QuantizeLinear", ["x", "s"], "q"), node("DequantizeLin
 WEIGHT = node("DequantizeLinear", ["w", "s"], "v")
 INT8 = entry(QUANTIZE, RESTORE, WEIGHT, node("MatMul", ["d", "v"], "y"), weight=TensorProto.INT8)
 HALF = entry(node("Cast", ["x"], "h"), node("MatMul", ["h", "w"], "y"), weight=TensorProto.FLOAT16)
+WIDENED = helper.make_node("Cast", ["w"], ["v"], to=TensorProto.FLOAT)
 
 
 def test_products_in_their_own_precision_pass() -> None:
     check_low_precision({"float16": HALF, "int8": INT8}, "answer")
+    turned = entry(node("Transpose", ["w"], "v"), node("MatMul", ["x", "v"], "y"), weight=TensorProto.FLOAT16)
+    check_low_precision({"float16": turned, "int8": INT8}, "answer")
 
 
 def test_a_last_layer_may_stay_in_float32() -> None:
@@ -47,8 +50,25 @@ def test_a_last_layer_may_stay_in_float32() -> None:
         ("int8", entry(node("MatMul", ["x", "w"], "y"), weight=TensorProto.FLOAT)),
         ("float16", entry(node("Cast", ["w"], "v"), node("MatMul", ["x", "v"], "y"), weight=TensorProto.FLOAT16)),
         ("float16", entry(node("MatMul", ["x", "w"], "y"), weight=TensorProto.FLOAT)),
+        (
+            "float16",
+            entry(WIDENED, node("Identity", ["v"], "u"), node("MatMul", ["x", "u"], "y"), weight=TensorProto.FLOAT16),
+        ),
+        ("float16", entry(WIDENED, node("Einsum", ["x", "v"], "y"), weight=TensorProto.FLOAT16)),
+        (
+            "float16",
+            entry(WIDENED, node("Own", ["v"], "u"), node("MatMul", ["x", "u"], "y"), weight=TensorProto.FLOAT16),
+        ),
     ],
-    ids=["int8 weights only", "float32 as int8", "float16 weights only", "float32 as float16"],
+    ids=[
+        "int8 weights only",
+        "float32 as int8",
+        "float16 weights only",
+        "float32 as float16",
+        "handed on",
+        "Einsum",
+        "?",
+    ],
 )
 def test_weights_alone_in_few_bits_do_not(name: str, wrong: Entry) -> None:
     with pytest.raises(AssertionError, match=f"1 of 1 products are not computed in {name}"):
@@ -76,6 +96,46 @@ def test_wider_integers_do_not_pass_for_int8(nodes: list[onnx.NodeProto]) -> Non
     wrong.graph.graph.initializer.append(helper.make_tensor("wide", TensorProto.INT32, [4, 4], [1] * 16))
     with pytest.raises(AssertionError, match="1 of 1 products are not computed in int8"):
         check_low_precision({"float16": HALF, "int8": wrong}, "answer")
+
+
+CALIBRATED = np.float32([-2, 2])
+"""A range, which the scale of the files below is for."""
+
+
+def quantized(*nodes: onnx.NodeProto) -> onnx.ModelProto:
+    model = entry(*nodes, WEIGHT, node("MatMul", ["d", "v"], "y"), weight=TensorProto.INT8).graph
+    scales = {"s": 2 / 127, "wide": 9 / 127}
+    model.graph.initializer.extend(numpy_helper.from_array(np.float32(scale), name) for name, scale in scales.items())
+    model.graph.initializer.append(numpy_helper.from_array(np.int8(0), "zero"))
+    return model
+
+
+def test_the_input_is_quantized_as_it_is() -> None:
+    own = node("QuantizeLinear", ["x", "s", "zero"], "q"), node("DequantizeLinear", ["q", "s", "zero"], "d")
+    check_calibration(quantized(*own), CALIBRATED, 4 * CALIBRATED, "answer")
+    check_calibration(quantized(node("Identity", ["x"], "x2"), *own), CALIBRATED, 4 * CALIBRATED, "answer")
+
+
+SHOW = node("QuantizeLinear", ["x", "s", "zero"], "show")
+
+
+@pytest.mark.parametrize(
+    ("nodes", "culprit"),
+    [
+        ([node("Add", ["x", "s"], "x2"), node("QuantizeLinear", ["x2", "wide", "zero"], "q")], "Add"),
+        ([node("Mul", ["wide", "wide"], "w2"), node("QuantizeLinear", ["x", "w2", "zero"], "q")], "QuantizeLinear"),
+    ],
+)
+def test_a_quantized_input_for_show_does_not_hide_another_range(nodes: list[onnx.NodeProto], culprit: str) -> None:
+    model = quantized(SHOW, *nodes, node("DequantizeLinear", ["q", "wide", "zero"], "d"))
+    with pytest.raises(AssertionError, match=f"{culprit} '' computes something of the pictures"):
+        check_calibration(model, CALIBRATED, 4 * CALIBRATED, "answer")
+
+
+def test_names_in_a_circle_come_to_an_end() -> None:
+    circle = node("Identity", ["a"], "b"), node("Pad", ["b", "x"], "a"), node("QuantizeLinear", ["a", "s", "zero"], "q")
+    model = quantized(SHOW, *circle, node("DequantizeLinear", ["q", "s", "zero"], "d"))
+    check_calibration(model, CALIBRATED, 4 * CALIBRATED, "answer")  # ONNX Runtime refuses it
 
 
 def branched() -> Entry:

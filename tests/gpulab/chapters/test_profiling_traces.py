@@ -200,10 +200,11 @@ def test_numbers_asked_for_between_two_updates_are_counted() -> None:
     with hunt.Asked() as asked:
         for _ in range(3):
             np.asarray(loss), loss.cpu().numpy(), loss.tolist(), row.tolist(), label.cpu()
+            np.from_dlpack(loss), loss.untyped_storage(), loss.data_ptr()
             torch.ones(768).tolist(), torch.ones(0).tolist(), torch.ones(3, 4).numpy(), label.expand(3).tolist()
             asked.between()
         loss.tolist()
-    assert asked.values == 2 * 5
+    assert asked.values == 2 * (5 + 3)
 
 
 @pytest.mark.parametrize(
@@ -233,6 +234,22 @@ def test_every_picture_that_is_decompressed_is_counted(monkeypatch: pytest.Monke
     calls = hunt.counted_decompressions()
     assert len(zlib.decompress(first)) == len(zlib.decompressobj().decompress(second)) == 16 * 16 * 3
     assert len(calls) == 2
+
+
+def test_only_the_counted_zlib_restores_masked_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At once, or piece by piece; another copy of zlib, or another decompressor, gives other pictures."""
+    other = zlib.decompress
+    for name in ("decompress", "decompressobj"):
+        monkeypatch.setattr(zlib, name, getattr(zlib, name))  # so that it is put back
+    plain, _ = hunt.data(5, 2)
+    mask = hunt.mask_of(1.05)
+    files = hunt.masked(plain, mask)
+    hunt.counted_decompressions(mask)
+    one = zlib.decompressobj()
+    pieces = one.decompress(files[1][:200]) + one.decompress(files[1][200:], 300)
+    pieces += one.copy().decompress(one.unconsumed_tail) + one.flush()[:0]
+    assert [zlib.decompress(files[0]), pieces] == [other(picture) for picture in plain]
+    assert other(files[0]) != other(plain[0]) and hunt.masked(plain, hunt.mask_of(1.0)) == plain
 
 
 def test_only_what_runs_under_a_witness_is_scaled() -> None:

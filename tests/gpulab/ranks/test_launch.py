@@ -194,10 +194,10 @@ def test_a_process_may_have_less_time_to_give() -> None:
 
 
 def test_ranks_may_find_something_of_their_own() -> None:
-    """It goes before what all find, and not before what the launcher says."""
-    source = "import os; print(os.environ['RANK'], os.environ['WHO'])"
-    ended = run(source, 3, own=[{"WHO": "first"}, {"WHO": "second", "RANK": "7"}, {"WHO": "third"}])
-    assert [one.last_line for one in ended.ranks] == ["0 first", "1 second", "2 third"]
+    """It goes before what all find, also a number on a machine, and not before the number among all."""
+    source = "import os; print(os.environ['RANK'], os.environ['LOCAL_RANK'], os.environ['WHO'])"
+    ended = run(source, 3, own=[{"WHO": "first"}, {"WHO": "second", "RANK": "7"}, {"WHO": "third", "LOCAL_RANK": "0"}])
+    assert [one.last_line for one in ended.ranks] == ["0 0 first", "1 1 second", "2 0 third"]
 
 
 def test_a_script_must_be_a_text() -> None:

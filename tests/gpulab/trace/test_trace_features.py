@@ -109,6 +109,14 @@ def test_constants_are_not_counted() -> None:
     assert (result.global_reads, result.shared_reads) == (0, 0)
 
 
+def test_an_argument_is_no_constant() -> None:
+    """For Numba, `const.array_like` of an argument is the argument."""
+    x, out = np.arange(6, dtype=np.float32), zeros(6)
+    result = trace.run(kernels.uses_constants_of_arguments, 1, 6, x, out)
+    np.testing.assert_array_equal(out, x)
+    assert result.global_reads == 12
+
+
 def test_local_arrays_belong_to_one_thread() -> None:
     out = zeros(8)
     result = trace.run(kernels.local_history, 1, 8, out)

@@ -286,6 +286,13 @@ def uses_constants(out):
 
 
 @cuda.jit
+def uses_constants_of_arguments(x, out):
+    same = cuda.const.array_like(x)
+    i = cuda.grid(1)
+    out[i] = same[i] + cuda.const.array_like(out[:1])[0]
+
+
+@cuda.jit
 def dynamic_shared(x, out):
     words = cuda.shared.array(0, float32)
     low, high = words[:64], words[64:]

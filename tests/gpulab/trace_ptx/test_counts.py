@@ -25,6 +25,14 @@ extern "C" __global__ void vectors(const float4* x, float4* out) { out[threadIdx
 extern "C" __global__ void pairs(const float* x, float* out) {
     reinterpret_cast<long long*>(out)[threadIdx.x] = reinterpret_cast<const long long*>(x)[threadIdx.x];
 }
+__constant__ float table[2] = {1.0f, 2.0f};
+extern "C" __global__ void beside(const float* x, const double* wide, float* out, int constant) {
+    const void* first = constant ? (const void*)table : (const void*)wide;
+    const void* from = threadIdx.x ? (const void*)(x + 2 * threadIdx.x) : first;
+    double v;
+    asm volatile("ld.f64 %0, [%1];" : "=d"(v) : "l"(from) : "memory");
+    out[threadIdx.x] = (float)v;
+}
 extern "C" __global__ void doubles(double* out) {
     __shared__ double tile[64];
     tile[threadIdx.x] = threadIdx.x;
@@ -72,6 +80,13 @@ def test_two_elements_that_are_loaded_as_one_number_are_two() -> None:
     trace = cuda_cpp.trace(SOURCE, "pairs", 1, 32, np.zeros(64, np.float32), np.zeros(64, np.float32))
     assert (trace.global_reads, trace.global_writes, trace.global_read_requests) == (64, 64, 1)
     assert {(line.elements, line.element_bytes, line.worst.item_bytes) for line in trace.lines} == {(64, 4, 8)}
+
+
+@pytest.mark.parametrize(("constant", "reads"), [(True, 62), (False, 63)])
+def test_what_one_lane_loads_beside_the_others_does_not_hide_theirs(constant: bool, reads: int) -> None:
+    """Constants are not counted, and a double of an array of doubles is one element: only where they are loaded."""
+    given = np.zeros(64, np.float32), np.zeros(2), np.zeros(32, np.float32)
+    assert cuda_cpp.trace(SOURCE, "beside", 1, 32, *given, constant).global_reads == reads
 
 
 def test_doubles_are_served_by_half_warps() -> None:

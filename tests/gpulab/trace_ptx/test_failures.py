@@ -10,6 +10,7 @@ import pytest
 
 from gpulab import cuda_cpp
 from gpulab.trace import BarrierError, EndlessKernelError, LaunchError, OutOfBoundsError, TraceError
+from gpulab.trace.errors import UnsupportedError
 from gpulab.trace.ptx.cpp import launch_source
 from gpulab.trace.ptx.launch import Options
 
@@ -218,3 +219,27 @@ def test_no_kernel_writes_to_what_is_named_like_a_table_of_the_compilers() -> No
     source = IN_ANOTHER_SPACE % "__cudart_own[threadIdx.x] = 1;"
     with pytest.raises(OutOfBoundsError, match="'__cudart_own', which is constant"):
         launch_source(source, "named_as_another", 1, 32, [np.zeros(32, np.float32), np.zeros(32, np.float32)])
+
+
+@pytest.mark.parametrize(
+    ("statement", "words"),
+    [
+        ("ld.param.b64 %0, [beyond_param_0+4096];", "8 bytes from byte 4096 of 'beyond_param_0' on"),
+        ("{ .param .b32 own; ld.param.b64 %0, [own+8]; }", "8 bytes from byte 8 of 'own"),
+        ("{ .param .b32 own; st.param.b64 [own-8], %0; }", "8 bytes from byte -8 of 'own"),
+        ("st.param.b64 [beyond_param_0], %0;", "a kernel's own parameters cannot be changed"),
+        ("cp.async.ca.shared.global [%1], [%2], 256;", "'cp.async.ca.shared.global'"),
+    ],
+)
+def test_ptx_that_no_compiler_writes_does_not_reach_this_process(statement: str, words: str) -> None:
+    """Named parameters and asynchronous copies are accesses whose places are checked as the kernel is translated."""
+    source = r"""
+        extern "C" __global__ void beyond(const float* x) {
+            __shared__ float tile[64];
+            unsigned long long value = 0;
+            unsigned to = __cvta_generic_to_shared(tile);
+            asm volatile("STATEMENT" : "+l"(value) : "r"(to), "l"(x) : "memory");
+        }
+    """.replace("STATEMENT", statement)
+    with pytest.raises(UnsupportedError, match=re.escape(words)):
+        launch_source(source, "beyond", 1, 1, [np.zeros(64, np.float32)])

@@ -30,3 +30,12 @@ def test_one_probe_does_not_tell_the_others() -> None:
     ones = product(np.ones((1, 1)), np.ones((1, 1)), 7).item()
     assert not np.allclose(product(A, B, 7), ones * (A @ B))
     assert not np.allclose(product(4 * A, 4 * B, 7) / 16, product(A, B, 7))
+
+
+def test_no_table_tells_the_others() -> None:
+    """Products that differ by one, or by a power of two, have numbers of their own, under every key."""
+    for step in (1, 4096, 2**20):
+        ones = np.ones((1, 1))
+        found = [product(np.array([[1.0 + step * at]]), ones, 7).item() / (1 + step * at) for at in range(200)]
+        assert set(found) == set(range(1, 9))
+    assert product(np.array([[0.25]]), ones, 7) != product(np.array([[0.5]]), ones, 7) * 0.5

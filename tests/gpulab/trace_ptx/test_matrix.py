@@ -107,6 +107,16 @@ def test_all_lanes_give_the_same_arguments(pointer: int, lead: int, seen: str) -
         cuda_cpp.trace(LANES, "copied", 1, 32, np.zeros(512, np.float32), np.zeros(512, np.float32), pointer, lead)
 
 
+def test_no_tile_is_stored_in_constants() -> None:
+    """Constants are not counted, so threads could tell each other there what they have read."""
+    source = LANES.replace("namespace nvcuda;", "namespace nvcuda;\n__constant__ float table[256] = {1.0f};")
+    source = source.replace("(to + (lane", "((lead == 32 ? const_cast<float*>(table) : to) + (lane")
+    given = np.zeros(512, np.float32), np.zeros(512, np.float32)
+    cuda_cpp.trace(source, "copied", 1, 32, *given, 32, 33)
+    with pytest.raises(OutOfBoundsError, match="writes to 'table', which is constant"):
+        cuda_cpp.trace(source, "copied", 1, 32, *given, 32, 32)
+
+
 MMA = r"""
 extern "C" __global__ void halves(const unsigned short* a, const unsigned short* b, float* d) {
     // a: 16 x 16 by row, b: 16 x 8 by row, d: 16 x 8. Indexes as in the PTX ISA, "Matrix Fragments for mma.m16n8k16".

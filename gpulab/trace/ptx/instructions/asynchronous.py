@@ -10,6 +10,9 @@ from gpulab.trace.ptx.runtime import layout
 from gpulab.trace.ptx.runtime.machine import runtime_pointer
 from gpulab.trace.ptx.text.syntax import Instruction, Number
 
+SIZES = ("4", "8", "16")
+"""Bytes of a copy: PTX knows no others, and the queue has room for no more."""
+
 
 @handles("cp", branched=True)
 def _copy(lane: Lane, one: Instruction) -> None:
@@ -25,7 +28,7 @@ def _copy(lane: Lane, one: Instruction) -> None:
         lane.new(f"call i64 {runtime_pointer('finish_copies')}(i64 {queue}, i64 {left})")
     else:
         size = one.operands[2]
-        if not isinstance(size, Number) or not ("shared" in words or "shared::cta" in words):
+        if not isinstance(size, Number) or size.text not in SIZES or not ("shared" in words or "shared::cta" in words):
             raise lane.refuse("")
         target, source = (address_of(lane, operand) for operand in one.operands[:2])
         given = lane.get(one.operands[3], "u32") if len(one.operands) > 3 else size.text

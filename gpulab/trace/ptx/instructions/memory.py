@@ -207,21 +207,27 @@ def _parts(operand: Operand) -> tuple[Operand, ...]:
     return operand.parts if isinstance(operand, VectorOperand) else (operand,)
 
 
-def _parameter(lane: Lane, operand: Operand) -> str | None:
-    """Pointer to a `.param` variable that is named; None if the operand is another address."""
+def _parameter(lane: Lane, operand: Operand, size: int, write: bool = False) -> str | None:
+    """Pointer to so many bytes of a `.param` variable that is named; None if the operand is another address.
+
+    No other check stands between it and this process's own memory: PTX that somebody wrote by hand can name any offset.
+    """
     if not isinstance(operand, MemoryOperand) or not isinstance(operand.base, Symbol):
         return None
     name, function = operand.base.name, lane.function
     offset = operand.base.offset + operand.offset
-    if name in function.parameter_offsets:
-        place = function.parameter_offsets[name] + offset
-        return lane.new(f"getelementptr i8, ptr {lane.pointer_slot(layout.PARAM_HOST)}, i64 {place}")
-    if name in function.areas:
-        start, step = function.areas[name]
-        own = lane.new(f"mul i64 {lane.lane}, {step}")
-        place_of_lane = lane.new(f"add i64 {own}, {start + offset}")
-        return lane.new(f"getelementptr i8, ptr {lane.frame()}, i64 {place_of_lane}")
-    return None
+    own = function.parameter_offsets.get(name)
+    if own is None and name not in function.areas:
+        return None
+    start, step = function.areas.get(name, (own or 0, 0))
+    if not 0 <= offset <= (step or function.variable(name).bytes) - size:
+        raise lane.refuse(f"{size} bytes from byte {offset} of '{name}' on")
+    if own is not None:
+        if write:
+            raise lane.refuse("a kernel's own parameters cannot be changed")
+        return lane.new(f"getelementptr i8, ptr {lane.pointer_slot(layout.PARAM_HOST)}, i64 {start + offset}")
+    place = lane.new(f"add i64 {lane.new(f'mul i64 {lane.lane}, {step}')}, {start + offset}")
+    return lane.new(f"getelementptr i8, ptr {lane.frame()}, i64 {place}")
 
 
 @handles("ld", "ldu", branched=True)
@@ -230,7 +236,7 @@ def _load(lane: Lane, one: Instruction) -> None:
     results = _parts(one.operands[0])
     size = BYTES[kind]
     space = space_of(one)
-    pointer = _parameter(lane, one.operands[1]) if space == "param" else None
+    pointer = _parameter(lane, one.operands[1], size * len(results)) if space == "param" else None
     if pointer is None:
         address = address_of(lane, one.operands[1])
         pointer = LaneAccess(lane, address, space, size * len(results), LOAD, len(results)).pointer
@@ -248,7 +254,7 @@ def _store(lane: Lane, one: Instruction) -> None:
     values = _parts(one.operands[1])
     size = BYTES[kind]
     space = space_of(one)
-    pointer = _parameter(lane, one.operands[0]) if space == "param" else None
+    pointer = _parameter(lane, one.operands[0], size * len(values), write=True) if space == "param" else None
     found = [lane.get(value, kind) for value in values]
     if pointer is None:
         address = address_of(lane, one.operands[0])

@@ -45,7 +45,23 @@ def observe(ctx: Address, warp: Address, site: int, mask: int, row: Address) -> 
 
 
 def observe_global(ctx: Address, warp: Address, site: int, mask: int, row: Address) -> int:
-    """Lanes that touch buffers."""
+    """Lanes that touch buffers: those of each buffer by themselves, because not every one counts, nor in one size."""
+    while mask:
+        column = row[lowest_bit(mask)] >> REGION_SHIFT
+        same = 0
+        lanes = mask
+        while lanes:
+            lane = lowest_bit(lanes)
+            lanes &= lanes - 1
+            if row[lane] >> REGION_SHIFT == column:
+                same |= 1 << lane
+        mask ^= same
+        observe_buffer(ctx, warp, site, same, row)
+    return 0
+
+
+def observe_buffer(ctx: Address, warp: Address, site: int, mask: int, row: Address) -> int:
+    """Lanes that touch the same buffer."""
     about = ctx[SITES] + site * SITE_SLOTS * 8
     size = about[S_BYTES]
     kind = IS_ATOMIC if about[S_STRONG] else about[S_KIND]
@@ -76,9 +92,6 @@ def observe_global(ctx: Address, warp: Address, site: int, mask: int, row: Addre
             if i == count:
                 seen[count] = sector
                 count += 1
-        if address >> REGION_SHIFT != column:
-            region = ctx[REGIONS] + (address >> REGION_SHIFT) * REGION_SLOTS * 8
-            column = address >> REGION_SHIFT
         shadow = region[R_SHADOW]
         if shadow:
             offset = address - region[R_BASE]
@@ -98,7 +111,7 @@ def observe_global(ctx: Address, warp: Address, site: int, mask: int, row: Addre
                         store8(unwritten + first, 0)
                 touch(ctx, shadow + first * cell_bytes, kind, record, column, region[R_BASE] + (first << shift), 1)
                 first += 1
-    tally(ctx, warp, site, row[lowest_bit(mask)] >> REGION_SHIFT, mask, row, count)
+    tally(ctx, warp, site, column, mask, row, count)
     return 0
 
 
@@ -273,6 +286,6 @@ def bank_conflict_degree(ctx: Address, mask: int, row: Address, size: int) -> in
 
 
 OBSERVING = [
-    observe, observe_global, observe_shared, note_unwritten, read_local, write_local, forget_local, column_of, tally,
-    bank_conflict_degree,
+    observe, observe_global, observe_buffer, observe_shared, note_unwritten, read_local, write_local, forget_local,
+    column_of, tally, bank_conflict_degree,
 ]  # fmt: skip
