@@ -443,3 +443,5 @@ def block_reverse(x):
     out = empty(len(x), "float32")
     reverse[-(-len(x) // 128), 128](x, out, len(x))
     return out
+
+# %% wrong: every block fills its tile from the beginning of x — says "add the start of" — from "reference": "= x[start + t]" → "= x[t]"
