@@ -634,3 +634,7 @@ extern "C" __global__ void scan(const int* x, int* y, int n) {
     if (t < n) y[t] = sum;
 }
 """
+# %% wrong: no barrier before the first step — says "before the first step" — from "reference"
+#       sums[t] = t < n ? x[t] : 0;
+# -     __syncthreads();
+#       for (int distance = 1; distance < 256; distance *= 2) {

@@ -488,3 +488,4 @@ def block_reverse(x):
     out = empty(len(x), "float32")
     block_reverse_kernel[-(-len(x) // 128), 128](x, out)
     return out
+# %% wrong: every block fills its tile from the beginning of x — says "add the start of" — from "reference": "= x[start + t]" → "= x[t]"

@@ -221,6 +221,7 @@ def test_warps_to_hide() -> None:
     }
     rounding = "a part of a warp lies within the spread of measured latencies"
     rounded = ("floor for ceiling", "floor division of whole numbers only", "to the nearest", "floor plus one")
+    rounded += ("adds a half and rounds, to even",)
     forgiven = (
         "almost a warp added", "a thousandth of a warp forgiven", "whole GB per second", "whole nanoseconds",
         "whole bytes in flight",
