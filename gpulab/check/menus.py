@@ -59,11 +59,12 @@ def menu(
     given = {key: value for key, value in mine.pairs if isinstance(key, str)}
     missing = [item for item in digests if item not in given]
     if missing:
-        raise WrongAnswer(f"{what}: no entry for {', '.join(missing)}.")
+        raise WrongAnswer(f"{what}: no entry for {', '.join(missing)}.{_capitals(given, missing)}")
     strange = [item for item in digests if not isinstance(given[item], str) or given[item] not in words]
     if strange:
         shown = ", ".join(f"{item}: {show(given[item])}" for item in strange)
-        raise WrongAnswer(f"{what}: not in the menu: {shown}. The words are {', '.join(words)}.")
+        hint = _capitals([given[item] for item in strange], words)
+        raise WrongAnswer(f"{what}: not in the menu: {shown}. The words are {', '.join(words)}.{hint}")
     wrong = [item for item, expected in digests.items() if digest(salt, item, given[item]) != expected]
     said = {item: (notes or {}).get(item, {}).get(given[item], "") for item in wrong}
     lines = [f"{item!r}: you said {given[item]!r}. {note}" for item, note in said.items() if note]
@@ -107,7 +108,7 @@ def choice(
     chosen = list(mine.elements)
     if strange := [word for word in chosen if not isinstance(word, str) or word not in words]:
         near = difflib.get_close_matches(str(strange[0]), words, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
+        hint = f" Did you mean {near[0]!r}?" if near else _capitals(strange, words)
         raise WrongAnswer(f"{what}: {show(strange[0])} is not on the menu.{hint}")
     right = {word for word in words if digest(salt, "", word) in digests}
     alarms, missed = [[w for w in words if w in chosen and w not in right], [w for w in right if w not in chosen]]
@@ -152,6 +153,12 @@ def free_choices(right: int, words: int) -> int:
 def _worth(odds: Any, free: int, most: int) -> float:
     """The mean part of the points, from pairs of a count and its probability."""
     return float(sum(chance * max(0, count - free) / (most - free) for count, chance in odds))
+
+
+def _capitals(written: Collection[Any], right: Collection[str]) -> str:
+    """What to say if something that was written differs from a right word by its capitals only."""
+    small = {word.lower() for word in right}
+    return " Capitals matter." if any(isinstance(one, str) and one.lower() in small for one in written) else ""
 
 
 def _plain(answers: Any, what: str) -> Any:

@@ -84,6 +84,8 @@ def test_hidden_notes_say_what_was_wrong(capsys: pytest.CaptureFixture[str]) -> 
         (["up"], "not a dict"),
         ({"a": "up"}, "no entry for b, c, d, e, f"),
         (RIGHT | {"b": "Down"}, "not in the menu: b: 'Down'"),
+        (RIGHT | {"b": "Down"}, "left. Capitals matter"),
+        ({item.upper(): word for item, word in RIGHT.items()}, "no entry for a, b, c, d, e, f. Capitals matter"),
         (RIGHT | {"b": 3}, "not in the menu: b: 3"),
     ],
 )
@@ -98,7 +100,7 @@ def test_what_is_no_menu_answer_is_named(answers: object, words: str) -> None:
     [
         (["p"], "a list is not a set of codes"),
         ({}, "write set()"),
-        ({"P"}, "'P' is not on the menu"),
+        ({"P"}, "'P' is not on the menu. Capitals matter."),
         ({3}, "3 is not on the menu"),
     ],
 )
