@@ -55,7 +55,7 @@ def padded_linear(x, weight, multiple=64):
 # -     return x @ torch.nn.functional.pad(weight, (0, 0, 0, -weight.shape[0] % multiple)).T
 # +     return x @ weight[: max(1, weight.shape[0] // multiple * multiple)].T
 
-# %% wrong: pads the inputs — says "cannot be multiplied" — from "padding left in the result"
+# %% wrong: pads the inputs — says "pad rows" — from "padding left in the result"
 # -     return x @ torch.nn.functional.pad(weight, (0, 0, 0, -weight.shape[0] % multiple)).T
 # +     padded = torch.nn.functional.pad(weight, (0, -weight.shape[1] % multiple))
 # +     return x @ padded.T
@@ -64,7 +64,7 @@ def padded_linear(x, weight, multiple=64):
 # -     return (x @ padded.T)[..., :outputs]
 # +     return (x.reshape(-1, x.shape[-1]) @ padded.T)[:, :outputs]
 
-# %% wrong: not transposed — says "cannot be multiplied"
+# %% wrong: not transposed — says "transpose it"
 import torch
 
 
@@ -76,7 +76,7 @@ def padded_linear(x, weight, multiple=64):
 # +     result = x @ padded.T
 # +     return result[:, :outputs]
 
-# %% wrong: half precision on the way — says "differ" — from "reference"
+# %% wrong: half precision on the way — says "as inexact as 16 bits" — from "reference"
 # -     return (x @ padded.T)[..., :outputs]
 # +     return (x.bfloat16() @ padded.bfloat16().T)[..., :outputs].to(x.dtype)
 

@@ -159,3 +159,5 @@ def quantization(m, n, tile_m, tile_n, sm_count):
 # %% wrong: waves for each row of tiles — says "a wave takes tiles from any row" — from "reference": "waves = -(-tiles // sm_count)" → "waves = -(-m // tile_m) * -(-(-(-n // tile_n)) // sm_count)"
 
 # %% wrong: one more of everything — says "One tile too many each way" — from "reference": "-(-m // tile_m) * -(-n // tile_n)" → "(m // tile_m + 1) * (n // tile_n + 1)", "-(-tiles // sm_count)" → "tiles // sm_count + 1"
+
+# %% wrong: the efficiencies swapped — says "efficiencies are swapped" — from "reference": `"tile_efficiency"` → `"wave_efficiency"`, `"wave_efficiency": tiles` → `"tile_efficiency": tiles`

@@ -260,3 +260,18 @@ def review(layers, batch, dtype):
 # %% wrong: the input size of the first layer only — says "The input size of each layer is reported" — from "reference": "if layer[key] % multiple" → `if layer[key] % multiple and (code == "out" or index == 0)`
 
 # %% wrong: one code for each index — says "One layer can break several rules" — from "reference": "return found" → "return list(dict(found).items())"
+
+# %% wrong: gelu is no activation — says "gelu is an activation" — from "reference": `layers[index + 1]["kind"] in sizes` → `layers[index + 1]["kind"] not in ("relu", "tanh", "sigmoid")`
+
+# %% wrong: the batch with every layer — says "not once for each layer" — from "reference"
+# -     found = [(-1, "batch")] if batch % multiple else []
+# +     found = []
+
+# -         if layer["kind"] in ("tanh", "sigmoid"):
+# +         if batch % multiple:
+# +             found.append((-1, "batch"))
+# +         if layer["kind"] in ("tanh", "sigmoid"):
+
+# %% wrong: a size below the multiple passes — says "not a multiple of 16 either" — from "reference": "if layer[key] % multiple:" → "if layer[key] > multiple and layer[key] % multiple:"
+
+# %% wrong: texts instead of pairs — says "not a text" — from "reference": "return found" → `return [f"{index} {code}" for index, code in found]`

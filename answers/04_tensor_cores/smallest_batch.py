@@ -158,3 +158,8 @@ def smallest_batch(in_features, out_features, gpu, dtype):
 # %% wrong: none for a layer narrower than the ridge — says "Do you return None only if" — from "reference": "if gain > 0 else None" → "if gain > 0 and min(in_features, out_features) >= need else None"
 
 # %% wrong: with a bias — says "No bias is counted" — from "reference": "math.ceil(need * in_features * out_features / gain)" → "math.ceil(need * (in_features + 1) * out_features / gain)"
+
+# %% wrong: one row is no batch — says "One row is a batch" — from "reference"
+# -     return math.ceil(need * in_features * out_features / gain) if gain > 0 else None
+# +     batch = math.ceil(need * in_features * out_features / gain) if gain > 0 else None
+# +     return None if batch == 1 else batch

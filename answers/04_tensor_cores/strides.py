@@ -115,3 +115,7 @@ def strides(*arguments):
 # %% wrong: H in place of W — says "not H · H" — from "reference": "(c * h * w, h * w, w, 1)" → "(c * h * h, h * h, h, 1)"
 
 # %% wrong: NHWC, column after column — says "W comes right before C" — from "reference": "1, w * c, c)" → "1, c, h * c)"
+
+# %% wrong: each stride with its own extent — says "extents after its own" — from "reference": "(c * h * w, h * w, w, 1)" → "(n * c * h * w, c * h * w, h * w, w)"
+
+# %% wrong: 3 channels, as in the examples — says "need not have 3 channels" — from "reference": "n, c, h, w = shape" → "(n, _, h, w), c = shape, 3"

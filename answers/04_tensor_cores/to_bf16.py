@@ -218,3 +218,12 @@ import numpy as np
 
 def to_bf16(x):
     return np.array([float(f"{number:.3g}") for number in x.ravel()], np.float32).reshape(x.shape)
+
+# %% wrong: what is no number becomes infinite — says "A NaN became inf or zero" — from "reference": "np.where(np.isnan(x), x, rounded)" → "np.where(np.isnan(x), np.float32(np.inf), rounded)"
+
+# %% wrong: the last bit that TF32 keeps — says "that of bits >> 16" — from "reference": "np.uint32(16)" → "np.uint32(13)"
+
+# %% wrong: subnormal results become zero — says "they do not become 0" — from "reference"
+# -     return np.where(np.isnan(x), x, rounded)
+# +     rounded = np.where(np.abs(rounded) < 2.0**-126, np.copysign(np.float32(0), x), rounded)
+# +     return np.where(np.isnan(x), x, rounded)

@@ -157,3 +157,19 @@ def to_e4m3(x):
     return torch.from_numpy(x.copy()).clamp(-57344, 57344).to(torch.float8_e5m2).float().numpy()
 
 # %% wrong: the smallest step for all numbers — says "only below 2**-5" — from "reference": "np.ldexp(np.float32(1), np.maximum(exponent - 1, -6) - 3)" → "np.float32(2.0**-9)"
+
+# %% wrong: exponents down to -9, the exponent of the smallest step — says "The lowest exponent is -6" — from "reference": "-6)" → "-9)"
+
+# %% wrong: number by number, in one dimension only — says "x may have any shape"
+import math
+
+import numpy as np
+
+
+def to_e4m3(x):
+    found = np.empty(len(x), np.float32)
+    for at, number in enumerate(x):
+        limited = number if number != number else min(max(number, -448.0), 448.0)
+        step = 2.0 ** (max(math.frexp(limited)[1] - 1, -6) - 3)
+        found[at] = math.copysign(np.rint(abs(limited) / step) * step, number)
+    return found

@@ -203,3 +203,20 @@ def to_tf32(x):
     with np.errstate(all="ignore"):
         step = 2.0 ** (np.floor(np.log2(np.abs(x).astype(np.float64))) - 10)
         return (np.rint(x / step) * step).astype(np.float32)
+
+# %% wrong: what is no number becomes infinite — says "A NaN became inf or zero" — from "reference": "np.where(np.isnan(x), x, rounded)" → "np.where(np.isnan(x), np.float32(np.inf), rounded)"
+
+# %% wrong: a subnormal number keeps 10 bits of its own — says "the step stays the same"
+import numpy as np
+
+
+def to_tf32(x):
+    wide = x.astype(np.float64)
+    step = np.ldexp(1.0, np.frexp(wide)[1] - 11)
+    with np.errstate(all="ignore"):
+        return (np.rint(wide / step) * step).astype(np.float32)
+
+# %% wrong: subnormal results become zero — says "they do not become 0" — from "reference"
+# -     return np.where(np.isnan(x), x, rounded)
+# +     rounded = np.where(np.abs(rounded) < 2.0**-126, np.copysign(np.float32(0), x), rounded)
+# +     return np.where(np.isnan(x), x, rounded)

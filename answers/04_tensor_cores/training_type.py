@@ -115,3 +115,5 @@ def training_type(arch):
 # +     taken = tensor_core_types(arch)
 # +     if arch not in {row["arch"] for row in table("precision")}:
 # +         return "bfloat16"
+
+# %% wrong: a short name — says "as in the table" — from "reference": "            return kind" → `            return kind.replace("float", "f")`
