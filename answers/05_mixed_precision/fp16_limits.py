@@ -157,3 +157,9 @@ def fp16_limits():
 # %% wrong: the largest subnormal number — says "the largest subnormal" — from "reference, by halving": "float(subnormal)" → "2.0**-14 - 2.0**-24"
 
 # %% wrong: epsilon in percent — says "in percent" — from "reference, by halving": "float(epsilon)," → "100 * float(epsilon),"
+
+# %% wrong: epsilon for the smallest normal number — says "near 1" — from "reference, by halving": `"smallest_normal": float(normal)` → `"smallest_normal": float(epsilon)`
+
+# %% wrong: epsilon for the smallest number — says "start from 0" — from "reference, by halving": "float(subnormal)" → "float(epsilon)"
+
+# %% wrong: the smallest normal number for epsilon — says "start from 1" — from "reference, by halving": `"epsilon": float(epsilon)` → `"epsilon": float(normal)`

@@ -124,3 +124,5 @@ def largest_safe_scale(*arguments):
 # -     return float(scale)
 # +     lost = np.any((gradients * np.float64(scale)).astype(np.float16)[gradients != 0] == 0)
 # +     return max(float(scale), 1.0) if lost else float(scale)
+
+# %% wrong: Python's max, in one dimension only — says "The array may have any shape" — from "reference": "np.abs(gradients).max()" → "max(abs(one) for one in gradients)"

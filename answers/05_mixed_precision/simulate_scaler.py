@@ -177,3 +177,10 @@ def simulate_scaler(found_inf, init_scale=65536.0, growth_factor=2.0, backoff_fa
 # %% wrong: grows once, and counts on — says "has grown, too" — from "reference": "scale, good_steps = scale * growth_factor, 0" → "scale *= growth_factor"
 
 # %% wrong: whole numbers — says "do not cut it to a whole number" — from "reference": "scale * backoff_factor, 0" → "int(scale * backoff_factor), 0"
+
+# %% wrong: the interval is 2000, whatever is asked for — says "growth_interval, which is an argument" — from "reference": "good_steps == growth_interval" → "good_steps == 2000"
+
+# %% wrong: a scale only where it changes — says "also where it has not changed" — from "reference"
+# -         scales.append(scale)
+# +         if scale != (scales or [init_scale])[-1]:
+# +             scales.append(scale)

@@ -308,3 +308,5 @@ def train_amp(problem, epochs):
 # +             scales.append(scaler.get_scale())
 # +             if scales[-1] >= before:
 # +                 losses.append(loss.item())
+
+# %% wrong: a skipped step is one whose scale is below the last one in the list, which is empty at first — says "the first update counts as well" — from "reference": "skipped += scales[-1] < before" → "skipped += len(scales) > 1 and scales[-1] < scales[-2]"

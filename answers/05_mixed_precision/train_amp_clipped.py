@@ -370,3 +370,5 @@ def train_amp_clipped(problem, epochs, max_norm, accumulate):
 # +                     weight.grad /= accumulate
 
 # %% wrong: 1.0 for the limit, as in the demonstration — says "the limit is not max_norm" — from "reference": "model.parameters(), max_norm" → "model.parameters(), 1.0"
+
+# %% wrong: a skipped window is one whose scale is below the last one in the list, which is empty at first — says "the first update counts as well" — from "reference": "skipped += scales[-1] < before" → "skipped += len(scales) > 1 and scales[-1] < scales[-2]"

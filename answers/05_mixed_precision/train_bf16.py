@@ -224,7 +224,7 @@ def train_bf16(problem, epochs):
 
 # %% wrong: numbers of right images — says "That is the number of correctly classified images" — from "reference": "right / total" → "right"
 
-# %% wrong: validates on the training images — says "problem.validation_loader()" — from "reference": "validation_loader" → "loader"
+# %% wrong: validates on the training images — says "a share of the training images" — from "reference": "validation_loader" → "loader"
 
 # %% wrong: validates before each epoch — says "before each epoch" — from "reference"
 # -     for _ in range(epochs):

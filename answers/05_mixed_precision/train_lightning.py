@@ -261,3 +261,5 @@ def train_lightning(*arguments):
 # %% wrong: the loss divided by its weight — says "divided by problem.loss_weight" — from "reference": "return loss" → "return loss / problem.loss_weight"
 
 # %% wrong: the network in eval mode — says "The network was in eval mode" — from "reference": "images, labels = batch" → "self.network.eval(); images, labels = batch"
+
+# %% wrong: a softmax before the criterion — says "went through a softmax first" — from "reference": "self.criterion(self.network(images), labels)" → "self.criterion(self.network(images).softmax(dim=1), labels)"

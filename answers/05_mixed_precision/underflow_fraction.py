@@ -162,3 +162,12 @@ def underflow_fraction(gradients, scale):
 # %% wrong: scaled twice — says "Is the scale applied twice" — from "reference": "(alive * np.float32(scale))" → "(alive * np.float32(scale) * np.float32(scale))"
 
 # %% wrong: small gradients taken for zeros — says "treat tiny" — from "reference": "gradients != 0" → "~np.isclose(gradients, 0)"
+
+# %% wrong: one number after another, in one dimension only — says "The array may have any shape"
+import numpy as np
+
+
+def underflow_fraction(gradients, scale):
+    alive = [value for value in gradients if value != 0]
+    lost = sum(np.float16(value * np.float32(scale)) == 0 for value in alive)
+    return float(lost / max(len(alive), 1))

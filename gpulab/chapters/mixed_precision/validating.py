@@ -38,6 +38,7 @@ FULL_BATCHES = (
     "The last batch is smaller, and counts like a full one there: add up the correctly classified images over all"
     " batches, and divide once, by the number of all images."
 )
+OF_TRAINING = "That is a share of the training images: count those of problem.validation_loader()."
 PERCENTAGE = "That is a percentage: the share is a number between 0 and 1."
 NUMBER_RIGHT = "That is the number of correctly classified images: divide it by the number of all images."
 OVER_BATCHES = "That was divided by the number of batches: divide by the number of all images."
@@ -166,8 +167,10 @@ def _no_share(share: float, images: int, problem: Problem, epoch: int) -> str:
         return PERCENTAGE
     if 0 <= share <= 1 and epoch > 1 and whole(share * images * epoch):
         return ADDED_UP
-    if 0 <= share <= 1 and whole(share * len(sizes) * max(sizes)):
-        return FULL_BATCHES
+    if 0 <= share <= 1:
+        shares = {FULL_BATCHES: len(sizes) * max(sizes), OF_TRAINING: problem.samples}
+        if notes := [note for note, most in shares.items() if whole(share * most)]:
+            return " Or: ".join(notes)
     if 0 <= share <= 1 and whole(share * len(sizes) * math.lcm(*sizes)):
         return MEAN_OF_BATCHES
     return NO_SHARE

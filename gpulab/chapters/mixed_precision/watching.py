@@ -81,6 +81,7 @@ NO_STEP = (
     " (in Lightning, training_step returns it), and does the optimizer have this network's parameters?"
 )
 UNWEIGHTED = "That is the loss without problem.loss_weight: problem.criterion() multiplies by it."
+SOFTMAX = "The scores went through a softmax first: problem.criterion() takes them as the network returns them."
 AUTOCAST_ON = "was torch.autocast(problem.device, …) on, around the forward pass?"
 IN_FLOAT32 = f"That is the training in float32: {AUTOCAST_ON}"
 IN_BFLOAT16 = "That is bfloat16: pass dtype=torch.float16 to autocast."

@@ -60,7 +60,9 @@ def test_a_share_of_other_images_or_of_other_batches_is_refused() -> None:
         ([10.5, 0.5], validating.OVER_BATCHES), ([11.0, 0.5], validating.OVER_BATCHES),
         ([105 / 297, 333 / 594], validating.ADDED_UP),
         ([(9 * 16 / 32 + 5 / 9) / 10, 0.5], validating.MEAN_OF_BATCHES),
-        ([105 / 320, 0.5], validating.FULL_BATCHES), ([0.123456, 0.5], validating.NO_SHARE),
+        ([105 / 320, 0.5], validating.FULL_BATCHES),
+        ([0.123456, 0.5], validating.NO_SHARE),
+        ([35 / 96, 0.5], validating.OF_TRAINING),
     ],
 )  # fmt: skip
 def test_a_number_that_is_no_share_says_what_it_is(shares: list[float], note: str) -> None:
