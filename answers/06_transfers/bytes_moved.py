@@ -192,3 +192,13 @@ def bytes_moved(shape, host_dtype, device_dtype, cast_on):
 # +     name = (max if cast_on == "cpu" else min)(host_dtype, device_dtype, key=lambda one: getattr(torch, one).itemsize)
 
 # %% wrong: the smaller type from the CPU — says "Which type is larger does not matter" — from "the larger type from the CPU": `(max if` → `(min if`, `else min)` → `else max)`
+
+# %% wrong: torch.finfo, and torch.iinfo for whole numbers — says "A complex number has two parts" — from "reference"
+# -     return math.prod(shape) * getattr(torch, name).itemsize
+# +     kind = getattr(torch, name)
+# +     if kind == torch.bool:
+# +         return math.prod(shape)
+# +     info = torch.finfo(kind) if kind.is_floating_point or kind.is_complex else torch.iinfo(kind)
+# +     return math.prod(shape) * info.bits // 8
+
+# %% wrong: torch.finfo for every type — says "torch.iinfo" — from "reference": "getattr(torch, name).itemsize" → "torch.finfo(getattr(torch, name)).bits // 8"

@@ -263,3 +263,11 @@ def pipeline_ms(chunks, h2d_ms, compute_ms, d2h_ms, copy_engines, order="chunk")
 # + def pipeline_ms(chunks, h2d_ms, compute_ms, d2h_ms, copy_engines, order="chunk"):
 
 # -     free = dict.fromkeys(engine.values(), 0.0)
+
+# %% wrong: a copy in waits for the chunk before — says "The number of buffers is not limited" — from "reference"
+# -         ready[chunk] = free[engine[stage]] = max(free[engine[stage]], ready[chunk]) + lasts[stage]
+# +         if stage == "in" and chunk:
+# +             ready[chunk] = ready[chunk - 1]
+# +         ready[chunk] = free[engine[stage]] = max(free[engine[stage]], ready[chunk]) + lasts[stage]
+
+# %% wrong: stage by stage, the copies alone — says "the time of all copies" — from "in closed form": "max(flow, chunks * (h2d_ms + d2h_ms)) if" → "chunks * (h2d_ms + d2h_ms) if"
