@@ -128,6 +128,7 @@ def test_review() -> None:
         "batch forgotten",
         "batch at index 0",
         "the batch is smaller than the multiple",
+        "the batch with every layer",
         "multiples of 8 for the batch, also for int8",
     )
     passing = dict.fromkeys((*unseen, "no eye for activations", "sigmoid forgotten"), rule)
@@ -224,6 +225,7 @@ def test_smallest_batch() -> None:
         "searches by doubling, up to 2**60": "no measured layer has its limit exactly at the ridge",
         "none for a layer narrower than the ridge": "no measured layer is so narrow",
         "at least 16 rows": "no measured layer needs so small a batch",
+        "one row is no batch": "no measured layer needs so small a batch",
         "an int8 has four bytes": "no layer is measured in int8",
         "with a bias": "the readings say between which two batches a layer becomes compute-bound",
         "the peak of float32 for TF32": "no layer is measured in TF32",
