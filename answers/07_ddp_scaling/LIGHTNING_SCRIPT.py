@@ -592,3 +592,8 @@ dist.barrier()
 # %% wrong: the loss is divided by the ranks — says "which DDP does by itself" — from "reference": "return self.loss_of(self.network(x), y)" → "return self.loss_of(self.network(x), y) / world_size"
 
 # %% wrong: a GPU where there is none — says "and the CPU elsewhere" — from "reference": `accelerator="auto"` → `accelerator="gpu"`
+
+# %% wrong: a warm-up of the learning rate — says "A scheduler changes the learning rate" — from "reference"
+# -         return sgd
+# +         warm = torch.optim.lr_scheduler.LinearLR(sgd, 0.1, total_iters=4)
+# +         return {"optimizer": sgd, "lr_scheduler": {"scheduler": warm, "interval": "step"}}

@@ -341,8 +341,3 @@ def render_metrics(samples):
 
 # -     for name, group in groups.items():
 # +     for name, group in groups:
-
-# %% wrong: the labels that a metric's first sample has — says "Write the labels of each sample" — from "reference"
-# -             for key, text in sample["labels"].items():
-# +             for key in group[0]["labels"]:
-# +                 text = sample["labels"].get(key, "")

@@ -151,7 +151,7 @@ def test_a_page_that_says_something_else_is_told_what(page: str, words: str) -> 
     def read(text: str) -> SimpleNamespace:
         lines = [line.split() for line in text.splitlines()]
         texts = {key: {one[2]: " ".join(one[3:]) for one in lines if one[1] == key} for key in ("TYPE", "HELP")}
-        values = {(one[0], frozenset()): float(one[1]) for one in lines if one[0] != "#"}
+        values: dict[Any, float] = {(one[0], frozenset()): float(one[1]) for one in lines if one[0] != "#"}
         return SimpleNamespace(values=values, types=texts["TYPE"], helps=texts["HELP"])
 
     with pytest.raises(AssertionError, match=re.escape(words)):

@@ -59,6 +59,7 @@ def test_ring_schedule(found: dict[str, Any]) -> None:
 def test_run_ring() -> None:
     """One reading: every answer starts real ranks for it."""
     passing = {
+        "every tensor is as long as the first chunk": "three ranks divide the length of these vectors",
         "added up in one process": "only messages tell it: the sums are right",
         "the library's all_reduce": "only messages tell it: the sums are right",
         "whole vectors go round": "only messages tell it: the sums are right",
@@ -189,6 +190,8 @@ def test_averaged_step(found: dict[str, Any]) -> None:
     broken = {"another learning rate": other, "weights that are not finite": lost}
     alike = "without batch norm, the mean over all images is the same however they are cut"
     passing = {
+        "the learning rate is divided": "with SGD the step is the same",
+        "the last batch of the loader": "the loader has one batch here",
         "in eval mode": "the network that ranks train here is the same in both modes",
         "the parameters only": "the network that ranks train here has no buffers",
         "shards of world_size images, all of them averaged": alike,
@@ -285,6 +288,7 @@ def test_pids_to_kill() -> None:
         "the one that lives has no parent": orphan,
     }
     passing = {
+        "a pid for each condition that holds": "process 1 has a row on a real machine",
         "the names of subreapers anywhere": "no process here only mentions a subreaper",
         "ghosts and what they started": "no ghost here has a child on the GPU",
         "every systemd and containerd is a subreaper": "no process here has such a parent",

@@ -46,6 +46,8 @@ def of_another_visit() -> dict[str, Any]:
 def test_parse_metrics() -> None:
     plain = "the exporter's labels hold no comma, brace, or backslash"
     passing = {
+        "a label's value has at least one character": "no label of the exporter is empty",
+        "only metrics with a TYPE": "the exporter writes a TYPE for each metric",
         "the label gpu must be the first": "DCGM's exporter writes it first",
         "no value is below zero": "no metric that is read here is below zero",
         "infinity is never below zero": "no metric that is read here is infinite",
@@ -86,6 +88,7 @@ def test_parse_metrics() -> None:
 def test_render_metrics() -> None:
     plain = "NVML's texts are of one line, and have no backslash"
     passing = {
+        "groups are kept from call to call": "each reading is a single call",
         "labels as JSON": "no label here holds a tab",
         "the words of HELP as they are": "the exporter's HELP texts have no newline",
         "infinity in a word": "no metric that is read here is infinite",
@@ -144,6 +147,7 @@ def idle(clock_ghz: float, stream: str = "") -> dict[str, Any]:
 
 def test_gpu_idle_fraction() -> None:
     passing = {
+        "events of 0 µs are left out of the window": "no event of 0 µs begins or ends this trace",
         "the word kernel in cat is enough": "no other category of a trace contains that word",
         "without a kernel nothing is idle": "this trace has kernels",
         "kernels of NCCL's are left out": "one GPU runs no kernel of NCCL's",
@@ -198,6 +202,7 @@ H100 = (  # TraceLens@171dd747, tests/traces/h100
 
 def test_top_kernels() -> None:
     passing = {
+        "rounded to three decimals for sorting": "no two totals are that close",
         "a cat that begins with kernel": "no other category of a trace begins so",
         "equal totals in the order in which they came": "measured totals are never equal",
         "capitals and small letters alike": "measured totals are never equal",
@@ -282,6 +287,9 @@ def test_bottleneck() -> None:
         "kernels that are not in the trace": odd,
     }
     passing = {
+        "kernels count with the times at the roof": "kernels that are limited reach most of the roof here",
+        "the first part above a third of the step": "in these steps only one part is that long",
+        "communication is subtracted from the kernels": "one GPU has no communication",
         "a part must be more than half of the step": "the largest part of this step is more than half of it",
         "launch whenever no part is more than half": "the largest part of this step is more than half of it",
         "memory on the ridge itself": "measured steps are far from the ridge",
