@@ -150,7 +150,7 @@ def fp16_limits():
 
 # %% wrong: 70,000, from the table above — says "becomes infinite" — from "reference, by halving": "float(largest) * (2 - float(epsilon))" → "70000.0"
 
-# %% wrong: a bias of 16 — says "lowest exponent" — from "reference, by halving": "float(normal)" → "2.0**-16"
+# %% wrong: two exponents too low — says "lowest exponent" — from "reference, by halving": "float(normal)" → "2.0**-16"
 
 # %% wrong: one over the largest number — says "below all normal numbers" — from "reference, by halving": "float(normal)" → "1 / 65504"
 

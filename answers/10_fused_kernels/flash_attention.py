@@ -525,8 +525,6 @@ def flash_attention(q, k, v):
 
 # %% wrong: the maximum begins at 0 — says "NaN" — from "reference": `tl.full((T,), -float("inf"), dtype=tl.float32)` → "tl.zeros((T,), dtype=tl.float32)"
 
-# %% wrong: the maximum of the block alone — says "NaN" — from "reference": "tl.maximum(m, tl.max(scores, axis=1))" → "tl.max(scores, axis=1)"
-
 # %% wrong: the factor upside down — says "upside down" — from "reference": "tl.exp(m - m_next)" → "tl.exp(m_next - m)"
 
 # %% wrong: sum not rescaled, with blocks of 16 — says "the sum must be rescaled, too" — from "reference": "* factor + tl.sum" → "+ tl.sum", "cdiv(length, 32)" → "cdiv(length, 16)", "T=32" → "T=16"
