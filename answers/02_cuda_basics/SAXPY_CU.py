@@ -611,7 +611,7 @@ extern "C" __global__ void saxpy(float alpha, const float* x, float* y, int n) {
 }
 """
 
-# %% wrong: the helper takes and returns double — says "of type double" — from "reference": "__device__ float axpy(float alpha, float x, float y)" → "__device__ double axpy(double alpha, double x, double y)"
+# %% wrong: the helper takes and returns double — says "contains the type double" — from "reference": "__device__ float axpy(float alpha, float x, float y)" → "__device__ double axpy(double alpha, double x, double y)"
 
 # %% wrong: the helper's parameters are in another order — says "x * y + alpha" — from "reference": "axpy(float alpha, float x, float y)" → "axpy(float y, float x, float alpha)"
 

@@ -257,7 +257,7 @@ def add_bias(matrix, bias):
 
 # %% wrong: both numbers of blocks from the columns — says "made from the columns" — from "reference": "-(-rows // 8)" → "-(-columns // 8)"
 
-# %% wrong: adds the bias of every column — says "not their sum" — from "reference"
+# %% wrong: adds the bias of every column — says "not the sum of all biases" — from "reference"
 #       column, row = cuda.grid(2)
 # +     added = 0.0
 # +     for other in range(bias.size):

@@ -76,7 +76,7 @@ def padded_linear(x, weight, multiple=64):
 # +     result = x @ padded.T
 # +     return result[:, :outputs]
 
-# %% wrong: half precision on the way — says "as inexact as 16 bits" — from "reference"
+# %% wrong: half precision on the way — says "as accurate as a 16-bit type" — from "reference"
 # -     return (x @ padded.T)[..., :outputs]
 # +     return (x.bfloat16() @ padded.bfloat16().T)[..., :outputs].to(x.dtype)
 

@@ -274,4 +274,4 @@ def review(layers, batch, dtype):
 
 # %% wrong: a size below the multiple passes — says "not a multiple of 16 either" — from "reference": "if layer[key] % multiple:" → "if layer[key] > multiple and layer[key] % multiple:"
 
-# %% wrong: texts instead of pairs — says "not a text" — from "reference": "return found" → `return [f"{index} {code}" for index, code in found]`
+# %% wrong: texts instead of pairs — says "not a string" — from "reference": "return found" → `return [f"{index} {code}" for index, code in found]`

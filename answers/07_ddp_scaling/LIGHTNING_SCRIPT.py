@@ -589,7 +589,7 @@ dist.barrier()
 
 # %% wrong: scaled twice — says "The learning rate is scaled twice" — from "reference": "whole / task.batch_size" → "(whole / task.batch_size) ** 2"
 
-# %% wrong: the loss is divided by the ranks — says "which DDP does by itself" — from "reference": "return self.loss_of(self.network(x), y)" → "return self.loss_of(self.network(x), y) / world_size"
+# %% wrong: the loss is divided by the ranks — says "DDP already averages the gradients" — from "reference": "return self.loss_of(self.network(x), y)" → "return self.loss_of(self.network(x), y) / world_size"
 
 # %% wrong: a GPU where there is none — says "and the CPU elsewhere" — from "reference": `accelerator="auto"` → `accelerator="gpu"`
 

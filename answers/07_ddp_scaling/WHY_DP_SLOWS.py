@@ -42,5 +42,5 @@ WHY_DP_SLOWS = Everything()
 
 # %% wrong: all codes in one text — says "each into quotes of its own" — from "reference": `"replicates", "gil", "gathers", "one_updates"` → `"replicates, gil, gathers, one_updates"`
 
-# %% wrong: a set of letters — says "set() takes a text apart"
+# %% wrong: a set of letters — says "set() splits a string"
 WHY_DP_SLOWS = set("replicates gil gathers one_updates")

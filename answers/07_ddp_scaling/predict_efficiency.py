@@ -115,7 +115,7 @@ def predict_efficiency(step_s, nbytes, world_size, alpha, beta, overlap):
 
 # %% wrong: efficiencies are mixed — says "Mix the times" — from "reference": "return step_s / (step_s + communication_s - hidden_s)" → "return overlap + (1 - overlap) * step_s / (step_s + communication_s)"
 
-# %% wrong: divided by the number of ranks — says "Efficiency is not divided by the number of ranks" — from "reference": "hidden_s)" → "hidden_s) / world_size"
+# %% wrong: divided by the number of ranks — says "is the efficiency divided by the number of ranks" — from "reference": "hidden_s)" → "hidden_s) / world_size"
 
 # %% wrong: gradients of four bytes — says "nor 4 * n / p" — from "reference": "beta * nbytes" → "4 * beta * nbytes"
 

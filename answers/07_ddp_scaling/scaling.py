@@ -129,4 +129,4 @@ def scaling(rows):
     speedups = [row["throughput"] / base for row in rows]
     return speedups, [speedup / row["gpus"] for speedup, row in zip(speedups, rows)]
 
-# %% wrong: efficiency as a text in percent — says "not texts" — from "reference": `"efficiency": row["throughput"] / base / row["gpus"]` → `"efficiency": "{:.0%}".format(row["throughput"] / base / row["gpus"])`
+# %% wrong: efficiency as a text in percent — says "not strings" — from "reference": `"efficiency": row["throughput"] / base / row["gpus"]` → `"efficiency": "{:.0%}".format(row["throughput"] / base / row["gpus"])`

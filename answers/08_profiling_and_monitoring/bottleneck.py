@@ -76,7 +76,7 @@ def bottleneck(summary):
 
 # %% wrong: whole FLOPs per byte — says "do not round" — from "reference": `summary["flops"] / summary["nbytes"]` → `summary["flops"] // summary["nbytes"]`
 
-# %% wrong: waiting for data and for gradients is one part — says "are not added" — from "reference": "largest = max(pieces, key=pieces.get)" → `largest = max(pieces, key=lambda one: pieces[one] + (one == "input") * pieces["communication"])`
+# %% wrong: waiting for data and for gradients is one part — says "as they are" — from "reference": "largest = max(pieces, key=pieces.get)" → `largest = max(pieces, key=lambda one: pieces[one] + (one == "input") * pieces["communication"])`
 
 # %% hostile: raises KeyboardInterrupt — says "Your code raised KeyboardInterrupt"
 def bottleneck(*arguments):
@@ -167,7 +167,7 @@ def bottleneck(summary):
 # -     largest = max(pieces, key=pieces.get)
 # +     largest = next((name for name, ms in pieces.items() if ms > summary["step_ms"] / 3), "launch")
 
-# %% wrong: communication is subtracted from the kernels — says "or subtracted from one another" — from "reference"
+# %% wrong: communication is subtracted from the kernels — says "as they are" — from "reference"
 # -     largest = max(pieces, key=pieces.get)
 # +     pieces["kernel"] -= pieces["communication"]
 # +     largest = max(pieces, key=pieces.get)

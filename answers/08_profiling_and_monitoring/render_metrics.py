@@ -323,7 +323,7 @@ def render_metrics(samples):
 
 # %% wrong: the words of the last metric for all — says "That is the HELP of one metric for all" — from "reference": `group[0]["help"]` → `samples[-1]["help"]`
 
-# %% wrong: groups are kept from call to call — says "a metric of an earlier call" — from "reference"
+# %% wrong: groups are kept from call to call — says "left over from an earlier call" — from "reference"
 # - def render_metrics(samples):
 # -     groups = {}
 # + def render_metrics(samples, groups={}):

@@ -468,6 +468,6 @@ dist.barrier(); dist.destroy_process_group()
 
 # %% wrong: the local parts in the checkpoint — says "Those are the shards of one rank" — from "reference": "weights = get_model_state_dict(net, options=whole)" → "weights = {name: one.to_local() for name, one in net.state_dict().items()}"
 
-# %% wrong: the sum of the squares — says "not their sum: Adam hides the factor" — from "reference": ".square().mean()" → ".square().sum()"
+# %% wrong: the sum of the squares — says "not their sum: Adam's steps hide the factor" — from "reference": ".square().mean()" → ".square().sum()"
 
 # %% wrong: the loss divided by the number of ranks — says "do not divide once more" — from "reference": ".square().mean()" → ".square().mean().div(world_size)"

@@ -523,7 +523,7 @@ dist.destroy_process_group()
 
 # %% wrong: saves every 4 steps, whatever config says — says "save after that many steps" — from "reference": `task["every"] == 0` → "4 == 0"
 
-# %% wrong: the sum of the squares — says "not their sum: Adam hides the factor" — from "reference": ".square().mean()" → ".square().sum()"
+# %% wrong: the sum of the squares — says "not their sum: Adam's steps hide the factor" — from "reference": ".square().mean()" → ".square().sum()"
 
 # %% wrong: the state dict of DDP itself — says "DDP puts module. before each name" — from "DDP, the step in the checkpoint": "torch.save(model.module.state_dict()" → "torch.save(model.state_dict()"
 

@@ -127,9 +127,9 @@ def _hint(strange: Sequence[Any], words: Collection[str]) -> str:
     inside = [word for word in words if word in text]
     apart = [word for word in inside if not any(word in other != word for other in inside)]
     if len(apart) > 1:
-        return " That is more than one code: put each into quotes of its own, and a comma between them."
+        return " That is more than one code: quote each one by itself, with commas between them."
     if len(strange) > 1 and all(isinstance(one, str) and len(one) == 1 for one in strange):
-        return " Those are single letters: set() takes a text apart. Write {…} around the codes."
+        return " Those are single letters: set() splits a string. Write {…} around the codes."
     near = difflib.get_close_matches(text, words, n=1)
     return f" Did you mean {near[0]!r}?" if near else _capitals(strange, words)
 

@@ -201,7 +201,7 @@ def _rendered(renderer: Renderer, notebook: nbformat.NotebookNode, resources: di
     except TimeLimitReached:
         for cell in notebook.cells:
             if cell.get("outputs"):
-                cell.outputs = [nbformat.v4.new_output("stream", text="[not shown: it takes too long]")]
+                cell.outputs = [nbformat.v4.new_output("stream", text="[not shown: too slow to display]")]
         return whole_page(notebook, resources)
 
 

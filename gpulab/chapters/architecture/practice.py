@@ -35,7 +35,7 @@ class CopyGPU(PracticeGPU):
         right = 2 * self.rates["copy"] / 1e9
         what = f"copy_bandwidth({nbytes}) on a simulated GPU, in GB/s"
         absent = "No copy within the memory of gpulab.device() was seen: was it measured? Is device() called inside?"
-        absent += " Are the source and the target both there?"
+        absent += " Are both the source and the target on that device?"
         self.require_rate(answer, right, "copy", nbytes, what, absent, self._hints(nbytes, right))
 
     def _hints(self, nbytes: int, right: float) -> Iterator[tuple[float, str]]:

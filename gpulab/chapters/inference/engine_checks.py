@@ -321,8 +321,8 @@ def check_calibration(model: onnx.ModelProto, calibration: Any, tested: Any, wha
         raise AssertionError(f"{what}: its input is not quantized.{weights} quantize_static does both.")
     if (node := _unlike_input(model)) is not None:
         raise AssertionError(
-            f"{what}: {node.op_type} {node.name!r} computes something of the pictures or of their scale before they are"
-            " quantized. Quantize the pictures as they are, by a scale from the calibration."
+            f"{what}: at {node.op_type} {node.name!r}, the pictures are changed before they are quantized, or their"
+            " scale is computed in the model. Quantize the pictures unchanged, with a fixed scale from the calibration."
         )
     lowest, own = float(np.asarray(calibration).min()), float(np.asarray(calibration).max())
     theirs = float(np.asarray(tested).max())

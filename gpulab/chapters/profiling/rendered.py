@@ -44,7 +44,7 @@ def broken_rule(page: str) -> str:
             return f"{where}: {name} again. {_TOGETHER}"
         if series in seen:
             again = "There must be one, before the first line of the metric."
-            twice = "the same metric with the same labels appears a second time. Write the labels of each sample."
+            twice = "the same metric with the same labels appears a second time. Written twice, or without labels?"
             return f"{where}: {again if described else twice}"
         if described and name in sampled:
             return f"{where}: HELP and TYPE come before the first sample of the metric."
@@ -109,8 +109,8 @@ def compare(render: Callable[[Any], Any], samples: SampleRows, what: str, read: 
     more = sorted({*page.types} - {one["name"] for one in samples})
     if more and f"# TYPE {more[0]} " in str(render([])):
         raise AssertionError(
-            f"{what}: {more[0]} is on the page, a metric of an earlier call. Begin each call with empty collections:"
-            " even the page of no samples has it."
+            f"{what}: {more[0]} is on the page, but no sample has this metric; even a page without samples has it. Is"
+            " it left over from an earlier call? Begin each call with empty collections."
         )
     _describes(page, samples, what)
     wanted = {(one["name"], frozenset(one["labels"].items())): float(one["value"]) for one in samples}

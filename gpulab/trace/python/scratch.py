@@ -119,8 +119,10 @@ class ConstantMemory:
         self._engine = engine
 
     def array_like(self, values: Any) -> TracedArray:
-        """A constant copy of an array that the kernel names, which is not counted; an array that the kernel was given,
-        or made, is no constant, and stays what it is, as on a GPU."""
+        """A constant copy of a global array, whose reads are not counted.
+
+        An array that the kernel was given or has made is not a constant: it is returned as it is, as on a GPU.
+        """
         if isinstance(values, TracedArray):
             return values
         return constant(values, assigned_name(kernel_frame()) or "const", self._engine)

@@ -114,7 +114,7 @@ class Programs:
         verb = {"load": "loads", "store": "stores", "atomic": "updates"}[kind]
         source = linecache.getline(self.file, line).strip() if line else ""
         place = f" (line {line}: {source})" if source else ""
-        note = "Elements outside the tensor need a mask, such as mask=i < n."
+        note = "Elements outside the tensor need a mask, such as mask=i < n. Or is the address wrong?"
         if masked:
             note = "The mask is true there: is one of its limits missing or wrong, is the address wrong,"
             note += " or are there too many programs?"

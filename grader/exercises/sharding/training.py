@@ -279,15 +279,19 @@ def scaled_alike(made: ShardedRun, model: nn.Module, config: Mapping[str, Any], 
 def _scale_note(times: float, config: Mapping[str, Any]) -> str:
     """What a factor of the gradients says."""
     of_part, of_batch = config["batch"] * config["width"] / 2, config["batch"] * config["width"]
+    hidden = "Adam's steps hide the factor."
+    summed = f"The loss is the mean over the rank's rows, not their sum: {hidden}"
+    by_row = f"The loss is the mean over all numbers of the rank's rows: {hidden}"
     notes = [
-        (of_part, "The loss is the mean over the rank's rows, not their sum: Adam hides the factor."),
-        (of_batch, "The loss is the mean over the rank's rows, not their sum: Adam hides the factor."),
-        (config["width"], "The loss is the mean over all numbers of the rank's rows: Adam hides the factor."),
-        (config["batch"] / 2, "The loss is the mean over all numbers of the rank's rows: Adam hides the factor."),
-        (2.0, "Gradients are averaged over the ranks, not added up: Adam hides the factor."),
-        (0.5, "Gradients are averaged over the ranks already: do not divide once more. Adam hides the factor."),
+        (of_part, summed),
+        (of_batch, summed),
+        (config["width"], by_row),
+        (config["batch"] / 2, by_row),
+        (2.0, f"Average the gradients over the ranks, do not add them up: {hidden}"),
+        (0.5, f"Gradients are averaged over the ranks already: do not divide once more. {hidden}"),
     ]
-    return next((note for factor, note in notes if 0.9 < times / factor < 1.1), "Adam hides the factor.")
+    found = (note for factor, note in notes if 0.9 < times / factor < 1.1)
+    return next(found, "Adam makes the same steps with them, but other optimizers would not.")
 
 
 def stepped_here(

@@ -182,7 +182,7 @@ def test_metrics_that_stay_from_call_to_call_are_named() -> None:
 
     first, second = ([{"name": name, "labels": {}, "value": 1.0, "type": "gauge", "help": "One."}] for name in "ab")
     compare(render, first, "a page", read_page)
-    with pytest.raises(AssertionError, match="a is on the page, a metric of an earlier call"):
+    with pytest.raises(AssertionError, match="a is on the page, but no sample has this metric"):
         compare(render, second, "a page", read_page)
 
 

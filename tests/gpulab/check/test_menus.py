@@ -102,7 +102,7 @@ def test_what_is_no_menu_answer_is_named(answers: object, words: str) -> None:
         ({}, "write set()"),
         ({"P"}, "'P' is not on the menu. Capitals matter."),
         ({3}, "3 is not on the menu"),
-        (set("xyz"), "set() takes a text apart"),
+        (set("xyz"), "set() splits a string"),
         ({"p, q"}, "That is more than one code"),
     ],
 )

@@ -64,8 +64,8 @@ def test_a_decoy_is_refused() -> None:
 @pytest.mark.parametrize(
     ("times", "says"),
     [
-        (lambda config: config["batch"] * config["width"] / 2, "not their sum: Adam hides the factor"),
-        (lambda config: 2.0, "averaged over the ranks, not added up"),
+        (lambda config: config["batch"] * config["width"] / 2, "not their sum: Adam's steps hide the factor"),
+        (lambda config: 2.0, "Average the gradients over the ranks"),
         (lambda config: 0.5, "do not divide once more"),
         (lambda config: 7.0, "7 times as large as expected"),
     ],
