@@ -307,7 +307,7 @@ def gpu_idle_fraction(events):
         busy += stop - start if running and running == streams else 0.0
     return 1 - busy / (last - first)
 
-# %% wrong: looks at ten thousand moments — says "do not check moments"
+# %% wrong: looks at ten thousand moments — says "sampled at moments"
 import numpy as np
 
 

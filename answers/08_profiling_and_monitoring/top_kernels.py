@@ -205,9 +205,9 @@ def top_kernels(events, n):
 # +     ranked = sorted(total.items(), key=lambda item: (-item[1], item[0]))
 # +     return [pair for pair in ranked if n and pair[1] >= ranked[min(n, len(ranked)) - 1][1]]
 
-# %% wrong: rounded for sorting — says "Compare the totals as they are" — from "reference": "(-item[1]" → "(-round(item[1])"
+# %% wrong: rounded for sorting — says "Compare totals as they are" — from "reference": "(-item[1]" → "(-round(item[1])"
 
-# %% wrong: cut to whole numbers for sorting — says "Compare the totals as they are" — from "reference": "(-item[1]" → "(-int(item[1])"
+# %% wrong: cut to whole numbers for sorting — says "Compare totals as they are" — from "reference": "(-item[1]" → "(-int(item[1])"
 
 # %% wrong: names end before their arguments — says "Names stay whole"
 def top_kernels(events, n):
@@ -270,7 +270,7 @@ def top_kernels(events, n):
 # +             name = event["name"][:60]
 # +             total[name] = total.get(name, 0.0) + event["dur"]
 
-# %% wrong: rounded to three decimals for sorting — says "Compare the totals as they are" — from "reference": "(-item[1]" → "(-round(item[1], 3)"
+# %% wrong: rounded to three decimals for sorting — says "Compare totals as they are" — from "reference": "(-item[1]" → "(-round(item[1], 3)"
 
 # %% wrong: names in small letters — says "b and B are two kernels" — from "reference"
 #           if event["ph"] == "X" and event["cat"] == "kernel":
