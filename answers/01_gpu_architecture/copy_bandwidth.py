@@ -467,7 +467,7 @@ def copy_bandwidth(nbytes):
 # -         target.copy_(source)
 # +         torch._foreach_copy_([target], [source])
 
-# %% wrong: the source stays on the host — says "both there" — from "reference"
+# %% wrong: the source stays on the host — says "both the source and the target" — from "reference"
 # -     source = torch.ones(nbytes, dtype=torch.uint8, device=device())
 # -     target = torch.empty_like(source)
 # +     source = torch.ones(nbytes, dtype=torch.uint8)

@@ -64,7 +64,7 @@ def padded_linear(x, weight, multiple=64):
 # -     return (x @ padded.T)[..., :outputs]
 # +     return (x.reshape(-1, x.shape[-1]) @ padded.T)[:, :outputs]
 
-# %% wrong: not transposed — says "transpose it"
+# %% wrong: not transposed — says "pad rows, then transpose"
 import torch
 
 

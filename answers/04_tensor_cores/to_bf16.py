@@ -221,7 +221,7 @@ def to_bf16(x):
 
 # %% wrong: what is no number becomes infinite — says "A NaN became inf or zero" — from "reference": "np.where(np.isnan(x), x, rounded)" → "np.where(np.isnan(x), np.float32(np.inf), rounded)"
 
-# %% wrong: the last bit that TF32 keeps — says "that of bits >> 16" — from "reference": "np.uint32(16)" → "np.uint32(13)"
+# %% wrong: the last bit that TF32 keeps — says "(bits >> 16) & 1" — from "reference": "np.uint32(16)" → "np.uint32(13)"
 
 # %% wrong: subnormal results become zero — says "they do not become 0" — from "reference"
 # -     return np.where(np.isnan(x), x, rounded)

@@ -206,7 +206,7 @@ def to_tf32(x):
 
 # %% wrong: what is no number becomes infinite — says "A NaN became inf or zero" — from "reference": "np.where(np.isnan(x), x, rounded)" → "np.where(np.isnan(x), np.float32(np.inf), rounded)"
 
-# %% wrong: a subnormal number keeps 10 bits of its own — says "the step stays the same"
+# %% wrong: a subnormal number keeps 10 bits of its own — says "are rounded, too"
 import numpy as np
 
 

@@ -155,4 +155,4 @@ def loader_settings(sample_ms, batch_size, step_ms, cores):
 
 # %% wrong: at least two workers — says "One worker is enough" — from "reference": "max(needed, 1)" → "max(needed, 2)"
 
-# %% wrong: whole images per worker and step — says "need not finish an image" — from "reference": "math.ceil(sample_ms * batch_size / step_ms)" → "math.ceil(batch_size / max(step_ms // sample_ms, 1))"
+# %% wrong: whole images per worker and step — says "so 16 fall behind" — from "reference": "math.ceil(sample_ms * batch_size / step_ms)" → "math.ceil(batch_size / max(step_ms // sample_ms, 1))"

@@ -417,6 +417,6 @@ def overlapped(batches, rounds):
 
 # %% wrong cpu: pinned memory where there is no GPU — says "Ask first: pin_memory=torch.cuda.is_available()" — from "two streams, a buffer for each": "pin_memory=torch.cuda.is_available()" → "pin_memory=True"
 
-# %% wrong: batches in pairs, without the last of an odd number — says "The last batch has no result" — from "two streams, a buffer for each": "torch.empty(len(batches), *shape" → "torch.zeros(len(batches), *shape", "enumerate(batches):" → "enumerate(batches[: len(batches) // 2 * 2]):"
+# %% wrong: batches in pairs, without the last of an odd number — says "the last of an odd number of batches" — from "two streams, a buffer for each": "torch.empty(len(batches), *shape" → "torch.zeros(len(batches), *shape", "enumerate(batches):" → "enumerate(batches[: len(batches) // 2 * 2]):"
 
-# %% wrong: batches in pairs, and no result that anybody wrote for the last of an odd number — says "The last batch has no result" — from "two streams, a buffer for each": "enumerate(batches):" → "enumerate(batches[: len(batches) // 2 * 2]):"
+# %% wrong: batches in pairs, and no result that anybody wrote for the last of an odd number — says "the last of an odd number of batches" — from "two streams, a buffer for each": "enumerate(batches):" → "enumerate(batches[: len(batches) // 2 * 2]):"

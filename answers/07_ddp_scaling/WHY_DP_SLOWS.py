@@ -38,9 +38,9 @@ class Everything(set):
 
 WHY_DP_SLOWS = Everything()
 
-# %% wrong: a comma is missing — says "a comma between them" — from "reference": `"gil", ` → `"gil" `
+# %% wrong: a comma is missing — says "with commas between them" — from "reference": `"gil", ` → `"gil" `
 
-# %% wrong: all codes in one text — says "each into quotes of its own" — from "reference": `"replicates", "gil", "gathers", "one_updates"` → `"replicates, gil, gathers, one_updates"`
+# %% wrong: all codes in one text — says "quote each one by itself" — from "reference": `"replicates", "gil", "gathers", "one_updates"` → `"replicates, gil, gathers, one_updates"`
 
 # %% wrong: a set of letters — says "set() splits a string"
 WHY_DP_SLOWS = set("replicates gil gathers one_updates")

@@ -237,7 +237,7 @@ def averaged_step(problem, world_size):
 
 # %% right: tensors — from "reference": "tensor.numpy() for" → "tensor for"
 
-# %% wrong: the learning rate is divided — says "only for SGD is that the same" — from "reference"
+# %% wrong: the learning rate is divided — says "the same step only with plain SGD" — from "reference"
 # -     for weight in net.parameters():
 # -         weight.grad /= world_size
 # -     problem.optimizer(net).step()

@@ -169,7 +169,7 @@ def fit_alpha_beta(nbytes, seconds, world_size):
 
 # %% wrong: chunks of a (p - 1)th — says "the slope is 2(p - 1) / p times beta" — from "polyfit with weights": "slope * world_size / steps" → "slope * (world_size - 1) / steps"
 
-# %% wrong: sizes over times — says "fit the times to the sizes" — from "polyfit with weights"
+# %% wrong: sizes over times — says "fit time(size)" — from "polyfit with weights"
 # -     slope, intercept = np.polyfit(nbytes, seconds, 1, w=1 / np.array(seconds))
 # +     turned, start = np.polyfit(seconds, nbytes, 1, w=1 / np.array(seconds))
 # +     slope, intercept = 1 / turned, -start / turned

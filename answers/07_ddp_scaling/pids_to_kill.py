@@ -122,7 +122,7 @@ def pids_to_kill(processes, user):
 
 # %% wrong: a subreaper must be the user's own — says "A subreaper may belong to another user" — from "reference": `not one["name"].startswith(subreapers)` → `not (one["name"].startswith(subreapers) and one["user"] == user)`
 
-# %% wrong: a pid for each condition that holds — says "One pid, twice"
+# %% wrong: a pid for each way in which a parent is gone — says "return each pid once"
 def pids_to_kill(processes, user):
     subreapers = ("systemd --user", "containerd-shim")
     names = {one["pid"]: one["name"] for one in processes}

@@ -26,7 +26,7 @@ def predict_efficiency(step_s, nbytes, world_size, alpha, beta, overlap):
     communication = 2 * (world_size - 1) * (alpha + beta * nbytes / world_size)
     return step_s / (step_s + communication - min((1 - overlap) * communication, step_s))
 
-# %% wrong: whole vectors in every step — says "sends a chunk"
+# %% wrong: whole vectors in every step — says "A step sends n / p bytes"
 def predict_efficiency(step_s, nbytes, world_size, alpha, beta, overlap):
     communication = 2 * (world_size - 1) * (alpha + beta * nbytes)
     return step_s / (step_s + communication - min(overlap * communication, step_s))
@@ -117,7 +117,7 @@ def predict_efficiency(step_s, nbytes, world_size, alpha, beta, overlap):
 
 # %% wrong: divided by the number of ranks — says "is the efficiency divided by the number of ranks" — from "reference": "hidden_s)" → "hidden_s) / world_size"
 
-# %% wrong: gradients of four bytes — says "nor 4 * n / p" — from "reference": "beta * nbytes" → "4 * beta * nbytes"
+# %% wrong: gradients of four bytes — says "nbytes is in bytes already" — from "reference": "beta * nbytes" → "4 * beta * nbytes"
 
 # %% wrong: the steps of a tree — says "here 6, not 4" — from "reference"
 # -     communication_s = 2 * (world_size - 1) * (alpha + beta * nbytes / world_size)
@@ -127,7 +127,7 @@ def predict_efficiency(step_s, nbytes, world_size, alpha, beta, overlap):
 
 # %% wrong: chunks of a (p - 1)th — says "not n / (p - 1)" — from "reference": "nbytes / world_size" → "nbytes / max(1, world_size - 1)"
 
-# %% wrong: the steps of all ranks — says "nor the step multiplied" — from "reference": "step_s / (step_s + communication_s" → "world_size * step_s / (world_size * step_s + communication_s"
+# %% wrong: the steps of all ranks — says "or multiply the step by it" — from "reference": "step_s / (step_s + communication_s" → "world_size * step_s / (world_size * step_s + communication_s"
 
 # %% wrong: what is left is limited — says "not the part that is left" — from "reference"
 # -     hidden_s = min(overlap * communication_s, step_s)

@@ -89,4 +89,4 @@ def wire_bytes(algorithm, world_size, nbytes):
 
 # %% wrong: the bytes are missing — says "nbytes is missing" — from "reference": "factor * nbytes" → "factor"
 
-# %% wrong: the server sends as each step of a ring does — says "no part of a ring" — from "reference": `"server": world_size}` → `"server": 2 * (world_size - 1)}`
+# %% wrong: the server sends as each step of a ring does — says "not part of a ring" — from "reference": `"server": world_size}` → `"server": 2 * (world_size - 1)}`
