@@ -81,7 +81,8 @@ def test_bytes_fused() -> None:
     cached[1]["ms"] /= 3  # the intermediate results stayed in the L2 cache
     slow[4]["ms"] *= 1.6  # the clock fell
     broken = {"from the L2 cache": cached, "throttled": slow}
-    passing = dict.fromkeys(["bits", "in MB"], "times tell ratios: one factor for every chain changes none of them")
+    units = ["bits", "in MB", "bytes per element"]
+    passing = dict.fromkeys(units, "times tell ratios: one factor for every chain changes none of them")
     passing["equal numbers of inputs count once"] = "equal numbers of inputs are 0 here, which adds nothing"
     assert findings(one("bytes_fused"), CHAPTER, plausible, broken, passing) == []
 

@@ -95,6 +95,7 @@ def test_step_memory() -> None:
         "with checkpoints, the first input does not count": "the first input is small next to what is measured",
         "the inside of the block with the largest input": "all blocks that are measured have the same input",
         "the largest block's input twice": "all blocks that are measured have the same input",
+        "master weights for Adam only": "no network in bfloat16 is measured with another optimizer",
     }
     assert findings(one("step_memory"), CHAPTER, plausible, broken, passing) == []
 

@@ -338,5 +338,5 @@ def test_a_page_that_takes_too_long_is_made_without_outputs(course, monkeypatch)
     notebook.cells.append(new_code_cell("x", outputs=[new_output("stream", text="a flood")]))
     page = give(course, notebook=notebook)
     assert len(made) == 3
-    assert "it takes too long" in page.text
+    assert "too slow to display" in page.text
     assert "a flood" not in page.text
