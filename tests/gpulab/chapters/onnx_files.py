@@ -13,7 +13,20 @@ from numpy.typing import NDArray
 from onnxruntime.quantization import CalibrationDataReader, quantize_static  # type: ignore[import-untyped] # nor here
 from torch import nn
 
+from gpulab.chapters.inference import network
 from gpulab.chapters.inference.engine_files import quiet, read
+
+
+def random_network() -> nn.Sequential:
+    """The chapter's layers with random weights and random statistics in the batch norms, the same every time."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(5)
+        made = network.untrained()
+        for layer in made:
+            if isinstance(layer, nn.BatchNorm2d):
+                nn.init.uniform_(layer.running_mean, -0.5, 0.5)
+                nn.init.uniform_(layer.running_var, 0.5, 2)
+    return made.eval().requires_grad_(False)
 
 
 def exported(network: nn.Module, **options: Any) -> bytes:

@@ -7,18 +7,15 @@ import io
 import math
 import os
 import re
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime  # type: ignore[import-untyped] # it ships no types
 import pytest
 import torch
 from onnx import TensorProto, helper, numpy_helper
-from onnx_files import exported, fed, halved, optimized, quantized
+from onnx_files import exported, fed, halved, optimized, quantized, random_network
 
 from gpulab import Problem
 from gpulab.backend import Backend, use
@@ -26,17 +23,10 @@ from gpulab.chapters.inference import engine_checks as checks
 from gpulab.chapters.inference import engine_claims as judged
 from gpulab.chapters.inference import engine_data as data
 from gpulab.chapters.inference import engine_files as engines
-from gpulab.chapters.inference import engine_gpu as on_gpu
 from gpulab.chapters.inference import engine_pictures as pictures
+from gpulab.chapters.inference import engine_precision as precision
 from gpulab.chapters.inference import engine_sizes
-from gpulab.chapters.inference import network as inference_network
 from gpulab.chapters.inference import onnx_sandbox as box
-from gpulab.doctor import onnx_runtimes
-from gpulab.measuring import devices
-from gpulab.measuring.timing import Ratio
-from grader.model.course import Course
-from grader.model.notebooks import load_key
-from grader.model.results import LACKING
 
 torch.set_num_threads(1)
 ROOT = Path(__file__).resolve().parents[3]
@@ -45,15 +35,7 @@ IMAGES = torch.randn(64, 3, 32, 32, generator=torch.Generator().manual_seed(3))
 
 @pytest.fixture(scope="module")
 def network() -> torch.nn.Sequential:
-    """The chapter's layers with random weights and random statistics in the batch norms."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(5)
-        made = inference_network.untrained()
-        for layer in made:
-            if isinstance(layer, torch.nn.BatchNorm2d):
-                torch.nn.init.uniform_(layer.running_mean, -0.5, 0.5)
-                torch.nn.init.uniform_(layer.running_var, 0.5, 2)
-    return made.eval().requires_grad_(False)
+    return random_network()
 
 
 @pytest.fixture(scope="module")
@@ -244,12 +226,12 @@ def test_entries_must_hold_what_they_say(content: bytes, int8: bytes) -> None:
 
 def test_a_file_tells_what_it_was_calibrated_on(content: bytes, int8: bytes) -> None:
     tested = IMAGES * 5
-    checks.check_calibration(engines.read(int8), IMAGES, tested, "it")
+    precision.check_calibration(engines.read(int8), IMAGES, tested, "it")
     leaky = quantized(content, tested)
-    ((_, top),) = checks.input_ends(engines.read(leaky))
+    ((_, top),) = precision.input_ends(engines.read(leaky))
     assert top == pytest.approx(float(tested.max()), rel=0.02)
     with pytest.raises(AssertionError, match="calibrated on the test set"):
-        checks.check_calibration(engines.read(leaky), IMAGES, tested, "it")
+        precision.check_calibration(engines.read(leaky), IMAGES, tested, "it")
     for file, scale in ((leaky, float(IMAGES.max()) / 127), (int8, math.nan)):  # in front of it, and for show
         shown = engines.read(file)
         for of, value in (("shown_scale", np.float32(scale)), ("shown_zero", np.int8(0))):
@@ -257,11 +239,11 @@ def test_a_file_tells_what_it_was_calibrated_on(content: bytes, int8: bytes) -> 
         name = next(one.name for one in shown.graph.input)
         shown.graph.node.insert(0, helper.make_node("QuantizeLinear", [name, "shown_scale", "shown_zero"], ["shown"]))
         with pytest.raises(AssertionError, match="its input's range ends at"):
-            checks.check_calibration(shown, IMAGES, tested, "it")
+            precision.check_calibration(shown, IMAGES, tested, "it")
     with pytest.raises(AssertionError, match="normalized like the others"):
-        checks.check_calibration(engines.read(int8), 9 * IMAGES, 50 * IMAGES, "it")
+        precision.check_calibration(engines.read(int8), 9 * IMAGES, 50 * IMAGES, "it")
     with pytest.raises(AssertionError, match="not quantized"):
-        checks.check_calibration(engines.read(content), IMAGES, tested, "it")
+        precision.check_calibration(engines.read(content), IMAGES, tested, "it")
 
 
 def test_the_chapters_own_int8_file_is_one_that_tensorrt_reads(content: bytes) -> None:
@@ -281,7 +263,7 @@ def test_the_chapters_own_int8_file_is_one_that_tensorrt_reads(content: bytes) -
     assert kinds() == ({"int8", "int32"}, True)
 
 
-# -------------------------------------------------------------------------------------------------- data, speed, GPU
+# ----------------------------------------------------------------------------------------------------- data, sizes
 
 
 def test_held_out_pictures_are_others_and_some_are_over_exposed() -> None:
@@ -306,82 +288,6 @@ def test_fitting_is_repeatable_and_leaves_threads_alone() -> None:
 def test_the_cost_of_a_precision_is_drawn(shown: list[str]) -> None:
     pictures.draw_cost({"float32": 4000, "int8": 1000}, {"float32": 0.98, "int8": 0.97}, "Smaller")
     assert "int8 1 kB and 97.0%" in shown[0]
-
-
-@pytest.fixture
-def no_tensorrt(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A GPU, and of the two runtimes only ONNX Runtime, of which nothing is known yet."""
-    monkeypatch.setattr(devices, "has_gpu", lambda: True)
-    monkeypatch.setattr(on_gpu, "has_gpu", lambda: True)
-    monkeypatch.setattr(on_gpu.importlib.util, "find_spec", lambda name: None)
-    onnx_runtimes.trouble.cache_clear()
-    yield
-    onnx_runtimes.trouble.cache_clear()
-
-
-@pytest.mark.usefixtures("no_tensorrt")
-def test_the_gpu_row_is_not_here_where_onnx_runtime_is_the_one_for_cpus() -> None:
-    """The row itself, up to where it stops: before it has called anything of the student's."""
-    row = next(one for one in load_key(Course(ROOT).chapter("09")).cells if one.grade_id == "accuracy_cost_gpu")
-    with pytest.raises(on_gpu.NeedsPart, match="built without CUDA: 2 points are pending, not lost") as stopped:
-        exec(row.source, {"accuracy_cost": None})
-    assert stopped.value.cause == LACKING
-    assert stopped.value.verdict == "needs a GPU"
-
-
-@pytest.mark.usefixtures("no_tensorrt")
-def test_a_session_that_fell_back_to_the_cpu_is_not_the_students_fault(
-    monkeypatch: pytest.MonkeyPatch, content: bytes
-) -> None:
-    """ONNX Runtime is built with CUDA, loads none of it, and says nothing: the row must not time the CPU."""
-
-    class OnTheCpu:
-        def __init__(self, *_: Any, **__: Any) -> None:
-            print("Failed to load libcublasLt.so.13")
-
-        def get_providers(self) -> list[str]:
-            return [onnx_runtimes.ON_CPU]
-
-    monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: [onnx_runtimes.ON_CUDA, onnx_runtimes.ON_CPU])
-    monkeypatch.setattr(onnxruntime, "InferenceSession", OnTheCpu)
-    monkeypatch.setattr(on_gpu, "_stream", lambda: SimpleNamespace(cuda_stream=1))
-    assert on_gpu.runtime() == ""
-    for stopped in (lambda: on_gpu.needs_runtime("2 points"), lambda: on_gpu.engine(content)):
-        with pytest.raises(on_gpu.NeedsPart, match=r"Failed to load libcublasLt.*not lost"):
-            stopped()
-
-
-@pytest.mark.gpu
-def test_a_file_on_the_gpu_says_the_same(network: torch.nn.Sequential, content: bytes) -> None:
-    if not on_gpu.runtime():
-        pytest.skip("needs TensorRT, or an ONNX Runtime with CUDA")
-    on_device = on_gpu.engine(content)(IMAGES.to("cuda"))
-    torch.testing.assert_close(on_device.float().cpu(), network(IMAGES), rtol=1e-2, atol=1e-2)
-
-
-def test_files_that_a_runtime_refuses_are_left_out_unless_it_is_all(
-    network: torch.nn.Sequential, monkeypatch: pytest.MonkeyPatch, fake_gpu: Any
-) -> None:
-    """With a GPU that is made up: an engine as slow as PyTorch, and one that cannot be built."""
-
-    def built(content: bytes) -> Callable[[torch.Tensor], torch.Tensor]:
-        if content == b"int8":
-            raise ValueError("zero points")
-        return lambda images: network(images)
-
-    generator = torch.Generator
-    monkeypatch.setattr(torch, "Generator", lambda *_: generator())
-    monkeypatch.setattr(torch, "randn", lambda *_, **__: IMAGES[:2])
-    monkeypatch.setattr(torch.nn.Module, "to", lambda module, *_: module)
-    monkeypatch.setattr(on_gpu, "engine", built)
-    monkeypatch.setattr(on_gpu, "race", lambda *_, **__: Ratio(0.5, 0.01, 15, "made up"))
-    found = on_gpu.ratios({"float16": b"float16", "int8": b"int8"}, network, 3)
-    assert {name: list(row) for name, row in found.items()} == {"float16": [1, 256]}
-    with pytest.raises(AssertionError, match=r"refuses every file.*zero points"):
-        on_gpu.ratios({"int8": b"int8"}, network, 3)
-    monkeypatch.setattr(on_gpu, "race", lambda *_, **__: Ratio(0.5, 0.2, 15, "made up"))
-    with pytest.raises(on_gpu.Noisy, match="grade again"):
-        on_gpu.ratios({"float16": b"float16"}, network, 3)
 
 
 def test_what_every_export_reads_is_read_once_before_the_fork(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,8 +9,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from gpulab.chapters.inference.engine_checks import Entry, check_calibration, check_low_precision
+from gpulab.chapters.inference.engine_checks import Entry
 from gpulab.chapters.inference.engine_claims import check_weights
+from gpulab.chapters.inference.engine_precision import check_calibration, check_low_precision
 
 
 def entry(*nodes: onnx.NodeProto, weight: int) -> Entry:
