@@ -598,7 +598,7 @@ def accuracy_cost(problem):
         models["int8"] = target.read_bytes()
     return {name: {"accuracy": measured(model), "bytes": len(model), "model": model} for name, model in models.items()}
 
-# %% hostile: calibrated on the test set, beside a quantized input that nothing reads — says "the pictures are changed before they are quantized"
+# %% hostile: calibrated on the test set, next to a quantized input that nothing reads — says "the pictures are changed before they are quantized"
 import tempfile
 from pathlib import Path
 

@@ -87,5 +87,5 @@ def _programs(dot_key: int) -> Iterator[Launches]:
     if hook is None:
         yield []
         return
-    with hook.recording_if_used() as programs, hook.dots_with(dot_key):
+    with hook.recording_if_used() as programs, hook.accesses.dots_with(dot_key):
         yield programs

@@ -57,7 +57,7 @@ def arrivals(root: Path, chapter: str, chapters: Collection[str] = (), any_owner
         root: of the exchange.
         chapter: the chapter.
         chapters: all chapters: in the folder of submissions, none of them can be a student's name.
-        any_owner: whoever it belongs to; otherwise each student's own, and what others sent under the student's name.
+        any_owner: of any account; otherwise each student's own, and what others sent under the student's name.
             Anybody can put a folder there under any name and with any time: it must not hide the student's own.
 
     Raises:

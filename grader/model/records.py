@@ -148,10 +148,7 @@ class Records:
 
     def is_recorded(self, result: SubmissionResult) -> bool:
         """Whether `mark_recorded` was called for this very result."""
-        try:
-            return self._mark_file(result.student).read_text(encoding="utf-8") == result.fingerprint
-        except (OSError, ValueError):
-            return False
+        return _says(self._mark_file(result.student), result)
 
     def mark_recorded(self, result: SubmissionResult) -> None:
         """Notes that the gradebook holds this result.
@@ -164,10 +161,7 @@ class Records:
 
     def has_page(self, result: SubmissionResult) -> bool:
         """Whether `mark_page` was called for this very result since it was saved."""
-        try:
-            return self._page_mark(result.student).read_text(encoding="utf-8") == result.fingerprint
-        except (OSError, ValueError):
-            return False
+        return _says(self._page_mark(result.student), result)
 
     def mark_page(self, result: SubmissionResult) -> None:
         """Notes that the student's feedback page shows this result.
@@ -230,6 +224,14 @@ class Records:
 
     def _mark_file(self, student: str) -> Path:
         return self.folder / ".recorded" / student
+
+
+def _says(mark: Path, result: SubmissionResult) -> bool:
+    """Whether a mark is that of this very result."""
+    try:
+        return mark.read_text(encoding="utf-8") == result.fingerprint
+    except (OSError, ValueError):
+        return False
 
 
 def load_results(course: Course, chapter: str) -> list[SubmissionResult]:

@@ -7,23 +7,18 @@ from __future__ import annotations
 
 import itertools
 import math
-import os
 import warnings
-import zlib
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
-from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from gpulab.chapters.profiling import slow_loop
+from gpulab.chapters.profiling.hunt_pictures import BATCH, OTHER
 from gpulab.check.assertions import close
 from gpulab.ranks import seals
 from gpulab.ranks.launch import Run
 
-BATCH = 32
 MOST_OPERATORS = 450
 """Calls of operators per step, the loader's included: 325 without the fault, 785 with it (PyTorch 2.15)."""
 TOLERANCE = 1e-5
@@ -40,21 +35,22 @@ def profiled(script, seal):
     import torch
     from torch.optim.optimizer import register_optimizer_step_post_hook
     from torch.profiler import ProfilerActivity, profile
-    from gpulab.chapters.profiling import hunt, traces
+    from gpulab.chapters.profiling import hunt, hunt_modes, hunt_pictures, traces
 
     account, trace_events = hunt.account, traces.trace_events  # before the script runs, which could replace them
     torch.set_num_threads(1)
     torch.backends.cudnn.allow_tf32 = False  # the losses are compared with those of float64
-    files, labels = hunt.data(int(os.environ["SEED"]), int(os.environ["PICTURES"]))
+    files, labels = hunt_pictures.data(int(os.environ["SEED"]), int(os.environ["PICTURES"]))
     scale = float(os.environ.pop("SLOW_LOOP_SCALE", "1"))
-    witness, mask = hunt.Witness(scale), hunt.mask_of(scale)
-    files, other = hunt.masked(files, mask), (hunt.masked(hunt.OTHER[0], mask), hunt.OTHER[1])
-    unpacked = hunt.counted_decompressions(mask)
+    witness, mask = hunt_modes.Witness(scale), hunt_pictures.mask_of(scale)
+    (second, its_labels), masked = hunt_pictures.OTHER, hunt_pictures.masked
+    files, other = masked(files, mask), (masked(second, mask), its_labels)
+    unpacked = hunt_pictures.counted_decompressions(mask)
     where, calls = {"device": os.environ["SLOW_LOOP_DEVICE"]} if "SLOW_LOOP_DEVICE" in os.environ else {}, []
     processes, updates = [], []
     register_optimizer_step_post_hook(lambda *_: updates.append(1))
     os.register_at_fork(before=lambda: processes.append(1))
-    asked, names = hunt.Asked(), {"__name__": "__main__"}
+    asked, names = hunt_modes.Asked(), {"__name__": "__main__"}
     register_optimizer_step_post_hook(lambda *_: asked.between())
     exec(compile(script, "script.py", "exec"), names)
     train = names.get("train")
@@ -99,7 +95,7 @@ def around(script: Any, seed: int, pictures: int, **more: str) -> dict[str, str]
         script: the student's program.
         seed: of the pictures.
         pictures: how many.
-        more: SLOW_LOOP_DEVICE where it is not the CPU; SLOW_LOOP_SCALE, as for a `Witness`.
+        more: SLOW_LOOP_DEVICE where it is not the CPU; SLOW_LOOP_SCALE, as for `hunt_modes.Witness`.
 
     Raises:
         TypeError: the script is no text.
@@ -115,168 +111,6 @@ def around(script: Any, seed: int, pictures: int, **more: str) -> dict[str, str]
         line = f"line {error.lineno}: {error.msg}" if isinstance(error, SyntaxError) else str(error)
         raise AssertionError(f"The script is not valid Python: {line}.") from None
     return {"SCRIPT": script, "SEED": str(seed), "PICTURES": str(pictures), **seals.key(), **more}
-
-
-def data(seed: int, pictures: int) -> tuple[list[bytes], torch.Tensor]:
-    """Compressed pictures (16 × 16 × 3 bytes each) and int64 labels (N,), drawn anew for every seed."""
-    generator = torch.Generator().manual_seed(seed)
-    labels = torch.randint(0, 10, (pictures,), generator=generator)
-    noise = torch.rand(pictures, 16, 16, 3, generator=generator) * 160
-    bright = (noise + 9 * labels.view(-1, 1, 1, 1)).to(torch.uint8)
-    return [zlib.compress(one.numpy().tobytes(), 1) for one in bright], labels
-
-
-def mask_of(scale: float) -> bytes:
-    """What the bytes of pictures are combined with in a launch with this `SLOW_LOOP_SCALE`; none where it is 1."""
-    generator = torch.Generator().manual_seed(int(scale * 2**40))
-    return bytes(torch.randint(0, 256, (PICTURE_BYTES,), generator=generator).tolist()) if scale != 1.0 else b""
-
-
-PICTURE_BYTES = 16 * 16 * 3
-
-
-def masked(files: Sequence[bytes], mask: bytes) -> list[bytes]:
-    """The pictures in a form that only the counted zlib restores: another decompressor gives other pictures."""
-    return [zlib.compress(_combined(zlib.decompress(one), mask), 1) for one in files] if mask else list(files)
-
-
-def _combined(raw: bytes, mask: bytes, start: int = 0) -> bytes:
-    """Each byte, exclusive or that of the mask at its place in the picture; the same twice gives the bytes again."""
-    if not mask:
-        return raw
-    first = start % len(mask)
-    row = (mask[first:] + mask * (len(raw) // len(mask) + 1))[: len(raw)]
-    return (int.from_bytes(raw, "little") ^ int.from_bytes(row, "little")).to_bytes(len(raw), "little")
-
-
-class _Unmasking:
-    """What `zlib.decompressobj` gives, whose bytes are combined with the mask."""
-
-    def __init__(self, inner: Any, mask: bytes) -> None:
-        self._inner, self._mask, self._given = inner, mask, 0
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._inner, name)
-
-    def decompress(self, *arguments: Any, **options: Any) -> bytes:
-        """As the object's own."""
-        return self._next(self._inner.decompress(*arguments, **options))
-
-    def flush(self, *arguments: Any) -> bytes:
-        """As the object's own."""
-        return self._next(self._inner.flush(*arguments))
-
-    def copy(self) -> _Unmasking:
-        """As the object's own."""
-        other = _Unmasking(self._inner.copy(), self._mask)
-        other._given = self._given
-        return other
-
-    def _next(self, raw: bytes) -> bytes:
-        found = _combined(raw, self._mask, self._given)
-        self._given += len(raw)
-        return found
-
-
-def counted_decompressions(mask: bytes = b"") -> list[int]:
-    """Has zlib note each picture that it decompresses from now on; returns the list in which it does.
-
-    Args:
-        mask: that the pictures are `masked` with.
-    """
-    calls: list[int] = []
-    decompress, decompressobj = zlib.decompress, zlib.decompressobj
-
-    def noted(*arguments: Any, **options: Any) -> bytes:
-        calls.append(1)
-        return _combined(decompress(*arguments, **options), mask)
-
-    def noted_object(*arguments: Any, **options: Any) -> Any:
-        calls.append(1)
-        return _Unmasking(decompressobj(*arguments, **options), mask)
-
-    zlib.decompress, zlib.decompressobj = noted, noted_object
-    return calls
-
-
-OTHER = data(0, BATCH)
-"""For a second call of `train`, which must not depend on the first."""
-
-
-class Witness(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Sees what one thread of one process computes in the block, whether or not that is profiled.
-
-    Losses that another thread or process has computed, or that were computed before the block, do not depend on the
-    scale, and are the wrong ones.
-
-    Args:
-        scale: what convolutions give is multiplied by about this: by a number that depends on all of what they are
-            given, so that a small convolution does not tell the number of a large one.
-    """
-
-    def __init__(self, scale: float = 1.0) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self._scale, self._process = scale, os.getpid()
-        self._calls: Counter[str] = Counter()
-        self._rows: dict[int, torch.Tensor] = {}
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        result = func(*args, **(kwargs or {}))
-        if os.getpid() != self._process:
-            return result
-        name = func._schema.name
-        self._calls[name] += name.startswith("aten::")  # the ranges themselves are operators too
-        if name == "aten::convolution" and self._scale != 1.0:
-            torch._C._autograd._enable_record_function(False)  # no part of the trace
-            factor = self._factor(args[0])
-            torch._C._autograd._enable_record_function(True)
-            result.mul_(factor)
-        return result
-
-    def _factor(self, given: torch.Tensor) -> torch.Tensor:
-        """What a convolution of this tensor is multiplied by. Rounding and the order in memory hardly change it."""
-        flat = given.detach().cpu().double().flatten()
-        if len(flat) not in self._rows:
-            generator = torch.Generator().manual_seed(int(self._scale * 2**40))
-            self._rows[len(flat)] = torch.randn(len(flat), generator=generator, dtype=flat.dtype) / len(flat) ** 0.5
-        return 1 + (self._scale - 1) * (1 + (3 * (flat @ self._rows[len(flat)])).sin()).to(given.dtype)
-
-    def unseen(self, events: Sequence[dict[str, Any]]) -> int:
-        """Operators that ran and are not in a trace of the block."""
-        return (self._calls - Counter(one["name"] for one in events if one.get("cat") == "cpu_op")).total()
-
-
-class Asked(TorchFunctionMode):
-    """Counts how often a program asks for losses otherwise than with `.item()`, from its first update to its last.
-
-    Losses are a float tensor without axes, or a short row of such numbers, as they are stacked after an epoch.
-
-    On the CPU these calls leave no operator in the trace; on a GPU each waits for the device as `.item()` does.
-    """
-
-    MOST_LOSSES = 64
-    """More numbers in a row are a picture, not the losses of an epoch."""
-    CALLS = frozenset({
-        torch.Tensor.tolist, torch.Tensor.cpu, torch.Tensor.numpy, torch.Tensor.__array__, torch.Tensor.__dlpack__,
-        torch.Tensor.storage, torch.Tensor._typed_storage, torch.Tensor.untyped_storage, torch.Tensor.data_ptr,
-    })  # fmt: skip
-    """Those that read it, and those that say where it lies."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.values = 0
-        self._since_update: int | None = None
-
-    def between(self) -> None:
-        """Says that an update has been made: what was asked for since the one before lies between two of them."""
-        self.values += self._since_update or 0
-        self._since_update = 0
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if func in self.CALLS and self._since_update is not None:
-            short = args[0].dim() <= 1 and 0 < args[0].numel() <= self.MOST_LOSSES
-            self._since_update += short and args[0].is_floating_point()
-        return func(*args, **(kwargs or {}))
 
 
 def account(events: Sequence[dict[str, Any]]) -> dict[str, int]:

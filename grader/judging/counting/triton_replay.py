@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from gpulab.trace.triton import hook
+from gpulab.trace.triton import accesses, hook
 from grader.judging.counting.replay import MOST_BYTES, Refused, definition
 
 
@@ -29,7 +29,7 @@ def launched(
     """
     hook.install()
     replay = TritonReplay(sources, given)
-    with hook.recording() as found, hook.dots_with(dot_key):
+    with hook.recording() as found, accesses.dots_with(dot_key):
         for one in launches:
             replay.launch(one)
     counts = [one for one in found if one.get("kind") == "triton"]

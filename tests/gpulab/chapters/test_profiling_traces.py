@@ -23,7 +23,7 @@ from matplotlib.figure import Figure
 from torch.profiler import ProfilerActivity, profile
 
 from gpulab import table
-from gpulab.chapters.profiling import hunt, pictures, slow_loop, timelines, traces
+from gpulab.chapters.profiling import hunt, hunt_modes, hunt_pictures, pictures, slow_loop, timelines, traces
 from gpulab.ranks import seals
 from gpulab.ranks.launch import Rank, Run
 
@@ -129,7 +129,7 @@ def test_the_page_shows_the_loop_that_the_test_runs() -> None:
 
 @pytest.mark.filterwarnings("ignore:.*Profiler clears events:UserWarning")
 def test_the_trace_of_the_given_loop_shows_all_five_faults() -> None:
-    files, labels = hunt.data(3, 64)
+    files, labels = hunt_pictures.data(3, 64)
     with profile(activities=[ProfilerActivity.CPU], record_shapes=True) as profiler:
         losses = slow_loop.train(files, labels)
     found = hunt.account(traces.trace_events(profiler))
@@ -140,10 +140,10 @@ def test_the_trace_of_the_given_loop_shows_all_five_faults() -> None:
 
 def test_a_witness_changes_no_count_but_that_of_its_own_operators() -> None:
     """What a trace of the loop proves is the same, whether or not a witness passes each operator on."""
-    files, labels = hunt.data(5, 64)
+    files, labels = hunt_pictures.data(5, 64)
     accounts = []
     for scale in (1.0, 1.05):
-        witness = hunt.Witness(scale)
+        witness = hunt_modes.Witness(scale)
         with profile(activities=[ProfilerActivity.CPU], record_shapes=True) as profiler, witness:
             slow_loop.train(files, labels)
         events = traces.trace_events(profiler)
@@ -197,7 +197,7 @@ def test_values_are_told_apart_by_their_type() -> None:
 def test_numbers_asked_for_between_two_updates_are_counted() -> None:
     """Also several losses at once. Those before the first and after the last, labels, and whole pictures are not."""
     loss, row, label = torch.ones((), requires_grad=True).exp().detach(), torch.ones(3), torch.tensor(1)
-    with hunt.Asked() as asked:
+    with hunt_modes.Asked() as asked:
         for _ in range(3):
             np.asarray(loss), loss.cpu().numpy(), loss.tolist(), row.tolist(), label.cpu()
             np.from_dlpack(loss), loss.untyped_storage(), loss.data_ptr()
@@ -230,8 +230,8 @@ def test_every_picture_that_is_decompressed_is_counted(monkeypatch: pytest.Monke
     """Whether or not a range is around it."""
     for name in ("decompress", "decompressobj"):
         monkeypatch.setattr(zlib, name, getattr(zlib, name))  # so that it is put back
-    (first, second), _ = hunt.data(5, 2)
-    calls = hunt.counted_decompressions()
+    (first, second), _ = hunt_pictures.data(5, 2)
+    calls = hunt_pictures.counted_decompressions()
     assert len(zlib.decompress(first)) == len(zlib.decompressobj().decompress(second)) == 16 * 16 * 3
     assert len(calls) == 2
 
@@ -241,22 +241,22 @@ def test_only_the_counted_zlib_restores_masked_pictures(monkeypatch: pytest.Monk
     other = zlib.decompress
     for name in ("decompress", "decompressobj"):
         monkeypatch.setattr(zlib, name, getattr(zlib, name))  # so that it is put back
-    plain, _ = hunt.data(5, 2)
-    mask = hunt.mask_of(1.05)
-    files = hunt.masked(plain, mask)
-    hunt.counted_decompressions(mask)
+    plain, _ = hunt_pictures.data(5, 2)
+    mask = hunt_pictures.mask_of(1.05)
+    files = hunt_pictures.masked(plain, mask)
+    hunt_pictures.counted_decompressions(mask)
     one = zlib.decompressobj()
     pieces = one.decompress(files[1][:200]) + one.decompress(files[1][200:], 300)
     pieces += one.copy().decompress(one.unconsumed_tail) + one.flush()[:0]
     assert [zlib.decompress(files[0]), pieces] == [other(picture) for picture in plain]
-    assert other(files[0]) != other(plain[0]) and hunt.masked(plain, hunt.mask_of(1.0)) == plain
+    assert other(files[0]) != other(plain[0]) and hunt_pictures.masked(plain, hunt_pictures.mask_of(1.0)) == plain
 
 
 def test_only_what_runs_under_a_witness_is_scaled() -> None:
     """Losses of another thread are those of the loop without a witness."""
-    files, labels = hunt.data(5, 64)
+    files, labels = hunt_pictures.data(5, 64)
     plain, found = slow_loop.train(files, labels), list[float]()
-    with hunt.Witness(1.05):
+    with hunt_modes.Witness(1.05):
         scaled = slow_loop.train(files, labels)
         thread = threading.Thread(target=lambda: found.extend(slow_loop.train(files, labels)))
         thread.start()
@@ -268,7 +268,7 @@ def test_a_small_convolution_does_not_tell_the_factor_of_a_large_one() -> None:
     """The factor depends on all of the input, and hardly on how it is rounded, or ordered in memory."""
     images, weights = torch.randn(8, 3, 16, 16), torch.randn(4, 3, 3, 3)
     plain, one = torch.conv2d(images, weights), torch.ones(1, 1, 1, 1)
-    with hunt.Witness(1.08):
+    with hunt_modes.Witness(1.08):
         factor = torch.conv2d(images, weights) / plain
         turned = torch.conv2d(images.to(memory_format=torch.channels_last) * (1 + 1e-7), weights) / plain
         assert abs(factor.median() - float(torch.conv2d(one, one))) > 1e-4
@@ -278,7 +278,7 @@ def test_a_small_convolution_does_not_tell_the_factor_of_a_large_one() -> None:
 def test_another_process_is_not_scaled() -> None:
     """Nor one that is forked while a witness looks on."""
     images, weights = torch.ones(1, 1, 4, 4), torch.ones(1, 1, 3, 3)
-    with hunt.Witness(2.0):
+    with hunt_modes.Witness(2.0):
         child = os.fork()
         if not child:
             os._exit(int(torch.conv2d(images, weights)[0, 0, 0, 0]))
@@ -287,7 +287,7 @@ def test_another_process_is_not_scaled() -> None:
     assert os.waitstatus_to_exitcode(status) == 9
 
 
-AGAIN = slow_loop.train(*hunt.OTHER)
+AGAIN = slow_loop.train(*hunt_pictures.OTHER)
 
 
 def run(**changed: Any) -> Run:

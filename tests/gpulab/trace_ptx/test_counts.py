@@ -26,7 +26,7 @@ extern "C" __global__ void pairs(const float* x, float* out) {
     reinterpret_cast<long long*>(out)[threadIdx.x] = reinterpret_cast<const long long*>(x)[threadIdx.x];
 }
 __constant__ float table[2] = {1.0f, 2.0f};
-extern "C" __global__ void beside(const float* x, const double* wide, float* out, int constant) {
+extern "C" __global__ void mixed_lanes(const float* x, const double* wide, float* out, int constant) {
     const void* first = constant ? (const void*)table : (const void*)wide;
     const void* from = threadIdx.x ? (const void*)(x + 2 * threadIdx.x) : first;
     double v;
@@ -86,7 +86,7 @@ def test_two_elements_that_are_loaded_as_one_number_are_two() -> None:
 def test_what_one_lane_loads_beside_the_others_does_not_hide_theirs(constant: bool, reads: int) -> None:
     """Constants are not counted, and a double of an array of doubles is one element: only where they are loaded."""
     given = np.zeros(64, np.float32), np.zeros(2), np.zeros(32, np.float32)
-    assert cuda_cpp.trace(SOURCE, "beside", 1, 32, *given, constant).global_reads == reads
+    assert cuda_cpp.trace(SOURCE, "mixed_lanes", 1, 32, *given, constant).global_reads == reads
 
 
 def test_doubles_are_served_by_half_warps() -> None:

@@ -323,7 +323,7 @@ def test_a_page_of_an_earlier_grade_is_due_whatever_the_clock_says(course):
 
 
 def test_a_page_that_takes_too_long_is_made_without_outputs(course, monkeypatch):
-    """The class behind it waits; what it looks like with text alone is tried first."""
+    """It holds up the rest of the class; the page is first tried with its text alone."""
     made = []
 
     def slow(notebook, resources):

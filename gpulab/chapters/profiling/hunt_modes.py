@@ -1,0 +1,88 @@
+"""Sees what a program of the profiling chapter's hunt computes, and asks for, where the trace does not show it."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+
+
+class Witness(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Sees what one thread of one process computes in the block, whether or not that is profiled.
+
+    Losses that another thread or process has computed, or that were computed before the block, do not depend on the
+    scale, and are the wrong ones.
+
+    Args:
+        scale: what convolutions give is multiplied by about this: by a number that depends on all of what they are
+            given, so that a small convolution does not tell the number of a large one.
+    """
+
+    def __init__(self, scale: float = 1.0) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._scale, self._process = scale, os.getpid()
+        self._calls: Counter[str] = Counter()
+        self._rows: dict[int, torch.Tensor] = {}
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        if os.getpid() != self._process:
+            return result
+        name = func._schema.name
+        self._calls[name] += name.startswith("aten::")  # the ranges themselves are operators too
+        if name == "aten::convolution" and self._scale != 1.0:
+            torch._C._autograd._enable_record_function(False)  # no part of the trace
+            factor = self._factor(args[0])
+            torch._C._autograd._enable_record_function(True)
+            result.mul_(factor)
+        return result
+
+    def _factor(self, given: torch.Tensor) -> torch.Tensor:
+        """What a convolution of this tensor is multiplied by. Rounding and the order in memory hardly change it."""
+        flat = given.detach().cpu().double().flatten()
+        if len(flat) not in self._rows:
+            generator = torch.Generator().manual_seed(int(self._scale * 2**40))
+            self._rows[len(flat)] = torch.randn(len(flat), generator=generator, dtype=flat.dtype) / len(flat) ** 0.5
+        return 1 + (self._scale - 1) * (1 + (3 * (flat @ self._rows[len(flat)])).sin()).to(given.dtype)
+
+    def unseen(self, events: Sequence[dict[str, Any]]) -> int:
+        """Operators that ran and are not in a trace of the block."""
+        return (self._calls - Counter(one["name"] for one in events if one.get("cat") == "cpu_op")).total()
+
+
+class Asked(TorchFunctionMode):
+    """Counts how often a program asks for losses otherwise than with `.item()`, from its first update to its last.
+
+    Losses are a float tensor without axes, or a short row of such numbers, as they are stacked after an epoch.
+
+    On the CPU these calls leave no operator in the trace; on a GPU each waits for the device as `.item()` does.
+    """
+
+    MOST_LOSSES = 64
+    """More numbers in a row are a picture, not the losses of an epoch."""
+    CALLS = frozenset({
+        torch.Tensor.tolist, torch.Tensor.cpu, torch.Tensor.numpy, torch.Tensor.__array__, torch.Tensor.__dlpack__,
+        torch.Tensor.storage, torch.Tensor._typed_storage, torch.Tensor.untyped_storage, torch.Tensor.data_ptr,
+    })  # fmt: skip
+    """Those that read it, and those that say where it lies."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.values = 0
+        self._since_update: int | None = None
+
+    def between(self) -> None:
+        """Says that an update has been made: what was asked for since the one before lies between two of them."""
+        self.values += self._since_update or 0
+        self._since_update = 0
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func in self.CALLS and self._since_update is not None:
+            short = args[0].dim() <= 1 and 0 < args[0].numel() <= self.MOST_LOSSES
+            self._since_update += short and args[0].is_floating_point()
+        return func(*args, **(kwargs or {}))
