@@ -12,7 +12,7 @@ import triton.language as tl
 
 from gpulab import trace
 from gpulab.trace.errors import OutOfBoundsError
-from gpulab.trace.triton import hook
+from gpulab.trace.triton import accesses
 
 trace.use_triton()
 
@@ -305,7 +305,7 @@ def test_an_atomic_reads_and_writes() -> None:
 
 def test_an_endless_kernel_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     """With its size, and what to do."""
-    monkeypatch.setattr(hook, "SECONDS", 0.2)
+    monkeypatch.setattr(accesses, "SECONDS", 0.2)
     with pytest.raises(
         trace.EndlessKernelError, match=r"stopped after 0.2 s .* 1 program, blocks of at most 1 elements"
     ):
