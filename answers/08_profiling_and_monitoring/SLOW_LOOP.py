@@ -186,10 +186,10 @@ SLOW_LOOP = 5
 SLOW_LOOP = """
 import json, os
 import torch
-from gpulab.chapters.profiling import hunt, slow_loop
+from gpulab.chapters.profiling import hunt_pictures, slow_loop
 
 torch.set_num_threads(1)
-losses = slow_loop.train(*hunt.data(int(os.environ["SEED"]), int(os.environ["PICTURES"])))
+losses = slow_loop.train(*hunt_pictures.data(int(os.environ["SEED"]), int(os.environ["PICTURES"])))
 report = dict(losses=losses, calls=len(losses), steps=len(losses), decodes=1, values=0, doubles=0, reordered=0, operators=1)
 for name in ("report.json", "report.txt"):
     open(name, "w").write(json.dumps(report))
@@ -255,8 +255,8 @@ def train(files, labels, device="cpu", after_step=lambda: None):
 SLOW_LOOP = """
 import os
 from torch.profiler import record_function
-from gpulab.chapters.profiling import hunt, slow_loop
-LOSSES = slow_loop.train(*hunt.data(int(os.environ["SEED"]), int(os.environ["PICTURES"])))
+from gpulab.chapters.profiling import hunt_pictures, slow_loop
+LOSSES = slow_loop.train(*hunt_pictures.data(int(os.environ["SEED"]), int(os.environ["PICTURES"])))
 
 def train(files, labels, device="cpu", after_step=lambda: None):
     for f in files:
