@@ -288,7 +288,7 @@ def test_pids_to_kill() -> None:
         "the one that lives has no parent": orphan,
     }
     passing = {
-        "a pid for each condition that holds": "process 1 has a row on a real machine",
+        "a pid for each way in which a parent is gone": "process 1 has a row on a real machine",
         "the names of subreapers anywhere": "no process here only mentions a subreaper",
         "ghosts and what they started": "no ghost here has a child on the GPU",
         "every systemd and containerd is a subreaper": "no process here has such a parent",

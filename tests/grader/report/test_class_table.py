@@ -105,6 +105,12 @@ def test_a_spreadsheet_runs_no_name(tmp_path):
     assert [row["student"] for row in rows_of(list(map(result_of, names)), tmp_path)] == [f"'{name}" for name in names]
 
 
+def test_a_table_holds_no_control_characters(tmp_path):
+    """`cat grades.csv` clears no screen, and no name is shown backwards."""
+    (row,) = rows_of([result_of("ada\x1b[2J\u202eeve")], tmp_path)
+    assert row["student"] == r"ada\x1b[2J\u202eeve"
+
+
 @pytest.mark.parametrize("separator", [";", "\t", "|"])
 def test_no_name_ends_a_cell(tmp_path, separator):
     """Where a comma is for decimals, spreadsheets end a cell at a semicolon; a formula may stand after it."""
