@@ -328,5 +328,3 @@ def saxpy(alpha, x, y):
 # %% wrong: adds alpha to the product — says "Multiply alpha by x" — from "reference": "alpha * x[i] + y[i]" → "alpha + x[i] * y[i]"
 
 # %% wrong: eight rounds — says "a fixed number of rounds" — from "reference": "out.size, cuda" → "min(out.size, 8 * 1024), cuda"
-
-# %% wrong: each block goes through all elements — says "the start depends on blockIdx.x" — from "reference": "cuda.grid(1)," → "cuda.threadIdx.x,", "cuda.gridsize(1)" → "cuda.blockDim.x"

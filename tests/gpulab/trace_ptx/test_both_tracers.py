@@ -44,6 +44,9 @@ DIFFERENCES = {
         "threadIdx without an axis": REFUSED,
         "a grid of no dimension": REFUSED,
     },
+    "scale_rows": {
+        "the factor twice": MERGED,
+    },
     "block_reverse": {
         "a barrier for the warp only": ORDER,
         "an array of each thread's own": RUBBISH,
@@ -100,6 +103,7 @@ DIFFERENCES = {
         "result in int64": UNROLLED,
         "result in float32": UNROLLED,
         "shares, not counts": UNROLLED,
+        "percent": UNROLLED,
         "every thread hands in every bin": UNROLLED,
         "adds the values": UNROLLED,
         "every block counts all values": UNROLLED,
