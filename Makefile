@@ -109,7 +109,7 @@ test: $(READY)
 	+@$(STEPS) --jobs=2 --output-sync=target types build-check release-check
 	+@$(STEPS) tests
 	+@$(STEPS) notebooks
-	+@$(STEPS) --jobs=2 --output-sync=target verify sample-class SAMPLE=4
+	+@$(STEPS) --jobs=2 --output-sync=target verify sample-class SAMPLE=3
 	@printf '\nAll of make test passed:\n'
 	@for part in tests alone notebooks; do printf '%-10s %s\n' $$part "$$(tail -n 1 work/test/$$part.log)"; done
 	@cat work/test/*-again.txt 2>/dev/null | sed 's/^FAILED/only in a second try, by itself, passed/' || true
@@ -146,7 +146,7 @@ tests: export ANSWERS_SEED ?= $(DRAWN_BY)
 tests: export SEARCH_SEED ?= $(DRAWN_BY)
 tests: $(READY)
 	$(call step,5/8 pytest: the two packages)
-	$(call tried,tests,tests -m "not alone",--numprocesses 3 --dist loadfile --no-loadscope-reorder)
+	$(call tried,tests,tests -m "not alone",--numprocesses 4 --dist loadfile --no-loadscope-reorder)
 	+@$(STEPS) alone
 
 # What is graded here needs no more of what a course does.

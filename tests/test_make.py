@@ -312,7 +312,7 @@ def test_test_runs_every_check_in_order(tmp_path: Path) -> None:
         'pytest tests -m "not alone"',
         "pytest $(grep --recursive --files-with-matches --include='test_*.py' 'mark\\.alone' tests) -m alone",
         "pytest --nbval-lax solutions",
-        "grader verify --sample 4",
+        "grader verify --sample 3",
         "grader sample",
         "grader autograde",
     ]

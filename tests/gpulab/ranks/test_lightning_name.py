@@ -11,6 +11,8 @@ import pytest
 from gpulab import launch
 from gpulab.ranks.lightning_name import installed_as
 
+pytestmark = pytest.mark.long
+
 only_the_other_name = pytest.mark.skipif(
     importlib.util.find_spec("lightning") is not None, reason="the package lightning itself is installed here"
 )

@@ -21,6 +21,8 @@ from grader.authoring.execution import gpu_name
 from grader.authoring.nbval_plugin import near
 from grader.model.course import Course
 
+pytestmark = pytest.mark.long
+
 NO_GPU = pytest.mark.skipif(gpu_name() is not None, reason="says what happens without a GPU")
 
 

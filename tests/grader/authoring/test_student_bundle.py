@@ -26,6 +26,8 @@ from grader.model.course import Course, CourseError
 from grader.model.findings import Findings
 from grader.model.notebooks import HIDDEN, SOLUTION, cells_of
 
+pytestmark = pytest.mark.long
+
 TOP = "gpulab-0.1.0"
 ALONE = """\
 import importlib.util, sys

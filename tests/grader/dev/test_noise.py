@@ -16,6 +16,8 @@ from grader.dev.noise_counts import Counts
 from grader.model.course import CourseError
 from grader.model.needs import Need
 
+pytestmark = pytest.mark.long
+
 CELL = with_test("from gpulab import seed\nassert double(3) == 6 and seed()", Need.VIRTUAL_GPU).cell("double_test")
 RIGHT = Answer("double", AnswerKind.RIGHT, "twice", "def double(x):\n    print(x)\n    return 2 * x")
 WRONG = Answer(

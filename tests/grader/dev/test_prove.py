@@ -24,6 +24,8 @@ from grader.machine import kept_readings
 from grader.model.course import Course, CourseError
 from grader.model.readings import ReadingState
 
+pytestmark = pytest.mark.long
+
 
 def step(name: str, *findings: str, **data: object) -> ProofStep:
     return ProofStep(name, name, lambda course, chapters, say, pace: StepResult(name, findings, dict(data)))

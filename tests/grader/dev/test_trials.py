@@ -15,6 +15,8 @@ from grader.trials.runner import Runner, Trial
 from grader.trials.seeds import steadiness
 from grader.trials.tried_seeds import TriedSeeds
 
+pytestmark = pytest.mark.long
+
 
 def test_a_trial_gets_the_judges_verdict_and_words(tmp_path: Path) -> None:
     endless = "def clipped(x, top):\n    while True: pass"

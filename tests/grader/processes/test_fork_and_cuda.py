@@ -13,6 +13,8 @@ import pytest
 from gpulab.forkserver import client
 from grader.processes import fork_server, preload
 
+pytestmark = pytest.mark.long
+
 DRIVER = r"""
 #include <stdio.h>
 #include <stdlib.h>

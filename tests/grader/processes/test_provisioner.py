@@ -18,6 +18,8 @@ from nbformat.v4 import new_code_cell, new_notebook
 
 from grader.processes import client, provisioner
 
+pytestmark = pytest.mark.long
+
 CELLS = (
     "import os, sys\nprint(sum(range(10)))\nsys.stderr.write('said\\n')",
     "import torch\n(torch.arange(6.0).reshape(2, 3) @ torch.ones(3, 1)).tolist()",

@@ -13,6 +13,8 @@ from grader.model.submission import from_answers
 from grader.processes import client, fork_server
 from grader.sandbox import Tier
 
+pytestmark = pytest.mark.long
+
 COMPILES = """
 import triton
 import triton.language as tl
