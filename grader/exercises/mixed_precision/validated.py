@@ -20,8 +20,8 @@ CALM = 0.06
 ALIKE = 0.5
 """Least share of rounding that two right trainings have in common: twice what `same_training` asks for."""
 DRAWS = 100
-FLIPPED = 2
-"""Validation images whose label rounding may change."""
+FLIPPED = 1
+"""Validation images whose label may change by another order of rounding: none did in 24 trainings."""
 TAIL = 41
 """Images in the last two batches of 32: the last one has 9."""
 
@@ -132,7 +132,7 @@ def uneven(draw: Random) -> Problem:
         one = Problem("cnn_lean", samples=192, batch_size=32, lr=0.2, device="cpu", seed=draw.randrange(10**6))
         right = _classified(train(one, 1), one, torch.float32)
         parts = right[:-TAIL], right[: len(right) // 2]
-        if all(abs(float(part.mean() - right.mean())) * len(right) > 2 * FLIPPED - 0.5 for part in parts):
+        if all(abs(float(part.mean() - right.mean())) * len(right) > FLIPPED + 2.5 for part in parts):
             return one
     raise LookupError(f"In {DRAWS} draws, no problem had unlike validation batches.")
 
