@@ -472,3 +472,7 @@ def copy_bandwidth(nbytes):
 # -     target = torch.empty_like(source)
 # +     source = torch.ones(nbytes, dtype=torch.uint8)
 # +     target = torch.empty_like(source, device=device())
+
+# %% wrong cpu: seconds over bytes — says "Upside down" — from "reference": "2 * nbytes / statistics.median(times) / 1e9" → "statistics.median(times) / (2 * nbytes) * 1e9"
+
+# %% wrong cpu: the slowest run — says "the slowest run" — from "reference": "statistics.median" → "max"

@@ -199,3 +199,29 @@ def crossover(sizes, cpu_seconds, gpu_seconds):
     while rows[at][2] < rows[at][1]:
         at -= 1
     return rows[at + 1][0] if at + 1 < len(rows) else None
+
+# %% wrong: compares the sums of all later times — says "compare the two times of each single size"
+def crossover(sizes, cpu_seconds, gpu_seconds):
+    rows = sorted(zip(sizes, cpu_seconds, gpu_seconds))
+    for at, (size, _, _) in enumerate(rows):
+        if sum(gpu for _, _, gpu in rows[at:]) < sum(cpu for _, cpu, _ in rows[at:]):
+            return size
+    return None
+
+# %% wrong: sorts by the CPU's times — says "and not by a time" — from "reference"
+# -     for size, cpu, gpu in sorted(zip(sizes, cpu_seconds, gpu_seconds), reverse=True):
+# +     for cpu, gpu, size in sorted(zip(cpu_seconds, gpu_seconds, sizes), reverse=True):
+
+# %% wrong: the size after the first loss — says "it must win at every larger size"
+def crossover(sizes, cpu_seconds, gpu_seconds):
+    rows = sorted(zip(sizes, cpu_seconds, gpu_seconds))
+    for (_, cpu, gpu), (size, next_cpu, next_gpu) in zip(rows, rows[1:]):
+        if gpu >= cpu and next_gpu < next_cpu:
+            return size
+    return None
+
+# %% wrong: the row after the last loss, which may not exist — says "wins at no size: return None"
+def crossover(sizes, cpu_seconds, gpu_seconds):
+    rows = sorted(zip(sizes, cpu_seconds, gpu_seconds))
+    losses = [at for at, (_, cpu, gpu) in enumerate(rows) if gpu >= cpu]
+    return rows[max(losses, default=-1) + 1][0]

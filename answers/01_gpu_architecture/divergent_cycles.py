@@ -218,3 +218,7 @@ def divergent_cycles(branch_of_thread, cycles_of_branch, warp_size=32):
 # -         total += sum(cycles_of_branch[branch] for branch in branches)
 # +         first, *others = branches
 # +         total += cycles_of_branch[0] + cycles_of_branch[1] if others else cycles_of_branch[first]
+
+# %% wrong: adds the branches, not their cycles — says "cycles_of_branch[b] cycles, not b" — from "reference": "sum(cycles_of_branch[branch] for branch in branches)" → "sum(branches)"
+
+# %% wrong: stops a warp early — says "No warp was counted" — from "reference": "len(branch_of_thread), warp_size" → "len(branch_of_thread) - warp_size, warp_size"

@@ -143,3 +143,17 @@ def matmul_intensity(m, n, k, bytes_per_element):
 # %% wrong: the second matrix moves for each row of the output — says "moves once" — from "reference": "+ k * n" → "+ m * k * n"
 
 # %% wrong: m rows for n columns — says "each of the three sizes" — from "reference": "2 * m * n * k" → "2 * m * m * k"
+
+# %% wrong: the output has the shape of the first input — says "49 elements, and not 41" — from "reference": "+ m * n)" → "+ m * k)"
+
+# %% wrong: both inputs are m × k — says "34 elements, and not 41" — from "reference": "+ k * n" → "+ m * k"
+
+# %% wrong: the second input is k × k — says "69 elements, and not 41" — from "reference": "+ k * n" → "+ k * k"
+
+# %% wrong: three squares of n — says "27 elements, and not 41" — from "reference": "(m * k + k * n + m * n)" → "3 * n * n"
+
+# %% wrong: m n for the first input, and twice the second — says "48 elements, and not 41" — from "reference": "(m * k + k * n + m * n)" → "(m * n + 2 * n * k)"
+
+# %% wrong: the inputs move twice — says "76 elements, and not 41" — from "reference": "(m * k + k * n" → "(2 * m * k + 2 * k * n"
+
+# %% wrong: the FLOPs of two lists — says "each of the three sizes is a factor" — from "reference": "2 * m * n * k" → "2 * k * (m + n)"

@@ -44,7 +44,7 @@ def occupancy(block, sm):
 
 # %% wrong: rounds warps down — says "whole warps" — from "reference": " -(-block" → " max(1, block"
 
-# %% wrong: counts threads at the end, not warps — says "whole warps" — from "reference"
+# %% wrong: counts threads at the end, not warps — says "whole place" — from "reference"
 # -     return blocks * warps / sm["max_warps"]
 # +     return blocks * block["threads"] / (sm["max_warps"] * sm["warp_size"])
 
@@ -251,3 +251,8 @@ def occupancy(*arguments):
 # %% wrong: rounds up the registers of each thread — says "for each warp, not for each thread" — from "reference": `round_up(block["registers_per_thread"] * sm["warp_size"], sm["register_unit"])` → `round_up(block["registers_per_thread"], sm["register_unit"]) * sm["warp_size"]`
 
 # %% wrong: blocks over the blocks that places for warps allow — says "Divide them by max_warps" — from "reference": `blocks * warps / sm["max_warps"]` → `blocks / (sm["max_warps"] // warps)`
+
+# %% wrong: divides by no shared memory — says "is not limited by it" — from "reference"
+# -     if shared_bytes:
+# -         blocks = min(blocks, sm["shared_bytes"] // shared_bytes)
+# +     blocks = min(blocks, sm["shared_bytes"] // shared_bytes)

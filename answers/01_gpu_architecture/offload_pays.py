@@ -146,6 +146,12 @@ def offload_pays(bytes_in, bytes_out, flops, link_gbs, cpu_gflops, gpu_gflops, l
     there = (bytes_in + bytes_out) / link_gbs / 1e9 + launch_us / 1e6 + flops / gpu_gflops / 1e9
     return round(there, 3) < round(flops / cpu_gflops / 1e9, 3)
 
-# %% wrong: the rates of CPU and GPU swapped — says "rates of CPU and GPU swapped" — from "reference": "(gpu_gflops * 1e9) <" → "(cpu_gflops * 1e9) <", "flops / (cpu_gflops * 1e9)" → "flops / (gpu_gflops * 1e9)"
+# %% wrong: the rates of CPU and GPU swapped — says "rates of CPU and GPU are swapped" — from "reference": "(gpu_gflops * 1e9) <" → "(cpu_gflops * 1e9) <", "flops / (cpu_gflops * 1e9)" → "flops / (gpu_gflops * 1e9)"
 
 # %% wrong: both copies count twice — says "there is no factor of 2" — from "reference": "travel = " → "travel = 2 * "
+
+# %% wrong: the launch in seconds — says "launch_us is in microseconds: 10 µs" — from "reference": "launch_us * 1e-6" → "launch_us"
+
+# %% wrong: bytes times the link's rate — says "units of bytes and of link_gbs" — from "reference": "(bytes_in + bytes_out) / (link_gbs * 1e9)" → "(bytes_in + bytes_out) * link_gbs / 1e9"
+
+# %% wrong: divides the bytes out alone — says "units of bytes and of link_gbs" — from "reference": "(bytes_in + bytes_out)" → "bytes_in + bytes_out"

@@ -53,7 +53,7 @@ def peak_rates(gpu):
 
 # %% wrong: binary giga — says "not 2**30" — from "bits for bytes": `memory_gbps_per_pin"]}` → `memory_gbps_per_pin"] * 1e9 / 8 / 2**30}`
 
-# %% wrong: looks it up, so a made-up GPU has none — says "KeyError"
+# %% wrong: looks it up, so a made-up GPU has none — says "compute both from its counts"
 def peak_rates(gpu):
     return {"fp32_tflops": gpu["fp32_tflops"], "bandwidth_gbs": gpu["bandwidth_gbs"]}
 
@@ -182,3 +182,13 @@ def peak_rates(*arguments):
 # %% wrong: divides by the 4 bytes of a float — says "A byte is 8 bits" — from "reference": `"] / 8 *` → `"] / 4 *`
 
 # %% right: whole GB/s, rounded down — from "reference": "bytes_per_second / 1e9" → "bytes_per_second // 1e9"
+
+# %% wrong: a mega of 2**20 — says "A mega is 1e6" — from "reference": `gpu["boost_mhz"] * 1e6` → `gpu["boost_mhz"] * 2**20`
+
+# %% wrong: from mega to tera by 1024 twice — says "not 1024 times 1024" — from "reference": `flops_per_second / 1e12` → `flops_per_second / 1e6 / 1024 / 1024`
+
+# %% wrong: from megabytes to gigabytes by 1024 — says "not by 1024" — from "reference": "bytes_per_second / 1e9}" → "bytes_per_second / 1e6 / 1024}"
+
+# %% wrong: GHz taken for Hz — says "a million cycles per second" — from "reference": `gpu["boost_mhz"] * 1e6` → `gpu["boost_mhz"] / 1e3`
+
+# %% wrong: whole TFLOPS — says "has decimals: divide with /" — from "reference": "flops_per_second / 1e12" → "flops_per_second // 1e12"

@@ -96,3 +96,7 @@ def warps_to_hide(latency_ns, bandwidth_gbs, bytes_per_request, sm_count):
 # %% wrong: a read and a write — says "no factor of 2" — from "reference": "math.ceil(" → "math.ceil(2 * "
 
 # %% wrong: adds a half and rounds, to even — says "a whole number stays" — from "reference": "math.ceil(" → "round(0.5 + "
+
+# %% wrong: for one of four schedulers — says "not those of one of its 4" — from "reference": "sm_count))" → "sm_count * 4))"
+
+# %% wrong: rounds the bandwidth of an SM up — says "Round only once" — from "reference": "latency_ns * bandwidth_gbs / (bytes_per_request * sm_count)" → "latency_ns * math.ceil(bandwidth_gbs / sm_count) / bytes_per_request"

@@ -79,7 +79,7 @@ def add_bias(matrix, bias):
 
 # %% wrong: x taken for the row in the kernel — says "rows and columns are swapped" — from "reference": "column, row" → "row, column"
 
-# %% wrong: x taken for the row in the grid — says "rows and columns are swapped" — from "reference"
+# %% wrong: x taken for the row in the grid — says "the grid's axes are swapped" — from "reference"
 # -     add_bias_kernel[(-(-columns // 32), -(-rows // 8)), (32, 8)](matrix, bias, out)
 # +     add_bias_kernel[(-(-rows // 32), -(-columns // 8)), (32, 8)](matrix, bias, out)
 
@@ -98,9 +98,9 @@ def add_bias(matrix, bias):
 # -     add_bias_kernel[(-(-columns // 32), -(-rows // 8)), (32, 8)](matrix, bias, out)
 # +     add_bias_kernel[(-(-max(rows, columns) // 16), -(-max(rows, columns) // 16)), (16, 16)](matrix, bias, out)
 
-# %% wrong: guard on one side only — says "out of bounds" — from "reference": "row < out.shape[0] and " → ""
+# %% wrong: guard on one side only — says "must check both its row and its column" — from "reference": "row < out.shape[0] and " → ""
 
-# %% wrong: guard says or — says "out of bounds" — from "reference": "and" → "or"
+# %% wrong: guard says or — says "must check both its row and its column" — from "reference": "and" → "or"
 
 # %% wrong: grid rounded down — says "the grid does not cover" — from "reference": "-(-columns // 32), -(-" → "columns // 32, max(1, "
 

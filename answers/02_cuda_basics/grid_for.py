@@ -95,3 +95,5 @@ def grid_for(shape, block):
     return (side, side)
 
 # %% wrong: fractions of a block — says "no fractions of a block" — from "reference": "-(-columns // block[0]), -(-rows // block[1])" → "columns / block[0], rows / block[1]"
+
+# %% wrong: rounds to the nearest — says "Rounded to the nearest" — from "reference": "(-(-columns // block[0]), -(-rows // block[1]))" → "round(columns / block[0]), round(rows / block[1])"

@@ -110,7 +110,7 @@ def scale_rows(matrix, factors):
 
 # %% wrong: x taken for the row in the kernel only — says "neighboring columns" — from "reference": "column, row" → "row, column"
 
-# %% wrong: no guard — says "out of bounds" — from "reference"
+# %% wrong: no guard — says "must check both its row and its column" — from "reference"
 # -     if row < out.shape[0] and column < out.shape[1]:
 # -         out[row, column] = matrix[row, column] * factors[row]
 # +     out[row, column] = matrix[row, column] * factors[row]
@@ -283,3 +283,5 @@ def scale_rows(matrix, factors):
 # %% wrong: the factor of the first row of the block — says "its block's first row" — from "reference": "factors[row]" → "factors[cuda.blockIdx.y * cuda.blockDim.y]"
 
 # %% wrong: the result transposed — says "The result is transposed" — from "reference": "        out[row, column]" → "        out[column, row]", "empty((rows, columns)" → "empty((columns, rows)"
+
+# %% wrong: no guard for the rows — says "must check both its row and its column" — from "reference": "row < out.shape[0] and " → ""

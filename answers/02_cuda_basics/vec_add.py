@@ -78,7 +78,7 @@ def vec_add(a, b):
     kernel[1, 1024](a, b, out)
     return out
 
-# %% wrong: no guard — says "out of bounds"
+# %% wrong: no guard — says "a guard such as i < n"
 from numba import cuda
 
 from gpulab import empty

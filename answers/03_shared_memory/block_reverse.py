@@ -206,7 +206,7 @@ def block_reverse(x):
 
 # %% wrong: the last, short run is left out — says "The last, shorter run is missing" — from "reference": "[-(-len" → "[max(1, len"
 
-# %% wrong: no guard — says "out of bounds" — from "the last run is turned as if it were whole"
+# %% wrong: no guard — says "a guard such as i < n" — from "the last run is turned as if it were whole"
 # -     if i < x.size:
 # -         tile[t] = x[i]
 # +     tile[t] = x[i]
@@ -489,3 +489,5 @@ def block_reverse(x):
     block_reverse_kernel[-(-len(x) // 128), 128](x, out)
     return out
 # %% wrong: every block fills its tile from the beginning of x — says "add the start of" — from "reference": "= x[start + t]" → "= x[t]"
+
+# %% wrong: the mirrored place of the first is the length — says "is the last, length - 1" — from "reference": "length - 1 - t" → "length - t"

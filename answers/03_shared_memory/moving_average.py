@@ -628,3 +628,5 @@ def moving_average(x, radius):
     out = empty(x.shape[0], "float32")
     average_kernel[-(-x.shape[0] // 128), 128](x, out, radius)
     return out
+
+# %% wrong: clamps to the length — says "The last index is n - 1" — from "reference": "x.size - 1)]" → "x.size)]"

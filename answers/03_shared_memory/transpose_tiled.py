@@ -196,7 +196,7 @@ def transpose_tiled(x):
 # -     turn[(-(-columns // 32), -(-rows // 32)), (32, 32)](x, out)
 # +     turn[(-(-columns // 16), -(-rows // 16)), (16, 16)](x, out)
 
-# %% wrong: reads through the tile, and writes down columns — says "the writes take" — from "unpadded tile"
+# %% wrong: reads through the tile, and writes down columns — says "There is a tile, but a warp" — from "unpadded tile"
 # -     tile = cuda.shared.array((32, 32), float32)
 # +     tile = cuda.shared.array((32, 33), float32)
 
@@ -245,7 +245,7 @@ def transpose_tiled(x):
 # -     if row < x.shape[0] and column < x.shape[1]:
 # +     if True:
 
-# %% wrong: no guard while writing — says "out[" — from "unpadded tile"
+# %% wrong: no guard while writing — says "Guard the write by the shape of out" — from "unpadded tile"
 # -     tile = cuda.shared.array((32, 32), float32)
 # +     tile = cuda.shared.array((32, 33), float32)
 

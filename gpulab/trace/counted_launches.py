@@ -14,6 +14,7 @@ from typing import Any
 
 from gpulab.backend import current
 from gpulab.check.services import require
+from gpulab.trace.beyond import note_on
 from gpulab.trace.launch import recording
 
 Launches = list[dict[str, Any]]
@@ -33,15 +34,27 @@ def counting(dot_key: int = 0) -> Iterator[Launches]:
     """
     require("counting")
     counter = current().counting
-    if counter is not None:
-        with counter(dot_key) as launches:
+    with _explained():
+        if counter is not None:
+            with counter(dot_key) as launches:
+                yield launches
+            return
+        launches = []
+        with recording() as traces, _programs(dot_key) as programs:
             yield launches
-        return
-    launches = []
-    with recording() as traces, _programs(dot_key) as programs:
-        yield launches
     launches.extend(trace.summary() for trace in traces)
     launches.extend(programs)
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    """Adds to an error of the tracer what the student is to do about it."""
+    try:
+        yield
+    except Exception as error:
+        if note := note_on(str(error)):
+            error.add_note(note)
+        raise
 
 
 FEW_REQUESTS = 32

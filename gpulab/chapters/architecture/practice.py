@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from gpulab.virtual_gpu.practice import HOST, PracticeGPU
+from gpulab.virtual_gpu.practice import HOST, SLOW, PracticeGPU
 
 COPIED = 3.7e8
 """Bytes that are copied per second, each of them read and written: so few that a small copy takes milliseconds."""
@@ -40,4 +40,6 @@ class CopyGPU(PracticeGPU):
 
     def _hints(self, nbytes: int, right: float) -> Iterator[tuple[float, str]]:
         yield from ((factor * right, words) for factor, words in UNITS)
+        yield 1 / right, "Upside down: divide the bytes by the seconds."
+        yield right / SLOW, "That is the slowest run: take the median of all."
         yield from ((nbytes / self.rates["copy"] * unit, "That is a time, not a rate.") for unit in (1.0, 1e3, 1e6))
