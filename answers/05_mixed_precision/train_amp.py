@@ -311,7 +311,7 @@ def train_amp(problem, epochs):
 
 # %% wrong: a skipped step is one whose scale is below the last one in the list, which is empty at first — says "the first update counts as well" — from "reference": "skipped += scales[-1] < before" → "skipped += len(scales) > 1 and scales[-1] < scales[-2]"
 
-# %% hostile: float16 in the first epoch, float32 in all others — says "the forward pass belongs inside torch.autocast"
+# %% hostile: float16 in the first epoch, float32 in all others — says "a layer computed in float32"
 import torch
 
 

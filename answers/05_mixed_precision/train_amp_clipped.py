@@ -373,7 +373,7 @@ def train_amp_clipped(problem, epochs, max_norm, accumulate):
 
 # %% wrong: a skipped window is one whose scale is below the last one in the list, which is empty at first — says "the first update counts as well" — from "reference": "skipped += scales[-1] < before" → "skipped += len(scales) > 1 and scales[-1] < scales[-2]"
 
-# %% hostile: float16 until a window has not overflowed, and float32 in the second half of the training — says "the forward pass belongs inside torch.autocast"
+# %% hostile: float16 until a window has not overflowed, and float32 in the second half of the training — says "a layer computed in float32"
 import torch
 
 

@@ -347,7 +347,7 @@ def train_bf16(problem, epochs):
 # +         model.requires_grad_(True)
 # +         shares.append(right / total)
 
-# %% hostile: bfloat16 in the first epoch, float32 afterwards — says "the forward pass belongs inside torch.autocast"
+# %% hostile: bfloat16 in the first epoch, float32 afterwards — says "a layer computed in float32"
 import torch
 
 
@@ -373,7 +373,7 @@ def train_bf16(problem, epochs):
         shares += [right / total]
     return problem.history(net, losses, validation=shares)
 
-# %% hostile: bfloat16 in every second step — says "the forward pass belongs inside torch.autocast"
+# %% hostile: bfloat16 in every second step — says "a layer computed in float32"
 import torch
 
 
