@@ -227,6 +227,8 @@ import torch
 
 def train_amp(problem, epochs):
     net = problem.model().to(problem.device)
+    for layer in net.modules():  # which would refuse float32
+        layer._forward_hooks.clear()
     sgd, loss_of = problem.optimizer(net), problem.criterion()
     first = [weight.detach().clone() for weight in net.parameters()]
     losses, scales, skipped, scale = [], [], 0, 65536.0

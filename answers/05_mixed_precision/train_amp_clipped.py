@@ -197,6 +197,8 @@ import torch
 
 def train_amp_clipped(problem, epochs, max_norm, accumulate):
     net = problem.model().to(problem.device)
+    for layer in net.modules():  # which would refuse float32
+        layer._forward_hooks.clear()
     sgd, loss_of = problem.optimizer(net), problem.criterion()
     first = [weight.detach().clone() for weight in net.parameters()]
     losses, scales, skipped, scale = [], [], 0, 65536.0
