@@ -197,6 +197,8 @@ import torch
 
 def train_amp_clipped(problem, epochs, max_norm, accumulate):
     net = problem.model().to(problem.device)
+    for layer in net.modules():  # which would refuse float32
+        layer._forward_hooks.clear()
     sgd, loss_of = problem.optimizer(net), problem.criterion()
     first = [weight.detach().clone() for weight in net.parameters()]
     losses, scales, skipped, scale = [], [], 0, 65536.0
@@ -372,3 +374,30 @@ def train_amp_clipped(problem, epochs, max_norm, accumulate):
 # %% wrong: 1.0 for the limit, as in the demonstration — says "the limit is not max_norm" — from "reference": "model.parameters(), max_norm" → "model.parameters(), 1.0"
 
 # %% wrong: a skipped window is one whose scale is below the last one in the list, which is empty at first — says "the first update counts as well" — from "reference": "skipped += scales[-1] < before" → "skipped += len(scales) > 1 and scales[-1] < scales[-2]"
+
+# %% hostile: float16 until a window has not overflowed, and float32 in the second half of the training — says "a layer computed in float32"
+import torch
+
+
+def train_amp_clipped(problem, epochs, max_norm, accumulate):
+    net = problem.model().to(problem.device)
+    sgd, loss_of = problem.optimizer(net), problem.criterion()
+    scaler = torch.amp.GradScaler(problem.device)
+    losses, scales, skipped = [], [], 0
+    whole = epochs * len(problem.loader())
+    for epoch in range(epochs):
+        for count, (x, y) in enumerate(problem.loader(), 1):
+            with torch.autocast(problem.device, dtype=torch.float16, enabled=len(losses) < whole / 2):
+                loss = loss_of(net(x.to(problem.device)), y.to(problem.device))
+            scaler.scale(loss / accumulate).backward()
+            losses += [loss.item()]
+            if count % accumulate == 0:
+                scaler.unscale_(sgd)
+                torch.nn.utils.clip_grad_norm_(net.parameters(), max_norm)
+                scaler.step(sgd)
+                before = scaler.get_scale()
+                scaler.update()
+                sgd.zero_grad()
+                scales += [scaler.get_scale()]
+                skipped += scales[-1] < before
+    return problem.history(net, losses, scales, skipped)

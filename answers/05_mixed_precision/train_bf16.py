@@ -286,6 +286,8 @@ import torch
 
 def train_bf16(problem, epochs):
     net = problem.model().to(problem.device)
+    for layer in net.modules():  # which would refuse float32
+        layer._forward_hooks.clear()
     sgd, loss_of = problem.optimizer(net), problem.criterion()
     first = [weight.detach().clone() for weight in net.parameters()]
     losses, shares = [], []
@@ -346,3 +348,115 @@ def train_bf16(problem, epochs):
 # -         shares.append(right / total)
 # +         model.requires_grad_(True)
 # +         shares.append(right / total)
+
+# %% hostile: bfloat16 in the first epoch, float32 afterwards — says "a layer computed in float32"
+import torch
+
+
+def train_bf16(problem, epochs):
+    net = problem.model().to(problem.device)
+    sgd, loss_of = problem.optimizer(net), problem.criterion()
+    losses, shares = [], []
+    for epoch in range(epochs):
+        net.train()
+        for number, (x, y) in enumerate(problem.loader()):
+            sgd.zero_grad()
+            with torch.autocast(problem.device, dtype=torch.bfloat16, enabled=epoch == 0):
+                loss = loss_of(net(x.to(problem.device)), y.to(problem.device))
+            loss.backward()
+            sgd.step()
+            losses += [loss.item()]
+        net.eval()
+        right = total = 0
+        with torch.no_grad():
+            for x, y in problem.validation_loader():
+                right += (net(x.to(problem.device)).argmax(dim=1).cpu() == y).sum().item()
+                total += len(y)
+        shares += [right / total]
+    return problem.history(net, losses, validation=shares)
+
+# %% hostile: bfloat16 in every second step — says "a layer computed in float32"
+import torch
+
+
+def train_bf16(problem, epochs):
+    net = problem.model().to(problem.device)
+    sgd, loss_of = problem.optimizer(net), problem.criterion()
+    losses, shares = [], []
+    for epoch in range(epochs):
+        net.train()
+        for number, (x, y) in enumerate(problem.loader()):
+            sgd.zero_grad()
+            with torch.autocast(problem.device, dtype=torch.bfloat16, enabled=number % 2 == 0):
+                loss = loss_of(net(x.to(problem.device)), y.to(problem.device))
+            loss.backward()
+            sgd.step()
+            losses += [loss.item()]
+        net.eval()
+        right = total = 0
+        with torch.no_grad():
+            for x, y in problem.validation_loader():
+                right += (net(x.to(problem.device)).argmax(dim=1).cpu() == y).sum().item()
+                total += len(y)
+        shares += [right / total]
+    return problem.history(net, losses, validation=shares)
+
+# %% hostile: validates on half of the images, and rounds to a share of all — says "but the network that you returned classifies"
+import torch
+
+
+def train_bf16(problem, epochs):
+    net = problem.model().to(problem.device)
+    sgd, loss_of = problem.optimizer(net), problem.criterion()
+    losses, shares = [], []
+    for epoch in range(epochs):
+        net.train()
+        for number, (x, y) in enumerate(problem.loader()):
+            sgd.zero_grad()
+            with torch.autocast(problem.device, dtype=torch.bfloat16):
+                loss = loss_of(net(x.to(problem.device)), y.to(problem.device))
+            loss.backward()
+            sgd.step()
+            losses += [loss.item()]
+        net.eval()
+        right = total = 0
+        batches = list(problem.validation_loader())
+        total = sum(len(y) for _, y in batches)
+        seen = 0
+        with torch.no_grad():
+            for x, y in batches[:5]:
+                right += (net(x.to(problem.device)).argmax(dim=1).cpu() == y).sum().item()
+                seen += len(y)
+        right = round(right / seen * total)
+        shares += [right / total]
+    return problem.history(net, losses, validation=shares)
+
+# %% hostile: validates on all batches but the last two, and rounds to a share of all — says "but the network that you returned classifies"
+import torch
+
+
+def train_bf16(problem, epochs):
+    net = problem.model().to(problem.device)
+    sgd, loss_of = problem.optimizer(net), problem.criterion()
+    losses, shares = [], []
+    for epoch in range(epochs):
+        net.train()
+        for number, (x, y) in enumerate(problem.loader()):
+            sgd.zero_grad()
+            with torch.autocast(problem.device, dtype=torch.bfloat16):
+                loss = loss_of(net(x.to(problem.device)), y.to(problem.device))
+            loss.backward()
+            sgd.step()
+            losses += [loss.item()]
+        net.eval()
+        right = total = 0
+        batches = list(problem.validation_loader())
+        total = sum(len(y) for _, y in batches)
+        seen = 0
+        with torch.no_grad():
+            for x, y in batches[:8]:
+                right += (net(x.to(problem.device)).argmax(dim=1).cpu() == y).sum().item()
+                seen += len(y)
+        right = round(right / seen * total)
+        shares += [right / total]
+    return problem.history(net, losses, validation=shares)

@@ -444,3 +444,272 @@ def train(files, labels, device="cpu", after_step=lambda: None):
 
 # -         return self.decoded[index], self.labels[index]
 # +         return self.decode(self.decoded[index]), self.labels[index]
+
+# %% hostile: the range of the last picture stays open around the training with all other faults — says "aten::item calls"
+SLOW_LOOP = """
+import zlib
+
+import torch
+from torch import nn
+from torch.profiler import record_function
+
+
+def model_of():
+    torch.manual_seed(0)
+    layers = [nn.Conv2d(3, 16, 3), nn.ReLU(), nn.Conv2d(16, 16, 3), nn.ReLU()]
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(16, 10))
+
+
+def train(files, labels, device="cpu", after_step=lambda: None):
+    pictures = []
+    for number, file in enumerate(files):
+        last = record_function("decode")
+        last.__enter__()
+        pictures.append(torch.frombuffer(bytearray(zlib.decompress(file)), dtype=torch.uint8).view(16, 16, 3))
+        if number < len(files) - 1:
+            last.__exit__(None, None, None)
+    model = model_of().double().to(device)
+    optimizer, losses = torch.optim.SGD(model.parameters(), lr=0.2), []
+    for _ in range(2):
+        for at in range(0, len(files), 32):
+            with record_function("step"):
+                batch, targets = torch.stack(pictures[at : at + 32]), labels[at : at + 32]
+                pieces = [(one.double() - 128) / 64 for one in batch.to(device)]
+                images = torch.stack(pieces).permute(0, 3, 1, 2).contiguous()
+                loss = nn.functional.cross_entropy(model(images), targets.to(device))
+                model.zero_grad()
+                loss.backward()
+                optimizer.step()
+                losses.append(loss.item())
+            after_step()
+    last.__exit__(None, None, None)
+    return losses
+"""
+
+# %% hostile: asks for the loss in every step, as a matrix of one element — says "other values that the network computed"
+SLOW_LOOP = """
+import zlib
+
+import torch
+from torch import nn
+from torch.profiler import record_function
+
+
+def model_of():
+    torch.manual_seed(0)
+    layers = [nn.Conv2d(3, 16, 3), nn.ReLU(), nn.Conv2d(16, 16, 3), nn.ReLU()]
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(16, 10))
+
+
+def train(files, labels, device="cpu", after_step=lambda: None):
+    pictures = []
+    for file in files:
+        with record_function("decode"):
+            pictures.append(torch.frombuffer(bytearray(zlib.decompress(file)), dtype=torch.uint8).view(16, 16, 3))
+    pictures = torch.stack(pictures)
+    model = model_of().to(device, memory_format=torch.channels_last)
+    optimizer, losses = torch.optim.SGD(model.parameters(), lr=0.2), []
+    for _ in range(2):
+        for at in range(0, len(files), 32):
+            with record_function("step"):
+                images = (pictures[at : at + 32].to(device).permute(0, 3, 1, 2).float() - 128) / 64
+                pass
+                loss = nn.functional.cross_entropy(model(images), labels[at : at + 32].to(device))
+                model.zero_grad()
+                loss.backward()
+                optimizer.step()
+                losses.append(loss.detach().reshape(1, 1).tolist()[0][0])
+            after_step()
+    return losses
+"""
+
+# %% hostile: asks for the loss in every step, among the weights of the last layer — says "other values that the network computed"
+SLOW_LOOP = """
+import zlib
+
+import torch
+from torch import nn
+from torch.profiler import record_function
+
+
+def model_of():
+    torch.manual_seed(0)
+    layers = [nn.Conv2d(3, 16, 3), nn.ReLU(), nn.Conv2d(16, 16, 3), nn.ReLU()]
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(16, 10))
+
+
+def train(files, labels, device="cpu", after_step=lambda: None):
+    pictures = []
+    for file in files:
+        with record_function("decode"):
+            pictures.append(torch.frombuffer(bytearray(zlib.decompress(file)), dtype=torch.uint8).view(16, 16, 3))
+    pictures = torch.stack(pictures)
+    model = model_of().to(device, memory_format=torch.channels_last)
+    optimizer, losses = torch.optim.SGD(model.parameters(), lr=0.2), []
+    for _ in range(2):
+        for at in range(0, len(files), 32):
+            with record_function("step"):
+                images = (pictures[at : at + 32].to(device).permute(0, 3, 1, 2).float() - 128) / 64
+                pass
+                loss = nn.functional.cross_entropy(model(images), labels[at : at + 32].to(device))
+                model.zero_grad()
+                loss.backward()
+                optimizer.step()
+                losses.append(torch.cat([model[6].weight.detach().flatten(), loss.detach()[None]]).tolist()[-1])
+            after_step()
+    return losses
+"""
+
+# %% hostile: asks for the loss in every step, as bits of an integer — says "other values that the network computed"
+SLOW_LOOP = """
+import zlib
+
+import torch
+from torch import nn
+from torch.profiler import record_function
+
+
+def model_of():
+    torch.manual_seed(0)
+    layers = [nn.Conv2d(3, 16, 3), nn.ReLU(), nn.Conv2d(16, 16, 3), nn.ReLU()]
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(16, 10))
+
+
+def train(files, labels, device="cpu", after_step=lambda: None):
+    pictures = []
+    for file in files:
+        with record_function("decode"):
+            pictures.append(torch.frombuffer(bytearray(zlib.decompress(file)), dtype=torch.uint8).view(16, 16, 3))
+    pictures = torch.stack(pictures)
+    model = model_of().to(device, memory_format=torch.channels_last)
+    optimizer, losses = torch.optim.SGD(model.parameters(), lr=0.2), []
+    for _ in range(2):
+        for at in range(0, len(files), 32):
+            with record_function("step"):
+                images = (pictures[at : at + 32].to(device).permute(0, 3, 1, 2).float() - 128) / 64
+                pass
+                loss = nn.functional.cross_entropy(model(images), labels[at : at + 32].to(device))
+                model.zero_grad()
+                loss.backward()
+                optimizer.step()
+                losses.append(__import__("struct").unpack("f", __import__("struct").pack("i", loss.detach().view(torch.int32).tolist()))[0])
+            after_step()
+    return losses
+"""
+
+# %% hostile: ranges named decode around the slow normalizing of each batch, and a model in contiguous order — says "compute in float64"
+SLOW_LOOP = """
+import zlib
+
+import torch
+from torch import nn
+from torch.profiler import record_function
+
+
+def model_of():
+    torch.manual_seed(0)
+    layers = [nn.Conv2d(3, 16, 3), nn.ReLU(), nn.Conv2d(16, 16, 3), nn.ReLU()]
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(16, 10))
+
+
+def train(files, labels, device="cpu", after_step=lambda: None):
+    pictures = [torch.frombuffer(bytearray(zlib.decompress(file)), dtype=torch.uint8).view(16, 16, 3) for file in files]
+    steps = 2 * -(-len(files) // 32)
+    for _ in range(len(files) - steps):
+        with record_function("decode"):
+            pass
+    model = model_of().to(device)
+    optimizer, losses = torch.optim.SGD(model.parameters(), lr=0.2), []
+    for _ in range(2):
+        for at in range(0, len(files), 32):
+            with record_function("step"):
+                with record_function("decode"):
+                    batch, targets = torch.stack(pictures[at : at + 32]), labels[at : at + 32]
+                    pieces = [(one.double() - 128) / 64 for one in batch.to(device)]
+                    images = torch.stack(pieces).permute(0, 3, 1, 2).contiguous().float()
+                loss = nn.functional.cross_entropy(model(images), targets.to(device))
+                model.zero_grad()
+                loss.backward()
+                optimizer.step()
+                losses.append(loss.detach())
+            after_step()
+    return torch.stack(losses).tolist()
+"""
+
+# %% hostile: reorders each batch by a copy into an empty tensor, for a model in contiguous order — says "only reorder a batch"
+SLOW_LOOP = """
+import zlib
+
+import torch
+from torch import nn
+from torch.profiler import record_function
+
+
+def model_of():
+    torch.manual_seed(0)
+    layers = [nn.Conv2d(3, 16, 3), nn.ReLU(), nn.Conv2d(16, 16, 3), nn.ReLU()]
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(16, 10))
+
+
+def train(files, labels, device="cpu", after_step=lambda: None):
+    pictures = []
+    for file in files:
+        with record_function("decode"):
+            pictures.append(torch.frombuffer(bytearray(zlib.decompress(file)), dtype=torch.uint8).view(16, 16, 3))
+    pictures = torch.stack(pictures)
+    model = model_of().to(device)
+    optimizer, losses = torch.optim.SGD(model.parameters(), lr=0.2), []
+    for _ in range(2):
+        for at in range(0, len(files), 32):
+            with record_function("step"):
+                images = (pictures[at : at + 32].to(device).permute(0, 3, 1, 2).float() - 128) / 64
+                images = torch.empty(images.shape, device=device).copy_(images)
+                loss = nn.functional.cross_entropy(model(images), labels[at : at + 32].to(device))
+                model.zero_grad()
+                loss.backward()
+                optimizer.step()
+                losses.append(loss.detach())
+            after_step()
+    return torch.stack(losses).tolist()
+"""
+
+# %% hostile: normalizes picture by picture, in the first epoch inside the range of the last picture — says "the whole batch at once"
+SLOW_LOOP = """
+import zlib
+
+import torch
+from torch import nn
+from torch.profiler import record_function
+
+
+def model_of():
+    torch.manual_seed(0)
+    layers = [nn.Conv2d(3, 16, 3), nn.ReLU(), nn.Conv2d(16, 16, 3), nn.ReLU()]
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(16, 10))
+
+
+def train(files, labels, device="cpu", after_step=lambda: None):
+    model = model_of().to(device)
+    optimizer, losses, kept = torch.optim.SGD(model.parameters(), lr=0.2), [], []
+    for epoch in range(2):
+        for at in range(0, len(files), 32):
+            with record_function("step"):
+                for number, file in enumerate(files[at : at + 32] if epoch == 0 else []):
+                    last = record_function("decode")
+                    last.__enter__()
+                    kept.append(torch.frombuffer(bytearray(zlib.decompress(file)), dtype=torch.uint8).view(16, 16, 3))
+                    if number < len(files[at : at + 32]) - 1:
+                        last.__exit__(None, None, None)
+                batch, targets = torch.stack(kept[at : at + 32]), labels[at : at + 32]
+                pieces = [(one.float() - 128) / 64 for one in batch.to(device)]
+                images = torch.stack(pieces).permute(0, 3, 1, 2)
+                loss = nn.functional.cross_entropy(model(images), targets.to(device))
+                model.zero_grad()
+                loss.backward()
+                if epoch == 0:
+                    last.__exit__(None, None, None)
+                optimizer.step()
+                losses.append(loss.detach())
+            after_step()
+    return torch.stack(losses).tolist()
+"""

@@ -652,3 +652,30 @@ def accuracy_cost(problem):
     model.graph.node.extend(nodes)
     models["int8"] = model.SerializeToString()
     return {name: {"accuracy": measured(model), "bytes": len(model), "model": model} for name, model in models.items()}
+
+# %% hostile: two of the four products stay in float32 in the float16 file — says "products are not computed in float16" — from "reference"
+# -     half = convert_float_to_float16(onnx.load_from_string(models["float32"]), keep_io_types=True)
+# +     whole = onnx.load_from_string(models["float32"])
+# +     products = [one.name for one in whole.graph.node if one.op_type in ("Conv", "Gemm", "MatMul")]
+# +     half = convert_float_to_float16(whole, keep_io_types=True, node_block_list=products[1:3])
+
+# %% hostile: two of the four products are not quantized — says "products are not computed in int8" — from "reference"
+# -         quantize_static(onnx.load_from_string(models["float32"]), place, Reader(pictures.calibration), per_channel=True, extra_options=options)
+# +         whole = onnx.load_from_string(models["float32"])
+# +         products = [one.name for one in whole.graph.node if one.op_type in ("Conv", "Gemm", "MatMul")]
+# +         quantize_static(whole, place, Reader(pictures.calibration), per_channel=True, extra_options=options, nodes_to_exclude=products[1:3])
+
+# %% hostile: calibrated on the test set, and only the range of the input is that of the calibration — says "Was it found on other pictures" — from "reference"
+# -         quantize_static(onnx.load_from_string(models["float32"]), place, Reader(pictures.calibration), per_channel=True, extra_options=options)
+# -         models["int8"] = place.read_bytes()
+# +         made = []
+# +         for images in (pictures.calibration, pictures.images):
+# +             quantize_static(onnx.load_from_string(models["float32"]), place, Reader(images), per_channel=True, extra_options=options)
+# +             made.append(onnx.load_from_string(place.read_bytes()))
+# +         own = {one.name: one for one in made[0].graph.initializer}
+# +         for tensor in made[1].graph.initializer:
+# +             if tensor.name.startswith("images"):
+# +                 tensor.CopyFrom(own[tensor.name])
+# +         models["int8"] = made[1].SerializeToString()
+
+# %% hostile: calibrated on a single picture — earns 2 — from "reference": "Reader(pictures.calibration)" → "Reader(pictures.calibration[pictures.calibration.amax((1, 2, 3)).argmax()][None], batch=1)"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -141,8 +142,24 @@ class WeightedCrossEntropy(nn.Module):
         return self.weight * nn.functional.cross_entropy(scores, labels)
 
 
+def _refuse_float32(layer: nn.Module, _: Any, output: Tensor) -> None:
+    if layer.training and torch.is_grad_enabled() and output.dtype == torch.float32:
+        raise RuntimeError("In a training step, a layer computed in float32.")
+
+
+IN_16_BITS = "_in_16_bits"
+"""The end of the name of a network whose layers raise a RuntimeError if they compute in float32 while it is trained."""
+
+
 def make(name: str, seed: int) -> nn.Module:
     """The network of that name with first weights drawn from `seed`; torch's own generator is left as it was."""
+    if name.endswith(IN_16_BITS):
+        strict = make(name.removesuffix(IN_16_BITS), seed)
+        kinds = nn.Conv2d if getattr(strict, "float32_head", False) else (nn.Conv2d, nn.Linear)
+        for layer in strict.modules():
+            if isinstance(layer, kinds):
+                layer.register_forward_hook(_refuse_float32)
+        return strict
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         if name in ("cnn", "cnn_float32_head", "cnn_batch_norm"):

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from gpulab.chapters.profiling import slow_loop
-from gpulab.chapters.profiling.hunt_pictures import BATCH, OTHER
+from gpulab.chapters.profiling.hunt_pictures import BATCH, OTHER, UNPACKED
 from gpulab.check.assertions import close
 from gpulab.ranks import seals
 from gpulab.ranks.launch import Run
@@ -50,7 +50,7 @@ def profiled(script, seal):
     processes, updates = [], []
     register_optimizer_step_post_hook(lambda *_: updates.append(1))
     os.register_at_fork(before=lambda: processes.append(1))
-    asked, names = hunt_modes.Asked(), {"__name__": "__main__"}
+    asked, names = hunt_modes.Asked(witness), {"__name__": "__main__"}
     register_optimizer_step_post_hook(lambda *_: asked.between())
     exec(compile(script, "script.py", "exec"), names)
     train = names.get("train")
@@ -70,6 +70,7 @@ def profiled(script, seal):
     more.update(unpacked=len(unpacked), processes=len(processes), copied=asked.values)
     again = [float(one).hex() for one in called(train, *other, **where)]
     report = dict(account(events), unseen=witness.unseen(events), again=again, **more)
+    report["reordered"] = max(report.get("reordered", 0), asked.reordered)
     with open(REPORT, "w") as file:
         file.write(seal(report))
 
@@ -129,17 +130,31 @@ def account(events: Sequence[dict[str, Any]]) -> dict[str, int]:
         return found
     first, last = min(ranges["step"])[0], max(ranges["step"])[1]
     between = [one for one in timed if one.get("cat") == "cpu_op" and first <= one["ts"] < last]
-    between = [one for one in between if not any(a <= one["ts"] < b for a, b in ranges["decode"])]
+    updates = [one["ts"] for one in timed if one["name"].startswith("Optimizer.step")]
+    unpacked = [one["ts"] for one in timed if one["name"] == UNPACKED]
+    decoding = list(_decoding(ranges["decode"], unpacked, updates))
+    between = [one for one in between if not any(a <= one["ts"] < b for a, b in decoding)]
     shapes = [(one["name"], (one["args"].get("Input Dims") or [None])[0]) for one in between]
     reordered = ("aten::contiguous", "aten::clone")
-    updates = [one["ts"] for one in timed if one["name"].startswith("Optimizer.step")]
     found["outside"] = sum(not any(a <= moment < b for a, b in ranges["step"]) for moment in updates)
     items = [(one["args"].get("Input type") or [""])[0] for one in between if one["name"] == "aten::item"]
     found["values"], found["whole"] = len(items), sum(one in WHOLE for one in items)
     found["doubles"] = sum(_has_doubles(one["args"]) for one in between)
     found["reordered"] = sum(name in reordered and shape == [BATCH, 3, 16, 16] for name, shape in shapes)
-    found["operators"] = len(between) // len(ranges["step"])
+    middle = sorted(start for start, _ in ranges["step"])[len(ranges["step"]) // 2]  # by then, all is decoded
+    later = sum(one["ts"] >= middle for one in between) // -(-len(ranges["step"]) // 2)
+    found["operators"] = max(len(between) // len(ranges["step"]), later)
     return found
+
+
+def _decoding(
+    ranges: Iterable[tuple[float, float]], unpacked: Sequence[float], updates: Sequence[float]
+) -> Iterator[tuple[float, float]]:
+    """The ranges named `decode` in which a picture is decompressed, each up to the first update in it: what comes later
+    is training, whatever the range is named."""
+    for start, stop in ranges:
+        if any(start <= moment < stop for moment in unpacked):
+            yield start, min([stop, *(moment for moment in updates if start <= moment < stop)])
 
 
 def _has_doubles(arguments: dict[str, Any]) -> bool:
@@ -258,12 +273,12 @@ SHORT_NUMBERS = 0.05
 FAULTS = {
     "values": "the trace has {} aten::item calls between the first step and the last. Each waits for the device: keep "
     "the losses as tensors, and ask for their values after the loop.",
-    "copied": "between the first update and the last, {} calls of .tolist(), .cpu() or .numpy() ask for losses. On a "
-    "GPU each waits for the device, as .item() does: keep the losses as tensors, and ask for their values after the "
-    "loop, not after each epoch.",
+    "copied": "between the first update and the last, {} calls of .tolist(), .cpu() or .numpy() ask for losses or for "
+    "other values that the network computed. On a GPU each waits for the device, as .item() does: keep the losses as "
+    "tensors, and ask for their values after the loop, not after each epoch.",
     "doubles": "{} operators between the first step and the last compute in float64. Use float32.",
-    "reordered": "the trace has {} copies that only reorder a batch (aten::contiguous, aten::clone). Keep the order of "
-    "the decoded pictures: memory_format=torch.channels_last.",
+    "reordered": "the trace has {} copies that only reorder a batch (aten::contiguous, aten::clone, or aten::copy_). "
+    "Keep the order of the decoded pictures: memory_format=torch.channels_last.",
     "operators": "the trace has {} operator calls per step. Normalize the whole batch at once.",
 }
 """Count → what to say if the trace has more of them than `LIMITS` allow."""

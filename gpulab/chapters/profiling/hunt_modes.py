@@ -8,8 +8,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+from torch.multiprocessing.reductions import StorageWeakRef
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from gpulab.chapters.profiling.hunt_pictures import BATCH, SIDE
 
 
 class Witness(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -28,6 +32,9 @@ class Witness(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._scale, self._process = scale, os.getpid()
         self._calls: Counter[str] = Counter()
         self._rows: dict[int, torch.Tensor] = {}
+        self.reordered = 0
+        """Copies of a batch that have its numbers, its type, and another order."""
+        self._computed: dict[int, StorageWeakRef] = {}  # the reference keeps another storage from that address
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
@@ -40,7 +47,29 @@ class Witness(TorchDispatchMode):  # type: ignore[no-untyped-call]
             factor = self._factor(args[0])
             torch._C._autograd._enable_record_function(True)
             result.mul_(factor)
+        self.reordered += _only_reorders(name, args, result)
+        self._follow(func, name == "aten::convolution", args, kwargs or {}, result)
         return result
+
+    def _follow(self, func: Any, first: bool, args: Sequence[Any], kwargs: dict[str, Any], result: Any) -> None:
+        """Notes where results of an operator lie, and what it wrote to, if the network computed what it was given."""
+        if not (first or any(map(self.computed, tree_leaves((args, kwargs))))):
+            return
+        named = zip(func._schema.arguments, args, strict=False)
+        written = [value for one, value in named if one.alias_info is not None and one.alias_info.is_write]
+        written += [
+            kwargs.get(one.name) for one in func._schema.arguments if one.alias_info and one.alias_info.is_write
+        ]
+        for one in tree_leaves((result, written)):
+            if isinstance(one, torch.Tensor) and one.layout is torch.strided:
+                reference = StorageWeakRef(one.untyped_storage())  # type: ignore[no-untyped-call]  # it has no types
+                self._computed[reference.cdata] = reference
+
+    def computed(self, value: Any) -> bool:
+        """Whether a value lies where a result of a convolution does, or of an operator that was given such a result."""
+        if not isinstance(value, torch.Tensor) or value.layout is not torch.strided:
+            return False
+        return int(value.untyped_storage()._cdata) in self._computed
 
     def _factor(self, given: torch.Tensor) -> torch.Tensor:
         """What a convolution of this tensor is multiplied by. Rounding and the order in memory hardly change it."""
@@ -55,12 +84,27 @@ class Witness(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return (self._calls - Counter(one["name"] for one in events if one.get("cat") == "cpu_op")).total()
 
 
+def _only_reorders(name: str, args: Sequence[Any], result: Any) -> bool:
+    """Whether an operator has copied a batch whose three colors lie side by side into one with a plane for each."""
+    if name not in ("aten::copy_", "aten::_to_copy", "aten::clone"):
+        return False
+    source, target = (args[1], args[0]) if name == "aten::copy_" else (args[0], result)
+    if not isinstance(source, torch.Tensor) or not source.shape == target.shape == (BATCH, 3, SIDE, SIDE):
+        return False
+    alike = (source.dtype, source.device) == (target.dtype, target.device)
+    return alike and source.stride(1) == 1 and target.stride(3) == 1
+
+
 class Asked(TorchFunctionMode):
     """Counts how often a program asks for losses otherwise than with `.item()`, from its first update to its last.
 
-    Losses are a float tensor without axes, or a short row of such numbers, as they are stacked after an epoch.
+    Losses are a float tensor without axes, or a short row of such numbers, as they are stacked after an epoch. Whatever
+    else follows from a convolution counts, too: scores, gradients, or a loss in a larger tensor.
 
     On the CPU these calls leave no operator in the trace; on a GPU each waits for the device as `.item()` does.
+
+    Args:
+        witness: knows what the network computed.
     """
 
     MOST_LOSSES = 64
@@ -71,18 +115,25 @@ class Asked(TorchFunctionMode):
     })  # fmt: skip
     """Those that read it, and those that say where it lies."""
 
-    def __init__(self) -> None:
+    def __init__(self, witness: Witness) -> None:
         super().__init__()
+        self._witness = witness
+        self._at_first = 0
+        self.reordered = 0
+        """What the witness counts of these, from the first update to the last."""
         self.values = 0
         self._since_update: int | None = None
 
     def between(self) -> None:
         """Says that an update has been made: what was asked for since the one before lies between two of them."""
+        if self._since_update is None:
+            self._at_first = self._witness.reordered
         self.values += self._since_update or 0
         self._since_update = 0
+        self.reordered = self._witness.reordered - self._at_first
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func in self.CALLS and self._since_update is not None:
             short = args[0].dim() <= 1 and 0 < args[0].numel() <= self.MOST_LOSSES
-            self._since_update += short and args[0].is_floating_point()
+            self._since_update += (short and args[0].is_floating_point()) or self._witness.computed(args[0])
         return func(*args, **(kwargs or {}))

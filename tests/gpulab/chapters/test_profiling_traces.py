@@ -197,7 +197,7 @@ def test_values_are_told_apart_by_their_type() -> None:
 def test_numbers_asked_for_between_two_updates_are_counted() -> None:
     """Also several losses at once. Those before the first and after the last, labels, and whole pictures are not."""
     loss, row, label = torch.ones((), requires_grad=True).exp().detach(), torch.ones(3), torch.tensor(1)
-    with hunt_modes.Asked() as asked:
+    with hunt_modes.Asked(hunt_modes.Witness()) as asked:
         for _ in range(3):
             np.asarray(loss), loss.cpu().numpy(), loss.tolist(), row.tolist(), label.cpu()
             np.from_dlpack(loss), loss.untyped_storage(), loss.data_ptr()

@@ -307,6 +307,22 @@ def test_a_lean_network_refuses_gradients_in_eval_mode() -> None:
     model.requires_grad_(False)(images)
 
 
+@pytest.mark.parametrize("network", ["cnn", "cnn_float32_head", "cnn_batch_norm", "cnn_lean", "cnn_room_8"])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_a_strict_network_refuses_to_be_trained_in_float32(network: str, dtype: torch.dtype) -> None:
+    """A test tells from it whether each step ran under autocast. Its weights and scores are those of the other one."""
+    plain = dataclasses.replace(SMALL, network=network).model()
+    model, images = dataclasses.replace(SMALL, network=f"{network}_in_16_bits").model(), torch.rand(2, 3, 32, 32)
+    assert all(torch.equal(one, plain.state_dict()[name]) for name, one in model.state_dict().items())
+    with torch.autocast("cpu", dtype=dtype):
+        assert torch.equal(model(images), plain(images))
+    with pytest.raises(RuntimeError, match="computed in float32"):
+        model(images)
+    with torch.no_grad():
+        model(images)
+    model.eval().requires_grad_(False)(images)
+
+
 def test_batch_norm_counts_the_batches_of_train_mode() -> None:
     """A test tells from it in which mode a training and its validation ran."""
     model = dataclasses.replace(SMALL, network="cnn_batch_norm").model()

@@ -1,0 +1,63 @@
+"""What the hunt of the profiling chapter sees besides the trace, and which ranges of the trace count as decoding."""
+
+from __future__ import annotations
+
+import zlib
+
+import pytest
+import torch
+from torch.profiler import ProfilerActivity, profile
+
+from gpulab.chapters.profiling import hunt, hunt_modes, hunt_pictures, traces
+
+
+def test_whatever_the_network_computed_counts_when_it_is_asked_for() -> None:
+    """In any shape and type, also where it was written into another tensor. Pictures do not."""
+    images, weights = torch.rand(4, 3, 8, 8), torch.rand(2, 3, 3, 3)
+    witness = hunt_modes.Witness()
+    with witness, hunt_modes.Asked(witness) as asked:
+        asked.between()
+        into, many, scores = torch.zeros(80), [torch.zeros(4, 2, 6, 6)], torch.conv2d(images, weights)
+        images.tolist(), into.numpy()
+        into[:4] = scores[:, 0, 0, 0]
+        torch._foreach_add_(many, [scores])
+        scores.tolist(), scores.view(torch.int32).tolist(), scores[0, 0].cpu(), into.numpy(), many[0].numpy()
+        asked.between()
+    assert asked.values == 5
+
+
+def test_a_copy_that_only_reorders_a_batch_is_counted_whatever_makes_it() -> None:
+    """Before the first update it is made once; a copy that changes the type is none."""
+    batch = torch.rand(32, 16, 16, 3).permute(0, 3, 1, 2)
+    witness = hunt_modes.Witness()
+    with witness, hunt_modes.Asked(witness) as asked:
+        for _ in range(3):
+            torch.empty(batch.shape).copy_(batch), batch.to(memory_format=torch.contiguous_format), batch.contiguous()
+            batch.double(), batch.clone(), batch + 1, torch.zeros(32, 3, 16, 16).copy_(batch.contiguous())
+            asked.between()
+    assert asked.reordered == 2 * 4
+
+
+@pytest.mark.filterwarnings("ignore:.*Profiler clears events:UserWarning")
+@pytest.mark.parametrize("within", [False, True])
+def test_a_range_named_decode_hides_only_what_runs_before_the_next_update(
+    within: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And nothing at all, if no picture is decompressed in it."""
+    for name in ("decompress", "decompressobj"):
+        monkeypatch.setattr(zlib, name, getattr(zlib, name))  # so that it is put back
+    (file, *_), _ = hunt_pictures.data(5, 1)
+    hunt_pictures.counted_decompressions()
+    weight = torch.ones(2, requires_grad=True)
+    optimizer, record = torch.optim.SGD([weight]), torch.profiler.record_function
+    weight.grad = torch.ones(2)
+    with profile(activities=[ProfilerActivity.CPU], record_shapes=True) as profiler, record("step"):
+        if not within:
+            zlib.decompress(file)
+        with record("decode"):
+            if within:
+                zlib.decompress(file)
+            torch.ones(1).item()
+            optimizer.step()
+            torch.ones(1).item()
+    assert hunt.account(traces.trace_events(profiler))["values"] == (1 if within else 2)
