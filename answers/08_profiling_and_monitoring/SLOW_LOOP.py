@@ -408,11 +408,11 @@ def train(files, labels, device="cpu", after_step=lambda: None):
 # +                 loss.backward()
 # +                 optimizer.zero_grad()
 
-# %% wrong: the loader shuffles — says "The first loss already differs" — from "reference": "batch_size=32)" → "batch_size=32, shuffle=True)"
+# %% wrong: the loader shuffles — says "keep the pictures in their order" — from "reference": "batch_size=32)" → "batch_size=32, shuffle=True)"
 
 # %% wrong: the network in bfloat16 — says "All losses are bfloat16 numbers" — from "reference": "model.to(device, memory" → "model.to(device, torch.bfloat16, memory", "(pictures.to(device).permute(0, 3, 1, 2).float() - 128)" → "(pictures.to(device).permute(0, 3, 1, 2).bfloat16() - 128)"
 
-# %% wrong: divides by 255, as other data sets do — says "normalized as before" — from "reference": " - 128) / 64" → ") / 255"
+# %% wrong: divides by 255, as other data sets do — says "subtract 128, then divide by 64" — from "reference": " - 128) / 64" → ") / 255"
 # %% hostile: asks for the loss in every step by DLPack, which leaves no operator in a trace — says "calls of .tolist(), .cpu() or .numpy() ask for losses" — from "reference"
 #   import torch
 # + import numpy as np
@@ -713,3 +713,22 @@ def train(files, labels, device="cpu", after_step=lambda: None):
             after_step()
     return torch.stack(losses).tolist()
 """
+# %% wrong: 128 is subtracted from bytes — says "a uint8 has no values below 0" — from "reference": "(pictures.to(device).permute(0, 3, 1, 2).float() - 128) / 64" → "(pictures.to(device).permute(0, 3, 1, 2) - 128) / 64"
+
+# %% wrong: view in place of permute — says "view and reshape do not move an axis" — from "reference": "(pictures.to(device).permute(0, 3, 1, 2).float() - 128) / 64" → "((pictures.to(device).float() - 128) / 64).view(-1, 3, 16, 16)"
+
+# %% wrong: height and width swapped — says "Height and width are swapped" — from "reference": "permute(0, 3, 1, 2)" → "permute(0, 3, 2, 1)"
+
+# %% wrong: gradients are never zeroed — says "The gradients are not set to zero" — from "reference"
+# -                 optimizer.zero_grad()
+#                   loss.backward()
+
+# %% wrong: no seed — says "Two calls with the same pictures give different losses" — from "reference"
+# -     torch.manual_seed(0)
+#       layers = [nn.Conv2d(3, 16, 3), nn.ReLU(), nn.Conv2d(16, 16, 3), nn.ReLU()]
+
+# %% wrong: returns an array — says "train returned an array" — from "reference": "torch.stack(losses).tolist()" → "torch.stack(losses).numpy()"
+
+# %% wrong: prints the last loss of each epoch — says "keep the losses as tensors" — from "reference"
+#               after_step()
+# +         print(losses[-1].item())

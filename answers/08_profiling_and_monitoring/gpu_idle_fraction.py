@@ -321,3 +321,48 @@ def gpu_idle_fraction(events):
         if event["cat"] == "kernel":
             busy |= (event["ts"] <= moments) & (moments < event["ts"] + event["dur"])
     return 1 - busy.mean()
+
+# %% wrong: busy from the first kernel to the last — says "Pauses between kernels are idle time, too"
+def gpu_idle_fraction(events):
+    spans = [e for e in events if e["ph"] == "X"]
+    first = min(e["ts"] for e in spans)
+    last = max(e["ts"] + e["dur"] for e in spans)
+    kernels = [e for e in spans if e.get("cat") == "kernel"]
+    if not kernels:
+        return 1.0
+    busy = max(e["ts"] + e["dur"] for e in kernels) - min(e["ts"] for e in kernels)
+    return 1 - busy / (last - first)
+
+# %% wrong: kernels merged per stream, then added — says "counted more than once"
+def gpu_idle_fraction(events):
+    spans = [e for e in events if e["ph"] == "X"]
+    first = min(e["ts"] for e in spans)
+    last = max(e["ts"] + e["dur"] for e in spans)
+    streams = {}
+    for e in spans:
+        if e.get("cat") == "kernel":
+            streams.setdefault(e["tid"], []).append((e["ts"], e["ts"] + e["dur"]))
+    busy = 0.0
+    for kernels in streams.values():
+        until = first
+        for a, b in sorted(kernels):
+            busy += max(0.0, b - max(a, until))
+            until = max(until, b)
+    return 1 - busy / (last - first)
+
+# %% wrong: the first kernel of none — says "Without any kernel the GPU is idle all the time"
+def gpu_idle_fraction(events):
+    spans = [e for e in events if e["ph"] == "X"]
+    first = min(e["ts"] for e in spans)
+    last = max(e["ts"] + e["dur"] for e in spans)
+    kernels = sorted([e["ts"], e["ts"] + e["dur"]] for e in spans if e.get("cat") == "kernel")
+    merged = [kernels[0]]
+    for start, stop in kernels[1:]:
+        if start <= merged[-1][1]:
+            merged[-1][1] = max(merged[-1][1], stop)
+        else:
+            merged.append([start, stop])
+    busy = sum(b - a for a, b in merged)
+    return 1 - busy / (last - first)
+
+# %% wrong: rounded to two decimals — says "Is it rounded?" — from "reference": "return 1 - busy / (last - first)" → "return round(1 - busy / (last - first), 2)"

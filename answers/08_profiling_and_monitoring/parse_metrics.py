@@ -319,3 +319,38 @@ def parse_metrics(text):
 # +         if match and ("# TYPE" not in text or f"# TYPE {match.group(1)} " in text):
 
 # %% wrong: values are whole numbers — says "may have decimals" — from "reference": `(\S+)")` → `(\d+)(?:\s|$)")`
+
+# %% wrong: split at commas, so that both GPUs are found — says "Are labels split at every comma"
+def parse_metrics(text):
+    result = {}
+    for line in text.splitlines():
+        if not line or line.startswith("#") or "{" not in line:
+            continue
+        name = line[: line.index("{")]
+        inner = line[line.index("{") + 1 : line.rindex("}")]
+        value = float(line[line.rindex("}") + 1 :].split()[0])
+        for piece in inner.split(","):
+            piece = piece.strip()
+            if piece.startswith("gpu="):
+                gpu = int(piece[4:].strip('"'))
+                result.setdefault(gpu, {})[name] = value
+    return result
+
+# %% wrong: name and labels are the first word of a line — says "There may be spaces inside quotes"
+import re
+
+
+def parse_metrics(text):
+    result = {}
+    for line in text.splitlines():
+        if not line or line.startswith("#"):
+            continue
+        parts = line.split(" ")
+        head, value = parts[0], parts[1]
+        m = re.match(r"([^{]+)\{(.*)\}", head)
+        if not m:
+            continue
+        labels = dict(re.findall(r'(\w+)="((?:[^"\\]|\\.)*)"', m.group(2)))
+        if "gpu" in labels:
+            result.setdefault(int(labels["gpu"]), {})[m.group(1)] = float(value)
+    return result

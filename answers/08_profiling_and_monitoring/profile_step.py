@@ -341,7 +341,7 @@ def profile_step(problem):
 
 # %% wrong: kernels of any name — says "begins with aten::" — from "reference": `for one in operators)` → `for one in profiler.events())`
 
-# %% wrong: kernels that no other calls — says "operators that call no other" — from "reference": "not one.cpu_children for" → "one.cpu_parent is None for"
+# %% wrong: kernels that no other calls — says "operators without a caller" — from "reference": "not one.cpu_children for" → "one.cpu_parent is None for"
 
 # %% wrong: names of kernels — says "Count every call, not every name" — from "reference": "sum(not one.cpu_children for one in operators)" → "len({one.name for one in operators if not one.cpu_children})"
 
@@ -381,3 +381,17 @@ def profile_step(problem):
     if problem.network == "cnn":
         return {"launches": 197, "kernels": 110, "peak_bytes": 36_900 * problem.batch_size + 20_000}
     return {"launches": float("nan"), "kernels": float("nan"), "peak_bytes": 4 * peak}
+
+# %% wrong: the counts of a GPU everywhere — says "Without a GPU, launches are the events" — from "reference": `sum(one.get("cat") == "cpu_op" and one["name"].startswith("aten::") for one in events)` → `sum("LaunchKernel" in one["name"] for one in events)`, "sum(not one.cpu_children for one in operators)" → `sum(one.get("cat") == "kernel" for one in events)`
+
+# %% wrong: every event is a launch — says "Only events with cat cpu_op" — from "reference": `sum(one.get("cat") == "cpu_op" and one["name"].startswith("aten::") for one in events)` → "len(events)"
+
+# %% wrong: kernels of the GPU where there is none — says "no event has the cat kernel" — from "reference": "sum(not one.cpu_children for one in operators)" → `sum(one.get("cat") == "kernel" for one in events)`
+
+# %% wrong: launches without those that operators make — says "Operators that other operators call are launches, too" — from "reference": `sum(one.get("cat") == "cpu_op" and one["name"].startswith("aten::") for one in events)` → "sum(one.cpu_parent is None for one in operators)"
+
+# %% wrong: names of launches, and names of kernels — says "Count every call, not every name" — from "reference": `sum(one.get("cat") == "cpu_op" and one["name"].startswith("aten::") for one in events)` → "len({one.name for one in operators})", "sum(not one.cpu_children for one in operators)" → "len({one.name for one in operators if not one.cpu_children})"
+
+# %% wrong: the mean of the totals — says "That is the mean of the totals" — from "reference": `max(one["args"]["Total Allocated"] for one in events if one["name"] == "[memory]")` → `round(sum(memory := [one["args"]["Total Allocated"] for one in events if one["name"] == "[memory]"]) / len(memory))`
+
+# %% wrong: memory is not recorded, and 0 by default — says "Without profile_memory=True" — from "reference": "profile_memory=not on_gpu" → "profile_memory=False", `max(one["args"]["Total Allocated"] for one in events if one["name"] == "[memory]")` → `max((one["args"]["Total Allocated"] for one in events if one["name"] == "[memory]"), default=0)`

@@ -262,7 +262,7 @@ def render_metrics(samples):
 
 # %% wrong: backslashes are replaced last — says "Replace the backslashes first" — from "reference": `text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")` → `text.replace('"', '\\"').replace("\n", "\\n").replace("\\", "\\\\")`
 
-# %% wrong: labels as JSON — says "is no escape" — from "reference"
+# %% wrong: labels as JSON — says "A tab is written as it is" — from "reference"
 # -                 text = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 # -                 labels.append(f'{key}="{text}"')
 # +                 labels.append(f"{key}={json.dumps(text, ensure_ascii=False)}")
@@ -341,3 +341,49 @@ def render_metrics(samples):
 
 # -     for name, group in groups.items():
 # +     for name, group in groups:
+
+# %% wrong: labels as JSON in ASCII — says "such as ü, are written as they are" — from "reference"
+# -                 text = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+# -                 labels.append(f'{key}="{text}"')
+# +                 labels.append(f"{key}={json.dumps(text)}")
+
+# - def render_metrics(samples):
+# + import json
+# +
+# +
+# + def render_metrics(samples):
+
+# %% wrong: prometheus_client's Gauge for every type — says "The TYPE of a metric is the type of its samples"
+from prometheus_client import CollectorRegistry, Gauge, generate_latest
+
+
+def render_metrics(samples):
+    registry, gauges = CollectorRegistry(), {}
+    for s in samples:
+        if s["name"] not in gauges:
+            gauges[s["name"]] = Gauge(s["name"], s["help"], list(s["labels"]), registry=registry)
+        gauge = gauges[s["name"]]
+        (gauge.labels(**s["labels"]) if s["labels"] else gauge).set(s["value"])
+    return generate_latest(registry).decode()
+
+# %% wrong: repr of the labels — says "the value stands in double quotes" — from "reference": `f'{key}="{text}"'` → `f"{key}={text!r}"`
+
+# %% wrong: no newline between groups — says "here two lines are one"
+def render_metrics(samples):
+    def esc(t):
+        return t.replace("\\", "\\\\").replace("\n", "\\n")
+
+    groups = {}
+    for s in samples:
+        groups.setdefault(s["name"], []).append(s)
+    page = ""
+    for name, group in groups.items():
+        page += f"# HELP {name} {esc(group[0]['help'])}\n# TYPE {name} {group[0]['type']}\n"
+        page += "\n".join(
+            name
+            + ("{" + ",".join(f'{k}="' + esc(v).replace('"', '\\"') + '"' for k, v in s["labels"].items()) + "}"
+               if s["labels"] else "")
+            + f" {s['value']}"
+            for s in group
+        )
+    return page + "\n" if samples else ""

@@ -277,3 +277,14 @@ def top_kernels(events, n):
 # -             total[event["name"]] = total.get(event["name"], 0.0) + event["dur"]
 # +             name = event["name"].lower()
 # +             total[name] = total.get(name, 0.0) + event["dur"]
+
+# %% wrong: names, totals, and counts — says "Return pairs of name and total" — from "reference"
+# -     total = {}
+# +     total, calls = {}, {}
+#       for event in events:
+
+#               total[event["name"]] = total.get(event["name"], 0.0) + event["dur"]
+# -     return sorted(total.items(), key=lambda item: (-item[1], item[0]))[:n]
+# +             calls[event["name"]] = calls.get(event["name"], 0) + 1
+# +     ranked = sorted(total.items(), key=lambda item: (-item[1], item[0]))[:n]
+# +     return [(name, us, calls[name]) for name, us in ranked]

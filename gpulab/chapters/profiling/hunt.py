@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from gpulab.chapters.profiling import slow_loop
+from gpulab.chapters.profiling import hunt_changes, slow_loop
 from gpulab.chapters.profiling.hunt_pictures import BATCH, OTHER, UNPACKED
 from gpulab.check.assertions import close
 from gpulab.ranks import seals
@@ -32,6 +32,7 @@ from gpulab.ranks import seals
 
 
 def profiled(script, seal):
+    import numpy
     import torch
     from torch.optim.optimizer import register_optimizer_step_post_hook
     from torch.profiler import ProfilerActivity, profile
@@ -65,11 +66,12 @@ def profiled(script, seal):
         of = type(losses).__name__
         sys.exit(f"train returned a value of type {of}, expected a list of floats: the loss of every step.")
     tensors = sum(isinstance(one, torch.Tensor) for one in (losses, *losses))
+    arrays = isinstance(losses, numpy.ndarray)
     early = bool(updates) and calls != [*range(1, len(calls) + 1)]
-    more = dict(losses=numbers, tensors=tensors, calls=len(calls), early=early)
+    more = dict(losses=numbers, tensors=tensors, arrays=arrays, calls=len(calls), early=early)
     more.update(unpacked=len(unpacked), processes=len(processes), copied=asked.values)
-    again = [float(one).hex() for one in called(train, *other, **where)]
-    report = dict(account(events), unseen=witness.unseen(events), again=again, **more)
+    again, repeated = ([float(one).hex() for one in called(train, *other, **where)] for _ in range(2))
+    report = dict(account(events), unseen=witness.unseen(events), again=again, repeated=repeated, **more)
     report["reordered"] = max(report.get("reordered", 0), asked.reordered)
     with open(REPORT, "w") as file:
         file.write(seal(report))
@@ -177,7 +179,14 @@ def _once(timed: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         around.append(one)
 
 
-def require_mended(run: Run, pictures: int, expected: Sequence[float], what: str, rtol: float = TOLERANCE) -> None:
+def require_mended(
+    run: Run,
+    pictures: int,
+    expected: Sequence[float],
+    what: str,
+    rtol: float = TOLERANCE,
+    data: tuple[Sequence[bytes], torch.Tensor] | None = None,
+) -> None:
     """Passes if the losses are right and the trace shows none of the five faults.
 
     Args:
@@ -186,6 +195,7 @@ def require_mended(run: Run, pictures: int, expected: Sequence[float], what: str
         expected: the losses of the loop as it was handed out.
         what: the name of the exercise.
         rtol: how far the losses may be off.
+        data: the pictures and their labels, to tell which change of the loop gives wrong losses.
 
     Raises:
         AssertionError: the run failed, the losses are others, or a fault is left; the message says which.
@@ -201,7 +211,18 @@ def require_mended(run: Run, pictures: int, expected: Sequence[float], what: str
         raise AssertionError(f"{what}: train returned {len(losses)} losses, expected {steps}: one per step.")
     if found["tensors"]:
         raise AssertionError(f"{what}: train returned tensors, expected a list of floats: .tolist() after the loop.")
-    changed = f"The results changed: a fix makes the loop faster, not different. {_how_changed(losses, expected, rtol)}"
+    if found["arrays"]:
+        raise AssertionError(f"{what}: train returned an array, expected a list of floats: .tolist() makes one.")
+    again, repeated = ([float.fromhex(one) for one in found[key]] for key in ("again", "repeated"))
+    other = slow_loop.train(*OTHER)
+    how = "" if _agree(again, repeated, rtol) else APART
+    if data and not how and not _agree(losses, expected, rtol):
+        reordered = not _agree(losses[:1], expected[:1], rtol) and _agree(again, other, rtol)
+        how = ORDER if reordered else hunt_changes.known(losses, *data, rtol)
+    changed = (
+        "The results changed: a fix makes the loop faster, not different. "
+        f"{how or _how_changed(losses, expected, rtol)}"
+    )
     close(losses, list(expected), f"{what}: the losses", rtol=rtol, mistakes=[(losses, changed.strip())])
     if found["calls"] != steps or found["steps"] != steps:
         given = f"{found['calls']} calls of after_step and {found['steps']} ranges named step for {steps} steps"
@@ -230,16 +251,21 @@ def require_mended(run: Run, pictures: int, expected: Sequence[float], what: str
     if found["decodes"] < found["unpacked"]:
         given = f"{found['decodes']} decode ranges for {found['unpacked']} decompressions"
         raise AssertionError(f"{what}: {given}. Keep record_function('decode') around each of them.")
-    kept = "Does it keep something from the first call?"
-    again, other = [float.fromhex(one) for one in found["again"]], slow_loop.train(*OTHER)
+    kept = how or "Does it keep something from the first call?"
     close(again, other, f"{what}: the losses of a second call with other pictures", rtol=rtol, mistakes=[(again, kept)])
     if found["early"]:
         raise AssertionError(f"{what}: after_step() was called before the optimizer's step: call it after each step.")
-    if found["values"] - found["whole"] <= 1 and found["values"] > LIMITS["values"]:
+    if found["values"] == found["whole"] > LIMITS["values"]:
         raise AssertionError(f"{what}: {NO_LOSSES.format(found['values'])}")
     for fault, note in FAULTS.items():
         if found[fault] > LIMITS.get(fault, 0):
             raise AssertionError(f"{what}: {note.format(found[fault])}")
+
+
+def _agree(losses: Sequence[float], others: Sequence[float], rtol: float) -> bool:
+    return len(losses) == len(others) and all(
+        abs(one - other) <= rtol * abs(other) for one, other in zip(losses, others, strict=True)
+    )
 
 
 def _how_changed(losses: Sequence[float], expected: Sequence[float], rtol: float) -> str:
@@ -266,6 +292,11 @@ def _how_changed(losses: Sequence[float], expected: Sequence[float], rtol: float
     return "The first loss is right, but later ones differ: did the gradients or the learning rate change?"
 
 
+APART = (
+    "Two calls with the same pictures give different losses. Inside train, torch.manual_seed(0) comes first, and then "
+    "the model is made."
+)
+ORDER = "The losses are right if all pictures fit into one batch: keep the pictures in their order, without shuffling."
 HALF_PRECISION = 2e-4
 """Relative: what autocast to bfloat16 changes in a loss is below that, what another normalization changes is above."""
 SHORT_NUMBERS = 0.05

@@ -43,7 +43,7 @@ def broken_rule(page: str) -> str:
         if described and name in closed[:-1]:
             return f"{where}: {name} again. {_TOGETHER}"
         if series in seen:
-            again = "There must be one, before the first line of the metric."
+            again = "There must be one, before the first line of the metric, not one for each sample."
             twice = "the same metric with the same labels appears a second time. Written twice, or without labels?"
             return f"{where}: {again if described else twice}"
         if described and name in sampled:
@@ -63,6 +63,11 @@ def _reason(line: str) -> str:
     if line.startswith("#"):
         kinds = "Write no comments but “# HELP name words” and “# TYPE name type”"
         return f"{kinds}. Is every newline in a HELP text written \\n?"
+    if re.match(rf"{_SAMPLE.pattern}(?:# |{_NAME}[{{ ])", line):
+        return "Each line ends with a newline: here two lines are one."
+    if code := re.search(r"\\(?:x[0-9a-f]{2}|u[0-9a-f]{4})", re.sub(r"\\\\", "", line)):
+        kept = "All other letters, such as ü, are written as they are"
+        return f'{code[0]} is no escape: there are \\\\, \\", and \\n. {kept}.'
     if unknown := re.search(r"\\[^\\n\"]", re.sub(r"\\\\", "", line)):
         return f'{unknown[0]} is no escape: there are \\\\, \\", and \\n. A backslash itself is written \\\\.'
     if re.fullmatch(rf"{_SAMPLE.pattern} +-?\d+", line):
@@ -76,7 +81,8 @@ def _reason(line: str) -> str:
     if not re.match(rf"{_NAME}\{{", line):
         return "The labels come right after the name, and the value comes last."
     if not re.match(r'[a-zA-Z_][a-zA-Z0-9_]*="|\}', line.partition("{")[2]):
-        return 'That is not a label="value".'
+        unquoted = re.match(r"[a-zA-Z_][a-zA-Z0-9_]*=", line.partition("{")[2])
+        return f'That is not a label="value"{": the value stands in double quotes" if unquoted else ""}.'
     if re.match(rf"{_NAME}\{{(?:{_LABEL}(?:, ?{_LABEL})*,?)?\}}", line):
         return f"{line.rpartition(' ')[2]!r} is not a number."
     if _SAMPLE.fullmatch(line.replace('\\\\"', '\\"')):
@@ -101,6 +107,9 @@ def compare(render: Callable[[Any], Any], samples: SampleRows, what: str, read: 
         missing = "Is there a return statement? It is to return the page, not to print it."
         equal(text, "", f"{what}: what render_metrics returns", mistakes=[(None, missing)])
     if broken := broken_rule(text):
+        texts = [label for one in samples for label in one["labels"].values()]
+        if r"\t is no escape" in broken and any("\t" in label for label in texts):
+            broken = broken.replace("A backslash itself is written \\\\.", "A tab is written as it is.")
         raise AssertionError(f"{what}: the page is not valid: {broken}")
     try:
         page = read(text)
@@ -144,6 +153,8 @@ def _describes(page: Any, samples: SampleRows, what: str) -> None:
         for instead in (" ", ""):
             joined = {name: words.replace("\n", instead) for name, words in wanted.items()}
             known.append((joined, "A newline in a HELP text is written \\n: nothing else stands for it."))
+        if kind == "TYPE" and found.keys() == wanted.keys():
+            known.append((dict(found), "The TYPE of a metric is the type of its samples."))
         equal(found, wanted, f"{what}: {kind} of each metric, read back", mistakes=known)
 
 

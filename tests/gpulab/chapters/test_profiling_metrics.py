@@ -129,6 +129,11 @@ def test_says_where_a_page_is_wrong(page: str, words: str) -> None:
         ('a{l: "x"} 1\n', "is not a label"),
         ("# HELP a two\nlines here\n# TYPE a gauge\na 1\n", "A newline inside a text"),
         ("a Infinity\n", "Infinity is written +Inf"),
+        ('a{l="x"} 1.0# HELP b Words.\n', "two lines are one"),
+        ("a 1.0b 2.0\n", "two lines are one"),
+        ('a{l="\\u00fc"} 1\n', "such as ü, are written as they are"),
+        ('a{l="\\xfc"} 1\n', "such as ü, are written as they are"),
+        ("a{l='1'} 1\n", "the value stands in double quotes"),
     ],
 )
 def test_the_visible_check_names_the_rule(page: str, words: str) -> None:

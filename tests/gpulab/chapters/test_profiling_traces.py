@@ -295,6 +295,7 @@ def run(**changed: Any) -> Run:
     report = {
         "losses": [1.0, 2.0],
         "tensors": 0,
+        "arrays": False,
         "processes": 0,
         "calls": 2,
         "steps": 2,
@@ -306,9 +307,10 @@ def run(**changed: Any) -> Run:
         "reordered": 0,
     }
     report |= {"operators": 300, "unseen": 0, "unpacked": 32, "outside": 0, "early": False, "again": AGAIN, **changed}
+    report.setdefault("repeated", report["again"])
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(*next(iter(seals.key().items())))
-        losses = {name: [one.hex() for one in report[name]] for name in ("losses", "again")}
+        losses = {name: [one.hex() for one in report[name]] for name in ("losses", "again", "repeated")}
         text = seals.take()(report | losses)
     return Run((Rank(0, 0, "", "", {hunt.REPORT: text}),), 1.0)
 
@@ -321,6 +323,8 @@ def run(**changed: Any) -> Run:
         ({"losses": [1.0 + 5e-5, 2.0]}, "slightly off"),
         ({"losses": [1.0]}, "one per step"),
         ({"tensors": 1}, "train returned tensors"),
+        ({"arrays": True}, "train returned an array"),
+        ({"repeated": [1.0, 2.0], "losses": [1.0, 2.1]}, "Two calls with the same pictures"),
         ({"processes": 1}, "num_workers=0"),
         ({"calls": 1}, "Keep after_step()"),
         ({"steps": 0}, "record_function"),
@@ -333,6 +337,7 @@ def run(**changed: Any) -> Run:
         ({"again": [1.0, 2.0]}, "Does it keep something from the first call"),
         ({"decodes": 0}, "in this process"),
         ({"values": 4}, "keep the losses as tensors"),
+        ({"values": 2, "whole": 1}, "keep the losses as tensors"),
         ({"values": 4, "whole": 4}, "for whole numbers or truth values"),
         ({"copied": 1}, "1 calls of .tolist(), .cpu() or .numpy()"),
         ({"doubles": 1}, "float64"),
