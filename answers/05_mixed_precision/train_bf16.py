@@ -346,3 +346,7 @@ def train_bf16(problem, epochs):
 # -         shares.append(right / total)
 # +         model.requires_grad_(True)
 # +         shares.append(right / total)
+
+# %% wrong: the share of the last batch — says "the share of the last batch alone" — from "reference": "right += (model" → "right = (model", "total += len(y)" → "total = len(y)"
+
+# %% wrong: losses without their weight — says "That is the loss without problem.loss_weight" — from "reference": "loss.item()" → "loss.item() / problem.loss_weight"
