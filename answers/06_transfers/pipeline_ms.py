@@ -279,10 +279,3 @@ def pipeline_ms(chunks, h2d_ms, compute_ms, d2h_ms, copy_engines, order="chunk")
 # %% wrong: the sum of both times — says "not at their sum" — from "reference": "max(free[engine[stage]], ready[chunk])" → "free[engine[stage]] + ready[chunk]"
 
 # %% wrong: seconds — says "all times are in ms already" — from "reference": "return max(ready)" → "return max(ready) / 1000"
-
-# %% wrong: one engine, by stage, as the time of all copies — says "That is the time of all copies"
-def pipeline_ms(chunks, h2d_ms, compute_ms, d2h_ms, copy_engines, order="chunk"):
-    once = h2d_ms + compute_ms + d2h_ms
-    if copy_engines == 2:
-        return once + (chunks - 1) * max(h2d_ms, compute_ms, d2h_ms)
-    return chunks * once if order == "chunk" else chunks * (h2d_ms + d2h_ms)
