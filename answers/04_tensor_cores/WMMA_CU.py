@@ -559,3 +559,11 @@ extern "C" __global__ void product(const half* a, const half* b, float* c, int m
     for (int j = 0; j < 8; j++) c[(row + (t + 32 * j) / 16) * n + column + t % 16] = sums[j];
 }
 """
+
+# %% wrong: the column of b left out — says "Every tile takes the first 16 columns of b" — from "reference": "b + i * n + column" → "b + i * n"
+
+# %% wrong: the row of a left out — says "Every row of tiles is the first one" — from "reference": "a + row * k + i" → "a + i"
+
+# %% wrong: both factors by columns — says "row_major, both" — from "reference": "half, wmma::row_major> a_tile" → "half, wmma::col_major> a_tile", "half, wmma::row_major> b_tile" → "half, wmma::col_major> b_tile"
+
+# %% wrong: the sum starts at 1 — says "fill it with 0.0f" — from "reference": "0.0f" → "1.0f"

@@ -152,3 +152,5 @@ def align(n, bytes_per_element, alignment_bytes=16):
 # %% wrong: adds the remainder — says "add what is missing" — from "reference": "(n + multiple - 1) // multiple * multiple" → "n + n % multiple"
 
 # %% wrong: rounds to whole elements — says "8 elements are a unit" — from "reference": "alignment_bytes // bytes_per_element" → "bytes_per_element"
+
+# %% wrong: rounded up as a negative number — says "turn its sign around" — from "reference": "(n + multiple - 1) // multiple * multiple" → "-n // multiple * multiple"

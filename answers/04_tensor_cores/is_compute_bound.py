@@ -129,7 +129,7 @@ def is_compute_bound(m, n, k, gpu, dtype):
 
 # %% wrong: eight bytes for float8 — says "has 1 byte" — from "reference": `"float8": 1` → `"float8": 8`
 
-# %% wrong: the intensity of a square product — says "not taken for square" — from "reference": "2 * m * n * k / (nbytes * (m * k + k * n + m * n))" → "2 * n / (3 * nbytes)"
+# %% wrong: the intensity of a square product — says "the matrices are not square" — from "reference": "2 * m * n * k / (nbytes * (m * k + k * n + m * n))" → "2 * n / (3 * nbytes)"
 
 # %% wrong: a margin of 0.1% below the ridge — says "no margin" — from "reference": "return intensity" → "return 1.001 * intensity"
 
@@ -138,3 +138,5 @@ def is_compute_bound(m, n, k, gpu, dtype):
 # %% wrong: bandwidth over peak, without a unit — says "Is the ridge upside down" — from "reference": `1000 * gpu[f"{dtype}_tflops"] / gpu["bandwidth_gbs"]` → `gpu["bandwidth_gbs"] / gpu[f"{dtype}_tflops"]`
 
 # %% wrong: two bytes for int8 — says "has 1 byte" — from "reference": `"int8": 1` → `"int8": 2`
+
+# %% wrong: TFLOPS over GB/s — says "a factor of 1,000 lies between them" — from "reference": "1000 * gpu" → "gpu"

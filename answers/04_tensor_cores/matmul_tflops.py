@@ -285,3 +285,12 @@ def matmul_tflops(n, dtype):
 # %% wrong: bytes, as a copy counts them — says "the bytes of the matrices" — from "reference": "2 * n**3" → "3 * n * n * left.element_size()"
 
 # %% wrong: matrices on the CPU — says "on device()" — from "reference": "torch.randn(n, n, device=device())" → "torch.randn(n, n)", "15" → "9"
+
+# %% wrong: four FLOPs per multiply-add — says "A multiply-add is 2 FLOPs, and there are n³" — from "reference": "2 * n**3" → "4 * n**3"
+
+# %% wrong: two products in each run — says "several runs together" — from "reference"
+#           begin = time.perf_counter()
+#           torch.mm(left, right)
+# +         torch.mm(left, right)
+
+# %% wrong: time over FLOPs — says "divide the FLOPs by the time" — from "reference": "return 2 * n**3 / statistics.median(seconds) / 1e12" → "return statistics.median(seconds) * 1e12 / (2 * n**3)"

@@ -161,3 +161,7 @@ def quantization(m, n, tile_m, tile_n, sm_count):
 # %% wrong: one more of everything — says "One tile too many each way" — from "reference": "-(-m // tile_m) * -(-n // tile_n)" → "(m // tile_m + 1) * (n // tile_n + 1)", "-(-tiles // sm_count)" → "tiles // sm_count + 1"
 
 # %% wrong: the efficiencies swapped — says "efficiencies are swapped" — from "reference": `"tile_efficiency"` → `"wave_efficiency"`, `"wave_efficiency": tiles` → `"tile_efficiency": tiles`
+
+# %% wrong: rows rounded down — says "not down and not to the nearest" — from "reference": "-(-m // tile_m)" → "(m // tile_m)"
+
+# %% wrong: tiles per wave — says "the number of tiles per wave" — from "reference": "tiles / (waves * sm_count)" → "tiles / waves"

@@ -275,3 +275,13 @@ def review(layers, batch, dtype):
 # %% wrong: a size below the multiple passes — says "not a multiple of 16 either" — from "reference": "if layer[key] % multiple:" → "if layer[key] > multiple and layer[key] % multiple:"
 
 # %% wrong: texts instead of pairs — says "not a string" — from "reference": "return found" → `return [f"{index} {code}" for index, code in found]`
+
+# %% wrong: the multiple divided by the size — says "not the multiple by the size" — from "reference": "layer[key] % multiple" → "multiple % layer[key]"
+
+# %% wrong: rows of 128 bytes — says "16 bytes, not 128" — from "reference": "else 8" → "else 64"
+
+# %% wrong: ends at the first tanh — says "The loop ends too early" — from "reference": `found.append((index, "math_heavy"))` → `found.append((index, "math_heavy")); break`
+
+# %% wrong: some pairs turned around — says "the index comes first" — from "reference": "found.append((index, code))" → "found.append((code, index))"
+
+# %% wrong: math-heavy between other layers only — says "wherever they are, also first or last" — from "reference": `in ("tanh", "sigmoid"):` → `in ("tanh", "sigmoid") and 0 < index < len(layers) - 1:`

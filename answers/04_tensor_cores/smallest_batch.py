@@ -163,3 +163,7 @@ def smallest_batch(in_features, out_features, gpu, dtype):
 # -     return math.ceil(need * in_features * out_features / gain) if gain > 0 else None
 # +     batch = math.ceil(need * in_features * out_features / gain) if gain > 0 else None
 # +     return None if batch == 1 else batch
+
+# %% wrong: the ridge — says "That is the ridge" — from "reference": "return math.ceil(need * in_features * out_features / gain) if gain > 0 else None" → "return math.ceil(need / SIZES[dtype])"
+
+# %% wrong: the bracket without its sign — says "The bracket is negative" — from "reference": "/ gain) if gain > 0 else None" → "/ abs(gain)) if gain else None"

@@ -119,3 +119,7 @@ def strides(*arguments):
 # %% wrong: each stride with its own extent — says "extents after its own" — from "reference": "(c * h * w, h * w, w, 1)" → "(n * c * h * w, c * h * w, h * w, w)"
 
 # %% wrong: 3 channels, as in the examples — says "need not have 3 channels" — from "reference": "n, c, h, w = shape" → "(n, _, h, w), c = shape, 3"
+
+# %% wrong: the channels of NHWC a plane apart — says "The stride of C is wrong" — from "reference": "(h * w * c, 1, w * c, c)" → "(h * w * c, h * w, w * c, c)"
+
+# %% wrong: H and the plane swapped — says "a channel's plane is H · W long" — from "reference": "(c * h * w, h * w, w, 1)" → "(c * h * w, w, h * w, 1)"

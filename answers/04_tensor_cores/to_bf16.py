@@ -227,3 +227,5 @@ def to_bf16(x):
 # -     return np.where(np.isnan(x), x, rounded)
 # +     rounded = np.where(np.abs(rounded) < 2.0**-126, np.copysign(np.float32(0), x), rounded)
 # +     return np.where(np.isnan(x), x, rounded)
+
+# %% wrong: converted instead of read as bits — says "converted by astype" — from "reference": "x.view(np.uint32)" → "x.astype(np.int64).astype(np.uint32)", ".view(np.float32)" → ".astype(np.float32)"

@@ -112,7 +112,7 @@ def largest_safe_scale(*arguments):
 
 # %% wrong: doubles from 2^-10, which is not safe for every gradient — says "or begin too high" — from "doubles past the end": "scale = 2.0**-60" → "scale = 2.0**-10", "largest * scale)" → "2 * largest * scale)"
 
-# %% wrong: converts before it multiplies — says "100,000 is infinite in FP16" — from "reference": "np.float64(np.abs(gradients).max())" → "np.float64(np.float16(np.abs(gradients).max()))", "2.0 ** np.floor(np.log2(65504 / largest))" → "2.0**-60"
+# %% wrong: converts before it multiplies — says "infinite in FP16: multiply in a wider type" — from "reference": "np.float64(np.abs(gradients).max())" → "np.float64(np.float16(np.abs(gradients).max()))", "2.0 ** np.floor(np.log2(65504 / largest))" → "2.0**-60"
 
 # %% wrong: the norm of all gradients — says "neither the norm" — from "reference": "np.abs(gradients).max()" → "np.linalg.norm(gradients)"
 
@@ -126,3 +126,52 @@ def largest_safe_scale(*arguments):
 # +     return max(float(scale), 1.0) if lost else float(scale)
 
 # %% wrong: Python's max, in one dimension only — says "The array may have any shape" — from "reference": "np.abs(gradients).max()" → "max(abs(one) for one in gradients)"
+
+# %% wrong: converts first, and halves until 0 — says "halved until it is 0? Beyond 65,520 a gradient is infinite in FP16"
+import numpy as np
+
+
+def largest_safe_scale(gradients):
+    scale = 2.0**60
+    with np.errstate(all="ignore"):
+        half = gradients.astype(np.float16)
+        while scale > 0 and not np.isfinite(half * np.float16(scale)).all():
+            scale /= 2
+    return scale
+
+# %% wrong: the quotient itself — says "That is not a power of two"
+import numpy as np
+
+
+def largest_safe_scale(gradients):
+    return 65519.0 / float(np.abs(gradients).max())
+
+# %% wrong: safe for one gradient — says "the largest gradient becomes infinite: none of them may"
+import numpy as np
+
+
+def largest_safe_scale(gradients):
+    wide, scale = gradients.astype(np.float64), 2.0**-120
+    with np.errstate(all="ignore"):
+        while scale < 2.0**120 and np.isfinite((wide * scale * 2).astype(np.float16)).any():
+            scale *= 2
+    return scale
+
+# %% wrong: an exponent cut by int — says "Round a negative exponent down"
+import math
+
+import numpy as np
+
+
+def largest_safe_scale(gradients):
+    return 2.0 ** int(math.log2(65520 / float(np.abs(gradients).max())))
+
+# %% wrong: the smallest scale without underflow — says "A larger power is safe, too"
+import numpy as np
+
+
+def largest_safe_scale(gradients):
+    scale, alive = 1.0, gradients[gradients != 0].astype(np.float64)
+    while (np.float16(np.minimum(np.abs(alive) * scale, 1)) == 0).any():
+        scale *= 2
+    return scale

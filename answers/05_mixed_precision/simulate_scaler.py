@@ -184,3 +184,7 @@ def simulate_scaler(found_inf, init_scale=65536.0, growth_factor=2.0, backoff_fa
 # -         scales.append(scale)
 # +         if scale != (scales or [init_scale])[-1]:
 # +             scales.append(scale)
+
+# %% wrong: stops at the first infinite gradient — says "does the loop end too early" — from "reference": "scale, good_steps = scale * backoff_factor, 0" → "break"
+
+# %% wrong: grows by the backoff — says "growth_factor is an argument" — from "reference": "scale * growth_factor, 0" → "scale / backoff_factor, 0"

@@ -335,3 +335,20 @@ def train_amp(problem, epochs):
             scales += [scaler.get_scale()]
             skipped += scales[-1] < before
     return problem.history(net, losses, scales, skipped)
+# %% wrong: the scaled loss is not used — says "No scaling?" — from "reference": "scaler.scale(loss).backward()" → "scaler.scale(loss); loss.backward()"
+
+# %% wrong: steps once more itself — says "optimizer.step()" — from "reference": "scaler.step(optimizer)" → "scaler.step(optimizer); optimizer.step()"
+
+# %% wrong: a new network for each epoch — says "make it once, before the loops" — from "reference"
+#       for _ in range(epochs):
+# +         model = problem.model().to(problem.device)
+# +         optimizer = problem.optimizer(model)
+
+# %% wrong: a scaler for another device — says "The scaler is disabled" — from "reference": `GradScaler(problem.device)` → `GradScaler("cuda")`
+
+# %% wrong: losses divided by the scale — says "The losses are divided by the scale" — from "reference": "losses.append(loss.item())" → "losses.append(loss.item() / before)"
+
+# %% wrong: the scale before and after read at once — says "compare the scale before scaler.update() with the scale" — from "reference"
+# -             before = scaler.get_scale()
+#               scaler.update()
+# +             before = scaler.get_scale()

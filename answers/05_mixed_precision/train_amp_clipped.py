@@ -142,7 +142,7 @@ def train_amp_clipped(problem, epochs, max_norm, accumulate):
 
 # %% wrong: clips values — says "each element by itself" — from "reference": "clip_grad_norm_" → "clip_grad_value_"
 
-# %% wrong: zeroes before every batch — says "only the window" — from "reference"
+# %% wrong: zeroes before every batch — says "Only the last batch of each window counts" — from "reference"
 #               images, labels = images.to(problem.device), labels.to(problem.device)
 # +             optimizer.zero_grad()
 
@@ -401,3 +401,33 @@ def train_amp_clipped(problem, epochs, max_norm, accumulate):
                 scales += [scaler.get_scale()]
                 skipped += scales[-1] < before
     return problem.history(net, losses, scales, skipped)
+# %% wrong: backward for the last batch of each window — says "call backward for every batch" — from "reference"
+# -             scaler.scale(loss / accumulate).backward()
+
+# -                 scaler.unscale_(optimizer)
+# +                 scaler.scale(loss / accumulate).backward()
+# +                 scaler.unscale_(optimizer)
+
+# %% wrong: backward inside autocast — says "The backward pass ran inside autocast" — from "reference": "            scaler.scale(loss / accumulate)" → "                scaler.scale(loss / accumulate)"
+
+# %% wrong: a new scaler for each epoch — says "There is more than one scaler" — from "reference"
+#       for _ in range(epochs):
+# +         scaler = torch.amp.GradScaler(problem.device)
+
+# %% wrong: clips after the step — says "Nothing was clipped before the step" — from "reference"
+# -                 torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm)
+#                   scaler.step(optimizer)
+# +                 torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm)
+
+# %% wrong: updates before the step — says "scaler.update() is missing or before the step" — from "reference"
+# -                 scaler.step(optimizer)
+# -                 before = scaler.get_scale()
+# +                 before = scaler.get_scale()
+#                   scaler.update()
+# +                 scaler.step(optimizer)
+
+# %% wrong: one scale for each epoch — says "That is the number of epochs" — from "reference"
+# -                 scales.append(scaler.get_scale())
+# -                 skipped += scales[-1] < before
+# +                 skipped += scaler.get_scale() < before
+# +         scales.append(scaler.get_scale())

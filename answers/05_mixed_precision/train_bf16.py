@@ -460,3 +460,6 @@ def train_bf16(problem, epochs):
         right = round(right / seen * total)
         shares += [right / total]
     return problem.history(net, losses, validation=shares)
+# %% wrong: the share of the last batch — says "the share of the last batch alone" — from "reference": "right += (model" → "right = (model", "total += len(y)" → "total = len(y)"
+
+# %% wrong: losses without their weight — says "That is the loss without problem.loss_weight" — from "reference": "loss.item()" → "loss.item() / problem.loss_weight"

@@ -263,3 +263,11 @@ def train_lightning(*arguments):
 # %% wrong: the network in eval mode — says "The network was in eval mode" — from "reference": "images, labels = batch" → "self.network.eval(); images, labels = batch"
 
 # %% wrong: a softmax before the criterion — says "went through a softmax first" — from "reference": "self.criterion(self.network(images), labels)" → "self.criterion(self.network(images).softmax(dim=1), labels)"
+
+# %% wrong: float16 by hand, whatever the precision — says "float16, by hand" — from "reference"
+# -             loss = self.criterion(self.network(images), labels)
+# +             import torch
+# +             with torch.autocast(problem.device, dtype=torch.float16):
+# +                 loss = self.criterion(self.network(images), labels)
+
+# %% wrong: losses times the batch size — says "multiplied by the number of images" — from "reference": "self.losses.append(loss.detach())" → "self.losses.append(loss.detach() * len(images))"

@@ -202,3 +202,11 @@ def bytes_moved(shape, host_dtype, device_dtype, cast_on):
 # +     return math.prod(shape) * info.bits // 8
 
 # %% wrong: torch.finfo for every type — says "torch.iinfo" — from "reference": "getattr(torch, name).itemsize" → "torch.finfo(getattr(torch, name)).bits // 8"
+
+# %% wrong: four extents unpacked — says "any number of extents"
+import torch
+
+
+def bytes_moved(shape, host_dtype, device_dtype, cast_on):
+    n, c, h, w = shape
+    return n * c * h * w * getattr(torch, device_dtype if cast_on == "cpu" else host_dtype).itemsize

@@ -99,7 +99,7 @@ def overlapped(batches, rounds):
 
 # %% wrong: no stream where there is no GPU — says "copies in: 0" — from "one round whatever is asked for": "batch.to(device()), 1).cpu()" → "batch, rounds)"
 
-# %% wrong: a loop without streams — says "Too little overlap" — from "one round whatever is asked for": ", 1)" → ", rounds)"
+# %% wrong: a loop without streams — says "Everything is in one stream" — from "one round whatever is asked for": ", 1)" → ", rounds)"
 
 # %% wrong: one buffer for both streams — says "Race" — from "two streams, a buffer for each"
 # -     shape = batches[0].shape
@@ -230,14 +230,14 @@ from gpulab import device, work
 def overlapped(batches, rounds):
     return [work(batch.to(device()), rounds).cpu() for batch in batches]
 
-# %% wrong: no overlap — says "Too little overlap" — from "one round whatever is asked for"
+# %% wrong: no overlap — says "Everything is in one stream" — from "one round whatever is asked for"
 # -     return torch.stack([work(batch.to(device()), 1).cpu() for batch in batches])
 # +     results = torch.empty(len(batches), *batches[0].shape, pin_memory=torch.cuda.is_available())
 # +     for number, batch in enumerate(batches):
 # +         results[number].copy_(work(batch.to(device()), rounds))
 # +     return results
 
-# %% wrong: two streams, and a wait in every turn — says "Too little overlap" — from "gives the results away before they are there"
+# %% wrong: two streams, and a wait in every turn — says "each batch wait for the one before" — from "gives the results away before they are there"
 # -     buffers = [torch.empty(batches[0].shape, device=device()) for _ in lanes]
 
 # -             buffers[number % 2].copy_(batch, non_blocking=True)
@@ -277,7 +277,7 @@ def overlapped(batches, rounds):
     from gpulab.streams import simulated, simulation
     for k in ("in", "work", "out") * (simulated.SIMULATION.log is not None):
         for n in range(len(batches)):
-            simulated.SIMULATION.log.append(simulation.Operation(k, float(n), n + 1.0))
+            simulated.SIMULATION.log.append(simulation.Operation(k, float(n), n + 1.0, n % 2))
     return out
 
 # %% hostile: one stream, and the simulation's record says that its operations overlap — says "Too little overlap"
@@ -413,10 +413,32 @@ def overlapped(batches, rounds):
 # +     size = (len(batches), *shape)
 # +     results = kept.setdefault(size, torch.empty(size, pin_memory=torch.cuda.is_available()))
 
-# %% wrong: all even batches are issued before the first odd one — says "is all work of one stream issued before that of the other" — from "two streams, a buffer for each": "for number, batch in enumerate(batches):" → "for number, batch in sorted(enumerate(batches), key=lambda pair: pair[0] % 2):"
+# %% wrong: all even batches are issued before the first odd one — says "All work of one stream is issued before that of the other" — from "two streams, a buffer for each": "for number, batch in enumerate(batches):" → "for number, batch in sorted(enumerate(batches), key=lambda pair: pair[0] % 2):"
 
 # %% wrong cpu: pinned memory where there is no GPU — says "Ask first: pin_memory=torch.cuda.is_available()" — from "two streams, a buffer for each": "pin_memory=torch.cuda.is_available()" → "pin_memory=True"
 
 # %% wrong: batches in pairs, without the last of an odd number — says "the last of an odd number of batches" — from "two streams, a buffer for each": "torch.empty(len(batches), *shape" → "torch.zeros(len(batches), *shape", "enumerate(batches):" → "enumerate(batches[: len(batches) // 2 * 2]):"
 
 # %% wrong: batches in pairs, and no result that anybody wrote for the last of an odd number — says "the last of an odd number of batches" — from "two streams, a buffer for each": "enumerate(batches):" → "enumerate(batches[: len(batches) // 2 * 2]):"
+
+# %% wrong: work waits for all copies in — says "waits until all batches are there"
+import torch
+
+from gpulab import device, work
+
+
+def overlapped(batches, rounds):
+    copying, computing = torch.cuda.Stream(), torch.cuda.Stream()
+    results = torch.empty(len(batches), *batches[0].shape, pin_memory=torch.cuda.is_available())
+    with torch.cuda.stream(copying):
+        there = [batch.to(device(), non_blocking=True) for batch in batches]
+    computing.wait_stream(copying)
+    with torch.cuda.stream(computing):
+        for row, x in zip(results, there):
+            row.copy_(work(x, rounds), non_blocking=True)
+    torch.cuda.synchronize()
+    return results
+
+# %% wrong: a row for each stream — says "each batch, not stream, has a row" — from "two streams, a buffer for each": "results[number].copy_" → "results[number % 2].copy_"
+
+# %% wrong: an odd last batch left out — says "does the last of an odd number of batches get a result" — from "two streams, a buffer for each": "for number, batch in enumerate(batches):" → "for number, batch in enumerate(batches[: max(1, len(batches) // 2 * 2)]):"

@@ -271,3 +271,11 @@ def pipeline_ms(chunks, h2d_ms, compute_ms, d2h_ms, copy_engines, order="chunk")
 # +         ready[chunk] = free[engine[stage]] = max(free[engine[stage]], ready[chunk]) + lasts[stage]
 
 # %% wrong: stage by stage, the copies alone — says "the time of all copies" — from "in closed form": "max(flow, chunks * (h2d_ms + d2h_ms)) if" → "chunks * (h2d_ms + d2h_ms) if"
+
+# %% wrong: compute taken for the slowest engine — says "is compute taken for the slowest engine"
+def pipeline_ms(chunks, h2d_ms, compute_ms, d2h_ms, copy_engines, order="chunk"):
+    return h2d_ms + chunks * compute_ms + d2h_ms
+
+# %% wrong: the sum of both times — says "not at their sum" — from "reference": "max(free[engine[stage]], ready[chunk])" → "free[engine[stage]] + ready[chunk]"
+
+# %% wrong: seconds — says "all times are in ms already" — from "reference": "return max(ready)" → "return max(ready) / 1000"

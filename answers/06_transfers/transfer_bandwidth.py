@@ -173,10 +173,22 @@ def transfer_bandwidth(nbytes, pinned, direction):
 
 # %% wrong: bits — says "looks like bits" — from "reference": "return nbytes" → "return 8 * nbytes"
 
-# %% wrong: nbytes floats — says "four bytes each" — from "reference": "host = torch.zeros(nbytes, dtype=torch.uint8, " → "host = torch.zeros(nbytes, ", "there = torch.zeros(nbytes, dtype=torch.uint8, " → "there = torch.zeros(nbytes, "
+# %% wrong: nbytes floats — says "elements of 4 bytes each" — from "reference": "host = torch.zeros(nbytes, dtype=torch.uint8, " → "host = torch.zeros(nbytes, ", "there = torch.zeros(nbytes, dtype=torch.uint8, " → "there = torch.zeros(nbytes, "
 
 # %% wrong: seconds per GB — says "seconds per GB" — from "reference": "nbytes / statistics.median(seconds) / 1e9" → "statistics.median(seconds) / nbytes * 1e9"
 
 # %% wrong cpu: copies the buffer to itself without a GPU — says "returns the tensor itself" — from "the course's own timer": ", copy=True" → ""
 
 # %% wrong cpu: pins without a GPU — says "pin_memory=pinned" — from "reference": "pinned and torch.cuda.is_available()" → "pinned"
+
+# %% wrong: half of the bytes — says "expected 4,096,000" — from "reference": "host = torch.zeros(nbytes," → "nbytes, whole = nbytes // 2, nbytes; host = torch.zeros(nbytes,", "return nbytes /" → "return whole /"
+
+# %% wrong: float16 elements, nbytes of them — says "nbytes elements of 2 bytes each" — from "reference": "dtype=torch.uint8, pin" → "dtype=torch.float16, pin", "dtype=torch.uint8, device" → "dtype=torch.float16, device"
+
+# %% wrong: there and back — says "d2h pageable as well" — from "reference": "target.copy_(source, non_blocking=True)" → "target.copy_(source, non_blocking=True); source.copy_(target, non_blocking=True)"
+
+# %% wrong: the slowest run — says "one slow run" — from "reference": "statistics.median" → "max"
+
+# %% wrong: cut to whole GB/s — says "It is rounded" — from "reference": "return nbytes / statistics.median(seconds) / 1e9" → "return int(nbytes / statistics.median(seconds) / 1e9)"
+
+# %% wrong: both buffers on the device — says "from the host's memory to gpulab.device() or back" — from "reference": "pin_memory=pinned and torch.cuda.is_available()" → "device=device()"

@@ -31,6 +31,8 @@ class Operation:
     """`in`, `out`, `work` or `kernel`."""
     start_ms: float
     stop_ms: float
+    stream: int
+    """Number of the stream that it was in."""
 
 
 class Tape(Protocol):
@@ -267,7 +269,7 @@ class Simulation(TorchFunctionMode, Generic[Q]):
         join(self._last, now.clock)
         self._last_ms = max(self._last_ms, now.ready_ms)
         if self.log is not None:
-            self.log.append(Operation(kind, start, now.ready_ms))
+            self.log.append(Operation(kind, start, now.ready_ms, now.number))
 
     def _settle(self, tensors: list[torch.Tensor]) -> None:
         """Lets late copies arrive where an operation looks next; whether it may is for the history to say."""

@@ -6,7 +6,7 @@ The grader's GPUs are its own; their rates are drawn anew and are known to nobod
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from numbers import Real
 from typing import Any
@@ -50,6 +50,8 @@ class PracticeGPU:
         self.rates, self._work, self._making, self._making_gbs = dict(rates), work, making, making_gbs
         self._now, self._busy_until = 100.0, 0.0
         self._events: dict[int, float] = {}
+        self.amounts: defaultdict[str, list[float]] = defaultdict(list)
+        """Kind of operation → bytes or FLOPs of each."""
         self.runs: Counter[str] = Counter()
         """Kind of operation → how many there were."""
         self._since_look: Counter[str] = Counter()
@@ -99,12 +101,25 @@ class PracticeGPU:
         if abs(value / right - 1) > TOLERANCE:
             near = (words for wrong, words in hints if abs(value / wrong - 1) < NAMED)
             seconds = amount / self.rates[kind] * right / value
-            hint = "" if self._mean(kind, seconds) else next(near, "")
+            hint = self._of_other_size(kind, amount) or self._together(kind, seconds)
+            hint = hint or ("" if self._mean(kind, seconds) else next(near, ""))
             hint = hint or ("It is rounded: return the number as it is." if rounded(value, right) else "")
             hint = hint or (self._seen_to_be_wrong(kind, seconds, value > right) if self.runs[kind] else absent)
             raise AssertionError(f"{what}: you returned {value:.4g}, expected {right:.4g} within 2%. {hint}")
         if self._timed(kind) < FEWEST:
             raise AssertionError(f"{what}: {value:.4g} is right here, but not reliable. {FEW}")
+
+    def _of_other_size(self, kind: str, amount: float) -> str:
+        """What to say if no operation of that kind had the size that was asked for."""
+        return ""
+
+    def _together(self, kind: str, seconds: float) -> str:
+        """What to say if that is the time of several operations."""
+        timed = [(kinds[kind], span_s) for kinds, span_s in self._spans if kinds[kind]]
+        timed.append((sum(count for count, _ in timed), sum(span_s for _, span_s in timed)))
+        if self.early or not any(count > 1 and abs(seconds / span_s - 1) < NAMED for count, span_s in timed):
+            return ""
+        return "That is the time of several runs together: divide it by their number."
 
     def _seen_to_be_wrong(self, kind: str, seconds: float, faster: bool) -> str:
         """What is wrong with an operation that was found to take so long, or even less time than it does."""
@@ -112,10 +127,6 @@ class PracticeGPU:
             return "Which clock did it read? This GPU knows time.perf_counter() and events."
         if self.early:
             return f"Not synchronized? A launch returns before the {self._work} is done."
-        timed = [(kinds[kind], span_s) for kinds, span_s in self._spans if kinds[kind]]
-        timed.append((sum(count for count, _ in timed), sum(span_s for _, span_s in timed)))
-        if any(count > 1 and abs(seconds / span_s - 1) < NAMED for count, span_s in timed):
-            return "That is the time of several runs together: divide it by their number."
         inside = sorted(words for words, count in self._inside.items() if 2 * count > len(self._spans))
         if inside:  # in most runs: a first run alone may allocate its result
             return f"More than the {self._work} is timed: {' and '.join(inside)}."
@@ -128,6 +139,11 @@ class PracticeGPU:
             return FEW
         if faster:
             return f"Faster than this GPU. Does each {self._work} have the size that was asked for?"
+        others = {other for kinds, _ in self._spans if kinds[kind] for other in kinds if other in self.rates} - {kind}
+        if others:
+            return f"More than the {self._work} is timed: {' and '.join(sorted(others))} as well."
+        if any(abs(seconds / span_s - 1) < NAMED for kinds, span_s in self._spans if kinds[kind]):
+            return "That is one slow run, such as the first or the slowest one: take the median of several."
         return f"A cold first {self._work}, or a mean? One slow run spoils a mean; take the median of several."
 
     def _mean(self, kind: str, seconds: float) -> bool:
@@ -199,6 +215,7 @@ class PracticeGPU:
             self._since_look[OTHER] += 1
             return
         self.runs[kind] += 1
+        self.amounts[kind].append(amount)
         self._since_look[kind] += 1
         slow = COLD if self.runs[kind] == 1 else 1.0
         if self._since_look[kind] == 1 and self._last_look_s is not None and self._timed(kind) == SLOW_RUN - 1:
@@ -215,4 +232,7 @@ def untimed(work: str) -> str:
 
 def rounded(value: float, right: float) -> bool:
     """Whether that is the right number, rounded or cut off to 0, 1, or 2 places."""
-    return any(value == round(value, places) and abs(value - right) < 10.0**-places for places in range(3))
+    near = (right, 0.999 * right)  # what is measured is a little less, and is what was cut off
+    return any(
+        value == round(value, places) and any(abs(value - one) < 10.0**-places for one in near) for places in range(3)
+    )

@@ -24,8 +24,12 @@ RAISED = {
     "step() has already been called": "scaler.update() is missing: call it once after every scaler.step(optimizer).",
     "unscale_() has already been called": "scaler.unscale_(optimizer) was called twice for one step: the gradients"
     " would be divided twice. Call it once, at the window's end.",
-    "unscale_() is being called after step()": "Either scaler.update() is missing after the step, or unscale_ comes"
-    " after scaler.step(optimizer) instead of before it.",
+    "unscale_() is being called after step()": "Either scaler.update() is missing or before the step, or unscale_"
+    " comes after scaler.step(optimizer) instead of before it.",
+    "backward through the graph a second time": "backward() was called twice for one forward pass: does a sum of losses"
+    " hold those of an earlier step? (In Lightning, training_step returns the loss, and Lightning calls backward.)",
+    "modified by an inplace operation": "The weights changed between the forward pass and backward(): make the step"
+    " after the backward pass. (In Lightning, training_step returns the loss, and Lightning makes the step.)",
     "Attempting to unscale FP16 gradients": "The parameters are float16: leave the model as it is. Autocast works"
     " on 16-bit copies.",
     "must have the same dtype": "Types were mixed: leave the model and the images in float32. Autocast works on"
@@ -116,8 +120,8 @@ def _counted(batches: int, epochs: int, window: int) -> dict[int, str]:
 
 
 _BLOWN_UP = (
-    "Gradients that were still multiplied by the scale may have reached the weights: scaler.step(optimizer) divides"
-    " them first, optimizer.step() does not."
+    "Infinite gradients, or ones that were still multiplied by the scale, may have reached the weights:"
+    " scaler.step(optimizer) divides them first, and skips the step if one is infinite; optimizer.step() does neither."
 )
 
 

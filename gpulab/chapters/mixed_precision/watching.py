@@ -29,7 +29,9 @@ TWICE = "optimizer.step() was called besides scaler.step(optimizer), which calls
 NEW_SCALER = "There is more than one scaler: make one before the loops, or it forgets the scale that it has found."
 INSIDE = "The backward pass ran inside autocast: leave the with block first."
 LEFT = "The gradients of earlier {} are still there: zero them once per step."
-LOST = "The gradients are zeroed before every batch: only the window's last one counts."
+LOST = (
+    "Only the last batch of each window counts: zero the gradients once per window, and call backward for every batch."
+)
 NOT_CLIPPED = "Nothing was clipped, or only some gradients, or only after the step: clip all of them before the step."
 EACH_CLIPPED = "Each parameter was clipped by itself: limit the norm of all gradients together."
 VALUES_CLIPPED = "That clips each element by itself: limit the norm of all gradients together."
@@ -54,6 +56,15 @@ EARLY = "Those are the scales before each update: ask after scaler.update()."
 NOT_DIVIDED = "The loss was not divided by accumulate: the sum of the window's gradients is too large."
 OTHER_SHARE = "Before you scale the loss, divide it by accumulate, and by nothing else."
 DIRECT = "The optimizer took gradients that were still scaled: scaler.step(optimizer) divides them first."
+LOWERED = (
+    "A step is skipped when the update lowers the scale: compare the scale before scaler.update() with the scale"
+    " after it."
+)
+OVER_SCALE = "The losses are divided by the scale: the criterion's value is not scaled yet, so keep it as it is."
+STAYS = (
+    "Is the network the same in every epoch? Are the gradients divided by the scale once, by scaler.step(optimizer)?"
+    " Are optimizer and batches the problem's, as they are?"
+)
 BYPASSED = (
     "optimizer.step() was called instead of scaler.step(optimizer), which skips the step if a gradient is infinite."
 )
@@ -80,6 +91,7 @@ NO_STEP = (
     "No step reached the network, and its losses stay as they were: does the loss go into the backward pass"
     " (in Lightning, training_step returns it), and does the optimizer have this network's parameters?"
 )
+OF_IMAGES = "That is multiplied by the number of images: the criterion's value is their mean, so keep it as it is."
 UNWEIGHTED = "That is the loss without problem.loss_weight: problem.criterion() multiplies by it."
 SOFTMAX = "The scores went through a softmax first: problem.criterion() takes them as the network returns them."
 AUTOCAST_ON = "was torch.autocast(problem.device, …) on, around the forward pass?"
@@ -191,6 +203,7 @@ def watched(
     *,
     accumulate: int = 1,
     max_norm: float = math.inf,
+    falls_to: float = math.inf,
 ) -> History:
     """The `History` of a float16 training with a scaler that begins at 65,536, after a look at how it came about.
 
@@ -201,6 +214,7 @@ def watched(
         epochs: for how long.
         accumulate: batches per window.
         max_norm: limit on the norm of the gradients; smaller than that of the first window.
+        falls_to: share of the first loss that the last one must not exceed, in a training of this process.
 
     Raises:
         AssertionError: a mistake was seen; the message names it.
@@ -210,7 +224,8 @@ def watched(
         history = recorded(attempt, what, problem, epochs, window=accumulate)
     windows = len(history.losses) // accumulate
     of_window = [(len(history.losses), "Step and update belong to the window's end.")]
-    of_window += [(0, "Keep scaler.get_scale() after every update, whether it has changed or not.")]
+    kept = "Keep scaler.get_scale() after every update, whether it has changed or not."
+    of_window += [(0, kept), (epochs, f"That is the number of epochs. {kept}")]
     if seen.backward:
         _explain(seen, history, what, problem, accumulate, max_norm)
     check.equal(len(history.scales), windows, f"{what}: number of scales, one for each update", mistakes=of_window)
@@ -223,11 +238,14 @@ def watched(
     scales = seen.scales if seen.scaler_steps else list(history.scales)  # a scaler of their own is not seen
     check.equal(list(history.scales), scales, f"{what}: scales", mistakes=[([65536.0, *scales[:-1]], EARLY)])
     fell = _falls(scales)
-    note = "A step is skipped when the update lowers the scale; each window counts once."
+    note = f"{LOWERED} Each window counts once."
     missed = [(fell - 1, FIRST_UPDATE)] if scales[0] < 65536.0 else []
     check.equal(int(history.skipped), fell, f"{what}: skipped", mistakes=[*missed, (history.skipped, note)])
     if fell < windows:
         _check_moved(history, what, problem)
+    if history.losses[-1] > falls_to * history.losses[0]:
+        share = f"the last loss is {history.losses[-1] / history.losses[0]:.3g} times the first"
+        raise AssertionError(f"{what}: {share}, expected less than {falls_to:g}. {STAYS}")
     return history
 
 
@@ -279,6 +297,7 @@ def _explain_steps(seen: Watched, what: str, batches: int) -> None:
 
 def _check_first_loss(history: History, what: str, problem: Problem, first: float, accumulate: int = 1) -> None:
     mistakes = [(first * 65536.0, MULTIPLIED), (first / problem.loss_weight, UNWEIGHTED)]
+    mistakes += [(first / 65536.0, OVER_SCALE), (first * problem.batch_size, OF_IMAGES)]
     mistakes += [(first / accumulate, DIVIDED)] if accumulate > 1 else []
     check.close(history.losses[0], first, f"{what}: losses[0]", rtol=0.05, mistakes=mistakes)
 

@@ -13,6 +13,7 @@ CONSTANT = 1.3
 """How many times as fast a product is whose factor has equal elements only."""
 UNITS = (
     (0.5, "One FLOP per multiply-add: a multiplication and an addition are 2 FLOPs."),
+    (2.0, "Is something counted twice? A multiply-add is 2 FLOPs, and there are n³ of them."),
     (1e3, "That looks like GFLOPS: a TFLOPS is 1000 of them."),
     (1e6, "That looks like MFLOPS: a TFLOPS is 1e12 FLOPs per second."),
     (1e12, "That looks like FLOPS: a TFLOPS is 1e12 FLOPs per second."),
@@ -51,6 +52,7 @@ class MatmulGPU(PracticeGPU):
         yield right / n, "Too few FLOPs counted: n multiply-adds for each of the n² results."
         size = 4 if kind.startswith("matmul float32") else 2
         yield right * 3 * size / (2 * n), "Those are the bytes of the matrices, not the FLOPs."
+        yield 1 / right, "That is upside down: divide the FLOPs by the time."
         yield from ((seconds * unit, "That looks like a time, not a rate.") for unit in (1.0, 1e3, 1e6))
         if kind == "matmul float32":
             yield self.rates["matmul float32 tf32"] / 1e12, "TF32 is on: float32 means all its bits."

@@ -6,8 +6,9 @@ is `transfers.pictures`.
 
 from __future__ import annotations
 
+import itertools
 import statistics
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -44,6 +45,23 @@ class OverlapRun:
         """Median of `"copy in"`, `"compute"` or `"copy out"`; 0 where there is none."""
         lasts = [span.stop - span.start for span in self.spans if span.lane == stage]
         return statistics.median(lasts) if lasts else 0.0
+
+
+def why_serial(operations: Sequence[dict[str, Any]]) -> str:
+    """What keeps simulated operations, in their order of issue, from overlapping, in a sentence."""
+    works = [one for one in operations if one["kind"] == "work"]
+    runs = [number for number, _ in itertools.groupby(one["stream"] for one in works)]
+    if len({one["stream"] for one in operations}) == 1:
+        return "Everything is in one stream, where each operation waits for the one before: use two or more."
+    if len(runs) == len(set(runs)) > 1:
+        return "All work of one stream is issued before that of the other: let the batches alternate."
+    arrived = max((one["stop_ms"] for one in operations if one["kind"] == "in"), default=0.0)
+    if works and works[0]["start_ms"] >= arrived:
+        return "The first work waits until all batches are there: it needs only its own."
+    return (
+        "Does something make each batch wait for the one before? The CPU waits at synchronize(), .cpu(), and a copy"
+        " without non_blocking=True, and a stream where it waits for another one."
+    )
 
 
 def event() -> Any:

@@ -16,8 +16,6 @@ UNITS = (
     (1e-3, "A thousand times too small: is a time in milliseconds taken for seconds? elapsed_time gives milliseconds."),
     (1e9 / 2**30, "That looks like GiB (2^30 bytes): a GB is 1e9 bytes."),
     (8.0, "That looks like bits: GB/s counts bytes."),
-    (0.25, "Four times too slow: are there nbytes elements of four bytes each?"),
-    (0.125, "Eight times too slow: are there nbytes elements of eight bytes each?"),
 )
 
 
@@ -36,8 +34,16 @@ class TransferGPU(PracticeGPU):
         """
         way = f"{direction} {'pinned' if pinned else 'pageable'}"
         what = f"transfer_bandwidth({nbytes}, {pinned}, {direction!r}) on a simulated GPU, in GB/s"
-        absent = "No such transfer was seen there: was it measured?"
+        absent = "No such transfer was seen there: was it measured, from the host's memory to gpulab.device() or back?"
         self.require_rate(answer, self.rates[way] / 1e9, way, nbytes, what, absent, self._hints(nbytes, way))
+
+    def _of_other_size(self, kind: str, amount: float) -> str:
+        sizes = set(self.amounts[kind])
+        if not sizes or amount in sizes:
+            return ""
+        share = max(sizes) / amount
+        elements = f" Are there nbytes elements of {share:g} bytes each?" if share in (2, 4, 8) else ""
+        return f"Each transfer had {max(sizes):,.0f} bytes, expected {amount:,.0f}.{elements}"
 
     def _hints(self, nbytes: int, way: str) -> Iterator[tuple[float, str]]:
         right, seconds = self.rates[way] / 1e9, nbytes / self.rates[way]
