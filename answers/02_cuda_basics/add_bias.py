@@ -87,7 +87,7 @@ def add_bias(matrix, bias):
 # -         out[row, column] = matrix[row, column] + bias[column]
 # +         out[column, row] = matrix[column, row] + bias[column]
 
-# %% wrong: x guarded by the rows — says "out of bounds" — from "reference"
+# %% wrong: x guarded by the rows — says "a guard must require row < rows" — from "reference"
 # -     column, row = cuda.grid(2)
 # +     x, y = cuda.grid(2)
 # -     if row < out.shape[0] and column < out.shape[1]:
@@ -98,9 +98,9 @@ def add_bias(matrix, bias):
 # -     add_bias_kernel[(-(-columns // 32), -(-rows // 8)), (32, 8)](matrix, bias, out)
 # +     add_bias_kernel[(-(-max(rows, columns) // 16), -(-max(rows, columns) // 16)), (16, 16)](matrix, bias, out)
 
-# %% wrong: guard on one side only — says "must check both its row and its column" — from "reference": "row < out.shape[0] and " → ""
+# %% wrong: guard on one side only — says "a guard must require row < rows and column < columns" — from "reference": "row < out.shape[0] and " → ""
 
-# %% wrong: guard says or — says "must check both its row and its column" — from "reference": "and" → "or"
+# %% wrong: guard says or — says "a guard must require row < rows and column < columns" — from "reference": "and" → "or"
 
 # %% wrong: grid rounded down — says "the grid does not cover" — from "reference": "-(-columns // 32), -(-" → "columns // 32, max(1, "
 

@@ -110,7 +110,7 @@ def scale_rows(matrix, factors):
 
 # %% wrong: x taken for the row in the kernel only — says "neighboring columns" — from "reference": "column, row" → "row, column"
 
-# %% wrong: no guard — says "must check both its row and its column" — from "reference"
+# %% wrong: no guard — says "a guard must require row < rows and column < columns" — from "reference"
 # -     if row < out.shape[0] and column < out.shape[1]:
 # -         out[row, column] = matrix[row, column] * factors[row]
 # +     out[row, column] = matrix[row, column] * factors[row]
@@ -284,4 +284,4 @@ def scale_rows(matrix, factors):
 
 # %% wrong: the result transposed — says "The result is transposed" — from "reference": "        out[row, column]" → "        out[column, row]", "empty((rows, columns)" → "empty((columns, rows)"
 
-# %% wrong: no guard for the rows — says "must check both its row and its column" — from "reference": "row < out.shape[0] and " → ""
+# %% wrong: no guard for the rows — says "a guard must require row < rows and column < columns" — from "reference": "row < out.shape[0] and " → ""

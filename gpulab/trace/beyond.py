@@ -13,7 +13,7 @@ ACCESS = re.compile(
 )
 """Of an array in global memory. In CUDA C++, an index counts elements of memory, also where the array has rows."""
 ELEMENT = "This thread has no element: a guard such as i < n must keep it from reading and writing."
-PLACE = "This thread has no element: the guard must check both its row and its column."
+PLACE = "This thread has no element: a guard must require row < rows and column < columns."
 MOST_THREADS = 1024
 
 
