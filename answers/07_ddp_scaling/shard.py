@@ -191,7 +191,7 @@ def shard(n, world_size, rank, epoch=0, seed=0, shuffle=True, drop_last=False):
 # +         return mine + mine[-1:] * (-(-n // world_size) - len(mine))
 # +     return list(order[rank::world_size])
 
-# %% wrong: the generator is not given to randperm — says "is from torch's global generator" — from "reference": ", generator=dice)" → ")"
+# %% wrong: the generator is not given to randperm — says "seed a generator in each call. Does randperm get it?" — from "reference": ", generator=dice)" → ")"
 
 # %% wrong: a generator without a seed — says "The generator has no seed" — from "reference": ".manual_seed(seed + epoch)" → ""
 
