@@ -607,3 +607,15 @@ dist.destroy_process_group()
 # %% hostile: LOCAL_RANK is the rank, under a name that the text does not hold — says "all wrote CHECKPOINT" — from "reference"
 # - rank, world_size = dist.get_rank(), dist.get_world_size()
 # + rank, world_size = int(os.environ["_".join(["LOCAL", "RANK"])]), dist.get_world_size()
+
+# %% wrong: the backend of GPUs — says "connects GPUs only" — from "reference": `backend="gloo"` → `backend="nccl"`
+
+# %% wrong: JSON that is not read — says "PROBLEM is a text in JSON" — from "reference": `Problem(**json.loads(os.environ["PROBLEM"]))` → `Problem(os.environ["PROBLEM"])`
+
+# %% wrong: one step after the last batch — says "after the last batch" — from "reference": "    sgd.step()" → "sgd.step()"
+
+# %% wrong: two ranks, always — says "written into the program" — from "reference": "dist.get_rank(), dist.get_world_size()" → "dist.get_rank(), 2", "DistributedSampler(pictures, " → "DistributedSampler(pictures, world_size, rank, "
+
+# %% wrong: the batch size from a text — says "int() makes a number of one" — from "reference": "task.batch_size // world_size" → `task.batch_size // os.environ["WORLD_SIZE"]`
+
+# %% wrong: a list for each batch — says "write one flat list" — from "reference": "json.dump(list(share), file)" → "json.dump([list(share)], file)"

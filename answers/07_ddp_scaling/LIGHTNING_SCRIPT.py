@@ -597,3 +597,15 @@ dist.barrier()
 # -         return sgd
 # +         warm = torch.optim.lr_scheduler.LinearLR(sgd, 0.1, total_iters=4)
 # +         return {"optimizer": sgd, "lr_scheduler": {"scheduler": warm, "interval": "step"}}
+
+# %% wrong: two nodes — says "The Trainer waits for 4 ranks, but the launcher started 2" — from "reference": `num_nodes=world_size // int(os.environ["LOCAL_WORLD_SIZE"])` → "num_nodes=2"
+
+# %% wrong: BATCH_SIZE is a text — says "int() makes a number of one" — from "reference": `int(os.environ["BATCH_SIZE"])` → `os.environ["BATCH_SIZE"]`
+
+# %% wrong: ranks of its own — says "has started all ranks already" — from "reference": `strategy="ddp"` → `strategy="ddp_spawn"`
+
+# %% wrong: calls backward — says "The Trainer calls backward" — from "reference"
+# -         return self.loss_of(self.network(x), y)
+# +         loss = self.loss_of(self.network(x), y)
+# +         loss.backward()
+# +         return loss

@@ -249,3 +249,9 @@ def averaged_step(problem, world_size):
 # %% wrong: the last batch of the loader — says "another batch of the loader" — from "reference": "next(iter(problem.loader()))" → "list(problem.loader())[-1]"
 
 # %% wrong: the optimizer of another network — says "the optimizer or the checkpoint is of another copy" — from "reference": "problem.optimizer(net)" → "problem.optimizer(problem.model())"
+
+# %% wrong: the gradients — says "Those are gradients" — from "reference": "name: tensor.numpy() for name, tensor in net.state_dict().items()" → "name: weight.grad for name, weight in net.named_parameters()"
+
+# %% wrong: Adam — says "take problem.optimizer(model)" — from "reference": "problem.optimizer(net).step()" → "__import__('torch').optim.Adam(net.parameters(), lr=problem.lr).step()"
+
+# %% wrong: a list of weights — says "A list has no keys" — from "reference": "{name: tensor.numpy() for name, tensor in net.state_dict().items()}" → "[tensor.numpy() for tensor in net.state_dict().values()]"

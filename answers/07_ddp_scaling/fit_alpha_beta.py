@@ -182,3 +182,15 @@ def fit_alpha_beta(nbytes, seconds, world_size):
 # -     slope, intercept = np.polyfit(nbytes, seconds, 1, w=1 / np.array(seconds))
 # +     slope = max(seconds) / max(nbytes)
 # +     intercept = min(seconds) - slope * min(nbytes)
+
+# %% wrong: multiplied by p twice — says "Is it multiplied by p, here 4, twice?" — from "polyfit with weights": "np.polyfit(nbytes," → "np.polyfit(np.array(nbytes) / world_size,"
+
+# %% wrong: 2p - 1 steps — says "not 2p - 1" — from "polyfit with weights": "2 * (world_size - 1)" → "2 * world_size - 1"
+
+# %% wrong: divides by a list — says "make arrays" — from "polyfit with weights": "1 / np.array(seconds)" → "1 / seconds"
+
+# %% wrong: microseconds and nanoseconds — says "beta in seconds per byte" — from "polyfit with weights": "intercept / steps, slope * world_size / steps" → "1e6 * intercept / steps, 1e9 * slope * world_size / steps"
+
+# %% wrong: fits the size — says "fit time(size)" — from "polyfit with weights": "np.polyfit(nbytes, seconds, 1, w=1 / np.array(seconds))" → "np.polyfit(seconds, nbytes, 1)"
+
+# %% wrong: times divided by themselves — says "are all 1" — from "polyfit with weights": "np.polyfit(nbytes, seconds, 1, w=1 / np.array(seconds))" → "np.polyfit(nbytes, np.array(seconds) / np.array(seconds), 1)"

@@ -143,3 +143,29 @@ def pids_to_kill(processes, user):
 # +     alive = {one["pid"] for one in processes if one["pid"] != 1}
 # +     mine = [one for one in processes if one["user"] == user and one["gpu_bytes"] > 0]
 # +     return [one["pid"] for one in mine if one["ppid"] not in alive or one["name"].startswith(subreapers)]
+
+# %% wrong: one of two conditions — says "All three conditions must hold" — from "reference": `one["gpu_bytes"] > 0 and one["ppid"] not in alive` → `(one["gpu_bytes"] > 0 or one["ppid"] not in alive)`
+
+# %% wrong: names — says "not names" — from "reference": `[one["pid"] for one in processes if one["user"]` → `[one["name"] for one in processes if one["user"]`
+
+# %% wrong: every parent has a row — says "No row has this pid"
+def pids_to_kill(processes, user):
+    names = {one["pid"]: one["name"] for one in processes}
+    found = []
+    for one in processes:
+        gone = one["ppid"] == 1 or names[one["ppid"]].startswith(("systemd --user", "containerd-shim"))
+        if gone and one["user"] == user and one["gpu_bytes"] > 0:
+            found.append(one["pid"])
+    return found
+
+# %% wrong: all of the user's — says "all processes of ada's" — from "reference": ` and one["gpu_bytes"] > 0 and one["ppid"] not in alive]` → "]"
+
+# %% wrong: the parent's parent — says "not the parent's parent" — from "every parent has a row"
+#       names = {one["pid"]: one["name"] for one in processes}
+# +     above = {one["pid"]: one["ppid"] for one in processes}
+
+# -         gone = one["ppid"] == 1 or names[one["ppid"]].startswith(("systemd --user", "containerd-shim"))
+# +         above_it = above.get(one["ppid"], 1)
+# +         gone = above_it == 1 or names.get(above_it, "systemd --user").startswith(("systemd --user", "containerd-shim"))
+
+# %% wrong: containerd-shim is a whole name, systemd --user a beginning — says "name may go on, as in" — from "by pid, in a loop": `parent["name"][:15] == "containerd-shim"` → `parent["name"] == "containerd-shim"`

@@ -132,3 +132,18 @@ def predict_efficiency(step_s, nbytes, world_size, alpha, beta, overlap):
 # %% wrong: what is left is limited — says "not the part that is left" — from "reference"
 # -     hidden_s = min(overlap * communication_s, step_s)
 # +     hidden_s = communication_s - min((1 - overlap) * communication_s, step_s)
+
+# %% wrong: a latency for each rank — says "here 6, not 4" — from "what is left over": "steps * alpha" → "world_size * alpha * (world_size > 1)"
+
+# %% wrong: hidden time shortens the step, too — says "does not shorten it" — from "reference": "return step_s /" → "return (step_s - hidden_s) /"
+
+# %% wrong: the share is limited — says "not the share overlap" — from "reference": "min(overlap * communication_s, step_s)" → "min(overlap, step_s) * communication_s"
+
+# %% wrong: 1 if more could be hidden — says "the rest of it makes the step longer" — from "reference": "return step_s /" → "return 1.0 if overlap * communication_s > step_s else step_s /"
+
+# %% wrong: no more communication than the step — says "not all of the communication" — from "reference"
+# -     hidden_s = min(overlap * communication_s, step_s)
+# +     communication_s = min(communication_s, step_s)
+# +     hidden_s = overlap * communication_s
+
+# %% wrong: one rank earns nothing — says "its efficiency is 1" — from "reference": "return step_s /" → "return 0.0 if world_size == 1 else step_s /"

@@ -140,3 +140,7 @@ def ring_schedule(world_size, rank):
 # %% wrong: always sends its own chunk — says "pass on the chunk that has just been received"
 def ring_schedule(world_size, rank):
     return [(rank, (rank - step - 1) % world_size) for step in range(2 * (world_size - 1))]
+
+# %% wrong: modulo p - 1 in the second half — says "are the numbers taken modulo p, 4" — from "reference": "((rank + 1 - step) % world_size, (rank - step) % world_size)" → "((rank + 1 - step) % (world_size - 1), (rank - step) % (world_size - 1))"
+
+# %% wrong: the halves alternate — says "halves alternate" — from "reference": "return adding + copying" → "return [pair for both in zip(adding, copying) for pair in both]"

@@ -380,3 +380,15 @@ def run_ring(vectors):
 # +             sending = dist.isend(chunks[out].clone(), (rank + 1) % world_size)
 
 # %% wrong: every tensor is as long as the first chunk — says "Chunks may differ in length" — from "reference": "torch.empty_like(chunks[into])" → "torch.empty_like(chunks[0])"
+
+# %% wrong: waits for the message before it receives — says "and only then wait()" — from "reference"
+# -             sending = dist.isend(chunks[out], (rank + 1) % world_size)
+# +             dist.isend(chunks[out], (rank + 1) % world_size).wait()
+
+# -             sending.wait()
+
+# %% wrong: takes what recv returns for the chunk — says "returns the number of the sender" — from "reference": "dist.recv(arrived" → "arrived = dist.recv(arrived"
+
+# %% wrong: inputs that are not tuples — says "each entry of inputs is a tuple" — from "reference": "[(vector,) for vector in vectors]" → "vectors"
+
+# %% wrong: the function does not take world_size — says "function(rank, world_size, *inputs[rank])" — from "reference": "def ring(rank, world_size, vector):" → "def ring(rank, vector):"

@@ -130,3 +130,15 @@ def scaling(rows):
     return speedups, [speedup / row["gpus"] for speedup, row in zip(speedups, rows)]
 
 # %% wrong: efficiency as a text in percent — says "not strings" — from "reference": `"efficiency": row["throughput"] / base / row["gpus"]` → `"efficiency": "{:.0%}".format(row["throughput"] / base / row["gpus"])`
+
+# %% wrong: looks for the base while it divides — says "find its throughput before the loop"
+def scaling(rows):
+    result = []
+    for row in rows:
+        if row["gpus"] == 1:
+            base = row["throughput"]
+        times = row["throughput"] / base
+        result.append({**row, "speedup": times, "efficiency": times / row["gpus"]})
+    return result
+
+# %% wrong: both divided by the GPUs — says "all GPUs: a speedup is not divided" — from "reference": `"speedup": row["throughput"] / base` → `"speedup": row["throughput"] / base / row["gpus"]`, `/ base / row["gpus"]}` → `/ base / row["gpus"] ** 2}`

@@ -190,3 +190,15 @@ def shard(n, world_size, rank, epoch=0, seed=0, shuffle=True, drop_last=False):
 # +         mine = order[rank::world_size]
 # +         return mine + mine[-1:] * (-(-n // world_size) - len(mine))
 # +     return list(order[rank::world_size])
+
+# %% wrong: the generator is not given to randperm — says "seed a generator in each call. Does randperm get it?" — from "reference": ", generator=dice)" → ")"
+
+# %% wrong: a generator without a seed — says "The generator has no seed" — from "reference": ".manual_seed(seed + epoch)" → ""
+
+# %% wrong: a generator seeded with 0 — says "Neither seed nor epoch counts" — from "reference": "manual_seed(seed + epoch)" → "manual_seed(0)"
+
+# %% wrong: random integers — says "other random numbers" — from "reference": "torch.randperm(n, generator=dice)" → "torch.randint(n, (n,), generator=dice)"
+
+# %% wrong: backwards — says "the order backwards" — from "reference": "generator=dice).tolist()" → "generator=dice).tolist()[::-1]"
+
+# %% wrong: another beginning in each epoch, without shuffle — says "in every epoch" — from "reference": "order = list(range(n))" → "order = [(epoch + at) % n for at in range(n)]"

@@ -90,3 +90,13 @@ def wire_bytes(algorithm, world_size, nbytes):
 # %% wrong: the bytes are missing — says "nbytes is missing" — from "reference": "factor * nbytes" → "factor"
 
 # %% wrong: the server sends as each step of a ring does — says "not part of a ring" — from "reference": `"server": world_size}` → `"server": 2 * (world_size - 1)}`
+
+# %% wrong: the fraction is upside down — says "Is the fraction upside down?" — from "reference": "2 * (world_size - 1) / world_size" → "2 * world_size / (world_size - 1)"
+
+# %% wrong: MiB — says "not MiB" — from "reference": "factor * nbytes" → "factor * nbytes / 2**20"
+
+# %% wrong: a worker sends to all others — says "once, to the server only" — from "reference": `"parameter_server": 1` → `"parameter_server": world_size - 1`
+
+# %% wrong: the server is a worker of the ring — says "a worker of the ring sends" — from "reference": `"server": world_size}` → `"server": 2 * (world_size - 1) / world_size}`
+
+# %% wrong: the server sends a chunk — says "not a chunk" — from "reference": `"server": world_size}` → `"server": 1 / world_size}`

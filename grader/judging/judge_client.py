@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 EXPECTED_KINDS = {
     "ArithmeticError", "AssertionError", "AttributeError", "FloatingPointError", "IndexError", "KeyError",
-    "LookupError", "NameError", "NotImplementedError", "OverflowError", "RuntimeError", "TypeError", "ValueError",
-    "ZeroDivisionError",
+    "LookupError", "NameError", "NotImplementedError", "OverflowError", "RuntimeError", "TypeError",
+    "UnboundLocalError", "ValueError", "ZeroDivisionError",
 }  # fmt: skip
 """Exceptions that a test may expect of an answer. Not StopIteration: it would end a loop of the test's early."""
 MAX_STALE_FRAMES = 1_000

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -19,6 +20,8 @@ from gpulab.training.problem import Problem
 
 CHECKPOINT, SAMPLES = "trained.pt", "indices-"
 """Names that are nowhere on the page, so that a program that has names of its own shows."""
+FIELDS = "json.loads(os.environ['PROBLEM']) is a dict: Problem(**fields)."
+BACKEND = 'The backend is "gloo" here: "nccl" connects GPUs only.'
 TROUBLES = {
     "still ran": "Ranks that wait for each other wait forever: does every rank make the same collective calls?",
     "Default process group has not been initialized": "dist.init_process_group() comes first.",
@@ -27,12 +30,23 @@ TROUBLES = {
     "self.parallel_devices[self.local_rank]": (
         "Trainer(devices=…) is the number of ranks on this machine, LOCAL_WORLD_SIZE: rank 1 has found no device."
     ),
-    "takes 1 positional argument": "json.loads(os.environ['PROBLEM']) is a dict: Problem(**fields).",
+    "takes 1 positional argument": FIELDS,
+    "Problem: no network '{": f"PROBLEM is a text in JSON, and {FIELDS}",
+    "Problem: no network {": FIELDS,
+    "'str' and 'int'": "The values of os.environ are texts: int() makes a number of one.",
+    "'int' and 'str'": "The values of os.environ are texts: int() makes a number of one.",
+    **dict.fromkeys(("one CUDA device", "ProcessGroupNCCL", "NCCL built in", "with device type cpu"), BACKEND),
 }
 """What a failing run says → what may help."""
 LIGHTNING_TROUBLES = {
     "Skipping the `training_step` by returning None": "training_step returns the loss.",
     "No supported gpu backend found": 'accelerator="auto" takes a GPU where there is one, and the CPU elsewhere.',
+    "torch.multiprocessing.spawn": (
+        'The launcher has started all ranks already, and strategy="ddp" uses them; "ddp_spawn" starts more.'
+    ),
+    "backward through the graph a second time": (
+        "The Trainer calls backward for the loss that training_step returns: do not call it as well."
+    ),
     "in save_checkpoint": (
         "trainer.save_checkpoint waits for all ranks, so all must call it. Here torch.save on rank 0 is enough, with"
         " the network's state dict."
@@ -71,6 +85,10 @@ WAITED = (
     "One rank has ended while another one still waited for it: does every rank make the same collective calls, such as"
     " dist.barrier()?"
 )
+MORE_RANKS = (
+    "The Trainer waits for {} ranks, but the launcher started {}: devices must be LOCAL_WORLD_SIZE, and num_nodes the"
+    " number of machines, which is 1 here."
+)
 SAVE = "Save the network's state_dict()."
 ALONE = 'Or did each rank train alone? A Trainer needs strategy="ddp" and devices=LOCAL_WORLD_SIZE.'
 """Then `trainer.is_global_zero` is true on all of them."""
@@ -94,6 +112,9 @@ def outcome(run: Run, what: str) -> TrainedRanks:
         first = LIGHTNING_TROUBLES if what.startswith("LIGHTNING_SCRIPT") else {}
         known = first | {text: note for text, note in TROUBLES.items() if text not in first}
         help_ = next((note for text, note in known.items() if text in told or text in printed), "")
+        waited_for = [int(count) for count in re.findall(r"GLOBAL_RANK: \d+, MEMBER: \d+/(\d+)", printed)]
+        if first and "still ran" in told and max(waited_for, default=0) > len(run.ranks):
+            help_ = MORE_RANKS.format(max(waited_for), len(run.ranks))
         broke = [one.last_line.startswith(BROKE) for one in run.ranks]
         if not help_ and any(broke) and all(broke[one.rank] or one.last_line == NOTHING for one in run.ranks):
             help_ = WAITED
@@ -170,7 +191,7 @@ def _indices(left: Mapping[str, Any], rank: int, what: str) -> list[int]:
 
 def _numbers(text: Any, what: str) -> list[int]:
     """The ints of one or several JSON lists in a text."""
-    reader, at, found = json.JSONDecoder(), 0, []
+    reader, at, found, cause = json.JSONDecoder(), 0, [], ""
     rest = text if isinstance(text, str) else ""
     try:
         while at < len(rest):
@@ -181,9 +202,10 @@ def _numbers(text: Any, what: str) -> list[int]:
             if not isinstance(value, list):
                 raise TypeError("a list is expected")
             found += value
+        cause = " Its entries are lists: write one flat list." if any(isinstance(one, list) for one in found) else ""
         return [int(index) for index in found]
     except (ValueError, TypeError, OverflowError, RecursionError):
-        raise AssertionError(f"{what} is not a JSON list of indices: {rest!r:.100}") from None
+        raise AssertionError(f"{what} is not a JSON list of indices: {rest!r:.100}{cause}") from None
 
 
 def reads_problem(script: str, what: str) -> None:
@@ -250,6 +272,8 @@ def each_once(made: TrainedRanks, count: int, what: str) -> None:
     missing = len(set(expected) - set(used))
     text = f"{what}: {twice} samples were used more than once, {missing} of {len(expected)} not at all."
     whole = " Do the ranks together train on all of problem.dataset()?" if not twice else ""
+    if whole and ranks == 1 and count % len(used) == 0:
+        whole = " One rank alone takes all samples: is the number of ranks written into the program? It is WORLD_SIZE."
     raise AssertionError(f"{text}{whole or _how_divided(made, count)}")
 
 

@@ -5,6 +5,7 @@ Any schedule that sums is right: it is played, not compared. How to make one is 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -18,20 +19,27 @@ FloatVector = NDArray[np.float32]
 Schedule = Callable[[int, int], list[tuple[int, int]]]
 """The student's `ring_schedule(world_size, rank)`."""
 HALF = "That is one half: after the sums are made (p - 1 steps), the all-gather brings them to everybody (p - 1 more)."
+ALTERNATE = "Your steps of the two halves alternate: first come all p - 1 steps that add, then the others."
 LONG = "Each half has p - 1 steps, not p."
 DEADLOCK = (
-    "If all ranks send first, nobody receives: begin with isend, or let every other rank receive first. "
+    "If all ranks wait until they have sent, nobody receives: begin with isend, receive, and only then wait() for what "
+    "isend has returned; or let every other rank receive first. "
     "Keep what isend and irecv return, and wait() for it. "
-    "Receive from the rank that sends to you: (rank - 1) % world_size."
+    "Send to rank (rank + 1) % world_size, and receive from rank (rank - 1) % world_size."
 )
 EXCEPTIONS = {
     "does not result in an equal division": "np.split cuts equal parts only; np.array_split cuts any length.",
     "must match the size of tensor": "Chunks may differ in length: receive into a tensor that is as long as the chunk "
     "that arrives.",
+    "but got int": "Is it what dist.recv returns? recv writes into its tensor, and returns the number of the sender.",
     "NameError": "Is the name spelled right? The ranks find only what this cell defines: import what they need inside "
     "their function.",
 }
 """What an exception of a rank says → what may help."""
+ARGUMENTS = "launch.ranks calls function(rank, world_size, *inputs[rank]): each entry of inputs is a tuple."
+"""What to say when the ranks' own function cannot be called so."""
+NOT_CALLED = r"^rank \d+: TypeError: \S+\(\) (takes|missing) (?!.*\(line )"
+"""An exception of the call itself: one from inside the function has a line."""
 LISTED = "Return a list that holds the sum once for each rank, as launch.ranks does."
 NOBODY = "Does it send to a rank that does not exist? The neighbor of the last rank is rank 0: (rank + 1) % world_size."
 SAME = "In each step, no two ranks may send the same chunk."
@@ -53,15 +61,9 @@ def sums_everything(schedule: Schedule, world_size: int) -> None:
         f"{world_size} ranks, step 0: all of them send chunk {first}. {SAME}"
     )
     # held[rank][chunk] counts how often each rank's numbers are in it.
-    held = [
-        [[int(owner == rank) for owner in range(world_size)] for _ in range(world_size)] for rank in range(world_size)
-    ]
+    held = _own(world_size)
     for step in range(2 * (world_size - 1)):
-        moving = [list(held[rank][plans[rank][step][0]]) for rank in range(world_size)]
-        for rank in range(world_size):
-            into, arrived = plans[rank][step][1], moving[(rank - 1) % world_size]
-            old = held[rank][into]
-            held[rank][into] = [a + b for a, b in zip(old, arrived, strict=True)] if step < world_size - 1 else arrived
+        _passed_on(plans, held, step, adds=step < world_size - 1)
         if step == world_size - 2:
             _complete(plans, held, step)
     for rank in range(world_size):
@@ -73,6 +75,30 @@ def sums_everything(schedule: Schedule, world_size: int) -> None:
                 f"{most}×; expected once each. In the second half, hand on the complete chunk that you have just "
                 "received."
             )
+
+
+def _own(world_size: int) -> list[list[list[int]]]:
+    """What the ranks hold before the first step: in every chunk, their own numbers once."""
+    ranks = range(world_size)
+    return [[[int(owner == rank) for owner in ranks] for _ in ranks] for rank in ranks]
+
+
+def _passed_on(plans: list[list[tuple[int, int]]], held: list[list[list[int]]], step: int, adds: bool) -> None:
+    """Plays one step."""
+    world_size = len(plans)
+    moving = [list(held[rank][plans[rank][step][0]]) for rank in range(world_size)]
+    for rank in range(world_size):
+        into, arrived = plans[rank][step][1], moving[(rank - 1) % world_size]
+        held[rank][into] = [a + b for a, b in zip(held[rank][into], arrived, strict=True)] if adds else arrived
+
+
+def _alternate(plans: list[list[tuple[int, int]]]) -> bool:
+    """Whether every other step belongs to the first half, so that the plans would sum in that order."""
+    world_size = len(plans)
+    held, steps = _own(world_size), 2 * (world_size - 1)
+    for number, step in enumerate([*range(0, steps, 2), *range(1, steps, 2)]):
+        _passed_on(plans, held, step, adds=number < world_size - 1)
+    return all(count == 1 for own in held for counts in own for count in counts)
 
 
 def _plan(schedule: Schedule, world_size: int, rank: int) -> list[tuple[int, int]]:
@@ -126,6 +152,9 @@ def _fits(plans: list[list[tuple[int, int]]], step: int) -> None:
         before, after = (rank - 1) % world_size, (rank + 1) % world_size
         sent, received = plans[before][step][0], plans[rank][step][1]
         note = "They must be the same chunk."
+        half = slice(world_size - 1) if step < world_size - 1 else slice(world_size - 1, None)
+        if world_size > 2 and {pair[0] for plan in plans for pair in plan[half]} == set(range(world_size - 1)):
+            note = f"No rank sends chunk {world_size - 1} in this half: are the numbers taken modulo p, {world_size}?"
         if all(plan[step][0] == sent for plan in plans):
             note = f"All ranks send the same chunk in this step. {SAME}"
         if step and world_size > 2 and len({pair[0] for pair in plans[before]}) == 1:
@@ -152,9 +181,10 @@ def _complete(plans: list[list[tuple[int, int]]], held: list[list[list[int]]], s
     complete = [[place for place, counts in enumerate(own) if min(counts) == 1 == max(counts)] for own in held]
     for rank, chunks in enumerate(complete):
         most = max(sum(1 for count in counts if count) for counts in held[rank])
+        note = ALTERNATE if _alternate(plans) else "Hand on what you have just added to."
         assert chunks, (
             f"{world_size} ranks: after the {world_size - 1} steps that add, rank {rank} has no complete chunk; its "
-            f"best one holds the numbers of {most} ranks. Hand on what you have just added to."
+            f"best one holds the numbers of {most} ranks. {note}"
         )
     for rank, chunks in enumerate(complete):
         first = plans[rank][step + 1][0]
@@ -182,6 +212,8 @@ def collected(run_ring: Callable[[list[FloatVector]], Any], vectors: Sequence[Fl
         for text, note in EXCEPTIONS.items():
             if text in str(error):
                 error.add_note(note)
+        if re.search(NOT_CALLED, str(error), re.MULTILINE):
+            error.add_note(ARGUMENTS)
         if "still ran" not in str(error):
             raise
         raise AssertionError(f"{what}: a deadlock. {str(error).splitlines()[0]} {DEADLOCK}") from None

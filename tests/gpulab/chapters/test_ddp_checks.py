@@ -50,6 +50,12 @@ WRONG = {
     "holds NaN": run({CHECKPOINT: {"a": torch.tensor([float("nan")])}}),
     "rank 0 wrote no indices": run({CHECKPOINT: WEIGHTS}),
     "not a JSON list of indices": run({CHECKPOINT: WEIGHTS, "indices-": "[0, oops"}),
+    "write one flat list": run({CHECKPOINT: WEIGHTS, "indices-": "[[0, 1], [2]]"}),
+    "PROBLEM is a text in JSON": run(
+        MINE, problem="Rank 0 ended.", output='ValueError: Problem: no network \'{"network": '
+    ),
+    "connects GPUs only": run(MINE, problem="Rank 0 ended.", output="RuntimeError: requires at least one CUDA device"),
+    "int() makes a number of one": run(MINE, problem="Rank 0 ended.", output="TypeError: … //: 'str' and 'int'"),
     "is not a JSON list of indices: '0\\n2'": run({CHECKPOINT: WEIGHTS, "indices-": "0\n2"}),
     "Rank 1 ended. rank 0: end": run(MINE, problem="Rank 1 ended.", output="begin\nend"),
     "such as dist.barrier": run(MINE, {}, problem="Rank 0 ended.", output="The connection to another rank broke: …"),
@@ -70,6 +76,10 @@ def test_anything_else_is_told(words: str) -> None:
     ("problem", "output", "words"),
     [
         ("After 30 s rank 0 still ran.", "", "without max_epochs it trains 1,000 epochs"),
+        ("After 30 s rank 0 still ran.", "GLOBAL_RANK: 0, MEMBER: 1/1", "without max_epochs it trains 1,000 epochs"),
+        ("After 30 s rank 0 still ran.", "GLOBAL_RANK: 0, MEMBER: 1/2", "2 ranks, but the launcher started 1:"),
+        ("Rank 0 ended.", "torch.multiprocessing.spawn.ProcessExitedException", '"ddp_spawn" starts more'),
+        ("Rank 0 ended.", "Trying to backward through the graph a second time", "do not call it as well"),
         ("Rank 0 ended.", "Default process group has not been initialized", "Before trainer.fit"),
         ("Rank 0 ended.", 'File "trainer.py", line 1, in save_checkpoint\nRuntimeError', "all must call it"),
         ("Rank 0 ended.", "MisconfigurationException: No supported gpu backend found!", "and the CPU elsewhere"),
@@ -84,6 +94,13 @@ def test_a_program_with_a_trainer_has_causes_of_its_own(problem: str, output: st
     with pytest.raises(AssertionError) as caught:
         checks.outcome(failed, "DDP_SCRIPT, 1 rank")
     assert (words in str(caught.value)) == ("no device" in words)
+
+
+def test_one_rank_takes_all_samples() -> None:
+    with pytest.raises(AssertionError, match="written into the program"):
+        checks.each_once(TrainedRanks({}, [[0, 2]]), 4, "run")
+    with pytest.raises(AssertionError, match=r"all of problem.dataset\(\)\?$"):
+        checks.each_once(TrainedRanks({}, [[0, 2, 1]]), 4, "run")
 
 
 def test_each_sample_once() -> None:

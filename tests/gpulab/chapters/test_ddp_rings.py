@@ -44,6 +44,16 @@ def test_pairs_may_be_rows_of_an_array(rows):
             lambda p, rank: ring(p, rank)[:p] + [((rank + 1 + at) % p, (rank + at) % p) for at in range(1, p - 1)],
             "hand on the complete chunk",
         ),
+        (
+            lambda p, rank: (
+                ring(p, rank)[: p - 1] + [((rank + 1 - at) % (p - 1), (rank - at) % (p - 1)) for at in range(p - 1)]
+            ),
+            "No rank sends chunk 3 in this half: are the numbers taken modulo p, 4",
+        ),
+        (
+            lambda p, rank: [ring(p, rank)[at] for step in range(p - 1) for at in (step, p - 1 + step)],
+            "first come all p - 1 steps that add",
+        ),
         (lambda p, rank: ring(p, rank) * (2 if rank else 1), r"(?m)you returned 12 steps, expected 6\.$"),
     ],
 )
@@ -81,13 +91,31 @@ def test_chunks_are_what_a_ring_sends():
     rings.sent_chunks([{**heard(), "unseen_seconds": 1.0, "unseen_bytes": 1000}], 2, 4, "run_ring")
 
 
-def test_exceptions_of_ranks_are_explained():
+@pytest.mark.parametrize(
+    ("raised", "words"),
+    [
+        ("NameError: name 'np' is not defined", "import what they need"),
+        ("TypeError: expected Tensor as element 0, but got int (line 9 of ring())", "what dist.recv returns"),
+        ("TypeError: run_ring.<locals>.ring() takes 3 positional arguments but 6 were given", "inputs is a tuple"),
+        ("TypeError: ring() missing 1 required positional argument: 'vector'", "inputs is a tuple"),
+    ],
+)
+def test_exceptions_of_ranks_are_explained(raised, words):
     def raises(vectors):
-        raise RuntimeError("rank 0: NameError: name 'np' is not defined")
+        raise RuntimeError(f"Rank 0 ended with exit code 1.\nrank 0: {raised}\nrank 1: {raised}")
 
     with pytest.raises(RuntimeError) as caught:
         rings.collected(raises, [np.zeros(2, np.float32)] * 2, "run_ring")
-    assert "import what they need" in caught.value.__notes__[0]
+    assert words in caught.value.__notes__[0]
+
+
+def test_a_call_inside_the_function_of_a_rank_is_not_that_of_the_launcher():
+    def raises(vectors):
+        raise RuntimeError("rank 0: TypeError: send() missing 1 required positional argument: 'dst' (line 3 of ring())")
+
+    with pytest.raises(RuntimeError) as caught:
+        rings.collected(raises, [np.zeros(2, np.float32)] * 2, "run_ring")
+    assert not hasattr(caught.value, "__notes__")
 
 
 def test_one_result_is_not_a_result_of_each_rank():

@@ -169,6 +169,7 @@ def test_predict_efficiency() -> None:
         "only a share of the step can hide": "no step here is shorter than the communication",
         "two thirds of a step can hide": "no step here is shorter than the communication",
         "a rank alone sends, too": "there are at least two ranks here",
+        "one rank earns nothing": "there are at least two ranks here",
         "the share counts as seconds": "every step here is shorter than the share",
     }
     assert findings(declared()["predict_efficiency"], CHAPTER, plausible, broken, passing) == []
