@@ -652,3 +652,5 @@ def accuracy_cost(problem):
     model.graph.node.extend(nodes)
     models["int8"] = model.SerializeToString()
     return {name: {"accuracy": measured(model), "bytes": len(model), "model": model} for name, model in models.items()}
+
+# %% wrong: the batch is not left open — says "leave its first axis open" — from "reference": "dynamic_shapes=({0: batch},), " → ""
