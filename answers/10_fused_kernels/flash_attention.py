@@ -115,7 +115,7 @@ def flash_attention(q, k, v):
 # -     tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
 # +     tl.store(out_ptr + q_at, o / s[:, None])
 
-# %% wrong: no other for values — says "The last queries are NaN" — from "reference"
+# %% wrong: no other for values — says "NaN" — from "reference"
 # -         v = tl.load(v_ptr + k_at, mask=column[:, None] < length, other=0.0)
 # +         v = tl.load(v_ptr + k_at, mask=column[:, None] < length)
 
