@@ -70,7 +70,7 @@ def triton_layer_norm(x, weight, bias, eps):
 
 # %% wrong: always float32 — says "float" — from "reference": "torch.empty_like(x)" → "torch.empty(x.shape, dtype=torch.float32)"
 
-# %% wrong: weights loaded by row — says "one element per column, the same for all rows" — from "reference": "w_ptr + column" → "w_ptr + place"
+# %% wrong: weights loaded by row — says "The mask is true there" — from "reference": "w_ptr + column" → "w_ptr + place"
 
 # %% wrong: no return — says "is there a return statement" — from "reference"
 # -     return out
