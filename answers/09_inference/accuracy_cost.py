@@ -679,3 +679,4 @@ def accuracy_cost(problem):
 # +         models["int8"] = made[1].SerializeToString()
 
 # %% hostile: calibrated on a single picture — earns 2 — from "reference": "Reader(pictures.calibration)" → "Reader(pictures.calibration[pictures.calibration.amax((1, 2, 3)).argmax()][None], batch=1)"
+# %% wrong: the batch is not left open — says "leave its first axis open" — from "reference": "dynamic_shapes=({0: batch},), " → ""

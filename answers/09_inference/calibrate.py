@@ -214,3 +214,11 @@ def calibrate(batches, method, percentile=99.9):
 # -     limit = magnitudes.max() if method == "max" else np.percentile(magnitudes, percentile)
 # +     together = np.concatenate([batch.ravel() for batch in batches])
 # +     limit = np.abs(together).max() if method == "max" else np.percentile(together[together > 0], percentile)
+
+# %% wrong: batches joined as they are — says "ravel each of them first"
+def calibrate(batches, method, percentile=99.9):
+    magnitudes = np.abs(np.concatenate(batches))
+    limit = magnitudes.max() if method == "max" else np.percentile(magnitudes, percentile)
+    return limit / 127
+
+# %% wrong: the root of the mean square — says "the root of the mean square" — from "reference": "magnitudes.max()" → "np.sqrt((magnitudes**2).mean())"

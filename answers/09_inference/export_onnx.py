@@ -327,3 +327,15 @@ def export_onnx(problem):
 # %% wrong: pictures of 28 by 28 pixels — says "(batch, 3, 28, 28), expected (batch, 3, 32, 32)" — from "reference": "2, 3, 32, 32" → "2, 3, 28, 28"
 
 # %% wrong: a comma is missing, so that the shapes are a dict — says "UserError: When `dynamic_shapes` is specified as a dict" — from "reference": "({0: batch},)" → "({0: batch})"
+
+# %% wrong: an example without a batch — says "Is the example a batch of pictures"
+import torch
+
+
+def export_onnx(problem):
+    model = problem.model().eval()
+    shapes = ({0: torch.export.Dim("batch")},)
+    program = torch.onnx.export(model, (torch.zeros(3, 32, 32),), dynamo=True, verbose=False, dynamic_shapes=shapes)
+    return program.model_proto.SerializeToString()
+
+# %% wrong: another axis is open — says "the batch is axis 0" — from "an example without a batch": "torch.zeros(3" → "torch.zeros(2, 3", "{0: " → "{1: "

@@ -130,3 +130,11 @@ def fold_batchnorm(weight, bias, mean, variance, gamma, beta, eps):
 # +     factor = gamma / np.sqrt(variance + eps)
 
 # %% wrong: mean and beta swapped — says "mean and beta are swapped" — from "reference": "(bias - mean) * factor + beta" → "(bias - beta) * factor + mean"
+
+# %% wrong: bias minus mean as it is — says "bias - mean is not multiplied by the factor" — from "reference": "(bias - mean) * factor" → "bias - mean"
+
+# %% wrong: the weights without gamma — says "gamma is missing in the weights"
+def fold_batchnorm(weight, bias, mean, variance, gamma, beta, eps):
+    deviation = np.sqrt(variance + eps)
+    new_bias = (bias - mean) * gamma / deviation + beta
+    return weight / deviation[:, None, None, None], new_bias

@@ -55,11 +55,11 @@ def int8_linear(x, weight, x_scale, weight_scales):
 
 # %% wrong: int16 accumulation — says "int16" — from "reference": "int32) @ weight.astype(np.int32" → "int16) @ weight.astype(np.int16"
 
-# %% wrong: float32 accumulation — says "2**24" — from "reference"
+# %% wrong: float32 accumulation — says "Was it summed in float32" — from "reference"
 # -     sums = x.astype(np.int32) @ weight.astype(np.int32).T
 # +     sums = x.astype(np.float32) @ weight.astype(np.float32).T
 
-# %% wrong: scales first, then a float32 product — says "2**24" — from "int8 accumulation"
+# %% wrong: scales first, then a float32 product — says "Was it summed in float32" — from "int8 accumulation"
 # -     return ((x @ weight.T) * (x_scale * weight_scales)).astype(np.float32)
 # +     wide = weight.astype(np.float32) * np.asarray(weight_scales, np.float32)[:, None]
 # +     return ((x.astype(np.float32) * np.float32(x_scale)) @ wide.T).astype(np.float32)
@@ -164,3 +164,5 @@ def int8_linear(x, weight, x_scale, weight_scales):
     a = (x * x_scale).astype(np.int32)
     b = (weight * np.asarray(weight_scales)[:, None]).astype(np.int32)
     return (a @ b.T).astype(np.float32)
+
+# %% wrong: weight as it is — says "the product needs weight.T" — from "reference": "weight.astype(np.int32).T" → "weight.astype(np.int32)"

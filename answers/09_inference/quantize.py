@@ -172,3 +172,7 @@ def quantize(x, scale):
 # %% wrong: subtracts the smallest — says "do not subtract the minimum" — from "reference": "x / scale" → "(x - x.min()) / scale"
 
 # %% wrong: rounds to two decimal places before the division — says "here x was rounded before" — from "reference": "x / scale" → "np.round(x, 2) / scale"
+
+# %% wrong: clipped to what a uint8 holds — says "What is below 0 is cut off" — from "reference": "-127, 127).astype(np.int8)" → "0, 255).astype(np.uint8)"
+
+# %% wrong: negative numbers become 0 — says "What is below 0 is cut off" — from "reference": "-127, 127" → "0, 127"

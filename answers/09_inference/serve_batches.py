@@ -209,3 +209,25 @@ def serve_batches(requests, max_batch, max_wait_ms, batch_ms):
         return [batch, *rest(left[count:], end)]
 
     return rest(sorted(requests, key=lambda one: one["arrival_ms"]), 0)
+
+# %% wrong: the time of a batch times its size — says "do not multiply it by n"
+def serve_batches(requests, max_batch, max_wait_ms, batch_ms):
+    queue = sorted(requests, key=lambda one: one["arrival_ms"])
+    batches, free, at = [], 0.0, 0
+    while at < len(queue):
+        ready = queue[at]["arrival_ms"] + max_wait_ms
+        if at + max_batch <= len(queue):
+            ready = min(ready, queue[at + max_batch - 1]["arrival_ms"])
+        start, ids = max(free, ready), []
+        while at < len(queue) and len(ids) < max_batch and queue[at]["arrival_ms"] <= start:
+            ids.append(queue[at]["id"])
+            at += 1
+        free = start + len(ids) * batch_ms[len(ids)]
+        batches.append({"ids": ids, "start_ms": start, "end_ms": free})
+    return batches
+
+# %% wrong: a request that has not arrived ends an empty batch — says "Are the requests sorted by arrival" — from "the time of a batch times its size": `sorted(requests, key=lambda one: one["arrival_ms"])` → "list(requests)", "len(ids) * batch_ms" → "batch_ms"
+
+# %% wrong: the start is the arrival of the oldest — says "not when its oldest request arrived" — from "the time of a batch times its size": `"start_ms": start` → `"start_ms": start - max_wait_ms`, "len(ids) * batch_ms" → "batch_ms"
+
+# %% wrong: the wait begins anew after each batch — says "And a full batch does not wait" — from "the time of a batch times its size": "max(free, ready)" → `max(ready, free + max_wait_ms if free > queue[at]["arrival_ms"] else ready)`, "len(ids) * batch_ms" → "batch_ms"

@@ -120,3 +120,13 @@ def bytes_fused(ops, elements, bytes_per_element, fused):
 # %% wrong: an operation without other inputs moves nothing — says "has no other input" — from "reference": `    between` → `    ops = [op for op in ops if op["inputs"]]; between`
 
 # %% wrong: bytes per element — says "multiply by the number of elements" — from "reference": " * elements" → ""
+
+# %% wrong: fused is half of eager — says "not half of eager"
+def bytes_fused(ops, elements, bytes_per_element, fused):
+    tensors = sum(op["inputs"] for op in ops) + 2 * (len(ops) - 1) + 1
+    total = tensors * elements * bytes_per_element
+    return total // 2 if fused else total
+
+# %% wrong: an input for each operation — says "six here, not three" — from "reference": `sum(op["inputs"] for op in ops)` → "len(ops)"
+
+# %% wrong: the inputs of the last operation only — says "Inputs of all operations are read" — from "reference": `sum(op["inputs"] for op in ops)` → `ops[-1]["inputs"]`

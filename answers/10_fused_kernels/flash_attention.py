@@ -87,10 +87,10 @@ def flash_attention(q, k, v):
 # +         s = s + tl.sum(weights, axis=1)
 # +         o = o + tl.dot(weights, v)
 
-# %% wrong: maximum never updated — says "both rescaled" — from "reference"
+# %% wrong: maximum never updated — says "become the old one at the end of each step" — from "reference"
 # -         m = m_next
 
-# %% wrong: last block of keys left out — says "last block of keys" — from "reference": "(tl.program_id(0) + 1)" → "tl.program_id(0)"
+# %% wrong: last block of keys left out — says "the block of the program's own queries" — from "reference": "(tl.program_id(0) + 1)" → "tl.program_id(0)"
 
 # %% wrong: not divided by the sum — says "divided by the sum of its own weights" — from "reference": "o / s[:, None]" → "o"
 
@@ -101,7 +101,7 @@ def flash_attention(q, k, v):
 # -     tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
 # +     tl.store(out_ptr + tl.program_id(1) * length * WIDTH + q_at, o / s[:, None], mask=row[:, None] < length)
 
-# %% wrong: grid without heads — says "never written" — from "reference": "(triton.cdiv(length, 32), heads)" → "(triton.cdiv(length, 32),)"
+# %% wrong: grid without heads — says "does the grid have programs for all of the 2" — from "reference": "(triton.cdiv(length, 32), heads)" → "(triton.cdiv(length, 32),)"
 
 # %% wrong: queries rounded down — says "never written" — from "reference": "triton.cdiv(length, 32)" → "max(1, length // 32)"
 
@@ -322,7 +322,7 @@ def flash_attention(q, k, v):
 
 # %% wrong: the grid rounds up to programs of 33 — says "are there enough programs" — from "reference": "triton.cdiv(length, 32)" → "triton.cdiv(length, 33)"
 
-# %% wrong: one block of 256 keys and no loop — says "reach their last key" — from "all keys in one block": "triton.next_power_of_2(n)" → "256"
+# %% wrong: one block of 256 keys and no loop — says "Only the first block of keys counts" — from "all keys in one block": "triton.next_power_of_2(n)" → "256"
 
 # %% hostile: a thread in which PyTorch is not counted writes over what a kernel wrote
 @triton.jit
@@ -525,7 +525,7 @@ def flash_attention(q, k, v):
 
 # %% wrong: the maximum begins at 0 — says "NaN" — from "reference": `tl.full((T,), -float("inf"), dtype=tl.float32)` → "tl.zeros((T,), dtype=tl.float32)"
 
-# %% wrong: the factor upside down — says "upside down" — from "reference": "tl.exp(m - m_next)" → "tl.exp(m_next - m)"
+# %% wrong: the factor upside down — says "All results are NaN" — from "reference": "tl.exp(m - m_next)" → "tl.exp(m_next - m)"
 
 # %% wrong: sum not rescaled, with blocks of 16 — says "the sum must be rescaled, too" — from "reference": "* factor + tl.sum" → "+ tl.sum", "cdiv(length, 32)" → "cdiv(length, 16)", "T=32" → "T=16"
 
@@ -554,7 +554,7 @@ def flash_attention(q, k, v):
 
 # %% wrong: the maximum of the block alone — says "Take the larger of two" — from "reference": "tl.maximum(m, tl.max(scores, axis=1))" → "tl.max(scores, axis=1)"
 
-# %% wrong: all programs of the first head's addresses — says "do the addresses differ from program to program" — from "reference": "tl.program_id(1) * length * WIDTH" → "0"
+# %% wrong: all programs of the first head's addresses — says "do the addresses differ from program to program, by a whole block" — from "reference": "tl.program_id(1) * length * WIDTH" → "0"
 
 # %% wrong: hidden scores are 0 — says "exp(0) is 1" — from "reference": `row[:, None], scores, -float("inf")` → "row[:, None], scores, 0.0"
 
@@ -599,3 +599,9 @@ def flash_attention(q, k, v):
 # %% wrong: q and k swapped — says "q and k are swapped" — from "reference": "[grid](q, k, v," → "[grid](k, q, v,"
 
 # %% wrong: a query sees its own key only if it is key 0 — says "Query i may see key i, too" — from "reference": "column[None, :] <= row[:, None]" → "(column[None, :] < row[:, None]) | (column[None, :] == 0)"
+
+# %% wrong: the loop begins with the program's own block — says "does the loop begin at key 0" — from "reference": "range(0, (tl" → "range(tl.program_id(0) * T, (tl"
+
+# %% wrong: each step takes the first keys — says "Only the first block of keys counts" — from "reference": "column = start + tl.arange(0, T)" → "column = tl.arange(0, T)"
+
+# %% wrong: divided in every step — says "Divide by the sum once" — from "reference": "m = m_next" → "m, o = m_next, o / s[:, None]", "out_ptr + q_at, o / s[:, None]," → "out_ptr + q_at, o,"

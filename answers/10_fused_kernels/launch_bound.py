@@ -120,3 +120,9 @@ def launch_bound(kernels, launch_us):
 # +         return {"eager_us": finished, "graph_us": graph_us, "speedup": finished / graph_us}
 
 # %% wrong: ms — says "do not divide by 1000" — from "reference": `"eager_us": finished, "graph_us": graph_us` → `"eager_us": finished / 1e3, "graph_us": graph_us / 1e3`
+
+# %% wrong: the earlier one of two times — says "the later one of two times" — from "reference": "max(finished" → "min(finished"
+
+# %% wrong: the first launch and the larger one of both totals — says "add the first launch to a total" — from "no overlap": "len(kernels) * launch_us + sum(kernels)" → "launch_us + max(len(kernels) * launch_us, sum(kernels))"
+
+# %% wrong: up to the start of the last kernel — says "the time runs to its end" — from "reference": `"eager_us": finished, "graph_us": graph_us, "speedup": finished /` → `"eager_us": finished - kernels[-1], "graph_us": graph_us, "speedup": (finished - kernels[-1]) /`

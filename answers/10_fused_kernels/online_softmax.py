@@ -231,3 +231,20 @@ def online_softmax(blocks):
         s = s * np.exp(m - larger) + np.exp(block - larger).sum()
         m = larger
     return np.concatenate([np.exp(block - block.max()) / s for block in blocks]), float(m + np.log(s))
+
+# %% wrong: the maximum plus the sum — says "maximum plus the logarithm" — from "reference": "float(lse)" → "float(running_max + running_sum)"
+
+# %% wrong: the block's sum by its own maximum — says "not always the block's own" — from "reference": "np.exp(block - larger).sum()" → "np.exp(block - block.max()).sum()"
+
+# %% wrong: the sum rescaled after the block was added — says "add the block's exponentials after that"
+def online_softmax(blocks):
+    running_max, running_sum = -np.inf, 0.0
+    for block in blocks:
+        larger = max(running_max, block.max())
+        running_sum += np.exp(block - larger).sum()
+        running_sum *= np.exp(running_max - larger) if running_max > -np.inf else 1.0
+        running_max = larger
+    weights = np.concatenate([np.exp(block - running_max) for block in blocks])
+    return weights / running_sum, float(running_max + np.log(running_sum))
+
+# %% wrong: the weights of the last block only — says "of the last block only" — from "reference": "for block in blocks])" → "for block in blocks[-1:]])"

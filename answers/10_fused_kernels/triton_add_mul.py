@@ -34,11 +34,11 @@ def triton_add_mul(x, y, z):
 
 # %% wrong: no mask at one load — says "need a mask" — from "reference": "z_ptr + i, mask=mask" → "z_ptr + i"
 
-# %% wrong: grid rounded down — says "never written" — from "reference": "triton.cdiv(n, 1024)" → "max(1, n // 1024)"
+# %% wrong: grid rounded down — says "it takes triton.cdiv(n, BLOCK) of them" — from "reference": "triton.cdiv(n, 1024)" → "max(1, n // 1024)"
 
-# %% wrong: one program — says "never written" — from "reference": "triton.cdiv(n, 1024)" → "1"
+# %% wrong: one program — says "it takes triton.cdiv(n, BLOCK) of them" — from "reference": "triton.cdiv(n, 1024)" → "1"
 
-# %% wrong: every program does the first block — says "never written" — from "reference": "tl.program_id(axis=0) * BLOCK + tl.arange" → "tl.arange"
+# %% wrong: every program does the first block — says "Others were stored more than once" — from "reference": "tl.program_id(axis=0) * BLOCK + tl.arange" → "tl.arange"
 
 # %% wrong: a program per element — says "each handles at least 64 elements" — from "reference"
 # -     add_mul_kernel[(triton.cdiv(n, 1024),)](x, y, z, out, n, BLOCK=1024)
@@ -54,7 +54,7 @@ def triton_add_mul(x, y, z):
 
 # %% wrong: add, then multiply — says "x * (y + z)" — from "reference": "y + z" → "(y + z)"
 
-# %% wrong: mask with <= — says "The mask is true there" — from "reference": "<" → "<="
+# %% wrong: mask with <= — says "does the mask compare with <= instead of <" — from "reference": "<" → "<="
 
 # %% wrong: mask one short — says "never written" — from "reference": "< n" → "< n - 1"
 
@@ -388,3 +388,9 @@ def triton_add_mul(x, y, z):
     return out
 
 # %% wrong: the number of elements is fixed — says "is one of its limits missing or wrong" — from "reference": "n = x.numel()" → "n = 10_000"
+
+# %% wrong: the block of the launch is half that of the grid — says "with the BLOCK of the launch" — from "reference": "BLOCK=1024" → "BLOCK=512"
+
+# %% wrong: the program's number is not multiplied by BLOCK — says "Others were stored more than once" — from "reference": "tl.program_id(axis=0) * BLOCK" → "tl.program_id(axis=0)"
+
+# %% wrong: the grid rounded down to nothing — says "Was the number rounded down" — from "reference": "triton.cdiv(n, 1024)" → "n // 1024"

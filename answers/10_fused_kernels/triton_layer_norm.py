@@ -66,7 +66,7 @@ def triton_layer_norm(x, weight, bias, eps):
 
 # %% wrong: no mask — says "need a mask" — from "reference": "place, mask=inside, other=0.0" → "place"
 
-# %% wrong: a fixed block of 1,024 — says "never written" — from "reference": "triton.next_power_of_2(width)" → "1024"
+# %% wrong: a fixed block of 1,024 — says "Each program stores 1,024 elements, but a row has 1,500" — from "reference": "triton.next_power_of_2(width)" → "1024"
 
 # %% wrong: always float32 — says "float" — from "reference": "torch.empty_like(x)" → "torch.empty(x.shape, dtype=torch.float32)"
 
@@ -327,3 +327,5 @@ def triton_layer_norm(x, weight, bias, eps):
         x.view(torch.uint8), weight, bias, result, width, eps, BLOCK=block, WIDE=x.dtype == torch.float32
     )
     return result
+
+# %% wrong: the sum of squares is not divided — says "divide their sum by the width" — from "reference": "tl.sum(centered * centered, axis=0) / width" → "tl.sum(centered * centered, axis=0)"

@@ -95,9 +95,9 @@ def triton_matmul_relu(a, b, bias):
 
 # %% wrong: only the first step along k — says "along k" — from "reference": "0, k" → "0, TILE"
 
-# %% wrong: grid rounded down — says "never written" — from "reference": "triton.cdiv(m, 32), triton.cdiv(n, 32)" → "max(1, m // 32), max(1, n // 32)"
+# %% wrong: grid rounded down — says "round the number of programs up along each axis" — from "reference": "triton.cdiv(m, 32), triton.cdiv(n, 32)" → "max(1, m // 32), max(1, n // 32)"
 
-# %% wrong: grid swapped — says "never written" — from "reference": "m, 32), triton.cdiv(n" → "n, 32), triton.cdiv(m"
+# %% wrong: grid swapped — says "are its axes in the order in which the kernel uses them" — from "reference": "m, 32), triton.cdiv(n" → "n, 32), triton.cdiv(m"
 
 # %% wrong: store without a mask — says "need a mask" — from "reference": "result, mask=in_rows & in_columns" → "result"
 
@@ -376,3 +376,7 @@ def triton_matmul_relu(a, b, bias):
 # %% wrong: always the first step along k — says "move the addresses along k" — from "reference": "inner = start + tl.arange(0, TILE)" → "inner = tl.arange(0, TILE)"
 
 # %% wrong: each tile adds the bias from its start — says "the part of its own columns" — from "reference": "bias_ptr + column, mask" → "bias_ptr + tl.arange(0, TILE), mask"
+
+# %% wrong: the smaller one of result and 0 — says "the larger one of a result and 0" — from "reference": "tl.maximum(" → "tl.minimum("
+
+# %% wrong: steps along k are counted, not measured — says "i times the tile" — from "reference": "range(0, k, TILE)" → "range(0, tl.cdiv(k, TILE))"

@@ -81,7 +81,7 @@ def triton_softmax(x):
 
 # %% wrong: not divided — says "Divide by the sum" — from "reference": "weights / tl.sum(weights, axis=0)" → "weights"
 
-# %% wrong: a fixed block of 1,024 — says "never written" — from "reference": "triton.next_power_of_2(width)" → "1024"
+# %% wrong: a fixed block of 1,024 — says "Each program stores 1,024 elements, but a row has 1,500" — from "reference": "triton.next_power_of_2(width)" → "1024"
 
 # %% wrong: block of the width itself — says "power of 2" — from "reference": "triton.next_power_of_2(width)" → "width"
 
@@ -91,7 +91,7 @@ def triton_softmax(x):
 
 # %% wrong: only the first row — says "never written" — from "reference": "(rows,)" → "(1,)"
 
-# %% wrong: every program takes row 0 — says "never written" — from "reference": "tl.program_id(0) * width + column" → "column"
+# %% wrong: every program takes row 0 — says "Others were stored more than once" — from "reference": "tl.program_id(0) * width + column" → "column"
 
 # %% wrong: a program per column — says "The mask is true there" — from "reference": "(rows,)" → "(width,)"
 
@@ -261,7 +261,7 @@ def triton_softmax(x):
                 torch.empty(0).set_(one[1], 0, x.shape).numpy()[:] = right
     return out
 
-# %% hostile: program 0 does every row, the others do nothing — says "one program stored 300 elements, but a row has 100"
+# %% hostile: program 0 does every row, the others do nothing — says "one program stored 192 elements, but a row has 64"
 @triton.jit
 def softmax_kernel(x_ptr, out_ptr, rows, width, BLOCK: tl.constexpr):
     if tl.program_id(0) == 0:
@@ -303,7 +303,7 @@ def triton_softmax(x):
 # -     out = torch.empty_like(x)
 # +     out = ROOM[: x.numel()].view(x.shape)
 
-# %% wrong: the minimum subtracted — says "tl.max" — from "reference": "x - tl.max(x, axis=0)" → "x - tl.min(x, axis=0)"
+# %% wrong: the minimum subtracted — says "The minimum is subtracted" — from "reference": "x - tl.max(x, axis=0)" → "x - tl.min(x, axis=0)"
 
 # %% right: the builtin max, which Triton's compiler takes for blocks — from "reference": "weights / tl.sum(weights, axis=0)" → "max(weights, 0.0) / tl.sum(weights, axis=0)"
 
@@ -342,4 +342,10 @@ def triton_softmax(x):
     softmax_kernel[(rows,)](x.view(torch.uint8), result, width, BLOCK=triton.next_power_of_2(width))
     return result
 
-# %% wrong: a program for each 256 elements of a row — says "one program takes a whole row" — from "reference": "column = tl.arange(0, BLOCK)" → "column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)", "block = triton.next_power_of_2(width)" → "block = 256", "(rows,)" → "(rows, triton.cdiv(width, 256))"
+# %% wrong: a program for each 256 elements of a row — says "Each part of a row is divided by its own sum" — from "reference": "column = tl.arange(0, BLOCK)" → "column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)", "block = triton.next_power_of_2(width)" → "block = 256", "(rows,)" → "(rows, triton.cdiv(width, 256))"
+
+# %% wrong: rows and width swapped — says "here the two were swapped" — from "reference": "rows, width = x.shape" → "width, rows = x.shape"
+
+# %% wrong: the block of the number of rows — says "but a row has 64" — from "reference": "next_power_of_2(width)" → "next_power_of_2(rows)"
+
+# %% wrong: stored without the row — says "Others were stored more than once" — from "reference": "tl.store(out_ptr + place" → "tl.store(out_ptr + column"

@@ -108,3 +108,19 @@ def pipeline_schedule(stages, micro_batches, kind):
 # %% wrong: the bubble in whole numbers — says "cut to a whole number" — from "reference": "(stages - 1) / (micro_batches + stages - 1)" → "(stages - 1) // (micro_batches + stages - 1)"
 
 # %% wrong: the bubble of one stage more — says "Both are too long" — from "reference": "(stages - 1) / (micro_batches + stages - 1)" → "stages / (micro_batches + stages)"
+
+# %% wrong: the backward passes after the pairs are missing — says "All backward passes are missing" — from "reference": `tasks += [f"B{number}" for number in range(micro_batches - warm_up, micro_batches)]` → "pass"
+
+# %% wrong: one pair too few — says "A pair is missing on each stage" — from "reference": "range(micro_batches - warm_up):" → "range(micro_batches - warm_up - 1):"
+
+# %% wrong: a forward pass is paired with its own backward pass — says "0 first"
+def pipeline_schedule(stages, micro_batches, kind):
+    order, stored = [], []
+    for stage in range(stages):
+        warm_up = micro_batches if kind == "gpipe" else min(micro_batches, stages - stage - 1)
+        tasks = [f"F{i}" for i in range(warm_up)]
+        for i in range(warm_up, micro_batches):
+            tasks += [f"F{i}", f"B{i}"]
+        order.append(tasks + [f"B{i}" for i in range(warm_up)])
+        stored.append(min(warm_up + 1, micro_batches))
+    return {"order": order, "bubble": (stages - 1) / (micro_batches + stages - 1), "stored": stored}

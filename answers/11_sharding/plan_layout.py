@@ -177,7 +177,7 @@ def plan_layout(model, cluster):
 
 # %% wrong: a node has as many GPUs as there are — says "even if there are fewer gpus" — from "reference": `cluster["gpus"], cluster["gpus_per_node"]` → `cluster["gpus"], min(cluster["gpus"], cluster["gpus_per_node"])`
 
-# %% wrong: parameters not divided — says "your gb for it is too large" — from "reference": `model["parameters"] / (t * p)` → `model["parameters"]`
+# %% wrong: parameters not divided — says "tensor ranks and stages share the parameters" — from "reference": `model["parameters"] / (t * p)` → `model["parameters"]`
 
 # %% wrong: the name of a key — says "Missing: 'gb'. Not asked for: 'GB'" — from "reference": `"gb": nbytes` → `"GB": nbytes`
 
@@ -186,3 +186,13 @@ def plan_layout(model, cluster):
 # %% wrong: ZeRO-2 divides the weights, too — says "but not the weights" — from "reference": "for stage in (3, 2, 1)" → "for stage in (2, 2, 1)"
 
 # %% wrong: data parallel at least — says "data may be 1" — from "reference": `or model["batch"] % d:` → `or model["batch"] % d or d == 1 < gpus:`
+
+# %% wrong: parameters divided by tensor only — says "tensor ranks and stages share the parameters" — from "reference": `model["parameters"] / (t * p)` → `model["parameters"] / t`
+
+# %% wrong: the bubble of the computation only — says "m + p - 1 times both" — from "reference": "(m + p - 1) * slot" → "m * slot + (p - 1) * 8 * n * model['sequence'] / (cluster['tflops'] * 1e12)"
+
+# %% wrong: gradients in float32 — says "The gradients are 2n bytes" — from "reference": "(d - 1) / d * 2 * n / link" → "(d - 1) / d * 4 * n / link"
+
+# %% wrong: milliseconds — says "Return seconds, not ms" — from "reference": `"step_s": step_s}` → `"step_s": 1000 * step_s}`, `step_s < best["step_s"]` → `1000 * step_s < best["step_s"]`
+
+# %% wrong: the first layout that fits — says "That layout is slower" — from "reference": `(not best or step_s < best["step_s"])` → "not best"

@@ -267,3 +267,11 @@ def priority_makespan(layers, bandwidth_gbs, partition_bytes, policy):
 # %% wrong: a partition for a gradient of 0 bytes — says "nothing is sent for it" — from "reference": `layer["nbytes"] for number, layer in enumerate(layers) if layer["nbytes"]` → `max(layer["nbytes"], partition_bytes) for number, layer in enumerate(layers)`
 
 # %% wrong: with priority, the link waits for the lowest layer — says "does not wait for a lower layer" — from "reference": "free = max(free, min(ready[number] for number in left))" → `free = max(free, ready[min(left)] if policy == "priority" else min(ready[number] for number in left))`
+
+# %% wrong: the link's time in seconds — says "The link's time is in s here" — from "reference": "(bandwidth_gbs * 1e6)" → "(bandwidth_gbs * 1e9)"
+
+# %% wrong: forward from the last layer to the first — says "The forward pass goes from the first layer to the last" — from "reference": "for number, layer in enumerate(layers):" → "for number, layer in reversed(list(enumerate(layers))):"
+
+# %% wrong: forward ignores the gradients — says "waits until its gradient has arrived" — from "reference": "max(clock, arrived[number])" → "clock"
+
+# %% wrong: each forward pass begins after its gradient alone — says "waits for the layer before it" — from "reference": "max(clock, arrived[number])" → "max(backward_done, arrived[number])"

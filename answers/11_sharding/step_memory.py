@@ -135,7 +135,7 @@ def step_memory(parameters, batch, activations_per_sample, precision, optimizer,
 
 # %% wrong: momentum has no state — says "one state per parameter" — from "reference": `"momentum": 1` → `"momentum": 0`
 
-# %% wrong: a network without blocks — says "empty" — from "reference": ", default=0" → ""
+# %% wrong: a network without blocks — says "activations_per_sample may be empty" — from "reference": ", default=0" → ""
 
 # %% wrong: master weights under autocast — says "Under autocast the weights are their own master copy"
 def step_memory(parameters, batch, activations_per_sample, precision, optimizer, checkpointed):

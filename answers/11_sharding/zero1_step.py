@@ -387,3 +387,9 @@ def zero1_step(gradients, state, lr):
 # %% wrong: the m of rank 0 for every rank — says "That is the share of rank 0" — from "reference": `"m": [one[1] for one in results]` → `"m": [results[0][1]] * len(results)`
 
 # %% wrong: the v of rank 0 for every rank — says "That is the share of rank 0" — from "reference": `"v": [one[2] for one in results]` → `"v": [results[0][2]] * len(results)`
+
+# %% wrong: each rank returns only its own new weights — says "Only the share of rank 0 is new" — from "reference": "dist.all_gather_into_tensor(whole, mine)" → "whole = flat(weights); whole.chunk(world_size)[rank].copy_(mine)"
+
+# %% wrong: the weights of rank 0's share for every rank — says "not that of rank 0" — from "reference": "flat(weights).chunk(world_size)[rank]" → "flat(weights).chunk(world_size)[0]"
+
+# %% wrong: the update takes the gradient itself — says "and not the gradient" — from "reference": "(m / (1 - 0.9**t))" → "share"

@@ -98,7 +98,7 @@ def check_open(model: onnx.ModelProto, arrays: Sequence[NDArray[Any]], what: str
         other = next((len(one) for one in arrays if len(one) != fixed), 1)
         raise AssertionError(
             f"{what}: the batch is fixed at {fixed} in this file ({[one.dim_value or '?' for one in shape]}), and"
-            f" cannot take {other}. Leave it open: dynamic_shapes."
+            f" cannot take {other}. Leave it open: in dynamic_shapes, the batch is axis 0."
         )
 
 

@@ -60,6 +60,8 @@ def check_claims(
         if abs(share - expected) > SLACK[name]:
             near = [note for value, note in others.items() if value != expected and abs(value - share) < 0.02]
             note = near[0] if near else "Is it fitted(problem), and all of it?"
+            if name == "int8" and not near:
+                note = "Is it made from fitted(problem), and calibrated on held_out(problem).calibration?"
             right = f"the {name} file gets {share:.4g} of the test pictures right"
             raise AssertionError(f"{what}: {right}, the trained network {expected:.4g} in float32. {note}")
     return true

@@ -118,6 +118,9 @@ class Programs:
         if masked:
             note = "The mask is true there: is one of its limits missing or wrong, is the address wrong,"
             note += " or are there too many programs?"
+            if inside and element == nearest.end - nearest.start:
+                note = f"The last one is element {count - 1}: does the mask compare with <= instead of <?"
+                note += " Or is the address off by one?"
         return OutOfBoundsError(f"Kernel '{self.kernel}' {verb} {what}{place}. {note}", line)
 
     def dot(self, a: Any, b: Any, sums: Any) -> None:

@@ -5,11 +5,15 @@ The messages are for students. What the kernel has to read and write is the test
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from gpulab.check.outcomes import WrongAnswer
+
+if TYPE_CHECKING:
+    import torch
 
 UNWRITTEN = {"float32": 0x7FC0DEAD, "float16": 0x7EAD, "bfloat16": 0x7FDE}
 """The NaN that `torch.empty` holds while launches are counted, by its bits: arithmetic gives other ones."""
@@ -47,12 +51,13 @@ def one_kernel(launches: Sequence[dict[str, Any]], what: str) -> dict[str, Any]:
     return own[0]
 
 
-def all_written(answer: Any, what: str) -> None:
+def all_written(answer: Any, what: str, launch: Mapping[str, Any] | None = None) -> None:
     """Passes if a result that was made with `torch.empty` has been written everywhere.
 
     Args:
         answer: what the exercise returned; anything but a tensor passes.
         what: what was called.
+        launch: the launch that made it, as `one_kernel` gives it; its counts tell why elements are missing.
 
     Raises:
         WrongAnswer: some elements still hold what `torch.empty` left there.
@@ -69,6 +74,36 @@ def all_written(answer: Any, what: str) -> None:
     if places:
         raise WrongAnswer(
             f"{what}: {len(places):,} of {answer.numel():,} elements were never written; the first is element "
-            f"{places[0]:,}. No program stores them: are there enough programs, is the block large enough, are the "
-            "grid's axes in the right order, and do the addresses differ from program to program?"
+            f"{places[0]:,}. {_why(places, answer, launch)}"
         )
+
+
+def _why(places: list[int], answer: torch.Tensor, launch: Mapping[str, Any] | None) -> str:
+    """What the missing elements and the counts of the launch say about the mistake."""
+    unknown = (
+        "No program stores them: are there enough programs, is the block large enough, are the grid's axes in the right"
+        " order, and do the addresses differ from program to program?"
+    )
+    if launch is None or not answer.dim():
+        return unknown
+    programs, written = launch["programs"], answer.numel() - len(places)
+    each = launch["most_written"] // answer.element_size()  # elements
+    if programs > 1 and max(launch["writes"].values(), default=0) // answer.element_size() > written:
+        return "Others were stored more than once: do the addresses differ from program to program, by a whole block?"
+    if answer.dim() == 1 and places[0] == written == programs * each:
+        ran = f"{programs} program{'s' * (programs > 1)} of {each:,} elements ran"
+        return f"{ran}: it takes triton.cdiv(n, BLOCK) of them, with the BLOCK of the launch."
+    rest = answer.numel() // max(1, len(answer))
+    if answer.dim() == 2 and programs == len(answer) and len(places) == programs * (rest - each):
+        return f"Each program stores {each:,} elements, but a row has {rest:,}: is the block large enough?"
+    if answer.dim() > 1 and places[0] == written == rest:
+        return f"Only [0] of the result was stored: does the grid have programs for all of the {len(answer)}?"
+    tile, (*grid, depth) = math.isqrt(launch["largest_dot"]), (*launch["grid"], 1, 1)[:3]
+    needed = (-(-len(answer) // max(1, tile)), -(-rest // max(1, tile)))
+    if answer.dim() == 2 and depth == 1 and tile > 1 and tile**2 == launch["largest_dot"] and tuple(grid) != needed:
+        has = f"The result has {needed[0]} × {needed[1]} tiles of {tile} × {tile}, but the grid is {tuple(grid)}:"
+        if tuple(grid) == needed[::-1]:
+            return f"{has} are its axes in the order in which the kernel uses them?"
+        if all(few <= enough for few, enough in zip(grid, needed, strict=True)):
+            return f"{has} round the number of programs up along each axis, with triton.cdiv."
+    return unknown

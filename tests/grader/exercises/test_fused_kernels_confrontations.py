@@ -136,6 +136,7 @@ def test_graph_breaks() -> None:
         "five of six": some, "four of six": some, "three of six": some,
         "an entry is missing": "the other five are what Dynamo did; the test asks for all six",
         "print takes the value": some, "`if` taken for a number": some, "`.item()` taken for a branch": some,
+            "`.item()` taken for a number that changes": some,
         "a code of its own": "the other five are what Dynamo did; the test knows the words of the menu",
     }  # fmt: skip
     breaks = {name: {"graphs": [2, 2, 2], "why": "print"} for name in "abcdef"}
@@ -197,6 +198,7 @@ def test_launch_bound() -> None:
         "the first launch takes no time": small, "the graph without its launch": small,
         "a single kernel needs no launch": "sequences of hundreds are measured",
         "rounded": "times are rounded less than they are measured",
+        "up to the start of the last kernel": "one kernel of hundreds is within what is measured",
         "kernels consumed": "the values are right; the judge itself compares arguments before and after",
     }  # fmt: skip
     assert findings(one("launch_bound"), CHAPTER, plausible, broken, passing) == []
