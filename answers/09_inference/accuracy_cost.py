@@ -487,7 +487,7 @@ def accuracy_cost(problem):
     models["float32"] = plain.SerializeToString()
     return {name: {"accuracy": measured(model), "bytes": len(model), "model": model} for name, model in models.items()}
 
-# %% hostile: the whole network in float32 beside more small products, whose result multiplies its scores — says "do not come from its float16 weights"
+# %% hostile: the whole network in float32 beside more small products, whose result multiplies its scores — says "products are not computed in float16"
 import numpy as np
 import onnx
 import onnxruntime

@@ -129,7 +129,7 @@ def test_tensor_parallel_mlp() -> None:
             "without ranks", "summed on rank 0 only", "all weights to every rank, cut there",
             "w1 by rows, and an all-reduce before GELU", "all weights in every rank by the closure, cut there",
             "rank r has block p - 1 - r", "gathers the summands", "a barrier before the all-reduce",
-                "every second column and row",
+                "every second column and row", "a second all-reduce, of what is divided after it",
         ), COLLECTIVES,
     )  # fmt: skip
     passing["a single sample loses its axis"] = "no reading has a single sample"

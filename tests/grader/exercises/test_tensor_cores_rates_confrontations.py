@@ -135,6 +135,7 @@ def test_review() -> None:
     alike = ("the first of equal layers", "the first of equal layers lacks the activation")
     passing |= dict.fromkeys(alike, "no two layers here are equal")
     passing |= {"takes the sizes by their place": "the keys of these layers are always in the same order"}
+    passing |= {"math-heavy between other layers only": "no such layer is the first or the last here"}
     held("review", plausible, broken, passing)
 
 
