@@ -102,6 +102,6 @@ def attainable_tflops(intensity, peak_tflops, bandwidth_gbs):
 
 # %% wrong: the time of one operation — says "the time of one FLOP" — from "reference": "min(peak_tflops, intensity * bandwidth_gbs / 1000)" → "max(1 / (peak_tflops * 1e12), 1 / (intensity * bandwidth_gbs * 1e9))"
 
-# %% wrong: the intensity multiplies the lower of both rates — says "the peak is the same for all" — from "reference": "min(peak_tflops, intensity * bandwidth_gbs / 1000)" → "intensity * min(peak_tflops, bandwidth_gbs / 1000)"
+# %% wrong: the intensity multiplies the lower of both rates — says "the peak stays as it is" — from "reference": "min(peak_tflops, intensity * bandwidth_gbs / 1000)" → "intensity * min(peak_tflops, bandwidth_gbs / 1000)"
 
-# %% wrong: the intensity multiplies the peak — says "the peak is the same for all" — from "reference": "min(peak_tflops, intensity * bandwidth_gbs / 1000)" → "min(peak_tflops * intensity, bandwidth_gbs / 1000)"
+# %% wrong: the intensity multiplies the peak — says "the peak stays as it is" — from "reference": "min(peak_tflops, intensity * bandwidth_gbs / 1000)" → "min(peak_tflops * intensity, bandwidth_gbs / 1000)"

@@ -200,7 +200,7 @@ def crossover(sizes, cpu_seconds, gpu_seconds):
         at -= 1
     return rows[at + 1][0] if at + 1 < len(rows) else None
 
-# %% wrong: compares the sums of all later times — says "compare the two times of each single size"
+# %% wrong: compares the sums of all later times — says "compare the two times of each size"
 def crossover(sizes, cpu_seconds, gpu_seconds):
     rows = sorted(zip(sizes, cpu_seconds, gpu_seconds))
     for at, (size, _, _) in enumerate(rows):
@@ -225,3 +225,10 @@ def crossover(sizes, cpu_seconds, gpu_seconds):
     rows = sorted(zip(sizes, cpu_seconds, gpu_seconds))
     losses = [at for at, (_, cpu, gpu) in enumerate(rows) if gpu >= cpu]
     return rows[max(losses, default=-1) + 1][0]
+
+# %% wrong: the first loss — says "less time wins"
+def crossover(sizes, cpu_seconds, gpu_seconds):
+    for size, cpu, gpu in sorted(zip(sizes, cpu_seconds, gpu_seconds)):
+        if cpu < gpu:
+            return size
+    return None

@@ -222,3 +222,5 @@ def divergent_cycles(branch_of_thread, cycles_of_branch, warp_size=32):
 # %% wrong: adds the branches, not their cycles — says "cycles_of_branch[b] cycles, not b" — from "reference": "sum(cycles_of_branch[branch] for branch in branches)" → "sum(branches)"
 
 # %% wrong: stops a warp early — says "No warp was counted" — from "reference": "len(branch_of_thread), warp_size" → "len(branch_of_thread) - warp_size, warp_size"
+
+# %% wrong: adds nothing to the sum — says "does each warp add its cycles" — from "reference": "total += sum(" → "of_warp = sum("

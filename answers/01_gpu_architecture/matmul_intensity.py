@@ -157,3 +157,5 @@ def matmul_intensity(m, n, k, bytes_per_element):
 # %% wrong: the inputs move twice — says "76 elements, and not 41" — from "reference": "(m * k + k * n" → "(2 * m * k + 2 * k * n"
 
 # %% wrong: the FLOPs of two lists — says "each of the three sizes is a factor" — from "reference": "2 * m * n * k" → "2 * k * (m + n)"
+
+# %% wrong: the FLOPs of one column — says "each of the three sizes is a factor" — from "reference": "2 * m * n * k" → "2 * m * k"

@@ -278,10 +278,12 @@ def review(layers, batch, dtype):
 
 # %% wrong: the multiple divided by the size — says "not the multiple by the size" — from "reference": "layer[key] % multiple" → "multiple % layer[key]"
 
-# %% wrong: rows of 128 bytes — says "16 bytes, not 128" — from "reference": "else 8" → "else 64"
+# %% wrong: rows of 128 bytes — says "8 elements are 16 bytes" — from "reference": "else 8" → "else 64"
 
 # %% wrong: ends at the first tanh — says "The loop ends too early" — from "reference": `found.append((index, "math_heavy"))` → `found.append((index, "math_heavy")); break`
 
 # %% wrong: some pairs turned around — says "the index comes first" — from "reference": "found.append((index, code))" → "found.append((code, index))"
 
 # %% wrong: math-heavy between other layers only — says "wherever they are, also first or last" — from "reference": `in ("tanh", "sigmoid"):` → `in ("tanh", "sigmoid") and 0 < index < len(layers) - 1:`
+
+# %% wrong: reports multiples — says "here all are multiples of 8" — from "reference": "if batch % multiple" → "if batch % multiple == 0", "if layer[key] % multiple" → "if layer[key] % multiple == 0"

@@ -122,4 +122,4 @@ def strides(*arguments):
 
 # %% wrong: the channels of NHWC a plane apart — says "The stride of C is wrong" — from "reference": "(h * w * c, 1, w * c, c)" → "(h * w * c, h * w, w * c, c)"
 
-# %% wrong: H and the plane swapped — says "a channel's plane is H · W long" — from "reference": "(c * h * w, h * w, w, 1)" → "(c * h * w, w, h * w, 1)"
+# %% wrong: H and the plane swapped — says "a channel has H · W elements" — from "reference": "(c * h * w, h * w, w, 1)" → "(c * h * w, w, h * w, 1)"

@@ -1,4 +1,4 @@
-"""What to say where a thread accessed the element of its own number, and the array has none: a guard let it through.
+"""What to say where a thread accessed the element of its own number, and the array has none: often, no guard stops it.
 
 `counting` adds it to the tracer's error, which may come from another process: the text of the error is all there is.
 """
@@ -12,8 +12,11 @@ ACCESS = re.compile(
     r" It was thread \((\d+), (\d+), \d+\) of block \((\d+), (\d+), \d+\)"
 )
 """Of an array in global memory. In CUDA C++, an index counts elements of memory, also where the array has rows."""
-ELEMENT = "This thread has no element: a guard such as i < n must keep it from reading and writing."
-PLACE = "This thread has no element: a guard must require row < rows and column < columns."
+ELEMENT = "The array has no element of this thread's number. Is a guard such as i < n missing, or is the index wrong?"
+PLACE = (
+    "The array has no element in this thread's row and column: "
+    "a guard must require row < rows and column < columns. Or are the indices wrong?"
+)
 MOST_THREADS = 1024
 
 

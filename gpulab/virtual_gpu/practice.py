@@ -99,10 +99,12 @@ class PracticeGPU:
             raise AssertionError(f"{what}: you returned {answer!r:.60} ({given}), expected {right:.4g}.{hint}")
         value = float(answer)
         if abs(value / right - 1) > TOLERANCE:
-            near = (words for wrong, words in hints if abs(value / wrong - 1) < NAMED)
+            near = next((words for wrong, words in hints if abs(value / wrong - 1) < NAMED), "")
             seconds = amount / self.rates[kind] * right / value
-            hint = self._of_other_size(kind, amount) or self._together(kind, seconds)
-            hint = hint or ("" if self._mean(kind, seconds) else next(near, ""))
+            hint = self._of_other_size(kind, amount)
+            if not hint and (together := self._together(kind, seconds)):
+                hint = f"{together} Or: {near}" if near else together
+            hint = hint or ("" if self._mean(kind, seconds) else near)
             hint = hint or ("It is rounded: return the number as it is." if rounded(value, right) else "")
             hint = hint or (self._seen_to_be_wrong(kind, seconds, value > right) if self.runs[kind] else absent)
             raise AssertionError(f"{what}: you returned {value:.4g}, expected {right:.4g} within 2%. {hint}")
@@ -139,9 +141,12 @@ class PracticeGPU:
             return FEW
         if faster:
             return f"Faster than this GPU. Does each {self._work} have the size that was asked for?"
-        others = {other for kinds, _ in self._spans if kinds[kind] for other in kinds if other in self.rates} - {kind}
+        spans = [kinds for kinds, _ in self._spans if kinds[kind]]
+        others = sorted(
+            one for one in self.rates if one != kind and 2 * sum(one in kinds for kinds in spans) > len(spans)
+        )
         if others:
-            return f"More than the {self._work} is timed: {' and '.join(sorted(others))} as well."
+            return f"More than the {self._work} is timed: {' and '.join(others)} as well."
         if any(abs(seconds / span_s - 1) < NAMED for kinds, span_s in self._spans if kinds[kind]):
             return "That is one slow run, such as the first or the slowest one: take the median of several."
         return f"A cold first {self._work}, or a mean? One slow run spoils a mean; take the median of several."
