@@ -439,6 +439,6 @@ def overlapped(batches, rounds):
     torch.cuda.synchronize()
     return results
 
-# %% wrong: a row for each stream — says "each batch, not stream, has a row" — from "two streams, a buffer for each": "results[number].copy_" → "results[number % 2].copy_"
+# %% wrong: a row for each stream — says "each batch needs its own row" — from "two streams, a buffer for each": "results[number].copy_" → "results[number % 2].copy_"
 
 # %% wrong: an odd last batch left out — says "does the last of an odd number of batches get a result" — from "two streams, a buffer for each": "for number, batch in enumerate(batches):" → "for number, batch in enumerate(batches[: max(1, len(batches) // 2 * 2)]):"

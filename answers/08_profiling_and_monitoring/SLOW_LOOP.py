@@ -380,6 +380,8 @@ def train(files, labels, device="cpu", after_step=lambda: None):
 # +
 # + def train(files, labels, after_step=lambda: None):
 
+# %% right: a scripted network — from "reference": "SGD(model.parameters()" → "SGD((model := torch.jit.script(model)).parameters()"
+
 # %% right: normalizes with Python floats — from "reference": "- 128) / 64" → "- 128.0) * (1.0 / 64.0)"
 
 # %% wrong: asks for the loss in every step with tolist — says "calls of .tolist(), .cpu() or .numpy() ask for losses" — from "reference": "loss.detach()" → "loss.tolist()", "torch.stack(losses).tolist()" → "losses"

@@ -21,6 +21,7 @@ from gpulab.training.problem import Problem
 CHECKPOINT, SAMPLES = "trained.pt", "indices-"
 """Names that are nowhere on the page, so that a program that has names of its own shows."""
 FIELDS = "json.loads(os.environ['PROBLEM']) is a dict: Problem(**fields)."
+TEXTS = "Is one of them from os.environ? Its values are texts: int() makes a number of one."
 BACKEND = 'The backend is "gloo" here: "nccl" connects GPUs only.'
 TROUBLES = {
     "still ran": "Ranks that wait for each other wait forever: does every rank make the same collective calls?",
@@ -33,8 +34,7 @@ TROUBLES = {
     "takes 1 positional argument": FIELDS,
     "Problem: no network '{": f"PROBLEM is a text in JSON, and {FIELDS}",
     "Problem: no network {": FIELDS,
-    "'str' and 'int'": "The values of os.environ are texts: int() makes a number of one.",
-    "'int' and 'str'": "The values of os.environ are texts: int() makes a number of one.",
+    **dict.fromkeys(("'str' and 'int'", "'int' and 'str'"), TEXTS),
     **dict.fromkeys(("one CUDA device", "ProcessGroupNCCL", "NCCL built in", "with device type cpu"), BACKEND),
 }
 """What a failing run says → what may help."""

@@ -108,7 +108,7 @@ def watched_with_validation(attempt: Callable[[], Any], what: str, problem: Prob
         raise AssertionError(f"{what}: {IN_FLOAT16 if torch.float16 in seen.types else IN_FLOAT32}")
     faults = {
         NO_SCALER: any(one.is_enabled() for one in seen.scalers)
-        or any(value > 1000 * history.losses[0] for value, _ in seen.backward),
+        or any(value > 2000 * problem.loss_weight for value, _ in seen.backward),
         INSIDE: seen.inside,
         VALIDATION_BACKWARD: len(seen.backward) > len(history.losses),
         LEFT.format("batches"): any(present for _, present in seen.backward[1:]),

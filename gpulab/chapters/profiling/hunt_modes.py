@@ -42,13 +42,14 @@ class Witness(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return result
         name = func._schema.name
         self._calls[name] += name.startswith("aten::")  # the ranges themselves are operators too
-        if name == "aten::convolution" and self._scale != 1.0:
-            torch._C._autograd._enable_record_function(False)  # no part of the trace
-            factor = self._factor(args[0])
-            torch._C._autograd._enable_record_function(True)
-            result.mul_(factor)
-        self.reordered += _only_reorders(name, args, result)
-        self._follow(func, name == "aten::convolution", args, kwargs or {}, result)
+        with torch._C.DisableTorchFunction():  # what is asked for here is not asked for by the program
+            if name == "aten::convolution" and self._scale != 1.0:
+                torch._C._autograd._enable_record_function(False)  # no part of the trace
+                factor = self._factor(args[0])
+                torch._C._autograd._enable_record_function(True)
+                result.mul_(factor)
+            self.reordered += _only_reorders(name, args, result)
+            self._follow(func, name == "aten::convolution", args, kwargs or {}, result)
         return result
 
     def _follow(self, func: Any, first: bool, args: Sequence[Any], kwargs: dict[str, Any], result: Any) -> None:

@@ -53,14 +53,14 @@ def why_serial(operations: Sequence[dict[str, Any]]) -> str:
     runs = [number for number, _ in itertools.groupby(one["stream"] for one in works)]
     if len({one["stream"] for one in operations}) == 1:
         return "Everything is in one stream, where each operation waits for the one before: use two or more."
-    if len(runs) == len(set(runs)) > 1:
+    if len(works) > len(runs) == len(set(runs)) > 1:
         return "All work of one stream is issued before that of the other: let the batches alternate."
     arrived = max((one["stop_ms"] for one in operations if one["kind"] == "in"), default=0.0)
     if works and works[0]["start_ms"] >= arrived:
         return "The first work waits until all batches are there: it needs only its own."
     return (
-        "Does something make each batch wait for the one before? The CPU waits at synchronize(), .cpu(), and a copy"
-        " without non_blocking=True, and a stream where it waits for another one."
+        "Does something make each batch wait for the one before? The CPU waits at synchronize(), at .cpu(), and at a"
+        " copy without non_blocking=True; a stream waits at wait_stream() and wait_event()."
     )
 
 

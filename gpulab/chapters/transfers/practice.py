@@ -43,7 +43,7 @@ class TransferGPU(PracticeGPU):
             return ""
         share = max(sizes) / amount
         elements = f" Are there nbytes elements of {share:g} bytes each?" if share in (2, 4, 8) else ""
-        return f"Each transfer had {max(sizes):,.0f} bytes, expected {amount:,.0f}.{elements}"
+        return f"The largest transfer had {max(sizes):,.0f} bytes, expected {amount:,.0f}.{elements}"
 
     def _hints(self, nbytes: int, way: str) -> Iterator[tuple[float, str]]:
         right, seconds = self.rates[way] / 1e9, nbytes / self.rates[way]
