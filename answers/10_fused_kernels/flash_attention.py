@@ -554,7 +554,7 @@ def flash_attention(q, k, v):
 
 # %% wrong: the maximum of the block alone — says "Take the larger of two" — from "reference": "tl.maximum(m, tl.max(scores, axis=1))" → "tl.max(scores, axis=1)"
 
-# %% wrong: all programs of the first head's addresses — says "do the addresses differ from program to program, by a whole block" — from "reference": "tl.program_id(1) * length * WIDTH" → "0"
+# %% wrong: all programs of the first head's addresses — says "do the addresses differ from program to program, so that no two blocks overlap" — from "reference": "tl.program_id(1) * length * WIDTH" → "0"
 
 # %% wrong: hidden scores are 0 — says "exp(0) is 1" — from "reference": `row[:, None], scores, -float("inf")` → "row[:, None], scores, 0.0"
 

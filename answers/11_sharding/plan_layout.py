@@ -189,7 +189,7 @@ def plan_layout(model, cluster):
 
 # %% wrong: parameters divided by tensor only — says "tensor ranks and stages share the parameters" — from "reference": `model["parameters"] / (t * p)` → `model["parameters"] / t`
 
-# %% wrong: the bubble of the computation only — says "m + p - 1 times both" — from "reference": "(m + p - 1) * slot" → "m * slot + (p - 1) * 8 * n * model['sequence'] / (cluster['tflops'] * 1e12)"
+# %% wrong: the bubble of the computation only — says "Multiply both by m + p - 1" — from "reference": "(m + p - 1) * slot" → "m * slot + (p - 1) * 8 * n * model['sequence'] / (cluster['tflops'] * 1e12)"
 
 # %% wrong: gradients in float32 — says "The gradients are 2n bytes" — from "reference": "(d - 1) / d * 2 * n / link" → "(d - 1) / d * 4 * n / link"
 

@@ -57,6 +57,8 @@ class Programs:
     dot_flops: int = 0
     largest_dot: int = 0
     """Elements of the largest block that a `tl.dot` gave."""
+    dot_tile: tuple[int, int] = (0, 0)
+    """Rows and columns of this block."""
     largest_block: int = 0
     """Elements of the largest block that was loaded or stored at once."""
     stored: dict[tuple[int, int, int], int] = field(default_factory=dict)
@@ -119,8 +121,8 @@ class Programs:
             note = "The mask is true there: is one of its limits missing or wrong, is the address wrong,"
             note += " or are there too many programs?"
             if inside and element == nearest.end - nearest.start:
-                note = f"The last one is element {count - 1}: does the mask compare with <= instead of <?"
-                note += " Or is the address off by one?"
+                note = f"The last one is element {count - 1}: does the mask compare with <= instead of <, is one of its"
+                note += " limits missing, or is the address off by one?"
         return OutOfBoundsError(f"Kernel '{self.kernel}' {verb} {what}{place}. {note}", line)
 
     def dot(self, a: Any, b: Any, sums: Any) -> None:
@@ -129,7 +131,8 @@ class Programs:
         columns = np.shape(b.data)[-1]
         batch = math.prod(np.shape(a.data)[:-2])
         self.dot_flops += 2 * batch * rows * inner * columns
-        self.largest_dot = max(self.largest_dot, batch * rows * columns)
+        if batch * rows * columns > self.largest_dot:
+            self.largest_dot, self.dot_tile = batch * rows * columns, (rows, columns)
         self.dot_types.add((_torch_name(str(a.dtype)), _torch_name(str(sums.dtype))))
 
     def summary(self) -> dict[str, Any]:
@@ -155,6 +158,7 @@ class Programs:
             "dots": [{"factors": factors, "sums": sums} for factors, sums in sorted(self.dot_types)],
             "dot_flops": self.dot_flops,
             "largest_dot": self.largest_dot,
+            "dot_tile": list(self.dot_tile),
             "largest_block": self.largest_block,
             "writers": len(self.stored),
             "most_written": max(self.stored.values(), default=0),

@@ -5,7 +5,6 @@ The messages are for students. What the kernel has to read and write is the test
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -81,28 +80,38 @@ def all_written(answer: Any, what: str, launch: Mapping[str, Any] | None = None)
 def _why(places: list[int], answer: torch.Tensor, launch: Mapping[str, Any] | None) -> str:
     """What the missing elements and the counts of the launch say about the mistake."""
     unknown = (
-        "No program stores them: are there enough programs, is the block large enough, are the grid's axes in the right"
-        " order, and do the addresses differ from program to program?"
+        "No program stores them: are there enough programs, is the block large enough, does a mask leave them out, are"
+        " the grid's axes in the right order, and do the addresses differ from program to program?"
     )
     if launch is None or not answer.dim():
         return unknown
     programs, written = launch["programs"], answer.numel() - len(places)
-    each = launch["most_written"] // answer.element_size()  # elements
-    if programs > 1 and max(launch["writes"].values(), default=0) // answer.element_size() > written:
-        return "Others were stored more than once: do the addresses differ from program to program, by a whole block?"
-    if answer.dim() == 1 and places[0] == written == programs * each:
+    each, stored = (launch[name] // answer.element_size() for name in ("most_written", "bytes_written"))  # elements
+    if not each:
+        return "No program stores anything: is there a tl.store, and is its mask ever true?"
+    if not written:
+        return "The kernel stores into another tensor: does it get the one that you return?"
+    if programs > 1 and len(launch["writes"]) == 1 and stored > written:
+        return (
+            "Others were stored more than once: do the addresses differ from program to program, so that no two blocks"
+            " overlap?"
+        )
+    if answer.dim() == 1 and places[0] == written == programs * each and each % launch["largest_block"] == 0:
         ran = f"{programs} program{'s' * (programs > 1)} of {each:,} elements ran"
         return f"{ran}: it takes triton.cdiv(n, BLOCK) of them, with the BLOCK of the launch."
     rest = answer.numel() // max(1, len(answer))
     if answer.dim() == 2 and programs == len(answer) and len(places) == programs * (rest - each):
-        return f"Each program stores {each:,} elements, but a row has {rest:,}: is the block large enough?"
+        few = f"Each program stores {each:,} elements, but a row has {rest:,}"
+        return f"{few}: is the block large enough, or does a mask end too early?"
     if answer.dim() > 1 and places[0] == written == rest:
+        if idle := programs - launch["writers"]:
+            return f"Only [0] of the result was stored, and {idle} of {programs} programs stored nothing: see the mask."
         return f"Only [0] of the result was stored: does the grid have programs for all of the {len(answer)}?"
-    tile, (*grid, depth) = math.isqrt(launch["largest_dot"]), (*launch["grid"], 1, 1)[:3]
-    needed = (-(-len(answer) // max(1, tile)), -(-rest // max(1, tile)))
-    if answer.dim() == 2 and depth == 1 and tile > 1 and tile**2 == launch["largest_dot"] and tuple(grid) != needed:
-        has = f"The result has {needed[0]} × {needed[1]} tiles of {tile} × {tile}, but the grid is {tuple(grid)}:"
-        if tuple(grid) == needed[::-1]:
+    (rows, columns), (*grid, depth) = launch["dot_tile"], (*launch["grid"], 1, 1)[:3]
+    needed = (-(-len(answer) // max(1, rows)), -(-rest // max(1, columns)))
+    if answer.dim() == 2 and depth == 1 and 0 < each <= rows * columns and tuple(grid) != needed:
+        has = f"The result has {needed[0]} × {needed[1]} tiles of {rows} × {columns}, but the grid is {tuple(grid)}:"
+        if tuple(grid) == needed[::-1] and launch["writers"] < programs:  # else the kernel takes its axes in this order
             return f"{has} are its axes in the order in which the kernel uses them?"
         if all(few <= enough for few, enough in zip(grid, needed, strict=True)):
             return f"{has} round the number of programs up along each axis, with triton.cdiv."

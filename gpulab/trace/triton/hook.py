@@ -246,7 +246,7 @@ def _grid(kernel: str, grid: Any) -> tuple[int, ...]:
     sizes = grid if isinstance(grid, (tuple, list)) else (grid,)
     if not 1 <= len(sizes) <= 3 or not all(isinstance(size, int) and size > 0 for size in sizes):
         remedy = f"{kernel}[(programs,)](…) takes one to three positive numbers of program instances."
-        if 0 in sizes:
+        if any(isinstance(size, int) and size == 0 for size in sizes):
             remedy += " Was the number rounded down? triton.cdiv rounds up."
         raise LaunchError(f"{kernel} was launched with the grid {grid!r}: {remedy}")
     return tuple(sizes)

@@ -65,7 +65,9 @@ def _zero_points(model: onnx.ModelProto) -> dict[str, int]:
             continue
         place = 2 if node.op_type == "QuantizeLinear" else len(node.input) - 1 if node.op_type != "QLinearConv" else 7
         name = node.input[place] if len(node.input) > place else ""
-        zero = numpy_helper.to_array(held[name]).reshape(-1) if name in held else np.zeros(1, np.int64)
+        if name and name not in held:
+            continue
+        zero = numpy_helper.to_array(held[name]).reshape(-1) if name else np.zeros(1, np.int64)
         if zero.size == 1 and zero.dtype.kind in "iu":
             found[str(node.output[0])] = int(zero[0])
     return found

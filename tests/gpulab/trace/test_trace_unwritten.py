@@ -36,7 +36,7 @@ def dot_kernel(out_ptr: tl.tensor, m: int, n: int, T: tl.constexpr) -> None:
         ((1000,), 1, 512, 512, r"1 program of 512 elements ran: it takes"),
         ((1000,), 4, 0, 256, r"Others were stored more than once: do the addresses differ"),
         ((1000,), 4, 1, 256, r"Others were stored more than once: do the addresses differ"),
-        ((3, 100), 3, 100, 64, r"Each program stores 64 elements, but a row has 100: is the block large enough\?"),
+        ((3, 100), 3, 100, 64, r"Each program stores 64 elements, but a row has 100: is the block large enough, or"),
         ((3, 100), 1, 100, 128, r"No program stores them: are there enough programs"),
         ((2, 8, 16), 1, 128, 128, r"Only \[0\] of the result was stored: does the grid have programs for all"),
     ],
@@ -67,6 +67,21 @@ def test_a_grid_of_tiles_is_compared_with_the_result(grid: tuple[int, int], told
         dot_kernel[grid](out, 50, 70, T=32)
     with pytest.raises(AssertionError, match=told):
         trace.all_written(out, "dot", trace.one_kernel(launches, "dot"))
+
+
+def test_what_was_stored_elsewhere_is_not_called_a_duplicate() -> None:
+    """Nothing at all, another tensor, and a block that a mask cuts have other causes than too few programs."""
+    texts = []
+    for returned, limit in ((0, 0), (1, 1000), (0, 999)):
+        with trace.counting() as launches:
+            outs = torch.empty(1000), torch.empty(1000)
+            fill_kernel[(1,)](outs[0], limit, 1024, BLOCK=1024)
+        with pytest.raises(AssertionError) as caught:
+            trace.all_written(outs[returned], "fill", trace.one_kernel(launches, "fill"))
+        texts.append(str(caught.value))
+    assert "No program stores anything" in texts[0]
+    assert "into another tensor" in texts[1]
+    assert "does a mask leave them out" in texts[2]
 
 
 def test_one_element_too_many_is_told_from_a_wrong_address() -> None:
