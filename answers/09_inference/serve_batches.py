@@ -228,6 +228,6 @@ def serve_batches(requests, max_batch, max_wait_ms, batch_ms):
 
 # %% wrong: a request that has not arrived ends an empty batch — says "Are the requests sorted by arrival" — from "the time of a batch times its size": `sorted(requests, key=lambda one: one["arrival_ms"])` → "list(requests)", "len(ids) * batch_ms" → "batch_ms"
 
-# %% wrong: the start is the arrival of the oldest — says "not when its oldest request arrived" — from "the time of a batch times its size": `"start_ms": start` → `"start_ms": start - max_wait_ms`, "len(ids) * batch_ms" → "batch_ms"
+# %% wrong: the start is the arrival of the oldest — says "here that is after the wait" — from "the time of a batch times its size": `"start_ms": start` → `"start_ms": start - max_wait_ms`, "len(ids) * batch_ms" → "batch_ms"
 
 # %% wrong: the wait begins anew after each batch — says "And a full batch does not wait" — from "the time of a batch times its size": "max(free, ready)" → `max(ready, free + max_wait_ms if free > queue[at]["arrival_ms"] else ready)`, "len(ids) * batch_ms" → "batch_ms"

@@ -38,6 +38,13 @@ def test_products_in_their_own_precision_pass() -> None:
     check_low_precision({"float16": turned, "int8": INT8}, "answer")
 
 
+def test_quantized_operators_are_no_products_in_float32() -> None:
+    """ONNX Runtime's QOperator format, which has nodes of its own for them."""
+    inputs = ["q", "s", "p", "w", "s", "p", "s", "p"]
+    graph = [QUANTIZE, node("QLinearMatMul", inputs, "r"), node("DequantizeLinear", ["r", "s"], "y")]
+    check_low_precision({"float16": HALF, "int8": entry(*graph, weight=TensorProto.INT8)}, "answer")
+
+
 def test_a_last_layer_may_stay_in_float32() -> None:
     last = node("MatMul", ["y", "w"], "z")
     graph = [QUANTIZE, RESTORE, WEIGHT, node("MatMul", ["d", "v"], "y"), last]
