@@ -602,7 +602,7 @@ dist.barrier()
 
 # %% wrong: BATCH_SIZE is a text — says "int() makes a number of one" — from "reference": `int(os.environ["BATCH_SIZE"])` → `os.environ["BATCH_SIZE"]`
 
-# %% wrong: ranks of its own — says "has started all ranks already" — from "reference": `strategy="ddp"` → `strategy="ddp_spawn"`
+# %% wrong: ranks of its own — says "strategy=" — from "reference": `strategy="ddp"` → `strategy="ddp_spawn"`
 
 # %% wrong: calls backward — says "The Trainer calls backward" — from "reference"
 # -         return self.loss_of(self.network(x), y)

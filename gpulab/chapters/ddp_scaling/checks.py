@@ -56,9 +56,9 @@ LIGHTNING_TROUBLES = {
         " DistributedSampler (rank=, num_replicas=)."
     ),
     "still ran": (
-        "Does the Trainer get devices=LOCAL_WORLD_SIZE and max_epochs=1? With more devices than ranks it waits for the"
-        " others, and without max_epochs it trains 1,000 epochs. Or do ranks wait for each other: does every rank make"
-        " the same collective calls?"
+        'Does the Trainer get strategy="ddp", devices=LOCAL_WORLD_SIZE, and max_epochs=1? With more devices than ranks'
+        " it waits for the others, and without max_epochs it trains 1,000 epochs. Or do ranks wait for each other: does"
+        " every rank make the same collective calls?"
     ),
 }
 """The same for a program with a Trainer; these are tried first."""
