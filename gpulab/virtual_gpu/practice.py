@@ -19,7 +19,7 @@ COLD, SLOW = 8.0, 7.2
 SLOW_RUN = 3
 """The timed run that something else disturbs: it spoils a mean, and no median."""
 ASKED = 3
-"""A question whether the GPU is done takes one part in this many of the time that is left, but no less than a launch."""
+"""Each question whether the GPU is done takes 1/ASKED of the remaining time, but at least as long as a launch."""
 HOST = ("host", "host copy", "host matmul", "pin")
 """What the host does by itself."""
 OTHER = "another transfer or kernel"
