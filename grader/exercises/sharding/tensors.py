@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.nn.functional import gelu
 
 from gpulab import check
+from gpulab.ranks.messages import addend
 
 ALONE = "That is the summand of rank 0 alone: add up with an all-reduce, and wait() for it with async_op=True."
 GATHERED = "Nothing has to be gathered: one all-reduce adds up the summands and gives everybody the sum."
@@ -67,7 +68,7 @@ def judge(answer: Any, sent: Sequence[dict[str, Any]], case: ColumnSplitCase, pe
     what = f"tensor_parallel_mlp of {p} ranks, x {tuple(x.shape)}, w1 {tuple(w1.shape)}, w2 {tuple(w2.shape)}"
     if perturb and sent and "unseen_seconds" not in sent[0]:
         check.equal(tuple(np.shape(answer)), (len(x), w2.shape[1]), f"shape of {what}")
-        right = gelu(x @ w1) @ w2 + perturb * p * (p + 1) / 2
+        right = gelu(x @ w1) @ w2 + sum(addend(perturb, rank) for rank in range(p))
         if not np.allclose(np.asarray(answer, np.float64), right.numpy(), rtol=1e-4, atol=1e-4):
             raise AssertionError(
                 "tensor_parallel_mlp: the result does not depend on what the ranks receive: a number was added to each "
