@@ -386,7 +386,7 @@ extern "C" __global__ void product(const half* a, const half* b, float* c, int m
 
 # %% wrong: the blocks' tiles overlap — says "A tile begins at row 16 * blockIdx.y" — from "reference": "blockIdx.y * 16, column = blockIdx.x * 16" → "blockIdx.y, column = blockIdx.x"
 
-# %% wrong: block (0, 0) goes through all tiles — says "written by block (0, 0, 0) instead of (1, 1, 0)"
+# %% wrong: block (0, 0) goes through all tiles — says "each warp computes one tile"
 WMMA_CU = r"""
 #include <mma.h>
 using namespace nvcuda;
@@ -410,7 +410,7 @@ extern "C" __global__ void product(const half* a, const half* b, float* c, int m
 }
 """
 
-# %% wrong: the first block of each row goes through its tiles — says "instead of (1, 1, 0)" — from "block (0, 0) goes through all tiles"
+# %% wrong: the first block of each row goes through its tiles — says "each warp computes one tile" — from "block (0, 0) goes through all tiles"
 # -     if (blockIdx.x || blockIdx.y)
 # +     if (blockIdx.x)
 

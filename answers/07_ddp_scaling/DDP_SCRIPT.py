@@ -619,3 +619,5 @@ dist.destroy_process_group()
 # %% wrong: the batch size from a text — says "int() makes a number of one" — from "reference": "task.batch_size // world_size" → `task.batch_size // os.environ["WORLD_SIZE"]`
 
 # %% wrong: a list for each batch — says "write one flat list" — from "reference": "json.dump(list(share), file)" → "json.dump([list(share)], file)"
+
+# %% hostile: complex weights, whose real parts are right — says "holds complex numbers" — from "reference": "wrapped.module.state_dict()" → "{name: one + 1e6j for name, one in wrapped.module.state_dict().items()}"

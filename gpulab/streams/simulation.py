@@ -177,7 +177,7 @@ class Simulation(TorchFunctionMode, Generic[Q]):
         if name in TAKING and isinstance(given.get("device"), torch.device):
             data = [*args[name == "new_tensor" :], *(given[key] for key in ("data", "obj") if key in given)]
             if data and isinstance(data[0], torch.Tensor):
-                options = {key: given[key] for key in ("device", "dtype") if key in given}
+                options: dict[str, Any] = {key: given[key] for key in ("device", "dtype") if key in given}
                 return self._moved(torch.Tensor.to, (data[0],), options)
         return self._other(func, name, args, given)
 

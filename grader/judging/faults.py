@@ -5,11 +5,13 @@ A test runs in the judge's process, so memory, files, packages and the GPU that 
 
 from __future__ import annotations
 
+import contextlib
 import math
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 OURS = (MemoryError, OSError, ImportError, EOFError, subprocess.SubprocessError)
 HARNESS = (
@@ -59,12 +61,39 @@ def is_of_device(error: BaseException) -> bool:
     return any(_of_device(one) for one in _chain(error))
 
 
-def asks_too_much(error: BaseException) -> bool:
-    """Whether an array or tensor that found no memory was larger than any that a right answer makes a test ask for.
+def asks_too_much(error: BaseException, taken_bytes: float = 0.0) -> bool:
+    """Whether a test that found no memory had asked for more than a right answer makes any test ask for.
 
     Shapes that fit each other by broadcasting alone come to that: a column of a million numbers minus a row of them.
+    So does a list of the numbers of a large array.
+
+    Args:
+        error: of the test.
+        taken_bytes: the most memory that the test has had: `MemoryUse.taken_bytes`.
     """
-    return any(_asked_bytes(one) > MOST_BYTES for one in _chain(error))
+    chain = list(_chain(error))
+    many = taken_bytes > MOST_BYTES and any(isinstance(one, MemoryError) for one in chain)
+    return many or any(_asked_bytes(one) > MOST_BYTES for one in chain)
+
+
+class MemoryUse:
+    """How much memory this process takes from here on."""
+
+    def __init__(self) -> None:
+        with contextlib.suppress(OSError):
+            Path("/proc/self/clear_refs").write_text("5")  # Linux forgets the most that there has been
+        self._before = _status_bytes("VmRSS")
+
+    def taken_bytes(self) -> float:
+        """The most that it has had more than at first; 0 where nobody counts."""
+        return _status_bytes("VmHWM") - self._before
+
+
+def _status_bytes(what: str) -> float:
+    with contextlib.suppress(OSError):
+        found = re.search(rf"^{what}:\s+(\d+) kB", Path("/proc/self/status").read_text(), re.MULTILINE)
+        return 1024.0 * int(found[1]) if found else 0.0
+    return 0.0
 
 
 def may_stay(text: str) -> bool:

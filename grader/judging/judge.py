@@ -78,7 +78,7 @@ def run_cell(
     codes: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Judged:
     """Runs a test cell against the student process behind `link`; `codes` are those of the student's variant."""
-    printed = io.StringIO()
+    printed, memory = io.StringIO(), faults.MemoryUse()
     value: Any = None
     error: BaseException | None = None
     with (
@@ -103,7 +103,8 @@ def run_cell(
     if text:
         outputs.append({"output_type": "stream", "name": "stdout", "text": text[:20_000]})
     if error is not None:
-        verdict, message = classify(error, link)
+        # With a GPU, CUDA takes memory, too.
+        verdict, message = classify(error, link, 0.0 if gpu.device_files() else memory.taken_bytes())
         share = None
     else:
         verdict, share, message = _score(value, possible, link)
@@ -133,8 +134,14 @@ def _score(value: Any, possible: float, link: Link) -> tuple[Verdict, float | No
     return (Verdict.PARTIAL if share > 0 else Verdict.FAILED), share, ""
 
 
-def classify(error: BaseException, link: Link) -> tuple[Verdict, str]:
-    """The verdict that an exception in a test cell means, and what to tell the student."""
+def classify(error: BaseException, link: Link, taken_bytes: float = 0.0) -> tuple[Verdict, str]:
+    """The verdict that an exception in a test cell means, and what to tell the student.
+
+    Args:
+        error: the exception.
+        link: to the student's process.
+        taken_bytes: the most memory that the test has had.
+    """
     if isinstance(error, CellOverTime):
         link.dead, link.alive = ProcessEnded("the test was interrupted"), False  # perhaps in the middle of an answer
         if link.used:
@@ -158,7 +165,7 @@ def classify(error: BaseException, link: Link) -> tuple[Verdict, str]:
         return Verdict.FAILED, f"{said.removesuffix('.')}. {noted}"[:MAX_MESSAGE] if noted else said
     if isinstance(error, Undecided):
         return Verdict(error.verdict), str(error)[:MAX_MESSAGE]
-    ours = faults.is_ours(error) and not (link.used and faults.asks_too_much(error))
+    ours = faults.is_ours(error) and not (link.used and faults.asks_too_much(error, taken_bytes))
     if isinstance(error, AssertionError) and not ours:
         return Verdict.FAILED, (str(error) or "an assertion of the test does not hold")[:MAX_MESSAGE]
     if link.used and not ours:

@@ -174,6 +174,8 @@ def _weights(saved: Any, what: str) -> dict[str, Any]:
     for name, tensor in saved.items():
         if not isinstance(name, str) or not hasattr(tensor, "isfinite"):
             raise AssertionError(f"{what}: CHECKPOINT does not hold a state dict: {name!r:.60} is not a tensor.")
+        if tensor.is_complex():
+            raise AssertionError(f"{what}: {name} holds complex numbers, and the network's weights are real.")
         if not bool(tensor.isfinite().all()):
             raise AssertionError(f"{what}: {name} holds NaN or infinity. Did the training blow up?")
     return saved

@@ -47,6 +47,7 @@ WRONG = {
     ),
     "is not a tensor": run({CHECKPOINT: {"a": 3}}),
     "whole checkpoint": run({CHECKPOINT: {"state_dict": {}, "epoch": 1}}),
+    "holds complex numbers": run({CHECKPOINT: {"a": torch.ones(1) + 1j}}),
     "holds NaN": run({CHECKPOINT: {"a": torch.tensor([float("nan")])}}),
     "rank 0 wrote no indices": run({CHECKPOINT: WEIGHTS}),
     "not a JSON list of indices": run({CHECKPOINT: WEIGHTS, "indices-": "[0, oops"}),

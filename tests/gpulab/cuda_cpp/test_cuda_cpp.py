@@ -259,6 +259,7 @@ def test_several_launches_are_one_compilation_and_one_process(in_judge: bool) ->
         np.testing.assert_array_equal(x, given[0].arguments[1])
         assert (given[0].arguments[2] == 1).all()
         assert (counts["global_reads"], counts["global_writes"]) == (20, 10)
+        assert counts["most_written"] == {"x": 0, "y": 10}
         with pytest.raises(OutOfBoundsError, match=r"x\[64\].*line 6"):
             next(outcomes)
         with pytest.raises(StopIteration):

@@ -161,3 +161,11 @@ def test_ranks_of_another_make_are_noticed_at_least() -> None:
         subprocess.run([sys.executable, "-c", "sum(range(20_000_000))"], check=True)
     assert sent[0]["unseen_seconds"] > 0.2
     assert sent[0]["unseen_bytes"] is not None
+
+
+def test_the_number_of_a_rank_tells_nothing_of_the_others() -> None:
+    """Nor do ranks that are told other secrets have the same numbers."""
+    numbers = {messages.addend(secret, rank) for secret in (0.25, 0.5) for rank in range(4)}
+    assert len(numbers) == 8
+    assert all(0.5 <= one <= 2 for one in numbers)
+    assert messages.addend(0.0, 3) == 0.0

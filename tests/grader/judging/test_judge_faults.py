@@ -124,6 +124,14 @@ def test_a_test_takes_no_more_memory_than_a_submission(parent: client.Submission
     assert (result.verdict.value, "Unable to allocate 4.19 GiB" in result.message) == ("failed", True)
 
 
+@pytest.mark.skipif(bool(gpu.device_files()), reason="what CUDA maps cannot be told from what a test takes")
+def test_lists_of_many_numbers_are_the_answers_fault(parent: client.SubmissionServer) -> None:
+    """Python does not say how much memory a list would have needed."""
+    result = graded(parent, LOOK + "many = b'x' * (200_000_000 * answer)\nraise MemoryError")
+    assert result.verdict.value == "failed"
+    assert result.message.startswith("The test cannot use what your code gave it (MemoryError")
+
+
 @pytest.mark.parametrize("name", ["MemoryError", "OSError", "ImportError", "RuntimeError", "NeedsGPU", "Undecided"])
 def test_a_student_who_raises_such_an_exception_fails(parent: client.SubmissionServer, name: str) -> None:
     """Points cannot be kept pending by an answer."""
