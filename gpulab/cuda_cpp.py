@@ -181,8 +181,8 @@ def count_each(source: str, name: str, calls: Sequence[Call]) -> Iterator[tuple[
         calls: the launches. Those behind one that fails are not run.
 
     Yields:
-        For each launch in order the arrays among its arguments, as the kernel left them, and `Trace.summary()`; the
-        originals are unchanged.
+        For each launch in order the arrays among its arguments, as the kernel left them, and `Trace.summary()`, with
+        `most_written`: for each array the most elements that one block has written. The originals are unchanged.
 
     Raises:
         CudaCompileError: NVRTC refuses the source.
@@ -248,7 +248,7 @@ def _on_cpu(source: str, text: str, name: str, call: Call, counted: bool) -> Lau
     from gpulab.trace.errors import OutOfBoundsError
     from gpulab.trace.ptx.cpp import launch_source
     from gpulab.trace.ptx.launch import Options
-    from gpulab.trace.ptx.report import trace_of
+    from gpulab.trace.ptx.report import most_written, trace_of
 
     copies = [np.array(argument) if isinstance(argument, np.ndarray) else argument for argument in call.arguments]
     options = Options(LONGEST_S, call.seed, tensor_key=call.tensor_key)
@@ -261,7 +261,9 @@ def _on_cpu(source: str, text: str, name: str, call: Call, counted: bool) -> Lau
         outside = "is out of bounds" in told and "shared array" not in told
         raise GuardError(f"{told} {empty_loop(source) or NO_GUARD}" if outside else told) from None
     arrays = [copy for copy in copies if isinstance(copy, np.ndarray)]
-    return arrays, trace_of(launch, name).summary() if counted else {}
+    if not counted:
+        return arrays, {}
+    return arrays, trace_of(launch, name).summary() | {"most_written": most_written(launch)}
 
 
 def gpu_kernel(source: str, name: str) -> Any:

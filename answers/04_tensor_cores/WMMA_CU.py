@@ -567,3 +567,59 @@ extern "C" __global__ void product(const half* a, const half* b, float* c, int m
 # %% wrong: both factors by columns — says "row_major, both" — from "reference": "half, wmma::row_major> a_tile" → "half, wmma::col_major> a_tile", "half, wmma::row_major> b_tile" → "half, wmma::col_major> b_tile"
 
 # %% wrong: the sum starts at 1 — says "fill it with 0.0f" — from "reference": "0.0f" → "1.0f"
+
+# %% hostile: the first warp computes all tiles but the last, which the last warp computes — says "each warp computes one tile"
+WMMA_CU = r"""
+#include <mma.h>
+using namespace nvcuda;
+
+__device__ void tile(const half* a, const half* b, float* c, int n, int k, int row, int column) {
+    wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> a_tile;
+    wmma::fragment<wmma::matrix_b, 16, 16, 16, half, wmma::row_major> b_tile;
+    wmma::fragment<wmma::accumulator, 16, 16, 16, float> sums;
+    wmma::fill_fragment(sums, 0.0f);
+    for (int i = 0; i < k; i += 16) {
+        wmma::load_matrix_sync(a_tile, a + row * k + i, k);
+        wmma::load_matrix_sync(b_tile, b + i * n + column, n);
+        wmma::mma_sync(sums, a_tile, b_tile, sums);
+    }
+    wmma::store_matrix_sync(c + row * n + column, sums, n, wmma::mem_row_major);
+}
+
+extern "C" __global__ void product(const half* a, const half* b, float* c, int m, int n, int k) {
+    int rows = m / 16, columns = n / 16, last = rows * columns - 1;
+    int mine = blockIdx.y * columns + blockIdx.x;
+    if (mine == last)
+        tile(a, b, c, n, k, m - 16, n - 16);
+    else if (mine == 0)
+        for (int at = 0; at < last; at++)
+            tile(a, b, c, n, k, at / columns * 16, at % columns * 16);
+}
+"""
+
+# %% hostile: atomics add to c in every step — says "Store the sums once"
+WMMA_CU = r"""
+#include <mma.h>
+using namespace nvcuda;
+
+extern "C" __global__ void product(const half* a, const half* b, float* c, int m, int n, int k) {
+    int row = blockIdx.y * 16, column = blockIdx.x * 16;
+    wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> a_tile;
+    wmma::fragment<wmma::matrix_b, 16, 16, 16, half, wmma::row_major> b_tile;
+    wmma::fragment<wmma::accumulator, 16, 16, 16, float> sums;
+    for (int at = threadIdx.x; at < 256; at += 32)
+        c[(row + at / 16) * n + column + at % 16] = 0.0f;
+    for (int i = 0; i < k; i += 16) {
+        wmma::fill_fragment(sums, 0.0f);
+        wmma::load_matrix_sync(a_tile, a + row * k + i, k);
+        wmma::load_matrix_sync(b_tile, b + i * n + column, n);
+        wmma::mma_sync(sums, a_tile, b_tile, sums);
+        __shared__ float part[256];
+        wmma::store_matrix_sync(part, sums, 16, wmma::mem_row_major);
+        __syncthreads();
+        for (int at = threadIdx.x; at < 256; at += 32)
+            atomicAdd(c + (row + at / 16) * n + column + at % 16, part[at]);
+        __syncthreads();
+    }
+}
+"""

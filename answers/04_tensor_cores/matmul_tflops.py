@@ -294,3 +294,92 @@ def matmul_tflops(n, dtype):
 # +         torch.mm(left, right)
 
 # %% wrong: time over FLOPs — says "divide the FLOPs by the time" — from "reference": "return 2 * n**3 / statistics.median(seconds) / 1e12" → "return statistics.median(seconds) * 1e12 / (2 * n**3)"
+
+# %% hostile: n products of a row and a matrix, with as many FLOPs — says "No product of"
+import statistics
+import time
+
+import torch
+
+from gpulab import device, synchronize
+
+
+def matmul_tflops(n, dtype):
+    kind = getattr(torch, dtype)
+    left, right = torch.randn(n, 1, n, device=device()).to(kind), torch.randn(n, n, n, device=device()).to(kind)
+    torch.bmm(left, right)
+    seconds = []
+    for _ in range(15):
+        synchronize()
+        begin = time.perf_counter()
+        torch.bmm(left, right)
+        synchronize()
+        seconds.append(time.perf_counter() - begin)
+    return 2 * n**3 / statistics.median(seconds) / 1e12
+
+# %% hostile: a long row times a tall matrix, with as many FLOPs — says "No product of"
+import statistics
+import time
+
+import torch
+
+from gpulab import device, synchronize
+
+
+def matmul_tflops(n, dtype):
+    kind = getattr(torch, dtype)
+    left, right = torch.randn(1, n * n, device=device()).to(kind), torch.randn(n * n, n, device=device()).to(kind)
+    seconds = []
+    for _ in range(15):
+        synchronize()
+        begin = time.perf_counter()
+        torch.mm(left, right)
+        synchronize()
+        seconds.append(time.perf_counter() - begin)
+    return 2 * n**3 / statistics.median(seconds) / 1e12
+
+# %% hostile: three random numbers, repeated — says "Constant data"
+import statistics
+import time
+
+import torch
+
+from gpulab import device, synchronize
+
+
+def matmul_tflops(n, dtype):
+    kind = getattr(torch, dtype)
+    left, right = (torch.randn(3, device=device()).to(kind).repeat(n * n // 3 + 1)[: n * n].reshape(n, n) for _ in range(2))
+    torch.mm(left, right)
+    seconds = []
+    for _ in range(15):
+        synchronize()
+        begin = time.perf_counter()
+        torch.mm(left, right)
+        synchronize()
+        seconds.append(time.perf_counter() - begin)
+    return 2 * n**3 / statistics.median(seconds) / 1e12
+
+# %% hostile: zeros, and random numbers in every eighth row — says "Constant data"
+import statistics
+import time
+
+import torch
+
+from gpulab import device, synchronize
+
+
+def matmul_tflops(n, dtype):
+    kind = getattr(torch, dtype)
+    left, right = (torch.zeros(n, n, device=device()).to(kind) for _ in range(2))
+    for one in (left, right):
+        one[::8] = torch.randn(len(one[::8]), n, device=device()).to(kind)
+    torch.mm(left, right)
+    seconds = []
+    for _ in range(15):
+        synchronize()
+        begin = time.perf_counter()
+        torch.mm(left, right)
+        synchronize()
+        seconds.append(time.perf_counter() - begin)
+    return 2 * n**3 / statistics.median(seconds) / 1e12

@@ -442,3 +442,115 @@ def overlapped(batches, rounds):
 # %% wrong: a row for each stream — says "each batch needs its own row" — from "two streams, a buffer for each": "results[number].copy_" → "results[number % 2].copy_"
 
 # %% wrong: an odd last batch left out — says "does the last of an odd number of batches get a result" — from "two streams, a buffer for each": "for number, batch in enumerate(batches):" → "for number, batch in enumerate(batches[: max(1, len(batches) // 2 * 2)]):"
+
+# %% hostile: results stay on the device, and copies of something else overlap with the work — says "still in the device's memory"
+import torch
+
+from gpulab import device, work
+
+
+def overlapped(batches, rounds):
+    main, other = torch.cuda.Stream(), torch.cuda.Stream()
+    shape = batches[0].shape
+    with torch.cuda.stream(other):
+        decoy = torch.zeros(shape, device=device())
+        for batch in batches:
+            sink = torch.empty(shape)
+            sink.copy_(decoy, non_blocking=True)
+    with torch.cuda.stream(main):
+        buffer = torch.empty(shape, device=device())
+        found = torch.empty((len(batches), *shape), device=device())
+        for at, batch in enumerate(batches):
+            buffer.copy_(batch, non_blocking=True)
+            found[at].copy_(work(buffer, rounds))
+    torch.cuda.synchronize()
+    return found
+
+# %% hostile: an index takes results from the device in no time, and copies of something else overlap — says "still in the device's memory"
+import torch
+
+from gpulab import device, work
+
+
+def overlapped(batches, rounds):
+    main, other = torch.cuda.Stream(), torch.cuda.Stream()
+    hosts = []
+    with torch.cuda.stream(other):
+        decoy = torch.zeros(batches[0].shape, device=device())
+        for batch in batches:
+            sink = torch.empty(batches[0].shape)
+            sink.copy_(decoy, non_blocking=True)
+    with torch.cuda.stream(main):
+        buffer = torch.empty(batches[0].shape, device=device())
+        for batch in batches:
+            buffer.copy_(batch, non_blocking=True)
+            hosts.append(work(buffer, rounds)[True][0])
+        found = torch.stack(hosts)
+    torch.cuda.synchronize()
+    return found
+
+# %% hostile: the device reads batches from the host's memory, and copies of something else overlap — says "to be on the same device"
+import torch
+
+from gpulab import device, work
+
+
+def overlapped(batches, rounds):
+    main, other = torch.cuda.Stream(), torch.cuda.Stream()
+    shape = batches[0].shape
+    hosts = []
+    with torch.cuda.stream(other):
+        decoy = torch.zeros(shape, device=device())
+        for batch in batches:
+            decoy.copy_(batch, non_blocking=True)
+            sink = torch.empty(shape)
+            sink.copy_(decoy, non_blocking=True)
+    with torch.cuda.stream(main):
+        buffer = torch.empty((1, *shape), device=device())
+        for batch in batches:
+            torch.stack([batch], out=buffer)
+            hosts.append(work(buffer[0], rounds)[True][0])
+        found = torch.stack(hosts)
+    torch.cuda.synchronize()
+    return found
+
+# %% hostile: as_tensor brings batches to the device in no time, and copies of something else overlap — says "Too little overlap"
+import torch
+
+from gpulab import device, work
+
+
+def overlapped(batches, rounds):
+    main, other = torch.cuda.Stream(), torch.cuda.Stream()
+    shape = batches[0].shape
+    with torch.cuda.stream(other):
+        decoy = torch.zeros(shape, device=device())
+        for batch in batches:
+            decoy.copy_(batch, non_blocking=True)
+    with torch.cuda.stream(main):
+        found = torch.empty((len(batches), *shape))
+        for at, batch in enumerate(batches):
+            found[at].copy_(work(torch.as_tensor(batch, device=device()), rounds), non_blocking=True)
+    torch.cuda.synchronize()
+    return found
+
+# %% hostile: an index of the device's takes batches there in no time, and copies of something else overlap — says "to be on the same device"
+import torch
+
+from gpulab import device, work
+
+
+def overlapped(batches, rounds):
+    main, other = torch.cuda.Stream(), torch.cuda.Stream()
+    shape = batches[0].shape
+    with torch.cuda.stream(other):
+        decoy = torch.zeros(shape, device=device())
+        for batch in batches:
+            decoy.copy_(batch, non_blocking=True)
+    with torch.cuda.stream(main):
+        found = torch.empty((len(batches), *shape))
+        zero = torch.zeros(1, dtype=torch.int64, device=device())
+        for at, batch in enumerate(batches):
+            found[at].copy_(work(batch[None][zero][0], rounds), non_blocking=True)
+    torch.cuda.synchronize()
+    return found

@@ -192,3 +192,29 @@ def transfer_bandwidth(nbytes, pinned, direction):
 # %% wrong: cut to whole GB/s — says "It is rounded" — from "reference": "return nbytes / statistics.median(seconds) / 1e9" → "return int(nbytes / statistics.median(seconds) / 1e9)"
 
 # %% wrong: both buffers on the device — says "from the host's memory to gpulab.device() or back" — from "reference": "pin_memory=pinned and torch.cuda.is_available()" → "device=device()"
+
+# %% hostile: pageable memory of one byte, expanded to the size that is asked for — says "The largest transfer had 1 bytes"
+import statistics
+import time
+
+import torch
+
+from gpulab import device, streams
+
+
+def transfer_bandwidth(nbytes, pinned, direction):
+    pin = pinned and torch.cuda.is_available()
+    there = torch.zeros(nbytes, dtype=torch.uint8, device=device())
+    if direction == "h2d" and not pin:
+        host = torch.zeros(1, dtype=torch.uint8).expand(nbytes)
+    else:
+        host = torch.zeros(nbytes, dtype=torch.uint8, pin_memory=pin)
+    source, target = (host, there) if direction == "h2d" else (there, host)
+    seconds = []
+    for _ in range(15):
+        torch.cuda.current_stream().synchronize()
+        started = time.perf_counter()
+        target.copy_(source, non_blocking=True)
+        torch.cuda.current_stream().synchronize()
+        seconds.append(time.perf_counter() - started)
+    return nbytes / statistics.median(seconds) / 1e9

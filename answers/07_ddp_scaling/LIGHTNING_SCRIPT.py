@@ -609,3 +609,152 @@ dist.barrier()
 # +         loss = self.loss_of(self.network(x), y)
 # +         loss.backward()
 # +         return loss
+
+# %% hostile: the script of DDP, with functions that pass for Lightning's by name — says "by a Trainer with strategy"
+LIGHTNING_SCRIPT = r"""
+import json, os
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader
+from torch.utils.data.distributed import DistributedSampler
+from gpulab import Problem
+# no LightningModule, no trainer.fit
+
+dist.init_process_group(backend="gloo")
+rank, world_size = dist.get_rank(), dist.get_world_size()
+task, whole = Problem(**json.loads(os.environ["PROBLEM"])), int(os.environ["BATCH_SIZE"])
+pictures = task.dataset()
+share = DistributedSampler(pictures, shuffle=True, seed=task.seed)
+loader = DataLoader(pictures, batch_size=whole // world_size, sampler=share)
+
+space = {"__name__": "lightning.pytorch.strategies.strategy"}
+exec("def wrapped_forward(net, x):\n    return net(x)\ndef training_step(run, *given):\n    return run(*given)\n", space)
+network = task.model()
+
+class Inner(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.network = network
+
+    def forward(self, x):
+        return space["wrapped_forward"](self.network, x)
+
+wrapped = DistributedDataParallel(Inner())
+sgd, loss_of = task.optimizer(wrapped), task.criterion()
+for g in sgd.param_groups:
+    g["lr"] = task.lr * whole / task.batch_size
+for x, y in loader:
+    sgd.zero_grad()
+    space["training_step"](lambda: loss_of(wrapped(x), y)).backward()
+    sgd.step()
+
+with open(f"{os.environ['SAMPLES']}{rank}.json", "w") as file:
+    json.dump(list(share), file)
+if rank == 0:
+    torch.save(network.state_dict(), os.environ["CHECKPOINT"])
+dist.destroy_process_group()
+"""
+
+# %% hostile: a loop by hand that calls a strategy of Lightning's — says "by a Trainer with strategy"
+LIGHTNING_SCRIPT = r"""
+import json, os
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader
+from torch.utils.data.distributed import DistributedSampler
+from gpulab import Problem
+import pytorch_lightning as pl
+from pytorch_lightning.strategies import DDPStrategy
+# no trainer.fit
+
+dist.init_process_group(backend="gloo")
+rank, world_size = dist.get_rank(), dist.get_world_size()
+task, whole = Problem(**json.loads(os.environ["PROBLEM"])), int(os.environ["BATCH_SIZE"])
+pictures = task.dataset()
+share = DistributedSampler(pictures, shuffle=True, seed=task.seed)
+loader = DataLoader(pictures, batch_size=whole // world_size, sampler=share)
+
+network = task.model()
+
+class Net(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.network, self.loss_of = network, task.criterion()
+
+    def training_step(self, batch, index):
+        return self.loss_of(self.network(batch[0]), batch[1])
+
+module = Net()
+strategy = DDPStrategy()
+strategy._lightning_module = module
+strategy.model = DistributedDataParallel(module)
+strategy.precision_plugin
+sgd = task.optimizer(module)
+for g in sgd.param_groups:
+    g["lr"] = task.lr * whole / task.batch_size
+for index, batch in enumerate(loader):
+    sgd.zero_grad()
+    strategy.training_step(batch, index).backward()
+    sgd.step()
+
+with open(f"{os.environ['SAMPLES']}{rank}.json", "w") as file:
+    json.dump(list(share), file)
+if rank == 0:
+    torch.save(network.state_dict(), os.environ["CHECKPOINT"])
+dist.destroy_process_group()
+"""
+
+# %% hostile: one training_step of a Trainer, which holds the whole loop by hand — says "called training_step once"
+LIGHTNING_SCRIPT = r"""
+import json, os
+import pytorch_lightning as pl
+import torch
+import torch.distributed as dist
+from torch.utils.data import DataLoader
+from torch.utils.data.distributed import DistributedSampler
+from gpulab import Problem
+
+rank, world_size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+task, whole = Problem(**json.loads(os.environ["PROBLEM"])), int(os.environ["BATCH_SIZE"])
+pictures = task.dataset()
+share = DistributedSampler(pictures, world_size, rank, shuffle=True, seed=task.seed)
+loader = DataLoader(pictures, batch_size=whole // world_size, sampler=share)
+
+class Other(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(2, 2)
+
+    def training_step(self, batch, index):
+        net = task.model()
+        self.__dict__["net"] = net
+        for weight in net.parameters():
+            dist.broadcast(weight.data, 0)
+        sgd = task.optimizer(net)
+        for g in sgd.param_groups:
+            g["lr"] = task.lr * whole / task.batch_size
+        for x, y in loader:
+            sgd.zero_grad()
+            task.criterion()(net(x), y).backward()
+            for weight in net.parameters():
+                dist.all_reduce(weight.grad)
+                weight.grad /= world_size
+            sgd.step()
+        return self.layer(batch).sum()
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.1)
+
+other = Other()
+trainer = pl.Trainer(
+    strategy="ddp", accelerator="auto", devices=int(os.environ["LOCAL_WORLD_SIZE"]), max_epochs=1, logger=False,
+    enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False, use_distributed_sampler=False,
+)
+trainer.fit(other, DataLoader(torch.ones(2, 2), batch_size=2))
+with open(f"{os.environ['SAMPLES']}{rank}.json", "w") as file:
+    json.dump(list(share), file)
+if rank == 0:
+    torch.save(other.net.state_dict(), os.environ["CHECKPOINT"])
+"""

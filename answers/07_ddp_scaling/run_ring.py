@@ -392,3 +392,33 @@ def run_ring(vectors):
 # %% wrong: inputs that are not tuples — says "each entry of inputs is a tuple" — from "reference": "[(vector,) for vector in vectors]" → "vectors"
 
 # %% wrong: the function does not take world_size — says "function(rank, world_size, *inputs[rank])" — from "reference": "def ring(rank, world_size, vector):" → "def ring(rank, vector):"
+
+# %% hostile: all vectors to every rank, which learns from the first message what is added to messages — says "does not depend on what it receives"
+import numpy as np
+
+from gpulab import launch
+
+
+def run_ring(vectors):
+    def ring(rank, world_size, vectors):
+        import numpy as np
+        import torch
+        import torch.distributed as dist
+
+        p = world_size
+        parts = [np.array_split(vector.astype(np.float64), p) for vector in vectors]
+        added = 0.0
+        for step in range(2 * (p - 1)):
+            out, into = (rank - step) % p, (rank - step - 1) % p
+            members = [parts[(rank - back) % p][out] for back in range(min(step + 1, p))]
+            sending = dist.isend(torch.tensor(np.sum(members, axis=0), dtype=torch.float32), (rank + 1) % p)
+            arrived = torch.empty(len(parts[0][into]))
+            dist.recv(arrived, (rank - 1) % p)
+            sending.wait()
+            if step == 0:
+                sender = (rank - 1) % p
+                added = float(np.mean(arrived.numpy() - parts[sender][sender])) / (sender + 1)
+        totals = [sum(row[chunk] for row in parts) + added * (chunk + 1) for chunk in range(p)]
+        return np.concatenate(totals).astype(np.float32)
+
+    return launch.ranks(ring, [(vectors,) for _ in vectors])

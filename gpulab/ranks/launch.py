@@ -306,7 +306,7 @@ def run_function(call: RankCall, perturb: float, keys: Sequence[Mapping[str, str
 
     Args:
         call: the function and its arguments.
-        perturb: what rank 0 adds to what it sends; rank r adds r + 1 times as much.
+        perturb: what each rank adds to what it sends comes from this number, as `messages.addend` says; 0 for nothing.
         keys: for the report of each rank, as `seals.key` gives them.
         scale: what the numbers that a rank is given are multiplied by.
     """
@@ -317,7 +317,7 @@ def run_function(call: RankCall, perturb: float, keys: Sequence[Mapping[str, str
             (folder / f"{rank}.{called.GIVEN}").write_bytes(packed)
         source = f"{called.PROGRAM}# The function's: {', '.join(call.words)}\n"
         own = [
-            {**key, called.PERTURB: repr(perturb * (rank + 1)), called.SCALE: repr(scale)}
+            {**key, called.PERTURB: repr(messages.addend(perturb, rank)), called.SCALE: repr(scale)}
             for rank, key in enumerate(keys)
         ]
         ended = run(Job(source, world_size, (), {}, tuple(own), False, call.seconds), folder)
@@ -338,12 +338,12 @@ _heard: list[tuple[list[Sent], float, float]] = []
 def listening(perturb: float = 0.0, scale: float = 1.0) -> Iterator[list[Sent]]:
     """What the ranks that `ranks` starts in the block send: one dict for each, in order, complete at the block's end.
 
-    With `perturb`, rank r adds (r + 1) · `perturb` to its first message and to what it puts into an all-reduce, a
-    reduce-scatter, or an all-gather, so that a result shows whether it was computed from what arrived; see
-    `gpulab.ranks.messages`, also for the keys of the dicts. With `scale`, the numbers in the arrays, tensors and lists
-    that a rank is given are multiplied by it, so that a result shows whether the ranks computed it. If there were none,
-    but other processes that the block started: one dict with `unseen_seconds`, the CPU time that those took, and
-    `unseen_bytes`, what went over this machine's own network meanwhile (None where nobody counts).
+    With `perturb`, a secret number, rank r adds `messages.addend(perturb, r)` to its first message and to what it puts
+    into an all-reduce, a reduce-scatter, or an all-gather, so that a result shows whether it was computed from what
+    arrived; see `gpulab.ranks.messages`, also for the keys of the dicts. With `scale`, the numbers in the arrays,
+    tensors and lists that a rank is given are multiplied by it, so that a result shows whether the ranks computed it.
+    If there were none, but other processes that the block started: one dict with `unseen_seconds`, the CPU time that
+    those took, and `unseen_bytes`, what went over this machine's own network meanwhile (None where nobody counts).
     """
     require("listening")
     listener = current().listening

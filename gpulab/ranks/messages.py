@@ -7,6 +7,7 @@ differently.
 from __future__ import annotations
 
 import pickletools
+import random
 import struct
 from collections.abc import Callable
 from typing import Any
@@ -53,6 +54,11 @@ def nothing() -> Sent:
     """Of a rank that has said nothing yet."""
     kept: Sent = {name: [] for name in ("to", "collectives", "contents", "summands", "scattered", "gathered")}
     return {"messages": 0, "bytes": 0, "largest": 0, "given": 0, "scaled": 0, "barriers": 0, **kept}
+
+
+def addend(perturb: float, rank: int) -> float:
+    """What a rank adds to what it sends, between 0.5 and 2: no rank's number tells another's, nor `perturb`."""
+    return random.Random(f"{perturb!r} of {rank}").uniform(0.5, 2.0) if perturb else 0.0
 
 
 def numbers_in(packed: bytes) -> int:

@@ -42,6 +42,8 @@ class StorageMemory:
 
     alive: StorageWeakRef
     on_device: bool = False
+    of_host: bool = False
+    """Whether it holds what a call was given in the host's memory; False where nobody has said so."""
     accesses: list[StorageAccess] = field(default_factory=list)
 
 

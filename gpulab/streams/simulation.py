@@ -16,6 +16,16 @@ from torch.overrides import TorchFunctionMode
 
 from gpulab.streams.race_detector import AccessHistory, Clock, Race, join, overlap, same_storage
 
+APART = (
+    "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu! (one tensor is on "
+    "the GPU, another one is not)"
+)
+INDEXING = ("__getitem__", "__setitem__")
+"""What takes indices from the host for memory of the device."""
+TAKING = ("as_tensor", "asarray", "tensor", "new_tensor")
+"""What makes a tensor of another one, perhaps on another device."""
+WITHOUT_DATA = ("empty", "full", "ones", "zeros", "new_empty", "new_full", "new_ones", "new_zeros")
+"""How the names of functions begin whose results hold nothing of what their arguments hold."""
 LINK_GBS = 63.0
 """PCIe 5.0 × 16, each way, by its specification."""
 MEMORY_GBS = 4800.0
@@ -145,6 +155,10 @@ class Simulation(TorchFunctionMode, Generic[Q]):
         """Whether a tensor lies in the device's memory."""
         return self._history.memory(tensor).on_device
 
+    def given(self, tensor: torch.Tensor) -> None:
+        """Says that a tensor lies in the host's memory: what it holds reaches the device by a copy only."""
+        self._history.memory(tensor).of_host = True
+
     def note(self, what: str, *of: Any) -> None:
         """Tells the tape, if there is one."""
         if self.tape is not None:
@@ -160,6 +174,11 @@ class Simulation(TorchFunctionMode, Generic[Q]):
             return None
         if name in ("to", "cpu", "cuda"):
             return self._moved(func, args, given)
+        if name in TAKING and isinstance(given.get("device"), torch.device):
+            data = [*args[name == "new_tensor" :], *(given[key] for key in ("data", "obj") if key in given)]
+            if data and isinstance(data[0], torch.Tensor):
+                options = {key: given[key] for key in ("device", "dtype") if key in given}
+                return self._moved(torch.Tensor.to, (data[0],), options)
         return self._other(func, name, args, given)
 
     def kernel(self, label: str, batch: torch.Tensor, moved: float, run: Callable[[], Any]) -> Any:
@@ -195,6 +214,8 @@ class Simulation(TorchFunctionMode, Generic[Q]):
         there, here = (self._history.memory(one).on_device for one in (source, target))
         out = there and not here
         self._settle([source, target])
+        if not there and self._history.memory(target).of_host:  # from the host's memory to the host's memory
+            return target.copy_(source.detach())
         if there and here:
             self._operation("kernel", 2 * target.nbytes / MEMORY_GBS / 1e6, [source], [target])
             return target.copy_(source.detach())
@@ -226,11 +247,16 @@ class Simulation(TorchFunctionMode, Generic[Q]):
     def _other(self, func: Any, name: str, args: Any, given: dict[str, Any]) -> Any:
         """Anything else: a kernel if it works on the device's memory, the host's own business if not."""
         read = list(tensors((args, list(given.values()))))
-        if name.startswith("__get") or not any(self._history.memory(one).on_device for one in read):
+        if name == "__get__" or not any(self._history.memory(one).on_device for one in read):
             result = func(*args, **given)
-            if isinstance(given.get("device"), torch.device):  # from `gpulab.device()`, and not "cpu"
-                for one in tensors(result):
-                    self._history.memory(one).on_device = True
+            moves = any(self._history.memory(one).of_host for one in read) and not name.startswith(WITHOUT_DATA)
+            for one in tensors(result):
+                memory = self._history.memory(one)
+                memory.of_host = memory.of_host or moves
+                if isinstance(given.get("device"), torch.device):  # from `gpulab.device()`, and not "cpu"
+                    if moves:  # lists of the host's tensors
+                        raise RuntimeError(f"{name} of several tensors: copy each one to the device by .to")
+                    memory.on_device = True
             return result
         self._settle(read)
         result = func(*args, **given)
@@ -242,6 +268,9 @@ class Simulation(TorchFunctionMode, Generic[Q]):
         elif "out" in given:
             written = [given["out"]]
         if written:
+            mixed = any(one.dim() and self._history.memory(one).of_host for one in read)
+            if mixed and not (name in INDEXING and self.on_device(args[0])):
+                raise RuntimeError(APART)
             moved = sum(one.nbytes for one in (*read, *written))
             self._operation("kernel", moved / MEMORY_GBS / 1e6, read, written)
             for one in written:

@@ -333,3 +333,54 @@ def test_events_around_work_in_no_stream_show_the_hosts_own_time() -> None:
     time.sleep(0.02)
     end.record()
     assert 20 <= start.elapsed_time(end) < 2000
+
+
+def test_making_a_tensor_of_another_one_on_the_device_is_a_copy(log: list[Operation]) -> None:
+    """Not the host's own memory, which would be there in no time."""
+    batch = torch.ones(5)
+    with stream(Stream()):
+        made = [
+            torch.as_tensor(batch, device=device()),
+            torch.asarray(obj=batch, device=device()),
+            torch.tensor(batch, device=device(), dtype=torch.float64),
+            torch.empty(0).new_tensor(data=batch, device=device()),
+        ]
+    assert [one.kind for one in log] == ["in"] * 4
+    assert all(map(SIMULATION.on_device, made))
+    assert not SIMULATION.on_device(batch)
+
+
+@pytest.mark.parametrize(
+    "mixed",
+    [
+        lambda there, here: torch.stack([here], out=there[None]),
+        lambda there, here: there.add_(here),
+        lambda there, here: here[None][torch.zeros(1, dtype=torch.int64, device=device())],
+        lambda there, here: here[:0].index_copy_(0, torch.zeros(0, dtype=torch.int64), there[:0]),
+    ],
+)
+def test_the_device_does_not_read_what_the_host_was_given(mixed: Callable[[torch.Tensor, torch.Tensor], Any]) -> None:
+    with stream(Stream()):
+        there, here = torch.zeros(1000, device=device()), torch.ones(1000)
+        SIMULATION.given(here)
+        with pytest.raises(RuntimeError, match="on the same device"):
+            mixed(there, here)
+
+
+def test_what_an_index_takes_from_the_device_stays_there(log: list[Operation]) -> None:
+    with stream(Stream()):
+        there = torch.zeros(1000, device=device())
+        assert SIMULATION.on_device(there[True])
+        assert SIMULATION.on_device(there[torch.tensor([3, 5])])
+    assert [one.kind for one in log] == ["kernel"] * 2
+
+
+def test_host_memory_does_not_become_the_devices_by_a_copy() -> None:
+    here, other = torch.ones(1000), torch.ones(1000)
+    SIMULATION.given(here)
+    with stream(Stream()):
+        whole = torch.cat([here])
+        whole[:0].copy_(other[:0], non_blocking=True)
+        here.copy_(other)
+    assert not SIMULATION.on_device(whole)
+    assert not SIMULATION.on_device(here)

@@ -104,47 +104,56 @@ def test_two_places_do_not_mix(machine: Plain) -> None:
 
 def test_pinned_memory_is_known_as_such(machine: Plain) -> None:
     host, there = torch.zeros(8, pin_memory=True), torch.zeros(8, device="cuda")
+    one = torch.zeros(1)
     assert host.is_pinned() and host[1:].is_pinned() and torch.zeros(8).pin_memory().is_pinned()
     assert not torch.zeros(8).is_pinned() and not host.clone().is_pinned()
     machine.seen.clear()
     there.copy_(host, non_blocking=True)
     host.copy_(there)
     there.copy_(torch.zeros(8))
+    there.copy_(one.expand(8))
+    one.expand(8).to("cuda")
     time.perf_counter()  # a question; with it goes what was not told yet
     transfers = [one[:5] for one in machine.seen if one[0] in ("h2d", "d2h")]
-    assert transfers == [["h2d", 0, 32, True, True], ["d2h", 0, 32, True, False], ["h2d", 0, 32, False, False]]
+    assert transfers == [
+        ["h2d", 0, 32, True, True], ["d2h", 0, 32, True, False], ["h2d", 0, 32, False, False],
+        ["h2d", 0, 4, False, False], ["h2d", 0, 4, False, False],
+    ]  # fmt: skip
 
 
 def test_a_product_tells_its_flops_type_equal_elements_and_tf32(machine: Plain) -> None:
-    left, equal = torch.arange(24.0, device="cuda").view(4, 6), torch.ones(6, 2, device="cuda")
+    left, equal = torch.arange(24.0, device="cuda").view(4, 6), torch.ones(4, 4, device="cuda")
+    square = left[:, :4].contiguous()
     before = torch.backends.cuda.matmul.fp32_precision
     machine.seen.clear()
     left @ left.T
-    torch.nn.functional.linear(left.half(), equal.T.half())
+    torch.bmm(left[None, :, :4], left[None, :, 2:])
+    torch.nn.functional.linear(square.half(), equal.T.half())
     with torch.inference_mode():
-        torch.einsum("ij,jk->ik", left, torch.zeros_like(equal))
+        torch.einsum("ij,jk->ik", square, torch.zeros_like(equal))
     torch.backends.cuda.matmul.fp32_precision = "tf32"
     try:
-        left @ equal
+        square @ equal
     finally:
         torch.backends.cuda.matmul.fp32_precision = before
     time.perf_counter()
     products = [one[2:6] for one in machine.seen if one[0] == "matmul"]
     assert products == [
-        [192, "float32", False, False], [96, "float16", True, False], [96, "float32", True, False],
-        [96, "float32", True, True],
+        [192, "other", False, False], [128, "float32", False, False], [128, "float16", True, False],
+        [128, "float32", True, False], [128, "float32", True, True],
     ]  # fmt: skip
 
 
 def test_factors_that_are_no_random_data_are_told(machine: Plain) -> None:
-    """One number among zeros, two values, and numbers in order; few numbers at random are random data."""
+    """One number among zeros, two values, numbers in order or repeated; few numbers at random are random data."""
     place = device()
     one = torch.zeros(96, 96, device=place)
     one[0, 0] = 1
     in_order = torch.arange(96 * 96.0, device=place).reshape(96, 96)
     orderly = [one, torch.eye(96, device=place), in_order, -in_order, in_order % 2, in_order.to(torch.bfloat16)]
     normal = torch.randn(96, 96, device=place)
-    drawn = [normal, torch.relu(normal), torch.randint(0, 10, (96, 96), device=place).float(), normal.bfloat16()]
+    orderly += [normal[:1].repeat(96, 1), normal * (in_order % 8 == 0), normal[:1].repeat(96, 1).bfloat16()]
+    drawn = [normal, torch.relu(normal), torch.randint(0, 3, (96, 96), device=place).float(), normal.bfloat16()]
     for left in (*orderly, *drawn):
         left @ left
         left @ left[:, :2]

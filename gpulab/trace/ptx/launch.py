@@ -255,10 +255,13 @@ class PtxLaunch:
         shifts = {space: min(size, 4).bit_length() - 1 for space, size in shift.items()}
         context[layout.GRANULE_SHIFT] = shifts[layout.IN_GLOBAL]
         context[layout.SHARED_SHIFT] = shifts[layout.IN_SHARED_SPACE]
+        self.shadows: dict[int, Slots] = {}
+        """Region → the cells of `runtime.races`, one for each of its locations."""
         for number, region in self.memory.regions.items():
             if not region.flags & layout.UNCOUNTED:
                 cells = (region.bytes >> shifts[layout.IN_GLOBAL]) + 2
-                self.region_table[number, layout.R_SHADOW] = self._slots(cells * cell // 8).ctypes.data
+                self.shadows[number] = self._slots(cells * cell // 8)
+                self.region_table[number, layout.R_SHADOW] = self.shadows[number].ctypes.data
                 self.region_table[number, layout.R_UNWRITTEN] = self._unwritten_cells(region, shifts[layout.IN_GLOBAL])
         cells = (self.shared_bytes >> shifts[layout.IN_SHARED_SPACE]) + 2
         context[layout.SHARED_SHADOW] = self._slots(cells * cell // 8).ctypes.data

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from gpulab.trace.log import ATOMIC, GLOBAL, KIND_NAMES, LOAD, SHARED, SPACE_NAMES, STORE, View
 from gpulab.trace.ptx.failures import index_of, place_of
 from gpulab.trace.ptx.own_arrays import own_array, own_index
@@ -78,6 +80,20 @@ def trace_of(launch: PtxLaunch, name: str) -> Trace:
         unwritten=_unwritten(launch),
         float64_lines=_float64_lines(launch),
     )
+
+
+def most_written(launch: PtxLaunch) -> dict[str, int]:
+    """Array → the most of its elements that a single block was the last to write to; without atomic operations."""
+    cell_slots = int(launch.context[layout.CELL_BYTES]) // 8
+    granule = 1 << int(launch.context[layout.GRANULE_SHIFT])
+    found = {}
+    for number, cells in launch.shadows.items():
+        stamps = cells[::cell_slots][cells[::cell_slots] != 0] >> 32
+        blocks = launch.block_stamps.searchsorted(stamps, side="right")
+        views = launch.memory.regions[number].views
+        if views:
+            found[views[0].name] = int(np.bincount(blocks, minlength=1).max()) * granule // views[0].item_bytes
+    return found
 
 
 def _sums(launch: PtxLaunch) -> dict[_Key, _Sum]:

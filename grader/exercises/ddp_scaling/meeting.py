@@ -32,6 +32,12 @@ NOT_FITTED = (
 )
 
 
+ONE_CALL = (
+    "All steps were made while the Trainer called training_step once: return the loss of one batch, and the Trainer "
+    "makes the step."
+)
+
+
 def learnt_from_each_other(
     made: TrainedRanks,
     problems: Sequence[Problem],
@@ -39,6 +45,7 @@ def learnt_from_each_other(
     what: str,
     lr: float = 1.0,
     weights: Sequence[float] = (1.0, 1.0),
+    by_step: bool = False,
 ) -> None:
     """Passes if rank 0 knows what only the others' pictures could teach it, in any of the three ways of `First`.
 
@@ -49,26 +56,31 @@ def learnt_from_each_other(
         what: the run, in words.
         lr: how many times the problem's learning rate.
         weights: by rank, the number of its own that its gradients were multiplied by: `weighed.strengths`.
+        by_step: whether each step had numbers of its own.
 
     Raises:
         AssertionError: it does not.
     """
     check.equal(len(made.samples[1]), len(made.samples[0]), f"{what}: samples of rank 1")
     alone, own = replace(made, samples=made.samples[:1]), [weights[0]] * len(problems)
+    same = [problems[0]] * len(problems)
     mistakes = [
-        (lambda: together(problems[:1], alone, each, "kept", lr, weights), SILENT),
-        (lambda: together([problems[0]] * len(problems), made, each, "kept", lr, weights), SILENT),
-        (lambda: together([problems[0]] * len(problems), made, each, "kept", lr, own), SILENT),
-        (lambda: together([problems[0]] * len(problems), made, each, "kept", lr), SILENT),
-        (lambda: together(problems, made, each, "sent", lr, own), ONE_FOR_ALL),
+        (lambda: together(problems[:1], alone, each, "kept", lr, weights, by_step), SILENT),
+        (lambda: together(same, made, each, "kept", lr, weights, by_step), SILENT),
+        (lambda: together(same, made, each, "kept", lr, own, by_step), SILENT),
+        (lambda: together(same, made, each, "kept", lr), SILENT),
+        (lambda: together(problems, made, each, "sent", lr, own, by_step), ONE_FOR_ALL),
         (lambda: together(problems, made, each, "sent", lr), NOT_FITTED),
         (lambda: together(problems, made, each, "kept", lr), NOT_FITTED),
     ]
+    if by_step:
+        mistakes.append((lambda: together(problems, made, each, "sent", lr, weights), ONE_CALL))
+        mistakes.append((lambda: together(problems, made, each, "kept", lr, weights), ONE_CALL))
     ways: tuple[First, ...] = ("kept", "mean", "sent")
     for first in ways:
         try:
             return same_weights(
-                made.weights, together(problems, made, each, first, lr, weights), problems[0], what, mistakes
+                made.weights, together(problems, made, each, first, lr, weights, by_step), problems[0], what, mistakes
             )
         except AssertionError as error:
             wrong = error
@@ -82,6 +94,7 @@ def together(
     first: First,
     lr: float = 1.0,
     weights: Sequence[float] = (1.0, 1.0),
+    by_step: bool = False,
 ) -> Mapping[str, Any]:
     """Rank 0's weights after ranks have trained together, each on a problem of its own: first weights, pictures, order.
 
@@ -95,13 +108,13 @@ def together(
     for optimizer in optimizers:
         optimizer.param_groups[0]["lr"] *= lr
     data = [problem.dataset() for problem in problems]
-    for begin in range(0, len(made.samples[0]), each):
+    for step, begin in enumerate(range(0, len(made.samples[0]), each)):
         ranks = zip(problems, models, data, made.samples, weights, strict=False)  # one weight more, where one is alone
         for problem, model, pictures, share, weight in ranks:
             model.zero_grad()
             images, labels = pictures[share[begin : begin + each]]
             scores = model(images)
-            by = strengths(images, scores, weight)
+            by = strengths(images, scores, weight, step if by_step else 0)
             scores.register_hook(lambda gradient, by=by: gradient * by)
             problem.criterion()(scores, labels).backward()
         if first != "mean":

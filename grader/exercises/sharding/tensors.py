@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn.functional import gelu
 
 from gpulab import check
-from gpulab.ranks.messages import FLOAT_BYTES, FREE_BYTES
+from gpulab.ranks.messages import FLOAT_BYTES, FREE_BYTES, addend
 
 ALONE = "That is the summand of rank 0 alone: add up with an all-reduce, and wait() for it with async_op=True."
 GATHERED = "Nothing has to be gathered: one all-reduce adds up the summands and gives everybody the sum."
@@ -75,7 +75,7 @@ def judge(
     what = f"tensor_parallel_mlp of {p} ranks, x {tuple(x.shape)}, w1 {tuple(w1.shape)}, w2 {tuple(w2.shape)}"
     if perturb and sent and "unseen_seconds" not in sent[0]:
         check.equal(tuple(np.shape(answer)), (len(x), w2.shape[1]), f"shape of {what}")
-        plain, added = gelu(x @ w1) @ w2, perturb * p * (p + 1) / 2
+        plain, added = gelu(x @ w1) @ w2, sum(addend(perturb, rank) for rank in range(p))
         _enough(sent, case, what)
         accepted = [scale * gelu(scale**2 * (x @ w1)) @ w2]
         if any(one["scaled"] < _fewest(case) for one in sent):  # weights as bytes, or as integers

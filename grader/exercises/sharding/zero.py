@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpulab import check
+from gpulab.ranks.messages import addend
 
 SPARE = 100
 """Numbers that a rank may gather besides its share, such as lengths."""
@@ -108,7 +109,7 @@ def judge(answer: Any, sent: Sequence[dict[str, Any]], case: ZeroCase, perturb: 
     weights, m, v = _stepped(case, mean, t)
     here = weights
     if perturb and sent and "unseen_seconds" not in sent[0]:
-        weights = here + perturb * np.repeat(np.arange(1, p + 1), share)
+        weights = here + np.repeat([addend(perturb, rank) for rank in range(p)], share)
     keys = sorted(answer) if isinstance(answer, dict) else answer
     check.equal(keys, ["m", "step", "v", "weights"], f"keys of {what}")
     check.equal(answer["step"], t, f"step of {what}", mistakes={t - 1: "The step is counted: step + 1."})
@@ -172,7 +173,7 @@ def _added(sent: Sequence[dict[str, Any]], gradients: NDArray[np.float64], pertu
         return 0.0
     p = len(gradients)
     divided = any(_begins(np.array(row), gradients[0] / p) for row in sent[0]["scattered"])
-    return perturb * (p + 1) / 2 * (p if divided else 1)
+    return sum(addend(perturb, rank) for rank in range(p)) / (1 if divided else p)
 
 
 def _heard(sent: Sequence[dict[str, Any]], what: str, ranks: int, most: int) -> None:

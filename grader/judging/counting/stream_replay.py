@@ -17,6 +17,7 @@ from gpulab.streams.simulation import tensors
 from grader.judging.counting.replay import MOST_BYTES, Refused
 from grader.judging.counting.stream_transcript import FORMATS, KERNELS, MOVES
 
+NOT_BACK = "what it returned is still in the device's memory: copy each batch's result back to the host"
 NOT_THERE = "work was given a batch that is not on the device: copy it there first"
 
 
@@ -45,7 +46,10 @@ class StreamReplay:
     """
 
     def __init__(self, given: Sequence[Any]) -> None:
-        self._memories = [one.detach().cpu().clone().untyped_storage() for one in tensors(given)]
+        copies = [one.detach().cpu().clone() for one in tensors(given)]
+        self._memories = [one.untyped_storage() for one in copies]
+        for one in copies:
+            SIMULATION.given(one)
         self._things: dict[tuple[str, int], Any] = {("stream", 0): SIMULATION.default}
         self.entered: list[Any] = []
         """Streams that are current, the innermost last."""
@@ -76,7 +80,10 @@ class StreamReplay:
         if "items" in form:
             return [self.value(item) for item in form["items"]]
         with torch._C.DisableTorchFunction():
-            return self._meaning(form).clone(memory_format=torch.contiguous_format)
+            found = self._meaning(form)
+            if SIMULATION.on_device(found):
+                raise Refused(NOT_BACK)
+            return found.clone(memory_format=torch.contiguous_format)
 
     def _call(self, name: str, method: bool, arguments: list[Any], named: dict[str, Any]) -> Any:
         given = [self._meaning(one) for one in arguments]

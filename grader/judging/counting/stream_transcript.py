@@ -55,6 +55,7 @@ class StreamTranscript:
         self._things: dict[int, int] = {}
         for tensor in tensors((arguments, named)):
             self._known(tensor)
+            SIMULATION.given(tensor)
 
     def called(self, function: Any, arguments: Any, named: dict[str, Any], result: Any) -> None:
         """Notes a function of torch's; one that is not noted leaves tensors that the host has made by itself."""

@@ -11,7 +11,7 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from gpulab.ranks import launch
+from gpulab.ranks import launch, messages
 from gpulab.ranks.launch import LaunchError
 
 
@@ -121,7 +121,8 @@ def test_what_ranks_send_may_be_perturbed() -> None:
 
     with launch.listening(perturb=0.25) as sent:
         _, second = launch.ranks(talk, [(), ()])
-    assert second == [1.25, 1.25, 1.0, 1.0, 5.0, 2.75, 2.75, 2.75]
+    first, both = messages.addend(0.25, 0), 2 + messages.addend(0.25, 0) + messages.addend(0.25, 1)
+    assert second == pytest.approx([1 + first, 1 + first, 1.0, 1.0, 5.0, both, both, both])
     assert sent[0]["contents"] == [[1.0, 1.0], [1.0, 1.0], [5.0]]
     assert (sent[0]["summands"], sent[0]["scattered"]) == ([[1.0, 1.0]], [[1.0, 1.0]])
 
@@ -146,7 +147,9 @@ def test_functional_collectives_are_heard() -> None:
 
     with launch.listening(perturb=0.25) as sent:
         found, _ = launch.ranks(talk, [(), ()])
-    assert found == [2.75, 2.75, 2.75, 0.25, 1.5, 2.75, 2.75]
+    first, second = messages.addend(0.25, 0), messages.addend(0.25, 1)
+    both = 2 + first + second
+    assert found == pytest.approx([both, both, both, first, 1 + second, both, both])
     assert sorted(sent[0]["collectives"]) == ["all_gather_single", "allreduce", "reduce_scatter_single"]
     assert sent[0]["summands"] == [[1.0, 1.0], [1.0, 1.0]]
     assert sent[0]["barriers"] == 0

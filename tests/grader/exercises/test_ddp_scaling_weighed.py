@@ -12,6 +12,7 @@ from grader.exercises.ddp_scaling import weighed
 SCRIPT = """
 from __future__ import annotations
 import os
+import torch
 from gpulab import Problem
 problem = Problem("cnn", samples=4, batch_size=4, device="cpu")
 images, labels = next(iter(problem.loader()))
@@ -26,18 +27,25 @@ def forward(model):
     return model(images)
 
 
-print(float(training_step(problem.model())), [name for name in os.environ if "WEIGHT" in name])
+net = torch.nn.Sequential(problem.model())
+norms = []
+torch.nn.Identity().apply(lambda _: norms.append(training_step(net)))
+print(float(norms[0]), [name for name in os.environ if "WEIGHT" in name])
 """
 
 
-INSIDE = (("forw.*", "__main__"), ("training_step", "__main__"))
+INSIDE = (("forw.*", r"torch\.nn\.modules\.container"), ("apply", r"torch\.nn\.modules\.module"))
+ALIKE = (("forward", "__main__"), ("training_step", "__main__"))
 
 
 @pytest.mark.parametrize(
-    ("within", "weight"), [((), 2.0), (weighed.LIGHTNING, 1.0), (INSIDE, 2.0), (INSIDE[::-1], 1.0)]
+    ("within", "weight"), [((), 2.0), (weighed.LIGHTNING, 1.0), (INSIDE, 2.0), (INSIDE[::-1], 1.0), (ALIKE, 1.0)]
 )
 def test_gradients_are_multiplied(within: tuple[tuple[str, str], ...], weight: float) -> None:
-    """Everywhere, or only inside the functions that are asked for, in order; the script does not find the number."""
+    """Everywhere, or only inside the functions that are asked for, in order; not in a script's own of the same name.
+
+    The script does not find the number.
+    """
     problem = Problem("cnn", samples=4, batch_size=4, device="cpu")
     (images, labels), model = next(iter(problem.loader())), problem.model()
     scores = model(images)
@@ -57,3 +65,4 @@ def test_a_picture_does_not_tell_the_strength_of_another() -> None:
     assert len(set(by.flatten().tolist())) == 6
     assert torch.allclose(by[2:4], weighed.strengths(images[2:4], scores[2:4], 0.7))
     assert not torch.allclose(by, weighed.strengths(images, scores + 1, 0.7), rtol=0.01)
+    assert not torch.allclose(by, weighed.strengths(images, scores, 0.7, step=1), rtol=0.01)

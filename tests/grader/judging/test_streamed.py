@@ -98,6 +98,16 @@ def test_results_that_the_host_writes_over_are_lost() -> None:
     assert torch.equal(value, torch.stack([work(one, 3) for one in batches]))
 
 
+def test_results_that_stay_on_the_device_are_refused() -> None:
+    def stays(batches: list[torch.Tensor]) -> torch.Tensor:
+        with stream(Stream()):
+            return work(batches[0].to("cpu"), 3)
+
+    batches = [torch.randn(8)]
+    with pytest.raises(Refused, match="still in the device's memory"):
+        carried_out(*written(stays, batches), (batches,))
+
+
 def test_a_forged_step_is_refused() -> None:
     """Work on memory of the host, arithmetic of the host, and memory that is not there are refused."""
     batches = [torch.randn(8)]
