@@ -398,7 +398,7 @@ def triton_softmax(x):
     softmax_kernel[(rows,)](x, result, width, BLOCK=triton.next_power_of_2(width))
     return result
 
-# %% hostile: less the maximum of every 16th element, in float64 — says "Not stabilized: exp overflows"
+# %% hostile: less the maximum of every 16th element, in float64 — says "nan instead of 1.0"
 @triton.jit
 def softmax_kernel(x_ptr, out_ptr, width, BLOCK: tl.constexpr):
     column = tl.arange(0, BLOCK)

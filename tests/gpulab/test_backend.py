@@ -35,7 +35,7 @@ def test_every_facility_asks_the_backend() -> None:
     sent = {"messages": 3}
     judge = Backend(
         counting=lambda dot_key: nullcontext([{"global_reads": 1}]),
-        listening=lambda perturb: nullcontext([{"global_reads": 1}, sent]),
+        listening=lambda perturb, scale: nullcontext([{"global_reads": 1}, sent]),
         confined=lambda function, arguments, what, seconds: (function, arguments, what, seconds),
         script=lambda job: job.seconds,
         launch_seconds=3.0,
