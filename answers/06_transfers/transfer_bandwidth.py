@@ -192,3 +192,5 @@ def transfer_bandwidth(nbytes, pinned, direction):
 # %% wrong: cut to whole GB/s — says "It is rounded" — from "reference": "return nbytes / statistics.median(seconds) / 1e9" → "return int(nbytes / statistics.median(seconds) / 1e9)"
 
 # %% wrong: both buffers on the device — says "from the host's memory to gpulab.device() or back" — from "reference": "pin_memory=pinned and torch.cuda.is_available()" → "device=device()"
+
+# %% wrong cpu: a new tensor for every copy — says "is the host's own tensor the target" — from "reference": "        target.copy_(source, non_blocking=True)" → "        source.to(target.device, copy=True)"

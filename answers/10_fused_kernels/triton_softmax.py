@@ -69,7 +69,7 @@ def triton_softmax(x):
 
 # %% wrong: not stabilized — says "Not stabilized" — from "reference": "x - tl.max(x, axis=0)" → "x"
 
-# %% wrong: no other — says "what is loaded is undefined" — from "reference": `width, other=-float("inf")` → "width"
+# %% wrong: no other — says "is a load without other=" — from "reference": `width, other=-float("inf")` → "width"
 
 # %% wrong: padding is 0 — says "the padding takes part" — from "reference": `-float("inf")` → "0.0"
 
@@ -349,3 +349,15 @@ def triton_softmax(x):
 # %% wrong: the block of the number of rows — says "but a row has 64" — from "reference": "next_power_of_2(width)" → "next_power_of_2(rows)"
 
 # %% wrong: stored without the row — says "Others were stored more than once" — from "reference": "tl.store(out_ptr + place" → "tl.store(out_ptr + column"
+
+# %% wrong: padding is -1 — says "here it is loaded as -1" — from "reference": `-float("inf")` → "-1.0"
+
+# %% wrong: padding is +inf — says "it is inf - inf" — from "reference": `-float("inf")` → `float("inf")`
+
+# %% wrong: the sum of the row itself — says "The sum is that of x: add" — from "reference": "tl.sum(weights, axis=0)" → "tl.sum(tl.where(column < width, x, 0.0), axis=0)"
+
+# %% wrong: exp of the sum — says "add up the exponentials, after exp" — from "reference": "tl.sum(weights, axis=0)" → "tl.exp(tl.sum(tl.where(column < width, x - tl.max(x, axis=0), 0.0), axis=0))"
+
+# %% wrong: divided by the maximum before exp — says "do not divide by it" — from "reference": "x - tl.max(x, axis=0)" → "x / tl.max(x, axis=0)"
+
+# %% wrong: the results' rows as long as the block — says "but row 2 begins at element" — from "reference": "out_ptr + place" → "out_ptr + tl.program_id(0) * BLOCK + column"
