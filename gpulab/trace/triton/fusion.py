@@ -93,8 +93,8 @@ def _why(places: list[int], answer: torch.Tensor, launch: Mapping[str, Any] | No
         return "No program stores anything: is there a tl.store, and is its mask ever true?"
     if not written:
         return "The kernel stores into another tensor: does it get the one that you return?"
-    if launch["strides"] and (answer.dim() > 1):
-        return launch["strides"][-1]
+    if launch["strides"] and answer.dim() > 1:
+        return str(launch["strides"][-1])
     if programs > 1 and len(launch["writes"]) == 1 and stored > written:
         overlap = "do the addresses differ from program to program, so that no two blocks overlap?"
         return f"Others were stored more than once: {overlap}{_next_begin(answer, launch)}"
