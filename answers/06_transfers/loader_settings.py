@@ -156,3 +156,11 @@ def loader_settings(sample_ms, batch_size, step_ms, cores):
 # %% wrong: at least two workers — says "One worker is enough" — from "reference": "max(needed, 1)" → "max(needed, 2)"
 
 # %% wrong: whole images per worker and step — says "so 16 fall behind" — from "reference": "math.ceil(sample_ms * batch_size / step_ms)" → "math.ceil(batch_size / max(step_ms // sample_ms, 1))"
+
+# %% wrong: divided by the cores — says "not divided by the cores" — from "reference": "sample_ms * batch_size / step_ms" → "sample_ms * batch_size / step_ms / cores"
+
+# %% wrong: not rounded — says "Workers are whole processes" — from "reference": "math.ceil(sample_ms * batch_size / step_ms)" → "sample_ms * batch_size / step_ms"
+
+# %% wrong: rounded up for each image — says "Round up once: the work of a batch" — from "reference": "math.ceil(sample_ms * batch_size / step_ms)" → "math.ceil(sample_ms / step_ms) * batch_size"
+
+# %% wrong: at least as many as the cores — says "That is the number of cores, a limit" — from "reference": "min(max(needed, 1), cores)" → "max(needed, 1, cores)"

@@ -279,3 +279,26 @@ def pipeline_ms(chunks, h2d_ms, compute_ms, d2h_ms, copy_engines, order="chunk")
 # %% wrong: the sum of both times — says "not at their sum" — from "reference": "max(free[engine[stage]], ready[chunk])" → "free[engine[stage]] + ready[chunk]"
 
 # %% wrong: seconds — says "all times are in ms already" — from "reference": "return max(ready)" → "return max(ready) / 1000"
+
+# %% wrong: the earlier one of two times — says "the later one of two times" — from "reference": "= max(free" → "= min(free"
+
+# %% wrong: one ready time for all chunks — says "not for other chunks" — from "reference"
+# -         ready[chunk] = free[engine[stage]] = max(free[engine[stage]], ready[chunk]) + lasts[stage]
+# +         ready[0] = free[engine[stage]] = max(free[engine[stage]], ready[0]) + lasts[stage]
+
+# %% wrong: with one engine, the copy out takes as long as the copy in — says "The copy out takes d2h_ms" — from "reference"
+# -     if order == "chunk":
+# +     if copy_engines == 1:
+# +         lasts["out"] = h2d_ms
+# +     if order == "chunk":
+
+# %% wrong: in and out as one operation, however they are issued — says "all copies in come before the first copy out"
+def pipeline_ms(chunks, h2d_ms, compute_ms, d2h_ms, copy_engines, order="chunk"):
+    one = h2d_ms + compute_ms + d2h_ms
+    if copy_engines == 2:
+        return one + (chunks - 1) * max(h2d_ms, compute_ms, d2h_ms)
+    if order == "chunk":
+        return chunks * one
+    return one + (chunks - 1) * max(h2d_ms + d2h_ms, compute_ms)
+
+# %% wrong: whole milliseconds — says "with all its digits" — from "reference": "return max(ready)" → "return int(max(ready))"

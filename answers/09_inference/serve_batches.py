@@ -231,3 +231,5 @@ def serve_batches(requests, max_batch, max_wait_ms, batch_ms):
 # %% wrong: the start is the arrival of the oldest — says "here that is after the wait" — from "the time of a batch times its size": `"start_ms": start` → `"start_ms": start - max_wait_ms`, "len(ids) * batch_ms" → "batch_ms"
 
 # %% wrong: the wait begins anew after each batch — says "And a full batch does not wait" — from "the time of a batch times its size": "max(free, ready)" → `max(ready, free + max_wait_ms if free > queue[at]["arrival_ms"] else ready)`, "len(ids) * batch_ms" → "batch_ms"
+
+# %% wrong: the earlier one of two times — says "at the later one of two times" — from "reference": "max(free_ms, ready_ms)" → "min(free_ms, ready_ms)"

@@ -103,7 +103,7 @@ def flash_attention(q, k, v):
 
 # %% wrong: grid without heads — says "does the grid have programs for all of the 2" — from "reference": "(triton.cdiv(length, 32), heads)" → "(triton.cdiv(length, 32),)"
 
-# %% wrong: queries rounded down — says "never written" — from "reference": "triton.cdiv(length, 32)" → "max(1, length // 32)"
+# %% wrong: queries rounded down — says "it takes triton.cdiv(100, 32) programs" — from "reference": "triton.cdiv(length, 32)" → "max(1, length // 32)"
 
 # %% wrong: no mask for keys — says "need a mask" — from "reference"
 # -         k = tl.load(k_ptr + k_at, mask=column[:, None] < length, other=0.0)
@@ -318,9 +318,9 @@ def flash_attention(q, k, v):
     one_block[(triton.cdiv(n, 16), heads)](q, k, v, out, n, d**-0.5, D=d, B=16, ALL=every)
     return out
 
-# %% wrong: one maximum for all rows of a block — says "a maximum of its own" — from "divided at every step, as FlashAttention 1": "tl.max(x, axis=1)" → "tl.max(x)"
+# %% wrong: one maximum for all rows of a block — says "Each row has a maximum" — from "divided at every step, as FlashAttention 1": "tl.max(x, axis=1)" → "tl.max(x)"
 
-# %% wrong: the grid rounds up to programs of 33 — says "are there enough programs" — from "reference": "triton.cdiv(length, 32)" → "triton.cdiv(length, 33)"
+# %% wrong: the grid rounds up to programs of 33 — says "it takes triton.cdiv(65, 32) programs" — from "reference": "triton.cdiv(length, 32)" → "triton.cdiv(length, 33)"
 
 # %% wrong: one block of 256 keys and no loop — says "Only the first block of keys counts" — from "all keys in one block": "triton.next_power_of_2(n)" → "256"
 
@@ -525,7 +525,7 @@ def flash_attention(q, k, v):
 
 # %% wrong: the maximum begins at 0 — says "NaN" — from "reference": `tl.full((T,), -float("inf"), dtype=tl.float32)` → "tl.zeros((T,), dtype=tl.float32)"
 
-# %% wrong: the factor upside down — says "All results are NaN" — from "reference": "tl.exp(m - m_next)" → "tl.exp(m_next - m)"
+# %% wrong: the factor upside down — says "No exponent may be above 0" — from "reference": "tl.exp(m - m_next)" → "tl.exp(m_next - m)"
 
 # %% wrong: sum not rescaled, with blocks of 16 — says "the sum must be rescaled, too" — from "reference": "* factor + tl.sum" → "+ tl.sum", "cdiv(length, 32)" → "cdiv(length, 16)", "T=32" → "T=16"
 
@@ -552,7 +552,7 @@ def flash_attention(q, k, v):
 
 # %% wrong: the running maximum starts at 0 — says "starts at −inf" — from "reference": `tl.full((T,), -float("inf"), dtype=tl.float32)` → `tl.zeros((T,), dtype=tl.float32)`
 
-# %% wrong: the maximum of the block alone — says "Take the larger of two" — from "reference": "tl.maximum(m, tl.max(scores, axis=1))" → "tl.max(scores, axis=1)"
+# %% wrong: the maximum of the block alone — says "No exponent may be above 0" — from "reference": "tl.maximum(m, tl.max(scores, axis=1))" → "tl.max(scores, axis=1)"
 
 # %% wrong: all programs of the first head's addresses — says "do the addresses differ from program to program, so that no two blocks overlap" — from "reference": "tl.program_id(1) * length * WIDTH" → "0"
 
@@ -711,3 +711,16 @@ def flash_attention(q, k, v):
     grid = (triton.cdiv(length, 16), heads)
     flash_kernel[grid](q, k, v, result, length, width**-0.5, WIDTH=width, T=16)
     return result
+# %% wrong: the maximum of each key — says "the largest of its row so far, axis=1" — from "reference": "tl.max(scores, axis=1)" → "tl.max(scores, axis=0)"
+
+# %% wrong: the smaller maximum — says "No exponent may be above 0" — from "reference": "tl.maximum(m, " → "tl.minimum(m, "
+
+# %% wrong: weights by the old maximum — says "No exponent may be above 0" — from "reference": "scores - m_next[:, None]" → "scores - m[:, None]"
+
+# %% wrong: keys not transposed — says "must tl.trans turn it" — from "reference": "tl.trans(k)" → "k"
+
+# %% wrong: the factor along the columns — says "does one need [:, None]" — from "reference": "factor[:, None]" → "factor[None, :]"
+
+# %% wrong: a head is as long as a row — says "[1] of the result begins at element" — from "reference": "tl.program_id(1) * length * WIDTH" → "tl.program_id(1) * WIDTH"
+
+# %% wrong: heads along the first axis of the grid only — says "are its axes in the order in which the kernel uses them" — from "reference": "(triton.cdiv(length, 32), heads)" → "(heads, triton.cdiv(length, 32))"

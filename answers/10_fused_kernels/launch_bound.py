@@ -126,3 +126,9 @@ def launch_bound(kernels, launch_us):
 # %% wrong: the first launch and the larger one of both totals — says "add the first launch to a total" — from "no overlap": "len(kernels) * launch_us + sum(kernels)" → "launch_us + max(len(kernels) * launch_us, sum(kernels))"
 
 # %% wrong: up to the start of the last kernel — says "the time runs to its end" — from "reference": `"eager_us": finished, "graph_us": graph_us, "speedup": finished /` → `"eager_us": finished - kernels[-1], "graph_us": graph_us, "speedup": (finished - kernels[-1]) /`
+
+# %% wrong: the kernel's time inside the maximum — says "added to the later one of two times" — from "reference": "max(finished, number * launch_us) + kernel_us" → "max(finished + kernel_us, number * launch_us)"
+
+# %% wrong: a graph takes as long as the average kernel — says "That is their average" — from "reference": "launch_us + sum(kernels)" → "launch_us + sum(kernels) / len(kernels)"
+
+# %% wrong: both times change places — says "eager_us and graph_us are swapped" — from "reference": `"eager_us": finished, "graph_us": graph_us` → `"eager_us": graph_us, "graph_us": finished`

@@ -391,6 +391,14 @@ def triton_add_mul(x, y, z):
 
 # %% wrong: the block of the launch is half that of the grid — says "with the BLOCK of the launch" — from "reference": "BLOCK=1024" → "BLOCK=512"
 
-# %% wrong: the program's number is not multiplied by BLOCK — says "Others were stored more than once" — from "reference": "tl.program_id(axis=0) * BLOCK" → "tl.program_id(axis=0)"
+# %% wrong: the program's number is not multiplied by BLOCK — says "Program 1 begins to store at element 1," — from "reference": "tl.program_id(axis=0) * BLOCK" → "tl.program_id(axis=0)"
 
 # %% wrong: the grid rounded down to nothing — says "Was the number rounded down" — from "reference": "triton.cdiv(n, 1024)" → "n // 1024"
+
+# %% wrong: z loaded from y — says "y was used in place of z" — from "reference": "tl.load(z_ptr" → "tl.load(y_ptr"
+
+# %% wrong: y loaded from x — says "x was used in place of y" — from "reference": "tl.load(y_ptr" → "tl.load(x_ptr"
+
+# %% wrong: the sum is multiplied — says "That is (x + y) * z" — from "reference": "x * y + z" → "(x + y) * z"
+
+# %% wrong: y and z change places at the launch — says "y and z are swapped" — from "reference": "(x, y, z, out" → "(x, z, y, out"

@@ -329,3 +329,9 @@ def triton_layer_norm(x, weight, bias, eps):
     return result
 
 # %% wrong: the sum of squares is not divided — says "divide their sum by the width" — from "reference": "tl.sum(centered * centered, axis=0) / width" → "tl.sum(centered * centered, axis=0)"
+
+# %% wrong: times the root — says "do not multiply by it" — from "reference": "centered / tl.sqrt" → "centered * tl.sqrt"
+
+# %% wrong: the sum is squared — says "comes out as 0" — from "reference": "tl.sum(centered * centered, axis=0) / width" → "tl.sum(centered, axis=0) * tl.sum(centered, axis=0) / width"
+
+# %% wrong: padding is -inf, as for a softmax — says "the sums must stay finite" — from "reference": "place, mask=inside, other=0.0" → `place, mask=inside, other=-float("inf")`

@@ -83,7 +83,7 @@ def triton_matmul_relu(a, b, bias):
 # +         a = tl.load(a_ptr + a_at, mask=in_rows, other=0.0)
 # +         b = tl.load(b_ptr + b_at, mask=in_columns, other=0.0)
 
-# %% wrong: a without a mask along k — says "elements" — from "reference": "in_rows & (inner[None, :] < k)" → "in_rows"
+# %% wrong: a without a mask along k — says "in column 63, but a_ptr has 40 columns" — from "reference": "in_rows & (inner[None, :] < k)" → "in_rows"
 
 # %% wrong: rows not masked — says "The mask is true there" — from "reference": "in_rows & (inner[None, :] < k)" → "inner[None, :] < k"
 
@@ -409,3 +409,20 @@ def triton_matmul_relu(a, b, bias):
     size = max(16, triton.next_power_of_2(k))
     matmul_relu_kernel[grid](a, b, bias, result, m, n, k, K=size, S=size // 16)
     return result
+# %% wrong: b without a limit along k — says "in row 63, but b_ptr has 40 rows" — from "reference": "in_columns & (inner[:, None] < k)" → "in_columns"
+
+# %% wrong: limits joined by or — says "joined by &" — from "reference": "in_rows & (inner[None, :] < k)" → "in_rows | (inner[None, :] < k)"
+
+# %% wrong: rows of a as long as those of b — says "but a row of a_ptr has 120 elements" — from "reference": "row[:, None] * k" → "row[:, None] * n"
+
+# %% wrong: rows of b as long as those of a — says "but a row of b_ptr has 70 elements" — from "reference": "inner[:, None] * n" → "inner[:, None] * k"
+
+# %% wrong: rows of the result as far apart as its columns are long — says "but a row of out_ptr has 70 elements" — from "reference": "place = row[:, None] * n" → "place = row[:, None] * m"
+
+# %% wrong: the loop along k takes every start — says "The steps along k overlap" — from "reference": "range(0, k, TILE)" → "range(0, k)"
+
+# %% wrong: the axes of the grid change places in the kernel — says "program_id(0) for the columns" — from "reference"
+# -     row = tl.program_id(0) * TILE + tl.arange(0, TILE)
+# -     column = tl.program_id(1) * TILE + tl.arange(0, TILE)
+# +     row = tl.program_id(1) * TILE + tl.arange(0, TILE)
+# +     column = tl.program_id(0) * TILE + tl.arange(0, TILE)

@@ -69,7 +69,7 @@ def triton_softmax(x):
 
 # %% wrong: not stabilized — says "Not stabilized" — from "reference": "x - tl.max(x, axis=0)" → "x"
 
-# %% wrong: no other — says "what is loaded is undefined" — from "reference": `width, other=-float("inf")` → "width"
+# %% wrong: no other — says "is a load without other=" — from "reference": `width, other=-float("inf")` → "width"
 
 # %% wrong: padding is 0 — says "the padding takes part" — from "reference": `-float("inf")` → "0.0"
 
@@ -414,3 +414,14 @@ def triton_softmax(x):
     result = torch.empty_like(x)
     softmax_kernel[(rows,)](x, result, width, BLOCK=triton.next_power_of_2(width))
     return result
+# %% wrong: padding is -1 — says "here it is loaded as -1" — from "reference": `-float("inf")` → "-1.0"
+
+# %% wrong: padding is +inf — says "it is inf - inf" — from "reference": `-float("inf")` → `float("inf")`
+
+# %% wrong: the sum of the row itself — says "The sum is that of x: add" — from "reference": "tl.sum(weights, axis=0)" → "tl.sum(tl.where(column < width, x, 0.0), axis=0)"
+
+# %% wrong: exp of the sum — says "add up the exponentials, after exp" — from "reference": "tl.sum(weights, axis=0)" → "tl.exp(tl.sum(tl.where(column < width, x - tl.max(x, axis=0), 0.0), axis=0))"
+
+# %% wrong: divided by the maximum before exp — says "do not divide by it" — from "reference": "x - tl.max(x, axis=0)" → "x / tl.max(x, axis=0)"
+
+# %% wrong: the results' rows as long as the block — says "but row 2 begins at element" — from "reference": "out_ptr + place" → "out_ptr + tl.program_id(0) * BLOCK + column"

@@ -30,6 +30,7 @@ from gpulab.trace.python.type_inference import CompilerMissingError, TypedKernel
 from gpulab.trace.result import LineCount, Request, ThreadRace, Touch, Trace, UnwrittenRead
 from gpulab.trace.triton.counts import table_of
 from gpulab.trace.triton.fusion import all_written, one_kernel
+from gpulab.trace.triton.oddities import nan_of
 
 __all__ = [
     "BarrierError",
@@ -53,6 +54,7 @@ __all__ = [
     "install",
     "last",
     "many_threads",
+    "nan_of",
     "one_kernel",
     "picture",
     "recording",

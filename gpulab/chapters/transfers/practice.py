@@ -52,6 +52,8 @@ class TransferGPU(PracticeGPU):
         yield from ((seconds * unit, "That looks like a time, not a rate.") for unit in (1.0, 1e3, 1e6))
         for other, rate in self.rates.items():
             if other != way:
-                slip = "is nothing pinned?" if "pinned" in way else "was pageable memory pinned?"
+                slip = "was pageable memory pinned?" if "pageable" in way else "is nothing pinned?"
+                if way == "d2h pinned":
+                    slip = "is the host's own tensor the target? .cpu() and .to() make a new one, which is not pinned."
                 slip = slip if other[:3] == way[:3] else "is it the wrong direction?"
                 yield rate / 1e9, f"That is the rate of {other}: {slip}"

@@ -13,7 +13,7 @@ import numpy as np
 
 from gpulab.trace.errors import EndlessKernelError
 from gpulab.trace.ptx.tensor_cores import product
-from gpulab.trace.triton import repairs
+from gpulab.trace.triton import oddities, repairs
 from gpulab.trace.triton.counts import Programs
 
 SECONDS = 7.0
@@ -52,9 +52,11 @@ def install(interpreter: Any) -> None:
         return store(self, ptrs, value, everywhere(ptrs), *rest)
 
     def counted_load(self: Any, ptrs: Any, mask: Any, other: Any, *rest: Any, **named: Any) -> Any:
-        _access(ptrs, mask, "load")
-        if other is None and mask is not None and not np.all(mask.data):
-            other = _rubbish(interpreter, ptrs)
+        name = _access(ptrs, mask, "load")
+        if mask is not None and not np.all(mask.data):
+            _padded(name, ptrs, mask, other)
+            if other is None:
+                other = _rubbish(interpreter, ptrs)
         return load(self, ptrs, mask, other, *rest, **named)
 
     def counted_store(self: Any, ptrs: Any, value: Any, mask: Any, *rest: Any, **named: Any) -> Any:
@@ -80,6 +82,9 @@ def install(interpreter: Any) -> None:
                 [product(*pair, key) for pair in zip(one, two, strict=True)]
             )  # fmt: skip
             found.data = (made + sums.data).astype(found.data.dtype)
+        if running:
+            launch, operands = running[-1], tuple(one.data for one in (a, b, sums))
+            launch.oddities.multiplied(found.data, operands, lambda: _place(launch))
         return found
 
     checked = interpreter.TensorHandle.__post_init__
@@ -96,16 +101,30 @@ def install(interpreter: Any) -> None:
     builder.create_dot = counted_dot
 
 
-def _access(ptrs: Any, mask: Any, kind: str) -> None:
+def _access(ptrs: Any, mask: Any, kind: str) -> str:
+    """Counts it. The name of the tensor that is touched, if any is."""
     if running:
         from triton.runtime.interpreter import _get_np_dtype, interpreter_builder
 
         launch = running[-1]
         if time.thread_time() > launch.deadline:
             raise EndlessKernelError(_too_slow(launch))
-        line, program = _line(launch.file), interpreter_builder.grid_idx
+        line, program = line_of(launch.file), interpreter_builder.grid_idx
         size = _get_np_dtype(ptrs.get_element_ty()).itemsize
-        launch.access(ptrs.data, None if mask is None else mask.data, kind, line, program, size)
+        return launch.access(ptrs.data, None if mask is None else mask.data, kind, line, program, size)
+    return ""
+
+
+def _padded(name: str, ptrs: Any, mask: Any, other: Any) -> None:
+    """Notes what a load of floats has where its mask is false."""
+    if running and ptrs.get_element_ty().is_floating():
+        launch = running[-1]
+        values = None if other is None else repairs.widened(other).data
+        launch.oddities.loaded(name, _place(launch), mask.data, values)
+
+
+def _place(launch: Programs) -> str:
+    return oddities.place_of(launch.file, line_of(launch.file))
 
 
 def _too_slow(programs: Programs) -> str:
@@ -116,9 +135,9 @@ def _too_slow(programs: Programs) -> str:
     return f"Kernel '{programs.kernel}' was stopped after {SECONDS:g} s in the interpreter: {size}. {cure}"
 
 
-def _line(file: str) -> int:
+def line_of(file: str) -> int:
     """The line of the kernel that is being run."""
-    frame: Any = sys._getframe(2)
+    frame: Any = sys._getframe(1)
     while frame is not None:
         if frame.f_code.co_filename == file:
             return int(frame.f_lineno)

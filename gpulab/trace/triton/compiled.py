@@ -17,6 +17,11 @@ from gpulab.trace.triton import branches, language
 TARGET = ("cuda", 90, 32)
 """For which GPU: backend, compute capability, threads of a warp. The same wherever the interpreter runs, so
 that a kernel is accepted by all such machines or by none."""
+HINTS = {
+    "equal reduction dimensions": "The second needs as many rows as the first has columns: must tl.trans turn it?",
+    "incompatible dimensions": "The shapes of two blocks do not fit: does one need [:, None] or [None, :]?",
+}
+"""Words of the compiler → what to say as well."""
 _taken: dict[tuple[Any, ...], frozenset[branches.Place]] = {}
 """Kernels with the types and constants for which they were compiled → what the compiler visited of them."""
 
@@ -79,6 +84,7 @@ def _refused(kernel: Any, error: Any) -> LaunchError:
     while isinstance(cause.__cause__, type(error)) and not cause.error_message:  # raised in a device function
         cause = cause.__cause__
     reason = _words(cause.error_message or type(cause).__name__)
+    reason += "".join(f". {hint}" for words, hint in HINTS.items() if words in reason)
     line = kernel.fn.__code__.co_firstlineno - 2 + language.parsed(kernel.fn).lineno + error.node.lineno
     place = language.place(kernel.fn, line)
     return LaunchError(f"Triton's compiler refuses kernel '{kernel.fn.__name__}', {place}: {reason}", line)

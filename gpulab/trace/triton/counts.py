@@ -15,19 +15,12 @@ from typing import Any
 import numpy as np
 
 from gpulab.trace.errors import OutOfBoundsError
+from gpulab.trace.triton import blocks
+from gpulab.trace.triton.blocks import ArgumentMemory
+from gpulab.trace.triton.oddities import Oddities
 
-
-@dataclass(frozen=True)
-class ArgumentMemory:
-    """Where the elements of one tensor argument lie."""
-
-    name: str
-    """Of the kernel's parameter."""
-    start: int
-    """First byte."""
-    end: int
-    """The byte after the last element."""
-    item_bytes: int
+MOST_PLACES = 256
+"""Of programs whose first element is told."""
 
 
 @dataclass
@@ -67,11 +60,16 @@ class Programs:
     """Elements of the largest block that a program made at all, as a GPU would keep it in registers."""
     stored: dict[tuple[int, int, int], int] = field(default_factory=dict)
     """Bytes, by the place in the grid of the program that stored them."""
+    begins: dict[tuple[int, int, int], int] = field(default_factory=dict)
+    """The first element that a program stored, by its place; the lowest of its first store."""
+    strides: dict[str, str] = field(default_factory=dict)
+    """What is unusual about the strides of a block, by the name of the kernel's parameter."""
+    oddities: Oddities = field(default_factory=Oddities)
 
     def access(
         self, addresses: Any, mask: Any, kind: str, line: int, program: tuple[int, int, int], item_bytes: int
-    ) -> None:
-        """Counts one load, store or atomic operation of one program.
+    ) -> str:
+        """Counts one load, store or atomic operation of one program. The name of the tensor, if any was touched.
 
         Args:
             addresses: of all elements of the block, in bytes.
@@ -89,11 +87,11 @@ class Programs:
         if mask is not None:
             wanted = wanted[np.broadcast_to(mask, np.shape(addresses)).reshape(-1)]
         if not wanted.size:
-            return
+            return ""
         low, high = int(wanted.min()), int(wanted.max())
         memory = next((one for one in self.memories if one.start <= low and high + item_bytes <= one.end), None)
         if memory is None:
-            raise self._outside(low, high, kind, line, masked=mask is not None)
+            raise self._outside(low, high, kind, line, self._why(addresses, mask, low, high, program))
         moved = wanted.size * item_bytes
         counts = self.lines.setdefault(line, LineTraffic())
         if kind != "store":
@@ -103,30 +101,42 @@ class Programs:
             self.writes[memory.name] = self.writes.get(memory.name, 0) + moved
             counts.bytes_written += moved
             self.stored[program] = self.stored.get(program, 0) + moved
+            self.begins.setdefault(program, (low - memory.start) // item_bytes)
+        if memory.name not in self.strides and (strides := blocks.strides_of(addresses, memory)):
+            self.strides[memory.name] = f"In line {line}, {strides}: is the stride right?"
+        return memory.name
 
-    def _outside(self, low: int, high: int, kind: str, line: int, masked: bool) -> OutOfBoundsError:
+    def _nearest(self, low: int, high: int) -> ArgumentMemory:
+        """The tensor that a block touches or lies next to."""
+        return min(self.memories, key=lambda memory: max(memory.start - high, low - memory.end, 0))
+
+    def _why(self, addresses: Any, mask: Any, low: int, high: int, program: tuple[int, int, int]) -> str:
+        """What is said of a block that leaves its tensor."""
+        if mask is None or not self.memories:
+            return "Elements outside the tensor need a mask, such as mask=i < n. Or is the address wrong?"
+        memory = self._nearest(low, high)
+        if memory.start <= low and high == memory.end and np.ndim(addresses) < 2:
+            last = (memory.end - memory.start) // memory.item_bytes - 1
+            return (
+                f"The last one is element {last}: does the mask compare with <= instead of <, is one of its limits"
+                " missing, or is the address off by one?"
+            )
+        why = blocks.beyond(addresses, mask, memory, program, self.grid)
+        unknown = "is one of its limits missing or wrong, is the address wrong, or are there too many programs?"
+        stop = "." if why[:1].isupper() else ":"
+        return f"The mask is true there{stop} {why or unknown}"
+
+    def _outside(self, low: int, high: int, kind: str, line: int, note: str) -> OutOfBoundsError:
         """The error for a block that leaves its tensor, named after the tensor that it touches or lies next to."""
         if not self.memories:
             return OutOfBoundsError(f"Kernel '{self.kernel}' was given no tensor to {kind}.", line)
-
-        def distance(memory: ArgumentMemory) -> int:
-            return max(memory.start - high, low - memory.end, 0)
-
-        nearest = min(self.memories, key=distance)
+        nearest = self._nearest(low, high)
         count = (nearest.end - nearest.start) // nearest.item_bytes
-        inside = nearest.start <= low
-        element = (high if inside else low) - nearest.start
+        element = (high if nearest.start <= low else low) - nearest.start
         what = f"element {element // nearest.item_bytes} of {nearest.name}, which has {count} elements"
         verb = {"load": "loads", "store": "stores", "atomic": "updates"}[kind]
         source = linecache.getline(self.file, line).strip() if line else ""
         place = f" (line {line}: {source})" if source else ""
-        note = "Elements outside the tensor need a mask, such as mask=i < n. Or is the address wrong?"
-        if masked:
-            note = "The mask is true there: is one of its limits missing or wrong, is the address wrong,"
-            note += " or are there too many programs?"
-            if inside and element == nearest.end - nearest.start:
-                note = f"The last one is element {count - 1}: does the mask compare with <= instead of <, is one of its"
-                note += " limits missing, or is the address off by one?"
         return OutOfBoundsError(f"Kernel '{self.kernel}' {verb} {what}{place}. {note}", line)
 
     def dot(self, a: Any, b: Any, sums: Any) -> None:
@@ -167,6 +177,13 @@ class Programs:
             "largest_value": self.largest_value,
             "writers": len(self.stored),
             "most_written": max(self.stored.values(), default=0),
+            "begins": {",".join(map(str, place)): first for place, first in [*self.begins.items()][:MOST_PLACES]},
+            "strides": list(self.strides.values()),
+            "nan": self.oddities.nan,
+            "overflow": self.oddities.overflow,
+            "rising": self.oddities.rising,
+            "undefined": self.oddities.undefined,
+            "paddings": dict(self.oddities.paddings),
         }
 
 

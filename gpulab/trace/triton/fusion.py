@@ -79,6 +79,8 @@ def all_written(answer: Any, what: str, launch: Mapping[str, Any] | None = None)
 
 def _why(places: list[int], answer: torch.Tensor, launch: Mapping[str, Any] | None) -> str:
     """What the missing elements and the counts of the launch say about the mistake."""
+    import torch
+
     unknown = (
         "No program stores them: are there enough programs, is the block large enough, does a mask leave them out, are"
         " the grid's axes in the right order, and do the addresses differ from program to program?"
@@ -91,11 +93,11 @@ def _why(places: list[int], answer: torch.Tensor, launch: Mapping[str, Any] | No
         return "No program stores anything: is there a tl.store, and is its mask ever true?"
     if not written:
         return "The kernel stores into another tensor: does it get the one that you return?"
+    if launch["strides"] and answer.dim() > 1:
+        return str(launch["strides"][-1])
     if programs > 1 and len(launch["writes"]) == 1 and stored > written:
-        return (
-            "Others were stored more than once: do the addresses differ from program to program, so that no two blocks"
-            " overlap?"
-        )
+        overlap = "do the addresses differ from program to program, so that no two blocks overlap?"
+        return f"Others were stored more than once: {overlap}{_next_begin(answer, launch)}"
     if answer.dim() == 1 and places[0] == written == programs * each and each % launch["largest_block"] == 0:
         ran = f"{programs} program{'s' * (programs > 1)} of {each:,} elements ran"
         return f"{ran}: it takes triton.cdiv(n, BLOCK) of them, with the BLOCK of the launch."
@@ -115,4 +117,35 @@ def _why(places: list[int], answer: torch.Tensor, launch: Mapping[str, Any] | No
             return f"{has} are its axes in the order in which the kernel uses them?"
         if all(few <= enough for few, enough in zip(grid, needed, strict=True)):
             return f"{has} round the number of programs up along each axis, with triton.cdiv."
+    if answer.dim() == 2 and depth == 1 and tuple(grid) == needed and needed[0] != needed[1]:
+        reached = torch.zeros(answer.shape, dtype=torch.bool)
+        reached[: needed[1] * rows, : needed[0] * columns] = True
+        if places == (~reached).reshape(-1).nonzero().reshape(-1).tolist():
+            has = f"The grid {tuple(grid)} is that of the result's tiles, its rows first:"
+            return f"{has} does the kernel take program_id(0) for the columns and program_id(1) for the rows?"
+    if answer.dim() == 3 and rows and (many := len(answer[0]) // rows) in grid:
+        missing = torch.zeros(answer.shape, dtype=torch.bool)
+        missing[:, many * rows :] = True
+        if places == missing.reshape(-1).nonzero().reshape(-1).tolist():
+            count = len(answer[0])
+            done = f"Of {count} rows, only 0 to {many * rows - 1} were stored, by {many} programs of {rows} rows"
+            return f"{done}: it takes triton.cdiv({count}, {rows}) programs."
     return unknown
+
+
+def _next_begin(answer: torch.Tensor, launch: Mapping[str, Any]) -> str:
+    """Where the second program along an axis begins to store, if that is not where the second part of a result lies."""
+    begins, grid = launch["begins"], (*launch["grid"], 1, 1)[:3]
+    for axis, extent in enumerate(grid):
+        place = [int(axis == number) for number in range(3)]
+        first = begins.get(",".join(map(str, place)))
+        if extent == 1 or first is None or begins.get("0,0,0") != 0:
+            continue
+        used = place[: max(number + 1 for number in range(3) if grid[number] > 1)]
+        name = f" Program {used[0] if len(used) == 1 else tuple(used)} begins to store at element {first:,}"
+        rest = answer.numel() // len(answer)
+        if answer.dim() > 1 and extent == len(answer) and first != rest:
+            return f"{name}, but [1] of the result begins at element {rest:,}."
+        if answer.dim() == 1 and first < launch["most_written"] // answer.element_size():
+            return f"{name}, and program 0 stores more elements than that."
+    return ""

@@ -22,8 +22,9 @@ import numpy as np
 from gpulab.measuring.devices import device_name, has_gpu
 from gpulab.measuring.host import no_gpu
 from gpulab.trace.errors import LaunchError, TraceError
-from gpulab.trace.triton import accesses, branches, compiled, language, reductions, repairs, truths
-from gpulab.trace.triton.counts import ArgumentMemory, Programs
+from gpulab.trace.triton import accesses, branches, compiled, language, oddities, reductions, repairs, truths
+from gpulab.trace.triton.blocks import ArgumentMemory
+from gpulab.trace.triton.counts import Programs
 
 _installed: list[bool] = []
 _interpreted: dict[Any, Any] = {}
@@ -70,6 +71,7 @@ def install() -> None:
     accesses.install(interpreter)
     _hook_tensor(interpreter)
     repairs.install(interpreter)
+    oddities.install(interpreter, accesses.running, accesses.line_of)
     truths.install(interpreter)
     reductions.install(interpreter)
     branches.install(interpreter)
@@ -269,7 +271,8 @@ def _memory(name: str, tensor: Any) -> ArgumentMemory:
     size = int(tensor.element_size())
     last = sum((extent - 1) * stride for extent, stride in zip(tensor.shape, tensor.stride(), strict=True))
     start = int(tensor.data_ptr())
-    return ArgumentMemory(name, start, start + (last + 1) * size if tensor.numel() else start, size)
+    shape = tuple(map(int, tensor.shape)) if tensor.is_contiguous() else ()
+    return ArgumentMemory(name, start, start + (last + 1) * size if tensor.numel() else start, size, shape)
 
 
 def _hook_tensor(interpreter: Any) -> None:

@@ -152,6 +152,8 @@ def test_pipeline_ms() -> None:
     broken = {"something else ran": disturbed, "faster than its engines": impossible, "one was disturbed": throttled}
     passing = {"a clock that ticks in 256ths of a millisecond": "a 256th of a ms is within what measurements spread"}
     passing["stage by stage, the copies alone"] = "in these pipelines, copies hide the kernels"
+    passing["with one engine, the copy out takes as long as the copy in"] = "in these pipelines, it does"
+    passing["whole milliseconds"] = "less than one ms is within what measurements spread"
     assert findings(declared()["pipeline_ms"], CHAPTER, plausible, broken, passing) == []
 
 
