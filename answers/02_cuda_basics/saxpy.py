@@ -328,3 +328,14 @@ def saxpy(alpha, x, y):
 # %% wrong: adds alpha to the product — says "Multiply alpha by x" — from "reference": "alpha * x[i] + y[i]" → "alpha + x[i] * y[i]"
 
 # %% wrong: eight rounds — says "a fixed number of rounds" — from "reference": "out.size, cuda" → "min(out.size, 8 * 1024), cuda"
+
+# %% wrong: as many rounds as fit, rounded down — says "n // threads rounds" — from "reference"
+@cuda.jit
+def saxpy_kernel(alpha, x, y, out):
+    for turn in range(out.size // cuda.gridsize(1)):
+        i = cuda.grid(1) + turn * cuda.gridsize(1)
+        out[i] = alpha * x[i] + y[i]
+
+# %% wrong: one thread of each block — says "whose number is blockIdx.x * blockDim.x" — from "reference": "cuda.grid(1)," → "cuda.blockIdx.x * cuda.blockDim.x,"
+
+# %% wrong: gridDim.x for blockDim.x in the start — says "whose number is blockIdx.x * gridDim.x + threadIdx.x" — from "reference": "cuda.grid(1)," → "cuda.blockIdx.x * cuda.gridDim.x + cuda.threadIdx.x,"

@@ -24,6 +24,7 @@ from gpulab.trace.errors import (
     TraceError,
     UnsupportedError,
 )
+from gpulab.trace.indexing import misindexed
 from gpulab.trace.launch import compile_launches, last, recording, run, where
 from gpulab.trace.python.hook import install
 from gpulab.trace.python.type_inference import CompilerMissingError, TypedKernel, typecheck
@@ -53,6 +54,7 @@ __all__ = [
     "install",
     "last",
     "many_threads",
+    "misindexed",
     "one_kernel",
     "picture",
     "recording",
