@@ -329,12 +329,7 @@ def saxpy(alpha, x, y):
 
 # %% wrong: eight rounds — says "a fixed number of rounds" — from "reference": "out.size, cuda" → "min(out.size, 8 * 1024), cuda"
 
-# %% wrong: as many rounds as fit, rounded down — says "n // threads rounds" — from "reference"
-@cuda.jit
-def saxpy_kernel(alpha, x, y, out):
-    for turn in range(out.size // cuda.gridsize(1)):
-        i = cuda.grid(1) + turn * cuda.gridsize(1)
-        out[i] = alpha * x[i] + y[i]
+# %% wrong: as many rounds as fit, rounded down — says "n // threads rounds" — from "reference": "out.size, cuda" → "out.size // cuda.gridsize(1) * cuda.gridsize(1), cuda"
 
 # %% wrong: one thread of each block — says "whose number is blockIdx.x * blockDim.x" — from "reference": "cuda.grid(1)," → "cuda.blockIdx.x * cuda.blockDim.x,"
 

@@ -34,7 +34,10 @@ LOST = (
 )
 NOT_CLIPPED = "Nothing was clipped, or only some gradients, or only after the step: clip all of them before the step."
 EACH_CLIPPED = "Each parameter was clipped by itself: limit the norm of all gradients together."
-VALUES_CLIPPED = "That clips each element by itself: limit the norm of all gradients together."
+VALUES_CLIPPED = (
+    "That limits the largest element, as clipping each element by itself does: limit the norm of all gradients"
+    " together."
+)
 OTHER_LIMIT = "The gradients were limited to {:.3g}. The limit is max_norm, {:.3g}."
 OTHER_NORM = "The gradients were made shorter than max_norm: the norm is the root of the sum of squares, the default."
 OF_SHARE = (
@@ -234,7 +237,7 @@ def watched(
     longer = f"That is one update for every {accumulate + 1} batches: a window has {accumulate}."
     of_window += [(epochs * (batches // (accumulate + 1)), longer)] if accumulate > 1 else []
     of_window += [(0, kept), (epochs, f"That is the number of epochs. {kept}")]
-    if seen.backward:
+    if seen.backward and len(history.scales) not in (count for count, note in of_window if note == longer):
         _explain(seen, history, what, problem, accumulate, max_norm)
     check.equal(len(history.scales), windows, f"{what}: number of scales, one for each update", mistakes=of_window)
     _check_first_loss(history, what, problem, _untrained_losses(problem)[0], accumulate)

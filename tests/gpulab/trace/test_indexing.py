@@ -52,7 +52,7 @@ def test_stride() -> None:
     [
         (np.arange(8), "the row is threadIdx.y"),
         (np.r_[0:8, 32:40], "the row is blockIdx.y * blockDim.x + threadIdx.y"),
-        (np.arange(24), ""),
+        (np.arange(30), ""),
         (np.arange(40), ""),
     ],
 )
