@@ -618,3 +618,11 @@ extern "C" __global__ void saxpy(float alpha, const float* x, float* y, int n) {
 # %% wrong: a semicolon after the head of the loop — says "its body is empty" — from "reference": "    for (int i = " → "    int i = 0; for (i = ", "i += stride)" → "i += stride);"
 
 # %% wrong: a semicolon after the head of the loop that declares i — says "its body is empty" — from "reference": "i += stride)" → "i += stride);"
+
+# %% wrong: one element too many, by <= — says "With <= n" — from "reference": "i < n;" → "i <= n;"
+
+# %% wrong: the stride is a sum — says "Several threads update the same elements" — from "reference": "blockDim.x * gridDim.x;" → "blockDim.x + gridDim.x;"
+
+# %% wrong: the stride is 1 — says "Several threads update the same elements" — from "reference": "blockDim.x * gridDim.x;" → "1;"
+
+# %% wrong: the index is a short — says "A short ends at 32767" — from "reference": "int i =" → "short i ="

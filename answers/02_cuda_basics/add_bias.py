@@ -265,3 +265,13 @@ def add_bias(matrix, bias):
 #       if row < out.shape[0] and column < out.shape[1]:
 # -         out[row, column] = matrix[row, column] + bias[column]
 # +         out[row, column] = matrix[row, column] + added
+
+# %% wrong: blockDim.x for blockDim.y — says "the row is blockIdx.y * blockDim.x + threadIdx.y" — from "reference": "column, row = cuda.grid(2)" → "column = cuda.grid(2)[0]; row = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.y"
+
+# %% wrong: threadIdx.x for threadIdx.y — says "the row is blockIdx.y * blockDim.y + threadIdx.x" — from "reference": "column, row = cuda.grid(2)" → "column = cuda.grid(2)[0]; row = cuda.blockIdx.y * cuda.blockDim.y + cuda.threadIdx.x"
+
+# %% wrong: the numbers within the block — says "the column is threadIdx.x, and the row threadIdx.y" — from "reference": "column, row = cuda.grid(2)" → "column, row = cuda.threadIdx.x, cuda.threadIdx.y"
+
+# %% wrong: blocks turned — says "The axes of the block or of the grid are swapped" — from "reference": "-(-rows // 8)), (32, 8)" → "-(-rows // 8)), (8, 32)"
+
+# %% wrong: the guard loses the last row — says "The last row is missing" — from "reference": "row < out.shape[0]" → "row < out.shape[0] - 1"

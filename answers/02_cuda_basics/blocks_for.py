@@ -86,3 +86,9 @@ def blocks_for(n, threads_per_block):
 # +
 # + def blocks_for(n, threads_per_block):
 # +     return int(np.ceil(np.float32(n) / np.float32(threads_per_block)))
+
+# %% wrong: true division of the rounded-up sum — says "divide with //" — from "reference": "1) // threads" → "1) / threads"
+
+# %% wrong: adds the remainder — says "the quotient plus the remainder" — from "floor": "n // threads_per_block" → "n // threads_per_block + n % threads_per_block"
+
+# %% wrong: blocks of a warp — says "not the 32 of a warp" — from "floor": "n // threads_per_block" → "-(-n // 32)"

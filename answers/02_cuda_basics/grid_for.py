@@ -97,3 +97,13 @@ def grid_for(shape, block):
 # %% wrong: fractions of a block — says "no fractions of a block" — from "reference": "-(-columns // block[0]), -(-rows // block[1])" → "columns / block[0], rows / block[1]"
 
 # %% wrong: rounds to the nearest — says "Rounded to the nearest" — from "reference": "(-(-columns // block[0]), -(-rows // block[1]))" → "round(columns / block[0]), round(rows / block[1])"
+
+# %% wrong: both axes divided by the threads along x — says "The rows are divided by the threads along x" — from "reference": "rows // block[1]" → "rows // block[0]"
+
+# %% wrong: both axes divided by the threads along y — says "The columns are divided by the threads along y" — from "reference": "columns // block[0]" → "columns // block[1]"
+
+# %% wrong: both numbers from the rows — says "Both numbers come from the rows" — from "reference": "-columns //" → "-rows //"
+
+# %% wrong: both numbers from the columns — says "Both numbers come from the columns" — from "reference": "-rows //" → "-columns //"
+
+# %% wrong: rounds down below zero — says "change both signs" — from "reference": "-(-columns // block[0]), -(-rows // block[1])" → "-columns // block[0], -rows // block[1]"

@@ -328,3 +328,9 @@ def saxpy(alpha, x, y):
 # %% wrong: adds alpha to the product — says "Multiply alpha by x" — from "reference": "alpha * x[i] + y[i]" → "alpha + x[i] * y[i]"
 
 # %% wrong: eight rounds — says "a fixed number of rounds" — from "reference": "out.size, cuda" → "min(out.size, 8 * 1024), cuda"
+
+# %% wrong: as many rounds as fit, rounded down — says "n // threads rounds" — from "reference": "out.size, cuda" → "out.size // cuda.gridsize(1) * cuda.gridsize(1), cuda"
+
+# %% wrong: one thread of each block — says "whose number is blockIdx.x * blockDim.x" — from "reference": "cuda.grid(1)," → "cuda.blockIdx.x * cuda.blockDim.x,"
+
+# %% wrong: gridDim.x for blockDim.x in the start — says "whose number is blockIdx.x * gridDim.x + threadIdx.x" — from "reference": "cuda.grid(1)," → "cuda.blockIdx.x * cuda.gridDim.x + cuda.threadIdx.x,"

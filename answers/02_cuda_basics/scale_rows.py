@@ -108,7 +108,7 @@ def scale_rows(matrix, factors):
 
 # %% wrong: the factor of the column — says "one factor per column" — from "reference": "[row]" → "[column]"
 
-# %% wrong: x taken for the row in the kernel only — says "neighboring columns" — from "reference": "column, row" → "row, column"
+# %% wrong: x taken for the row in the kernel only — says "the kernel takes x for the row" — from "reference": "column, row" → "row, column"
 
 # %% wrong: no guard — says "a guard must require row < rows and column < columns" — from "reference"
 # -     if row < out.shape[0] and column < out.shape[1]:
@@ -285,3 +285,9 @@ def scale_rows(matrix, factors):
 # %% wrong: the result transposed — says "The result is transposed" — from "reference": "        out[row, column]" → "        out[column, row]", "empty((rows, columns)" → "empty((columns, rows)"
 
 # %% wrong: no guard for the rows — says "a guard must require row < rows and column < columns" — from "reference": "row < out.shape[0] and " → ""
+
+# %% wrong: blockDim.x for blockDim.y — says "the row is blockIdx.y * blockDim.x + threadIdx.y" — from "reference": "column, row = cuda.grid(2)" → "column = cuda.grid(2)[0]; row = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.y"
+
+# %% wrong: reads the matrix transposed — says "The matrix is read transposed" — from "reference": "matrix[row, column] *" → "matrix[column, row] *"
+
+# %% wrong: rows rounded down — says "Was a division rounded down to 0" — from "reference": "-(-rows // 8)" → "rows // 8"

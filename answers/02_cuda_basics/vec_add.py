@@ -657,3 +657,15 @@ def vec_add(a, b):
 # %% wrong: always four blocks — says "The grid must grow with n" — from "reference": "-(-len(a) // threads)" → "4"
 
 # %% wrong: the mean — says "do not divide" — from "reference": "a[i] + b[i]" → "(a[i] + b[i]) / 2"
+
+# %% wrong: block and thread exchanged in the index — says "whose number is threadIdx.x * blockDim.x + blockIdx.x" — from "reference": "cuda.grid(1)" → "cuda.threadIdx.x * cuda.blockDim.x + cuda.blockIdx.x"
+
+# %% wrong: block and thread added — says "whose number is blockIdx.x + threadIdx.x" — from "reference": "cuda.grid(1)" → "cuda.blockIdx.x + cuda.threadIdx.x"
+
+# %% wrong: the number of the block alone — says "whose number is blockIdx.x:" — from "reference": "cuda.grid(1)" → "cuda.blockIdx.x"
+
+# %% wrong: blocks begin 64 threads apart — says "some of them were written twice" — from "reference": "cuda.grid(1)" → "cuda.blockIdx.x * 64 + cuda.threadIdx.x"
+
+# %% wrong: always eight blocks — says "The grid must grow with n" — from "reference": "-(-len(a) // threads)" → "8"
+
+# %% wrong: the guard has an equals sign — says "does it say i <= n" — from "reference": "i < out.size" → "i <= out.size"

@@ -145,7 +145,7 @@ def simulate_scaler(found_inf, init_scale=65536.0, growth_factor=2.0, backoff_fa
 
 # %% wrong: backs off by half, whatever is asked for — says "backoff_factor is an argument" — from "reference": "scale * backoff_factor" → "scale * 0.5"
 
-# %% wrong: the count goes on from the call before — says "start at 0 in each call" — from "reference"
+# %% wrong: the count goes on from the call before — says "set it to 0 at the start of each call" — from "reference"
 # - def simulate_scaler(found_inf, init_scale=65536.0, growth_factor=2.0, backoff_factor=0.5, growth_interval=2000):
 # -     scale, good_steps, scales = init_scale, 0, []
 # + good_steps = 0
@@ -188,3 +188,20 @@ def simulate_scaler(found_inf, init_scale=65536.0, growth_factor=2.0, backoff_fa
 # %% wrong: stops at the first infinite gradient — says "does the loop end too early" — from "reference": "scale, good_steps = scale * backoff_factor, 0" → "break"
 
 # %% wrong: grows by the backoff — says "growth_factor is an argument" — from "reference": "scale * growth_factor, 0" → "scale / backoff_factor, 0"
+
+# %% wrong: only scales that have changed — says "also where it has not changed"
+def simulate_scaler(found_inf, init_scale=65536.0, growth_factor=2.0, backoff_factor=0.5, growth_interval=2000):
+    scale, count, scales = init_scale, 0, []
+    for infinite in found_inf:
+        count = 0 if infinite else count + 1
+        if infinite:
+            scale *= backoff_factor
+        elif count == growth_interval:
+            scale, count = scale * growth_factor, 0
+        if not scales or scales[-1] != scale:
+            scales.append(scale)
+    return scales
+
+# %% wrong: the last step is left out — says "The scale after the last update is missing" — from "only scales that have changed": "in found_inf:" → "in found_inf[:-1]:", "if not scales or scales[-1] != scale:" → "if True:"
+
+# %% wrong: the count begins at 1 — says "is 1 before the first step" — from "only scales that have changed": "init_scale, 0, []" → "init_scale, 1, []", "if not scales or scales[-1] != scale:" → "if True:"

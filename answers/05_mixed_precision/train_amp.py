@@ -352,3 +352,5 @@ def train_amp(problem, epochs):
 # -             before = scaler.get_scale()
 #               scaler.update()
 # +             before = scaler.get_scale()
+
+# %% wrong: the scale grows after four steps — says "use the scaler's defaults" — from "reference": "GradScaler(problem.device)" → "GradScaler(problem.device, growth_interval=4)"

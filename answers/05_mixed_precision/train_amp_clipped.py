@@ -431,3 +431,15 @@ def train_amp_clipped(problem, epochs, max_norm, accumulate):
 # -                 skipped += scales[-1] < before
 # +                 skipped += scaler.get_scale() < before
 # +         scales.append(scaler.get_scale())
+
+# %% wrong: steps after all batches of a window but the last — says "its end is where number % accumulate is 0" — from "reference": "number % accumulate == 0" → "number % accumulate"
+
+# %% wrong: the sum of magnitudes for the norm — says "the norm is the root of the sum of squares" — from "reference": "model.parameters(), max_norm)" → "model.parameters(), max_norm, norm_type=1)"
+
+# %% wrong: zeroes once per epoch — says "earlier windows" — from "reference": "optimizer.zero_grad()" → "pass", "for _ in range(epochs):" → "for _ in (optimizer.zero_grad() for _ in range(epochs)):"
+
+# %% wrong: the loss divided by the batches of the epoch — says "divided by the number of batches of the epoch" — from "reference": "loss / accumulate" → "loss / len(problem.loader())"
+
+# %% wrong: compares with the first scale — says "not with the first" — from "reference": "before = scaler.get_scale()" → "before = 65536.0"
+
+# %% wrong: windows of one batch more — says "That is one update for every 3 batches" — from "reference": "number % accumulate" → "number % (accumulate + 1)"

@@ -463,3 +463,9 @@ def train_bf16(problem, epochs):
 # %% wrong: the share of the last batch — says "the share of the last batch alone" — from "reference": "right += (model" → "right = (model", "total += len(y)" → "total = len(y)"
 
 # %% wrong: losses without their weight — says "That is the loss without problem.loss_weight" — from "reference": "loss.item()" → "loss.item() / problem.loss_weight"
+
+# %% wrong: the best image for each label — says "argmax(dim=1) gives one prediction for each image" — from "reference": "argmax(dim=1)" → "argmax(dim=0)"
+
+# %% wrong: the share of wrong predictions — says "the share of wrong predictions" — from "reference": ".cpu() == y)" → ".cpu() != y)"
+
+# %% wrong: losses times the images — says "multiplied by the number of images" — from "reference": "loss.item()" → "loss.item() * len(images)"

@@ -271,3 +271,11 @@ def train_lightning(*arguments):
 # +                 loss = self.criterion(self.network(images), labels)
 
 # %% wrong: losses times the batch size — says "multiplied by the number of images" — from "reference": "self.losses.append(loss.detach())" → "self.losses.append(loss.detach() * len(images))"
+
+# %% wrong: every precision has a scaler — says "Not every precision plugin has a scaler" — from "reference": `getattr(self.trainer.precision_plugin, "scaler", None)` → "self.trainer.precision_plugin.scaler"
+
+# %% wrong: two forward passes for each batch — says "Each batch went through the network twice" — from "reference": "self.losses.append(loss.detach())" → "self.losses.append(self.criterion(self.network(images), labels).detach())"
+
+# %% wrong: trains on the validation images — says "That is the number of validation batches" — from "reference": "problem.loader())" → "problem.validation_loader())"
+
+# %% wrong: manual optimization without zeroing — says "The gradients of earlier batches are still there" — from "manual optimization": "            opt.zero_grad()" → ""

@@ -151,7 +151,7 @@ def underflow_fraction(gradients, scale):
 
 # %% wrong: equal gradients count once — says "count one by one" — from "reference": "gradients[gradients != 0]" → "np.unique(gradients[gradients != 0])"
 
-# %% wrong: a whole number — says "cut to a whole number, by int or //" — from "reference": "float((stored == 0).mean())" → "int((stored == 0).sum()) // alive.size"
+# %% wrong: a whole number — says "cut to a whole number" — from "reference": "float((stored == 0).mean())" → "int((stored == 0).sum()) // alive.size"
 
 # %% wrong: leaves out what becomes infinite — says "count among those that are not zero" — from "reference": "float((stored == 0).mean())" → "float((stored == 0).sum() / np.isfinite(stored).sum())"
 
@@ -161,7 +161,7 @@ def underflow_fraction(gradients, scale):
 
 # %% wrong: scaled twice — says "Is the scale applied twice" — from "reference": "(alive * np.float32(scale))" → "(alive * np.float32(scale) * np.float32(scale))"
 
-# %% wrong: small gradients taken for zeros — says "Are tiny gradients treated as zero" — from "reference": "gradients != 0" → "~np.isclose(gradients, 0)"
+# %% wrong: small gradients taken for zeros — says "Tiny gradients are treated as zero" — from "reference": "gradients != 0" → "~np.isclose(gradients, 0)"
 
 # %% wrong: one number after another, in one dimension only — says "The array may have any shape"
 import numpy as np
@@ -184,3 +184,11 @@ def underflow_fraction(gradients, scale):
 # %% wrong: never converted — says "Is the result still float32" — from "reference": ".astype(np.float16)" → ""
 
 # %% wrong: the share rounded — says "Do not round it" — from "reference": "float((stored == 0).mean())" → "float(round((stored == 0).mean()))"
+
+# %% wrong: tiny gradients are zero at the start — says "treated as zero at the start"
+import numpy as np
+
+
+def underflow_fraction(gradients, scale):
+    alive = gradients[gradients.astype(np.float16) != 0]
+    return float(((alive * np.float32(scale)).astype(np.float16) == 0).mean()) if alive.size else 0.0

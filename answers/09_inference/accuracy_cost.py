@@ -680,3 +680,11 @@ def accuracy_cost(problem):
 
 # %% hostile: calibrated on a single picture — earns 2 — from "reference": "Reader(pictures.calibration)" → "Reader(pictures.calibration[pictures.calibration.amax((1, 2, 3)).argmax()][None], batch=1)"
 # %% wrong: the batch is not left open — says "leave its first axis open" — from "reference": "dynamic_shapes=({0: batch},), " → ""
+
+# %% wrong: in bits — says "That is in bits" — from "calibrated on training pictures": `"bytes": len(model)` → `"bytes": 8 * len(model)`
+
+# %% wrong: the length of one file for all — says "That is the length of the float32 file" — from "calibrated on training pictures": `"bytes": len(model)` → `"bytes": len(models["float32"])`
+
+# %% wrong: the best picture for each digit — says "the argmax of its ten scores" — from "calibrated on training pictures": "argmax(1)" → "argmax(0)"
+
+# %% wrong: the reader has no end — says "Then get_next returns None" — from "calibrated on training pictures": "None if images is None else " → ""

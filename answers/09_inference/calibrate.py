@@ -222,3 +222,14 @@ def calibrate(batches, method, percentile=99.9):
     return limit / 127
 
 # %% wrong: the root of the mean square — says "the root of the mean square" — from "reference": "magnitudes.max()" → "np.sqrt((magnitudes**2).mean())"
+
+# %% wrong: the mean of the magnitudes — says "from the mean of the magnitudes" — from "reference": ".max()" → ".mean()"
+
+# %% wrong: a scale in float16 — says "rounded to float16"
+import numpy as np
+
+
+def calibrate(batches, method, percentile=99.9):
+    every = np.concatenate([np.abs(batch).ravel() for batch in batches])
+    limit = every.max() if method == "max" else np.percentile(every, percentile)
+    return float(np.float16(limit / 127))

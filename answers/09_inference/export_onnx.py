@@ -339,3 +339,15 @@ def export_onnx(problem):
     return program.model_proto.SerializeToString()
 
 # %% wrong: another axis is open — says "the batch is axis 0" — from "an example without a batch": "torch.zeros(3" → "torch.zeros(2, 3", "{0: " → "{1: "
+
+# %% wrong: the example has its channels last — says "Is the example a batch of pictures"
+import torch
+
+
+def export_onnx(problem):
+    example = torch.zeros(2, 32, 32, 3)
+    shapes = ({0: torch.export.Dim("batch")},)
+    program = torch.onnx.export(
+        problem.model().eval(), (example,), dynamo=True, verbose=False, dynamic_shapes=shapes
+    )
+    return program.model_proto.SerializeToString()

@@ -138,3 +138,15 @@ def fold_batchnorm(weight, bias, mean, variance, gamma, beta, eps):
     deviation = np.sqrt(variance + eps)
     new_bias = (bias - mean) * gamma / deviation + beta
     return weight / deviation[:, None, None, None], new_bias
+
+# %% wrong: the variance squared — says "The weights of channel 0 were multiplied by"
+import numpy as np
+
+
+def fold_batchnorm(weight, bias, mean, variance, gamma, beta, eps):
+    factor = gamma / (variance**2 + eps)
+    return weight * factor[:, None, None, None], (bias - mean) * factor + beta
+
+# %% wrong: the bias only gets beta — says "bias counts 1 times, mean 0 times, and beta 1 times" — from "the variance squared": "(variance**2 + eps)" → "np.sqrt(variance + eps)", "(bias - mean) * factor + beta" → "bias + beta"
+
+# %% wrong: beta is divided by the root, too — says "and beta 0.5 times" — from "the variance squared": "(variance**2 + eps)" → "np.sqrt(variance + eps)", "factor + beta" → "factor + beta / np.sqrt(variance + eps)"

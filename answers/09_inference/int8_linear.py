@@ -166,3 +166,13 @@ def int8_linear(x, weight, x_scale, weight_scales):
     return (a @ b.T).astype(np.float32)
 
 # %% wrong: weight as it is — says "the product needs weight.T" — from "reference": "weight.astype(np.int32).T" → "weight.astype(np.int32)"
+
+# %% wrong: both scales as whole numbers — says "Are the scales cut to whole numbers"
+import numpy as np
+
+
+def int8_linear(x, weight, x_scale, weight_scales):
+    sums = x.astype(np.int32) @ weight.astype(np.int32).T
+    return (sums * np.int32(x_scale) * weight_scales.astype(np.int32)).astype(np.float32)
+
+# %% wrong: scales x before the sum, and cuts it — says "x was scaled before the sum, and cut" — from "both scales as whole numbers": "x.astype(np.int32)" → "(x * x_scale).astype(np.int32)", "sums * np.int32(x_scale) * weight_scales.astype(np.int32)" → "sums * weight_scales"

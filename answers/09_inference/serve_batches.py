@@ -233,3 +233,43 @@ def serve_batches(requests, max_batch, max_wait_ms, batch_ms):
 # %% wrong: the wait begins anew after each batch — says "And a full batch does not wait" — from "the time of a batch times its size": "max(free, ready)" → `max(ready, free + max_wait_ms if free > queue[at]["arrival_ms"] else ready)`, "len(ids) * batch_ms" → "batch_ms"
 
 # %% wrong: the earlier one of two times — says "at the later one of two times" — from "reference": "max(free_ms, ready_ms)" → "min(free_ms, ready_ms)"
+# %% wrong: in the order of the list, and batches are cut off by their length — says "Requests may come in any order"
+def serve_batches(requests, max_batch, max_wait_ms, batch_ms):
+    waiting, batches, free_ms = list(requests), [], 0.0
+    while waiting:
+        ready_ms = waiting[0]["arrival_ms"] + max_wait_ms
+        if len(waiting) >= max_batch:
+            ready_ms = min(ready_ms, waiting[max_batch - 1]["arrival_ms"])
+        start_ms = max(free_ms, ready_ms)
+        taken = [one for one in waiting[:max_batch] if one["arrival_ms"] <= start_ms]
+        free_ms = start_ms + batch_ms[len(taken)]
+        ids = [one["id"] for one in taken]
+        batches.append({"ids": ids, "start_ms": start_ms, "end_ms": free_ms})
+        waiting = waiting[len(taken):]
+    return batches
+
+# %% wrong: sorts by id — says "not by id" — from "in the order of the list, and batches are cut off by their length": `list(requests)` → `sorted(requests, key=lambda one: str(one["id"]))`
+
+# %% wrong: what does not fit is lost — says "is in no batch" — from "in the order of the list, and batches are cut off by their length": `list(requests)` → `sorted(requests, key=lambda one: one["arrival_ms"])`, `waiting = waiting[len(taken):]` → `waiting = [one for one in waiting if one["arrival_ms"] > start_ms]`
+
+# %% wrong: the next request ends the wait — says "it does not wait until the next request arrives"
+def serve_batches(requests, max_batch, max_wait_ms, batch_ms):
+    batches, queue, free_ms = [], [], 0.0
+
+    def run(at_ms):
+        nonlocal free_ms
+        taken = [queue.pop(0) for _ in range(min(max_batch, len(queue)))]
+        start_ms = max(at_ms, free_ms)
+        free_ms = start_ms + batch_ms[len(taken)]
+        ids = [one["id"] for one in taken]
+        batches.append({"ids": ids, "start_ms": start_ms, "end_ms": free_ms})
+
+    for request in sorted(requests, key=lambda one: one["arrival_ms"]):
+        if queue and request["arrival_ms"] - queue[0]["arrival_ms"] > max_wait_ms:
+            run(request["arrival_ms"])
+        queue.append(request)
+        if len(queue) == max_batch:
+            run(request["arrival_ms"])
+    while queue:
+        run(queue[0]["arrival_ms"] + max_wait_ms)
+    return batches

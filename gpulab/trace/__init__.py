@@ -24,6 +24,7 @@ from gpulab.trace.errors import (
     TraceError,
     UnsupportedError,
 )
+from gpulab.trace.indexing import misindexed
 from gpulab.trace.launch import compile_launches, last, recording, run, where
 from gpulab.trace.python.hook import install
 from gpulab.trace.python.type_inference import CompilerMissingError, TypedKernel, typecheck
@@ -54,6 +55,7 @@ __all__ = [
     "install",
     "last",
     "many_threads",
+    "misindexed",
     "nan_of",
     "one_kernel",
     "picture",

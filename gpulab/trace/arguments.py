@@ -45,7 +45,8 @@ def shape_of(given: Any, what: str) -> Index:
     x, y, z = (int(extent) for extent in (*extents, 1, 1)[:3])
     of_what, limits = ("blocks", _GRID_LIMITS) if what == "grid" else ("threads", _BLOCK_LIMITS)
     if min(x, y, z) < 1:
-        raise LaunchError(f"{what} {given!r} has no {of_what}. A launch needs at least one along each axis.")
+        down = " Was a division rounded down to 0?" if 0 in (x, y, z) else ""
+        raise LaunchError(f"{what} {given!r} has no {of_what}. A launch needs at least one along each axis.{down}")
     if what == "block" and x * y * z > THREADS_LIMIT:
         raise LaunchError(f"block {given!r} has {x * y * z:,} threads. A block has at most {THREADS_LIMIT:,}.")
     for axis, extent, limit in zip("xyz", (x, y, z), limits, strict=True):

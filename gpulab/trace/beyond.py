@@ -12,10 +12,13 @@ ACCESS = re.compile(
     r" It was thread \((\d+), (\d+), \d+\) of block \((\d+), (\d+), \d+\)"
 )
 """Of an array in global memory. In CUDA C++, an index counts elements of memory, also where the array has rows."""
-ELEMENT = "The array has no element of this thread's number. Is a guard such as i < n missing, or is the index wrong?"
+ELEMENT = (
+    "The array has no element of this thread's number. "
+    "Is a guard such as i < n missing, does it say i <= n, or is the index wrong?"
+)
 PLACE = (
     "The array has no element in this thread's row and column: "
-    "a guard must require row < rows and column < columns. Or are the indices wrong?"
+    "a guard must require row < rows and column < columns, both with <, not <=. Or are the indices wrong?"
 )
 MOST_THREADS = 1024
 

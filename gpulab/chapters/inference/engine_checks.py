@@ -157,6 +157,12 @@ def same_scores(
     check.close(found, expected, what, rtol=1e-3, atol=1e-4 * top, mistakes=mistakes)
 
 
+def _weights_bytes(model: onnx.ModelProto) -> int:
+    """Of all weights and biases, without the shapes that a file holds as well."""
+    held = [one for one in model.graph.initializer if one.data_type in (FLOAT, HALF, SIGNED, UNSIGNED)]
+    return sum(numpy_helper.to_array(one).nbytes for one in held)
+
+
 def _trains(node: onnx.NodeProto, model: onnx.ModelProto) -> bool:
     attributes = {one.name: one for one in node.attribute}
     if node.op_type == "BatchNormalization":
@@ -204,6 +210,9 @@ def entries(answer: Any, what: str) -> dict[str, Entry]:
         model = model_in(inside["model"], f"{at}['model']")
         length = len(inside["model"])
         units = {length / by: f"Return bytes, not {unit}." for unit, by in UNITS.items()}
+        units |= {8 * length: "That is in bits: a byte has eight."}
+        units |= {_weights_bytes(model): "Those are the weights alone: count the bytes of the whole file."}
+        units |= {len(one.model): f"That is the length of the {other} file." for other, one in found.items()}
         check.equal(inside["bytes"], length, f"{at}['bytes'], the length of its model", mistakes=units)
         accuracy = check.as_python(inside["accuracy"])
         if type(accuracy) not in (int, float) or not 0 <= accuracy <= 1:

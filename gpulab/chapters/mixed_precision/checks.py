@@ -47,6 +47,9 @@ RAISED = {
     "a layer computed in float32": "In each training step, was torch.autocast(problem.device, …) on, around each"
     " forward pass? One is enough: its loss, taken before the step, is the one to keep. In Lightning: did you pass"
     " precision to the Trainer?",
+    "object has no attribute 'scaler'": "Not every precision plugin has a scaler: read its scale only if there is one.",
+    "at non-singleton dimension": "Shapes do not match. Is it where predictions are compared with labels?"
+    " argmax(dim=1) gives one prediction for each image.",
     "same device": "Model, images and labels have to be on problem.device, all of them.",
 }
 """What torch says → what the student did."""
@@ -70,7 +73,7 @@ def recorded(
     """
     try:
         history = attempt()
-    except (RuntimeError, AssertionError, ValueError) as error:
+    except (AttributeError, RuntimeError, AssertionError, ValueError) as error:
         for text, note in RAISED.items():
             if text in str(error):
                 raise AssertionError(f"{what}: it raised {str(error)[:150]!r}. {note}") from None
@@ -84,7 +87,7 @@ def recorded(
         len(losses),
         epochs * batches,
         f"{what}: number of losses, one for each batch",
-        _counted(batches, epochs, window),
+        {epochs * len(problem.validation_loader()): OF_VALIDATION} | _counted(batches, epochs, window),
     )
     _list(history.scales, f"{what}: scales", "update of the scaler (empty if there is none)")
     if not all(math.isfinite(loss) for loss in losses):
@@ -104,6 +107,9 @@ def recorded(
 OUTSIDE = (
     "Is the loss computed inside autocast? There cross entropy runs in float32, outside in the type of the scores."
 )
+
+
+OF_VALIDATION = "That is the number of validation batches: train on problem.loader()."
 
 
 def _counted(batches: int, epochs: int, window: int) -> dict[int, str]:

@@ -15,7 +15,7 @@ import torch
 
 from gpulab import check
 from gpulab.chapters.mixed_precision.checks import recorded
-from gpulab.chapters.mixed_precision.watching import IN_FLOAT32, INSIDE, LEFT, UNWEIGHTED, Watched
+from gpulab.chapters.mixed_precision.watching import IN_FLOAT32, INSIDE, LEFT, OF_IMAGES, UNWEIGHTED, Watched
 from gpulab.training.problem import History, Problem
 
 NO_SCALER = "BF16 needs no scaler: call loss.backward() and optimizer.step() directly."
@@ -55,6 +55,7 @@ OVERFLOWED = (
 GRAPH = "The validation ran with gradients: it needs none, so put it into a `with torch.no_grad():` block."
 VALIDATION_BACKWARD = "There is more than one backward pass for each batch: the validation needs none."
 EARLY = "Those are the shares before each epoch: validate after the loop over the batches."
+WRONG_ONES = "That is the share of wrong predictions: count those that are equal to the label."
 LAST_BATCH = "That is the share of the last batch alone: add up the images of all batches of the validation."
 FRESH = "A new optimizer for each epoch forgets its momentum: make one before the loops."
 LARGE = Problem("cnn_batch_norm", samples=256, batch_size=32, lr=0.01, seed=127, device="cpu", loss_weight=2.0**118)
@@ -72,6 +73,7 @@ WRONG = (
     ((2.038, 1.180, 0.178, 0.354), EARLY),
     ((2.038, 1.180, 0.333, 0.444), LAST_BATCH),
     ((2.038, 1.357, 0.354, 0.680), FRESH),
+    ((2.038, 1.180, 0.646, 0.232), WRONG_ONES),
 )
 
 
@@ -133,6 +135,8 @@ def require_known(history: History, what: str) -> None:
         raise AssertionError(f"{what}: the first loss is exactly that of float32. {IN_FLOAT32}")
     if abs(history.losses[0] - FIRST_IN_FLOAT32) < 0.01:
         raise AssertionError(f"{what}: losses[0] is {history.losses[0]:.4g}. {UNWEIGHTED}")
+    if abs(losses[0] / LARGE.batch_size - FIRST_IN_FLOAT32) < 0.01:
+        raise AssertionError(f"{what}: losses[0] is {history.losses[0]:.4g}. {OF_IMAGES}")
     half = len(losses) // 2
     if np.allclose(losses[:half], losses[half:], rtol=1e-3):
         raise AssertionError(f"{what}: {STILL}")

@@ -34,7 +34,10 @@ LOST = (
 )
 NOT_CLIPPED = "Nothing was clipped, or only some gradients, or only after the step: clip all of them before the step."
 EACH_CLIPPED = "Each parameter was clipped by itself: limit the norm of all gradients together."
-VALUES_CLIPPED = "That clips each element by itself: limit the norm of all gradients together."
+VALUES_CLIPPED = (
+    "That limits the largest element, as clipping each element by itself does: limit the norm of all gradients"
+    " together."
+)
 OTHER_LIMIT = "The gradients were limited to {:.3g}. The limit is max_norm, {:.3g}."
 OTHER_NORM = "The gradients were made shorter than max_norm: the norm is the root of the sum of squares, the default."
 OF_SHARE = (
@@ -50,6 +53,10 @@ ONE_BACKWARD = (
 SHIFTED = (
     "The windows are shifted by one batch: the first step comes after a single batch. Number the batches from 1, or"
     " test (number + 1) % accumulate."
+)
+ALL_BUT_LAST = (
+    "Steps were taken after all batches of a window but its last: its end is where number % accumulate is 0, and only"
+    " there is the step."
 )
 STEPPED = "A step was taken after every batch: step and update belong to the window's end."
 EARLY = "Those are the scales before each update: ask after scaler.update()."
@@ -75,6 +82,7 @@ KEPT_SCALE = (
 DIVIDED = "The losses are divided by accumulate: keep the loss before you divide it."
 MULTIPLIED = "The losses are multiplied by the scale: keep the loss itself, not scaler.scale(loss)."
 DEFAULTS = "Use the scaler's defaults, which begin at 65,536."
+GREW = "The scale grew here, after fewer than 2,000 good steps: use the scaler's defaults."
 SWITCHED_OFF = (
     "The scaler is disabled, and scaler.scale(loss) returns the loss as it is: make it for the device of the problem,"
     " torch.amp.GradScaler(problem.device)."
@@ -225,8 +233,11 @@ def watched(
     windows = len(history.losses) // accumulate
     of_window = [(len(history.losses), "Step and update belong to the window's end.")]
     kept = "Keep scaler.get_scale() after every update, whether it has changed or not."
+    batches = len(problem.loader())
+    longer = f"That is one update for every {accumulate + 1} batches: a window has {accumulate}."
+    of_window += [(epochs * (batches // (accumulate + 1)), longer)] if accumulate > 1 else []
     of_window += [(0, kept), (epochs, f"That is the number of epochs. {kept}")]
-    if seen.backward:
+    if seen.backward and len(history.scales) not in (count for count, note in of_window if note == longer):
         _explain(seen, history, what, problem, accumulate, max_norm)
     check.equal(len(history.scales), windows, f"{what}: number of scales, one for each update", mistakes=of_window)
     _check_first_loss(history, what, problem, _untrained_losses(problem)[0], accumulate)
@@ -330,6 +341,9 @@ def _explain(seen: Watched, history: History, what: str, problem: Problem, accum
         MULTIPLIED: told > 1000,
         ONE_BACKWARD: accumulate > 1 and len(seen.backward) == len(history.losses) // accumulate,
         # Before what is said of zeroing: who steps after every batch, zeroes after every batch.
+        ALL_BUT_LAST: accumulate > 2
+        and len(seen.passes) * accumulate == len(seen.backward) * (accumulate - 1)
+        and all(one % accumulate for one in seen.passes),
         STEPPED: accumulate > 1 and seen.scaler_steps > len(seen.backward) // accumulate,
         SHIFTED: accumulate > 1 and seen.passes[:2] == [1, 1 + accumulate],
         LEFT.format("windows" if accumulate > 1 else "batches"): any(later),
@@ -360,6 +374,12 @@ def _explain(seen: Watched, history: History, what: str, problem: Problem, accum
 def _falls(scales: Sequence[float]) -> int:
     """Updates that lowered the scale, if it began at 65,536."""
     return sum(after < before for before, after in itertools.pairwise([65536.0, *scales]))
+
+
+def grown(scales: Sequence[float]) -> list[tuple[list[float], str]]:
+    """A mistake for `check`: scales of a short training that have grown; with a scaler's defaults they do not."""
+    rises = any(after > before for before, after in itertools.pairwise(scales))
+    return [(list(scales), GREW)] if rises and len(scales) < 2000 else []
 
 
 def _called_by_lightning() -> bool:

@@ -177,6 +177,8 @@ def test_train_amp_clipped() -> None:
     )
     whole = "the gradient is the same, and a GPU has room for a window of this network"
     passing = {"never zeroes": divided, "adds up a window's losses, and goes backward once": whole}
+    passing["zeroes once per epoch"] = divided
+    passing["compares with the first scale"] = "in a run, either no window is skipped or every one"
     passing["backward inside autocast"] = "one product of the last layer is rounded, which is less than the spread"
     held("train_amp_clipped", {"a GPU": found, "a GPU that rounds otherwise": near}, broken, passing)
 
