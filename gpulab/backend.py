@@ -74,8 +74,9 @@ class Backend:
     """Behind `gpulab.ranks.launch.script`: runs a `launch.Job`, gives a `launch.Run`."""
     ranks: Callable[[Any], tuple[Any, tuple[bytes, ...]]] | None = None
     """Behind `gpulab.ranks.launch.ranks`: `launch.RankCall` → `launch.Run` and what each rank returned."""
-    listening: Callable[[float], Found] | None = None
-    """Behind `gpulab.ranks.launch.listening`: what ranks send in a block; what is added to it."""
+    listening: Callable[[float, float], Found] | None = None
+    """Behind `gpulab.ranks.launch.listening`: what ranks send in a block; what is added to it, and what the numbers
+    that they are given are multiplied by."""
     timeline: Callable[[], Found] | None = None
     """Behind `gpulab.streams.timeline`: the operations of simulated streams in a block."""
     measuring: Callable[[Any], AbstractContextManager[None]] | None = None

@@ -194,3 +194,24 @@ def fit_alpha_beta(nbytes, seconds, world_size):
 # %% wrong: fits the size — says "fit time(size)" — from "polyfit with weights": "np.polyfit(nbytes, seconds, 1, w=1 / np.array(seconds))" → "np.polyfit(seconds, nbytes, 1)"
 
 # %% wrong: times divided by themselves — says "are all 1" — from "polyfit with weights": "np.polyfit(nbytes, seconds, 1, w=1 / np.array(seconds))" → "np.polyfit(nbytes, np.array(seconds) / np.array(seconds), 1)"
+
+# %% wrong: a line through logarithms — says "a logarithm taken of 0 bytes"
+import numpy as np
+
+
+def fit_alpha_beta(nbytes, seconds, world_size):
+    slope, intercept = np.polyfit(np.log(nbytes), np.log(seconds), 1)
+    steps = 2 * (world_size - 1)
+    return float(np.exp(intercept) / steps), float(np.exp(slope) * world_size / steps)
+
+# %% wrong: medians of slopes and intercepts — says "smallest sum of squares"
+import numpy as np
+
+
+def fit_alpha_beta(nbytes, seconds, world_size):
+    n, t = np.array(nbytes, dtype=float), np.array(seconds, dtype=float)
+    order = np.argsort(n)
+    n, t = n[order], t[order]
+    slope = np.median(np.diff(t) / np.diff(n))
+    steps = 2 * (world_size - 1)
+    return float(np.median(t - slope * n) / steps), float(slope * world_size / steps)

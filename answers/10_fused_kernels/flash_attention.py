@@ -605,3 +605,109 @@ def flash_attention(q, k, v):
 # %% wrong: each step takes the first keys — says "Only the first block of keys counts" — from "reference": "column = start + tl.arange(0, T)" → "column = tl.arange(0, T)"
 
 # %% wrong: divided in every step — says "Divide by the sum once" — from "reference": "m = m_next" → "m, o = m_next, o / s[:, None]", "out_ptr + q_at, o / s[:, None]," → "out_ptr + q_at, o,"
+
+# %% hostile: all scores in a list of Python's, in a branch that the compiler leaves out — says "Triton's compiler leaves this out"
+@triton.jit
+def flash_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr):
+    row = tl.program_id(0) * 16 + tl.arange(0, 16)
+    inside = tl.arange(0, WIDTH)[None, :]
+    head = tl.program_id(1) * length * WIDTH
+    q_at = head + row[:, None] * WIDTH + inside
+    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
+    if isinstance(q.shape[0], int):
+        tl.store(out_ptr + q_at, q, mask=row[:, None] < length)
+    else:
+        kept = []
+        top = tl.full((16,), -float("inf"), dtype=tl.float32)
+        for start in range(0, int(tl.program_id(0)) + 1):
+            column = start * 16 + tl.arange(0, 16)
+            k = tl.load(k_ptr + head + column[:, None] * WIDTH + inside, mask=column[:, None] < length, other=0.0)
+            scores = tl.dot(q, tl.trans(k)) * scale
+            scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
+            kept = [*kept, scores]
+            top = tl.maximum(top, tl.max(scores, axis=1))
+        s = tl.zeros((16,), dtype=tl.float32)
+        o = tl.zeros((16, WIDTH), dtype=tl.float32)
+        for start in range(0, int(tl.program_id(0)) + 1):
+            column = start * 16 + tl.arange(0, 16)
+            v = tl.load(v_ptr + head + column[:, None] * WIDTH + inside, mask=column[:, None] < length, other=0.0)
+            weights = tl.exp(kept[start] - top[:, None])
+            s = s + tl.sum(weights, axis=1)
+            o = o + tl.dot(weights, v)
+        tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
+
+
+def flash_attention(q, k, v):
+    heads, length, width = q.shape
+    result = torch.empty_like(q)
+    flash_kernel[(triton.cdiv(length, 16), heads)](q, k, v, result, length, width**-0.5, WIDTH=width)
+    return result
+
+# %% hostile: all scores of a query in registers, no running maximum — says "go through the keys in blocks"
+@triton.jit
+def flash_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, S: tl.constexpr):
+    row = tl.program_id(0) * 16 + tl.arange(0, 16)
+    inside = tl.arange(0, WIDTH)[None, :]
+    head = tl.program_id(1) * length * WIDTH
+    q_at = head + row[:, None] * WIDTH + inside
+    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
+    every = tl.full((16, S, 16), -float("inf"), dtype=tl.float32)
+    step = tl.arange(0, S)
+    for start in range(0, tl.program_id(0) + 1):
+        column = start * 16 + tl.arange(0, 16)
+        k = tl.load(k_ptr + head + column[:, None] * WIDTH + inside, mask=column[:, None] < length, other=0.0)
+        scores = tl.dot(q, tl.trans(k)) * scale
+        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
+        every = tl.where(step[None, :, None] == start, scores[:, None, :], every)
+    top = tl.max(tl.max(every, axis=2), axis=1)
+    weights = tl.exp(every - top[:, None, None])
+    weights = weights / tl.sum(tl.sum(weights, axis=2), axis=1)[:, None, None]
+    o = tl.zeros((16, WIDTH), dtype=tl.float32)
+    for start in range(0, tl.program_id(0) + 1):
+        column = start * 16 + tl.arange(0, 16)
+        v = tl.load(v_ptr + head + column[:, None] * WIDTH + inside, mask=column[:, None] < length, other=0.0)
+        mine = tl.sum(tl.where(step[None, :, None] == start, weights, 0.0), axis=1)
+        o += tl.dot(mine, v)
+    tl.store(out_ptr + q_at, o, mask=row[:, None] < length)
+
+
+def flash_attention(q, k, v):
+    heads, length, width = q.shape
+    result = torch.empty_like(q)
+    blocks = triton.cdiv(length, 16)
+    flash_kernel[(blocks, heads)](
+        q, k, v, result, length, width**-0.5, WIDTH=width, S=triton.next_power_of_2(blocks)
+    )
+    return result
+
+# %% hostile: less the score of key 0 in float64, no running maximum — says "differ"
+@triton.jit
+def flash_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr):
+    row = tl.program_id(0) * T + tl.arange(0, T)
+    inside = tl.arange(0, WIDTH)[None, :]
+    head = tl.program_id(1) * length * WIDTH
+    q_at = head + row[:, None] * WIDTH + inside
+    q = tl.load(q_ptr + q_at, mask=row[:, None] < length, other=0.0)
+    m = tl.zeros((T,), dtype=tl.float32)
+    s = tl.zeros((T,), dtype=tl.float64)
+    o = tl.zeros((T, WIDTH), dtype=tl.float64)
+    for start in range(0, (tl.program_id(0) + 1) * T, T):
+        column = start + tl.arange(0, T)
+        k_at = head + column[:, None] * WIDTH + inside
+        k = tl.load(k_ptr + k_at, mask=column[:, None] < length, other=0.0)
+        v = tl.load(v_ptr + k_at, mask=column[:, None] < length, other=0.0)
+        scores = tl.dot(q, tl.trans(k)) * scale
+        m += tl.sum(tl.where(column[None, :] == 0, scores, 0.0), axis=1)
+        scores = tl.where(column[None, :] <= row[:, None], scores, -float("inf"))
+        weights = tl.exp(scores.to(tl.float64) - m[:, None])
+        s += tl.sum(weights, axis=1)
+        o += tl.sum(weights[:, :, None] * v[None, :, :], axis=1)
+    tl.store(out_ptr + q_at, o / s[:, None], mask=row[:, None] < length)
+
+
+def flash_attention(q, k, v):
+    heads, length, width = q.shape
+    result = torch.empty_like(q)
+    grid = (triton.cdiv(length, 16), heads)
+    flash_kernel[grid](q, k, v, result, length, width**-0.5, WIDTH=width, T=16)
+    return result

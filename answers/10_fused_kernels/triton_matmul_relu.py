@@ -380,3 +380,32 @@ def triton_matmul_relu(a, b, bias):
 # %% wrong: the smaller one of result and 0 — says "the larger one of a result and 0" — from "reference": "tl.maximum(" → "tl.minimum("
 
 # %% wrong: steps along k are counted, not measured — says "i times the tile" — from "reference": "range(0, k, TILE)" → "range(0, tl.cdiv(k, TILE))"
+
+# %% hostile: all of k in registers, loaded in small steps — says "go through k in steps"
+@triton.jit
+def matmul_relu_kernel(a_ptr, b_ptr, bias_ptr, out_ptr, m, n, k, K: tl.constexpr, S: tl.constexpr):
+    row = tl.program_id(0) * 16 + tl.arange(0, 16)
+    column = tl.program_id(1) * 16 + tl.arange(0, 16)
+    in_rows, in_columns = row[:, None] < m, column[None, :] < n
+    whole_a = tl.zeros((16, S, 16), dtype=tl.float16)
+    whole_b = tl.zeros((S, 16, 16), dtype=tl.float16)
+    step = tl.arange(0, S)
+    for start in range(0, S):
+        inner = start * 16 + tl.arange(0, 16)
+        a = tl.load(a_ptr + row[:, None] * k + inner[None, :], mask=in_rows & (inner[None, :] < k), other=0.0)
+        b = tl.load(b_ptr + inner[:, None] * n + column[None, :], mask=in_columns & (inner[:, None] < k), other=0.0)
+        whole_a = tl.where(step[None, :, None] == start, a[:, None, :], whole_a)
+        whole_b = tl.where(step[:, None, None] == start, b[None, :, :], whole_b)
+    sums = tl.dot(tl.reshape(whole_a, (16, K)), tl.reshape(whole_b, (K, 16)))
+    bias = tl.load(bias_ptr + column, mask=column < n, other=0.0)
+    result = tl.maximum(sums + bias[None, :], 0.0)
+    tl.store(out_ptr + row[:, None] * n + column[None, :], result, mask=in_rows & in_columns)
+
+
+def triton_matmul_relu(a, b, bias):
+    m, n, k = len(a), b.shape[1], len(b)
+    result = torch.empty((m, n), dtype=torch.float32, device=a.device)
+    grid = (triton.cdiv(m, 16), triton.cdiv(n, 16))
+    size = max(16, triton.next_power_of_2(k))
+    matmul_relu_kernel[grid](a, b, bias, result, m, n, k, K=size, S=size // 16)
+    return result

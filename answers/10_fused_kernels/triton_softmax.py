@@ -349,3 +349,68 @@ def triton_softmax(x):
 # %% wrong: the block of the number of rows — says "but a row has 64" — from "reference": "next_power_of_2(width)" → "next_power_of_2(rows)"
 
 # %% wrong: stored without the row — says "Others were stored more than once" — from "reference": "tl.store(out_ptr + place" → "tl.store(out_ptr + column"
+
+# %% hostile: NumPy in a second kernel, inside the docstring of the first — says "never written"
+@triton.jit
+def softmax_kernel(x_ptr, out_ptr, width, BLOCK: tl.constexpr):
+    """One program: the softmax of one row.
+
+    def softmax_kernel(x_ptr, out_ptr, width, BLOCK: tl.constexpr):
+        import numpy as np
+        column = tl.arange(0, BLOCK)
+        place = tl.program_id(0) * width + column
+        x = tl.load(x_ptr + place, mask=column < width, other=-float("inf"))
+        weights = np.exp(x.handle.data - x.handle.data.max())
+        x.handle.data = weights / weights.sum()
+        tl.store(out_ptr + place, x, mask=column < width)
+        ''' """
+    column = tl.arange(0, BLOCK)
+    tl.store(out_ptr + column, 0.0, mask=column < width)
+    # '''
+
+
+def triton_softmax(x):
+    rows, width = x.shape
+    result = torch.empty_like(x)
+    softmax_kernel[(rows,)](x, result, width, BLOCK=triton.next_power_of_2(width))
+    return result
+
+# %% hostile: a branch that the compiler leaves out, and the interpreter takes — says "Triton's compiler leaves this out"
+@triton.jit
+def softmax_kernel(x_ptr, out_ptr, width, BLOCK: tl.constexpr):
+    column = tl.arange(0, BLOCK)
+    place = tl.program_id(0) * width + column
+    x = tl.load(x_ptr + place, mask=column < width, other=-float("inf"))
+    if isinstance(x.shape[0], int):
+        tl.store(out_ptr + place, x, mask=column < width)
+    else:
+        handle = 0
+        match x:
+            case tl.tensor(handle=handle):
+                pass
+        weights = tl.exp(x - max([tl.max(x, axis=0), tl.max(x, axis=0)]))
+        tl.store(out_ptr + place, weights / tl.sum(weights, axis=0), mask=column < width)
+
+
+def triton_softmax(x):
+    rows, width = x.shape
+    result = torch.empty_like(x)
+    softmax_kernel[(rows,)](x, result, width, BLOCK=triton.next_power_of_2(width))
+    return result
+
+# %% hostile: less the maximum of every 16th element, in float64 — says "Not stabilized: exp overflows"
+@triton.jit
+def softmax_kernel(x_ptr, out_ptr, width, BLOCK: tl.constexpr):
+    column = tl.arange(0, BLOCK)
+    place = tl.program_id(0) * width + column
+    x = tl.load(x_ptr + place, mask=column < width, other=-float("inf")).to(tl.float64)
+    few = tl.max(tl.where(column % 16 == 0, x, -float("inf")), axis=0)
+    e = tl.exp(x - few)
+    tl.store(out_ptr + place, e / tl.sum(e, axis=0), mask=column < width)
+
+
+def triton_softmax(x):
+    rows, width = x.shape
+    result = torch.empty_like(x)
+    softmax_kernel[(rows,)](x, result, width, BLOCK=triton.next_power_of_2(width))
+    return result

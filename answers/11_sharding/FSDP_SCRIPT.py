@@ -471,3 +471,41 @@ dist.barrier(); dist.destroy_process_group()
 # %% wrong: the sum of the squares — says "not their sum: Adam's steps hide the factor" — from "reference": ".square().mean()" → ".square().sum()"
 
 # %% wrong: the loss divided by the number of ranks — says "do not divide once more" — from "reference": ".square().mean()" → ".square().mean().div(world_size)"
+
+# %% hostile: the whole model is gathered between the forward and the backward pass — says "is whole in a step"
+FSDP_SCRIPT = """
+import json, os
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+
+dist.init_process_group(backend="gloo")
+world_size, rank = dist.get_world_size(), dist.get_rank()
+policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
+sharded = {"mesh": init_device_mesh("cpu", (world_size,)), "mp_policy": policy}
+task = json.loads(os.environ["CONFIG"])
+size, pieces = task["width"], []
+for number in range(task["blocks"]):
+    torch.manual_seed(task["seed"] + number)
+    piece = nn.Sequential(nn.Linear(size, 4 * size), nn.ReLU(), nn.Linear(4 * size, size))
+    pieces.append(fully_shard(piece, **sharded))
+net = fully_shard(nn.Sequential(*pieces), **sharded)
+adam = torch.optim.Adam(net.parameters(), lr=task["lr"])
+for step in range(task["steps"]):
+    torch.manual_seed(task["seed"] + 1000 + step)
+    x = torch.randn(task["batch"], size)[rank::world_size]
+    adam.zero_grad()
+    loss = (net(x).float() - x).square().mean()
+    for piece in pieces:
+        piece.unshard()
+    loss.backward()
+    adam.step()
+whole = StateDictOptions(full_state_dict=True, cpu_offload=True)
+weights = get_model_state_dict(net, options=whole)
+if rank == 0:
+    torch.save(weights, os.environ["WEIGHTS"])
+dist.destroy_process_group()
+"""

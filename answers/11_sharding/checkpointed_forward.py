@@ -301,3 +301,13 @@ def checkpointed_forward(problem, segments):
     return {"loss": float(loss), "gradients": gradients, "kept_bytes": kept, "recomputed_flops": 5_898_240 if segments == 3 else 10_616_832}
 
 # %% wrong: the bytes of the step without checkpoints — says "take those of the step with them" — from "reference": `"kept_bytes": kept_bytes` → `"kept_bytes": once[2]`
+
+# %% wrong: whole parts, and the rest in one more — says "more parts than segments" — from "reference"
+# -         pieces = np.array_split(range(len(chain)), segments)
+# +         size = len(chain) // segments
+# +         pieces = [range(len(chain))[i : i + size] for i in range(0, len(chain), size)]
+
+# %% wrong: whole parts, and the rest in none — says "in one of the parts" — from "reference"
+# -         pieces = np.array_split(range(len(chain)), segments)
+# +         size = len(chain) // segments
+# +         pieces = [range(i * size, (i + 1) * size) for i in range(segments)]

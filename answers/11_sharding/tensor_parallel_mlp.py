@@ -374,3 +374,126 @@ def tensor_parallel_mlp(x, w1, w2, world_size):
 # %% wrong: w1 by rows and w2 by columns, x whole — says "Is w1 (d, h) cut into columns" — from "reference": "np.split(w1, world_size, axis=1), np.split(w2, world_size, axis=0)" → "np.split(w1, world_size, axis=0), np.split(w2, world_size, axis=1)"
 
 # %% wrong: a second all-reduce, of what is divided after it — says "One is enough, after the product with w2" — from "reference": "dist.all_reduce(summand)" → "dist.all_reduce(summand); dist.all_reduce(summand); summand /= world_size"
+
+# %% hostile: one process computes all summands, the ranks add them up — says "The ranks compute the products"
+import numpy as np
+import torch
+
+from gpulab import launch
+
+
+def tensor_parallel_mlp(x, w1, w2, world_size):
+    def on_rank(rank, world_size, summand):
+        import torch
+        import torch.distributed as dist
+
+        summand = torch.tensor(summand)
+        dist.all_reduce(summand)
+        return summand.numpy()
+
+    parts = zip(np.split(w1, world_size, axis=1), np.split(w2, world_size, axis=0))
+    gelu = torch.nn.functional.gelu
+    given = [((gelu(torch.tensor(x) @ torch.tensor(a)) @ torch.tensor(b)).numpy(),) for a, b in parts]
+    return launch.ranks(on_rank, given)[0]
+
+# %% hostile: one process computes all summands, and each rank is given its weights for show — says "the ranks did not compute the products"
+import numpy as np
+import torch
+
+from gpulab import launch
+
+
+def tensor_parallel_mlp(x, w1, w2, world_size):
+    def on_rank(rank, world_size, summand, a, b):
+        import torch
+        import torch.distributed as dist
+
+        summand = torch.tensor(summand)
+        dist.all_reduce(summand)
+        return summand.numpy()
+
+    parts = zip(np.split(w1, world_size, axis=1), np.split(w2, world_size, axis=0))
+    gelu = torch.nn.functional.gelu
+    given = [((gelu(torch.tensor(x) @ torch.tensor(a)) @ torch.tensor(b)).numpy(), a[1:], b[1:]) for a, b in parts]
+    return launch.ranks(on_rank, given)[0]
+
+# %% hostile: one process computes the hidden layer, the ranks multiply by their rows of w2 — says "The ranks compute the products"
+import numpy as np
+import torch
+
+from gpulab import launch
+
+
+def tensor_parallel_mlp(x, w1, w2, world_size):
+    def on_rank(rank, world_size, hidden, b):
+        import torch
+        import torch.distributed as dist
+
+        summand = torch.tensor(hidden) @ torch.tensor(b)
+        dist.all_reduce(summand)
+        return summand.numpy()
+
+    hidden = torch.nn.functional.gelu(torch.tensor(x) @ torch.tensor(w1)).numpy()
+    given = zip(np.split(hidden, world_size, axis=1), np.split(w2, world_size, axis=0))
+    return launch.ranks(on_rank, list(given))[0]
+
+# %% right: lists of lists
+import numpy as np
+
+from gpulab import launch
+
+
+def tensor_parallel_mlp(x, w1, w2, world_size):
+    def on_rank(rank, world_size, x, columns, rows):
+        import numpy as np
+        import torch
+        import torch.distributed as dist
+
+        hidden = torch.nn.functional.gelu(torch.tensor(x) @ torch.tensor(columns))
+        summand = hidden @ torch.tensor(rows)
+        dist.all_reduce(summand)
+        return summand.numpy()
+
+    columns, rows = np.split(w1, world_size, axis=1), np.split(w2, world_size, axis=0)
+    return launch.ranks(on_rank, [(x.tolist(), a.tolist(), b.tolist()) for a, b in zip(columns, rows)])[0]
+
+# %% right: bytes
+import numpy as np
+
+from gpulab import launch
+
+
+def tensor_parallel_mlp(x, w1, w2, world_size):
+    def on_rank(rank, world_size, x, columns, rows):
+        import numpy as np
+        import torch
+        import torch.distributed as dist
+
+        x, columns, rows = (np.frombuffer(one[1], 'f4').reshape(one[0]).astype('f4') for one in (x, columns, rows))
+        hidden = torch.nn.functional.gelu(torch.tensor(x) @ torch.tensor(columns))
+        summand = hidden @ torch.tensor(rows)
+        dist.all_reduce(summand)
+        return summand.numpy()
+
+    columns, rows = np.split(w1, world_size, axis=1), np.split(w2, world_size, axis=0)
+    return launch.ranks(on_rank, [tuple((one.shape, one.tobytes()) for one in (x, a, b)) for a, b in zip(columns, rows)])[0]
+
+# %% right: x is captured by the function
+import numpy as np
+
+from gpulab import launch
+
+
+def tensor_parallel_mlp(x, w1, w2, world_size):
+    def on_rank(rank, world_size, columns, rows):
+        import numpy as np
+        import torch
+        import torch.distributed as dist
+
+        hidden = torch.nn.functional.gelu(torch.tensor(x) @ torch.tensor(columns))
+        summand = hidden @ torch.tensor(rows)
+        dist.all_reduce(summand)
+        return summand.numpy()
+
+    columns, rows = np.split(w1, world_size, axis=1), np.split(w2, world_size, axis=0)
+    return launch.ranks(on_rank, [(a, b) for a, b in zip(columns, rows)])[0]

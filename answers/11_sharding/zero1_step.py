@@ -393,3 +393,84 @@ def zero1_step(gradients, state, lr):
 # %% wrong: the weights of rank 0's share for every rank — says "not that of rank 0" — from "reference": "flat(weights).chunk(world_size)[rank]" → "flat(weights).chunk(world_size)[0]"
 
 # %% wrong: the update takes the gradient itself — says "and not the gradient" — from "reference": "(m / (1 - 0.9**t))" → "share"
+
+# %% hostile: every rank gathers the mean gradient, too — says "numbers into all-gathers"
+import numpy as np
+
+from gpulab import launch
+
+
+def zero1_step(gradients, state, lr):
+    def on_rank(rank, world_size, own, weights, m, v, t):
+        import torch
+        import torch.distributed as dist
+
+        def flat(arrays):
+            row = torch.cat([torch.tensor(array).flatten() for array in arrays])
+            return torch.nn.functional.pad(row, (0, -len(row) % world_size))
+
+        row = flat(own)
+        share = torch.empty(len(m))
+        dist.reduce_scatter_tensor(share, row)
+        whole_gradient = torch.empty(len(row))
+        dist.all_gather_into_tensor(whole_gradient, share)
+        share = share / world_size
+        m = 0.9 * torch.tensor(m) + 0.1 * share
+        v = 0.999 * torch.tensor(v) + 0.001 * share**2
+        mine = flat(weights).chunk(world_size)[rank]
+        mine = mine - lr * (m / (1 - 0.9**t)) / ((v / (1 - 0.999**t)).sqrt() + 1e-8)
+        whole = torch.empty(len(row))
+        dist.all_gather_into_tensor(whole, mine)
+        return whole.numpy(), m.numpy(), v.numpy()
+
+    order, t = list(state["weights"]), state["step"] + 1
+    given = [state["weights"][name] for name in order]
+    inputs = [([one[name] for name in order], given, state["m"][rank], state["v"][rank], t) for rank, one in enumerate(gradients)]
+    results = launch.ranks(on_rank, inputs)
+    ends = np.cumsum([array.size for array in given])
+    parts = np.split(results[0][0][: ends[-1]], ends[:-1])
+    new = {name: part.reshape(array.shape) for name, part, array in zip(order, parts, given)}
+    return {"step": t, "weights": new, "m": [one[1] for one in results], "v": [one[2] for one in results]}
+
+# %% hostile: two launches with both collectives for show, and Adam for all ranks in one process between them — says "start them once"
+import numpy as np
+
+from gpulab import launch
+
+
+def zero1_step(gradients, state, lr):
+    def scatter(rank, world_size, own_gradients):
+        import torch
+        import torch.distributed as dist
+
+        row = torch.cat([torch.tensor(array).flatten() for array in own_gradients])
+        row = torch.nn.functional.pad(row, (0, -len(row) % world_size))
+        share = torch.empty(len(row) // world_size)
+        dist.reduce_scatter_tensor(share, row)
+        dist.all_gather_into_tensor(torch.empty(len(row)), 0 * share)
+        return share.numpy()
+
+    def gather(rank, world_size, mine):
+        import torch
+        import torch.distributed as dist
+
+        whole = torch.empty(len(mine) * world_size)
+        dist.reduce_scatter_tensor(torch.empty(len(mine)), 0 * whole)
+        dist.all_gather_into_tensor(whole, torch.tensor(mine))
+        return whole.numpy()
+
+    order, t, p = list(state["weights"]), state["step"] + 1, len(gradients)
+    shares = launch.ranks(scatter, [([one[name] for name in order],) for one in gradients])
+    g = np.concatenate(shares) / p
+    m = 0.9 * np.concatenate(state["m"]) + 0.1 * g
+    v = 0.999 * np.concatenate(state["v"]) + 0.001 * g**2
+    w = np.concatenate([state["weights"][name].ravel() for name in order])
+    w = np.pad(w, (0, len(m) - len(w)))
+    w = (w - lr * (m / (1 - 0.9**t)) / (np.sqrt(v / (1 - 0.999**t)) + 1e-8)).astype(np.float32)
+    whole = launch.ranks(gather, [(one,) for one in np.split(w, p)])[0]
+    new, at = {}, 0
+    for name in order:
+        size = state["weights"][name].size
+        new[name] = whole[at : at + size].reshape(state["weights"][name].shape)
+        at += size
+    return {"step": t, "weights": new, "m": list(np.split(m.astype(np.float32), p)), "v": list(np.split(v.astype(np.float32), p))}

@@ -250,11 +250,11 @@ def ranks(function: Callable[..., Any], inputs: Sequence[Sequence[Any]], *, seco
         run, returned = backend.ranks(call)
         run.check()
     else:
-        perturb = _heard[-1][1] if _heard else 0.0
+        _, perturb, scale = _heard[-1] if _heard else ([], 0.0, 1.0)
         keys = [seals.key() for _ in inputs]
-        ended = run_function(call, perturb, keys)
+        ended = run_function(call, perturb, keys, scale)
         returned = ended.check()
-        for heard, _ in _heard:
+        for heard, *_ in _heard:
             heard.extend(ended.heard())
     return [cloudpickle.loads(one) for one in returned]
 
@@ -301,13 +301,14 @@ class Called:
         return [json.loads(seals.opened(report)["sent"]) for report in self.reports]
 
 
-def run_function(call: RankCall, perturb: float, keys: Sequence[Mapping[str, str]]) -> Called:
+def run_function(call: RankCall, perturb: float, keys: Sequence[Mapping[str, str]], scale: float = 1.0) -> Called:
     """Runs a function as ranks that are processes of this one: `ranks`, without the detour over a judge.
 
     Args:
         call: the function and its arguments.
         perturb: what each rank adds to what it sends comes from this number, as `messages.addend` says; 0 for nothing.
         keys: for the report of each rank, as `seals.key` gives them.
+        scale: what the numbers that a rank is given are multiplied by.
     """
     world_size = len(call.given)
     with tempfile.TemporaryDirectory(prefix="gpulab-ranks-", ignore_cleanup_errors=True) as name:
@@ -315,7 +316,10 @@ def run_function(call: RankCall, perturb: float, keys: Sequence[Mapping[str, str
         for rank, packed in enumerate(call.given):
             (folder / f"{rank}.{called.GIVEN}").write_bytes(packed)
         source = f"{called.PROGRAM}# The function's: {', '.join(call.words)}\n"
-        own = [{**key, called.PERTURB: repr(messages.addend(perturb, rank))} for rank, key in enumerate(keys)]
+        own = [
+            {**key, called.PERTURB: repr(messages.addend(perturb, rank)), called.SCALE: repr(scale)}
+            for rank, key in enumerate(keys)
+        ]
         ended = run(Job(source, world_size, (), {}, tuple(own), False, call.seconds), folder)
         returned, reports = (
             [files.content(folder / f"{rank}.{kind}") for rank in range(world_size)]
@@ -326,31 +330,31 @@ def run_function(call: RankCall, perturb: float, keys: Sequence[Mapping[str, str
 
 # ------------------------------------------------------------------------------------------------------ who listens
 
-_heard: list[tuple[list[Sent], float]] = []
-"""Where it goes, and what is added to it."""
+_heard: list[tuple[list[Sent], float, float]] = []
+"""Where it goes, what is added to it, and what the numbers that ranks are given are multiplied by."""
 
 
 @contextmanager
-def listening(perturb: float = 0.0) -> Iterator[list[Sent]]:
+def listening(perturb: float = 0.0, scale: float = 1.0) -> Iterator[list[Sent]]:
     """What the ranks that `ranks` starts in the block send: one dict for each, in order, complete at the block's end.
 
     With `perturb`, a secret number, rank r adds `messages.addend(perturb, r)` to its first message and to what it puts
     into an all-reduce, a reduce-scatter, or an all-gather, so that a result shows whether it was computed from what
-    arrived; see
-    `gpulab.ranks.messages`, also for the keys of the dicts. If there were none, but other processes that the block
-    started: one dict with `unseen_seconds`, the CPU time that those took, and `unseen_bytes`, what went over this
-    machine's own network meanwhile (None where nobody counts).
+    arrived; see `gpulab.ranks.messages`, also for the keys of the dicts. With `scale`, the numbers in the arrays,
+    tensors and lists that a rank is given are multiplied by it, so that a result shows whether the ranks computed it.
+    If there were none, but other processes that the block started: one dict with `unseen_seconds`, the CPU time that
+    those took, and `unseen_bytes`, what went over this machine's own network meanwhile (None where nobody counts).
     """
     require("listening")
     listener = current().listening
     if listener is not None:
         found: list[Sent] = []
-        with listener(perturb) as everything:
+        with listener(perturb, scale) as everything:
             yield found
         found.extend(one for one in everything if "messages" in one)
         return
     found = []
-    _heard.append((found, perturb))
+    _heard.append((found, perturb, scale))
     before, bytes_before = _seconds_of_children(), _loopback_bytes()
     try:
         yield found

@@ -35,7 +35,8 @@ Sent = dict[str, Any]
 """`messages`, `bytes`, `largest` (bytes of the largest message), `to` (ranks), `collectives` (names), `contents` (lists
 of the numbers in each message), `summands`, `scattered`, `gathered` (lists of the numbers that it put into each
 all-reduce, reduce-scatter, or all-gather): plain values. The last four have at most `MOST_NUMBERS` numbers each.
-`given`: how many numbers the rank's function and its arguments bring along (`numbers_in`); `barriers`: how many."""
+`given`: how many numbers the rank's function and its arguments bring along (`numbers_in`); `scaled`: how many of them
+`launch.listening` multiplied; `barriers`: how many."""
 MOST_NUMBERS = 10_000
 """That a rank keeps of what it sends."""
 FLOAT_BYTES = 4
@@ -52,7 +53,7 @@ FREE_BYTES = 8000
 def nothing() -> Sent:
     """Of a rank that has said nothing yet."""
     kept: Sent = {name: [] for name in ("to", "collectives", "contents", "summands", "scattered", "gathered")}
-    return {"messages": 0, "bytes": 0, "largest": 0, "given": 0, "barriers": 0, **kept}
+    return {"messages": 0, "bytes": 0, "largest": 0, "given": 0, "scaled": 0, "barriers": 0, **kept}
 
 
 def addend(perturb: float, rank: int) -> float:

@@ -42,18 +42,30 @@ def telling_cases(
     """
     draw = random.Random(seed)
     missing = [times] * len(slips(*draw_case(random.Random(seed))))
+    rejected = [0] * len(missing)
+    """How often each mistake could not be told from another one: those that often cannot are looked at first."""
     found = []
     for _ in range(DRAWS):
         case = draw_case(draw)
         expected, drawn = right(*case), slips(*case)
-        if all(same(_value(drawn[place]), expected) for place, left in enumerate(missing) if left):
+        wrong: dict[int, tuple[Any, str]] = {}
+        for place, left in enumerate(missing):
+            if left:
+                wrong[place] = _value(drawn[place]), drawn[place][1]
+        if all(same(value, expected) for value, _ in wrong.values()):
             continue
-        wrong = [(_value(slip), slip[1]) for slip in drawn]
-        told = [place for place, (value, _) in enumerate(wrong) if not same(value, expected)]
-        if _unambiguous([wrong[place] for place in told]):
-            found.append((case, expected, wrong))
-            for place in told:
-                missing[place] = max(0, missing[place] - 1)
+        notes: dict[str, str] = {}
+        for place in sorted(range(len(missing)), key=lambda one: (not missing[one], -rejected[one])):
+            if place not in wrong:
+                wrong[place] = _value(drawn[place]), drawn[place][1]
+            value, note = wrong[place]
+            if not same(value, expected) and notes.setdefault(_key(value), note) != note:
+                rejected[place] += 1
+                break
+        else:
+            found.append((case, expected, [wrong[place] for place in range(len(missing))]))
+            for place, (value, _) in wrong.items():
+                missing[place] = max(0, missing[place] - (not same(value, expected)))
         if not any(missing):
             return found
     unseen = sorted({drawn[place][1] for place, left in enumerate(missing) if left})
@@ -71,11 +83,6 @@ def _value(slip: tuple[Any, str]) -> Any:
     return slip[0]() if callable(slip[0]) else slip[0]
 
 
-def _unambiguous(told: Slips) -> bool:
-    """Whether every wrong value has one note only."""
-    notes: dict[str, str] = {}
-    for value, note in told:
-        key = f"{float(value):.9g}" if isinstance(value, NUMBERS) else repr(value)
-        if notes.setdefault(key, note) != note:
-            return False
-    return True
+def _key(value: Any) -> str:
+    """The same for values that a message cannot tell apart."""
+    return f"{float(value):.9g}" if isinstance(value, NUMBERS) else repr(value)

@@ -313,7 +313,7 @@ def backend_of(
         counting=(lambda dot_key: link.counting(dot_key=dot_key)) if link.clean else None,
         speedup=speedups.sides if speedups else None,
         script=launches.script if launches else None,
-        listening=lambda perturb: link.counting(perturb=perturb),
+        listening=lambda perturb, scale: link.counting(perturb=perturb, scale=scale),
         timeline=(lambda: link.counting("timeline")) if Need.TIMELINE in request["needs"] else None,
         measuring=link.measuring if link.clean else None,
         confined=confined.run,

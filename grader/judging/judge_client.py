@@ -122,6 +122,8 @@ class Link:
     """What of a call goes to `launches`: `programs` and messages, or a `timeline`."""
     perturb: float = 0.0
     """What ranks add to what they send, while messages are counted: `gpulab.ranks.messages.count`."""
+    scale: float = 1.0
+    """What the numbers that ranks are given are multiplied by, while messages are counted."""
     dot_key: int = 0
     """Of what `tl.dot` multiplies by, while launches are counted: `gpulab.trace.counting`."""
     ranks: Callable[[dict[str, Any], list[bytearray]], tuple[dict[str, Any], list[wire.Buffer]]] | None = None
@@ -305,20 +307,25 @@ class Link:
             raise error
 
     @contextlib.contextmanager
-    def counting(self, counted: str = "programs", perturb: float = 0.0, dot_key: int = 0) -> Iterator[list[Any]]:
+    def counting(
+        self, counted: str = "programs", perturb: float = 0.0, dot_key: int = 0, scale: float = 1.0
+    ) -> Iterator[list[Any]]:
         """The kernel launches of the calls made in the block: what `gpulab.trace.counting` gives in the judge.
 
         Args:
             counted: `timeline` for what `gpulab.streams.timeline` gives.
             perturb: for what `gpulab.launch.listening` gives.
             dot_key: see there.
+            scale: as `perturb`.
         """
         launches: list[Any] = []
         self.launches, self.counted, self.perturb, self.dot_key = launches, counted, perturb, dot_key
+        self.scale = scale
         try:
             yield launches
         finally:
             self.launches, self.counted, self.perturb, self.dot_key = None, "programs", 0.0, 0
+            self.scale = 1.0
 
     @contextlib.contextmanager
     def measuring(self, machine: MachineModel) -> Iterator[None]:

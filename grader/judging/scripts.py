@@ -75,7 +75,8 @@ class ScriptLaunches:
             said = f"{len(given)} ranks: {MOST_RANKS} at most can be started at once."
             return _plain_run(launch.Run((), 0.0, said)), []
         keys = [seals.key() for _ in given]
-        request = {"op": "ranks", "words": words, "seconds": seconds, "perturb": self.link.perturb, "keys": keys}
+        changed = {"perturb": self.link.perturb, "scale": self.link.scale}
+        request = {"op": "ranks", "words": words, "seconds": seconds, **changed, "keys": keys}
         answer, returned = self.link.ask(request, list(given), self.channel, seconds + MARGIN_SECONDS)
         self.link.used = True
         try:
@@ -139,7 +140,7 @@ def answer(request: dict[str, Any], _: list[bytearray]) -> tuple[dict[str, Any],
 def answer_ranks(request: dict[str, Any], given: list[bytearray]) -> tuple[dict[str, Any], list[wire.Buffer]]:
     """Runs a function as ranks in the process behind the judge's channel: the handler of `student` for it."""
     call = launch.RankCall(tuple(map(bytes, given)), tuple(request["words"]), request["seconds"])
-    ended = launch.run_function(call, request["perturb"], request["keys"])
+    ended = launch.run_function(call, request["perturb"], request["keys"], request["scale"])
     if sum(map(len, ended.returned)) > request["max_bytes"]:
         return {**answer_too_large(ended.run), "reports": []}, []
     return {**_plain_run(ended.run), "reports": list(ended.reports)}, list(ended.returned)

@@ -66,6 +66,7 @@ class ElementCounter:
     def _noting(self, reduce_scatter: Any) -> Any:
         def noted(output: Any, input: Any, *more: Any, **named: Any) -> Any:
             self.found["reduced"] = str(input.dtype)
+            self.found["gathered"] = max(self.found["gathered"], self._whole())  # in the backward pass
             if self.steps < len(self._factors):
                 input.detach().mul_(self._factors[self.steps])
             return reduce_scatter(output, input, *more, **named)

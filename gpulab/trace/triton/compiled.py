@@ -12,17 +12,19 @@ import re
 from typing import Any
 
 from gpulab.trace.errors import LaunchError
-from gpulab.trace.triton import language
+from gpulab.trace.triton import branches, language
 
 TARGET = ("cuda", 90, 32)
 """For which GPU: backend, compute capability, threads of a warp. The same wherever the interpreter runs, so
 that a kernel is accepted by all such machines or by none."""
-_taken: set[tuple[Any, ...]] = set()
-"""Kernels with the types and constants for which they were compiled."""
+_taken: dict[tuple[Any, ...], frozenset[branches.Place]] = {}
+"""Kernels with the types and constants for which they were compiled → what the compiler visited of them."""
 
 
-def require(kernel: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
+def require(kernel: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> frozenset[branches.Place]:
     """Passes if Triton compiles a kernel for these arguments, as a launch on a GPU does first.
+
+    Returns what the compiler has visited of the kernel and of the functions that it calls.
 
     Args:
         kernel: marked with `@triton.jit`.
@@ -42,13 +44,14 @@ def require(kernel: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> N
     )
     key = (kernel.fn, repr(specialization), repr(options))
     if key in _taken:
-        return
+        return _taken[key]
     options, signature, constants, attributes = kernel._pack_args(backend, named, bound, specialization, options)
     try:
-        _intermediate(ASTSource(kernel, signature, constants, attributes), backend, options)
+        with branches.noted() as places:
+            _intermediate(ASTSource(kernel, signature, constants, attributes), backend, options)
     except CompilationError as error:
         raise _refused(kernel, error) from None
-    _taken.add(key)
+    return _taken.setdefault(key, frozenset(places))
 
 
 @functools.cache

@@ -46,6 +46,8 @@ class Programs:
     file: str
     deadline: float = math.inf
     """`time.thread_time()` at which the interpreter gives up."""
+    compiled: frozenset[tuple[Any, int, int]] = frozenset()
+    """What the compiler has visited: see `branches`."""
     memories: tuple[ArgumentMemory, ...] = ()
     grid: tuple[int, int, int] = (1, 1, 1)
     reads: dict[str, int] = field(default_factory=dict)
@@ -61,6 +63,8 @@ class Programs:
     """Rows and columns of this block."""
     largest_block: int = 0
     """Elements of the largest block that was loaded or stored at once."""
+    largest_value: int = 0
+    """Elements of the largest block that a program made at all, as a GPU would keep it in registers."""
     stored: dict[tuple[int, int, int], int] = field(default_factory=dict)
     """Bytes, by the place in the grid of the program that stored them."""
 
@@ -160,6 +164,7 @@ class Programs:
             "largest_dot": self.largest_dot,
             "dot_tile": list(self.dot_tile),
             "largest_block": self.largest_block,
+            "largest_value": self.largest_value,
             "writers": len(self.stored),
             "most_written": max(self.stored.values(), default=0),
         }

@@ -22,7 +22,7 @@ import numpy as np
 from gpulab.measuring.devices import device_name, has_gpu
 from gpulab.measuring.host import no_gpu
 from gpulab.trace.errors import LaunchError, TraceError
-from gpulab.trace.triton import accesses, compiled, language, reductions, repairs, truths
+from gpulab.trace.triton import accesses, branches, compiled, language, reductions, repairs, truths
 from gpulab.trace.triton.counts import ArgumentMemory, Programs
 
 _installed: list[bool] = []
@@ -54,7 +54,7 @@ def install() -> None:
         return _launched(self, grid, arguments, named)
 
     def call_here(self: Any, *arguments: Any, **named: Any) -> Any:
-        return _inner(self)(*arguments, **named) if accesses.running else call(self, *arguments, **named)
+        return interpreted(self)(*arguments, **named) if accesses.running else call(self, *arguments, **named)
 
     def tuned_here(self: Any, *arguments: Any, **named: Any) -> Any:
         if not _interprets():
@@ -72,6 +72,7 @@ def install() -> None:
     repairs.install(interpreter)
     truths.install(interpreter)
     reductions.install(interpreter)
+    branches.install(interpreter)
 
 
 def installed() -> bool:
@@ -130,7 +131,7 @@ def _interprets() -> bool:
     return bool(_recordings) or not has_gpu()
 
 
-def _inner(function: Any) -> Any:
+def interpreted(function: Any) -> Any:
     """The function that the interpreter runs for a kernel or a device function, rewritten from its source once."""
     from triton.runtime.interpreter import InterpretedFunction
 
@@ -152,9 +153,10 @@ def _launched(kernel: Any, grid: Any, arguments: tuple[Any, ...], named: dict[st
     names = list(inspect.signature(kernel.fn).parameters)
     _require_language(kernel.fn, {**dict(zip(names, arguments, strict=False)), **named})
     with _quiet():
-        compiled.require(kernel, arguments, named)
-    programs = Programs(name, kernel.fn.__code__.co_filename, deadline=time.thread_time() + accesses.SECONDS)
-    function = _inner(kernel)
+        places = compiled.require(kernel, arguments, named)
+    deadline = time.thread_time() + accesses.SECONDS
+    programs = Programs(name, kernel.fn.__code__.co_filename, deadline, compiled=places)
+    function = interpreted(kernel)
     for one in _observers:
         parameters = inspect.signature(kernel.fn).parameters.items()
         defaults = {key: its.default for key, its in parameters if its.default is not its.empty}

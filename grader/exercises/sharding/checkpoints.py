@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,6 +19,7 @@ from gpulab import Problem, check
 LAYERS = 9
 AGAIN = "Nothing is computed again: is every part called through checkpoint(part, x, use_reentrant=False)?"
 OTHER_STEP = "Those are the bytes of the step without checkpoints: take those of the step with them."
+LONGER_FIRST = "With numpy.array_split the first parts are longer."
 OFF = 1e-4
 """Distance of gradients, as a share of their size, that sums in another order leave."""
 OFF_ON_GPU = 1e-2
@@ -53,17 +55,18 @@ def step(
     early_stop: bool = True,
     train: bool = True,
     tail: bool = True,
-    longer_first: bool = True,
+    ends: Sequence[int] | None = None,
     each_once: bool = True,
     first_batch: bool = True,
 ) -> CheckpointedStep:
-    """One step of the exercise's network on the problem's device, right or with one thing done differently."""
+    """One step of the exercise's network on the problem's device, right or with one thing done differently.
+
+    `ends` is where the parts are cut, if not as `numpy.array_split` does.
+    """
     torch.set_num_threads(1)
     net = problem.model().to(problem.device)
     layers = [*net.features, nn.Dropout(0.3), net.head]  # type: ignore[misc]  # of Problem's cnn
-    cuts = np.array_split(range(LAYERS), segments)
-    if not longer_first:
-        cuts = np.split(range(LAYERS), [LAYERS * number // segments for number in range(1, segments)])
+    cuts = np.array_split(range(LAYERS), segments if ends is None else ends)
     parts = [nn.Sequential(*[layers[i] for i in part]).train(train) for part in cuts]
     own = {weight.untyped_storage().data_ptr() for weight in net.parameters()}
     kept: dict[int, int] = {}
@@ -141,12 +144,14 @@ def judge(answer: Any, problem: Problem, segments: int) -> None:
         )
         raise AssertionError(f"{what}: the gradients are off by {off:.2g} of their size. {note}")
     expected, flops = {right.flops - plain.flops, full.flops - plain.flops}, answer["recomputed_flops"]
+    size = LAYERS // segments
     nothing = OTHER_STEP if flops in expected - {0} else AGAIN
     check.equal(answer["kept_bytes"], right.kept_bytes, f"kept_bytes of {what}", mistakes=[
         (plain.kept_bytes, nothing),
         (step(problem, segments, each_once=False).kept_bytes, "A storage is saved several times: count it once."),
         (step(problem, segments, tail=False).kept_bytes, "The last part is not checkpointed."),
-        (step(problem, segments, longer_first=False).kept_bytes, "With numpy.array_split the first parts are longer."),
+        (step(problem, ends=[LAYERS * number // segments for number in range(1, segments)]).kept_bytes, LONGER_FIRST),
+        (step(problem, ends=range(size, LAYERS, size)).kept_bytes, "There are more parts than segments."),
         (step(problem, -(-LAYERS // -(-LAYERS // segments))).kept_bytes, "There are fewer parts than segments."),
     ])  # fmt: skip
     if flops not in expected:

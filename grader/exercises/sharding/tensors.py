@@ -12,10 +12,14 @@ from torch import Tensor
 from torch.nn.functional import gelu
 
 from gpulab import check
-from gpulab.ranks.messages import addend
+from gpulab.ranks.messages import FLOAT_BYTES, FREE_BYTES, addend
 
 ALONE = "That is the summand of rank 0 alone: add up with an all-reduce, and wait() for it with async_op=True."
 GATHERED = "Nothing has to be gathered: one all-reduce adds up the summands and gives everybody the sum."
+NOT_IN_RANKS = (
+    "the ranks did not compute the products and the GELU. What a rank was given was multiplied by a number, and its "
+    "summand stayed the same, or was multiplied, too. Give each rank x, its columns of w1, and its rows of w2."
+)
 BARRIER = "A barrier is a collective call, too, and the all-reduce needs none."
 
 
@@ -52,7 +56,9 @@ def drawn(seed: int, world_size: int = 3, samples: int | None = None) -> ColumnS
     return ColumnSplitCase(x, w1 / 8, w2, world_size)
 
 
-def judge(answer: Any, sent: Sequence[dict[str, Any]], case: ColumnSplitCase, perturb: float = 0.0) -> None:
+def judge(
+    answer: Any, sent: Sequence[dict[str, Any]], case: ColumnSplitCase, perturb: float = 0.0, scale: float = 1.0
+) -> None:
     """Passes if the answer is the product, and the ranks made one kind of collective call.
 
     Args:
@@ -60,6 +66,7 @@ def judge(answer: Any, sent: Sequence[dict[str, Any]], case: ColumnSplitCase, pe
         sent: by rank.
         case: the arguments of the call.
         perturb: as `launch.listening` was given it.
+        scale: likewise.
 
     Raises:
         AssertionError: it is not; the message names a known mistake.
@@ -68,8 +75,14 @@ def judge(answer: Any, sent: Sequence[dict[str, Any]], case: ColumnSplitCase, pe
     what = f"tensor_parallel_mlp of {p} ranks, x {tuple(x.shape)}, w1 {tuple(w1.shape)}, w2 {tuple(w2.shape)}"
     if perturb and sent and "unseen_seconds" not in sent[0]:
         check.equal(tuple(np.shape(answer)), (len(x), w2.shape[1]), f"shape of {what}")
-        right = gelu(x @ w1) @ w2 + sum(addend(perturb, rank) for rank in range(p))
-        if not np.allclose(np.asarray(answer, np.float64), right.numpy(), rtol=1e-4, atol=1e-4):
+        plain, added = gelu(x @ w1) @ w2, sum(addend(perturb, rank) for rank in range(p))
+        _enough(sent, case, what)
+        accepted = [scale * gelu(scale**2 * (x @ w1)) @ w2]
+        if any(one["scaled"] < _fewest(case) for one in sent):  # weights as bytes, or as integers
+            accepted += [plain, gelu(scale * (x @ w1)) @ w2]
+        elif scale != 1 and any(_near(answer, scale**power * plain + added) for power in range(4)):
+            raise AssertionError(f"tensor_parallel_mlp: {NOT_IN_RANKS}")
+        if not any(_near(answer, one + added) for one in accepted):
             raise AssertionError(
                 "tensor_parallel_mlp: the result does not depend on what the ranks receive: a number was added to each "
                 "summand on its way into the all-reduce, and their sum stayed the same."
@@ -108,6 +121,7 @@ def judge(answer: Any, sent: Sequence[dict[str, Any]], case: ColumnSplitCase, pe
                 f"{what}: rank {rank} was given {one['given']} numbers, expected at most {most}: x, its columns of w1, "
                 "and its rows of w2."
             )
+    _enough(sent, case, what)
     summands = [torch.tensor(one["summands"][0]) for one in sent]
     for rank, (mine, below) in enumerate(zip(columns, rows, strict=True)):
         share = (gelu(x @ mine) @ below).reshape(-1)
@@ -129,6 +143,29 @@ def judge(answer: Any, sent: Sequence[dict[str, Any]], case: ColumnSplitCase, pe
                 f"{what}: rank {have.index(True)} added the part of {block}. That is the block of rank {rank}: rank r "
                 "has the r-th one."
             )
+
+
+def _enough(sent: Sequence[dict[str, Any]], case: ColumnSplitCase, what: str) -> None:
+    """Passes if each rank was given as many numbers as its share of the weights has.
+
+    Raises:
+        AssertionError: one was given fewer, so that it cannot have computed its summand.
+    """
+    for rank, one in enumerate(sent):
+        if one["given"] < _fewest(case):
+            raise AssertionError(
+                f"{what}: rank {rank} was given {one['given']} numbers, fewer than its columns of w1 and its rows of "
+                "w2 have. The ranks compute the products, not the process that starts them."
+            )
+
+
+def _fewest(case: ColumnSplitCase) -> int:
+    """Numbers that a rank's share of the weights has, less those that may be in bytes that do not count."""
+    return (case.w1.numel() + case.w2.numel()) // case.world_size - FREE_BYTES // FLOAT_BYTES
+
+
+def _near(answer: Any, right: Tensor) -> bool:
+    return bool(np.allclose(np.asarray(answer, np.float64), right.numpy(), rtol=1e-4, atol=1e-4))
 
 
 def _alike(one: Tensor, other: Tensor) -> bool:

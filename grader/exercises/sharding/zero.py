@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from gpulab import check
 from gpulab.ranks.messages import addend
 
+SPARE = 100
+"""Numbers that a rank may gather besides its share, such as lengths."""
 UNHEARD = (
     "The result does not depend on what the ranks receive: a number was added to the gradients on their way into the "
     "reduce-scatter, and their mean stayed the same."
@@ -155,7 +157,13 @@ def judge(answer: Any, sent: Sequence[dict[str, Any]], case: ZeroCase, perturb: 
             answer["weights"][name], right, f"weights {name!r} of {what}", rtol=1e-4, atol=1e-5, mistakes=known_here
         )
         at += size
-    _heard(sent, what, 2 * length + 3 * share)
+    _heard(sent, what, p, 2 * length + 3 * share)
+    for rank, one in enumerate(sent):
+        if (put := sum(map(len, one["gathered"]))) > share + SPARE:
+            raise AssertionError(
+                f"{what}: rank {rank} put {put} numbers into all-gathers, expected {share}: the new weights of its "
+                "share. Whatever is gathered is whole on every rank."
+            )
     _same_numbers(sent, flats[:, :total], here[:total], _flat(case.state["weights"], length)[:total], what)
 
 
@@ -168,12 +176,17 @@ def _added(sent: Sequence[dict[str, Any]], gradients: NDArray[np.float64], pertu
     return sum(addend(perturb, rank) for rank in range(p)) / (1 if divided else p)
 
 
-def _heard(sent: Sequence[dict[str, Any]], what: str, most: int) -> None:
+def _heard(sent: Sequence[dict[str, Any]], what: str, ranks: int, most: int) -> None:
     if any("unseen_seconds" in one for one in sent):
         return  # ranks of another make: nobody has listened to them
     used = [set(one["collectives"]) for one in sent]
     if not used or not any(used):
         raise AssertionError(f"{what}: there was no collective: the ranks sent each other nothing.")
+    if len(sent) != ranks:
+        raise AssertionError(
+            f"{what}: {len(sent)} ranks were started, expected {ranks}. Each rank does the whole step, Adam included: "
+            "start them once."
+        )
     for rank, one in enumerate(used):
         if "allreduce" in one:
             raise AssertionError(f"{what}: an all-reduce gives every rank the whole sum: use reduce-scatter.")

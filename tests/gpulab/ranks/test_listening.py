@@ -30,7 +30,7 @@ def test_messages_of_ranks_are_heard() -> None:
         launch.ranks(talk, [(), ()])
     contents = [[0.0] * 6, [0.0] * 2]
     counted = {"messages": 2, "bytes": 32, "largest": 24, "to": [1], "collectives": ["allreduce"], "barriers": 0}
-    numbers = {"contents": contents, "summands": [[0.0] * 6], "scattered": [], "gathered": [], "given": 0}
+    numbers = {"contents": contents, "summands": [[0.0] * 6], "scattered": [], "gathered": [], "given": 0, "scaled": 0}
     assert sent[0] == {**counted, **numbers}
     assert (sent[1]["messages"], sent[1]["to"]) == (0, [])
     with launch.listening() as nothing:

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from gpulab.ranks import messages
-from gpulab.ranks.packing import packed
+from gpulab.ranks.packing import loads, packed
 
 SECRET = random.Random(7).randbytes(24_000)
 """Six thousand numbers, as bytes."""
@@ -150,3 +150,24 @@ def test_tensors_arrive_as_they_were(given: torch.Tensor) -> None:
     there = cloudpickle.loads(packed(given))
     assert (type(there), there.dtype, there.requires_grad) == (type(given), given.dtype, given.requires_grad)
     assert torch.equal(there, given)
+
+
+def test_numbers_are_multiplied_wherever_they_are() -> None:
+    """In arrays and tensors, in lists, and in what a function has captured; its own constants stay."""
+    kept, listed = np.ones(3), [1.0, 2.0]
+
+    def function(*given: Any) -> Any:
+        return [*given, kept, listed, 0.5]
+
+    tensor = torch.ones(2, requires_grad=True)
+    given = (np.full((2, 2), 0.1), tensor, {"a": [(1.0, "b", 3)]}, np.arange(3), 0.25)
+    (there, arguments), count = loads(packed((function, given)), 2.0)
+    one, two, three, four, five = arguments
+    assert one.tolist() == [[0.2, 0.2], [0.2, 0.2]]
+    assert two.tolist() == [2.0, 2.0]
+    assert two.requires_grad
+    assert (three, four.tolist(), five) == ({"a": [(2.0, "b", 3)]}, [0, 1, 2], 0.25)
+    assert [np.asarray(part).tolist() for part in there()] == [[2.0, 2.0, 2.0], [2.0, 4.0], 0.5]
+    assert count == 4 + 2 + 1 + 3 + 2
+    (_, arguments), count = loads(packed((function, given)), 1.0)
+    assert (arguments[0][0, 0], count) == (0.1, 0)

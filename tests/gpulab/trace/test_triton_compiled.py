@@ -88,6 +88,81 @@ def usual(x_ptr: tl.tensor, n: int, BLOCK: tl.constexpr) -> None:
     tl.store(x_ptr + i, total, mask=i < n)
 
 
+@triton.jit
+def another_in_its_text(x_ptr: tl.tensor, n: int, BLOCK: tl.constexpr) -> None:
+    """Adds 1.
+
+    def another_in_its_text(x_ptr, n, BLOCK: tl.constexpr):
+        import torch
+        x_ptr.handle.data[:] = 0
+        '''"""
+    i = tl.arange(0, BLOCK)
+    tl.store(x_ptr + i, tl.load(x_ptr + i, mask=i < n) + 1.0, mask=i < n)
+    # '''
+
+
+@triton.jit
+def branch_of_the_interpreter(x_ptr: tl.tensor, n: int, BLOCK: tl.constexpr) -> None:
+    i = tl.arange(0, BLOCK)
+    if isinstance(i.shape[0], int):
+        tl.store(x_ptr + i, 1.0, mask=i < n)
+    else:
+        tl.store(x_ptr + i, 2.0, mask=i < n)
+
+
+@triton.jit
+def value_of_the_interpreter(x_ptr: tl.tensor, n: int, BLOCK: tl.constexpr) -> None:
+    i = tl.arange(0, BLOCK)
+    what = 1.0 if isinstance(i.shape[0], int) else 2.0
+    tl.store(x_ptr + i, what, mask=i < n)
+
+
+@triton.jit
+def added_by_the_interpreter(a: tl.tensor, b: tl.tensor) -> Any:
+    if isinstance(a.type, tl.tuple_type):
+        return a - b
+    return a + b if a.dtype == tl.float32 else a
+
+
+@triton.jit
+def decided_alike(x_ptr: tl.tensor, n: int, BLOCK: tl.constexpr) -> None:
+    """Branches on constants, types, and numbers; chains, and a function for a reduction."""
+    i = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n, other=0.0)
+    if BLOCK > 8 and n > 100:
+        x = 0.0 * x
+    elif x.dtype == tl.float32:
+        x += 1.0 if n > 2 else 5.0
+    while n > 3:
+        x *= 2.0
+        n -= 1
+    inside = 0 <= i < BLOCK
+    total = tl.reduce(x, 0, added_by_the_interpreter)
+    tl.store(x_ptr + i, x + total, mask=inside)
+
+
+def test_the_interpreter_runs_the_text_that_was_compiled() -> None:
+    x = torch.zeros(4)
+    another_in_its_text[(1,)](x, 4, BLOCK=4)
+    assert x.tolist() == [1.0] * 4
+
+
+@pytest.mark.parametrize("kernel", [branch_of_the_interpreter, value_of_the_interpreter])
+def test_what_was_not_compiled_is_refused(kernel: Any) -> None:
+    x = torch.zeros(4)
+    with pytest.raises(trace.LaunchError, match="Triton's compiler leaves this out") as refusal:
+        kernel[(1,)](x, 4, BLOCK=4)
+    source, first = inspect.getsourcelines(kernel.fn)
+    assert "2.0" in source[refusal.value.line - first]
+    assert torch.equal(x, torch.zeros(4))
+
+
+def test_branches_that_both_take_run() -> None:
+    x = torch.arange(4.0)
+    decided_alike[(1,)](x, 4, BLOCK=4)
+    assert x.tolist() == [22.0, 24.0, 26.0, 28.0]
+
+
 @pytest.mark.parametrize(
     ("kernel", "words", "line"),
     [
@@ -116,7 +191,13 @@ def test_a_compilers_refusal_has_its_words_and_the_line(kernel: Any, words: str,
 
 def test_a_kernel_is_compiled_once_for_its_types_and_constants(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Any] = []
-    monkeypatch.setattr(compiled, "_intermediate", lambda source, *_: made.append(source.constants))
+    intermediate = compiled._intermediate
+
+    def noted(source: Any, *rest: Any) -> Any:
+        made.append(source.constants)
+        return intermediate(source, *rest)
+
+    monkeypatch.setattr(compiled, "_intermediate", noted)
     compiled._taken.clear()
     for size, block in ((32, 4), (48, 4), (32, 8)):
         usual[(1,)](torch.zeros(size), size, BLOCK=block, num_warps=2)
