@@ -367,6 +367,7 @@ def softmax_kernel(x_ptr, out_ptr, width, BLOCK: tl.constexpr):
     column = tl.arange(0, BLOCK)
     tl.store(out_ptr + column, 0.0, mask=column < width)
     # '''
+    pass
 
 
 def triton_softmax(x):
