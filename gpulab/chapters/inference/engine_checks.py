@@ -203,7 +203,7 @@ def entries(answer: Any, what: str) -> dict[str, Entry]:
     """
     names = sorted(answer) if isinstance(answer, dict) else answer
     check.equal(names, sorted(PRECISIONS), f"keys of {what}")
-    found = {}
+    found: dict[str, Entry] = {}
     for name, types in PRECISIONS.items():
         inside, at = answer[name], f"{what}[{name!r}]"
         check.equal(sorted(inside) if isinstance(inside, dict) else inside, sorted(KEYS), f"keys of {at}")
