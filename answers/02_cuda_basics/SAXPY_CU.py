@@ -626,3 +626,16 @@ extern "C" __global__ void saxpy(float alpha, const float* x, float* y, int n) {
 # %% wrong: the stride is 1 — says "Several threads update the same elements" — from "reference": "blockDim.x * gridDim.x;" → "1;"
 
 # %% wrong: the index is a short — says "A short ends at 32767" — from "reference": "int i =" → "short i ="
+
+# %% wrong: the first block does all the work — says "All blocks must take part"
+SAXPY_CU = r"""
+__device__ float axpy(float alpha, float x, float y) {
+    return alpha * x + y;
+}
+
+extern "C" __global__ void saxpy(float alpha, const float* x, float* y, int n) {
+    if (blockIdx.x == 0)
+        for (int i = threadIdx.x; i < n; i += blockDim.x)
+            y[i] = axpy(alpha, x[i], y[i]);
+}
+"""

@@ -265,7 +265,7 @@ def run_ring(vectors):
     p = len(vectors)
     parts = [np.array_split(np.array(vector, np.float64), p) for vector in vectors]
     total = [sum(row[chunk] for row in parts) for chunk in range(p)]
-    for record, added in launch._heard:
+    for record, added, *_ in launch._heard:
         for rank in range(p):
             sums = [
                 sum(parts[(rank - back) % p][(rank - step) % p] for back in range(min(step + 1, p)))
