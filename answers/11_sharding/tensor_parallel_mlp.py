@@ -437,63 +437,17 @@ def tensor_parallel_mlp(x, w1, w2, world_size):
     given = zip(np.split(hidden, world_size, axis=1), np.split(w2, world_size, axis=0))
     return launch.ranks(on_rank, list(given))[0]
 
-# %% right: lists of lists
-import numpy as np
+# %% right: lists of lists — from "reference": "[(x, a, b) for a, b" → "[(x.tolist(), a.tolist(), b.tolist()) for a, b"
 
-from gpulab import launch
+# %% right: bytes — from "reference"
+# -         import torch
+# +         import numpy as np
+# +         import torch
+# -         hidden = torch.nn.functional.gelu(torch.tensor(x) @ torch.tensor(columns))
+# +         x, columns, rows = (np.frombuffer(one[1], "f4").reshape(one[0]).astype("f4") for one in (x, columns, rows))
+# +         hidden = torch.nn.functional.gelu(torch.tensor(x) @ torch.tensor(columns))
+# -     return launch.ranks(on_rank, [(x, a, b) for a, b in zip(columns, rows)])[0]
+# +     given = [tuple((one.shape, one.tobytes()) for one in (x, a, b)) for a, b in zip(columns, rows)]
+# +     return launch.ranks(on_rank, given)[0]
 
-
-def tensor_parallel_mlp(x, w1, w2, world_size):
-    def on_rank(rank, world_size, x, columns, rows):
-        import numpy as np
-        import torch
-        import torch.distributed as dist
-
-        hidden = torch.nn.functional.gelu(torch.tensor(x) @ torch.tensor(columns))
-        summand = hidden @ torch.tensor(rows)
-        dist.all_reduce(summand)
-        return summand.numpy()
-
-    columns, rows = np.split(w1, world_size, axis=1), np.split(w2, world_size, axis=0)
-    return launch.ranks(on_rank, [(x.tolist(), a.tolist(), b.tolist()) for a, b in zip(columns, rows)])[0]
-
-# %% right: bytes
-import numpy as np
-
-from gpulab import launch
-
-
-def tensor_parallel_mlp(x, w1, w2, world_size):
-    def on_rank(rank, world_size, x, columns, rows):
-        import numpy as np
-        import torch
-        import torch.distributed as dist
-
-        x, columns, rows = (np.frombuffer(one[1], 'f4').reshape(one[0]).astype('f4') for one in (x, columns, rows))
-        hidden = torch.nn.functional.gelu(torch.tensor(x) @ torch.tensor(columns))
-        summand = hidden @ torch.tensor(rows)
-        dist.all_reduce(summand)
-        return summand.numpy()
-
-    columns, rows = np.split(w1, world_size, axis=1), np.split(w2, world_size, axis=0)
-    return launch.ranks(on_rank, [tuple((one.shape, one.tobytes()) for one in (x, a, b)) for a, b in zip(columns, rows)])[0]
-
-# %% right: x is captured by the function
-import numpy as np
-
-from gpulab import launch
-
-
-def tensor_parallel_mlp(x, w1, w2, world_size):
-    def on_rank(rank, world_size, columns, rows):
-        import numpy as np
-        import torch
-        import torch.distributed as dist
-
-        hidden = torch.nn.functional.gelu(torch.tensor(x) @ torch.tensor(columns))
-        summand = hidden @ torch.tensor(rows)
-        dist.all_reduce(summand)
-        return summand.numpy()
-
-    columns, rows = np.split(w1, world_size, axis=1), np.split(w2, world_size, axis=0)
-    return launch.ranks(on_rank, [(a, b) for a, b in zip(columns, rows)])[0]
+# %% right: x is captured by the function — from "reference": "world_size, x, columns, rows):" → "world_size, columns, rows):", "[(x, a, b) for a, b" → "[(a, b) for a, b"

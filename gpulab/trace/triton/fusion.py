@@ -118,13 +118,13 @@ def _why(places: list[int], answer: torch.Tensor, launch: Mapping[str, Any] | No
         if all(few <= enough for few, enough in zip(grid, needed, strict=True)):
             return f"{has} round the number of programs up along each axis, with triton.cdiv."
     if answer.dim() == 2 and depth == 1 and tuple(grid) == needed and needed[0] != needed[1]:
-        reached = torch.zeros(answer.shape, dtype=torch.bool)
+        reached = torch.zeros(answer.shape, dtype=torch.bool, device="cpu")
         reached[: needed[1] * rows, : needed[0] * columns] = True
         if places == (~reached).reshape(-1).nonzero().reshape(-1).tolist():
             has = f"The grid {tuple(grid)} is that of the result's tiles, its rows first:"
             return f"{has} does the kernel take program_id(0) for the columns and program_id(1) for the rows?"
     if answer.dim() == 3 and rows and (many := len(answer[0]) // rows) in grid:
-        missing = torch.zeros(answer.shape, dtype=torch.bool)
+        missing = torch.zeros(answer.shape, dtype=torch.bool, device="cpu")
         missing[:, many * rows :] = True
         if places == missing.reshape(-1).nonzero().reshape(-1).tolist():
             count = len(answer[0])

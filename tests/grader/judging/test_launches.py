@@ -240,7 +240,7 @@ FORGED = """\
 from gpulab.ranks import launch, messages
 
 def double(x):
-    for record, _ in launch._heard:
+    for record, *_ in launch._heard:
         record.extend({**messages.nothing(), "messages": 1, "bytes": 4, "to": [1 - rank]} for rank in range(2))
     return [2 * x, 2 * x]
 """
