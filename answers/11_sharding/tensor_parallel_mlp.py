@@ -440,12 +440,10 @@ def tensor_parallel_mlp(x, w1, w2, world_size):
 # %% right: lists of lists — from "reference": "[(x, a, b) for a, b" → "[(x.tolist(), a.tolist(), b.tolist()) for a, b"
 
 # %% right: bytes — from "reference"
-# -         import torch
-# +         import numpy as np
-# +         import torch
 # -         hidden = torch.nn.functional.gelu(torch.tensor(x) @ torch.tensor(columns))
 # +         x, columns, rows = (np.frombuffer(one[1], "f4").reshape(one[0]).astype("f4") for one in (x, columns, rows))
 # +         hidden = torch.nn.functional.gelu(torch.tensor(x) @ torch.tensor(columns))
+
 # -     return launch.ranks(on_rank, [(x, a, b) for a, b in zip(columns, rows)])[0]
 # +     given = [tuple((one.shape, one.tobytes()) for one in (x, a, b)) for a, b in zip(columns, rows)]
 # +     return launch.ranks(on_rank, given)[0]
