@@ -18,7 +18,7 @@ COLD, SLOW = 8.0, 7.2
 """How many times as long the first operation of a kind takes, and the one that something else disturbs."""
 SLOW_RUN = 3
 """The timed run that something else disturbs: it spoils a mean, and no median."""
-ASKED = 3
+ASKED = 2
 """Each question whether the GPU is done takes 1/ASKED of the remaining time, but at least as long as a launch."""
 HOST = ("host", "host copy", "host matmul", "pin")
 """What the host does by itself."""

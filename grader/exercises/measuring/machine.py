@@ -202,7 +202,7 @@ class Machine:
 
     def _passed(self, moment_s: float) -> float:
         """Whether that moment has passed; each question takes time, so that a loop of them ends soon."""
-        self._now += max(WAIT_S, (moment_s - self._now) / ASKED)
+        self._now += max(self._launch_s, (moment_s - self._now) / ASKED)
         return float(moment_s <= self._now)
 
     @staticmethod
