@@ -15,7 +15,8 @@ import torch
 
 from gpulab import check
 from gpulab.chapters.mixed_precision.checks import recorded
-from gpulab.chapters.mixed_precision.watching import IN_FLOAT32, INSIDE, LEFT, OF_IMAGES, UNWEIGHTED, Watched
+from gpulab.chapters.mixed_precision.observing import Watched
+from gpulab.chapters.mixed_precision.watching import IN_FLOAT32, INSIDE, LEFT, OF_IMAGES, UNWEIGHTED
 from gpulab.training.problem import History, Problem
 
 NO_SCALER = "BF16 needs no scaler: call loss.backward() and optimizer.step() directly."
