@@ -639,3 +639,5 @@ extern "C" __global__ void saxpy(float alpha, const float* x, float* y, int n) {
             y[i] = axpy(alpha, x[i], y[i]);
 }
 """
+
+# %% wrong: updated twice — says "Each element was updated 2 times" — from "reference": "y[i] = axpy(alpha, x[i], y[i]);" → "y[i] = axpy(alpha, x[i], axpy(alpha, x[i], y[i]));"

@@ -669,3 +669,5 @@ def vec_add(a, b):
 # %% wrong: always eight blocks — says "The grid must grow with n" — from "reference": "-(-len(a) // threads)" → "8"
 
 # %% wrong: the guard has an equals sign — says "does it say i <= n" — from "reference": "i < out.size" → "i <= out.size"
+
+# %% wrong: written in two steps, and whole blocks only — says "guard each thread, not the whole block" — from "reference": "i < out.size" → "(cuda.blockIdx.x + 1) * cuda.blockDim.x <= out.size", "out[i] = a[i] + b[i]" → "out[i] = a[i]; out[i] += b[i]"

@@ -218,4 +218,4 @@ def transfer_bandwidth(nbytes, pinned, direction):
         torch.cuda.current_stream().synchronize()
         seconds.append(time.perf_counter() - started)
     return nbytes / statistics.median(seconds) / 1e9
-# %% wrong cpu: a new tensor for every copy — says "is the host's own tensor the target" — from "reference": "        target.copy_(source, non_blocking=True)" → "        source.to(target.device, copy=True)"
+# %% wrong cpu: a new tensor for every copy — says "was the target pinned" — from "reference": "        target.copy_(source, non_blocking=True)" → "        source.to(target.device, copy=True)"

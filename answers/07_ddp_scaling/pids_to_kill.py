@@ -94,7 +94,7 @@ def pids_to_kill(processes, user):
 
 # %% wrong: pids as text — says "A pid is an int" — from "reference": `[one["pid"] for one in processes if one["user"]` → `[str(one["pid"]) for one in processes if one["user"]`
 
-# %% wrong: capitals and small letters alike — says "capitals matter" — from "reference": `one["user"] == user` → `one["user"].lower() == user.lower()`
+# %% wrong: capitals and small letters alike — says "ada are two users" — from "reference": `one["user"] == user` → `one["user"].lower() == user.lower()`
 
 # %% wrong: whole names of both subreapers — says "name may go on" — from "reference": `not one["name"].startswith(subreapers)` → `one["name"] not in subreapers`
 

@@ -150,3 +150,5 @@ def fold_batchnorm(weight, bias, mean, variance, gamma, beta, eps):
 # %% wrong: the bias only gets beta — says "bias counts 1 times, mean 0 times, and beta 1 times" — from "the variance squared": "(variance**2 + eps)" → "np.sqrt(variance + eps)", "(bias - mean) * factor + beta" → "bias + beta"
 
 # %% wrong: beta is divided by the root, too — says "and beta 0.5 times" — from "the variance squared": "(variance**2 + eps)" → "np.sqrt(variance + eps)", "factor + beta" → "factor + beta / np.sqrt(variance + eps)"
+
+# %% wrong: the new bias takes the size of the factor — says "In the new bias of channel 1" — from "reference": "(bias - mean) * factor" → "(bias - mean) * abs(factor)"

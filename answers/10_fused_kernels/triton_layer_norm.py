@@ -332,6 +332,8 @@ def triton_layer_norm(x, weight, bias, eps):
 
 # %% wrong: times the root — says "do not multiply by it" — from "reference": "centered / tl.sqrt" → "centered * tl.sqrt"
 
-# %% wrong: the sum is squared — says "comes out as 0" — from "reference": "tl.sum(centered * centered, axis=0) / width" → "tl.sum(centered, axis=0) * tl.sum(centered, axis=0) / width"
+# %% wrong: the sum is squared — says "The variance is 0 here" — from "reference": "tl.sum(centered * centered, axis=0) / width" → "tl.sum(centered, axis=0) * tl.sum(centered, axis=0) / width"
 
 # %% wrong: padding is -inf, as for a softmax — says "the sums must stay finite" — from "reference": "place, mask=inside, other=0.0" → `place, mask=inside, other=-float("inf")`
+
+# %% wrong: the root of eps alone — says "or missing" — from "reference": "variance + eps" → "eps"

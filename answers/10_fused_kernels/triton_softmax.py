@@ -426,3 +426,9 @@ def triton_softmax(x):
 # %% wrong: divided by the maximum before exp — says "do not divide by it" — from "reference": "x - tl.max(x, axis=0)" → "x / tl.max(x, axis=0)"
 
 # %% wrong: the results' rows as long as the block — says "but row 2 begins at element" — from "reference": "out_ptr + place" → "out_ptr + tl.program_id(0) * BLOCK + column"
+
+# %% right: a condition with `and`, which a width of 1 decides — from "reference"
+# -     weights = tl.exp(x - tl.max(x, axis=0))
+# +     if width > 1 and width < BLOCK:
+# +         x = x + 0.0
+# +     weights = tl.exp(x - tl.max(x, axis=0))

@@ -54,6 +54,6 @@ class TransferGPU(PracticeGPU):
             if other != way:
                 slip = "was pageable memory pinned?" if "pageable" in way else "is nothing pinned?"
                 if way == "d2h pinned":
-                    slip = "is the host's own tensor the target? .cpu() and .to() make a new one, which is not pinned."
+                    slip = "was the target pinned? .cpu() and .to() make a new tensor, which is not pinned."
                 slip = slip if other[:3] == way[:3] else "is it the wrong direction?"
                 yield rate / 1e9, f"That is the rate of {other}: {slip}"

@@ -75,7 +75,7 @@ def beyond(addresses: Any, mask: Any, memory: ArgumentMemory, program: Place, gr
     line, taking = block.reshape(-1), taking.reshape(-1)
     if axes > 1 or (np.diff(line) != 1).any():
         return ""
-    return _line(int(line[0]), int(line[taking].max()), memory, program[0], grid[0])
+    return _line(int(line[0]), int(line[taking].max()), line.size, memory, program[0], grid[0])
 
 
 def _outside(program: Place, grid: Place, axes: int) -> str:
@@ -111,16 +111,19 @@ def _tile(block: Any, taking: Any, memory: ArgumentMemory) -> str:
     return f"{' and '.join(outside)}. {limits}"
 
 
-def _line(first: int, last: int, memory: ArgumentMemory, program: int, programs: int) -> str:
+def _line(first: int, last: int, size: int, memory: ArgumentMemory, program: int, programs: int) -> str:
     """Of a one-dimensional block of one of the programs in a row."""
     if len(memory.shape) < 2:
         return ""
     rows, width = math.prod(memory.shape[:-1]), memory.shape[-1]
     has = f"{memory.name} has {rows} row{'s' * (rows > 1)} of {width}"
-    if program and first != program * width and first % program == 0 and program < rows:
-        row = f"row {program} begins at element {program * width}"
+    begin = program * width
+    if begin < first < begin + width <= last and (first - begin) % size == 0:  # a later block of the row
+        return f"in column {last - begin} of row {program}, but {has}."
+    if program and first != begin and first % program == 0 and program < rows:
+        row = f"row {program} begins at element {begin}"
         return f"Program {program} begins at element {first}, but {row}: {has}."
-    if first != program * width:
+    if first != begin:
         return ""
     if program >= rows:
         return f"Program {program} takes row {program}, but {has}, and {programs} programs run."

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,6 +18,10 @@ from gpulab.trace.triton import accesses, language
 
 CHECK = "_gpulab_compiled"
 """What the check is called in an interpreted kernel."""
+COMPILED, LEFT_OUT = f"{CHECK}_was", f"{CHECK}_left_out"
+"""The same for `was_compiled` and `LeftOut`."""
+PLAIN = (ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop, ast.expr_context)
+"""What calls no function of anybody's."""
 Place = tuple[Any, int, int]
 """A function, and line and column of an expression or statement in it, from its `def` on."""
 _functions: list[Any] = []
@@ -41,7 +46,8 @@ def install(interpreter: Any) -> None:
         return ast.increment_lineno(tree, self.def_file_lineno - 1)
 
     rewriter._prepare_source, rewriter._transform_ast = source, transformed
-    setattr(interpreter, CHECK, require_compiled)
+    for name, function in (CHECK, require_compiled), (COMPILED, was_compiled), (LEFT_OUT, LeftOut):
+        setattr(interpreter, name, function)
     for operations, name in (interpreter.ReduceOps, "generic_reduce"), (interpreter.ScanOps, "generic_scan"):
         setattr(operations, name, _with_rewritten(getattr(operations, name)))
 
@@ -66,6 +72,28 @@ def noted() -> Iterator[set[Place]]:
         CodeGenerator.visit = visit
 
 
+def was_compiled(number: int, line: int, column: int) -> bool:
+    """Whether the compiler has been there, too; the arguments are those of `require_compiled`."""
+    return not accesses.running or (_functions[number], line, column) in accesses.running[-1].compiled
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Stands for an operand of `and` or `or` that the compiler has not visited, as its left side decided there.
+
+    An argument of 1 is a constant to the compiler and a number to the interpreter, so `n > 1` decides in the compiler
+    only. The left side is the value then.
+    """
+
+    number: int
+    line: int
+    column: int
+
+    def refuse(self) -> None:
+        """Raises the error of `require_compiled`."""
+        require_compiled(self.number, self.line, self.column)
+
+
 def require_compiled(number: int, line: int, column: int) -> None:
     """Passes if the compiler has been there, too.
 
@@ -77,8 +105,8 @@ def require_compiled(number: int, line: int, column: int) -> None:
     Raises:
         LaunchError: it has not.
     """
-    function = _functions[number]
-    if accesses.running and (function, line, column) not in accesses.running[-1].compiled:
+    if not was_compiled(number, line, column):
+        function = _functions[number]
         line += function.__code__.co_firstlineno + language.parsed(function).lineno - 2
         raise LaunchError(
             f"Kernel '{accesses.running[-1].kernel}', {language.place(function, line)}: Triton's compiler leaves this "
@@ -121,12 +149,13 @@ class _Checks(ast.NodeTransformer):
         return self._rest(node, "body", "orelse")
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
-        node.values = [self.visit(node.values[0]), *map(self._value, node.values[1:])]
+        node.values = [self.visit(node.values[0]), *map(self._operand, node.values[1:])]
         return node
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         node.left, first = self.visit(node.left), self.visit(node.comparators[0])
-        node.comparators = [first, *map(self._value, node.comparators[1:])]
+        others = [one if _is_plain(one) else self._value(one) for one in node.comparators[1:]]
+        node.comparators = [first, *others]
         return node
 
     def visit_ListComp(self, node: ast.ListComp) -> ast.AST:
@@ -142,9 +171,14 @@ class _Checks(ast.NodeTransformer):
                 setattr(node, name, [self.visit(one) if isinstance(one, ast.AST) else one for one in value])
         return node
 
-    def _check(self, at: Any) -> ast.Call:
+    def _check(self, at: Any, name: str = CHECK) -> ast.Call:
         numbers = (ast.Constant(one) for one in (self._number, at.lineno, at.col_offset))
-        return ast.copy_location(ast.Call(ast.Name(CHECK, ast.Load()), [*numbers], []), at)
+        return ast.copy_location(ast.Call(ast.Name(name, ast.Load()), [*numbers], []), at)
+
+    def _operand(self, node: ast.expr) -> ast.expr:
+        """`node if was_compiled(…) else LeftOut(…)`."""
+        chosen = ast.IfExp(self._check(node, COMPILED), self.visit(node), self._check(node, LEFT_OUT))
+        return ast.copy_location(chosen, node)
 
     def _block(self, statements: list[ast.stmt]) -> list[ast.stmt]:
         first = [ast.copy_location(ast.Expr(self._check(one)), one) for one in statements[:1]]
@@ -154,3 +188,8 @@ class _Checks(ast.NodeTransformer):
         """`(check(…), node)[1]`."""
         pair = ast.Tuple([self._check(node), self.visit(node)], ast.Load())
         return ast.copy_location(ast.Subscript(pair, ast.Constant(1), ast.Load()), node)
+
+
+def _is_plain(node: ast.expr) -> bool:
+    """Whether an expression only reads names and numbers and computes with them."""
+    return all(isinstance(one, PLAIN) for one in ast.walk(node))

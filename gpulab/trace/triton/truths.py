@@ -37,6 +37,12 @@ def combined(kind: Kind, left: Any, right: Any) -> Any:
     """`left and right`, or `left or right`, where `left` did not decide."""
     from triton.language import tensor
 
+    from gpulab.trace.triton.branches import LeftOut
+
+    if isinstance(right, LeftOut):
+        if not isinstance(left, tensor):
+            right.refuse()
+        return left
     if not isinstance(left, tensor):
         return right
     if not isinstance(right, tensor):

@@ -46,6 +46,8 @@ def test_a_program_that_begins_elsewhere_is_named() -> None:
     row = 4 * np.arange(100)
     ones = np.ones(100, bool)
     assert "row 2 begins at element 200: x_ptr has 3 rows" in beyond(row + 1024, ones, ROWS, (2, 0, 0), (3, 1, 1))
+    later = beyond(row[:64] + 1056, ones[:64], ROWS, (2, 0, 0), (3, 1, 1))
+    assert later.startswith("in column 127 of row 2, but x_ptr has 3 rows")
     assert "takes row 3" in beyond(row + 1200, ones, ROWS, (3, 0, 0), (100, 1, 1))
     assert "the grid is (1, 4)" in beyond(row + 1200, ones, ROWS, (0, 1, 0), (1, 4, 1))
 

@@ -141,6 +141,24 @@ def decided_alike(x_ptr: tl.tensor, n: int, BLOCK: tl.constexpr) -> None:
     tl.store(x_ptr + i, x + total, mask=inside)
 
 
+@triton.jit
+def decided_by_an_argument_of_1(x_ptr: tl.tensor, n: int, BLOCK: tl.constexpr) -> None:
+    i = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i)
+    if (n > 1 and tl.program_id(0) == 0) or 1 < n < BLOCK:
+        x = x * 2
+    if n == 1 or tl.program_id(0) > 0:
+        x = x + 1
+    tl.store(x_ptr + i, x)
+
+
+def test_an_argument_of_1_is_a_constant_to_the_compiler_and_decides_for_the_interpreter() -> None:
+    for n, expected in (1, 2.0), (2, 2.0):
+        x = torch.ones(16)
+        decided_by_an_argument_of_1[(1,)](x, n, BLOCK=16)
+        assert x.tolist() == [expected] * 16
+
+
 def test_the_interpreter_runs_the_text_that_was_compiled() -> None:
     x = torch.zeros(4)
     another_in_its_text[(1,)](x, 4, BLOCK=4)
