@@ -205,3 +205,5 @@ def simulate_scaler(found_inf, init_scale=65536.0, growth_factor=2.0, backoff_fa
 # %% wrong: the last step is left out — says "The scale after the last update is missing" — from "only scales that have changed": "in found_inf:" → "in found_inf[:-1]:", "if not scales or scales[-1] != scale:" → "if True:"
 
 # %% wrong: the count begins at 1 — says "is 1 before the first step" — from "only scales that have changed": "init_scale, 0, []" → "init_scale, 1, []", "if not scales or scales[-1] != scale:" → "if True:"
+
+# %% wrong: backs off only after a good step — says "whatever the step before it was" — from "reference": "scale, good_steps = scale * backoff_factor, 0" → "scale, good_steps = scale * (backoff_factor if good_steps else 1), 0"
