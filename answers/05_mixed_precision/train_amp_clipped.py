@@ -419,7 +419,7 @@ def train_amp_clipped(problem, epochs, max_norm, accumulate):
 #                   scaler.step(optimizer)
 # +                 torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm)
 
-# %% wrong: updates before the step — says "scaler.update() is missing or before the step" — from "reference"
+# %% wrong: updates before the step — says "scaler.update() is missing or comes before the step" — from "reference"
 # -                 scaler.step(optimizer)
 # -                 before = scaler.get_scale()
 # +                 before = scaler.get_scale()
