@@ -46,8 +46,8 @@ RAISED = {
     " add up.",
     "called with gradients": "Validation needs none: put it into a `with torch.no_grad():` block.",
     "a layer computed in float32": "In each training step, was torch.autocast(problem.device, …) on, around the forward"
-    " pass? A step needs only one: the loss that you keep is the one that the backward pass begins with. In Lightning:"
-    " did you pass precision to the Trainer?",
+    " pass? A step needs only one: its loss, taken before the step, is the one to keep. In Lightning: did you pass"
+    " precision to the Trainer?",
     "object has no attribute 'scaler'": "The scaler belongs to the Trainer's precision_plugin. Not every precision"
     " plugin has a scaler: read its scale only if there is one.",
     "at non-singleton dimension": "Shapes do not match. Is it where predictions are compared with labels?"
