@@ -187,6 +187,14 @@ def simulate_scaler(found_inf, init_scale=65536.0, growth_factor=2.0, backoff_fa
 
 # %% wrong: stops at the first infinite gradient — says "does the loop end too early" — from "reference": "scale, good_steps = scale * backoff_factor, 0" → "break"
 
+# %% wrong: stops after the first infinite gradient — says "does the loop end too early" — from "reference"
+# -         scales.append(scale)
+# +         scales.append(scale)
+# +         if infinite:
+# +             break
+
+# %% wrong: an array — says ".tolist() makes one" — from "reference": "return scales" → "return __import__('numpy').array(scales)"
+
 # %% wrong: grows by the backoff — says "growth_factor is an argument" — from "reference": "scale * growth_factor, 0" → "scale / backoff_factor, 0"
 
 # %% wrong: only scales that have changed — says "also where it has not changed"

@@ -24,7 +24,7 @@ INDEXING = ("__getitem__", "__setitem__")
 """What takes indices from the host for memory of the device."""
 TAKING = ("as_tensor", "asarray", "tensor", "new_tensor")
 """What makes a tensor of another one, perhaps on another device."""
-WITHOUT_DATA = ("empty", "full", "ones", "zeros", "new_empty", "new_full", "new_ones", "new_zeros")
+WITHOUT_DATA = ("empty", "full", "ones", "rand", "zeros", "new_empty", "new_full", "new_ones", "new_zeros")
 """How the names of functions begin whose results hold nothing of what their arguments hold."""
 LINK_GBS = 63.0
 """PCIe 5.0 × 16, each way, by its specification."""
