@@ -108,22 +108,25 @@ def even_threads(calls: Sequence[Sequence[dict[str, Any]]], what: str, most: int
         most: times its share that a thread may write.
 
     Raises:
-        AssertionError: in each call, a launch has a thread that writes more.
+        AssertionError: in each call, a launch has a thread that writes more, or all launches are of a single warp.
     """
-    found = [max(map(_uneven, launches), default=(0.0, "")) for launches in calls]
-    ratio, told = min(found)
+    ratio, told = min(map(_uneven, calls))
     if ratio > most:
         raise AssertionError(f"{what}: the values are right, but {told} Let all threads share the work.")
 
 
-def _uneven(launch: dict[str, Any]) -> tuple[float, str]:
-    """How many times its share the busiest thread wrote, and this in words."""
-    busiest, threads, written = (launch[name] for name in ("busiest_writes", "threads", "global_writes"))
-    if threads <= WARP < written / MANY_TURNS:
-        return math.inf, f"a launch of {threads} threads, which is a single warp at most, wrote {written} elements."
-    share = max(1, -(-written // threads))
-    told = f"one thread wrote {busiest} elements; if all {threads} did, {share} would be enough for each."
-    return busiest / share, told
+def _uneven(launches: Sequence[dict[str, Any]]) -> tuple[float, str]:
+    """How many times its share the busiest thread wrote in a launch of a call, and this in words."""
+    most, written = (max((one["threads"] for one in launches), default=0), sum(one["global_writes"] for one in launches))
+    if most <= WARP < written / MANY_TURNS:
+        return math.inf, f"{written} elements were written by {most} threads at a time, which is a single warp at most."
+    found = [(0.0, "")]
+    for launch in launches:
+        busiest, threads = launch["busiest_writes"], launch["threads"]
+        share = max(1, -(-launch["global_writes"] // threads))
+        told = f"one thread wrote {busiest} elements; if all {threads} did, {share} would be enough for each."
+        found.append((busiest / share, told))
+    return max(found)
 
 
 @contextmanager
