@@ -117,7 +117,10 @@ def even_threads(calls: Sequence[Sequence[dict[str, Any]]], what: str, most: int
 
 def _uneven(launches: Sequence[dict[str, Any]]) -> tuple[float, str]:
     """How many times its share the busiest thread wrote in a launch of a call, and this in words."""
-    most, written = (max((one["threads"] for one in launches), default=0), sum(one["global_writes"] for one in launches))
+    most, written = (
+        max((one["threads"] for one in launches), default=0),
+        sum(one["global_writes"] for one in launches),
+    )
     if most <= WARP < written / MANY_TURNS:
         return math.inf, f"{written} elements were written by {most} threads at a time, which is a single warp at most."
     found = [(0.0, "")]

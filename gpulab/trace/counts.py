@@ -96,7 +96,6 @@ class Counter:
             if tally.worst is None or (sample.cost, len(sample.lanes)) > (tally.worst.cost, len(tally.worst.lanes)):
                 tally.worst = sample
 
-
     def _note_busiest(self, accesses: Accesses) -> None:
         """Counts for each thread what it did to either memory; atomic operations on shared memory are reads as well."""
         thread = ranks(accesses.block, accesses.thread)

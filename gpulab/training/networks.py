@@ -150,7 +150,8 @@ def _refuse_float32(_: nn.Module, __: Any, output: Tensor) -> None:
 
 
 IN_16_BITS = "_in_16_bits"
-"""The end of the name of a network whose layers raise a RuntimeError if they compute in more than 16 bits what can be trained."""
+"""The end of the name of a network whose layers raise a RuntimeError if, while it is trained, they compute in more than
+16 bits."""
 
 
 def make(name: str, seed: int) -> nn.Module:
