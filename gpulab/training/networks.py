@@ -142,11 +142,17 @@ class WeightedCrossEntropy(nn.Module):
         return self.weight * nn.functional.cross_entropy(scores, labels)
 
 
-def _refuse_float32(_: nn.Module, __: Any, output: Tensor) -> None:
-    # In eval mode, too: a network without batch norm or dropout can be trained in it.
-    if output.requires_grad and output.dtype not in (torch.float16, torch.bfloat16):
-        kind = str(output.dtype).removeprefix("torch.")
+def _refuse_float32(layer: nn.Module, _: Any, output: Tensor) -> None:
+    if not output.requires_grad or output.dtype in (torch.float16, torch.bfloat16):
+        return
+    kind = str(output.dtype).removeprefix("torch.")
+
+    def refuse(*_: Any) -> None:
         raise RuntimeError(f"In a training step, a layer computed in {kind}.")
+
+    if layer.training:
+        refuse()
+    output.register_hook(refuse)  # in eval mode, a network may be looked at; if it is trained there, gradients arrive
 
 
 IN_16_BITS = "_in_16_bits"
