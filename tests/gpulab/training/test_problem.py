@@ -319,7 +319,10 @@ def test_a_strict_network_refuses_to_be_trained_in_float32(network: str, dtype: 
         assert torch.equal(model(images), plain(images))
     with pytest.raises(RuntimeError, match="computed in float32"):
         model(images)
-    scores = copy.deepcopy(model).eval()(images)  # which may be looked at
+    looking = copy.deepcopy(model)
+    for part in looking.children():
+        part.eval()
+    scores = looking(images)  # which may be looked at
     with pytest.raises(RuntimeError, match="computed in float32"):
         scores.sum().backward()
     with pytest.raises(RuntimeError, match="computed in float64"):
