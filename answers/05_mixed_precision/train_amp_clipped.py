@@ -443,3 +443,5 @@ def train_amp_clipped(problem, epochs, max_norm, accumulate):
 # %% wrong: compares with the first scale — says "not with the first" — from "reference": "before = scaler.get_scale()" → "before = 65536.0"
 
 # %% wrong: windows of one batch more — says "are the windows longer than accumulate" — from "reference": "number % accumulate" → "number % (accumulate + 1)"
+
+# %% hostile: float16 in the first epoch, float32 in all others, by a network in eval mode — says "a layer computed in float32" — from "reference": "model().to(problem.device)" → "model().to(problem.device).eval()", "for _ in" → "for epoch in", "dtype=torch.float16" → "dtype=torch.float16, enabled=epoch == 0"

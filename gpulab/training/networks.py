@@ -142,13 +142,16 @@ class WeightedCrossEntropy(nn.Module):
         return self.weight * nn.functional.cross_entropy(scores, labels)
 
 
-def _refuse_float32(layer: nn.Module, _: Any, output: Tensor) -> None:
-    if layer.training and torch.is_grad_enabled() and output.dtype == torch.float32:
-        raise RuntimeError("In a training step, a layer computed in float32.")
+def _refuse_float32(_: nn.Module, __: Any, output: Tensor) -> None:
+    # In eval mode, too: a network without batch norm or dropout can be trained in it.
+    if output.requires_grad and output.dtype not in (torch.float16, torch.bfloat16):
+        kind = str(output.dtype).removeprefix("torch.")
+        raise RuntimeError(f"In a training step, a layer computed in {kind}.")
 
 
 IN_16_BITS = "_in_16_bits"
-"""The end of the name of a network whose layers raise a RuntimeError if they compute in float32 while it is trained."""
+"""The end of the name of a network whose layers raise a RuntimeError if, while it is trained, they compute in more than
+16 bits."""
 
 
 def make(name: str, seed: int) -> nn.Module:

@@ -45,7 +45,7 @@ RAISED = {
     "No memory is left": "Call backward for each batch of a window: it frees the batch's activations, and the gradients"
     " add up.",
     "called with gradients": "Validation needs none: put it into a `with torch.no_grad():` block.",
-    "a layer computed in float32": "In each training step, was torch.autocast(problem.device, …) on, around the forward"
+    "a layer computed in": "In each training step, was torch.autocast(problem.device, …) on, around the forward"
     " pass? A step needs only one: its loss, taken before the step, is the one to keep. In Lightning: did you pass"
     " precision to the Trainer?",
     "object has no attribute 'scaler'": "The scaler belongs to the Trainer's precision_plugin. Not every precision"

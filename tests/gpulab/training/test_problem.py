@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import subprocess
 import sys
@@ -316,8 +317,11 @@ def test_a_strict_network_refuses_to_be_trained_in_float32(network: str, dtype: 
     assert all(torch.equal(one, plain.state_dict()[name]) for name, one in model.state_dict().items())
     with torch.autocast("cpu", dtype=dtype):
         assert torch.equal(model(images), plain(images))
-    with pytest.raises(RuntimeError, match="computed in float32"):
-        model(images)
+    for one in (model, model.eval()):
+        with pytest.raises(RuntimeError, match="computed in float32"):
+            one(images)
+    with pytest.raises(RuntimeError, match="computed in float64"):
+        copy.deepcopy(model.features).double()(images.double())
     with torch.no_grad():
         model(images)
     model.eval().requires_grad_(False)(images)
