@@ -235,7 +235,7 @@ def crossover(sizes, cpu_seconds, gpu_seconds):
 
 # %% wrong: sizes are sorted without their times — says "are sizes sorted without their times" — from "reference": "sorted(zip(sizes, cpu_seconds, gpu_seconds), reverse=True)" → "zip(sorted(sizes, reverse=True), cpu_seconds, gpu_seconds)"
 
-# %% wrong: most of the larger sizes win — says "it must win at the size that you return, too"
+# %% wrong: most of the larger sizes win — says "from which it always wins"
 def crossover(sizes, cpu_seconds, gpu_seconds):
     rows = sorted(zip(sizes, cpu_seconds, gpu_seconds))
     for at, (size, _, _) in enumerate(rows):

@@ -40,7 +40,7 @@ TROUBLES = {
 """What a failing run says → what may help."""
 LIGHTNING_TROUBLES = {
     "Skipping the `training_step` by returning None": "training_step returns the loss.",
-    "does not require grad": "The loss that training_step returns is cut off from the weights: is it detached, or a number?",
+    "does not require grad": "The loss of training_step is cut off from the weights: is it detached, or a number?",
     "No supported gpu backend found": 'accelerator="auto" takes a GPU where there is one, and the CPU elsewhere.',
     "torch.multiprocessing.spawn": (
         'The launcher has started all ranks already, and strategy="ddp" uses them; "ddp_spawn" starts more.'
