@@ -725,11 +725,11 @@ def flash_attention(q, k, v):
 
 # %% wrong: heads along the first axis of the grid only — says "are its axes in the order in which the kernel uses them" — from "reference": "(triton.cdiv(length, 32), heads)" → "(heads, triton.cdiv(length, 32))"
 
-# %% wrong: weights by the maximum of their block — says "subtract the same one from the scores" — from "reference": "weights = tl.exp(scores - m_next[:, None])" → "weights = tl.exp(scores - tl.max(scores, axis=1)[:, None])"
+# %% wrong: weights by the maximum of their block — says "subtracts the same maximum from the scores" — from "reference": "weights = tl.exp(scores - m_next[:, None])" → "weights = tl.exp(scores - tl.max(scores, axis=1)[:, None])"
 
-# %% wrong: no maximum is subtracted from the scores — says "subtract the same one from the scores" — from "reference": "weights = tl.exp(scores - m_next[:, None])" → "weights = tl.exp(scores)"
+# %% wrong: no maximum is subtracted from the scores — says "subtracts the same maximum from the scores" — from "reference": "weights = tl.exp(scores - m_next[:, None])" → "weights = tl.exp(scores)"
 
-# %% wrong: the output is rescaled twice — says "rescaled once per step" — from "reference": "o * factor[:, None] +" → "o * factor[:, None] * factor[:, None] +"
+# %% wrong: the output is rescaled twice — says "rescales sum and output once" — from "reference": "o * factor[:, None] +" → "o * factor[:, None] * factor[:, None] +"
 
 # %% wrong: the mask compares numbers within the blocks — says "compares numbers within the blocks" — from "reference": "column[None, :] <= row[:, None]" → "tl.arange(0, T)[None, :] <= tl.arange(0, T)[:, None]"
 
