@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from gpulab.check.compare import EXACT, LOOSE, UNWRITTEN, Rule, difference, token
 from gpulab.check.outcomes import Mismatch, WrongAnswer, note_mismatches
-from gpulab.check.rounding import has_float32_digits, is_rounded
+from gpulab.check.rounding import has_16_bits, has_float32_digits, is_rounded
 from gpulab.check.values import DictOf, TooLarge, plain, show
 
 Mistakes = Mapping[Any, str] | Iterable[tuple[Any, str]] | None
@@ -21,6 +21,8 @@ Mistakes = Mapping[Any, str] | Iterable[tuple[Any, str]] | None
 
 ROUNDED = "Is it rounded? Return the number with all its digits."
 FLOAT32 = "It has the digits of a float32 only: compute with Python's floats, or in float64."
+
+BITS16 = "Every element fits into 16 bits: is something rounded to float16 or bfloat16 on the way?"
 
 
 def equal(answer: Any, expected: Any, what: str, mistakes: Mistakes = None) -> None:
@@ -260,6 +262,8 @@ def _compare(answer: Any, expected: Any, what: str, mistakes: Mistakes, rule: Ru
         known = f"{known} Or is it rounded?" if known else ROUNDED
     if not known and has_float32_digits(mine, theirs):
         known = FLOAT32
+    if not known and has_16_bits(mine, theirs):
+        known = BITS16
     _fail(Mismatch(what, shown, wanted, known, inside))
 
 

@@ -292,7 +292,8 @@ def _how_changed(losses: Sequence[float], expected: Sequence[float], rtol: float
     again = [abs(one - before) / before for one, before in zip(losses[half:], losses, strict=False)]
     if max(again) <= rtol:
         return "The second epoch has the losses of the first: no step changed the weights."
-    return "The first loss is right, but later ones differ: did the gradients or the learning rate change?"
+    changed = "did the gradients or the learning rate change, or is an entry not the loss of its own step?"
+    return f"The first loss is right, but later ones differ: {changed}"
 
 
 APART = (
