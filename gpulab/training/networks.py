@@ -152,7 +152,8 @@ def _refuse_float32(layer: nn.Module, _: Any, output: Tensor) -> None:
 
     if layer.training:
         refuse()
-    output.register_hook(refuse)  # in eval mode, a network may be looked at; if it is trained there, gradients arrive
+    # In eval mode, a network may be looked at; if it is trained there, gradients arrive.
+    output.register_hook(refuse)  # type: ignore[no-untyped-call]  # it has no types
 
 
 IN_16_BITS = "_in_16_bits"
