@@ -411,3 +411,23 @@ def histogram(x, bins):
     counts = device_array(np.zeros(bins, np.int32))
     count[-(-len(x) // 128), 128](x, counts, len(x), bins)
     return counts
+
+# %% wrong: each bin is added by one block — says "Each bin has the count of one block only" — from "reference, zeros handed in as well"
+# -     for place in range(me, bins, 128):
+# -         cuda.atomic.add(counts, place, private[place])
+# +     for place in range(cuda.grid(1), bins, cuda.gridsize(1)):
+# +         cuda.atomic.add(counts, place, private[place])
+
+# %% wrong: single values are left out — says "A value that occurs once in a block is missing" — from "reference, zeros handed in as well"
+# -         cuda.atomic.add(counts, place, private[place])
+# +         if private[place] > 1:
+# +             cuda.atomic.add(counts, place, private[place])
+
+# %% wrong: one result for all calls — says "each call needs new ones" — from "reference, zeros handed in as well"
+# + made = {}
+# +
+# +
+# + def histogram(x, bins):
+# +     counts = made.setdefault(bins, device_array(np.zeros(bins, np.int32)))
+# - def histogram(x, bins):
+# -     counts = device_array(np.zeros(bins, np.int32))

@@ -837,3 +837,22 @@ def matmul_tiled(a, b):
     return c
 
 # %% wrong: as many products per step as there are columns — says "places 0 to 15 along each axis" — from "reference": "for k in range(16)" → "for k in range(a.shape[1])"
+
+# %% wrong: in every step as few products as in the last — says "Only the first 3 of 16 multiply-adds" — from "reference": "range(16)" → "range(a.shape[1] % 16 or 16)"
+
+# %% wrong: the sum so far is added to c in every step — says "The sum so far was added to c in every step" — from "reference"
+# - from gpulab import empty
+# + import numpy as np
+# + from gpulab import device_array
+
+# -     if row < c.shape[0] and column < c.shape[1]:
+# -         c[row, column] = added
+# +         if row < c.shape[0] and column < c.shape[1]:
+# +             c[row, column] += added
+
+# -     c = empty((a.shape[0], b.shape[1]), "float32")
+# +     c = device_array(np.zeros((a.shape[0], b.shape[1]), np.float32))
+
+# %% wrong: absolute values of b — says "lost their sign" — from "reference": "b_tile[k, tx]" → "abs(b_tile[k, tx])"
+
+# %% wrong: the guard of a by another index — says "needs a guard by the very row and column it reads" — from "reference": "start + tx < a.shape[1]" → "start + ty < a.shape[1]"
