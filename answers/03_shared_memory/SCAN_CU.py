@@ -638,3 +638,14 @@ extern "C" __global__ void scan(const int* x, int* y, int n) {
 #       sums[t] = t < n ? x[t] : 0;
 # -     __syncthreads();
 #       for (int distance = 1; distance < 256; distance *= 2) {
+
+# %% wrong: adds the element of x at the distance — says "A step adds the sum at the distance" — from "reference": "sums[t - distance] : 0" → "x[t - distance] : 0"
+
+# %% wrong: what was read is added again in each step — says "Yours adds what it read in earlier steps once more" — from "reference"
+# -     for (int distance = 1; distance < 256; distance *= 2) {
+# -         int left = t >= distance ? sums[t - distance] : 0;
+# +     int left = 0;
+# +     for (int distance = 1; distance < 256; distance *= 2) {
+# +         left += t >= distance ? sums[t - distance] : 0;
+
+# %% wrong: absolute values in each step — says "lost their sign" — from "reference": "sums[t] += left" → "sums[t] += abs(left)"

@@ -535,3 +535,9 @@ extern "C" __global__ void warp_sum(const float* x, float* out, int n) {
         atomicAdd(out, sum);
 }
 """
+
+# %% wrong: shuffles of half a warp — says "The first 16 lanes of each warp count 2 times" — from "reference": "sum, distance);" → "sum, distance, 16);"
+
+# %% wrong: passes on its own element in each step — says "Each step passes on the sum so far" — from "reference": "float sum = i < n ? x[i] : 0.0f;" → "float own = i < n ? x[i] : 0.0f, sum = own;", "0xFFFFFFFF, sum, distance" → "0xFFFFFFFF, own, distance"
+
+# %% wrong: a place for each block — says "All warps add to the same element" — from "reference": "atomicAdd(out, sum)" → "atomicAdd(out + blockIdx.x, sum)"

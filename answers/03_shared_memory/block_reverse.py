@@ -506,3 +506,10 @@ def block_reverse(x):
 
 # -     block_reverse_kernel[-(-len(x) // 128), 128](x, out)
 # +     block_reverse_kernel[16, 128](x, out)
+# %% wrong: moved around by one — says "moved around by one place" — from "reference": "tile[length - 1 - t]" → "tile[(length - t) % length]"
+
+# %% wrong: swaps neighbors — says "swapped in groups of 2" — from "reference": "tile[length - 1 - t]" → "tile[min(t ^ 1, length - 1)]"
+
+# %% wrong: reverses the first half of each run, and copies the second — says "Only half of each run was reversed" — from "reference": "tile[length - 1 - t]" → "tile[length - 1 - t if t < length // 2 else t]"
+
+# %% wrong: blocks of 64 threads for runs of 128 — says "elements were written to shared memory" — from "reference": "128), 128](" → "128), 64]("

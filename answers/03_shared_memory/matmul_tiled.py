@@ -870,3 +870,21 @@ def matmul_tiled(a, b):
 # -     product[(-(-b.shape[1] // 16), -(-a.shape[0] // 16)), (16, 16)](a, b, c)
 # +     kernel = naive if any(extent % 16 for extent in (*a.shape, *b.shape)) else product
 # +     kernel[(-(-b.shape[1] // 16), -(-a.shape[0] // 16)), (16, 16)](a, b, c)
+# %% wrong: in every step as few products as in the last — says "Only the first 3 of 16 multiply-adds" — from "reference": "range(16)" → "range(a.shape[1] % 16 or 16)"
+
+# %% wrong: the sum so far is added to c in every step — says "The sum so far was added to c in every step" — from "reference"
+# - from gpulab import empty
+# + import numpy as np
+# + from gpulab import device_array
+
+# -     if row < c.shape[0] and column < c.shape[1]:
+# -         c[row, column] = added
+# +         if row < c.shape[0] and column < c.shape[1]:
+# +             c[row, column] += added
+
+# -     c = empty((a.shape[0], b.shape[1]), "float32")
+# +     c = device_array(np.zeros((a.shape[0], b.shape[1]), np.float32))
+
+# %% wrong: absolute values of b — says "lost their sign" — from "reference": "b_tile[k, tx]" → "abs(b_tile[k, tx])"
+
+# %% wrong: the guard of a by another index — says "needs a guard by the very row and column it reads" — from "reference": "start + tx < a.shape[1]" → "start + ty < a.shape[1]"

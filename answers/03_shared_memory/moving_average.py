@@ -630,3 +630,14 @@ def moving_average(x, radius):
     return out
 
 # %% wrong: clamps to the length — says "The last index is n - 1" — from "reference": "x.size - 1)]" → "x.size)]"
+
+# %% wrong: every other neighbor — says "Only every other neighbor" — from "reference": "range(2 * radius + 1)" → "range(0, 2 * radius + 1, 2)", "float32(2 * radius + 1)" → "float32(radius + 1)"
+
+# %% wrong: the two ends of the window — says "Only the two ends" — from "reference"
+# -         added = float32(0)
+# -         for k in range(2 * radius + 1):
+# -             added += tile[me + k]
+# -         out[i] = added / float32(2 * radius + 1)
+# +         out[i] = (tile[me] + tile[me + 2 * radius]) / float32(2)
+
+# %% wrong: near neighbors weigh more — says "All neighbors have the same weight" — from "reference": "added += tile[me + k]" → "added += tile[me + k] * (radius + 1 - abs(k - radius))", "float32(2 * radius + 1)" → "float32((radius + 1) * (radius + 1))"

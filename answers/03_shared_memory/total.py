@@ -267,7 +267,7 @@ def total(x):
 # +     if cuda.grid(1) >= x.size:
 # +         return
 
-# %% wrong: adds without an atomic — says "nothing orders two blocks" — from "reference"
+# %% wrong: adds without an atomic — says "nothing orders two blocks. Add the blocks' sums to the result with an atomic operation" — from "reference"
 # -         cuda.atomic.add(result, 0, tile[0])
 # +         result[0] += tile[0]
 
@@ -585,7 +585,7 @@ def total(x):
 
 # %% wrong: value and distance of a shuffle swapped — says "is not a distance between lanes" — from "shuffles within warps, one number a warp in shared memory": "value, delta)" → "delta, value)"
 
-# %% wrong: one result for all calls — says "the sum of 1500 elements: you returned" — from "reference"
+# %% wrong: one result for all calls — says "each call needs a new result" — from "reference"
 # + result = device_array(np.zeros(1, np.float32))
 # +
 # +
@@ -746,3 +746,13 @@ def total(x):
     result = device_array(np.zeros(1, np.float32))
     total_kernel[-(-len(x) // (224 if len(x) > 600 else 14)), 32](x, result)
     return float(to_numpy(result)[0])
+# %% wrong: the distance goes down by one — says "The distance halves in each step" — from "reference": "half //= 2" → "half -= 1"
+
+# %% wrong: the last round of the loop is left out — says "The last round of the loop is missing" — from "reference"
+# -     for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+# +     for i in range(cuda.grid(1), x.size - cuda.gridsize(1) + 1, cuda.gridsize(1)):
+
+# -     total_kernel[min(-(-x.shape[0] // 256), 1024), 256](x, result)
+# +     total_kernel[-(-x.shape[0] // 4096), 256](x, result)
+
+# %% wrong: the tree keeps the larger sum — says "keeps the larger of two sums" — from "reference": "tile[me] += tile[me + half]" → "tile[me] = max(tile[me], tile[me + half])"

@@ -570,3 +570,9 @@ def transpose_tiled(x):
     show[(-(-wide // 32), -(-high // 32)), (32, 8)](x, out, high, wide)
     turn[(-(-wide // 32), -(-high // 8)), (32, 8)](x, out, high, wide)
     return out
+
+# %% wrong: each step writes the same rows of the tile — says "the first 8 of 32 rows are repeated" — from "reference": "tile[tx, ty + step]" → "tile[tx, ty]"
+
+# %% wrong: each step reads the same rows of x — says "the first 8 of 32 rows are repeated" — from "reference": "x[row + step, column]" → "x[row, column]"
+
+# %% wrong: columns of the tile from its end — says "the columns of the result are in reverse order" — from "reference": "tile[tx, ty + step]" → "tile[31 - tx, ty + step]"

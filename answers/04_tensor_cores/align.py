@@ -154,3 +154,5 @@ def align(n, bytes_per_element, alignment_bytes=16):
 # %% wrong: rounds to whole elements — says "8 elements are a unit" — from "reference": "alignment_bytes // bytes_per_element" → "bytes_per_element"
 
 # %% wrong: rounded up as a negative number — says "turn its sign around" — from "reference": "(n + multiple - 1) // multiple * multiple" → "-n // multiple * multiple"
+
+# %% wrong: even sizes are not padded — says "That is n itself" — from "reference": "return (n + multiple - 1) // multiple * multiple" → "return (n + multiple - 1) // multiple * multiple if n % 2 else n"

@@ -162,3 +162,5 @@ def mma(a, b, c):
 # %% wrong: one entry for all — says "you used only the first ones" — from "reference": "a.astype(np.float32) @ b.astype(np.float32)" → "a[:1].astype(np.float32) @ b[:, :1].astype(np.float32)"
 
 # %% wrong: the first row of a for all — says "a row of a of its own" — from "reference": "a.astype" → "a[:1].astype"
+
+# %% wrong: the transposed product — says "a first, and nothing transposed" — from "reference": "a.astype(np.float32) @ b.astype(np.float32)" → "b.T.astype(np.float32) @ a.T.astype(np.float32)"

@@ -138,3 +138,11 @@ def padded_linear(x, weight, multiple=64):
 # +         return x
 
 # %% wrong: cut off from the end, even if nothing is padded — says "Nothing is padded here" — from "reference": "[..., :outputs]" → "[..., : -(-outputs % multiple)]"
+
+# %% wrong: cut in the first dimension — says "in the last dimension" — from "reference": "[..., :outputs]" → "[:outputs]"
+
+# %% wrong: cut in the second dimension — says "x may have any leading dimensions, or none" — from "reference": "[..., :outputs]" → "[:, :outputs]"
+
+# %% wrong: no negative outputs — says "there is no ReLU here" — from "reference": "[..., :outputs]" → "[..., :outputs].clamp(min=0)"
+
+# %% wrong: a bias of ones — says "add no bias" — from "reference": "[..., :outputs]" → "[..., :outputs] + 1"

@@ -121,7 +121,7 @@ def review(layers, batch, dtype):
 
 # %% wrong: gelu is heavy — says "gelu passes" — from "reference": `sigmoid")` → `sigmoid", "gelu")`
 
-# %% wrong: no eye for activations — says "reported at their own place" — from "reference"
+# %% wrong: no eye for activations — says "at their own place" — from "reference"
 # -         if layer["kind"] in ("tanh", "sigmoid"):
 # -             found.append((index, "math_heavy"))
 
@@ -287,3 +287,7 @@ def review(layers, batch, dtype):
 # %% wrong: math-heavy between other layers only — says "wherever they are, also first or last" — from "reference": `in ("tanh", "sigmoid"):` → `in ("tanh", "sigmoid") and 0 < index < len(layers) - 1:`
 
 # %% wrong: reports multiples — says "here all are multiples of 8" — from "reference": "if batch % multiple" → "if batch % multiple == 0", "if layer[key] % multiple" → "if layer[key] % multiple == 0"
+
+# %% wrong: the batch must be a power of two — says "need not be a power of two" — from "reference": "if batch % multiple" → "if batch % multiple or batch & (batch - 1)"
+
+# %% wrong: missing activations of short networks only — says "lacks an activation: report it" — from "reference": "if index + 1 < len(layers) and" → "if index + 1 < len(layers) < 3 and"

@@ -167,3 +167,5 @@ def smallest_batch(in_features, out_features, gpu, dtype):
 # %% wrong: the ridge — says "That is the ridge" — from "reference": "return math.ceil(need * in_features * out_features / gain) if gain > 0 else None" → "return math.ceil(need / SIZES[dtype])"
 
 # %% wrong: the bracket without its sign — says "The bracket is negative" — from "reference": "/ gain) if gain > 0 else None" → "/ abs(gain)) if gain else None"
+
+# %% wrong: divides by a bracket of 0 — says "Here the bracket is 0" — from "reference": "if gain > 0" → "if gain >= 0"

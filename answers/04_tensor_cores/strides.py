@@ -123,3 +123,5 @@ def strides(*arguments):
 # %% wrong: the channels of NHWC a plane apart — says "The stride of C is wrong" — from "reference": "(h * w * c, 1, w * c, c)" → "(h * w * c, h * w, w * c, c)"
 
 # %% wrong: H and the plane swapped — says "a channel has H · W elements" — from "reference": "(c * h * w, h * w, w, 1)" → "(c * h * w, w, h * w, 1)"
+
+# %% wrong: one element too few in each step — says "not W - 1" — from "reference": "(c * h * w, h * w, w, 1)" → "(c * h * w - 1, h * w - 1, w - 1, 1)"

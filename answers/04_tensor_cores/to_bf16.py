@@ -229,3 +229,12 @@ def to_bf16(x):
 # +     return np.where(np.isnan(x), x, rounded)
 
 # %% wrong: converted instead of read as bits — says "converted by astype" — from "reference": "x.view(np.uint32)" → "x.astype(np.int64).astype(np.uint32)", ".view(np.float32)" → ".astype(np.float32)"
+
+# %% wrong: the largest numbers are limited — says "it becomes inf" — from "reference": "x, rounded)" → "x, np.where(np.isinf(x), x, np.clip(rounded, -3e38, 3e38)))"
+
+# %% wrong: ties of negative numbers go to odd — says "whatever its sign" — from "reference": "(bits >> np.uint32(16) & np.uint32(1))" → "((bits >> np.uint32(16) & np.uint32(1)) ^ (x < 0))"
+
+# %% wrong: rounds twice — says "Rounded twice: round once" — from "reference"
+# -     bits = x.view(np.uint32)
+# +     bits = x.view(np.uint32)
+# +     bits = bits + np.uint32(0x1fff) + (bits >> np.uint32(14) & np.uint32(1)) & np.uint32(0xffffc000)

@@ -173,3 +173,12 @@ def to_e4m3(x):
         step = 2.0 ** (max(math.frexp(limited)[1] - 1, -6) - 3)
         found[at] = math.copysign(np.rint(abs(limited) / step) * step, number)
     return found
+
+# %% wrong: limits what is beyond 480 — says "What rounds to 480" — from "reference": "np.clip(x, np.float32(-448), np.float32(448))" → "np.where(np.abs(x) > 480, np.copysign(np.float32(448), x), x)"
+
+# %% wrong: exponents from a logarithm that is rounded up — says "the exponents are one too large" — from "reference"
+# -     _, exponent = np.frexp(finite)
+# +     exponent = np.ceil(np.log2(np.maximum(np.abs(np.nan_to_num(finite)), 1e-30))).astype(int)
+
+# -     step = np.ldexp(np.float32(1), np.maximum(exponent - 1, -6) - 3)
+# +     step = np.ldexp(np.float32(1), np.maximum(exponent, -6) - 3)

@@ -220,3 +220,12 @@ def to_tf32(x):
 # -     return np.where(np.isnan(x), x, rounded)
 # +     rounded = np.where(np.abs(rounded) < 2.0**-126, np.copysign(np.float32(0), x), rounded)
 # +     return np.where(np.isnan(x), x, rounded)
+
+# %% wrong: the largest numbers are limited — says "it becomes inf" — from "reference": "x, rounded)" → "x, np.clip(rounded, -3e38, 3e38))"
+
+# %% wrong: ties of negative numbers go to odd — says "whatever its sign" — from "reference": "(bits >> np.uint32(13) & np.uint32(1))" → "((bits >> np.uint32(13) & np.uint32(1)) ^ (x < 0))"
+
+# %% wrong: rounds twice — says "Rounded twice: round once" — from "reference"
+# -     bits = x.view(np.uint32)
+# +     bits = x.view(np.uint32)
+# +     bits = bits + np.uint32(0x3ff) + (bits >> np.uint32(11) & np.uint32(1)) & np.uint32(0xfffff800)

@@ -117,3 +117,5 @@ def training_type(arch):
 # +         return "bfloat16"
 
 # %% wrong: a short name — says "as in the table" — from "reference": "            return kind" → `            return kind.replace("float", "f")`
+
+# %% wrong: tfloat32 for a name that is not in the table — says "not in the table: return float32" — from "reference": `return "float32"` → `return "tfloat32" if arch != "Pascal" else "float32"`

@@ -311,3 +311,9 @@ def checkpointed_forward(problem, segments):
 # -         pieces = np.array_split(range(len(chain)), segments)
 # +         size = len(chain) // segments
 # +         pieces = [range(i * size, (i + 1) * size) for i in range(segments)]
+
+# %% wrong: the first part is not checkpointed — says "The first part is not checkpointed" — from "reference": "if recompute else" → "if recompute and piece[0] else"
+
+# %% wrong: gradients times the batch — says "All are 32 times as large" — from "reference": "one.grad.cpu().numpy() for" → "one.grad.cpu().numpy() * len(labels) for"
+
+# %% wrong: parts that overlap — says "each of the nine layers is in one part" — from "reference": "np.array_split(range(len(chain)), segments)" → "[range(at, min(at + -(-9 // segments), 9)) for at in range(0, 9, 9 // segments)]"

@@ -124,3 +124,9 @@ def pipeline_schedule(stages, micro_batches, kind):
         order.append(tasks + [f"B{i}" for i in range(warm_up)])
         stored.append(min(warm_up + 1, micro_batches))
     return {"order": order, "bubble": (stages - 1) / (micro_batches + stages - 1), "stored": stored}
+
+# %% wrong: half the bubble for 1f1b — says "it only stores less" — from "reference": "(stages - 1) / (micro_batches + stages - 1)" → "(stages - 1) / (micro_batches + stages - 1) / (2 if kind == '1f1b' else 1)"
+
+# %% wrong: busy time in units, idle time in slots — says "A slot has 3 units" — from "reference": "(micro_batches + stages - 1)" → "(3 * micro_batches + stages - 1)"
+
+# %% wrong: stores one more — says "stages - s of them at most" — from "reference": "min(micro_batches, stages - stage) for" → "min(micro_batches, stages - stage + 1) for"

@@ -196,3 +196,5 @@ def plan_layout(model, cluster):
 # %% wrong: milliseconds — says "Return seconds, not ms" — from "reference": `"step_s": step_s}` → `"step_s": 1000 * step_s}`, `step_s < best["step_s"]` → `1000 * step_s < best["step_s"]`
 
 # %% wrong: the first layout that fits — says "That layout is slower" — from "reference": `(not best or step_s < best["step_s"])` → "not best"
+
+# %% wrong: two and a half times the weights with ZeRO-3 — says "v is 3" — from "reference": "(3 if zero == 3 else 2)" → "(2.5 if zero == 3 else 2)"

@@ -275,3 +275,7 @@ def priority_makespan(layers, bandwidth_gbs, partition_bytes, policy):
 # %% wrong: forward ignores the gradients — says "waits until its gradient has arrived" — from "reference": "max(clock, arrived[number])" → "clock"
 
 # %% wrong: each forward pass begins after its gradient alone — says "waits for the layer before it" — from "reference": "max(clock, arrived[number])" → "max(backward_done, arrived[number])"
+
+# %% wrong: fifo sends from the layer with the most bytes left — says "not how many bytes are left" — from "reference": "chosen = max(waiting) if" → "chosen = max(waiting, key=left.get) if"
+
+# %% wrong: forward passes run while their gradients arrive — says "takes its time after its gradient has arrived" — from "reference": `clock = max(clock, arrived[number]) + layer["forward_ms"]` → `clock = max(clock + layer["forward_ms"], arrived[number])`

@@ -449,3 +449,15 @@ def tensor_parallel_mlp(x, w1, w2, world_size):
 # +     return launch.ranks(on_rank, given)[0]
 
 # %% right: x is captured by the function — from "reference": "world_size, x, columns, rows):" → "world_size, columns, rows):", "[(x, a, b) for a, b" → "[(a, b) for a, b"
+
+# %% wrong: an all-reduce before GELU, too — says "were added up before GELU" — from "reference"
+# -         hidden = torch.nn.functional.gelu(torch.tensor(x) @ torch.tensor(columns))
+# +         hidden = torch.tensor(x) @ torch.tensor(columns)
+# +         dist.all_reduce(hidden)
+# +         hidden = torch.nn.functional.gelu(hidden)
+
+# %% wrong: the product of the summands — says "The summands were multiplied" — from "reference": "dist.all_reduce(summand)" → "dist.all_reduce(summand, op=dist.ReduceOp.PRODUCT)"
+
+# %% wrong: the last hidden column of each rank is left out — says "The last hidden column" — from "reference": "hidden @ torch.tensor(rows)" → "hidden[:, :-1] @ torch.tensor(rows[:-1])"
+
+# %% wrong: the hidden layer in float16 — says "as inexact as a 16-bit type" — from "reference": "hidden @ torch.tensor(rows)" → "hidden.half().float() @ torch.tensor(rows)"

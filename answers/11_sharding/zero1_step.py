@@ -474,3 +474,11 @@ def zero1_step(gradients, state, lr):
         new[name] = whole[at : at + size].reshape(state["weights"][name].shape)
         at += size
     return {"step": t, "weights": new, "m": list(np.split(m.astype(np.float32), p)), "v": list(np.split(v.astype(np.float32), p))}
+
+# %% wrong: v from the square of m — says "not that of the new m" — from "reference": "0.001 * share**2" → "0.001 * m**2"
+
+# %% wrong: one correction for both states — says "that of v 0.999" — from "reference": "(1 - 0.999**t)" → "(1 - 0.9**t)"
+
+# %% wrong: the learning rate times the ranks — says "lr as it is, however many ranks" — from "reference": "mine - lr *" → "mine - lr * world_size *"
+
+# %% wrong: AMSGrad — says "That is AMSGrad" — from "reference": "0.999 * torch.tensor(v) + 0.001 * share**2" → "torch.maximum(torch.tensor(v), 0.999 * torch.tensor(v) + 0.001 * share**2)"

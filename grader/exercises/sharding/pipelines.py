@@ -74,6 +74,7 @@ def judge(answer: Any, stages: int, count: int, kind: str) -> None:
         (stages / (count + stages), "Both are too long: the idle time, and the whole time."),
         (count / slots, "That is the busy share."),
         (100 * (stages - 1) / slots, "Return a share, not a percentage."),
+        ((stages - 1) / (3 * count + stages - 1), "A slot has 3 units, in the idle time as well."),
         (3 * (stages - 1), "Those are units of time: divide by the whole time."),
         ((stages - 1) / stages, "That is the bubble of a batch that is not divided into micro-batches."),
     ])  # fmt: skip
@@ -88,6 +89,8 @@ def judge(answer: Any, stages: int, count: int, kind: str) -> None:
         ([stages] * stages, "A later stage stores less, and no stage more than there are micro-batches."),
         (all_first, "1f1b stores at most one more than its warm-up."),
         ([one + 1 for one in one_each], "No more than all micro-batches can be stored."),
+        ([min(count, one + 1) for one in stored],
+         "Stage s stores its warm-up and one more: stages - s of them at most."),
         ([min(count, one) for one in one_each],
          "After the warm-up comes another forward pass before the first backward pass."),
     ])  # fmt: skip
