@@ -320,7 +320,7 @@ def flash_attention(q, k, v):
 
 # %% wrong: one maximum for all rows of a block — says "Each row has a maximum" — from "divided at every step, as FlashAttention 1": "tl.max(x, axis=1)" → "tl.max(x)"
 
-# %% wrong: the grid rounds up to programs of 33 — says "it takes triton.cdiv(65, 32) programs" — from "reference": "triton.cdiv(length, 32)" → "triton.cdiv(length, 33)"
+# %% wrong: the grid rounds up to programs of 33 — says "programs of 32 rows: it takes triton.cdiv(" — from "reference": "triton.cdiv(length, 32)" → "triton.cdiv(length, 33)"
 
 # %% wrong: one block of 256 keys and no loop — says "Only the first block of keys counts" — from "all keys in one block": "triton.next_power_of_2(n)" → "256"
 

@@ -263,7 +263,8 @@ def each_once(made: TrainedRanks, count: int, what: str) -> None:
     if ranks > 1 and all(sorted(one) == expected for one in made.samples):
         raise AssertionError(
             f"{what}: every rank's file lists all {len(made.samples[0])} samples. A rank trains on its share only, and"
-            " lists that share: does a DistributedSampler divide the samples, and does the file hold its indices?"
+            " lists that share: is there no sampler that divides them (DistributedSampler), or does the file not hold"
+            " its indices?"
         )
     foreign = [index for index in used if not 0 <= index < count]
     if foreign:

@@ -223,6 +223,7 @@ def test_scaling() -> None:
     sentence-transformers@2df84c72 gives them for four by DataParallel (0.34); five were published at 0.07."""
     passing = {"the slowest row is the base": "here one GPU is the slowest"}
     passing["the baseline of the last row"] = "here it is the row with one GPU"
+    passing["one dict is updated for all rows, and copied"] = "here all rows have the same entries"
     plausible = {
         "two with NVLink": rows(2, 0.97, 0.71),
         "eight V100": rows(8, 0.93, 0.22),
@@ -238,6 +239,7 @@ def test_scaling() -> None:
     assert findings(declared()["scaling"], CHAPTER, plausible, broken, passing) == []
     slow = {"five GPUs, of which DataParallel makes less than one": rows(5, 0.9, 0.07)}
     alike = {"the largest throughput per GPU is the base": "here one GPU alone is that"}
+    alike["one dict is updated for all rows, and copied"] = "here all rows have the same entries"
     alike["the baseline of the last row"] = passing["the baseline of the last row"]
     alike["an efficiency above 1 is cut"] = "no efficiency here is above 1"
     assert findings(declared()["scaling"], CHAPTER, slow, broken, alike) == []
