@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 from gpulab.check.compare import EXACT, LOOSE, UNWRITTEN, Rule, difference, token
 from gpulab.check.outcomes import Mismatch, WrongAnswer, note_mismatches
+from gpulab.check.patterns import pattern
 from gpulab.check.rounding import has_float32_digits, is_rounded
 from gpulab.check.values import DictOf, TooLarge, plain, show
 
@@ -249,6 +250,8 @@ def _compare(answer: Any, expected: Any, what: str, mistakes: Mistakes, rule: Ru
         known = f"{known} Or is it rounded?" if known else ROUNDED
     if not known and has_float32_digits(mine, theirs):
         known = FLOAT32
+    if not known:
+        inside = f"{inside} {pattern(mine, theirs)}".strip()
     _fail(Mismatch(what, shown, wanted, known, inside))
 
 
