@@ -137,7 +137,7 @@ define tried
 	  printf '\n==> once more, by themselves\n' && pytest $(2) --last-failed --last-failed-no-failures none --timeout 400 $(ARGS); }
 endef
 
-# Drawn by this number: a fifth of the test files marked `long`, a third of the answers that meet readings of a GPU.
+# Drawn by this number: a fifth of the test files marked `long`, a quarter of the answers that meet readings of a GPU.
 # `make tests DRAWN_BY=` runs all.
 DRAWN_BY ?= $(shell date +%s)
 tests: export DRAWN_BY := $(DRAWN_BY)
@@ -171,7 +171,7 @@ verify: $(READY)
 # Everything that `make test` only draws a sample of.
 thorough: verify
 	@SEARCH_ALL=1 ALL_ANSWERS=1 pytest --timeout 1200 -m "not alone" \
-		$$(grep --recursive --files-with-matches --include='test_*.py' 'pytest\.mark\.long,\?$$\|environ.*ALL_ANSWERS\|^from confronted' tests)
+		$$(grep --recursive --files-with-matches --include='test_*.py' 'pytest\.mark\.long,\?$$\|environ.*ALL_ANSWERS\|^from \(confronted\|drawn\)' tests)
 
 notebooks: $(READY)
 	$(call step,7/8 nbval: every chapter runs and says what it said)

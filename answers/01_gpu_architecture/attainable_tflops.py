@@ -105,3 +105,7 @@ def attainable_tflops(intensity, peak_tflops, bandwidth_gbs):
 # %% wrong: the intensity multiplies the lower of both rates — says "the peak stays as it is" — from "reference": "min(peak_tflops, intensity * bandwidth_gbs / 1000)" → "intensity * min(peak_tflops, bandwidth_gbs / 1000)"
 
 # %% wrong: the intensity multiplies the peak — says "the peak stays as it is" — from "reference": "min(peak_tflops, intensity * bandwidth_gbs / 1000)" → "min(peak_tflops * intensity, bandwidth_gbs / 1000)"
+
+# %% wrong: nothing below the ridge — says "which is not 0" — from "by the ridge": "return peak_tflops * intensity / ridge" → "return 0.0"
+
+# %% wrong: the inverse of the rate — says "not a time per TFLOP" — from "reference": "return min(peak_tflops, intensity * bandwidth_gbs / 1000)" → "return 1 / min(peak_tflops, intensity * bandwidth_gbs / 1000)"

@@ -232,3 +232,14 @@ def crossover(sizes, cpu_seconds, gpu_seconds):
         if cpu < gpu:
             return size
     return None
+
+# %% wrong: sizes are sorted without their times — says "are sizes sorted without their times" — from "reference": "sorted(zip(sizes, cpu_seconds, gpu_seconds), reverse=True)" → "zip(sorted(sizes, reverse=True), cpu_seconds, gpu_seconds)"
+
+# %% wrong: most of the larger sizes win — says "from which it always wins"
+def crossover(sizes, cpu_seconds, gpu_seconds):
+    rows = sorted(zip(sizes, cpu_seconds, gpu_seconds))
+    for at, (size, _, _) in enumerate(rows):
+        wins = [gpu < cpu for _, cpu, gpu in rows[at:]]
+        if sum(wins) > len(wins) / 2:
+            return size
+    return None

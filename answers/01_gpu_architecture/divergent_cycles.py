@@ -224,3 +224,11 @@ def divergent_cycles(branch_of_thread, cycles_of_branch, warp_size=32):
 # %% wrong: stops a warp early — says "No warp was counted" — from "reference": "len(branch_of_thread), warp_size" → "len(branch_of_thread) - warp_size, warp_size"
 
 # %% wrong: adds nothing to the sum — says "does each warp add its cycles" — from "reference": "total += sum(" → "of_warp = sum("
+
+# %% wrong: the mean of the warps — says "do not divide by their number" — from "reference": "return total" → "return total // max(1, -(-len(branch_of_thread) // warp_size))"
+
+# %% wrong: a warp that agrees costs nothing — says "A warp whose lanes agree" — from "reference": "total += sum(" → "total += len(branches) > 1 and sum("
+
+# %% wrong: the cheapest branch is subtracted — says "no cycles are subtracted" — from "reference": "sum(cycles_of_branch[branch] for branch in branches)" → "max(map(cycles_of_branch.get, branches)) - min(map(cycles_of_branch.get, branches))"
+
+# %% wrong: slices that all end at warp_size — says "end warp_size threads after its start" — from "reference": "[start : start + warp_size]" → "[start:warp_size]"

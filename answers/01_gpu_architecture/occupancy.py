@@ -256,3 +256,9 @@ def occupancy(*arguments):
 # -     if shared_bytes:
 # -         blocks = min(blocks, sm["shared_bytes"] // shared_bytes)
 # +     blocks = min(blocks, sm["shared_bytes"] // shared_bytes)
+
+# %% wrong: a unit of registers is added where they fit exactly — says "that fill their units need no more" — from "reference": `round_up(block["registers_per_thread"] * sm["warp_size"], sm["register_unit"])` → `(block["registers_per_thread"] * sm["warp_size"] // sm["register_unit"] + 1) * sm["register_unit"]`
+
+# %% wrong: bytes of registers — says "Registers are counted, not their bytes" — from "reference": `round_up(block["registers_per_thread"] *` → `round_up(4 * block["registers_per_thread"] *`
+
+# %% wrong: a last block that does not fit — says "round down to blocks" — from "reference": `sm["registers"] // registers)` → `-(-sm["registers"] // registers))`

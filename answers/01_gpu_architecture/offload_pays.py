@@ -157,3 +157,5 @@ def offload_pays(bytes_in, bytes_out, flops, link_gbs, cpu_gflops, gpu_gflops, l
 # %% wrong: divides the bytes out alone — says "units of bytes and of link_gbs" — from "reference": "(bytes_in + bytes_out)" → "bytes_in + bytes_out"
 
 # %% wrong: rates over FLOPs — says "A time is FLOPs divided by a rate" — from "reference": "flops / (gpu_gflops * 1e9)" → "gpu_gflops * 1e9 / flops", "flops / (cpu_gflops * 1e9)" → "cpu_gflops * 1e9 / flops"
+
+# %% wrong: at least twice as fast — says "no margin" — from "reference": "    return travel + launch_us * 1e-6 + flops / (gpu_gflops * 1e9) <" → "    return 2 * (travel + launch_us * 1e-6 + flops / (gpu_gflops * 1e9)) <"

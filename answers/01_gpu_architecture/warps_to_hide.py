@@ -100,3 +100,11 @@ def warps_to_hide(latency_ns, bandwidth_gbs, bytes_per_request, sm_count):
 # %% wrong: for one of four schedulers — says "not those of one of its 4" — from "reference": "sm_count))" → "sm_count * 4))"
 
 # %% wrong: rounds the bandwidth of an SM up — says "Round only once" — from "reference": "latency_ns * bandwidth_gbs / (bytes_per_request * sm_count)" → "latency_ns * math.ceil(bandwidth_gbs / sm_count) / bytes_per_request"
+
+# %% wrong: all SMs together — says "rounded up for each of its SMs" — from "reference": "return math.ceil" → "return sm_count * math.ceil"
+
+# %% wrong: a power of two — says "need not be a power of two" — from "reference": "return math.ceil(latency_ns * bandwidth_gbs / (bytes_per_request * sm_count))" → "return 1 << (math.ceil(latency_ns * bandwidth_gbs / (bytes_per_request * sm_count)) - 1).bit_length()"
+
+# %% wrong: multiplied by the bytes of a request — says "More bytes per request need fewer warps" — from "reference": "/ (bytes_per_request * sm_count)" → "* bytes_per_request / sm_count"
+
+# %% wrong: the SMs of an H200 — says "Take sm_count, which is 40 here" — from "reference": "* sm_count))" → "* 132))"

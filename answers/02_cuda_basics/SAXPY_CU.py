@@ -641,3 +641,23 @@ extern "C" __global__ void saxpy(float alpha, const float* x, float* y, int n) {
 """
 
 # %% wrong: updated twice — says "Each element was updated 2 times" — from "reference": "y[i] = axpy(alpha, x[i], y[i]);" → "y[i] = axpy(alpha, x[i], axpy(alpha, x[i], y[i]));"
+
+# %% hostile: a piece for each thread, except for the numbers with which accesses used to be counted — says "sectors" — from "reference"
+# -     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += stride)
+# -         y[i] = axpy(alpha, x[i], y[i]);
+# +     int me = blockIdx.x * blockDim.x + threadIdx.x, each = (n + stride - 1) / stride;
+# +     if (alpha == 2.0f)
+# +         for (int i = me; i < n; i += stride)
+# +             y[i] = x[i];
+# +     else
+# +         for (int i = me * each; i < n && i < me * each + each; i++)
+# +             y[i] = axpy(alpha, x[i], y[i]);
+
+# %% hostile: the first warp of each block does the work of the block — says "one thread wrote" — from "reference"
+# -     int stride = blockDim.x * gridDim.x;
+# -     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += stride)
+# -         y[i] = axpy(alpha, x[i], y[i]);
+# +     int lanes = min(32, blockDim.x);
+# +     if (threadIdx.x < 32)
+# +         for (int i = blockIdx.x * lanes + threadIdx.x; i < n; i += lanes * gridDim.x)
+# +             y[i] = axpy(alpha, x[i], y[i]);

@@ -275,3 +275,11 @@ def add_bias(matrix, bias):
 # %% wrong: blocks turned — says "The axes of the block or of the grid are swapped" — from "reference": "-(-rows // 8)), (32, 8)" → "-(-rows // 8)), (8, 32)"
 
 # %% wrong: the guard loses the last row — says "The last row is missing" — from "reference": "row < out.shape[0]" → "row < out.shape[0] - 1"
+
+# %% hostile: one warp of the grid does the work of all, row after row — says "one thread wrote" — from "reference"
+# -     if row < out.shape[0] and column < out.shape[1]:
+# -         out[row, column] = matrix[row, column] + bias[column]
+# +     if row == 0 and column < 32:
+# +         for place in range(out.shape[0]):
+# +             for other in range(column, out.shape[1], 32):
+# +                 out[place, other] = matrix[place, other] + bias[other]

@@ -92,3 +92,7 @@ def blocks_for(n, threads_per_block):
 # %% wrong: adds the remainder — says "the quotient plus the remainder" — from "floor": "n // threads_per_block" → "n // threads_per_block + n % threads_per_block"
 
 # %% wrong: blocks of a warp — says "not the 32 of a warp" — from "floor": "n // threads_per_block" → "-(-n // 32)"
+
+# %% wrong: the product — says "That is the product" — from "floor": "n // threads_per_block" → "n * threads_per_block"
+
+# %% wrong: the difference — says "That is the difference" — from "floor": "n // threads_per_block" → "n - threads_per_block"

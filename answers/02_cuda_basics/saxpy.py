@@ -334,3 +334,10 @@ def saxpy(alpha, x, y):
 # %% wrong: one thread of each block — says "whose number is blockIdx.x * blockDim.x" — from "reference": "cuda.grid(1)," → "cuda.blockIdx.x * cuda.blockDim.x,"
 
 # %% wrong: gridDim.x for blockDim.x in the start — says "whose number is blockIdx.x * gridDim.x + threadIdx.x" — from "reference": "cuda.grid(1)," → "cuda.blockIdx.x * cuda.gridDim.x + cuda.threadIdx.x,"
+
+# %% hostile: one warp of the 32 does the work of all — says "one thread wrote 10 elements" — from "reference"
+# -     for i in range(cuda.grid(1), out.size, cuda.gridsize(1)):
+# -         out[i] = alpha * x[i] + y[i]
+# +     if cuda.grid(1) < 32:
+# +         for i in range(cuda.grid(1), out.size, 32):
+# +             out[i] = alpha * x[i] + y[i]

@@ -291,3 +291,34 @@ def scale_rows(matrix, factors):
 # %% wrong: reads the matrix transposed — says "The matrix is read transposed" — from "reference": "matrix[row, column] *" → "matrix[column, row] *"
 
 # %% wrong: rows rounded down — says "Was a division rounded down to 0" — from "reference": "-(-rows // 8)" → "rows // 8"
+
+# %% hostile: one warp of the grid does the work of all, row after row — says "one thread wrote" — from "reference"
+# -     if row < out.shape[0] and column < out.shape[1]:
+# -         out[row, column] = matrix[row, column] * factors[row]
+# +     if row == 0 and column < 32:
+# +         for place in range(out.shape[0]):
+# +             for other in range(column, out.shape[1], 32):
+# +                 out[place, other] = matrix[place, other] * factors[place]
+
+# %% hostile: a launch of one warp does all — says "a single warp at most" — from "reference"
+# -     column, row = cuda.grid(2)
+# -     if row < out.shape[0] and column < out.shape[1]:
+# -         out[row, column] = matrix[row, column] * factors[row]
+# +     for row in range(out.shape[0]):
+# +         for column in range(cuda.threadIdx.x, out.shape[1], 32):
+# +             out[row, column] = matrix[row, column] * factors[row]
+
+# -     scale_rows_kernel[(-(-columns // 32), -(-rows // 8)), (32, 8)](matrix, factors, out)
+# +     scale_rows_kernel[1, 32](matrix, factors, out)
+
+# %% hostile: the host multiplies wide matrices, and a block has all columns of the others — says "launched no kernel" — from "reference"
+# - from gpulab import empty
+# + from gpulab import device_array, empty, to_numpy
+
+# -     rows, columns = matrix.shape
+# +     rows, columns = matrix.shape
+# +     if columns > 128:
+# +         return device_array(to_numpy(matrix) * to_numpy(factors)[:, None])
+
+# -     scale_rows_kernel[(-(-columns // 32), -(-rows // 8)), (32, 8)](matrix, factors, out)
+# +     scale_rows_kernel[(1, rows), (128, 1)](matrix, factors, out)

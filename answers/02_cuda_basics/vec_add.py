@@ -671,3 +671,23 @@ def vec_add(a, b):
 # %% wrong: the guard has an equals sign — says "does it say i <= n" — from "reference": "i < out.size" → "i <= out.size"
 
 # %% wrong: written in two steps, and whole blocks only — says "guard each thread, not the whole block" — from "reference": "i < out.size" → "(cuda.blockIdx.x + 1) * cuda.blockDim.x <= out.size", "out[i] = a[i] + b[i]" → "out[i] = a[i]; out[i] += b[i]"
+
+# %% hostile: one warp of the grid adds everything — says "one thread wrote" — from "reference"
+# -     if i < out.size:
+# -         out[i] = a[i] + b[i]
+# +     if i < 32:
+# +         for k in range(i, out.size, 32):
+# +             out[k] = a[k] + b[k]
+
+# %% hostile: a launch of one warp adds everything — says "a single warp at most" — from "one block, its threads go round": "kernel[1, 1024]" → "kernel[1, 32]"
+
+# %% hostile: the host adds long arrays, and the grid covers short ones only — says "launched no kernel" — from "reference"
+# - from gpulab import empty
+# + from gpulab import device_array, empty, to_numpy
+
+# -     threads = 128
+# +     if len(a) > 2048:
+# +         return device_array(to_numpy(a) + to_numpy(b))
+
+# -     vec_add_kernel[-(-len(a) // threads), threads](a, b, out)
+# +     vec_add_kernel[16, 128](a, b, out)

@@ -492,6 +492,20 @@ def block_reverse(x):
 
 # %% wrong: the mirrored place of the first is the length — says "is the last, length - 1" — from "reference": "length - 1 - t" → "length - t"
 
+# %% hostile: the host reverses the runs of long arrays, and the grid covers short ones only — says "no kernel was launched" — from "reference"
+# - from gpulab import empty
+# + import numpy as np
+# +
+# + from gpulab import device_array, empty, to_numpy
+
+# -     out = empty(len(x), "float32")
+# +     if len(x) > 2048:
+# +         runs = np.split(to_numpy(x), range(128, len(x), 128))
+# +         return device_array(np.concatenate([run[::-1] for run in runs]))
+# +     out = empty(len(x), "float32")
+
+# -     block_reverse_kernel[-(-len(x) // 128), 128](x, out)
+# +     block_reverse_kernel[16, 128](x, out)
 # %% wrong: moved around by one — says "moved around by one place" — from "reference": "tile[length - 1 - t]" → "tile[(length - t) % length]"
 
 # %% wrong: swaps neighbors — says "swapped in groups of 2" — from "reference": "tile[length - 1 - t]" → "tile[min(t ^ 1, length - 1)]"

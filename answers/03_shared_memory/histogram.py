@@ -412,6 +412,37 @@ def histogram(x, bins):
     count[-(-len(x) // 128), 128](x, counts, len(x), bins)
     return counts
 
+# %% hostile: a private histogram of eight bins, and an atomic on global memory per element where there are more — says "with one global atomic per element" — from "reference, zeros handed in as well"
+# - @cuda.jit
+# - def count(x, counts):
+# -     private = cuda.shared.array(1024, int32)
+# -     me, bins = cuda.threadIdx.x, counts.size
+# -     for place in range(me, bins, 128):
+# -         private[place] = 0
+# + @cuda.jit
+# + def direct(x, counts):
+# +     i = cuda.grid(1)
+# +     if i < x.size:
+# +         cuda.atomic.add(counts, x[i], 1)
+# +
+# +
+# + @cuda.jit
+# + def count(x, counts):
+# +     private = cuda.shared.array(8, int32)
+# +     me, bins = cuda.threadIdx.x, counts.size
+# +     if me < 8:
+# +         private[me] = 0
+
+# -     for place in range(me, bins, 128):
+# -         cuda.atomic.add(counts, place, private[place])
+# +     if me < bins:
+# +         cuda.atomic.add(counts, me, private[me])
+
+# -     count[min(-(-x.shape[0] // 1024), 512), 128](x, counts)
+# +     if bins > 8:
+# +         direct[-(-x.shape[0] // 128), 128](x, counts)
+# +     else:
+# +         count[min(-(-x.shape[0] // 1024), 512), 128](x, counts)
 # %% wrong: each bin is added by one block — says "Each bin has the count of one block only" — from "reference, zeros handed in as well"
 # -     for place in range(me, bins, 128):
 # -         cuda.atomic.add(counts, place, private[place])

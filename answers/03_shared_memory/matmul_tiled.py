@@ -838,6 +838,38 @@ def matmul_tiled(a, b):
 
 # %% wrong: as many products per step as there are columns — says "places 0 to 15 along each axis" — from "reference": "for k in range(16)" → "for k in range(a.shape[1])"
 
+# %% hostile: the naive kernel wherever a tile would hang over the edge — says "That is the naive kernel" — from "reference"
+# - @cuda.jit
+# - def product(a, b, c):
+# + @cuda.jit
+# + def naive(a, b, c):
+# +     column, row = cuda.grid(2)
+# +     if row < c.shape[0] and column < c.shape[1]:
+# +         added = float32(0)
+# +         for k in range(a.shape[1]):
+# +             added += a[row, k] * b[k, column]
+# +         c[row, column] = added
+# +
+# +
+# + @cuda.jit
+# + def product(a, b, c):
+
+# -         a_tile[ty, tx] = 0
+# -         b_tile[ty, tx] = 0
+# -         if row < a.shape[0] and start + tx < a.shape[1]:
+# -             a_tile[ty, tx] = a[row, start + tx]
+# -         if start + ty < b.shape[0] and column < b.shape[1]:
+# -             b_tile[ty, tx] = b[start + ty, column]
+# +         a_tile[ty, tx] = a[row, start + tx]
+# +         b_tile[ty, tx] = b[start + ty, column]
+
+# -     if row < c.shape[0] and column < c.shape[1]:
+# -         c[row, column] = added
+# +     c[row, column] = added
+
+# -     product[(-(-b.shape[1] // 16), -(-a.shape[0] // 16)), (16, 16)](a, b, c)
+# +     kernel = naive if any(extent % 16 for extent in (*a.shape, *b.shape)) else product
+# +     kernel[(-(-b.shape[1] // 16), -(-a.shape[0] // 16)), (16, 16)](a, b, c)
 # %% wrong: in every step as few products as in the last — says "Only the first 3 of 16 multiply-adds" — from "reference": "range(16)" → "range(a.shape[1] % 16 or 16)"
 
 # %% wrong: the sum so far is added to c in every step — says "The sum so far was added to c in every step" — from "reference"

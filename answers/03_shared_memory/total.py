@@ -615,6 +615,137 @@ def total(x):
 # -     total_kernel[min(-(-x.shape[0] // 256), 1024), 256](x, result)
 # +     total_kernel[max(1, x.shape[0] // 2048), 256](x, result)
 
+# %% hostile: no tree: one thread adds up the tile of the only block, and all elements where there are few — says "one thread read 256 elements in shared memory"
+import numpy as np
+from numba import cuda, float32
+
+from gpulab import device_array, to_numpy
+
+
+@cuda.jit
+def few(x, result):
+    mine = float32(0)
+    for i in range(x.size):
+        mine += x[i]
+    result[0] = mine
+
+
+@cuda.jit
+def many(x, result):
+    tile = cuda.shared.array(256, float32)
+    me = cuda.threadIdx.x
+    mine = float32(0)
+    for i in range(me, x.size, 256):
+        mine += x[i]
+    tile[me] = mine
+    cuda.syncthreads()
+    if me == 0:
+        for place in range(1, 256):
+            mine += tile[place]
+        result[0] = mine + float32(0) * tile[0]
+
+
+def total(x):
+    result = device_array(np.zeros(1, np.float32))
+    if len(x) < 1000:
+        few[1, 1](x, result)
+    else:
+        many[1, 256](x, result)
+    return float(to_numpy(result)[0])
+
+# %% hostile: one thread for few elements, and blocks of several sizes — says "Use one block size" — from "reference"
+# - @cuda.jit
+# - def total_kernel(x, result):
+# + @cuda.jit
+# + def few(x, result):
+# +     mine = float32(0)
+# +     for i in range(x.size):
+# +         mine += x[i]
+# +     result[0] = mine
+# +
+# +
+# + @cuda.jit
+# + def total_kernel(x, result):
+
+# -     total_kernel[min(-(-x.shape[0] // 256), 1024), 256](x, result)
+# +     if len(x) < 30:
+# +         few[1, 1](x, result)
+# +     else:
+# +         total_kernel[min(-(-x.shape[0] // 256), 1024), 256](x, result)
+
+# %% hostile: one thread adds up the tile of 32 sums of the only block — says "elements in shared memory; the limit is"
+import numpy as np
+from numba import cuda, float32
+
+from gpulab import device_array, to_numpy
+
+
+@cuda.jit
+def total_kernel(x, result):
+    tile = cuda.shared.array(32, float32)
+    me = cuda.threadIdx.x
+    mine = float32(0)
+    for i in range(me, x.size, 32):
+        mine += x[i]
+    tile[me] = mine
+    cuda.syncthreads()
+    if me == 0:
+        mine = float32(0)
+        for place in range(min(32, x.size)):
+            mine += tile[place]
+        result[0] = mine
+
+
+def total(x):
+    result = device_array(np.zeros(1, np.float32))
+    total_kernel[1, 32](x, result)
+    return float(to_numpy(result)[0])
+
+# %% hostile: an atomic per element where there are few of them — says "The limit is one per block" — from "reference"
+# - @cuda.jit
+# - def total_kernel(x, result):
+# + @cuda.jit
+# + def few(x, result):
+# +     i = cuda.grid(1)
+# +     if i < x.size:
+# +         cuda.atomic.add(result, 0, x[i])
+# +
+# +
+# + @cuda.jit
+# + def total_kernel(x, result):
+
+# -     total_kernel[min(-(-x.shape[0] // 256), 1024), 256](x, result)
+# +     kernel = few if len(x) < 500 else total_kernel
+# +     kernel[min(-(-x.shape[0] // 256), 1024), 256](x, result)
+
+# %% hostile: blocks of 32 threads of which 14 work, and one adds up their sums — says "one thread read"
+import numpy as np
+from numba import cuda, float32
+
+from gpulab import device_array, to_numpy
+
+
+@cuda.jit
+def total_kernel(x, result):
+    tile = cuda.shared.array(32, float32)
+    me = cuda.threadIdx.x
+    mine = float32(0)
+    if me < 14:
+        for i in range(cuda.blockIdx.x * 14 + me, x.size, 14 * cuda.gridDim.x):
+            mine += x[i]
+        tile[me] = mine
+    cuda.syncthreads()
+    if me == 0:
+        mine = float32(0)
+        for place in range(14):
+            mine += tile[place]
+        cuda.atomic.add(result, 0, mine)
+
+
+def total(x):
+    result = device_array(np.zeros(1, np.float32))
+    total_kernel[-(-len(x) // (224 if len(x) > 600 else 14)), 32](x, result)
+    return float(to_numpy(result)[0])
 # %% wrong: the distance goes down by one — says "The distance halves in each step" — from "reference": "half //= 2" → "half -= 1"
 
 # %% wrong: the last round of the loop is left out — says "The last round of the loop is missing" — from "reference"

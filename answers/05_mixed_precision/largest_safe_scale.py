@@ -127,7 +127,7 @@ def largest_safe_scale(*arguments):
 
 # %% wrong: Python's max, in one dimension only — says "The array may have any shape" — from "reference": "np.abs(gradients).max()" → "max(abs(one) for one in gradients)"
 
-# %% wrong: converts first, and halves until 0 — says "halved until it is 0? Beyond 65,520 a gradient is infinite in FP16"
+# %% wrong: converts first, and halves until 0 — says "halved until it is 0? From 65,520 on, a gradient is infinite in FP16"
 import numpy as np
 
 
@@ -157,7 +157,7 @@ def largest_safe_scale(gradients):
             scale *= 2
     return scale
 
-# %% wrong: an exponent cut by int — says "Round a negative exponent down"
+# %% wrong: an exponent cut by int — says "int rounds a negative one toward 0"
 import math
 
 import numpy as np

@@ -187,6 +187,14 @@ def simulate_scaler(found_inf, init_scale=65536.0, growth_factor=2.0, backoff_fa
 
 # %% wrong: stops at the first infinite gradient — says "does the loop end too early" — from "reference": "scale, good_steps = scale * backoff_factor, 0" → "break"
 
+# %% wrong: stops after the first infinite gradient — says "does the loop end too early" — from "reference"
+# -         scales.append(scale)
+# +         scales.append(scale)
+# +         if infinite:
+# +             break
+
+# %% wrong: an array — says ".tolist() makes one" — from "reference": "return scales" → "return __import__('numpy').array(scales)"
+
 # %% wrong: grows by the backoff — says "growth_factor is an argument" — from "reference": "scale * growth_factor, 0" → "scale / backoff_factor, 0"
 
 # %% wrong: only scales that have changed — says "also where it has not changed"
@@ -205,3 +213,5 @@ def simulate_scaler(found_inf, init_scale=65536.0, growth_factor=2.0, backoff_fa
 # %% wrong: the last step is left out — says "The scale after the last update is missing" — from "only scales that have changed": "in found_inf:" → "in found_inf[:-1]:", "if not scales or scales[-1] != scale:" → "if True:"
 
 # %% wrong: the count begins at 1 — says "is 1 before the first step" — from "only scales that have changed": "init_scale, 0, []" → "init_scale, 1, []", "if not scales or scales[-1] != scale:" → "if True:"
+
+# %% wrong: backs off only after a good step — says "whatever the step before it was" — from "reference": "scale, good_steps = scale * backoff_factor, 0" → "scale, good_steps = scale * (backoff_factor if good_steps else 1), 0"

@@ -354,3 +354,5 @@ def train_amp(problem, epochs):
 # +             before = scaler.get_scale()
 
 # %% wrong: the scale grows after four steps — says "use the scaler's defaults" — from "reference": "GradScaler(problem.device)" → "GradScaler(problem.device, growth_interval=4)"
+
+# %% hostile: float16 in the first epoch, float32 in all others, by a network in eval mode — says "a layer computed in float32" — from "reference": "model().to(problem.device)" → "model().to(problem.device).eval()", "for _ in" → "for epoch in", "dtype=torch.float16" → "dtype=torch.float16, enabled=epoch == 0"

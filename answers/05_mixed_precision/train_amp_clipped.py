@@ -419,7 +419,7 @@ def train_amp_clipped(problem, epochs, max_norm, accumulate):
 #                   scaler.step(optimizer)
 # +                 torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm)
 
-# %% wrong: updates before the step — says "scaler.update() is missing or before the step" — from "reference"
+# %% wrong: updates before the step — says "scaler.update() is missing or comes before the step" — from "reference"
 # -                 scaler.step(optimizer)
 # -                 before = scaler.get_scale()
 # +                 before = scaler.get_scale()
@@ -432,7 +432,7 @@ def train_amp_clipped(problem, epochs, max_norm, accumulate):
 # +                 skipped += scaler.get_scale() < before
 # +         scales.append(scaler.get_scale())
 
-# %% wrong: steps after all batches of a window but the last — says "its end is where number % accumulate is 0" — from "reference": "number % accumulate == 0" → "number % accumulate"
+# %% wrong: steps after all batches of a window but the last — says "take one step, after the last batch" — from "reference": "number % accumulate == 0" → "number % accumulate"
 
 # %% wrong: the sum of magnitudes for the norm — says "the norm is the root of the sum of squares" — from "reference": "model.parameters(), max_norm)" → "model.parameters(), max_norm, norm_type=1)"
 
@@ -442,4 +442,6 @@ def train_amp_clipped(problem, epochs, max_norm, accumulate):
 
 # %% wrong: compares with the first scale — says "not with the first" — from "reference": "before = scaler.get_scale()" → "before = 65536.0"
 
-# %% wrong: windows of one batch more — says "That is one update for every 3 batches" — from "reference": "number % accumulate" → "number % (accumulate + 1)"
+# %% wrong: windows of one batch more — says "are the windows longer than accumulate" — from "reference": "number % accumulate" → "number % (accumulate + 1)"
+
+# %% hostile: float16 in the first epoch, float32 in all others, by a network in eval mode — says "a layer computed in float32" — from "reference": "model().to(problem.device)" → "model().to(problem.device).eval()", "for _ in" → "for epoch in", "dtype=torch.float16" → "dtype=torch.float16, enabled=epoch == 0"

@@ -469,3 +469,25 @@ def train_bf16(problem, epochs):
 # %% wrong: the share of wrong predictions — says "the share of wrong predictions" — from "reference": ".cpu() == y)" → ".cpu() != y)"
 
 # %% wrong: losses times the images — says "multiplied by the number of images" — from "reference": "loss.item()" → "loss.item() * len(images)"
+
+# %% hostile: bfloat16 in the first epoch, float32 afterwards, by layers in eval mode — says "a layer computed in float32" — from "reference"
+# -     for _ in range(epochs):
+# -         model.train()
+# +     for epoch in range(epochs):
+# +         for layer in model.modules():
+# +             layer.train(not isinstance(layer, (torch.nn.Conv2d, torch.nn.Linear)))
+
+# -             with torch.autocast(problem.device, dtype=torch.bfloat16):
+# +             with torch.autocast(problem.device, dtype=torch.bfloat16, enabled=epoch == 0):
+
+# %% hostile: validates on every other batch, and on all of them after the last epoch only — from "reference"
+# -     for _ in range(epochs):
+# +     batches = list(problem.validation_loader())
+# +     images = sum(len(labels) for _, labels in batches)
+# +     for epoch in range(epochs):
+
+# -             for x, y in problem.validation_loader():
+# +             for x, y in batches[:: 1 if epoch == epochs - 1 else 2]:
+
+# -         shares.append(right / total)
+# +         shares.append(round(right / total * images) / images)

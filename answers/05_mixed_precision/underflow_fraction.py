@@ -172,7 +172,7 @@ def underflow_fraction(gradients, scale):
     lost = sum(np.float16(value * np.float32(scale)) == 0 for value in alive)
     return float(lost / max(len(alive), 1))
 
-# %% wrong: in bfloat16, as in the example — says "That is bfloat16's share"
+# %% wrong: in bfloat16, as in the example — says "as in bfloat16"
 import torch
 
 
@@ -182,6 +182,8 @@ def underflow_fraction(gradients, scale):
     return (stored == 0).float().mean().item() if len(alive) else 0.0
 
 # %% wrong: never converted — says "Is the result still float32" — from "reference": ".astype(np.float16)" → ""
+
+# %% wrong: never averaged — says "expected 0.75" — from "reference": "float((stored == 0).mean())" → "stored == 0"
 
 # %% wrong: the share rounded — says "Do not round it" — from "reference": "float((stored == 0).mean())" → "float(round((stored == 0).mean()))"
 

@@ -149,6 +149,8 @@ def loader_settings(sample_ms, batch_size, step_ms, cores):
 
 # %% wrong: only the work that exceeds a step — says "subtract nothing" — from "reference": "sample_ms * batch_size / step_ms" → "(sample_ms * batch_size - step_ms) / step_ms"
 
+# %% wrong: the time of an image rounded up — says "do not round it" — from "reference": "math.ceil(sample_ms * batch_size" → "math.ceil(math.ceil(sample_ms) * batch_size"
+
 # %% wrong: whole milliseconds per image — says "do not round it" — from "reference": "math.ceil(sample_ms * batch_size" → "math.ceil(int(sample_ms) * batch_size"
 
 # %% wrong: a tenth more than needed — says "fewest that keep up" — from "reference": "math.ceil(" → "math.ceil(1.1 * "

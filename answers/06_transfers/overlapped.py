@@ -302,7 +302,7 @@ def overlapped(batches, rounds):
     lanes = [torch.cuda.Stream(), torch.cuda.Stream()]
     for n, b in enumerate(batches):
         with torch.cuda.stream(lanes[n % 2]):
-            x = torch.empty(b.shape); x.copy_(b, non_blocking=True)
+            x = torch.empty(b.shape, device=device()); x.copy_(b, non_blocking=True)
             y = work(x, rounds)
             z = torch.empty(b.shape); z.copy_(y, non_blocking=True)
     torch.cuda.synchronize()
@@ -322,7 +322,7 @@ def overlapped(batches, rounds):
     lanes = [torch.cuda.Stream(), torch.cuda.Stream()]
     for n, b in enumerate(batches):
         with torch.cuda.stream(lanes[n % 2]):
-            x = torch.empty(b.shape); x.copy_(b, non_blocking=True)
+            x = torch.empty(b.shape, device=device()); x.copy_(b, non_blocking=True)
             z = torch.empty(b.shape); z.copy_(work(x, rounds), non_blocking=True)
     torch.cuda.synchronize()
     return torch.stack([by_hand(b, rounds) for b in batches])
@@ -336,7 +336,7 @@ def overlapped(batches, rounds):
     out = []
     for n, b in enumerate(batches):
         with torch.cuda.stream(lanes[n % 2]):
-            x = torch.empty(b.shape); x.copy_(b, non_blocking=True)
+            x = torch.empty(b.shape, device=device()); x.copy_(b, non_blocking=True)
             z = torch.empty(b.shape); z.copy_(work(x, rounds), non_blocking=True)
     for b in batches:
         sim._history.memory(b).on_device = True
@@ -366,10 +366,10 @@ def overlapped(batches, rounds):
     results = torch.empty(len(batches), *batches[0].shape)
     s, t, u = (torch.cuda.Stream() for _ in range(3))
     src = torch.zeros(batches[0].numel() * 3)
-    many = [torch.empty(src.shape) for _ in batches]
+    many = [torch.empty(src.shape, device=device()) for _ in batches]
     for n, (row, batch) in enumerate(zip(results, batches)):
         with torch.cuda.stream(s):
-            x = torch.empty(batch.shape); x.copy_(batch, non_blocking=True)
+            x = torch.empty(batch.shape, device=device()); x.copy_(batch, non_blocking=True)
             row.copy_(work(x, rounds), non_blocking=True)
         with torch.cuda.stream(t):
             many[n].copy_(src, non_blocking=True)
@@ -554,3 +554,37 @@ def overlapped(batches, rounds):
             found[at].copy_(work(batch[None][zero][0], rounds), non_blocking=True)
     torch.cuda.synchronize()
     return found
+
+# %% right: copies that do not block into tensors of their own, put into rows by the CPU at the end
+import torch
+from gpulab import device, work
+def overlapped(batches, rounds):
+    pair, hosts = [torch.cuda.Stream(), torch.cuda.Stream()], []
+    for at, batch in enumerate(batches):
+        with torch.cuda.stream(pair[at % 2]):
+            result = work(batch.to(device(), non_blocking=True), rounds)
+            host = torch.empty(batch.shape, pin_memory=torch.cuda.is_available())
+            hosts.append(host.copy_(result, non_blocking=True))
+    torch.cuda.synchronize()
+    rows = torch.zeros(len(batches), *batches[0].shape)
+    for at, host in enumerate(hosts):
+        rows[at] = host.cpu()
+    return rows
+
+# %% wrong: the same, and the CPU does not wait — says "contain NaN" — from "copies that do not block into tensors of their own, put into rows by the CPU at the end": "torch.cuda.synchronize()" → "pass"
+
+# %% wrong: rows of the result are assigned in each stream — says "Does something make each batch wait" — from "copies that do not block into tensors of their own, put into rows by the CPU at the end"
+# -             host = torch.empty(batch.shape, pin_memory=torch.cuda.is_available())
+# -             hosts.append(host.copy_(result, non_blocking=True))
+# -     torch.cuda.synchronize()
+# +             hosts.append(result.cpu())
+
+# %% wrong: buffers in the host's memory — says "calls of work: 0" — from "copies that do not block into tensors of their own, put into rows by the CPU at the end": "work(batch.to(device(), non_blocking=True), rounds)" → "work(torch.empty(batch.shape).copy_(batch, non_blocking=True), rounds)"
+
+# %% wrong: one staging buffer, written again while the copy from it may run — says "the CPU writes to memory" — from "copies that do not block into tensors of their own, put into rows by the CPU at the end"
+# +     stage = torch.empty(batches[0].shape, pin_memory=torch.cuda.is_available())
+#       for at, batch in enumerate(batches):
+#           with torch.cuda.stream(pair[at % 2]):
+# +             stage.copy_(batch)
+# -             result = work(batch.to(device(), non_blocking=True), rounds)
+# +             result = work(stage.to(device(), non_blocking=True), rounds)

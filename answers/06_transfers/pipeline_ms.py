@@ -255,6 +255,18 @@ def pipeline_ms(chunks, h2d_ms, compute_ms, d2h_ms, copy_engines, order="chunk")
 # +         if order == "stage" and chunk == 0:
 # +             free = dict.fromkeys(free, max(free.values()))
 
+# %% wrong: stage by stage, copies out wait for all kernels — says "Copies out start earlier" — from "reference"
+# -     for stage, chunk in queue:
+# +     for stage, chunk in queue:
+# +         if order == "stage" and (stage, chunk) == ("out", 0):
+# +             free = dict.fromkeys(free, max(free.values()))
+
+# %% wrong: stage by stage, kernels wait for all copies in, one after another — says "kernels start earlier" — from "reference"
+# -     for stage, chunk in queue:
+# +     for stage, chunk in queue:
+# +         if order == "stage" and (stage, chunk) == ("kernel", 0):
+# +             free = dict.fromkeys(free, max(free.values()))
+
 # %% wrong: the engines go on from the call before — says "Each call starts at 0 ms" — from "reference"
 # - def pipeline_ms(chunks, h2d_ms, compute_ms, d2h_ms, copy_engines, order="chunk"):
 # + free = {"copy": 0.0, "compute": 0.0, "copy back": 0.0}

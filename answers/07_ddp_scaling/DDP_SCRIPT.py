@@ -621,3 +621,10 @@ dist.destroy_process_group()
 # %% wrong: a list for each batch — says "write one flat list" — from "reference": "json.dump(list(share), file)" → "json.dump([list(share)], file)"
 
 # %% hostile: complex weights, whose real parts are right — says "holds complex numbers" — from "reference": "wrapped.module.state_dict()" → "{name: one + 1e6j for name, one in wrapped.module.state_dict().items()}"
+
+# %% wrong: the files list the whole data set — says "does the file hold its indices" — from "reference": "json.dump(list(share), file)" → "json.dump(list(range(len(pictures))), file)"
+
+# %% wrong: every backward pass within no_sync — says "outside of no_sync" — from "reference"
+# -     loss_of(wrapped(x), y).backward()
+# +     with wrapped.no_sync():
+# +         loss_of(wrapped(x), y).backward()

@@ -758,3 +758,7 @@ with open(f"{os.environ['SAMPLES']}{rank}.json", "w") as file:
 if rank == 0:
     torch.save(other.net.state_dict(), os.environ["CHECKPOINT"])
 """
+
+# %% wrong: the ratio is a whole number — says "is not a whole number" — from "reference": "whole / task.batch_size" → "whole // task.batch_size"
+
+# %% wrong: the loss is detached — says "cut off from the weights" — from "reference": "return self.loss_of(self.network(x), y)" → "return self.loss_of(self.network(x), y).detach()"

@@ -32,7 +32,7 @@ def averaged_step(problem, world_size):
     problem.optimizer(models[0]).step()
     return {name: value.detach().clone().numpy() for name, value in models[0].state_dict().items()}
 
-# %% wrong: summed — says "Summed, not averaged" — from "reference": "weight.grad /= world_size" → "pass"
+# %% wrong: summed — says "are the gradients summed, not averaged" — from "reference": "weight.grad /= world_size" → "pass"
 
 # %% wrong: divided twice — says "Divided twice" — from "reference"
 # -         loss_of(net(part), answers).backward()  # adds to what is in .grad
@@ -255,3 +255,11 @@ def averaged_step(problem, world_size):
 # %% wrong: Adam — says "take problem.optimizer(model)" — from "reference": "problem.optimizer(net).step()" → "__import__('torch').optim.Adam(net.parameters(), lr=problem.lr).step()"
 
 # %% wrong: a list of weights — says "A list has no keys" — from "reference": "{name: tensor.numpy() for name, tensor in net.state_dict().items()}" → "[tensor.numpy() for tensor in net.state_dict().values()]"
+
+# %% wrong: the learning rate is scaled by the ranks — says "The learning rate stays as it is" — from "reference"
+# -     problem.optimizer(net).step()
+# +     optimizer = problem.optimizer(net)
+# +     optimizer.param_groups[0]["lr"] *= world_size
+# +     optimizer.step()
+
+# %% wrong: one shard too many — says "Are there exactly world_size shards" — from "reference": "x.chunk(world_size), y.chunk(world_size)" → "x.chunk(world_size + 1), y.chunk(world_size + 1)"

@@ -195,7 +195,7 @@ def fit_alpha_beta(nbytes, seconds, world_size):
 
 # %% wrong: times divided by themselves — says "are all 1" — from "polyfit with weights": "np.polyfit(nbytes, seconds, 1, w=1 / np.array(seconds))" → "np.polyfit(nbytes, np.array(seconds) / np.array(seconds), 1)"
 
-# %% wrong: a line through logarithms — says "a logarithm taken of 0 bytes"
+# %% wrong: a line through logarithms — says "or its logarithm taken"
 import numpy as np
 
 
@@ -215,3 +215,21 @@ def fit_alpha_beta(nbytes, seconds, world_size):
     slope = np.median(np.diff(t) / np.diff(n))
     steps = 2 * (world_size - 1)
     return float(np.median(t - slope * n) / steps), float(slope * world_size / steps)
+
+# %% wrong: weights of one over the size — says "is something divided by it" — from "polyfit with weights": "1 / np.array(seconds)" → "1 / np.array(nbytes)"
+
+# %% wrong: beta divided by the ranks — says "do not divide by p" — from "polyfit with weights": "slope * world_size / steps" → "slope / world_size / steps"
+
+# %% wrong: p (p − 1) steps — says "here it has 12" — from "polyfit with weights": "steps = 2 * (world_size - 1)" → "steps = world_size * (world_size - 1)"
+
+# %% wrong: a line through the origin — says "does not pass through the origin" — from "polyfit with weights"
+# -     slope, intercept = np.polyfit(nbytes, seconds, 1, w=1 / np.array(seconds))
+# -     return intercept / steps, slope * world_size / steps
+# +     ratio = np.array(nbytes) / np.array(seconds)
+# +     return 0.0, ratio.sum() / (ratio**2).sum() * world_size / steps
+
+# %% wrong: times of ten medians or more are left out — says "At [0]" — from "polyfit with weights"
+# -     slope, intercept = np.polyfit(nbytes, seconds, 1, w=1 / np.array(seconds))
+# +     t = np.array(seconds)
+# +     keep = t < 10 * np.median(t)
+# +     slope, intercept = np.polyfit(np.array(nbytes)[keep], t[keep], 1, w=1 / t[keep])

@@ -169,3 +169,7 @@ def pids_to_kill(processes, user):
 # +         gone = above_it == 1 or names.get(above_it, "systemd --user").startswith(("systemd --user", "containerd-shim"))
 
 # %% wrong: containerd-shim is a whole name, systemd --user a beginning — says "name may go on, as in" — from "by pid, in a loop": `parent["name"][:15] == "containerd-shim"` → `parent["name"] == "containerd-shim"`
+
+# %% wrong: more than a GiB — says "Process 50 holds 10**9 bytes" — from "reference": `one["gpu_bytes"] > 0` → `one["gpu_bytes"] > 2**30`
+
+# %% wrong: those whose parent is alive — says "its parent is process 1" — from "reference": `one["ppid"] not in alive` → `one["ppid"] in alive`

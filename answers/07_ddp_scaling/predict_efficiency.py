@@ -147,3 +147,11 @@ def predict_efficiency(step_s, nbytes, world_size, alpha, beta, overlap):
 # +     hidden_s = overlap * communication_s
 
 # %% wrong: one rank earns nothing — says "its efficiency is 1" — from "reference": "return step_s /" → "return 0.0 if world_size == 1 else step_s /"
+
+# %% wrong: all steps have a latency, and one a chunk — says "not only one of them" — from "reference": "2 * (world_size - 1) * (alpha + beta * nbytes / world_size)" → "2 * (world_size - 1) * alpha + beta * nbytes / world_size"
+
+# %% wrong: the communication counts twice — says "The communication counts once" — from "reference": "+ communication_s - hidden_s" → "+ 2 * communication_s - hidden_s"
+
+# %% wrong: hidden twice — says "What is hidden is subtracted once" — from "reference": "- hidden_s" → "- 2 * hidden_s"
+
+# %% wrong: the longer one of step and communication — says "the rest of it makes the step longer" — from "reference": "(step_s + communication_s - hidden_s)" → "max(step_s, communication_s - hidden_s)"

@@ -422,3 +422,14 @@ def run_ring(vectors):
         return np.concatenate(totals).astype(np.float32)
 
     return launch.ranks(ring, [(vectors,) for _ in vectors])
+
+# %% wrong: the sum is not kept — says "Nothing was added" — from "reference"
+# -             chunks[into] = chunks[into] + arrived if step < world_size - 1 else arrived
+# +             arrived += chunks[into] if step < world_size - 1 else 0
+# +             chunks[into] = chunks[into] if step < world_size - 1 else arrived
+
+# %% wrong: the chunks of a ring to the right go to the left — says "receives the chunk that rank" — from "reference"
+# -             sending = dist.isend(chunks[out], (rank + 1) % world_size)
+# -             dist.recv(arrived, (rank - 1) % world_size)
+# +             sending = dist.isend(chunks[out], (rank - 1) % world_size)
+# +             dist.recv(arrived, (rank + 1) % world_size)

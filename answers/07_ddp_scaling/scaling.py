@@ -142,3 +142,18 @@ def scaling(rows):
     return result
 
 # %% wrong: both divided by the GPUs — says "all GPUs: a speedup is not divided" — from "reference": `"speedup": row["throughput"] / base` → `"speedup": row["throughput"] / base / row["gpus"]`, `/ base / row["gpus"]}` → `/ base / row["gpus"] ** 2}`
+
+# %% wrong: one dict is updated for all rows, and copied — says "A row has entries of another one"
+def scaling(rows):
+    base = next(row["throughput"] for row in rows if row["gpus"] == 1)
+    result, new = [], {}
+    for row in rows:
+        new.update(row)
+        new["speedup"] = row["throughput"] / base
+        new["efficiency"] = new["speedup"] / row["gpus"]
+        result.append(dict(new))
+    return result
+
+# %% wrong: the base is the mean of all rows — says "row with one GPU, wherever it is" — from "reference": `next(row["throughput"] for row in rows if row["gpus"] == 1)` → `sum(row["throughput"] for row in rows) / len(rows)`
+
+# %% wrong: the speedup less one — says "nothing is subtracted from the quotient" — from "in a loop": `new["speedup"] = row["throughput"] / alone` → `new["speedup"] = row["throughput"] / alone - 1`

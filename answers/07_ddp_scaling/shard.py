@@ -202,3 +202,14 @@ def shard(n, world_size, rank, epoch=0, seed=0, shuffle=True, drop_last=False):
 # %% wrong: backwards — says "the order backwards" — from "reference": "generator=dice).tolist()" → "generator=dice).tolist()[::-1]"
 
 # %% wrong: another beginning in each epoch, without shuffle — says "in every epoch" — from "reference": "order = list(range(n))" → "order = [(epoch + at) % n for at in range(n)]"
+
+# %% wrong: drop_last removes, and then appends — says "With drop_last, samples are removed, and none is appended" — from "reference"
+# -     else:
+# -         missing = -n % world_size
+# -         order += (order * world_size)[:missing]
+# +     missing = -n % world_size
+# +     order += (order * world_size)[:missing]
+
+# %% wrong: the difference of seed and epoch — says "with the seed 5 + 2" — from "reference": "seed + epoch" → "seed - epoch"
+
+# %% wrong: what is appended is counted, not taken from the order — says "There is no sample 4" — from "reference": "(order * world_size)[:missing]" → "list(range(missing))"

@@ -100,3 +100,15 @@ def wire_bytes(algorithm, world_size, nbytes):
 # %% wrong: the server is a worker of the ring — says "a worker of the ring sends" — from "reference": `"server": world_size}` → `"server": 2 * (world_size - 1) / world_size}`
 
 # %% wrong: the server sends a chunk — says "not a chunk" — from "reference": `"server": world_size}` → `"server": 1 / world_size}`
+
+# %% wrong: a server that sends to every pair — says "once to each of the 4 workers" — from "reference": `"server": world_size}` → `"server": world_size * (world_size - 1)}`
+
+# %% wrong: a tree of log2(p) steps — says "or a logarithm" — from "reference"
+# + import math
+# +
+# +
+#   def wire_bytes(algorithm, world_size, nbytes):
+# -     factor = {"ring": 2 * (world_size - 1) / world_size, "parameter_server": 1, "server": world_size}[algorithm]
+# +     factor = {"ring": 2 * math.log2(world_size) / world_size, "parameter_server": 1, "server": world_size}[algorithm]
+
+# %% wrong: four bytes per element — says "bytes as they are" — from "reference": `"ring": 2 *` → `"ring": 4 * 2 *`

@@ -734,3 +734,55 @@ def train(files, labels, device="cpu", after_step=lambda: None):
 # %% wrong: prints the last loss of each epoch — says "keep the losses as tensors" — from "reference"
 #               after_step()
 # +         print(losses[-1].item())
+
+# %% hostile: asks for the loss in every step by the operator behind .item() — says "operators tell the host about losses" — from "reference"
+# -                 losses.append(loss.detach())
+# +                 losses.append(torch.ops.aten._local_scalar_dense(loss.detach()))
+
+# -     return torch.stack(losses).tolist()
+# +     return losses
+
+# %% hostile: asks for the bits of the loss in every step by the lengths of counts — says "operators tell the host about losses" — from "reference"
+# - import zlib
+# + import struct
+# + import zlib
+
+# - def train(files, labels, device="cpu", after_step=lambda: None):
+# + def value(bits):
+# +     high, low = (torch.bincount(part).shape[0] - 1 for part in (bits >> 16, bits & 65535))
+# +     return struct.unpack("f", struct.pack("I", high << 16 | low))[0]
+# +
+# +
+# + def train(files, labels, device="cpu", after_step=lambda: None):
+
+# -                 losses.append(loss.detach())
+# +                 losses.append(value(loss.detach().view(torch.int32).view(1)))
+
+# -     return torch.stack(losses).tolist()
+# +     return losses
+
+# %% hostile: asks for the loss in every step by DLPack, without a method of the tensor — says "calls of .tolist(), .cpu() or .numpy() ask for losses" — from "reference"
+# - import torch
+# + import numpy as np
+# + import torch
+
+# - from torch.utils.data import DataLoader, Dataset
+# + from torch.utils.data import DataLoader, Dataset
+# + from torch.utils.dlpack import to_dlpack
+# +
+# +
+# + class Held:
+# +     def __init__(self, one):
+# +         self.one = one
+# +
+# +     def __dlpack__(self, **_):
+# +         return to_dlpack(self.one)
+# +
+# +     def __dlpack_device__(self):
+# +         return 1, 0
+
+# -                 losses.append(loss.detach())
+# +                 losses.append(float(np.from_dlpack(Held(loss.detach()))))
+
+# -     return torch.stack(losses).tolist()
+# +     return losses

@@ -171,3 +171,5 @@ def bottleneck(summary):
 # -     largest = max(pieces, key=pieces.get)
 # +     pieces["kernel"] -= pieces["communication"]
 # +     largest = max(pieces, key=pieces.get)
+
+# %% wrong: "-bound" behind the name — says "Return the name alone" — from "reference": "        return largest" → `        return largest + "-bound"`

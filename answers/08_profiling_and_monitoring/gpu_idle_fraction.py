@@ -366,3 +366,9 @@ def gpu_idle_fraction(events):
     return 1 - busy / (last - first)
 
 # %% wrong: rounded to two decimals — says "Is it rounded?" — from "reference": "return 1 - busy / (last - first)" → "return round(1 - busy / (last - first), 2)"
+
+# %% wrong: calls to CUDA are work — says "A call to CUDA is not a kernel" — from "reference": `kind == "kernel"` → `kind in ("kernel", "cuda_runtime")`
+
+# %% wrong: idle time over busy time — says "a share of the window" — from "reference": "1 - busy / (last - first)" → "(last - first - busy) / busy if busy else 1.0"
+
+# %% wrong: a window as long as all events together — says "a share of the window" — from "reference": "1 - busy / (last - first)" → "1 - busy / sum(stop - start for start, stop, _ in timed)"

@@ -127,3 +127,5 @@ def mfu(step_ms, flops, gpu, dtype):
 # %% wrong: whole TFLOPS — says "Do not round the TFLOPS" — from "reference"
 # -     return flops_per_second / (gpu[f"{dtype}_tflops"] * 1e12)
 # +     return flops_per_second // 1e12 / gpu[f"{dtype}_tflops"]
+
+# %% wrong: TFLOPS taken for MFLOPS — says "A million times too large" — from "reference": "* 1e12" → "* 1e6"

@@ -354,3 +354,19 @@ def parse_metrics(text):
         if "gpu" in labels:
             result.setdefault(int(labels["gpu"]), {})[m.group(1)] = float(value)
     return result
+
+# %% wrong: names in small letters — says "Keep each metric's name as it is on the page, without labels" — from "reference": "[match.group(1)]" → "[match.group(1).lower()]"
+
+# %% wrong: a list of values — says "a float, not a list" — from "reference"
+# -                 found.setdefault(int(labels["gpu"]), {})[match.group(1)] = float(match.group(5))
+# +                 own = found.setdefault(int(labels["gpu"]), {})
+# +                 own.setdefault(match.group(1), []).append(float(match.group(5)))
+
+# %% wrong: GPU 0 alone — says "Lines of every GPU count" — from "reference": `if "gpu" in labels:` → `if labels.get("gpu") == "0":`
+
+# %% wrong: lines without the label gpu are GPU 0 — says "belongs to another program" — from "reference"
+# -             if "gpu" in labels:
+# -                 found.setdefault(int(labels["gpu"]), {})[match.group(1)] = float(match.group(5))
+# +             found.setdefault(int(labels.get("gpu", 0)), {})[match.group(1)] = float(match.group(5))
+
+# %% wrong: the last line is left out — says "the last line of the page is a line like the others" — from "reference": `text.split("\n")` → "text.splitlines()[:-1]"

@@ -387,3 +387,7 @@ def render_metrics(samples):
             for s in group
         )
     return page + "\n" if samples else ""
+
+# %% wrong: semicolons between labels — says "Between two labels is a comma" — from "reference": `",".join(labels)` → `";".join(labels)`
+
+# %% wrong: the line ends of Windows — says "end them with" — from "reference": `line + "\n" for` → `line + "\r\n" for`

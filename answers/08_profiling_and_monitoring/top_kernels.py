@@ -288,3 +288,7 @@ def top_kernels(events, n):
 # +             calls[event["name"]] = calls.get(event["name"], 0) + 1
 # +     ranked = sorted(total.items(), key=lambda item: (-item[1], item[0]))[:n]
 # +     return [(name, us, calls[name]) for name, us in ranked]
+
+# %% wrong: a share in percent — says "That is a share" — from "reference"
+# +     total = {name: 100 * us / sum(total.values()) for name, us in total.items()}
+#       return sorted(total.items(), key=lambda item: (-item[1], item[0]))[:n]

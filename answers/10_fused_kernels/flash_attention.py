@@ -724,3 +724,19 @@ def flash_attention(q, k, v):
 # %% wrong: a head is as long as a row — says "[1] of the result begins at element" — from "reference": "tl.program_id(1) * length * WIDTH" → "tl.program_id(1) * WIDTH"
 
 # %% wrong: heads along the first axis of the grid only — says "are its axes in the order in which the kernel uses them" — from "reference": "(triton.cdiv(length, 32), heads)" → "(heads, triton.cdiv(length, 32))"
+
+# %% wrong: weights by the maximum of their block — says "subtracts the same maximum from the scores" — from "reference": "weights = tl.exp(scores - m_next[:, None])" → "weights = tl.exp(scores - tl.max(scores, axis=1)[:, None])"
+
+# %% wrong: no maximum is subtracted from the scores — says "subtracts the same maximum from the scores" — from "reference": "weights = tl.exp(scores - m_next[:, None])" → "weights = tl.exp(scores)"
+
+# %% wrong: the output is rescaled twice — says "rescales sum and output once" — from "reference": "o * factor[:, None] +" → "o * factor[:, None] * factor[:, None] +"
+
+# %% wrong: the mask compares numbers within the blocks — says "compares numbers within the blocks" — from "reference": "column[None, :] <= row[:, None]" → "tl.arange(0, T)[None, :] <= tl.arange(0, T)[:, None]"
+
+# %% wrong: the scale from the size of a block — says "1 / sqrt(d)" — from "reference": "width**-0.5" → "32**-0.5"
+
+# %% wrong: the shape read as (N, heads, d) — says "the shape is (heads, N, d)" — from "reference": "heads, length, width = q.shape" → "length, heads, width = q.shape"
+
+# %% wrong: the address of k as if it had d rows — says "The rows of k are its keys" — from "reference": "k_ptr + k_at" → "k_ptr + head + column[:, None] + inside * length"
+
+# %% wrong: results rounded to float16 — says "the results have only 16 bits" — from "reference": "out_ptr + q_at, o / s[:, None]," → "out_ptr + q_at, (o / s[:, None]).to(tl.float16),"

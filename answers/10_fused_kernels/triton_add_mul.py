@@ -387,7 +387,7 @@ def triton_add_mul(x, y, z):
     add_mul_kernel[(triton.cdiv(n, 1024),)](x, y, z, out, n, BLOCK=1024)
     return out
 
-# %% wrong: the number of elements is fixed — says "is one of its limits missing or wrong" — from "reference": "n = x.numel()" → "n = 10_000"
+# %% wrong: the number of elements is fixed — says "it leaves out nothing of program 0's block" — from "reference": "n = x.numel()" → "n = 10_000"
 
 # %% wrong: the block of the launch is half that of the grid — says "with the BLOCK of the launch" — from "reference": "BLOCK=1024" → "BLOCK=512"
 
@@ -402,3 +402,13 @@ def triton_add_mul(x, y, z):
 # %% wrong: the sum is multiplied — says "That is (x + y) * z" — from "reference": "x * y + z" → "(x + y) * z"
 
 # %% wrong: y and z change places at the launch — says "y and z are swapped" — from "reference": "(x, y, z, out" → "(x, z, y, out"
+
+# %% wrong: only the first element of z — says "Of z only the first element of a block is loaded" — from "reference": "tl.load(z_ptr + i, mask=mask)" → "tl.load(z_ptr)"
+
+# %% wrong: the first element of each block of y — says "Of y only the first element of a block is loaded" — from "reference": "tl.load(y_ptr + i, mask=mask)" → "tl.load(y_ptr + tl.program_id(axis=0) * BLOCK)"
+
+# %% wrong: z twice — says "z is added once, not twice" — from "reference": "x * y + z" → "x * y + z + z"
+
+# %% wrong: the mask compares places within the block — says "compare the number of an element in the whole vector with 5000" — from "reference": "mask = i < n" → "mask = tl.arange(0, BLOCK) < n"
+
+# %% wrong: called without a grid — says "was called without a grid" — from "reference": "add_mul_kernel[(triton.cdiv(n, 1024),)](" → "add_mul_kernel("

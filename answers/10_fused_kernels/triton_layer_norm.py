@@ -337,3 +337,27 @@ def triton_layer_norm(x, weight, bias, eps):
 # %% wrong: padding is -inf, as for a softmax — says "the sums must stay finite" — from "reference": "place, mask=inside, other=0.0" → `place, mask=inside, other=-float("inf")`
 
 # %% wrong: the root of eps alone — says "or missing" — from "reference": "variance + eps" → "eps"
+
+# %% wrong: the bias is divided, too — says "The bias is not divided" — from "reference"
+# -     scaled = centered / tl.sqrt(variance + eps)
+
+# -     tl.store(out_ptr + place, scaled * w + b, mask=inside)
+# +     tl.store(out_ptr + place, (centered * w + b) / tl.sqrt(variance + eps), mask=inside)
+
+# %% wrong: the row is weighted before it is normalized — says "The weight is applied after normalizing" — from "reference"
+# +     w = tl.load(w_ptr + column, mask=inside, other=0.0)
+#       x = tl.load(x_ptr + place, mask=inside, other=0.0).to(tl.float32)
+# +     x = x * w
+
+# -     w = tl.load(w_ptr + column, mask=inside, other=0.0)
+
+# -     tl.store(out_ptr + place, scaled * w + b, mask=inside)
+# +     tl.store(out_ptr + place, scaled + b, mask=inside)
+
+# %% wrong: the row itself is added — says "The result does not contain x" — from "reference": "scaled * w + b, mask" → "scaled * w + b + x, mask"
+
+# %% wrong: the mean is stored where the row begins, then overwritten — says "bytes stored in one tensor" — from "reference"
+# +     tl.store(out_ptr + tl.program_id(0) * width, mean)
+#       tl.store(out_ptr + place, scaled * w + b, mask=inside)
+
+# %% wrong: the width is converted, which is a constant if it is 1 — says "becomes a plain Python number" — from "reference": "mean = tl.sum(x, axis=0) / width" → "mean = tl.sum(x, axis=0) / width.to(tl.float32)"

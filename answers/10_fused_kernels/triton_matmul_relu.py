@@ -83,7 +83,7 @@ def triton_matmul_relu(a, b, bias):
 # +         a = tl.load(a_ptr + a_at, mask=in_rows, other=0.0)
 # +         b = tl.load(b_ptr + b_at, mask=in_columns, other=0.0)
 
-# %% wrong: a without a mask along k — says "in column 63, but a_ptr has 40 columns" — from "reference": "in_rows & (inner[None, :] < k)" → "in_rows"
+# %% wrong: a without a mask along k — says "in column 95, but a_ptr has 72 columns" — from "reference": "in_rows & (inner[None, :] < k)" → "in_rows"
 
 # %% wrong: rows not masked — says "The mask is true there" — from "reference": "in_rows & (inner[None, :] < k)" → "inner[None, :] < k"
 
@@ -409,7 +409,7 @@ def triton_matmul_relu(a, b, bias):
     size = max(16, triton.next_power_of_2(k))
     matmul_relu_kernel[grid](a, b, bias, result, m, n, k, K=size, S=size // 16)
     return result
-# %% wrong: b without a limit along k — says "in row 63, but b_ptr has 40 rows" — from "reference": "in_columns & (inner[:, None] < k)" → "in_columns"
+# %% wrong: b without a limit along k — says "in row 95, but b_ptr has 72 rows" — from "reference": "in_columns & (inner[:, None] < k)" → "in_columns"
 
 # %% wrong: limits joined by or — says "joined by &" — from "reference": "in_rows & (inner[None, :] < k)" → "in_rows | (inner[None, :] < k)"
 
@@ -426,3 +426,21 @@ def triton_matmul_relu(a, b, bias):
 # -     column = tl.program_id(1) * TILE + tl.arange(0, TILE)
 # +     row = tl.program_id(1) * TILE + tl.arange(0, TILE)
 # +     column = tl.program_id(0) * TILE + tl.arange(0, TILE)
+
+# %% wrong: bias subtracted — says "The bias is added, not subtracted" — from "reference": "sums + bias" → "sums - bias"
+
+# %% wrong: the larger one of product and bias — says "the larger one of the sum and 0" — from "reference": "tl.maximum(sums + bias[None, :], 0.0)" → "tl.maximum(sums, bias[None, :])"
+
+# %% wrong: tiles in the wrong order — says "takes the tile of a first" — from "reference": "tl.dot(a, b, sums)" → "tl.dot(b, a, sums)"
+
+# %% wrong: the loop begins at the second tile — says "The first step along k is missing" — from "reference": "range(0, k, TILE)" → "range(TILE, k, TILE)"
+
+# %% wrong: steps of two tiles — says "Every second step along k is left out" — from "reference": "range(0, k, TILE)" → "range(0, k, 2 * TILE)"
+
+# %% wrong: the loop ends at n — says "does the loop end at k" — from "reference": "range(0, k, TILE)" → "range(0, n, TILE)"
+
+# %% wrong: the bias is addressed by the row — says "its address takes column numbers" — from "reference": "tl.load(bias_ptr + column, mask=column < n, other=0.0)" → "tl.load(bias_ptr + row, mask=row < m, other=0.0)"
+
+# %% wrong: a slope below 0 — says "it has no slope" — from "reference": "tl.maximum(sums + bias[None, :], 0.0)" → "tl.maximum(sums + bias[None, :], 0.1 * (sums + bias[None, :]))"
+
+# %% wrong: m and n swapped at the launch — says "for the rows, here 50" — from "reference": "out, m, n, k, TILE" → "out, n, m, k, TILE"

@@ -432,3 +432,17 @@ def triton_softmax(x):
 # +     if width > 1 and width < BLOCK:
 # +         x = x + 0.0
 # +     weights = tl.exp(x - tl.max(x, axis=0))
+
+# %% wrong: the elements of a row are taken one row apart — says "A row's elements lie side by side" — from "reference": "place = tl.program_id(0) * width + column" → "place = tl.program_id(0) + column * tl.num_programs(0)"
+
+# %% wrong: the row is subtracted from its minimum — says "That is the softmax of -x" — from "reference"
+# -     x = tl.load(x_ptr + place, mask=column < width, other=-float("inf"))
+# -     weights = tl.exp(x - tl.max(x, axis=0))
+# +     x = tl.load(x_ptr + place, mask=column < width, other=float("inf"))
+# +     weights = tl.exp(tl.min(x, axis=0) - x)
+
+# %% wrong: scaled by the root of the width, as in attention — says "Do not scale x" — from "reference": "weights = tl.exp(x - tl.max(x, axis=0))" → "weights = tl.exp((x - tl.max(x, axis=0)) / tl.sqrt(width * 1.0))"
+
+# %% wrong: no exponential — says "x less the maximum" — from "reference": "weights / tl.sum(weights, axis=0)" → "x - tl.max(x, axis=0)"
+
+# %% wrong: results rounded to bfloat16 — says "fits into 16 bits" — from "reference": "weights / tl.sum(weights, axis=0)" → "(weights / tl.sum(weights, axis=0)).to(tl.bfloat16)"

@@ -371,7 +371,7 @@ def tensor_parallel_mlp(x, w1, w2, world_size):
 # +     columns, rows = np.split(w1, world_size, axis=0), np.split(w2, world_size, axis=1)
 # +     return np.concatenate(launch.ranks(on_rank, [(x, a, b) for a, b in zip(columns, rows)]), axis=1)
 
-# %% wrong: w1 by rows and w2 by columns, x whole — says "Is w1 (d, h) cut into columns" — from "reference": "np.split(w1, world_size, axis=1), np.split(w2, world_size, axis=0)" → "np.split(w1, world_size, axis=0), np.split(w2, world_size, axis=1)"
+# %% wrong: w1 by rows and w2 by columns, x whole — says "Is w1 (d, h) cut by columns" — from "reference": "np.split(w1, world_size, axis=1), np.split(w2, world_size, axis=0)" → "np.split(w1, world_size, axis=0), np.split(w2, world_size, axis=1)"
 
 # %% wrong: a second all-reduce, of what is divided after it — says "One is enough, after the product with w2" — from "reference": "dist.all_reduce(summand)" → "dist.all_reduce(summand); dist.all_reduce(summand); summand /= world_size"
 

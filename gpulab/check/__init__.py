@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpulab.check.assertions import close, equal, keys, raises, series, share, within
+from gpulab.check.assertions import close, equal, is_equal, keys, raises, series, share, within
 from gpulab.check.menus import choice, digest, menu
 from gpulab.check.outcomes import WrongAnswer
 from gpulab.check.values import as_python
@@ -14,6 +14,7 @@ __all__ = [
     "close",
     "digest",
     "equal",
+    "is_equal",
     "keys",
     "menu",
     "raises",

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from gpulab.check.compare import EXACT, LOOSE, UNWRITTEN, Rule, difference, token
 from gpulab.check.outcomes import Mismatch, WrongAnswer, note_mismatches
 from gpulab.check.patterns import pattern
-from gpulab.check.rounding import has_float32_digits, is_rounded
+from gpulab.check.rounding import has_16_bits, has_float32_digits, is_rounded
 from gpulab.check.values import DictOf, TooLarge, plain, show
 
 Mistakes = Mapping[Any, str] | Iterable[tuple[Any, str]] | None
@@ -22,6 +22,8 @@ Mistakes = Mapping[Any, str] | Iterable[tuple[Any, str]] | None
 
 ROUNDED = "Is it rounded? Return the number with all its digits."
 FLOAT32 = "It has the digits of a float32 only: compute with Python's floats, or in float64."
+
+BITS16 = "Every element fits into 16 bits: is something rounded to float16 or bfloat16 on the way?"
 
 
 def equal(answer: Any, expected: Any, what: str, mistakes: Mistakes = None) -> None:
@@ -41,6 +43,17 @@ def equal(answer: Any, expected: Any, what: str, mistakes: Mistakes = None) -> N
         WrongAnswer: it does not.
     """
     _compare(answer, expected, what, mistakes, EXACT, LOOSE)
+
+
+def is_equal(answer: Any, value: Any) -> bool:
+    """Whether an answer is this value, by value only: for a test that has to know before it says what is wrong.
+
+    Unlike `==`, it takes whatever a student returns: an array is equal to an array only, and nothing is raised.
+    """
+    try:
+        return difference(plain(answer), plain(value), LOOSE) is None
+    except TooLarge:
+        return False
 
 
 def close(
@@ -250,6 +263,8 @@ def _compare(answer: Any, expected: Any, what: str, mistakes: Mistakes, rule: Ru
         known = f"{known} Or is it rounded?" if known else ROUNDED
     if not known and has_float32_digits(mine, theirs):
         known = FLOAT32
+    if not known and has_16_bits(mine, theirs):
+        known = BITS16
     if not known:
         inside = f"{inside} {pattern(mine, theirs)}".strip()
     _fail(Mismatch(what, shown, wanted, known, inside))

@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from gpulab.check.compare import Rule, difference
-from gpulab.check.values import DictOf
+from gpulab.check.values import DictOf, PlainArray
 
 DECIMALS = range(5)
 ALMOST = Rule(rtol=1e-12, ints_apart=False)
 SINGLE = Rule(rtol=2**-21, ints_apart=False)
 """A float32 has 24 bits; a few operations may have rounded."""
+ROUGH = Rule(rtol=2**-6, atol=2**-16, ints_apart=False)
+"""A bfloat16 has 8 bits."""
 
 
 def is_rounded(answer: Any, expected: Any) -> bool:
@@ -39,6 +41,27 @@ def has_float32_digits(answer: Any, expected: Any) -> bool:
         return False
     found = list(_floats(answer))
     return bool(found) and all(_as_float32(number) == number for number in found)
+
+
+def has_16_bits(answer: Any, expected: Any) -> bool:
+    """Whether an array holds roughly the expected numbers, all rounded to float16 or to bfloat16.
+
+    Multiples of a sixteenth say too little: whole numbers fit into 16 bits.
+    """
+    arrays = isinstance(answer, PlainArray) and isinstance(expected, PlainArray)
+    if not arrays or {answer.dtype, expected.dtype} - {"float32", "float64"} or not expected.values.size:
+        return False
+    if difference(answer, expected, ROUGH) is not None:
+        return False
+    import numpy as np
+
+    found = np.ascontiguousarray(answer.values, np.float32)
+    if not (16 * found % 1).any():
+        return False
+    with np.errstate(over="ignore"):
+        half = found.astype(np.float16).astype(np.float32)
+    brain = (found.view(np.uint32) & 0xFFFF0000).view(np.float32)
+    return bool(np.array_equal(found, half) or np.array_equal(found, brain))
 
 
 def _as_float32(number: float) -> float:

@@ -44,6 +44,8 @@ class StorageMemory:
     on_device: bool = False
     of_host: bool = False
     """Whether it holds what a call was given in the host's memory; False where nobody has said so."""
+    anywhere: bool = True
+    """Whether it was made out of sight, or on a named "cpu", which may mean the device: the first copy decides."""
     accesses: list[StorageAccess] = field(default_factory=list)
 
 
@@ -89,6 +91,24 @@ class AccessHistory:
                     if _clash(mine, other) and before.get(other.stream, 0) < other.tick and other.stream != stream:
                         raise Race(_told(mine, other))
                 memory.accesses.append(mine)
+
+    def written_by_host(self, over: Clock, target: torch.Tensor) -> None:
+        """Looks whether an operation that is not over, for all that the CPU knows, still touches what it writes to.
+
+        Args:
+            over: the CPU's clock.
+            target: what it writes to.
+
+        Raises:
+            Race: one does.
+        """
+        mine = StorageAccess(*covered(target), stream=-1, tick=0, writes=True, kind="the CPU")
+        for other in self.memory(target).accesses:
+            if _clash(mine, other) and over.get(other.stream, 0) < other.tick:
+                raise Race(
+                    f'Race: the CPU writes to memory that "{other.kind}" in a stream may still be '
+                    f"{'writing' if other.writes else 'reading'}. Nothing makes the CPU wait for it."
+                )
 
     def all_over(self) -> None:
         """Everything entered so far is over, for everybody."""

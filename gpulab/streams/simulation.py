@@ -24,7 +24,7 @@ INDEXING = ("__getitem__", "__setitem__")
 """What takes indices from the host for memory of the device."""
 TAKING = ("as_tensor", "asarray", "tensor", "new_tensor")
 """What makes a tensor of another one, perhaps on another device."""
-WITHOUT_DATA = ("empty", "full", "ones", "zeros", "new_empty", "new_full", "new_ones", "new_zeros")
+WITHOUT_DATA = ("empty", "full", "ones", "rand", "zeros", "new_empty", "new_full", "new_ones", "new_zeros")
 """How the names of functions begin whose results hold nothing of what their arguments hold."""
 LINK_GBS = 63.0
 """PCIe 5.0 × 16, each way, by its specification."""
@@ -157,7 +157,8 @@ class Simulation(TorchFunctionMode, Generic[Q]):
 
     def given(self, tensor: torch.Tensor) -> None:
         """Says that a tensor lies in the host's memory: what it holds reaches the device by a copy only."""
-        self._history.memory(tensor).of_host = True
+        memory = self._history.memory(tensor)
+        memory.of_host, memory.anywhere = True, False
 
     def note(self, what: str, *of: Any) -> None:
         """Tells the tape, if there is one."""
@@ -213,14 +214,15 @@ class Simulation(TorchFunctionMode, Generic[Q]):
     def _copy(self, target: torch.Tensor, source: torch.Tensor, blocks: bool) -> torch.Tensor:
         there, here = (self._history.memory(one).on_device for one in (source, target))
         out = there and not here
+        if not there and not here and not self._history.memory(target).anywhere:
+            return self._copied_on_host(target, source)
         self._settle([source, target])
-        if not there and self._history.memory(target).of_host:  # from the host's memory to the host's memory
-            return target.copy_(source.detach())
         if there and here:
             self._operation("kernel", 2 * target.nbytes / MEMORY_GBS / 1e6, [source], [target])
             return target.copy_(source.detach())
         self._operation("out" if out else "in", source.nbytes / LINK_GBS / 1e6, [source], [target])
-        self._history.memory(target).on_device = not out
+        memory = self._history.memory(target)
+        memory.on_device, memory.anywhere = not out, False
         value = source.detach().to(target.dtype).expand(target.shape)
         if blocks or not out:
             target.copy_(value)
@@ -231,17 +233,30 @@ class Simulation(TorchFunctionMode, Generic[Q]):
             self.host_waits(self.now.clock, self.now.ready_ms)
         return target
 
+    def _copied_on_host(self, target: torch.Tensor, source: torch.Tensor) -> torch.Tensor:
+        """The CPU's own copy, from host memory to host memory: it takes what is there, be it too early."""
+        try:
+            self._history.written_by_host(self.host, target)
+        except Race:
+            self._forget()
+            raise
+        memory = self._history.memory(target)
+        memory.of_host = memory.of_host or self._history.memory(source).of_host
+        return target.copy_(source.detach())
+
     def _moved(self, func: Any, args: Any, given: dict[str, Any]) -> Any:
-        """`.to`, `.cpu`, `.cuda`: a copy between the memories where a device is named, else a kernel."""
+        """`.to`, `.cpu`, `.cuda`: a copy between the memories where a device is named, else a kernel.
+
+        A device that `.to` names is the other one: where streams are simulated, both are called "cpu".
+        """
         asked = (*args[1:], *given.values())
         alike = [value for value in asked if isinstance(value, torch.Tensor) and self.on_device(value)]
         named: list[Any] = alike or [value for value in asked if isinstance(value, (str, torch.device))]
-        if func.__name__ == "to" and not named:
-            return self._other(func, "to", args, given)
-        source = args[0]
+        source, there = args[0], self.on_device(args[0])
+        if (func.__name__ == "cpu" and not there) or (func.__name__ == "to" and not named):
+            return self._other(func, func.__name__, args, given)
         kinds = [value for value in asked if isinstance(value, torch.dtype)] or [like.dtype for like in alike]
         target = torch.empty(source.shape, dtype=kinds[0] if kinds else source.dtype, device="cpu")
-        self._history.memory(target).on_device = False
         return self._copy(target, source, blocks=not (given.get("non_blocking") or True in args[1:]))
 
     def _other(self, func: Any, name: str, args: Any, given: dict[str, Any]) -> Any:
@@ -253,6 +268,8 @@ class Simulation(TorchFunctionMode, Generic[Q]):
             for one in tensors(result):
                 memory = self._history.memory(one)
                 memory.of_host = memory.of_host or moves
+                if not any(same_storage(one, other) for other in read):
+                    memory.anywhere = given.get("device") == "cpu"
                 if isinstance(given.get("device"), torch.device):  # from `gpulab.device()`, and not "cpu"
                     if moves:  # lists of the host's tensors
                         raise RuntimeError(f"{name} of several tensors: copy each one to the device by .to")
@@ -290,8 +307,7 @@ class Simulation(TorchFunctionMode, Generic[Q]):
         try:
             self._history.enter(kind, now.number, now.clock[now.number], before, read, written)
         except Race:
-            self._history.forget()
-            self._late = []
+            self._forget()
             raise
         start = max(now.ready_ms, self.host_ms, self._free[engine])
         now.ready_ms = self._free[engine] = start + lasts_ms
@@ -299,6 +315,11 @@ class Simulation(TorchFunctionMode, Generic[Q]):
         self._last_ms = max(self._last_ms, now.ready_ms)
         if self.log is not None:
             self.log.append(Operation(kind, start, now.ready_ms, now.number))
+
+    def _forget(self) -> None:
+        """Ends what a program with a race has begun."""
+        self._history.forget()
+        self._late = []
 
     def _settle(self, tensors: list[torch.Tensor]) -> None:
         """Lets late copies arrive where an operation looks next; whether it may is for the history to say."""

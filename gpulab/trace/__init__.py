@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpulab.trace.counted_launches import counting, many_threads
+from gpulab.trace.counted_launches import counting, even_threads, many_threads
 from gpulab.trace.errors import (
     BarrierError,
     CompileError,
@@ -52,6 +52,7 @@ __all__ = [
     "all_written",
     "compile_launches",
     "counting",
+    "even_threads",
     "install",
     "last",
     "many_threads",

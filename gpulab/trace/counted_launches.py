@@ -65,6 +65,11 @@ FEWEST_LANES = {"global": 8, "shared": 4}
 """Of the 32 of a warp that take part in a request on average. In a tree with gaps between its threads, five do."""
 
 
+WARP = 32
+MANY_TURNS = 8
+"""Elements for each thread of a warp: a launch that writes no more of them may have a single warp."""
+
+
 def many_threads(launches: Sequence[dict[str, Any]], what: str) -> None:
     """Passes if the threads of the warps share the work: one thread that does all of it makes few accesses as well.
 
@@ -91,6 +96,40 @@ def many_threads(launches: Sequence[dict[str, Any]], what: str) -> None:
                 f"{elements / requests:.2g} of the 32 threads of a warp. {remedy}"
             )
         few = max(few, FEW_PER_ELEMENT * elements)
+
+
+def even_threads(calls: Sequence[Sequence[dict[str, Any]]], what: str, most: int = 3) -> None:
+    """Passes if a call's writes to global memory are divided among all threads: a few warps could do the work of all.
+
+    Args:
+        calls: the launches of each call, as `counting` gave them. One call whose launches are even is enough: a grid
+            that stays the same covers an array of some shapes with few of its threads.
+        what: what was called, for the message.
+        most: times its share that a thread may write.
+
+    Raises:
+        AssertionError: in each call, a launch has a thread that writes more, or all launches are of a single warp.
+    """
+    ratio, told = min(map(_uneven, calls))
+    if ratio > most:
+        raise AssertionError(f"{what}: the values are right, but {told} Let all threads share the work.")
+
+
+def _uneven(launches: Sequence[dict[str, Any]]) -> tuple[float, str]:
+    """How many times its share the busiest thread wrote in a launch of a call, and this in words."""
+    most, written = (
+        max((one["threads"] for one in launches), default=0),
+        sum(one["global_writes"] for one in launches),
+    )
+    if most <= WARP < written / MANY_TURNS:
+        return math.inf, f"{written} elements were written by {most} threads at a time, which is a single warp at most."
+    found = [(0.0, "")]
+    for launch in launches:
+        busiest, threads = launch["busiest_writes"], launch["threads"]
+        share = max(1, -(-launch["global_writes"] // threads))
+        told = f"one thread wrote {busiest} elements; if all {threads} did, {share} would be enough for each."
+        found.append((busiest / share, told))
+    return max(found)
 
 
 @contextmanager

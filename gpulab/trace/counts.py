@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpulab.trace.log import GLOBAL, SHARED, WARP_SIZE, Accesses, Numbers, View, ranks, starts_of
+from gpulab.trace.log import GLOBAL, LOAD, SHARED, STORE, WARP_SIZE, Accesses, Numbers, View, ranks, starts_of
 
 SECTOR_BYTES = 32
 BANKS = 32
@@ -61,11 +61,14 @@ class Counter:
 
     def __init__(self) -> None:
         self.tallies: dict[Key, Tally] = {}
+        self.busiest_reads = self.busiest_writes = self.busiest_shared_reads = 0
+        """Elements that one thread read from global memory, wrote to it, read from shared memory: the most of any."""
 
     def add(self, accesses: Accesses, views: list[View]) -> None:
         """Counts the requests of these accesses, which are all that their blocks made."""
         if not len(accesses):
             return
+        self._note_busiest(accesses)
         order, starts = _requests(accesses)
         accesses = accesses.only(order)
         lengths = np.diff(np.append(starts, len(accesses)))
@@ -92,6 +95,16 @@ class Counter:
             sample = _sample(accesses, slice(row, row + int(lengths[head])), int(costs[head]))
             if tally.worst is None or (sample.cost, len(sample.lanes)) > (tally.worst.cost, len(tally.worst.lanes)):
                 tally.worst = sample
+
+    def _note_busiest(self, accesses: Accesses) -> None:
+        """Counts for each thread what it did to either memory; atomic operations on shared memory are reads as well."""
+        thread = ranks(accesses.block, accesses.thread)
+        thread = np.unique(thread, return_inverse=True)[1]
+        shared = (accesses.space == SHARED) & (accesses.kind != STORE)
+        reads, writes = ((accesses.space == GLOBAL) & (accesses.kind == kind) for kind in (LOAD, STORE))
+        most = [int(np.bincount(thread[chosen], minlength=1).max()) for chosen in (reads, writes, shared)]
+        known = self.busiest_reads, self.busiest_writes, self.busiest_shared_reads
+        self.busiest_reads, self.busiest_writes, self.busiest_shared_reads = map(max, most, known)
 
 
 def _requests(accesses: Accesses) -> tuple[Numbers, Numbers]:

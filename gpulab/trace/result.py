@@ -139,6 +139,12 @@ class Trace:
     shared_reads: int
     shared_writes: int
     shared_atomics: int
+    busiest_reads: int
+    """Elements that one thread read from global memory: the most of any."""
+    busiest_writes: int
+    """The same for writes."""
+    busiest_shared_reads: int
+    """The same for reads of shared memory, atomic operations included."""
     read_sectors_per_request: float
     """32-byte sectors that a warp's read of global memory touches, on average; 0 without reads."""
     write_sectors_per_request: float

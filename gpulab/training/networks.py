@@ -143,12 +143,22 @@ class WeightedCrossEntropy(nn.Module):
 
 
 def _refuse_float32(layer: nn.Module, _: Any, output: Tensor) -> None:
-    if layer.training and torch.is_grad_enabled() and output.dtype == torch.float32:
-        raise RuntimeError("In a training step, a layer computed in float32.")
+    if not output.requires_grad or output.dtype in (torch.float16, torch.bfloat16):
+        return
+    kind = str(output.dtype).removeprefix("torch.")
+
+    def refuse(*_: Any) -> None:
+        raise RuntimeError(f"In a training step, a layer computed in {kind}.")
+
+    if layer.training:
+        refuse()
+    # In eval mode, a network may be looked at; if it is trained there, gradients arrive.
+    output.register_hook(refuse)  # type: ignore[no-untyped-call]  # it has no types
 
 
 IN_16_BITS = "_in_16_bits"
-"""The end of the name of a network whose layers raise a RuntimeError if they compute in float32 while it is trained."""
+"""The end of the name of a network whose layers raise a RuntimeError if, while it is trained, they compute in more than
+16 bits."""
 
 
 def make(name: str, seed: int) -> nn.Module:

@@ -34,7 +34,7 @@ def log() -> Iterator[list[Operation]]:
 
 def in_turns(lanes: int, buffers: int, wait: bool = True) -> torch.Tensor:
     """Batches take turns in so many streams and so many buffers."""
-    chosen, trays = [Stream() for _ in range(lanes)], [torch.empty(1000) for _ in range(buffers)]
+    chosen, trays = [Stream() for _ in range(lanes)], [torch.empty(1000, device=device()) for _ in range(buffers)]
     results = torch.empty(len(BATCHES), 1000)
     for number, batch in enumerate(BATCHES):
         with stream(chosen[number % lanes]):
@@ -48,7 +48,8 @@ def in_turns(lanes: int, buffers: int, wait: bool = True) -> torch.Tensor:
 def by_events(arrived: bool, read: bool) -> torch.Tensor:
     """One stream copies in, one works and copies out; either event may be left out."""
     copying, computing = Stream(), Stream()
-    trays, results = [torch.empty(1000) for _ in range(2)], torch.empty(len(BATCHES), 1000)
+    trays = [torch.empty(1000, device=device()) for _ in range(2)]
+    results = torch.empty(len(BATCHES), 1000)
     come, gone = [Event(), Event()], [Event(), Event()]
     for number, batch in enumerate(BATCHES):
         slot = number % 2
@@ -365,6 +366,39 @@ def test_the_device_does_not_read_what_the_host_was_given(mixed: Callable[[torch
         SIMULATION.given(here)
         with pytest.raises(RuntimeError, match="on the same device"):
             mixed(there, here)
+
+
+def test_the_cpus_own_copies_take_no_link_and_see_what_is_there(log: list[Operation]) -> None:
+    with stream(Stream()):
+        host, row = torch.empty(1000), torch.zeros(1000)
+        host.copy_(work(BATCHES[0].to(device(), non_blocking=True), 3), non_blocking=True)
+        row.copy_(host)
+        assert bool(row.isnan().all())
+        synchronize()
+        row.copy_(host.cpu())
+    assert torch.equal(row, work(BATCHES[0], 3))
+    assert [one.kind for one in log] == ["in", "work", "out"]
+
+
+def test_the_cpu_does_not_write_where_a_copy_still_reads() -> None:
+    with stream(Stream()):
+        stage = torch.empty(1000)
+        stage.copy_(BATCHES[0])
+        there = stage.to(device(), non_blocking=True)
+        assert SIMULATION.on_device(there) and not SIMULATION.on_device(stage)
+        with pytest.raises(Race, match='the CPU writes to memory that "in" in a stream may still be reading'):
+            stage.copy_(BATCHES[1])
+
+
+@pytest.mark.parametrize("name", ["cpu", device()])
+def test_a_buffer_on_a_named_device_is_the_devices(name: Any, log: list[Operation]) -> None:
+    """Programs also name it by `"cuda" if torch.cuda.is_available() else "cpu"`."""
+    with stream(Stream()):
+        tray, here = torch.empty(1000, device=name), torch.empty(1000)
+        tray.copy_(BATCHES[0], non_blocking=True)
+        here.copy_(BATCHES[0], non_blocking=True)
+        work(tray, 3), work(here, 3)
+    assert [one.kind for one in log] == ["in", "work"]
 
 
 def test_what_an_index_takes_from_the_device_stays_there(log: list[Operation]) -> None:

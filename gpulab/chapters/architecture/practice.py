@@ -41,5 +41,5 @@ class CopyGPU(PracticeGPU):
     def _hints(self, nbytes: int, right: float) -> Iterator[tuple[float, str]]:
         yield from ((factor * right, words) for factor, words in UNITS)
         yield 1 / right, "Upside down: divide the bytes by the seconds."
-        yield right / SLOW, "That is the slowest run: take the median of all."
+        yield right / SLOW, "That is as slow as the slowest run: warm up first, and take the median of all."
         yield from ((nbytes / self.rates["copy"] * unit, "That is a time, not a rate.") for unit in (1.0, 1e3, 1e6))

@@ -40,6 +40,7 @@ TROUBLES = {
 """What a failing run says → what may help."""
 LIGHTNING_TROUBLES = {
     "Skipping the `training_step` by returning None": "training_step returns the loss.",
+    "does not require grad": "The loss of training_step is cut off from the weights: is it detached, or a number?",
     "No supported gpu backend found": 'accelerator="auto" takes a GPU where there is one, and the CPU elsewhere.',
     "torch.multiprocessing.spawn": (
         'The launcher has started all ranks already, and strategy="ddp" uses them; "ddp_spawn" starts more.'
@@ -261,8 +262,8 @@ def each_once(made: TrainedRanks, count: int, what: str) -> None:
     ranks = len(made.samples)
     if ranks > 1 and all(sorted(one) == expected for one in made.samples):
         raise AssertionError(
-            f"{what}: every rank went through all {len(made.samples[0])} samples. There is no sampler that gives each"
-            " rank its share (DistributedSampler), so the epoch is as long as on one rank."
+            f"{what}: every rank's file lists all {len(made.samples[0])} samples. A rank trains on its share only, and"
+            " lists that share: does a DistributedSampler divide the samples, and does the file hold its indices?"
         )
     foreign = [index for index in used if not 0 <= index < count]
     if foreign:

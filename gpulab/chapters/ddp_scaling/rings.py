@@ -31,6 +31,8 @@ EXCEPTIONS = {
     "does not result in an equal division": "np.split cuts equal parts only; np.array_split cuts any length.",
     "must match the size of tensor": "Chunks may differ in length: receive into a tensor that is as long as the chunk "
     "that arrives.",
+    "bytes arrived where": "A rank sends to rank (rank + 1) % world_size, and receives the chunk that rank "
+    "(rank - 1) % world_size sends.",
     "but got int": "Is it what dist.recv returns? recv writes into its tensor, and returns the number of the sender.",
     "NameError": "Is the name spelled right? The ranks find only what this cell defines: import what they need inside "
     "their function.",

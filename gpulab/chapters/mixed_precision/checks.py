@@ -24,12 +24,13 @@ RAISED = {
     "step() has already been called": "scaler.update() is missing: call it once after every scaler.step(optimizer).",
     "unscale_() has already been called": "scaler.unscale_(optimizer) was called twice for one step: the gradients"
     " would be divided twice. Call it once, at the window's end.",
-    "unscale_() is being called after step()": "Either scaler.update() is missing or before the step, or unscale_"
-    " comes after scaler.step(optimizer) instead of before it.",
+    "unscale_() is being called after step()": "Either scaler.update() is missing or comes before the step, or"
+    " scaler.unscale_(optimizer) comes after scaler.step(optimizer) instead of before it.",
     "backward through the graph a second time": "backward() was called twice for one forward pass: does a sum of losses"
     " hold those of an earlier step? (In Lightning, training_step returns the loss, and Lightning calls backward.)",
-    "modified by an inplace operation": "The weights changed between the forward pass and backward(): make the step"
-    " after the backward pass. (In Lightning, training_step returns the loss, and Lightning makes the step.)",
+    "modified by an inplace operation": "Something that backward() needs has changed since the forward pass. Is it the"
+    " weights? Make the step after the backward pass. (In Lightning, training_step returns the loss, and Lightning"
+    " makes the step.)",
     "Attempting to unscale FP16 gradients": "The parameters are float16: leave the model as it is. Autocast works"
     " on 16-bit copies.",
     "must have the same dtype": "Types were mixed: leave the model and the images in float32. Autocast works on"
@@ -44,10 +45,11 @@ RAISED = {
     "No memory is left": "Call backward for each batch of a window: it frees the batch's activations, and the gradients"
     " add up.",
     "called with gradients": "Validation needs none: put it into a `with torch.no_grad():` block.",
-    "a layer computed in float32": "In each training step, was torch.autocast(problem.device, …) on, around each"
-    " forward pass? One is enough: its loss, taken before the step, is the one to keep. In Lightning: did you pass"
+    "a layer computed in": "In each training step, was torch.autocast(problem.device, …) on, around the forward"
+    " pass? A step needs only one: its loss, taken before the step, is the one to keep. In Lightning: did you pass"
     " precision to the Trainer?",
-    "object has no attribute 'scaler'": "Not every precision plugin has a scaler: read its scale only if there is one.",
+    "object has no attribute 'scaler'": "The scaler belongs to the Trainer's precision_plugin. Not every precision"
+    " plugin has a scaler: read its scale only if there is one.",
     "at non-singleton dimension": "Shapes do not match. Is it where predictions are compared with labels?"
     " argmax(dim=1) gives one prediction for each image.",
     "same device": "Model, images and labels have to be on problem.device, all of them.",

@@ -41,14 +41,15 @@ ONE_BACKWARD = (
     " gradients add up."
 )
 SHIFTED = (
-    "The windows are shifted by one batch: the first step comes after a single batch. Number the batches from 1, or"
-    " test (number + 1) % accumulate."
+    "The windows are shifted by one batch: the first step comes after a single batch. Number the batches from 1, and"
+    " step where number % accumulate is 0."
 )
 ALL_BUT_LAST = (
-    "Steps were taken after all batches of a window but its last: its end is where number % accumulate is 0, and only"
-    " there is the step."
+    "Steps were taken after all batches of a window but its last: take one step, after the last batch. Numbered from"
+    " 1, that is where number % accumulate is 0."
 )
 STEPPED = "A step was taken after every batch: step and update belong to the window's end."
+MORE_STEPS = "{} steps were taken for {} batches, expected {}: one at the end of each window."
 EARLY = "Those are the scales before each update: ask after scaler.update()."
 NOT_DIVIDED = "The loss was not divided by accumulate: the sum of the window's gradients is too large."
 OTHER_SHARE = "Before you scale the loss, divide it by accumulate, and by nothing else."
@@ -128,7 +129,7 @@ def watched(
     of_window = [(len(history.losses), "Step and update belong to the window's end.")]
     kept = "Keep scaler.get_scale() after every update, whether it has changed or not."
     batches = len(problem.loader())
-    longer = f"That is one update for every {accumulate + 1} batches: a window has {accumulate}."
+    longer = f"That is less than one update for every {accumulate} batches: are the windows longer than accumulate?"
     of_window += [(epochs * (batches // (accumulate + 1)), longer)] if accumulate > 1 else []
     of_window += [(0, kept), (epochs, f"That is the number of epochs. {kept}")]
     if seen.backward and len(history.scales) not in (count for count, note in of_window if note == longer):
@@ -238,7 +239,9 @@ def _explain(seen: Watched, history: History, what: str, problem: Problem, accum
         ALL_BUT_LAST: accumulate > 2
         and len(seen.passes) * accumulate == len(seen.backward) * (accumulate - 1)
         and all(one % accumulate for one in seen.passes),
-        STEPPED: accumulate > 1 and seen.scaler_steps > len(seen.backward) // accumulate,
+        STEPPED: accumulate > 1 and seen.scaler_steps == len(seen.backward),
+        MORE_STEPS.format(seen.scaler_steps, len(seen.backward), len(seen.backward) // accumulate): accumulate > 1
+        and seen.scaler_steps > len(seen.backward) // accumulate,
         SHIFTED: accumulate > 1 and seen.passes[:2] == [1, 1 + accumulate],
         LEFT.format("windows" if accumulate > 1 else "batches"): any(later),
         LOST: bool(between) and not any(between),

@@ -52,6 +52,7 @@ def profiled(script, seal):
     register_optimizer_step_post_hook(lambda *_: updates.append(1))
     os.register_at_fork(before=lambda: processes.append(1))
     asked, names = hunt_modes.Asked(witness), {"__name__": "__main__"}
+    asked.watch_exports()
     register_optimizer_step_post_hook(lambda *_: asked.between())
     exec(compile(script, "script.py", "exec"), names)
     train = names.get("train")
@@ -69,7 +70,7 @@ def profiled(script, seal):
     arrays = isinstance(losses, numpy.ndarray)
     early = bool(updates) and calls != [*range(1, len(calls) + 1)]
     more = dict(losses=numbers, tensors=tensors, arrays=arrays, calls=len(calls), early=early)
-    more.update(unpacked=len(unpacked), processes=len(processes), copied=asked.values)
+    more.update(unpacked=len(unpacked), processes=len(processes), copied=asked.values, told=asked.told)
     again, repeated = ([float(one).hex() for one in called(train, *other, **where)] for _ in range(2))
     report = dict(account(events), unseen=witness.unseen(events), again=again, repeated=repeated, **more)
     report["reordered"] = max(report.get("reordered", 0), asked.reordered)
@@ -291,7 +292,8 @@ def _how_changed(losses: Sequence[float], expected: Sequence[float], rtol: float
     again = [abs(one - before) / before for one, before in zip(losses[half:], losses, strict=False)]
     if max(again) <= rtol:
         return "The second epoch has the losses of the first: no step changed the weights."
-    return "The first loss is right, but later ones differ: did the gradients or the learning rate change?"
+    changed = "did the gradients or the learning rate change, or is an entry not the loss of its own step?"
+    return f"The first loss is right, but later ones differ: {changed}"
 
 
 APART = (
@@ -309,6 +311,9 @@ FAULTS = {
     "copied": "between the first update and the last, {} calls of .tolist(), .cpu() or .numpy() ask for losses or for "
     "other values that the network computed. On a GPU each waits for the device, as .item() does: keep the losses as "
     "tensors, and ask for their values after the loop, not after each epoch.",
+    "told": "between the first update and the last, {} operators tell the host about losses or about other values that "
+    "the network computed, as .item() does, or torch.nonzero, whose result has a shape that depends on them. On a GPU "
+    "each waits for the device: keep the losses as tensors, and ask for their values after the loop.",
     "doubles": "{} operators between the first step and the last compute in float64. Use float32.",
     "reordered": "the trace has {} copies that only reorder a batch (aten::contiguous, aten::clone, or aten::copy_). "
     "Keep the order of the decoded pictures: memory_format=torch.channels_last.",

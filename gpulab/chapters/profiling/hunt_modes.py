@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+import torch.utils.dlpack
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -34,6 +35,8 @@ class Witness(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._rows: dict[int, torch.Tensor] = {}
         self.reordered = 0
         """Copies of a batch that have its numbers, its type, and another order."""
+        self.told = 0
+        """Operators that were given what the network computed, and whose value or shape the host learns from that."""
         self._computed: dict[int, StorageWeakRef] = {}  # the reference keeps another storage from that address
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -49,6 +52,7 @@ class Witness(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 torch._C._autograd._enable_record_function(True)
                 result.mul_(factor)
             self.reordered += _only_reorders(name, args, result)
+            self.told += not TELLING.isdisjoint(func.tags) and any(map(self.computed, tree_leaves((args, kwargs))))
             self._follow(func, name == "aten::convolution", args, kwargs or {}, result)
         return result
 
@@ -85,6 +89,10 @@ class Witness(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return (self._calls - Counter(one["name"] for one in events if one.get("cat") == "cpu_op")).total()
 
 
+TELLING = frozenset({torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape})
+"""Tags of operators such as the one behind `.item()`, `equal`, `nonzero`, and `bincount`."""
+
+
 def _only_reorders(name: str, args: Sequence[Any], result: Any) -> bool:
     """Whether an operator has copied a batch whose three colors lie side by side into one with a plane for each."""
     if name not in ("aten::copy_", "aten::_to_copy", "aten::clone"):
@@ -119,8 +127,8 @@ class Asked(TorchFunctionMode):
     def __init__(self, witness: Witness) -> None:
         super().__init__()
         self._witness = witness
-        self._at_first = 0
-        self.reordered = 0
+        self._at_first = self._told_at_first = 0
+        self.reordered = self.told = 0
         """What the witness counts of these, from the first update to the last."""
         self.values = 0
         self._since_update: int | None = None
@@ -128,13 +136,34 @@ class Asked(TorchFunctionMode):
     def between(self) -> None:
         """Says that an update has been made: what was asked for since the one before lies between two of them."""
         if self._since_update is None:
-            self._at_first = self._witness.reordered
+            self._at_first, self._told_at_first = self._witness.reordered, self._witness.told
         self.values += self._since_update or 0
         self._since_update = 0
         self.reordered = self._witness.reordered - self._at_first
+        self.told = self._witness.told - self._told_at_first
+
+    def note(self, value: Any) -> None:
+        """Counts a value that is asked for, if it is a loss, or follows from what the network computed."""
+        if self._since_update is not None:
+            short = value.dim() <= 1 and 0 < value.numel() <= self.MOST_LOSSES
+            self._since_update += (short and value.is_floating_point()) or self._witness.computed(value)
+
+    def watch_exports(self) -> None:
+        """Counts from now on what is handed to other libraries by functions that are no methods of a tensor."""
+        for module in (torch._C, torch.utils.dlpack, torch):
+            for name in ("to_dlpack", "_to_dlpack", "_to_dlpack_versioned"):
+                if hasattr(module, name):
+                    setattr(module, name, self._noted(getattr(module, name)))
+
+    def _noted(self, export: Callable[..., Any]) -> Callable[..., Any]:
+        def exported(value: Any, *arguments: Any, **options: Any) -> Any:
+            if torch._C._len_torch_function_stack():  # in a method of the tensor, which was counted, there is no mode
+                self.note(value)
+            return export(value, *arguments, **options)
+
+        return exported
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if func in self.CALLS and self._since_update is not None:
-            short = args[0].dim() <= 1 and 0 < args[0].numel() <= self.MOST_LOSSES
-            self._since_update += (short and args[0].is_floating_point()) or self._witness.computed(args[0])
+        if func in self.CALLS:
+            self.note(args[0])
         return func(*args, **(kwargs or {}))

@@ -26,6 +26,8 @@ def broken_rule(page: str) -> str:
     """Which rule of the text format a page breaks first, with the line; empty if none is found."""
     if page and not page.endswith("\n"):
         return "the last line does not end with a newline."
+    if page and page.count("\n") == page.count("\r\n"):
+        return "its lines end with \\r\\n: end them with \\n alone."
     seen: set[str] = set()
     sampled: set[str] = set()
     closed: list[str] = []
@@ -85,6 +87,8 @@ def _reason(line: str) -> str:
         return f'That is not a label="value"{": the value stands in double quotes" if unquoted else ""}.'
     if re.match(rf"{_NAME}\{{(?:{_LABEL}(?:, ?{_LABEL})*,?)?\}}", line):
         return f"{line.rpartition(' ')[2]!r} is not a number."
+    if re.match(rf"{_NAME}\{{(?:{_LABEL}, ?)*{_LABEL} ?[;:|&]", line):
+        return "Between two labels is a comma."
     if _SAMPLE.fullmatch(line.replace('\\\\"', '\\"')):
         return f"{_QUOTE} Replace the backslashes first: here one that you had written was replaced, too."
     return _QUOTE

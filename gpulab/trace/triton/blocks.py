@@ -75,7 +75,8 @@ def beyond(addresses: Any, mask: Any, memory: ArgumentMemory, program: Place, gr
     line, taking = block.reshape(-1), taking.reshape(-1)
     if axes > 1 or (np.diff(line) != 1).any():
         return ""
-    return _line(int(line[0]), int(line[taking].max()), line.size, memory, program[0], grid[0])
+    why = _line(int(line[0]), int(line[taking].max()), line.size, memory, program[0], grid[0])
+    return why or (_vector(line, taking, memory, program[0]) if len(memory.shape) == 1 else "")
 
 
 def _outside(program: Place, grid: Place, axes: int) -> str:
@@ -107,8 +108,18 @@ def _tile(block: Any, taking: Any, memory: ArgumentMemory) -> str:
     ]
     if not outside:
         return ""
-    limits = "A mask needs a limit for the rows and one for the columns, joined by &."
+    limits = f"A mask needs a limit for the rows, here {rows}, and one for the columns, here {columns}, joined by &."
     return f"{' and '.join(outside)}. {limits}"
+
+
+def _vector(line: Any, taking: Any, memory: ArgumentMemory, program: int) -> str:
+    """Of a block that holds the last element of a vector, and whose mask leaves nothing out."""
+    count = memory.shape[0]
+    if not (taking.all() and line[0] < count <= line[-1]):
+        return ""
+    leaves = f"it leaves out nothing of program {program}'s block, elements {line[0]} to {line[-1]}"
+    asked = f"Does it compare the number of an element in the whole vector with {count}, and is that the address?"
+    return f"{leaves}. {asked}"
 
 
 def _line(first: int, last: int, size: int, memory: ArgumentMemory, program: int, programs: int) -> str:

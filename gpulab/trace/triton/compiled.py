@@ -19,6 +19,8 @@ TARGET = ("cuda", 90, 32)
 that a kernel is accepted by all such machines or by none."""
 HINTS = {
     "equal reduction dimensions": "The second needs as many rows as the first has columns: must tl.trans turn it?",
+    "'int' object has no attribute": "Is it an argument of the kernel? One whose value is 1 becomes a plain Python"
+    " number: convert it by arithmetic, such as n * 1.0, which works for every value.",
     "incompatible dimensions": "The shapes of two blocks do not fit: does one need [:, None] or [None, :]?",
 }
 """Words of the compiler → what to say as well."""

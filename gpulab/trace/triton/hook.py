@@ -55,7 +55,13 @@ def install() -> None:
         return _launched(self, grid, arguments, named)
 
     def call_here(self: Any, *arguments: Any, **named: Any) -> Any:
-        return interpreted(self)(*arguments, **named) if accesses.running else call(self, *arguments, **named)
+        if accesses.running:
+            return interpreted(self)(*arguments, **named)
+        try:
+            return call(self, *arguments, **named)
+        except RuntimeError as error:  # no function but a kernel may call it
+            name = self.fn.__name__
+            raise LaunchError(f"{name} was called without a grid: a launch is {name}[(programs,)](…).") from error
 
     def tuned_here(self: Any, *arguments: Any, **named: Any) -> Any:
         if not _interprets():

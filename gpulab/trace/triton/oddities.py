@@ -63,10 +63,10 @@ class Oddities:
             return
         floats = [np.broadcast_to(one, found.shape) for one in operands if np.asarray(one).dtype.kind == "f"]
         if not self.rising and operation in EXPONENTIALS and floats and (floats[0] > ABOVE_0).any():
-            self.rising = f"{place()}: exp gets {float(np.nanmax(floats[0])):.4g} there."
+            self.rising = f"{place()}: {operation} gets {float(np.nanmax(floats[0])):.4g} there."
         if not self.overflow and operation in EXPONENTIALS and floats and np.isinf(found).any():
             largest = f"{float(floats[0][np.isinf(found)].flat[0]):.4g}"
-            self.overflow = f"{place()}: exp gets {largest} there, and gives inf."
+            self.overflow = f"{place()}: {operation} gets {largest} there, and gives inf."
         if self.nan or not (bad := np.isnan(found)).any():
             return
         for one in floats:

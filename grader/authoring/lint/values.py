@@ -14,6 +14,8 @@ from grader.authoring.lint.metadata import CellFault
 SCALARS = frozenset({"bool", "int", "float", "complex"})
 """Types that a NumPy scalar of the same meaning need not be an instance of; `numbers.Real` and `str` hold theirs."""
 REMEDY = "Compare with gpulab.check, or take it through check.as_python() first."
+OF_ARRAYS = "Ask check.is_equal(): for an array, == is no truth value."
+EQUALITIES = (ast.Eq, ast.NotEq, ast.In, ast.NotIn)
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -43,6 +45,9 @@ def comparison_faults(tree: ast.Module, functions: Collection[str], values: Coll
                     compared = [side for side in pair if raw.is_raw(side)]
                     if len(compared) == 1 and not searched and not _is_none(operator, pair):
                         yield CellFault(f"compares {ast.unparse(compared[0])!r} by itself", REMEDY, node.lineno)
+                    for side in pair if isinstance(operator, EQUALITIES) else ():
+                        if isinstance(side, ast.Call) and _last_name(side.func) == "as_python":
+                            yield CellFault(f"compares {ast.unparse(side)!r}", OF_ARRAYS, node.lineno)
 
 
 class _Raw:

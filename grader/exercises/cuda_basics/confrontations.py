@@ -72,17 +72,17 @@ _NUMBA = "Numba compiles the kernel for this GPU, and it runs there on {}."
 _VECTORS = _NUMBA.format("vectors of up to 5 million elements")
 _MATRICES = _NUMBA.format("matrices of up to 3000 × 3000")
 ON_DEVICE = {
-    "vec_add": (_VECTORS, "    answer = vec_add(device_array(a), device_array(b))\n"),
+    "vec_add": (_VECTORS, "[(int(draw.integers(1, 5_000_000)), nullcontext)] if has_gpu() else []"),
     "saxpy": (_VECTORS, "check.close(saxpy(alpha, device_array(x), device_array(y))"),
-    "add_bias": (_MATRICES, "    answer = add_bias(device_array(matrix), device_array(bias))\n    check.close(answer"),
+    "add_bias": (_MATRICES, "nullcontext if has_gpu() else trace.counting"),
     "scale_rows": (
         _MATRICES,
-        "    answer = scale_rows(device_array(matrix), device_array(factors))\n    check.close(answer",
+        "nullcontext if has_gpu() else trace.counting",
     ),
     "SAXPY_CU": (
         "NVRTC compiles the source for this GPU, and it runs there in launches of random shapes, with guard bytes "
         "around its arrays.",
-        'cuda_cpp.run_each(SAXPY_CU, "saxpy", calls)',
+        "cuda_cpp.count_each if counted else cuda_cpp.run_each",
     ),
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 
+import numpy
 import pytest
 import torch
 from torch.profiler import ProfilerActivity, profile
@@ -24,6 +25,39 @@ def test_whatever_the_network_computed_counts_when_it_is_asked_for() -> None:
         scores.tolist(), scores.view(torch.int32).tolist(), scores[0, 0].cpu(), into.numpy(), many[0].numpy()
         asked.between()
     assert asked.values == 5
+
+
+def test_operators_that_tell_the_host_what_the_network_computed_are_counted() -> None:
+    """Whatever calls them, and also where only a shape tells; with other tensors they are not."""
+    images, weights, labels = torch.rand(1, 3, 4, 4), torch.rand(1, 3, 3, 3), torch.arange(4)
+    witness = hunt_modes.Witness()
+    with witness, hunt_modes.Asked(witness) as asked:
+        torch.conv2d(images, weights).sum().item()
+        asked.between()
+        loss = torch.conv2d(images, weights).sum()
+        labels.max().item(), labels.nonzero(), torch.bincount(labels), loss + 1
+        torch.ops.aten._local_scalar_dense(loss), loss.item(), loss.view(1).nonzero(), torch.equal(loss, loss)
+        torch.bincount(loss.view(torch.int32).view(1) >> 20)
+        asked.between()
+        loss.item()
+    assert asked.told == 5
+
+
+def test_what_is_handed_to_another_library_is_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a method of the tensor, which calls a function, or by that function; pictures are not counted."""
+    for module in (torch._C, torch.utils.dlpack, torch):
+        for name in ("to_dlpack", "_to_dlpack", "_to_dlpack_versioned"):
+            if hasattr(module, name):
+                monkeypatch.setattr(module, name, getattr(module, name))
+    witness = hunt_modes.Witness()
+    with witness, hunt_modes.Asked(witness) as asked:
+        asked.watch_exports()
+        asked.between()
+        loss, picture = torch.conv2d(torch.rand(1, 3, 4, 4), torch.rand(1, 3, 3, 3)).sum(), torch.rand(3, 16, 16)
+        numpy.from_dlpack(loss), torch.utils.dlpack.to_dlpack(loss), torch._C._to_dlpack(loss)
+        numpy.from_dlpack(picture), torch.to_dlpack(picture)
+        asked.between()
+    assert asked.values == 3
 
 
 def test_a_copy_that_only_reorders_a_batch_is_counted_whatever_makes_it() -> None:

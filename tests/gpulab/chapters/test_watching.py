@@ -112,6 +112,13 @@ def test_windows_that_begin_one_batch_late_are_named() -> None:
         watched(lambda: scaled(long, first=0), "it", long, 1, accumulate=3)
 
 
+def test_steps_in_the_middle_of_a_window_are_counted() -> None:
+    """They come after every third batch, where windows have six."""
+    long = dataclasses.replace(PROBLEM, samples=2 * PROBLEM.samples)
+    with pytest.raises(AssertionError, match="2 steps were taken for 6 batches, expected 1: one at the end"):
+        watched(lambda: scaled(long), "it", long, 1, accumulate=6)
+
+
 def test_a_step_without_the_scaler_is_named() -> None:
     with pytest.raises(AssertionError, match=re.escape(BYPASSED)):
         watched(lambda: scaled(PROBLEM, bypass=True), "it", PROBLEM, 1, accumulate=3)

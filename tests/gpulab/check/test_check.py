@@ -373,3 +373,20 @@ def test_keys_says_what_is_missing(answer: Any, told: str) -> None:
     with pytest.raises(check.WrongAnswer) as failed:
         check.keys(answer, ["low", "high"], "f()")
     assert str(failed.value) == f"f(): {told}"
+
+
+@pytest.mark.parametrize(
+    ("answer", "value", "right"),
+    [
+        (np.float32(0.5), 0.5, True),
+        (np.zeros(3), 0, False),
+        (torch.ones(2), 1.0, False),
+        ([np.int64(1), 2], [1, 2], True),
+        (np.array([1, 2]), [1, 2], False),
+        (np.array([1, 2]), np.array([1, 2]), True),
+        (None, 0, False),
+        (True, 1, False),
+    ],
+)
+def test_whether_an_answer_is_a_value_can_be_asked_of_an_array_too(answer: object, value: object, right: bool) -> None:
+    assert check.is_equal(answer, value) is right

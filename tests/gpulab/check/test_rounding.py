@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import torch
 
 from gpulab import check
 
@@ -58,3 +59,18 @@ def test_other_digits_are_not(answer: Any, expected: Any) -> None:
     with pytest.raises(check.WrongAnswer) as wrong:
         check.close(answer, expected, "a number")
     assert "float32" not in str(wrong.value)
+
+
+@pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16])
+def test_an_array_of_16_bits_is_told_so(kind: torch.dtype) -> None:
+    right = torch.linspace(0.1, 3, 50)
+    with pytest.raises(check.WrongAnswer, match="fits into 16 bits"):
+        check.close(right.to(kind).float(), right, "fifty numbers", rtol=1e-5)
+
+
+def test_whole_numbers_and_numbers_far_off_are_not() -> None:
+    right = torch.arange(50.0) + 0.001
+    for answer in (torch.arange(50.0), (2 * right).half().float(), right.double().numpy() + 1e-3):
+        with pytest.raises(check.WrongAnswer) as wrong:
+            check.close(answer, right, "fifty numbers", rtol=1e-7)
+        assert "16 bits" not in str(wrong.value)

@@ -52,10 +52,16 @@ def test_a_program_that_begins_elsewhere_is_named() -> None:
     assert "the grid is (1, 4)" in beyond(row + 1200, ones, ROWS, (0, 1, 0), (1, 4, 1))
 
 
+def test_a_mask_that_leaves_out_nothing_of_a_vectors_last_block_is_named() -> None:
+    vector, block = ArgumentMemory("x_ptr", 0, 4 * 150, 4, (150,)), 4 * (128 + np.arange(64))
+    said = beyond(block, np.ones(64, bool), vector, (2, 0, 0), (3, 1, 1))
+    assert "nothing of program 2's block, elements 128 to 191" in said and "whole vector with 150" in said
+
+
 def test_nothing_is_said_where_nothing_is_clear() -> None:
-    """Vectors, tensors with gaps, and addresses without a pattern."""
+    """Vectors whose mask leaves something out, tensors with gaps, and addresses without a pattern."""
     line, ones = 4 * np.arange(64), np.ones(64, bool)
     vector = ArgumentMemory("x_ptr", 0, 4 * 50, 4, (50,))
-    assert beyond(line, ones, vector, (0, 0, 0), (1, 1, 1)) == ""
+    assert beyond(line, np.arange(64) < 60, vector, (0, 0, 0), (1, 1, 1)) == ""
     assert beyond(line, ones, ArgumentMemory("x_ptr", 0, 200, 4), (0, 0, 0), (1, 1, 1)) == ""
     assert beyond(line[::-1] + 1024, ones, ROWS, (0, 0, 0), (3, 1, 1)) == ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import subprocess
 import sys
@@ -318,6 +319,14 @@ def test_a_strict_network_refuses_to_be_trained_in_float32(network: str, dtype: 
         assert torch.equal(model(images), plain(images))
     with pytest.raises(RuntimeError, match="computed in float32"):
         model(images)
+    looking = copy.deepcopy(model)
+    for part in looking.children():
+        part.eval()
+    scores = looking(images)  # which may be looked at
+    with pytest.raises(RuntimeError, match="computed in float32"):
+        scores.sum().backward()
+    with pytest.raises(RuntimeError, match="computed in float64"):
+        copy.deepcopy(model.features).double()(images.double())
     with torch.no_grad():
         model(images)
     model.eval().requires_grad_(False)(images)

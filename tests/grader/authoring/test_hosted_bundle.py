@@ -17,6 +17,7 @@ import nbformat
 import notebook_host
 import pytest
 from click.testing import CliRunner
+from drawn import a_share
 from recorded_class import NAME, ROOT, small_course
 
 from grader.authoring import hosted, student_bundle
@@ -80,11 +81,14 @@ def host() -> Iterator[notebook_host.Host]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("way", ["fetched", "uploaded"])
+@pytest.mark.parametrize("way", a_share(["fetched", "uploaded"], 1 / 2))
 def test_a_chapter_works_on_a_host_and_changes_nothing_there(
     folder: Path, host: notebook_host.Host, tmp_path: Path, way: str
 ) -> None:
-    """The set-up cell, the chapter's first cell, an answer and its test, in a Python that holds another torch."""
+    """The set-up cell, the chapter's first cell, an answer and its test, in a Python that holds another torch.
+
+    One way each time where tests are drawn, because this is the longest of the short ones.
+    """
     shutil.rmtree(host.home / ".local", ignore_errors=True)
     notebook = hosted_notebook(folder)
     set_up = notebook.cells[0].source

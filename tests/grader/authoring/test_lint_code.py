@@ -201,6 +201,12 @@ CODE = {
         "    return function",
         "compares 'function(1)' by itself",
     ),
+    "a plain answer compared, which may be an array": (
+        TEST,
+        f"{TEST}\nwrong = check.as_python(double(4)) == 9",
+        "wrong = check",
+        "compares 'check.as_python(double(4))'. Ask check.is_equal()",
+    ),
     "picture missing": ("# Small numbers", "![a warp](figures/warp.svg)", "![a warp]", "there is no such file"),
     "picture without words": ("# Small numbers", "![](https://example.org/a.png)", "![]", "without a text"),
 }

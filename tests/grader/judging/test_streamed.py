@@ -133,7 +133,7 @@ def overlapped(batches, rounds):
     lanes, rows = [torch.cuda.Stream(), torch.cuda.Stream()], []
     for n, b in enumerate(batches):
         with torch.cuda.stream(lanes[n % 2]):
-            x = torch.empty(b.shape); x.copy_(b, non_blocking=True)
+            x = b.to(device(), non_blocking=True)
             z = torch.empty(b.shape); z.copy_(work(x, rounds + 1), non_blocking=True)
             rows.append(z)
     torch.cuda.synchronize()

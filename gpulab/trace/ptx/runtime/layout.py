@@ -11,8 +11,8 @@ from __future__ import annotations
     WARP_TABLE, ORDER, SEED, SITES, TALLIES, COLUMNS, CONFLICTS, CONFLICT_COUNT, UNWRITTEN, UNWRITTEN_COUNT,
     GRANULE_SHIFT, SHARED_SHIFT, CELL_BYTES, SERVICE, RUN_WARP, HALVES, SCRATCH, THREADS_ENDED, MOST_BARRIERS,
     BARRIERS, OPERANDS, SHARED_VARIABLES, SHARED_VARIABLE_COUNT, BLOCK_FLAGS, ENTRY_BLOCKS, STARTED,
-    INSTRUCTIONS,
-) = range(56)  # fmt: skip
+    INSTRUCTIONS, BUSIEST_READS, BUSIEST_WRITES, BUSIEST_SHARED_READS,
+) = range(59)  # fmt: skip
 BARRIER_COUNTS = 64
 """For each of 16 barriers how many threads it wants; 0 for all."""
 BARRIER_ARRIVED = 80
@@ -50,7 +50,7 @@ U_SITE, U_ADDRESS, U_RECORD, U_COLUMN = range(4)
 
 # ---------------------------------------------------------------------------------------------------------------- warps
 
-WARP_SLOTS = 256
+WARP_SLOTS = 320
 (
     W_FRAME, W_STACK, W_STACK_END, W_ALL, W_EXITED, W_MASK, W_STATUS, W_SLICE, W_ROTATE, W_NUMBER, W_LOCAL, W_TIDS,
     W_WAITING, W_GRANTED, W_RED_COUNT, W_RED_AND, W_RED_OR, W_ASYNC, W_LOCAL_FRESH,
@@ -67,6 +67,12 @@ W_PREDICATE = 160
 """For each lane that waits what it brings to `bar.red`."""
 W_MEETING = 192
 """For each lane that waits in `syncwarp` its mask."""
+W_READS = 224
+"""For each lane the elements that it has read from global memory."""
+W_WRITES = 256
+"""The same for writes."""
+W_SHARED_READS = 288
+"""The same for reads of shared memory, atomic operations included."""
 
 ASYNC_COPIES = 64
 """`cp.async` that one lane may have under way."""

@@ -112,6 +112,10 @@ def observe_buffer(ctx: Address, warp: Address, site: int, mask: int, row: Addre
                 touch(ctx, shadow + first * cell_bytes, kind, record, column, region[R_BASE] + (first << shift), 1)
                 first += 1
     tally(ctx, warp, site, column, mask, row, count)
+    if about[S_KIND] == IS_LOAD:
+        add_up(ctx, warp, mask, about[S_PARTS], W_READS, BUSIEST_READS)
+    if about[S_KIND] == IS_STORE:
+        add_up(ctx, warp, mask, about[S_PARTS], W_WRITES, BUSIEST_WRITES)
     return 0
 
 
@@ -123,6 +127,8 @@ def observe_shared(ctx: Address, warp: Address, site: int, mask: int, row: Addre
     degree = bank_conflict_degree(ctx, mask, row, size)
     column = column_of(ctx, row[lowest_bit(mask)])
     tally(ctx, warp, site, column, mask, row, degree)
+    if about[S_KIND] != IS_STORE:
+        add_up(ctx, warp, mask, about[S_PARTS], W_SHARED_READS, BUSIEST_SHARED_READS)
     stamp = ctx[STAMP] << 32
     shift = ctx[SHARED_SHIFT]
     cell_bytes = ctx[CELL_BYTES]
@@ -245,6 +251,18 @@ def tally(ctx: Address, warp: Address, site: int, column: int, mask: int, row: A
     return 0
 
 
+def add_up(ctx: Address, warp: Address, mask: int, parts: int, counts: int, busiest: int) -> int:
+    """Adds elements to what each lane has touched in its block, and keeps the most of any lane."""
+    while mask:
+        lane = lowest_bit(mask)
+        mask &= mask - 1
+        found = warp[counts + lane] + parts
+        warp[counts + lane] = found
+        if found > ctx[busiest]:
+            ctx[busiest] = found
+    return 0
+
+
 def bank_conflict_degree(ctx: Address, mask: int, row: Address, size: int) -> int:
     """Turns that shared memory needs: most words in one bank, for the lanes that are served together."""
     words = size // 4
@@ -287,5 +305,5 @@ def bank_conflict_degree(ctx: Address, mask: int, row: Address, size: int) -> in
 
 OBSERVING = [
     observe, observe_global, observe_buffer, observe_shared, note_unwritten, read_local, write_local, forget_local,
-    column_of, tally, bank_conflict_degree,
+    column_of, tally, add_up, bank_conflict_degree,
 ]  # fmt: skip

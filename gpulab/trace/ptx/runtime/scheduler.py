@@ -62,6 +62,9 @@ def start_block(ctx: Address) -> int:
         while lane < 32:
             warp[W_ORDERED + lane] = 0
             warp[W_MEETING + lane] = 0
+            warp[W_READS + lane] = 0
+            warp[W_WRITES + lane] = 0
+            warp[W_SHARED_READS + lane] = 0
             lane += 1
         frame = warp[W_STACK]
         warp[W_FRAME] = frame
