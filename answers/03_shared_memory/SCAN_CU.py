@@ -649,3 +649,5 @@ extern "C" __global__ void scan(const int* x, int* y, int n) {
 # +         left += t >= distance ? sums[t - distance] : 0;
 
 # %% wrong: absolute values in each step — says "lost their sign" — from "reference": "sums[t] += left" → "sums[t] += abs(left)"
+
+# %% wrong: wraps around to the end — says "Does t - distance wrap around?" — from "reference": "t >= distance ? sums[t - distance] : 0" → "sums[(t - distance) & 255]"

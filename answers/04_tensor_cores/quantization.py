@@ -166,7 +166,7 @@ def quantization(m, n, tile_m, tile_n, sm_count):
 
 # %% wrong: tiles per wave — says "the number of tiles per wave" — from "reference": "tiles / (waves * sm_count)" → "tiles / waves"
 
-# %% wrong: idle SMs in the tiles' share — says "counts the places of idle SMs" — from "reference": "m * n / (tiles * tile_m" → "m * n / (waves * sm_count * tile_m"
+# %% wrong: idle SMs in the tiles' share — says "tile_efficiency is about tiles alone" — from "reference": "m * n / (tiles * tile_m" → "m * n / (waves * sm_count * tile_m"
 
 # %% wrong: the mean of both sides' shares — says "are multiplied: their mean is not it" — from "reference": "m * n / (tiles * tile_m * tile_n)" → "(m / (-(-m // tile_m) * tile_m) + n / (-(-n // tile_n) * tile_n)) / 2"
 

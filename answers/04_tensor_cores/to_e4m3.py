@@ -176,7 +176,7 @@ def to_e4m3(x):
 
 # %% wrong: limits what is beyond 480 — says "What rounds to 480" — from "reference": "np.clip(x, np.float32(-448), np.float32(448))" → "np.where(np.abs(x) > 480, np.copysign(np.float32(448), x), x)"
 
-# %% wrong: exponents from a logarithm that is rounded up — says "the exponents are one too large" — from "reference"
+# %% wrong: exponents from a logarithm that is rounded up — says "the steps are twice too large" — from "reference"
 # -     _, exponent = np.frexp(finite)
 # +     exponent = np.ceil(np.log2(np.maximum(np.abs(np.nan_to_num(finite)), 1e-30))).astype(int)
 

@@ -20,7 +20,7 @@ NOT_IN_RANKS = (
     "the ranks did not compute the products and the GELU. What a rank was given was multiplied by a number, and its "
     "summand stayed the same, or was multiplied, too. Give each rank x, its columns of w1, and its rows of w2."
 )
-SHORT = "That is as inexact as a 16-bit type: the ranks compute in float32."
+SHORT = "That is close, but as inexact as a 16-bit type: compute in float32, with torch.nn.functional.gelu as it is."
 BARRIER = "A barrier is a collective call, too, and the all-reduce needs none."
 
 

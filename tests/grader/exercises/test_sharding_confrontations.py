@@ -237,6 +237,7 @@ def test_priority_makespan(fake: Callable[..., FakeStreams]) -> None:
     passing = {
         "ready at that very instant does not count": "no two instants are the same on a real clock",
         "an empty gradient waits for the link": "every layer that is measured has a gradient",
+        "fifo sends from the layer with the most bytes left": "with the layers that are measured, that takes as long",
     }
     broken = {"half of the rate": slow, "copies that block": alone}
     assert findings(one("priority_makespan"), CHAPTER, plausible, broken, passing) == []

@@ -96,6 +96,7 @@ def test_training_type() -> None:
     passing = {
         "nothing for what is unknown": "no GPU has an architecture that the table lacks",
         "bfloat16 for what is unknown": "no GPU has an architecture that the table lacks",
+        "tfloat32 for a name that is not in the table": "no GPU has an architecture that the table lacks",
         "looks for a part of the name": "no architecture of a GPU has a name that is part of another's",
         "names in any case": "architectures are named as in the table",
     }

@@ -1,0 +1,89 @@
+"""What all numbers of a wrong answer have in common: a factor, a difference, another order. Facts, whatever the cause.
+
+Said where no known mistake fits; `rounding` recognizes right numbers that were rounded.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpulab.check.values import PlainArray
+
+FEWEST = 3
+"""Numbers that it takes to speak of all of them."""
+NEAR = 1e-5
+"""Relative distance up to which a factor or a difference is the same for all elements: sums in float32 are so exact."""
+APART = 1e-3
+"""Factors nearer to 1, and differences smaller than this part of the largest number, may come from rounding."""
+
+
+def pattern(answer: Any, expected: Any) -> str:
+    """A sentence about two plain values, arrays or lists of numbers of one shape; "" if there is nothing to say."""
+    import numpy
+
+    mine, theirs = _numbers(answer), _numbers(expected)
+    if mine is None or theirs is None or mine.shape != theirs.shape or mine.size < FEWEST:
+        return ""
+    with numpy.errstate(all="ignore"):
+        if not (numpy.isfinite(mine).all() and numpy.isfinite(theirs).all()):
+            return ""
+        return _reordered(mine, theirs) or _scaled(mine, theirs) or _shifted(mine, theirs)
+
+
+def _numbers(value: Any) -> Any:
+    """The numbers of a plain value as float64; None if it holds anything else."""
+    import numpy
+
+    if isinstance(value, PlainArray):
+        return value.values.astype(numpy.float64) if value.values.dtype.kind in "iuf" else None
+    if isinstance(value, (list, tuple)) and value and all(type(one) in (int, float) for one in value):
+        try:
+            return numpy.array(value, numpy.float64)
+        except OverflowError:
+            return None
+    return None
+
+
+def _reordered(mine: Any, theirs: Any) -> str:
+    import numpy
+
+    if len(numpy.unique(theirs)) < FEWEST or not numpy.array_equal(numpy.sort(mine, None), numpy.sort(theirs, None)):
+        return ""
+    turned = {
+        "They are the right numbers in reverse order.": theirs[::-1],
+        "The numbers of each row are in reverse order.": theirs[..., ::-1],
+        "It is the right array, transposed.": theirs.T,
+    }
+    for words, array in turned.items():
+        if numpy.array_equal(mine, array):
+            return words
+    for places in range(1, 17):
+        for side, step in (("back", places), ("front", -places)):
+            if mine.ndim == 1 and numpy.array_equal(mine, numpy.roll(theirs, step)):
+                one = "place" if places == 1 else "places"
+                return f"They are the right numbers, each {places} {one} too far to the {side}."
+    return "They are the right numbers in another order."
+
+
+def _scaled(mine: Any, theirs: Any) -> str:
+    import numpy
+
+    at = numpy.unravel_index(abs(theirs).argmax(), theirs.shape)
+    if numpy.count_nonzero(theirs) < FEWEST or not mine[at]:
+        return ""
+    factor = float(mine[at] / theirs[at])
+    if abs(factor - 1) < APART or not (abs(mine - factor * theirs) <= NEAR * abs(mine[at])).all():
+        return ""
+    if abs(factor + 1) < APART:
+        return "All numbers have the wrong sign."
+    return f"All numbers are {factor:.4g} times as large as expected."
+
+
+def _shifted(mine: Any, theirs: Any) -> str:
+    import numpy
+
+    off = mine - theirs
+    by, size = float(numpy.median(off)), float(abs(theirs).max())
+    if abs(by) < APART * size or not (abs(off - by) <= NEAR * max(size, abs(by))).all():
+        return ""
+    return f"All numbers are {abs(by):.4g} too {'large' if by > 0 else 'small'}."
