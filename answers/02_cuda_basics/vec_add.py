@@ -620,7 +620,7 @@ def vec_add(a, b):
 
 # %% wrong: a list of the sums — says "You returned a list" — from "reference": "return out" → "return list(map(float, out))"
 
-# %% wrong: sums of float16 — says "differ" — from "reference"
+# %% wrong: sums of float16 — says "fits into 16 bits" — from "reference"
 # + import numpy as np
 #   from numba import cuda
 

@@ -153,7 +153,7 @@ def profile_step(problem):
 # +         criterion(model(images), labels).backward()
 # +         model.zero_grad()
 
-# %% wrong: the loader's work is in it — says "take the batch out before"
+# %% wrong: the loader's work is in it — says "take the batch and make the model before"
 from torch.profiler import ProfilerActivity, profile
 
 from gpulab.chapters.profiling.traces import trace_events
