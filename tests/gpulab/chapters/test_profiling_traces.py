@@ -303,6 +303,7 @@ def run(**changed: Any) -> Run:
         "values": 1,
         "whole": 1,
         "copied": 0,
+        "told": 0,
         "doubles": 0,
         "reordered": 0,
     }
@@ -339,6 +340,7 @@ def run(**changed: Any) -> Run:
         ({"values": 4}, "keep the losses as tensors"),
         ({"values": 2, "whole": 1}, "keep the losses as tensors"),
         ({"values": 4, "whole": 4}, "for whole numbers or truth values"),
+        ({"told": 1}, "1 operators tell the host"),
         ({"copied": 1}, "1 calls of .tolist(), .cpu() or .numpy()"),
         ({"doubles": 1}, "float64"),
         ({"reordered": 1}, "only reorder"),

@@ -130,6 +130,7 @@ def test_review() -> None:
         "the batch is smaller than the multiple",
         "the batch with every layer",
         "multiples of 8 for the batch, also for int8",
+        "the batch must be a power of two",
     )
     passing = dict.fromkeys((*unseen, "no eye for activations", "sigmoid forgotten"), rule)
     alike = ("the first of equal layers", "the first of equal layers lacks the activation")
@@ -231,6 +232,7 @@ def test_smallest_batch() -> None:
         "with a bias": "the readings say between which two batches a layer becomes compute-bound",
         "the peak of float32 for TF32": "no layer is measured in TF32",
         "multiples of 8": "the readings say between which two batches a layer becomes compute-bound",
+        "divides by a bracket of 0": "no measured layer has its limit exactly at the ridge",
     }
     held("smallest_batch", plausible, broken, passing)
 
