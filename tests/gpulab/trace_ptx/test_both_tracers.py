@@ -33,6 +33,7 @@ DIFFERENCES = {
     "vec_add": {
         "a grid-stride loop, the index from its parts": UNROLLED,
         "whole arrays in the kernel": REFUSED,
+        "written in two steps, and whole blocks only": MERGED,
     },
     "saxpy": {
         "stride of one block": UNROLLED,
@@ -64,6 +65,7 @@ DIFFERENCES = {
     "total": {
         "value and distance of a shuffle swapped": REFUSED,
         "blockDim.x for gridsize in the stride": UNROLLED,
+        "the last round of the loop is left out": UNROLLED,
         "no barrier in the tree": ORDER,
         "no barrier before the tree": MERGED,
         "a block is one warp that adds up by shuffles, without shared memory": UNROLLED,
@@ -91,6 +93,9 @@ DIFFERENCES = {
         "reference, zeros handed in as well": UNROLLED,
         "dynamic shared memory, as large as the bins, empty bins skipped": MERGED,
         "a global atomic per element": UNROLLED,
+        "each bin is added by one block": UNROLLED,
+        "one result for all calls": UNROLLED,
+        "single values are left out": UNROLLED,
         "the private histogram is not set to zero": RUBBISH,
         "no barrier after setting to zero": UNROLLED,
         "no barrier before handing in": UNROLLED,
