@@ -653,7 +653,7 @@ def total(x):
         many[1, 256](x, result)
     return float(to_numpy(result)[0])
 
-# %% hostile: one thread for few elements, and blocks of several sizes — says "Use one block size" — from "reference"
+# %% hostile: one thread for few elements, and blocks of several sizes — says "Choose one block size" — from "reference"
 # - @cuda.jit
 # - def total_kernel(x, result):
 # + @cuda.jit
@@ -756,3 +756,29 @@ def total(x):
 # +     total_kernel[-(-x.shape[0] // 4096), 256](x, result)
 
 # %% wrong: the tree keeps the larger sum — says "keeps the larger of two sums" — from "reference": "tile[me] += tile[me + half]" → "tile[me] = max(tile[me], tile[me + half])"
+
+# %% right: the blocks' sums in an array, which a small block adds up in a second kernel — from "the blocks' sums in an array, which one block adds up in a second launch"
+# - def total(x):
+# + @cuda.jit
+# + def last_kernel(sums, result):
+# +     tile = cuda.shared.array(64, float32)
+# +     me = cuda.threadIdx.x
+# +     mine = float32(0)
+# +     for i in range(me, sums.size, 64):
+# +         mine += sums[i]
+# +     tile[me] = mine
+# +     cuda.syncthreads()
+# +     half = 32
+# +     while half > 0:
+# +         if me < half:
+# +             tile[me] += tile[me + half]
+# +         cuda.syncthreads()
+# +         half //= 2
+# +     if me == 0:
+# +         result[0] = tile[0]
+# +
+# +
+# + def total(x):
+
+# -     total_kernel[1, 256](sums, result)
+# +     last_kernel[1, 64](sums, result)

@@ -309,6 +309,8 @@ def test_making_a_tensor_of_another_one_on_the_device_is_a_copy(log: list[Operat
             torch.tensor(batch, device=device(), dtype=torch.float64),
             torch.empty(0).new_tensor(data=batch, device=device()),
         ]
+        SIMULATION.given(batch)
+        made.append(torch.rand_like(batch, device=device()))  # holds nothing of the batch
     assert [one.kind for one in log] == ["in"] * 4
     assert all(map(SIMULATION.on_device, made))
     assert not SIMULATION.on_device(batch)

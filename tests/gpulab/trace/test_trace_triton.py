@@ -332,6 +332,12 @@ def test_a_grid_that_is_none_is_refused() -> None:
             add_kernel[number](x, x, torch.empty(1), 1, BLOCK=64)
 
 
+def test_a_call_without_a_grid_is_told_how_to_launch() -> None:
+    x = torch.zeros(4)
+    with pytest.raises(trace.LaunchError, match=r"add_kernel was called without a grid: .*add_kernel\[\(programs,\)\]"):
+        add_kernel(x, x, x, 4, BLOCK=4)
+
+
 def test_a_warm_up_is_no_launch() -> None:
     x = torch.rand(64)
     with trace.counting() as launches:
