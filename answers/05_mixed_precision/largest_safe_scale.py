@@ -191,3 +191,5 @@ def largest_safe_scale(gradients):
 # %% wrong: a formula with 65536 — says "not 65,536" — from "one step too far": "ceil" → "floor", "65504" → "65536"
 
 # %% wrong: never converted to FP16 — says "was another type asked" — from "the smallest gradient": "np.float16(smallest * scale * 2)" → "np.float32(smallest * scale * 2)", "np.abs(gradients).min()" → "np.abs(gradients).max()"
+
+# %% wrong: the quotient upside down — says "upside down" — from "one step too far": "ceil" → "floor", "np.log2(" → "-np.log2("

@@ -220,3 +220,13 @@ def bytes_moved(shape, host_dtype, device_dtype, cast_on):
 # %% wrong: one element — says "That is the size of one element" — from "reference": "math.prod(shape) * " → ""
 
 # %% wrong: the number of extents — says "That counts the extents" — from "reference": "math.prod(shape)" → "len(shape)"
+
+# %% wrong: four bytes for each element — says "four bytes for each element" — from "reference": "getattr(torch, name).itemsize" → "4"
+
+# %% wrong: both types cross where the GPU casts — says "if the GPU casts, too" — from "reference": "return math.prod(shape) * getattr(torch, name).itemsize" → "return math.prod(shape) * (getattr(torch, name).itemsize + (getattr(torch, device_dtype).itemsize if cast_on == 'gpu' else 0))"
+
+# %% wrong: nothing crosses where the GPU casts — says "What the GPU casts crosses first" — from "reference": "return math.prod(shape) *" → "return 0 if cast_on == 'gpu' else math.prod(shape) *"
+
+# %% wrong: megabytes — says "not megabytes" — from "reference": "itemsize" → "itemsize / 1e6"
+
+# %% wrong: the CPU sends the larger type, the GPU its own — says "Which type is larger does not matter" — from "reference": "getattr(torch, name).itemsize" → "max(getattr(torch, name).itemsize, getattr(torch, host_dtype).itemsize)"

@@ -172,3 +172,5 @@ def loader_settings(sample_ms, batch_size, step_ms, cores):
 # %% wrong: the two limits swapped — says "Are the two limits swapped?" — from "reference": "min(max(needed, 1), cores)" → "min(max(needed, cores), 1)"
 
 # %% wrong: whole images in a step, rounded first — says "Divide a batch's work" — from "reference": "sample_ms * batch_size / step_ms" → "batch_size / (step_ms // sample_ms)"
+
+# %% wrong: None for pinned memory — says "It is True on every machine" — from "reference": `"pin_memory": True` → `"pin_memory": None`
