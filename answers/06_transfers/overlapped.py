@@ -588,3 +588,18 @@ def overlapped(batches, rounds):
 # +             stage.copy_(batch)
 # -             result = work(batch.to(device(), non_blocking=True), rounds)
 # +             result = work(stage.to(device(), non_blocking=True), rounds)
+
+# %% wrong: 20 rounds, as in the example — says "results of 20 rounds" — from "two streams, a buffer for each": "work(buffer, rounds)" → "work(buffer, 20)"
+
+# %% wrong: works twice — says "results of two calls of work" — from "two streams, a buffer for each": "work(buffer, rounds)" → "work(work(buffer, rounds), rounds)"
+
+# %% wrong: each row for the batch after its own — says "the batch after its own" — from "two streams, a buffer for each": "buffer.copy_(batch," → "buffer.copy_(batches[(number + 1) % len(batches)],"
+
+# %% wrong: results without a row for each batch — says "a row of its own shape" — from "two streams, a buffer for each": "torch.empty(len(batches), *shape," → "torch.empty(shape,"
+
+# %% wrong: the loop ends after the first batch — says "Is every batch worked on" — from "two streams, a buffer for each"
+# -     results = torch.empty(len(batches), *shape, pin_memory=torch.cuda.is_available())
+# +     results = -torch.ones(len(batches), *shape)
+
+#               results[number].copy_(work(buffer, rounds), non_blocking=True)
+# +         break
