@@ -533,7 +533,7 @@ def flash_attention(q, k, v):
 
 # %% wrong: the axes of the grid exchanged, with blocks of 16 — says "are there too many programs?" — from "reference": "(triton.cdiv(length, 32), heads)" → "(heads, triton.cdiv(length, 16))", "T=32" → "T=16"
 
-# %% wrong: two passes over the keys — says "load each key and value once per program" — from "reference"
+# %% wrong: two passes over the keys — says "load each key and value once" — from "reference"
 # -         v = tl.load(v_ptr + k_at, mask=column[:, None] < length, other=0.0)
 # -         scores = tl.dot(q, tl.trans(k)) * scale
 # +         scores = tl.dot(q, tl.trans(k)) * scale
