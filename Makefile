@@ -137,7 +137,7 @@ define tried
 	  printf '\n==> once more, by themselves\n' && pytest $(2) --last-failed --last-failed-no-failures none --timeout 400 $(ARGS); }
 endef
 
-# Drawn by this number: a fifth of the test files marked `long`, a quarter of the answers that meet readings of a GPU.
+# Drawn by this number: a seventh of the test files marked `long`, a sixth of the answers that meet readings of a GPU.
 # `make tests DRAWN_BY=` runs all.
 DRAWN_BY ?= $(shell date +%s)
 tests: export DRAWN_BY := $(DRAWN_BY)

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 T = TypeVar("T")
 TESTS = Path(__file__).parent
-SHARE = 1 / 5
+SHARE = 1 / 7
 """Of the long files, where `DRAWN_BY` is set; `make tests` sets it, `make thorough` runs all of them."""
 LONG = re.compile(r"^pytestmark = (\[[^]]*)?pytest\.mark\.long\b", re.MULTILINE)
 

@@ -33,7 +33,7 @@ SECONDS, SECONDS_OF_ENDLESS = 20, 2
 SECONDS_OF_DEADLOCKS = 15.0
 """For the ranks of an answer that must be refused, by the clock on the wall: ranks that wait for each other use no time
 of the processor. All other answers get as much as a launch gets anywhere."""
-SHARE = 1 / 4
+SHARE = 1 / 6
 """Of an exercise's answers, in a run that draws."""
 _bare: set[str] = set()
 """The names in a shell in which nothing has run."""
