@@ -40,7 +40,7 @@ def pattern(answer: Any, expected: Any, rule: Rule) -> str:
             return ""
         found = ""
         if numpy.isfinite(mine).all() and numpy.isfinite(theirs).all():
-            found = _reordered(mine, theirs) or _scaled(mine, theirs) or _shifted(mine, theirs)
+            found = _reordered(mine, theirs, rule) or _scaled(mine, theirs) or _shifted(mine, theirs)
         vague = not found or found == ANOTHER_ORDER
         return f"{found} {places(mine, theirs, wrong)}".strip() if vague and isinstance(answer, PlainArray) else found
 
@@ -59,10 +59,10 @@ def _numbers(value: Any) -> Any:
     return None
 
 
-def _reordered(mine: Any, theirs: Any) -> str:
+def _reordered(mine: Any, theirs: Any, rule: Rule) -> str:
     import numpy
 
-    if len(numpy.unique(theirs)) < FEWEST or not numpy.array_equal(numpy.sort(mine, None), numpy.sort(theirs, None)):
+    if len(numpy.unique(theirs)) < FEWEST or mine.ndim == 0:
         return ""
     turned = {
         "They are the right numbers in reverse order.": theirs[::-1],
@@ -70,8 +70,10 @@ def _reordered(mine: Any, theirs: Any) -> str:
         "It is the right array, transposed.": theirs.T,
     }
     for words, array in turned.items():
-        if numpy.array_equal(mine, array):
+        if mine.shape == array.shape and not unequal(mine, array, rule).any():
             return words
+    if not numpy.array_equal(numpy.sort(mine, None), numpy.sort(theirs, None)):
+        return ""
     for far in range(1, 17):
         for side, step in (("back", far), ("front", -far)):
             if mine.ndim == 1 and numpy.array_equal(mine, numpy.roll(theirs, step)):
