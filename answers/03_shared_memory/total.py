@@ -782,3 +782,18 @@ def total(x):
 
 # -     total_kernel[1, 256](sums, result)
 # +     last_kernel[1, 64](sums, result)
+
+# %% wrong: all threads add in each step — says "only threads below the distance add" — from "reference": `if me < half:` → `if half > 0:`
+
+# %% wrong: the first distance is the number of threads — says "first distance is half the threads" — from "reference": `half = 128` → `half = 256`
+
+# %% wrong: a tile of float16 — says "float16 ends at 65,504" — from "reference": `cuda.shared.array(256, float32)` → `cuda.shared.array(256, np.float16)`
+
+# %% wrong: adds to the result after each step — says "after each step of the tree" — from "reference"
+#           half //= 2
+# -     if me == 0:
+# -         cuda.atomic.add(result, 0, tile[0])
+# +         if me == 0:
+# +             cuda.atomic.add(result, 0, tile[0])
+
+# %% wrong: shuffles of half a warp — says "Half of each warp is missing" — from "CUDA C++, shuffles first": `int distance = 16` → `int distance = 8`
