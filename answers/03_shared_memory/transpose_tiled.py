@@ -601,6 +601,6 @@ def transpose_tiled(x):
 # +     row, column = cuda.blockIdx.x * 32 + ty, cuda.blockIdx.y * 32 + tx
 # +     if row < out.shape[0] and column < out.shape[1]:
 # +         out[row, column] = tile[tx, ty]
-#
+
 # -     turn[(-(-columns // 32), -(-rows // 32)), (32, 8)](x, out)
 # +     turn[(-(-columns // 32), -(-rows // 32)), (32, 32)](x, out)

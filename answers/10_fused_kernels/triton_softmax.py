@@ -454,7 +454,7 @@ def triton_softmax(x):
 # -     weights = tl.exp(x - tl.max(x, axis=0))
 # +     x = tl.load(x_ptr + place, mask=column < width, other=0.0)
 # +     weights = tl.where(column < width, tl.exp(x - tl.max(x, axis=0)), 0.0)
-#
+
 # -     block = triton.next_power_of_2(width)
 # +     block = 2 * triton.next_power_of_2(width)
 
