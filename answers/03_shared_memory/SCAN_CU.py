@@ -651,3 +651,71 @@ extern "C" __global__ void scan(const int* x, int* y, int n) {
 # %% wrong: absolute values in each step — says "lost their sign" — from "reference": "sums[t] += left" → "sums[t] += abs(left)"
 
 # %% wrong: wraps around to the end — says "Does t - distance wrap around?" — from "reference": "t >= distance ? sums[t - distance] : 0" → "sums[(t - distance) & 255]"
+
+# %% wrong: takes the array that was written before the last step — says "does y take the one that was written last" — from "two arrays that change roles, one barrier per step": `y[me] = sums[now][me]` → `y[me] = sums[now ^ 1][me]`
+
+# %% wrong: does not copy what a step leaves as it is — says "a step also copies" — from "two arrays that change roles, one barrier per step"
+# -         int sum = sums[now][me];
+# -         if (me >= 1 << step)
+# -             sum += sums[now][me - (1 << step)];
+#           now ^= 1;
+# -         sums[now][me] = sum;
+# +         if (me >= 1 << step)
+# +             sums[now][me] = sums[now ^ 1][me] + sums[now ^ 1][me - (1 << step)];
+
+# %% wrong: own sum in a register, the others' in an array of short — says "Only the last 16 bits"
+SCAN_CU = r"""
+extern "C" __global__ void scan(const int* x, int* y, int n) {
+    __shared__ short others[256];
+    const int t = threadIdx.x;
+    int own = t < n ? x[t] : 0;
+    for (int distance = 1; distance < 256; distance *= 2) {
+        others[t] = own;
+        __syncthreads();
+        if (t >= distance)
+            own += others[t - distance];
+        __syncthreads();
+    }
+    if (t < n)
+        y[t] = own;
+}
+"""
+
+# %% wrong: warps scan, and add the sum of the warp before alone — says "the sums of all earlier warps"
+SCAN_CU = r"""
+extern "C" __global__ void scan(const int* x, int* y, int n) {
+    __shared__ int totals[8];
+    const int t = threadIdx.x, lane = t % 32, warp = t / 32;
+    int sum = t < n ? x[t] : 0;
+    for (int distance = 1; distance < 32; distance *= 2) {
+        int left = __shfl_up_sync(0xFFFFFFFF, sum, distance);
+        if (lane >= distance)
+            sum += left;
+    }
+    if (lane == 31)
+        totals[warp] = sum;
+    __syncthreads();
+    if (warp > 0)
+        sum += totals[warp - 1];
+    if (t < n)
+        y[t] = sum;
+}
+"""
+
+# %% wrong: warps scan, and each lane adds what it receives — says "its own value from __shfl_up_sync"
+SCAN_CU = r"""
+extern "C" __global__ void scan(const int* x, int* y, int n) {
+    __shared__ int totals[8];
+    const int t = threadIdx.x, lane = t % 32, warp = t / 32;
+    int sum = t < n ? x[t] : 0;
+    for (int distance = 1; distance < 32; distance *= 2)
+        sum += __shfl_up_sync(0xFFFFFFFF, sum, distance);
+    if (lane == 31)
+        totals[warp] = sum;
+    __syncthreads();
+    for (int earlier = 0; earlier < warp; earlier++)
+        sum += totals[earlier];
+    if (t < n)
+        y[t] = sum;
+}
+"""

@@ -541,3 +541,21 @@ extern "C" __global__ void warp_sum(const float* x, float* out, int n) {
 # %% wrong: passes on its own element in each step — says "Each step passes on the sum so far" — from "reference": "float sum = i < n ? x[i] : 0.0f;" → "float own = i < n ? x[i] : 0.0f, sum = own;", "0xFFFFFFFF, sum, distance" → "0xFFFFFFFF, own, distance"
 
 # %% wrong: a place for each block — says "All warps add to the same element" — from "reference": "atomicAdd(out, sum)" → "atomicAdd(out + blockIdx.x, sum)"
+
+# %% wrong: a block begins at 32 elements per block — says "elements of the blocks overlap" — from "reference": `blockIdx.x * blockDim.x` → `blockIdx.x * 32`
+
+# %% wrong: all lanes of a block's first warp — says "All lanes of the first warp of each block add" — from "reference": `threadIdx.x % 32 == 0` → `threadIdx.x / 32 == 0`
+
+# %% wrong: an atomic after each shuffle — says "after each shuffle" — from "reference"
+# -     for (int distance = 16; distance > 0; distance /= 2)
+# +     for (int distance = 16; distance > 0; distance /= 2) {
+#           sum += __shfl_down_sync(0xFFFFFFFF, sum, distance);
+# -     if (threadIdx.x % 32 == 0)
+# -         atomicAdd(out, sum);
+# +         if (threadIdx.x % 32 == 0)
+# +             atomicAdd(out, sum);
+# +     }
+
+# %% wrong: xor with distances from 2, added by lane 31 — says "one of the distances is 1" — from "reference": `int distance = 16; distance > 0; distance /= 2` → `int distance = 2; distance < 32; distance *= 2`, `__shfl_down_sync` → `__shfl_xor_sync`, `% 32 == 0` → `% 32 == 31`
+
+# %% wrong: xor with distances up to 32 — says "the largest distance is 16" — from "reference": `int distance = 16; distance > 0; distance /= 2` → `int distance = 1; distance <= 32; distance *= 2`, `__shfl_down_sync` → `__shfl_xor_sync`

@@ -513,3 +513,15 @@ def block_reverse(x):
 # %% wrong: reverses the first half of each run, and copies the second — says "Only half of each run was reversed" — from "reference": "tile[length - 1 - t]" → "tile[length - 1 - t if t < length // 2 else t]"
 
 # %% wrong: blocks of 64 threads for runs of 128 — says "elements were written to shared memory" — from "reference": "128), 128](" → "128), 64]("
+
+# %% wrong: length without min — says "at most 128 elements" — from "reference": `min(128, x.size - start)` → `x.size - start`
+
+# %% wrong: blocks and threads exchanged in the brackets — says "the number of blocks comes first" — from "reference": `[-(-len(x) // 128), 128]` → `[128, -(-len(x) // 128)]`
+
+# %% wrong: mirrored at the end of the array, modulo 128 — says "at the run's own end" — from "reference": `tile[length - 1 - t]` → `tile[(x.size - 1 - start - t) % 128]`
+
+# %% wrong: runs of 256, the last one mirrored as a whole — says "128 elements, not 256" — from "reference": `array(128` → `array(256`, `blockIdx.x * 128` → `blockIdx.x * 256`, `min(128,` → `min(256,`, `length - 1 - t` → `255 - t`, `// 128), 128]` → `// 256), 256]`
+
+# %% wrong: written at the mirrored place of a whole run — says "of the 328 elements" — from "reference": `out[start + t] = tile[length - 1 - t]` → `out[start + 127 - t] = tile[t]`
+
+# %% wrong: two runs per block, in one tile of 128 — says "is it the place of one thread only" — from "reference": `t = cuda.threadIdx.x` → `t = cuda.threadIdx.x % 128`, `start = cuda.blockIdx.x * 128` → `start = cuda.grid(1) // 128 * 128`, `-(-len(x) // 128), 128` → `-(-len(x) // 256), 256`

@@ -464,3 +464,12 @@ def histogram(x, bins):
 # -     counts = device_array(np.zeros(bins, np.int32))
 
 # %% wrong: a fixed grid of more blocks than there is work for — says "use fewer blocks" — from "reference, zeros handed in as well": "count[min(-(-x.shape[0] // 1024), 512), 128]" → "count[132, 128]"
+
+# %% wrong: one bin too many at the end — says "their numbers are 0 to 299" — from "reference, zeros handed in as well"
+# -     for place in range(me, bins, 128):
+# -         cuda.atomic.add(counts, place, private[place])
+# +     for place in range(me, 1025, 128):
+# +         if private[place] and place < bins:
+# +             cuda.atomic.add(counts, place, private[place])
+
+# %% wrong: counts of float32 — says "Its elements are float32 instead of int32" — from "reference, zeros handed in as well": `np.zeros(bins, np.int32)` → `np.zeros(bins, np.float32)`

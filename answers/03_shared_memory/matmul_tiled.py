@@ -888,3 +888,13 @@ def matmul_tiled(a, b):
 # %% wrong: absolute values of b — says "lost their sign" — from "reference": "b_tile[k, tx]" → "abs(b_tile[k, tx])"
 
 # %% wrong: the guard of a by another index — says "needs a guard by the very row and column it reads" — from "reference": "start + tx < a.shape[1]" → "start + ty < a.shape[1]"
+
+# %% wrong: a row of b is as long as a's — says "in 35 rows of 20" — from "CUDA C++": `b[(start + ty) * n + column]` → `b[(start + ty) * k + column]`
+
+# %% wrong: eight multiply-adds per step — says "Half of the 16 multiply-adds" — from "reference": `for k in range(16):` → `for k in range(8):`
+
+# %% wrong: the result takes the column first — says "c takes the row first" — from "reference": `c[row, column] = added` → `c[column, row] = added`
+
+# %% wrong: tiles for the columns of a — says "is there a block for each tile, and no more" — from "reference": `-(-b.shape[1] // 16), -(-a` → `-(-a.shape[1] // 16), -(-a`
+
+# %% wrong: the block's x counts tiles of rows — says "the row blockIdx.y * blockDim.y + threadIdx.y" — from "reference": `column, row = cuda.grid(2)` → `column, row = cuda.blockIdx.y * 16 + tx, cuda.blockIdx.x * 16 + ty`

@@ -641,3 +641,39 @@ def moving_average(x, radius):
 # +         out[i] = (tile[me] + tile[me + 2 * radius]) / float32(2)
 
 # %% wrong: near neighbors weigh more — says "All neighbors have the same weight" — from "reference": "added += tile[me + k]" → "added += tile[me + k] * (radius + 1 - abs(k - radius))", "float32(2 * radius + 1)" → "float32((radius + 1) * (radius + 1))"
+
+# %% wrong: the divisor without brackets — says "Divide by all of 2r + 1" — from "reference": `added / float32(2 * radius + 1)` → `added / 2 * radius + 1`
+
+# %% wrong: the tile ends after 256 places — says "need a tile of 384 places" — from "reference": `array(384` → `array(256`
+
+# %% wrong: dynamic shared memory counted in floats — says "which are 536 bytes" — from "CUDA C++": `4 * (128 + 2 * radius)` → `128 + 2 * radius`
+
+# %% wrong: the sum is an int — says "cut to a whole number in each step" — from "CUDA C++": `float sum = 0.0f` → `int sum = 0`
+
+# %% wrong: the tile begins at each thread's own element — says "counts twice in the index" — from "reference": `first = cuda.blockIdx.x * 128 - radius` → `first = cuda.grid(1) - radius`
+
+# %% wrong: a halo by some threads, its left side turned — says "halo on the left is in the tile in reverse order" — from "reference"
+# -     for place in range(me, 128 + 2 * radius, 128):
+# -         tile[place] = x[min(max(first + place, 0), x.size - 1)]
+# +     tile[radius + me] = x[min(first + radius + me, x.size - 1)]
+# +     if me < radius:
+# +         tile[radius - 1 - me] = x[min(max(first + me, 0), x.size - 1)]
+# +         tile[radius + 128 + me] = x[min(first + radius + 128 + me, x.size - 1)]
+
+# %% wrong: a halo by threads inside the array only — says "was never written" — from "reference"
+# -     for place in range(me, 128 + 2 * radius, 128):
+# -         tile[place] = x[min(max(first + place, 0), x.size - 1)]
+# +     i = cuda.grid(1)
+# +     tile[radius + me] = x[min(i, x.size - 1)]
+# +     if me < radius and i < x.size:
+# +         tile[me] = x[min(max(i - radius, 0), x.size - 1)]
+# +         tile[radius + 128 + me] = x[min(i + 128, x.size - 1)]
+
+# %% wrong: the right halo on top of the block's last elements — says "is it the place of one element only" — from "reference"
+# -     for place in range(me, 128 + 2 * radius, 128):
+# -         tile[place] = x[min(max(first + place, 0), x.size - 1)]
+# +     i = cuda.grid(1)
+# +     tile[radius + me] = x[min(i, x.size - 1)]
+# +     if me < radius:
+# +         tile[me] = x[min(max(i - radius, 0), x.size - 1)]
+# +         tile[128 + me] = x[min(i + 128, x.size - 1)]

@@ -310,7 +310,7 @@ def total(x):
 # -     return float(to_numpy(result)[0])
 # +     return int(to_numpy(result)[0]) // 2
 
-# %% wrong: no return — says "None" — from "reference": "return " → ""
+# %% wrong: no return — says "is there a return statement" — from "reference": "return " → ""
 
 # %% wrong: summed on the host — says "no kernel was launched"
 import numpy as np
@@ -782,3 +782,20 @@ def total(x):
 
 # -     total_kernel[1, 256](sums, result)
 # +     last_kernel[1, 64](sums, result)
+
+# %% wrong: all threads add in each step — says "only threads below the distance add" — from "reference": `if me < half:` → `if half > 0:`
+
+# %% wrong: the first distance is the number of threads — says "first distance is half the threads" — from "reference": `half = 128` → `half = 256`
+
+# %% wrong: a tile of float16 — says "fewer than 32 bits" — from "reference": `cuda.shared.array(256, float32)` → `cuda.shared.array(256, np.float16)`
+
+# %% wrong: adds to the result after each step — says "after each step of the tree" — from "reference"
+#           half //= 2
+# -     if me == 0:
+# -         cuda.atomic.add(result, 0, tile[0])
+# +         if me == 0:
+# +             cuda.atomic.add(result, 0, tile[0])
+
+# %% wrong: shuffles of half a warp — says "Half of each warp is missing" — from "CUDA C++, shuffles first": `int distance = 16` → `int distance = 8`
+
+# %% wrong: a tile of float16 in a single block, whose sum it cannot hold — says "float16 ends at 65,504" — from "reference": `cuda.shared.array(256, float32)` → `cuda.shared.array(256, np.float16)`, `min(-(-x.shape[0] // 256), 1024)` → `1`

@@ -576,3 +576,31 @@ def transpose_tiled(x):
 # %% wrong: each step reads the same rows of x — says "the first 8 of 32 rows are repeated" — from "reference": "x[row + step, column]" → "x[row, column]"
 
 # %% wrong: columns of the tile from its end — says "the columns of the result are in reverse order" — from "reference": "tile[tx, ty + step]" → "tile[31 - tx, ty + step]"
+
+# %% wrong: a row of x is as long as x has rows — says "is at row * columns + column" — from "CUDA C++": `(row + step) * columns + column]` → `(row + step) * rows + column]`
+
+# %% wrong: a row of the result is as long as x has columns — says "in 70 rows of 45" — from "CUDA C++": `out[(size_t)(row + step) * rows + column]` → `out[(size_t)(row + step) * columns + column]`
+
+# %% wrong: only the row takes the other number of the block — says "a tile of its own, in row and in column" — from "reference"
+# -     column, row = cuda.blockIdx.y * 32 + tx, cuda.blockIdx.x * 32 + ty
+# +     row = cuda.blockIdx.x * 32 + ty
+
+# %% wrong: the row first from cuda.grid(2) — says "cuda.grid(2) gives the column first" — from "reference"
+# -     column, row = cuda.blockIdx.x * 32 + tx, cuda.blockIdx.y * 32 + ty
+# -     for step in range(0, 32, 8):
+# -         if row + step < x.shape[0] and column < x.shape[1]:
+# -             tile[ty + step, tx] = x[row + step, column]
+# +     row, column = cuda.grid(2)
+# +     if row < x.shape[0] and column < x.shape[1]:
+# +         tile[ty, tx] = x[row, column]
+#       cuda.syncthreads()
+# -     column, row = cuda.blockIdx.y * 32 + tx, cuda.blockIdx.x * 32 + ty
+# -     for step in range(0, 32, 8):
+# -         if row + step < out.shape[0] and column < out.shape[1]:
+# -             out[row + step, column] = tile[tx, ty + step]
+# +     row, column = cuda.blockIdx.x * 32 + ty, cuda.blockIdx.y * 32 + tx
+# +     if row < out.shape[0] and column < out.shape[1]:
+# +         out[row, column] = tile[tx, ty]
+
+# -     turn[(-(-columns // 32), -(-rows // 32)), (32, 8)](x, out)
+# +     turn[(-(-columns // 32), -(-rows // 32)), (32, 32)](x, out)

@@ -130,3 +130,9 @@ def bytes_fused(ops, elements, bytes_per_element, fused):
 # %% wrong: an input for each operation — says "six here, not three" — from "reference": `sum(op["inputs"] for op in ops)` → "len(ops)"
 
 # %% wrong: the inputs of the last operation only — says "Inputs of all operations are read" — from "reference": `sum(op["inputs"] for op in ops)` → `ops[-1]["inputs"]`
+
+# %% wrong: returns in the first round of the loop — says "That is the first operation alone" — from "operation by operation"
+# -     if fused:
+# -         moved += 1
+# -     return moved * elements * bytes_per_element
+# +         return (moved + fused) * elements * bytes_per_element

@@ -772,3 +772,14 @@ def flash_attention(q, k, v):
     grid = (triton.cdiv(length, 32), heads)
     flash_kernel[grid](q, k, v, result, length, width**-0.5, WIDTH=width, T=32)
     return result
+# %% wrong: k as it lies, in tiles of 16 — says "k is not transposed" — from "reference": `tl.trans(k)` → `k`, `triton.cdiv(length, 32)` → `triton.cdiv(length, 16)`, `T=32` → `T=16`
+
+# %% wrong: each block's part divided by its own sum — says "Divide by the sum once" — from "reference": `tl.dot(weights, v)` → `tl.dot(weights / tl.sum(weights, axis=1)[:, None], v)`
+
+# %% wrong: the factor after the new part — says "for the old output alone" — from "reference": `o * factor[:, None] + tl.dot(weights, v)` → `(o + tl.dot(weights, v)) * factor[:, None]`
+
+# %% wrong: the first queries for every program — says "Each block loads the first queries" — from "reference": `tl.load(q_ptr + q_at,` → `tl.load(q_ptr + head + tl.arange(0, T)[:, None] * WIDTH + inside,`
+
+# %% wrong: the first keys and values in every step — says "Each block loads the first keys" — from "reference": `k_at = head + column[:, None] * WIDTH` → `k_at = head + tl.arange(0, T)[:, None] * WIDTH`
+
+# %% wrong: both factors on the output — says "rescales sum and output once" — from "reference": `s = s * factor` → `s = s`, `o * factor[:, None]` → `o * factor[:, None] * factor[:, None]`

@@ -132,3 +132,11 @@ def launch_bound(kernels, launch_us):
 # %% wrong: a graph takes as long as the average kernel — says "That is their average" — from "reference": "launch_us + sum(kernels)" → "launch_us + sum(kernels) / len(kernels)"
 
 # %% wrong: both times change places — says "eager_us and graph_us are swapped" — from "reference": `"eager_us": finished, "graph_us": graph_us` → `"eager_us": graph_us, "graph_us": finished`
+
+# %% wrong: the launch of the graph beside its kernels — says "and its kernels follow" — from "reference": `graph_us = launch_us + sum(kernels)` → `graph_us = max(launch_us, sum(kernels))`
+
+# %% wrong: the first launch begins after one launch — says "the first one begins at time 0" — from "reference": `start=1` → `start=2`
+
+# %% wrong: when the last kernel starts, with the right quotient — says "start of the last kernel" — from "reference"
+# -     return {"eager_us": finished, "graph_us": graph_us, "speedup": finished / graph_us}
+# +     return {"eager_us": finished - kernels[-1], "graph_us": graph_us, "speedup": finished / graph_us}

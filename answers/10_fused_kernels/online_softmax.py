@@ -248,3 +248,26 @@ def online_softmax(blocks):
     return weights / running_sum, float(running_max + np.log(running_sum))
 
 # %% wrong: the weights of the last block only — says "of the last block only" — from "reference": "for block in blocks])" → "for block in blocks[-1:]])"
+
+# %% wrong: the factor squared — says "rescaled once" — from "reference": `np.exp(running_max - larger)` → `np.exp(running_max - larger) ** 2`
+
+# %% wrong: rescales the block's own sum as well — says "Rescale the old sum first" — from "reference"
+# -         running_sum *= np.exp(running_max - larger)
+# -         running_sum += np.exp(block - larger).sum()
+# +         running_sum += np.exp(block - block.max()).sum()
+# +         running_sum *= np.exp(running_max - larger)
+
+# %% wrong: adds a block only if its maximum is larger — says "whatever their maximum" — from "reference"
+# -         running_sum *= np.exp(running_max - larger)
+# -         running_sum += np.exp(block - larger).sum()
+# -         running_max = larger
+# +         if larger > running_max:
+# +             running_sum *= np.exp(running_max - larger)
+# +             running_sum += np.exp(block - larger).sum()
+# +             running_max = larger
+
+# %% wrong: the two results exchanged — says "Return the weights first" — from "reference": `return np.concatenate([np.exp(block - lse) for block in blocks]), float(lse)` → `return float(lse), np.concatenate([np.exp(block - lse) for block in blocks])`
+
+# %% wrong: weights divided by the log-sum-exp — says "not by the log-sum-exp" — from "reference": `np.exp(block - lse) for` → `np.exp(block - running_max) / lse for`
+
+# %% wrong: the maximum times the logarithm — says "maximum plus the logarithm" — from "reference": `float(lse)` → `float(running_max * np.log(running_sum))`

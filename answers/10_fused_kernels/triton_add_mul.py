@@ -412,3 +412,11 @@ def triton_add_mul(x, y, z):
 # %% wrong: the mask compares places within the block — says "compare the number of an element in the whole vector with 5000" — from "reference": "mask = i < n" → "mask = tl.arange(0, BLOCK) < n"
 
 # %% wrong: called without a grid — says "was called without a grid" — from "reference": "add_mul_kernel[(triton.cdiv(n, 1024),)](" → "add_mul_kernel("
+
+# %% wrong: a grid for blocks of 256 and blocks of 1,024 — says "of them stored nothing" — from "reference": `triton.cdiv(n, 1024)` → `triton.cdiv(n, 256)`
+
+# %% wrong: z without the start of the program — says "Of z each program loads the first block" — from "reference": `tl.load(z_ptr + i, mask=mask)` → `tl.load(z_ptr + tl.arange(0, BLOCK), mask=mask)`
+
+# %% wrong: the mask leaves out the last element — says "because its limit is not the length" — from "reference": `mask = i < n` → `mask = i < n - 1`
+
+# %% wrong: hands in the number of programs for the length — says "because its limit is not the length" — from "reference": `out, n, BLOCK=1024` → `out, triton.cdiv(n, 1024), BLOCK=1024`

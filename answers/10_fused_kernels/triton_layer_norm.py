@@ -361,3 +361,11 @@ def triton_layer_norm(x, weight, bias, eps):
 #       tl.store(out_ptr + place, scaled * w + b, mask=inside)
 
 # %% wrong: the width is converted, which is a constant if it is 1 — says "becomes a plain Python number" — from "reference": "mean = tl.sum(x, axis=0) / width" → "mean = tl.sum(x, axis=0) / width.to(tl.float32)"
+
+# %% wrong: divides by the weight — says "Multiply by the weight" — from "reference": `scaled * w + b` → `scaled / w + b`
+
+# %% wrong: one element of weight for all columns — says "Of weight only the first element is loaded" — from "reference": `tl.load(w_ptr + column, mask=inside, other=0.0)` → `tl.load(w_ptr)`
+
+# %% wrong: eps in the sum of squares — says "once per place" — from "reference": `tl.sum(centered * centered, axis=0)` → `tl.sum(centered * centered + eps, axis=0)`
+
+# %% wrong: the root of the mean distance — says "not the mean of |x - mean|" — from "reference": `tl.sum(centered * centered, axis=0)` → `tl.sum(tl.abs(centered), axis=0)`

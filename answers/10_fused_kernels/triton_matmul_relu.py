@@ -504,3 +504,20 @@ def triton_matmul_relu(a, b, bias):
     grid = (triton.cdiv(m, 16), triton.cdiv(n, 16))
     matmul_relu_kernel[grid](a, b, bias, out, m, n, k, TILE=16)
     return out
+# %% wrong: the pointers to b move on by elements, not by rows — says "moves down by rows of n elements" — from "tiles of 64 × 16, pointers that move, one axis of programs": `b_ptrs += BK * N` → `b_ptrs += BK`
+
+# %% wrong: the pointers to b do not move — says "those of b move, too" — from "tiles of 64 × 16, pointers that move, one axis of programs"
+# -         b_ptrs += BK * N
+
+# %% wrong: the pointers to a do not move — says "those of a move, too" — from "tiles of 64 × 16, pointers that move, one axis of programs"
+# -         a_ptrs += BK
+
+# %% wrong: the ReLU of the bias alone — says "not to the bias alone" — from "reference": `tl.maximum(sums + bias[None, :], 0.0)` → `sums + tl.maximum(bias, 0.0)[None, :]`
+
+# %% wrong: a for both factors — says "the product of one matrix with itself" — from "reference": `tl.load(b_ptr + b_at,` → `tl.load(a_ptr + b_at,`
+
+# %% wrong: a's mask along k compares with n — says "the limit along k is k" — from "reference": `in_rows & (inner[None, :] < k)` → `in_rows & (inner[None, :] < n)`
+
+# %% wrong: the transposed result — says "It is the right array, transposed" — from "reference": `    return out` → `    return out.T`
+
+# %% wrong: counts the tiles across from the rows — says "tiles across" — from "tiles of 64 × 16, pointers that move, one axis of programs": `across = tl.cdiv(N, BN)` → `across = tl.cdiv(M, BN)`

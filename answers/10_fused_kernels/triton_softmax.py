@@ -446,3 +446,16 @@ def triton_softmax(x):
 # %% wrong: no exponential — says "x less the maximum" — from "reference": "weights / tl.sum(weights, axis=0)" → "x - tl.max(x, axis=0)"
 
 # %% wrong: results rounded to bfloat16 — says "fits into 16 bits" — from "reference": "weights / tl.sum(weights, axis=0)" → "(weights / tl.sum(weights, axis=0)).to(tl.bfloat16)"
+
+# %% wrong: stores column by column — says "stored column by column" — from "reference": `tl.store(out_ptr + place,` → `tl.store(out_ptr + column * tl.num_programs(0) + tl.program_id(0),`
+
+# %% wrong: zeros beyond the row count in the maximum, not in the sum — says "no padding and no absolute value counts" — from "reference"
+# -     x = tl.load(x_ptr + place, mask=column < width, other=-float("inf"))
+# -     weights = tl.exp(x - tl.max(x, axis=0))
+# +     x = tl.load(x_ptr + place, mask=column < width, other=0.0)
+# +     weights = tl.where(column < width, tl.exp(x - tl.max(x, axis=0)), 0.0)
+
+# -     block = triton.next_power_of_2(width)
+# +     block = 2 * triton.next_power_of_2(width)
+
+# %% wrong: every program loads the first row — says "All rows are the same as the first row should be" — from "reference": `tl.load(x_ptr + place,` → `tl.load(x_ptr + column,`

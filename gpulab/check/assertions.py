@@ -266,7 +266,7 @@ def _compare(answer: Any, expected: Any, what: str, mistakes: Mistakes, rule: Ru
     if not known and has_16_bits(mine, theirs):
         known = BITS16
     if not known:
-        inside = f"{inside} {pattern(mine, theirs)}".strip()
+        inside = f"{inside} {pattern(mine, theirs, rule)}".strip()
     _fail(Mismatch(what, shown, wanted, known, inside))
 
 

@@ -180,7 +180,7 @@ def _arrays(answer: Any, expected: PlainArray, rule: Rule) -> str | None:
         return f"Its shape is {mine.shape} instead of {theirs.shape}."
     if _family(mine) != _family(theirs) or (rule.ints_apart and theirs.dtype.kind in "iu" and mine.dtype.kind == "f"):
         return f"Its elements are {answer.dtype} instead of {expected.dtype}."
-    wrong = _unequal(mine, theirs, rule)
+    wrong = unequal(mine, theirs, rule)
     count = int(wrong.sum())
     if count == 0:
         return None
@@ -197,7 +197,8 @@ def _family(array: Any) -> str:
     return "number" if array.dtype.kind in "iufc" else str(array.dtype.kind)
 
 
-def _unequal(mine: Any, theirs: Any, rule: Rule) -> Any:
+def unequal(mine: Any, theirs: Any, rule: Rule) -> Any:
+    """For each element of two NumPy arrays of one shape whether they differ."""
     import numpy
 
     if _family(mine) != "number":

@@ -1,35 +1,48 @@
 """What all numbers of a wrong answer have in common: a factor, a difference, another order. Facts, whatever the cause.
 
-Said where no known mistake fits; `rounding` recognizes right numbers that were rounded.
+Said where no known mistake fits; `places` speaks of the wrong ones among them, and `rounding` recognizes right numbers
+that were rounded.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from gpulab.check.compare import Rule, unequal
+from gpulab.check.places import places
 from gpulab.check.values import PlainArray
 
 FEWEST = 3
 """Numbers that it takes to speak of all of them."""
 NEAR = 1e-5
 """Relative distance up to which a factor or a difference is the same for all elements: sums in float32 are so exact."""
+ANOTHER_ORDER = "They are the right numbers in another order."
 APART = 1e-3
 """Factors nearer to 1, and differences smaller than this part of the largest number, may come from rounding."""
 
 
-def pattern(answer: Any, expected: Any) -> str:
-    """A sentence about two plain values, arrays or lists of numbers of one shape; "" if there is nothing to say."""
+def pattern(answer: Any, expected: Any, rule: Rule) -> str:
+    """A sentence about two plain values, arrays or lists of numbers of one shape; "" if there is nothing to say.
+
+    Args:
+        answer: the student's.
+        expected: the right one.
+        rule: when two numbers count as equal.
+    """
     import numpy
 
     mine, theirs = _numbers(answer), _numbers(expected)
     if mine is None or theirs is None or mine.shape != theirs.shape or mine.size < FEWEST:
         return ""
     with numpy.errstate(all="ignore"):
-        if not (numpy.isfinite(mine).all() and numpy.isfinite(theirs).all()):
+        wrong = unequal(mine, theirs, rule)
+        if not wrong.any():  # they differ in their kind alone
             return ""
-        if numpy.array_equal(mine, theirs):  # of another type only
-            return ""
-        return _reordered(mine, theirs) or _scaled(mine, theirs) or _shifted(mine, theirs)
+        found = ""
+        if numpy.isfinite(mine).all() and numpy.isfinite(theirs).all():
+            found = _reordered(mine, theirs, rule) or _scaled(mine, theirs) or _shifted(mine, theirs)
+        vague = not found or found == ANOTHER_ORDER
+        return f"{found} {places(mine, theirs, wrong)}".strip() if vague and isinstance(answer, PlainArray) else found
 
 
 def _numbers(value: Any) -> Any:
@@ -46,10 +59,10 @@ def _numbers(value: Any) -> Any:
     return None
 
 
-def _reordered(mine: Any, theirs: Any) -> str:
+def _reordered(mine: Any, theirs: Any, rule: Rule) -> str:
     import numpy
 
-    if len(numpy.unique(theirs)) < FEWEST or not numpy.array_equal(numpy.sort(mine, None), numpy.sort(theirs, None)):
+    if len(numpy.unique(theirs)) < FEWEST or mine.ndim == 0:
         return ""
     turned = {
         "They are the right numbers in reverse order.": theirs[::-1],
@@ -57,14 +70,16 @@ def _reordered(mine: Any, theirs: Any) -> str:
         "It is the right array, transposed.": theirs.T,
     }
     for words, array in turned.items():
-        if numpy.array_equal(mine, array):
+        if mine.shape == array.shape and not unequal(mine, array, rule).any():
             return words
-    for places in range(1, 17):
-        for side, step in (("back", places), ("front", -places)):
+    if not numpy.array_equal(numpy.sort(mine, None), numpy.sort(theirs, None)):
+        return ""
+    for far in range(1, 17):
+        for side, step in (("back", far), ("front", -far)):
             if mine.ndim == 1 and numpy.array_equal(mine, numpy.roll(theirs, step)):
-                one = "place" if places == 1 else "places"
-                return f"They are the right numbers, each {places} {one} too far to the {side}."
-    return "They are the right numbers in another order."
+                one = "place" if far == 1 else "places"
+                return f"They are the right numbers, each {far} {one} too far to the {side}."
+    return ANOTHER_ORDER
 
 
 def _scaled(mine: Any, theirs: Any) -> str:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpulab.trace.counted_launches import counting, even_threads, many_threads
+from gpulab.trace.counted_launches import counting, even_threads, exchanged, many_threads
 from gpulab.trace.errors import (
     BarrierError,
     CompileError,
@@ -53,6 +53,7 @@ __all__ = [
     "compile_launches",
     "counting",
     "even_threads",
+    "exchanged",
     "install",
     "last",
     "many_threads",

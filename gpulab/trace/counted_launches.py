@@ -132,6 +132,20 @@ def _uneven(launches: Sequence[dict[str, Any]]) -> tuple[float, str]:
     return max(found)
 
 
+def exchanged(launches: Sequence[dict[str, Any]]) -> str:
+    """What to say of a wrong result where the two numbers of a launch may have changed places; "" if they have not.
+
+    Args:
+        launches: what `counting` gave.
+    """
+    for launch in launches:
+        blocks, threads = launch["blocks"], math.prod(launch["block"])
+        if threads < WARP <= blocks and blocks % WARP == 0:
+            some = f"{threads} thread" + ("" if threads == 1 else "s")
+            return f"The launch has {blocks} blocks of {some}: in the brackets, the number of blocks comes first."
+    return ""
+
+
 @contextmanager
 def _programs(dot_key: int) -> Iterator[Launches]:
     """What Triton and eager PyTorch launch, where this process has asked for Triton (`trace.use_triton`)."""

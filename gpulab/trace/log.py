@@ -42,6 +42,8 @@ class View:
     strides: tuple[int, ...]
     """In bytes."""
     item_bytes: int
+    rows: tuple[int, ...] = ()
+    """Rows and columns of a matrix whose elements have one index here, as through a C pointer."""
 
     def index_at(self, address: int) -> tuple[int, ...]:
         """The index of the element that starts at this address."""

@@ -166,6 +166,9 @@ def _outside(view: View, address: int, what: str) -> str:
     elements = f"{count} element{'s' if count != 1 else ''}" + (f", 0 to {count - 1}" if count > 1 else "")
     shape = f"has {elements}" if len(view.shape) == 1 else f"has shape {view.shape}, {elements} in memory"
     between = f", and {rest} bytes" if rest else ""
+    if view.rows:
+        rows, columns = view.rows
+        shape += f", in {rows} row{'s' if rows != 1 else ''} of {columns}: (row, column) is at row * {columns} + column"
     return f"{view.name}[{index}]{between} is out of bounds: {what}'{view.name}' {shape}."
 
 

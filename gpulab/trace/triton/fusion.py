@@ -130,7 +130,20 @@ def _why(places: list[int], answer: torch.Tensor, launch: Mapping[str, Any] | No
             count = len(answer[0])
             done = f"Of {count} rows, only 0 to {many * rows - 1} were stored, by {many} programs of {rows} rows"
             return f"{done}: it takes triton.cdiv({count}, {rows}) programs."
-    return unknown
+    return _left_out(places, answer, launch, needed) or unknown
+
+
+def _left_out(places: list[int], answer: torch.Tensor, launch: Mapping[str, Any], needed: tuple[int, int]) -> str:
+    """Of a launch that has enough programs for all elements: what may leave some out."""
+    programs, written = launch["programs"], answer.numel() - len(places)
+    if answer.dim() == 1 and places[0] == written and programs * launch["largest_block"] >= answer.numel():
+        blocks = f"The {programs} blocks of" if programs > 1 else "The block of"
+        reach = f"{blocks} {launch['largest_block']:,} elements reach{'' if programs > 1 else 'es'} beyond them"
+        return f"{reach}: is the mask false from element {places[0]:,} on, because its limit is not the length?"
+    if answer.dim() == 2 and launch["dot_tile"][0] and programs == launch["grid"][0] == needed[0] * needed[1]:
+        tiles = f"The grid has one axis, and a program for each of the {needed[0]} × {needed[1]} tiles"
+        return f"{tiles}: are the row and the column of a program's tile computed from {needed[1]} tiles across?"
+    return ""
 
 
 def _next_begin(answer: torch.Tensor, launch: Mapping[str, Any]) -> str:

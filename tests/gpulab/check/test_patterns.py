@@ -19,7 +19,7 @@ RIGHT = np.array([1.0, 5.0, -2.0, 8.0], np.float32)
         (RIGHT - 0.5, "All numbers are 0.5 too small."),
         (RIGHT[::-1].copy(), "They are the right numbers in reverse order."),
         (np.roll(RIGHT, 1), "They are the right numbers, each 1 place too far to the back."),
-        (RIGHT[[1, 0, 2, 3]], "They are the right numbers in another order."),
+        (RIGHT[[1, 3, 0, 2]], "They are the right numbers in another order."),
     ],
 )
 def test_a_pattern_is_told_after_the_first_difference(answer, words):
@@ -79,3 +79,10 @@ def test_nothing_is_said_without_a_pattern(answer):
         check.equal(answer, RIGHT, "four numbers")
     assert "All numbers" not in str(caught.value)
     assert "right numbers" not in str(caught.value)
+
+
+def test_another_type_is_no_pattern():
+    """The numbers are right, so nothing is said of their order."""
+    with pytest.raises(WrongAnswer) as caught:
+        check.equal(np.arange(5.0), np.arange(5), "five ints")
+    assert str(caught.value).endswith("Its elements are float64 instead of int64.")

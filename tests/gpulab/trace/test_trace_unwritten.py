@@ -58,6 +58,7 @@ def test_the_counts_tell_why_elements_are_missing(
         ((3, 2), r"2 × 3 tiles of 32 × 32, but the grid is \(3, 2\): are its axes in the order"),
         ((1, 2), r"2 × 3 tiles of 32 × 32, but the grid is \(1, 2\): round the number of programs up"),
         ((4, 1), r"No program stores them: are there enough programs"),
+        ((6, 1), r"a program for each of the 2 × 3 tiles: are the row and the column .* computed from 3 tiles across"),
     ],
 )
 def test_a_grid_of_tiles_is_compared_with_the_result(grid: tuple[int, int], told: str) -> None:
@@ -81,7 +82,7 @@ def test_what_was_stored_elsewhere_is_not_called_a_duplicate() -> None:
         texts.append(str(caught.value))
     assert "No program stores anything" in texts[0]
     assert "into another tensor" in texts[1]
-    assert "does a mask leave them out" in texts[2]
+    assert "The block of 1,024 elements reaches beyond them: is the mask false from element 999 on" in texts[2]
 
 
 def test_one_element_too_many_is_told_from_a_wrong_address() -> None:

@@ -114,7 +114,8 @@ class DeviceMemory:
         region.start, region.host, region.bytes = begin + origin, begin, end - begin
         address = int(array.__array_interface__["data"][0]) + origin
         shape, strides = ((array.size,), (array.itemsize,)) if flat else (array.shape, array.strides)
-        region.views.append(View(name, GLOBAL, address, array.itemsize, shape, strides, array.itemsize))
+        rows = array.shape if flat and array.ndim == 2 and array.flags.c_contiguous else ()
+        region.views.append(View(name, GLOBAL, address, array.itemsize, shape, strides, array.itemsize, rows))
         return address
 
     def short_addresses(self) -> dict[int, int]:
