@@ -242,6 +242,7 @@ class Link:
 
     def _counted(self, name: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """What `call` gives while launches are counted."""
+        assert self.launches is not None
         if self.counter is not None and not self.perturb:
             return self.counter(name, arguments, named)
         value, launches = self.ask_for(name, arguments, named, self.counted, 2)
