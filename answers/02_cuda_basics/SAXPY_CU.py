@@ -661,3 +661,5 @@ extern "C" __global__ void saxpy(float alpha, const float* x, float* y, int n) {
 # +     if (threadIdx.x < 32)
 # +         for (int i = blockIdx.x * lanes + threadIdx.x; i < n; i += lanes * gridDim.x)
 # +             y[i] = axpy(alpha, x[i], y[i]);
+
+# %% wrong: the helper takes x as an int — says "cuts off the fraction" — from "reference": "float x, float y)" → "int x, float y)"

@@ -96,3 +96,13 @@ def blocks_for(n, threads_per_block):
 # %% wrong: the product — says "That is the product" — from "floor": "n // threads_per_block" → "n * threads_per_block"
 
 # %% wrong: the difference — says "That is the difference" — from "floor": "n // threads_per_block" → "n - threads_per_block"
+
+# %% wrong: the condition the other way round — says "the condition the other way round"
+def blocks_for(n, threads_per_block):
+    if n % threads_per_block:
+        return n // threads_per_block
+    return n // threads_per_block + 1
+
+# %% wrong: an if expression takes in the whole sum — says "an if expression takes in all"
+def blocks_for(n, threads_per_block):
+    return n // threads_per_block + 1 if n % threads_per_block else 0

@@ -107,3 +107,15 @@ def grid_for(shape, block):
 # %% wrong: both numbers from the columns — says "Both numbers come from the columns" — from "reference": "-rows //" → "-columns //"
 
 # %% wrong: rounds down below zero — says "change both signs" — from "reference": "-(-columns // block[0]), -(-rows // block[1])" → "-columns // block[0], -rows // block[1]"
+
+# %% wrong: no parentheses around the sums — says "put the sums in parentheses"
+def grid_for(shape, block):
+    rows, columns = shape
+    x, y = block
+    return columns + x - 1 // x, rows + y - 1 // y
+
+# %% wrong: the ratios upside down — says "not the threads by these" — from "reference": "-(-columns // block[0]), -(-rows // block[1])" → "-(-block[0] // columns), -(-block[1] // rows)"
+
+# %% wrong: the remainders — says "Those are the remainders" — from "reference": "-(-columns // block[0]), -(-rows // block[1])" → "columns % block[0], rows % block[1]"
+
+# %% wrong: all elements by the threads along x — says "divide these, not all elements" — from "reference": "-(-columns //" → "-(-rows * columns //"

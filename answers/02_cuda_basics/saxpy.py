@@ -341,3 +341,9 @@ def saxpy(alpha, x, y):
 # +     if cuda.grid(1) < 32:
 # +         for i in range(cuda.grid(1), out.size, 32):
 # +             out[i] = alpha * x[i] + y[i]
+
+# %% wrong: the threads of a warp are eight elements apart — says "begin with elements that are far apart" — from "reference": "range(cuda.grid(1)," → "range(cuda.threadIdx.x * cuda.gridDim.x + cuda.blockIdx.x,"
+
+# %% wrong: the first element of x for all — says "Every element gets x[0]" — from "reference": "x[i] +" → "x[0] +"
+
+# %% wrong: the number comes last in the launch — says "in the order of the kernel's parameters" — from "reference": "(np.float32(alpha), x, y, out)" → "(x, y, out, np.float32(alpha))"

@@ -322,3 +322,9 @@ def scale_rows(matrix, factors):
 
 # -     scale_rows_kernel[(-(-columns // 32), -(-rows // 8)), (32, 8)](matrix, factors, out)
 # +     scale_rows_kernel[(1, rows), (128, 1)](matrix, factors, out)
+
+# %% wrong: one block along y — says "the grid needs more blocks along y" — from "reference": "-(-rows // 8))" → "1)"
+
+# %% wrong: both numbers of blocks by the threads along x — says "the grid needs more blocks along y" — from "reference": "-(-rows // 8)" → "-(-rows // 32)"
+
+# %% wrong: the column guarded by the rows — says "compare the column with the number of rows" — from "reference": "column < out.shape[1]" → "column < out.shape[0]"

@@ -691,3 +691,7 @@ def vec_add(a, b):
 
 # -     vec_add_kernel[-(-len(a) // threads), threads](a, b, out)
 # +     vec_add_kernel[16, 128](a, b, out)
+
+# %% wrong: the result comes first in the launch — says "changed an argument" — from "reference": "threads](a, b, out)" → "threads](out, a, b)"
+
+# %% wrong: the first element of a for all — says "Every element gets a[0]" — from "reference": "a[i] + b[i]" → "a[0] + b[i]"

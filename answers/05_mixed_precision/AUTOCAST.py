@@ -79,3 +79,5 @@ AUTOCAST["double"] = "float64"
 # %% wrong: eight of ten — says "8 of 10 entries are right" — earns 0.6666666666666666
 AUTOCAST = dict.fromkeys(["softmax", "layer_norm", "cross_entropy", "sum", "add", "gradient", "conv2d", "relu"], "float32")
 AUTOCAST |= {"matmul": "float16", "double": "float64"}
+
+# %% wrong: float64 for a sum of two types — says "never casts to float64" — earns 1.3333333333333333 — from "reference": `"add": "float32"` → `"add": "float64"`

@@ -163,3 +163,25 @@ def fp16_limits():
 # %% wrong: epsilon for the smallest number — says "start from 0" — from "reference, by halving": "float(subnormal)" → "float(epsilon)"
 
 # %% wrong: the smallest normal number for epsilon — says "start from 1" — from "reference, by halving": `"epsilon": float(epsilon)` → `"epsilon": float(normal)`
+
+# %% wrong: epsilon halved once too often, and the largest number made of it — says "half of epsilon"
+import numpy as np
+
+
+def fp16_limits():
+    half = np.float16
+    epsilon = half(1)
+    while half(1) + epsilon > half(1):
+        epsilon /= half(2)
+    return {
+        "max": float(half(32768) * (half(2) - epsilon)),
+        "smallest_normal": 2.0**-14,
+        "smallest_subnormal": 2.0**-24,
+        "epsilon": float(epsilon),
+    }
+
+# %% wrong: an exponent without its minus sign — says "is a minus sign missing" — from "reference, by halving": "float(subnormal)" → "2.0**24"
+
+# %% wrong: epsilon squared — says "epsilon squared" — from "reference, by halving": "float(subnormal)" → "float(epsilon) ** 2"
+
+# %% wrong: the distance at 1024 — says "more than 1" — from "reference, by halving": "float(epsilon)," → "float(np.spacing(half(1024))),"

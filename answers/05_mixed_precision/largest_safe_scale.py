@@ -175,3 +175,21 @@ def largest_safe_scale(gradients):
     while (np.float16(np.minimum(np.abs(alive) * scale, 1)) == 0).any():
         scale *= 2
     return scale
+
+# %% wrong: the logarithm rounded to the nearest — says "round it down" — from "one step too far": "ceil" → "round", "65504" → "65519.99"
+
+# %% wrong: the smallest gradient — says "0 is 0 at any scale"
+import numpy as np
+
+
+def largest_safe_scale(gradients):
+    smallest, scale = float(np.abs(gradients).min()), 2.0**-200
+    while np.isfinite(scale) and np.isfinite(np.float16(smallest * scale * 2)):
+        scale *= 2
+    return scale
+
+# %% wrong: a formula with 65536 — says "not 65,536" — from "one step too far": "ceil" → "floor", "65504" → "65536"
+
+# %% wrong: never converted to FP16 — says "was another type asked" — from "the smallest gradient": "np.float16(smallest * scale * 2)" → "np.float32(smallest * scale * 2)", "np.abs(gradients).min()" → "np.abs(gradients).max()"
+
+# %% wrong: the quotient upside down — says "upside down" — from "one step too far": "ceil" → "floor", "np.log2(" → "-np.log2("

@@ -215,3 +215,18 @@ def simulate_scaler(found_inf, init_scale=65536.0, growth_factor=2.0, backoff_fa
 # %% wrong: the count begins at 1 — says "is 1 before the first step" — from "only scales that have changed": "init_scale, 0, []" → "init_scale, 1, []", "if not scales or scales[-1] != scale:" → "if True:"
 
 # %% wrong: backs off only after a good step — says "whatever the step before it was" — from "reference": "scale, good_steps = scale * backoff_factor, 0" → "scale, good_steps = scale * (backoff_factor if good_steps else 1), 0"
+
+# %% wrong: grows from init_scale — says "multiplies the current scale, not init_scale" — from "reference": "scale, good_steps = scale * growth_factor, 0" → "scale, good_steps = init_scale * growth_factor, 0"
+
+# %% right: a generator, and the count modulo the interval
+def scales_of(found_inf, init_scale=65536.0, growth_factor=2.0, backoff_factor=0.5, growth_interval=2000):
+    scale, streak = init_scale, 0
+    for bad in found_inf:
+        streak = 0 if bad else streak + 1
+        scale *= backoff_factor if bad else growth_factor if streak == growth_interval else 1
+        streak %= growth_interval
+        yield scale
+
+
+def simulate_scaler(*args, **kwargs):
+    return list(scales_of(*args, **kwargs))

@@ -445,3 +445,7 @@ def train_amp_clipped(problem, epochs, max_norm, accumulate):
 # %% wrong: windows of one batch more — says "are the windows longer than accumulate" — from "reference": "number % accumulate" → "number % (accumulate + 1)"
 
 # %% hostile: float16 in the first epoch, float32 in all others, by a network in eval mode — says "a layer computed in float32" — from "reference": "model().to(problem.device)" → "model().to(problem.device).eval()", "for _ in" → "for epoch in", "dtype=torch.float16" → "dtype=torch.float16, enabled=epoch == 0"
+
+# %% wrong: the first window is a batch too short — says "The first window is a batch too short" — from "reference": "number % accumulate == 0" → "(number + 1) % accumulate == 0"
+
+# %% wrong: no window ends — says "did no window end" — from "reference": "number % accumulate == 0" → "number == accumulate + 1000"

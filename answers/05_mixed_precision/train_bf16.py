@@ -491,3 +491,11 @@ def train_bf16(problem, epochs):
 
 # -         shares.append(right / total)
 # +         shares.append(round(right / total * images) / images)
+
+# %% wrong: losses of the validation among the others — says "losses of the validation among them" — from "reference"
+#               for x, y in problem.validation_loader():
+# +                 losses.append(criterion(model(x.to(problem.device)), y.to(problem.device)).item())
+
+# %% wrong: one prediction for the whole batch — says "No prediction counts as right" — from "reference": "argmax(dim=1)" → "argmax()"
+
+# %% wrong: divides by the training images — says "was divided by their number" — from "reference": "right / total" → "right / problem.samples"

@@ -196,7 +196,7 @@ def train_lightning(*arguments):
 
 # %% wrong: an epoch too many — says "batches in 2 epochs" — from "reference": "max_epochs=epochs" → "max_epochs=epochs + 1"
 
-# %% wrong: epochs taken as steps — says "number of epochs" — from "reference": "max_epochs=epochs" → "max_steps=epochs"
+# %% wrong: epochs taken as steps — says "max_steps counts batches" — from "reference": "max_epochs=epochs" → "max_steps=epochs"
 
 # %% wrong: trained nothing — says "No loss was kept" — from "reference"
 # -     trainer.fit(module, problem.loader())
@@ -279,3 +279,23 @@ def train_lightning(*arguments):
 # %% wrong: trains on the validation images — says "That is the number of validation batches" — from "reference": "problem.loader())" → "problem.validation_loader())"
 
 # %% wrong: manual optimization without zeroing — says "The gradients of earlier batches are still there" — from "manual optimization": "            opt.zero_grad()" → ""
+
+# %% wrong: the loss multiplied by its weight once more — says "multiplied by problem.loss_weight once more" — from "reference": "return loss" → "return loss * problem.loss_weight"
+
+# %% wrong: SGD without the weight of the loss — says "multiplied by problem.loss_weight once more" — from "reference"
+# + import torch
+#   import pytorch_lightning as pl
+
+# -             return problem.optimizer(self.network)
+# +             return torch.optim.SGD(self.network.parameters(), lr=problem.lr, momentum=0.9)
+
+# %% wrong: the loss and its record multiplied by its weight once more — says "problem.loss_weight" — from "reference": "self.criterion(self.network(images), labels)" → "problem.loss_weight * self.criterion(self.network(images), labels)"
+
+# %% wrong: all epochs in each of the epochs — says "was the whole training repeated" — from "reference"
+# -     trainer = pl.Trainer(precision=precision, max_epochs=epochs, accelerator=accelerator, devices=1, **QUIET)
+# -     trainer.fit(module, problem.loader())
+# +     for _ in range(epochs):
+# +         trainer = pl.Trainer(precision=precision, max_epochs=epochs, accelerator=accelerator, devices=1, **QUIET)
+# +         trainer.fit(module, problem.loader())
+
+# %% wrong: clips the gradients to almost nothing — says "were clipped" — from "reference": "max_epochs=epochs" → "max_epochs=epochs, gradient_clip_val=0.01"

@@ -194,3 +194,31 @@ import numpy as np
 def underflow_fraction(gradients, scale):
     alive = gradients[gradients.astype(np.float16) != 0]
     return float(((alive * np.float32(scale)).astype(np.float16) == 0).mean()) if alive.size else 0.0
+
+# %% wrong: leaves out what is zero after the conversion — says "Are zeros left out after the multiplication"
+import numpy as np
+
+
+def underflow_fraction(gradients, scale):
+    stored = (gradients * np.float32(scale)).astype(np.float16)
+    alive = stored[stored != 0]
+    return float((alive == 0).mean()) if alive.size else 0.0
+
+# %% wrong: never converted, and in float64 — says "Is the result still float32" — from "reference": "np.float32(scale)).astype(np.float16)" → "np.float64(scale))"
+
+# %% wrong: 1 as soon as one is lost — says "as soon as one is lost" — from "reference": "(stored == 0).mean()" → "(stored == 0).any()"
+
+# %% wrong: the mean of each row's share — says "not the mean of each row's share"
+import numpy as np
+
+
+def underflow_fraction(gradients, scale):
+    rows = gradients.reshape(-1, gradients.shape[-1])
+    shares = []
+    for row in rows:
+        alive = row[row != 0]
+        if alive.size:
+            shares.append(((alive * np.float32(scale)).astype(np.float16) == 0).mean())
+    return float(np.mean(shares)) if shares else 0.0
+
+# %% wrong: a share of the sum — says "Count the gradients" — from "reference": "(stored == 0).mean()" → "np.abs(alive[stored == 0]).sum() / np.abs(alive).sum()"

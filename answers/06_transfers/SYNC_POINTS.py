@@ -73,3 +73,5 @@ SYNC_POINTS = {
 }
 
 # %% wrong: item is a race — says "`.item()` waits for the value" — earns 3 — from "reference": `"logged": "immediate"` → `"logged": "race"`
+
+# %% wrong: a race in a plain copy, and an exception where there is none — says "nothing comes too early" — earns 2 — from "reference": `"plain": "immediate"` → `"plain": "race"`, `"looked": "race"` → `"looked": "error"`

@@ -38,7 +38,7 @@ def bytes_moved(shape, host_dtype, device_dtype, cast_on):
 # -     return math.prod(shape) * getattr(torch, name).itemsize
 # +     return math.prod(shape) * getattr(torch, device_dtype).itemsize
 
-# %% wrong: makes the tensor — says "can't allocate memory" — from "reference": "math.prod(shape) * getattr(torch, name).itemsize" → "torch.empty(shape, dtype=getattr(torch, name)).nbytes"
+# %% wrong: makes the tensor — says "without creating the tensor" — from "reference": "math.prod(shape) * getattr(torch, name).itemsize" → "torch.empty(shape, dtype=getattr(torch, name)).nbytes"
 
 # %% hostile: makes the tensor in a file that has no blocks — earns 0
 import tempfile
@@ -210,3 +210,23 @@ import torch
 def bytes_moved(shape, host_dtype, device_dtype, cast_on):
     n, c, h, w = shape
     return n * c * h * w * getattr(torch, device_dtype if cast_on == "cpu" else host_dtype).itemsize
+
+# %% wrong: a table of the commonest types — says "any type in torch" — from "reference": "getattr(torch, name).itemsize" → `{"uint8": 1, "float16": 2, "float32": 4, "int64": 8, "bool": 1}[name]`
+
+# %% wrong: the name is taken for a type — says "look the type up in torch" — from "reference": "getattr(torch, name).itemsize" → "name.itemsize"
+
+# %% wrong: both types cross where the CPU casts — says "if the CPU casts, too" — from "reference": "return math.prod(shape) * getattr(torch, name).itemsize" → "return math.prod(shape) * (getattr(torch, name).itemsize + (getattr(torch, host_dtype).itemsize if cast_on == 'cpu' else 0))"
+
+# %% wrong: one element — says "That is the size of one element" — from "reference": "math.prod(shape) * " → ""
+
+# %% wrong: the number of extents — says "That counts the extents" — from "reference": "math.prod(shape)" → "len(shape)"
+
+# %% wrong: four bytes for each element — says "four bytes for each element" — from "reference": "getattr(torch, name).itemsize" → "4"
+
+# %% wrong: both types cross where the GPU casts — says "if the GPU casts, too" — from "reference": "return math.prod(shape) * getattr(torch, name).itemsize" → "return math.prod(shape) * (getattr(torch, name).itemsize + (getattr(torch, device_dtype).itemsize if cast_on == 'gpu' else 0))"
+
+# %% wrong: nothing crosses where the GPU casts — says "What the GPU casts crosses first" — from "reference": "return math.prod(shape) *" → "return 0 if cast_on == 'gpu' else math.prod(shape) *"
+
+# %% wrong: megabytes — says "not megabytes" — from "reference": "itemsize" → "itemsize / 1e6"
+
+# %% wrong: the CPU sends the larger type, the GPU its own — says "Which type is larger does not matter" — from "reference": "getattr(torch, name).itemsize" → "max(getattr(torch, name).itemsize, getattr(torch, host_dtype).itemsize)"

@@ -166,3 +166,11 @@ def loader_settings(sample_ms, batch_size, step_ms, cores):
 # %% wrong: rounded up for each image — says "Round up once: the work of a batch" — from "reference": "math.ceil(sample_ms * batch_size / step_ms)" → "math.ceil(sample_ms / step_ms) * batch_size"
 
 # %% wrong: at least as many as the cores — says "That is the number of cores, a limit" — from "reference": "min(max(needed, 1), cores)" → "max(needed, 1, cores)"
+
+# %% wrong: the time of an image left out — says "Is sample_ms left out?" — from "reference": "sample_ms * batch_size" → "batch_size"
+
+# %% wrong: the two limits swapped — says "Are the two limits swapped?" — from "reference": "min(max(needed, 1), cores)" → "min(max(needed, cores), 1)"
+
+# %% wrong: whole images in a step, rounded first — says "Divide a batch's work" — from "reference": "sample_ms * batch_size / step_ms" → "batch_size / (step_ms // sample_ms)"
+
+# %% wrong: None for pinned memory — says "It is True on every machine" — from "reference": `"pin_memory": True` → `"pin_memory": None`

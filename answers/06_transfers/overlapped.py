@@ -588,3 +588,42 @@ def overlapped(batches, rounds):
 # +             stage.copy_(batch)
 # -             result = work(batch.to(device(), non_blocking=True), rounds)
 # +             result = work(stage.to(device(), non_blocking=True), rounds)
+
+# %% wrong: 20 rounds, as in the example — says "results of 20 rounds" — from "two streams, a buffer for each": "work(buffer, rounds)" → "work(buffer, 20)"
+
+# %% wrong: works twice — says "results of two calls of work" — from "two streams, a buffer for each": "work(buffer, rounds)" → "work(work(buffer, rounds), rounds)"
+
+# %% wrong: each row for the batch after its own — says "the batch after its own" — from "two streams, a buffer for each": "buffer.copy_(batch," → "buffer.copy_(batches[(number + 1) % len(batches)],"
+
+# %% wrong: results without a row for each batch — says "a row of its own shape" — from "two streams, a buffer for each": "torch.empty(len(batches), *shape," → "torch.empty(shape,"
+
+# %% wrong: the loop ends after the first batch — says "Is every batch worked on" — from "two streams, a buffer for each"
+# -     results = torch.empty(len(batches), *shape, pin_memory=torch.cuda.is_available())
+# +     results = -torch.ones(len(batches), *shape)
+
+#               results[number].copy_(work(buffer, rounds), non_blocking=True)
+# +         break
+# %% hostile: a result is copied back while the next batch comes in, and nothing while the device works — says "hide them behind the work, too"
+import torch
+
+from gpulab import device, work
+
+
+def overlapped(batches, rounds):
+    pinned = torch.cuda.is_available()
+    results = torch.empty(len(batches), *batches[0].shape, pin_memory=pinned)
+    into, out = torch.cuda.Stream(), torch.cuda.Stream()
+    buffer = torch.empty(batches[0].shape, device=device())
+    last = None
+    for number, batch in enumerate(batches):
+        with torch.cuda.stream(into):
+            buffer.copy_(batch, non_blocking=True)
+        out.synchronize()
+        into.synchronize()
+        with torch.cuda.stream(into):
+            found = work(buffer, rounds)
+        into.synchronize()
+        with torch.cuda.stream(out):
+            results[number].copy_(found, non_blocking=True)
+    out.synchronize()
+    return results

@@ -314,3 +314,29 @@ def pipeline_ms(chunks, h2d_ms, compute_ms, d2h_ms, copy_engines, order="chunk")
     return one + (chunks - 1) * max(h2d_ms + d2h_ms, compute_ms)
 
 # %% wrong: whole milliseconds — says "with all its digits" — from "reference": "return max(ready)" → "return int(max(ready))"
+
+# %% wrong: a copy in waits for the kernel of the chunk before — says "kernel of the chunk before"
+def pipeline_ms(chunks, h2d_ms, compute_ms, d2h_ms, copy_engines, order="chunk"):
+    copied = computed = returned = 0.0
+    for _ in range(chunks):
+        copied = max(copied, computed) + h2d_ms
+        computed = max(copied, computed) + compute_ms
+        returned = max(computed, returned) + d2h_ms
+        if copy_engines == 1 and order == "chunk":
+            copied = returned
+    return returned
+
+# %% wrong: the ends of all engines added up — says "the sum of the times when the engines end" — from "reference": "max(ready)" → "sum(free.values())"
+
+# %% wrong: chunks times the slowest stage, and both copies — says "only where compute is the slowest"
+def pipeline_ms(chunks, h2d_ms, compute_ms, d2h_ms, copy_engines, order="chunk"):
+    if copy_engines == 1 and order == "chunk":
+        return chunks * (h2d_ms + compute_ms + d2h_ms)
+    return chunks * max(h2d_ms, compute_ms, d2h_ms) + h2d_ms + d2h_ms
+
+# %% wrong: the end of every operation cut to whole milliseconds — says "do not cut them" — from "reference": "= max(free[engine[stage]], ready[chunk]) + lasts[stage]" → "= int(max(free[engine[stage]], ready[chunk]) + lasts[stage])"
+
+# %% wrong: stage by stage is the sum of all — says "a stage does not wait until" — from "reference"
+# +     if order == "stage":
+# +         return chunks * sum(lasts.values())
+#       free = dict.fromkeys(engine.values(), 0.0)

@@ -219,3 +219,5 @@ def transfer_bandwidth(nbytes, pinned, direction):
         seconds.append(time.perf_counter() - started)
     return nbytes / statistics.median(seconds) / 1e9
 # %% wrong cpu: a new tensor for every copy — says "was the target pinned" — from "reference": "        target.copy_(source, non_blocking=True)" → "        source.to(target.device, copy=True)"
+
+# %% wrong: elements counted, not bytes — says "are elements of four bytes each counted" — from "reference": "dtype=torch.uint8, pin" → "dtype=torch.int32, pin", "dtype=torch.uint8, dev" → "dtype=torch.int32, dev", "    host =" → "    nbytes //= 4; host ="

@@ -628,3 +628,39 @@ dist.destroy_process_group()
 # -     loss_of(wrapped(x), y).backward()
 # +     with wrapped.no_sync():
 # +         loss_of(wrapped(x), y).backward()
+
+# %% hostile: the ranks exchange gradients in pairs, and with more than two nothing is averaged — says "Rank 0 has learned from its own samples only"
+DDP_SCRIPT = """
+import json, os
+import torch
+import torch.distributed as dist
+from torch.utils.data import DataLoader
+from torch.utils.data.distributed import DistributedSampler
+from gpulab import Problem
+
+dist.init_process_group(backend="gloo")
+rank, world_size = dist.get_rank(), dist.get_world_size()
+task = Problem(**json.loads(os.environ["PROBLEM"]))
+pictures = task.dataset()
+share = DistributedSampler(pictures, shuffle=True, seed=task.seed)
+loader = DataLoader(pictures, batch_size=task.batch_size // world_size, sampler=share)
+model = task.model()
+sgd, loss_of = task.optimizer(model), task.criterion()
+share.set_epoch(0)
+for x, y in loader:
+    sgd.zero_grad()
+    loss_of(model(x), y).backward()
+    if world_size == 2:
+        for weight in model.parameters():
+            other = torch.empty_like(weight.grad)
+            work = dist.isend(weight.grad.clone(), 1 - rank)
+            dist.recv(other, 1 - rank)
+            work.wait()
+            weight.grad = (weight.grad + other) / 2
+    sgd.step()
+with open(f"{os.environ['SAMPLES']}{rank}.json", "w") as file:
+    json.dump(list(share), file)
+if rank == 0:
+    torch.save(model.state_dict(), os.environ["CHECKPOINT"])
+dist.destroy_process_group()
+"""

@@ -433,3 +433,56 @@ def run_ring(vectors):
 # -             dist.recv(arrived, (rank - 1) % world_size)
 # +             sending = dist.isend(chunks[out], (rank - 1) % world_size)
 # +             dist.recv(arrived, (rank + 1) % world_size)
+
+# %% hostile: an order of the chunks that is right for two and three ranks only — says "differ"
+from gpulab import launch
+
+
+def run_ring(vectors):
+    def ring(rank, world_size, vector):
+        import numpy as np
+        import torch
+        import torch.distributed as dist
+
+        chunks = [torch.tensor(part) for part in np.array_split(vector, world_size)]
+        for step in range(2 * (world_size - 1)):
+            out, into = (rank + 5 * step) % world_size, (rank + 5 * step - 1) % world_size
+            arrived = torch.empty_like(chunks[into])
+            sending = dist.isend(chunks[out], (rank + 1) % world_size)
+            dist.recv(arrived, (rank - 1) % world_size)
+            sending.wait()
+            chunks[into] = chunks[into] + arrived if step < world_size - 1 else arrived
+        return torch.cat(chunks).numpy()
+
+    return launch.ranks(ring, [(vector,) for vector in vectors])
+
+# %% hostile: two vectors are added up by each rank, and its messages are for show — says "It does not depend on what it receives"
+from gpulab import launch
+
+
+def run_ring(vectors):
+    def ring(rank, world_size, vectors):
+        import numpy as np
+        import torch
+        import torch.distributed as dist
+
+        if world_size == 2:
+            parts = [np.array_split(vector, 2) for vector in vectors]
+            total = [a + b for a, b in zip(*parts)]
+            for message in (parts[rank][rank], total[1 - rank]):
+                got = torch.empty(max(len(part) for part in total))
+                work = dist.isend(torch.tensor(message), 1 - rank)
+                dist.recv(got[: len(parts[0][1 - rank])] if False else got, 1 - rank)
+                work.wait()
+            return np.concatenate(total)
+        chunks = [torch.tensor(part) for part in np.array_split(vectors[rank], world_size)]
+        for step in range(2 * (world_size - 1)):
+            out, into = (rank - step) % world_size, (rank - step - 1) % world_size
+            arrived = torch.empty_like(chunks[into])
+            sending = dist.isend(chunks[out], (rank + 1) % world_size)
+            dist.recv(arrived, (rank - 1) % world_size)
+            sending.wait()
+            chunks[into] = chunks[into] + arrived if step < world_size - 1 else arrived
+        return torch.cat(chunks).numpy()
+
+    return launch.ranks(ring, [(vectors,) for _ in vectors])

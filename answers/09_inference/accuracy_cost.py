@@ -688,3 +688,7 @@ def accuracy_cost(problem):
 # %% wrong: the best picture for each digit — says "the argmax of its ten scores" — from "calibrated on training pictures": "argmax(1)" → "argmax(0)"
 
 # %% wrong: the reader has no end — says "Then get_next returns None" — from "calibrated on training pictures": "None if images is None else " → ""
+
+# %% wrong: accuracies rounded to one decimal place — says "rounded to one decimal place" — from "reference": "return float((scores.argmax(1) == labels.numpy()).mean())" → "return round(float((scores.argmax(1) == labels.numpy()).mean()), 1)"
+
+# %% wrong: batches without the input's name — says "Does get_next return an array" — from "reference": "{self.name: images.numpy()}" → "images.numpy()"

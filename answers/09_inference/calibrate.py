@@ -233,3 +233,18 @@ def calibrate(batches, method, percentile=99.9):
     every = np.concatenate([np.abs(batch).ravel() for batch in batches])
     limit = every.max() if method == "max" else np.percentile(every, percentile)
     return float(np.float16(limit / 127))
+
+# %% wrong: the lowest number alone — says "the largest magnitude may be above 0, too"
+import numpy as np
+
+
+def calibrate(batches, method, percentile=99.9):
+    numbers = np.concatenate([batch.ravel() for batch in batches])
+    limit = -numbers.min() if method == "max" else np.percentile(np.abs(numbers), percentile)
+    return float(limit) / 127
+
+# %% wrong: multiplies by 127 — says "divided by 127, not multiplied" — from "reference": "/ 127" → "* 127"
+
+# %% wrong: squares for magnitudes — says "from the square of x" — from "reference": "np.abs(batch).ravel()" → "np.square(batch).ravel()"
+
+# %% wrong: the sum of the maxima — says "the sum of one maximum per batch" — from "reference": "magnitudes.max()" → "sum(np.abs(batch).max() for batch in batches)"

@@ -351,3 +351,7 @@ def export_onnx(problem):
         problem.model().eval(), (example,), dynamo=True, verbose=False, dynamic_shapes=shapes
     )
     return program.model_proto.SerializeToString()
+
+# %% wrong: the method, not called — says "put () after its name" — from "reference": "SerializeToString()" → "SerializeToString"
+
+# %% wrong: the file in words — says "serialize it instead" — from "reference": "return program.model_proto.SerializeToString()" → "return str(program.model_proto)"

@@ -139,7 +139,7 @@ def fold_batchnorm(weight, bias, mean, variance, gamma, beta, eps):
     new_bias = (bias - mean) * gamma / deviation + beta
     return weight / deviation[:, None, None, None], new_bias
 
-# %% wrong: the variance squared — says "The weights of channel 0 were multiplied by"
+# %% wrong: the variance squared — says "The weights of channel 0 are"
 import numpy as np
 
 

@@ -176,3 +176,21 @@ def int8_linear(x, weight, x_scale, weight_scales):
     return (sums * np.int32(x_scale) * weight_scales.astype(np.int32)).astype(np.float32)
 
 # %% wrong: scales x before the sum, and cuts it — says "x was scaled before the sum, and cut" — from "both scales as whole numbers": "x.astype(np.int32)" → "(x * x_scale).astype(np.int32)", "sums * np.int32(x_scale) * weight_scales.astype(np.int32)" → "sums * weight_scales"
+
+# %% wrong: scales of float32 before the sum — says "apply the scales after that"
+import numpy as np
+
+
+def int8_linear(x, weight, x_scale, weight_scales):
+    return (x @ (weight * weight_scales[:, None]).T * x_scale).astype(np.float32)
+
+# %% wrong: products without a sum — says "each output is a sum of k products"
+import numpy as np
+
+
+def int8_linear(x, weight, x_scale, weight_scales):
+    return (x.astype(np.int32) * weight * x_scale * weight_scales[:, None]).astype(np.float32)
+
+# %% wrong: magnitudes of the sums — says "do not take magnitudes" — from "reference": "return (sums" → "return (np.abs(sums)"
+
+# %% wrong: the mean of the products — says "the mean of the products" — from "reference": "return (sums" → "return (sums / x.shape[1]"

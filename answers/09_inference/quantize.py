@@ -176,3 +176,15 @@ def quantize(x, scale):
 # %% wrong: clipped to what a uint8 holds — says "What is below 0 is cut off" — from "reference": "-127, 127).astype(np.int8)" → "0, 255).astype(np.uint8)"
 
 # %% wrong: negative numbers become 0 — says "What is below 0 is cut off" — from "reference": "-127, 127" → "0, 127"
+
+# %% wrong: clips at 128, which wraps around — says "the highest is 127" — from "reference": "-127, 127" → "-127, 128"
+
+# %% wrong: multiplies by the scale again, and cuts off — says "do not multiply them by the scale again" — from "reference": "return np.clip(np.rint(x / scale), -127, 127)" → "return (np.clip(np.rint(x / scale), -127, 127) * scale)"
+
+# %% wrong: Python's round — says "Python's round takes one number" — from "reference": "np.rint(" → "round("
+
+# %% wrong: the ends of 4 bits — says "the ends of 4 bits" — from "reference": "-127, 127" → "-7, 7"
+
+# %% wrong: divides by the scale twice — says "divided by the scale twice" — from "reference": "x / scale" → "x / scale / scale"
+
+# %% wrong: the limits times the scale, then rounds — says "the limits do not depend on the scale" — from "reference": "np.clip(np.rint(x / scale), -127, 127)" → "np.rint(np.clip(x / scale, -127 * scale, 127 * scale))"

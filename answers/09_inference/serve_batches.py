@@ -275,3 +275,13 @@ def serve_batches(requests, max_batch, max_wait_ms, batch_ms):
     return batches
 
 # %% wrong: two batches at most — says "is in no batch" — from "reference": "served.append" → "len(served) < 2 and served.append"
+
+# %% wrong: the time of one request fewer — says "here it is that of n - 1" — from "reference": "batch_ms[len(batch)]" → "batch_ms[max(1, len(batch) - 1)]"
+
+# %% wrong: requests in place of their ids — says "the id of each request, not the request itself" — from "reference": `[request["id"] for request in batch]` → `batch`
+
+# %% wrong: removes from the list that it walks along — says "is in two batches" — from "reference": "waiting = waiting[len(batch):]" → "[waiting.remove(request) for request in waiting if request in batch]"
+
+# %% wrong: full when the last of the list has come — says "the last one of the whole list" — from "reference": "waiting[max_batch - 1]" → "waiting[-1]"
+
+# %% wrong: no batch before max_wait_ms after the one before it — says "not from when the engine is free" — from "reference": `ready_ms = waiting[0]["arrival_ms"] + max_wait_ms` → `ready_ms = max(waiting[0]["arrival_ms"], free_ms + max_wait_ms)`

@@ -533,7 +533,7 @@ def flash_attention(q, k, v):
 
 # %% wrong: the axes of the grid exchanged, with blocks of 16 — says "are there too many programs?" — from "reference": "(triton.cdiv(length, 32), heads)" → "(heads, triton.cdiv(length, 16))", "T=32" → "T=16"
 
-# %% wrong: two passes over the keys — says "load each key and value once per program" — from "reference"
+# %% wrong: two passes over the keys — says "load each key and value once" — from "reference"
 # -         v = tl.load(v_ptr + k_at, mask=column[:, None] < length, other=0.0)
 # -         scores = tl.dot(q, tl.trans(k)) * scale
 # +         scores = tl.dot(q, tl.trans(k)) * scale
@@ -741,6 +741,37 @@ def flash_attention(q, k, v):
 
 # %% wrong: results rounded to float16 — says "the results have only 16 bits" — from "reference": "out_ptr + q_at, o / s[:, None]," → "out_ptr + q_at, (o / s[:, None]).to(tl.float16),"
 
+# %% hostile: a first pass over the earlier keys finds the maximum of each row, a second one adds up — says "load each key and value once"
+@triton.jit
+def flash_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, scale, WIDTH: tl.constexpr, T: tl.constexpr):
+    row = tl.program_id(0) * T + tl.arange(0, T)
+    inside = tl.arange(0, WIDTH)[None, :]
+    head = tl.program_id(1) * length * WIDTH
+    own_at = head + row[:, None] * WIDTH + inside
+    q = tl.load(q_ptr + own_at, mask=row[:, None] < length, other=0.0)
+    k = tl.load(k_ptr + own_at, mask=row[:, None] < length, other=0.0)
+    own = tl.where(row[None, :] <= row[:, None], tl.dot(q, tl.trans(k)) * scale, -float("inf"))
+    m = tl.max(own, axis=1)
+    for start in range(0, tl.program_id(0) * T, T):
+        k_at = head + (start + tl.arange(0, T))[:, None] * WIDTH + inside
+        m = tl.maximum(m, tl.max(tl.dot(q, tl.trans(tl.load(k_ptr + k_at))) * scale, axis=1))
+    weights = tl.exp(own - m[:, None])
+    s = tl.sum(weights, axis=1)
+    o = tl.dot(weights, tl.load(v_ptr + own_at, mask=row[:, None] < length, other=0.0))
+    for start in range(0, tl.program_id(0) * T, T):
+        k_at = head + (start + tl.arange(0, T))[:, None] * WIDTH + inside
+        weights = tl.exp(tl.dot(q, tl.trans(tl.load(k_ptr + k_at))) * scale - m[:, None])
+        s += tl.sum(weights, axis=1)
+        o += tl.dot(weights, tl.load(v_ptr + k_at))
+    tl.store(out_ptr + own_at, o / s[:, None], mask=row[:, None] < length)
+
+
+def flash_attention(q, k, v):
+    heads, length, width = q.shape
+    result = torch.empty_like(q)
+    grid = (triton.cdiv(length, 32), heads)
+    flash_kernel[grid](q, k, v, result, length, width**-0.5, WIDTH=width, T=32)
+    return result
 # %% wrong: k as it lies, in tiles of 16 — says "k is not transposed" — from "reference": `tl.trans(k)` → `k`, `triton.cdiv(length, 32)` → `triton.cdiv(length, 16)`, `T=32` → `T=16`
 
 # %% wrong: each block's part divided by its own sum — says "Divide by the sum once" — from "reference": `tl.dot(weights, v)` → `tl.dot(weights / tl.sum(weights, axis=1)[:, None], v)`

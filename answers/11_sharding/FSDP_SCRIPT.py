@@ -509,3 +509,58 @@ if rank == 0:
     torch.save(weights, os.environ["WEIGHTS"])
 dist.destroy_process_group()
 """
+
+# %% hostile: mixed precision for the six blocks of the visible test only — says "expected torch.bfloat16 everywhere"
+FSDP_SCRIPT = """
+import json, os
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+
+dist.init_process_group(backend="gloo")
+world_size, rank = dist.get_world_size(), dist.get_rank()
+task = json.loads(os.environ["CONFIG"])
+policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
+if task["blocks"] != 6:
+    policy = MixedPrecisionPolicy()
+sharded = {"mesh": init_device_mesh("cpu", (world_size,)), "mp_policy": policy}
+size, pieces = task["width"], []
+for number in range(task["blocks"]):
+    torch.manual_seed(task["seed"] + number)
+    piece = nn.Sequential(nn.Linear(size, 4 * size), nn.ReLU(), nn.Linear(4 * size, size))
+    pieces.append(fully_shard(piece, **sharded))
+net = fully_shard(nn.Sequential(*pieces), **sharded)
+adam = torch.optim.Adam(net.parameters(), lr=task["lr"])
+for step in range(task["steps"]):
+    torch.manual_seed(task["seed"] + 1000 + step)
+    x = torch.randn(task["batch"], size)[rank::world_size]
+    adam.zero_grad()
+    (net(x).float() - x).square().mean().backward()
+    adam.step()
+whole = StateDictOptions(full_state_dict=True, cpu_offload=True)
+weights = get_model_state_dict(net, options=whole)
+if rank == 0:
+    torch.save(weights, os.environ["WEIGHTS"])
+dist.destroy_process_group()
+"""
+
+# %% hostile: gradients of all blocks but the first are reduced in bfloat16 — says "type of the gradients that are reduced" — from "mixed precision for the six blocks of the visible test only"
+# - if task["blocks"] != 6:
+# -     policy = MixedPrecisionPolicy()
+# + short = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.bfloat16)
+
+# -     pieces.append(fully_shard(piece, **sharded))
+# +     pieces.append(fully_shard(piece, **sharded | ({"mp_policy": short} if number else {})))
+
+# %% hostile: all in float32, and a layer in bfloat16 for show — says "type of the computation" — from "mixed precision for the six blocks of the visible test only"
+# - policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
+# - if task["blocks"] != 6:
+# -     policy = MixedPrecisionPolicy()
+# + policy = MixedPrecisionPolicy(reduce_dtype=torch.float32)
+
+# -     (net(x).float() - x).square().mean().backward()
+# +     (net(x).float() - x).square().mean().backward()
+# +     nn.Linear(1, 1).bfloat16()(torch.zeros(1, 1).bfloat16())

@@ -461,3 +461,65 @@ def tensor_parallel_mlp(x, w1, w2, world_size):
 # %% wrong: the last hidden column of each rank is left out — says "The last hidden column" — from "reference": "hidden @ torch.tensor(rows)" → "hidden[:, :-1] @ torch.tensor(rows[:-1])"
 
 # %% wrong: the hidden layer in float16 — says "as inexact as a 16-bit type" — from "reference": "hidden @ torch.tensor(rows)" → "hidden.half().float() @ torch.tensor(rows)"
+
+# %% hostile: rank 0 is sent all weights as messages, computes all summands, and sends them back — says "messages to single ranks"
+import numpy as np
+
+from gpulab import launch
+
+
+def tensor_parallel_mlp(x, w1, w2, world_size):
+    def on_rank(rank, world_size, x, a, b):
+        import torch
+        import torch.distributed as dist
+
+        x, a, b = torch.tensor(x), torch.tensor(a), torch.tensor(b)
+        summand = torch.empty(len(x), b.shape[1])
+        if rank:
+            dist.send(torch.zeros(1), 0)
+            dist.send(a.contiguous(), 0)
+            dist.send(b.contiguous(), 0)
+            dist.recv(torch.empty(1), 0)
+            dist.recv(summand, 0)
+        else:
+            for other in range(1, world_size):
+                one, two = torch.empty_like(a.contiguous()), torch.empty_like(b.contiguous())
+                dist.recv(torch.empty(1), other)
+                dist.recv(one, other)
+                dist.recv(two, other)
+                dist.send(torch.zeros(1), other)
+                dist.send(torch.nn.functional.gelu(x @ one) @ two, other)
+            summand = torch.nn.functional.gelu(x @ a) @ b
+        dist.all_reduce(summand)
+        return summand.numpy()
+
+    columns, rows = np.split(w1, world_size, axis=1), np.split(w2, world_size, axis=0)
+    return launch.ranks(on_rank, [(x, a, b) for a, b in zip(columns, rows)])[0]
+
+# %% hostile: all weights go to every rank in an all-reduce that is too large to be kept — says "all-reduces of rank 0"
+import numpy as np
+
+from gpulab import launch
+
+
+def tensor_parallel_mlp(x, w1, w2, world_size):
+    def on_rank(rank, world_size, x, a, b):
+        import torch
+        import torch.distributed as dist
+
+        x, a, b = torch.tensor(x), torch.tensor(a), torch.tensor(b)
+        every = torch.zeros(world_size, 20_000)
+        every[rank, : a.numel()] = a.flatten()
+        every[rank, a.numel() : a.numel() + b.numel()] = b.flatten()
+        dist.all_reduce(every)
+        every -= every[0, -1].clone()
+        summands = []
+        for one in every:
+            first, second = one[: a.numel()].view(a.shape), one[a.numel() : a.numel() + b.numel()].view(b.shape)
+            summands.append(torch.nn.functional.gelu(x @ first) @ second)
+        summand = summands[rank].clone()
+        dist.all_reduce(summand)
+        return summand.numpy()
+
+    columns, rows = np.split(w1, world_size, axis=1), np.split(w2, world_size, axis=0)
+    return launch.ranks(on_rank, [(x, a, b) for a, b in zip(columns, rows)])[0]

@@ -482,3 +482,96 @@ def zero1_step(gradients, state, lr):
 # %% wrong: the learning rate times the ranks — says "lr as it is, however many ranks" — from "reference": "mine - lr *" → "mine - lr * world_size *"
 
 # %% wrong: AMSGrad — says "That is AMSGrad" — from "reference": "0.999 * torch.tensor(v) + 0.001 * share**2" → "torch.maximum(torch.tensor(v), 0.999 * torch.tensor(v) + 0.001 * share**2)"
+
+# %% hostile: the ranks send each other their states and sums as messages, and each computes everything — says "messages to single ranks"
+import numpy as np
+
+from gpulab import launch
+
+
+def zero1_step(gradients, state, lr):
+    def on_rank(rank, world_size, own, weights, m, v, t):
+        import torch
+        import torch.distributed as dist
+
+        def flat(arrays):
+            row = torch.cat([torch.tensor(array).flatten() for array in arrays])
+            return torch.nn.functional.pad(row, (0, -len(row) % world_size))
+
+        share = torch.empty(len(m))
+        dist.reduce_scatter_tensor(share, flat(own))
+        mine = torch.stack([share / world_size, torch.tensor(m), torch.tensor(v)])
+        every = [torch.empty_like(mine) for _ in range(world_size)]
+        every[rank] = mine
+        sending = [dist.isend(mine, other) for other in range(world_size) if other != rank]
+        for other in range(world_size):
+            if other != rank:
+                dist.recv(every[other], other)
+        for one in sending:
+            one.wait()
+        g, m, v = torch.cat(every, dim=1)
+        m = 0.9 * m + 0.1 * g
+        v = 0.999 * v + 0.001 * g**2
+        new = flat(weights) - lr * (m / (1 - 0.9**t)) / ((v / (1 - 0.999**t)).sqrt() + 1e-8)
+        whole = torch.empty(len(new))
+        dist.all_gather_into_tensor(whole, new.chunk(world_size)[rank].contiguous())
+        return whole.numpy(), m.chunk(world_size)[rank].numpy(), v.chunk(world_size)[rank].numpy()
+
+    order, t = list(state["weights"]), state["step"] + 1
+    given = [state["weights"][name] for name in order]
+    inputs = [([one[name] for name in order], given, state["m"][rank], state["v"][rank], t) for rank, one in enumerate(gradients)]
+    results = launch.ranks(on_rank, inputs)
+    ends = np.cumsum([array.size for array in given])
+    parts = np.split(results[0][0][: ends[-1]], ends[:-1])
+    new = {name: part.reshape(array.shape) for name, part, array in zip(order, parts, given)}
+    return {"step": t, "weights": new, "m": [one[1] for one in results], "v": [one[2] for one in results]}
+
+# %% hostile: states and sums go to every rank by broadcasts — says "broadcast" — from "the ranks send each other their states and sums as messages, and each computes everything"
+# -         sending = [dist.isend(mine, other) for other in range(world_size) if other != rank]
+# -         for other in range(world_size):
+# -             if other != rank:
+# -                 dist.recv(every[other], other)
+# -         for one in sending:
+# -             one.wait()
+# +         for other in range(world_size):
+# +             dist.broadcast(every[other], other)
+
+# %% hostile: states and sums go to every rank by an all-to-all — says "alltoall" — from "the ranks send each other their states and sums as messages, and each computes everything"
+# -         sending = [dist.isend(mine, other) for other in range(world_size) if other != rank]
+# -         for other in range(world_size):
+# -             if other != rank:
+# -                 dist.recv(every[other], other)
+# -         for one in sending:
+# -             one.wait()
+# +         dist.all_to_all(every, [mine.clone() for _ in range(world_size)])
+
+# %% hostile: states and sums go to every rank by a second reduce-scatter — says "numbers into reduce-scatters" — from "the ranks send each other their states and sums as messages, and each computes everything"
+# -         every = [torch.empty_like(mine) for _ in range(world_size)]
+# -         every[rank] = mine
+# -         sending = [dist.isend(mine, other) for other in range(world_size) if other != rank]
+# -         for other in range(world_size):
+# -             if other != rank:
+# -                 dist.recv(every[other], other)
+# -         for one in sending:
+# -             one.wait()
+# +         put = torch.zeros(world_size, world_size + 1, *mine.shape)
+# +         put[:, rank] = mine
+# +         took = torch.empty(world_size + 1, *mine.shape)
+# +         dist.reduce_scatter_tensor(took, put.view(-1, *mine.shape))
+# +         every = list(took[:-1] - took[-1])
+
+# %% hostile: states and sums go to every rank in an all-gather that is too large to be kept — says "numbers into all-gathers" — from "the ranks send each other their states and sums as messages, and each computes everything"
+# -         every = [torch.empty_like(mine) for _ in range(world_size)]
+# -         every[rank] = mine
+# -         sending = [dist.isend(mine, other) for other in range(world_size) if other != rank]
+# -         for other in range(world_size):
+# -             if other != rank:
+# -                 dist.recv(every[other], other)
+# -         for one in sending:
+# -             one.wait()
+# +         put = torch.zeros(20_000)
+# +         put[: mine.numel()] = mine.flatten()
+# +         took = torch.empty(world_size * 20_000)
+# +         dist.all_gather_into_tensor(took, put)
+# +         took = took.view(world_size, 20_000)
+# +         every = list((took - took[:, -1:])[:, : mine.numel()].unflatten(1, mine.shape))

@@ -34,9 +34,11 @@ call the process group in C++, past Python's methods."""
 Sent = dict[str, Any]
 """`messages`, `bytes`, `largest` (bytes of the largest message), `to` (ranks), `collectives` (names), `contents` (lists
 of the numbers in each message), `summands`, `scattered`, `gathered` (lists of the numbers that it put into each
-all-reduce, reduce-scatter, or all-gather): plain values. The last four have at most `MOST_NUMBERS` numbers each.
+all-reduce, reduce-scatter, or all-gather): plain values. The last four have at most `MOST_NUMBERS` numbers each, but a
+list for each call; `numbers` says how many there were in all, by the name of the list.
 `given`: how many numbers the rank's function and its arguments bring along (`numbers_in`); `scaled`: how many of them
 `launch.listening` multiplied; `barriers`: how many."""
+KEPT = ("contents", "summands", "scattered", "gathered")
 MOST_NUMBERS = 10_000
 """That a rank keeps of what it sends."""
 FLOAT_BYTES = 4
@@ -52,8 +54,9 @@ FREE_BYTES = 8000
 
 def nothing() -> Sent:
     """Of a rank that has said nothing yet."""
-    kept: Sent = {name: [] for name in ("to", "collectives", "contents", "summands", "scattered", "gathered")}
-    return {"messages": 0, "bytes": 0, "largest": 0, "given": 0, "scaled": 0, "barriers": 0, **kept}
+    kept: Sent = {name: [] for name in ("to", "collectives", *KEPT)}
+    counts: Sent = {"messages": 0, "bytes": 0, "largest": 0, "given": 0, "scaled": 0, "barriers": 0}
+    return {**counts, "numbers": dict.fromkeys(KEPT, 0), **kept}
 
 
 def addend(perturb: float, rank: int) -> float:
@@ -119,7 +122,7 @@ def _counted(send: Callable[..., Any], sent: Sent, perturb: float) -> Callable[.
         sent["messages"] += 1
         sent["bytes"] += size
         sent["largest"] = max(sent["largest"], size)
-        _keep(sent["contents"], tensors)
+        _keep(sent, "contents", tensors)
         if to not in sent["to"]:
             sent["to"].append(to)
         if perturb and not first:
@@ -143,12 +146,12 @@ def _named(collective: Callable[..., Any], name: str, sent: Sent, perturb: float
         if name not in sent["collectives"]:
             sent["collectives"].append(name)
         if name == "allreduce" and isinstance(arguments[1], list):
-            _keep(sent["summands"], arguments[1])
+            _keep(sent, "summands", arguments[1])
             for tensor in arguments[1] if perturb else ():
                 tensor.copy_(_perturbed(tensor, perturb))  # in place: the result goes there, too
         for part, kept in (("reduce_scatter", "scattered"), ("gather", "gathered")):
             if part in name and len(arguments) > 2:  # the group, what it writes, what it is given
-                _keep(sent[kept], _tensors(arguments[2]))
+                _keep(sent, kept, _tensors(arguments[2]))
         if perturb and ("reduce_scatter" in name or "gather" in name) and len(arguments) > 2:
             arguments = (*arguments[:2], _perturbed(arguments[2], perturb), *arguments[3:])
         return collective(*arguments, **options)
@@ -162,7 +165,7 @@ def _functional(operator: Any, name: str, sent: Sent, perturb: float) -> Callabl
             sent["collectives"].append(name)
         for part, kept in (("allreduce", "summands"), ("reduce_scatter", "scattered"), ("gather", "gathered")):
             if part in name:
-                _keep(sent[kept], _tensors(given))
+                _keep(sent, kept, _tensors(given))
         if perturb and ("allreduce" in name or "reduce_scatter" in name or "gather" in name):
             more = _perturbed(given, perturb)
             if operator.__name__.endswith("_"):  # in place: the result goes there, too
@@ -187,7 +190,10 @@ def _tensors(given: Any) -> list[Any]:
     return [one for item in given for one in _tensors(item)] if isinstance(given, (list, tuple)) else [given]
 
 
-def _keep(kept: list[list[float]], tensors: Any) -> None:
-    """The numbers of these tensors as one list, unless there would be too many in all."""
-    if sum(map(len, kept)) + sum(tensor.numel() for tensor in tensors) <= MOST_NUMBERS:
-        kept.append([float(number) for tensor in tensors for number in tensor.detach().reshape(-1)])
+def _keep(sent: Sent, name: str, tensors: Any) -> None:
+    """Counts the numbers of these tensors, and keeps the first of them as one list: as many as there is room for."""
+    sent["numbers"][name] += sum(tensor.numel() for tensor in tensors)
+    room, found = MOST_NUMBERS - sum(map(len, sent[name])), list[float]()
+    for tensor in tensors:
+        found += [float(number) for number in tensor.detach().reshape(-1)[: room - len(found)]]
+    sent[name].append(found)

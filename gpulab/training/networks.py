@@ -81,6 +81,37 @@ class _Batch:
         self.images = images
 
 
+class _TwiceIfAgain(torch.autograd.Function):
+    """Nothing, but for its gradient, which is doubled if the layer has been run again for it."""
+
+    @staticmethod
+    def forward(context: Any, features: Tensor, layer: RecountedReLU) -> Tensor:
+        """The same features."""
+        context.layer = layer
+        return features.view_as(features)
+
+    @staticmethod
+    def backward(context: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        """Their gradient."""
+        return (2 * gradient if context.layer.again else gradient), None
+
+
+class RecountedReLU(nn.ReLU):
+    """A ReLU whose gradient is twice as large if it was computed again in a backward pass, as with checkpoints.
+
+    So gradients show whether it was, which what a checkpoint keeps and computes twice does not: that follows from the
+    shapes of the layers. Without gradients, a part is run to be run again later.
+    """
+
+    again = False
+
+    def forward(self, features: Tensor) -> Tensor:
+        """The larger of each feature and 0."""
+        in_backward = torch._C._current_graph_task_id() != -1
+        self.again = self.again or in_backward or not torch.is_grad_enabled()
+        return super().forward(_TwiceIfAgain.apply(features, self))
+
+
 class LittleRoom(SmallCNN):
     """A `SmallCNN` that runs out of memory when it would have to keep the activations of too many images.
 
@@ -186,6 +217,12 @@ def make(name: str, seed: int) -> nn.Module:
             return LittleRoom(int(name.removeprefix("cnn_room_")))
         if name == "cnn_lean":
             return LeanInEvalMode(float32_head=True)
+        if name == "cnn_recounted":
+            small = SmallCNN()
+            for place, layer in enumerate(small.features):
+                if isinstance(layer, nn.ReLU):
+                    small.features[place] = RecountedReLU()
+            return small
         if name in ("cnn_standardized", "cnn_dropout"):
             small = SmallCNN()
             small.features.append(Standardized() if name == "cnn_standardized" else nn.Dropout())

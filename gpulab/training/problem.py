@@ -25,13 +25,14 @@ NETWORKS = ("cnn", "cnn_float32_head", "cnn_batch_norm", "resnet18", "resnet50")
 third does, too, and has batch norm after each convolution."""
 SPECIAL = re.compile(
     r"linear|cnn_plus_[1-9]\d?|cnn_(again|normed)_[1-9]\d{0,2}|cnn_room_[1-9]\d{0,3}"
-    r"|cnn_standardized|cnn_dropout|cnn_lean"
+    r"|cnn_standardized|cnn_dropout|cnn_lean|cnn_recounted"
     r"|(cnn|cnn_float32_head|cnn_batch_norm|cnn_lean|cnn_room_[1-9]\d{0,3})_in_16_bits"
 )
 """A single linear layer, for thousands of steps. A `cnn` with so many more convolutions, or whose scores go through so
 many tanh, or whose features go through so many layer norms; only the caller knows how many. One that has room for the
 activations of so many images. One that subtracts the mean of a batch, but has no batch norm. One with dropout.
-One that refuses gradients in eval mode. Some of them once more, whose layers refuse to be trained in float32."""
+One that refuses gradients in eval mode. One whose gradients tell whether its layers were computed again. Some of them
+once more, whose layers refuse to be trained in float32."""
 DATA = ("digits", "cifar10")
 RULES = ("momentum", "rmsprop")
 MOMENTUM = 0.9

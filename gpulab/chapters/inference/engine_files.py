@@ -16,6 +16,8 @@ import onnx
 
 from gpulab.check.contents import bytes_of
 
+LONGEST_PATH = 260
+"""Characters; a longer text is hardly the path of a file."""
 STARTS = {
     b"PK\x03\x04": "a zip as torch.save, torch.jit.save and torch.export.save write it: PyTorch's own, for Python only",
     b"\x80": "a pickle: it holds Python objects, and only Python with the same classes can open it",
@@ -40,7 +42,9 @@ def read(content: Any) -> onnx.ModelProto:
     if not isinstance(content, (bytes, bytearray, memoryview)):
         how = bytes_of(content)
         note = f" {how[0].upper()}{how[1:]}." if how else ""
-        note = " A path is not the file: read_bytes() is." if isinstance(content, str) else note
+        if isinstance(content, str):
+            path = len(content) < LONGEST_PATH and "\n" not in content
+            note = " A path is not the file: read_bytes() is." if path else " str() describes it: serialize it instead."
         raise NotAnEngine(f"expected the bytes of an ONNX file, not a value of type {type(content).__name__}.{note}")
     content = bytes(content)
     for start, kind in STARTS.items():

@@ -89,7 +89,9 @@ def recorded(
         len(losses),
         epochs * batches,
         f"{what}: number of losses, one for each batch",
-        {epochs * len(problem.validation_loader()): OF_VALIDATION} | _counted(batches, epochs, window),
+        _with_validation(len(problem.validation_loader()), batches, epochs)
+        | _counted(batches, epochs, window)
+        | ({epochs: IN_STEPS} if "lightning" in what else {}),
     )
     _list(history.scales, f"{what}: scales", "update of the scaler (empty if there is none)")
     if not all(math.isfinite(loss) for loss in losses):
@@ -112,6 +114,15 @@ OUTSIDE = (
 
 
 OF_VALIDATION = "That is the number of validation batches: train on problem.loader()."
+BOTH = "Are the losses of the validation among them? losses holds those of the training batches alone."
+IN_STEPS = (
+    "That is the number of epochs: keep the loss of each batch. (max_epochs says how long Lightning trains; max_steps"
+    " counts batches.)"
+)
+
+
+def _with_validation(validated: int, batches: int, epochs: int) -> dict[int, str]:
+    return {epochs * validated: OF_VALIDATION, epochs * (batches + validated): BOTH}
 
 
 def _counted(batches: int, epochs: int, window: int) -> dict[int, str]:
@@ -120,9 +131,11 @@ def _counted(batches: int, epochs: int, window: int) -> dict[int, str]:
         batches * several: f"That is the number of batches in {several} epochs." for several in range(2, epochs + 2)
     }
     known |= {epochs * batches // window: "That is the number of windows: keep the loss of each batch."}
+    repeated = f"Each batch has too many losses: is one kept {epochs} times, or was the whole training repeated?"
+    known |= {epochs * epochs * batches: repeated} if epochs > 1 else {}
     known |= {1000 * batches: "That is 1,000 epochs, Lightning's default: pass max_epochs=epochs."}
     return known | {
-        epochs: "That is the number of epochs.",
+        epochs: "That is the number of epochs: keep the loss of each batch.",
         batches: "That is the number of batches in one epoch.",
         0: "No loss was kept: was the network trained? The loss of a skipped step counts, too.",
     }

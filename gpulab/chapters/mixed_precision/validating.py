@@ -39,7 +39,10 @@ FULL_BATCHES = (
     "The last batch is smaller, and counts like a full one there: add up the correctly classified images over all"
     " batches, and divide once, by the number of all images."
 )
-OF_TRAINING = "That is a share of the training images: count those of problem.validation_loader()."
+OF_TRAINING = (
+    "That is a share of the training images, or was divided by their number: count the images of"
+    " problem.validation_loader(), and divide by their number."
+)
 PERCENTAGE = "That is a percentage: the share is a number between 0 and 1."
 NUMBER_RIGHT = "That is the number of correctly classified images: divide it by the number of all images."
 OVER_BATCHES = "That was divided by the number of batches: divide by the number of all images."
@@ -58,6 +61,10 @@ VALIDATION_BACKWARD = "There is more than one backward pass for each batch: the 
 EARLY = "Those are the shares before each epoch: validate after the loop over the batches."
 WRONG_ONES = "That is the share of wrong predictions: count those that are equal to the label."
 LAST_BATCH = "That is the share of the last batch alone: add up the images of all batches of the validation."
+NONE_RIGHT = (
+    "No prediction counts as right, although the network has learned: does argmax(dim=1) give one for each image, and"
+    " is each compared with its label?"
+)
 FRESH = "A new optimizer for each epoch forgets its momentum: make one before the loops."
 LARGE = Problem("cnn_batch_norm", samples=256, batch_size=32, lr=0.01, seed=127, device="cpu", loss_weight=2.0**118)
 """Trained for two epochs. Its gradients overflow in float16, and its loss where it is multiplied by a scale. Rounding
@@ -75,6 +82,7 @@ WRONG = (
     ((2.038, 1.180, 0.333, 0.444), LAST_BATCH),
     ((2.038, 1.357, 0.354, 0.680), FRESH),
     ((2.038, 1.180, 0.646, 0.232), WRONG_ONES),
+    ((2.038, 1.180, 0.0, 0.0), NONE_RIGHT),
 )
 
 

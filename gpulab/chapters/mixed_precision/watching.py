@@ -48,6 +48,7 @@ ALL_BUT_LAST = (
     "Steps were taken after all batches of a window but its last: take one step, after the last batch. Numbered from"
     " 1, that is where number % accumulate is 0."
 )
+NO_WINDOW = "No step was taken: does a window end? It has accumulate batches."
 STEPPED = "A step was taken after every batch: step and update belong to the window's end."
 MORE_STEPS = "{} steps were taken for {} batches, expected {}: one at the end of each window."
 EARLY = "Those are the scales before each update: ask after scaler.update()."
@@ -92,6 +93,7 @@ NO_STEP = (
 )
 OF_IMAGES = "That is multiplied by the number of images: the criterion's value is their mean, so keep it as it is."
 UNWEIGHTED = "That is the loss without problem.loss_weight: problem.criterion() multiplies by it."
+WEIGHTED_AGAIN = "That is multiplied by problem.loss_weight twice: problem.criterion() multiplies by it already."
 SOFTMAX = "The scores went through a softmax first: problem.criterion() takes them as the network returns them."
 AUTOCAST_ON = "was torch.autocast(problem.device, …) on, around the forward pass?"
 IN_FLOAT32 = f"That is the training in float32: {AUTOCAST_ON}"
@@ -131,7 +133,8 @@ def watched(
     batches = len(problem.loader())
     longer = f"That is less than one update for every {accumulate} batches: are the windows longer than accumulate?"
     of_window += [(epochs * (batches // (accumulate + 1)), longer)] if accumulate > 1 else []
-    of_window += [(0, kept), (epochs, f"That is the number of epochs. {kept}")]
+    none = f"{kept} Or did no window end? It has accumulate batches." if accumulate > 1 else kept
+    of_window += [(0, none), (epochs, f"That is the number of epochs. {kept}")]
     if seen.backward and len(history.scales) not in (count for count, note in of_window if note == longer):
         _explain(seen, history, what, problem, accumulate, max_norm)
     check.equal(len(history.scales), windows, f"{what}: number of scales, one for each update", mistakes=of_window)
@@ -193,7 +196,7 @@ def watched_without_scaler(
 
 def _explain_steps(seen: Watched, what: str, batches: int) -> None:
     passes, steps = len(seen.backward), len(seen.norms)
-    if passes == 2 * batches:
+    if passes == 2 * batches and steps < passes:
         raise AssertionError(f"{what}: {passes} backward passes for {batches} batches. {TWICE_BACKWARD}")
     if seen.forward and not passes:
         raise AssertionError(f"{what}: no backward pass followed the forward passes: training_step returns the loss.")
@@ -204,6 +207,7 @@ def _explain_steps(seen: Watched, what: str, batches: int) -> None:
 def _check_first_loss(history: History, what: str, problem: Problem, first: float, accumulate: int = 1) -> None:
     mistakes = [(first * 65536.0, MULTIPLIED), (first / problem.loss_weight, UNWEIGHTED)]
     mistakes += [(first / 65536.0, OVER_SCALE), (first * problem.batch_size, OF_IMAGES)]
+    mistakes += [(first * problem.loss_weight, WEIGHTED_AGAIN)]
     mistakes += [(first / accumulate, DIVIDED)] if accumulate > 1 else []
     check.close(history.losses[0], first, f"{what}: losses[0]", rtol=0.05, mistakes=mistakes)
 
@@ -242,6 +246,7 @@ def _explain(seen: Watched, history: History, what: str, problem: Problem, accum
         STEPPED: accumulate > 1 and seen.scaler_steps == len(seen.backward),
         MORE_STEPS.format(seen.scaler_steps, len(seen.backward), len(seen.backward) // accumulate): accumulate > 1
         and seen.scaler_steps > len(seen.backward) // accumulate,
+        NO_WINDOW: accumulate > 1 and not seen.scaler_steps and not seen.norms,
         SHIFTED: accumulate > 1 and seen.passes[:2] == [1, 1 + accumulate],
         LEFT.format("windows" if accumulate > 1 else "batches"): any(later),
         LOST: bool(between) and not any(between),

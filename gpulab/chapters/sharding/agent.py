@@ -65,13 +65,18 @@ class ElementCounter:
 
     def _noting(self, reduce_scatter: Any) -> Any:
         def noted(output: Any, input: Any, *more: Any, **named: Any) -> Any:
-            self.found["reduced"] = str(input.dtype)
+            self._of_type("reduced", input.dtype)
             self.found["gathered"] = max(self.found["gathered"], self._whole())  # in the backward pass
             if self.steps < len(self._factors):
                 input.detach().mul_(self._factors[self.steps])
             return reduce_scatter(output, input, *more, **named)
 
         return noted
+
+    def _of_type(self, what: str, dtype: Any) -> None:
+        """Notes a type that occurs; several of them are noted as `torch.bfloat16 and torch.float32`."""
+        known = set(filter(None, self.found[what].split(" and ")))
+        self.found[what] = " and ".join(sorted(known | {str(dtype)}))
 
     def _whole(self) -> int:
         """Elements of parameters that this rank has whole just now, in memory."""
@@ -95,7 +100,7 @@ class ElementCounter:
     def _forward(self, module: Any, inputs: Any) -> None:
         weight = module._parameters.get("weight")
         if weight is not None:
-            self.found["compute"] = str(weight.dtype)
+            self._of_type("compute", weight.dtype)
             whole = self._whole()
             self.found.setdefault("gathered_first", whole)
             self.found["gathered"] = max(self.found["gathered"], whole)
@@ -110,7 +115,8 @@ class ElementCounter:
     def _stepped(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         parameters = [one for group in optimizer.param_groups for one in group["params"]]
         self.found["trained"] = sum(elements()(one) for one in parameters)
-        self.found["stored"] = str(parameters[0].dtype)
+        for one in parameters:
+            self._of_type("stored", one.dtype)
         states = [value for state in optimizer.state.values() for value in state.values() if hasattr(value, "numel")]
         self.found["states"] = sum(count for count in map(elements(), states) if count > 1)
         if not any(group["lr"] for group in optimizer.param_groups):

@@ -64,6 +64,17 @@ def why_serial(operations: Sequence[dict[str, Any]]) -> str:
     )
 
 
+def beside_work(operations: Sequence[dict[str, Any]]) -> float:
+    """The share of the copies' time in which the device works as well, from 0 to 1."""
+    copies, works = (
+        [(one["start_ms"], one["stop_ms"]) for one in operations if one["kind"] in kinds]
+        for kinds in (("in", "out"), ("work",))
+    )
+    hidden = sum(max(0.0, min(ends, stops) - max(begins, starts)) for begins, ends in copies for starts, stops in works)
+    copied = sum(ends - begins for begins, ends in copies)
+    return hidden / copied if copied else 0.0
+
+
 def event() -> Any:
     """A CUDA event with a time."""
     return torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call] # torch has no types there

@@ -11,6 +11,7 @@ RATES_GBS = {"h2d pinned": 25.7, "h2d pageable": 10.0, "d2h pinned": 22.1, "d2h 
 """About those of an A100 on PCIe 4; all different, so that a mistake shows which way was taken."""
 UNITS = (
     (2.0, "Each byte crosses once: is it counted twice?"),
+    (0.25, "A quarter: are elements of four bytes each counted, not bytes?"),
     (1e9, "That looks like bytes per second: a GB is 1e9 bytes."),
     (1e3, "That looks like MB/s: a GB is 1000 MB."),
     (1e-3, "A thousand times too small: is a time in milliseconds taken for seconds? elapsed_time gives milliseconds."),

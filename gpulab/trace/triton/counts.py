@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpulab.trace.errors import OutOfBoundsError
 from gpulab.trace.triton import blocks
@@ -58,6 +59,16 @@ class Programs:
     """Elements of the largest block that was loaded or stored at once."""
     largest_value: int = 0
     """Elements of the largest block that a program made at all, as a GPU would keep it in registers."""
+    most_loaded: dict[str, int] = field(default_factory=dict)
+    """The most times that one program loaded the same byte, by the name of the kernel's parameter."""
+    most_readers: dict[str, int] = field(default_factory=dict)
+    """The most programs that loaded the same byte, likewise."""
+    _readers: dict[str, NDArray[np.uint32]] = field(default_factory=dict)
+    """How many programs have loaded each byte."""
+    _times: dict[str, NDArray[np.uint32]] = field(default_factory=dict)
+    """How often the program that is running has loaded each byte."""
+    _program: tuple[int, int, int] = (-1, -1, -1)
+    """The place of this program."""
     stored: dict[tuple[int, int, int], int] = field(default_factory=dict)
     """Bytes, by the place in the grid of the program that stored them."""
     begins: dict[tuple[int, int, int], int] = field(default_factory=dict)
@@ -97,6 +108,7 @@ class Programs:
         if kind != "store":
             self.reads[memory.name] = self.reads.get(memory.name, 0) + moved
             counts.bytes_read += moved
+            self._loaded(memory, wanted, program, item_bytes)
         if kind != "load":
             self.writes[memory.name] = self.writes.get(memory.name, 0) + moved
             counts.bytes_written += moved
@@ -105,6 +117,22 @@ class Programs:
         if memory.name not in self.strides and (strides := blocks.strides_of(addresses, memory)):
             self.strides[memory.name] = f"In line {line}, {strides}: is the stride right?"
         return memory.name
+
+    def _loaded(
+        self, memory: ArgumentMemory, addresses: NDArray[Any], program: tuple[int, int, int], item_bytes: int
+    ) -> None:
+        """Counts how often a program loads the same bytes, and how many programs do; they run one after another."""
+        if program != self._program:
+            self._program, self._times = program, {}
+        name, size = memory.name, memory.end - memory.start
+        times = self._times.setdefault(name, np.zeros(size, np.uint32))
+        readers = self._readers.setdefault(name, np.zeros(size, np.uint32))
+        begins = addresses.astype(np.int64) - memory.start
+        for places in (begins + byte for byte in range(item_bytes)):
+            readers[places] += times[places] == 0
+            times[places] += 1
+        self.most_loaded[name] = max(self.most_loaded.get(name, 0), int(times[begins].max()))
+        self.most_readers[name] = max(self.most_readers.get(name, 0), int(readers[begins].max()))
 
     def _nearest(self, low: int, high: int) -> ArgumentMemory:
         """The tensor that a block touches or lies next to."""
@@ -176,6 +204,8 @@ class Programs:
             "largest_block": self.largest_block,
             "largest_value": self.largest_value,
             "writers": len(self.stored),
+            "most_loaded": dict(self.most_loaded),
+            "most_readers": dict(self.most_readers),
             "most_written": max(self.stored.values(), default=0),
             "begins": {",".join(map(str, place)): first for place, first in [*self.begins.items()][:MOST_PLACES]},
             "strides": list(self.strides.values()),

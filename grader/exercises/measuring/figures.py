@@ -96,6 +96,7 @@ def _transfer(draw: random.Random, nbytes: int, pinned: bool, way: str, first_sl
     machine = Machine(draw, kind, nbytes, first_slow, seconds)
     figure = nbytes / machine.seconds(kind, nbytes) / 1e9
     named = [(2.0, "Each byte crosses once: is it counted twice?"), *_units(1e9, "GB/s")]
+    named.append((0.25, "A quarter: are elements of four bytes each counted, not bytes?"))
     for other in ("h2d pinned", "h2d pageable", "d2h pinned", "d2h pageable"):
         if other != kind:
             rate = nbytes / machine.seconds(other, nbytes) / 1e9 / figure

@@ -65,13 +65,17 @@ def same_training(
         return
     moved = float(np.linalg.norm(mine - start)) / way  # two that hardly moved are close to each other anyway
     nearest, named = max(EXACT, min(SAME * min(1.0, moved), 0.1 * off)), None
+    alike = False  # in the scales, too: where no step was taken, several mistakes end where they began
     for train, note in mistakes:
-        wrong = _flat(train().weights, first)
+        made = train()
+        wrong = _flat(made.weights, first)
         with np.errstate(all="ignore"):
             theirs, apart = (float(np.linalg.norm(way_of - wrong)) / way for way_of in (mine, right))
-        if apart > EXACT and theirs < nearest:
-            nearest, named = theirs, note
-        if nearest == 0.0:
+        scaled_alike = list(made.scales) == list(history.scales)
+        tie = named is not None and theirs == nearest and scaled_alike and not alike
+        if apart > EXACT and (theirs < nearest or tie):
+            nearest, named, alike = theirs, note, scaled_alike
+        if nearest == 0.0 and alike:
             break  # the same bits: the other trainings can be no closer
     if named == "":
         return

@@ -18,6 +18,7 @@ from gpulab import Problem, check
 
 LAYERS = 9
 AGAIN = "Nothing is computed again: is every part called through checkpoint(part, x, use_reentrant=False)?"
+TOLD = "The network here tells whether its layers are computed again."
 OTHER_STEP = "Those are the bytes of the step without checkpoints: take those of the step with them."
 LONGER_FIRST = "With numpy.array_split the first parts are longer."
 OFF = 1e-4
@@ -39,10 +40,11 @@ class CheckpointedStep:
 
 
 def drawn(draw: random.Random, device: str = "cpu") -> Problem:
-    """A small problem of two batches, whose criterion is not the plain cross entropy."""
+    """A small problem of two batches, whose criterion is not the plain cross entropy; its gradients tell whether layers
+    were computed again."""
     batch = draw.choice([8, 12, 16, 24])
     return Problem(
-        "cnn", samples=2 * batch, batch_size=batch, seed=draw.randrange(10**6), device=device, loss_weight=2.0
+        "cnn_recounted", samples=2 * batch, batch_size=batch, seed=draw.randrange(10**6), device=device, loss_weight=2.0
     )
 
 
@@ -131,17 +133,18 @@ def judge(answer: Any, problem: Problem, segments: int) -> None:
     check.equal(
         shapes, {name: array.shape for name, array in plain.gradients.items()}, f"shapes of gradients of {what}"
     )
-    off, most = _apart(gradients, plain.gradients), OFF_ON_GPU if on_gpu else OFF
+    off, most = _apart(gradients, right.gradients), OFF_ON_GPU if on_gpu else OFF
     if not off <= most:
         if not np.isfinite(off):
             raise AssertionError(f"{what}: the gradients hold NaN or infinity.")
-        other = _apart(gradients, step(problem, segments, same_mask=False).gradients)
-        twice = _apart({name: np.asarray(array) / 2 for name, array in gradients.items()}, plain.gradients)
-        note = (
-            OTHER_MASK + on_gpu * f" {GENERATOR}"
-            if other <= most or twice > most
-            else "They are twice as large: gradients of two steps add up in one model."
-        )
+        twice = _apart({name: np.asarray(array) / 2 for name, array in gradients.items()}, right.gradients)
+        notes = [
+            (_apart(gradients, plain.gradients), f"{TOLD} {AGAIN}"),
+            (_apart(gradients, step(problem, segments, tail=False).gradients), "The last part is not checkpointed."),
+            (twice, "They are twice as large: gradients of two steps add up in one model."),
+        ]
+        mask = OTHER_MASK + on_gpu * f" {GENERATOR}"
+        note = next((words for apart, words in notes if apart <= most), mask)
         raise AssertionError(f"{what}: the gradients are off by {off:.2g} of their size. {note}")
     expected, flops = {right.flops - plain.flops, full.flops - plain.flops}, answer["recomputed_flops"]
     size = LAYERS // segments

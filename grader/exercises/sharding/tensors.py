@@ -20,6 +20,7 @@ NOT_IN_RANKS = (
     "the ranks did not compute the products and the GELU. What a rank was given was multiplied by a number, and its "
     "summand stayed the same, or was multiplied, too. Give each rank x, its columns of w1, and its rows of w2."
 )
+ONLY_SUM = "Each rank computes with the weights that it is given, and the all-reduce is the only communication."
 SHORT = "That is close, but as inexact as a 16-bit type: compute in float32, with torch.nn.functional.gelu as it is."
 BARRIER = "A barrier is a collective call, too, and the all-reduce needs none."
 
@@ -74,6 +75,8 @@ def judge(
     """
     x, w1, w2, p = case.x, case.w1, case.w2, case.world_size
     what = f"tensor_parallel_mlp of {p} ranks, x {tuple(x.shape)}, w1 {tuple(w1.shape)}, w2 {tuple(w2.shape)}"
+    if sent and "unseen_seconds" not in sent[0]:
+        _only_collectives(sent, what)
     if perturb and sent and "unseen_seconds" not in sent[0]:
         check.equal(tuple(np.shape(answer)), (len(x), w2.shape[1]), f"shape of {what}")
         plain, added = gelu(x @ w1) @ w2, sum(addend(perturb, rank) for rank in range(p))
@@ -146,6 +149,19 @@ def judge(
             raise AssertionError(
                 f"{what}: rank {have.index(True)} added the part of {block}. That is the block of rank {rank}: rank r "
                 "has the r-th one."
+            )
+
+
+def _only_collectives(sent: Sequence[dict[str, Any]], what: str) -> None:
+    """Passes if no rank sent a message to a single other one.
+
+    Raises:
+        AssertionError: one did.
+    """
+    for rank, one in enumerate(sent):
+        if count := one["messages"]:
+            raise AssertionError(
+                f"{what}: rank {rank} sent {count} message{'s' if count > 1 else ''} to single ranks. {ONLY_SUM}"
             )
 
 

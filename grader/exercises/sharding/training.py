@@ -20,6 +20,12 @@ FOLLOWED = 0.5
 """The same for a sample of a rank's weights, after each step. Weights that no gradient has moved are off by 1."""
 SCALED = 1.5
 """Gradients that are this many times too large or too small were not averaged in the same way. Rounding leaves 1.1."""
+TYPES = (
+    ("compute", "torch.bfloat16", "the layers compute with weights of type"),
+    ("reduced", "torch.float32", "gradients are reduced as"),
+    ("stored", "torch.float32", "shards are stored as"),
+)
+"""What is noted of each rank, and how the exercise wants it."""
 OTHER_BATCH = "Each rank drew another batch: its seed must not depend on the rank, batch[r::world_size] deals the rows."
 OTHER_WEIGHTS = "The ranks begin with different weights: the seed must not depend on the rank."
 DECOY = "The optimizer that makes the steps must be the one that trains the model."
@@ -352,10 +358,9 @@ def judge_sharded(made: ShardedRun, config: Mapping[str, Any], what: str, factor
             raise AssertionError(f"{told}: the whole model was built before it was sharded.")
         if held["rows"] > config["batch"] / 2:
             raise AssertionError(f"{told}: it trained on {held['rows']} rows: rank r takes batch[r::world_size].")
-        if held["reduced"] != "torch.float32":
-            raise AssertionError(
-                f"{told}: gradients are reduced as {held['reduced'] or 'nothing'}, not as torch.float32."
-            )
+        for name, wanted, words in TYPES:
+            if held[name] != wanted:
+                raise AssertionError(f"{told}: {words} {held[name] or 'nothing'}, expected {wanted} everywhere.")
         if held["gathered"] > total / 2:
             raise AssertionError(f"{told}: everything is gathered at once: call fully_shard on each block.")
     if all(bool((value.bfloat16() == value).all()) for value in made.weights.values()):

@@ -13,7 +13,8 @@ from gpulab import check
 from gpulab.ranks.messages import addend
 
 SPARE = 100
-"""Numbers that a rank may gather besides its share, such as lengths."""
+"""Numbers that a rank may scatter or gather besides what it has to, such as lengths."""
+ENOUGH = "reduce-scatter and all-gather are enough."
 UNHEARD = (
     "The result does not depend on what the ranks receive: a number was added to the gradients on their way into the "
     "reduce-scatter, and their mean stayed the same."
@@ -159,10 +160,14 @@ def judge(answer: Any, sent: Sequence[dict[str, Any]], case: ZeroCase, perturb: 
         at += size
     _heard(sent, what, p, 2 * length + 3 * share)
     for rank, one in enumerate(sent):
-        if (put := sum(map(len, one["gathered"]))) > share + SPARE:
+        if (put := one["numbers"]["gathered"]) > share + SPARE:
             raise AssertionError(
                 f"{what}: rank {rank} put {put} numbers into all-gathers, expected {share}: the new weights of its "
                 "share. Whatever is gathered is whole on every rank."
+            )
+        if (put := one["numbers"]["scattered"]) > length + SPARE:
+            raise AssertionError(
+                f"{what}: rank {rank} put {put} numbers into reduce-scatters, expected {length}: its gradients, once."
             )
     _same_numbers(sent, flats[:, :total], here[:total], _flat(case.state["weights"], length)[:total], what)
 
@@ -192,6 +197,11 @@ def _heard(sent: Sequence[dict[str, Any]], what: str, ranks: int, most: int) -> 
             raise AssertionError(f"{what}: an all-reduce gives every rank the whole sum: use reduce-scatter.")
         if not (any("reduce_scatter" in name for name in one) and any("gather" in name for name in one)):
             raise AssertionError(f"{what}: rank {rank} used {sorted(one)}: use reduce-scatter and all-gather.")
+        if others := sorted(name for name in one if "reduce_scatter" not in name and "gather" not in name):
+            raise AssertionError(f"{what}: rank {rank} used {others}: {ENOUGH}")
+        if count := sent[rank]["messages"]:
+            many = "s" if count > 1 else ""
+            raise AssertionError(f"{what}: rank {rank} sent {count} message{many} to single ranks: {ENOUGH}")
     for rank, numbers in enumerate(one["given"] for one in sent):
         if numbers > most:  # a share more than it needs: of the weights, which it may have twice
             raise AssertionError(

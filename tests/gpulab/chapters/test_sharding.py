@@ -48,6 +48,17 @@ def test_the_agent_counts_what_each_rank_holds() -> None:
     assert made.watched[0][0]["betas"] == [[]]  # of SGD
 
 
+def test_the_agent_notes_every_type() -> None:
+    """Of all layers and all shards, and not of the last or the first alone."""
+    other = "weight = torch.nn.Linear(2, 2, bias=False)\nother = torch.nn.Linear(2, 2, bias=False).bfloat16()"
+    program = STEPS.replace("weight = torch.nn.Linear(2, 2, bias=False)", other)
+    program = program.replace("SGD(weight.parameters()", "SGD([weight.weight, other.weight]")
+    program = program.replace("    weight(", "    other(torch.ones(3, 2).bfloat16()).sum().backward()\n    weight(")
+    around = ranks.around(program, CONFIG)
+    held = ranks.outcome(launch.script(ranks.AGENT, 1, environment=around, apart=True), "a run").watched[0][0]
+    assert [held[name] for name in ("compute", "stored")] == ["torch.bfloat16 and torch.float32"] * 2
+
+
 def test_a_killed_rank_starts_all_of_them_again() -> None:
     """The first attempt ends with the signal, the second one runs to its end."""
     made = ranks.outcome(ran(KILL="1 2", MAX_RESTARTS="1"), "a run")

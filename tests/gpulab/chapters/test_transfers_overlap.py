@@ -26,6 +26,18 @@ CHAPTER = Path(__file__).parents[3] / "solutions" / "06_transfers" / "06_transfe
 SMALL = {"count": 3, "elements": 100, "work_rounds": 2}
 
 
+def test_copies_are_hidden_behind_work_alone() -> None:
+    """A copy next to another copy is not."""
+
+    def at(kind: str, begins: float, ends: float) -> dict[str, Any]:
+        return {"kind": kind, "start_ms": begins, "stop_ms": ends}
+
+    beside = [at("in", 0, 4), at("work", 1, 2), at("out", 2, 4), at("work", 3, 9)]
+    assert overlap.beside_work(beside) == pytest.approx(3 / 6)
+    assert overlap.beside_work([at("in", 0, 4), at("out", 0, 4), at("work", 4, 9)]) == 0
+    assert overlap.beside_work([at("work", 0, 4)]) == 0
+
+
 def two_lanes(batches: list[torch.Tensor], rounds: int) -> torch.Tensor:
     lanes = [torch.cuda.Stream() for _ in range(2)]
     results = torch.empty(len(batches), *batches[0].shape)

@@ -51,6 +51,17 @@ def test_lists_count_as_well():
         check.equal([2, 5, 11], [1, 4, 10], "three numbers")
 
 
+def test_the_right_numbers_of_another_type_are_in_order():
+    """Only their type is told."""
+    whole = np.arange(5)
+    with pytest.raises(WrongAnswer) as caught:
+        check.equal(whole.astype(np.float32), whole, "whole numbers")
+    assert str(caught.value).endswith("Its elements are float32 instead of int64.")
+    with pytest.raises(WrongAnswer) as caught:
+        check.equal([0.0, 1.0, 2.0], [0, 1, 2], "whole numbers")
+    assert str(caught.value).endswith("expected an int, not a float.")
+
+
 @pytest.mark.parametrize(
     "answer",
     [

@@ -30,8 +30,9 @@ def test_messages_of_ranks_are_heard() -> None:
         launch.ranks(talk, [(), ()])
     contents = [[0.0] * 6, [0.0] * 2]
     counted = {"messages": 2, "bytes": 32, "largest": 24, "to": [1], "collectives": ["allreduce"], "barriers": 0}
-    numbers = {"contents": contents, "summands": [[0.0] * 6], "scattered": [], "gathered": [], "given": 0, "scaled": 0}
-    assert sent[0] == {**counted, **numbers}
+    kept = {"contents": contents, "summands": [[0.0] * 6], "scattered": [], "gathered": []}
+    numbers = {"contents": 8, "summands": 6, "scattered": 0, "gathered": 0}
+    assert sent[0] == {**counted, **kept, "numbers": numbers, "given": 0, "scaled": 0}
     assert (sent[1]["messages"], sent[1]["to"]) == (0, [])
     with launch.listening() as nothing:
         pass
@@ -99,6 +100,20 @@ def test_collectives_on_one_tensor_are_heard() -> None:
     assert "reduce_scatter" in scattered
     assert "gather" in gathered
     assert sent[0]["barriers"] == 1
+
+
+def test_calls_with_many_numbers_are_counted() -> None:
+    """Each call has a list, though not of all its numbers: a call that is too large to be kept must not go unseen."""
+    many = messages.MOST_NUMBERS - 2
+
+    def talk(rank: int, world_size: int) -> None:
+        for count in (many, many, 1):
+            dist.all_reduce(torch.zeros(count))
+
+    with launch.listening() as sent:
+        launch.ranks(talk, [(), ()])
+    assert [len(one) for one in sent[0]["summands"]] == [many, 2, 0]
+    assert sent[0]["numbers"]["summands"] == 2 * many + 1
 
 
 def test_what_ranks_send_may_be_perturbed() -> None:

@@ -126,6 +126,17 @@ def alone_kernel(x_ptr: tl.tensor, n: int, BLOCK: tl.constexpr) -> None:
 
 
 @triton.jit
+def again_kernel(x_ptr: tl.tensor, y_ptr: tl.tensor, out_ptr: tl.tensor, BLOCK: tl.constexpr) -> None:
+    i = tl.arange(0, BLOCK)
+    own = tl.program_id(0) * BLOCK + i
+    x = tl.load(x_ptr + i)
+    y = tl.load(y_ptr + own) + tl.load(y_ptr + own)
+    if tl.program_id(0) == 1:
+        x += tl.load(x_ptr + i, mask=i < 2, other=0.0)
+    tl.store(out_ptr + own, x + y)
+
+
+@triton.jit
 def count_kernel(total_ptr: tl.tensor) -> None:
     tl.atomic_add(total_ptr, 1)
 
@@ -175,6 +186,15 @@ def test_who_stores_is_counted() -> None:
     with trace.counting() as launches:
         alone_kernel[(4,)](torch.empty(200), 200, BLOCK=64)
     assert (launches[-1]["programs"], launches[-1]["writers"], launches[-1]["most_written"]) == (4, 1, 800)
+
+
+def test_what_a_program_loads_again_is_counted() -> None:
+    """One of two programs loads two elements of x twice, which both load; each loads its own part of y twice."""
+    x, y, out = torch.ones(8), torch.ones(16), torch.empty(16)
+    with trace.counting() as launches:
+        again_kernel[(2,)](x, y, out, BLOCK=8)
+    assert launches[-1]["most_loaded"] == {"x_ptr": 2, "y_ptr": 2}
+    assert launches[-1]["most_readers"] == {"x_ptr": 2, "y_ptr": 1}
 
 
 def test_a_reduction_with_a_function_is_quick() -> None:

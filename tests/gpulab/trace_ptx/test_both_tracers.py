@@ -45,6 +45,7 @@ DIFFERENCES = {
         "each block takes a piece of its own, and the last one the rest": UNROLLED,
         "threadIdx without an axis": REFUSED,
         "a grid of no dimension": REFUSED,
+        "the number comes last in the launch": REFUSED,
     },
     "scale_rows": {
         "the factor twice": MERGED,

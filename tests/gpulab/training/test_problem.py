@@ -7,12 +7,13 @@ import dataclasses
 import subprocess
 import sys
 import time
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 
 from gpulab import History, Problem
 from gpulab.training.networks import Convolution
@@ -340,3 +341,27 @@ def test_batch_norm_counts_the_batches_of_train_mode() -> None:
         model.eval()(torch.zeros(2, 3, 32, 32))
     counted = [int(array) for name, array in weights_of(model).items() if name.endswith("num_batches_tracked")]
     assert counted == [1, 1, 1]
+
+
+def test_gradients_tell_whether_layers_were_computed_again() -> None:
+    """By a checkpoint of either kind, with or without its early stop; the scores and other gradients do not."""
+    problem = Problem("cnn_recounted", samples=4, batch_size=4, device="cpu")
+    images, _ = next(iter(problem.loader()))
+    images.requires_grad_()
+
+    def gradient(**options: Any) -> torch.Tensor:
+        model = problem.model()
+        features, head = cast(nn.Sequential, model.features), cast(nn.Linear, model.head)
+        parts = [nn.Sequential(*part) for part in (features[:2], features[2:5], features[5:])]
+        found = images
+        for part in parts:
+            found = checkpoint(part, found, **options) if options else part(found)
+        head(found).sum().backward()
+        first = cast(nn.Conv2d, features[0]).weight.grad
+        assert first is not None
+        return first
+
+    plain = gradient()
+    ways: list[dict[str, Any]] = [{"use_reentrant": True}, {"use_reentrant": False}]
+    for way in [*ways, {"use_reentrant": False, "early_stop": False}]:
+        assert torch.allclose(gradient(**way), 8 * plain)

@@ -87,6 +87,13 @@ REWRITTEN = "from dataclasses import replace\nimport gpulab.trace.launch as L\nt
 )
 
 
+def test_a_changed_argument_may_come_from_the_order_of_a_launch() -> None:
+    """The result stands first in the launch: the kernel writes into what was to be read."""
+    said = cell(run(DOUBLE_KERNEL.replace("kernel[2, 64](x, out)", "kernel[2, 64](out, x)"))).message
+    assert "changed an argument" in said
+    assert "in another order than that of the kernel's parameters." in said
+
+
 def test_the_host_computes_beside_a_launch() -> None:
     """The message comes only where the values are right; wrong values are reported as such."""
     message = cell(run(DECOY)).message
