@@ -41,8 +41,9 @@ def pattern(answer: Any, expected: Any, rule: Rule) -> str:
         found = ""
         if numpy.isfinite(mine).all() and numpy.isfinite(theirs).all():
             found = _reordered(mine, theirs, rule) or _scaled(mine, theirs) or _shifted(mine, theirs)
-        vague = not found or found == ANOTHER_ORDER
-        return f"{found} {which_and_what(mine, theirs, wrong)}".strip() if vague and isinstance(answer, PlainArray) else found
+        if isinstance(answer, PlainArray) and found in ("", ANOTHER_ORDER):
+            found = f"{found} {which_and_what(mine, theirs, wrong)}".strip()
+        return found
 
 
 def _numbers(value: Any) -> Any:

@@ -113,9 +113,10 @@ def _why(places: list[int], answer: torch.Tensor, launch: Mapping[str, Any] | No
     needed = (-(-len(answer) // max(1, rows)), -(-rest // max(1, columns)))
     if answer.dim() == 2 and depth == 1 and 0 < each <= rows * columns and tuple(grid) != needed:
         has = f"The result has {needed[0]} × {needed[1]} tiles of {rows} × {columns}, but the grid is {tuple(grid)}:"
-        swapped = tuple(grid) == needed[::-1] and grid[1] > 1  # with one axis, tiles may be counted along it
-        if swapped and launch["writers"] < programs:  # else the kernel takes its axes in this order
-            return f"{has} are its axes in the order in which the kernel uses them?"
+        if tuple(grid) == needed[::-1] and launch["writers"] < programs:  # else the kernel takes its axes in this order
+            order = "are its axes in the order in which the kernel uses them"
+            one = f", or, if it uses one axis, does it find a tile by the {needed[1]} tiles across" * (needed[0] == 1)
+            return f"{has} {order}{one}?"
         if all(few <= enough for few, enough in zip(grid, needed, strict=True)):
             return f"{has} round the number of programs up along each axis, with triton.cdiv."
     if answer.dim() == 2 and depth == 1 and tuple(grid) == needed and needed[0] != needed[1]:

@@ -27,6 +27,7 @@ UNREAD = "The compiler leaves out what is computed and never read: all products 
 ORDER = "Races: what a thread finds depends on the order of threads, which a warp and single threads take differently."
 NAMES = "Two shared arrays are assigned in one statement, and only one of the two tracers knows both names."
 RUBBISH = "It reads shared or local memory that nothing was written to, and the two hold other numbers there."
+HALF = "Numba adds numbers of float16 by a function that its PTX declares and does not define."
 REFUSED = "Numba refuses to compile it; the tracer meets it while it runs, and refuses it, too."
 TOO_LARGE = "The Python tracer, the slower of the two, refuses so many accesses."
 DIFFERENCES = {
@@ -73,6 +74,8 @@ DIFFERENCES = {
         "one thread of each block adds up the tile alone": UNROLLED,
         "an array of each thread's own": RUBBISH,
         "every thread adds up everything": TOO_LARGE,
+        "a tile of float16": HALF,
+        "a tile of float16 in a single block, whose sum it cannot hold": HALF,
         "a large block, a tree with gaps, elements added up in a tile of float64": MERGED,
     },
     "transpose_tiled": {
@@ -188,8 +191,9 @@ def test_both_give_the_same_account(answer: bank.Answer, monkeypatch: pytest.Mon
         assert traced == compiled
     else:
         assert traced != compiled, "no longer a difference: take it from the list"
-        assert ("error" in traced) == ("error" in compiled) or reason is TOO_LARGE
-        assert racing or "error" in traced or same(result, other) or reason is RUBBISH
+        assert ("error" in traced) == ("error" in compiled) or reason in (TOO_LARGE, HALF)
+        refused = "error" in traced or "error" in compiled
+        assert racing or refused or same(result, other) or reason is RUBBISH
 
 
 def test_the_list_names_answers_that_there_are() -> None:
