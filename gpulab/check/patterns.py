@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from gpulab.check.compare import Rule, unequal
-from gpulab.check.places import places
+from gpulab.check.places import which_and_what
 from gpulab.check.values import PlainArray
 
 FEWEST = 3
@@ -42,7 +42,7 @@ def pattern(answer: Any, expected: Any, rule: Rule) -> str:
         if numpy.isfinite(mine).all() and numpy.isfinite(theirs).all():
             found = _reordered(mine, theirs, rule) or _scaled(mine, theirs) or _shifted(mine, theirs)
         vague = not found or found == ANOTHER_ORDER
-        return f"{found} {places(mine, theirs, wrong)}".strip() if vague and isinstance(answer, PlainArray) else found
+        return f"{found} {which_and_what(mine, theirs, wrong)}".strip() if vague and isinstance(answer, PlainArray) else found
 
 
 def _numbers(value: Any) -> Any:

@@ -19,7 +19,7 @@ TRIED = 4
 """Wrong elements that are compared first, before all of them are."""
 
 
-def places(mine: Any, theirs: Any, wrong: Any) -> str:
+def which_and_what(mine: Any, theirs: Any, wrong: Any) -> str:
     """Sentences about the wrong elements of an array of numbers; "" if there is nothing to say.
 
     Args:

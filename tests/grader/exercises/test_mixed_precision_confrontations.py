@@ -150,6 +150,7 @@ def test_autocast() -> None:
     }
     passing = {
         "eight of ten": MENU,
+        "float64 for a sum of two types": MENU,
         "float32 everywhere but for the key that names its type": "readings have no names to guess by",
     }
     held("AUTOCAST", {"any GPU": found}, broken, passing)

@@ -92,6 +92,7 @@ def test_sync_points() -> None:
         '"gpu" is a device': part,
         "item does not wait, a plain copy neither": part,
         "item is a race": part,
+        "a race in a plain copy, and an exception where there is none": part,
     }
     plausible = {"a GPU": observed(), "a GPU whose first allocation waits": observed(first_waits=True)}
     broken = {"a kernel that was over too early": late, "nothing but one snippet": {"gpu": observed()["gpu"]}}
@@ -187,6 +188,7 @@ def test_loader_settings() -> None:
         "a tenth more than needed": "so little changes the number of workers here only by luck",
         "at least two workers": "this loader needs more than one",
         "never more than 32": "this loader needs fewer workers",
+        "whole images in a step, rounded first": "so little changes the number of workers here only by luck",
         "whole images per worker and step": "so little changes the number of workers here only by luck",
     }
     plausible = {
