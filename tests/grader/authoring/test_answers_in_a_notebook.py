@@ -17,11 +17,12 @@ from pathlib import Path
 import pytest
 from notebook_cells import failures
 
-from grader.authoring.answers import AnswerKind
+from grader.authoring.answers import Answer, AnswerKind
 from grader.authoring.bank import banks_of
+from grader.authoring.myst import ChapterSource
 from grader.model.course import Course
 from grader.trials.hidden_part import MARK
-from grader.trials.runner import Runner
+from grader.trials.runner import Runner, given_names
 
 SECONDS = 20.0
 """After which no further answer is begun."""
@@ -33,6 +34,12 @@ TOLD = {
 }
 """Exercise and title → what its author reads."""
 SEED = os.environ.get("ANSWERS_SEED") or secrets.token_hex(4)
+
+
+def _with_needed(chapter: ChapterSource, answer: Answer) -> str:
+    """An answer below what it needs of the exercises above, as in a solved notebook."""
+    needed = given_names(chapter, answer.exercise).needed(answer.source)
+    return f"{needed}\n{answer.source}" if needed else answer.source
 
 
 @pytest.mark.timeout(3600)  # all of them take half an hour
@@ -51,7 +58,7 @@ def test_right_answers_pass_in_their_own_process() -> None:
         cells = Runner(bank.source, name, jobs=1).cells
         for test in cells["tests"]:
             visible = MARK.split(test["source"])[0]
-            said = list(failures(cells["given"], visible, [one.source for one in rights], until))
+            said = list(failures(cells["given"], visible, [_with_needed(bank.source, one) for one in rights], until))
             tried += len(said)
             for one, words in zip(rights, said, strict=False):
                 expected = TOLD.get((name, one.title), "")
