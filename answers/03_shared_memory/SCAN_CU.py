@@ -702,20 +702,16 @@ extern "C" __global__ void scan(const int* x, int* y, int n) {
 }
 """
 
-# %% wrong: warps scan, and each lane adds what it receives — says "its own value from __shfl_up_sync"
-SCAN_CU = r"""
-extern "C" __global__ void scan(const int* x, int* y, int n) {
-    __shared__ int totals[8];
-    const int t = threadIdx.x, lane = t % 32, warp = t / 32;
-    int sum = t < n ? x[t] : 0;
-    for (int distance = 1; distance < 32; distance *= 2)
-        sum += __shfl_up_sync(0xFFFFFFFF, sum, distance);
-    if (lane == 31)
-        totals[warp] = sum;
-    __syncthreads();
-    for (int earlier = 0; earlier < warp; earlier++)
-        sum += totals[earlier];
-    if (t < n)
-        y[t] = sum;
-}
-"""
+# %% wrong: warps scan, and each lane adds what it receives — says "its own value from __shfl_up_sync" — from "warps scan, and add the sum of the warp before alone"
+# -     for (int distance = 1; distance < 32; distance *= 2) {
+# -         int left = __shfl_up_sync(0xFFFFFFFF, sum, distance);
+# -         if (lane >= distance)
+# -             sum += left;
+# -     }
+# +     for (int distance = 1; distance < 32; distance *= 2)
+# +         sum += __shfl_up_sync(0xFFFFFFFF, sum, distance);
+
+# -     if (warp > 0)
+# -         sum += totals[warp - 1];
+# +     for (int earlier = 0; earlier < warp; earlier++)
+# +         sum += totals[earlier];

@@ -133,7 +133,7 @@ def launch_bound(kernels, launch_us):
 
 # %% wrong: both times change places — says "eager_us and graph_us are swapped" — from "reference": `"eager_us": finished, "graph_us": graph_us` → `"eager_us": graph_us, "graph_us": finished`
 
-# %% wrong: the launch of the graph beside its kernels — says "and its kernels follow" — from "reference": `graph_us = launch_us + sum(kernels)` → `graph_us = max(launch_us, sum(kernels))`
+# %% wrong: the graph's launch at the same time as its kernels — says "and its kernels follow" — from "reference": `graph_us = launch_us + sum(kernels)` → `graph_us = max(launch_us, sum(kernels))`
 
 # %% wrong: the first launch begins after one launch — says "the first one begins at time 0" — from "reference": `start=1` → `start=2`
 

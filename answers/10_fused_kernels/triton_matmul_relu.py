@@ -445,65 +445,20 @@ def triton_matmul_relu(a, b, bias):
 
 # %% wrong: m and n swapped at the launch — says "for the rows, here 50" — from "reference": "out, m, n, k, TILE" → "out, n, m, k, TILE"
 
-# %% hostile: tl.dot for the first four steps along k, ordinary arithmetic for all others — says "in each step along k"
-@triton.jit
-def matmul_relu_kernel(a_ptr, b_ptr, bias_ptr, out_ptr, m, n, k, TILE: tl.constexpr):
-    row = tl.program_id(0) * TILE + tl.arange(0, TILE)
-    column = tl.program_id(1) * TILE + tl.arange(0, TILE)
-    in_rows, in_columns = row[:, None] < m, column[None, :] < n
-    sums = tl.zeros((TILE, TILE), dtype=tl.float32)
-    for start in range(0, k, TILE):
-        inner = start + tl.arange(0, TILE)
-        a_at = row[:, None] * k + inner[None, :]
-        b_at = inner[:, None] * n + column[None, :]
-        a = tl.load(a_ptr + a_at, mask=in_rows & (inner[None, :] < k), other=0.0)
-        b = tl.load(b_ptr + b_at, mask=in_columns & (inner[:, None] < k), other=0.0)
-        if start < 64:
-            sums = tl.dot(a, b, sums)
-        else:
-            sums += tl.sum(a.to(tl.float32)[:, :, None] * b.to(tl.float32)[None, :, :], axis=1)
-    bias = tl.load(bias_ptr + column, mask=column < n, other=0.0)
-    result = tl.maximum(sums + bias[None, :], 0.0)
-    place = row[:, None] * n + column[None, :]
-    tl.store(out_ptr + place, result, mask=in_rows & in_columns)
+# %% hostile: tl.dot for the first four steps along k, ordinary arithmetic for all others — says "in each step along k" — from "reference"
+# -         sums = tl.dot(a, b, sums)
+# +         if start < 64:
+# +             sums = tl.dot(a, b, sums)
+# +         else:
+# +             sums += tl.sum(a.to(tl.float32)[:, :, None] * b.to(tl.float32)[None, :, :], axis=1)
 
+# %% hostile: tl.dot for the first four tiles of rows and columns, ordinary arithmetic for all others — says "do not come from tl.dot" — from "reference"
+# -         sums = tl.dot(a, b, sums)
+# +         if (tl.program_id(0) < 4) & (tl.program_id(1) < 4):
+# +             sums = tl.dot(a, b, sums)
+# +         else:
+# +             sums += tl.sum(a.to(tl.float32)[:, :, None] * b.to(tl.float32)[None, :, :], axis=1)
 
-def triton_matmul_relu(a, b, bias):
-    (m, k), n = a.shape, b.shape[1]
-    out = torch.empty((m, n), dtype=torch.float32, device=a.device)
-    grid = (triton.cdiv(m, 16), triton.cdiv(n, 16))
-    matmul_relu_kernel[grid](a, b, bias, out, m, n, k, TILE=16)
-    return out
-
-# %% hostile: tl.dot for the first four tiles of rows and columns, ordinary arithmetic for all others — says "do not come from tl.dot"
-@triton.jit
-def matmul_relu_kernel(a_ptr, b_ptr, bias_ptr, out_ptr, m, n, k, TILE: tl.constexpr):
-    row = tl.program_id(0) * TILE + tl.arange(0, TILE)
-    column = tl.program_id(1) * TILE + tl.arange(0, TILE)
-    in_rows, in_columns = row[:, None] < m, column[None, :] < n
-    sums = tl.zeros((TILE, TILE), dtype=tl.float32)
-    for start in range(0, k, TILE):
-        inner = start + tl.arange(0, TILE)
-        a_at = row[:, None] * k + inner[None, :]
-        b_at = inner[:, None] * n + column[None, :]
-        a = tl.load(a_ptr + a_at, mask=in_rows & (inner[None, :] < k), other=0.0)
-        b = tl.load(b_ptr + b_at, mask=in_columns & (inner[:, None] < k), other=0.0)
-        if (tl.program_id(0) < 4) & (tl.program_id(1) < 4):
-            sums = tl.dot(a, b, sums)
-        else:
-            sums += tl.sum(a.to(tl.float32)[:, :, None] * b.to(tl.float32)[None, :, :], axis=1)
-    bias = tl.load(bias_ptr + column, mask=column < n, other=0.0)
-    result = tl.maximum(sums + bias[None, :], 0.0)
-    place = row[:, None] * n + column[None, :]
-    tl.store(out_ptr + place, result, mask=in_rows & in_columns)
-
-
-def triton_matmul_relu(a, b, bias):
-    (m, k), n = a.shape, b.shape[1]
-    out = torch.empty((m, n), dtype=torch.float32, device=a.device)
-    grid = (triton.cdiv(m, 16), triton.cdiv(n, 16))
-    matmul_relu_kernel[grid](a, b, bias, out, m, n, k, TILE=16)
-    return out
 # %% wrong: the pointers to b move on by elements, not by rows — says "moves down by rows of n elements" — from "tiles of 64 × 16, pointers that move, one axis of programs": `b_ptrs += BK * N` → `b_ptrs += BK`
 
 # %% wrong: the pointers to b do not move — says "those of b move, too" — from "tiles of 64 × 16, pointers that move, one axis of programs"

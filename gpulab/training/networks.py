@@ -99,8 +99,8 @@ class _TwiceIfAgain(torch.autograd.Function):
 class RecountedReLU(nn.ReLU):
     """A ReLU whose gradient is twice as large if it was computed again in a backward pass, as with checkpoints.
 
-    So gradients show whether it was, which what a checkpoint keeps and computes twice does not: that follows from the
-    shapes of the layers. Without gradients, a part is run to be run again later.
+    Bytes and FLOPs do not show whether it was: they follow from the shapes of the layers. A forward pass in which no
+    gradients are recorded counts, too: with `use_reentrant=True`, a checkpoint begins with one.
     """
 
     again = False

@@ -36,7 +36,6 @@ NO_GPU = "Found no NVIDIA driver"
 NO_DRIVER = "CUDA driver library cannot be found"
 """In what Numba says there."""
 WITHOUT_DRIVER = "numba.cuda needs a GPU for this, and there is none here. Do without it, or use what the page imports."
-CHANGED = "`{name}` changed an argument that it was given; work on a copy of it"
 ORDER = ". If no kernel is meant to, a launch may pass its arrays in another order than that of the kernel's parameters"
 LAUNCHED = re.compile(r"(\w+)\[.+\]\(")
 """`kernel[blocks, threads](`."""
@@ -233,16 +232,6 @@ class Link:
         """
         if self.launches is None:
             return self.ask_for(name, arguments, named, "", 2)[0]
-        try:
-            return self._counted(name, arguments, named)
-        except BadValue as error:
-            if str(error) != CHANGED.format(name=name) or self.counted != "programs" or self.perturb:
-                raise
-            raise BadValue(f"{error}{ORDER}") from None
-
-    def _counted(self, name: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        """What `call` gives while launches are counted."""
-        assert self.launches is not None
         if self.counter is not None and not self.perturb:
             return self.counter(name, arguments, named)
         value, launches = self.ask_for(name, arguments, named, self.counted, 2)
@@ -290,7 +279,8 @@ class Link:
             self.dead, self.alive = ProcessEnded("the answer could not be read (no value in it)"), False
             raise self.dead
         if answer.get("changed"):
-            raise BadValue(CHANGED.format(name=name))
+            kernels = self.launches is not None and self.counted == "programs" and not self.perturb
+            raise BadValue(f"`{name}` changed an argument that it was given; work on a copy of it{ORDER * kernels}")
         if answer.get("overwritten"):
             raise BadValue(f"`{name}` overwrote what an earlier call had returned; make a new array for each result")
         return found

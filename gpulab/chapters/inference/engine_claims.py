@@ -155,7 +155,7 @@ def check_accuracy(name: str, said: float, true: float, pictures: int, what: str
     others = others | {1 - true: "That is the share of wrong predictions: accuracy is the share of right ones."}
     near = [note for wrong, note in others.items() if abs(wrong - true) > slack and abs(said - wrong) <= slack]
     note = near[0] if near else "It was measured on something else, or with another model."
-    if said in (round(true, 1), float(f"{true:.1f}")):
+    if said == round(true, 1):
         note = "That is rounded to one decimal place: return all its digits."
     text = f"{what}[{name!r}]['accuracy']: you returned {said:.4g}, its model has {true:.4g} on the test pictures."
     raise AssertionError(f"{text} {note}")

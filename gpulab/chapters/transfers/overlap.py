@@ -64,7 +64,7 @@ def why_serial(operations: Sequence[dict[str, Any]]) -> str:
     )
 
 
-def beside_work(operations: Sequence[dict[str, Any]]) -> float:
+def share_hidden(operations: Sequence[dict[str, Any]]) -> float:
     """The share of the copies' time in which the device works as well, from 0 to 1."""
     copies, works = (
         [(one["start_ms"], one["stop_ms"]) for one in operations if one["kind"] in kinds]

@@ -306,7 +306,7 @@ def _forget(entry: tuple[Any, ...]) -> None:
 def _whole_array(self: TracedArray, *_: Any) -> NoReturn:
     self._refuse(
         f"arithmetic on the whole array '{self._name}'",
-        "A kernel works on single elements: write [i] behind it. If it is meant to be a number, does the launch pass "
+        "A kernel works on single elements: write [i] after it. If it is meant to be a number, does the launch pass "
         "its arguments in the order of the kernel's parameters?",
     )
 

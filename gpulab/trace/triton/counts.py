@@ -63,12 +63,12 @@ class Programs:
     """The most times that one program loaded the same byte, by the name of the kernel's parameter."""
     most_readers: dict[str, int] = field(default_factory=dict)
     """The most programs that loaded the same byte, likewise."""
-    _readers: dict[str, NDArray[np.uint32]] = field(default_factory=dict)
-    """How many programs have loaded each byte."""
-    _times: dict[str, NDArray[np.uint32]] = field(default_factory=dict)
-    """How often the program that is running has loaded each byte."""
+    _loads: dict[str, NDArray[np.int32]] = field(default_factory=dict)
+    """For each byte how many programs have loaded it, the number of the last one, and how often that one has."""
     _program: tuple[int, int, int] = (-1, -1, -1)
-    """The place of this program."""
+    """The place of the program that is running; they run one after another."""
+    _number: int = 0
+    """Its number, from 1."""
     stored: dict[tuple[int, int, int], int] = field(default_factory=dict)
     """Bytes, by the place in the grid of the program that stored them."""
     begins: dict[tuple[int, int, int], int] = field(default_factory=dict)
@@ -121,16 +121,19 @@ class Programs:
     def _loaded(
         self, memory: ArgumentMemory, addresses: NDArray[Any], program: tuple[int, int, int], item_bytes: int
     ) -> None:
-        """Counts how often a program loads the same bytes, and how many programs do; they run one after another."""
+        """Counts how often a program loads the same bytes, and how many programs do."""
         if program != self._program:
-            self._program, self._times = program, {}
-        name, size = memory.name, memory.end - memory.start
-        times = self._times.setdefault(name, np.zeros(size, np.uint32))
-        readers = self._readers.setdefault(name, np.zeros(size, np.uint32))
+            self._program, self._number = program, self._number + 1
+        name = memory.name
+        if name not in self._loads:
+            self._loads[name] = np.zeros((3, memory.end - memory.start), np.int32)
+        readers, last, times = self._loads[name]
         begins = addresses.astype(np.int64) - memory.start
         for places in (begins + byte for byte in range(item_bytes)):
-            readers[places] += times[places] == 0
-            times[places] += 1
+            again = last[places] == self._number
+            readers[places] += ~again
+            times[places] = np.where(again, times[places] + 1, 1)
+            last[places] = self._number
         self.most_loaded[name] = max(self.most_loaded.get(name, 0), int(times[begins].max()))
         self.most_readers[name] = max(self.most_readers.get(name, 0), int(readers[begins].max()))
 

@@ -32,10 +32,10 @@ def test_copies_are_hidden_behind_work_alone() -> None:
     def at(kind: str, begins: float, ends: float) -> dict[str, Any]:
         return {"kind": kind, "start_ms": begins, "stop_ms": ends}
 
-    beside = [at("in", 0, 4), at("work", 1, 2), at("out", 2, 4), at("work", 3, 9)]
-    assert overlap.beside_work(beside) == pytest.approx(3 / 6)
-    assert overlap.beside_work([at("in", 0, 4), at("out", 0, 4), at("work", 4, 9)]) == 0
-    assert overlap.beside_work([at("work", 0, 4)]) == 0
+    some = [at("in", 0, 4), at("work", 1, 2), at("out", 2, 4), at("work", 3, 9)]
+    assert overlap.share_hidden(some) == pytest.approx(3 / 6)
+    assert overlap.share_hidden([at("in", 0, 4), at("out", 0, 4), at("work", 4, 9)]) == 0
+    assert overlap.share_hidden([at("work", 0, 4)]) == 0
 
 
 def two_lanes(batches: list[torch.Tensor], rounds: int) -> torch.Tensor:

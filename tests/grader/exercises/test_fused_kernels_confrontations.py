@@ -199,7 +199,7 @@ def test_launch_bound() -> None:
         "a single kernel needs no launch": "sequences of hundreds are measured",
         "rounded": "times are rounded less than they are measured",
         "the kernel's time inside the maximum": small,
-        "the launch of the graph beside its kernels": small, "the first launch begins after one launch": small,
+        "the graph's launch at the same time as its kernels": small, "the first launch begins after one launch": small,
         "up to the start of the last kernel": "one kernel of hundreds is within what is measured",
         "when the last kernel starts, with the right quotient": "one kernel of hundreds is within what is measured",
         "kernels consumed": "the values are right; the judge itself compares arguments before and after",
