@@ -100,7 +100,7 @@ class RecountedReLU(nn.ReLU):
     """A ReLU whose gradient is twice as large if it was computed again in a backward pass, as with checkpoints.
 
     Bytes and FLOPs do not show whether it was: they follow from the shapes of the layers. A forward pass in which no
-    gradients are recorded counts, too: with `use_reentrant=True`, a checkpoint begins with one.
+    gradients are recorded counts, too: a checkpoint that is written by hand begins with one.
     """
 
     again = False

@@ -86,3 +86,11 @@ def test_another_type_is_no_pattern():
     with pytest.raises(WrongAnswer) as caught:
         check.equal(np.arange(5.0), np.arange(5), "five ints")
     assert str(caught.value).endswith("Its elements are float64 instead of int64.")
+
+
+def test_a_matrix_upside_down_is_recognized_within_the_tolerance():
+    """A kernel's sums differ from the expected ones in their last digits."""
+    right = np.random.default_rng(5).random((6, 4)).astype(np.float32)
+    with pytest.raises(WrongAnswer) as caught:
+        check.close(np.flipud(right) * np.float32(1.0001), right, "a matrix", rtol=1e-3)
+    assert str(caught.value).endswith("They are the right numbers in reverse order.")

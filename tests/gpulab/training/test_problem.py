@@ -344,24 +344,41 @@ def test_batch_norm_counts_the_batches_of_train_mode() -> None:
 
 
 def test_gradients_tell_whether_layers_were_computed_again() -> None:
-    """By a checkpoint of either kind, with or without its early stop; the scores and other gradients do not."""
+    """By a checkpoint of either kind, with or without its early stop, and by hand, part by part from the last one."""
     problem = Problem("cnn_recounted", samples=4, batch_size=4, device="cpu")
     images, _ = next(iter(problem.loader()))
     images.requires_grad_()
 
-    def gradient(**options: Any) -> torch.Tensor:
+    def in_parts() -> tuple[list[nn.Sequential], nn.Conv2d]:
         model = problem.model()
         features, head = cast(nn.Sequential, model.features), cast(nn.Linear, model.head)
         parts = [nn.Sequential(*part) for part in (features[:2], features[2:5], features[5:])]
+        return [*parts, nn.Sequential(head)], cast(nn.Conv2d, features[0])
+
+    def by_hand() -> torch.Tensor:
+        parts, first = in_parts()
+        begins = [images.detach()]
+        with torch.no_grad():
+            for part in parts[:3]:
+                begins.append(part(begins[-1]))
+        end = begins[-1].requires_grad_()
+        parts[3](end).sum().backward()
+        for part, begin in zip(reversed(parts[:3]), reversed(begins[:3]), strict=True):
+            begin.requires_grad_()
+            part(begin).backward(end.grad)
+            end = begin
+        return cast(torch.Tensor, first.weight.grad)
+
+    def gradient(**options: Any) -> torch.Tensor:
+        (*parts, head), conv = in_parts()
         found = images
         for part in parts:
             found = checkpoint(part, found, **options) if options else part(found)
         head(found).sum().backward()
-        first = cast(nn.Conv2d, features[0]).weight.grad
-        assert first is not None
-        return first
+        return cast(torch.Tensor, conv.weight.grad)
 
     plain = gradient()
     ways: list[dict[str, Any]] = [{"use_reentrant": True}, {"use_reentrant": False}]
     for way in [*ways, {"use_reentrant": False, "early_stop": False}]:
         assert torch.allclose(gradient(**way), 8 * plain)
+    assert torch.allclose(by_hand(), 8 * plain)
