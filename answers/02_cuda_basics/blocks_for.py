@@ -103,6 +103,6 @@ def blocks_for(n, threads_per_block):
         return n // threads_per_block
     return n // threads_per_block + 1
 
-# %% wrong: an if expression takes in the whole sum — says "an if expression takes in all"
+# %% wrong: an if expression takes in the whole sum — says "an if expression takes in everything"
 def blocks_for(n, threads_per_block):
     return n // threads_per_block + 1 if n % threads_per_block else 0

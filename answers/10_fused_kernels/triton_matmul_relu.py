@@ -475,4 +475,4 @@ def triton_matmul_relu(a, b, bias):
 
 # %% wrong: the transposed result — says "It is the right array, transposed" — from "reference": `    return out` → `    return out.T`
 
-# %% wrong: counts the tiles across from the rows — says "by the 5 tiles across" — from "tiles of 64 × 16, pointers that move, one axis of programs": `across = tl.cdiv(N, BN)` → `across = tl.cdiv(M, BN)`
+# %% wrong: counts the tiles across from the rows — says "from the 5 tiles across" — from "tiles of 64 × 16, pointers that move, one axis of programs": `across = tl.cdiv(N, BN)` → `across = tl.cdiv(M, BN)`

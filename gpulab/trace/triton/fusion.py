@@ -115,8 +115,10 @@ def _why(places: list[int], answer: torch.Tensor, launch: Mapping[str, Any] | No
         has = f"The result has {needed[0]} × {needed[1]} tiles of {rows} × {columns}, but the grid is {tuple(grid)}:"
         if tuple(grid) == needed[::-1] and launch["writers"] < programs:  # else the kernel takes its axes in this order
             order = "are its axes in the order in which the kernel uses them"
-            one = f", or, if it uses one axis, are a tile's row and column computed from the {needed[1]} tiles across" * (needed[0] == 1)
-            return f"{has} {order}{one}?"
+            if needed[0] == 1:
+                across = f"a tile's row and column computed from the {needed[1]} tiles across"
+                order += f", or, if it uses one axis, are {across}"
+            return f"{has} {order}?"
         if all(few <= enough for few, enough in zip(grid, needed, strict=True)):
             return f"{has} round the number of programs up along each axis, with triton.cdiv."
     if answer.dim() == 2 and depth == 1 and tuple(grid) == needed and needed[0] != needed[1]:
