@@ -267,7 +267,8 @@ def _distance(lanes: Any) -> int:
 
 
 def _whole(value: Any, what: str) -> int:
-    if not isinstance(value, numbers.Integral):
+    # Nearly always an int, and asking for numbers.Integral takes long.
+    if type(value) is not int and not isinstance(value, numbers.Integral):
         raise _unusable(f"{value} is not {what}, which is an int")
     return int(value)
 

@@ -17,7 +17,8 @@ from types import CodeType, FrameType
 import numpy as np
 from numpy.typing import NDArray
 
-_OURS = __name__.rpartition(".")[0]
+_OURS = __name__.rpartition(".")[0] + "."
+"""What the names of the tracer's own modules begin with; none of those that a kernel calls is the package itself."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ def place_of(frame: FrameType) -> SourcePlace:
 def kernel_frame() -> FrameType:
     """The innermost frame that is not the tracer's own: the kernel's, or a device function's."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and _is_ours(frame):
+    while frame is not None and str(frame.f_globals.get("__name__", "")).startswith(_OURS):
         frame = frame.f_back
     if frame is None:
         raise RuntimeError("called outside a kernel")
@@ -120,8 +121,3 @@ def assigned_name(frame: FrameType) -> str:
             name = instruction.argval[0] if isinstance(instruction.argval, tuple) else instruction.argval
             return str(name) if instruction.opname.startswith("STORE_") else ""
     return ""
-
-
-def _is_ours(frame: FrameType) -> bool:
-    name = frame.f_globals.get("__name__", "")
-    return isinstance(name, str) and (name == _OURS or name.startswith(_OURS + "."))
