@@ -44,11 +44,13 @@ def failures(given: Sequence[str], test: str, answers: Sequence[str], until: flo
 
 def main() -> None:
     """Serves one request."""
+    from gpulab.check import notebook
     from grader.judging.shell import Outputs, make_shell
 
     given, test, answers, until = json.loads(sys.stdin.read())
     replies = os.fdopen(os.dup(1), "w")
     shell = make_shell(Outputs(None))
+    notebook.install(shell)  # as the first import of gpulab does in a notebook
     for cell in given:
         run(shell, cell)
     for answer in answers:

@@ -29,8 +29,6 @@ SECONDS = 20.0
 TOLD = {
     # A cell that asks for the device before the practice GPU is there.
     ("copy_bandwidth", "CUDA events where there is a GPU, clocks imported by name"): "Is device() called inside?",
-    # In a notebook the test cell defines its own function of this name; a judge keeps the two apart.
-    ("quantize", "a helper function that is called like one of the test"): "wraps around",
 }
 """Exercise and title → what its author reads."""
 SEED = os.environ.get("ANSWERS_SEED") or secrets.token_hex(4)
