@@ -339,7 +339,7 @@ def train_amp(problem, epochs):
 
 # %% wrong: steps once more itself — says "optimizer.step()" — from "reference": "scaler.step(optimizer)" → "scaler.step(optimizer); optimizer.step()"
 
-# %% wrong: a new network for each epoch — says "make it once, before the loops" — from "reference"
+# %% wrong: a new network for each epoch — says "once, before the loops" — from "reference"
 #       for _ in range(epochs):
 # +         model = problem.model().to(problem.device)
 # +         optimizer = problem.optimizer(model)

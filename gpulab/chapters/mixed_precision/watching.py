@@ -61,7 +61,7 @@ LOWERED = (
 )
 OVER_SCALE = "The losses are divided by the scale: the criterion's value is not scaled yet, so keep it as it is."
 STAYS = (
-    "Is the network the same in every epoch? Are the gradients divided by the scale once, by scaler.step(optimizer)?"
+    "Is the network made once, before the loops? Are the gradients divided by the scale once, by scaler.step(optimizer)?"
     " Are optimizer and batches the problem's, as they are?"
 )
 BYPASSED = (
