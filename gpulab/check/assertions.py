@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from gpulab.check.compare import EXACT, LOOSE, UNWRITTEN, Rule, difference, token
 from gpulab.check.outcomes import Mismatch, WrongAnswer, note_mismatches
 from gpulab.check.patterns import pattern
-from gpulab.check.rounding import has_16_bits, has_float32_digits, is_rounded
+from gpulab.check.rounding import coarser_type, has_16_bits, has_float32_digits, is_rounded
 from gpulab.check.values import DictOf, TooLarge, plain, show
 
 Mistakes = Mapping[Any, str] | Iterable[tuple[Any, str]] | None
@@ -266,7 +266,8 @@ def _compare(answer: Any, expected: Any, what: str, mistakes: Mistakes, rule: Ru
     if not known and has_16_bits(mine, theirs):
         known = BITS16
     if not known:
-        inside = f"{inside} {pattern(mine, theirs, rule)}".strip()
+        facts = f"{coarser_type(mine, theirs)} {pattern(mine, theirs, rule)}".strip()
+        inside = f"{inside} {facts}".strip()
     _fail(Mismatch(what, shown, wanted, known, inside))
 
 

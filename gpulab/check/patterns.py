@@ -1,7 +1,7 @@
 """What all numbers of a wrong answer have in common: a factor, a difference, another order. Facts, whatever the cause.
 
-Said where no known mistake fits; `places` speaks of the wrong ones among them, and `rounding` recognizes right numbers
-that were rounded.
+Said where no known mistake fits; `relations` knows functions of each number, `places` speaks of the wrong ones among
+them, and `rounding` recognizes right numbers that were rounded.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import Any
 
 from gpulab.check.compare import Rule, unequal
 from gpulab.check.places import which_and_what
+from gpulab.check.relations import by_line, of_each
 from gpulab.check.values import PlainArray
 
 FEWEST = 3
@@ -38,12 +39,13 @@ def pattern(answer: Any, expected: Any, rule: Rule) -> str:
         wrong = unequal(mine, theirs, rule)
         if not wrong.any():  # they differ in their kind alone
             return ""
-        found = ""
+        found, related = "", ""
         if numpy.isfinite(mine).all() and numpy.isfinite(theirs).all():
             found = _reordered(mine, theirs, rule) or _scaled(mine, theirs) or _shifted(mine, theirs)
+            related = "" if found else of_each(mine, theirs) or by_line(mine, theirs)
         if isinstance(answer, PlainArray) and found in ("", ANOTHER_ORDER):
             found = f"{found} {which_and_what(mine, theirs, wrong)}".strip()
-        return found
+        return f"{related} {found}".strip()
 
 
 def _numbers(value: Any) -> Any:

@@ -17,6 +17,11 @@ ROUGH = Rule(rtol=2**-6, atol=2**-16, ints_apart=False)
 """A bfloat16 has 8 bits."""
 
 
+BITS = {"bfloat16": 7, "float16": 10, "float32": 23}
+"""Of the mantissa, as it is stored."""
+WIDER = {"bfloat16": ("float32", "float64"), "float16": ("float32", "float64"), "float32": ("float64",)}
+
+
 def is_rounded(answer: Any, expected: Any) -> bool:
     """Whether a plain answer holds the expected numbers, all rounded to the same number of decimals, or cut off.
 
@@ -62,6 +67,25 @@ def has_16_bits(answer: Any, expected: Any) -> bool:
         half = found.astype(np.float16).astype(np.float32)
     brain = (found.view(np.uint32) & 0xFFFF0000).view(np.float32)
     return bool(np.array_equal(found, half) or np.array_equal(found, brain))
+
+
+def coarser_type(answer: Any, expected: Any) -> str:
+    """What to say of an array of the right numbers in a type of fewer bits than the expected one; "" if it is none.
+
+    The array may stand in a tuple or a list, if nothing else in it is wrong.
+    """
+    if isinstance(answer, (list, tuple)) and isinstance(expected, (list, tuple)) and len(answer) == len(expected):
+        wrong = [pair for pair in zip(answer, expected, strict=True) if difference(*pair, ALMOST) is not None]
+        return coarser_type(*wrong[0]) if len(wrong) == 1 else ""
+    if not (isinstance(answer, PlainArray) and isinstance(expected, PlainArray)):
+        return ""
+    bits = BITS.get(answer.dtype)
+    if bits is None or expected.dtype not in WIDER[answer.dtype]:
+        return ""
+    near = Rule(rtol=2.0 ** (1 - bits), atol=2.0**-14 if bits < 23 else 0.0, ints_apart=False)
+    if difference(answer, expected, near) is not None:
+        return ""
+    return f"Its elements are {answer.dtype}, which has too few digits: they should be {expected.dtype}."
 
 
 def _as_float32(number: float) -> float:
