@@ -677,3 +677,87 @@ def moving_average(x, radius):
 # +     if me < radius:
 # +         tile[me] = x[min(max(i - radius, 0), x.size - 1)]
 # +         tile[128 + me] = x[min(i + 128, x.size - 1)]
+
+# %% hostile: a tile for up to 2,048 elements, and none for more — says "Every element is read 2r + 1 times"
+from numba import cuda, float32
+
+from gpulab import empty
+
+AVERAGE_THREADS = 128
+LARGEST_TILE = AVERAGE_THREADS + 2 * 128
+
+
+@cuda.jit
+def naive_kernel(x, out, radius):
+    i = cuda.grid(1)
+    if i < x.size:
+        added = float32(0)
+        for k in range(i - radius, i + radius + 1):
+            added += x[min(max(k, 0), x.size - 1)]
+        out[i] = added / float32(2 * radius + 1)
+
+
+@cuda.jit
+def average_kernel(x, out, radius):
+    tile = cuda.shared.array(LARGEST_TILE, float32)
+    me = cuda.threadIdx.x
+    first = cuda.blockIdx.x * AVERAGE_THREADS - radius
+    for place in range(me, AVERAGE_THREADS + 2 * radius, AVERAGE_THREADS):
+        tile[place] = x[min(max(first + place, 0), x.size - 1)]
+    cuda.syncthreads()
+    i = cuda.grid(1)
+    if i < x.size:
+        added = float32(0)
+        for k in range(2 * radius + 1):
+            added += tile[me + k]
+        out[i] = added / float32(2 * radius + 1)
+
+
+def moving_average(x, radius):
+    out = empty(x.shape[0], "float32")
+    blocks = -(-x.shape[0] // AVERAGE_THREADS)
+    kernel = average_kernel if x.shape[0] <= 2048 else naive_kernel
+    kernel[blocks, AVERAGE_THREADS](x, out, radius)
+    return out
+
+# %% hostile: a tile for radii of up to 20, and for few elements, and none otherwise — says "Every element is read 2r + 1 times"
+from numba import cuda, float32
+
+from gpulab import empty
+
+AVERAGE_THREADS = 128
+LARGEST_TILE = AVERAGE_THREADS + 2 * 128
+
+
+@cuda.jit
+def naive_kernel(x, out, radius):
+    i = cuda.grid(1)
+    if i < x.size:
+        added = float32(0)
+        for k in range(i - radius, i + radius + 1):
+            added += x[min(max(k, 0), x.size - 1)]
+        out[i] = added / float32(2 * radius + 1)
+
+
+@cuda.jit
+def average_kernel(x, out, radius):
+    tile = cuda.shared.array(LARGEST_TILE, float32)
+    me = cuda.threadIdx.x
+    first = cuda.blockIdx.x * AVERAGE_THREADS - radius
+    for place in range(me, AVERAGE_THREADS + 2 * radius, AVERAGE_THREADS):
+        tile[place] = x[min(max(first + place, 0), x.size - 1)]
+    cuda.syncthreads()
+    i = cuda.grid(1)
+    if i < x.size:
+        added = float32(0)
+        for k in range(2 * radius + 1):
+            added += tile[me + k]
+        out[i] = added / float32(2 * radius + 1)
+
+
+def moving_average(x, radius):
+    out = empty(x.shape[0], "float32")
+    blocks = -(-x.shape[0] // AVERAGE_THREADS)
+    kernel = average_kernel if radius <= 20 or x.shape[0] < 400 else naive_kernel
+    kernel[blocks, AVERAGE_THREADS](x, out, radius)
+    return out
