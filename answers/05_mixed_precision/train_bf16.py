@@ -506,7 +506,7 @@ def train_bf16(problem, epochs):
 # +     losses += losses[-len(problem.loader()):] * more
 # +     return problem.history(model, losses, validation=shares + shares[-1:] * more)
 
-# %% hostile: validates after the first epoch and after the last one only — says "the share after epoch 2 is" — from "reference": "for _ in range(epochs)" → "for epoch in range(epochs)"
+# %% hostile: validates after the first epoch and after the last one only — from "reference": "for _ in range(epochs)" → "for epoch in range(epochs)"
 # -         model.eval()
 # +         if epoch not in (0, epochs - 1):
 # +             shares.append(shares[-1])

@@ -43,6 +43,7 @@ class Witness(TorchDispatchMode):  # type: ignore[no-untyped-call]
         """How often the optimizer has changed the weights."""
         self._computed: dict[int, StorageWeakRef] = {}  # the reference keeps another storage from that address
         self._given: dict[int, tuple[StorageWeakRef, torch.dtype, int]] = {}  # may hold pictures; since which update
+        self._lent: list[torch.UntypedStorage] = []  # by NumPy, which has them longer than PyTorch
         self._shared: dict[int, StorageWeakRef] = {}
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -113,7 +114,8 @@ class Witness(TorchDispatchMode):  # type: ignore[no-untyped-call]
         numbers = storage.nbytes() // value.element_size()
         if numbers and numbers % PICTURE_BYTES == 0 and int(storage._cdata) not in self._given:
             reference = StorageWeakRef(storage)  # type: ignore[no-untyped-call]  # it has no types
-            self._given[reference.cdata] = reference, value.dtype, self.updates
+            self._given[reference.cdata] = reference, value.dtype, self.updates if storage.resizable() else -1
+            self._lent += [] if storage.resizable() else [storage]
 
     def _turns(self, batch: torch.Tensor) -> bool:
         """Whether the first picture of a batch lies in memory in another order than in all that earlier steps left."""

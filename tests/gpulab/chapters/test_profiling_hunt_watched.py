@@ -61,7 +61,9 @@ def test_a_batch_that_is_reordered_in_its_own_step_is_seen() -> None:
     files, _ = hunt_pictures.data(1, 4)
     planes = [torch.tensor([*zlib.decompress(one)], dtype=torch.uint8).view(16, 16, 3) for one in files]
     weights = torch.rand(2, 3, 3, 3)
+    kept = numpy.ascontiguousarray(torch.stack(planes).permute(0, 3, 1, 2).numpy())
     for before, batch, turned in (
+        (torch.stack(planes), lambda _: torch.from_numpy(kept).float(), False),
         (torch.stack(planes), lambda one: one.permute(0, 3, 1, 2).float() / 64, False),
         (torch.stack(planes), lambda one: torch.stack((one.float() / 64).unbind(3), dim=1), True),
         (
