@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 import torch.utils.dlpack
+from numpy.lib.stride_tricks import as_strided
+from numpy.typing import NDArray
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -59,9 +63,7 @@ class Witness(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 torch._C._autograd._enable_record_function(True)
                 result.mul_(factor)
             if name == "aten::convolution" and self.updates:
-                torch._C._autograd._enable_record_function(False)
-                self.turned += self._turns(args[0].detach())
-                torch._C._autograd._enable_record_function(True)
+                self.turned += self._turns(args[0])
             self.reordered += _only_reorders(name, args, result)
             self.told += not TELLING.isdisjoint(func.tags) and any(map(self.computed, tree_leaves((args, kwargs))))
             self._follow(func, name == "aten::convolution", args, kwargs or {}, result)
@@ -121,23 +123,28 @@ class Witness(TorchDispatchMode):  # type: ignore[no-untyped-call]
         """Whether the first picture of a batch lies in memory in another order than in all that earlier steps left."""
         if batch.dim() != 4 or tuple(batch.shape[1:]) != (3, SIDE, SIDE):
             return False
-        picture = batch[0]
-        order = sorted(range(3), key=picture.stride, reverse=True)
-        mine = _standardized(picture.permute(order).reshape(1, -1))
+        numbers = _numbers(batch.untyped_storage(), batch.dtype)
+        if numbers is None:
+            return False
+        strides = batch.stride()[1:]
+        picture = as_strided(
+            numbers[batch.storage_offset() :], batch.shape[1:], [numbers.itemsize * s for s in strides]
+        )
+        order = sorted(range(3), key=strides.__getitem__, reverse=True)
+        mine = _standardized(picture.transpose(order).reshape(1, -1))
         rows = []
         for address, (reference, dtype, since) in list(self._given.items()):
             storage = torch.UntypedStorage._new_with_weak_ptr(reference.cdata)
             if storage is None:
                 del self._given[address]
-            elif since < self.updates and storage.device.type == batch.device.type:
-                whole = torch.empty(0, dtype=dtype, device=storage.device).set_(storage)
-                rows.append(_standardized(whole.reshape(-1, PICTURE_BYTES)))
+            elif since < self.updates and (earlier := _numbers(storage, dtype)) is not None:
+                rows.append(_standardized(earlier.reshape(-1, PICTURE_BYTES)))
         if not rows:
             return False
-        earlier = torch.cat(rows)
-        if bool(((earlier - mine).abs().amax(1) < ALIKE).any()):
+        every = np.concatenate(rows)
+        if (abs(every - mine).max(1) < ALIKE).any():
             return False
-        return bool(((earlier.sort(1).values - mine.sort(1).values).abs().amax(1) < ALIKE).any())
+        return bool((abs(np.sort(every) - np.sort(mine)).max(1) < ALIKE).any())
 
     def _factor(self, given: torch.Tensor) -> torch.Tensor:
         """What a convolution of this tensor is multiplied by. Rounding and the order in memory hardly change it."""
@@ -156,10 +163,24 @@ ALIKE = 1e-3
 """By how much standardized pixels may differ: different pixels of a byte differ by 0.01 and more."""
 
 
-def _standardized(rows: torch.Tensor) -> torch.Tensor:
+def _numbers(storage: torch.UntypedStorage, dtype: torch.dtype) -> NDArray[Any] | None:
+    """What lies in a storage, looked at without an operator of PyTorch's, which a trace would show; None on a GPU."""
+    if storage.device.type != "cpu" or dtype not in KINDS or not storage.nbytes():
+        return None
+    held = (ctypes.c_char * storage.nbytes()).from_address(storage.data_ptr())
+    return np.frombuffer(held, KINDS[dtype], storage.nbytes() // dtype.itemsize)
+
+
+def _standardized(rows: NDArray[Any]) -> NDArray[np.float64]:
     """Rows of numbers with a mean of 0 and a spread of 1: normalizing a picture does not change them."""
-    wide = rows.double()
-    return (wide - wide.mean(1, keepdim=True)) / wide.std(1, keepdim=True)
+    wide = rows.astype(np.float64)
+    with np.errstate(all="ignore"):
+        return (wide - wide.mean(1, keepdims=True)) / wide.std(1, keepdims=True)
+
+
+KINDS = {torch.uint8: "u1", torch.int8: "i1", torch.int16: "i2", torch.int32: "i4", torch.int64: "i8",
+         torch.float16: "f2", torch.float32: "f4", torch.float64: "f8"}  # fmt: skip
+"""Types of pixels, as NumPy names them."""
 
 
 TELLING = frozenset({torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape})
