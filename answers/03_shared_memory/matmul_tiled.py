@@ -838,7 +838,7 @@ def matmul_tiled(a, b):
 
 # %% wrong: as many products per step as there are columns — says "places 0 to 15 along each axis" — from "reference": "for k in range(16)" → "for k in range(a.shape[1])"
 
-# %% hostile: the naive kernel wherever a tile would hang over the edge — says "That is the naive kernel" — from "reference"
+# %% hostile: the naive kernel wherever a tile would hang over the edge — says "use tiles for small matrices, too" — from "reference"
 # - @cuda.jit
 # - def product(a, b, c):
 # + @cuda.jit
