@@ -167,15 +167,17 @@ def _numbers(storage: torch.UntypedStorage, dtype: torch.dtype) -> NDArray[Any] 
     """What lies in a storage, looked at without an operator of PyTorch's, which a trace would show; None on a GPU."""
     if storage.device.type != "cpu" or dtype not in KINDS or not storage.nbytes():
         return None
-    held = (ctypes.c_char * storage.nbytes()).from_address(storage.data_ptr())
-    return np.frombuffer(held, KINDS[dtype], storage.nbytes() // dtype.itemsize)
+    held: Any = (ctypes.c_char * storage.nbytes()).from_address(storage.data_ptr())
+    numbers: NDArray[Any] = np.frombuffer(held, KINDS[dtype], storage.nbytes() // dtype.itemsize)
+    return numbers
 
 
 def _standardized(rows: NDArray[Any]) -> NDArray[np.float64]:
     """Rows of numbers with a mean of 0 and a spread of 1: normalizing a picture does not change them."""
     wide = rows.astype(np.float64)
     with np.errstate(all="ignore"):
-        return (wide - wide.mean(1, keepdims=True)) / wide.std(1, keepdims=True)
+        found: NDArray[np.float64] = (wide - wide.mean(1, keepdims=True)) / wide.std(1, keepdims=True)
+    return found
 
 
 KINDS = {torch.uint8: "u1", torch.int8: "i1", torch.int16: "i2", torch.int32: "i4", torch.int64: "i8",
