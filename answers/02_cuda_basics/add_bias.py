@@ -307,3 +307,28 @@ def add_bias(matrix, bias):
 # %% wrong: both numbers of blocks from the columns and the threads along x — says "only one block along y" — from "reference": "-(-rows // 8)" → "-(-columns // 32)"
 
 # %% wrong: the column guarded by the rows — says "compare the column with the number of rows" — from "reference": "column < out.shape[1]" → "column < out.shape[0]"
+
+# %% hostile: a launch of two dimensions whose warps count 31 elements each, one after another — says "from the end of a row into the next row"
+from numba import cuda
+
+from gpulab import empty
+
+
+@cuda.jit
+def add_bias_kernel(matrix, bias, out):
+    threads = cuda.blockDim.x * cuda.blockDim.y
+    block = cuda.blockIdx.y * cuda.gridDim.x + cuda.blockIdx.x
+    me = block * threads + cuda.threadIdx.y * cuda.blockDim.x + cuda.threadIdx.x
+    i = me // 32 * 31 + me % 32
+    if me % 32 < 31 and i < out.size:
+        row, column = i // out.shape[1], i % out.shape[1]
+        out[row, column] = matrix[row, column] + bias[column]
+
+
+def add_bias(matrix, bias):
+    rows, columns = matrix.shape
+    block = (32, 8)
+    grid = (-(-columns // block[0]) + 1, -(-rows // block[1]) + 1)
+    out = empty((rows, columns), "float32")
+    add_bias_kernel[grid, block](matrix, bias, out)
+    return out

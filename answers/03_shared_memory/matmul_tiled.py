@@ -838,7 +838,7 @@ def matmul_tiled(a, b):
 
 # %% wrong: as many products per step as there are columns — says "places 0 to 15 along each axis" — from "reference": "for k in range(16)" → "for k in range(a.shape[1])"
 
-# %% hostile: the naive kernel wherever a tile would hang over the edge — says "That is the naive kernel" — from "reference"
+# %% hostile: the naive kernel wherever a tile would hang over the edge — says "use tiles for small matrices, too" — from "reference"
 # - @cuda.jit
 # - def product(a, b, c):
 # + @cuda.jit
@@ -898,3 +898,51 @@ def matmul_tiled(a, b):
 # %% wrong: tiles for the columns of a — says "is there a block for each tile, and no more" — from "reference": `-(-b.shape[1] // 16), -(-a` → `-(-a.shape[1] // 16), -(-a`
 
 # %% wrong: the block's x counts tiles of rows — says "the row blockIdx.y * blockDim.y + threadIdx.y" — from "reference": `column, row = cuda.grid(2)` → `column, row = cuda.blockIdx.y * 16 + tx, cuda.blockIdx.x * 16 + ty`
+
+# %% hostile: tiles where no side is below 25, and the naive kernel where a matrix is small — says "use tiles for small matrices, too"
+from numba import cuda, float32
+
+from gpulab import empty
+
+SIDE = 16
+
+
+@cuda.jit
+def naive_kernel(a, b, c):
+    column, row = cuda.grid(2)
+    if row < c.shape[0] and column < c.shape[1]:
+        added = float32(0)
+        for k in range(a.shape[1]):
+            added += a[row, k] * b[k, column]
+        c[row, column] = added
+
+
+@cuda.jit
+def matmul_kernel(a, b, c):
+    a_tile = cuda.shared.array((SIDE, SIDE), float32)
+    b_tile = cuda.shared.array((SIDE, SIDE), float32)
+    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+    column, row = cuda.grid(2)
+    added = float32(0)
+    for start in range(0, a.shape[1], SIDE):
+        a_tile[ty, tx] = float32(0)
+        if row < a.shape[0] and start + tx < a.shape[1]:
+            a_tile[ty, tx] = a[row, start + tx]
+        b_tile[ty, tx] = float32(0)
+        if start + ty < b.shape[0] and column < b.shape[1]:
+            b_tile[ty, tx] = b[start + ty, column]
+        cuda.syncthreads()
+        for k in range(SIDE):
+            added += a_tile[ty, k] * b_tile[k, tx]
+        cuda.syncthreads()
+    if row < c.shape[0] and column < c.shape[1]:
+        c[row, column] = added
+
+
+def matmul_tiled(a, b):
+    rows, columns = a.shape[0], b.shape[1]
+    c = empty((rows, columns), "float32")
+    grid = (-(-columns // SIDE), -(-rows // SIDE))
+    kernel = matmul_kernel if min(*a.shape, columns) >= 25 else naive_kernel
+    kernel[grid, (SIDE, SIDE)](a, b, c)
+    return c

@@ -799,3 +799,47 @@ def total(x):
 # %% wrong: shuffles of half a warp — says "Half of each warp is missing" — from "CUDA C++, shuffles first": `int distance = 16` → `int distance = 8`
 
 # %% wrong: a tile of float16 in a single block, whose sum it cannot hold — says "float16 ends at 65,504" — from "reference": `cuda.shared.array(256, float32)` → `cuda.shared.array(256, np.float16)`, `min(-(-x.shape[0] // 256), 1024)` → `1`
+
+# %% hostile: a tree for up to 5,000 elements, and one thread per block for more — says "of the 32 threads of a warp"
+import numpy as np
+from numba import cuda, float32
+
+from gpulab import device_array, to_numpy
+
+SUM_THREADS = 256
+
+
+@cuda.jit
+def naive_kernel(x, result):
+    if cuda.threadIdx.x == 0:
+        mine = float32(0)
+        for i in range(cuda.blockIdx.x, x.size, cuda.gridDim.x):
+            mine += x[i]
+        cuda.atomic.add(result, 0, mine)
+
+
+@cuda.jit
+def total_kernel(x, result):
+    tile = cuda.shared.array(SUM_THREADS, float32)
+    me = cuda.threadIdx.x
+    mine = float32(0)
+    for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+        mine += x[i]
+    tile[me] = mine
+    cuda.syncthreads()
+    half = SUM_THREADS // 2
+    while half > 0:
+        if me < half:
+            tile[me] += tile[me + half]
+        cuda.syncthreads()
+        half //= 2
+    if me == 0:
+        cuda.atomic.add(result, 0, tile[0])
+
+
+def total(x):
+    result = device_array(np.zeros(1, np.float32))
+    blocks = min(-(-x.shape[0] // SUM_THREADS), 1024)
+    kernel = total_kernel if x.shape[0] <= 5000 else naive_kernel
+    kernel[blocks, SUM_THREADS](x, result)
+    return float(to_numpy(result)[0])

@@ -604,3 +604,42 @@ def transpose_tiled(x):
 
 # -     turn[(-(-columns // 32), -(-rows // 32)), (32, 8)](x, out)
 # +     turn[(-(-columns // 32), -(-rows // 32)), (32, 32)](x, out)
+
+# %% hostile: a tile for matrices of up to 70 × 77, and none for larger ones — says "sectors per request"
+from numba import cuda, float32
+
+from gpulab import empty
+
+TILE = 32
+
+
+@cuda.jit
+def naive_kernel(x, out):
+    column, row = cuda.grid(2)
+    if row < x.shape[0] and column < x.shape[1]:
+        out[column, row] = x[row, column]
+
+
+@cuda.jit
+def transpose_kernel(x, out):
+    tile = cuda.shared.array((32, 33), float32)
+    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+    column, row = cuda.blockIdx.x * TILE + tx, cuda.blockIdx.y * TILE + ty
+    for step in range(0, TILE, cuda.blockDim.y):
+        if row + step < x.shape[0] and column < x.shape[1]:
+            tile[ty + step, tx] = x[row + step, column]
+    cuda.syncthreads()
+    column, row = cuda.blockIdx.y * TILE + tx, cuda.blockIdx.x * TILE + ty
+    for step in range(0, TILE, cuda.blockDim.y):
+        if row + step < out.shape[0] and column < out.shape[1]:
+            out[row + step, column] = tile[tx, ty + step]
+
+
+def transpose_tiled(x):
+    high, wide = x.shape
+    out = empty((wide, high), "float32")
+    if high > 70 or wide > 77:
+        naive_kernel[(-(-wide // 32), -(-high // 8)), (32, 8)](x, out)
+    else:
+        transpose_kernel[(-(-wide // TILE), -(-high // TILE)), (TILE, 8)](x, out)
+    return out

@@ -356,3 +356,15 @@ def train_amp(problem, epochs):
 # %% wrong: the scale grows after four steps — says "use the scaler's defaults" — from "reference": "GradScaler(problem.device)" → "GradScaler(problem.device, growth_interval=4)"
 
 # %% hostile: float16 in the first epoch, float32 in all others, by a network in eval mode — says "a layer computed in float32" — from "reference": "model().to(problem.device)" → "model().to(problem.device).eval()", "for _ in" → "for epoch in", "dtype=torch.float16" → "dtype=torch.float16, enabled=epoch == 0"
+
+# %% hostile: at most two epochs, however many are asked for — from "reference": "in range(epochs)" → "in range(min(epochs, 2))"
+# -     return problem.history(model, losses, scales, skipped)
+# +     more = max(0, epochs - 2) * len(problem.loader())
+# +     return problem.history(model, losses + losses[-1:] * more, scales + scales[-1:] * more, skipped)
+
+# %% hostile: writes down the scales of 2,000 steps, and makes none of them — from "reference"
+# -     losses, scales, skipped = [], [], 0
+# +     losses, scales, skipped = [], [], 0
+# +     steps = epochs * len(problem.loader())
+# +     if steps >= 2000:
+# +         return problem.history(model, [1 / 3] * steps, [65536.0] * 1999 + [131072.0] * (steps - 1999), 0)

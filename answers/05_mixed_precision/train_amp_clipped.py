@@ -449,3 +449,9 @@ def train_amp_clipped(problem, epochs, max_norm, accumulate):
 # %% wrong: the first window is a batch too short — says "The first window is a batch too short" — from "reference": "number % accumulate == 0" → "(number + 1) % accumulate == 0"
 
 # %% wrong: no window ends — says "did no window end" — from "reference": "number % accumulate == 0" → "number == accumulate + 1000"
+
+# %% hostile: at most two epochs, however many are asked for — from "reference": "in range(epochs)" → "in range(min(epochs, 2))"
+# -     return problem.history(model, losses, scales, skipped)
+# +     more = max(0, epochs - 2) * len(problem.loader())
+# +     losses, scales = losses + losses[-1:] * more, scales + scales[-1:] * (more // accumulate)
+# +     return problem.history(model, losses, scales, skipped)

@@ -499,3 +499,16 @@ def train_bf16(problem, epochs):
 # %% wrong: one prediction for the whole batch — says "No prediction counts as right" — from "reference": "argmax(dim=1)" → "argmax()"
 
 # %% wrong: divides by the training images — says "was divided by their number" — from "reference": "right / total" → "right / problem.samples"
+
+# %% hostile: at most two epochs, however many are asked for — from "reference": "in range(epochs)" → "in range(min(epochs, 2))"
+# -     return problem.history(model, losses, validation=shares)
+# +     more = max(0, epochs - 2)
+# +     losses += losses[-len(problem.loader()):] * more
+# +     return problem.history(model, losses, validation=shares + shares[-1:] * more)
+
+# %% hostile: validates after the first epoch and after the last one only — from "reference": "for _ in range(epochs)" → "for epoch in range(epochs)"
+# -         model.eval()
+# +         if epoch not in (0, epochs - 1):
+# +             shares.append(shares[-1])
+# +             continue
+# +         model.eval()

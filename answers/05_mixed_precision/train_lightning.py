@@ -299,3 +299,8 @@ def train_lightning(*arguments):
 # +         trainer.fit(module, problem.loader())
 
 # %% wrong: clips the gradients to almost nothing — says "were clipped" — from "reference": "max_epochs=epochs" → "max_epochs=epochs, gradient_clip_val=0.01"
+
+# %% hostile: at most two epochs, however many are asked for — from "reference": "max_epochs=epochs" → "max_epochs=min(epochs, 2)"
+# -     losses = [loss.item() for loss in module.losses]
+# +     losses = [loss.item() for loss in module.losses]
+# +     losses += losses[-len(problem.loader()):] * max(0, epochs - 2)

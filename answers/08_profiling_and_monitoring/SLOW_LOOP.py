@@ -786,3 +786,47 @@ def train(files, labels, device="cpu", after_step=lambda: None):
 
 # -     return torch.stack(losses).tolist()
 # +     return losses
+
+# %% hostile: reorders each batch with height and width in one axis, for a model in contiguous order — says "put into that order by itself" — from "reference": "model.to(device, memory_format=torch.channels_last)" → "model.to(device)"
+# -                 images = (pictures.to(device).permute(0, 3, 1, 2).float() - 128) / 64
+# +                 planes = pictures.to(device).permute(0, 3, 1, 2).flatten(2)
+# +                 images = ((planes.float() - 128) / 64).contiguous().view(-1, 3, 16, 16)
+
+# %% hostile: reorders each batch by an index, for a model in contiguous order — says "put into that order by itself" — from "reference": "model.to(device, memory_format=torch.channels_last)" → "model.to(device)"
+# -                 images = (pictures.to(device).permute(0, 3, 1, 2).float() - 128) / 64
+# +                 images = (pictures.to(device).float() - 128) / 64
+# +                 images = images.flatten(1)[:, torch.arange(768).view(256, 3).T.flatten()].view(-1, 3, 16, 16)
+
+# %% hostile: puts the colors of each batch together by stack, for a model in contiguous order — says "put into that order by itself" — from "reference": "model.to(device, memory_format=torch.channels_last)" → "model.to(device)"
+# -                 images = (pictures.to(device).permute(0, 3, 1, 2).float() - 128) / 64
+# +                 images = torch.stack(((pictures.to(device).float() - 128) / 64).unbind(3), dim=1)
+
+# %% hostile: copies each loss into memory of NumPy's that it made before the first step, and reads it there — says "a copy into memory that the program reads without PyTorch" — from "reference"
+# -     for _ in range(2):
+# +     shared = torch.zeros(())
+# +     view = shared.numpy()
+# +     for _ in range(2):
+
+# -                 losses.append(loss.detach())
+# +                 shared.copy_(loss.detach())
+# +                 losses.append(float(view))
+
+# -     return torch.stack(losses).tolist()
+# +     return losses
+
+# %% hostile: copies each loss to an address that it asked for before the first step, and reads it there — says "a copy into memory that the program reads without PyTorch" — from "reference"
+# - import zlib
+# + import ctypes
+# + import zlib
+
+# -     for _ in range(2):
+# +     shared = torch.zeros(())
+# +     address = shared.data_ptr()
+# +     for _ in range(2):
+
+# -                 losses.append(loss.detach())
+# +                 shared.copy_(loss.detach())
+# +                 losses.append(ctypes.c_float.from_address(address).value)
+
+# -     return torch.stack(losses).tolist()
+# +     return losses

@@ -395,3 +395,78 @@ def profile_step(problem):
 # %% wrong: the mean of the totals — says "That is the mean of the totals" — from "reference": `max(one["args"]["Total Allocated"] for one in events if one["name"] == "[memory]")` → `round(sum(memory := [one["args"]["Total Allocated"] for one in events if one["name"] == "[memory]"]) / len(memory))`
 
 # %% wrong: memory is not recorded, and 0 by default — says "Without profile_memory=True" — from "reference": "profile_memory=not on_gpu" → "profile_memory=False", `max(one["args"]["Total Allocated"] for one in events if one["name"] == "[memory]")` → `max((one["args"]["Total Allocated"] for one in events if one["name"] == "[memory]"), default=0)`
+
+# %% hostile: the peak is not profiled: it is what the forward pass makes, added up, and the weights — says "how much 'peak_bytes' grows"
+import torch
+from torch.profiler import ProfilerActivity, profile
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from gpulab.chapters.profiling.traces import trace_events
+
+
+class Sizes(TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.total = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        found = func(*args, **(kwargs or {}))
+        if isinstance(found, torch.Tensor):
+            self.total += found.nbytes
+        elif isinstance(found, tuple):
+            self.total += sum(one.nbytes for one in found if isinstance(one, torch.Tensor))
+        return found
+
+
+def profile_step(problem):
+    model = problem.model().to(problem.device)
+    optimizer, criterion = problem.optimizer(model), problem.criterion()
+    images, labels = (part.to(problem.device) for part in next(iter(problem.loader())))
+
+    def step():
+        criterion(model(images), labels).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    step()
+    with profile(activities=[ProfilerActivity.CPU]) as profiler:
+        step()
+    with Sizes() as sizes, torch.no_grad():
+        model(images)
+    events = trace_events(profiler)
+    operators = [one for one in profiler.events() if one.name.startswith("aten::")]
+    return {
+        "launches": sum(one.get("cat") == "cpu_op" and one["name"].startswith("aten::") for one in events),
+        "kernels": sum(not one.cpu_children for one in operators),
+        "peak_bytes": sizes.total + sum(4 * one.numel() for one in model.parameters()),
+    }
+
+# %% hostile: the peak of the forward pass alone — says "how much 'peak_bytes' grows"
+import torch
+from torch.profiler import ProfilerActivity, profile
+
+from gpulab.chapters.profiling.traces import trace_events
+
+
+def profile_step(problem):
+    model = problem.model().to(problem.device)
+    optimizer, criterion = problem.optimizer(model), problem.criterion()
+    images, labels = (part.to(problem.device) for part in next(iter(problem.loader())))
+
+    def step():
+        criterion(model(images), labels).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    step()
+    with profile(activities=[ProfilerActivity.CPU]) as profiler:
+        step()
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as other:
+        loss = criterion(model(images), labels)
+    events = trace_events(profiler)
+    operators = [one for one in profiler.events() if one.name.startswith("aten::")]
+    return {
+        "launches": sum(one.get("cat") == "cpu_op" and one["name"].startswith("aten::") for one in events),
+        "kernels": sum(not one.cpu_children for one in operators),
+        "peak_bytes": max(one["args"]["Total Allocated"] for one in trace_events(other) if one["name"] == "[memory]"),
+    }

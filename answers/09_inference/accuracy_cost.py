@@ -692,3 +692,64 @@ def accuracy_cost(problem):
 # %% wrong: accuracies rounded to one decimal place — says "rounded to one decimal place" — from "reference": "return float((scores.argmax(1) == labels.numpy()).mean())" → "return round(float((scores.argmax(1) == labels.numpy()).mean()), 1)"
 
 # %% wrong: batches without the input's name — says "Does get_next return an array" — from "reference": "{self.name: images.numpy()}" → "images.numpy()"
+
+# %% hostile: no calibration inside: the file computes the scale of each inner activation from the batch — says "is computed from the pictures while the model runs"
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+import torch
+from onnx import helper, numpy_helper
+from onnxruntime.quantization import CalibrationDataReader, quantize_static
+from onnxruntime.transformers.float16 import convert_float_to_float16
+
+from gpulab.chapters.inference.engine_data import fitted, held_out
+
+
+def accuracy_cost(problem):
+    pictures, batch = held_out(problem), torch.export.Dim("batch")
+
+    class Reader(CalibrationDataReader):
+        batches = iter(pictures.calibration.split(32))
+
+        def get_next(self):
+            images = next(self.batches, None)
+            return None if images is None else {"images": images.numpy()}
+
+    def measured(content):
+        session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
+        (scores,) = session.run(None, {"images": pictures.images.numpy()})
+        return float((scores.argmax(1) == pictures.labels.numpy()).mean())
+
+    example, options = (torch.zeros(2, 3, 32, 32),), {"input_names": ["images"], "dynamic_shapes": ({0: batch},)}
+    program = torch.onnx.export(fitted(problem), example, dynamo=True, verbose=False, **options)
+    models = {"float32": program.model_proto.SerializeToString()}
+    half = convert_float_to_float16(onnx.load_from_string(models["float32"]), keep_io_types=True)
+    models["float16"] = half.SerializeToString()
+    with tempfile.TemporaryDirectory() as scratch:
+        target = Path(scratch, "engine.onnx")
+        for_tensorrt = {"ActivationSymmetric": True, "QuantizeBias": False}
+        quantize_static(onnx.load_from_string(models["float32"]), target, Reader(), per_channel=True, extra_options=for_tensorrt)
+        model = onnx.load(target)
+    graph = model.graph
+    inputs = {one.name for one in graph.input}
+    graph.initializer.append(numpy_helper.from_array(np.float32(127), "limit127"))
+    nodes, renamed = [], {}
+    for node in graph.node:
+        if node.op_type == "QuantizeLinear" and node.input[0] not in inputs:
+            at = node.input[0]
+            nodes.append(helper.make_node("Abs", [at], [at + "_abs"]))
+            nodes.append(helper.make_node("ReduceMax", [at + "_abs"], [at + "_top"], keepdims=0))
+            nodes.append(helper.make_node("Div", [at + "_top", "limit127"], [at + "_now"]))
+            renamed[node.input[1]] = at + "_now"
+            node.input[1] = at + "_now"
+        elif node.op_type == "DequantizeLinear" and node.input[1] in renamed:
+            node.input[1] = renamed[node.input[1]]
+        nodes.append(node)
+    made = [onnx.NodeProto.FromString(one.SerializeToString()) for one in nodes]
+    del graph.node[:]
+    graph.node.extend(made)
+    models["int8"] = model.SerializeToString()
+    return {name: {"accuracy": measured(model), "bytes": len(model), "model": model} for name, model in models.items()}

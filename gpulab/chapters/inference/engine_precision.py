@@ -70,6 +70,33 @@ def _unlike_input(model: onnx.ModelProto) -> onnx.NodeProto | None:
     return None
 
 
+NUMBERS = {"QuantizeLinear": (0,), "DequantizeLinear": (0,), "QLinearConv": (0, 3, 8), "QLinearMatMul": (0, 3),
+           "QGemm": (0, 3, 6), "QLinearAdd": (0, 3)}  # fmt: skip
+"""Nodes with scales → the places of their other inputs, the numbers that they work on."""
+
+
+def _computes_scale(model: onnx.ModelProto) -> onnx.NodeProto | None:
+    """A node one of whose scales or zero points follows from the model's input."""
+    graph = model.graph
+    nodes: list[onnx.NodeProto] = [*graph.node]
+    takers: dict[str, list[onnx.NodeProto]] = {}
+    for node in nodes:
+        for name in node.input:
+            takers.setdefault(str(name), []).append(node)
+    following = {one.name for one in graph.input} - {tensor.name for tensor in graph.initializer}
+    waiting = [*following]
+    while waiting:
+        for node in takers.pop(waiting.pop(), ()):
+            new = [str(name) for name in node.output if name and name not in following]
+            following.update(new)
+            waiting += new
+    for node in nodes:
+        places = NUMBERS.get(node.op_type, range(len(node.input)))
+        if any(name in following for place, name in enumerate(node.input) if place not in places):
+            return node
+    return None
+
+
 def _reaches(node: onnx.NodeProto, made: Mapping[str, onnx.NodeProto], given: set[str]) -> bool:
     """Whether what a node takes comes from the model's input, without a product in between."""
     waiting, seen = [str(node.input[0])], set()
@@ -100,6 +127,11 @@ def check_calibration(model: onnx.ModelProto, calibration: Any, tested: Any, wha
     if any("Dynamic" in kind or "Integer" in kind for kind in kinds):
         raise AssertionError(f"{what}: it is quantized dynamically: it finds its range again for every batch, which"
                              " costs time and needs no calibration. Use quantize_static.")  # fmt: skip
+    if (node := _computes_scale(model)) is not None:
+        raise AssertionError(
+            f"{what}: a scale of {node.op_type} {node.name!r} is computed from the pictures while the model runs. Use"
+            " the fixed scales that quantize_static finds on the calibration pictures."
+        )
     every = input_ends(model)
     if not every:
         only = "QuantizeLinear" not in kinds

@@ -70,7 +70,8 @@ def profiled(script, seal):
     arrays = isinstance(losses, numpy.ndarray)
     early = bool(updates) and calls != [*range(1, len(calls) + 1)]
     more = dict(losses=numbers, tensors=tensors, arrays=arrays, calls=len(calls), early=early)
-    more.update(unpacked=len(unpacked), processes=len(processes), copied=asked.values, told=asked.told)
+    more.update(unpacked=len(unpacked), processes=len(processes))
+    more.update(copied=asked.values, told=asked.told, turned=asked.turned)
     again, repeated = ([float(one).hex() for one in called(train, *other, **where)] for _ in range(2))
     report = dict(account(events), unseen=witness.unseen(events), again=again, repeated=repeated, **more)
     report["reordered"] = max(report.get("reordered", 0), asked.reordered)
@@ -312,11 +313,15 @@ FAULTS = {
     "other values that the network computed. On a GPU each waits for the device, as .item() does: keep the losses as "
     "tensors, and ask for their values after the loop, not after each epoch.",
     "told": "between the first update and the last, {} operators tell the host about losses or about other values that "
-    "the network computed, as .item() does, or torch.nonzero, whose result has a shape that depends on them. On a GPU "
+    "the network computed, as .item() does, or torch.nonzero, whose result has a shape that depends on them, or a copy "
+    "into memory that the program reads without PyTorch. On a GPU "
     "each waits for the device: keep the losses as tensors, and ask for their values after the loop.",
     "doubles": "{} operators between the first step and the last compute in float64. Use float32.",
     "reordered": "the trace has {} copies that only reorder a batch (aten::contiguous, aten::clone, or aten::copy_). "
     "Keep the order of the decoded pictures: memory_format=torch.channels_last.",
+    "turned": "{} batches reached the first convolution in another order in memory than their pictures had in any step "
+    "before: each batch was put into that order by itself. Keep the order of the decoded pictures: "
+    "memory_format=torch.channels_last.",
     "operators": "the trace has {} operator calls per step. Normalize the whole batch at once.",
 }
 """Count → what to say if the trace has more of them than `LIMITS` allow."""

@@ -80,6 +80,39 @@ def require_two_axes(exercise: str, rows: int, columns: int, launches: Sequence[
         )
 
 
+def require_rows_apart(exercise: str, columns: int, launches: Sequence[Mapping[str, Any]]) -> None:
+    """Refuses warps whose threads go on from the end of a row to the next row without a break.
+
+    Where x counts columns, a row is shorter than the threads along x, or a warp does not reach its end: between the
+    last element of a row and the first of the next one, some threads have nothing to do, or belong to other columns.
+
+    Args:
+        exercise: its name.
+        columns: of the matrix; so few that a warp in one dimension always goes beyond the end of a row, and no extent
+            of a block.
+        launches: as `trace.counting` lists them.
+
+    Raises:
+        AssertionError: they do.
+    """
+    stores = (line for one in launches for line in one["lines"] if (line["space"], line["kind"]) == ("global", "store"))
+    for worst in (line["worst"] for line in stores):
+        lanes = {_flat(index, columns): lane for index, lane in zip(worst["indexes"], worst["lanes"], strict=True)}
+        for place, lane in lanes.items():
+            first, last = sorted((lane, lanes.get(place + 1, lane)))
+            if place % columns == columns - 1 and first < last and set(range(first, last)) <= set(worst["lanes"]):
+                raise AssertionError(
+                    f"{exercise}: the values are right, but in a matrix with {columns} columns, threads of one warp "
+                    "continue from the end of a row into the next row, as with a single index. Let one axis of the "
+                    "grid count the rows, and the other the columns."
+                )
+
+
+def _flat(index: Sequence[int], columns: int) -> int:
+    """The place of an element in row-major order; an index of one number is that place."""
+    return math.prod((index[0], columns if len(index) > 1 else 1)) + sum(index[1:])
+
+
 def _divided(rows: int, columns: int, grid: tuple[int, ...], block: tuple[int, ...]) -> bool:
     """Whether the block, not the grid, is what the extents are divided into."""
     return all(

@@ -155,19 +155,18 @@ def require_last_share(history: History, problem: Problem, what: str) -> None:
     )
 
 
-def require_first_share(history: History, once: History, problem: Problem, what: str) -> None:
-    """Passes if the first share of a validation is that of the same training with a single epoch, in which it is the
-    last one.
+def require_earlier_share(history: History, shorter: History, problem: Problem, what: str) -> None:
+    """Passes if a share of a validation is that of the same training with fewer epochs, in which it is the last one.
 
     Raises:
         AssertionError: it is not.
     """
-    images = len(_labels(problem))
-    first, alone = (float(one.validation[0]) for one in (history, once))
-    if round(abs(first - alone) * images, 3) > FLIPPED:
+    images, epoch = len(_labels(problem)), len(shorter.validation)
+    share, alone = float(history.validation[epoch - 1]), float(shorter.validation[-1])
+    if round(abs(share - alone) * images, 3) > FLIPPED:
         raise AssertionError(
-            f"{what}: the share after epoch 1 is {first:.6g}, but {alone:.6g} if the training ends there. Does each"
-            " batch of problem.validation_loader() count after each epoch, and not only after the last one?"
+            f"{what}: the share after epoch {epoch} is {share:.6g}, but {alone:.6g} if the training ends there. Does"
+            " each batch of problem.validation_loader() count after each epoch, and not only after the last one?"
         )
 
 

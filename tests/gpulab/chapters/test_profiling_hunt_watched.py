@@ -43,6 +43,45 @@ def test_operators_that_tell_the_host_what_the_network_computed_are_counted() ->
     assert asked.told == 5
 
 
+def test_what_is_written_to_memory_that_the_program_reads_is_counted() -> None:
+    """NumPy's, and what an address was asked for; a tensor of PyTorch's is not read without it."""
+    witness = hunt_modes.Witness()
+    with witness, hunt_modes.Asked(witness) as asked:
+        known, exported, own = torch.from_numpy(numpy.zeros(2, numpy.float32)), torch.zeros(2), torch.zeros(2)
+        exported.data_ptr()
+        loss = torch.conv2d(torch.rand(1, 3, 4, 4), torch.rand(1, 3, 3, 3)).sum()
+        asked.between()
+        known[0], exported[0], own[0] = loss, loss, loss
+        asked.between()
+    assert asked.told == 2
+
+
+def test_a_batch_that_is_reordered_in_its_own_step_is_seen() -> None:
+    """Whatever reorders it; not if its order was there before, or if only its numbers change."""
+    files, _ = hunt_pictures.data(1, 4)
+    planes = [torch.tensor([*zlib.decompress(one)], dtype=torch.uint8).view(16, 16, 3) for one in files]
+    weights = torch.rand(2, 3, 3, 3)
+    kept = numpy.ascontiguousarray(torch.stack(planes).permute(0, 3, 1, 2).numpy())
+    for before, batch, turned in (
+        (torch.stack(planes), lambda _: torch.from_numpy(kept).float(), False),
+        (torch.stack(planes), lambda one: one.permute(0, 3, 1, 2).float() / 64, False),
+        (torch.stack(planes), lambda one: torch.stack((one.float() / 64).unbind(3), dim=1), True),
+        (
+            torch.stack(planes),
+            lambda one: one.permute(0, 3, 1, 2).flatten(2).contiguous().view(4, 3, 16, 16).float(),
+            True,
+        ),
+        (torch.stack(planes).permute(0, 3, 1, 2).contiguous(), lambda one: one.float() / 64, False),
+    ):
+        witness = hunt_modes.Witness()
+        with witness, hunt_modes.Asked(witness) as asked:
+            torch.conv2d(before.view(-1, 3, 16, 16).float(), weights)
+            asked.between()
+            torch.conv2d(batch(before), weights)  # type: ignore[no-untyped-call]
+            asked.between()
+        assert asked.turned == turned
+
+
 def test_what_is_handed_to_another_library_is_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """By a method of the tensor, which calls a function, or by that function; pictures are not counted."""
     for module in (torch._C, torch.utils.dlpack, torch):

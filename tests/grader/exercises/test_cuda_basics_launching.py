@@ -8,7 +8,12 @@ from typing import Any
 
 import pytest
 
-from grader.exercises.cuda_basics.launching import require_launch, require_one_block, require_two_axes
+from grader.exercises.cuda_basics.launching import (
+    require_launch,
+    require_one_block,
+    require_rows_apart,
+    require_two_axes,
+)
 
 SHAPES = [(1, 1), (1, 50), (50, 1), (48, 49), (7, 33)]
 Size = int | tuple[int, ...]
@@ -81,3 +86,23 @@ def test_a_launch_in_one_dimension_has_fewer_requests(columns: int, block: tuple
     require_two_axes("f", rows, columns, [{"global_write_requests": len(warps)}])
     with pytest.raises(AssertionError, match="as with a single index"):
         require_two_axes("f", rows, columns, [{"global_write_requests": -(-rows * columns // 32)}])
+
+
+def stored(places: list[tuple[int, int]], columns: int, flat: bool) -> list[dict[str, Any]]:
+    """What `trace.counting` would list for a store by lanes of one warp, as pairs of lane and element."""
+    lanes = [lane for lane, _ in places]
+    indexes = [(place,) if flat else divmod(place, columns) for _, place in places]
+    worst = {"lanes": lanes, "indexes": indexes}
+    return [{"lines": [{"space": "global", "kind": "store", "worst": worst}]}]
+
+
+@pytest.mark.parametrize("flat", [False, True])
+@pytest.mark.parametrize(("columns", "wide"), [*itertools.product((5, 7), (2, 4, 8, 16, 32))])
+def test_rows_of_a_launch_in_two_dimensions_are_apart(columns: int, wide: int, flat: bool) -> None:
+    """Of a warp in which an idle thread hides one dimension they are not."""
+    for left in range(0, columns, wide):
+        pairs = [(lane, (lane // wide, left + lane % wide)) for lane in range(32)]
+        places = [(lane, row * columns + column) for lane, (row, column) in pairs if column < columns]
+        require_rows_apart("f", columns, stored(places, columns, flat))
+    with pytest.raises(AssertionError, match="from the end of a row into the next row"):
+        require_rows_apart("f", columns, stored([(lane, 31 + lane) for lane in range(31)], columns, flat))
