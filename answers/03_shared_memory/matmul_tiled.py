@@ -898,3 +898,11 @@ def matmul_tiled(a, b):
 # %% wrong: tiles for the columns of a — says "is there a block for each tile, and no more" — from "reference": `-(-b.shape[1] // 16), -(-a` → `-(-a.shape[1] // 16), -(-a`
 
 # %% wrong: the block's x counts tiles of rows — says "the row blockIdx.y * blockDim.y + threadIdx.y" — from "reference": `column, row = cuda.grid(2)` → `column, row = cuda.blockIdx.y * 16 + tx, cuda.blockIdx.x * 16 + ty`
+
+# %% wrong: every other slice of 16 along k is skipped — says "Of every 32 products along k, only the first 16" — from "reference": `a.shape[1], 16)` → `a.shape[1], 32)`
+
+# %% wrong: one shared array for both tiles — says "Only one of the two tiles counts" — from "reference": `b_tile = cuda.shared.array((16, 16), float32)` → `b_tile = a_tile`
+
+# %% wrong: the fetch of b is guarded by the rows of a — says "as if k ended at a.shape[0]" — from "reference": `start + ty < b.shape[0]` → `start + ty < a.shape[0]`
+
+# %% wrong: the row of b's tile is the thread's own — says "takes row ty of b's tile" — from "reference": `b_tile[k, tx]` → `b_tile[ty, tx]`

@@ -799,3 +799,11 @@ def total(x):
 # %% wrong: shuffles of half a warp — says "Half of each warp is missing" — from "CUDA C++, shuffles first": `int distance = 16` → `int distance = 8`
 
 # %% wrong: a tile of float16 in a single block, whose sum it cannot hold — says "float16 ends at 65,504" — from "reference": `cuda.shared.array(256, float32)` → `cuda.shared.array(256, np.float16)`, `min(-(-x.shape[0] // 256), 1024)` → `1`
+
+# %% wrong: the tree stops at 32 — says "steps with the distances 32, 64 and 128" — from "reference": `while half > 0` → `while half >= 32`
+
+# %% wrong: the distance is divided by 4 — says "steps with the distances 2, 8, 32 and 128" — from "reference": `half //= 2` → `half //= 4`
+
+# %% wrong: the loop begins one stride later — says "x[0] to x[511] are missing" — from "reference": `range(cuda.grid(1), x.size` → `range(cuda.grid(1) + cuda.gridsize(1), x.size`, `1024), 256]` → `2), 256]`
+
+# %% wrong: the partner is mirrored within the threads that add — says "above the threads that add" — from "reference": `tile[me + half]` → `tile[half - me]`

@@ -604,3 +604,7 @@ def transpose_tiled(x):
 
 # -     turn[(-(-columns // 32), -(-rows // 32)), (32, 8)](x, out)
 # +     turn[(-(-columns // 32), -(-rows // 32)), (32, 32)](x, out)
+
+# %% wrong: the tile is addressed by the row and column of the matrix — says "corner of the block's own tile" — from "reference": `tile[ty + step, tx] =` → `tile[row + step, column] =`
+
+# %% wrong: one block for all tiles — says "the grid only 1 block" — from "reference": `(-(-columns // 32), -(-rows // 32))` → `(1, 1)`
