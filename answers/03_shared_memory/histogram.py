@@ -496,3 +496,6 @@ def histogram(x, bins):
 # -     for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
 # +     each = x.size // cuda.gridDim.x
 # +     for i in range(cuda.blockIdx.x * each + me, (cuda.blockIdx.x + 1) * each, 128):
+
+# -     count[min(-(-x.shape[0] // 1024), 512), 128](x, counts)
+# +     count[min(-(-x.shape[0] // 512), 512), 128](x, counts)

@@ -316,7 +316,7 @@ def transpose_tiled(x):
 
 # -     return out
 
-# %% wrong: one tile only — says "has any thread written" — from "unpadded tile": ", 32)," → ", 33),", "(-(-columns // 32), -(-rows // 32))" → "1"
+# %% wrong: one tile only — says "launch one for each tile" — from "unpadded tile": ", 32)," → ", 33),", "(-(-columns // 32), -(-rows // 32))" → "1"
 
 # %% hostile: infinite recursion on the host — earns 0 — from "only a view of the other strides": "x.T" → "transpose_tiled(x)"
 
@@ -606,5 +606,3 @@ def transpose_tiled(x):
 # +     turn[(-(-columns // 32), -(-rows // 32)), (32, 32)](x, out)
 
 # %% wrong: the tile is addressed by the row and column of the matrix — says "corner of the block's own tile" — from "reference": `tile[ty + step, tx] =` → `tile[row + step, column] =`
-
-# %% wrong: one block for all tiles — says "the grid only 1 block" — from "reference": `(-(-columns // 32), -(-rows // 32))` → `(1, 1)`
