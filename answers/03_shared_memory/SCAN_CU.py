@@ -715,3 +715,9 @@ extern "C" __global__ void scan(const int* x, int* y, int n) {
 # -         sum += totals[warp - 1];
 # +     for (int earlier = 0; earlier < warp; earlier++)
 # +         sum += totals[earlier];
+
+# %% wrong: the first half of a work-efficient scan alone — says "In y[2], x[0] and x[1] are missing" — from "reference": `t >= distance ?` → `(t + 1) % (2 * distance) == 0 ?`
+
+# %% wrong: the distance is squared — says "steps with the distances 2, 4 and 16" — from "reference": `int distance = 1; distance < 256; distance *= 2` → `int distance = 2; distance < 256; distance *= distance`
+
+# %% wrong: what is on the left is subtracted — says "In y[1], x[0] is subtracted" — from "reference": `sums[t] += left` → `sums[t] -= left`

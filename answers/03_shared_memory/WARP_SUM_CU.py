@@ -559,3 +559,11 @@ extern "C" __global__ void warp_sum(const float* x, float* out, int n) {
 # %% wrong: xor with distances from 2, added by lane 31 — says "one of the distances is 1" — from "reference": `int distance = 16; distance > 0; distance /= 2` → `int distance = 2; distance < 32; distance *= 2`, `__shfl_down_sync` → `__shfl_xor_sync`, `% 32 == 0` → `% 32 == 31`
 
 # %% wrong: xor with distances up to 32 — says "the largest distance is 16" — from "reference": `int distance = 16; distance > 0; distance /= 2` → `int distance = 1; distance <= 32; distance *= 2`, `__shfl_down_sync` → `__shfl_xor_sync`
+
+# %% wrong: the distance goes down by 2 — says "does not go down by 2" — from "reference": `distance /= 2` → `distance -= 2`
+
+# %% wrong: a loop in steps of one block — says "x[32] to x[63] count twice" — from "reference": `float sum = i < n ? x[i] : 0.0f;` → `float sum = 0.0f; for (int j = i; j < n; j += blockDim.x) sum += x[j];`
+
+# %% wrong: == before & — says "comes before &" — from "reference": `threadIdx.x % 32 == 0` → `threadIdx.x & 31 == 0`
+
+# %% wrong: subtracts what it holds — says "are subtracted" — from "reference": `sum += __shfl_down_sync(0xFFFFFFFF, sum, distance);` → `sum = __shfl_down_sync(0xFFFFFFFF, sum, distance) - sum;`

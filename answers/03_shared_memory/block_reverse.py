@@ -525,3 +525,27 @@ def block_reverse(x):
 # %% wrong: written at the mirrored place of a whole run — says "of the 328 elements" — from "reference": `out[start + t] = tile[length - 1 - t]` → `out[start + 127 - t] = tile[t]`
 
 # %% wrong: two runs per block, in one tile of 128 — says "is it the place of one thread only" — from "reference": `t = cuda.threadIdx.x` → `t = cuda.threadIdx.x % 128`, `start = cuda.blockIdx.x * 128` → `start = cuda.grid(1) // 128 * 128`, `-(-len(x) // 128), 128` → `-(-len(x) // 256), 256`
+
+# %% wrong: every run as long as the last one — says "x[127] belongs there" — from "reference": `min(128, x.size - start)` → `x.size % 128 or 128`
+
+# %% wrong: the halves of each run change places — says "is x[64]: x[127] belongs there" — from "reference": `tile[length - 1 - t]` → `tile[(t + length // 2) % length]`
+
+# %% wrong: a block begins at blockIdx times gridDim — says "128 elements apart" — from "reference": `cuda.blockIdx.x * 128` → `cuda.blockIdx.x * cuda.gridDim.x`
+
+# %% wrong: mirrored in the tile and in the result — says "not both or none" — from "reference": `out[start + t] =` → `out[start + length - 1 - t] =`
+
+# %% wrong: last element of each run not written — says "The last element of each run is missing" — from "reference"
+#       cuda.syncthreads()
+# -     if t < length:
+# +     if t < length - 1:
+
+# %% wrong: both threads of a pair swap it — says "let one of them do it" — from "reference"
+# -     if t < length:
+# -         out[start + t] = tile[length - 1 - t]
+# +     if t < length:
+# +         mirrored = tile[length - 1 - t]
+# +         tile[length - 1 - t] = tile[t]
+# +         tile[t] = mirrored
+# +     cuda.syncthreads()
+# +     if t < length:
+# +         out[start + t] = tile[t]

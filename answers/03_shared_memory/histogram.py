@@ -547,3 +547,30 @@ def histogram(x, bins):
     kernel = histogram_kernel if bins <= 400 else naive_kernel
     kernel[blocks, COUNT_THREADS](x, counts)
     return counts
+# %% wrong: the last loop has no step — says "add the same bins again" — from "reference, zeros handed in as well"
+# -     for place in range(me, bins, 128):
+# -         cuda.atomic.add(counts, place, private[place])
+# +     for place in range(me, bins):
+# +         cuda.atomic.add(counts, place, private[place])
+
+# %% wrong: counts go to the bin with the thread's number — says "bins that are 128 apart" — from "reference, zeros handed in as well"
+# -         cuda.atomic.add(counts, place, private[place])
+# +         if me < bins:
+# +             cuda.atomic.add(counts, me, private[place])
+
+# %% wrong: only thread 0 adds, in steps of the block — says "Only every 128th bin" — from "reference, zeros handed in as well"
+# -         cuda.atomic.add(counts, place, private[place])
+# +         if me == 0:
+# +             cuda.atomic.add(counts, place, private[place])
+
+# %% wrong: the largest of the blocks' counts — says "Only the largest of the blocks' counts" — from "reference, zeros handed in as well": `cuda.atomic.add(counts` → `cuda.atomic.max(counts`
+
+# %% wrong: only every other value is counted — says "all elements but x[0], x[2], x[4], … are missing" — from "reference, zeros handed in as well": `range(cuda.grid(1), x.size, cuda.gridsize(1))` → `range(2 * cuda.grid(1), x.size, 2 * cuda.gridsize(1))`
+
+# %% wrong: equal shares of the values, rounded down — says "round it up" — from "reference, zeros handed in as well"
+# -     for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+# +     each = x.size // cuda.gridDim.x
+# +     for i in range(cuda.blockIdx.x * each + me, (cuda.blockIdx.x + 1) * each, 128):
+
+# -     count[min(-(-x.shape[0] // 1024), 512), 128](x, counts)
+# +     count[min(-(-x.shape[0] // 512), 512), 128](x, counts)

@@ -946,3 +946,16 @@ def matmul_tiled(a, b):
     kernel = matmul_kernel if min(*a.shape, columns) >= 25 else naive_kernel
     kernel[grid, (SIDE, SIDE)](a, b, c)
     return c
+# %% wrong: every other slice of 16 along k is skipped — says "Of every 32 products along k, only the first 16" — from "reference": `a.shape[1], 16)` → `a.shape[1], 32)`
+
+# %% wrong: one shared array for both tiles — says "Only one of the two tiles counts" — from "reference"
+# -     b_tile = cuda.shared.array((16, 16), float32)
+# +     b_tile = a_tile
+
+# -         if start + ty < b.shape[0] and column < b.shape[1]:
+# +         b_tile[ty, tx] = 0
+# +         if start + ty < b.shape[0] and column < b.shape[1]:
+
+# %% wrong: the fetch of b is guarded by the rows of a — says "as if k ended at a.shape[0]" — from "reference": `start + ty < b.shape[0]` → `start + ty < a.shape[0]`
+
+# %% wrong: the row of b's tile is the thread's own — says "takes row ty of b's tile" — from "reference": `b_tile[k, tx]` → `b_tile[ty, tx]`

@@ -677,3 +677,18 @@ def moving_average(x, radius):
 # +     if me < radius:
 # +         tile[me] = x[min(max(i - radius, 0), x.size - 1)]
 # +         tile[128 + me] = x[min(i + 128, x.size - 1)]
+
+# %% wrong: the right halo begins one element early — says "x[127] counts twice, not once, and x[128] is missing" — from "reference": `first + place, 0` → `first + place - (place >= 128 + radius), 0`
+
+# %% wrong: = for += in the sum — says "add with +=, not =" — from "reference": `added += tile[me + k]` → `added = tile[me + k]`
+
+# %% wrong: divides in each step — says "divide once, at the end" — from "reference": `added += tile[me + k]` → `added = (added + tile[me + k]) / float32(2 * radius + 1)`, `out[i] = added / float32(2 * radius + 1)` → `out[i] = added`
+
+# %% wrong: windows that shrink on both sides near the edges — says "narrower on both sides" — from "reference"
+# -         for k in range(2 * radius + 1):
+# -             added += tile[me + k]
+# -         out[i] = added / float32(2 * radius + 1)
+# +         near = min(radius, i, x.size - 1 - i)
+# +         for k in range(radius - near, radius + near + 1):
+# +             added += tile[me + k]
+# +         out[i] = added / float32(2 * near + 1)

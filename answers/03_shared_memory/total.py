@@ -843,3 +843,10 @@ def total(x):
     kernel = total_kernel if x.shape[0] <= 5000 else naive_kernel
     kernel[blocks, SUM_THREADS](x, result)
     return float(to_numpy(result)[0])
+# %% wrong: the tree stops at 32 — says "steps with the distances 32, 64 and 128" — from "reference": `while half > 0` → `while half >= 32`
+
+# %% wrong: the distance is divided by 4 — says "steps with the distances 2, 8, 32 and 128" — from "reference": `half //= 2` → `half //= 4`
+
+# %% wrong: the loop begins one stride later — says "x[0] to x[511] are missing" — from "reference": `range(cuda.grid(1), x.size` → `range(cuda.grid(1) + cuda.gridsize(1), x.size`, `1024), 256]` → `2), 256]`
+
+# %% wrong: the partner is mirrored within the threads that add — says "above the threads that add" — from "reference": `tile[me + half]` → `tile[half - me]`

@@ -316,7 +316,7 @@ def transpose_tiled(x):
 
 # -     return out
 
-# %% wrong: one tile only — says "has any thread written" — from "unpadded tile": ", 32)," → ", 33),", "(-(-columns // 32), -(-rows // 32))" → "1"
+# %% wrong: one tile only — says "launch one for each tile" — from "unpadded tile": ", 32)," → ", 33),", "(-(-columns // 32), -(-rows // 32))" → "1"
 
 # %% hostile: infinite recursion on the host — earns 0 — from "only a view of the other strides": "x.T" → "transpose_tiled(x)"
 
@@ -643,3 +643,4 @@ def transpose_tiled(x):
     else:
         transpose_kernel[(-(-wide // TILE), -(-high // TILE)), (TILE, 8)](x, out)
     return out
+# %% wrong: the tile is addressed by the row and column of the matrix — says "corner of the block's own tile" — from "reference": `tile[ty + step, tx] =` → `tile[row + step, column] =`
