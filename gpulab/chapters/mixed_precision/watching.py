@@ -61,8 +61,8 @@ LOWERED = (
 )
 OVER_SCALE = "The losses are divided by the scale: the criterion's value is not scaled yet, so keep it as it is."
 STAYS = (
-    "Is the network made once, before the loops? Are the gradients divided by the scale once, by scaler.step(optimizer)?"
-    " Are optimizer and batches the problem's, as they are?"
+    "Is the network made once, before the loops? Are the gradients divided by the scale once, by"
+    " scaler.step(optimizer)? Are optimizer and batches the problem's, as they are?"
 )
 BYPASSED = (
     "optimizer.step() was called instead of scaler.step(optimizer), which skips the step if a gradient is infinite."
